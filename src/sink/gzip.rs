@@ -7,9 +7,9 @@ use flate2::{Compress, Compression, Crc, FlushCompress};
 
 use crate::compression::GZIP_MAGIC;
 
-/// The number of bytes of text after which a member of the file ends, which bounds the part that must be recovered
-/// after a recorder was killed. It costs less than 1% in size.
-const MEMBER_BYTES: u64 = 1024 * 1024;
+/// The number of bytes of text from which on a member of the file ends with a block. This bounds the part that is
+/// incomplete after a recorder was killed, and costs up to 6% in size (measured on a small host).
+const MEMBER_BYTES: u64 = 128 * 1024;
 
 /// The header of a member: deflate, no flags, no name, no time, unknown operating system.
 pub(super) const HEADER: [u8; 10] = [GZIP_MAGIC[0], GZIP_MAGIC[1], 8, 0, 0, 0, 0, 0, 0, 255];
@@ -39,35 +39,30 @@ impl Gzip {
         block + block / 512 + 128
     }
 
-    /// Compresses a block, with the end of the previous member and a new header if they are due.
+    /// Compresses a block, which ends the member if that is large enough.
     pub(super) fn compress(&mut self, block: &[u8]) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::with_capacity(Self::max_compressed_bytes(block.len()));
-        if self.deflate.total_in() > MEMBER_BYTES {
-            self.end_member(&mut bytes)?;
-        }
         if self.deflate.total_in() == 0 {
             bytes.extend_from_slice(&HEADER);
         }
         self.crc.update(block);
         self.deflate(block, FlushCompress::Sync, &mut bytes)?;
-        Ok(bytes)
-    }
-
-    /// Returns the end of the file; empty if no block was compressed.
-    pub(super) fn finish(&mut self) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        if self.deflate.total_in() > 0 {
-            self.end_member(&mut bytes)?;
+        if self.deflate.total_in() >= MEMBER_BYTES {
+            bytes.extend(self.finish()?);
         }
         Ok(bytes)
     }
 
-    fn end_member(&mut self, bytes: &mut Vec<u8>) -> io::Result<()> {
-        self.deflate(&[], FlushCompress::Finish, bytes)?;
-        bytes.extend_from_slice(&trailer(&self.crc));
-        self.deflate.reset();
-        self.crc.reset();
-        Ok(())
+    /// Ends the member. Returns nothing if it has no text.
+    pub(super) fn finish(&mut self) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        if self.deflate.total_in() > 0 {
+            self.deflate(&[], FlushCompress::Finish, &mut bytes)?;
+            bytes.extend_from_slice(&trailer(&self.crc));
+            self.deflate.reset();
+            self.crc.reset();
+        }
+        Ok(bytes)
     }
 
     /// Compresses until all output is written. flate2's writer may hold back part of a large block when it flushes.
@@ -86,8 +81,16 @@ impl Gzip {
     }
 }
 
+/// Returns the end of a member whose last block was flushed: an empty block and the trailer.
+pub(super) fn member_end(text: &[u8]) -> Vec<u8> {
+    const LAST_BLOCK: [u8; 2] = [3, 0];
+    let mut crc = Crc::new();
+    crc.update(text);
+    [&LAST_BLOCK[..], &trailer(&crc)].concat()
+}
+
 /// Returns the trailer of a member: the checksum and length of its text.
-pub(super) fn trailer(crc: &Crc) -> [u8; 8] {
+fn trailer(crc: &Crc) -> [u8; 8] {
     let mut bytes = [0; 8];
     bytes[..4].copy_from_slice(&crc.sum().to_le_bytes());
     bytes[4..].copy_from_slice(&crc.amount().to_le_bytes());
@@ -102,12 +105,13 @@ mod tests {
 
     #[test]
     fn every_block_can_be_read_at_once_across_members() {
-        let block = vec![b'x'; 300_000];
+        let block = vec![b'x'; 50_000];
         let (mut gzip, mut file) = (Gzip::new(), Vec::new());
         for count in 1..=10 {
             file.extend(gzip.compress(&block).unwrap());
             let mut text = Vec::new();
-            assert!(MultiGzDecoder::new(file.as_slice()).read_to_end(&mut text).is_err());
+            // A member is complete after three blocks.
+            assert_eq!(MultiGzDecoder::new(file.as_slice()).read_to_end(&mut text).is_ok(), count % 3 == 0);
             assert_eq!(text.len(), count * block.len());
         }
         file.extend(gzip.finish().unwrap());

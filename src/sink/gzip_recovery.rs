@@ -1,22 +1,13 @@
-//! Completes a gzip file that was truncated, so that more can be appended.
-//!
-//! The last member is ended after the last block that was flushed, and the text that can still be decoded after that
-//! becomes a separate member. Nothing that can be read from the file is lost, even if the program is killed meanwhile:
-//! the member itself is never rewritten.
+//! Completes the last member of a gzip file that was truncated, so that more can be appended. Nothing that can be read
+//! from the file is lost.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 
-use flate2::Crc;
-use flate2::bufread::{DeflateDecoder, GzDecoder};
+use flate2::bufread::GzDecoder;
 
-use super::gzip::{Gzip, HEADER, trailer};
+use super::gzip::{Gzip, HEADER, member_end};
 use crate::compression::{MIN_LOST_ZEROS, length_without_zeros};
-
-/// The bytes that a flush ends with: the length of an empty stored block, and its complement.
-const FLUSH_END: [u8; 4] = [0, 0, 0xff, 0xff];
-/// An empty last block of deflate.
-const LAST_BLOCK: [u8; 2] = [3, 0];
 
 /// Makes a gzip file, open for reading and writing at any position, end with a complete member. Returns the last byte
 /// of its text, if it has any. Removes zeros that a power failure left at the end.
@@ -25,135 +16,87 @@ const LAST_BLOCK: [u8; 2] = [3, 0];
 /// [`ErrorKind::InvalidData`] if the file is damaged in another way, or is an incomplete file of another program, which
 /// cannot be continued; the file is then not changed. Other errors if it cannot be read or written.
 pub(super) fn recover(file: &mut File) -> io::Result<Option<u8>> {
-    let (end, last_byte) = find_end(file)?;
-    let (start, damage) = match end {
-        End::Complete => return Ok(last_byte),
-        End::Zeros { start } => return file.set_len(start).map(|()| last_byte),
-        End::Truncated { start } => (start, None),
-        End::Damaged { start, error } => (start, Some(error)),
-    };
+    let (start, last_byte) = find_incomplete_member(file)?;
     file.seek(SeekFrom::Start(start))?;
     let mut member = Vec::new();
     file.read_to_end(&mut member)?;
     let data = length_without_zeros(&member);
-    if member.len() - data >= MIN_LOST_ZEROS {
+    if data == 0 || member.len() - data >= MIN_LOST_ZEROS {
         member.truncate(data);
     }
     let mut text = Vec::new();
-    // This fails at the truncated end, after returning everything before it.
-    if let Err(error) = GzDecoder::new(member.as_slice()).read_to_end(&mut text)
-        && error.kind() != ErrorKind::UnexpectedEof
-    {
-        let message = format!("its compressed data is damaged ({})", damage.unwrap_or(error));
-        return Err(io::Error::new(ErrorKind::InvalidData, message));
+    match GzDecoder::new(member.as_slice()).read_to_end(&mut text) {
+        Err(error) if !member.is_empty() && error.kind() != ErrorKind::UnexpectedEof => {
+            let message = format!("its compressed data is damaged ({error})");
+            return Err(io::Error::new(ErrorKind::InvalidData, message));
+        }
+        // This fails at the truncated end, after returning everything before it.
+        _ => {}
     }
     if !member.starts_with(&HEADER) && !HEADER.starts_with(&member) {
-        // Blocks of another program may end within a byte, and its header has no fixed length.
+        // What another program writes may not be meant for appending.
         let message = "it ends in incomplete gzip data of another program";
         return Err(io::Error::new(ErrorKind::InvalidData, message));
     }
-    let flushed = find_flushed_part(&member).unwrap_or_default();
-    let mut tail = flushed.end;
-    let unflushed = text.get(flushed.text_bytes..).unwrap_or_default();
-    if !unflushed.is_empty() {
+    // A recorder is rarely killed while it writes: usually the member lacks only its last block.
+    let length = member.len();
+    member.extend(member_end(&text));
+    let is_complete = GzDecoder::new(member.as_slice()).read_to_end(&mut Vec::new()).is_ok();
+    let (at, rest) = if text.is_empty() {
+        (start, Vec::new())
+    } else if is_complete {
+        (start + length as u64, member.split_off(length))
+    } else {
         let mut gzip = Gzip::new();
-        tail.extend(gzip.compress(unflushed)?);
-        tail.extend(gzip.finish()?);
-    }
-    // Overwrite the truncated part before shortening the file, so that at no time less can be read.
-    let at = start + flushed.bytes as u64;
+        (start, [gzip.compress(&text)?, gzip.finish()?].concat())
+    };
+    // Overwrites before it shortens the file, and syncs, so that nearly at no time less can be read.
     file.seek(SeekFrom::Start(at))?;
-    file.write_all(&tail)?;
-    file.set_len(at + tail.len() as u64)?;
+    file.write_all(&rest)?;
+    file.set_len(at + rest.len() as u64)?;
+    if !rest.is_empty() {
+        // Not every file system can sync.
+        let _ = file.sync_data();
+    }
     Ok(text.last().copied().or(last_byte))
 }
 
-/// The end of a gzip file.
-enum End {
-    /// A complete member.
-    Complete,
-    /// Zeros from this position, after a complete member.
-    Zeros { start: u64 },
-    /// A truncated member, which begins at this position.
-    Truncated { start: u64 },
-    /// A member that cannot be decoded, which begins at this position.
-    Damaged { start: u64, error: io::Error },
-}
-
-/// Returns the end of a file, and the last byte of the text of the complete members.
-fn find_end(file: &mut File) -> io::Result<(End, Option<u8>)> {
+/// Returns the position at which the complete members end, and the last byte of their text.
+fn find_incomplete_member(file: &mut File) -> io::Result<(u64, Option<u8>)> {
     file.seek(SeekFrom::Start(0))?;
     let mut input = BufReader::with_capacity(64 * 1024, file);
     let mut last_byte = None;
     loop {
         let start = input.stream_position()?;
-        match input.fill_buf()?.first() {
-            None => return Ok((End::Complete, last_byte)),
-            Some(0) => {
-                // This reads up to the first other byte.
-                let is_other = input.bytes().any(|byte| !matches!(byte, Ok(0)));
-                let error = io::Error::other("no gzip header");
-                let end = if is_other { End::Damaged { start, error } } else { End::Zeros { start } };
-                return Ok((end, last_byte));
-            }
-            Some(_) => {}
+        if input.fill_buf()?.is_empty() {
+            return Ok((start, last_byte));
         }
-        match drain(&mut GzDecoder::new(&mut input)) {
-            Ok((_, last)) => last_byte = last.or(last_byte),
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-                return Ok((End::Truncated { start }, last_byte));
-            }
-            Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::InvalidData) => {
-                return Ok((End::Damaged { start, error }, last_byte));
-            }
+        match last_byte_of(&mut GzDecoder::new(&mut input)) {
+            Ok(last) => last_byte = last.or(last_byte),
+            Err(error) if is_of_data(&error) => return Ok((start, last_byte)),
             Err(error) => return Err(error),
         }
     }
 }
 
-/// Reads a text to its end. Returns its checksum and its last byte.
-fn drain(input: &mut impl Read) -> io::Result<(Crc, Option<u8>)> {
-    let (mut crc, mut last) = (Crc::new(), None);
+/// Returns whether an error is about the data rather than the disk.
+fn is_of_data(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::InvalidInput | ErrorKind::InvalidData)
+}
+
+/// Reads a text to its end, and returns its last byte.
+fn last_byte_of(input: &mut impl Read) -> io::Result<Option<u8>> {
+    let mut last = None;
     let mut buffer = vec![0; 64 * 1024];
     loop {
         let read = input.read(&mut buffer)?;
-        let Some(byte) = buffer[..read].last() else { return Ok((crc, last)) };
+        let Some(byte) = buffer[..read].last() else { return Ok(last) };
         last = Some(*byte);
-        crc.update(&buffer[..read]);
-    }
-}
-
-/// The part of a member up to its last flush.
-#[derive(Default)]
-struct FlushedPart {
-    bytes: usize,
-    text_bytes: usize,
-    /// The bytes that complete the member after this part.
-    end: Vec<u8>,
-}
-
-/// Finds the last flush; `None` if no block was flushed. The bytes that a flush ends with may also occur within a
-/// block; in that case the data up to them, with a last block appended, does not decode to the end.
-fn find_flushed_part(member: &[u8]) -> Option<FlushedPart> {
-    let data = HEADER.len();
-    let mut end = member.len();
-    loop {
-        let bytes = data + memchr::memmem::rfind(member.get(data..end)?, &FLUSH_END)? + FLUSH_END.len();
-        let deflated = member[data..bytes].chain(&LAST_BLOCK[..]);
-        let mut decoder = DeflateDecoder::new(BufReader::new(deflated));
-        if let Ok((crc, _)) = drain(&mut decoder)
-            && decoder.total_in() as usize == bytes - data + LAST_BLOCK.len()
-        {
-            let text_bytes = decoder.total_out() as usize;
-            return Some(FlushedPart { bytes, text_bytes, end: [&LAST_BLOCK[..], &trailer(&crc)].concat() });
-        }
-        end = bytes - 1;
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::gzip::Gzip;
     use super::*;
     use flate2::read::MultiGzDecoder;
 
