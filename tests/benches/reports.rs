@@ -1,5 +1,5 @@
-//! Every report on a capture with 100 samples, 20 columns and 50 busy devices: from the file to the output, per line of
-//! input.
+//! Every report on a capture of many devices, and those that keep a history on one of a long time: from the file to the
+//! output, per line of input. The captures have 20 columns.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -11,9 +11,6 @@ use criterion::{Criterion, Throughput};
 use jiff::Timestamp;
 
 use crate::synthetic::capture;
-
-const DEVICES: usize = 50;
-const SAMPLES: u64 = 100;
 
 const REPORTS: [(&str, &str); 12] = [
     ("iostat -d", "iostat -d --from"),
@@ -30,18 +27,35 @@ const REPORTS: [(&str, &str); 12] = [
     ("blkstat analyze --json", "analyze --json --from"),
 ];
 
+const HISTORIES: [(&str, &str); 3] = [
+    ("blkstat --json", "--json --from"),
+    ("blkstat analyze --json", "analyze --json --from"),
+    ("blkstat report", "report -o - --from"),
+];
+
 pub(crate) fn bench(criterion: &mut Criterion) {
+    bench_reports(criterion, "50 devices for 100 s, per line", 50, 100, &REPORTS);
+    bench_reports(criterion, "one device for 5,000 s, per line", 1, 5_000, &HISTORIES);
+}
+
+fn bench_reports(
+    criterion: &mut Criterion,
+    group: &str,
+    devices: usize,
+    samples: u64,
+    reports: &[(&str, &str)],
+) {
     let mut file = tempfile::NamedTempFile::new().unwrap();
-    file.write_all(&capture(DEVICES, SAMPLES, 20, 1)).unwrap();
-    let mut group = criterion.benchmark_group("reports per line");
-    group.throughput(Throughput::Elements(DEVICES as u64 * SAMPLES));
-    for (name, words) in REPORTS {
+    file.write_all(&capture(devices, samples, 20, 1)).unwrap();
+    let mut group = criterion.benchmark_group(group);
+    group.throughput(Throughput::Elements(devices as u64 * samples));
+    for (name, words) in reports {
         let words = ["blkstat"].into_iter().chain(words.split(' ')).map(OsString::from);
         let words = words.chain([file.path().into()]);
         let utc = |name: &str| (name == "TZ").then(|| "UTC".into());
         let plan = blkstat::cli::plan(words, &utc).unwrap();
         let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| WaitOutcome::Due);
-        group.bench_function(name, |bencher| {
+        group.bench_function(*name, |bencher| {
             bencher.iter(|| {
                 let (mut out, mut err) = (io::sink(), io::stderr());
                 let mut context = RunContext {

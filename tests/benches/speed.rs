@@ -1,11 +1,9 @@
-//! The cost of each step: parsing, the statistics of an interval, every report, the analysis.
+//! The cost of parsing, and of every report on many devices and on a long time.
 //!
 //! `cargo bench --manifest-path tests/benches/Cargo.toml` runs all of them; with `-- parse`, some. All inputs are generated and the same in every run.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod analysis;
-mod metrics;
 mod parse;
 mod reports;
 mod synthetic;
@@ -22,8 +20,6 @@ fn main() {
         .sample_size(20)
         .configure_from_args();
     parse::bench(&mut criterion);
-    metrics::bench(&mut criterion);
     reports::bench(&mut criterion);
-    analysis::bench(&mut criterion);
     criterion.final_summary();
 }
