@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 
@@ -15,6 +16,7 @@ use crate::intervals::{DeviceSelection, Input, VerdictOptions};
 use crate::plan::{SummaryMode, View};
 use crate::report::Format;
 use crate::report::native::{SortKey, TableOptions, sort_keys};
+use crate::schedule::DEFAULT_INTERVAL;
 
 /// The arguments of the incident view.
 #[derive(Args)]
@@ -136,16 +138,19 @@ impl ViewArguments {
     ) -> Result<View, String> {
         let (devices, schedule) = self.operands.parse()?;
         let similar_command = devices.first().and_then(|word| similar_command(word));
+        let is_replay = self.from.is_some();
+        // The running system is sampled every second or more often.
+        let is_longer = |interval: Duration| is_replay || interval > DEFAULT_INTERVAL;
         let table = TableOptions {
             width: self.width.map(usize::from),
             all_columns: self.all_columns,
+            verdict_seconds: schedule.interval.is_some_and(is_longer),
             mounts: self.mounts,
             explain: self.explain,
             who: self.who,
             colors: permits_colors(environment),
             saturation_threshold: self.verdicts.saturation_threshold,
         };
-        let is_replay = self.from.is_some();
         let input = Input {
             scans_io: self.who && !is_replay,
             from: self.from,

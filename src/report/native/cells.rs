@@ -7,7 +7,6 @@ use super::header_line::header_line;
 use super::messages::Message;
 use super::sort_key::MORE_KEYS;
 use super::style::Emphasis;
-use super::verdict_cell::VerdictLength;
 use super::who_line::who_line;
 use crate::attribution::Attribution;
 use crate::intervals::{DeviceActivity, DeviceState, IntervalHeader};
@@ -40,7 +39,7 @@ pub(crate) fn cell(title: &str, activity: &DeviceActivity, saturation_threshold:
 
 fn text_of(column: &Column, activity: &DeviceActivity) -> Option<String> {
     let mut text = Vec::new();
-    column.push_cell(&mut text, activity, VerdictLength::Short)?;
+    column.push_cell(&mut text, activity, usize::MAX)?;
     // Digits, units and the names of verdicts are always valid UTF-8.
     String::from_utf8(text).ok()
 }

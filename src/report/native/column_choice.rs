@@ -1,14 +1,12 @@
-//! The choice of columns. It is made again only if the lines need more space or other columns than before.
+//! The choice of columns. It is made for the first devices, and again only if the width of the terminal changes: a
+//! column neither appears nor disappears because of what a device does.
 
-use super::columns::{COLUMNS, Column, VERDICT_WIDTH};
+use super::columns::{COLUMNS, Column, VERDICT_WIDTH, VERDICT_WIDTH_WITH_SECONDS};
 use super::layout::{Layout, MIN_NAME_WIDTH, max_name_width};
-use super::verdict_cell::{VerdictLength, verdict_widths};
-use super::visible_columns::{
-    ColumnContents, Content, ExtraVerdictWidth, VisibleColumns, visible_columns, width_above_mounts,
-};
-use crate::intervals::{DeviceActivity, DeviceInterval};
-use crate::report::layout::{ellipsize, text_width};
-use crate::sanitize::{is_printable_ascii, sanitize};
+use crate::counters::Columns;
+use crate::intervals::DeviceInterval;
+use crate::report::layout::{ellipsize, fit_columns, text_width};
+use crate::sanitize::sanitize;
 
 /// The title of the names.
 const NAME_TITLE: &str = "device";
@@ -16,30 +14,19 @@ const NAME_TITLE: &str = "device";
 const MOUNTS_TITLE: &str = "mountpoints";
 /// The blanks before the mount points.
 pub(super) const MOUNTS_GAP: usize = 2;
-
-/// The properties of the lines so far that the choice depends on.
-#[derive(Clone, Debug, PartialEq)]
-struct Measures {
-    /// The width of a line.
-    line_width: usize,
-    longest_name: usize,
-    /// The width of the mount points.
-    mounts_width: usize,
-    /// The content of the columns.
-    contents: ColumnContents,
-    /// The additional width of the verdicts.
-    extra_verdict_width: ExtraVerdictWidth,
-}
+/// The rank of the mount points among the columns: that of throughput is below.
+const MOUNTS_RANK: u8 = 92;
+/// The columns that `queue` replaces if they do not fit.
+const QUEUES: [&str; 3] = ["r_qu", "w_qu", "d_qu"];
+const QUEUE: &str = "queue";
 
 /// The columns shown, and their widths.
 pub(super) struct ColumnChoice {
-    measures: Measures,
-    /// The measures when the columns were chosen.
-    chosen_for: Option<Measures>,
-    /// The indices of the columns, from left to right.
-    shown: Vec<usize>,
+    /// The columns, from left to right.
+    pub(super) shown: Vec<&'static Column>,
+    /// The titles of the columns that do not fit, from left to right.
+    pub(super) hidden: Vec<&'static str>,
     pub(super) name_width: usize,
-    pub(super) verdict_length: VerdictLength,
     pub(super) verdict_width: usize,
     /// The width of all cells.
     pub(super) cells_width: usize,
@@ -47,138 +34,153 @@ pub(super) struct ColumnChoice {
     pub(super) titles: String,
 }
 
-/// A new choice.
-pub(super) struct NewChoice {
-    /// True if the line of the column titles has changed.
-    pub(super) has_changed: bool,
-    /// The titles of the columns with content that do not fit, from left to right.
-    pub(super) hidden: Vec<&'static str>,
-}
-
 impl ColumnChoice {
-    /// Creates the choice before the first line, which has no columns.
-    pub(super) fn new(layout: &Layout) -> Self {
-        let content = if layout.all_columns { Content::Filled } else { Content::Empty };
-        let measures = Measures {
-            line_width: 0,
-            longest_name: 0,
-            mounts_width: if layout.mounts { MOUNTS_TITLE.len() } else { 0 },
-            contents: [content; COLUMNS.len()],
-            extra_verdict_width: ExtraVerdictWidth::default(),
+    /// Chooses the columns that fit beside the names and mount points of these lines.
+    pub(super) fn new(layout: &Layout, lines: &[&DeviceInterval<'_>]) -> Self {
+        let longest = |text: for<'a> fn(&'a DeviceInterval<'_>) -> &'a str| {
+            lines.iter().map(|line| text_width(&sanitize(text(line)))).max().unwrap_or(0)
         };
-        Self {
-            measures,
-            chosen_for: None,
-            shown: Vec::new(),
-            name_width: MIN_NAME_WIDTH,
-            verdict_length: VerdictLength::default(),
-            verdict_width: VERDICT_WIDTH,
-            cells_width: 0,
-            titles: String::new(),
+        let name_width =
+            longest(|line| line.label).min(max_name_width(layout.line_width())).max(MIN_NAME_WIDTH);
+        let mounts_width = if layout.mounts {
+            MOUNTS_GAP
+                + longest(|line| line.mountpoints).min(layout.max_mounts_width()).max(MOUNTS_TITLE.len())
+        } else {
+            0
+        };
+        let verdict_width =
+            if layout.has_verdict_seconds() { VERDICT_WIDTH_WITH_SECONDS } else { VERDICT_WIDTH };
+        let width = |column: &Column| if column.is_verdict() { verdict_width } else { column.width };
+        let counted = counted_columns(lines);
+        let is_counted = |column: &Column| layout.all_columns || column.needs <= counted;
+        let fit = |is_candidate: &dyn Fn(&str) -> bool| {
+            let candidates: Vec<&Column> =
+                COLUMNS.iter().filter(|column| is_counted(column) && is_candidate(column.title)).collect();
+            let widths = candidates.iter().map(|column| width(column)).chain([mounts_width]);
+            let ranks = candidates.iter().map(|column| column.rank).chain([MOUNTS_RANK]);
+            let (widths, ranks): (Vec<usize>, Vec<u8>) = widths.zip(ranks).unzip();
+            let fitted = fit_columns(&widths, &ranks, layout.line_width().saturating_sub(name_width));
+            // The last index is that of the mount points.
+            let column = |index: &usize| candidates.get(*index).copied();
+            let hidden: Vec<&str> =
+                fitted.dropped.iter().filter_map(column).map(|column| column.title).collect();
+            (fitted.kept.iter().filter_map(column).collect::<Vec<_>>(), hidden)
+        };
+        let (mut shown, mut hidden) = fit(&|title| title != QUEUE || layout.all_columns);
+        if hidden.iter().any(|title| QUEUES[..2].contains(title)) {
+            (shown, hidden) = fit(&|title| !QUEUES.contains(&title));
         }
-    }
-
-    /// The columns, from left to right.
-    pub(super) fn columns(&self) -> impl Iterator<Item = &'static Column> {
-        self.shown.iter().map(|index| &COLUMNS[*index])
+        let cells_width = shown.iter().map(|column| width(column)).sum();
+        let mut titles = format!("{NAME_TITLE:<name_width$}");
+        for column in &shown {
+            titles += &format!("{:>width$}", column.title, width = width(column));
+        }
+        if layout.mounts {
+            titles += &format!("{:MOUNTS_GAP$}{MOUNTS_TITLE}", "");
+        }
+        let titles = ellipsize(&titles, layout.line_width());
+        Self { shown, hidden, name_width, verdict_width, cells_width, titles }
     }
 
     /// Returns the width of a column that is shown.
     pub(super) fn width(&self, column: &Column) -> usize {
         if column.is_verdict() { self.verdict_width } else { column.width }
     }
-
-    /// Chooses the columns that fit for these lines and all earlier ones. Returns `None` if the choice is still right:
-    /// it changes only for a longer name, mount point or verdict, or for a new kind of activity.
-    pub(super) fn update(&mut self, layout: &Layout, lines: &[&DeviceInterval<'_>]) -> Option<NewChoice> {
-        self.measures.observe(layout, lines);
-        if self.chosen_for.as_ref() == Some(&self.measures) {
-            return None;
-        }
-        self.chosen_for = Some(self.measures.clone());
-        Some(self.choose(layout))
-    }
-
-    fn choose(&mut self, layout: &Layout) -> NewChoice {
-        let Measures { line_width, mounts_width, ref contents, extra_verdict_width, .. } = self.measures;
-        let name_width = self.measures.name_width(layout.mounts);
-        let available = line_width.saturating_sub(name_width + extra_verdict_width.short);
-        let reserved = if layout.mounts {
-            let free = available.saturating_sub(width_above_mounts(available, contents));
-            free.min(mounts_width + MOUNTS_GAP)
-        } else {
-            0
-        };
-        let available = line_width.saturating_sub(name_width + reserved);
-        let (verdict_length, extra) = extra_verdict_width.fit(available, contents, layout.mounts);
-        let VisibleColumns { shown, hidden } =
-            visible_columns(available.saturating_sub(extra), contents, layout.mounts);
-        let verdict_width = VERDICT_WIDTH + extra;
-        let has_changed =
-            shown != self.shown || name_width != self.name_width || verdict_width != self.verdict_width;
-        self.verdict_length = verdict_length;
-        (self.shown, self.name_width, self.verdict_width) = (shown, name_width, verdict_width);
-        self.cells_width = self.columns().map(|column| self.width(column)).sum();
-        self.titles = self.title_line(layout);
-        NewChoice { has_changed, hidden }
-    }
-
-    fn title_line(&self, layout: &Layout) -> String {
-        let mut text = format!("{NAME_TITLE:<width$}", width = self.name_width);
-        for column in self.columns() {
-            text += &format!("{:>width$}", column.title, width = self.width(column));
-        }
-        if layout.mounts {
-            text += &format!("{:MOUNTS_GAP$}{MOUNTS_TITLE}", "");
-        }
-        ellipsize(&text, layout.line_width())
-    }
 }
 
-impl Measures {
-    fn observe(&mut self, layout: &Layout, lines: &[&DeviceInterval<'_>]) {
-        self.line_width = layout.line_width();
-        let longest = lines.iter().map(|line| shown_width(line.label)).max().unwrap_or(0);
-        self.longest_name = self.longest_name.max(longest.min(max_name_width(self.line_width)));
-        if layout.mounts {
-            let longest = lines.iter().map(|line| shown_width(line.mountpoints)).max().unwrap_or(0);
-            self.mounts_width = self.mounts_width.max(longest.min(layout.max_mounts_width()));
-        }
-        let is_unfilled = |index: &usize| self.contents[*index] < Content::Filled;
-        let unfilled: Vec<usize> = (0..COLUMNS.len()).filter(is_unfilled).collect();
-        for activity in lines.iter().filter_map(|line| line.activity()) {
-            for index in &unfilled {
-                let content = &mut self.contents[*index];
-                *content = COLUMNS[*index].content(activity).max(*content);
-            }
-            self.observe_verdict(activity);
-        }
-    }
-
-    /// Notes the width of a verdict.
-    fn observe_verdict(&mut self, activity: &DeviceActivity) {
-        let Some((long, short)) = verdict_widths(activity) else { return };
-        let extra = |width: usize| (width + 1).saturating_sub(VERDICT_WIDTH);
-        let widest = &mut self.extra_verdict_width;
-        widest.long = widest.long.max(extra(long));
-        widest.short = widest.short.max(extra(short));
-    }
-
-    /// Returns the width of the device column. Blanks after short names are given up if verdicts with their seconds
-    /// would otherwise hide a column with content.
-    fn name_width(&self, has_mounts: bool) -> usize {
-        let widest = self.longest_name.max(MIN_NAME_WIDTH);
-        let narrowest = self.longest_name.max(NAME_TITLE.len());
-        let extra = self.extra_verdict_width.short;
-        let available = self.line_width.saturating_sub(widest);
-        let hidden = |extra: usize| {
-            visible_columns(available.saturating_sub(extra), &self.contents, has_mounts).hidden
-        };
-        if extra == 0 || hidden(extra) == hidden(0) { widest } else { widest - extra.min(widest - narrowest) }
-    }
+/// Returns the columns that the kernel prints for one of these devices; all if none of them has statistics.
+fn counted_columns(lines: &[&DeviceInterval<'_>]) -> Columns {
+    let stats = lines.iter().filter_map(|line| line.activity()).map(|activity| &activity.stats);
+    let counted = stats.map(|stats| match (stats.flushes_per_s, stats.discards.ios) {
+        (Some(_), _) => Columns::Flushes,
+        (None, Some(_)) => Columns::Discards,
+        (None, None) => Columns::Basic,
+    });
+    counted.max().unwrap_or(Columns::Flushes)
 }
 
-/// Returns the number of columns that a text takes once it is sanitized.
-fn shown_width(text: &str) -> usize {
-    if is_printable_ascii(text) { text.len() } else { text_width(&sanitize(text)) }
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+
+    use super::*;
+    use crate::intervals::{DeviceActivity, DeviceState, EventKind};
+    use crate::metrics::{DirectionStats, IntervalStats};
+
+    fn layout(width: Option<usize>) -> Layout {
+        Layout {
+            width,
+            explain: false,
+            who: false,
+            rows: 10,
+            is_screen: false,
+            all_columns: false,
+            mounts: false,
+            verdict_seconds: false,
+            colors: false,
+            saturation_threshold: 3.0,
+            time_zone: TimeZone::UTC,
+        }
+    }
+
+    /// A device of a kernel that prints these columns.
+    fn device(columns: Columns) -> DeviceInterval<'static> {
+        let discards =
+            DirectionStats { ios: (columns >= Columns::Discards).then_some(0), ..DirectionStats::default() };
+        let flushes_per_s = (columns >= Columns::Flushes).then_some(0.0);
+        let stats = IntervalStats { discards, flushes_per_s, ..IntervalStats::default() };
+        let state = DeviceState::Active(Box::new(DeviceActivity { stats, ..DeviceActivity::default() }));
+        DeviceInterval { device: "sda", label: "sda", mountpoints: "/boot", state }
+    }
+
+    /// The titles shown, and those hidden.
+    fn titles(layout: &Layout, columns: Columns) -> (String, String) {
+        let choice = ColumnChoice::new(layout, &[&device(columns)]);
+        let shown: Vec<&str> = choice.shown.iter().map(|column| column.title).collect();
+        assert!(choice.titles.chars().count() <= layout.line_width());
+        (shown.join(" "), choice.hidden.join(" "))
+    }
+
+    #[test]
+    fn columns_depend_on_what_the_kernel_counts() {
+        let count = |columns| titles(&layout(None), columns).0.split(' ').count();
+        let basic = "r/s rMB/s r_await r_sz w/s wMB/s w_await w_sz rmrg wmrg r_qu w_qu inflt util ≤util r_sat w_sat verdict";
+        assert_eq!(titles(&layout(None), Columns::Basic), (basic.to_owned(), String::new()));
+        // All columns except `queue`, which adds nothing to the queues by direction.
+        assert_eq!((count(Columns::Discards), count(Columns::Flushes)), (18 + 6, COLUMNS.len() - 1));
+        let all = Layout { all_columns: true, ..layout(None) };
+        assert_eq!(titles(&all, Columns::Basic).0.split(' ').count(), COLUMNS.len());
+        let state = DeviceState::Event(EventKind::Appeared);
+        let unknown = DeviceInterval { state, ..device(Columns::Basic) };
+        assert_eq!(ColumnChoice::new(&layout(None), &[&unknown]).shown.len(), COLUMNS.len() - 1);
+    }
+
+    #[test]
+    fn narrow_tables_keep_what_matters() {
+        let all_but_discards = [
+            "r/s rMB/s r_await r_sz w/s wMB/s w_await w_sz rmrg wmrg r_qu w_qu inflt util ≤util r_sat w_sat verdict",
+            "r/s rMB/s r_await w/s wMB/s w_await r_qu w_qu inflt util ≤util r_sat w_sat verdict",
+            "r/s rMB/s r_await w/s wMB/s w_await r_qu w_qu util verdict",
+            "r/s r_await w/s w_await queue util verdict",
+            "r_await queue util verdict",
+            "r_await verdict",
+        ];
+        for (width, expected) in [120, 100, 80, 60, 40, 30].into_iter().zip(all_but_discards) {
+            assert_eq!(titles(&layout(Some(width)), Columns::Flushes).0, expected, "{width}");
+        }
+        let hidden = "rMB/s r_sz wMB/s w_sz rmrg wmrg inflt ≤util r_sat w_sat";
+        assert_eq!(titles(&layout(Some(60)), Columns::Basic).1, hidden, "in their order in the table");
+        assert_eq!(titles(&layout(Some(3)), Columns::Basic).0, "");
+    }
+
+    #[test]
+    fn seconds_of_verdicts_and_mount_points_leave_space_for_rates_and_throughput() {
+        let seconds = |width| Layout { verdict_seconds: true, ..layout(Some(width)) };
+        let at_80 = "r/s rMB/s r_await w/s wMB/s w_await queue util verdict";
+        assert_eq!(titles(&seconds(80), Columns::Flushes).0, at_80);
+        assert_eq!(titles(&seconds(60), Columns::Flushes), titles(&layout(Some(60)), Columns::Flushes));
+        let mounts = Layout { mounts: true, ..layout(Some(100)) };
+        let at_100 = "r/s rMB/s r_await w/s wMB/s w_await r_qu w_qu util verdict";
+        assert_eq!(titles(&mounts, Columns::Flushes).0, at_100);
+    }
 }

@@ -21,13 +21,13 @@ pub struct Topic {
 const HOST_LINE: [(&str, &str); 6] = [
     ("time, length", "the end of the interval, and its measured length"),
     ("cpu", "user, system, and available, which is idle time including iowait; also steal, from 1%"),
-    ("blocked", "tasks blocked on I/O at the end of the interval"),
     (
-        "pressure, io",
+        "io",
         "share of the time in which some tasks, or all tasks with work to do, waited for I/O (PSI), without \
          asynchronous I/O (io_uring, libaio)",
     ),
-    ("memory, mem", "share of the time in which some tasks waited for memory (PSI), from 5%"),
+    ("blocked", "tasks blocked on I/O at the end of the interval"),
+    ("mem", "share of the time in which some tasks waited for memory (PSI), from 5%"),
     ("missed", "intervals or samples that were skipped, whose time is part of this interval"),
 ];
 
@@ -51,8 +51,8 @@ pub fn columns() -> Topic {
             ("Marks", MARKS.to_vec()),
         ],
         remarks: &[
-            "Columns of discards and flushes are shown once there were any, or with --all-columns. On a terminal, \
-             the least important columns are hidden if the line is too short for all of them.",
+            "Columns of discards and flushes are shown if the kernel counts them. On a terminal, the least important \
+             columns are hidden if the line is too short for all of them.",
         ],
     }
 }
@@ -73,8 +73,8 @@ pub fn verdicts() -> Topic {
              if it does not exist. Devices are found by WWID, serial number or UUID, not \
              by name. --no-baseline ignores these files.",
             "Every sample is assessed. In a longer interval, that is every sample of a capture, and on the running system \
-             one per second or a little more often. The interval shows the worst verdict with its seconds ('capped 24 s \
-             of 50') and the latest evidence for it. Samples without a verdict rank above idle ones only. \
+             one per second or a little more often. The interval shows the worst verdict with its seconds ('capped 24s') \
+             and the latest evidence for it. Samples without a verdict rank above idle ones only. \
              Averages since boot are assessed as a whole.",
         ],
     }

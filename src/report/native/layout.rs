@@ -9,6 +9,9 @@ pub(super) const MIN_NAME_WIDTH: usize = 10;
 /// The maximum width of mount points on lines of limited width.
 const MAX_MOUNTS_WIDTH: usize = 24;
 
+/// The line width from which seconds of verdicts have their space: it would take narrower lines too much else.
+const MIN_WIDTH_WITH_VERDICT_SECONDS: usize = 80;
+
 /// The layout of the table.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
@@ -23,8 +26,10 @@ pub(super) struct Layout {
     /// True if lines go to a terminal: the column titles are then repeated even within a block before they scroll off.
     /// Otherwise a block is one table, for programs that read it.
     pub(super) is_screen: bool,
-    /// Show discards and flushes even if there are none.
+    /// Show discards and flushes even if the kernel does not count them.
     pub(super) all_columns: bool,
+    /// Intervals may have several samples, and verdicts hold for a part of them.
+    pub(super) verdict_seconds: bool,
     /// Show mount points at the end of the lines.
     pub(super) mounts: bool,
     /// Use colors.
@@ -44,6 +49,11 @@ impl Layout {
     /// The width at which sentences are wrapped.
     pub(super) fn text_width(&self) -> usize {
         self.width.unwrap_or(DEFAULT_WIDTH)
+    }
+
+    /// Returns whether the column of the verdict has space for seconds.
+    pub(super) fn has_verdict_seconds(&self) -> bool {
+        self.verdict_seconds && self.line_width() >= MIN_WIDTH_WITH_VERDICT_SECONDS
     }
 
     /// The maximum width of mount points.

@@ -1,6 +1,6 @@
 //! Texts that replace a device's cells, and lines about devices that appear or disappear.
 
-use super::columns::{has_discards, has_flushes, latency_figure};
+use super::columns::latency_figure;
 use super::style::Emphasis;
 use crate::analysis::MIN_STALL_S;
 use crate::intervals::{DeviceActivity, DeviceEvent, DeviceState, EventKind};
@@ -59,6 +59,16 @@ impl Message {
         let text = discards_and_flushes(activity);
         Self::new([&format!("no reads or writes; {text}"), &text, "no reads or writes"], Emphasis::Plain)
     }
+}
+
+/// Returns whether discards completed.
+pub(super) fn has_discards(activity: &DeviceActivity) -> bool {
+    activity.stats.discards.ios.is_some_and(|ios| ios > 0)
+}
+
+/// Returns whether flushes completed.
+pub(super) fn has_flushes(activity: &DeviceActivity) -> bool {
+    activity.stats.flushes_per_s.is_some_and(|rate| rate > 0.0)
 }
 
 /// Returns discards, flushes and util as a text.

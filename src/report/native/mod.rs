@@ -14,7 +14,6 @@ mod summary;
 mod table;
 mod table_writer;
 mod verdict_cell;
-mod visible_columns;
 mod who_line;
 
 #[cfg(feature = "top")]

@@ -4,11 +4,11 @@ use std::io::Write;
 
 use unicode_width::UnicodeWidthStr;
 
-use super::column_choice::{ColumnChoice, MOUNTS_GAP, NewChoice};
-use super::columns::{COLUMNS, Column, has_discards, has_flushes};
+use super::column_choice::{ColumnChoice, MOUNTS_GAP};
+use super::columns::{COLUMNS, Column};
 use super::header_line::{GAP, date, header_line, time_of_day};
 use super::layout::Layout;
-use super::messages::{Message, event_text};
+use super::messages::{Message, event_text, has_discards, has_flushes};
 use super::style::{Emphasis, paint};
 use super::verdict_cell::verdict_cell;
 use super::who_line::who_line;
@@ -38,12 +38,12 @@ const MIN_SCREEN_ROWS: usize = 5;
 pub(super) struct Table {
     layout: Layout,
     columns: ColumnChoice,
+    /// True once the columns have been chosen for devices.
+    has_columns: bool,
     /// The number of lines since the column titles; `None` before the first titles.
     lines_since_titles: Option<usize>,
     /// The date of the last interval.
     date: String,
-    /// The hidden columns that a note has named.
-    named_hidden: Vec<&'static str>,
     has_explained_mark: bool,
 }
 
@@ -51,11 +51,11 @@ impl Table {
     /// Creates a table without lines.
     pub(super) fn new(layout: Layout) -> Self {
         Self {
-            columns: ColumnChoice::new(&layout),
+            columns: ColumnChoice::new(&layout, &[]),
+            has_columns: false,
             layout,
             lines_since_titles: None,
             date: String::new(),
-            named_hidden: Vec::new(),
             has_explained_mark: false,
         }
     }
@@ -63,6 +63,7 @@ impl Table {
     /// Sets the size of the terminal.
     pub(super) fn resize(&mut self, width: Option<usize>, rows: usize) {
         if self.layout.width != width {
+            self.has_columns = false;
             self.lines_since_titles = None;
         }
         self.layout.width = width;
@@ -72,11 +73,10 @@ impl Table {
     /// Appends an interval: the host, devices that appeared or disappeared, then a line for each device.
     pub(super) fn push_interval(&mut self, rows: &IntervalRows<'_>, out: &mut Vec<u8>) {
         let lines: Vec<&DeviceInterval<'_>> = rows.devices.iter().chain(&rows.total).collect();
-        if let Some(NewChoice { has_changed, hidden }) = self.columns.update(&self.layout, &lines) {
-            if has_changed {
-                self.lines_since_titles = self.lines_since_titles.map(|_| usize::MAX / 2);
-            }
-            self.name_hidden(hidden, out);
+        if !self.has_columns && !lines.is_empty() {
+            self.columns = ColumnChoice::new(&self.layout, &lines);
+            self.has_columns = true;
+            self.name_hidden(out);
         }
         let are_titles_due = self.are_titles_due(lines.len() + rows.events.len() + 2);
         if self.lines_since_titles.is_some() {
@@ -125,20 +125,13 @@ impl Table {
         self.layout.width
     }
 
-    /// Appends a note that names the hidden columns, each only once.
-    fn name_hidden(&mut self, mut hidden: Vec<&'static str>, out: &mut Vec<u8>) {
-        hidden.retain(|title| !self.named_hidden.contains(title));
-        if hidden.is_empty() {
-            return;
+    /// Appends a note that names the hidden columns.
+    fn name_hidden(&mut self, out: &mut Vec<u8>) {
+        if !self.columns.hidden.is_empty() {
+            let (width, titles) = (self.layout.line_width(), self.columns.hidden.join(" "));
+            let note = format!("hidden at width {width}: {titles} (--width N, --all-columns)");
+            self.push_wrapped(&note, "", out);
         }
-        let (width, titles) = (self.layout.line_width(), hidden.join(" "));
-        let note = if self.named_hidden.is_empty() {
-            format!("hidden at width {width}: {titles} (--width N, --all-columns)")
-        } else {
-            format!("also hidden at width {width}: {titles}")
-        };
-        self.push_wrapped(&note, "", out);
-        self.named_hidden.extend(hidden);
     }
 
     /// Returns whether the column titles must be repeated to stay visible during a block of this number of lines.
@@ -181,7 +174,8 @@ impl Table {
         let width = self.columns.name_width;
         let mut name = sanitize(label);
         let mut used = text_width(&name);
-        if used > width {
+        // Without a limit, a longer name that comes later moves its cells rather than being cut.
+        if used > width && self.layout.width.is_some() {
             name = ellipsize(&name, width).into();
             used = text_width(&name);
         }
@@ -232,10 +226,10 @@ impl Table {
 
     fn push_cells(&self, activity: &DeviceActivity, out: &mut Vec<u8>) {
         if self.layout.colors {
-            return self.columns.columns().for_each(|column| self.push_cell(column, activity, out));
+            return self.columns.shown.iter().for_each(|column| self.push_cell(column, activity, out));
         }
         let mut row = Row::<ROW_SIZE>::new();
-        for column in self.columns.columns() {
+        for column in &self.columns.shown {
             if column.is_verdict() {
                 row.flush(out);
                 self.push_verdict(activity, out);
@@ -254,15 +248,16 @@ impl Table {
 
     /// Appends the verdict without colors.
     fn push_verdict(&self, activity: &DeviceActivity, out: &mut Vec<u8>) {
-        let verdict = verdict_cell(activity, self.columns.verdict_length).unwrap_or("-".into());
-        out.resize(out.len() + self.columns.verdict_width.saturating_sub(verdict.len()), b' ');
+        let width = self.columns.verdict_width;
+        let verdict = verdict_cell(activity, width - 1).unwrap_or("-".into());
+        out.resize(out.len() + width.saturating_sub(verdict.len()), b' ');
         out.extend_from_slice(verdict.as_bytes());
     }
 
     /// Appends a cell of any length, in its color.
     fn push_cell(&self, column: &Column, activity: &DeviceActivity, out: &mut Vec<u8>) {
         let mut text = Vec::new();
-        let has_text = column.push_cell(&mut text, activity, self.columns.verdict_length).is_some();
+        let has_text = column.push_cell(&mut text, activity, self.columns.verdict_width - 1).is_some();
         if !has_text {
             text.push(b'-');
         }
@@ -280,7 +275,7 @@ impl Table {
     /// Returns whether a device only had discards or flushes, and their columns are hidden.
     fn is_activity_hidden(&self, activity: &DeviceActivity) -> bool {
         let has_none = |of: &DirectionStats| of.ios == Some(0);
-        let is_shown = |title: &str| self.columns.columns().any(|column| column.title == title);
+        let is_shown = |title: &str| self.columns.shown.iter().any(|column| column.title == title);
         let has_hidden =
             || has_discards(activity) && !is_shown("d/s") || has_flushes(activity) && !is_shown("f/s");
         has_none(&activity.stats.reads) && has_none(&activity.stats.writes) && has_hidden()
@@ -341,6 +336,7 @@ mod tests {
             rows: 10,
             is_screen,
             all_columns: false,
+            verdict_seconds: false,
             mounts: false,
             colors: false,
             saturation_threshold: 3.0,
@@ -392,24 +388,37 @@ mod tests {
     }
 
     #[test]
-    fn hidden_columns_are_named_once() {
-        let with_ios = |reads, writes| {
+    fn columns_stay_whatever_devices_do() {
+        let with_ios = |reads, writes, discards| {
             let of = |ios| DirectionStats { ios: Some(ios), ..DirectionStats::default() };
-            let stats = IntervalStats { reads: of(reads), writes: of(writes), ..IntervalStats::default() };
+            let (reads, writes, discards) = (of(reads), of(writes), of(discards));
+            let stats = IntervalStats { reads, writes, discards, ..IntervalStats::default() };
             DeviceState::Active(Box::new(DeviceActivity { stats, ..DeviceActivity::default() }))
         };
-        let states = [with_ios(5, 0), with_ios(5, 5), with_ios(0, 0), with_ios(5, 5)];
+        let longer = DeviceInterval { label: "a-longer-name-than-before", ..device(with_ios(1, 1, 1)) };
         let mut table = table(60, false);
         let mut out = Vec::new();
-        for state in states {
-            table.push_interval(&interval(vec![device(state)]), &mut out);
+        for device in
+            [device(with_ios(0, 0, 0)), device(with_ios(5, 0, 0)), device(with_ios(5, 5, 5)), longer]
+        {
+            table.push_interval(&interval(vec![device]), &mut out);
         }
         let text = String::from_utf8(out).unwrap();
-        let notes: Vec<&str> = text.lines().filter(|line| line.contains("hidden")).collect();
+        let lines: Vec<&str> = text.lines().collect();
+        let (notes, rest) = lines.split_at(3);
         let expected = [
-            "hidden at width 60: r_sz (--width N, --all-columns)",
-            "also hidden at width 60: rMB/s wMB/s w_sz ≤util",
+            "hidden at width 60: rMB/s r_sz wMB/s w_sz d/s dMB/s d_await",
+            "d_sz rmrg wmrg dmrg inflt ≤util r_sat w_sat (--width N,",
+            "--all-columns)",
         ];
         assert_eq!(notes, expected, "{text}");
+        let mut titles: Vec<&str> = rest.iter().copied().filter(|line| line.starts_with("device")).collect();
+        titles.dedup();
+        assert_eq!(titles, ["device       r/s r_await   w/s w_await queue  util   verdict"]);
+        let devices = rest.iter().filter(|line| line.starts_with("sda") || line.starts_with("a-lon…"));
+        assert!(
+            devices.clone().count() == 4 && devices.clone().all(|line| line.chars().count() == 60),
+            "{text}"
+        );
     }
 }

@@ -20,6 +20,8 @@ pub struct TableOptions {
     pub width: Option<usize>,
     /// Show all columns, however wide.
     pub all_columns: bool,
+    /// Intervals may have several samples, so that verdicts may hold for a part of an interval.
+    pub verdict_seconds: bool,
     /// Show mount points.
     pub mounts: bool,
     /// Show the evidence for each verdict.
@@ -37,6 +39,7 @@ impl Default for TableOptions {
         Self {
             width: None,
             all_columns: false,
+            verdict_seconds: false,
             mounts: false,
             explain: false,
             who: false,
@@ -58,13 +61,22 @@ pub struct TableWriter {
 impl TableWriter {
     /// Creates a writer of the default size, which [`IntervalWriter::resize`] changes.
     pub fn new(options: &TableOptions, is_terminal: bool, time_zone: TimeZone) -> Self {
-        let TableOptions { width, all_columns, mounts, explain, who, colors, saturation_threshold } =
-            *options;
+        let TableOptions {
+            width,
+            all_columns,
+            verdict_seconds,
+            mounts,
+            explain,
+            who,
+            colors,
+            saturation_threshold,
+        } = *options;
         let layout = Layout {
             width: fitted_width(width, all_columns, is_terminal.then_some(DEFAULT_WIDTH)),
             rows: DEFAULT_ROWS,
             is_screen: is_terminal,
             all_columns,
+            verdict_seconds,
             mounts,
             explain,
             who,

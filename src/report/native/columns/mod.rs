@@ -1,19 +1,17 @@
 //! The columns of the table, as data.
 
-mod activity;
 mod queue;
 mod requests;
 mod state;
 
-pub(super) use activity::{has_discards, has_flushes};
 pub(super) use requests::latency_figure;
-pub(super) use state::VERDICT_WIDTH;
+pub(super) use state::{VERDICT_WIDTH, VERDICT_WIDTH_WITH_SECONDS};
 
 use state::util_figure;
 
 use super::style::Emphasis;
-use super::verdict_cell::{VerdictLength, verdict_cell};
-use super::visible_columns::Content;
+use super::verdict_cell::verdict_cell;
+use crate::counters::Columns;
 use crate::intervals::DeviceActivity;
 use crate::metrics::DirectionStats;
 use crate::report::layout::figure::{Figure, ShortText};
@@ -29,12 +27,8 @@ pub(super) struct Column {
     pub(super) width: usize,
     /// Columns of the lowest rank are dropped first from lines that are too wide.
     pub(super) rank: u8,
-    /// Returns whether an activity gives the column content: a cell other than `-` or zero.
-    has_content: fn(&DeviceActivity) -> bool,
-    /// Returns whether values may follow an activity that gives the column no content.
-    is_pending: fn(&DeviceActivity) -> bool,
-    /// True if it is not shown while it is empty. Other empty columns are shown if they fit.
-    pub(super) is_hidden_empty: bool,
+    /// The columns of the kernel without which it has no values.
+    pub(super) needs: Columns,
     /// The emphasis of a cell that is neither empty nor zero.
     pub(super) emphasis: EmphasisRule,
     /// The value shown, by which devices can be sorted.
@@ -68,22 +62,11 @@ impl Column {
         meaning: "",
         width: 6,
         rank: 0,
-        has_content: activity::always,
-        is_pending: activity::never,
-        is_hidden_empty: false,
+        needs: Columns::Partition,
         emphasis: |_, _| Emphasis::Plain,
         value: |_| None,
         text: CellText::Value(NUMBER),
     };
-
-    /// Returns the content of the column for an activity.
-    pub(super) fn content(&self, activity: &DeviceActivity) -> Content {
-        match ((self.has_content)(activity), (self.is_pending)(activity)) {
-            (true, _) => Content::Filled,
-            (false, true) => Content::Pending,
-            (false, false) => Content::Empty,
-        }
-    }
 
     /// Returns the number in the cell of a device; `None` without a value, and for a verdict.
     #[inline(always)]
@@ -112,22 +95,23 @@ impl Column {
         self.figure(activity).map_or(Some(ShortText::DASH), |figure| figure.short_text())
     }
 
-    /// Appends the cell of a device, with a verdict of this length; returns `None` if it has no value.
+    /// Appends the cell of a device, with the seconds of a verdict if they fit into `max_verdict_width`; returns `None`
+    /// if it has no value.
     pub(super) fn push_cell(
         &self,
         out: &mut Vec<u8>,
         activity: &DeviceActivity,
-        verdict_length: VerdictLength,
+        max_verdict_width: usize,
     ) -> Option<()> {
         if self.is_verdict() {
-            out.extend_from_slice(verdict_cell(activity, verdict_length)?.as_bytes());
+            out.extend_from_slice(verdict_cell(activity, max_verdict_width)?.as_bytes());
         } else {
             self.figure(activity)?.push(out);
         }
         Some(())
     }
 
-    /// Returns whether this is the column of the verdict, which widens for longer cells.
+    /// Returns whether this is the column of the verdict, which may be wider.
     pub(super) fn is_verdict(&self) -> bool {
         matches!(self.text, CellText::Verdict)
     }

@@ -2,10 +2,7 @@
 
 use super::CellText::Value;
 use super::Column;
-use super::activity::{
-    has_discard_merges, has_discards, has_in_flight, has_read_merges, has_reads, has_write_merges,
-    has_writes, never,
-};
+use crate::counters::Columns;
 use crate::report::layout::number_format::{COUNT, PERCENT, QUEUE};
 
 pub(super) const COLUMNS: [Column; 8] = [
@@ -14,7 +11,6 @@ pub(super) const COLUMNS: [Column; 8] = [
         meaning: "share of the reads that were merged into others before they were issued",
         width: 5,
         rank: 40,
-        has_content: has_read_merges,
         value: |a| a.stats.reads.merge_pct,
         text: Value(PERCENT),
         ..Column::DEFAULT
@@ -24,7 +20,6 @@ pub(super) const COLUMNS: [Column; 8] = [
         meaning: "share of the writes that were merged into others",
         width: 5,
         rank: 40,
-        has_content: has_write_merges,
         value: |a| a.stats.writes.merge_pct,
         text: Value(PERCENT),
         ..Column::DEFAULT
@@ -34,8 +29,7 @@ pub(super) const COLUMNS: [Column; 8] = [
         meaning: "share of the discards that were merged into others",
         width: 5,
         rank: 5,
-        has_content: has_discard_merges,
-        is_hidden_empty: true,
+        needs: Columns::Discards,
         value: |a| a.stats.discards.merge_pct,
         text: Value(PERCENT),
         ..Column::DEFAULT
@@ -45,7 +39,6 @@ pub(super) const COLUMNS: [Column; 8] = [
         meaning: "mean number of reads in the queue or being served",
         width: 5,
         rank: 90,
-        has_content: has_reads,
         value: |a| a.stats.reads.queue,
         text: Value(QUEUE),
         ..Column::DEFAULT
@@ -55,7 +48,6 @@ pub(super) const COLUMNS: [Column; 8] = [
         meaning: "mean number of writes in the queue or being served",
         width: 5,
         rank: 90,
-        has_content: has_writes,
         value: |a| a.stats.writes.queue,
         text: Value(QUEUE),
         ..Column::DEFAULT
@@ -65,8 +57,7 @@ pub(super) const COLUMNS: [Column; 8] = [
         meaning: "mean number of discards in the queue or being served",
         width: 5,
         rank: 5,
-        has_content: has_discards,
-        is_hidden_empty: true,
+        needs: Columns::Discards,
         value: |a| a.stats.discards.queue,
         text: Value(QUEUE),
         ..Column::DEFAULT
@@ -77,8 +68,6 @@ pub(super) const COLUMNS: [Column; 8] = [
         meaning: "mean number of requests of all kinds in the queue or being served; shown where r_qu \
                   and w_qu do not fit",
         rank: 98,
-        has_content: never,
-        is_hidden_empty: true,
         value: |a| a.stats.queue,
         text: Value(QUEUE),
         ..Column::DEFAULT
@@ -87,7 +76,6 @@ pub(super) const COLUMNS: [Column; 8] = [
         title: "inflt",
         meaning: "requests in flight at the end of the interval",
         rank: 82,
-        has_content: has_in_flight,
         value: |a| a.stats.in_flight.map(|in_flight| in_flight as f64),
         text: Value(COUNT),
         ..Column::DEFAULT

@@ -2,8 +2,8 @@
 
 use super::CellText::{Latency, Value};
 use super::Column;
-use super::activity::{has_discards, has_flushes, has_reads, has_writes};
 use super::state::{read_emphasis, write_emphasis};
+use crate::counters::Columns;
 use crate::metrics::DirectionStats;
 use crate::report::layout::figure::Figure;
 use crate::report::layout::number_format::{MIB, NUMBER, SIZE, TIME};
@@ -12,8 +12,7 @@ pub(super) const COLUMNS: [Column; 14] = [
     Column {
         title: "r/s",
         meaning: "reads completed per second",
-        rank: 92,
-        has_content: has_reads,
+        rank: 93,
         value: |a| a.stats.reads.per_s,
         text: Value(NUMBER),
         ..Column::DEFAULT
@@ -21,8 +20,7 @@ pub(super) const COLUMNS: [Column; 14] = [
     Column {
         title: "rMB/s",
         meaning: "MiB read per second (1024 * 1024 bytes, as in iostat)",
-        rank: 80,
-        has_content: has_reads,
+        rank: 91,
         value: |a| a.stats.reads.kib_per_s,
         text: Value(MIB),
         ..Column::DEFAULT
@@ -32,7 +30,6 @@ pub(super) const COLUMNS: [Column; 14] = [
         meaning: "mean latency of the reads completed",
         width: 8,
         rank: 99,
-        has_content: has_reads,
         emphasis: read_emphasis,
         value: |a| a.stats.reads.await_ms,
         text: Latency(|a| &a.stats.reads),
@@ -43,7 +40,6 @@ pub(super) const COLUMNS: [Column; 14] = [
         meaning: "mean size of a read",
         width: 5,
         rank: 50,
-        has_content: has_reads,
         value: |a| a.stats.reads.size_kib,
         text: Value(SIZE),
         ..Column::DEFAULT
@@ -51,8 +47,7 @@ pub(super) const COLUMNS: [Column; 14] = [
     Column {
         title: "w/s",
         meaning: "writes completed per second",
-        rank: 92,
-        has_content: has_writes,
+        rank: 93,
         value: |a| a.stats.writes.per_s,
         text: Value(NUMBER),
         ..Column::DEFAULT
@@ -60,8 +55,7 @@ pub(super) const COLUMNS: [Column; 14] = [
     Column {
         title: "wMB/s",
         meaning: "MiB written per second",
-        rank: 80,
-        has_content: has_writes,
+        rank: 91,
         value: |a| a.stats.writes.kib_per_s,
         text: Value(MIB),
         ..Column::DEFAULT
@@ -71,7 +65,6 @@ pub(super) const COLUMNS: [Column; 14] = [
         meaning: "mean latency of the writes completed",
         width: 8,
         rank: 96,
-        has_content: has_writes,
         emphasis: write_emphasis,
         value: |a| a.stats.writes.await_ms,
         text: Latency(|a| &a.stats.writes),
@@ -82,7 +75,6 @@ pub(super) const COLUMNS: [Column; 14] = [
         meaning: "mean size of a write",
         width: 5,
         rank: 50,
-        has_content: has_writes,
         value: |a| a.stats.writes.size_kib,
         text: Value(SIZE),
         ..Column::DEFAULT
@@ -91,8 +83,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         title: "d/s",
         meaning: "discards completed per second",
         rank: 30,
-        has_content: has_discards,
-        is_hidden_empty: true,
+        needs: Columns::Discards,
         value: |a| a.stats.discards.per_s,
         text: Value(NUMBER),
         ..Column::DEFAULT
@@ -101,8 +92,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         title: "dMB/s",
         meaning: "MiB discarded per second",
         rank: 20,
-        has_content: has_discards,
-        is_hidden_empty: true,
+        needs: Columns::Discards,
         value: |a| a.stats.discards.kib_per_s,
         text: Value(MIB),
         ..Column::DEFAULT
@@ -112,8 +102,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         meaning: "mean latency of the discards completed",
         width: 8,
         rank: 28,
-        has_content: has_discards,
-        is_hidden_empty: true,
+        needs: Columns::Discards,
         value: |a| a.stats.discards.await_ms,
         text: Latency(|a| &a.stats.discards),
         ..Column::DEFAULT
@@ -123,8 +112,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         meaning: "mean size of a discard",
         width: 5,
         rank: 10,
-        has_content: has_discards,
-        is_hidden_empty: true,
+        needs: Columns::Discards,
         value: |a| a.stats.discards.size_kib,
         text: Value(SIZE),
         ..Column::DEFAULT
@@ -133,8 +121,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         title: "f/s",
         meaning: "flushes completed per second",
         rank: 35,
-        has_content: has_flushes,
-        is_hidden_empty: true,
+        needs: Columns::Flushes,
         value: |a| a.stats.flushes_per_s,
         text: Value(NUMBER),
         ..Column::DEFAULT
@@ -144,8 +131,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         meaning: "mean latency of the flushes completed",
         width: 8,
         rank: 33,
-        has_content: has_flushes,
-        is_hidden_empty: true,
+        needs: Columns::Flushes,
         value: |a| a.stats.flush_await_ms,
         text: Value(TIME),
         ..Column::DEFAULT

@@ -1,7 +1,6 @@
 //! The columns of the state of a device: util, saturation and the verdict.
 
 use super::CellText::Value;
-use super::activity::{has_read_saturation, has_reads, has_write_saturation, has_writes};
 use super::{CellText, Column};
 use crate::analysis::Verdict;
 use crate::intervals::DeviceActivity;
@@ -9,8 +8,9 @@ use crate::report::layout::figure::Figure;
 use crate::report::layout::number_format::{MULTIPLE, PERCENT};
 use crate::report::native::style::Emphasis;
 
-/// The width of verdicts that held for the whole interval.
+/// The width of verdicts that held for the whole interval, and that of verdicts with up to 9,999 s; with the blank before.
 pub(in crate::report::native) const VERDICT_WIDTH: usize = 10;
+pub(in crate::report::native) const VERDICT_WIDTH_WITH_SECONDS: usize = 16;
 
 pub(super) const COLUMNS: [Column; 5] = [
     Column {
@@ -37,8 +37,6 @@ pub(super) const COLUMNS: [Column; 5] = [
                   requests of that size; if that is not known, of the mean latency since boot; in an interval of \
                   several samples, only if one of them is known for 90% of the reads",
         rank: 85,
-        has_content: has_read_saturation,
-        is_pending: has_reads,
         emphasis: read_emphasis,
         value: |a| a.assessment.read_saturation,
         text: Value(MULTIPLE),
@@ -48,8 +46,6 @@ pub(super) const COLUMNS: [Column; 5] = [
         title: "w_sat",
         meaning: "write saturation, defined like read saturation",
         rank: 85,
-        has_content: has_write_saturation,
-        is_pending: has_writes,
         emphasis: write_emphasis,
         value: |a| a.assessment.write_saturation,
         text: Value(MULTIPLE),
