@@ -16,7 +16,7 @@ pub(super) enum LineKind {
     /// A `cpu` line of /proc/stat; `None` for a line that is not used.
     Cpu(Option<CpuTimes>),
     /// A `#blkstat` line.
-    Annotation(Box<Annotation>),
+    Annotation(Annotation),
     /// A `#blkstat` line whose JSON is invalid.
     InvalidAnnotation(AnnotationError),
 }
@@ -35,7 +35,7 @@ impl LineKind {
             }
             Some(b'#') => match Annotation::parse_line(line) {
                 None => Self::Comment,
-                Some(Ok(annotation)) => Self::Annotation(Box::new(annotation)),
+                Some(Ok(annotation)) => Self::Annotation(annotation),
                 Some(Err(error)) => Self::InvalidAnnotation(error),
             },
             // Nearly all lines end up here.

@@ -5,7 +5,6 @@
 
 mod annotation;
 mod diskstats_line;
-mod header_writer;
 mod limits;
 mod line_kind;
 mod line_reader;
@@ -23,14 +22,13 @@ mod warning;
 mod writer;
 
 pub use diskstats_line::{LineError, parse_line};
-pub use header_writer::write_header;
 pub use range_copy::copy_range;
 pub use reader::{CaptureState, Reader};
 pub use recorded_scan::{ScanGrowth, ScanWriter};
 pub use recorder_notes::{
     ClockChange, DroppedSamples, WriteStall, write_clock_change, write_dropped_samples, write_stall,
 };
-pub use recording_header::RecordingHeader;
+pub use recording_header::{RecordingHeader, write_header};
 pub use time_scan::scan_times;
 pub use warning::{CaptureWarning, CaptureWarningKind};
 pub use writer::{RecordFilter, SampleText, write_sample};

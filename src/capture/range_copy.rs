@@ -99,16 +99,13 @@ impl RangeCopy {
             LineKind::Timestamp(timestamp) => {
                 self.begin_sample(timestamp.time.is_some_and(|at| self.range.contains(&at)));
             }
-            LineKind::Annotation(annotation) if annotation.is_header() => {
+            LineKind::Annotation(Annotation::Header(_)) => {
                 self.place = Place::Header;
                 self.is_header_copied = false;
                 self.header.clear();
             }
-            LineKind::Annotation(annotation)
-                if self.place == Place::Header && !annotation.continues_header() =>
-            {
-                self.place = Place::Between;
-            }
+            LineKind::Annotation(Annotation::Devices(_) | Annotation::Baselines(_)) => {}
+            LineKind::Annotation(_) if self.place == Place::Header => self.place = Place::Between,
             _ => {}
         }
         let into = match self.place {
@@ -141,9 +138,9 @@ impl RangeCopy {
 
     /// Ends the sample if a line is its end mark.
     fn end_sample(&mut self, kind: &LineKind) {
-        if let LineKind::Annotation(annotation) = kind
+        if let LineKind::Annotation(Annotation::EndOfSample(end)) = kind
             && self.is_in_sample()
-            && Annotation::is_complete(annotation)
+            && end.complete
         {
             self.place = Place::Between;
         }

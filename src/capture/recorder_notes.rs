@@ -4,12 +4,14 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize, Serializer};
 
-use super::annotation::Annotation;
+use super::annotation::write_annotation;
 use crate::units::SampleTime;
 
 /// Samples that were taken but not written, because the disk did not accept them and memory is bounded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "DroppedLine", into = "DroppedLine")]
 pub struct DroppedSamples {
     /// The number of these samples.
     pub count: u64,
@@ -33,21 +35,55 @@ impl DroppedSamples {
     }
 }
 
+/// [`DroppedSamples`] as they are written. A time that is not valid is not known.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct DroppedLine {
+    dropped_samples: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dropped_from: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dropped_to: Option<String>,
+}
+
+impl From<DroppedSamples> for DroppedLine {
+    fn from(dropped: DroppedSamples) -> Self {
+        let text = |time: Option<Timestamp>| time.map(|time| time.to_string());
+        Self {
+            dropped_samples: dropped.count,
+            dropped_from: text(dropped.first),
+            dropped_to: text(dropped.last),
+        }
+    }
+}
+
+impl From<DroppedLine> for DroppedSamples {
+    fn from(line: DroppedLine) -> Self {
+        let time = |text: Option<String>| text?.parse().ok();
+        Self { count: line.dropped_samples, first: time(line.dropped_from), last: time(line.dropped_to) }
+    }
+}
+
 /// A time in which the recorder could not write. Samples were taken meanwhile and written later.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WriteStall {
     /// The length of that time.
+    #[serde(rename = "write_stalled_s", serialize_with = "write_seconds")]
     pub duration: Duration,
     /// The error of the failed writes, such as `No space left on device`; `None` if the disk merely did not answer.
+    #[serde(rename = "write_error", skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
 /// A change of the host's clocks between two samples, apart from the time that passed.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ClockChange {
     /// Seconds by which the wall clock was set forward, or back if negative; `None` if it was not set.
+    #[serde(rename = "clock_step_s", skip_serializing_if = "Option::is_none")]
     pub step_s: Option<f64>,
     /// Seconds that the host was suspended; `None` if it was not.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub suspended_s: Option<f64>,
 }
 
@@ -80,20 +116,32 @@ impl ClockChange {
 /// Appends a note about samples that were dropped, if any were.
 pub fn write_dropped_samples(dropped: &DroppedSamples, out: &mut Vec<u8>) {
     if dropped.count > 0 {
-        Annotation::dropped_samples(dropped).write(out);
+        write_annotation(dropped, out);
     }
 }
 
 /// Appends a note about a time in which nothing could be written.
 pub fn write_stall(stall: &WriteStall, out: &mut Vec<u8>) {
-    Annotation::write_stall(stall).write(out);
+    write_annotation(stall, out);
 }
 
 /// Appends a note about a change of the clocks, if there is one.
 pub fn write_clock_change(change: &ClockChange, out: &mut Vec<u8>) {
     if *change != ClockChange::default() {
-        Annotation::clock_change(change).write(out);
+        let ClockChange { step_s, suspended_s } = change;
+        let rounded =
+            ClockChange { step_s: step_s.map(milliseconds), suspended_s: suspended_s.map(milliseconds) };
+        write_annotation(&rounded, out);
     }
+}
+
+/// Rounds seconds to milliseconds.
+fn milliseconds(seconds: f64) -> f64 {
+    (seconds * 1000.0).round() / 1000.0
+}
+
+fn write_seconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(milliseconds(duration.as_secs_f64()))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::annotation::Annotation;
+use super::annotation::{EndOfSample, write_annotation};
 use super::diskstats_line::Words;
 use crate::counters::{HostState, Sample};
 use crate::units::SampleTime;
@@ -44,8 +44,7 @@ pub fn write_sample(sample: &SampleText<'_>, filter: &RecordFilter, zone: &TimeZ
         out.extend_from_slice(sample.cpu);
         out.push(b'\n');
     }
-    let SampleTime { monotonic, uptime, .. } = sample.at;
-    Annotation::end_of_sample(monotonic, uptime, &sample.host, sample.missed_samples).write(out);
+    write_annotation(&EndOfSample::new(sample.at, &sample.host, sample.missed_samples), out);
 }
 
 impl RecordFilter {

@@ -11,16 +11,17 @@ mod state;
 mod tests;
 
 use std::io::{self, ErrorKind, Read};
+use std::time::Duration;
 
 use self::devices::{DeviceLine, SampleDevices};
 use self::open_sample::{OpenSample, Position};
 pub use self::state::CaptureState;
-use super::annotation::{Annotation, AnnotationError, find_embedded_annotation};
+use super::annotation::{Annotation, AnnotationError, EndOfSample, find_embedded_annotation};
 use super::diskstats_line::has_lost_columns;
 use super::line_kind::LineKind;
 use super::line_reader::{LineReader, NextLine};
 use super::recorded_scan::ScanReader;
-use super::recording_header::RecordingHeader;
+use super::recording_header::{RecordingHeader, bounded};
 use super::segments::SegmentTracker;
 use super::timestamp::TimestampLine;
 use super::warning::{CaptureWarning, CaptureWarningKind};
@@ -170,7 +171,7 @@ impl<R: Read> Reader<R> {
                 sample.cpu = cpu.or(sample.cpu);
                 false
             }
-            LineKind::Annotation(annotation) => self.read_annotation(*annotation, previous, sample),
+            LineKind::Annotation(annotation) => self.read_annotation(annotation, previous, sample),
             LineKind::InvalidAnnotation(error) => {
                 self.reject_annotation(error, ended);
                 false
@@ -220,60 +221,58 @@ impl<R: Read> Reader<R> {
         is_handed_out
     }
 
-    /// Processes an annotation, which begins a recording, lists devices or ends a sample. Returns whether a sample is
-    /// handed out.
-    fn read_annotation(
-        &mut self,
-        mut annotation: Annotation,
-        previous: &Sample,
-        sample: &mut Sample,
-    ) -> bool {
-        if let Some(header) = annotation.take_header() {
-            let lacks_devices = self.devices.find_missing_end(previous, &sample.devices).is_some();
-            if let Position::InSample(open) = &mut self.position {
-                open.is_truncated |= lacks_devices;
+    /// Processes an annotation. Returns whether a sample is handed out.
+    fn read_annotation(&mut self, annotation: Annotation, previous: &Sample, sample: &mut Sample) -> bool {
+        match annotation {
+            Annotation::Header(header) => return self.begin_recording(header.into(), previous, sample),
+            Annotation::Devices(devices) => self.state.append_devices(bounded(devices)),
+            Annotation::Baselines(baselines) => self.state.append_baselines(baselines),
+            Annotation::IoScan(part) => self.scans.add(part),
+            Annotation::DroppedSamples(dropped) if dropped.count > 0 => {
+                self.dropped_samples = self.dropped_samples.saturating_add(dropped.count);
+                self.warn(CaptureWarningKind::SamplesDropped(dropped));
             }
-            let is_first_line = matches!(self.position, Position::BeforeFirstTimestamp);
-            let next = if is_first_line { Position::BeforeFirstTimestamp } else { Position::BetweenSamples };
-            let is_handed_out = self.end_sample(next, false, sample);
-            if let Some(change) = self.state.begin_recording(header) {
-                self.segments.start_segment();
-                self.warn(change);
+            Annotation::DroppedSamples(_) => {}
+            Annotation::ClockChange(change) => {
+                if let Some(seconds) = change.suspended_s {
+                    self.warn(CaptureWarningKind::Suspended { seconds });
+                }
+                if let Some(seconds) = change.step_s {
+                    self.warn(CaptureWarningKind::ClockStepped { seconds });
+                }
             }
-            return is_handed_out;
+            Annotation::EndOfSample(end) => return self.read_end_of_sample(&end, sample),
         }
-        self.state.append_devices(annotation.take_devices());
-        self.state.append_baselines(annotation.take_baselines());
-        self.read_notes(&annotation);
-        if let Some(part) = annotation.take_io_scan() {
-            self.scans.add(part);
-        }
-        let Position::InSample(open) = &mut self.position else { return false };
-        open.monotonic = annotation.monotonic().or(open.monotonic);
-        open.uptime = annotation.uptime().or(open.uptime);
-        if !annotation.is_complete() {
-            return false;
-        }
-        sample.host = annotation.host_state();
-        let dropped = std::mem::take(&mut self.dropped_samples);
-        sample.missed_samples = annotation.missed_samples().saturating_add(dropped);
-        self.end_sample(Position::BetweenSamples, true, sample)
+        false
     }
 
-    /// Processes the notes of an annotation about the time before the next sample.
-    fn read_notes(&mut self, annotation: &Annotation) {
-        let dropped = annotation.dropped();
-        if dropped.count > 0 {
-            self.dropped_samples = self.dropped_samples.saturating_add(dropped.count);
-            self.warn(CaptureWarningKind::SamplesDropped(dropped));
+    /// Begins a recording, which ends the sample before it. Returns whether that is handed out.
+    fn begin_recording(&mut self, header: RecordingHeader, previous: &Sample, sample: &mut Sample) -> bool {
+        let lacks_devices = self.devices.find_missing_end(previous, &sample.devices).is_some();
+        if let Position::InSample(open) = &mut self.position {
+            open.is_truncated |= lacks_devices;
         }
-        let change = annotation.noted_clock_change();
-        if let Some(seconds) = change.suspended_s {
-            self.warn(CaptureWarningKind::Suspended { seconds });
+        let is_first_line = matches!(self.position, Position::BeforeFirstTimestamp);
+        let next = if is_first_line { Position::BeforeFirstTimestamp } else { Position::BetweenSamples };
+        let is_handed_out = self.end_sample(next, false, sample);
+        if let Some(change) = self.state.begin_recording(header) {
+            self.segments.start_segment();
+            self.warn(change);
         }
-        if let Some(seconds) = change.step_s {
-            self.warn(CaptureWarningKind::ClockStepped { seconds });
+        is_handed_out
+    }
+
+    fn read_end_of_sample(&mut self, end: &EndOfSample, sample: &mut Sample) -> bool {
+        let Position::InSample(open) = &mut self.position else { return false };
+        open.monotonic = end.monotonic_ns.map(Duration::from_nanos).or(open.monotonic);
+        open.uptime = end.uptime_cs.or(open.uptime);
+        if !end.complete {
+            return false;
         }
+        sample.host = end.host_state();
+        let dropped = std::mem::take(&mut self.dropped_samples);
+        sample.missed_samples = end.missed_samples.unwrap_or(0).saturating_add(dropped);
+        self.end_sample(Position::BetweenSamples, true, sample)
     }
 
     fn reject_annotation(&mut self, error: AnnotationError, ended: bool) {

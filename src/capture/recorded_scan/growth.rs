@@ -2,7 +2,7 @@
 
 use super::writer::{keep_largest, parts};
 use super::{RecordedCgroup, RecordedScan, RecordedUse};
-use crate::capture::annotation::Annotation;
+use crate::capture::annotation::{IoScanLine, write_annotation};
 
 /// A scan that is ready to be written, with the growth of its counters since the scan before.
 #[derive(Clone, Debug)]
@@ -63,8 +63,8 @@ impl ScanGrowth {
 
     /// Appends the lines of the scan.
     pub fn write(&self, out: &mut Vec<u8>) {
-        for part in parts((*self.0).clone()) {
-            Annotation::io_scan(part).write(out);
+        for io_scan in parts((*self.0).clone()) {
+            write_annotation(&IoScanLine { io_scan }, out);
         }
     }
 }
@@ -105,6 +105,7 @@ mod tests {
 
     use super::*;
     use crate::capture::ScanWriter;
+    use crate::capture::annotation::Annotation;
     use crate::capture::recorded_scan::ScanReader;
     use crate::counters::{
         BlockedTask, Cgroup, CgroupDevice, DeviceNumber, IoCounters, IoLimits, IoScan, ScannedDevice,
@@ -147,8 +148,10 @@ mod tests {
             let mut text = Vec::new();
             growth.write(&mut text);
             for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-                let Some(Ok(mut annotation)) = Annotation::parse_line(line) else { panic!("{line:?}") };
-                reader.add(annotation.take_io_scan().unwrap());
+                let Some(Ok(Annotation::IoScan(part))) = Annotation::parse_line(line) else {
+                    panic!("{line:?}")
+                };
+                reader.add(part);
             }
             reader.take().unwrap()
         });

@@ -42,8 +42,8 @@ fn read_again(scans: &[Arc<IoScan>]) -> (Vec<Arc<IoScan>>, usize) {
         }
         for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             longest = longest.max(line.len());
-            let Some(Ok(mut annotation)) = Annotation::parse_line(line) else { panic!("{line:?}") };
-            reader.add(annotation.take_io_scan().unwrap());
+            let Some(Ok(Annotation::IoScan(part))) = Annotation::parse_line(line) else { panic!("{line:?}") };
+            reader.add(part);
         }
         read.extend(reader.take());
     }
