@@ -80,27 +80,16 @@ pub enum CaptureWarningKind {
 impl CaptureWarningKind {
     /// Returns whether it is only about skipped lines, and not about time or a missing part of the capture.
     pub fn is_about_lines(&self) -> bool {
-        match self {
+        matches!(
+            self,
             Self::Line(_)
-            | Self::LineTooLong
-            | Self::TooManyDevices
-            | Self::InvalidTimestamp(_)
-            | Self::InvalidAnnotation(_)
-            | Self::BeforeFirstTimestamp
-            | Self::BetweenSamples => true,
-            Self::ClockNotAdvanced { .. }
-            | Self::MonotonicClockNotAdvanced
-            | Self::Rebooted
-            | Self::HostChanged
-            | Self::LastSampleTruncated
-            | Self::LastSampleLacksDevices { .. }
-            | Self::TrailingData
-            | Self::SampleTruncated
-            | Self::SamplesDropped(_)
-            | Self::ClockStepped { .. }
-            | Self::Suspended { .. }
-            | Self::RepeatedTime(_) => false,
-        }
+                | Self::LineTooLong
+                | Self::TooManyDevices
+                | Self::InvalidTimestamp(_)
+                | Self::InvalidAnnotation(_)
+                | Self::BeforeFirstTimestamp
+                | Self::BetweenSamples
+        )
     }
 
     /// Returns whether the clock did not advance, which breaks time for every reader of the capture.

@@ -4,8 +4,6 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use anyhow::{Context, Result, bail};
@@ -22,8 +20,6 @@ use crate::time_range::CaptureTimes;
 /// The samples of a capture.
 pub struct Replay<'a> {
     name: String,
-    /// The bytes of the file read so far, and its length; `None` if the length is not known.
-    position: Option<(Arc<AtomicU64>, u64)>,
     samples: Samples<'a>,
     has_ended: bool,
     /// Another reader of the capture; `None` for a pipe.
@@ -42,29 +38,15 @@ enum Samples<'a> {
     Ahead(ParseAhead),
 }
 
-/// A file or pipe that counts the bytes read.
-struct CountedFile {
-    file: File,
-    position: Arc<AtomicU64>,
-}
-
-impl Read for CountedFile {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let length = self.file.read(into)?;
-        self.position.fetch_add(length as u64, Ordering::Relaxed);
-        Ok(length)
-    }
-}
-
 /// A reader whose reads fail once a signal is received, even while a read waits for data from a pipe.
 struct UntilSignal<'a> {
-    input: CountedFile,
+    input: File,
     clock: &'a dyn Clock,
 }
 
 impl Read for UntilSignal<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        match self.clock.wait_for_input(None, self.input.file.as_fd()) {
+        match self.clock.wait_for_input(None, self.input.as_fd()) {
             WaitOutcome::Signal(signal) => Err(interruption(signal)),
             WaitOutcome::Due | WaitOutcome::Input => self.input.read(into),
         }
@@ -121,15 +103,11 @@ impl<'a> Replay<'a> {
         name: String,
         file: File,
         clock: &'a dyn Clock,
-        parser: impl FnOnce(CountedFile) -> io::Result<Samples<'a>>,
+        parser: impl FnOnce(File) -> io::Result<Samples<'a>>,
     ) -> Result<Self> {
         let whole = WholeFile::of(&file);
-        let length = file.metadata().ok().filter(std::fs::Metadata::is_file).map(|metadata| metadata.len());
-        let position = Arc::new(AtomicU64::new(0));
-        let input = CountedFile { file, position: Arc::clone(&position) };
-        let samples = parser(input).with_context(|| format!("cannot read {name}"))?;
-        let position = length.map(|length| (position, length));
-        Ok(Self { name, position, samples, has_ended: false, whole, clock })
+        let samples = parser(file).with_context(|| format!("cannot read {name}"))?;
+        Ok(Self { name, samples, has_ended: false, whole, clock })
     }
 
     /// Reads the times of the whole capture before its samples are read; `None` for a pipe, which cannot be read ahead,
@@ -148,8 +126,7 @@ impl<'a> Replay<'a> {
 
     /// Returns the fraction of the file that has been read, from 0 to 1; `None` if its length is not known.
     pub fn progress(&self) -> Option<f64> {
-        let (position, length) = self.position.as_ref()?;
-        Some((position.load(Ordering::Relaxed) as f64 / (*length).max(1) as f64).min(1.0))
+        self.whole.as_ref()?.progress()
     }
 
     /// Returns the name of the capture for messages.

@@ -17,15 +17,22 @@ pub(super) struct WholeFile {
     file: File,
     /// The position at which the capture begins: standard input may have been read in part.
     start: u64,
+    length: u64,
 }
 
 impl WholeFile {
     /// The capture in a file before it is read; `None` for a pipe or a device.
     pub(super) fn of(file: &File) -> Option<Self> {
-        file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+        let length = file.metadata().ok().filter(std::fs::Metadata::is_file)?.len();
         let mut file = file.try_clone().ok()?;
         let start = file.stream_position().ok()?;
-        Some(Self { file, start })
+        Some(Self { file, start, length })
+    }
+
+    /// Returns the fraction of the file that the reader of its samples, which has the same position, has read.
+    pub(super) fn progress(&self) -> Option<f64> {
+        let read = (&self.file).stream_position().ok()?.saturating_sub(self.start);
+        Some((read as f64 / self.length.max(1) as f64).min(1.0))
     }
 
     /// Reads its times; `None` without any.
