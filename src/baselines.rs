@@ -13,7 +13,6 @@ const MAX_SIZES: usize = 64;
 pub struct UnloadedLatency {
     /// The size, a power of two in KiB; `None` for any size.
     pub size_kib: Option<f64>,
-    /// Latency in milliseconds.
     pub await_ms: f64,
     /// The mean queue at which it was seen; `None` if the user stated the latency. 0.1.0 saved it as `concurrency`.
     #[serde(alias = "concurrency")]
@@ -34,7 +33,6 @@ impl UnloadedLatency {
     }
 }
 
-/// The baselines of a device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DeviceBaseline {
@@ -42,7 +40,6 @@ pub struct DeviceBaseline {
     pub read: Vec<UnloadedLatency>,
     /// Of writes, by size.
     pub write: Vec<UnloadedLatency>,
-    /// Of flushes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flush: Vec<UnloadedLatency>,
 }
@@ -98,7 +95,6 @@ pub struct RecordedBaseline {
     /// Its origin: `given` or `saved`.
     #[serde(default)]
     pub source: String,
-    /// The values.
     #[serde(flatten)]
     pub baseline: DeviceBaseline,
 }
@@ -127,12 +123,10 @@ impl RecordedBaselines {
         self.by_device.get(device).or(self.common.as_ref())
     }
 
-    /// Returns all baselines.
     pub fn iter(&self) -> impl Iterator<Item = &RecordedBaseline> {
         self.common.iter().chain(self.by_device.values())
     }
 
-    /// Returns the number of baselines.
     pub fn len(&self) -> usize {
         self.by_device.len() + usize::from(self.common.is_some())
     }

@@ -12,14 +12,10 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::signals::Signals;
 
-/// The outcome of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitOutcome {
-    /// The deadline was reached.
     Due,
-    /// This signal came first.
     Signal(u8),
-    /// Input is available.
     Input,
 }
 
@@ -27,7 +23,6 @@ pub enum WaitOutcome {
 pub trait Clock {
     /// Returns the monotonic time since an unspecified start; it never goes back.
     fn monotonic(&self) -> Duration;
-    /// Returns the wall-clock time.
     fn wall(&self) -> Timestamp;
     /// Returns the signal that requested the end of the program; `None` if none was received.
     fn signal(&self) -> Option<u8> {
@@ -58,7 +53,6 @@ fn read_clock(clock: ClockId) -> Duration {
     Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or_default())
 }
 
-/// The clock of the system.
 pub struct RealClock<'a> {
     signals: Option<&'a Signals>,
 }

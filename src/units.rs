@@ -22,7 +22,6 @@ pub struct SampleTime {
 /// The time between two samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Elapsed {
-    /// The clock advanced.
     Forward(Span),
     /// The clock did not advance, or no clock is known at both times.
     Unknown,
@@ -74,12 +73,10 @@ impl Span {
     /// The resolution of /proc/uptime.
     pub const HUNDREDTH: Self = Self { ticks: NonZeroU64::MIN, ticks_per_second: 100 };
 
-    /// Returns the length in seconds.
     pub fn seconds(self) -> f64 {
         self.ticks.get() as f64 / self.ticks_per_second as f64
     }
 
-    /// Returns `amount` per second.
     pub fn per_second(self, amount: u64) -> f64 {
         self.divisor().of(amount)
     }
@@ -98,7 +95,6 @@ pub struct PerSecond {
 }
 
 impl PerSecond {
-    /// Returns `amount` per second.
     #[inline]
     pub fn of(self, amount: u64) -> f64 {
         amount as f64 / self.ticks * self.ticks_per_second

@@ -32,10 +32,8 @@ pub struct Attribution {
     pub problem: Option<ScanProblem>,
 }
 
-/// The use of a device.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeviceUse {
-    /// Its number.
     pub number: DeviceNumber,
     /// The kernel's name.
     pub name: String,
@@ -48,13 +46,11 @@ pub struct DeviceUse {
 /// The use of a device by a cgroup.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CgroupUse {
-    /// The path of the cgroup.
     pub path: Arc<str>,
     /// Its rates, without those of its descendants.
     pub rates: IoRates,
     /// Its share of the device's bytes in percent, without that of its descendants; `None` if there were no bytes.
     pub share_pct: Option<f64>,
-    /// Its limits on the device.
     pub limits: Vec<LimitUse>,
 }
 

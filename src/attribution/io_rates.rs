@@ -6,13 +6,9 @@ use crate::counters::IoCounters;
 /// may merge into one request. Only bytes can be compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct IoRates {
-    /// Reads per second.
     pub reads_per_s: f64,
-    /// Writes per second.
     pub writes_per_s: f64,
-    /// Bytes read per second.
     pub read_bytes_per_s: f64,
-    /// Bytes written per second.
     pub write_bytes_per_s: f64,
 }
 

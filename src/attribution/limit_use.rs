@@ -24,16 +24,11 @@ const MAX_INTERVALS: usize = 10;
 /// second, one of 19 becomes 10 (blk-throttle's slices; measured on Linux 6.18 with limits of 5 to 1234).
 const SLICES_PER_S: u64 = 10;
 
-/// The kinds of limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LimitKind {
-    /// Reads per second.
     ReadIops,
-    /// Writes per second.
     WriteIops,
-    /// Bytes read per second.
     ReadBytes,
-    /// Bytes written per second.
     WriteBytes,
 }
 
@@ -64,7 +59,6 @@ impl LimitKind {
 /// The use of a limit in an interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LimitUse {
-    /// The kind of limit.
     pub kind: LimitKind,
     /// Its value, per second.
     pub value: u64,

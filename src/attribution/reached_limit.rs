@@ -17,11 +17,9 @@ pub struct ReachedLimit {
     pub cgroup: Arc<str>,
     /// The device that the limit is on: this one, or one below it.
     pub limited_device: String,
-    /// The kind of limit.
     pub kind: LimitKind,
     /// Its value, per second.
     pub value: u64,
-    /// The hierarchy of the cgroup.
     pub hierarchy: CgroupHierarchy,
     /// The share of the device's bytes, in percent, of the cgroup and all others that the limit applies to; `None`
     /// without bytes.

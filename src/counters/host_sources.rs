@@ -29,14 +29,12 @@ pub struct HostSources {
     pub has_task_delays: Option<bool>,
     /// The trace events of block devices in tracefs.
     pub block_events: Access<()>,
-    /// The privileges of this process.
     pub privileges: Privileges,
 }
 
 /// The lines of `/proc/diskstats`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DiskstatsSource {
-    /// The number of devices.
     pub devices: usize,
     /// The numbers of columns that lines have, with device number and name, in ascending order.
     pub columns: Vec<usize>,
@@ -45,9 +43,7 @@ pub struct DiskstatsSource {
 /// A mounted hierarchy of cgroups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CgroupSource {
-    /// Its version.
     pub version: CgroupHierarchy,
-    /// Its mount point.
     pub mountpoint: String,
     /// The controllers of the hierarchy in version 2, and of all hierarchies in version 1.
     pub controllers: Access<Vec<String>>,

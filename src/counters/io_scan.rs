@@ -59,7 +59,6 @@ pub enum CgroupHierarchy {
 /// A whole device in a scan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScannedDevice {
-    /// Its number.
     pub number: DeviceNumber,
     /// The kernel's name.
     pub name: String,
@@ -70,9 +69,7 @@ pub struct ScannedDevice {
 /// Requests and bytes since the device or the cgroup was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IoCounters {
-    /// Bytes read.
     pub read_bytes: u64,
-    /// Bytes written.
     pub write_bytes: u64,
     /// Reads: requests of a device, bios of a cgroup.
     pub reads: u64,
@@ -91,7 +88,6 @@ impl IoCounters {
         self.minus(before)
     }
 
-    /// Returns the sum of both.
     pub fn plus(&self, other: &Self) -> Self {
         self.combined(other, u64::saturating_add)
     }
@@ -114,13 +110,9 @@ impl IoCounters {
 /// The limits of a cgroup on a device; `None` for a limit that is not set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IoLimits {
-    /// Reads per second.
     pub read_iops: Option<u64>,
-    /// Writes per second.
     pub write_iops: Option<u64>,
-    /// Bytes read per second.
     pub read_bytes_per_s: Option<u64>,
-    /// Bytes written per second.
     pub write_bytes_per_s: Option<u64>,
 }
 
@@ -131,7 +123,6 @@ impl IoLimits {
     }
 }
 
-/// A cgroup in a scan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cgroup {
     /// Its path in the hierarchy, such as `/system.slice/db.service`; `/` is the root.
@@ -148,11 +139,8 @@ pub struct Cgroup {
 /// A cgroup's use of a device, and its limits there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CgroupDevice {
-    /// The number of the device.
     pub number: DeviceNumber,
-    /// Its counters.
     pub io: IoCounters,
-    /// Its limits.
     pub limits: IoLimits,
 }
 
@@ -172,7 +160,6 @@ pub struct ProcessIo {
 /// A read of the I/O of a process that has not returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HungRead {
-    /// The process.
     pub pid: u32,
     /// The time since processes were last read.
     pub elapsed: Duration,
@@ -181,7 +168,6 @@ pub struct HungRead {
 /// A process that read or wrote.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BusyProcess {
-    /// Its number.
     pub pid: u32,
     /// Its name: at most 15 bytes, which may contain any character.
     pub comm: String,
@@ -196,9 +182,7 @@ pub struct BusyProcess {
 /// A task in uninterruptible sleep, which usually waits for a device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlockedTask {
-    /// The process.
     pub pid: u32,
-    /// The thread.
     pub tid: u32,
     /// The thread's name.
     pub comm: String,

@@ -66,11 +66,8 @@ pub enum Columns {
 pub struct Counters {
     /// The columns that the kernel printed; the fields of other columns are zero.
     pub columns: Columns,
-    /// Reads.
     pub reads: Requests,
-    /// Writes.
     pub writes: Requests,
-    /// Discards.
     pub discards: Requests,
     /// Flush requests completed; whole devices only.
     pub flushes: u64,
@@ -142,12 +139,10 @@ impl Counters {
 pub struct Device {
     /// Major device number; 0 for hidden NVMe paths.
     pub major: u32,
-    /// Minor device number.
     pub minor: u32,
     /// The kernel's name, as /proc/diskstats prints it: `sda1`, `cciss/c0d0`. In a capture it may contain any
     /// character.
     pub name: String,
-    /// Its counters.
     pub counters: Counters,
 }
 
@@ -160,13 +155,10 @@ pub struct CpuTimes {
     pub nice: u64,
     /// Kernel mode.
     pub system: u64,
-    /// Idle.
     pub idle: u64,
     /// Idle while a task waited for I/O. It counts as idle time.
     pub iowait: u64,
-    /// Servicing interrupts.
     pub irq: u64,
-    /// Servicing soft interrupts.
     pub softirq: u64,
     /// Taken by the hypervisor.
     pub steal: u64,
@@ -253,7 +245,6 @@ pub struct Sample {
     pub written_time: Option<String>,
     /// The CPU times; `None` if they were not recorded.
     pub cpu: Option<CpuTimes>,
-    /// The state of the host.
     pub host: HostState,
     /// The number of deadlines that its recorder missed before it.
     pub missed_samples: u64,

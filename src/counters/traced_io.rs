@@ -38,9 +38,7 @@ pub enum TraceProblem {
 /// A histogram's device and kind of request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LatencyKey {
-    /// The device.
     pub number: DeviceNumber,
-    /// The kind of request.
     pub kind: RequestKind,
 }
 
@@ -48,9 +46,7 @@ pub struct LatencyKey {
 /// start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RequestKind {
-    /// Reads.
     Read,
-    /// Writes.
     Write,
     /// Discards, including secure erases.
     Discard,
@@ -83,7 +79,6 @@ impl RequestKind {
     }
 }
 
-/// Latencies, counted in buckets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LatencyHistogram {
     /// The buckets by their lower bounds.
@@ -97,7 +92,6 @@ pub struct LatencyBucket {
     pub lower_ns: u64,
     /// The largest latency that the bucket counts, in nanoseconds.
     pub upper_ns: u64,
-    /// The number of requests.
     pub count: u64,
     /// The sum of their latencies, in nanoseconds.
     pub sum_ns: u64,
@@ -154,7 +148,6 @@ impl LatencyHistogram {
         self.buckets.values()
     }
 
-    /// Returns the number of requests.
     pub fn count(&self) -> u64 {
         self.buckets().fold(0, |sum, bucket| sum.saturating_add(bucket.count))
     }
@@ -165,7 +158,6 @@ impl LatencyHistogram {
 pub struct TracedUser {
     /// The device, or the partition if the I/O was submitted to one.
     pub number: DeviceNumber,
-    /// The thread.
     pub tid: u32,
     /// Its name at that time, which may contain any character.
     pub comm: Arc<str>,
@@ -173,7 +165,6 @@ pub struct TracedUser {
     pub pid: Option<u32>,
     /// Its cgroup; `None` if it ended before that was read.
     pub cgroup: Option<Arc<str>>,
-    /// The kind of request.
     pub kind: RequestKind,
     /// The number of bios.
     pub count: u64,

@@ -19,13 +19,11 @@ use crate::report::analysis::AnalysisReport;
 use crate::sanitize::sanitize;
 use crate::topology::Topology;
 
-/// The result of the analysis.
 pub(super) struct Analysis {
     /// The devices in the order in which they appeared.
     pub(super) reports: Vec<DeviceReport>,
     /// The queue at each layer; `None` if no two devices are stacked.
     pub(super) queue_by_layer: Option<QueueByLayer>,
-    /// The events.
     pub(super) events: Events,
     /// The host over the same time.
     pub(super) host: HostReport,

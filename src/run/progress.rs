@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use super::RunContext;
 
-/// The shortest time between updates.
 const MIN_UPDATE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The characters that a terminal echoes for Ctrl-C: `^C`.

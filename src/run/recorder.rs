@@ -17,7 +17,6 @@ use crate::source::{Live, read_recording_header};
 use crate::topology::Topology;
 use crate::units::SampleTime;
 
-/// A recording in progress.
 pub(super) struct Recorder<'a> {
     root: &'a Path,
     interval: Duration,
@@ -36,7 +35,6 @@ pub(super) struct Recorder<'a> {
     pub(super) skipped_scans: u64,
     /// The time of the last sample.
     last_at: SampleTime,
-    /// The number of samples taken.
     pub(super) samples: u64,
 }
 

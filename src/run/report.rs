@@ -40,7 +40,6 @@ pub(super) fn run(plan: &Report, context: &mut RunContext<'_>) -> Result<Exit> {
     Ok(exit)
 }
 
-/// Returns the page.
 fn page(
     plan: &Report,
     analysis: &Analysis,

@@ -15,12 +15,9 @@ const MODE: u32 = 0o640;
 /// The action for a file that already exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IfExists {
-    /// Fail.
     #[default]
     Refuse,
-    /// Append to it.
     Append,
-    /// Overwrite it.
     Replace,
 }
 

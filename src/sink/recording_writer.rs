@@ -22,9 +22,7 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// A write or a sync that takes this long is noted in the recording.
 const MIN_STALL: Duration = Duration::from_secs(1);
 
-/// The destination of a recording.
 pub enum Destination<'a> {
-    /// A file.
     File(Box<RecordingFile>),
     /// Standard output.
     Output(&'a mut (dyn Write + Send)),

@@ -25,7 +25,6 @@ pub struct Rotation {
 /// A point in time and the offset of the local time from UTC, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LocalTime {
-    /// Seconds since the epoch.
     pub epoch_s: i64,
     /// Seconds that local clocks are ahead of UTC.
     pub utc_offset_s: i64,

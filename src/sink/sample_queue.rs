@@ -22,7 +22,6 @@ pub struct SampleBlock {
     /// The scan of cgroups and processes that precedes it, whose growth is kept even if the sample is dropped; `None`
     /// if there is no new one.
     pub scan: Option<ScanGrowth>,
-    /// The text of the sample.
     pub text: Vec<u8>,
     /// The time at which it was taken; `None` if it is not known.
     pub at: Option<Timestamp>,

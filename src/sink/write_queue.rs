@@ -30,12 +30,9 @@ struct State {
     error: Option<anyhow::Error>,
 }
 
-/// The state of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WriteProgress {
-    /// The number of samples written.
     pub samples: u64,
-    /// The number of bytes written.
     pub bytes: u64,
     /// The number of samples that wait to be written, including the one being written.
     pub waiting: usize,

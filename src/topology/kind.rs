@@ -9,7 +9,6 @@ pub enum Kind {
     /// A whole disk, physical or presented as one to this system.
     #[default]
     Disk,
-    /// A partition of a disk.
     Partition,
     /// A loop device, backed by a file.
     Loop,
@@ -19,11 +18,9 @@ pub enum Kind {
     Zram,
     /// A device-mapper device other than the three kinds below.
     Dm,
-    /// An LVM logical volume.
     Lvm,
     /// An encrypted device-mapper device.
     Crypt,
-    /// A device-mapper multipath device.
     Multipath,
     /// A Linux software RAID array (md).
     Md,
@@ -38,7 +35,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All kinds.
     pub const ALL: [Self; 13] = [
         Self::Disk,
         Self::Partition,

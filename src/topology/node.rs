@@ -11,11 +11,8 @@ use super::Kind;
 pub struct Node {
     /// The kernel's name, as in /proc/diskstats.
     pub name: String,
-    /// Major device number.
     pub major: u32,
-    /// Minor device number.
     pub minor: u32,
-    /// The kind of device.
     pub kind: Kind,
     /// The name that administrators use, if it differs from the kernel's: `vg0-root` for `dm-0`, `md/home`.
     #[serde(alias = "known_as")]
@@ -24,7 +21,6 @@ pub struct Node {
     /// holds the backing file of a loop device, the paths of a multipath disk.
     #[serde(alias = "on")]
     pub backing_devices: Vec<String>,
-    /// Size in bytes.
     pub size_bytes: Option<u64>,
     /// The model that the device reports, such as `Amazon Elastic Block Store`; only of disks.
     pub model: Option<String>,

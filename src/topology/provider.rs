@@ -18,7 +18,6 @@ const EC2_LOCAL_MODEL: &str = "Amazon EC2 NVMe Instance Storage";
 /// The beginning of the model of the local NVMe disks of an Azure machine.
 const AZURE_LOCAL_MODEL: &str = "Microsoft NVMe Direct Disk";
 
-/// The provider of a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Provider {
     /// Amazon Web Services (EBS).
@@ -35,9 +34,7 @@ pub enum Provider {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Machine {
-    /// The vendor (`sys_vendor`).
     pub sys_vendor: Option<String>,
-    /// The product (`product_name`).
     pub product_name: Option<String>,
     /// The asset tag of the chassis (`chassis_asset_tag`).
     pub chassis_asset_tag: Option<String>,
@@ -55,7 +52,6 @@ impl Machine {
         }
     }
 
-    /// Returns whether nothing is known.
     pub fn is_unknown(&self) -> bool {
         *self == Self::default()
     }

@@ -2,12 +2,10 @@
 
 use super::lines;
 
-/// The state of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskState {
     /// Uninterruptible sleep, usually waiting for a device: `D`.
     Blocked,
-    /// Any other.
     Other,
 }
 
@@ -16,7 +14,6 @@ pub enum TaskState {
 pub struct ProcessStat {
     /// Its name. Bytes that are not UTF-8 are replaced.
     pub comm: String,
-    /// Its state.
     pub state: TaskState,
     /// The number of threads of the process.
     pub threads: u64,

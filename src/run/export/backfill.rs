@@ -62,7 +62,6 @@ pub(super) fn run(
 
 /// The options of an export of a recording.
 pub(super) struct Backfill<'a> {
-    /// The time between points.
     pub(super) every: Duration,
     /// Labels of every metric, by name and value.
     pub(super) labels: &'a [(String, String)],

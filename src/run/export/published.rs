@@ -10,7 +10,6 @@ use crate::intervals::MetricsSnapshot;
 const MAX_LATE_INTERVALS: u32 = 2;
 const MAX_LATE: Duration = Duration::from_secs(1);
 
-/// The latest metrics.
 pub(super) struct Published {
     interval: Duration,
     latest: Mutex<Option<Latest>>,
@@ -21,7 +20,6 @@ pub(super) struct Published {
 pub(super) struct Latest {
     /// A number that is different for each publication.
     pub(super) number: u64,
-    /// The metrics.
     pub(super) snapshot: Arc<MetricsSnapshot>,
     /// The monotonic time of their publication.
     pub(super) at: Duration,
@@ -33,12 +31,10 @@ impl Published {
         Self { interval, latest: Mutex::new(None) }
     }
 
-    /// The time between samples.
     pub(super) fn interval(&self) -> Duration {
         self.interval
     }
 
-    /// Replaces the latest metrics.
     pub(super) fn publish(&self, snapshot: MetricsSnapshot, at: Duration) {
         let snapshot = Arc::new(snapshot);
         let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);

@@ -44,7 +44,6 @@ pub(super) fn run(options: &Options, context: &mut RunContext<'_>) -> Result<Exi
     handle_stdout_error(ended, "Unable to flush stdout", Exit::PtUsage, context)
 }
 
-/// A run.
 struct Session<'a> {
     options: &'a Options,
     engine: PtEngine,

@@ -124,7 +124,6 @@ impl Learner {
         Ok(Self { samples, ended })
     }
 
-    /// Learns from a sample.
     pub(super) fn push(&self, sample: &Sample) {
         // If a sample is left out, the next interval is longer.
         let _ = self.samples.try_send(sample.clone());

@@ -128,7 +128,6 @@ pub(super) fn run(plan: &Record, context: &mut RunContext<'_>) -> Result<Exit> {
     })
 }
 
-/// A recording in progress.
 struct Recording<'a> {
     learner: Option<Learner>,
     /// The last problem of the learner that has not been reported yet.

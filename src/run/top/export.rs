@@ -37,7 +37,6 @@ pub(super) struct Exports {
 }
 
 impl Exports {
-    /// Creates an empty list.
     pub(super) fn new() -> Self {
         let (sender, ended) = channel();
         Self { sender, ended, pending: Vec::new() }

@@ -177,7 +177,6 @@ fn panic_on_key(event: &Event) {
     }
 }
 
-/// The running screen.
 struct Session {
     app: App,
     screen: Screen,

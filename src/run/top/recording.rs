@@ -20,7 +20,6 @@ const END_PATIENCE: Duration = Duration::from_secs(5);
 /// The number of file names that are tried if files exist.
 const MAX_NAMES: usize = 100;
 
-/// A recording in progress.
 pub(super) struct Recording {
     path: PathBuf,
     queue: Arc<WriteQueue>,
@@ -54,7 +53,6 @@ impl Recording {
         Ok(Self { path, queue, samples_before, writer })
     }
 
-    /// The state of the recording.
     pub(super) fn status(&self) -> RecordingStatus {
         let progress = self.queue.progress();
         RecordingStatus {

@@ -37,9 +37,7 @@ const EVENTS_PER_INTERVAL: u64 = 200;
 pub(super) enum Update {
     /// The first sample has been taken.
     Started(Started),
-    /// An interval.
     Frame(Box<Frame>),
-    /// The events so far.
     Events(Vec<Event>),
     /// The fraction of the capture that has been read.
     Progress(f64),
@@ -52,7 +50,6 @@ pub(super) enum Update {
 pub(super) struct Started {
     /// The name of the host that was recorded.
     pub(super) host: Option<String>,
-    /// The requested time between intervals.
     pub(super) interval: Option<Duration>,
 }
 
@@ -80,7 +77,6 @@ impl Shared {
         *self.queue.lock().unwrap_or_else(PoisonError::into_inner) = queue;
     }
 
-    /// Takes the messages so far.
     pub(super) fn take_messages(&self) -> Vec<u8> {
         std::mem::take(&mut self.messages.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -109,7 +105,6 @@ impl Shared {
 
 /// The running thread. It ends when this is dropped.
 pub(super) struct Sampler {
-    /// Its updates.
     pub(super) updates: Receiver<Update>,
     /// Becomes readable when there are updates.
     pub(super) wake: UnixStream,

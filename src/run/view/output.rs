@@ -27,14 +27,12 @@ impl<'a> Output<'a> {
         Self { plan, writer, is_terminal, text }
     }
 
-    /// Adds an interval.
     pub(super) fn push(&mut self, rows: &mut IntervalRows<'_>) {
         self.arrange(&mut rows.devices);
         self.adapt_to_terminal();
         self.writer.push_interval(rows, &mut self.text);
     }
 
-    /// Adds the averages since boot.
     pub(super) fn push_since_boot(&mut self, rows: &IntervalRows<'_>) {
         self.writer.push_note("since boot:", &mut self.text);
         self.push(&mut rows.clone());
