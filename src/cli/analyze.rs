@@ -26,7 +26,6 @@ pub(super) const OPERANDS: &[Operand] = &[
     ("[COUNT]", "Number of intervals (default: until Ctrl-C or the end of the capture)"),
 ];
 
-/// The arguments of `analyze`.
 #[derive(Args)]
 #[command(
     override_usage = "blkstat analyze [OPTIONS] [FILE] [DEVICE]... [INTERVAL [COUNT]]\n       blkstat analyze --compare BEFORE AFTER [DEVICE]...   (each FILE or FILE@BEGIN..END)"

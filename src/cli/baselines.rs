@@ -14,7 +14,6 @@ const HOST_FILE: &str = "/var/lib/blkstat/baseline.json";
 /// The file of a user, below the directory for state.
 const USER_FILE: &str = "blkstat/baseline.json";
 
-/// The source of unloaded latencies.
 #[derive(Args)]
 pub(super) struct BaselineArguments {
     /// Take unloaded latencies from a capture, or from a file saved with analyze --save-baseline

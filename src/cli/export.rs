@@ -24,11 +24,9 @@ pub(super) const OPERANDS: &[Operand] =
 /// The default time between points of a recording, and between versions of a text file.
 const DEFAULT_EVERY: Duration = Duration::from_secs(15);
 
-/// The message about missing options.
 const NO_TARGET: &str = "nothing to export to; use --listen PORT to serve metrics at http://127.0.0.1:PORT/metrics, --textfile FILE.prom \
                          for node_exporter, or --from FILE to convert a recording";
 
-/// The arguments of `export`.
 #[derive(Args)]
 #[command(
     override_usage = "blkstat export [OPTIONS] [INTERVAL]",

@@ -10,7 +10,6 @@ use crate::intervals::{DeviceSelection, Input};
 use crate::plan::Latency;
 use crate::report::latency::LatencyFormat;
 
-/// The arguments of `latency`.
 #[derive(Args)]
 #[command(
     override_usage = "blkstat latency [OPTIONS] [DEVICE]... [INTERVAL [COUNT]]",

@@ -158,7 +158,6 @@ fn write_see_also(text: &mut Vec<u8>) -> Result<()> {
     roff.to_writer(text)
 }
 
-/// Returns example commands with descriptions.
 fn examples(command: &str) -> &'static [(&'static str, &'static str)] {
     match command {
         "blkstat" => &[

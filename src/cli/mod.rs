@@ -40,7 +40,6 @@ use crate::source::read_text_file;
 /// The text and the exit code that replace a run: a usage error, or help that was requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArgError {
-    /// The text to print.
     pub message: String,
     /// The exit code; [`Exit::Success`] for requested text, which belongs on standard output.
     pub exit: Exit,

@@ -78,7 +78,6 @@ pub(super) struct ViewArguments {
     verdicts: VerdictArguments,
 }
 
-/// The options of the verdicts.
 #[derive(Args)]
 pub(super) struct VerdictArguments {
     /// Latency, as a multiple of unloaded latency, at which a device counts as saturated

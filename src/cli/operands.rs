@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use crate::schedule::Schedule;
 
-/// The shortest interval.
 const MIN_INTERVAL: Duration = Duration::from_millis(10);
 /// The longest interval in seconds: 366 days.
 const MAX_INTERVAL_S: f64 = 366.0 * 86_400.0;

@@ -7,7 +7,6 @@ use clap::Args;
 
 use crate::time_range::{TimePoint, TimeRange};
 
-/// The options of the range.
 #[derive(Args)]
 pub(super) struct RangeArguments {
     /// Show a capture from T on: 16:04, 2026-11-20T16:04, -10m (from its end) or +5m (from its start)

@@ -19,7 +19,6 @@ pub(super) const OPERANDS: &[Operand] = &[
     ("[COUNT]", "Number of intervals; one more sample is taken (default: until Ctrl-C)"),
 ];
 
-/// The arguments of `record`.
 #[derive(Args)]
 #[command(override_usage = "blkstat record [OPTIONS] FILE [INTERVAL [COUNT]]")]
 pub(super) struct RecordArguments {

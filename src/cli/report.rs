@@ -26,7 +26,6 @@ pub(super) const OPERANDS: &[Operand] = &[
     ("[COUNT]", "Number of intervals (default: until Ctrl-C or the end of the capture)"),
 ];
 
-/// The arguments of `report`.
 #[derive(Args)]
 #[command(override_usage = "blkstat report [OPTIONS] [FILE] [DEVICE]... [INTERVAL [COUNT]] -o OUT.html")]
 pub(super) struct ReportArguments {

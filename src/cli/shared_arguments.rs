@@ -10,7 +10,6 @@ use crate::schedule::Schedule;
 /// The operands of a view of intervals, for the help.
 pub(super) const VIEW_OPERANDS: &[Operand] =
     &[DEVICE_OPERAND, INTERVAL_OPERAND, ("[COUNT]", "Number of intervals (default: until Ctrl-C)")];
-/// The devices, for the help.
 pub(super) const DEVICE_OPERAND: Operand =
     ("[DEVICE]...", "Devices to show, by any of their names (default: all active ones)");
 /// The interval of the running system, for the help.

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use super::iostat;
 
-/// The names of all commands.
 pub(super) const COMMANDS: [&str; 15] = [
     "iostat",
     "pt-diskstats",

@@ -17,7 +17,6 @@ use crate::report::native::SortKey;
 /// The operands of `top`, for the help.
 pub(super) const OPERANDS: &[Operand] = &[DEVICE_OPERAND, INTERVAL_OPERAND];
 
-/// The arguments of `top`.
 #[derive(Args)]
 #[command(
     override_usage = "blkstat top [OPTIONS] [DEVICE]... [INTERVAL]",

@@ -12,7 +12,6 @@ use crate::intervals::{DeviceSelection, Input};
 use crate::plan::Who;
 use crate::report::who::{WhoFormat, WhoKind, WhoSort};
 
-/// The arguments of `who`.
 #[derive(Args)]
 #[command(
     override_usage = "blkstat who [OPTIONS] [DEVICE]... [INTERVAL [COUNT]]",

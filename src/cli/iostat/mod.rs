@@ -64,7 +64,6 @@ pub(super) fn parse(
     raw.resolve(root, environment)
 }
 
-/// Returns a usage error.
 fn usage() -> ArgError {
     ArgError { message: USAGE.to_owned(), exit: Exit::IostatUsage }
 }

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use super::messages::missing_value;
 use crate::cli::ArgError;
 
-/// A configuration file to read.
 pub(super) struct ConfigFile {
     pub(super) path: PathBuf,
     /// True if it is given by `--config`, so that it is an error if it is missing.

@@ -5,7 +5,6 @@ use clap::{Args, ValueEnum};
 /// The path of the program in the files, as installed by the Debian package.
 const PROGRAM: &str = "/usr/bin/blkstat";
 
-/// The arguments of `service`.
 #[derive(Args)]
 #[command(
     override_usage = "blkstat service [OPTIONS] FILE",
@@ -20,7 +19,6 @@ pub(super) struct ServiceArguments {
     program: String,
 }
 
-/// A file of systemd.
 #[derive(Clone, Copy, ValueEnum)]
 enum ServiceFile {
     /// Unit that records continuously and learns baselines: blkstat-recorder.service
