@@ -13,7 +13,7 @@
 //! - [`source`] provides the next [`counters::Sample`], from the running system or a capture, and the tree of block
 //!   devices as a [`topology::Topology`]. [`capture`] parses and writes samples as text: one parser for the running
 //!   system, every kernel version and every capture.
-//! - [`metrics`] turns two samples and the time between them into [`metrics::IntervalStats`].
+//! - [`metrics`] turns two samples and the time between them into [`metrics::Interval`].
 //! - [`intervals`] turns a stream of samples into [`intervals::DeviceInterval`]s: sampling deadlines, replay, breaks,
 //!   aggregation over a longer interval, hot-plug, device selection, totals, and the live verdict of each device.
 //! - [`analysis`] turns intervals into verdicts with their evidence, as data.

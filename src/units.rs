@@ -73,6 +73,12 @@ impl Span {
     /// The resolution of /proc/uptime.
     pub const HUNDREDTH: Self = Self { ticks: NonZeroU64::MIN, ticks_per_second: 100 };
 
+    /// Returns the length in nanoseconds.
+    pub fn nanos(self) -> u64 {
+        self.ticks.get().saturating_mul(1_000_000_000 / self.ticks_per_second)
+    }
+
+    /// Returns the length in seconds.
     pub fn seconds(self) -> f64 {
         self.ticks.get() as f64 / self.ticks_per_second as f64
     }

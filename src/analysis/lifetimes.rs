@@ -70,34 +70,14 @@ impl Default for Lifetime {
     }
 }
 
-impl Lifetime {
-    fn learn(&mut self, loads: &[LoadSample]) {
-        for load in loads {
-            self.learned.learn(load, |_| false);
-            self.sweeps.iter_mut().for_each(|sweep| sweep.observe(load));
-        }
-    }
-}
-
 impl Lifetimes {
     /// Adds the load of the next interval.
     pub(super) fn push(&mut self, load: LoadSample) {
-        self.present.first_interval.get_or_insert(load.interval_index);
-        self.present.loads.push(load);
-    }
-
-    /// Returns whether [`Lifetimes::learn`] has to be called because loads were merged since the last call.
-    pub(super) fn must_learn(&self) -> bool {
-        self.present.loads.has_unmerged()
-    }
-
-    /// Learns from the loads that were added since the last call, and returns them. Learning from many at once takes
-    /// far less time than from each by itself, because the baselines of all devices together do not fit into the caches
-    /// of a CPU.
-    pub(super) fn learn(&mut self) -> Vec<LoadSample> {
-        let new = self.present.loads.take_new();
-        self.present.learn(&new);
-        new
+        let present = &mut self.present;
+        present.first_interval.get_or_insert(load.interval_index);
+        present.learned.learn(&load, |_| false);
+        present.sweeps.iter_mut().for_each(|sweep| sweep.observe(&load));
+        present.loads.push(load);
     }
 
     /// Takes a load before those that are analyzed; `None` for an interval without one. Unloaded latencies are learned
@@ -108,7 +88,6 @@ impl Lifetimes {
             Some(load) => {
                 present.learned.learn(&load, |_| false);
                 present.preceding.push(LoadSample { interval_index: present.preceding_count, ..load });
-                present.preceding.forget_new();
             }
             None => present.preceding.interrupt(),
         }
@@ -130,7 +109,7 @@ impl Lifetimes {
         self.present.since_boot.get_or_insert(since_boot);
     }
 
-    /// Ends the lifetime: the next load may be of another device. [`Lifetimes::learn`] must have been called.
+    /// Ends the lifetime: the next load may be of another device.
     pub(super) fn end(&mut self) {
         let ended = std::mem::take(&mut self.present);
         if ended.first_interval.is_some() {
@@ -152,10 +131,8 @@ impl Lifetimes {
 
     /// The lifetimes, with the settings of the present device.
     pub(super) fn finish(self, settings: &Settings) -> FinishedLifetimes {
-        let finish = |mut lifetime: Lifetime| {
-            let (loads, new) = std::mem::take(&mut lifetime.loads).finish_with_new();
-            let new = loads.len() - new;
-            lifetime.learn(&loads[new..]);
+        let finish = |lifetime: Lifetime| {
+            let loads = lifetime.loads.finish();
             let given = lifetime.given.unwrap_or_else(|| Given::from_settings(settings));
             let since_boot = lifetime.since_boot.unwrap_or_default();
             let preceding = (lifetime.preceding.finish().into_iter()).map(|load| LoadSample {
@@ -173,7 +150,6 @@ impl Lifetimes {
                 ),
                 near_limit: find_near_limit(&loads, &given.device),
                 loads,
-                new,
                 baselines: lifetime.learned.with_given(&given.baseline, given.source, since_boot),
                 sweeps: lifetime.sweeps,
             }
@@ -205,8 +181,6 @@ struct FinishedLifetime {
     first_interval: f64,
     is_hard_disk: bool,
     loads: Vec<LoadSample>,
-    /// The index of the first load that [`Lifetimes::learn`] has not returned.
-    new: usize,
     baselines: Baselines,
     steady_rates: SteadyRates,
     near_limit: Option<NearLimit>,
@@ -230,11 +204,6 @@ impl FinishedLifetimes {
             [] => Cow::Borrowed(&self.present.loads),
             _ => self.iter().flat_map(|lifetime| &lifetime.loads).copied().collect(),
         }
-    }
-
-    /// The loads that [`Lifetimes::learn`] has not returned.
-    pub(super) fn new_loads(&self) -> &[LoadSample] {
-        &self.present.loads[self.present.new..]
     }
 
     /// The baselines to compare a load with.
@@ -313,7 +282,6 @@ mod tests {
     fn a_load_is_compared_with_the_baseline_of_its_own_lifetime() {
         let mut lifetimes = Lifetimes::default();
         (0..20).for_each(|index| lifetimes.push(load(index, 1.0)));
-        lifetimes.learn();
         lifetimes.end();
         lifetimes.end();
         (20..40).for_each(|index| lifetimes.push(load(index, 5.0)));
@@ -326,10 +294,8 @@ mod tests {
             |ms| Settings { baseline: Some(DeviceBaseline::stated(Some(ms), None)), ..Settings::default() };
         let mut lifetimes = Lifetimes::default();
         lifetimes.push(load(0, 1.0));
-        lifetimes.learn();
         lifetimes.end();
         lifetimes.push(load(1, 1.0));
-        lifetimes.learn();
         lifetimes.end_device(&settings(2.0));
         lifetimes.push(load(2, 1.0));
         assert_eq!(read_baselines(lifetimes, &settings(3.0)), [Some(2.0), Some(3.0)]);

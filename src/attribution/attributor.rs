@@ -54,6 +54,19 @@ pub struct CgroupUse {
     pub limits: Vec<LimitUse>,
 }
 
+impl Attribution {
+    /// An estimate of its memory in bytes, without the names, which are usually shared.
+    pub fn memory(&self) -> usize {
+        let cgroups = self.devices.iter().flat_map(|device| &device.cgroups);
+        let limits: usize = cgroups.clone().map(|cgroup| cgroup.limits.len()).sum();
+        size_of::<Self>()
+            + self.devices.len() * size_of::<DeviceUse>()
+            + cgroups.count() * size_of::<CgroupUse>()
+            + limits * size_of::<LimitUse>()
+            + self.blocked.len() * 90
+    }
+}
+
 impl DeviceUse {
     /// Returns the bytes per second read and written that belong to no cgroup: those of the kernel itself, those of
     /// processes in the root of version 2, and writes that the kernel cannot charge to a cgroup. Only bytes can be

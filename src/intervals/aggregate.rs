@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::sample_pair::SamplePair;
 use crate::counters::{Counters, Sample};
-use crate::metrics::{CounterDelta, DeviceMatch, in_flight};
+use crate::metrics::{DeviceMatch, Interval, in_flight};
 
 /// The most transient devices that are named: bounds the memory if new names keep appearing.
 const MAX_TRANSIENT_DEVICES: usize = 100;
@@ -23,8 +23,8 @@ pub(super) struct Aggregate {
 struct DeviceSpan {
     /// Its index in the first sample, if it was in every sample.
     first_index: Option<usize>,
-    /// The accumulated counter differences; `None` after a reset.
-    delta: Option<CounterDelta>,
+    /// What it did; `None` after a reset.
+    interval: Option<Interval>,
     /// The most requests in flight in any sample.
     max_in_flight: u64,
 }
@@ -35,12 +35,12 @@ impl Aggregate {
         let SamplePair { older, newer, device_match, .. } = step;
         let span = |index: usize| {
             let first_index = device_match.previous_index(index);
-            let delta = |first: usize| {
+            let interval = |first: usize| {
                 let (older, newer) = (&older.devices[first].counters, &newer.devices[index].counters);
-                CounterDelta::between(older, newer, step.interval)
+                Interval::between(older, newer, step.span)
             };
             let max_in_flight = in_flight_or_zero(&newer.devices[index].counters);
-            DeviceSpan { first_index, delta: first_index.and_then(delta), max_in_flight }
+            DeviceSpan { first_index, interval: first_index.and_then(interval), max_in_flight }
         };
         let devices = (0..newer.devices.len()).map(span).collect();
         Self { devices, transient_devices: BTreeSet::new() }
@@ -57,24 +57,22 @@ impl Aggregate {
         self.note_transient_devices(last, &step);
         let combined = |step: &DeviceSpan| {
             let before = step.first_index.and_then(|index| self.devices.get(index));
-            let deltas = before.and_then(|span| span.delta).zip(step.delta);
+            let intervals = before.and_then(|span| span.interval).zip(step.interval);
             DeviceSpan {
                 first_index: before.and_then(|span| span.first_index),
-                delta: deltas.map(|(before, step)| before.accumulate(&step)),
+                interval: intervals.map(|(before, step)| before.followed_by(&step)),
                 max_in_flight: before.map_or(0, |span| span.max_in_flight).max(step.max_in_flight),
             }
         };
         self.devices = step.devices.iter().map(combined).collect();
     }
 
-    /// Extends the span in the usual case: the same devices in the same order, most of them idle.
+    /// Extends the span in the usual case: the same devices in the same order.
     fn extend_in_place(&mut self, step: &SamplePair<'_>) {
-        let interval = step.interval;
         let pairs = step.older.devices.iter().zip(&step.newer.devices);
-        let changed = self.devices.iter_mut().zip(pairs).filter(|(_, (a, b))| a.counters != b.counters);
-        for (span, (older, newer)) in changed {
-            let step = CounterDelta::between(&older.counters, &newer.counters, interval);
-            span.delta = span.delta.zip(step).map(|(before, step)| before.accumulate(&step));
+        for (span, (older, newer)) in self.devices.iter_mut().zip(pairs) {
+            let step = Interval::between(&older.counters, &newer.counters, step.span);
+            span.interval = span.interval.zip(step).map(|(before, step)| before.followed_by(&step));
             span.max_in_flight = span.max_in_flight.max(in_flight_or_zero(&newer.counters));
         }
     }
@@ -112,9 +110,9 @@ impl Aggregate {
         self.devices.get(index).map_or(0, |span| span.max_in_flight)
     }
 
-    /// The counter difference of a device of the last sample; `None` after a reset.
-    pub(super) fn delta(&self, index: usize) -> Option<CounterDelta> {
-        self.devices.get(index).and_then(|span| span.delta)
+    /// What a device of the last sample did; `None` after a reset.
+    pub(super) fn interval(&self, index: usize) -> Option<Interval> {
+        self.devices.get(index).and_then(|span| span.interval)
     }
 }
 

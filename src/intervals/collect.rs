@@ -11,8 +11,8 @@ use super::options::Detail;
 use super::run_clock::RunClock;
 use super::sample_source::OnWarning;
 use super::stream::{Intervals, NextInterval};
-use crate::analysis::{DeviceAnalysis, HostAnalysis, HostReport, IoTotals, Observation, Settings, SinceBoot};
-use crate::metrics::IntervalStats;
+use crate::analysis::{DeviceAnalysis, HostAnalysis, HostReport, Observation, Settings, SinceBoot};
+use crate::metrics::Interval;
 
 /// The collected intervals.
 pub struct Collected {
@@ -214,14 +214,14 @@ impl Collector {
         if let Some(await_ms) = row.stats().and_then(mean_await_ms) {
             entry.latency.add(begin_s, header.elapsed_s, await_ms);
         }
-        let mut observe = |stats: &IntervalStats, flag, stalled_s, is_accounting_off| {
+        let mut observe = |stats: &Interval, flag, stalled_s, is_accounting_off| {
             entry.analysis.observe(&Observation { stats, flag, run_s, stalled_s, is_accounting_off, host });
         };
         match &row.state {
             DeviceState::Active(activity) => {
                 observe(&activity.stats, activity.flag, activity.stalled_s, false);
                 if let Some(limit) = activity.limit.as_ref().filter(|limit| limit.holds_device) {
-                    entry.analysis.note_throttled(limit, activity.stats.seconds);
+                    entry.analysis.note_throttled(limit, activity.stats.seconds());
                 }
             }
             DeviceState::AccountingOff(stats) => observe(stats, None, 0.0, true),
@@ -280,10 +280,9 @@ impl Collector {
 
 /// Returns the mean latency of reads and writes in milliseconds: infinite if requests were in flight and none
 /// completed; `None` without I/O.
-fn mean_await_ms(stats: &IntervalStats) -> Option<f64> {
+fn mean_await_ms(stats: &Interval) -> Option<f64> {
     if stats.is_stalled() {
         return Some(f64::INFINITY);
     }
-    let totals = |of| IoTotals::from_stats(of, stats.seconds);
-    totals(&stats.reads)?.plus(&totals(&stats.writes)?).await_ms()
+    stats.reads.beside(&stats.writes).await_ms()
 }

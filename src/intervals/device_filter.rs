@@ -11,7 +11,7 @@ use super::neighbors::neighbors;
 use super::options::DeviceSelection;
 use super::total_role::{TotalRole, total_roles};
 use crate::counters::{Counters, Device};
-use crate::metrics::IntervalStats;
+use crate::metrics::Interval;
 use crate::sanitize::sanitize;
 use crate::source::DeviceResolver;
 use crate::topology::{Kind, Node, Topology, natural_key};
@@ -154,7 +154,7 @@ impl<'a> DeviceFilter<'a> {
         &self,
         attributes: &DeviceAttributes,
         counters: &Counters,
-        stats: Option<&IntervalStats>,
+        stats: Option<&Interval>,
     ) -> bool {
         if self.is_restricted() {
             return attributes.is_requested;

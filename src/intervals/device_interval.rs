@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::traced::TracedInterval;
 use crate::analysis::{Assessment, Verdict};
 use crate::attribution::{Attribution, ReachedLimit};
-use crate::metrics::{DataFlag, HostStats, IntervalStats};
+use crate::metrics::{DataFlag, HostStats, Interval};
 
 /// One interval: its header, the devices, an optional total, and devices that appeared or disappeared.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,7 +57,7 @@ pub struct UsedActivities(Vec<Box<DeviceActivity>>);
 
 impl UsedActivities {
     /// An activity with these statistics.
-    pub(super) fn take(&mut self, stats: IntervalStats) -> Box<DeviceActivity> {
+    pub(super) fn take(&mut self, stats: Interval) -> Box<DeviceActivity> {
         let mut activity = self.0.pop().unwrap_or_default();
         activity.renew(stats);
         activity
@@ -87,16 +87,30 @@ pub enum DeviceState {
     /// The counters of a device in this total were reset: no statistics.
     MemberReset,
     /// The kernel does not count its requests. The statistics are all zero.
-    AccountingOff(Box<IntervalStats>),
+    AccountingOff(Box<Interval>),
     /// It is missing from a sample of the interval: no statistics.
     Event(EventKind),
+}
+
+impl DeviceState {
+    /// An estimate of its memory in bytes.
+    pub fn memory(&self) -> usize {
+        let own = size_of::<Self>();
+        match self {
+            Self::Active(activity) => {
+                own + size_of::<DeviceActivity>() + size_of_val(activity.assessment.evidence.as_slice())
+            }
+            Self::AccountingOff(_) => own + size_of::<Interval>(),
+            Self::Reset | Self::MemberReset | Self::Event(_) => own,
+        }
+    }
 }
 
 /// The statistics of a device, and the conclusions from several intervals.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeviceActivity {
     /// The statistics of the interval.
-    pub stats: IntervalStats,
+    pub stats: Interval,
     /// The reason not to trust one of the statistics; `None` if all can be trusted.
     pub flag: Option<DataFlag>,
     /// Seconds for which requests have been in flight without any completing; 0 unless stalled.
@@ -116,7 +130,7 @@ pub struct DeviceActivity {
 
 impl DeviceActivity {
     /// Clears the activity for another interval with these statistics. Keeps the allocated memory.
-    pub(super) fn renew(&mut self, stats: IntervalStats) {
+    pub(super) fn renew(&mut self, stats: Interval) {
         self.stats = stats;
         // Field by field, because a whole default value would take longer to build.
         let Self { stats: _, flag, stalled_s, assessment, verdict_s, limit, top_cgroup, evidence_at } = self;
@@ -202,7 +216,7 @@ impl DeviceInterval<'_> {
     }
 
     /// The statistics; `None` without any.
-    pub fn stats(&self) -> Option<&IntervalStats> {
+    pub fn stats(&self) -> Option<&Interval> {
         self.activity().map(|activity| &activity.stats)
     }
 

@@ -4,7 +4,8 @@ use jiff::Timestamp;
 
 use super::device_interval::DeviceActivity;
 use crate::analysis::{Assessment, LiveVerdict, Verdict};
-use crate::metrics::{DirectionStats, HostStats, IntervalStats, StallTimer};
+use crate::metrics::{Completed, HostStats, Interval, StallTimer};
+use crate::units::Span;
 
 /// The fraction of the requests of an interval whose saturation must be known to give that of the interval.
 const MIN_KNOWN_FRACTION: f64 = 0.9;
@@ -69,18 +70,18 @@ impl DeviceJudge {
         new_live_verdict: impl FnOnce() -> LiveVerdict,
     ) {
         self.assess(&activity.stats, host, &mut activity.assessment, new_live_verdict);
-        activity.verdict_s = activity.assessment.verdict.map(|_| activity.stats.seconds);
+        activity.verdict_s = activity.assessment.verdict.map(|_| activity.stats.seconds());
     }
 
     /// Judges an idle interval of a single sample.
-    pub(super) fn judge_idle(&mut self, seconds: f64) {
-        self.assess_idle(&idle_stats(seconds), &HostStats::default(), &mut Assessment::default());
+    pub(super) fn judge_idle(&mut self, span: Span) {
+        self.assess_idle(&Interval::idle(span), &HostStats::default(), &mut Assessment::default());
     }
 
     /// Judges a sample within an interval, which ended `at`, with the host in it.
     pub(super) fn judge_sample(
         &mut self,
-        stats: &IntervalStats,
+        stats: &Interval,
         host: &HostStats,
         at: Option<Timestamp>,
         new_live_verdict: impl FnOnce() -> LiveVerdict,
@@ -91,8 +92,8 @@ impl DeviceJudge {
     }
 
     /// Judges an idle sample within an interval, which ended `at`.
-    pub(super) fn judge_idle_sample(&mut self, seconds: f64, at: Option<Timestamp>) {
-        let stats = idle_stats(seconds);
+    pub(super) fn judge_idle_sample(&mut self, span: Span, at: Option<Timestamp>) {
+        let stats = Interval::idle(span);
         let mut assessment = Assessment::default();
         self.assess_idle(&stats, &HostStats::default(), &mut assessment);
         self.worst.observe(assessment, &stats, at);
@@ -100,7 +101,7 @@ impl DeviceJudge {
 
     fn assess(
         &mut self,
-        stats: &IntervalStats,
+        stats: &Interval,
         host: &HostStats,
         assessment: &mut Assessment,
         new_live_verdict: impl FnOnce() -> LiveVerdict,
@@ -113,7 +114,7 @@ impl DeviceJudge {
         live_verdict.observe_into(stats, stalled_s, host, assessment);
     }
 
-    fn assess_idle(&mut self, stats: &IntervalStats, host: &HostStats, assessment: &mut Assessment) {
+    fn assess_idle(&mut self, stats: &Interval, host: &HostStats, assessment: &mut Assessment) {
         let stalled_s = self.stall_timer.observe(stats);
         match &mut self.live_verdict {
             Some(live_verdict) => live_verdict.observe_into(stats, stalled_s, host, assessment),
@@ -130,11 +131,6 @@ impl DeviceJudge {
     }
 }
 
-/// The statistics of an idle device.
-fn idle_stats(seconds: f64) -> IntervalStats {
-    IntervalStats { seconds, in_flight: Some(0), ..IntervalStats::default() }
-}
-
 /// The worst verdict so far on the samples of an interval.
 #[derive(Clone, Debug, Default)]
 struct WorstVerdict {
@@ -147,18 +143,18 @@ struct WorstVerdict {
 }
 
 impl WorstVerdict {
-    fn observe(&mut self, assessment: Assessment, stats: &IntervalStats, at: Option<Timestamp>) {
-        let ios = |direction: &DirectionStats| direction.ios.unwrap_or(0) as f64;
+    fn observe(&mut self, assessment: Assessment, stats: &Interval, at: Option<Timestamp>) {
+        let ios = |kind: &Completed| kind.ios as f64;
         self.reads.observe(assessment.read_saturation, ios(&stats.reads));
         self.writes.observe(assessment.write_saturation, ios(&stats.writes));
-        self.flushes.observe(assessment.flush_saturation, stats.flushes_per_s.unwrap_or(0.0) * stats.seconds);
+        self.flushes.observe(assessment.flush_saturation, ios(&stats.flushes));
         let worst = self.worst.as_ref().map(|(worst, _)| rank(worst.verdict));
         let own = rank(assessment.verdict);
         if worst.is_none_or(|worst| own > worst) {
             self.verdict_s = 0.0;
         }
         if worst.is_none_or(|worst| own >= worst) {
-            self.verdict_s += stats.seconds;
+            self.verdict_s += stats.seconds();
             self.worst = Some((assessment, at));
         }
     }
@@ -233,9 +229,8 @@ mod tests {
                 evidence,
                 ..Assessment::default()
             };
-            let reads = DirectionStats { ios: Some(*ios), ..DirectionStats::default() };
-            let flushes_per_s = Some(*ios as f64);
-            let stats = IntervalStats { seconds: 1.0, reads, flushes_per_s, ..IntervalStats::default() };
+            let completed = Completed::example(1.0, *ios, 1.0);
+            let stats = Interval { reads: completed, flushes: completed, ..Interval::unknown(1.0) };
             worst.observe(assessment, &stats, Timestamp::from_second(second as i64).ok());
         }
         worst.finish(samples.len() as f64)
@@ -263,7 +258,7 @@ mod tests {
     #[test]
     fn seconds_without_rounding_errors_are_those_of_the_interval() {
         let mut worst = WorstVerdict::default();
-        let stats = IntervalStats { seconds: 0.1, ..IntervalStats::default() };
+        let stats = Interval::unknown(0.1);
         let ok = Assessment { verdict: Some(Verdict::Ok), ..Assessment::default() };
         (0..10).for_each(|_| worst.observe(ok.clone(), &stats, None));
         assert_ne!(worst.verdict_s, 1.0);

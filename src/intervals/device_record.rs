@@ -8,7 +8,8 @@ use super::device_interval::DeviceActivity;
 use super::device_judge::{DeviceJudge, IntervalVerdict};
 use super::summary::DeviceSummary;
 use crate::analysis::LiveVerdict;
-use crate::metrics::{HostStats, IntervalStats, StallTimer, UtilCheck};
+use crate::metrics::{HostStats, Interval, StallTimer, UtilCheck};
+use crate::units::Span;
 
 /// The most departed devices that are remembered: bounds the memory if new names keep appearing.
 const MAX_DEPARTED: usize = 1000;
@@ -72,7 +73,7 @@ impl DeviceRecord {
     /// verdict of a device that becomes active.
     pub(super) fn judge_sample(
         &mut self,
-        stats: &IntervalStats,
+        stats: &Interval,
         host: &HostStats,
         at: Option<Timestamp>,
         new_live_verdict: impl FnOnce() -> LiveVerdict,
@@ -83,9 +84,9 @@ impl DeviceRecord {
     }
 
     /// Assesses an idle sample within an interval, at less cost than with statistics.
-    pub(super) fn judge_idle_sample(&mut self, seconds: f64, at: Option<Timestamp>) {
+    pub(super) fn judge_idle_sample(&mut self, span: Span, at: Option<Timestamp>) {
         if let Some(judge) = &mut self.judge {
-            judge.judge_idle_sample(seconds, at);
+            judge.judge_idle_sample(span, at);
         }
     }
 
@@ -104,17 +105,17 @@ impl DeviceRecord {
         new_live_verdict: impl FnOnce() -> LiveVerdict,
     ) {
         if self.judge.is_none() && activity.stats.is_idle() {
-            IntervalVerdict::idle(activity.stats.seconds).assign_to(activity);
+            IntervalVerdict::idle(activity.stats.seconds()).assign_to(activity);
         } else {
             self.judge.get_or_insert_default().judge(activity, host, new_live_verdict);
         }
     }
 
     /// Takes an idle interval, at less cost than with statistics. It is assessed if it has a single sample.
-    pub(super) fn observe_idle(&mut self, seconds: f64, is_single_sample: bool) {
-        self.summary.observe_idle(seconds);
+    pub(super) fn observe_idle(&mut self, span: Span, is_single_sample: bool) {
+        self.summary.observe_idle(span);
         if let Some(judge) = self.judge.as_mut().filter(|_| is_single_sample) {
-            judge.judge_idle(seconds);
+            judge.judge_idle(span);
         }
     }
 

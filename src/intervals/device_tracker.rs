@@ -8,16 +8,15 @@ use super::device_interval::{DeviceEvent, DeviceInterval, DeviceState, EventKind
 use super::device_judge::IntervalVerdict;
 use super::device_record::{DepartedDevices, DeviceRecord};
 use super::options::Detail;
-use super::sample_pair::{DevicePair, SamplePair};
+use super::sample_pair::SamplePair;
 use super::summary::DeviceSummary;
 use super::total::{Total, counts_in_total};
 use crate::analysis::{KnownDevice, LiveVerdict, Settings, SinceBoot};
 use crate::baselines::RecordedBaselines;
 use crate::counters::Device;
-use crate::metrics::{CounterDelta, DeviceMatch, HostStats, IntervalStats};
+use crate::metrics::{CountedTime, DeviceMatch, HostStats, Interval};
 use crate::source::DeviceResolver;
 use crate::topology::Topology;
-use crate::units::Span;
 
 /// Follows each device through the samples.
 pub(super) struct DeviceTracker<'b> {
@@ -206,9 +205,8 @@ impl<'b> DeviceTracker<'b> {
         if !self.detail.has_verdicts() {
             return;
         }
-        let (seconds, end) = (step.interval.seconds(), step.newer.at.wall);
-        let host = HostStats::between(step.older, step.newer, step.interval);
-        let options = RowOptions { without_util: false, with_total: false, host };
+        let end = step.newer.at.wall;
+        let host = HostStats::between(step.older, step.newer, step.span);
         for (index, record) in self.records.iter_mut().enumerate() {
             let Some(device) = step.device(index) else { continue };
             let attributes = &self.attributes[index];
@@ -216,17 +214,16 @@ impl<'b> DeviceTracker<'b> {
             let is_accounting_off = attributes.is_accounting_off;
             if step.is_unchanged(&device) && device.newer.counters.in_flight == 0 {
                 if !is_accounting_off {
-                    record.judge_idle_sample(seconds, end);
+                    record.judge_idle_sample(step.span, end);
                 }
                 continue;
             }
-            let Some(delta) = step.delta(&device) else {
+            let Some(stats) = step.interval(&device) else {
                 record.reset_judge();
                 self.had_reset = true;
                 continue;
             };
-            let stats = interval_stats(&delta, &device, step.interval, options);
-            if !is_accounting_off || stats.completed > 0 {
+            if !is_accounting_off || stats.completed() > 0 {
                 record.judge_sample(&stats, &host, end, || {
                     new_live_verdict(self.baselines, attributes, known, &self.recorded, device.older)
                 });
@@ -242,8 +239,8 @@ impl<'b> DeviceTracker<'b> {
         options: RowOptions,
     ) -> Rows<'a> {
         let (mut rows, mut neighbors) = (Vec::new(), Vec::new());
-        let mut total = Total::EMPTY;
-        let seconds = pair.interval.seconds();
+        let mut total = Total::default();
+        let seconds = pair.span.seconds();
         let has_judged_samples = pair.aggregate.is_some();
         for index in self.order.iter().copied() {
             let attributes = &self.attributes[index];
@@ -273,15 +270,16 @@ impl<'b> DeviceTracker<'b> {
                 && !filter.is_listed(attributes, counters, None)
             {
                 if !attributes.is_accounting_off {
-                    record.observe_idle(seconds, !has_judged_samples);
+                    record.observe_idle(pair.span, !has_judged_samples);
                 }
-                if is_in_total && let Some(delta) = pair.delta(&device) {
-                    total.add(&delta, &device);
+                if is_in_total && let Some(interval) = pair.interval(&device) {
+                    total.add(&interval);
                 }
                 continue;
             }
-            let delta = pair.delta(&device);
-            let stats = delta.map(|delta| interval_stats(&delta, &device, pair.interval, options));
+            let without_util = |interval| Interval { busy: CountedTime::default(), ..interval };
+            let stats = pair.interval(&device);
+            let stats = if options.without_util { stats.map(without_util) } else { stats };
             let state = match stats {
                 None => {
                     if has_judged_samples {
@@ -292,7 +290,7 @@ impl<'b> DeviceTracker<'b> {
                     }
                     DeviceState::Reset
                 }
-                Some(stats) if attributes.is_accounting_off && stats.completed == 0 => {
+                Some(stats) if attributes.is_accounting_off && stats.completed() == 0 => {
                     DeviceState::AccountingOff(Box::new(stats))
                 }
                 Some(stats) => {
@@ -310,8 +308,8 @@ impl<'b> DeviceTracker<'b> {
                     DeviceState::Active(activity)
                 }
             };
-            match (&delta, &state) {
-                (Some(delta), DeviceState::Active(_)) if is_in_total => total.add(delta, &device),
+            match &state {
+                DeviceState::Active(activity) if is_in_total => total.add(&activity.stats),
                 _ if is_in_total => total.add_unknown(&state),
                 _ => {}
             }
@@ -324,7 +322,7 @@ impl<'b> DeviceTracker<'b> {
                 neighbors.push(row);
             }
         }
-        let total = if options.with_total { total.finish(pair.interval) } else { None };
+        let total = if options.with_total { total.finish() } else { None };
         Rows { listed: rows, neighbors, total }
     }
 
@@ -366,18 +364,6 @@ fn new_live_verdict(
         ..baselines.settings(&device.name, attributes.identity.as_deref(), recorded)
     };
     LiveVerdict::new(&settings, SinceBoot::from_counters(&device.counters))
-}
-
-/// Returns the statistics of a device, without util if the options say so.
-fn interval_stats(
-    delta: &CounterDelta,
-    device: &DevicePair<'_>,
-    interval: Span,
-    options: RowOptions,
-) -> IntervalStats {
-    let (before, after) = device.in_flight();
-    let stats = IntervalStats::from_delta(delta, before, after, interval);
-    IntervalStats { util_pct: stats.util_pct.filter(|_| !options.without_util), ..stats }
 }
 
 /// Returns for each device of an older sample whether the newer one has it.

@@ -19,7 +19,7 @@ pub(super) fn note_usage(devices: &mut [DeviceInterval<'_>], attribution: &Attri
         if let Some(limit) = &activity.limit
             && activity.assessment.note_limit(limit)
         {
-            activity.verdict_s = Some(activity.stats.seconds);
+            activity.verdict_s = Some(activity.stats.seconds());
             activity.evidence_at = None;
         }
     }
@@ -32,7 +32,7 @@ mod tests {
     use crate::attribution::{CgroupUse, DeviceUse, IoRates, LimitKind, LimitUse};
     use crate::counters::CgroupHierarchy;
     use crate::intervals::DeviceActivity;
-    use crate::metrics::IntervalStats;
+    use crate::metrics::Interval;
     use crate::topology::{Kind, Node};
 
     fn node(name: &str, kind: Kind, below: &[&str]) -> Node {
@@ -49,7 +49,7 @@ mod tests {
     }
 
     fn device(name: &str, verdict: Option<Verdict>) -> DeviceInterval<'_> {
-        let stats = IntervalStats { seconds: 1.0, ..IntervalStats::default() };
+        let stats = Interval::unknown(1.0);
         let assessment = Assessment { verdict, evidence: vec![Evidence::NoLatency], ..Assessment::default() };
         let activity = DeviceActivity { stats, assessment, ..DeviceActivity::default() };
         DeviceInterval {

@@ -124,20 +124,20 @@ impl<'a> IntervalSource<'a> {
     }
 
     /// The current pair.
-    pub(super) fn pair(&self, interval: Span) -> SamplePair<'_> {
+    pub(super) fn pair(&self, span: Span) -> SamplePair<'_> {
         SamplePair {
             older: &self.older,
             newer: &self.newer,
-            interval,
+            span,
             device_match: &self.device_match,
             aggregate: self.aggregate.as_ref(),
         }
     }
 
     /// The last sample and the one before it.
-    pub(super) fn step(&self, interval: Span) -> SamplePair<'_> {
+    pub(super) fn step(&self, span: Span) -> SamplePair<'_> {
         let older = self.previous();
-        SamplePair { older, newer: &self.newer, interval, device_match: &self.step_match, aggregate: None }
+        SamplePair { older, newer: &self.newer, span, device_match: &self.step_match, aggregate: None }
     }
 
     /// Takes the first sample. `false` if there is none.

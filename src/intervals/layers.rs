@@ -2,7 +2,7 @@
 
 use super::device_interval::{DeviceInterval, DeviceState};
 use crate::analysis::{Assessment, Evidence, Verdict, held_between, is_idle_below};
-use crate::metrics::IntervalStats;
+use crate::metrics::Interval;
 use crate::topology::{Kind, Node, Topology};
 
 /// Adds the evidence to each stacked device that its requests were held between it and the devices below. If that shows
@@ -22,7 +22,7 @@ pub(super) fn note_held_between(devices: &mut [DeviceInterval<'_>], topology: &T
         if let DeviceState::Active(activity) = &mut devices[index].state {
             if is_saturated(&activity.assessment, &evidence) {
                 activity.assessment.verdict = Some(Verdict::Saturated);
-                activity.verdict_s = Some(activity.stats.seconds);
+                activity.verdict_s = Some(activity.stats.seconds());
             }
             activity.assessment.evidence.push(evidence);
         }
@@ -42,7 +42,7 @@ fn clear_devices_below(devices: &mut [DeviceInterval<'_>], above: usize, topolog
     for device in devices.iter_mut().filter(|device| below.contains(&device.device)) {
         let DeviceState::Active(activity) = &mut device.state else { continue };
         if is_idle_below(&stats_above, &activity.stats) && activity.assessment.is_ok_below_limit() {
-            activity.verdict_s = Some(activity.stats.seconds);
+            activity.verdict_s = Some(activity.stats.seconds());
             activity.assessment.clear_below_limit(name);
         }
     }
@@ -68,7 +68,7 @@ fn evidence(
     let above = device.stats()?;
     let node = topology.node(device.device).filter(|node| is_stacked(node))?;
     let stats_of = |name: &String| devices.iter().find(|other| other.device == name)?.stats();
-    let below: Vec<&IntervalStats> = node.backing_devices.iter().map(stats_of).collect::<Option<_>>()?;
+    let below: Vec<&Interval> = node.backing_devices.iter().map(stats_of).collect::<Option<_>>()?;
     let latencies = held_between(above, &below)?;
     Some(Evidence::HeldBetween { in_flight: above.in_flight, below: node.backing_devices.clone(), latencies })
 }
@@ -77,25 +77,12 @@ fn evidence(
 mod tests {
     use super::*;
     use crate::intervals::DeviceActivity;
-    use crate::metrics::DirectionStats;
+    use crate::metrics::Completed;
     use crate::topology::Node;
 
     fn device(name: &'static str, await_ms: f64) -> DeviceInterval<'static> {
-        let none = DirectionStats {
-            ios: Some(0),
-            kib_per_s: Some(0.0),
-            queue: Some(0.0),
-            ..DirectionStats::default()
-        };
-        let queue = Some(2000.0 * await_ms / 1000.0);
-        let reads = DirectionStats { ios: Some(2000), kib_per_s: Some(8000.0), queue, ..none };
-        let stats = IntervalStats {
-            seconds: 1.0,
-            reads,
-            writes: none,
-            in_flight: Some(32),
-            ..IntervalStats::default()
-        };
+        let (reads, writes) = (Completed::example(1.0, 2000, await_ms), Completed::example(1.0, 0, 0.0));
+        let stats = Interval { reads, writes, in_flight: Some(32), ..Interval::unknown(1.0) };
         let activity = DeviceActivity { stats, ..DeviceActivity::default() };
         let state = DeviceState::Active(Box::new(activity));
         DeviceInterval { device: name, label: name, mountpoints: "", state }

@@ -70,5 +70,5 @@ pub use running_totals::{
 };
 pub use sample_source::{HostIdentity, OnLiveSample, OnWarning};
 pub use stream::{Intervals, NextInterval};
-pub use summary::{DeviceSummary, DirectionTotals, Peak, RunSpan};
+pub use summary::{DeviceSummary, DirectionPeaks, Peak, RunSpan};
 pub use traced::{KernelRole, TracedDevice, TracedInterval, TracedThread};

@@ -2,14 +2,14 @@
 
 use super::aggregate::Aggregate;
 use crate::counters::{Device, Sample};
-use crate::metrics::{CounterDelta, DeviceMatch, in_flight};
+use crate::metrics::{DeviceMatch, Interval};
 use crate::units::Span;
 
 /// Two samples with the time between them.
 pub(super) struct SamplePair<'a> {
     pub(super) older: &'a Sample,
     pub(super) newer: &'a Sample,
-    pub(super) interval: Span,
+    pub(super) span: Span,
     /// The devices of `newer` in `older`.
     pub(super) device_match: &'a DeviceMatch,
     /// The steps from one to the other, each of which was assessed; `None` for a single step.
@@ -32,11 +32,11 @@ impl<'a> SamplePair<'a> {
         Some(DevicePair { older, newer: &self.newer.devices[index], index })
     }
 
-    /// The counter difference over the interval; `None` after a reset.
-    pub(super) fn delta(&self, device: &DevicePair<'_>) -> Option<CounterDelta> {
+    /// What the device did in the interval; `None` after a reset.
+    pub(super) fn interval(&self, device: &DevicePair<'_>) -> Option<Interval> {
         match self.aggregate {
-            Some(aggregate) => aggregate.delta(device.index),
-            None => CounterDelta::between(&device.older.counters, &device.newer.counters, self.interval),
+            Some(aggregate) => aggregate.interval(device.index),
+            None => Interval::between(&device.older.counters, &device.newer.counters, self.span),
         }
     }
 
@@ -48,7 +48,7 @@ impl<'a> SamplePair<'a> {
     /// Returns whether the counters are the same at both ends, without a reset in between.
     pub(super) fn is_unchanged(&self, device: &DevicePair<'_>) -> bool {
         device.newer.counters == device.older.counters
-            && self.aggregate.is_none_or(|aggregate| aggregate.delta(device.index).is_some())
+            && self.aggregate.is_none_or(|aggregate| aggregate.interval(device.index).is_some())
     }
 
     /// The names of devices that are only in samples between the ends.
@@ -56,12 +56,5 @@ impl<'a> SamplePair<'a> {
         let (older, newer) = (self.older, self.newer);
         let names = self.aggregate.into_iter().flat_map(Aggregate::transient_devices);
         names.filter(|name| older.device(name).is_none() && newer.device(name).is_none())
-    }
-}
-
-impl DevicePair<'_> {
-    /// The requests in flight at the beginning and at the end; `None` if the kernel miscounted.
-    pub(super) fn in_flight(&self) -> (Option<u64>, Option<u64>) {
-        (in_flight(&self.older.counters), in_flight(&self.newer.counters))
     }
 }

@@ -4,7 +4,8 @@ use std::cmp::Ordering;
 
 use jiff::Timestamp;
 
-use crate::metrics::{DirectionStats, IntervalStats};
+use crate::metrics::{Completed, Interval};
+use crate::units::Span;
 
 /// The highest value of a quantity in any interval, and the end of that interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -23,53 +24,30 @@ impl Peak {
     }
 }
 
-/// Sums and peaks of a direction.
+/// The highest values of reads or writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct DirectionTotals {
-    ios: f64,
-    /// Requests whose times are known.
-    timed_ios: f64,
-    kib: f64,
-    ms: f64,
-    /// The highest rate, in requests per second.
-    pub peak_per_s: Peak,
-    /// The highest throughput, in KiB per second.
-    pub peak_kib_per_s: Peak,
+pub struct DirectionPeaks {
+    /// In requests per second.
+    pub per_s: Peak,
+    pub kib_per_s: Peak,
     /// The highest mean latency of an interval, in milliseconds.
-    pub peak_await_ms: Peak,
+    pub await_ms: Peak,
 }
 
-impl DirectionTotals {
-    fn observe(&mut self, stats: &DirectionStats, seconds: f64, at: Option<Timestamp>) {
-        let ios = stats.ios.unwrap_or(0) as f64;
-        self.ios += ios;
-        self.kib += stats.kib_per_s.unwrap_or(0.0) * seconds;
-        if let Some(await_ms) = stats.await_ms {
-            self.timed_ios += ios;
-            self.ms += await_ms * ios;
-        }
-        self.peak_per_s.observe(stats.per_s, at);
-        self.peak_kib_per_s.observe(stats.kib_per_s, at);
-        self.peak_await_ms.observe(stats.await_ms, at);
-    }
-
-    /// The mean latency of all requests in milliseconds; 0 without any.
-    pub fn mean_await_ms(&self) -> f64 {
-        self.ms / self.timed_ios.max(1.0)
+impl DirectionPeaks {
+    fn observe(&mut self, completed: &Completed, at: Option<Timestamp>) {
+        self.per_s.observe(completed.per_s(), at);
+        self.kib_per_s.observe(completed.kib_per_s(), at);
+        self.await_ms.observe(completed.await_ms(), at);
     }
 }
 
-/// Sums and peaks of one device.
+/// A device over all intervals that were shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DeviceSummary {
-    seconds: f64,
-    /// Reads.
-    pub reads: DirectionTotals,
-    /// Writes.
-    pub writes: DirectionTotals,
-    /// The sum of the queue, multiplied by the seconds for which it is known.
-    queue_s: f64,
-    queue_known_s: f64,
+    pub sum: Interval,
+    pub reads: DirectionPeaks,
+    pub writes: DirectionPeaks,
     /// The longest mean queue of an interval.
     pub peak_queue: Peak,
     /// The longest stall, in seconds.
@@ -78,29 +56,24 @@ pub struct DeviceSummary {
 
 impl DeviceSummary {
     /// Adds an interval that ended `at`; `stalled_s` is how long the device had stalled then.
-    pub fn observe(&mut self, stats: &IntervalStats, stalled_s: f64, at: Option<Timestamp>) {
-        self.seconds += stats.seconds;
-        self.reads.observe(&stats.reads, stats.seconds, at);
-        self.writes.observe(&stats.writes, stats.seconds, at);
-        if let Some(queue) = stats.queue {
-            self.queue_known_s += stats.seconds;
-            self.queue_s += queue * stats.seconds;
-        }
-        self.peak_queue.observe(stats.queue, at);
+    pub fn observe(&mut self, interval: &Interval, stalled_s: f64, at: Option<Timestamp>) {
+        self.sum = self.sum.followed_by(interval);
+        self.reads.observe(&interval.reads, at);
+        self.writes.observe(&interval.writes, at);
+        self.peak_queue.observe(interval.queue(), at);
         self.peak_stall_s.observe(Some(stalled_s), at);
     }
 
     /// Adds idle time: means are over all time.
-    pub fn observe_idle(&mut self, seconds: f64) {
-        self.seconds += seconds;
-        self.queue_known_s += seconds;
+    pub fn observe_idle(&mut self, span: Span) {
+        self.sum = self.sum.followed_by(&Interval::idle(span));
     }
 
     /// Compares by severity, worst first: by the longest stall, then by the longest queue of an interval, then by the
     /// highest latency of an interval.
     pub fn worst_first(&self, other: &Self) -> Ordering {
         let severity = |summary: &Self| {
-            let latency_ms = summary.reads.peak_await_ms.value.max(summary.writes.peak_await_ms.value);
+            let latency_ms = summary.reads.await_ms.value.max(summary.writes.await_ms.value);
             [summary.peak_stall_s.value, summary.peak_queue.value, latency_ms]
         };
         let pairs = severity(other).into_iter().zip(severity(self));
@@ -109,22 +82,8 @@ impl DeviceSummary {
 
     /// Returns whether the device did nothing at all.
     pub fn is_empty(&self) -> bool {
-        self.reads.ios + self.writes.ios + self.queue_s + self.peak_stall_s.value == 0.0
-    }
-
-    /// The mean requests per second of a direction.
-    pub fn mean_per_s(&self, direction: &DirectionTotals) -> f64 {
-        direction.ios / self.seconds
-    }
-
-    /// The mean KiB per second of a direction.
-    pub fn mean_kib_per_s(&self, direction: &DirectionTotals) -> f64 {
-        direction.kib / self.seconds
-    }
-
-    /// The mean queue.
-    pub fn mean_queue(&self) -> f64 {
-        self.queue_s / self.queue_known_s
+        let Interval { reads, writes, weighted, .. } = self.sum;
+        reads.ios == 0 && writes.ios == 0 && weighted.ms == 0 && self.peak_stall_s.value == 0.0
     }
 }
 

@@ -1,39 +1,25 @@
-//! The sum over devices.
+//! The sum over devices. Sums of counters would wrap and reset at other points than the counters.
 
 use super::device_interval::{DeviceActivity, DeviceInterval, DeviceState};
-use super::sample_pair::DevicePair;
 use super::total_role::TotalRole;
 use crate::counters::Sample;
-use crate::metrics::{CounterDelta, DataFlag, IntervalStats};
-use crate::units::Span;
+use crate::metrics::{DataFlag, Interval};
 
-/// A sum of counter differences. Sums of counters would wrap and reset at other points than the counters.
-#[derive(Clone, Copy, Debug)]
+/// The sum over the devices of an interval.
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Total {
-    delta: Option<CounterDelta>,
-    in_flight_before: Option<u64>,
-    in_flight: Option<u64>,
+    /// `None` without a device.
+    sum: Option<Interval>,
     had_reset: bool,
     lacks_device: bool,
 }
 
 impl Total {
-    /// The total of no device.
-    pub(super) const EMPTY: Self = Self {
-        delta: None,
-        in_flight_before: Some(0),
-        in_flight: Some(0),
-        had_reset: false,
-        lacks_device: false,
-    };
-
     /// Adds a device.
-    pub(super) fn add(&mut self, delta: &CounterDelta, device: &DevicePair<'_>) {
-        let sum = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a.saturating_add(b));
-        let (before, after) = device.in_flight();
-        self.delta = Some(self.delta.map_or(*delta, |sum| sum.combine_devices(delta)));
-        self.in_flight_before = sum(self.in_flight_before, before);
-        self.in_flight = sum(self.in_flight, after);
+    pub(super) fn add(&mut self, interval: &Interval) {
+        // A device alone has no util either.
+        let no_device = Interval { in_flight_before: Some(0), in_flight: Some(0), ..Interval::default() };
+        self.sum = Some(self.sum.unwrap_or(no_device).beside(interval));
     }
 
     /// Adds a device without statistics.
@@ -45,17 +31,13 @@ impl Total {
     }
 
     /// Returns the line of the total; `None` for the total of no device.
-    pub(super) fn finish(&self, interval: Span) -> Option<DeviceInterval<'static>> {
-        let state = if self.had_reset { DeviceState::MemberReset } else { self.activity(interval)? };
+    pub(super) fn finish(&self) -> Option<DeviceInterval<'static>> {
+        let active = |stats: Interval| {
+            let flag = self.lacks_device.then_some(DataFlag::AccountingOff);
+            DeviceState::Active(Box::new(DeviceActivity { stats, flag, ..DeviceActivity::default() }))
+        };
+        let state = if self.had_reset { DeviceState::MemberReset } else { active(self.sum?) };
         Some(DeviceInterval { device: "total", label: "total", mountpoints: "", state })
-    }
-
-    fn activity(&self, interval: Span) -> Option<DeviceState> {
-        let stats = IntervalStats::from_delta(&self.delta?, self.in_flight_before, self.in_flight, interval);
-        // The busy times of several devices can add up to more than the interval.
-        let stats = IntervalStats { util_pct: None, util_upper_bound_pct: None, ..stats };
-        let flag = self.lacks_device.then_some(DataFlag::AccountingOff);
-        Some(DeviceState::Active(Box::new(DeviceActivity { stats, flag, ..DeviceActivity::default() })))
     }
 }
 

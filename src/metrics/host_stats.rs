@@ -2,7 +2,7 @@
 
 use super::CpuPercentages;
 use super::device_match::DeviceMatch;
-use super::interval_stats::in_flight;
+use super::interval::in_flight;
 use super::wraparound::wrapping_sub_u32;
 use crate::counters::{Columns, Sample};
 use crate::units::Span;

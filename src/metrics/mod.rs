@@ -4,23 +4,19 @@
 //! interval that begins at boot with all counters zero. A quantity without a value (a latency without requests, a
 //! counter that went back) is `None`; each output decides how to print it.
 
-mod counter_delta;
 mod cpu;
 mod device_match;
 mod host_stats;
-mod interval_counts;
-mod interval_stats;
+mod interval;
 mod latency;
 mod stall_timer;
 mod util_check;
 mod wraparound;
 
-pub use counter_delta::CounterDelta;
 pub use cpu::CpuPercentages;
 pub use device_match::DeviceMatch;
 pub use host_stats::HostStats;
-pub use interval_counts::IntervalCounts;
-pub use interval_stats::{DirectionStats, IntervalStats, in_flight};
+pub use interval::{Completed, CountedTime, Interval, in_flight};
 pub use latency::{LatencyStats, PERCENTILES};
 pub use stall_timer::StallTimer;
 pub use util_check::{DataFlag, UtilCheck};

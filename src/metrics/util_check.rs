@@ -6,7 +6,7 @@
 //! kernel and driver; with 2,000 reads/s, 25% showed as 0.2% to 94%. So util is compared with the request times, which
 //! are exact, and with the requests seen in flight.
 
-use super::IntervalStats;
+use super::Interval;
 
 /// A reason not to trust a number of one interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,20 +63,20 @@ impl UtilCheck {
     ///
     /// Too high: above the upper bound. Too low: it implies far more requests in flight while busy (queue / util) than
     /// any sample ever saw.
-    pub fn observe(&mut self, stats: &IntervalStats, max_in_flight: u64) -> Option<DataFlag> {
+    pub fn observe(&mut self, stats: &Interval, max_in_flight: u64) -> Option<DataFlag> {
         let at_ends = stats.in_flight.max(stats.in_flight_before).unwrap_or(0);
         self.max_in_flight = self.max_in_flight.max(max_in_flight).max(at_ends);
-        self.expected_sightings += stats.util_pct.unwrap_or(0.0).min(100.0) / 100.0;
-        let util = stats.util_pct?;
-        let bound = stats.util_upper_bound_pct.unwrap_or(100.0);
-        if util > bound + UPPER_BOUND_TOLERANCE_PCT + ROUNDING_PCT_S / stats.seconds {
+        self.expected_sightings += stats.util_pct().unwrap_or(0.0).min(100.0) / 100.0;
+        let util = stats.util_pct()?;
+        let bound = stats.util_upper_bound_pct().unwrap_or(100.0);
+        if util > bound + UPPER_BOUND_TOLERANCE_PCT + ROUNDING_PCT_S / stats.seconds() {
             return Some(DataFlag::UtilTooHigh);
         }
         self.is_too_low(stats, util).then_some(DataFlag::UtilTooLow)
     }
 
-    fn is_too_low(&self, stats: &IntervalStats, util: f64) -> bool {
-        let Some(queue) = stats.queue.filter(|queue| *queue >= MIN_QUEUE) else { return false };
+    fn is_too_low(&self, stats: &Interval, util: f64) -> bool {
+        let Some(queue) = stats.queue().filter(|queue| *queue >= MIN_QUEUE) else { return false };
         let implied_in_flight = queue / (util / 100.0);
         let ratio = implied_in_flight / self.max_in_flight.max(1) as f64;
         let is_near_zero = util < NEAR_ZERO_PCT;
@@ -91,20 +91,11 @@ impl UtilCheck {
 mod tests {
     use super::*;
 
-    fn stats(util_pct: f64, queue: f64, in_flight: u64) -> IntervalStats {
-        IntervalStats {
-            seconds: 1.0,
-            util_pct: Some(util_pct),
-            util_upper_bound_pct: Some(((queue + in_flight as f64) * 100.0).min(100.0)),
-            queue: Some(queue),
-            in_flight: Some(in_flight),
-            in_flight_before: Some(in_flight),
-            completed: 100,
-            ..IntervalStats::default()
-        }
+    fn stats(util_pct: f64, queue: f64, in_flight: u64) -> Interval {
+        Interval::unknown(1.0).with_util(util_pct).with_queue(queue).with_in_flight(in_flight)
     }
 
-    fn flag_of_last(all: &[IntervalStats]) -> Option<DataFlag> {
+    fn flag_of_last(all: &[Interval]) -> Option<DataFlag> {
         let mut check = UtilCheck::default();
         all.iter().map(|stats| check.observe(stats, 0)).last().flatten()
     }
@@ -128,7 +119,7 @@ mod tests {
 
     #[test]
     fn requests_in_flight_at_both_ends_contradict_a_util_near_zero() {
-        let mut alternating = IntervalStats { in_flight_before: Some(64), ..stats(0.4, 1.14, 1) };
+        let mut alternating = Interval { in_flight_before: Some(64), ..stats(0.4, 1.14, 1) };
         assert_eq!(flag_of_last(&[alternating]), Some(DataFlag::UtilTooLow));
         // A sample within the interval saw the 64.
         alternating.in_flight_before = Some(1);

@@ -283,7 +283,7 @@ impl App {
 /// requests in flight.
 fn badness(frame: &Frame, row: usize) -> f64 {
     let Some(stats) = frame.stats(row) else { return 0.0 };
-    let latencies = [stats.reads.await_ms, stats.writes.await_ms, stats.flush_await_ms];
+    let latencies = [stats.reads.await_ms(), stats.writes.await_ms(), stats.flushes.await_ms()];
     let longest = latencies.into_iter().flatten().fold(0.0, f64::max);
     if frame.verdict(row) == Some(Verdict::Stalled) { frame.lasted_s(row) } else { longest }
 }

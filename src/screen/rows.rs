@@ -145,7 +145,7 @@ fn coarse_rows(span: &CoarseSpan) -> Vec<Row<'_>> {
     let rows = span.points().iter().map(|point| {
         let (names, point): (&DeviceNames, _) = (&point.0, &point.1);
         let assessment = Assessment { verdict: point.verdict(), ..Assessment::default() };
-        let activity = DeviceActivity { stats: point.mean_stats(), assessment, ..DeviceActivity::default() };
+        let activity = DeviceActivity { stats: *point.sum(), assessment, ..DeviceActivity::default() };
         let state = DeviceState::Active(Box::new(activity));
         let device = DeviceInterval {
             device: &names.device,

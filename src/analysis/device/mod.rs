@@ -9,23 +9,20 @@ use super::load::{IoDirection, LoadSample, concurrency_levels, count_transitions
 use super::report::{DeviceReport, Excluded};
 use super::saved_baselines::DeviceBaseline;
 use super::settings::Settings;
-use super::stats::{
-    BinWindow, DirectionReport, DirectionSummary, DirectionValues, GroupedHistogram, Histogram,
-    combine_directions,
-};
+use super::stats::{DirectionReport, DirectionSummary, Histogram};
 use super::thresholds::{MIN_DOMINANT_FRACTION, MIN_UTIL_INTERVAL_S};
 use super::verdict::{
     DeviceFacts, Hung, HungRequests, ThrottledTime, VerdictShares, is_stall, ok_below_limit, other_causes,
     overall_verdict,
 };
 use crate::attribution::ReachedLimit;
-use crate::metrics::{DataFlag, DirectionStats, HostStats, IntervalStats};
+use crate::metrics::{DataFlag, HostStats, Interval};
 
 /// One interval of a device.
 #[derive(Clone, Copy, Debug)]
 pub struct Observation<'a> {
     /// Its statistics.
-    pub stats: &'a IntervalStats,
+    pub stats: &'a Interval,
     /// The reason why its util cannot be trusted and is left out; `None` if it can.
     pub flag: Option<DataFlag>,
     /// Seconds of all intervals before it, including those without the device.
@@ -58,7 +55,7 @@ pub struct DeviceAnalysis {
     busy_intervals: u64,
     discards: f64,
     flushes: f64,
-    util_pct: GroupedHistogram,
+    util_pct: Histogram,
     /// `None` unless blocks were requested by [`DeviceAnalysis::with_blocks`].
     blocks: Option<BlockHistory>,
     lifetimes: Lifetimes,
@@ -93,7 +90,7 @@ impl DeviceAnalysis {
             busy_intervals: 0,
             discards: 0.0,
             flushes: 0.0,
-            util_pct: GroupedHistogram::default(),
+            util_pct: Histogram::default(),
             blocks: None,
             lifetimes: Lifetimes::default(),
             reads: DirectionAnalysis::default(),
@@ -116,10 +113,10 @@ impl DeviceAnalysis {
     pub fn observe(&mut self, observation: &Observation) {
         let stats = observation.stats;
         self.intervals += 1;
-        self.seconds += stats.seconds;
+        self.seconds += stats.seconds();
         self.is_accounting_off |= observation.is_accounting_off;
         self.was_busy |= !stats.is_idle();
-        self.stalled_s += if observation.stalled_s > 0.0 { stats.seconds } else { 0.0 };
+        self.stalled_s += if observation.stalled_s > 0.0 { stats.seconds() } else { 0.0 };
         self.longest_stall_s = self.longest_stall_s.max(observation.stalled_s);
         if is_stall(observation.stalled_s, |count| self.lifetimes.latest(count)) {
             self.certain_stall_s = self.certain_stall_s.max(observation.stalled_s);
@@ -130,23 +127,23 @@ impl DeviceAnalysis {
         if let Some(hung) = hung.filter(is_longer) {
             self.longest_hung = Some(hung);
         }
-        self.discards += stats.discards.ios.unwrap_or(0) as f64;
-        self.flushes += stats.flushes_per_s.unwrap_or(0.0) * stats.seconds;
-        let has_util = observation.flag.is_none() && stats.seconds >= MIN_UTIL_INTERVAL_S;
-        if let Some(util) = stats.util_pct.filter(|_| has_util) {
-            self.util_pct.add(util, stats.seconds);
+        self.discards += stats.discards.ios as f64;
+        self.flushes += stats.flushes.ios as f64;
+        let has_util = observation.flag.is_none() && stats.seconds() >= MIN_UTIL_INTERVAL_S;
+        if let Some(util) = stats.util_pct().filter(|_| has_util) {
+            self.util_pct.add(util, stats.seconds());
         }
-        let both = combine_directions(&stats.reads, &stats.writes, stats.seconds);
-        self.reads.summary.observe(&stats.reads, stats.seconds);
-        self.writes.summary.observe(&stats.writes, stats.seconds);
-        self.both.summary.observe(&both, stats.seconds);
+        let both = stats.reads.beside(&stats.writes);
+        self.reads.summary.observe(&stats.reads, stats.seconds());
+        self.writes.summary.observe(&stats.writes, stats.seconds());
+        self.both.summary.observe(&both, stats.seconds());
         self.observe_load(stats, observation.host, observation.run_s);
     }
 
     /// Takes an interval before those that are analyzed. It is used only to learn unloaded latencies and to find caps.
-    pub fn observe_preceding(&mut self, stats: &IntervalStats, host: &HostStats) {
+    pub fn observe_preceding(&mut self, stats: &Interval, host: &HostStats) {
         self.hung.observe(stats, host);
-        self.lifetimes.observe_preceding(LoadSample::from_stats(stats, host, 0.0));
+        self.lifetimes.observe_preceding(LoadSample::of(stats, host, 0.0));
     }
 
     /// Notes a break in time before the intervals that are analyzed.
@@ -154,89 +151,22 @@ impl DeviceAnalysis {
         self.hung.clear();
     }
 
-    fn observe_load(&mut self, stats: &IntervalStats, host: &HostStats, begin_s: f64) {
-        let load = LoadSample::from_stats(stats, host, self.intervals as f64 - 1.0);
+    fn observe_load(&mut self, interval: &Interval, host: &HostStats, begin_s: f64) {
+        let load = LoadSample::of(interval, host, self.intervals as f64 - 1.0);
         if let Some(blocks) = &mut self.blocks {
-            blocks.observe(load.as_ref(), stats.seconds);
+            blocks.observe(load.as_ref(), interval.seconds());
         }
         let Some(load) = load else {
-            self.excluded.untimed += u64::from(stats.completed > 0 && stats.reads.queue.is_none());
-            self.interrupt();
-            let has_requests = |of: &DirectionStats| of.ios.is_some_and(|ios| ios > 0);
-            if has_requests(&stats.reads) || has_requests(&stats.writes) {
-                self.settle();
-                self.fill_bins([(stats.reads, stats.writes, stats.seconds)], &[]);
-            }
+            self.excluded.untimed += u64::from(interval.completed() > 0 && interval.reads.queue().is_none());
+            self.lifetimes.interrupt();
             return;
         };
-        let load = LoadSample { begin_s, ..load };
         self.busy_intervals += 1;
-        let is_computable = is_computable(&load, stats);
-        if !is_computable {
-            self.settle();
-        }
-        self.lifetimes.push(load);
-        if !is_computable {
-            let loads = self.lifetimes.learn();
-            self.fill_bins([(stats.reads, stats.writes, stats.seconds)], &loads);
-        } else if self.lifetimes.must_learn() {
-            self.settle();
-        }
-    }
-
-    /// Marks that the next load does not follow the latest.
-    fn interrupt(&mut self) {
-        self.lifetimes.interrupt();
-        if self.lifetimes.must_learn() {
-            self.settle();
-        }
-    }
-
-    /// Takes into account the loads that were only stored so far.
-    fn settle(&mut self) {
-        let loads = self.lifetimes.learn();
-        self.add_loads(&loads);
-    }
-
-    /// Takes loads of single intervals into account.
-    fn add_loads(&mut self, loads: &[LoadSample]) {
-        if !loads.is_empty() {
-            let stats = |load: &LoadSample| {
-                let [reads, writes] = load.direction_stats()?;
-                Some((reads, writes, load.seconds))
-            };
-            self.fill_bins(loads.iter().filter_map(stats), loads);
-        }
-    }
-
-    /// Fills the bins of histograms from intervals, each with its reads, writes and seconds, and from the loads of
-    /// these.
-    fn fill_bins(
-        &mut self,
-        intervals: impl IntoIterator<Item = (DirectionStats, DirectionStats, f64)>,
-        loads: &[LoadSample],
-    ) {
-        let mut window = BinWindow::default();
-        let mut values: [DirectionValues; 3] =
-            std::array::from_fn(|_| DirectionValues::with_capacity(loads.len()));
-        let analyses = [&mut self.reads, &mut self.writes, &mut self.both];
-        for (reads, writes, seconds) in intervals {
-            let both = combine_directions(&reads, &writes, seconds);
-            for (index, direction) in [&reads, &writes, &both].into_iter().enumerate() {
-                analyses[index].summary.collect_values(direction, seconds, &mut values[index]);
+        self.lifetimes.push(LoadSample { begin_s, ..load });
+        for (analysis, totals) in [(&mut self.reads, load.reads), (&mut self.writes, load.writes)] {
+            if let Some(size_kib) = totals.size_kib() {
+                analysis.sizes_kib.add(size_kib, totals.ios);
             }
-        }
-        for (analysis, values) in analyses.into_iter().zip(&values) {
-            analysis.summary.fill_bins(values, &mut window);
-        }
-        for (analysis, direction) in
-            [(&mut self.reads, IoDirection::Reads), (&mut self.writes, IoDirection::Writes)]
-        {
-            let sizes = loads.iter().filter_map(|load| {
-                let totals = load.totals(direction);
-                Some((totals.size_kib()?, totals.ios))
-            });
-            analysis.sizes_kib.add_all(sizes, &mut window);
         }
     }
 
@@ -261,7 +191,6 @@ impl DeviceAnalysis {
     /// Notes that another device took the name. `settings` are those of the device that had it until now.
     pub fn note_replacement(&mut self, settings: &Settings) {
         self.hung.clear();
-        self.settle();
         self.lifetimes.end_device(settings);
     }
 
@@ -269,13 +198,12 @@ impl DeviceAnalysis {
     pub fn note_gap(&mut self) {
         self.hung.clear();
         self.excluded.gaps += 1;
-        self.interrupt();
+        self.lifetimes.interrupt();
     }
 
     /// Notes that the device reappeared. As after a reset, it may be another device.
     pub fn note_return(&mut self) {
         self.hung.clear();
-        self.settle();
         self.lifetimes.end();
     }
 
@@ -290,10 +218,8 @@ impl DeviceAnalysis {
     }
 
     /// The report. `host` may show other causes than the device.
-    pub fn finish(mut self, settings: &Settings, host: &HostReport) -> DeviceReport {
-        self.interrupt();
-        let lifetimes = std::mem::take(&mut self.lifetimes).finish(settings);
-        self.add_loads(lifetimes.new_loads());
+    pub fn finish(self, settings: &Settings, host: &HostReport) -> DeviceReport {
+        let lifetimes = self.lifetimes.finish(settings);
         let loads = lifetimes.loads();
         let steady_rates = lifetimes.steady_rates();
         let Baselines { reads, writes, flushes, .. } = lifetimes.present_baselines();
@@ -302,9 +228,7 @@ impl DeviceAnalysis {
         let saturation_of = |of: fn(&Saturations) -> Option<f64>| {
             let values =
                 saturations.iter().zip(&*loads).filter_map(|(one, load)| Some((of(one)?, load.seconds)));
-            let mut histogram = Histogram::default();
-            histogram.add_all(values, &mut BinWindow::default());
-            histogram.distribution()
+            values.collect::<Histogram>().distribution()
         };
         let levels = concurrency_levels(&loads, &saturations.iter().map(|one| one.both).collect::<Vec<_>>());
         let [read_ios, write_ios, total_ios] =
@@ -346,7 +270,7 @@ impl DeviceAnalysis {
             read,
             write,
             all,
-            util_pct: self.util_pct.finish().distribution(),
+            util_pct: self.util_pct.distribution(),
             levels: &levels,
             capacity,
             plateaus: &steady_rates.caps,
@@ -397,13 +321,3 @@ fn with_baseline(report: DirectionReport, baseline: &Baseline, sizes_kib: &Histo
         ..report
     }
 }
-
-/// Returns whether the statistics of reads and writes can be computed from the load of an interval, to the last bit.
-fn is_computable(load: &LoadSample, stats: &IntervalStats) -> bool {
-    let without_merges =
-        |stats: &DirectionStats| DirectionStats { merges_per_s: None, merge_pct: None, ..*stats };
-    load.direction_stats() == Some([&stats.reads, &stats.writes].map(without_merges))
-}
-
-#[cfg(test)]
-mod tests;

@@ -4,7 +4,6 @@ use std::f64::consts::LOG2_E;
 
 use libm::log2;
 
-use super::packed::PackedLoads;
 use super::sample::{IoDirection, LoadSample, RateUnit};
 use crate::analysis::thresholds::{MIN_STEADY_FRACTION, SAME_LOAD_TOLERANCE};
 
@@ -19,19 +18,14 @@ const MERGE_WINDOW: usize = 32;
 /// queue, or at least the same queue, are merged; a merged load remembers how much their rates differed.
 #[derive(Clone, Debug, Default)]
 pub struct LoadHistory {
-    kept: PackedLoads,
+    kept: Vec<LoadSample>,
     /// The latest load; the load after it is not known yet.
     latest: Option<LoadSample>,
-    /// The number of loads at the end that [`LoadHistory::take_new`] has not returned.
-    new: usize,
-    /// The loads before those that were not returned either and have been merged since, as they were.
-    unmerged: Vec<LoadSample>,
 }
 
 impl LoadHistory {
     /// Adds the load of the next interval.
     pub fn push(&mut self, load: LoadSample) {
-        self.new += 1;
         let is_steady = self.latest.as_ref().is_some_and(|last| last.is_similar(&load, SAME_LOAD_TOLERANCE));
         if let Some(mut last) = self.latest.replace(LoadSample { is_steady, ..load }) {
             last.is_steady |= is_steady;
@@ -48,70 +42,31 @@ impl LoadHistory {
 
     /// The latest loads, `count` at most.
     pub fn latest(&self, count: usize) -> Vec<LoadSample> {
-        let mut loads = self.kept.latest(count.saturating_sub(1));
-        loads.extend(self.latest);
-        loads
-    }
-
-    /// Returns whether loads were merged that [`LoadHistory::take_new`] has not returned. They are also kept as they
-    /// were, which takes much memory.
-    pub(in crate::analysis) fn has_unmerged(&self) -> bool {
-        !self.unmerged.is_empty()
-    }
-
-    /// The loads that were added since the last call, as they were before any were merged.
-    pub(in crate::analysis) fn take_new(&mut self) -> Vec<LoadSample> {
-        let mut loads = std::mem::take(&mut self.unmerged);
-        let new = std::mem::take(&mut self.new);
-        if new > 0 {
-            loads.extend(self.kept.latest(new - usize::from(self.latest.is_some())));
-            loads.extend(self.latest);
-        }
-        loads
-    }
-
-    /// Treats the loads that were added so far as if [`LoadHistory::take_new`] had returned them.
-    pub(in crate::analysis) fn forget_new(&mut self) {
-        self.new = 0;
-        self.unmerged.clear();
-    }
-
-    /// All loads, in the order of time, and the number of loads at the end that [`LoadHistory::take_new`] has not
-    /// returned. The number is wrong if [`LoadHistory::has_unmerged`] is true after an interruption.
-    pub(in crate::analysis) fn finish_with_new(mut self) -> (Vec<LoadSample>, usize) {
-        self.interrupt();
-        let loads = self.kept.into_loads();
-        let new = self.new.min(loads.len());
-        (loads, new)
+        let first = (self.kept.len() + 1).saturating_sub(count);
+        self.kept.iter().skip(first).chain(&self.latest).copied().collect()
     }
 
     /// All loads, in the order of time.
-    pub fn finish(self) -> Vec<LoadSample> {
-        self.finish_with_new().0
+    pub fn finish(mut self) -> Vec<LoadSample> {
+        self.interrupt();
+        self.kept
     }
 
     fn keep(&mut self, load: LoadSample) {
         if self.kept.len() >= MAX_LOADS {
-            let kept = std::mem::take(&mut self.kept).into_loads();
-            // This load, and the one that may follow it, are not in `kept`.
-            let not_kept = 1 + usize::from(self.latest.is_some());
-            let new = self.new.saturating_sub(not_kept).min(kept.len());
-            self.unmerged.extend_from_slice(&kept[kept.len() - new..]);
-            self.new -= new;
-            self.compact(kept);
+            self.compact();
         }
-        self.kept.push(&load);
+        self.kept.push(load);
     }
 
     /// Merges pairs of loads, the most similar first, until enough memory is free.
-    fn compact(&mut self, mut loads: Vec<LoadSample>) {
+    fn compact(&mut self) {
         for class in [rate_and_queue_class, queue_class, any_class] {
-            loads = merge_similar(&loads, class);
-            if loads.len() <= MAX_MERGED_LOADS {
+            self.kept = merge_similar(&self.kept, class);
+            if self.kept.len() <= MAX_MERGED_LOADS {
                 break;
             }
         }
-        loads.iter().for_each(|load| self.kept.push(load));
     }
 }
 

@@ -3,7 +3,6 @@
 mod concurrency_levels;
 mod concurrency_sweep;
 mod history;
-mod packed;
 mod queue_groups;
 mod recent;
 mod recent_amounts;

@@ -7,8 +7,7 @@ use crate::analysis::thresholds::{
     CLOSED_LOOP_TOLERANCE, LOW_AVAILABLE_CPU_PCT, MAX_MINOR_TIME_FRACTION, MIN_BURST_EDGE_IN_FLIGHT,
     MIN_BURST_EDGE_RATIO, MIN_INTERVAL_REQUESTS, SAME_RATE_TOLERANCE,
 };
-use crate::metrics::{DirectionStats, HostStats, IntervalStats};
-use crate::units::{SECTOR_BYTES, Span};
+use crate::metrics::{HostStats, Interval};
 
 /// The kind of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,20 +103,19 @@ pub struct LoadSample {
 
 impl LoadSample {
     /// The load of an interval on a `host`; `None` if nothing was completed or the kernel gives no times.
-    pub fn from_stats(stats: &IntervalStats, host: &HostStats, interval_index: f64) -> Option<Self> {
-        let reads = IoTotals::from_stats(&stats.reads, stats.seconds)?;
-        let writes = IoTotals::from_stats(&stats.writes, stats.seconds)?;
+    pub fn of(stats: &Interval, host: &HostStats, interval_index: f64) -> Option<Self> {
+        let (reads, writes) = (IoTotals::of(&stats.reads)?, IoTotals::of(&stats.writes)?);
         (reads.ios + writes.ios > 0.0).then(|| Self {
             interval_index,
             begin_s: 0.0,
-            seconds: stats.seconds,
+            seconds: stats.seconds(),
             intervals: 1.0,
             reads,
             writes,
-            flushes: flushes(stats),
-            busy_s: stats
-                .util_pct
-                .map(|util| (util / 100.0 - stats.discards.queue.unwrap_or(0.0)).max(0.0) * stats.seconds),
+            flushes: IoTotals::of(&stats.flushes).unwrap_or_default(),
+            busy_s: stats.util_pct().map(|util| {
+                (util / 100.0 - stats.discards.queue().unwrap_or(0.0)).max(0.0) * stats.seconds()
+            }),
             in_flight_change: in_flight_change(stats),
             in_flight_at_end: stats.in_flight,
             in_flight: stats.in_flight.max(stats.in_flight_before).unwrap_or(0),
@@ -125,19 +123,6 @@ impl LoadSample {
             variation: 0.0,
             is_cpu_short: host.cpu.is_some_and(|cpu| cpu.available() < LOW_AVAILABLE_CPU_PCT),
         })
-    }
-
-    /// The statistics of reads and writes, except those of merges, from which the load of one interval was computed.
-    /// They are exact to the last bit if they were computed from counters and the interval from nanoseconds. `None` for
-    /// several intervals.
-    pub(in crate::analysis) fn direction_stats(&self) -> Option<[DirectionStats; 2]> {
-        let whole = |value: f64| (value + 0.5) as u64;
-        let interval = Span::from_nanos(whole(self.seconds * 1e9))?;
-        let stats = |of: &IoTotals| {
-            let sectors = whole(of.kib * (1024.0 / SECTOR_BYTES as f64));
-            DirectionStats::without_merges(of.ios as u64, sectors, whole(of.ms), interval)
-        };
-        Some([stats(&self.reads), stats(&self.writes)])
     }
 
     /// The totals of a direction.
@@ -251,20 +236,14 @@ impl LoadSample {
     }
 }
 
-/// The flushes of an interval; zero if the kernel does not count them.
-fn flushes(stats: &IntervalStats) -> IoTotals {
-    let ios = stats.flushes_per_s.unwrap_or(0.0) * stats.seconds;
-    IoTotals { ios, kib: 0.0, ms: ios * stats.flush_await_ms.unwrap_or(0.0) }
-}
-
-fn in_flight_change(stats: &IntervalStats) -> f64 {
+fn in_flight_change(stats: &Interval) -> f64 {
     stats.in_flight.zip(stats.in_flight_before).map_or(0.0, |(end, begin)| end as f64 - begin as f64)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::DirectionStats;
+    use crate::units::Span;
 
     fn load(ios: f64, ms: f64) -> LoadSample {
         let reads = IoTotals { ios, kib: ios * 4.0, ms };
@@ -300,14 +279,8 @@ mod tests {
 
     #[test]
     fn an_interval_without_requests_is_not_a_load() {
-        let idle = DirectionStats {
-            ios: Some(0),
-            kib_per_s: Some(0.0),
-            queue: Some(0.0),
-            ..DirectionStats::default()
-        };
-        let stats = IntervalStats { seconds: 1.0, reads: idle, writes: idle, ..IntervalStats::default() };
-        assert_eq!(LoadSample::from_stats(&stats, &HostStats::default(), 0.0), None);
+        let idle = Interval::idle(Span::from_nanos(1_000_000_000).unwrap());
+        assert_eq!(LoadSample::of(&idle, &HostStats::default(), 0.0), None);
         assert_eq!(IoTotals::default().await_ms(), None);
     }
 }

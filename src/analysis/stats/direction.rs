@@ -4,11 +4,11 @@ use serde::Serialize;
 
 use super::IoTotals;
 use super::busy_mean::{BusyIntervals, BusyMean};
-use super::histogram::{BinWindow, Distribution, Histogram, has_bin};
+use super::histogram::{Distribution, Histogram};
 use crate::analysis::thresholds::{
     MAX_COARSE_TIME_MS, MAX_RANDOM_KIB, MAX_RANDOM_MERGED_PCT, MIN_SEQUENTIAL_KIB, MIN_SEQUENTIAL_MERGED_PCT,
 };
-use crate::metrics::DirectionStats;
+use crate::metrics::Completed;
 
 /// Access pattern, as far as merges and sizes show it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -41,99 +41,46 @@ pub(in crate::analysis) struct DirectionSummary {
     busy: BusyIntervals,
 }
 
-/// Values of intervals that have a bin in the histograms, each with its weight.
-#[derive(Debug, Default)]
-pub(in crate::analysis) struct DirectionValues {
-    iops: Vec<(f64, f64)>,
-    mib_per_s: Vec<(f64, f64)>,
-    size_kib: Vec<(f64, f64)>,
-    await_ms: Vec<(f64, f64)>,
-    queue: Vec<(f64, f64)>,
-}
-
-impl DirectionValues {
-    /// No values yet, with space for those of this number of intervals.
-    pub(in crate::analysis) fn with_capacity(intervals: usize) -> Self {
-        let space = || Vec::with_capacity(intervals);
-        Self { iops: space(), mib_per_s: space(), size_kib: space(), await_ms: space(), queue: space() }
-    }
-}
-
 impl DirectionSummary {
-    /// Takes an interval of `seconds`, which is its weight. Its values are not added to the bins yet.
-    pub(in crate::analysis) fn observe(&mut self, direction: &DirectionStats, seconds: f64) {
+    /// Takes an interval of `seconds`, which is its weight.
+    pub(in crate::analysis) fn observe(&mut self, completed: &Completed, seconds: f64) {
         let add = |histogram: &mut Histogram, value: Option<f64>| {
-            value.into_iter().for_each(|value| _ = histogram.add_without_bin(value, seconds));
+            value.into_iter().for_each(|value| histogram.add(value, seconds));
         };
-        add(&mut self.iops, direction.per_s);
-        add(&mut self.mib_per_s, mib_per_s(direction));
-        add(&mut self.queue, direction.queue);
-        let totals = IoTotals {
-            ios: direction.ios.unwrap_or(0) as f64,
-            kib: direction.kib_per_s.unwrap_or(0.0) * seconds,
-            ms: direction.queue.unwrap_or(0.0) * 1000.0 * seconds,
-        };
-        self.busy.observe(&totals, direction.queue.is_none() && totals.ios > 0.0, seconds);
-        if direction.ios.is_some() && direction.kib_per_s.is_some() && direction.queue.is_some() {
-            self.timed = self.timed.plus(&totals);
+        add(&mut self.iops, completed.per_s());
+        add(&mut self.mib_per_s, completed.kib_per_s().map(|kib| kib / 1024.0));
+        add(&mut self.queue, completed.queue());
+        add(&mut self.size_kib, completed.size_kib());
+        let timed = IoTotals::of(completed);
+        if let Some(totals) = &timed {
+            self.timed = self.timed.plus(totals);
+            if let Some((await_ms, seconds)) = self.pooled_latency(totals, seconds) {
+                self.await_ms.add(await_ms, seconds);
+            }
         }
-        self.total.ios += totals.ios;
-        self.total.kib += totals.kib;
-        if let Some(merges) = direction.merges_per_s {
-            *self.merges.get_or_insert(0.0) += merges * seconds;
+        let totals =
+            IoTotals { ios: completed.ios as f64, kib: completed.kib(), ms: completed.time.ms as f64 };
+        self.busy.observe(&totals, timed.is_none() && totals.ios > 0.0, seconds);
+        self.total = self.total.plus(&totals);
+        if let Some(merges) = completed.merges {
+            *self.merges.get_or_insert(0.0) += merges as f64;
         }
-    }
-
-    /// Adds the values of an interval with requests that go into bins to `values`. Must be called for all such
-    /// intervals in their order.
-    pub(in crate::analysis) fn collect_values(
-        &mut self,
-        direction: &DirectionStats,
-        seconds: f64,
-        values: &mut DirectionValues,
-    ) {
-        let add = |values: &mut Vec<(f64, f64)>, value: Option<f64>| match value {
-            Some(value) if has_bin(value, seconds) => values.push((value, seconds)),
-            _ => {}
-        };
-        add(&mut values.iops, direction.per_s);
-        add(&mut values.mib_per_s, mib_per_s(direction));
-        add(&mut values.queue, direction.queue);
-        // Size and latency have values only in intervals with requests, so they were not counted yet.
-        if let Some(size_kib) = direction.size_kib
-            && self.size_kib.add_without_bin(size_kib, seconds)
-        {
-            values.size_kib.push((size_kib, seconds));
-        }
-        if let Some((await_ms, seconds)) = self.pooled_latency(direction, seconds)
-            && self.await_ms.add_without_bin(await_ms, seconds)
-        {
-            values.await_ms.push((await_ms, seconds));
-        }
-    }
-
-    /// Fills the bins from the values of intervals.
-    pub(in crate::analysis) fn fill_bins(&mut self, values: &DirectionValues, window: &mut BinWindow) {
-        self.iops.fill_bins(&values.iops, window);
-        self.mib_per_s.fill_bins(&values.mib_per_s, window);
-        self.queue.fill_bins(&values.queue, window);
-        self.size_kib.fill_bins(&values.size_kib, window);
-        self.await_ms.fill_bins(&values.await_ms, window);
     }
 
     /// The interval's mean latency with its weight. A few fast requests may take less than a millisecond together,
     /// which the kernel counts as zero. Such an interval is pooled with the next one that has little request time, and
     /// dropped if none follows.
-    fn pooled_latency(&mut self, direction: &DirectionStats, seconds: f64) -> Option<(f64, f64)> {
-        let totals = IoTotals::from_stats(direction, seconds).filter(|totals| totals.ios > 0.0)?;
-        if totals.ms <= 0.0 {
-            self.unpooled = (self.unpooled.0.plus(&totals), self.unpooled.1 + seconds);
+    fn pooled_latency(&mut self, totals: &IoTotals, seconds: f64) -> Option<(f64, f64)> {
+        if totals.ios == 0.0 {
+            None
+        } else if totals.ms <= 0.0 {
+            self.unpooled = (self.unpooled.0.plus(totals), self.unpooled.1 + seconds);
             None
         } else if totals.ms <= MAX_COARSE_TIME_MS {
             let (earlier, earlier_s) = std::mem::take(&mut self.unpooled);
             Some((totals.plus(&earlier).await_ms()?, seconds + earlier_s))
         } else {
-            Some((direction.await_ms?, seconds))
+            Some((totals.await_ms()?, seconds))
         }
     }
 
@@ -161,10 +108,6 @@ impl DirectionSummary {
             ..DirectionReport::default()
         }
     }
-}
-
-fn mib_per_s(direction: &DirectionStats) -> Option<f64> {
-    direction.kib_per_s.map(|kib| kib / 1024.0)
 }
 
 fn pattern(size_kib: Option<f64>, merged_pct: Option<f64>) -> Pattern {
@@ -209,54 +152,16 @@ pub struct DirectionReport {
     pub saturation: Distribution,
 }
 
-/// Reads and writes as one direction; a value that is unknown for either is `None`.
-pub(in crate::analysis) fn combine_directions(
-    reads: &DirectionStats,
-    writes: &DirectionStats,
-    seconds: f64,
-) -> DirectionStats {
-    let sum = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a + b);
-    let ios = reads.ios.zip(writes.ios).map(|(reads, writes)| reads.saturating_add(writes));
-    let completed = ios.filter(|ios| *ios > 0).map(|ios| ios as f64);
-    let queue = sum(reads.queue, writes.queue);
-    let kib_per_s = sum(reads.kib_per_s, writes.kib_per_s);
-    let per_request =
-        |per_second: Option<f64>| per_second.zip(completed).map(|(rate, ios)| rate * seconds / ios);
-    DirectionStats {
-        ios,
-        per_s: sum(reads.per_s, writes.per_s),
-        kib_per_s,
-        merges_per_s: sum(reads.merges_per_s, writes.merges_per_s),
-        merge_pct: None,
-        await_ms: per_request(queue.map(|queue| queue * 1000.0)),
-        size_kib: per_request(kib_per_s),
-        queue,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn means_are_over_requests_and_quantiles_over_time() {
-        let direction = |ios: u64, await_ms: f64, seconds: f64| DirectionStats {
-            ios: Some(ios),
-            per_s: Some(ios as f64 / seconds),
-            kib_per_s: Some(ios as f64 * 4.0 / seconds),
-            merges_per_s: Some(0.0),
-            await_ms: Some(await_ms),
-            size_kib: Some(4.0),
-            queue: Some(ios as f64 * await_ms / 1000.0 / seconds),
-            ..DirectionStats::default()
-        };
         let mut summary = DirectionSummary::default();
-        let mut values = DirectionValues::default();
         for (ios, await_ms, seconds) in [(100, 1.0, 1.0), (300, 5.0, 3.0)] {
-            summary.observe(&direction(ios, await_ms, seconds), seconds);
-            summary.collect_values(&direction(ios, await_ms, seconds), seconds, &mut values);
+            summary.observe(&Completed::example(seconds, ios, await_ms), seconds);
         }
-        summary.fill_bins(&values, &mut BinWindow::default());
         let report = summary.finish();
         assert_eq!((report.await_ms.mean, report.iops.mean), (Some(4.0), Some(100.0)));
         assert!(report.await_ms.p50.is_some_and(|p50| (p50 - 5.0).abs() < 1e-9));

@@ -1,6 +1,6 @@
 //! Sums over requests of one kind.
 
-use crate::metrics::DirectionStats;
+use crate::metrics::Completed;
 
 /// Number, size and time of requests of one kind, each summed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -14,11 +14,11 @@ pub struct IoTotals {
 }
 
 impl IoTotals {
-    /// The totals of a direction over an interval of `seconds`; `None` if the kernel gives no request times.
+    /// The totals of the requests of an interval; `None` if the kernel gives no request times.
     #[inline]
-    pub fn from_stats(direction: &DirectionStats, seconds: f64) -> Option<Self> {
-        let ios = direction.ios? as f64;
-        Some(Self { ios, kib: direction.kib_per_s? * seconds, ms: direction.queue? * 1000.0 * seconds })
+    pub fn of(completed: &Completed) -> Option<Self> {
+        let totals = Self { ios: completed.ios as f64, kib: completed.kib(), ms: completed.time.ms as f64 };
+        (completed.time.ns > 0).then_some(totals)
     }
 
     /// The sum of both.

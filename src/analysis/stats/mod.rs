@@ -8,12 +8,11 @@ mod small_map;
 
 pub use busy_mean::BusyMean;
 pub use direction::{DirectionReport, Pattern};
-pub(in crate::analysis) use histogram::{BinWindow, GroupedHistogram};
 pub use histogram::{Distribution, Histogram};
 pub use io_totals::IoTotals;
 pub(in crate::analysis) use small_map::SmallMap;
 
-pub(super) use direction::{DirectionSummary, DirectionValues, combine_directions};
+pub(super) use direction::DirectionSummary;
 pub(super) use histogram::weighted_median;
 
 /// The median absolute deviation of a normal distribution, in standard deviations.

@@ -6,7 +6,7 @@ use crate::analysis::thresholds::{
     MIN_INTERVAL_REQUESTS, MIN_LOADED_QUEUE, MIN_PASSED_DOWN_FRACTION, MIN_QUEUED_BETWEEN_FRACTION,
     MIN_SATURATED_QUEUE,
 };
-use crate::metrics::IntervalStats;
+use crate::metrics::Interval;
 
 /// The latency above and below the place where requests wait, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,10 +28,10 @@ impl HeldBetween {
 /// Returns the latencies if most requests of `above` waited before they reached the devices `below`: for a limit, a
 /// lock, or work of the layer itself, but not for these devices. `None` if they did not, or if most requests never
 /// reached the devices below, like those that a cache answers.
-pub fn held_between(above: &IntervalStats, below: &[&IntervalStats]) -> Option<HeldBetween> {
-    let totals = |stats: &IntervalStats| {
-        let writes = IoTotals::from_stats(&stats.writes, stats.seconds)?;
-        Some(IoTotals::from_stats(&stats.reads, stats.seconds)?.plus(&writes))
+pub fn held_between(above: &Interval, below: &[&Interval]) -> Option<HeldBetween> {
+    let totals = |stats: &Interval| {
+        let writes = IoTotals::of(&stats.writes)?;
+        Some(IoTotals::of(&stats.reads)?.plus(&writes))
     };
     let upper = totals(above)?;
     let lower: Vec<IoTotals> = below.iter().map(|stats| totals(stats)).collect::<Option<_>>()?;
@@ -39,7 +39,7 @@ pub fn held_between(above: &IntervalStats, below: &[&IntervalStats]) -> Option<H
     let await_above_ms = upper.await_ms()?;
     let await_below_ms = lower.iter().filter_map(IoTotals::await_ms).reduce(f64::max)?;
     let is_loaded =
-        upper.ms / 1000.0 / above.seconds >= MIN_SATURATED_QUEUE && upper.ios >= MIN_INTERVAL_REQUESTS;
+        upper.ms / 1000.0 / above.seconds() >= MIN_SATURATED_QUEUE && upper.ios >= MIN_INTERVAL_REQUESTS;
     let was_passed_down = sum.ios >= MIN_PASSED_DOWN_FRACTION * upper.ios;
     let is_held = upper.ms - sum.ms >= MIN_QUEUED_BETWEEN_FRACTION * upper.ms
         && await_above_ms >= DEFAULT_SATURATION_THRESHOLD * await_below_ms;
@@ -48,11 +48,11 @@ pub fn held_between(above: &IntervalStats, below: &[&IntervalStats]) -> Option<H
 
 /// Returns whether the requests that `above` holds do not wait for the device `below`: they spend hardly any of their
 /// time there, and it is idle for at least half of the time.
-pub fn is_idle_below(above: &IntervalStats, below: &IntervalStats) -> bool {
-    let queue = |stats: &IntervalStats| Some(stats.reads.queue? + stats.writes.queue?);
+pub fn is_idle_below(above: &Interval, below: &Interval) -> bool {
+    let queue = |stats: &Interval| Some(stats.reads.queue()? + stats.writes.queue()?);
     let is_minor =
         queue(below).zip(queue(above)).is_some_and(|(below, above)| below <= MAX_TIME_BELOW_FRACTION * above);
-    is_minor && is_mostly_idle(queue(below), below.util_pct)
+    is_minor && is_mostly_idle(queue(below), below.util_pct())
 }
 
 /// Returns whether a device with this mean queue and this util in percent is idle for at least half of the time. The
@@ -65,22 +65,11 @@ pub(in crate::analysis) fn is_mostly_idle(queue: Option<f64>, util_pct: Option<f
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::DirectionStats;
+    use crate::metrics::Completed;
 
-    fn reads(ios: u64, await_ms: f64) -> IntervalStats {
-        let reads = DirectionStats {
-            ios: Some(ios),
-            kib_per_s: Some(4.0 * ios as f64),
-            queue: Some(ios as f64 * await_ms / 1000.0),
-            ..DirectionStats::default()
-        };
-        let writes = DirectionStats {
-            ios: Some(0),
-            kib_per_s: Some(0.0),
-            queue: Some(0.0),
-            ..DirectionStats::default()
-        };
-        IntervalStats { seconds: 1.0, reads, writes, ..IntervalStats::default() }
+    fn reads(ios: u64, await_ms: f64) -> Interval {
+        let (reads, writes) = (Completed::example(1.0, ios, await_ms), Completed::example(1.0, 0, 0.0));
+        Interval { reads, writes, ..Interval::unknown(1.0) }
     }
 
     #[test]
@@ -102,10 +91,10 @@ mod tests {
         let above = reads(2000, 15.9);
         assert!(is_idle_below(&above, &reads(2000, 0.2)));
         // The device below may be busy all the time, with one request after the other...
-        let serial = IntervalStats { util_pct: Some(100.0), ..reads(2000, 0.5) };
+        let serial = reads(2000, 0.5).with_util(100.0);
         assert!(!is_idle_below(&above, &serial));
         // ...or be idle between bursts.
-        let in_bursts = IntervalStats { util_pct: Some(10.0), ..reads(2000, 0.5) };
+        let in_bursts = reads(2000, 0.5).with_util(10.0);
         assert!(is_idle_below(&above, &in_bursts));
         // The requests spend too much of their time there.
         assert!(!is_idle_below(&reads(2000, 1.0), &reads(2000, 0.2)));

@@ -4,7 +4,7 @@ use crate::analysis::thresholds::{
     HUNG_WINDOW_INTERVALS, MIN_ALWAYS_BUSY_UTIL_PCT, MIN_HUNG_QUEUE_RATIO, MIN_HUNG_REQUESTS, MIN_IN_STEP_MS,
     MIN_LEAKED_S, THROTTLE_SLICE_S,
 };
-use crate::metrics::{HostStats, IntervalStats};
+use crate::metrics::{HostStats, Interval};
 
 /// Pressure in percent up to which no task waits for I/O.
 const NO_PRESSURE_PCT: f64 = 0.5;
@@ -55,15 +55,15 @@ pub(in crate::analysis) struct HungRequests {
 
 impl HungRequests {
     /// Takes an interval of the device and the host. Returns the requests that hang; `None` if none do.
-    pub(in crate::analysis) fn observe(&mut self, stats: &IntervalStats, host: &HostStats) -> Option<Hung> {
+    pub(in crate::analysis) fn observe(&mut self, stats: &Interval, host: &HostStats) -> Option<Hung> {
         let Some(in_flight) = stats.in_flight else {
             self.clear();
             return None;
         };
-        let queues = [stats.reads.queue, stats.writes.queue, stats.queue];
+        let queues = [stats.reads.queue(), stats.writes.queue(), stats.queue()];
         let queue = queues.into_iter().flatten().fold(0.0, f64::max);
         let may_be_burst = may_be_in_step(stats, in_flight);
-        let seconds = stats.seconds;
+        let seconds = stats.seconds();
         self.latest[self.count % HUNG_WINDOW_INTERVALS] =
             EndOfInterval { in_flight, queue, seconds, may_be_burst };
         self.count += 1;
@@ -72,7 +72,7 @@ impl HungRequests {
         let no_task_waits =
             host.blocked == Some(0) && host.pressure_some_pct.is_some_and(|some| some <= NO_PRESSURE_PCT);
         let is_same = in_flight > 0 && least == self.least && no_task_waits;
-        self.unmissed_s = if is_same { self.unmissed_s + stats.seconds } else { 0.0 };
+        self.unmissed_s = if is_same { self.unmissed_s + stats.seconds() } else { 0.0 };
         self.least = least;
         let least = least as f64;
         // Usually too few requests are in flight, whatever the mean queue is.
@@ -88,7 +88,7 @@ impl HungRequests {
         self.hung_s = match (is_hung, self.hung_s > 0.0) {
             (false, _) => 0.0,
             (true, false) => seconds,
-            (true, true) => self.hung_s + stats.seconds,
+            (true, true) => self.hung_s + stats.seconds(),
         };
         let may_be_leaked = self.may_be_leaked();
         let requests = (least - mean_queue).max(1.0) as u64;
@@ -114,27 +114,22 @@ impl HungRequests {
 /// that is a multiple of it: all samples then see the same moment of a burst, however short the mean queue is. Between
 /// such bursts the device is idle, unless they follow each other within a slice of the kernel's throttle; with requests
 /// that hang, it counts as busy all the time.
-fn may_be_in_step(stats: &IntervalStats, in_flight: u64) -> bool {
+fn may_be_in_step(stats: &Interval, in_flight: u64) -> bool {
     let directions = [&stats.reads, &stats.writes];
-    let per_s: f64 = directions.iter().filter_map(|direction| direction.per_s).sum();
-    let longest_ms = directions.iter().filter_map(|direction| direction.await_ms).fold(0.0, f64::max);
-    let is_always_busy = stats.util_pct.is_some_and(|util| util >= MIN_ALWAYS_BUSY_UTIL_PCT);
-    let max_period_s = if is_always_busy { THROTTLE_SLICE_S.min(stats.seconds) } else { stats.seconds };
+    let per_s: f64 = directions.iter().filter_map(|direction| direction.per_s()).sum();
+    let longest_ms = directions.iter().filter_map(|direction| direction.await_ms()).fold(0.0, f64::max);
+    let is_always_busy = stats.util_pct().is_some_and(|util| util >= MIN_ALWAYS_BUSY_UTIL_PCT);
+    let max_period_s = if is_always_busy { THROTTLE_SLICE_S.min(stats.seconds()) } else { stats.seconds() };
     in_flight as f64 <= max_period_s * per_s && longest_ms >= MIN_IN_STEP_MS
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::DirectionStats;
+    use crate::metrics::Completed;
 
-    fn interval(in_flight: u64, queue: f64) -> IntervalStats {
-        IntervalStats {
-            seconds: 1.0,
-            in_flight: Some(in_flight),
-            queue: Some(queue),
-            ..IntervalStats::default()
-        }
+    fn interval(in_flight: u64, queue: f64) -> Interval {
+        Interval { in_flight: Some(in_flight), ..Interval::unknown(1.0).with_queue(queue) }
     }
 
     #[test]
@@ -152,20 +147,19 @@ mod tests {
         let mut busy = HungRequests::default();
         assert!((0..40).all(|_| busy.observe(&interval(32, 31.0), &unknown).is_none()));
         // Nor are bursts that a limit releases just before each sample, or that a timer issues every five seconds.
-        for (per_s, in_flight, queue) in [(800.0, 32, 8.0), (256.0, 64, 9.0)] {
-            let reads =
-                DirectionStats { per_s: Some(per_s), await_ms: Some(10.0), ..DirectionStats::default() };
-            let bursts = IntervalStats { reads, ..interval(in_flight, queue) };
+        for (per_s, in_flight, queue) in [(800, 32, 8.0), (256, 64, 9.0)] {
+            let reads = Completed::example(1.0, per_s, 10.0);
+            let bursts = Interval { reads, ..interval(in_flight, queue) };
             assert!((0..40).all(|_| busy.observe(&bursts, &unknown).is_none_or(|hung| !hung.is_certain())));
             // Between bursts of a timer, the device is idle; a limit may keep it busy all the time.
-            let always_busy = IntervalStats { util_pct: Some(100.0), ..bursts };
+            let always_busy = bursts.with_util(100.0);
             let mut hung = HungRequests::default();
             let last = (0..40).map(|_| hung.observe(&always_busy, &unknown)).last().flatten();
-            assert_eq!(last.unwrap().is_certain(), per_s < 800.0);
+            assert_eq!(last.unwrap().is_certain(), per_s < 800);
         }
         // Too few complete to be a burst of as many.
-        let reads = DirectionStats { per_s: Some(30.0), await_ms: Some(10.0), ..DirectionStats::default() };
-        let few = IntervalStats { reads, ..interval(64, 0.3) };
+        let reads = Completed::example(1.0, 30, 10.0);
+        let few = Interval { reads, ..interval(64, 0.3) };
         let last = (0..40).map(|_| busy.observe(&few, &unknown)).last().flatten();
         assert!(last.is_some_and(|hung| hung.is_certain()));
     }

@@ -12,7 +12,7 @@ use crate::analysis::caps::{CurrentPlateau, near_limit_of_latest, seconds_on_pla
 use crate::analysis::load::{LoadSample, RecentLoads};
 use crate::analysis::settings::{KnownDevice, Settings, StatedCap};
 use crate::analysis::thresholds::{MIN_CHANGED_INTERVALS, STILL_SATURATED_FRACTION};
-use crate::metrics::{HostStats, IntervalStats};
+use crate::metrics::{HostStats, Interval};
 
 /// Assesses a device after every interval, from the intervals so far, in bounded memory.
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ impl LiveVerdict {
 
     /// Assesses the interval that has just ended. `stalled_s` is the length of the current stall in seconds, as
     /// [`crate::metrics::StallTimer::observe`] returns it for this interval; `host` is the host in the interval.
-    pub fn observe(&mut self, stats: &IntervalStats, stalled_s: f64, host: &HostStats) -> Assessment {
+    pub fn observe(&mut self, stats: &Interval, stalled_s: f64, host: &HostStats) -> Assessment {
         let mut assessment = Assessment::default();
         self.observe_into(stats, stalled_s, host, &mut assessment);
         assessment
@@ -60,7 +60,7 @@ impl LiveVerdict {
     /// content is replaced.
     pub fn observe_into(
         &mut self,
-        stats: &IntervalStats,
+        stats: &Interval,
         stalled_s: f64,
         host: &HostStats,
         assessment: &mut Assessment,
@@ -69,10 +69,10 @@ impl LiveVerdict {
         self.intervals += 1.0;
         let hung = self.hung.observe(stats, host);
         if self.assess_without_io(stats, stalled_s, assessment) {
-            assessment.verdict = self.debounce.confirm(assessment.verdict, stats.seconds);
+            assessment.verdict = self.debounce.confirm(assessment.verdict, stats.seconds());
             return;
         }
-        let Some(load) = LoadSample::from_stats(stats, host, self.intervals) else {
+        let Some(load) = LoadSample::of(stats, host, self.intervals) else {
             assessment.evidence.push(Evidence::NoLatency);
             return;
         };
@@ -107,7 +107,7 @@ impl LiveVerdict {
                 lasted_s = Some(for_s);
             }
         }
-        assessment.verdict = self.debounce.confirm(verdict, stats.seconds);
+        assessment.verdict = self.debounce.confirm(verdict, stats.seconds());
         let trouble_s = self.debounce.trouble_s();
         assessment.lasted_s = lasted_s.or((trouble_s > 0.0).then_some(trouble_s));
         if let Some(unconfirmed) = verdict.filter(|_| assessment.verdict.is_none()) {
@@ -128,10 +128,10 @@ impl LiveVerdict {
     }
 
     /// Assesses an interval without completed requests. Returns `false` if requests were completed.
-    fn assess_without_io(&self, stats: &IntervalStats, stalled_s: f64, assessment: &mut Assessment) -> bool {
+    fn assess_without_io(&self, stats: &Interval, stalled_s: f64, assessment: &mut Assessment) -> bool {
         let (verdict, evidence) = if stats.is_idle() {
             (Some(Verdict::Idle), Evidence::Idle)
-        } else if stats.completed == 0 {
+        } else if stats.completed() == 0 {
             let in_flight = stats.in_flight.unwrap_or(0);
             let may_be_leaked = self.hung.may_be_leaked();
             let is_stall = is_stall(stalled_s, |count| self.recent.iter().rev().take(count).collect());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::event::{EventRate, PeakLatency};
 use crate::analysis::{IoDirection, RateUnit, TroubleSpan};
 use crate::intervals::{DeviceActivity, TopCgroup};
-use crate::metrics::{DirectionStats, IntervalStats};
+use crate::metrics::{Completed, Interval};
 
 /// The fraction of the queue that a direction must have for its latency to be that of the event: rare requests of
 /// another kind may take long without any client waiting for them.
@@ -40,17 +40,17 @@ impl Figures {
         let queue = queue(stats);
         let top = activity.top_cgroup.as_ref();
         Self {
-            seconds: stats.seconds,
-            ios: directions.map(|of| of.ios.unwrap_or(0) as f64),
-            kib: directions.map(|of| of.kib_per_s.unwrap_or(0.0) * stats.seconds),
-            flushes: stats.flushes_per_s.unwrap_or(0.0) * stats.seconds,
-            queue_s: queue.unwrap_or(0.0) * stats.seconds,
+            seconds: stats.seconds(),
+            ios: directions.map(|of| of.ios as f64),
+            kib: directions.map(|of| of.kib()),
+            flushes: stats.flushes.ios as f64,
+            queue_s: queue.unwrap_or(0.0) * stats.seconds(),
             has_queue: queue.is_some(),
             peak_queue: queue.unwrap_or(0.0),
             peak_latency: peak_latency(stats),
             cgroups: top
-                .map_or_else(Vec::new, |top| vec![(Arc::clone(&top.path), top.share_pct * stats.seconds)]),
-            attributed_s: if top.is_some() { stats.seconds } else { 0.0 },
+                .map_or_else(Vec::new, |top| vec![(Arc::clone(&top.path), top.share_pct * stats.seconds())]),
+            attributed_s: if top.is_some() { stats.seconds() } else { 0.0 },
         }
     }
 
@@ -150,17 +150,17 @@ impl Figures {
 }
 
 /// The mean queue of an interval; if nothing completes, the requests in flight.
-fn queue(stats: &IntervalStats) -> Option<f64> {
-    match stats.in_flight.filter(|_| stats.completed == 0) {
+fn queue(stats: &Interval) -> Option<f64> {
+    match stats.in_flight.filter(|_| stats.completed() == 0) {
         Some(in_flight) => Some(in_flight as f64),
-        None => stats.queue.or_else(|| Some(stats.reads.queue? + stats.writes.queue?)),
+        None => stats.queue().or_else(|| Some(stats.reads.queue()? + stats.writes.queue()?)),
     }
 }
 
-fn peak_latency(stats: &IntervalStats) -> Option<PeakLatency> {
-    let flush_await_ms = stats.flush_await_ms;
-    let flush_queue = flush_await_ms.zip(stats.flushes_per_s).map(|(ms, per_s)| ms * per_s / 1000.0);
-    let of = |of: &DirectionStats| (of.await_ms, of.queue);
+fn peak_latency(stats: &Interval) -> Option<PeakLatency> {
+    let flush_await_ms = stats.flushes.await_ms();
+    let flush_queue = flush_await_ms.zip(stats.flushes.per_s()).map(|(ms, per_s)| ms * per_s / 1000.0);
+    let of = |of: &Completed| (of.await_ms(), of.queue());
     let all = [
         (IoDirection::Reads, of(&stats.reads)),
         (IoDirection::Writes, of(&stats.writes)),
@@ -181,13 +181,13 @@ fn peak_latency(stats: &IntervalStats) -> Option<PeakLatency> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::IntervalStats;
+    use crate::metrics::Interval;
 
     #[test]
     fn the_share_of_a_cgroup_is_a_lower_bound_if_it_is_not_known_all_the_time() {
         let interval = |share_pct: Option<f64>| {
             let top = |share_pct| TopCgroup { path: "/backup".into(), share_pct, is_at_least: false };
-            let stats = IntervalStats { seconds: 2.0, ..IntervalStats::default() };
+            let stats = Interval::unknown(2.0);
             Figures::of(&DeviceActivity {
                 stats,
                 top_cgroup: share_pct.map(top),

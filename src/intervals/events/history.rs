@@ -71,7 +71,7 @@ impl DeviceHistory {
 
     /// Takes an interval that ended at `end`. Returns an event that has ended for good.
     pub(super) fn observe(&mut self, activity: &DeviceActivity, end: Moment) -> Option<Phase> {
-        let seconds = activity.stats.seconds;
+        let seconds = activity.stats.seconds();
         self.interval_s = seconds;
         let begin_s = end.run_s - seconds;
         self.remember(RecentInterval { begin_s, figures: Figures::of(activity) });
@@ -201,7 +201,7 @@ impl DeviceHistory {
 
     /// The onset of a verdict that is claimed for an interval.
     fn onset(&self, verdict: Verdict, activity: &DeviceActivity, end: Moment) -> Moment {
-        let seconds = activity.stats.seconds;
+        let seconds = activity.stats.seconds();
         // The evidence may be about an earlier sample of the interval.
         let later_s = activity.evidence_at.zip(end.at).map_or(0.0, |(evidence_at, end)| {
             end.duration_since(evidence_at).as_secs_f64().clamp(0.0, seconds)

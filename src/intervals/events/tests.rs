@@ -3,7 +3,7 @@
 use super::*;
 use crate::analysis::{Assessment, Evidence, Verdict, Verdict::*};
 use crate::intervals::{DeviceActivity, DeviceInterval, DeviceState, IntervalHeader, IntervalRows};
-use crate::metrics::{DirectionStats, IntervalStats};
+use crate::metrics::{Completed, Interval};
 use crate::topology::{Kind, Node, Topology};
 use jiff::Timestamp;
 
@@ -12,15 +12,8 @@ type Row = (&'static str, Option<Verdict>, f64);
 
 fn interval(second: u64, rows: &[Row]) -> IntervalRows<'static> {
     let device = |(device, verdict, lasted_s): &Row| {
-        let reads = DirectionStats {
-            ios: Some(100 * (second + 1)),
-            kib_per_s: Some(400.0),
-            await_ms: Some(10.0),
-            queue: Some(1.0),
-            ..DirectionStats::default()
-        };
-        let queue = Some(second as f64);
-        let stats = IntervalStats { seconds: 1.0, reads, queue, completed: 100, ..IntervalStats::default() };
+        let reads = Completed::example(1.0, 100 * (second + 1), 10.0);
+        let stats = Interval { reads, ..Interval::unknown(1.0).with_queue(second as f64) };
         let assessment = Assessment {
             verdict: *verdict,
             lasted_s: (*lasted_s > 0.0).then_some(*lasted_s),
@@ -90,7 +83,7 @@ fn requests_that_took_less_time_than_the_kernel_counts_have_no_latency() {
         for second in 0..3 {
             let mut rows = interval(second, &[("zram1", Some(Throttled), 1.0 + second as f64)]);
             let DeviceState::Active(activity) = &mut rows.devices[0].state else { unreachable!() };
-            activity.stats.reads.await_ms = Some(await_ms);
+            activity.stats.reads = Completed::example(1.0, 1000, await_ms);
             tracker.observe(&rows);
         }
         let event = tracker.events().list.remove(0);

@@ -93,16 +93,9 @@ impl DeviceHistory {
                 series.at(index).observe(value, weight);
             }
         }
-        let requests = |ios: Option<u64>| ios.map_or(0.0, |ios| ios as f64);
-        let flushes = stats.flushes_per_s.unwrap_or(0.0) * stats.seconds;
-        let latencies = [
-            (stats.reads.await_ms, requests(stats.reads.ios)),
-            (stats.writes.await_ms, requests(stats.writes.ios)),
-            (stats.flush_await_ms, flushes),
-        ];
-        for (await_ms, count) in latencies {
-            if let Some(await_ms) = await_ms {
-                self.latencies.at(index).observe(await_ms, count);
+        for kind in [stats.reads, stats.writes, stats.flushes] {
+            if let Some(await_ms) = kind.await_ms() {
+                self.latencies.at(index).observe(await_ms, kind.ios as f64);
             }
         }
     }
@@ -114,7 +107,7 @@ impl DeviceHistory {
         let idle: Vec<bool> = verdicts.map(is_idle).collect();
         for (series, quantity) in self.quantities.iter_mut().zip(DeviceQuantity::ALL) {
             // A mean over requests has no value without any.
-            let is_rate = quantity.observed(first).is_some_and(|(_, weight)| weight == first.stats.seconds);
+            let is_rate = quantity.observed(first).is_some_and(|(_, weight)| weight == first.stats.seconds());
             for (point, span) in points.iter().enumerate().take(index) {
                 if is_rate && quantity != DeviceQuantity::DoubtfulUtilPct && idle.get(point) == Some(&true) {
                     series.at(point).observe(0.0, span.end_s - span.start_s);

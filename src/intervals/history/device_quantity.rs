@@ -1,7 +1,7 @@
 //! The quantities of a device.
 
 use crate::intervals::device_interval::DeviceActivity;
-use crate::metrics::{DataFlag, DirectionStats};
+use crate::metrics::{Completed, DataFlag};
 
 /// A quantity of a device whose history is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,41 +124,40 @@ impl DeviceQuantity {
     pub(super) fn observed(self, activity: &DeviceActivity) -> Option<(f64, f64)> {
         let stats = &activity.stats;
         let (reads, writes, assessment) = (&stats.reads, &stats.writes, &activity.assessment);
-        let ios = |direction: &DirectionStats| direction.ios.map_or(0.0, |ios| ios as f64);
-        let issued = |of: &DirectionStats| ios(of) + of.merges_per_s.unwrap_or(0.0) * stats.seconds;
-        let flushes = || stats.flushes_per_s.unwrap_or(0.0) * stats.seconds;
+        let ios = |direction: &Completed| direction.ios as f64;
+        let issued = |of: &Completed| ios(of) + of.merges.unwrap_or(0) as f64;
+        let flushes = || ios(&stats.flushes);
         let is_doubtful = matches!(activity.flag, Some(DataFlag::UtilTooLow | DataFlag::UtilTooHigh));
         let both = |a: Option<f64>, b: Option<f64>| Some(a? + b.unwrap_or(0.0));
         let (value, weight) = match self {
-            Self::ReadAwaitMs => (reads.await_ms, ios(reads)),
-            Self::WriteAwaitMs => (writes.await_ms, ios(writes)),
-            Self::FlushAwaitMs => (stats.flush_await_ms, flushes()),
+            Self::ReadAwaitMs => (reads.await_ms(), ios(reads)),
+            Self::WriteAwaitMs => (writes.await_ms(), ios(writes)),
+            Self::FlushAwaitMs => (stats.flushes.await_ms(), flushes()),
             Self::AwaitMs => {
-                let both = ios(reads) + ios(writes);
-                let queue = reads.queue.zip(writes.queue).map(|(reads, writes)| reads + writes);
-                (queue.filter(|_| both > 0.0).map(|queue| queue * stats.seconds * 1000.0 / both), both)
+                let both = reads.beside(writes);
+                (both.await_ms(), ios(&both))
             }
-            Self::ReadsPerS => (reads.per_s, stats.seconds),
-            Self::WritesPerS => (writes.per_s, stats.seconds),
-            Self::Iops => (both(reads.per_s, writes.per_s), stats.seconds),
-            Self::FlushesPerS => (stats.flushes_per_s, stats.seconds),
-            Self::DiscardsPerS => (stats.discards.per_s, stats.seconds),
-            Self::ReadKibPerS => (reads.kib_per_s, stats.seconds),
-            Self::WriteKibPerS => (writes.kib_per_s, stats.seconds),
-            Self::DiscardKibPerS => (stats.discards.kib_per_s, stats.seconds),
-            Self::Queue => (stats.queue, stats.seconds),
-            Self::Concurrency => (both(reads.queue, writes.queue), stats.seconds),
-            Self::InFlight => (stats.in_flight.map(|count| count as f64), stats.seconds),
-            Self::UtilPct => (stats.util_pct.filter(|_| !is_doubtful), stats.seconds),
-            Self::DoubtfulUtilPct => (stats.util_pct.filter(|_| is_doubtful), stats.seconds),
-            Self::UtilUpperBoundPct => (stats.util_upper_bound_pct, stats.seconds),
+            Self::ReadsPerS => (reads.per_s(), stats.seconds()),
+            Self::WritesPerS => (writes.per_s(), stats.seconds()),
+            Self::Iops => (both(reads.per_s(), writes.per_s()), stats.seconds()),
+            Self::FlushesPerS => (stats.flushes.per_s(), stats.seconds()),
+            Self::DiscardsPerS => (stats.discards.per_s(), stats.seconds()),
+            Self::ReadKibPerS => (reads.kib_per_s(), stats.seconds()),
+            Self::WriteKibPerS => (writes.kib_per_s(), stats.seconds()),
+            Self::DiscardKibPerS => (stats.discards.kib_per_s(), stats.seconds()),
+            Self::Queue => (stats.queue(), stats.seconds()),
+            Self::Concurrency => (both(reads.queue(), writes.queue()), stats.seconds()),
+            Self::InFlight => (stats.in_flight.map(|count| count as f64), stats.seconds()),
+            Self::UtilPct => (stats.util_pct().filter(|_| !is_doubtful), stats.seconds()),
+            Self::DoubtfulUtilPct => (stats.util_pct().filter(|_| is_doubtful), stats.seconds()),
+            Self::UtilUpperBoundPct => (stats.util_upper_bound_pct(), stats.seconds()),
             Self::ReadSaturation => (assessment.read_saturation, ios(reads)),
             Self::WriteSaturation => (assessment.write_saturation, ios(writes)),
             Self::FlushSaturation => (assessment.flush_saturation, flushes()),
-            Self::ReadSizeKib => (reads.size_kib, ios(reads)),
-            Self::WriteSizeKib => (writes.size_kib, ios(writes)),
-            Self::ReadMergePct => (reads.merge_pct, issued(reads)),
-            Self::WriteMergePct => (writes.merge_pct, issued(writes)),
+            Self::ReadSizeKib => (reads.size_kib(), ios(reads)),
+            Self::WriteSizeKib => (writes.size_kib(), ios(writes)),
+            Self::ReadMergePct => (reads.merge_pct(), issued(reads)),
+            Self::WriteMergePct => (writes.merge_pct(), issued(writes)),
         };
         Some((value?, weight))
     }
@@ -167,7 +166,7 @@ impl DeviceQuantity {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::IntervalStats;
+    use crate::metrics::Interval;
 
     #[test]
     fn all_quantities_are_listed_in_their_order() {
@@ -178,20 +177,8 @@ mod tests {
 
     #[test]
     fn latencies_are_weighted_by_requests_and_rates_by_time() {
-        let direction = |ios: u64, queue| DirectionStats {
-            ios: Some(ios),
-            per_s: Some(ios as f64 / 2.0),
-            queue: Some(queue),
-            await_ms: Some(queue * 2000.0 / ios as f64),
-            ..DirectionStats::default()
-        };
-        let stats = IntervalStats {
-            seconds: 2.0,
-            reads: direction(300, 0.6),
-            writes: direction(100, 3.4),
-            util_pct: Some(40.0),
-            ..IntervalStats::default()
-        };
+        let (reads, writes) = (Completed::example(2.0, 300, 4.0), Completed::example(2.0, 100, 68.0));
+        let stats = Interval { reads, writes, ..Interval::unknown(2.0).with_util(40.0) };
         let mut activity = DeviceActivity { stats, ..DeviceActivity::default() };
         let observed = |quantity: DeviceQuantity, activity: &DeviceActivity| quantity.observed(activity);
         assert_eq!(observed(DeviceQuantity::ReadAwaitMs, &activity), Some((4.0, 300.0)));

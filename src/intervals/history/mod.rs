@@ -201,7 +201,7 @@ impl History {
 mod tests {
     use super::*;
     use crate::intervals::{DeviceActivity, DeviceInterval, DeviceState};
-    use crate::metrics::{DirectionStats, HostStats, IntervalStats};
+    use crate::metrics::{Completed, HostStats, Interval};
 
     fn rows<'a>(second: i64, device: &'a str, reads: u64, host: HostStats) -> IntervalRows<'a> {
         let at = |second| jiff::Timestamp::from_second(1_800_000_000 + second).ok();
@@ -212,19 +212,8 @@ mod tests {
             host,
             ..IntervalHeader::default()
         };
-        let direction = DirectionStats {
-            ios: Some(reads),
-            per_s: Some(reads as f64),
-            await_ms: (reads > 0).then_some(2.0),
-            ..DirectionStats::default()
-        };
-        let stats = IntervalStats {
-            seconds: 1.0,
-            reads: direction,
-            in_flight: Some(0),
-            completed: reads,
-            ..IntervalStats::default()
-        };
+        let reads = Completed::example(1.0, reads, 2.0);
+        let stats = Interval { reads, in_flight: Some(0), ..Interval::unknown(1.0) };
         let state = DeviceState::Active(Box::new(DeviceActivity { stats, ..DeviceActivity::default() }));
         let row = DeviceInterval { device, label: device, mountpoints: "", state };
         IntervalRows {

@@ -1,6 +1,6 @@
 //! Histograms with few, fixed buckets, because each bucket becomes a time series for every device of every host.
 
-use crate::metrics::DirectionStats;
+use crate::metrics::Completed;
 
 /// The upper bounds of the buckets of latency, in milliseconds: about three per factor of ten, from an NVMe disk at
 /// work (0.1 ms) to a hard disk with a long queue (100 ms). Above a second, a device is hardly usable.
@@ -50,11 +50,10 @@ pub struct TimedRequests {
 
 impl TimedRequests {
     /// Adds an interval.
-    pub fn observe(&mut self, stats: &DirectionStats) {
-        if let (Some(ios @ 1..), Some(await_ms)) = (stats.ios, stats.await_ms) {
-            self.buckets.add(&LATENCY_BOUNDS_MS, await_ms, ios);
-            // The mean was computed from whole milliseconds, which rounding restores.
-            self.ms = self.ms.saturating_add((ios as f64 * await_ms).round() as u64);
+    pub fn observe(&mut self, stats: &Completed) {
+        if let Some(await_ms) = stats.await_ms() {
+            self.buckets.add(&LATENCY_BOUNDS_MS, await_ms, stats.timed_ios);
+            self.ms = self.ms.saturating_add(stats.time.ms);
         }
     }
 }
@@ -78,17 +77,12 @@ mod tests {
         let (mut ios, mut ms) = (0, 0);
         for n in 1..1000_u64 {
             let of_interval = n * 7 % 113;
-            let stats = DirectionStats {
-                ios: Some(n),
-                await_ms: Some(of_interval as f64 / n as f64),
-                ..DirectionStats::default()
-            };
-            requests.observe(&stats);
+            let completed = Completed { ns: 1, ios: n, ..Completed::default() };
+            requests.observe(&completed.with_time(Some(of_interval)));
             (ios, ms) = (ios + n, ms + of_interval);
         }
         assert_eq!((requests.buckets.count(), requests.ms), (ios, ms));
-        let idle = DirectionStats { ios: Some(0), ..DirectionStats::default() };
-        requests.observe(&idle);
+        requests.observe(&Completed::example(1.0, 0, 0.0));
         assert_eq!(requests.buckets.count(), ios);
     }
 }

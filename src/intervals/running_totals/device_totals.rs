@@ -4,7 +4,7 @@ use super::buckets::{BucketCounts, QUEUE_BOUNDS, TimedRequests};
 use super::known_limit::KnownLimit;
 use crate::analysis::{BaselineSource, RateUnit, Verdict};
 use crate::intervals::{DeviceActivity, DeviceInterval};
-use crate::metrics::DirectionStats;
+use crate::metrics::Completed;
 
 /// The values of a device since the start.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -73,15 +73,15 @@ pub struct SaturationTotals {
 
 impl SaturationTotals {
     /// Adds an interval with the saturation in it, if that is known.
-    fn observe(&mut self, stats: &DirectionStats, saturation: Option<f64>, source: Option<BaselineSource>) {
-        let (Some(ios), Some(await_ms), Some(saturation), Some(source)) =
-            (stats.ios, stats.await_ms, saturation.filter(|saturation| *saturation > 0.0), source)
+    fn observe(&mut self, stats: &Completed, saturation: Option<f64>, source: Option<BaselineSource>) {
+        let (Some(await_ms), Some(saturation), Some(source)) =
+            (stats.await_ms(), saturation.filter(|saturation| *saturation > 0.0), source)
         else {
             return;
         };
         let unloaded_ms = await_ms / saturation;
-        self.taken_ms += ios as f64 * await_ms;
-        self.unloaded_ms += ios as f64 * unloaded_ms;
+        self.taken_ms += stats.time.ms as f64;
+        self.unloaded_ms += stats.timed_ios as f64 * unloaded_ms;
         self.baseline = Some((unloaded_ms, source));
     }
 }
@@ -115,12 +115,12 @@ impl DeviceTotals {
     fn observe_activity(&mut self, activity: &DeviceActivity) {
         let DeviceActivity { stats, assessment, .. } = activity;
         if stats.is_stalled() {
-            self.stalled_s += stats.seconds;
+            self.stalled_s += stats.seconds();
         }
         self.reads.observe(&stats.reads);
         self.writes.observe(&stats.writes);
         self.discards.observe(&stats.discards);
-        if let Some(queue) = stats.queue {
+        if let Some(queue) = stats.queue() {
             self.queue.add(&QUEUE_BOUNDS, queue, 1);
             self.queue_sum += queue;
         }
@@ -135,17 +135,13 @@ mod tests {
     use super::*;
     use crate::analysis::Assessment;
     use crate::intervals::{DeviceState, EventKind};
-    use crate::metrics::IntervalStats;
+    use crate::metrics::Interval;
 
     fn interval(state: DeviceState) -> DeviceInterval<'static> {
         DeviceInterval { device: "sda", label: "sda", mountpoints: "", state }
     }
 
-    fn active(
-        stats: IntervalStats,
-        assessment: Assessment,
-        verdict_s: Option<f64>,
-    ) -> DeviceInterval<'static> {
+    fn active(stats: Interval, assessment: Assessment, verdict_s: Option<f64>) -> DeviceInterval<'static> {
         let activity = DeviceActivity { stats, assessment, verdict_s, ..DeviceActivity::default() };
         interval(DeviceState::Active(Box::new(activity)))
     }
@@ -157,7 +153,7 @@ mod tests {
     #[test]
     fn every_second_has_a_verdict_or_is_unknown() {
         let mut totals = DeviceTotals::default();
-        let stats = IntervalStats { seconds: 2.0, ..IntervalStats::default() };
+        let stats = Interval::unknown(2.0);
         let capped = Assessment { verdict: Some(Verdict::Capped), ..Assessment::default() };
         totals.observe(&active(stats, capped.clone(), Some(2.0)), 2.0);
         totals.observe(&active(stats, capped, Some(0.5)), 2.0);
@@ -173,14 +169,16 @@ mod tests {
     #[test]
     fn intervals_without_completions_are_stalled() {
         let mut totals = DeviceTotals::default();
-        let stalled = IntervalStats {
-            seconds: 1.5,
-            in_flight: Some(3),
-            in_flight_before: Some(3),
-            ..IntervalStats::default()
-        };
+        let stalled = Interval::unknown(1.5).with_in_flight(3);
         totals.observe(&active(stalled, Assessment::default(), None), 1.5);
-        totals.observe(&active(IntervalStats { completed: 1, ..stalled }, Assessment::default(), None), 1.5);
+        totals.observe(
+            &active(
+                Interval { reads: Completed::example(1.5, 1, 1.0), ..stalled },
+                Assessment::default(),
+                None,
+            ),
+            1.5,
+        );
         assert_eq!(totals.stalled_s, 1.5);
     }
 
@@ -188,14 +186,13 @@ mod tests {
     fn saturation_over_any_time_follows_from_two_sums() {
         let mut totals = DeviceTotals::default();
         let mut observe = |ios, await_ms, saturation| {
-            let reads =
-                DirectionStats { ios: Some(ios), await_ms: Some(await_ms), ..DirectionStats::default() };
+            let reads = Completed::example(1.0, ios, await_ms);
             let assessment = Assessment {
                 read_saturation: saturation,
                 baseline_source: Some(BaselineSource::Learned),
                 ..Assessment::default()
             };
-            let stats = IntervalStats { seconds: 1.0, reads, queue: Some(2.0), ..IntervalStats::default() };
+            let stats = Interval { reads, ..Interval::unknown(1.0).with_queue(2.0) };
             totals.observe(&active(stats, assessment, None), 1.0);
         };
         observe(100, 4.0, Some(8.0));

@@ -348,12 +348,12 @@ fn known_device(topology: &Topology, machine: &Machine, name: &str) -> KnownDevi
 /// The header of an interval. The time with a request in flight is not known if the requests of some device are not
 /// counted.
 fn header(pair: &SamplePair<'_>, missed_samples: u64, has_all_requests: bool) -> IntervalHeader {
-    let host = HostStats::between(pair.older, pair.newer, pair.interval);
+    let host = HostStats::between(pair.older, pair.newer, pair.span);
     let in_flight_upper_bound_pct = host.in_flight_upper_bound_pct.filter(|_| has_all_requests);
     IntervalHeader {
         start: pair.older.at.wall,
         end: pair.newer.at.wall,
-        elapsed_s: pair.interval.seconds(),
+        elapsed_s: pair.span.seconds(),
         is_since_boot: false,
         is_preceding: false,
         missed_samples,

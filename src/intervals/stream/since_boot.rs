@@ -14,10 +14,10 @@ impl Intervals<'_> {
     /// [`Self::start`].
     pub fn since_boot(&mut self, show: &mut dyn FnMut(&IntervalRows<'_>)) -> bool {
         let newer = self.source.newest();
-        let Some(interval) = newer.at.uptime.and_then(Span::from_hundredths) else { return false };
+        let Some(span) = newer.at.uptime.and_then(Span::from_hundredths) else { return false };
         let boot = sample_at_boot(newer);
         let device_match = DeviceMatch::Identical;
-        let pair = SamplePair { older: &boot, newer, interval, device_match: &device_match, aggregate: None };
+        let pair = SamplePair { older: &boot, newer, span, device_match: &device_match, aggregate: None };
         let mut tracker = DeviceTracker::new(Detail::Report, self.baselines);
         let resolver = self.source.samples.resolver();
         tracker.follow(&boot.devices, &newer.devices, &device_match);

@@ -11,7 +11,7 @@ pub(in crate::report) use self::value::time_text;
 use self::value::{Field, push_csv, push_json};
 use crate::analysis::{BaselineSource, Verdict, hidden_io_wait_pct};
 use crate::intervals::{DeviceActivity, DeviceInterval, DeviceState, IntervalHeader, IntervalRows};
-use crate::metrics::{CpuPercentages, DataFlag, IntervalStats};
+use crate::metrics::{CpuPercentages, DataFlag, Interval};
 use crate::report::IntervalWriter;
 use crate::report::evidence::push_evidence;
 
@@ -33,7 +33,7 @@ enum Value {
 #[derive(Clone, Copy)]
 enum DeviceValue {
     /// A number of the statistics.
-    Statistic(fn(&IntervalStats) -> Option<f64>),
+    Statistic(fn(&Interval) -> Option<f64>),
     /// A number of the activity.
     Activity(fn(&DeviceActivity) -> Option<f64>),
     /// Any value, appended by this function.
@@ -48,7 +48,7 @@ struct Subject<'a> {
     limit: Option<DeviceLimit<'a>>,
 }
 
-const fn statistic(name: &'static str, value: fn(&IntervalStats) -> Option<f64>) -> Column {
+const fn statistic(name: &'static str, value: fn(&Interval) -> Option<f64>) -> Column {
     Column { name, value: Value::OfDevice(DeviceValue::Statistic(value)) }
 }
 
@@ -102,33 +102,33 @@ const COLUMNS: &[Column] = &[
     interval_column("time", |header| Time(header.end)),
     interval_column("elapsed_s", |header| Number(Some(header.elapsed_s))),
     column("device", |line, of| line.push_text(Some(of.device.device))),
-    statistic("reads_per_s", |s| s.reads.per_s),
-    statistic("read_kib_per_s", |s| s.reads.kib_per_s),
-    statistic("read_merges_per_s", |s| s.reads.merges_per_s),
-    statistic("read_merge_pct", |s| s.reads.merge_pct),
-    statistic("read_await_ms", |s| s.reads.await_ms),
-    statistic("read_size_kib", |s| s.reads.size_kib),
-    statistic("read_queue", |s| s.reads.queue),
-    statistic("writes_per_s", |s| s.writes.per_s),
-    statistic("write_kib_per_s", |s| s.writes.kib_per_s),
-    statistic("write_merges_per_s", |s| s.writes.merges_per_s),
-    statistic("write_merge_pct", |s| s.writes.merge_pct),
-    statistic("write_await_ms", |s| s.writes.await_ms),
-    statistic("write_size_kib", |s| s.writes.size_kib),
-    statistic("write_queue", |s| s.writes.queue),
-    statistic("discards_per_s", |s| s.discards.per_s),
-    statistic("discard_kib_per_s", |s| s.discards.kib_per_s),
-    statistic("discard_merges_per_s", |s| s.discards.merges_per_s),
-    statistic("discard_merge_pct", |s| s.discards.merge_pct),
-    statistic("discard_await_ms", |s| s.discards.await_ms),
-    statistic("discard_size_kib", |s| s.discards.size_kib),
-    statistic("discard_queue", |s| s.discards.queue),
-    statistic("flushes_per_s", |s| s.flushes_per_s),
-    statistic("flush_await_ms", |s| s.flush_await_ms),
-    statistic("queue", |s| s.queue),
+    statistic("reads_per_s", |s| s.reads.per_s()),
+    statistic("read_kib_per_s", |s| s.reads.kib_per_s()),
+    statistic("read_merges_per_s", |s| s.reads.merges_per_s()),
+    statistic("read_merge_pct", |s| s.reads.merge_pct()),
+    statistic("read_await_ms", |s| s.reads.await_ms()),
+    statistic("read_size_kib", |s| s.reads.size_kib()),
+    statistic("read_queue", |s| s.reads.queue()),
+    statistic("writes_per_s", |s| s.writes.per_s()),
+    statistic("write_kib_per_s", |s| s.writes.kib_per_s()),
+    statistic("write_merges_per_s", |s| s.writes.merges_per_s()),
+    statistic("write_merge_pct", |s| s.writes.merge_pct()),
+    statistic("write_await_ms", |s| s.writes.await_ms()),
+    statistic("write_size_kib", |s| s.writes.size_kib()),
+    statistic("write_queue", |s| s.writes.queue()),
+    statistic("discards_per_s", |s| s.discards.per_s()),
+    statistic("discard_kib_per_s", |s| s.discards.kib_per_s()),
+    statistic("discard_merges_per_s", |s| s.discards.merges_per_s()),
+    statistic("discard_merge_pct", |s| s.discards.merge_pct()),
+    statistic("discard_await_ms", |s| s.discards.await_ms()),
+    statistic("discard_size_kib", |s| s.discards.size_kib()),
+    statistic("discard_queue", |s| s.discards.queue()),
+    statistic("flushes_per_s", |s| s.flushes.per_s()),
+    statistic("flush_await_ms", |s| s.flushes.await_ms()),
+    statistic("queue", |s| s.queue()),
     column("in_flight", |line, of| line.push_whole(of.device.stats().and_then(|s| s.in_flight))),
-    statistic("util_pct", |s| s.util_pct),
-    statistic("util_upper_bound_pct", |s| s.util_upper_bound_pct),
+    statistic("util_pct", |s| s.util_pct()),
+    statistic("util_upper_bound_pct", |s| s.util_upper_bound_pct()),
     activity("read_saturation", |a| a.assessment.read_saturation),
     activity("write_saturation", |a| a.assessment.write_saturation),
     column("verdict", |line, of| line.push_word(of.device.verdict().map(Verdict::name))),
@@ -311,7 +311,7 @@ mod tests {
     }
 
     fn active() -> DeviceState {
-        let stats = IntervalStats { queue: Some(1.0 / 3.0), in_flight: Some(4), ..IntervalStats::default() };
+        let stats = Interval { in_flight: Some(4), ..Interval::unknown(3.0).with_queue(1.0 / 3.0) };
         let flag = Some(DataFlag::UtilTooLow);
         DeviceState::Active(Box::new(DeviceActivity { stats, flag, ..DeviceActivity::default() }))
     }

@@ -67,20 +67,13 @@ pub(crate) fn usage_line(device: &str, attribution: &Attribution) -> Option<Stri
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::{DirectionStats, IntervalStats};
+    use crate::metrics::{Completed, Interval};
 
     #[test]
     fn cells_are_those_of_the_table_and_of_the_sort_keys() {
-        let reads = DirectionStats {
-            ios: Some(2000),
-            per_s: Some(2000.0),
-            kib_per_s: Some(8000.0),
-            await_ms: Some(1.5),
-            ..DirectionStats::default()
-        };
-        let writes =
-            DirectionStats { kib_per_s: Some(2240.0), per_s: Some(0.0), ..DirectionStats::default() };
-        let stats = IntervalStats { reads, writes, ..IntervalStats::default() };
+        let reads = Completed::example(1.0, 2000, 1.5);
+        let writes = Completed { sectors: 4480, ..Completed::example(1.0, 0, 0.0) };
+        let stats = Interval { reads, writes, ..Interval::default() };
         let activity = DeviceActivity { stats, ..DeviceActivity::default() };
         let text = |title: &str| cell(title, &activity, 3.0).0;
         assert_eq!(text("r/s"), "2000");

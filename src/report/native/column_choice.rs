@@ -91,10 +91,10 @@ impl ColumnChoice {
 /// Returns the columns that the kernel prints for one of these devices; all if none of them has statistics.
 fn counted_columns(lines: &[&DeviceInterval<'_>]) -> Columns {
     let stats = lines.iter().filter_map(|line| line.activity()).map(|activity| &activity.stats);
-    let counted = stats.map(|stats| match (stats.flushes_per_s, stats.discards.ios) {
-        (Some(_), _) => Columns::Flushes,
-        (None, Some(_)) => Columns::Discards,
-        (None, None) => Columns::Basic,
+    let counted = stats.map(|stats| match (stats.flushes.is_counted(), stats.discards.is_counted()) {
+        (true, _) => Columns::Flushes,
+        (false, true) => Columns::Discards,
+        (false, false) => Columns::Basic,
     });
     counted.max().unwrap_or(Columns::Flushes)
 }
@@ -105,7 +105,7 @@ mod tests {
 
     use super::*;
     use crate::intervals::{DeviceActivity, DeviceState, EventKind};
-    use crate::metrics::{DirectionStats, IntervalStats};
+    use crate::metrics::{Completed, Interval};
 
     fn layout(width: Option<usize>) -> Layout {
         Layout {
@@ -125,10 +125,9 @@ mod tests {
 
     /// A device of a kernel that prints these columns.
     fn device(columns: Columns) -> DeviceInterval<'static> {
-        let discards =
-            DirectionStats { ios: (columns >= Columns::Discards).then_some(0), ..DirectionStats::default() };
-        let flushes_per_s = (columns >= Columns::Flushes).then_some(0.0);
-        let stats = IntervalStats { discards, flushes_per_s, ..IntervalStats::default() };
+        let none = |kind| if columns >= kind { Completed::example(1.0, 0, 0.0) } else { Completed::default() };
+        let (discards, flushes) = (none(Columns::Discards), none(Columns::Flushes));
+        let stats = Interval { discards, flushes, ..Interval::unknown(1.0) };
         let state = DeviceState::Active(Box::new(DeviceActivity { stats, ..DeviceActivity::default() }));
         DeviceInterval { device: "sda", label: "sda", mountpoints: "/boot", state }
     }

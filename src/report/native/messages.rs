@@ -63,12 +63,12 @@ impl Message {
 
 /// Returns whether discards completed.
 pub(super) fn has_discards(activity: &DeviceActivity) -> bool {
-    activity.stats.discards.ios.is_some_and(|ios| ios > 0)
+    activity.stats.discards.ios > 0
 }
 
 /// Returns whether flushes completed.
 pub(super) fn has_flushes(activity: &DeviceActivity) -> bool {
-    activity.stats.flushes_per_s.is_some_and(|rate| rate > 0.0)
+    activity.stats.flushes.ios > 0
 }
 
 /// Returns discards, flushes and util as a text.
@@ -77,17 +77,17 @@ fn discards_and_flushes(activity: &DeviceActivity) -> String {
     let mut parts = Vec::new();
     let discards = &stats.discards;
     if has_discards(activity) {
-        let rate = discards.per_s.map(number).unwrap_or_default();
-        let data = discards.kib_per_s.map(|kib| number(kib / 1024.0)).unwrap_or_default();
+        let rate = discards.per_s().map(number).unwrap_or_default();
+        let data = discards.kib_per_s().map(|kib| number(kib / 1024.0)).unwrap_or_default();
         let mut text = format!("discards {rate}/s {data}MB/s ").into_bytes();
         latency_figure(discards).into_iter().for_each(|latency| latency.push(&mut text));
         parts.push(String::from_utf8(text).unwrap_or_default());
     }
-    if let Some(rate) = stats.flushes_per_s.filter(|_| has_flushes(activity)) {
-        let latency = stats.flush_await_ms.map(time).unwrap_or_default();
+    if let Some(rate) = stats.flushes.per_s().filter(|_| has_flushes(activity)) {
+        let latency = stats.flushes.await_ms().map(time).unwrap_or_default();
         parts.push(format!("flushes {}/s {latency}", number(rate)));
     }
-    parts.extend(stats.util_pct.map(|util| format!("util {}", percent(util))));
+    parts.extend(stats.util_pct().map(|util| format!("util {}", percent(util))));
     parts.join(", ")
 }
 
@@ -112,11 +112,11 @@ fn kind_text(kind: EventKind) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::IntervalStats;
+    use crate::metrics::Interval;
 
     #[test]
     fn a_stall_has_a_text_for_every_width() {
-        let stats = IntervalStats { in_flight: Some(12), ..IntervalStats::default() };
+        let stats = Interval { in_flight: Some(12), ..Interval::default() };
         let stalled = DeviceActivity { stats, stalled_s: 200.0, ..DeviceActivity::default() };
         let message = Message::for_state(&DeviceState::Active(Box::new(stalled))).unwrap();
         let expected = [

@@ -9,13 +9,13 @@ pub struct SortKey(usize);
 
 /// Sort keys that are not columns.
 pub(super) const MORE_KEYS: [(&str, Quantity); 5] = [
-    ("util_ub", |a| a.stats.util_upper_bound_pct),
-    ("iops", |a| sum([a.stats.reads.per_s, a.stats.writes.per_s, a.stats.discards.per_s])),
-    ("MB/s", |a| sum([a.stats.reads.kib_per_s, a.stats.writes.kib_per_s, None])),
+    ("util_ub", |a| a.stats.util_upper_bound_pct()),
+    ("iops", |a| sum([a.stats.reads.per_s(), a.stats.writes.per_s(), a.stats.discards.per_s()])),
+    ("MB/s", |a| sum([a.stats.reads.kib_per_s(), a.stats.writes.kib_per_s(), None])),
     ("sat", |a| {
         max([a.assessment.read_saturation, a.assessment.write_saturation, a.assessment.flush_saturation])
     }),
-    ("await", |a| max([a.stats.reads.await_ms, a.stats.writes.await_ms, a.stats.discards.await_ms])),
+    ("await", |a| max([a.stats.reads.await_ms(), a.stats.writes.await_ms(), a.stats.discards.await_ms()])),
 ];
 
 /// The index of the column `queue` in [`COLUMNS`].

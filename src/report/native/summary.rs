@@ -33,19 +33,27 @@ fn device_rows(
     };
     let mib = |kib: f64| number(kib / 1024.0);
     let mut rows = Vec::new();
-    let mut row = |title: &str, mean: f64, kind: &str, peak: &Peak, text: &dyn Fn(f64) -> String| {
+    let mut row = |title: &str, mean: Option<f64>, kind: &str, peak: &Peak, text: &dyn Fn(f64) -> String| {
         if peak.value > 0.0 {
-            rows.push([title.to_owned(), text(mean), kind.to_owned(), text(peak.value), when(peak)]);
+            rows.push([
+                title.to_owned(),
+                mean.map(text).unwrap_or_default(),
+                kind.to_owned(),
+                text(peak.value),
+                when(peak),
+            ]);
         }
     };
-    for (of, rate, throughput, latency) in
-        [(&summary.reads, "r/s", "rMB/s", "r_await"), (&summary.writes, "w/s", "wMB/s", "w_await")]
-    {
-        row(rate, summary.mean_per_s(of), MAX, &of.peak_per_s, &number);
-        row(throughput, summary.mean_kib_per_s(of), MAX, &of.peak_kib_per_s, &mib);
-        row(latency, of.mean_await_ms(), WORST, &of.peak_await_ms, &time);
+    let sum = &summary.sum;
+    for (of, peaks, rate, throughput, latency) in [
+        (&sum.reads, &summary.reads, "r/s", "rMB/s", "r_await"),
+        (&sum.writes, &summary.writes, "w/s", "wMB/s", "w_await"),
+    ] {
+        row(rate, of.per_s(), MAX, &peaks.per_s, &number);
+        row(throughput, of.kib_per_s(), MAX, &peaks.kib_per_s, &mib);
+        row(latency, of.await_ms(), WORST, &peaks.await_ms, &time);
     }
-    row("queue", summary.mean_queue(), WORST, &summary.peak_queue, &queue);
+    row("queue", sum.queue(), WORST, &summary.peak_queue, &queue);
     let stall = &summary.peak_stall_s;
     if stall.value > 0.0 {
         let length = if is_short { time(stall.value * 1e3) } else { duration(stall.value) };
@@ -164,17 +172,11 @@ fn column_width(rows: &[[String; 6]], index: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::{DirectionStats, IntervalStats};
+    use crate::metrics::{Completed, Interval};
 
-    fn stats(ios: u64, await_ms: f64, queue: f64) -> IntervalStats {
-        let reads = DirectionStats {
-            ios: Some(ios),
-            per_s: Some(ios as f64 / 2.0),
-            kib_per_s: Some(ios as f64 * 2.0),
-            await_ms: Some(await_ms),
-            ..DirectionStats::default()
-        };
-        IntervalStats { seconds: 2.0, reads, queue: Some(queue), ..IntervalStats::default() }
+    fn stats(ios: u64, await_ms: f64, queue: f64) -> Interval {
+        let reads = Completed::example(2.0, ios, await_ms);
+        Interval { reads, ..Interval::unknown(2.0).with_queue(queue) }
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::who_line::who_line;
 use crate::analysis::{Verdict, hidden_io_wait_pct};
 use crate::attribution::Attribution;
 use crate::intervals::{DeviceActivity, DeviceInterval, IntervalRows};
-use crate::metrics::DirectionStats;
+use crate::metrics::Completed;
 use crate::report::evidence::{hidden_io_wait_text, timed_evidence_sentences};
 use crate::report::layout::figure::Row;
 use crate::report::layout::{ellipsize, text_width, wrap};
@@ -274,7 +274,7 @@ impl Table {
 
     /// Returns whether a device only had discards or flushes, and their columns are hidden.
     fn is_activity_hidden(&self, activity: &DeviceActivity) -> bool {
-        let has_none = |of: &DirectionStats| of.ios == Some(0);
+        let has_none = |of: &Completed| of.count() == Some(0);
         let is_shown = |title: &str| self.columns.shown.iter().any(|column| column.title == title);
         let has_hidden =
             || has_discards(activity) && !is_shown("d/s") || has_flushes(activity) && !is_shown("f/s");
@@ -298,7 +298,7 @@ impl Table {
     /// Explains the question mark after util, once.
     fn explain_mark(&mut self, lines: &[&DeviceInterval<'_>], out: &mut Vec<u8>) {
         let has_mark =
-            |activity: &DeviceActivity| activity.flag.is_some() && activity.stats.util_pct.is_some();
+            |activity: &DeviceActivity| activity.flag.is_some() && activity.stats.util_pct().is_some();
         if !self.has_explained_mark && lines.iter().filter_map(|line| line.activity()).any(has_mark) {
             self.has_explained_mark = true;
             let text = "? kernel util is implausible: above its upper bound or too low for the queue";
@@ -326,7 +326,7 @@ mod tests {
 
     use super::*;
     use crate::intervals::{DeviceState, IntervalHeader};
-    use crate::metrics::IntervalStats;
+    use crate::metrics::Interval;
 
     fn table(width: usize, is_screen: bool) -> Table {
         Table::new(Layout {
@@ -390,9 +390,9 @@ mod tests {
     #[test]
     fn columns_stay_whatever_devices_do() {
         let with_ios = |reads, writes, discards| {
-            let of = |ios| DirectionStats { ios: Some(ios), ..DirectionStats::default() };
+            let of = |ios| Completed::example(1.0, ios, 1.0);
             let (reads, writes, discards) = (of(reads), of(writes), of(discards));
-            let stats = IntervalStats { reads, writes, discards, ..IntervalStats::default() };
+            let stats = Interval { reads, writes, discards, ..Interval::default() };
             DeviceState::Active(Box::new(DeviceActivity { stats, ..DeviceActivity::default() }))
         };
         let longer = DeviceInterval { label: "a-longer-name-than-before", ..device(with_ios(1, 1, 1)) };

@@ -11,11 +11,11 @@ const COARSE_S: f64 = 99.95;
 /// `max_width`. `None` without a verdict.
 pub(super) fn verdict_cell(activity: &DeviceActivity, max_width: usize) -> Option<Cow<'static, str>> {
     let name = activity.assessment.verdict?.name();
-    let Some(verdict_s) = activity.verdict_s.filter(|verdict_s| *verdict_s != activity.stats.seconds) else {
+    let Some(verdict_s) = activity.verdict_s.filter(|verdict_s| *verdict_s != activity.stats.seconds()) else {
         return Some(name.into());
     };
     let with = seconds(verdict_s);
-    if with == seconds(activity.stats.seconds) {
+    if with == seconds(activity.stats.seconds()) {
         return Some(name.into());
     }
     let text = format!("{name} {with}s");
@@ -32,13 +32,13 @@ fn seconds(seconds: f64) -> String {
 mod tests {
     use super::*;
     use crate::analysis::{Assessment, Verdict};
-    use crate::metrics::IntervalStats;
+    use crate::metrics::Interval;
 
     #[test]
     fn seconds_are_shown_where_a_verdict_held_for_a_part_of_the_interval() {
         let cell = |verdict: Option<Verdict>, verdict_s: f64, seconds: f64| {
             let activity = DeviceActivity {
-                stats: IntervalStats { seconds, ..IntervalStats::default() },
+                stats: Interval::unknown(seconds),
                 assessment: Assessment { verdict, ..Assessment::default() },
                 verdict_s: verdict.map(|_| verdict_s),
                 ..DeviceActivity::default()

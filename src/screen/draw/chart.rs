@@ -170,7 +170,7 @@ impl Chart<'_> {
             return;
         }
         let extents =
-            |line: &Line| points.iter().flatten().map(|point| point.extent(line.quantity)).collect();
+            |line: &Line| points.iter().flatten().filter_map(|point| point.extent(line.quantity)).collect();
         let all: Vec<(Line, Vec<Extent>)> = self.lines.iter().map(|line| (*line, extents(line))).collect();
         let values = all.iter().flat_map(|(line, extents)| {
             extents.iter().flat_map(|extent| [extent.min, extent.max].map(|v| f64::from(v) * line.factor))
@@ -266,7 +266,7 @@ fn draw_line(canvas: &mut Canvas, line: &Line, points: &[Option<Point>], axis: &
     let letter = line.name.chars().next().unwrap_or('*');
     let mut last: Option<usize> = None;
     for (column, point) in points.iter().enumerate() {
-        let extent = point.as_ref().map(|point| point.extent(line.quantity)).filter(Extent::is_known);
+        let extent = point.as_ref().and_then(|point| point.extent(line.quantity));
         let Some(Extent { min, mean, max }) = extent else {
             last = None;
             continue;

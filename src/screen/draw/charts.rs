@@ -7,7 +7,7 @@ use ratatui::style::{Modifier, Style};
 use super::Regions;
 use super::chart::{Chart, GUTTER, Line, plot_area};
 use crate::analysis::BaselineSource;
-use crate::metrics::IntervalStats;
+use crate::metrics::Interval;
 use crate::report::layout::number_format::{number, percent, time};
 use crate::screen::app::App;
 use crate::screen::history::{DeviceId, Moment, Point, Quantity};
@@ -88,7 +88,7 @@ impl App {
         &self,
         at: u16,
         throughput: &'a [Line; 2],
-        stats: Option<&IntervalStats>,
+        stats: Option<&Interval>,
         id: DeviceId,
     ) -> Chart<'a> {
         let chart = |title: &str, lines: &'a [Line], least_top, format| Chart {
@@ -122,10 +122,10 @@ impl App {
     }
 
     /// The statistics of a device under the cursor; `None` if it has none.
-    fn stats_at_cursor(&self, id: DeviceId) -> Option<IntervalStats> {
+    fn stats_at_cursor(&self, id: DeviceId) -> Option<Interval> {
         match self.moment()? {
             Moment::Exact(frame) => frame.stats(frame.row_of(id)?),
-            Moment::Coarse(span) => span.point(id).map(Point::mean_stats),
+            Moment::Coarse(span) => span.point(id).map(|point| *point.sum()),
         }
     }
 
@@ -144,8 +144,8 @@ impl App {
             let of = |await_ms: Option<f64>, saturation: Option<f64>| {
                 await_ms.zip(saturation).map(|(await_ms, times)| await_ms / times).filter(|ms| ms.is_finite())
             };
-            let ms = of(activity.stats.reads.await_ms, assessment.read_saturation)
-                .or_else(|| of(activity.stats.writes.await_ms, assessment.write_saturation))?;
+            let ms = of(activity.stats.reads.await_ms(), assessment.read_saturation)
+                .or_else(|| of(activity.stats.writes.await_ms(), assessment.write_saturation))?;
             let name = match assessment.baseline_source {
                 Some(BaselineSource::SinceBoot) => "mean since boot",
                 _ => "unloaded",

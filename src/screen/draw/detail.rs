@@ -193,7 +193,7 @@ impl App {
         // Cgroups are counted for whole devices.
         let name =
             frame.topology.disk_of(device.device).filter(|disk| !disk.is_empty()).unwrap_or(device.device);
-        let Some(attribution) = frame.attribution(Some(name)) else {
+        let Some(attribution) = frame.attribution() else {
             let text = if self.wants_io_scans() && self.follows() {
                 "who: cgroups and processes are being read ..."
             } else if is_page {
@@ -205,7 +205,7 @@ impl App {
             return;
         };
         if !is_page {
-            if let Some(text) = usage_line(name, &attribution) {
+            if let Some(text) = usage_line(name, attribution) {
                 push_wrapped(&text, width, Style::new(), lines);
             }
             return;
@@ -219,7 +219,7 @@ impl App {
         if more > 0 {
             lines.push(vec![(format!("  and {more} more cgroups: blkstat who"), theme.dim())]);
         }
-        push_blocked(&attribution, width, theme.emphasis(crate::report::native::Emphasis::Warning), lines);
+        push_blocked(attribution, width, theme.emphasis(crate::report::native::Emphasis::Warning), lines);
         if cgroups.is_empty() && attribution.blocked.is_empty() {
             lines.push(vec![("  who: no cgroup used this device".to_owned(), theme.dim())]);
         }

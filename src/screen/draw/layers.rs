@@ -90,7 +90,7 @@ impl<'a> Stack<'a> {
     /// queue time, so those in flight are used.
     fn requests(&self, row: usize) -> f64 {
         let Some(stats) = self.frame.stats(row) else { return 0.0 };
-        let queue = stats.queue.unwrap_or(0.0);
+        let queue = stats.queue().unwrap_or(0.0);
         match self.frame.verdict(row) {
             Some(Verdict::Stalled) => queue.max(stats.in_flight.unwrap_or(0) as f64),
             _ => queue,

@@ -258,13 +258,13 @@ impl App {
         let stats = &activity.stats;
         match title {
             "MB/s" if self.unit != ThroughputUnit::Mib => {
-                let kib = stats.reads.kib_per_s.into_iter().chain(stats.writes.kib_per_s);
+                let kib = stats.reads.kib_per_s().into_iter().chain(stats.writes.kib_per_s());
                 let kib = kib.reduce(|a, b| a + b);
                 kib.map_or(("-".to_owned(), Emphasis::Dim), |kib| {
                     (number(kib * self.unit.per_kib()), Emphasis::Plain)
                 })
             }
-            "r_await" if joins_latencies && stats.writes.await_ms > stats.reads.await_ms => {
+            "r_await" if joins_latencies && stats.writes.await_ms() > stats.reads.await_ms() => {
                 cell("w_await", activity, threshold)
             }
             title => cell(title, activity, threshold),

@@ -75,9 +75,8 @@ fn span_text(seconds: f64) -> String {
 /// Returns the bar of the longest mean latency of a direction; a blank without any.
 fn bar(point: &Point, is_ascii: bool) -> char {
     let longest = [Quantity::ReadAwait, Quantity::WriteAwait]
-        .map(|quantity| point.extent(quantity).max)
         .into_iter()
-        .filter(|latency| !latency.is_nan())
+        .filter_map(|quantity| Some(point.extent(quantity)?.max))
         .reduce(f32::max);
     let Some(latency) = longest else { return ' ' };
     let (low, high) = LATENCIES_MS;

@@ -3,17 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::cgroups::{FrameCgroups, LastNames};
 use super::point::Point;
-use super::row::{Rare, peek_verdict, put_row, read_row, read_row_stats};
 use crate::analysis::Verdict;
 use crate::attribution::Attribution;
 use crate::intervals::{
     DeviceEvent, DeviceInterval, DeviceState, EventTracker, Events, IntervalHeader, IntervalRows,
 };
-use crate::metrics::IntervalStats;
+use crate::metrics::Interval;
 use crate::topology::Topology;
-use crate::units::Span;
 
 /// The number of a device: the same for all intervals in which the kernel gave it the same name.
 pub(crate) type DeviceId = u32;
@@ -55,13 +52,12 @@ pub(crate) struct Frame {
     pub(crate) end_s: f64,
     /// True if time broke before it.
     pub(crate) follows_break: bool,
-    cgroups: Option<Box<FrameCgroups>>,
+    /// The cgroups that used each device, and the tasks that waited, without processes, which the screen does not show.
+    attribution: Option<Box<Attribution>>,
     /// The devices and how they are stacked.
     pub(crate) topology: Arc<Topology>,
     layout: Arc<Layout>,
-    offsets: Box<[u32]>,
-    bytes: Box<[u8]>,
-    rare: Option<Box<Rare>>,
+    states: Box<[DeviceState]>,
     /// Seconds for which each device has had its verdict, or has been in trouble.
     lasted_s: Box<[f32]>,
     events: Vec<DeviceEvent>,
@@ -95,7 +91,11 @@ impl Frame {
 
     /// Returns the verdict of the device in a row.
     pub(crate) fn verdict(&self, row: usize) -> Option<Verdict> {
-        peek_verdict(self.row_bytes(row))
+        match &self.states[row] {
+            DeviceState::Active(activity) => activity.assessment.verdict,
+            DeviceState::AccountingOff(_) => Some(Verdict::AccountingOff),
+            _ => None,
+        }
     }
 
     /// Returns the seconds for which the device in a row has had its verdict, or has been in trouble.
@@ -106,25 +106,28 @@ impl Frame {
     /// Returns the device in a row as it was when the interval ended.
     pub(crate) fn device(&self, row: usize) -> DeviceInterval<'_> {
         let names = self.names(row);
-        let state = read_row(self.row_bytes(row), self.interval(), self.rare());
+        let state = self.states[row].clone();
         DeviceInterval { device: &names.device, label: &names.label, mountpoints: &names.mountpoints, state }
     }
 
     /// Returns the statistics of the device in a row; `None` without activity.
-    pub(crate) fn stats(&self, row: usize) -> Option<IntervalStats> {
-        read_row_stats(self.row_bytes(row), self.interval(), self.rare())
+    pub(crate) fn stats(&self, row: usize) -> Option<Interval> {
+        match &self.states[row] {
+            DeviceState::Active(activity) => Some(activity.stats),
+            _ => None,
+        }
     }
 
     /// Returns the device in a row as a point of a chart, with its names.
     pub(crate) fn point(&self, row: usize) -> (Arc<DeviceNames>, Point) {
-        let point = Point::of(self.verdict(row), self.stats(row).as_ref(), self.header.elapsed_s);
+        let point = Point::of(self.verdict(row), self.stats(row).as_ref());
         (Arc::clone(&self.layout.names[row]), point)
     }
 
     /// Returns the tasks that waited, and the cgroups of one device or, without a name, of all; `None` if they are not
     /// known.
-    pub(crate) fn attribution(&self, only: Option<&str>) -> Option<Attribution> {
-        self.cgroups.as_ref().map(|cgroups| cgroups.attribution(only))
+    pub(crate) fn attribution(&self) -> Option<&Attribution> {
+        self.attribution.as_deref()
     }
 
     #[cfg(test)]
@@ -135,7 +138,7 @@ impl Frame {
             devices: (0..self.len()).map(|row| self.device(row)).collect(),
             total: None,
             events: self.events.clone(),
-            attribution: self.attribution(None),
+            attribution: self.attribution().cloned(),
             traced: None,
             has_found_any: true,
         }
@@ -148,34 +151,13 @@ impl Frame {
 
     /// An estimate of its memory, without the parts that it shares with other intervals.
     pub(super) fn memory(&self) -> usize {
-        let cgroups = self.cgroups.as_ref().map_or(0, |cgroups| cgroups.memory());
+        let states = self.states.iter().map(DeviceState::memory);
         size_of::<Self>()
-            + self.offsets.len() * (size_of::<u32>() + size_of::<f32>())
-            + self.bytes.len()
-            + self.rare.as_ref().map_or(0, |rare| size_of::<Rare>() + rare.bytes())
+            + states.sum::<usize>()
+            + self.lasted_s.len() * size_of::<f32>()
             + self.events.iter().map(|event| 64 + event.device.len() + event.label.len()).sum::<usize>()
-            + cgroups
+            + self.attribution.as_ref().map_or(0, |attribution| attribution.memory())
     }
-
-    fn row_bytes(&self, row: usize) -> &[u8] {
-        let begin = self.offsets.get(row).copied().unwrap_or_default() as usize;
-        let end = self.offsets.get(row + 1).map_or(self.bytes.len(), |end| *end as usize);
-        self.bytes.get(begin..end).unwrap_or_default()
-    }
-
-    fn interval(&self) -> Span {
-        interval(&self.header)
-    }
-
-    fn rare(&self) -> &Rare {
-        static NONE: Rare = Rare::NONE;
-        self.rare.as_deref().unwrap_or(&NONE)
-    }
-}
-
-/// Returns the length of an interval.
-fn interval(header: &IntervalHeader) -> Span {
-    Span::from_nanos((header.elapsed_s * 1e9).round() as u64).unwrap_or(Span::HUNDREDTH)
 }
 
 /// Turns intervals into frames.
@@ -184,7 +166,6 @@ pub(crate) struct FrameEncoder {
     ids: HashMap<Arc<str>, DeviceId>,
     layout: Arc<Layout>,
     tracker: EventTracker,
-    cgroup_names: LastNames,
     run_s: f64,
     follows_break: bool,
 }
@@ -207,28 +188,19 @@ impl FrameEncoder {
         self.run_s += rows.header.elapsed_s;
         let IntervalRows { header, devices, events, attribution, .. } = rows;
         self.update_layout(&devices);
-        let cgroups = attribution.map(|all| Box::new(FrameCgroups::new(all, &mut self.cgroup_names)));
-        let mut rare = Rare::default();
-        let mut bytes = Vec::with_capacity(devices.len() * 32);
-        let mut offsets = Vec::with_capacity(devices.len());
-        let mut lasted_s = Vec::with_capacity(devices.len());
-        for device in &devices {
-            offsets.push(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
-            put_row(&device.state, interval(&header), &mut rare, &mut bytes);
-            let since = self.tracker.since(device.device);
-            lasted_s.push(since.map_or(0.0, |since| since.lasted_s as f32));
-        }
+        let lasted_s = |device: &DeviceInterval<'_>| {
+            self.tracker.since(device.device).map_or(0.0, |since| since.lasted_s as f32)
+        };
+        let lasted_s = devices.iter().map(lasted_s).collect();
         Frame {
             header,
             end_s: self.run_s,
             follows_break: std::mem::take(&mut self.follows_break),
-            cgroups,
+            attribution: attribution.map(|all| Box::new(Attribution { processes: None, ..all })),
             topology,
             layout: Arc::clone(&self.layout),
-            offsets: offsets.into(),
-            bytes: bytes.into(),
-            rare: (rare.bytes() > 0).then(|| Box::new(rare)),
-            lasted_s: lasted_s.into(),
+            states: devices.into_iter().map(|device| device.state).collect(),
+            lasted_s,
             events,
         }
     }

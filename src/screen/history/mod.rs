@@ -2,12 +2,9 @@
 //!
 //! Time is counted in seconds of all intervals so far (`_s`), as in events: breaks in time have no length.
 
-mod bytes;
-mod cgroups;
 mod coarse;
 mod frame;
 mod point;
-mod row;
 mod texts;
 
 use std::cell::RefCell;

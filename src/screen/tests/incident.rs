@@ -8,14 +8,9 @@ type Device = (&'static str, Option<Verdict>, f64, u64, f64);
 
 /// Returns the state of a device.
 fn state(&(_, verdict, queue, in_flight, await_ms): &Device) -> DeviceState {
-    let reads = DirectionStats { await_ms: Some(await_ms), per_s: Some(100.0), ..DirectionStats::default() };
-    let stats = IntervalStats {
-        reads,
-        queue: Some(queue),
-        in_flight: Some(in_flight),
-        util_pct: Some(100.0),
-        ..IntervalStats::default()
-    };
+    let reads = Completed::example(1.0, 100, await_ms);
+    let busy = Interval::unknown(1.0).with_queue(queue).with_util(100.0);
+    let stats = Interval { reads, in_flight: Some(in_flight), ..busy };
     let assessment = Assessment {
         verdict,
         read_saturation: Some(2.0),

@@ -24,7 +24,7 @@ use crate::intervals::{
     BaselineStore, Detail, DeviceActivity, DeviceInterval, DeviceSelection, DeviceState, Event, Input,
     IntervalHeader, IntervalRows, Intervals, NextInterval,
 };
-use crate::metrics::{DirectionStats, IntervalStats};
+use crate::metrics::{Completed, Interval};
 use crate::report::IntervalWriter;
 use crate::report::native::{TableOptions, TableWriter};
 use crate::units::Span;

@@ -13,7 +13,7 @@ use super::style::Emphasis;
 use super::verdict_cell::verdict_cell;
 use crate::counters::Columns;
 use crate::intervals::DeviceActivity;
-use crate::metrics::DirectionStats;
+use crate::metrics::Completed;
 use crate::report::layout::figure::{Figure, ShortText};
 use crate::report::layout::number_format::{NUMBER, NumberFormat};
 
@@ -48,7 +48,7 @@ enum CellText {
     /// The value in this format.
     Value(NumberFormat),
     /// The mean latency of a direction.
-    Latency(fn(&DeviceActivity) -> &DirectionStats),
+    Latency(fn(&DeviceActivity) -> &Completed),
     /// The util, which may be marked.
     Util,
     /// The verdict.

@@ -11,7 +11,7 @@ pub(super) const COLUMNS: [Column; 8] = [
         meaning: "share of the reads that were merged into others before they were issued",
         width: 5,
         rank: 40,
-        value: |a| a.stats.reads.merge_pct,
+        value: |a| a.stats.reads.merge_pct(),
         text: Value(PERCENT),
         ..Column::DEFAULT
     },
@@ -20,7 +20,7 @@ pub(super) const COLUMNS: [Column; 8] = [
         meaning: "share of the writes that were merged into others",
         width: 5,
         rank: 40,
-        value: |a| a.stats.writes.merge_pct,
+        value: |a| a.stats.writes.merge_pct(),
         text: Value(PERCENT),
         ..Column::DEFAULT
     },
@@ -30,7 +30,7 @@ pub(super) const COLUMNS: [Column; 8] = [
         width: 5,
         rank: 5,
         needs: Columns::Discards,
-        value: |a| a.stats.discards.merge_pct,
+        value: |a| a.stats.discards.merge_pct(),
         text: Value(PERCENT),
         ..Column::DEFAULT
     },
@@ -39,7 +39,7 @@ pub(super) const COLUMNS: [Column; 8] = [
         meaning: "mean number of reads in the queue or being served",
         width: 5,
         rank: 90,
-        value: |a| a.stats.reads.queue,
+        value: |a| a.stats.reads.queue(),
         text: Value(QUEUE),
         ..Column::DEFAULT
     },
@@ -48,7 +48,7 @@ pub(super) const COLUMNS: [Column; 8] = [
         meaning: "mean number of writes in the queue or being served",
         width: 5,
         rank: 90,
-        value: |a| a.stats.writes.queue,
+        value: |a| a.stats.writes.queue(),
         text: Value(QUEUE),
         ..Column::DEFAULT
     },
@@ -58,7 +58,7 @@ pub(super) const COLUMNS: [Column; 8] = [
         width: 5,
         rank: 5,
         needs: Columns::Discards,
-        value: |a| a.stats.discards.queue,
+        value: |a| a.stats.discards.queue(),
         text: Value(QUEUE),
         ..Column::DEFAULT
     },
@@ -68,7 +68,7 @@ pub(super) const COLUMNS: [Column; 8] = [
         meaning: "mean number of requests of all kinds in the queue or being served; shown where r_qu \
                   and w_qu do not fit",
         rank: 98,
-        value: |a| a.stats.queue,
+        value: |a| a.stats.queue(),
         text: Value(QUEUE),
         ..Column::DEFAULT
     },

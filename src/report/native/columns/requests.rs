@@ -4,7 +4,7 @@ use super::CellText::{Latency, Value};
 use super::Column;
 use super::state::{read_emphasis, write_emphasis};
 use crate::counters::Columns;
-use crate::metrics::DirectionStats;
+use crate::metrics::Completed;
 use crate::report::layout::figure::Figure;
 use crate::report::layout::number_format::{MIB, NUMBER, SIZE, TIME};
 
@@ -13,7 +13,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         title: "r/s",
         meaning: "reads completed per second",
         rank: 93,
-        value: |a| a.stats.reads.per_s,
+        value: |a| a.stats.reads.per_s(),
         text: Value(NUMBER),
         ..Column::DEFAULT
     },
@@ -21,7 +21,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         title: "rMB/s",
         meaning: "MiB read per second (1024 * 1024 bytes, as in iostat)",
         rank: 91,
-        value: |a| a.stats.reads.kib_per_s,
+        value: |a| a.stats.reads.kib_per_s(),
         text: Value(MIB),
         ..Column::DEFAULT
     },
@@ -31,7 +31,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         width: 8,
         rank: 99,
         emphasis: read_emphasis,
-        value: |a| a.stats.reads.await_ms,
+        value: |a| a.stats.reads.await_ms(),
         text: Latency(|a| &a.stats.reads),
         ..Column::DEFAULT
     },
@@ -40,7 +40,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         meaning: "mean size of a read",
         width: 5,
         rank: 50,
-        value: |a| a.stats.reads.size_kib,
+        value: |a| a.stats.reads.size_kib(),
         text: Value(SIZE),
         ..Column::DEFAULT
     },
@@ -48,7 +48,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         title: "w/s",
         meaning: "writes completed per second",
         rank: 93,
-        value: |a| a.stats.writes.per_s,
+        value: |a| a.stats.writes.per_s(),
         text: Value(NUMBER),
         ..Column::DEFAULT
     },
@@ -56,7 +56,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         title: "wMB/s",
         meaning: "MiB written per second",
         rank: 91,
-        value: |a| a.stats.writes.kib_per_s,
+        value: |a| a.stats.writes.kib_per_s(),
         text: Value(MIB),
         ..Column::DEFAULT
     },
@@ -66,7 +66,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         width: 8,
         rank: 96,
         emphasis: write_emphasis,
-        value: |a| a.stats.writes.await_ms,
+        value: |a| a.stats.writes.await_ms(),
         text: Latency(|a| &a.stats.writes),
         ..Column::DEFAULT
     },
@@ -75,7 +75,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         meaning: "mean size of a write",
         width: 5,
         rank: 50,
-        value: |a| a.stats.writes.size_kib,
+        value: |a| a.stats.writes.size_kib(),
         text: Value(SIZE),
         ..Column::DEFAULT
     },
@@ -84,7 +84,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         meaning: "discards completed per second",
         rank: 30,
         needs: Columns::Discards,
-        value: |a| a.stats.discards.per_s,
+        value: |a| a.stats.discards.per_s(),
         text: Value(NUMBER),
         ..Column::DEFAULT
     },
@@ -93,7 +93,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         meaning: "MiB discarded per second",
         rank: 20,
         needs: Columns::Discards,
-        value: |a| a.stats.discards.kib_per_s,
+        value: |a| a.stats.discards.kib_per_s(),
         text: Value(MIB),
         ..Column::DEFAULT
     },
@@ -103,7 +103,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         width: 8,
         rank: 28,
         needs: Columns::Discards,
-        value: |a| a.stats.discards.await_ms,
+        value: |a| a.stats.discards.await_ms(),
         text: Latency(|a| &a.stats.discards),
         ..Column::DEFAULT
     },
@@ -113,7 +113,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         width: 5,
         rank: 10,
         needs: Columns::Discards,
-        value: |a| a.stats.discards.size_kib,
+        value: |a| a.stats.discards.size_kib(),
         text: Value(SIZE),
         ..Column::DEFAULT
     },
@@ -122,7 +122,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         meaning: "flushes completed per second",
         rank: 35,
         needs: Columns::Flushes,
-        value: |a| a.stats.flushes_per_s,
+        value: |a| a.stats.flushes.per_s(),
         text: Value(NUMBER),
         ..Column::DEFAULT
     },
@@ -132,7 +132,7 @@ pub(super) const COLUMNS: [Column; 14] = [
         width: 8,
         rank: 33,
         needs: Columns::Flushes,
-        value: |a| a.stats.flush_await_ms,
+        value: |a| a.stats.flushes.await_ms(),
         text: Value(TIME),
         ..Column::DEFAULT
     },
@@ -141,10 +141,10 @@ pub(super) const COLUMNS: [Column; 14] = [
 /// Returns the mean latency of a direction. The kernel sums request times in whole milliseconds, so the latency of a
 /// few requests is only approximate (`~`) or a bound (`<`). `None` without a latency.
 #[inline]
-pub(in crate::report::native) fn latency_figure(stats: &DirectionStats) -> Option<Figure> {
+pub(in crate::report::native) fn latency_figure(stats: &Completed) -> Option<Figure> {
     const APPROXIMATE_FRACTION: f64 = 0.1;
-    let (await_ms, ios) = stats.await_ms.zip(stats.ios)?;
-    let resolution_ms = 1.0 / ios as f64;
+    let await_ms = stats.await_ms()?;
+    let resolution_ms = 1.0 / stats.timed_ios as f64;
     let (ms, prefix) = if await_ms == 0.0 {
         (resolution_ms, Some(b'<'))
     } else {

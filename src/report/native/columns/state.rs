@@ -18,7 +18,7 @@ pub(super) const COLUMNS: [Column; 5] = [
         meaning: "share of the time with a request in flight, as the kernel counts it; 100% is not a limit by \
                   itself, as most devices serve several requests at once",
         rank: 97,
-        value: |a| a.stats.util_pct,
+        value: |a| a.stats.util_pct(),
         text: CellText::Util,
         ..Column::DEFAULT
     },
@@ -27,7 +27,7 @@ pub(super) const COLUMNS: [Column; 5] = [
         meaning: "upper bound of the true util: request times in the interval plus requests still in flight, at \
                   most 100%; its sort key is util_ub",
         rank: 70,
-        value: |a| a.stats.util_upper_bound_pct,
+        value: |a| a.stats.util_upper_bound_pct(),
         text: Value(PERCENT),
         ..Column::DEFAULT
     },
@@ -67,7 +67,7 @@ pub(super) const COLUMNS: [Column; 5] = [
 /// Returns the util, marked with `?` if it is implausible; `None` without a util.
 #[inline]
 pub(super) fn util_figure(activity: &DeviceActivity) -> Option<Figure> {
-    Some(PERCENT.figure(activity.stats.util_pct?).with_suffix(activity.flag.map(|_| b'?')))
+    Some(PERCENT.figure(activity.stats.util_pct()?).with_suffix(activity.flag.map(|_| b'?')))
 }
 
 /// Returns the rank of the verdict. An unknown verdict ranks like accounting that is off: below every known problem,

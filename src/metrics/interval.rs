@@ -1,0 +1,591 @@
+//! What the counters of a device say about the time between two samples.
+//!
+//! An [`Interval`] holds whole-number differences of counters; rates, latencies, queues and util are computed from them
+//! when they are asked for. Intervals add: over time with [`Interval::followed_by`], over devices with
+//! [`Interval::beside`].
+//!
+//! Unlike the numbers of the replicas, which print what their tools print, these have no value if the counters do not
+//! give a true one: a device whose counters were reset has no interval, and a column that wrapped is distinguished from
+//! one that went backwards.
+//!
+//! In the formulas, Δ is the difference of a column of /proc/diskstats between two samples (the kernel's
+//! Documentation/admin-guide/iostats.rst): n requests completed, m merged, s sectors of 512 bytes, T milliseconds; t is
+//! the time between the samples in seconds.
+
+use super::wraparound::wrapping_sub_u32;
+use crate::counters::{Columns, Counters, Requests};
+use crate::units::{SECTOR_BYTES, Span};
+
+/// More requests per second than any device completes: a larger difference does not come from a counter that wrapped.
+const MAX_IOS_PER_S: f64 = 20e6;
+/// More sectors per second than any device transfers: 100 GB per second.
+const MAX_SECTORS_PER_S: f64 = 200e6;
+/// The mean queue above which a difference does not come from a column of milliseconds that wrapped.
+const MAX_QUEUE: f64 = 1e5;
+/// A busy time that wrapped is still about as long as the interval: at most this many milliseconds per second...
+const MAX_BUSY_MS_PER_S: f64 = 4000.0;
+/// ...plus this many milliseconds.
+const BUSY_TOLERANCE_MS: f64 = 1000.0;
+
+/// A device over the time between two samples, or over several such times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Interval {
+    /// The length in nanoseconds.
+    pub ns: u64,
+    pub reads: Completed,
+    pub writes: Completed,
+    /// Not counted before Linux 4.18.
+    pub discards: Completed,
+    /// Not counted before Linux 5.5, and not for partitions. Flushes have no sectors.
+    pub flushes: Completed,
+    /// The time with a request in flight, as the kernel counts it.
+    pub busy: CountedTime,
+    /// The sum of the times that requests waited or were served.
+    pub weighted: CountedTime,
+    /// Requests in flight at the beginning; `None` if the kernel does not count them or miscounted below zero.
+    pub in_flight_before: Option<u64>,
+    /// Requests in flight at the end.
+    pub in_flight: Option<u64>,
+    /// True for the sum of several devices, which has no util.
+    pub is_total: bool,
+}
+
+/// The requests of one kind that completed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Completed {
+    /// The nanoseconds in which they were counted; 0 if the kernel does not count them.
+    pub ns: u64,
+    pub ios: u64,
+    /// Requests merged into others before they were issued; `None` if the kernel does not count them.
+    pub merges: Option<u64>,
+    pub sectors: u64,
+    /// The requests whose time is known.
+    pub timed_ios: u64,
+    /// The time that these took.
+    pub time: CountedTime,
+}
+
+/// A time that the kernel counted in milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CountedTime {
+    /// The nanoseconds in which it was counted; 0 if it is not known.
+    pub ns: u64,
+    pub ms: u64,
+}
+
+impl Interval {
+    /// Computes what happened between two readings; `None` after a reset: a count or a sector column went down in a way
+    /// that 32-bit wraparound does not explain, because the device was replugged.
+    pub fn between(older: &Counters, newer: &Counters, span: Span) -> Option<Self> {
+        let (ns, seconds) = (span.nanos(), span.seconds());
+        let columns = older.columns.min(newer.columns);
+        let has_times = columns > Columns::Partition;
+        let completed =
+            |older: &Requests, newer: &Requests| Completed::between(older, newer, span, has_times);
+        let mut interval = Self {
+            ns,
+            reads: completed(&older.reads, &newer.reads)?,
+            writes: completed(&older.writes, &newer.writes)?,
+            in_flight_before: in_flight(older),
+            in_flight: in_flight(newer),
+            ..Self::default()
+        };
+        if columns >= Columns::Discards {
+            interval.discards = completed(&older.discards, &newer.discards)?;
+        }
+        if columns >= Columns::Flushes {
+            let ios = count_delta(older.flushes, newer.flushes, MAX_IOS_PER_S * seconds)?;
+            interval.flushes = Completed { ns, ios, ..Completed::default() }.with_time(ms_delta(
+                older.flush_ms,
+                newer.flush_ms,
+                seconds,
+            ));
+        }
+        if has_times {
+            let busy_ms = wrapping_sub_u32(older.busy_ms, newer.busy_ms);
+            let has_fallen = newer.busy_ms < older.busy_ms
+                && busy_ms as f64 > MAX_BUSY_MS_PER_S * seconds + BUSY_TOLERANCE_MS;
+            if !has_fallen {
+                interval.busy = CountedTime { ns, ms: busy_ms };
+            }
+            if let Some(ms) = ms_delta(older.weighted_ms, newer.weighted_ms, seconds) {
+                interval.weighted = CountedTime { ns, ms };
+            }
+        }
+        Some(interval)
+    }
+
+    /// An interval in which a device was idle.
+    pub fn idle(span: Span) -> Self {
+        let ns = span.nanos();
+        let none = Completed { ns, merges: Some(0), ..Completed::default() }.with_time(Some(0));
+        let time = CountedTime { ns, ms: 0 };
+        Self {
+            ns,
+            reads: none,
+            writes: none,
+            busy: time,
+            weighted: time,
+            in_flight: Some(0),
+            ..Self::default()
+        }
+    }
+
+    /// Adds an interval of the same device right after this one. What was counted in only one of them is known for the
+    /// time of that one.
+    pub fn followed_by(&self, later: &Self) -> Self {
+        Self {
+            ns: self.ns.saturating_add(later.ns),
+            reads: self.reads.followed_by(&later.reads),
+            writes: self.writes.followed_by(&later.writes),
+            discards: self.discards.followed_by(&later.discards),
+            flushes: self.flushes.followed_by(&later.flushes),
+            busy: self.busy.followed_by(later.busy),
+            weighted: self.weighted.followed_by(later.weighted),
+            in_flight_before: self.in_flight_before,
+            in_flight: later.in_flight,
+            is_total: self.is_total || later.is_total,
+        }
+    }
+
+    /// Adds another device over the same time. A device that has no such counter adds nothing.
+    pub fn beside(&self, other: &Self) -> Self {
+        Self {
+            ns: self.ns.max(other.ns),
+            reads: self.reads.beside(&other.reads),
+            writes: self.writes.beside(&other.writes),
+            discards: self.discards.beside(&other.discards),
+            flushes: self.flushes.beside(&other.flushes),
+            busy: CountedTime::default(),
+            weighted: self.weighted.beside(other.weighted),
+            in_flight_before: add(self.in_flight_before, other.in_flight_before),
+            in_flight: add(self.in_flight, other.in_flight),
+            is_total: true,
+        }
+    }
+
+    pub fn seconds(&self) -> f64 {
+        self.ns as f64 / 1e9
+    }
+
+    /// The number of requests of all kinds that completed.
+    pub fn completed(&self) -> u64 {
+        let kinds = [self.reads, self.writes, self.discards, self.flushes];
+        kinds.iter().fold(0, |sum, kind| sum.saturating_add(kind.ios))
+    }
+
+    /// The mean number of requests waiting or being served: Δ weighted ms / 1000 t. It differs from the true average
+    /// over time if requests take longer than the interval: their whole time counts when they complete.
+    pub fn queue(&self) -> Option<f64> {
+        self.weighted.mean()
+    }
+
+    /// The share of the time with a request in flight, in percent, as the kernel counts it: Δ busy ms / 10 t. It can
+    /// exceed 100, and on many kernels it is far off in either direction (see [`super::UtilCheck`]).
+    pub fn util_pct(&self) -> Option<f64> {
+        self.busy.per_second().map(|ms| ms / 10.0)
+    }
+
+    /// The upper bound of the true share, in percent: 100 (queue + in flight at the end), at most 100. A device is busy
+    /// for at most the sum of the times of its requests; those still in flight are not counted in the queue yet, and
+    /// each can have been there for the whole interval. The bound is reliable if request times are counted in
+    /// nanoseconds, and an estimate for device-mapper, md and NVMe multipath devices, which count clock ticks of 1 to
+    /// 10 ms.
+    pub fn util_upper_bound_pct(&self) -> Option<f64> {
+        let in_flight = self.in_flight.filter(|_| !self.is_total)?;
+        Some(((self.queue()? + in_flight as f64) * 100.0).min(100.0))
+    }
+
+    /// Returns whether nothing completed and nothing is in flight at the end.
+    pub fn is_idle(&self) -> bool {
+        self.completed() == 0 && self.in_flight.unwrap_or(0) == 0
+    }
+
+    /// Returns whether requests were in flight at both ends without any completing. Requests in flight at the beginning
+    /// that completed would have been counted, so these are the same ones.
+    pub fn is_stalled(&self) -> bool {
+        let is_some = |count: Option<u64>| count.is_some_and(|count| count > 0);
+        self.completed() == 0 && is_some(self.in_flight) && is_some(self.in_flight_before)
+    }
+}
+
+impl Completed {
+    fn between(older: &Requests, newer: &Requests, span: Span, has_times: bool) -> Option<Self> {
+        let seconds = span.seconds();
+        let merges = || count_delta(older.merges, newer.merges, MAX_IOS_PER_S * seconds);
+        let completed = Self {
+            ns: span.nanos(),
+            ios: count_delta(older.ios, newer.ios, MAX_IOS_PER_S * seconds)?,
+            merges: if has_times { Some(merges()?) } else { None },
+            sectors: count_delta(older.sectors, newer.sectors, MAX_SECTORS_PER_S * seconds)?,
+            ..Self::default()
+        };
+        Some(completed.with_time(ms_delta(older.ms, newer.ms, seconds).filter(|_| has_times)))
+    }
+
+    /// Requests that took `ms` milliseconds together; `None` if that is not known.
+    pub fn with_time(self, ms: Option<u64>) -> Self {
+        let time = ms.map_or(CountedTime::default(), |ms| CountedTime { ns: self.ns, ms });
+        Self { timed_ios: if ms.is_some() { self.ios } else { 0 }, time, ..self }
+    }
+
+    fn followed_by(&self, later: &Self) -> Self {
+        Self {
+            ns: self.ns.saturating_add(later.ns),
+            time: self.time.followed_by(later.time),
+            ..self.plus(later)
+        }
+    }
+
+    /// Adds the requests of another device, or of another kind, over the same time.
+    pub fn beside(&self, other: &Self) -> Self {
+        Self { ns: self.ns.max(other.ns), time: self.time.beside(other.time), ..self.plus(other) }
+    }
+
+    fn plus(&self, other: &Self) -> Self {
+        Self {
+            ios: self.ios.saturating_add(other.ios),
+            merges: match (self.is_counted(), other.is_counted()) {
+                (true, true) => add(self.merges, other.merges),
+                (false, _) => other.merges,
+                (_, false) => self.merges,
+            },
+            sectors: self.sectors.saturating_add(other.sectors),
+            timed_ios: self.timed_ios.saturating_add(other.timed_ios),
+            ..*self
+        }
+    }
+
+    pub fn is_counted(&self) -> bool {
+        self.ns > 0
+    }
+
+    /// Requests completed: Δn; `None` if the kernel does not count them.
+    pub fn count(&self) -> Option<u64> {
+        self.is_counted().then_some(self.ios)
+    }
+
+    /// Requests completed per second: Δn / t.
+    pub fn per_s(&self) -> Option<f64> {
+        self.per_second(self.ios)
+    }
+
+    /// KiB per second: Δs / 2 / t.
+    pub fn kib_per_s(&self) -> Option<f64> {
+        self.per_second(self.sectors).map(kib)
+    }
+
+    /// Requests merged per second: Δm / t.
+    pub fn merges_per_s(&self) -> Option<f64> {
+        self.per_second(self.merges?)
+    }
+
+    /// Requests that were merged before they were issued, in percent: 100 Δm / (Δm + Δn).
+    pub fn merge_pct(&self) -> Option<f64> {
+        let merges = self.merges? as f64;
+        let issued = merges + self.ios as f64;
+        (issued > 0.0).then(|| merges / issued * 100.0)
+    }
+
+    /// Mean latency in milliseconds: ΔT / Δn; `None` if nothing completed.
+    pub fn await_ms(&self) -> Option<f64> {
+        (self.timed_ios > 0).then(|| self.time.ms as f64 / self.timed_ios as f64)
+    }
+
+    /// Mean size in KiB: Δs / 2 / Δn; `None` if nothing completed.
+    pub fn size_kib(&self) -> Option<f64> {
+        (self.ios > 0).then(|| kib(self.sectors as f64 / self.ios as f64))
+    }
+
+    /// KiB transferred: Δs / 2.
+    pub fn kib(&self) -> f64 {
+        kib(self.sectors as f64)
+    }
+
+    /// Mean number of these requests waiting or being served: ΔT / 1000 t (Little's law).
+    pub fn queue(&self) -> Option<f64> {
+        self.time.mean()
+    }
+
+    fn per_second(&self, amount: u64) -> Option<f64> {
+        self.is_counted().then(|| amount as f64 / self.ns as f64 * 1e9)
+    }
+}
+
+impl CountedTime {
+    /// Milliseconds per second; `None` if the time is not known.
+    pub fn per_second(self) -> Option<f64> {
+        (self.ns > 0).then(|| self.ms as f64 / self.ns as f64 * 1e9)
+    }
+
+    /// The mean number of requests whose time this is: ms / 1000 t.
+    fn mean(self) -> Option<f64> {
+        self.per_second().map(|ms| ms / 1000.0)
+    }
+
+    fn followed_by(self, later: Self) -> Self {
+        Self { ns: self.ns.saturating_add(later.ns), ms: self.ms.saturating_add(later.ms) }
+    }
+
+    fn beside(self, other: Self) -> Self {
+        Self { ns: self.ns.max(other.ns), ms: self.ms.saturating_add(other.ms) }
+    }
+}
+
+fn kib(sectors: f64) -> f64 {
+    sectors * SECTOR_BYTES as f64 / 1024.0
+}
+
+fn add(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    a.zip(b).map(|(a, b)| a.saturating_add(b))
+}
+
+/// Returns the difference of a count. A count that went down wrapped at 32 bits if both values fit in 32 bits and the
+/// difference is at most `max`; otherwise it fell: `None`.
+fn count_delta(older: u64, newer: u64, max: f64) -> Option<u64> {
+    if newer >= older {
+        return Some(newer - older);
+    }
+    let wrapped = wrapping_sub_u32(older, newer);
+    (u32::try_from(older).is_ok() && wrapped as f64 <= max.min(f64::from(1u32 << 31))).then_some(wrapped)
+}
+
+/// Returns the difference of a column of milliseconds, which wraps at 32 bits on every kernel; `None` if it fell.
+fn ms_delta(older: u64, newer: u64, seconds: f64) -> Option<u64> {
+    let delta = wrapping_sub_u32(older, newer);
+    (newer >= older || delta as f64 <= MAX_QUEUE * 1000.0 * seconds).then_some(delta)
+}
+
+/// Returns the requests in flight; `None` for partitions of old kernels, or if the count, a signed 32-bit number, was
+/// miscounted below zero.
+pub fn in_flight(counters: &Counters) -> Option<u64> {
+    (counters.columns != Columns::Partition && counters.in_flight <= i32::MAX as u64)
+        .then_some(counters.in_flight)
+}
+
+/// Intervals for tests.
+#[cfg(test)]
+impl Interval {
+    /// An interval of this length in which nothing is known.
+    pub(crate) fn unknown(seconds: f64) -> Self {
+        Self { ns: (seconds * 1e9).round() as u64, ..Self::default() }
+    }
+
+    pub(crate) fn with_queue(self, queue: f64) -> Self {
+        Self {
+            weighted: CountedTime { ns: self.ns, ms: (queue * self.seconds() * 1000.0).round() as u64 },
+            ..self
+        }
+    }
+
+    pub(crate) fn with_util(self, percent: f64) -> Self {
+        Self {
+            busy: CountedTime { ns: self.ns, ms: (percent * self.seconds() * 10.0).round() as u64 },
+            ..self
+        }
+    }
+
+    pub(crate) fn with_in_flight(self, in_flight: u64) -> Self {
+        Self { in_flight: Some(in_flight), in_flight_before: Some(in_flight), ..self }
+    }
+}
+
+#[cfg(test)]
+impl Completed {
+    /// Requests of 4 KiB that took `await_ms` each.
+    pub(crate) fn example(seconds: f64, ios: u64, await_ms: f64) -> Self {
+        let ns = (seconds * 1e9).round() as u64;
+        let completed = Self { ns, ios, merges: Some(0), sectors: 8 * ios, ..Self::default() };
+        completed.with_time(Some((ios as f64 * await_ms).round() as u64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn second() -> Span {
+        Span::from_nanos(1_000_000_000).unwrap()
+    }
+
+    fn counters(reads: [u64; 4], in_flight: u64, busy_ms: u64, weighted_ms: u64) -> Counters {
+        let [ios, merges, sectors, ms] = reads;
+        let reads = Requests { ios, merges, sectors, ms };
+        Counters { columns: Columns::Flushes, reads, in_flight, busy_ms, weighted_ms, ..Counters::ZERO }
+    }
+
+    fn between(older: &Counters, newer: &Counters) -> Option<Interval> {
+        Interval::between(older, newer, second())
+    }
+
+    #[test]
+    fn one_second_computed_by_hand() {
+        let older = counters([100, 10, 800, 50], 1, 1000, 3000);
+        let newer = counters([300, 60, 4000, 250], 2, 1500, 3206);
+        let stats = between(&older, &newer).unwrap();
+        let reads = stats.reads;
+        assert_eq!((reads.count(), reads.per_s(), reads.kib_per_s()), (Some(200), Some(200.0), Some(1600.0)));
+        assert_eq!((reads.merges_per_s(), reads.merge_pct()), (Some(50.0), Some(20.0)));
+        assert_eq!((reads.await_ms(), reads.size_kib(), reads.queue()), (Some(1.0), Some(8.0), Some(0.2)));
+        assert_eq!((stats.queue(), stats.util_pct(), stats.in_flight), (Some(0.206), Some(50.0), Some(2)));
+        assert_eq!((stats.writes.await_ms(), stats.writes.per_s()), (None, Some(0.0)));
+        assert_eq!(stats.completed(), 200);
+    }
+
+    #[test]
+    fn the_upper_bound_of_util_is_the_time_of_the_requests() {
+        let at = |in_flight, busy_ms, weighted_ms| counters([1; 4], in_flight, busy_ms, weighted_ms);
+        let bound = |newer: &Counters| between(&at(0, 0, 0), newer).unwrap().util_upper_bound_pct();
+        // 900 ms busy, but the requests took 50 ms altogether.
+        assert_eq!(bound(&at(0, 900, 50)), Some(5.0));
+        assert_eq!(bound(&at(0, 1300, 5000)), Some(100.0));
+        assert_eq!(bound(&at(0, 300, 5000)), Some(100.0));
+        // The kernel may miss most of the busy time: util is not a bound.
+        assert_eq!(bound(&at(0, 4, 65)), Some(6.5));
+        // The time of a request in flight is not counted yet.
+        assert_eq!(bound(&at(1, 900, 50)), Some(100.0));
+    }
+
+    #[test]
+    fn a_device_with_a_reset_has_no_statistics() {
+        let older = counters([1000, 0, 8000, 50], 0, 1000, 3000);
+        assert_eq!(between(&older, &counters([3, 0, 24, 1], 0, 1, 1)), None);
+        // A single count that fell is enough.
+        assert_eq!(between(&older, &counters([999, 0, 9000, 60], 0, 1000, 3000)), None);
+    }
+
+    #[test]
+    fn a_32_bit_counter_that_wrapped_is_distinguished_from_one_that_fell() {
+        let near = u64::from(u32::MAX) - 9;
+        let older = counters([near, 0, near, 50], 0, 0, 0);
+        let stats = between(&older, &counters([90, 0, 790, 60], 0, 0, 0)).unwrap();
+        assert_eq!((stats.reads.per_s(), stats.reads.size_kib()), (Some(100.0), Some(4.0)));
+        // Counters above 32 bits do not wrap, and half the range is too much for one interval.
+        assert_eq!(
+            between(&counters([near + 100, 0, 0, 0], 0, 0, 0), &counters([9, 0, 0, 0], 0, 0, 0)),
+            None
+        );
+        assert_eq!(between(&counters([near / 3, 0, 0, 0], 0, 0, 0), &counters([9, 0, 0, 0], 0, 0, 0)), None);
+    }
+
+    #[test]
+    fn milliseconds_wrap_on_every_kernel() {
+        let near = u64::from(u32::MAX) - 99;
+        let older = counters([0, 0, 0, near], 0, near, near);
+        let stats = between(&older, &counters([10, 0, 80, 400], 0, 400, 400)).unwrap();
+        assert_eq!(
+            (stats.reads.await_ms(), stats.queue(), stats.util_pct()),
+            (Some(50.0), Some(0.5), Some(50.0))
+        );
+        // A column that fell has no value.
+        let fell = between(&counters([0, 0, 0, 900], 0, 900, 900), &counters([1, 0, 8, 3], 0, 3, 3)).unwrap();
+        assert_eq!(
+            (fell.reads.await_ms(), fell.queue(), fell.util_pct(), fell.util_upper_bound_pct()),
+            (None, None, None, None)
+        );
+    }
+
+    #[test]
+    fn columns_that_the_kernel_lacks_are_none() {
+        let old = |columns| Counters { columns, ..counters([5, 0, 40, 5], 0, 5, 5) };
+        let partition = between(&old(Columns::Partition), &old(Columns::Partition)).unwrap();
+        assert_eq!((partition.reads.per_s(), partition.reads.merges_per_s()), (Some(0.0), None));
+        assert_eq!((partition.queue(), partition.util_pct(), partition.in_flight), (None, None, None));
+        let basic = between(&old(Columns::Basic), &old(Columns::Basic)).unwrap();
+        assert_eq!((basic.discards.per_s(), basic.flushes.per_s()), (None, None));
+        let miscounted = Counters { in_flight: u64::from(u32::MAX), ..old(Columns::Basic) };
+        assert_eq!(between(&miscounted, &miscounted).unwrap().in_flight, None);
+    }
+
+    #[test]
+    fn fewer_columns_than_before_do_not_mean_a_reset() {
+        let all = Requests { ios: 9, merges: 9, sectors: 72, ms: 9 };
+        let at = |columns| {
+            let full = Counters { discards: all, flushes: 9, flush_ms: 9, ..counters([9; 4], 0, 9, 9) };
+            let without_flushes = Counters { columns, flushes: 0, flush_ms: 0, ..full };
+            let without_discards = Counters { discards: Requests::default(), ..without_flushes };
+            match columns {
+                Columns::Flushes => full,
+                Columns::Discards => without_flushes,
+                Columns::Basic => without_discards,
+                Columns::Partition => {
+                    let kept = Requests { ios: 9, sectors: 9, ..Requests::default() };
+                    Counters { columns, reads: kept, ..Counters::ZERO }
+                }
+            }
+        };
+        let every = [Columns::Partition, Columns::Basic, Columns::Discards, Columns::Flushes];
+        for (older, newer) in every.into_iter().flat_map(|older| every.map(|newer| (older, newer))) {
+            let stats = between(&at(older), &at(newer)).unwrap();
+            let fewer = older.min(newer);
+            let given =
+                (stats.queue().is_some(), stats.discards.count().is_some(), stats.flushes.per_s().is_some());
+            let expected = (fewer >= Columns::Basic, fewer >= Columns::Discards, fewer >= Columns::Flushes);
+            assert_eq!((given, stats.completed()), (expected, 0), "{older:?} {newer:?}");
+        }
+    }
+
+    #[test]
+    fn more_requests_than_64_bits_hold_are_not_a_stall() {
+        let half = Requests { ios: 1 << 63, ..Requests::default() };
+        let newer = Counters { reads: half, writes: half, in_flight: 1, ..Counters::ZERO };
+        let stats = between(&Counters { in_flight: 1, ..Counters::ZERO }, &newer).unwrap();
+        assert_eq!((stats.completed(), stats.is_stalled()), (u64::MAX, false));
+    }
+
+    #[test]
+    fn hung_requests_are_a_stall_and_not_idle() {
+        let at = |reads, in_flight| counters([reads, 0, 0, 0], in_flight, 0, 0);
+        let stats = |older: Counters, newer: Counters| between(&older, &newer).unwrap();
+        assert!(stats(at(5, 3), at(5, 3)).is_stalled());
+        // They may have been issued a moment ago.
+        assert!(!stats(at(5, 0), at(5, 3)).is_stalled() && !stats(at(5, 0), at(5, 3)).is_idle());
+        assert!(!stats(at(5, 3), at(6, 3)).is_stalled());
+        assert!(stats(at(5, 0), at(5, 0)).is_idle());
+    }
+
+    fn delta_of(older: &Counters, newer: &Counters) -> Option<Interval> {
+        Interval::between(older, newer, Span::from_nanos(3_600_000_000_000).unwrap())
+    }
+
+    fn at(columns: Columns, ios: u64, ms: u64) -> Counters {
+        let reads = Requests { ios, merges: 0, sectors: 8 * ios, ms };
+        let (discards, flushes) = match columns {
+            Columns::Flushes => (reads, ios),
+            Columns::Discards => (reads, 0),
+            Columns::Partition | Columns::Basic => (Requests::default(), 0),
+        };
+        let ms = if columns == Columns::Flushes { ms } else { 0 };
+        Counters { columns, reads, discards, flushes, flush_ms: ms, weighted_ms: 2 * ms, ..Counters::ZERO }
+    }
+
+    #[test]
+    fn a_column_that_wraps_more_than_once_adds_up_over_the_readings_between() {
+        // A queue of 400 for 4 hours.
+        let readings =
+            (0..5u64).map(|hour| at(Columns::Flushes, hour * 3_600_000, (hour * 1_440_000_000) % (1 << 32)));
+        let readings: Vec<Counters> = readings.collect();
+        let steps = readings.windows(2).map(|pair| delta_of(&pair[0], &pair[1]).unwrap());
+        let all = steps.reduce(|earlier, later| earlier.followed_by(&later)).unwrap();
+        assert_eq!((all.reads.ios, all.reads.time.ms), (14_400_000, 5_760_000_000));
+        assert_eq!((all.flushes.ios, all.flushes.time.ms), (14_400_000, 5_760_000_000));
+        assert_eq!((all.reads.queue(), all.flushes.await_ms()), (Some(400.0), Some(400.0)));
+    }
+
+    #[test]
+    fn a_missing_column_is_missing_for_its_own_time_and_adds_nothing_over_devices() {
+        let of = |columns| delta_of(&at(columns, 10, 10), &at(columns, 30, 50)).unwrap();
+        let (full, basic) = (of(Columns::Flushes), of(Columns::Basic));
+        for (one, other) in [(full, basic), (basic, full)] {
+            let (over_time, over_devices) = (one.followed_by(&other), one.beside(&other));
+            assert_eq!((over_time.discards, over_time.flushes), (full.discards, full.flushes));
+            assert_eq!((over_time.reads.per_s(), over_time.ns), (full.reads.per_s(), 2 * full.ns));
+            assert_eq!((over_devices.discards, over_devices.flushes), (full.discards, full.flushes));
+            assert_eq!((over_time.reads.ios, over_devices.reads.ios), (40, 40));
+            assert_eq!((over_time.reads.time.ms, over_devices.flushes.time.ms), (80, 40));
+        }
+        let both = full.beside(&full);
+        assert_eq!((both.discards.ios, both.flushes.ios, both.flushes.time.ms), (40, 40, 80));
+        assert_eq!((both.util_pct(), both.util_upper_bound_pct()), (None, None));
+    }
+}
