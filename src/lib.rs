@@ -26,8 +26,7 @@
 //!
 //! # Module order
 //!
-//! A module imports only modules to its left, and of those only the ones that `tests/repository/layering.rs` lists for
-//! it: [`exit`], [`os_error`], [`memory_lock`], [`sanitize`], [`units`], [`time_range`], [`schedule`], [`compression`],
+//! A module imports only modules to its left; `tests/repository/layering.rs` checks it: [`exit`], [`os_error`], [`memory_lock`], [`sanitize`], [`units`], [`time_range`], [`schedule`], [`compression`],
 //! [`signals`], [`terminal`], [`clock`], [`counters`], [`topology`], [`baselines`], [`attribution`], [`capture`],
 //! [`metrics`], [`analysis`], [`source`], [`intervals`], [`sink`], [`report`], `screen`, [`iostat`], [`pt_diskstats`],
 //! [`plan`], [`cli`], [`run`].
