@@ -125,7 +125,8 @@ mod tests {
 
     /// A device of a kernel that prints these columns.
     fn device(columns: Columns) -> DeviceInterval<'static> {
-        let none = |kind| if columns >= kind { Completed::example(1.0, 0, 0.0) } else { Completed::default() };
+        let none =
+            |kind| if columns >= kind { Completed::example(1.0, 0, 0.0) } else { Completed::default() };
         let (discards, flushes) = (none(Columns::Discards), none(Columns::Flushes));
         let stats = Interval { discards, flushes, ..Interval::unknown(1.0) };
         let state = DeviceState::Active(Box::new(DeviceActivity { stats, ..DeviceActivity::default() }));

@@ -11,7 +11,8 @@ const COARSE_S: f64 = 99.95;
 /// `max_width`. `None` without a verdict.
 pub(super) fn verdict_cell(activity: &DeviceActivity, max_width: usize) -> Option<Cow<'static, str>> {
     let name = activity.assessment.verdict?.name();
-    let Some(verdict_s) = activity.verdict_s.filter(|verdict_s| *verdict_s != activity.stats.seconds()) else {
+    let Some(verdict_s) = activity.verdict_s.filter(|verdict_s| *verdict_s != activity.stats.seconds())
+    else {
         return Some(name.into());
     };
     let with = seconds(verdict_s);
