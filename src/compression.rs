@@ -20,12 +20,9 @@ pub fn length_without_zeros(data: &[u8]) -> usize {
     data.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)
 }
 
-/// A compression format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
-    /// gzip.
     Gzip,
-    /// Zstandard.
     Zstd,
 }
 

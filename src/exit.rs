@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-/// The outcome of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// Success. A reader that closed the pipe is a normal end.

@@ -25,13 +25,11 @@ pub enum Plan {
     Analyze(Box<Analyze>),
     /// Write a page about a capture or the running system.
     Report(Box<Report>),
-    /// Print this text.
     Print(Vec<u8>),
     /// Run as sysstat's iostat.
     Iostat(Box<iostat::Options>),
     /// Run as Percona's pt-diskstats.
     PtDiskstats(Box<pt_diskstats::Options>),
-    /// Show the block-device tree.
     Devices(Devices),
     /// Record samples of a live host.
     Record(Box<Record>),
@@ -42,11 +40,9 @@ pub enum Plan {
         /// The directory that contains `proc` and `sys`; `/` for the running system.
         root: PathBuf,
     },
-    /// Export metrics for Prometheus.
     Export(Box<Export>),
     /// Show the latencies of single requests.
     Latency(Box<Latency>),
-    /// Show the full screen.
     Top(Box<Top>),
 }
 
@@ -67,20 +63,14 @@ impl Plan {
     }
 }
 
-/// The options of `blkstat top`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Top {
-    /// The source of the samples.
     pub input: Input,
-    /// The devices to include.
     pub selection: DeviceSelection,
-    /// The options of the verdicts.
     pub verdicts: VerdictOptions,
     /// Sort by this key, descending; `None` sorts by severity.
     pub sort: Option<SortKey>,
-    /// Show only characters of ASCII.
     pub is_ascii: bool,
-    /// Use the mouse.
     pub has_mouse: bool,
     /// The variables of the environment that describe the terminal, by name.
     pub environment: BTreeMap<&'static str, OsString>,
@@ -92,22 +82,16 @@ impl Top {
         ["TERM", "COLORTERM", "COLORFGBG", "NO_COLOR", "LC_ALL", "LC_CTYPE", "LANG", "TZ"];
 }
 
-/// The options of `blkstat export`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Export {
-    /// The source of the samples.
     pub input: Input,
-    /// The devices to include.
     pub selection: DeviceSelection,
     /// Which of them have metrics.
     pub scope: DeviceScope,
-    /// The options of the verdicts.
     pub verdicts: VerdictOptions,
-    /// The destination.
     pub target: ExportTarget,
 }
 
-/// The destination of metrics.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExportTarget {
     /// Export the metrics of the running system until a signal comes.
@@ -119,7 +103,6 @@ pub enum ExportTarget {
     },
     /// Export the metrics of a recording to standard output.
     Backfill {
-        /// The time between points.
         every: Duration,
         /// Labels of every metric, by name and value.
         labels: Vec<(String, String)>,
@@ -135,17 +118,13 @@ pub struct Textfile {
     pub every: Duration,
 }
 
-/// The options of `blkstat who`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Who {
-    /// The source of the samples.
     pub input: Input,
-    /// The devices to include.
     pub selection: DeviceSelection,
     /// Trace which threads submit I/O to which device, unless that takes more than this fraction of the time of all
     /// CPUs; `None` to not trace.
     pub trace: Option<f64>,
-    /// The output format.
     pub format: WhoFormat,
     /// The quantity by which cgroups and processes are sorted, the largest first.
     pub sort: WhoSort,
@@ -155,14 +134,10 @@ pub struct Who {
     pub time_zone: Option<OsString>,
 }
 
-/// The options of `blkstat latency`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Latency {
-    /// The source of the samples.
     pub input: Input,
-    /// The devices to include.
     pub selection: DeviceSelection,
-    /// The output format.
     pub format: LatencyFormat,
     /// The most CPU time that tracing may take, as a fraction of that of all CPUs.
     pub max_overhead: f64,
@@ -172,7 +147,6 @@ pub struct Latency {
     pub time_zone: Option<OsString>,
 }
 
-/// The options of `blkstat record`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Record {
     /// The file to write; `-` is standard output.
@@ -189,9 +163,7 @@ pub struct Record {
     pub legacy_14_columns: bool,
     /// Also record cgroups and processes.
     pub scans_io: bool,
-    /// Append to an existing file.
     pub append: bool,
-    /// Overwrite an existing file.
     pub force: bool,
     /// The conditions for rotating the file and keeping rotated files; `None` never rotates.
     pub rotation: Option<Rotation>,
@@ -210,7 +182,6 @@ impl Record {
     }
 }
 
-/// The options of `blkstat devices`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Devices {
     /// Print JSON, which always contains every device.
@@ -226,19 +197,14 @@ pub struct Devices {
 /// The options of the incident view, which `blkstat` without a command shows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
-    /// The source of the samples.
     pub input: Input,
-    /// Start with averages since boot.
     pub since_boot: bool,
-    /// The devices to include.
     pub selection: DeviceSelection,
-    /// The options of the verdicts.
     pub verdicts: VerdictOptions,
     /// Sort by this key, descending; `None` sorts by the topology.
     pub sort: Option<SortKey>,
     /// Show at most this number of devices; `None` for no limit.
     pub top: Option<usize>,
-    /// The output format.
     pub format: Format,
     /// The condition for a summary.
     pub summary: SummaryMode,
@@ -248,18 +214,13 @@ pub struct View {
     pub similar_command: Option<&'static str>,
 }
 
-/// The options of `blkstat analyze`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Analyze {
-    /// The source of the samples.
     pub input: Input,
-    /// The devices to include.
     pub selection: DeviceSelection,
-    /// The options of the verdicts.
     pub verdicts: VerdictOptions,
     /// Compare the capture, or its range, with this later one; `None` to analyze it.
     pub compare_with: Option<Input>,
-    /// The output format.
     pub format: AnalyzeFormat,
     /// Show all details of each device.
     pub has_details: bool,
@@ -273,20 +234,15 @@ pub struct Analyze {
     pub stderr_is_tty: bool,
 }
 
-/// The options of `blkstat report`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// The source of the samples.
     pub input: Input,
     /// The devices to include; those that are named have charts even if they are ok.
     pub selection: DeviceSelection,
-    /// The options of the verdicts.
     pub verdicts: VerdictOptions,
     /// The page to write; `-` is standard output.
     pub output: PathBuf,
-    /// Overwrite an existing page.
     pub force: bool,
-    /// Show cgroups and tasks.
     pub has_who: bool,
     /// Standard error is a terminal, which then also shows progress.
     pub stderr_is_tty: bool,
@@ -297,9 +253,7 @@ pub struct Report {
 /// The output format of an analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnalyzeFormat {
-    /// Text for people.
     Text,
-    /// One JSON document.
     Json,
     /// A fio job file that reproduces the load.
     Fio,
@@ -308,11 +262,9 @@ pub enum AnalyzeFormat {
 /// The condition for a summary after the last interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SummaryMode {
-    /// Never.
     Never,
     /// After SIGINT on a terminal.
     #[default]
     OnInterrupt,
-    /// Always.
     Always,
 }

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-/// The default time between samples.
 pub const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The interval and the number of reports.

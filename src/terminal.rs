@@ -49,7 +49,6 @@ impl Keyboard {
         Ok(tcsetattr(io::stdin(), OptionalActions::Now, &raw)?)
     }
 
-    /// Restores the previous settings.
     pub fn restore(&self) {
         // A closed terminal needs no restoring.
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.saved);

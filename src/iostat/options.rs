@@ -6,12 +6,10 @@ use std::time::Duration;
 
 use super::text::{Palette, Style};
 
-/// One command line of iostat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The parts and the format of a report, except for its colors.
     pub style: Style,
-    /// The use of colors.
     pub colors: Colors,
     /// Devices and groups in the order of the command line.
     pub items: Vec<RequestedItem>,
@@ -51,12 +49,9 @@ pub struct Options {
 /// request since boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DefaultDevices {
-    /// None.
     None,
-    /// Used whole devices.
     #[default]
     UsedWhole,
-    /// All whole devices.
     AllWhole,
     /// Used devices and partitions, in the order of /proc/diskstats.
     UsedWithPartitions,
@@ -79,7 +74,6 @@ impl DefaultDevices {
 /// A device or a group on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RequestedItem {
-    /// A device.
     Device {
         /// The argument, which may be any name of the device.
         name: String,
@@ -104,14 +98,10 @@ pub enum DeviceFiles {
     Also(PathBuf),
 }
 
-/// The use of colors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Colors {
-    /// Never.
     Never,
-    /// On a terminal.
     OnTerminal(Palette),
-    /// Always.
     Always(Palette),
 }
 

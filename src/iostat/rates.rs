@@ -81,11 +81,8 @@ fn kib(sectors: f64) -> f64 {
 /// The numbers of one device over one interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct IostatRates {
-    /// Reads.
     pub reads: RequestRates,
-    /// Writes.
     pub writes: RequestRates,
-    /// Discards.
     pub discards: RequestRates,
     /// Reads, writes and discards together, without flushes.
     pub all: RequestRates,

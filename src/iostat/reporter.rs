@@ -14,7 +14,6 @@ use crate::units::Span;
 /// Appends the reports of one run to a buffer.
 pub struct Reporter<'a> {
     options: &'a Options,
-    /// The devices of the report.
     pub devices: DeviceRows<'a>,
     printer: Printer,
     time_zone: TimeZone,

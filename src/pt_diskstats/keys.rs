@@ -5,7 +5,6 @@ use super::options::GroupBy;
 use super::prompts::Prompt;
 use crate::exit::Exit;
 
-/// The action of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
     /// Changes the grouping.
@@ -16,22 +15,18 @@ pub enum Key {
     Inactive,
     /// Pauses until the next key.
     Pause,
-    /// Prints the headers.
     Header,
     /// Shows the help until the next key.
     Help,
-    /// Ends the run.
     Quit,
 }
 
 /// The effect of a key on the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyOutcome {
-    /// The run continues.
     Continue,
     /// A file is shown again from its start.
     Redraw,
-    /// The run ends.
     Exit(Exit),
 }
 

@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// One command line of pt-diskstats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// `--columns-regex`: the pattern of the columns to print.

@@ -7,7 +7,6 @@ use crate::counters::Counters;
 /// Totals over the intervals so far. Only devices of the first reading have one.
 #[derive(Default)]
 pub(super) struct PerDiskTotals {
-    /// The number of intervals.
     pub(super) intervals: usize,
     /// Seconds of the segments that have ended.
     ended_segments_s: f64,
@@ -18,7 +17,6 @@ pub(super) struct PerDiskTotals {
 }
 
 impl PerDiskTotals {
-    /// Starts with a first reading.
     pub(super) fn start(&mut self, reading: &Reading) {
         let len = reading.devices.last().map_or(0, |(rank, _)| rank + 1);
         self.segment_start = reading.seconds;

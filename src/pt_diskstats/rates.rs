@@ -17,9 +17,7 @@ pub struct PtDelta {
 /// The numbers of one line, in the order of its columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PtRates {
-    /// Reads.
     pub reads: DirectionRates,
-    /// Writes.
     pub writes: DirectionRates,
     /// Time with a request in flight, in percent of the interval, per device.
     pub busy_pct: f64,
@@ -36,11 +34,8 @@ pub struct PtRates {
 /// The six numbers that reads and writes each have.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DirectionRates {
-    /// Requests per second.
     pub per_s: f64,
-    /// Mean request size in KiB.
     pub size_kib: f64,
-    /// Throughput in MiB per second.
     pub mib_per_s: f64,
     /// Merged requests in percent of all requests.
     pub merge_pct: f64,

@@ -6,7 +6,6 @@ use jiff::Timestamp;
 
 use crate::counters::{Counters, Device};
 
-/// One sample with devices.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reading {
     /// Seconds since the epoch, as a 53-bit number like in pt-diskstats.
@@ -44,7 +43,6 @@ impl DeviceRanks {
         &self.names[rank]
     }
 
-    /// Returns the number of names.
     pub(super) fn len(&self) -> usize {
         self.names.len()
     }

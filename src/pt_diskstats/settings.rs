@@ -12,7 +12,6 @@ const PERL_ONLY: [&str; 10] = ["(?=", "(?!", "(?<=", "(?<!", "\\1", "\\2", "\\3"
 pub(super) struct Settings {
     /// The aggregation of readings into lines.
     pub(super) group_by: GroupBy,
-    /// The columns to print.
     pub(super) columns: Regex,
     /// The devices to print; `None` for all active ones.
     pub(super) devices: Option<Regex>,

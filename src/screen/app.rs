@@ -32,12 +32,9 @@ pub(crate) enum Cursor {
     At(f64),
 }
 
-/// The source of the intervals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// The running system.
     Live,
-    /// A capture of this name.
     Capture(String),
 }
 
@@ -46,16 +43,13 @@ pub(crate) enum Source {
 pub(crate) enum Page {
     /// The devices, with the selected one below if there is space.
     List,
-    /// The selected device.
     Detail,
-    /// The help about keys.
     Help,
 }
 
 /// Something that the program should do.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Action {
-    /// End the program.
     Quit,
     /// Stop until the shell continues it.
     Suspend,
@@ -65,7 +59,6 @@ pub(crate) enum Action {
     ToggleRecording,
     /// Export the samples between two times.
     Export {
-        /// The kind of file.
         kind: ExportKind,
         /// The first and the last time; `None` for all samples.
         range: Option<(Timestamp, Timestamp)>,
@@ -77,24 +70,20 @@ pub(crate) enum Action {
 pub(crate) enum ExportKind {
     /// A recording, which every view replays.
     Recording,
-    /// A page with charts.
     Report,
 }
 
-/// The unit of throughput.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ThroughputUnit {
     /// MiB per second, as in the table.
     #[default]
     Mib,
-    /// KiB per second.
     Kib,
     /// Million bits per second.
     Mbit,
 }
 
 impl ThroughputUnit {
-    /// The title of the column.
     pub(crate) fn title(self) -> &'static str {
         match self {
             Self::Mib => "MB/s",
@@ -121,12 +110,9 @@ impl ThroughputUnit {
     }
 }
 
-/// A recording in progress.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RecordingStatus {
-    /// The name of the file.
     pub(crate) name: String,
-    /// The number of samples written.
     pub(crate) samples: u64,
     /// The reason why nothing is written at present; `None` if there is none.
     pub(crate) problem: Option<String>,
@@ -135,7 +121,6 @@ pub(crate) struct RecordingStatus {
 /// How the screen was started.
 #[derive(Clone, Debug)]
 pub(crate) struct AppOptions {
-    /// The source of the intervals.
     pub(crate) source: Source,
     /// The name of the host; empty if it is not known.
     pub(crate) host: String,
@@ -147,7 +132,6 @@ pub(crate) struct AppOptions {
     pub(crate) theme: Theme,
     /// Latency, as a multiple of unloaded latency, from which it is colored as an alert.
     pub(crate) saturation_threshold: f64,
-    /// The order of the devices.
     pub(crate) sort: Sort,
     /// True if devices that are ok or idle are listed.
     pub(crate) unfolds: bool,
@@ -157,7 +141,6 @@ pub(crate) struct AppOptions {
     pub(crate) history: (usize, f64),
 }
 
-/// The state of the screen.
 #[derive(Debug)]
 pub(crate) struct App {
     pub(crate) options: AppOptions,
@@ -236,7 +219,6 @@ impl App {
         }
     }
 
-    /// Takes the next interval.
     pub(crate) fn push(&mut self, frame: Frame) {
         self.arrived_s = Some(self.now_s);
         self.note_worst(&frame);

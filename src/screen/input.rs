@@ -1,59 +1,39 @@
 //! Parses the bytes that a terminal sends: keys, and the mouse in SGR mode (xterm's ctlseqs).
 
-/// An event from the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// A key.
     Key(Key),
     /// A mouse button or the wheel.
     Mouse(Mouse),
 }
 
-/// A key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Key {
-    /// A character.
     Char(char),
     /// A letter with Ctrl, in lower case.
     Ctrl(char),
-    /// Enter.
     Enter,
-    /// Esc.
     Esc,
     /// The key that deletes backwards.
     Backspace,
-    /// Tab.
     Tab,
-    /// An arrow.
     Up,
-    /// An arrow.
     Down,
-    /// An arrow.
     Left,
-    /// An arrow.
     Right,
-    /// An arrow with Shift.
     ShiftLeft,
-    /// An arrow with Shift.
     ShiftRight,
-    /// An arrow with Ctrl.
     CtrlLeft,
-    /// An arrow with Ctrl.
     CtrlRight,
-    /// Home.
     Home,
-    /// End.
     End,
-    /// A page up.
     PageUp,
-    /// A page down.
     PageDown,
 }
 
 /// A mouse button or the wheel, at a position on the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mouse {
-    /// The button or wheel action.
     pub(crate) action: MouseAction,
     /// The column, from 0.
     pub(crate) column: u16,
@@ -61,18 +41,13 @@ pub(crate) struct Mouse {
     pub(crate) row: u16,
 }
 
-/// The actions of a mouse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MouseAction {
-    /// The left button was pressed.
     Press,
     /// The mouse was moved with the left button pressed.
     Drag,
-    /// The left button was released.
     Release,
-    /// The wheel was turned up.
     WheelUp,
-    /// The wheel was turned down.
     WheelDown,
 }
 

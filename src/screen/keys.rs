@@ -266,7 +266,6 @@ impl App {
         }
     }
 
-    /// Takes a mouse event.
     fn point(&mut self, mouse: Mouse) {
         match mouse.action {
             MouseAction::WheelUp | MouseAction::WheelDown => {

@@ -5,7 +5,6 @@ use super::input::Key;
 /// The question that the line answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Question {
-    /// A filter of device names.
     Filter,
     /// A time to go to.
     Time,
@@ -27,13 +26,10 @@ pub(crate) struct Prompt {
 pub(crate) enum Typed {
     /// The user is still typing.
     Going,
-    /// The line is complete.
     Done,
-    /// The line was cancelled.
     Cancelled,
 }
 
-/// The longest line.
 const MAX_LENGTH: usize = 100;
 
 impl Prompt {
@@ -42,7 +38,6 @@ impl Prompt {
         Self { question, text: text.to_owned(), before: text.to_owned() }
     }
 
-    /// Takes a key.
     pub(crate) fn press(&mut self, key: Key) -> Typed {
         match key {
             Key::Enter => return Typed::Done,

@@ -10,10 +10,8 @@ use crate::analysis::{Assessment, Verdict};
 use crate::intervals::{DeviceActivity, DeviceInterval, DeviceState};
 use crate::topology::Topology;
 
-/// A line of the list.
 #[derive(Clone, Debug)]
 pub(crate) struct Row<'a> {
-    /// The names of the device.
     pub(crate) names: &'a DeviceNames,
     /// The device in the interval under the cursor.
     pub(crate) device: DeviceInterval<'a>,

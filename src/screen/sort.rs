@@ -4,7 +4,6 @@ use super::history::severity;
 use crate::intervals::{DeviceInterval, DeviceState};
 use crate::report::native::SortKey;
 
-/// The order of the list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Sort {
     /// The most severe verdict first; devices with equal ones are in the order of the table.

@@ -34,7 +34,6 @@ fn keep_panics() {
     }));
 }
 
-/// The screen.
 pub(crate) struct Screen {
     keyboard: Keyboard,
     has_mouse: bool,

@@ -20,10 +20,8 @@ pub(crate) enum ColorDepth {
     True,
 }
 
-/// The appearance of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Theme {
-    /// The colors.
     pub(crate) depth: ColorDepth,
     /// True if the background is light.
     pub(crate) is_light: bool,
@@ -48,12 +46,10 @@ const BLUE: Hue = Hue { dark: 0x5a_a7e0, light: 0x1f_6fb0, basic: Color::Blue };
 const RED: Hue = Hue { dark: 0xe5_484d, light: 0xc1_272d, basic: Color::Red };
 const CYAN: Hue = Hue { dark: 0x4c_c5c5, light: 0x00_7f7f, basic: Color::Cyan };
 
-/// A line of a chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Series {
     /// Reads, or a quantity without a direction.
     Reads,
-    /// Writes.
     Writes,
     /// Flushes, or requests in flight.
     Third,

@@ -21,7 +21,6 @@ const SPANS_S: [f64; 13] = [
 /// The index of the default span: three minutes.
 const DEFAULT_SPAN: usize = 2;
 
-/// The time that charts show.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TimeAxis {
     span: usize,
@@ -90,14 +89,11 @@ impl TimeAxis {
     }
 }
 
-/// The columns of a chart.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Columns {
-    /// The seconds of a column.
     pub(crate) seconds: f64,
     /// The number of the first column: column 0 begins with the first interval.
     pub(crate) first: i64,
-    /// The number of columns.
     pub(crate) width: usize,
 }
 

@@ -11,7 +11,6 @@ use flate2::bufread::{DeflateDecoder, GzDecoder};
 /// The size of the buffer for compressed data.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// The text of a capture.
 pub(super) enum Text<R> {
     Plain(Start<R>),
     Gzip(GzipReader<BufReader<Start<R>>>),
@@ -144,13 +143,10 @@ pub(super) fn damage(program: &str, reason: impl fmt::Display) -> io::Error {
 
 /// The data after a member.
 enum Next {
-    /// Another member.
     Member,
-    /// The end of the file.
     End,
     /// Nothing but zeros.
     Zeros,
-    /// Something else.
     Other,
 }
 

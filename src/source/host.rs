@@ -13,9 +13,7 @@ use crate::topology::{Machine, Topology};
 /// The host as uname(2) describes it. Values that are not known are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Host {
-    /// The host's name.
     pub nodename: Option<String>,
-    /// The kernel's release.
     pub release: Option<String>,
     /// The hardware's name, such as `x86_64`.
     pub hardware: Option<String>,

@@ -27,9 +27,7 @@ const BUFFER_BYTES: usize = 64 * 1024;
 pub enum Precedence {
     /// The directory. Devices that only the system has are omitted, like in `iostat -f`.
     Alone,
-    /// The directory.
     Directory,
-    /// The system.
     System,
 }
 

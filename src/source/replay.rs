@@ -17,7 +17,6 @@ use crate::source::parse_ahead::ParseAhead;
 use crate::source::whole_file::WholeFile;
 use crate::time_range::CaptureTimes;
 
-/// The samples of a capture.
 pub struct Replay<'a> {
     name: String,
     samples: Samples<'a>,
@@ -30,7 +29,6 @@ pub struct Replay<'a> {
 /// The size in bytes from which a file is parsed on a separate thread. Parsing a smaller one takes some milliseconds.
 const MIN_PARSE_AHEAD_BYTES: u64 = 1 << 20;
 
-/// The parser of a capture.
 enum Samples<'a> {
     /// Parses a sample when it is requested.
     InTurn(Box<Reader<Text<UntilSignal<'a>>>>),

@@ -12,11 +12,8 @@ const MIN_WALL_CLOCK_S: i64 = 946_684_800;
 /// The place of a sample relative to the range: that of the interval that it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Before the range.
     Preceding,
-    /// In the range.
     Within,
-    /// After the range.
     Following,
 }
 

@@ -5,10 +5,8 @@ use std::collections::HashSet;
 use crate::counters::{Counters, Device};
 use crate::topology::NamedDevice;
 
-/// An entry of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ReportEntry {
-    /// A device.
     Device(DeviceEntry),
     /// The sum of the group with this index among the items.
     Group(usize),

@@ -19,7 +19,6 @@ pub enum SelectedItem {
     Group(String),
 }
 
-/// The selected devices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     /// Devices and groups in the order of the command line.

@@ -66,7 +66,6 @@ fn push_number(style: &Style, value: f64, width: usize, out: &mut Vec<u8>) {
     push_colored(style, class, out, |out| push_fixed(out, value, width, style.decimals));
 }
 
-/// Appends a percentage.
 pub(super) fn push_percentage(style: &Style, percentage: f64, width: usize, out: &mut Vec<u8>) {
     let (width, decimals) =
         if style.human { (width - 1, human_decimals(style)) } else { (width, style.decimals) };

@@ -7,9 +7,7 @@ pub(super) enum CellClass {
     High,
     /// 50 percent or more.
     Medium,
-    /// A device name.
     Item,
-    /// Any other number.
     Number,
     /// A number that rounds to zero.
     Zero,

@@ -9,7 +9,6 @@ use crate::report::layout::number_row::{MAX_COLUMNS, RowValues};
 pub(super) enum Value {
     /// A plain number: requests per second, milliseconds, a queue length.
     Plain(fn(&IostatRates) -> Option<f64>),
-    /// A percentage.
     Percent(fn(&IostatRates) -> Option<f64>),
     /// KiB per second, printed in the unit of the report.
     Data(fn(&IostatRates) -> f64),
@@ -37,13 +36,10 @@ pub(super) struct Column {
     pub(super) title: &'static str,
     /// The width, without the blank before it.
     pub(super) width: usize,
-    /// Its quantity.
     pub(super) value: Value,
 }
 
-/// The columns of a table.
 pub(super) struct Columns {
-    /// The columns.
     pub(super) all: &'static [Column],
     /// Returns the numbers of a row.
     pub(super) values: fn(&IostatRates, Unit) -> RowValues,

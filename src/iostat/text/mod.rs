@@ -18,17 +18,14 @@ use crate::metrics::CpuPercentages;
 /// The host in the heading. Unknown parts are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heading {
-    /// The host name.
     pub nodename: Option<String>,
     /// The kernel release.
     pub release: Option<String>,
     /// The hardware name.
     pub hardware: Option<String>,
-    /// The number of CPUs.
     pub cpus: Option<usize>,
 }
 
-/// The report on one interval.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Report<'a> {
     /// The formatted time; `None` without `-t`.
@@ -44,11 +41,8 @@ pub(super) struct Report<'a> {
 /// A device or a group in a report.
 #[derive(Clone, Debug)]
 pub(super) struct Row<'a> {
-    /// The name to show.
     pub(super) name: Cow<'a, str>,
-    /// True for a group.
     pub(super) is_group: bool,
-    /// Its numbers.
     pub(super) rates: IostatRates,
 }
 
@@ -73,12 +67,10 @@ impl Printer {
         }
     }
 
-    /// Omits the first report.
     pub(super) fn skip_report(&mut self) {
         self.position = json::Position::FirstAfterSkipped;
     }
 
-    /// Appends the next report.
     pub(super) fn report(&mut self, report: &Report<'_>, out: &mut Vec<u8>) {
         match self.style.format {
             Format::Text => tables::report(&self.style, &self.tables, report, out),

@@ -15,7 +15,6 @@ pub struct Style {
     pub short: bool,
     /// The unit of amounts of data.
     pub unit: Unit,
-    /// Text or JSON.
     pub format: Format,
     /// `--dec`: decimals in the tables, at most 2.
     pub decimals: usize,
@@ -82,10 +81,8 @@ impl Unit {
     }
 }
 
-/// The format of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
-    /// Tables.
     #[default]
     Text,
     /// `-o JSON`.

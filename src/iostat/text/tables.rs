@@ -35,7 +35,6 @@ impl Table {
         Self { all_columns, range, format, titles }
     }
 
-    /// Returns its columns.
     pub(super) fn columns(&self) -> &'static [Column] {
         &self.all_columns.all[self.range.clone()]
     }
@@ -51,7 +50,6 @@ impl Table {
     }
 }
 
-/// Appends the heading.
 pub(super) fn begin(heading: &Heading, date: &str, out: &mut Vec<u8>) {
     let known = |part: &Option<String>| part.clone().unwrap_or_else(|| UNKNOWN.to_owned());
     let cpus = heading.cpus.map_or_else(|| UNKNOWN.to_owned(), |n| n.to_string());
@@ -66,7 +64,6 @@ pub(super) fn begin(heading: &Heading, date: &str, out: &mut Vec<u8>) {
     );
 }
 
-/// Appends a report.
 pub(super) fn report(style: &Style, tables: &[Table], report: &Report<'_>, out: &mut Vec<u8>) {
     if let Some(time) = &report.time {
         let _ = writeln!(out, "{time}");

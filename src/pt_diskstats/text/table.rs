@@ -64,13 +64,11 @@ pub(crate) struct Table {
     device_width: usize,
 }
 
-/// One line of numbers.
 pub(crate) struct Row<'a> {
     /// The text of the first column.
     pub(crate) time: &'a str,
     /// The name of the device, or the number of devices in braces.
     pub(crate) device: &'a str,
-    /// The numbers.
     pub(crate) rates: &'a PtRates,
 }
 
@@ -111,7 +109,6 @@ impl Table {
         let _ = writeln!(out, "{:>time$} {:<width$} {titles}", "#ts", "device");
     }
 
-    /// Appends a line of numbers.
     pub(crate) fn push_row(&self, group_by: GroupBy, row: &Row<'_>, out: &mut Vec<u8>) {
         let width = if group_by == GroupBy::Sample { DEVICE_WIDTH } else { self.device_width };
         let name = sanitize(row.device);

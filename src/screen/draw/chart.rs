@@ -12,7 +12,6 @@ use crate::screen::theme::{Series, Theme};
 /// The width of the labels at the left of a chart.
 pub(super) const GUTTER: u16 = 8;
 
-/// A line of a chart.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line {
     pub(super) quantity: Quantity,
@@ -23,7 +22,6 @@ pub(super) struct Line {
     pub(super) factor: f64,
 }
 
-/// A chart.
 #[derive(Clone, Debug)]
 pub(super) struct Chart<'a> {
     pub(super) title: String,

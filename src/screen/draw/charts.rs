@@ -37,7 +37,6 @@ const UTIL: [Line; 1] = [line(Quantity::Util, Series::Reads, "util", 1.0)];
 const MIN_CHART_HEIGHT: u16 = 4;
 /// The width from which charts are in two columns.
 const MIN_WIDTH_OF_TWO: u16 = 150;
-/// The number of charts.
 const CHARTS: u16 = 5;
 
 impl App {

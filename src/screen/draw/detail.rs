@@ -161,7 +161,6 @@ impl App {
         ]
     }
 
-    /// Appends the evidence.
     fn push_sentences(
         &self,
         device: &DeviceInterval<'_>,

@@ -13,7 +13,6 @@ use crate::sanitize::sanitize;
 use crate::screen::app::{App, Source};
 use crate::screen::history::Moment;
 
-/// The blanks between two segments.
 const GAP: u16 = 2;
 /// The columns of a time of day.
 const TIME_WIDTH: u16 = 8;

@@ -10,7 +10,6 @@ use crate::report::layout::wrap;
 use crate::screen::app::App;
 use crate::screen::keys::KEYS;
 
-/// The width of the keys.
 const KEYS_WIDTH: usize = 18;
 
 impl App {

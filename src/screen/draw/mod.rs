@@ -20,7 +20,6 @@ use super::history::DeviceId;
 use super::sort::Sort;
 use super::time_axis::Columns;
 
-/// The smallest screen.
 pub(crate) const MIN_SIZE: (u16, u16) = (60, 15);
 
 /// The positions of the parts of the screen, for the mouse and for anything that depends on the size.
@@ -28,7 +27,6 @@ pub(crate) const MIN_SIZE: (u16, u16) = (60, 15);
 pub(crate) struct Regions {
     /// The first line that is shown.
     scroll: usize,
-    /// The rows of the list.
     pub(crate) list_rows: usize,
     /// True if the details of a device are shown.
     pub(crate) shows_detail: bool,
@@ -77,7 +75,6 @@ impl Regions {
 }
 
 impl App {
-    /// Draws the screen.
     pub(crate) fn draw(&mut self, buffer: &mut Buffer) {
         let area = buffer.area;
         self.size = (area.width, area.height);

@@ -26,7 +26,6 @@ pub(crate) struct CoarseSpan {
 }
 
 impl CoarseSpan {
-    /// The devices.
     pub(crate) fn points(&self) -> &[(Arc<DeviceNames>, Point)] {
         &self.points
     }

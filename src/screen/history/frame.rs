@@ -15,10 +15,8 @@ use crate::topology::Topology;
 /// The number of a device: the same for all intervals in which the kernel gave it the same name.
 pub(crate) type DeviceId = u32;
 
-/// The names of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DeviceNames {
-    /// The number of the device.
     pub(crate) id: DeviceId,
     /// The kernel's name.
     pub(crate) device: Arc<str>,
@@ -43,7 +41,6 @@ struct Layout {
     rows: HashMap<DeviceId, usize>,
 }
 
-/// One interval.
 #[derive(Clone, Debug)]
 pub(crate) struct Frame {
     /// The values that all devices share.
@@ -69,7 +66,6 @@ impl Frame {
         self.end_s - self.header.elapsed_s
     }
 
-    /// The number of devices.
     pub(crate) fn len(&self) -> usize {
         self.layout.names.len()
     }
@@ -160,7 +156,6 @@ impl Frame {
     }
 }
 
-/// Turns intervals into frames.
 #[derive(Debug, Default)]
 pub(crate) struct FrameEncoder {
     ids: HashMap<Arc<str>, DeviceId>,

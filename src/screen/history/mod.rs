@@ -25,7 +25,6 @@ const MAX_COARSE_BYTES: usize = 4 << 20;
 /// MB.
 const MAX_CACHED_COLUMNS: usize = 14_000;
 
-/// The intervals so far.
 #[derive(Debug)]
 pub(crate) struct History {
     frames: VecDeque<Frame>,
@@ -46,7 +45,6 @@ struct ColumnCache {
 /// A moment as stored in the history.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Moment<'a> {
-    /// An interval.
     Exact(&'a Frame),
     /// Only the means over a longer time.
     Coarse(&'a CoarseSpan),
@@ -88,7 +86,6 @@ impl History {
         self.max_bytes = max_bytes;
     }
 
-    /// Adds an interval.
     pub(crate) fn push(&mut self, frame: Frame) {
         self.bytes += frame.memory();
         let now = frame.end_s;

@@ -13,13 +13,9 @@ pub(crate) enum Quantity {
     WriteAwait,
     /// Mean latency of flushes in milliseconds.
     FlushAwait,
-    /// Reads per second.
     Reads,
-    /// Writes per second.
     Writes,
-    /// KiB read per second.
     ReadKib,
-    /// KiB written per second.
     WriteKib,
     /// Mean number of requests waiting or being served.
     Queue,
@@ -30,7 +26,6 @@ pub(crate) enum Quantity {
 }
 
 impl Quantity {
-    /// The number of quantities.
     pub(crate) const COUNT: usize = 10;
 
     const ALL: [Self; Self::COUNT] = [
@@ -71,7 +66,6 @@ pub(crate) struct Extent {
     pub(crate) max: f32,
 }
 
-/// A device over some time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Point {
     /// The worst verdict; an unknown one is worse than ok.
@@ -103,7 +97,6 @@ impl Point {
         }
     }
 
-    /// The worst verdict.
     pub(crate) fn verdict(&self) -> Option<Verdict> {
         self.verdict
     }

@@ -14,7 +14,6 @@ const SAMPLES_PER_BLOCK: usize = 60;
 /// The compression level: a fast one suffices, because it makes the text at most a third larger.
 const LEVEL: u32 = 1;
 
-/// A sample within a block.
 #[derive(Clone, Copy, Debug)]
 struct SampleEntry {
     /// The time at which it was taken; `None` if it is not known.
@@ -23,13 +22,11 @@ struct SampleEntry {
     lengths: [usize; 2],
 }
 
-/// Consecutive samples.
 #[derive(Debug, Default)]
 struct Block {
     /// The header that the first sample needs.
     header: Arc<[u8]>,
     samples: Vec<SampleEntry>,
-    /// The compressed texts.
     bytes: Vec<u8>,
 }
 
@@ -50,7 +47,6 @@ pub(crate) struct SampleTexts {
     /// The incomplete block.
     open: Block,
     encoder: DeflateEncoder<Vec<u8>>,
-    /// The last header.
     header: Arc<[u8]>,
 }
 
@@ -127,7 +123,6 @@ pub(crate) struct TextSnapshot {
 }
 
 impl TextSnapshot {
-    /// The number of samples.
     pub(crate) fn samples(&self) -> u64 {
         self.blocks.iter().map(|block| block.samples.len() as u64).sum()
     }

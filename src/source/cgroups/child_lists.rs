@@ -10,7 +10,6 @@ use std::sync::Arc;
 /// The links of a directory without children: its name in its parent, and its own `.`.
 const MIN_LINKS: u64 = 2;
 
-/// A child of a cgroup.
 pub(super) struct Child {
     pub(super) dir: PathBuf,
     /// Its name, in which bytes that are not UTF-8 are replaced.

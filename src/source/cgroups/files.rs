@@ -29,9 +29,7 @@ const BLKIO_LIMITS: [(&str, BlkioLimit); 4] = [
 pub(super) enum Reading {
     /// The counters differ from the last reading.
     Changed,
-    /// The counters are the same.
     Same,
-    /// The cgroup was removed.
     Gone,
     /// This user may not read them.
     Refused,
@@ -68,7 +66,6 @@ impl CgroupFiles {
         dir.join(counters_file(version)).exists()
     }
 
-    /// Reads the counters.
     pub(super) fn read_counters(&mut self) -> Reading {
         match self.read_changed_counters() {
             Ok(true) => Reading::Changed,

@@ -5,12 +5,9 @@ use procfs::process::MountInfo;
 use crate::counters::CgroupHierarchy;
 use crate::source::topology::unescape;
 
-/// A mounted hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Hierarchy {
-    /// Its version.
     pub(super) version: CgroupHierarchy,
-    /// Its mount point.
     pub(super) mountpoint: String,
     /// The cgroup that the mount point shows, `/` unless in a container.
     pub(super) root: String,

@@ -29,7 +29,6 @@ impl Budget {
         self.credit_s > 0.0
     }
 
-    /// Accounts for a scan.
     pub(super) fn charge(&mut self, cpu: Duration) {
         self.credit_s -= cpu.as_secs_f64();
     }

@@ -29,7 +29,6 @@ const LEAD: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(25
 /// The part of a system that is scanned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ScanScope {
-    /// Cgroups, processes and blocked tasks.
     #[default]
     Everything,
     /// Cgroups, and the blocked tasks if any cgroup has a limit: enough to know whether a limit has been reached.

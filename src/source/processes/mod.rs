@@ -20,7 +20,6 @@ use crate::attribution::files::{ProcessStat, parse_process_cgroup, parse_process
 /// Clock ticks per second in files below /proc (`USER_HZ`), on every architecture except alpha and ia64.
 const TICKS_PER_S: u64 = 100;
 
-/// The processes of a system.
 struct Processes {
     /// The directory with an entry for each process.
     proc: PathBuf,

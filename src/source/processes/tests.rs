@@ -3,7 +3,6 @@ use std::time::Duration;
 
 use super::*;
 
-/// A directory of processes.
 struct Proc(tempfile::TempDir);
 
 impl Proc {

@@ -32,7 +32,6 @@ impl<'a> DeviceIndex<'a> {
         }
     }
 
-    /// Returns the number of devices.
     pub(super) fn device_count(&self) -> usize {
         self.device_count
     }

@@ -11,7 +11,6 @@ use super::resolve_in_root;
 use crate::source::small_file::read_lossy;
 use crate::topology::Node;
 
-/// A mounted file system.
 #[derive(Debug, PartialEq, Eq)]
 struct Mount {
     mountpoint: String,

@@ -77,7 +77,6 @@ impl Alternation {
         self.active.as_ref().map_or(Ok(()), |active| active.set.pause())
     }
 
-    /// The kind of the sets.
     pub(super) fn kind(&self) -> &SetKind {
         &self.kind
     }

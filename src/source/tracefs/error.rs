@@ -14,9 +14,7 @@ pub enum TraceError {
     NotPermitted,
     /// The kernel is locked down.
     LockedDown,
-    /// The kernel has no tracefs.
     NoTracefs,
-    /// Tracefs is not mounted.
     NotMounted,
     /// The kernel was built without this option, which a feature of tracing needs.
     MissingConfig(&'static str),
@@ -28,11 +26,9 @@ pub enum TraceError {
     OutOfMemory,
     /// The kernel refused a command that was written to a file.
     Refused {
-        /// The file.
         path: PathBuf,
         /// The text that was written; empty for a directory.
         text: String,
-        /// The operating system's error.
         error: io::Error,
         /// The reason that the kernel wrote to its error log; `None` without one.
         reason: Option<String>,

@@ -12,7 +12,6 @@ const LATENCY_MAP_SIZE: u32 = 8192;
 /// The range of latencies that a histogram covers: from its own start to the start of the next.
 struct Range {
     start_ns: u64,
-    /// The width of a bucket.
     bucket_ns: u64,
 }
 
@@ -50,7 +49,6 @@ impl EventPair {
         Self { tag: "bio", start, end, devices }
     }
 
-    /// Returns the tracepoints.
     pub(super) fn events(&self) -> [&'static str; 2] {
         [self.start, self.end]
     }

@@ -12,7 +12,6 @@ const RESUME_FRACTION: f64 = 0.7;
 pub(super) struct Guard {
     /// The CPU time in seconds that tracing a request takes.
     pub(super) cost_s: f64,
-    /// The number of CPUs.
     pub(super) cpus: usize,
     /// The most CPU time that tracing may take, as a fraction of that of all CPUs.
     pub(super) max_fraction: f64,
@@ -20,7 +19,6 @@ pub(super) struct Guard {
     cheap_since: Option<Duration>,
 }
 
-/// A decision about tracing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Decision {
     Keep,
@@ -33,7 +31,6 @@ impl Guard {
         Self { cost_s, cpus: cpus.max(1), max_fraction, is_paused: false, cheap_since: None }
     }
 
-    /// Returns whether tracing is paused.
     pub(super) fn is_paused(&self) -> bool {
         self.is_paused
     }

@@ -26,7 +26,6 @@ impl Instance {
         Ok(instance)
     }
 
-    /// Returns its name.
     pub(super) fn name(&self) -> &str {
         &self.name
     }

@@ -270,7 +270,6 @@ impl RequestRate {
     /// filters at two tracepoints, which takes no longer than two plain histograms.
     const OTHERS_COST: f64 = 2.0 / PAIR_WEIGHT;
 
-    /// Reads the counters.
     fn observe(&mut self, root: &Path, now: Duration) {
         if read_bytes_into(&root.join("proc/diskstats"), &mut self.text).is_err() {
             return;

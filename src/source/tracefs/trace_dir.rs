@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use super::error::TraceError;
 use crate::source::small_file::{read_bytes_into, read_line, read_text};
 
-/// Tracefs below a root.
 #[derive(Clone, Debug)]
 pub(super) struct TraceDir {
     path: PathBuf,
@@ -68,7 +67,6 @@ impl TraceDir {
         self.path.join(file)
     }
 
-    /// Returns whether a file exists.
     pub(super) fn has(&self, file: &str) -> bool {
         self.path.join(file).exists()
     }

@@ -21,7 +21,6 @@ use crate::counters::{DeviceNumber, LatencyHistogram, LatencyKey, RequestKind, T
 const MARKER: &str = "trace_marker";
 const PRINT_TRIGGER: &str = "events/ftrace/print/trigger";
 
-/// The content of a set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SetKind {
     /// The latencies between pairs of tracepoints.
@@ -44,7 +43,6 @@ pub(super) struct SetCounts {
     pub(super) entries: usize,
 }
 
-/// A set of triggers.
 pub(super) struct TraceSet {
     instance: Instance,
     kind: SetKind,

@@ -14,7 +14,6 @@ use crate::counters::{DeviceNumber, TracedIo};
 /// Selects the requests and latencies that are traced.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceOptions {
-    /// The latencies of requests.
     pub latencies: bool,
     /// The threads that submit I/O.
     pub users: bool,
