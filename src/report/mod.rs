@@ -24,11 +24,9 @@ use crate::intervals::{DeviceSummary, IntervalRows, RunSpan};
 /// An output format of the incident view.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Format {
-    /// A table for people.
     Table(TableOptions),
     /// JSON Lines.
     Json,
-    /// CSV.
     Csv,
 }
 

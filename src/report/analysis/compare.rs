@@ -17,9 +17,7 @@ use crate::sanitize::sanitize;
 /// A capture that is compared, or a range of time of one.
 #[derive(Clone, Copy, Debug)]
 pub struct ComparedCapture<'a> {
-    /// Its name.
     pub name: &'a str,
-    /// Its devices.
     pub devices: &'a [DeviceReport],
     /// The wall clock over the time that was analyzed.
     pub clock: &'a RunClock,
@@ -141,7 +139,6 @@ fn sentence(difference: &Difference) -> String {
     format!("{}: {} -> {} ({ranges})", name(*quantity), value(before.median), value(after.median))
 }
 
-/// The name of a quantity.
 fn name(quantity: Quantity) -> String {
     match quantity {
         Quantity::Rate(direction) => format!("{} per second", direction.noun()),

@@ -23,7 +23,6 @@ pub(in crate::report) fn host_sentences(report: &AnalysisReport<'_>) -> Vec<Stri
     host_findings(report.devices, report.topology, report.host).iter().map(sentence).collect()
 }
 
-/// A finding as a sentence.
 fn sentence(finding: &HostFinding) -> String {
     match finding {
         HostFinding::NoDeviceBusy => "No device did any I/O.".to_owned(),

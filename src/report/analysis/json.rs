@@ -53,7 +53,6 @@ pub(super) fn push_value(value: &impl Serialize, out: &mut Vec<u8>) {
     out.extend_from_slice(json_text(text).as_bytes());
 }
 
-/// A disk that disappeared.
 #[derive(Serialize)]
 struct JsonDeparture<'a> {
     device: &'a str,

@@ -34,7 +34,6 @@ use crate::topology::Topology;
 use jiff::tz::TimeZone;
 use std::collections::HashMap;
 
-/// The result of an analysis.
 #[derive(Clone, Copy, Debug)]
 pub struct AnalysisReport<'a> {
     /// The devices, in the order in which they are shown.
@@ -47,13 +46,11 @@ pub struct AnalysisReport<'a> {
     pub is_selection: bool,
     /// The host over the same time.
     pub host: &'a HostReport,
-    /// The events of the devices.
     pub events: &'a Events,
     /// The incidents that they belong to.
     pub incidents: &'a [Incident],
     /// The latency of devices over time, by the kernel's name.
     pub latencies: &'a HashMap<String, LatencySeries>,
-    /// The wall clock.
     pub clock: &'a RunClock,
     /// The time zone of printed times.
     pub time_zone: &'a TimeZone,

@@ -29,10 +29,8 @@ const MAX_NAME: usize = 28;
 const MAX_LITTLE_ROWS: usize = 3;
 /// The mean queue up to which a device has little I/O: it works for a twentieth of the time.
 const MAX_LITTLE_QUEUE: f64 = 0.05;
-/// Blanks between columns.
 const GAP: usize = 2;
 
-/// A device of the table.
 pub(super) struct Row<'a> {
     pub(super) report: &'a DeviceReport,
     /// The verdict of its worst event, if it is worse than the verdict on the whole run.

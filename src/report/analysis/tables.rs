@@ -5,7 +5,6 @@ use crate::report::layout::number_format as cells;
 use crate::report::layout::{Align, Spacing, plain_table};
 use crate::sanitize::sanitize;
 
-/// The blanks of all tables.
 const SPACING: Spacing = Spacing { gap: 2, indent: 4 };
 
 /// Appends a table with the first column aligned left and the others right.

@@ -14,7 +14,6 @@ use crate::analysis::{
 use crate::report::layout::number_format as cells;
 use crate::report::layout::sentence_numbers::{counted, queue, time};
 
-/// Blanks before sentences.
 const INDENT: usize = 4;
 
 /// The most devices whose verdict is explained without `--details`.

@@ -13,7 +13,6 @@ pub fn is_shown(node: &Node, topology: &Topology, all: bool) -> bool {
     all || is_in_use || !(may_be_unused || node.kind == Kind::Ram)
 }
 
-/// A row of the tree.
 pub(super) struct TreeRow<'a> {
     pub(super) node: &'a Node,
     /// Tree lines before the name.

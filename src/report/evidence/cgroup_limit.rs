@@ -5,9 +5,7 @@ use crate::counters::CgroupHierarchy;
 use crate::report::layout::sentence_numbers::{number, percent};
 use crate::sanitize::sanitize;
 
-/// Bytes of a KiB.
 const KIB: u64 = 1024;
-/// Bytes of a MiB.
 const MIB: u64 = 1024 * KIB;
 
 /// A limit that a cgroup has reached, as a sentence without a period: `cgroup db.service is at its limit of 50 reads/s

@@ -10,7 +10,6 @@ pub(crate) struct Sentences {
     ends: Vec<(usize, bool)>,
 }
 
-/// A sentence.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sentence<'a> {
     /// The text in UTF-8.
@@ -21,14 +20,12 @@ pub(crate) struct Sentence<'a> {
 }
 
 impl<'a> Sentence<'a> {
-    /// Returns the sentence as text.
     pub(crate) fn to_text(self) -> Cow<'a, str> {
         String::from_utf8_lossy(self.text)
     }
 }
 
 impl Sentences {
-    /// Removes all sentences.
     pub(crate) fn clear(&mut self) {
         self.text.clear();
         self.ends.clear();
@@ -50,7 +47,6 @@ impl Sentences {
         Some(())
     }
 
-    /// The sentences in their order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Sentence<'_>> {
         let mut start = 0;
         self.ends.iter().map(move |(end, is_plain)| {
@@ -60,7 +56,6 @@ impl Sentences {
         })
     }
 
-    /// The text of all sentences.
     pub(crate) fn text(&self) -> &[u8] {
         &self.text
     }

@@ -11,9 +11,7 @@ use crate::intervals::series::{Extent, TimeSpan, Timeline};
 /// The axis of time and the points, which all charts over time share.
 #[derive(Clone, Copy)]
 pub(super) struct ChartTime<'a> {
-    /// The axis.
     pub(super) axis: &'a TimeAxis,
-    /// The points.
     pub(super) timeline: &'a Timeline,
 }
 
@@ -50,21 +48,18 @@ impl Look {
     }
 }
 
-/// A series of a chart.
 #[derive(Clone, Copy)]
 pub(super) struct Line<'a> {
     /// Its name in the legend.
     pub(super) label: &'a str,
     /// Its name in the embedded data.
     pub(super) key: &'a str,
-    /// Its look.
     pub(super) look: Look,
     /// Its values, one for each point of the timeline or fewer.
     pub(super) values: &'a [Extent],
 }
 
 impl<'a> Line<'a> {
-    /// Creates a series.
     pub(super) fn new(label: &'a str, key: &'a str, look: Look, values: &'a [Extent]) -> Self {
         Self { label, key, look, values }
     }
@@ -83,26 +78,20 @@ impl<'a> Line<'a> {
 /// A horizontal line at a value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Reference {
-    /// Its label.
     pub(super) label: String,
-    /// Its value.
     pub(super) value: f64,
 }
 
-/// The kinds of axes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ScaleKind {
     /// From zero.
     Linear,
-    /// Logarithmic.
     Log,
     /// From zero to 100% or more.
     Percent,
 }
 
-/// A chart over time.
 pub(super) struct Chart<'a> {
-    /// The title.
     pub(super) title: &'a str,
     /// The question that it answers.
     pub(super) question: &'a str,
@@ -110,9 +99,7 @@ pub(super) struct Chart<'a> {
     pub(super) unit: Unit,
     /// The noun that is the unit of an axis of counts: `requests`.
     pub(super) counted: &'static str,
-    /// The kind of its axis.
     pub(super) scale: ScaleKind,
-    /// The series.
     pub(super) lines: Vec<Line<'a>>,
     /// Lines at fixed values.
     pub(super) references: Vec<Reference>,
@@ -137,7 +124,6 @@ impl<'a> Chart<'a> {
         Self { counted, ..self }
     }
 
-    /// Adds lines at fixed values.
     pub(super) fn with_references(self, references: Vec<Reference>) -> Self {
         Self { references, ..self }
     }
@@ -197,11 +183,9 @@ impl<'a> Chart<'a> {
 
 /// An entry of a legend; the script fills in its value.
 pub(super) struct LegendEntry<'a> {
-    /// The name of the series.
     pub(super) label: &'a str,
     /// Its name in the embedded data.
     pub(super) key: &'a str,
-    /// Its class.
     pub(super) class: &'a str,
 }
 
@@ -327,7 +311,6 @@ pub(super) fn bar_width(axis: &TimeAxis, spans: impl Iterator<Item = TimeSpan>) 
     if widths.is_empty() { 1 } else { (*widths.select_nth_unstable(middle).1).max(1) }
 }
 
-/// A series of stacked areas.
 pub(super) struct Area<'a> {
     /// Its name in the legend.
     pub(super) label: String,

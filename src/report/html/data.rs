@@ -15,7 +15,6 @@ const SINGLE_DIGITS: usize = 6;
 const MEAN_DIGITS: usize = 4;
 const EXTREME_DIGITS: usize = 3;
 
-/// The values of one series.
 pub(super) enum Values<'a> {
     /// Minimum, mean and maximum.
     Extents(&'a [Extent]),

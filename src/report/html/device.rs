@@ -24,11 +24,9 @@ use crate::report::layout::sentence_numbers::{multiple, time as time_text};
 pub(super) struct Section<'a> {
     /// Its index among the sections.
     pub(super) index: usize,
-    /// Its analysis.
     pub(super) report: &'a DeviceReport,
     /// Its history; `None` if it was in no interval.
     pub(super) history: Option<&'a DeviceHistory>,
-    /// Its events.
     pub(super) events: Vec<&'a PlacedEvent<'a>>,
     /// The use by cgroups of this device, or of the device below; `None` without attribution.
     pub(super) usage: Option<&'a UsageHistory>,
@@ -39,9 +37,7 @@ pub(super) struct Section<'a> {
 /// The values that the sections of all devices share.
 #[derive(Clone, Copy)]
 pub(super) struct SectionContext<'a> {
-    /// The axis of time.
     pub(super) time: ChartTime<'a>,
-    /// The analysis.
     pub(super) analysis: &'a AnalysisReport<'a>,
     /// Latency, as a multiple of unloaded latency, at which a device counts as saturated.
     pub(super) saturation_threshold: f64,
@@ -57,7 +53,6 @@ impl<'a> Section<'a> {
         self.history.map_or(&[], |history| history.values(quantity))
     }
 
-    /// Appends the section.
     pub(super) fn push(&self, context: SectionContext<'_>, out: &mut String) {
         let time = context.time;
         let _ = write!(
@@ -218,7 +213,6 @@ impl<'a> Section<'a> {
         references
     }
 
-    /// The data of the section.
     pub(super) fn data(&self) -> Group<'_> {
         let drawn = DeviceQuantity::ALL.into_iter().filter(|quantity| {
             !matches!(quantity, DeviceQuantity::Iops | DeviceQuantity::AwaitMs | DeviceQuantity::Concurrency)

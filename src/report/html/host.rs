@@ -38,7 +38,6 @@ pub(super) fn push_host_charts(history: &History, time: ChartTime<'_>, out: &mut
     charts.iter().for_each(|chart| chart.push(time, out));
 }
 
-/// The data of the host.
 pub(super) fn host_data(history: &History) -> Group<'_> {
     let series = HostQuantity::ALL
         .into_iter()

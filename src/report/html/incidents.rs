@@ -6,11 +6,9 @@ use crate::report::analysis::{AnalysisReport, incidents_worst_first};
 
 /// An event with its place in the charts.
 pub(super) struct PlacedEvent<'a> {
-    /// The event.
     pub(super) event: &'a Event,
     /// Its beginning on the axis of time, possibly before the time that the page shows.
     pub(super) begin_s: f64,
-    /// Its end.
     pub(super) end_s: f64,
 }
 
@@ -29,7 +27,6 @@ impl<'a> PlacedEvent<'a> {
     }
 }
 
-/// The events of one incident.
 pub(super) struct PlacedIncident<'a> {
     /// The event that leads it.
     pub(super) main: PlacedEvent<'a>,

@@ -67,23 +67,17 @@ pub struct PageSource {
     pub host: Option<String>,
     /// The kernel's release.
     pub kernel: Option<String>,
-    /// The number of CPUs.
     pub cpus: Option<usize>,
     /// The capture, as it was given; `None` for the running system.
     pub capture: Option<String>,
 }
 
-/// Everything that a page shows.
 pub struct Page<'a> {
-    /// The analysis.
     pub analysis: AnalysisReport<'a>,
-    /// The history.
     pub history: History,
-    /// The source.
     pub source: &'a PageSource,
     /// Latency, as a multiple of unloaded latency, at which a device counts as saturated.
     pub saturation_threshold: f64,
-    /// Show cgroups and tasks.
     pub has_who: bool,
 }
 

@@ -9,9 +9,7 @@ use crate::analysis::{DeviceReport, Distribution, Verdict};
 use crate::intervals::History;
 use crate::report::layout::sentence_numbers::{counted, number, percent, queue, time as time_text};
 
-/// A device in the overview.
 pub(super) struct OverviewRow<'a> {
-    /// Its analysis.
     pub(super) report: &'a DeviceReport,
     /// The verdict of its worst event, if it is worse than the verdict on the whole run.
     pub(super) worse: Option<Verdict>,

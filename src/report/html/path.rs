@@ -36,7 +36,6 @@ impl Path {
         self.is_interrupted = true;
     }
 
-    /// Draws a vertical bar.
     pub(super) fn bar(&mut self, x: i32, top: i32, bottom: i32) {
         self.move_to(x, top);
         self.push('v', (bottom - top).max(1));
@@ -49,7 +48,6 @@ impl Path {
         self.text.push_str("h0");
     }
 
-    /// Draws a rectangle.
     pub(super) fn rectangle(&mut self, x: i32, y: i32, width: i32, height: i32) {
         self.move_to(x, y);
         // Writing to a string cannot fail.

@@ -16,9 +16,7 @@ pub(super) enum Unit {
     Bandwidth,
     /// A number of requests, or of tasks.
     Count,
-    /// Percent.
     Percent,
-    /// Multiples.
     Multiple,
     /// KiB.
     Size,
@@ -88,7 +86,6 @@ fn plain(value: f64) -> String {
     format!("{text}{suffix}")
 }
 
-/// An axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Scale {
     /// From 0 to this value.

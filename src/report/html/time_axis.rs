@@ -41,12 +41,10 @@ const STEPS_S: [f64; 27] = [
 /// The most distances between ticks on an axis: one less than the ticks.
 const MAX_TICK_INTERVALS: f64 = 6.0;
 
-/// A labeled time.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct TimeTick {
     /// Its position from 0 to 1.
     pub(super) position: f64,
-    /// Its label.
     pub(super) label: String,
 }
 
@@ -66,7 +64,6 @@ impl TimeAxis {
         Self { span: TimeSpan { end_s, ..span }, time_zone }
     }
 
-    /// The span.
     pub(super) fn span(&self) -> TimeSpan {
         self.span
     }

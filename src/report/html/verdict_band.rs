@@ -22,12 +22,10 @@ pub(super) fn mark(verdict: Option<Verdict>) -> &'static str {
     }
 }
 
-/// The class of a verdict.
 pub(super) fn class(verdict: Option<Verdict>) -> &'static str {
     verdict.map_or("unknown", Verdict::name)
 }
 
-/// The word for a verdict.
 pub(super) fn word(verdict: Option<Verdict>) -> &'static str {
     verdict.map_or("no verdict", Verdict::name)
 }

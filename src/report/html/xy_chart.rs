@@ -15,7 +15,6 @@ const TIME_CLASSES: usize = 5;
 /// The lowest concurrency on the axis: below it, two requests are hardly ever in flight together.
 const MIN_CONCURRENCY: f64 = 0.01;
 
-/// The points of a device.
 struct Points {
     concurrency: Scale,
     /// Concurrency, value and shade of each point.

@@ -4,9 +4,7 @@ use crate::analysis::{Evidence, IoDirection, LimitMatch, Plateau, RateUnit};
 use crate::attribution::{LimitKind, ReachedLimit};
 use crate::intervals::DeviceInterval;
 
-/// Bytes of a KiB.
 const KIB: f64 = 1024.0;
-/// KiB of a MiB.
 const MIB_KIB: f64 = 1024.0;
 
 /// A limit that a device has reached.
@@ -34,7 +32,6 @@ impl<'a> DeviceLimit<'a> {
         activity.limit.as_ref().map(Self::of_cgroup).or_else(cap)
     }
 
-    /// A limit of a cgroup.
     pub(in crate::report) fn of_cgroup(limit: &'a ReachedLimit) -> Self {
         let is_bytes = matches!(limit.kind, LimitKind::ReadBytes | LimitKind::WriteBytes);
         Self {

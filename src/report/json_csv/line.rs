@@ -147,7 +147,6 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Appends a whole number.
     pub(super) fn push_whole(&mut self, value: Option<u64>) {
         match value {
             Some(value) => match self.buffer.text.get_mut(self.end..self.end + MAX_MILLIONTHS_SIZE) {
@@ -179,7 +178,6 @@ impl<'a> Line<'a> {
         self.push(end);
     }
 
-    /// Appends any text.
     pub(super) fn push_text(&mut self, text: Option<&str>) {
         let Some(text) = text else { return self.push_null() };
         let is_json = self.syntax.is_json;

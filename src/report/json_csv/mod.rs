@@ -21,7 +21,6 @@ struct Column {
     value: Value,
 }
 
-/// The value of a field.
 #[derive(Clone, Copy)]
 enum Value {
     /// A value that is the same for all devices of an interval.
@@ -97,7 +96,6 @@ fn each_line(rows: &IntervalRows<'_>, mut push: impl FnMut(&DeviceInterval<'_>))
 
 use Field::{Number, Time, Whole};
 
-/// All fields, in their order.
 const COLUMNS: &[Column] = &[
     interval_column("time", |header| Time(header.end)),
     interval_column("elapsed_s", |header| Number(Some(header.elapsed_s))),

@@ -27,7 +27,6 @@ fn columns(width: usize) -> usize {
     width.saturating_sub(CELLS_WIDTH).clamp(COLUMNS[0], COLUMNS[1])
 }
 
-/// Appends the titles.
 pub(super) fn legend(width: usize, out: &mut Vec<u8>) {
     let columns = columns(width);
     let (time, name, kind, count, p50, p99) = ("time", "device", "requests", "count", "p50", "p99");

@@ -15,7 +15,6 @@ pub(crate) use self::notes::push_note;
 pub use self::notes::{dropped_text, trace_notes, trace_problem_text};
 use crate::intervals::{IntervalHeader, TracedDevice, TracedInterval};
 
-/// The latencies of an interval.
 #[derive(Clone, Debug)]
 pub struct LatencyInterval<'a> {
     /// The values that all devices of the interval share.
@@ -26,7 +25,6 @@ pub struct LatencyInterval<'a> {
     pub devices: Vec<&'a TracedDevice>,
 }
 
-/// The output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LatencyFormat {
     /// A table of this width for people; `None` for the width of the terminal.
@@ -38,14 +36,11 @@ pub enum LatencyFormat {
         /// With the buckets of the histograms.
         buckets: bool,
     },
-    /// CSV.
     Csv,
 }
 
-/// Writes intervals in one format.
 pub struct LatencyWriter {
     format: LatencyFormat,
-    /// The width of a table.
     width: usize,
     time_zone: TimeZone,
 }
@@ -76,7 +71,6 @@ impl LatencyWriter {
         }
     }
 
-    /// Appends an interval.
     pub fn push(&self, interval: &LatencyInterval<'_>, out: &mut Vec<u8>) {
         match self.format {
             LatencyFormat::Table(_) => {

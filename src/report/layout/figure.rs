@@ -8,7 +8,6 @@ use super::fixed_decimal::{BLANKS, ONES, push_fixed, scaled, short_digits};
 /// The bits that are set in the bytes of a character outside of ASCII.
 const NOT_ASCII: u64 = ONES * 0x80;
 
-/// A number with its format.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Figure {
     value: f64,
@@ -59,7 +58,6 @@ impl Figure {
         }
     }
 
-    /// Appends the text.
     pub(crate) fn push(&self, out: &mut Vec<u8>) {
         match self.short_text() {
             Some(text) => text.push(out),
@@ -150,7 +148,6 @@ pub(crate) struct Row<const SIZE: usize> {
 }
 
 impl<const SIZE: usize> Row<SIZE> {
-    /// Creates a row without cells.
     pub(crate) fn new() -> Self {
         Self { text: [b' '; SIZE], end: 0 }
     }
@@ -205,7 +202,6 @@ impl<const SIZE: usize> Row<SIZE> {
 pub(crate) struct Unit {
     text: &'static str,
     word: u64,
-    /// Its bits.
     bits: u32,
     /// The number below which there is space for its digits and a point before the unit.
     limit: u64,
@@ -236,7 +232,6 @@ impl Unit {
     }
 }
 
-/// The units of figures.
 pub(crate) mod units {
     use super::Unit;
 

@@ -10,7 +10,6 @@ macro_rules! number_format {
     };
 }
 
-/// A format of numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NumberFormat {
     figure: fn(f64) -> Figure,

@@ -19,7 +19,6 @@ const STEP: usize = 4;
 /// written later.
 const CELL_BYTES: usize = 16;
 
-/// The longest row in bytes.
 const MAX_ROW_BYTES: usize = u8::MAX as usize;
 
 /// A number from which floats are whole numbers, so that adding it rounds. The lowest bits of the sum are those of the
@@ -34,7 +33,6 @@ struct Lanes<T>([T; MAX_COLUMNS]);
 /// A word for each column.
 type Words = Lanes<[u8; 8]>;
 
-/// The columns of a row.
 pub(crate) struct RowFormat {
     columns: Vec<ColumnFormat>,
     /// The end of each column in the row.

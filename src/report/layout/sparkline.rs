@@ -9,12 +9,10 @@ const ASCII: [char; 8] = ['_', '.', ',', '-', '=', '+', '*', '#'];
 /// The ratio of the highest to the lowest value below which all are low: a small change must not look like a large one.
 const MIN_RATIO: f64 = 4.0;
 
-/// A point of a sparkline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Point {
     /// A value above zero; infinite if it is higher than any other.
     Value(f64),
-    /// Nothing happened.
     Nothing,
     /// Nothing is known.
     Gap,

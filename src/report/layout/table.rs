@@ -13,9 +13,7 @@ pub(crate) enum Align {
 /// Blank columns in and next to a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spacing {
-    /// Blanks between two columns.
     pub(crate) gap: u16,
-    /// Blanks before the first column.
     pub(crate) indent: usize,
 }
 

@@ -12,7 +12,6 @@ use crate::attribution::Attribution;
 use crate::intervals::{DeviceActivity, DeviceState, IntervalHeader};
 use crate::report::layout::number_format::{multiple, number};
 
-/// A text with its emphasis.
 pub(crate) type Cell = (String, Emphasis);
 
 /// Returns the cell of a column, by its title or by the name of a sort key: as in the table, `-` without a value.

@@ -28,7 +28,6 @@ pub(super) struct ColumnChoice {
     pub(super) hidden: Vec<&'static str>,
     pub(super) name_width: usize,
     pub(super) verdict_width: usize,
-    /// The width of all cells.
     pub(super) cells_width: usize,
     /// The line of the column titles.
     pub(super) titles: String,

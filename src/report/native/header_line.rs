@@ -19,7 +19,6 @@ pub(super) fn date(header: &IntervalHeader, time_zone: &TimeZone) -> String {
     zoned.map(|time| time.strftime("%Y-%m-%d %Z").to_string()).unwrap_or_default()
 }
 
-/// Returns the time of day.
 pub(super) fn time_of_day(time: Timestamp, time_zone: &TimeZone) -> String {
     time.to_zoned(time_zone.clone()).strftime("%H:%M:%S").to_string()
 }
@@ -27,7 +26,6 @@ pub(super) fn time_of_day(time: Timestamp, time_zone: &TimeZone) -> String {
 /// A segment of the line with its emphasis.
 pub(super) type Segment = (String, Emphasis);
 
-/// The blanks between segments.
 pub(super) const GAP: &str = "  ";
 
 /// Returns the segments of the line: the time of day with the length of the interval, and the host. Segments that do not

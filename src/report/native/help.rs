@@ -6,7 +6,6 @@ use crate::report::layout::wrap;
 
 /// The width of the help as plain text.
 const TEXT_WIDTH: usize = 80;
-/// The blanks before a term.
 const INDENT: usize = 2;
 
 /// A topic of the help: lists of terms with their meanings, and closing remarks.

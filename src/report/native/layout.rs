@@ -12,7 +12,6 @@ const MAX_MOUNTS_WIDTH: usize = 24;
 /// The line width from which seconds of verdicts have their space: it would take narrower lines too much else.
 const MIN_WIDTH_WITH_VERDICT_SECONDS: usize = 80;
 
-/// The layout of the table.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
     /// The width of a line in terminal columns; `None` shows all columns, however wide.
@@ -32,7 +31,6 @@ pub(super) struct Layout {
     pub(super) verdict_seconds: bool,
     /// Show mount points at the end of the lines.
     pub(super) mounts: bool,
-    /// Use colors.
     pub(super) colors: bool,
     /// Latency, as a multiple of unloaded latency, from which it is colored as an alert.
     pub(super) saturation_threshold: f64,

@@ -61,12 +61,10 @@ impl Message {
     }
 }
 
-/// Returns whether discards completed.
 pub(super) fn has_discards(activity: &DeviceActivity) -> bool {
     activity.stats.discards.ios > 0
 }
 
-/// Returns whether flushes completed.
 pub(super) fn has_flushes(activity: &DeviceActivity) -> bool {
     activity.stats.flushes.ios > 0
 }

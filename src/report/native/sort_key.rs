@@ -47,7 +47,6 @@ impl SortKey {
         keys().position(|(key, _)| key.eq_ignore_ascii_case(name)).map(Self)
     }
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         keys().nth(self.0).map_or("", |(name, _)| name)
     }

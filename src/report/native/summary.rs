@@ -66,13 +66,10 @@ fn device_rows(
 const MAX: &str = "max";
 /// The kind of the peak of a latency, queue or stall.
 const WORST: &str = "worst";
-/// The column titles.
 const TITLES: [&str; 6] = ["device", "", "mean", "", "peak", "at"];
-/// The alignment of the columns.
 const ALIGNS: [Align; 6] = [Align::Left, Align::Left, Align::Right, Align::Left, Align::Right, Align::Left];
 /// The columns that may be dropped from a table that is too wide, with their ranks.
 const DROPPABLE: [(usize, u8); 3] = [(2, 1), (3, 2), (5, 0)];
-/// The blanks between columns.
 const GAP: usize = 2;
 /// The width below which the length of a stall is abbreviated, because it would leave no space for a name.
 const MIN_LONG_WIDTH: usize = 30;

@@ -48,7 +48,6 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Creates a table without lines.
     pub(super) fn new(layout: Layout) -> Self {
         Self {
             columns: ColumnChoice::new(&layout, &[]),

@@ -13,7 +13,6 @@ use crate::report::layout::DEFAULT_WIDTH;
 /// The number of lines after which the column titles are repeated without a terminal.
 const DEFAULT_ROWS: usize = 50;
 
-/// The options of the table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableOptions {
     /// The width of a line; `None` for the width of the terminal, or no limit without a terminal.
@@ -22,7 +21,6 @@ pub struct TableOptions {
     pub all_columns: bool,
     /// Intervals may have several samples, so that verdicts may hold for a part of an interval.
     pub verdict_seconds: bool,
-    /// Show mount points.
     pub mounts: bool,
     /// Show the evidence for each verdict.
     pub explain: bool,

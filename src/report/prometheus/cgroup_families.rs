@@ -15,11 +15,9 @@ pub(super) struct CgroupFamily {
 enum CgroupValue {
     /// The time at its limits.
     AtLimit,
-    /// Its limits in a unit.
     Limits(RateUnit),
 }
 
-/// All families of cgroups.
 pub(super) const CGROUP_FAMILIES: &[CgroupFamily] = &[
     CgroupFamily {
         family: Family::counter(

@@ -31,7 +31,6 @@ pub(super) struct DeviceFamily {
 enum DeviceValues {
     /// A counter of the kernel, if it prints these columns.
     Kernel(Columns, fn(&Counters) -> Value),
-    /// Other values.
     Own(fn(&DeviceSnapshot, &mut Metrics<'_, '_>)),
 }
 
@@ -113,7 +112,6 @@ fn compared(device: &DeviceSnapshot) -> [(&'static str, &SaturationTotals); 2] {
     [("read", &device.totals.read_saturation), ("write", &device.totals.write_saturation)]
 }
 
-/// All families of devices.
 pub(super) const DEVICE_FAMILIES: &[DeviceFamily] = &[
     DeviceFamily::own(
         Family::gauge(

@@ -1,13 +1,11 @@
 //! Families of metrics: a name, a type and a description for all metrics that differ only in their labels.
 
-/// A family of metrics.
 #[derive(Debug)]
 pub(super) struct Family {
     /// Its name: that of its metrics, or what the names of a histogram's metrics begin with.
     pub(super) name: &'static str,
     /// Its type, as the text format names it.
     pub(super) kind: &'static str,
-    /// Its description.
     pub(super) help: &'static str,
 }
 

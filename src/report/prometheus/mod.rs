@@ -26,7 +26,6 @@ use crate::intervals::MetricsSnapshot;
 /// The value of the header `Content-Type`.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Alert rules for Prometheus.
 pub const ALERT_RULES: &str = include_str!("alert_rules.yml");
 
 /// Unit tests of the alert rules, for `promtool test rules`. They expect the rules in a file called
@@ -98,7 +97,6 @@ impl BackfillWriter {
     }
 }
 
-/// Returns all families of metrics.
 fn families() -> impl Iterator<Item = &'static Family> {
     let host = HOST_FAMILIES.iter().map(|family| &family.family);
     let device = DEVICE_FAMILIES.iter().map(|family| &family.family);

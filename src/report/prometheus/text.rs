@@ -7,12 +7,9 @@ use jiff::Timestamp;
 use super::family::Family;
 use crate::sanitize::sanitize;
 
-/// The value of a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Value {
-    /// A whole number.
     Whole(u64),
-    /// Another number.
     Real(f64),
 }
 
@@ -112,7 +109,6 @@ impl<'a> TextWriter<'a> {
     }
 }
 
-/// Returns a label as text.
 pub(super) fn label(name: &str, value: &str) -> String {
     let mut text = Vec::new();
     push_label(name, value, &mut text);

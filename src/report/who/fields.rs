@@ -10,13 +10,11 @@ use crate::report::json_csv::value::{Field, push_csv, push_json};
 
 use Field::{Flag, Name, Number, Text, Time, Whole, Words};
 
-/// Bytes of a KiB.
 const KIB: f64 = 1024.0;
 /// The name given to the bytes that no cgroup read or wrote. It cannot be a cgroup, because paths of cgroups begin with
 /// a slash.
 const UNATTRIBUTED: &str = "unattributed";
 
-/// A line.
 enum Row<'a> {
     Cgroup(&'a WhoDevice<'a>, &'a CgroupUse),
     Unattributed(&'a WhoDevice<'a>),

@@ -37,7 +37,6 @@ pub struct WhoInterval<'a> {
 /// A device that is shown.
 #[derive(Clone, Debug)]
 pub struct WhoDevice<'a> {
-    /// Its use.
     pub usage: &'a DeviceUse,
     /// The cgroups that are shown.
     pub cgroups: Vec<&'a CgroupUse>,
@@ -54,7 +53,6 @@ pub enum WhoKind {
     Process,
 }
 
-/// The output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhoFormat {
     /// A table of this width for people; `None` for the width of the terminal.
@@ -71,15 +69,11 @@ pub enum WhoSort {
     /// Bytes read and written.
     #[default]
     Bytes,
-    /// Bytes read.
     ReadBytes,
-    /// Bytes written.
     WriteBytes,
     /// Reads and writes.
     Iops,
-    /// Reads.
     Reads,
-    /// Writes.
     Writes,
 }
 
@@ -128,10 +122,8 @@ impl WhoSort {
     }
 }
 
-/// Writes intervals in one format.
 pub struct WhoWriter {
     format: WhoFormat,
-    /// The width of a table.
     width: usize,
     time_zone: TimeZone,
 }
@@ -157,7 +149,6 @@ impl WhoWriter {
         }
     }
 
-    /// Appends an interval.
     pub fn push(&self, interval: &WhoInterval<'_>, out: &mut Vec<u8>) {
         match self.format {
             WhoFormat::Table(_) => table::table(interval, self.width, &self.time_zone, out),

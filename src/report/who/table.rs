@@ -75,7 +75,6 @@ fn threads(interval: &WhoInterval<'_>, width: usize, out: &mut Vec<u8>) {
     plain_table(&titles, &aligns, rows, SPACING, out);
 }
 
-/// Appends the processes.
 fn processes(interval: &WhoInterval<'_>, width: usize, out: &mut Vec<u8>) {
     let rows: Vec<ProcessRow> = process_rows(interval);
     if rows.is_empty() {

@@ -17,7 +17,6 @@ use crate::metrics::Completed;
 use crate::report::layout::figure::{Figure, ShortText};
 use crate::report::layout::number_format::{NUMBER, NumberFormat};
 
-/// A column of the table.
 #[derive(Clone, Copy)]
 pub(super) struct Column {
     pub(super) title: &'static str,
@@ -42,16 +41,13 @@ type EmphasisRule = fn(&DeviceActivity, f64) -> Emphasis;
 /// A quantity of a device; `None` if it has no value.
 pub(super) type Quantity = fn(&DeviceActivity) -> Option<f64>;
 
-/// The text of a cell.
 #[derive(Clone, Copy)]
 enum CellText {
-    /// The value in this format.
     Value(NumberFormat),
     /// The mean latency of a direction.
     Latency(fn(&DeviceActivity) -> &Completed),
     /// The util, which may be marked.
     Util,
-    /// The verdict.
     Verdict,
 }
 
