@@ -18,12 +18,10 @@ pub struct BaselineStore {
     problem: Option<String>,
 }
 
-/// The baselines of a file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SavedFile {
     /// Its name in messages; empty without a file.
     pub(super) name: String,
-    /// The baselines.
     pub(super) baselines: SavedBaselines,
     /// The devices to which they apply.
     pub(super) matching: DeviceMatching,
@@ -32,7 +30,6 @@ pub(super) struct SavedFile {
 }
 
 impl BaselineStore {
-    /// Settings for all devices.
     pub(super) fn new(common: Settings) -> Self {
         Self { common, ..Self::default() }
     }

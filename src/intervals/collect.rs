@@ -14,7 +14,6 @@ use super::stream::{Intervals, NextInterval};
 use crate::analysis::{DeviceAnalysis, HostAnalysis, HostReport, Observation, Settings, SinceBoot};
 use crate::metrics::Interval;
 
-/// The collected intervals.
 pub struct Collected {
     /// The selected devices in the order in which they appeared.
     pub devices: Vec<DeviceAnalysis>,

@@ -29,7 +29,6 @@ pub(super) struct DeviceAttributes {
     pub(super) is_accounting_off: bool,
     /// Its part in a total.
     pub(super) total_role: TotalRole,
-    /// Listed only while active.
     is_listed_only_while_active: bool,
     /// Requested by name or by pattern.
     is_requested: bool,

@@ -45,7 +45,6 @@ pub struct IntervalHeader {
     pub is_preceding: bool,
     /// Intervals that were skipped, and are part of this one, or samples that were skipped when a capture was recorded.
     pub missed_samples: u64,
-    /// The host over the interval.
     pub host: HostStats,
 }
 
@@ -56,7 +55,6 @@ pub struct IntervalHeader {
 pub struct UsedActivities(Vec<Box<DeviceActivity>>);
 
 impl UsedActivities {
-    /// An activity with these statistics.
     pub(super) fn take(&mut self, stats: Interval) -> Box<DeviceActivity> {
         let mut activity = self.0.pop().unwrap_or_default();
         activity.renew(stats);
@@ -73,7 +71,6 @@ pub struct DeviceInterval<'a> {
     pub label: &'a str,
     /// The mount points and the file behind a loop device, separated by commas; empty without any.
     pub mountpoints: &'a str,
-    /// The state of the device.
     pub state: DeviceState,
 }
 
@@ -109,7 +106,6 @@ impl DeviceState {
 /// The statistics of a device, and the conclusions from several intervals.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeviceActivity {
-    /// The statistics of the interval.
     pub stats: Interval,
     /// The reason not to trust one of the statistics; `None` if all can be trusted.
     pub flag: Option<DataFlag>,
@@ -143,7 +139,6 @@ impl DeviceActivity {
 /// The cgroup with most of a device's bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TopCgroup {
-    /// Its path.
     pub path: Arc<str>,
     /// Its part of the bytes in percent.
     pub share_pct: f64,
@@ -158,7 +153,6 @@ pub struct DeviceEvent {
     pub device: String,
     /// The alias or, without one, the kernel's name.
     pub label: String,
-    /// The event.
     pub kind: EventKind,
 }
 

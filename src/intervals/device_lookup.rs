@@ -52,12 +52,10 @@ pub enum NotFound {
     NotInTime {
         /// The names as they were typed.
         names: Vec<String>,
-        /// The number of intervals.
         intervals: u64,
     },
     /// No device matches the pattern; `intervals` if COUNT ended the search.
     Pattern {
-        /// The regular expression.
         pattern: String,
         /// The number of intervals searched, if COUNT ended the search.
         intervals: Option<u64>,

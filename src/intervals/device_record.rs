@@ -14,7 +14,6 @@ use crate::units::Span;
 /// The most departed devices that are remembered: bounds the memory if new names keep appearing.
 const MAX_DEPARTED: usize = 1000;
 
-/// The record of a device.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DeviceRecord {
     util_check: UtilCheck,

@@ -45,13 +45,10 @@ pub(super) struct RowOptions {
     pub(super) without_util: bool,
     /// True to add up a total.
     pub(super) with_total: bool,
-    /// The host in the interval.
     pub(super) host: HostStats,
 }
 
-/// The devices of an interval.
 pub(super) struct Rows<'a> {
-    /// The devices to list.
     pub(super) listed: Vec<DeviceInterval<'a>>,
     /// Active devices stacked on these or below them that are not listed.
     pub(super) neighbors: Vec<DeviceInterval<'a>>,

@@ -113,7 +113,6 @@ impl<'a> IntervalSource<'a> {
         }
     }
 
-    /// The last sample.
     pub(super) fn newest(&self) -> &Sample {
         &self.newer
     }
@@ -123,7 +122,6 @@ impl<'a> IntervalSource<'a> {
         if self.is_first_step { &self.older } else { &self.incoming }
     }
 
-    /// The current pair.
     pub(super) fn pair(&self, span: Span) -> SamplePair<'_> {
         SamplePair {
             older: &self.older,

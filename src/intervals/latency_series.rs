@@ -1,6 +1,5 @@
 //! The latency of a device over a run at a coarse resolution, in bounded memory.
 
-/// Buckets kept at most.
 const MAX_BUCKETS: usize = 128;
 
 /// The highest mean latency of an interval by time, in buckets whose length doubles when there are too many.
@@ -33,7 +32,6 @@ impl LatencySeries {
         self.buckets[index] = self.buckets[index].max(await_ms as f32);
     }
 
-    /// Returns whether nothing was added.
     pub fn is_empty(&self) -> bool {
         self.buckets.is_empty()
     }

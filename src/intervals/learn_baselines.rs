@@ -7,7 +7,6 @@ use super::device_interval::{DeviceInterval, DeviceState};
 use super::stream::{Intervals, NextInterval};
 use crate::analysis::{DeviceBaseline, HostReport, SavedBaselines, Settings, UnloadedLatency, Verdict};
 
-/// Seconds between updates.
 const UPDATE_INTERVAL_S: f64 = 600.0;
 /// Seconds after which everything is learned again: a device may become slower or faster over time.
 const FORGET_AFTER_S: f64 = 24.0 * 3600.0;

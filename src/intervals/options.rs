@@ -38,7 +38,6 @@ pub struct Input {
     pub single_samples: bool,
 }
 
-/// The devices to report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceSelection {
     /// Devices by any of their names; empty for all.
@@ -92,7 +91,6 @@ impl Detail {
 pub struct VerdictOptions {
     /// Latency, as a multiple of unloaded latency, at which a device counts as saturated.
     pub saturation_threshold: f64,
-    /// The source of unloaded latencies.
     pub baseline: BaselineOption,
     /// A cap that the user states.
     pub cap: Option<StatedCap>,

@@ -24,7 +24,6 @@ pub struct RunClock {
 }
 
 impl RunClock {
-    /// Takes the next interval.
     pub fn observe(&mut self, header: &IntervalHeader) {
         if let Some(start) = header.start {
             let expected = self.time_at(self.end.run_s);

@@ -68,7 +68,6 @@ enum SourceKind<'a> {
 /// The host that samples are from. Values that are not known are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostIdentity {
-    /// Its name.
     pub name: Option<String>,
     /// The kernel's release.
     pub kernel: Option<String>,

@@ -90,16 +90,13 @@ impl DeviceSummary {
 /// The intervals and the time that a run spans.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RunSpan {
-    /// The number of intervals.
     pub intervals: u64,
-    /// Their total length in seconds.
     pub seconds: f64,
     /// The earliest and the latest time of day; `None` without a wall clock.
     pub times: Option<(Timestamp, Timestamp)>,
 }
 
 impl RunSpan {
-    /// Adds an interval.
     pub fn observe(&mut self, seconds: f64, start: Option<Timestamp>, end: Option<Timestamp>) {
         self.intervals += 1;
         self.seconds += seconds;

@@ -15,7 +15,6 @@ pub(super) struct Total {
 }
 
 impl Total {
-    /// Adds a device.
     pub(super) fn add(&mut self, interval: &Interval) {
         // A device alone has no util either.
         let no_device = Interval { in_flight_before: Some(0), in_flight: Some(0), ..Interval::default() };

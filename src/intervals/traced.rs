@@ -30,7 +30,6 @@ pub struct TracedInterval {
 pub struct TracedThread {
     /// The kernel's name of the device, or of the partition.
     pub device: String,
-    /// The thread.
     pub tid: u32,
     /// Its name, which may contain any character.
     pub comm: Arc<str>,
@@ -40,11 +39,9 @@ pub struct TracedThread {
     pub cgroup: Option<Arc<str>>,
     /// Bios that read.
     pub reads: u64,
-    /// Bytes read.
     pub read_bytes: u64,
     /// Bios that write, without those that discard or only flush.
     pub writes: u64,
-    /// Bytes written.
     pub write_bytes: u64,
 }
 
@@ -113,11 +110,9 @@ pub struct TracedDevice {
     pub name: String,
     /// The alias or, without one, the kernel's name.
     pub label: String,
-    /// Its number.
     pub number: DeviceNumber,
     /// The requests that it completed, by its counters: reads, writes and discards, without bios that only flush.
     pub completed: [u64; 3],
-    /// The latencies.
     pub latencies: BTreeMap<RequestKind, LatencyHistogram>,
     /// True for a path to an NVMe disk, whose requests are also those of the disk. Programs cannot open it.
     pub is_path: bool,

@@ -4,7 +4,6 @@ use super::event::Moment;
 use crate::intervals::{EventKind, IntervalRows};
 use crate::topology::{Kind, possible_disks};
 
-/// The departures that are kept.
 const MAX_DEPARTURES: usize = 1000;
 
 /// A disk that the kernel no longer listed, because it was removed or failed.

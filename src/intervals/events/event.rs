@@ -72,9 +72,7 @@ pub struct Event {
 /// A verdict within an event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Course {
-    /// The verdict.
     pub verdict: Verdict,
-    /// Its onset.
     pub begin: Moment,
     /// Seconds from its onset to the end of the last interval with it.
     pub duration_s: f64,
@@ -110,7 +108,6 @@ pub struct PeakLatency {
 pub enum EventLimit {
     /// A constant rate.
     Cap(Plateau),
-    /// A limit of a cgroup.
     Cgroup(ReachedLimit),
 }
 

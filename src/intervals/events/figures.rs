@@ -33,7 +33,6 @@ pub(super) struct Figures {
 }
 
 impl Figures {
-    /// The numbers of an interval.
     pub(super) fn of(activity: &DeviceActivity) -> Self {
         let stats = &activity.stats;
         let directions = [&stats.reads, &stats.writes];
@@ -97,7 +96,6 @@ impl Figures {
         }
     }
 
-    /// Seconds of the intervals.
     pub(super) fn seconds(&self) -> f64 {
         self.seconds
     }

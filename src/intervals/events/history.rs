@@ -36,7 +36,6 @@ pub(super) struct DeviceHistory {
     floor_s: f64,
     /// The earliest second for the onset of `throttled`, which intervals with the verdict `ok` do not limit.
     throttled_floor_s: f64,
-    /// The ongoing phase.
     current: Option<Phase>,
     /// The number of intervals since its end.
     gap_intervals: f64,
@@ -232,7 +231,6 @@ impl DeviceHistory {
         (sum.seconds() > 0.0).then_some(sum)
     }
 
-    /// Ends the ongoing phase.
     fn close(&mut self) -> Option<Phase> {
         self.gap_intervals = 0.0;
         let current = self.current.take()?;

@@ -9,7 +9,6 @@ use crate::intervals::DeviceActivity;
 /// One or several times of trouble of a device that belong together.
 #[derive(Clone, Debug)]
 pub(super) struct Phase {
-    /// The worst verdict.
     pub(super) verdict: Verdict,
     /// Seconds with the worst verdict.
     pub(super) verdict_s: f64,
@@ -46,7 +45,6 @@ impl Phase {
         Self { verdict, verdict_s, begin, claimed_at: end, end, course, figures, conclusion }
     }
 
-    /// Its length in seconds.
     pub(super) fn duration_s(&self) -> f64 {
         self.end.run_s - self.begin.run_s
     }
@@ -82,7 +80,6 @@ impl Phase {
         self.conclusion = Conclusion::of_span(span).completed_by(std::mem::take(&mut self.conclusion));
     }
 
-    /// The event.
     pub(super) fn into_event(self, device: &str, label: &str, is_ongoing: bool) -> Event {
         let duration_s = self.duration_s();
         let Conclusion { limit, evidence, requests, hung_requests, queued_above } = self.conclusion;

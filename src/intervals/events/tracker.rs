@@ -36,7 +36,6 @@ pub struct EventTracker {
     intervals: u64,
 }
 
-/// An event of a device.
 #[derive(Clone, Debug)]
 struct DevicePhase {
     /// The kernel's name of the device.
@@ -46,7 +45,6 @@ struct DevicePhase {
     is_ongoing: bool,
 }
 
-/// The events of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Events {
     /// The events, in the order in which they began.
@@ -61,9 +59,7 @@ pub struct Events {
 /// The time for which a device has been in trouble.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Since {
-    /// The verdict.
     pub verdict: Verdict,
-    /// Its onset.
     pub begin: Moment,
     /// Seconds from the onset to the end of the latest interval.
     pub lasted_s: f64,

@@ -12,11 +12,8 @@ const MAX_TASKS: usize = 1000;
 /// A task that was seen in uninterruptible sleep (state D), which usually waits for a device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BlockedTaskTime {
-    /// The process.
     pub pid: u32,
-    /// The thread.
     pub tid: u32,
-    /// The thread's name.
     pub comm: String,
     /// The cgroup of the process; `None` if it ended before that was read.
     pub cgroup: Option<Arc<str>>,

@@ -54,7 +54,6 @@ impl DeviceHistory {
         self.quantities.get(quantity as usize).map_or(&[], Series::values)
     }
 
-    /// The verdicts.
     pub fn verdicts(&self) -> &[WorstVerdict] {
         self.verdicts.values()
     }

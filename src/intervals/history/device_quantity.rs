@@ -6,29 +6,19 @@ use crate::metrics::{Completed, DataFlag};
 /// A quantity of a device whose history is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceQuantity {
-    /// Mean read latency in milliseconds.
     ReadAwaitMs,
-    /// Mean write latency in milliseconds.
     WriteAwaitMs,
-    /// Mean flush latency in milliseconds.
     FlushAwaitMs,
     /// Mean latency of reads and writes in milliseconds.
     AwaitMs,
-    /// Reads per second.
     ReadsPerS,
-    /// Writes per second.
     WritesPerS,
     /// Reads and writes per second.
     Iops,
-    /// Flushes per second.
     FlushesPerS,
-    /// Discards per second.
     DiscardsPerS,
-    /// KiB read per second.
     ReadKibPerS,
-    /// KiB written per second.
     WriteKibPerS,
-    /// KiB discarded per second.
     DiscardKibPerS,
     /// Mean number of requests in the queue or being served.
     Queue,

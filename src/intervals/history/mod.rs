@@ -66,7 +66,6 @@ impl Default for History {
 }
 
 impl History {
-    /// Takes an interval.
     pub fn observe(&mut self, rows: &IntervalRows<'_>) {
         let span = self.clock.place(&rows.header);
         let placement = self.timeline.push(span);
@@ -186,7 +185,6 @@ impl History {
         self.blocked.longest_first()
     }
 
-    /// The number of intervals.
     pub fn intervals(&self) -> u64 {
         self.intervals
     }

@@ -20,7 +20,6 @@ pub struct CgroupHistory {
 }
 
 impl CgroupHistory {
-    /// The path of the cgroup.
     pub fn path(&self) -> &str {
         &self.path
     }

@@ -33,7 +33,6 @@ impl<const N: usize> BucketCounts<N> {
         *counter = counter.saturating_add(count);
     }
 
-    /// The number of observations.
     pub fn count(&self) -> u64 {
         self.within.iter().fold(self.above, |sum, count| sum.saturating_add(*count))
     }
@@ -49,7 +48,6 @@ pub struct TimedRequests {
 }
 
 impl TimedRequests {
-    /// Adds an interval.
     pub fn observe(&mut self, stats: &Completed) {
         if let Some(await_ms) = stats.await_ms() {
             self.buckets.add(&LATENCY_BOUNDS_MS, await_ms, stats.timed_ios);

@@ -8,7 +8,6 @@ pub enum StackRole {
     /// It serves requests itself; a total over all devices counts it.
     #[default]
     Physical,
-    /// A partition.
     Partition,
     /// It passes requests on to other devices: a logical volume, an array, a loop device.
     Stacked,
@@ -38,13 +37,11 @@ pub struct DeviceInfo {
     pub device: String,
     /// The name that administrators use, such as that of a logical volume; otherwise the kernel's.
     pub name: String,
-    /// The kind of device.
     pub kind: Kind,
     /// Its place in the stack.
     pub role: StackRole,
     /// The model that it reports.
     pub model: String,
-    /// Its serial number.
     pub serial: String,
     /// A text that stays the same when it gets another name: see [`Node::identity`].
     pub identity: String,

@@ -9,15 +9,11 @@ use crate::metrics::Completed;
 /// The values of a device since the start.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeviceTotals {
-    /// The seconds with each verdict.
     pub verdicts: VerdictSeconds,
     /// Seconds in intervals in which requests were in flight and none completed.
     pub stalled_s: f64,
-    /// Reads.
     pub reads: TimedRequests,
-    /// Writes.
     pub writes: TimedRequests,
-    /// Discards.
     pub discards: TimedRequests,
     /// The mean queue of each interval.
     pub queue: BucketCounts<{ QUEUE_BOUNDS.len() }>,
@@ -33,7 +29,6 @@ pub struct DeviceTotals {
     byte_limit: Option<KnownLimit>,
 }
 
-/// Seconds with each verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct VerdictSeconds {
     /// In the order of [`Verdict::ALL`].

@@ -10,7 +10,6 @@ const KIB: f64 = 1024.0;
 /// The origin of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitSource {
-    /// A cgroup has the limit.
     Cgroup,
     /// The user stated it.
     Given,
@@ -29,7 +28,6 @@ impl LimitSource {
     }
 }
 
-/// A limit of a device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KnownLimit {
     /// The requests that it is about.
@@ -38,7 +36,6 @@ pub struct KnownLimit {
     pub unit: RateUnit,
     /// Its value per second.
     pub per_second: f64,
-    /// Its origin.
     pub source: LimitSource,
 }
 

@@ -29,13 +29,11 @@ use crate::topology::Kind;
 /// The selected devices that have metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceScope {
-    /// Include partitions.
     pub partitions: bool,
     /// Include loop, ram and zram devices that never did any I/O.
     pub unused: bool,
 }
 
-/// Adds up intervals.
 #[derive(Debug, Default)]
 pub struct RunningTotals {
     scope: DeviceScope,
@@ -80,7 +78,6 @@ pub struct MetricsSnapshot {
     pub cgroups: Vec<LimitedCgroup>,
 }
 
-/// The metrics of a device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceSnapshot {
     /// Its names and its place in the stack.
@@ -99,7 +96,6 @@ impl RunningTotals {
         Self { scope, cap, ..Self::default() }
     }
 
-    /// Adds an interval.
     pub fn observe(&mut self, rows: &IntervalRows<'_>) {
         let elapsed_s = rows.header.elapsed_s;
         self.intervals += 1;

@@ -59,7 +59,6 @@ impl Merge for Extent {
     }
 }
 
-/// The sum of an amount.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sum(f64);
 
@@ -71,7 +70,6 @@ impl Sum {
         }
     }
 
-    /// The sum.
     pub fn total(&self) -> f64 {
         self.0
     }

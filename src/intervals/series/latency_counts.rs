@@ -55,7 +55,6 @@ impl Merge for LatencyCounts {
     }
 }
 
-/// The class of a latency.
 fn class(ms: f64) -> u8 {
     /// Makes a latency on a bound belong to the class above it despite rounding of the logarithm.
     const ROUNDING: f64 = 1e-9;

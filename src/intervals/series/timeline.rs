@@ -7,9 +7,7 @@ const LENGTH_TOLERANCE: f64 = 0.3;
 /// A span of time in seconds, on any clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TimeSpan {
-    /// Its beginning.
     pub start_s: f64,
-    /// Its end.
     pub end_s: f64,
 }
 

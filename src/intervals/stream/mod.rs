@@ -61,11 +61,9 @@ pub struct Intervals<'a> {
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one at a time, and it is not stored")]
 pub enum NextInterval<'a> {
-    /// An interval.
     Rows(IntervalRows<'a>),
     /// Time broke: the clock went back, the host rebooted, or another recording follows. No interval spans this point.
     Break,
-    /// No more intervals.
     End,
     /// A signal requests the end.
     Signal(u8),

@@ -66,7 +66,6 @@ impl Intervals<'_> {
         &self.span
     }
 
-    /// The last sample.
     pub fn newest(&self) -> &Sample {
         self.source.newest()
     }
