@@ -6,7 +6,6 @@ use libm::{exp2, log2};
 use super::load::{IoDirection, LoadSample};
 use super::stats::{IoTotals, SmallMap};
 
-/// The shortest block in seconds.
 pub const MIN_BLOCK_S: f64 = 30.0;
 /// The fraction of its length at which a block is complete: samples are never exactly on time.
 const COMPLETE_FRACTION: f64 = 0.99;
@@ -52,13 +51,9 @@ impl RequestClass {
 /// The load of a block of time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Block {
-    /// Its length in seconds.
     pub seconds: f64,
-    /// Reads.
     pub reads: IoTotals,
-    /// Writes.
     pub writes: IoTotals,
-    /// The requests of each class.
     pub(super) classes: SmallMap<RequestClass, IoTotals>,
 }
 

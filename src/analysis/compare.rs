@@ -22,12 +22,9 @@ const MIN_TRIMMED_BLOCKS: usize = 10;
 /// The fewest requests of a block whose mean latency counts.
 const MIN_LATENCY_REQUESTS: f64 = 30.0;
 
-/// A quantity that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
-    /// Requests per second.
     Rate(IoDirection),
-    /// MiB per second.
     Throughput(IoDirection),
     /// The size of a request in KiB.
     Size(IoDirection),
@@ -50,11 +47,9 @@ pub struct BlockMeans {
     pub low: f64,
     /// The highest block mean; from ten blocks on, that below the highest tenth.
     pub high: f64,
-    /// The number of blocks.
     pub blocks: usize,
 }
 
-/// The conclusion about a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It changed by more than the spread between blocks.
@@ -65,16 +60,11 @@ pub enum Outcome {
     SpreadUnknown,
 }
 
-/// A quantity in both captures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
-    /// The quantity.
     pub quantity: Quantity,
-    /// Before.
     pub before: BlockMeans,
-    /// After.
     pub after: BlockMeans,
-    /// The conclusion.
     pub outcome: Outcome,
 }
 

@@ -139,7 +139,6 @@ impl HostAnalysis {
         self.writeback.observe(number(stats.writeback_kib), seconds);
     }
 
-    /// The report.
     pub fn finish(&self) -> HostReport {
         HostReport {
             seconds: self.seconds,

@@ -9,7 +9,6 @@ use super::thresholds::{
 use super::verdict::{OtherCause, Verdict};
 use crate::topology::Topology;
 
-/// A finding about the host.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HostFinding {
     /// No device did any I/O.
@@ -32,9 +31,7 @@ pub enum HostFinding {
     Cpu {
         /// Idle, including the time in which a task waited for I/O.
         available_pct: f64,
-        /// User mode.
         user_pct: f64,
-        /// Kernel mode.
         system_pct: f64,
         /// Time taken by the hypervisor, if it is substantial.
         steal_pct: Option<f64>,
@@ -75,16 +72,12 @@ pub enum HostFinding {
     SwapDevice {
         /// Its kernel name.
         device: String,
-        /// Mean MiB read per second.
         read_mib_per_s: f64,
-        /// Mean MiB written per second.
         write_mib_per_s: f64,
     },
     /// Memory was moved to or from swap areas.
     Swapping {
-        /// Mean pages read per second.
         in_pages_per_s: f64,
-        /// Mean pages written per second.
         out_pages_per_s: f64,
         /// The swap devices; empty where only files are used, or where they are not known.
         devices: Vec<String>,

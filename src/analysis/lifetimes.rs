@@ -21,7 +21,6 @@ pub(super) struct Lifetimes {
     present: Lifetime,
 }
 
-/// One lifetime.
 #[derive(Clone, Debug)]
 struct Lifetime {
     /// `None` without a load.

@@ -8,7 +8,6 @@ use crate::analysis::thresholds::{
 use crate::analysis::verdict::{Explanation, Verdict, is_mostly_idle};
 use crate::topology::{Node, Topology};
 
-/// A stacked device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layer {
     /// The kernel's name.
@@ -19,7 +18,6 @@ pub struct Layer {
     pub iops: Option<f64>,
     /// Requests in the queue or being served, the mean over time.
     pub queue: Option<f64>,
-    /// Mean latency in milliseconds.
     pub await_ms: Option<f64>,
 }
 
@@ -37,7 +35,6 @@ pub enum WaitLocation {
 /// The link between a device and those it is stacked on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LayerLink {
-    /// The upper device.
     pub above: String,
     /// The devices right below it.
     pub below: Vec<String>,
@@ -47,7 +44,6 @@ pub struct LayerLink {
     pub queue_below: f64,
     /// The lower devices with the longest queues: only the slow ones of an array.
     pub longest_below: Vec<String>,
-    /// Where the requests wait.
     pub waiting: WaitLocation,
 }
 

@@ -25,7 +25,6 @@ pub struct Excluded {
     pub transitions: u64,
 }
 
-/// A device over all intervals.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeviceReport {
     /// The kernel's name of the device.
@@ -38,30 +37,23 @@ pub struct DeviceReport {
     pub ok_below_limit: Option<Box<Explanation>>,
     /// Hints at other causes than this device.
     pub other_causes: Vec<OtherCause>,
-    /// Number of intervals.
     pub intervals: u64,
-    /// Seconds in them.
     pub seconds: f64,
     /// Intervals in which reads or writes were completed.
     pub busy_intervals: u64,
-    /// Excluded intervals.
     pub excluded: Excluded,
     /// The longest stall in seconds; zero without one.
     pub longest_stall_s: f64,
     /// Percentage of the time with at least one request in flight as the kernel counts it, without the intervals in
     /// which that count cannot be right or that are too short for it.
     pub util_pct: Distribution,
-    /// Reads.
     pub read: DirectionReport,
-    /// Writes.
     pub write: DirectionReport,
     /// Reads and writes together, without a baseline of their own.
     pub all: DirectionReport,
-    /// The levels of concurrency.
     pub levels: Vec<ConcurrencyLevel>,
     /// The capacity of reads and writes together.
     pub capacity: CapacityReport,
-    /// The capacity by direction.
     pub capacity_by_direction: CapacityByDirection,
     /// Rates that stayed constant at a cap; several if the cap changed meanwhile.
     pub plateaus: Vec<Plateau>,

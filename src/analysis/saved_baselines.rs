@@ -13,7 +13,6 @@ pub struct SavedBaselines {
     devices: BTreeMap<String, SavedBaseline>,
 }
 
-/// The baseline of one device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct SavedBaseline {
     /// The kernel's name of a device that is saved by its identity; `None` if the key is the name.

@@ -13,7 +13,6 @@ pub struct StatedCap {
     pub mib_per_s: Option<f64>,
 }
 
-/// The origin of a baseline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BaselineSource {
     /// Given by the user.

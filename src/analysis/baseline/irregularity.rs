@@ -29,7 +29,6 @@ pub(super) struct Irregularity {
 }
 
 impl Irregularity {
-    /// Takes a load.
     pub(super) fn observe(&mut self, load: &LoadSample) {
         if load.total_queue() > MAX_UNLOADED_QUEUE || load.intervals > 1.0 || load.is_cpu_short {
             return;

@@ -37,7 +37,6 @@ const MIN_QUEUE_CLASS: f64 = 0.5;
 pub struct Reference {
     /// Unloaded latency in milliseconds, or an upper bound of it.
     pub await_ms: f64,
-    /// Its origin.
     pub source: BaselineSource,
     /// The mean queue at which it was seen, if it is only an upper bound: the unloaded device may be faster.
     pub bound_queue: Option<f64>,
@@ -258,14 +257,10 @@ impl Baseline {
     }
 }
 
-/// The baselines of a device.
 #[derive(Clone, Debug, Default)]
 pub struct Baselines {
-    /// Of reads.
     pub reads: Baseline,
-    /// Of writes.
     pub writes: Baseline,
-    /// Of flushes.
     pub flushes: Baseline,
     irregularity: Irregularity,
 }
@@ -349,7 +344,6 @@ impl Baselines {
         self.irregularity.is_proven()
     }
 
-    /// The saturations of a load.
     pub(super) fn saturations(&self, load: &LoadSample) -> Saturations {
         let total_queue = load.total_queue();
         let [reads, writes] =

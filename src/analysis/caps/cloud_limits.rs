@@ -13,10 +13,7 @@ pub enum CloudVolume {
     /// AWS gp3 with the rates included in its price: 3,000 requests and 125 MiB per second at any size.
     Gp3Base,
     /// AWS gp2, whose rate grows with its size.
-    Gp2 {
-        /// The size in GiB.
-        gib: u64,
-    },
+    Gp2 { gib: u64 },
     /// AWS gp2 that spends burst credits.
     Gp2Burst,
     /// A tier of Azure Premium SSD, such as `P30`.
@@ -24,7 +21,6 @@ pub enum CloudVolume {
 }
 
 impl CloudVolume {
-    /// The provider of such volumes.
     pub fn provider(self) -> Provider {
         match self {
             Self::Gp3Base | Self::Gp2 { .. } | Self::Gp2Burst => Provider::Aws,

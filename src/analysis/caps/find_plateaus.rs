@@ -52,7 +52,6 @@ pub(in crate::analysis) fn find_steady_rates(
     CapSearch::new(&loads.iter().collect::<Vec<_>>(), stated, device).find()
 }
 
-/// A search for plateaus.
 pub(super) struct CapSearch<'a> {
     /// The steady loads if there are enough of them, otherwise all.
     loads: Vec<&'a LoadSample>,

@@ -22,7 +22,6 @@ const ROUNDING: f64 = 1.0 + 1e-9;
 /// A rate near a known limit. It is only a hint: a device can happen to be just as fast.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NearLimit {
-    /// The unit of the limits.
     pub unit: RateUnit,
     /// The median rate of reads and writes in requests or MiB per second.
     pub rate: f64,

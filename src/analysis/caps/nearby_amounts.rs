@@ -142,7 +142,6 @@ impl<'a> NearbyAmounts<'a> {
         }
     }
 
-    /// The requests of a direction.
     fn requests(&self, direction: IoDirection) -> &[f32] {
         let is_of = |kind: &(IoDirection, RateUnit)| *kind == (direction, RateUnit::Requests);
         self.amounts.of_kind(RATE_KINDS.iter().position(is_of).unwrap_or(0))

@@ -19,7 +19,6 @@ pub enum LimitMatch {
 /// A time in which a rate stayed constant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plateau {
-    /// The direction of the requests.
     pub direction: IoDirection,
     /// The unit in which it is constant.
     pub unit: RateUnit,
@@ -29,9 +28,7 @@ pub struct Plateau {
     pub mib_per_s: f64,
     /// Relative standard deviation of the rate.
     pub variation: f64,
-    /// Number of intervals on it.
     pub intervals: u64,
-    /// Seconds on it.
     pub seconds: f64,
     /// The number of the device's intervals before the first one on the plateau.
     pub first_interval: u64,

@@ -21,7 +21,6 @@ use crate::metrics::{DataFlag, HostStats, Interval};
 /// One interval of a device.
 #[derive(Clone, Copy, Debug)]
 pub struct Observation<'a> {
-    /// Its statistics.
     pub stats: &'a Interval,
     /// The reason why its util cannot be trusted and is left out; `None` if it can.
     pub flag: Option<DataFlag>,
@@ -31,7 +30,6 @@ pub struct Observation<'a> {
     pub stalled_s: f64,
     /// The kernel does not count the device's requests (queue/iostats is 0).
     pub is_accounting_off: bool,
-    /// The host in the interval.
     pub host: &'a HostStats,
 }
 
@@ -109,7 +107,6 @@ impl DeviceAnalysis {
         &self.device
     }
 
-    /// Takes an interval.
     pub fn observe(&mut self, observation: &Observation) {
         let stats = observation.stats;
         self.intervals += 1;

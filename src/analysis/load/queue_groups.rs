@@ -8,14 +8,12 @@ use crate::analysis::thresholds::{
     MIN_LEVEL_QUEUE,
 };
 
-/// The queue of a load.
 #[derive(Clone, Copy)]
 struct Queue {
     /// Its length, [`MIN_LEVEL_QUEUE`] at least.
     length: f64,
     /// The number of intervals of the load.
     intervals: f64,
-    /// The index of the load.
     index: usize,
 }
 

@@ -7,7 +7,6 @@ use super::recent_rates::RecentRates;
 use super::sample::LoadSample;
 use crate::analysis::thresholds::SAME_LOAD_TOLERANCE;
 
-/// Loads that are kept.
 pub(in crate::analysis) const MAX_RECENT_LOADS: usize = 64;
 
 /// The latest loads of a device.
@@ -38,7 +37,6 @@ impl RecentLoads {
         self.loads.push_back(load);
     }
 
-    /// Forgets all loads.
     pub(in crate::analysis) fn clear(&mut self) {
         self.loads.clear();
         self.amounts.clear();

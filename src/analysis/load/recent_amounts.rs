@@ -29,7 +29,6 @@ impl RecentAmounts {
     /// An upper bound of the relative error of a number, or of a result computed from a few of them.
     pub(in crate::analysis) const ROUNDING: f32 = 1e-5;
 
-    /// Adds a load.
     pub(super) fn push(&mut self, load: &LoadSample) {
         let amounts = RATE_KINDS.map(|(direction, unit)| load.amount(direction, unit));
         let place = self.count % MAX_RECENT_LOADS;
@@ -48,7 +47,6 @@ impl RecentAmounts {
         self.count += 1;
     }
 
-    /// Forgets all loads.
     pub(super) fn clear(&mut self) {
         self.columns.iter_mut().for_each(Vec::clear);
         self.count = 0;
@@ -59,7 +57,6 @@ impl RecentAmounts {
         Some(self.count.checked_sub(1)? % MAX_RECENT_LOADS)
     }
 
-    /// The lengths in seconds.
     pub(in crate::analysis) fn seconds(&self) -> &[f32] {
         &self.columns[0]
     }

@@ -25,7 +25,6 @@ pub(super) struct RecentRates {
 }
 
 impl RecentRates {
-    /// Adds a load.
     pub(super) fn push(&mut self, load: &LoadSample) {
         let place = self.count % MAX_RECENT_LOADS;
         self.latest = RATE_KINDS.map(|(direction, unit)| load.rate(direction, unit) as f32);
@@ -39,7 +38,6 @@ impl RecentRates {
         self.count += 1;
     }
 
-    /// Forgets all loads.
     pub(super) fn clear(&mut self) {
         self.blocks.clear();
         self.count = 0;
@@ -65,7 +63,6 @@ impl RecentRates {
     }
 }
 
-/// The class of a rate.
 fn class(rate: f32) -> u16 {
     // The exponent is in the bits from the 23rd on, the fraction in those below.
     (rate.to_bits() >> 12) as u16

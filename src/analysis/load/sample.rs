@@ -9,12 +9,9 @@ use crate::analysis::thresholds::{
 };
 use crate::metrics::{HostStats, Interval};
 
-/// The kind of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IoDirection {
-    /// Reads.
     Reads,
-    /// Writes.
     Writes,
     /// Reads and writes together, as cloud limits count them.
     Both,
@@ -53,16 +50,13 @@ impl Serialize for IoDirection {
 /// The unit that a rate counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum RateUnit {
-    /// Requests per second.
     #[serde(rename = "requests")]
     Requests,
-    /// KiB per second.
     #[serde(rename = "bytes")]
     Kib,
 }
 
 impl RateUnit {
-    /// Both units.
     pub(in crate::analysis) const ALL: [Self; 2] = [Self::Requests, Self::Kib];
 }
 
@@ -73,13 +67,9 @@ pub struct LoadSample {
     pub interval_index: f64,
     /// Seconds of all intervals before it; 0 in a live view.
     pub begin_s: f64,
-    /// Length in seconds.
     pub seconds: f64,
-    /// Number of intervals in it.
     pub intervals: f64,
-    /// Reads.
     pub reads: IoTotals,
-    /// Writes.
     pub writes: IoTotals,
     /// Flushes, without a size.
     pub flushes: IoTotals,
@@ -125,7 +115,6 @@ impl LoadSample {
         })
     }
 
-    /// The totals of a direction.
     #[inline]
     pub fn totals(&self, direction: IoDirection) -> IoTotals {
         match direction {

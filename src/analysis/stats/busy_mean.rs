@@ -10,11 +10,8 @@ use crate::analysis::thresholds::{MAX_TRICKLE_FRACTION, MIN_INSIDE_RUNS_FRACTION
 /// a run of busy intervals hold only part of it and are left out, unless too little remains.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct BusyMean {
-    /// Seconds in these intervals.
     pub seconds: f64,
-    /// Requests per second.
     pub iops: f64,
-    /// Mean size in KiB.
     pub size_kib: f64,
     /// Mean number of requests in the queue or being served; `None` if the kernel gives no times.
     pub queue: Option<f64>,

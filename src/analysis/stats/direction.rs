@@ -84,7 +84,6 @@ impl DirectionSummary {
         }
     }
 
-    /// Requests of all intervals.
     pub(in crate::analysis) fn total_ios(&self) -> f64 {
         self.total.ios
     }
@@ -125,9 +124,7 @@ fn pattern(size_kib: Option<f64>, merged_pct: Option<f64>) -> Pattern {
 /// divided by number). `None` if a value is not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct DirectionReport {
-    /// Requests per second.
     pub iops: Distribution,
-    /// MiB per second.
     pub mib_per_s: Distribution,
     /// Mean size in KiB of the intervals that had requests.
     pub size_kib: Distribution,
@@ -139,7 +136,6 @@ pub struct DirectionReport {
     pub busy: Option<BusyMean>,
     /// Percentage of the requests that were merged.
     pub merged_pct: Option<f64>,
-    /// Access pattern.
     pub pattern: Pattern,
     /// Unloaded latency for the median size, in milliseconds.
     pub baseline_await_ms: Option<f64>,

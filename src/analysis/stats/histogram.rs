@@ -121,13 +121,10 @@ fn bin_number(value: f64) -> u16 {
 pub struct Distribution {
     /// The weighted mean.
     pub mean: Option<f64>,
-    /// The median.
     pub p50: Option<f64>,
     /// The 95th percentile.
     pub p95: Option<f64>,
-    /// The 99th percentile.
     pub p99: Option<f64>,
-    /// The maximum.
     pub max: Option<f64>,
 }
 
@@ -150,7 +147,6 @@ pub(in crate::analysis) fn weighted_median(values: &mut [(f64, f64)]) -> Option<
     median_of_sorted(values)
 }
 
-/// The median of sorted values.
 fn median_of_sorted(values: &[(f64, f64)]) -> Option<f64> {
     let half = values.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
     let mut passed = 0.0;

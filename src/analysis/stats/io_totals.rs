@@ -7,7 +7,6 @@ use crate::metrics::Completed;
 pub struct IoTotals {
     /// Requests completed.
     pub ios: f64,
-    /// KiB transferred.
     pub kib: f64,
     /// Milliseconds that the requests took, each from issue to completion.
     pub ms: f64,
@@ -21,7 +20,6 @@ impl IoTotals {
         (completed.time.ns > 0).then_some(totals)
     }
 
-    /// The sum of both.
     #[inline]
     pub fn plus(&self, other: &Self) -> Self {
         Self { ios: self.ios + other.ios, kib: self.kib + other.kib, ms: self.ms + other.ms }

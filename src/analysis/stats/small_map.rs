@@ -16,7 +16,6 @@ impl<K, V> Default for SmallMap<K, V> {
 }
 
 impl<K: Copy + Ord, V> SmallMap<K, V> {
-    /// The number of entries.
     pub(in crate::analysis) fn len(&self) -> usize {
         self.0.len()
     }

@@ -8,7 +8,6 @@ use crate::analysis::load::IoDirection;
 use crate::analysis::settings::BaselineSource;
 use crate::attribution::ReachedLimit;
 
-/// The state of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
     /// Nothing completed and nothing in flight.
@@ -47,7 +46,6 @@ impl Verdict {
         Self::Idle,
     ];
 
-    /// Its explanation in the help.
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Idle => "nothing completed and nothing was in flight",
@@ -197,7 +195,6 @@ impl Assessment {
     }
 }
 
-/// A fact about one interval.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Evidence {
     /// Nothing completed and nothing in flight.
@@ -226,7 +223,6 @@ pub enum Evidence {
     Unconfirmed(Verdict),
     /// No read or write was completed for which the kernel counts the time.
     NoLatency,
-    /// The latency of a direction.
     Latency {
         /// Reads or writes.
         direction: IoDirection,

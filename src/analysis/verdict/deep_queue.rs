@@ -11,7 +11,6 @@ use crate::analysis::thresholds::{
 pub struct DeepQueue {
     /// Mean number of reads and writes in the queue or being served.
     pub queue: f64,
-    /// Their mean latency in milliseconds.
     pub await_ms: f64,
 }
 

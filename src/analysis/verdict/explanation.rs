@@ -168,7 +168,6 @@ pub struct DirectionLatency {
 /// A maximum rate with its knee.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MaxRate {
-    /// Requests per second.
     pub iops: f64,
     /// The queue of the last level below it; `None` if there is none.
     pub knee_low: Option<f64>,
@@ -179,7 +178,6 @@ pub struct MaxRate {
 /// A stated cap that the load exceeded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExceededCap {
-    /// The cap.
     pub cap: f64,
     /// The 95th percentile of the rate.
     pub seen: f64,

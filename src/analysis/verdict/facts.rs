@@ -10,9 +10,7 @@ use crate::attribution::ReachedLimit;
 /// Facts about a device over all intervals.
 #[derive(Clone, Debug, Default)]
 pub(in crate::analysis) struct DeviceFacts<'a> {
-    /// Number of intervals.
     pub(in crate::analysis) intervals: u64,
-    /// Seconds in them.
     pub(in crate::analysis) seconds: f64,
     /// Intervals in which reads or writes were completed.
     pub(in crate::analysis) busy_intervals: u64,
@@ -32,19 +30,14 @@ pub(in crate::analysis) struct DeviceFacts<'a> {
     pub(in crate::analysis) throttled_s: f64,
     /// The limit that held it back for longest.
     pub(in crate::analysis) limit: Option<&'a ReachedLimit>,
-    /// Number of discards.
     pub(in crate::analysis) discards: f64,
-    /// Number of flushes.
     pub(in crate::analysis) flushes: f64,
-    /// Reads.
     pub(in crate::analysis) read: DirectionReport,
-    /// Writes.
     pub(in crate::analysis) write: DirectionReport,
     /// Reads and writes together.
     pub(in crate::analysis) all: DirectionReport,
     /// Util in percent, in the intervals in which it can be right.
     pub(in crate::analysis) util_pct: Distribution,
-    /// The levels of concurrency.
     pub(in crate::analysis) levels: &'a [ConcurrencyLevel],
     /// The capacity of reads and writes together.
     pub(in crate::analysis) capacity: CapacityReport,

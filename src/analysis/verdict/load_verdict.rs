@@ -23,7 +23,6 @@ pub enum Doubt {
     /// Requests take longer than before at a lower rate: because of other data or a slower device, but not because of
     /// more load.
     RateFell {
-        /// The rate per second.
         per_s: f64,
         /// The highest rate per second at low latency before.
         unloaded_per_s: f64,
@@ -55,7 +54,6 @@ pub(in crate::analysis) struct DirectionAssessment {
     pub(in crate::analysis) direction: IoDirection,
     /// True if it has enough of the request time to decide the verdict.
     pub(in crate::analysis) is_major: bool,
-    /// Latency in milliseconds.
     pub(in crate::analysis) await_ms: f64,
     /// Mean queue of this direction.
     pub(in crate::analysis) queue: f64,
@@ -65,7 +63,6 @@ pub(in crate::analysis) struct DirectionAssessment {
     pub(in crate::analysis) verdict: Result<Verdict, Doubt>,
 }
 
-/// The assessment of a load.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::analysis) struct LoadAssessment {
     /// The verdict; `None` if the data do not support one.
@@ -77,7 +74,6 @@ pub(in crate::analysis) struct LoadAssessment {
 }
 
 impl LoadAssessment {
-    /// Assesses a load.
     pub(in crate::analysis) fn of(
         load: &LoadSample,
         baselines: &Baselines,
@@ -219,7 +215,6 @@ fn assess_direction(of: &DirectionLoad<'_>) -> Option<DirectionAssessment> {
     })
 }
 
-/// One direction of a load.
 struct DirectionLoad<'a> {
     load: &'a LoadSample,
     baselines: &'a Baselines,
@@ -231,7 +226,6 @@ struct DirectionLoad<'a> {
 }
 
 impl DirectionLoad<'_> {
-    /// Requests per second.
     fn rate(&self) -> f64 {
         self.totals.ios / self.load.seconds
     }

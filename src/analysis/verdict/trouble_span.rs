@@ -8,13 +8,11 @@ use crate::analysis::thresholds::SATURATION_WINDOW_INTERVALS;
 /// A time in which every load is in trouble, as judged with knowledge of the whole capture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TroubleSpan {
-    /// The verdict.
     pub verdict: Verdict,
     /// The cap; `None` for other verdicts.
     pub plateau: Option<Plateau>,
     /// Its beginning, in seconds of all intervals before.
     pub begin_s: f64,
-    /// Its end.
     pub end_s: f64,
     /// Its loads merged into one.
     pub load: LoadSample,

@@ -19,12 +19,10 @@ pub(in crate::analysis) struct VerdictShares {
     pub(super) unknown: f64,
     /// The part of `unknown` that would be ok if a limit above the device were known to hold requests.
     pub(super) ok_below_limit: f64,
-    /// Number of saturated intervals.
     pub(super) saturated_intervals: f64,
     pub(super) saturated_loads: LoadSum,
     /// The saturated loads that only the deep queue of a hard disk shows to be saturated.
     pub(super) deep_queue_loads: LoadSum,
-    /// Number of slow intervals.
     pub(super) slow_intervals: f64,
     pub(super) slow_loads: LoadSum,
     pub(super) unknown_loads: LoadSum,
