@@ -30,7 +30,6 @@ const BUSY_TOLERANCE_MS: f64 = 1000.0;
 /// A device over the time between two samples, or over several such times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interval {
-    /// The length in nanoseconds.
     pub ns: u64,
     pub reads: Completed,
     pub writes: Completed,

@@ -8,9 +8,7 @@ pub const PERCENTILES: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
 /// The latencies of single requests, in milliseconds. Each lies within the bucket that holds the request of its rank.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LatencyStats {
-    /// The number of requests.
     pub count: u64,
-    /// The mean.
     pub mean_ms: f64,
     /// The percentiles, in the order of [`PERCENTILES`].
     pub percentiles_ms: [f64; 4],
@@ -18,7 +16,6 @@ pub struct LatencyStats {
     pub max_ms: f64,
 }
 
-/// Nanoseconds per millisecond.
 const NS_PER_MS: f64 = 1e6;
 
 impl LatencyStats {

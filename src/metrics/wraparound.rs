@@ -7,7 +7,6 @@ use crate::counters::Requests;
 pub struct RequestChange {
     /// Requests completed.
     pub ios: Option<u64>,
-    /// Requests merged.
     pub merges: Option<u64>,
     /// Sectors of 512 bytes.
     pub sectors: Option<u64>,
