@@ -8,7 +8,6 @@ use crate::sanitize::sanitize;
 pub enum LineError {
     /// A field is not a number, or too large a number.
     InvalidNumber {
-        /// The name of the field.
         field: &'static str,
         /// The text found in it, shortened.
         found: String,

@@ -5,7 +5,6 @@ use super::proc_files::parse_cpu_line;
 use super::timestamp::TimestampLine;
 use crate::counters::CpuTimes;
 
-/// The kind of a line.
 pub(super) enum LineKind {
     /// A device line, or a line of no other kind.
     Device,

@@ -28,7 +28,6 @@ enum Place {
     Sample { is_copied: bool },
 }
 
-/// The state of the copy.
 struct RangeCopy {
     range: RangeInclusive<Timestamp>,
     place: Place,

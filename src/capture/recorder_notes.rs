@@ -27,7 +27,6 @@ impl DroppedSamples {
         self.extend(Self { count: 1, first: at, last: at });
     }
 
-    /// Adds other samples.
     pub fn extend(&mut self, other: Self) {
         self.count += other.count;
         self.first = self.first.into_iter().chain(other.first).min();

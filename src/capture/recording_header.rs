@@ -19,7 +19,6 @@ const MAX_LIST_BYTES: usize = MAX_LINE_BYTES / 2;
 pub struct RecordingHeader {
     /// The version of blkstat that made the recording.
     pub version: String,
-    /// The host's name.
     pub host: Option<String>,
     /// The kernel's release.
     pub kernel: Option<String>,

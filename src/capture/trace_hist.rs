@@ -3,7 +3,6 @@
 
 use std::ops::RangeInclusive;
 
-/// The histogram of a trigger.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HistSection<'a> {
     /// The entries, in the order of the file.
@@ -14,7 +13,6 @@ pub struct HistSection<'a> {
     pub dropped: u64,
 }
 
-/// An entry of a histogram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistEntry<'a> {
     /// The text between the braces: names of keys with their values.

@@ -11,14 +11,12 @@ use super::recorder_notes::DroppedSamples;
 pub struct CaptureWarning {
     /// The line number, from 1.
     pub line: u64,
-    /// The problem.
     pub kind: CaptureWarningKind,
     /// The number of further warnings that were counted but not kept, because an endless stream of invalid lines must
     /// not exhaust the memory.
     pub omitted: u64,
 }
 
-/// A problem in a capture.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CaptureWarningKind {
     /// A line that is not a valid diskstats line.

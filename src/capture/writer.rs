@@ -26,7 +26,6 @@ pub struct SampleText<'a> {
     pub diskstats: &'a [u8],
     /// The `cpu` line of /proc/stat without its newline; empty if it is not known.
     pub cpu: &'a [u8],
-    /// The state of the host.
     pub host: HostState,
     /// The number of deadlines that were missed before it.
     pub missed_samples: u64,

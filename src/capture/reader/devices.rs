@@ -29,7 +29,6 @@ pub(super) struct SampleDevices {
 }
 
 impl SampleDevices {
-    /// Starts a new sample.
     pub(super) fn clear(&mut self) {
         (self.count, self.line_bytes, self.has_too_many) = (0, 0, false);
     }

@@ -14,7 +14,6 @@ pub(super) enum Position {
     BetweenSamples,
     /// In lines without a timestamp, which are skipped: after an invalid `TS` line, or without any `TS` line.
     Untimed,
-    /// In a sample.
     InSample(OpenSample),
 }
 
