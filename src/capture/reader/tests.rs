@@ -292,3 +292,22 @@ proptest! {
         prop_assert_eq!(read_all(text.as_slice(), keeps_truncated), read_all(OneByte(&text), keeps_truncated));
     }
 }
+
+proptest! {
+    #[test]
+    fn a_recording_cut_anywhere_has_the_complete_samples_before(text in capture(), cut: prop::sample::Index) {
+        let end = |second: usize| format!("#blkstat {{\"monotonic_ns\":{second}000000000,\"complete\":true}}\n");
+        let mut recording = "#blkstat {\"version\":\"1\",\"devices\":[]}\n".to_owned();
+        for (second, sample) in text.split("TS ").enumerate().skip(1) {
+            recording += &format!("TS {sample}{}", end(second));
+        }
+        let (all, warnings) = read_all(recording.as_bytes(), false);
+        prop_assert_eq!((all.len(), warnings), (text.matches("TS ").count(), vec![]));
+        let cut = cut.index(recording.len());
+        let complete = recording[..cut].matches("\"complete\":true}").count();
+        let (samples, warnings) = read_all(&recording.as_bytes()[..cut], false);
+        prop_assert_eq!(&samples[..], &all[..complete]);
+        let is_in_sample = recording[..cut].rfind("TS ") > recording[..cut].rfind("\"complete\":true}");
+        prop_assert!(warnings.len() == 1 || !is_in_sample, "{warnings:?}");
+    }
+}
