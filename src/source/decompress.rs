@@ -13,7 +13,7 @@ const BUFFER_BYTES: usize = 64 * 1024;
 
 pub(super) enum Text<R> {
     Plain(Start<R>),
-    Gzip(GzipReader<BufReader<Start<R>>>),
+    Gzip(Box<GzipReader<BufReader<Start<R>>>>),
     Zstd(Box<ZstdReader<BufReader<Start<R>>>>),
 }
 
@@ -31,7 +31,7 @@ pub(super) fn decompress<R: Read>(mut input: R) -> io::Result<Text<R>> {
     let input = Cursor::new(start).chain(input);
     let buffered = |input| BufReader::with_capacity(BUFFER_BYTES, input);
     Ok(match compression {
-        Some(Compression::Gzip) => Text::Gzip(GzipReader::new(buffered(input))),
+        Some(Compression::Gzip) => Text::Gzip(Box::new(GzipReader::new(buffered(input)))),
         Some(Compression::Zstd) => Text::Zstd(Box::new(ZstdReader::open(buffered(input))?)),
         None => Text::Plain(input),
     })
