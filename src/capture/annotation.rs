@@ -66,9 +66,9 @@ pub(super) struct EndOfSample {
     #[serde(skip_serializing_if = "Option::is_none")]
     blocked: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pressure_us: Option<[u64; 2]>,
+    pressure_us: Option<Pressure>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    memory_pressure_us: Option<[u64; 2]>,
+    memory_pressure_us: Option<Pressure>,
     #[serde(skip_serializing_if = "Option::is_none")]
     swapped_pages: Option<[u64; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,13 +84,12 @@ pub(super) struct EndOfSample {
 
 impl EndOfSample {
     pub(super) fn new(at: SampleTime, host: &HostState, missed_samples: u64) -> Self {
-        let totals = |pressure: Pressure| [pressure.some_us, pressure.full_us];
         Self {
             monotonic_ns: at.monotonic.and_then(nanoseconds),
             uptime_cs: at.uptime,
             blocked: host.blocked,
-            pressure_us: host.pressure.map(totals),
-            memory_pressure_us: host.memory_pressure.map(totals),
+            pressure_us: host.pressure,
+            memory_pressure_us: host.memory_pressure,
             swapped_pages: host.swapped.map(|swapped| [swapped.pages_in, swapped.pages_out]),
             dirty_kib: host.dirty_kib,
             writeback_kib: host.writeback_kib,
@@ -101,11 +100,10 @@ impl EndOfSample {
 
     /// Returns the state of the host at the sample.
     pub(super) fn host_state(&self) -> HostState {
-        let pressure = |[some_us, full_us]: [u64; 2]| Pressure { some_us, full_us };
         HostState {
             blocked: self.blocked,
-            pressure: self.pressure_us.map(pressure),
-            memory_pressure: self.memory_pressure_us.map(pressure),
+            pressure: self.pressure_us,
+            memory_pressure: self.memory_pressure_us,
             swapped: self.swapped_pages.map(|[pages_in, pages_out]| SwappedPages { pages_in, pages_out }),
             dirty_kib: self.dirty_kib,
             writeback_kib: self.writeback_kib,

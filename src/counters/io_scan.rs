@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::Pressure;
 
 /// The number of a device: major and minor.
@@ -57,7 +59,8 @@ pub enum CgroupHierarchy {
 }
 
 /// A whole device in a scan.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ScannedDevice {
     pub number: DeviceNumber,
     /// The kernel's name.
@@ -67,7 +70,8 @@ pub struct ScannedDevice {
 }
 
 /// Requests and bytes since the device or the cgroup was created.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "[u64; 4]", into = "[u64; 4]")]
 pub struct IoCounters {
     pub read_bytes: u64,
     pub write_bytes: u64,
@@ -81,8 +85,7 @@ impl IoCounters {
     /// Returns how much the counters grew since `before`. A counter that went back was reset: it belongs to another
     /// cgroup or device, all of whose I/O is new.
     pub fn growth_since(&self, before: &Self) -> Self {
-        let fields = |io: &Self| [io.read_bytes, io.write_bytes, io.reads, io.writes];
-        if fields(self).iter().zip(fields(before)).any(|(now, before)| *now < before) {
+        if <[u64; 4]>::from(*self).iter().zip(<[u64; 4]>::from(*before)).any(|(now, before)| *now < before) {
             return *self;
         }
         self.minus(before)
@@ -107,8 +110,21 @@ impl IoCounters {
     }
 }
 
+impl From<IoCounters> for [u64; 4] {
+    fn from(io: IoCounters) -> Self {
+        [io.read_bytes, io.write_bytes, io.reads, io.writes]
+    }
+}
+
+impl From<[u64; 4]> for IoCounters {
+    fn from([read_bytes, write_bytes, reads, writes]: [u64; 4]) -> Self {
+        Self { read_bytes, write_bytes, reads, writes }
+    }
+}
+
 /// The limits of a cgroup on a device; `None` for a limit that is not set.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "[Option<u64>; 4]", into = "[Option<u64>; 4]")]
 pub struct IoLimits {
     pub read_iops: Option<u64>,
     pub write_iops: Option<u64>,
@@ -123,24 +139,41 @@ impl IoLimits {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+impl From<IoLimits> for [Option<u64>; 4] {
+    fn from(limits: IoLimits) -> Self {
+        [limits.read_iops, limits.write_iops, limits.read_bytes_per_s, limits.write_bytes_per_s]
+    }
+}
+
+impl From<[Option<u64>; 4]> for IoLimits {
+    fn from([read_iops, write_iops, read_bytes_per_s, write_bytes_per_s]: [Option<u64>; 4]) -> Self {
+        Self { read_iops, write_iops, read_bytes_per_s, write_bytes_per_s }
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Cgroup {
     /// Its path in the hierarchy, such as `/system.slice/db.service`; `/` is the root.
     pub path: Arc<str>,
     /// True if this scan found it for the first time: its counters may have grown for longer than since the scan
     /// before.
+    #[serde(skip)]
     pub is_new: bool,
     /// Its devices, by number.
     pub devices: Vec<CgroupDevice>,
     /// The time that its tasks have waited for I/O; `None` if it is not known.
+    #[serde(rename = "pressure_us", skip_serializing_if = "Option::is_none")]
     pub pressure: Option<Pressure>,
 }
 
 /// A cgroup's use of a device, and its limits there.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct CgroupDevice {
     pub number: DeviceNumber,
     pub io: IoCounters,
+    #[serde(skip_serializing_if = "IoLimits::is_empty")]
     pub limits: IoLimits,
 }
 
@@ -166,12 +199,14 @@ pub struct HungRead {
 }
 
 /// A process that read or wrote.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct BusyProcess {
     pub pid: u32,
     /// Its name: at most 15 bytes, which may contain any character.
     pub comm: String,
     /// Its cgroup; `None` if it ended before that was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<Arc<str>>,
     /// Bytes read from devices.
     pub read_bytes: u64,
@@ -180,15 +215,18 @@ pub struct BusyProcess {
 }
 
 /// A task in uninterruptible sleep, which usually waits for a device.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct BlockedTask {
     pub pid: u32,
     pub tid: u32,
     /// The thread's name.
     pub comm: String,
     /// The cgroup of the process; `None` if it ended before that was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<Arc<str>>,
     /// The fraction of the time since the last scan that it waited for devices, in thousandths; `None` without
     /// `kernel.task_delayacct`, or if it was not seen before.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_permille: Option<u64>,
 }

@@ -9,6 +9,8 @@ mod traced_users;
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 pub use self::host_sources::{
     Access, CgroupSource, DiskstatsSource, HostSources, Privileges, ProcessIoSource,
 };
@@ -170,12 +172,43 @@ pub struct CpuTimes {
 
 /// The time that tasks have waited for a resource since boot, in microseconds (/proc/pressure, since kernel 4.20).
 /// Tasks with asynchronous I/O in progress (io_uring, libaio) do not count as waiting for I/O.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "[u64; 2]", into = "[u64; 2]")]
 pub struct Pressure {
     /// Time in which at least one task waited.
     pub some_us: u64,
     /// Time in which all non-idle tasks waited.
     pub full_us: u64,
+}
+
+impl Pressure {
+    /// Returns the sum of both.
+    pub fn plus(&self, other: &Self) -> Self {
+        Self {
+            some_us: self.some_us.saturating_add(other.some_us),
+            full_us: self.full_us.saturating_add(other.full_us),
+        }
+    }
+
+    /// Returns the difference of both, with zero for negative values.
+    pub fn minus(&self, other: &Self) -> Self {
+        Self {
+            some_us: self.some_us.saturating_sub(other.some_us),
+            full_us: self.full_us.saturating_sub(other.full_us),
+        }
+    }
+}
+
+impl From<Pressure> for [u64; 2] {
+    fn from(pressure: Pressure) -> Self {
+        [pressure.some_us, pressure.full_us]
+    }
+}
+
+impl From<[u64; 2]> for Pressure {
+    fn from([some_us, full_us]: [u64; 2]) -> Self {
+        Self { some_us, full_us }
+    }
 }
 
 /// Pages of memory moved to and from swap areas since boot (/proc/vmstat).

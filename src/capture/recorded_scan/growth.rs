@@ -1,8 +1,11 @@
 //! The growth of counters between two scans, as written to a recording.
 
+use std::sync::Arc;
+
+use super::RecordedScan;
 use super::writer::{keep_largest, parts};
-use super::{RecordedCgroup, RecordedScan, RecordedUse};
 use crate::capture::annotation::{IoScanLine, write_annotation};
+use crate::counters::{Cgroup, IoLimits};
 
 /// A scan that is ready to be written, with the growth of its counters since the scan before.
 #[derive(Clone, Debug)]
@@ -16,10 +19,9 @@ impl ScanGrowth {
     /// Returns the size in memory, in bytes.
     pub fn bytes(&self) -> usize {
         let Self(scan) = self;
-        let path = |path: &Option<String>| path.as_ref().map_or(0, String::len);
-        let cgroup = |cgroup: &RecordedCgroup| {
-            size_of::<RecordedCgroup>() + cgroup.path.len() + size_of_val(&cgroup.devices[..])
-        };
+        let path = |path: &Option<Arc<str>>| path.as_ref().map_or(0, |path| path.len());
+        let cgroup =
+            |cgroup: &Cgroup| size_of::<Cgroup>() + cgroup.path.len() + size_of_val(&cgroup.devices[..]);
         size_of::<RecordedScan>()
             + scan.devices.iter().map(|device| size_of_val(device) + device.name.len()).sum::<usize>()
             + scan.cgroups.iter().map(cgroup).sum::<usize>()
@@ -42,7 +44,7 @@ impl ScanGrowth {
         scan.skipped = scan.skipped.saturating_add(earlier.skipped);
         for device in earlier.devices {
             match scan.devices.iter_mut().find(|known| known.name == device.name) {
-                Some(known) => add(&mut known.io, &device.io),
+                Some(known) => known.io = known.io.plus(&device.io),
                 None => scan.devices.push(device),
             }
         }
@@ -70,46 +72,32 @@ impl ScanGrowth {
 }
 
 /// Adds the growth of a cgroup in an earlier scan. The list is not ordered.
-fn add_cgroup(cgroups: &mut Vec<RecordedCgroup>, mut earlier: RecordedCgroup) {
+fn add_cgroup(cgroups: &mut Vec<Cgroup>, mut earlier: Cgroup) {
+    // Only the limits listed in the later scan count.
+    earlier.devices.iter_mut().for_each(|device| device.limits = IoLimits::default());
     let Some(known) = cgroups.iter_mut().find(|known| known.path == earlier.path) else {
-        // Only the limits listed in the later scan count.
-        earlier.devices.iter_mut().for_each(|device| device.limits = None);
         cgroups.push(earlier);
         return;
     };
     for device in earlier.devices {
         match known.devices.iter_mut().find(|known| known.number == device.number) {
-            Some(known) => add(&mut known.io, &device.io),
-            None => known.devices.push(RecordedUse { limits: None, ..device }),
+            Some(known) => known.io = known.io.plus(&device.io),
+            None => known.devices.push(device),
         }
     }
-    known.pressure_us = match (known.pressure_us, earlier.pressure_us) {
-        (Some([some, full]), Some(before)) => {
-            Some([some.saturating_add(before[0]), full.saturating_add(before[1])])
-        }
-        (later, _) => later,
-    };
-}
-
-fn add(io: &mut [u64; 4], before: &[u64; 4]) {
-    for (value, before) in io.iter_mut().zip(before) {
-        *value = value.saturating_add(*before);
-    }
+    known.pressure = known.pressure.map(|later| later.plus(&earlier.pressure.unwrap_or_default()));
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
-    use std::sync::Arc;
     use std::time::Duration;
 
     use super::*;
     use crate::capture::ScanWriter;
     use crate::capture::annotation::Annotation;
     use crate::capture::recorded_scan::ScanReader;
-    use crate::counters::{
-        BlockedTask, Cgroup, CgroupDevice, DeviceNumber, IoCounters, IoLimits, IoScan, ScannedDevice,
-    };
+    use crate::counters::{BlockedTask, CgroupDevice, DeviceNumber, IoCounters, IoScan, ScannedDevice};
 
     fn io(read_bytes: u64) -> IoCounters {
         IoCounters { read_bytes, reads: read_bytes / 4096, ..IoCounters::default() }
@@ -174,7 +162,7 @@ mod tests {
         let all = read(&growths(&scans, &[]));
         let [first, dropped, mut last] = <[ScanGrowth; 3]>::try_from(growths(&scans, &[])).unwrap();
         last.add_before(dropped);
-        assert!(last.bytes() > 3 * size_of::<RecordedCgroup>());
+        assert!(last.bytes() > 3 * size_of::<Cgroup>());
         let merged = read(&[first, last]);
         // When all scans are read, /c is still listed, without a limit.
         assert_eq!(merged[1].cgroups, all[2].cgroups);

@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 pub use self::growth::ScanGrowth;
 pub(super) use self::reader::ScanReader;
 pub use self::writer::ScanWriter;
-use crate::counters::{CgroupHierarchy, IoCounters, IoLimits, ScanProblem};
+use crate::counters::{BlockedTask, BusyProcess, Cgroup, CgroupHierarchy, ScanProblem, ScannedDevice};
 
-/// A scan, or a part of one: a long scan takes several lines.
+/// A scan, or a part of one: a long scan takes several lines. Its counters and pressures are growth.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct RecordedScan {
@@ -29,14 +29,14 @@ pub(super) struct RecordedScan {
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    devices: Vec<RecordedDevice>,
+    devices: Vec<ScannedDevice>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    cgroups: Vec<RecordedCgroup>,
+    cgroups: Vec<Cgroup>,
     /// The use by all processes; `None` until they have been read twice.
     #[serde(skip_serializing_if = "Option::is_none")]
     processes: Option<RecordedProcesses>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    busiest: Vec<RecordedProcess>,
+    busiest: Vec<BusyProcess>,
     /// The read of a process that hangs.
     #[serde(skip_serializing_if = "Option::is_none")]
     hung_read: Option<RecordedHungRead>,
@@ -44,36 +44,7 @@ pub(super) struct RecordedScan {
     #[serde(skip_serializing_if = "is_false")]
     has_blocked: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    blocked: Vec<RecordedTask>,
-}
-
-/// A whole device: its number, its name and the growth of its counters.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-struct RecordedDevice {
-    number: [u32; 2],
-    name: String,
-    io: [u64; 4],
-}
-
-/// A cgroup with the growth of its counters.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-struct RecordedCgroup {
-    path: String,
-    devices: Vec<RecordedUse>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pressure_us: Option<[u64; 2]>,
-}
-
-/// The use of a device by a cgroup.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-struct RecordedUse {
-    number: [u32; 2],
-    io: [u64; 4],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    limits: Option<[Option<u64>; 4]>,
+    blocked: Vec<BlockedTask>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,39 +60,6 @@ struct RecordedProcesses {
 struct RecordedHungRead {
     pid: u32,
     elapsed_ns: u64,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-struct RecordedProcess {
-    pid: u32,
-    comm: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cgroup: Option<String>,
-    read_bytes: u64,
-    write_bytes: u64,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-struct RecordedTask {
-    pid: u32,
-    tid: u32,
-    comm: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cgroup: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    delay_permille: Option<u64>,
-}
-
-/// Returns the counters in the order in which they are written.
-fn fields_of(io: &IoCounters) -> [u64; 4] {
-    [io.read_bytes, io.write_bytes, io.reads, io.writes]
-}
-
-fn limits_of(limits: &IoLimits) -> Option<[Option<u64>; 4]> {
-    let all = [limits.read_iops, limits.write_iops, limits.read_bytes_per_s, limits.write_bytes_per_s];
-    (!limits.is_empty()).then_some(all)
 }
 
 const PROBLEMS: [(&str, ScanProblem); 4] = [

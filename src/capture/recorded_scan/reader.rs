@@ -4,11 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{PROBLEMS, RecordedScan, RecordedUse, VERSIONS};
-use crate::counters::{
-    BlockedTask, BusyProcess, Cgroup, CgroupDevice, DeviceNumber, HungRead, IoCounters, IoLimits, IoScan,
-    Pressure, ProcessIo, ScannedDevice,
-};
+use super::{PROBLEMS, RecordedScan, VERSIONS};
+use crate::counters::{Cgroup, CgroupDevice, HungRead, IoLimits, IoScan, ProcessIo, ScannedDevice};
 
 /// The maximum number of cgroups, devices and other elements that are kept: a hostile recording must not fill the
 /// memory.
@@ -49,7 +46,7 @@ impl ScanReader {
             hidden: processes.hidden,
             is_partial: processes.is_partial,
             // Their rates need a time.
-            busiest: if processes.elapsed_ns > 0 { busiest(&scan) } else { Vec::new() },
+            busiest: if processes.elapsed_ns > 0 { scan.busiest } else { Vec::new() },
         });
         Some(Arc::new(IoScan {
             at: Duration::from_nanos(scan.at_ns?),
@@ -62,7 +59,7 @@ impl ScanReader {
             hung_read: scan
                 .hung_read
                 .map(|hung| HungRead { pid: hung.pid, elapsed: Duration::from_nanos(hung.elapsed_ns) }),
-            blocked: scan.has_blocked.then(|| blocked(&scan)),
+            blocked: scan.has_blocked.then_some(scan.blocked),
             skipped: scan.skipped,
             problem: scan.problem.and_then(|name| {
                 PROBLEMS.iter().find(|(known, _)| *known == name).map(|(_, problem)| *problem)
@@ -72,14 +69,12 @@ impl ScanReader {
 
     fn add_devices(&mut self, scan: &RecordedScan) {
         for device in &scan.devices {
-            let number = (device.number[0], device.number[1]);
             let known = self.devices.iter().position(|known| known.name == device.name);
             if let Some(at) = known {
-                self.devices[at].number = number;
-                add(&mut self.devices[at].io, &device.io);
+                let known = &mut self.devices[at];
+                (known.number, known.io) = (device.number, known.io.plus(&device.io));
             } else if self.devices.len() < MAX_ELEMENTS {
-                let io = counters(&device.io);
-                self.devices.push(ScannedDevice { number, name: device.name.clone(), io });
+                self.devices.push(device.clone());
             }
         }
     }
@@ -89,26 +84,20 @@ impl ScanReader {
         let devices = self.cgroups.iter_mut().flat_map(|cgroup| &mut cgroup.devices);
         devices.for_each(|device| device.limits = IoLimits::default());
         for recorded in &scan.cgroups {
-            let path: Arc<str> = Arc::from(recorded.path.as_str());
-            let known = self.positions.get(&path).copied();
+            let path = &recorded.path;
+            let known = self.positions.get(path).copied();
             if known.is_none() && self.cgroups.len() >= MAX_ELEMENTS {
                 continue;
             }
             let position = known.unwrap_or_else(|| {
-                self.positions.insert(Arc::clone(&path), self.cgroups.len());
-                let cgroup = Cgroup { path, is_new: false, devices: Vec::new(), pressure: None };
-                self.cgroups.push(cgroup);
+                self.positions.insert(Arc::clone(path), self.cgroups.len());
+                self.cgroups.push(Cgroup { path: Arc::clone(path), ..Cgroup::default() });
                 self.cgroups.len() - 1
             });
             let cgroup = &mut self.cgroups[position];
             recorded.devices.iter().for_each(|device| add_use(cgroup, device));
-            cgroup.pressure = recorded.pressure_us.map(|[some_us, full_us]| {
-                let before = cgroup.pressure.unwrap_or_default();
-                Pressure {
-                    some_us: before.some_us.saturating_add(some_us),
-                    full_us: before.full_us.saturating_add(full_us),
-                }
-            });
+            let before = cgroup.pressure.unwrap_or_default();
+            cgroup.pressure = recorded.pressure.map(|growth| before.plus(&growth));
         }
     }
 }
@@ -118,49 +107,12 @@ fn extend<T>(list: &mut Vec<T>, more: Vec<T>) {
     list.extend(more.into_iter().take(room));
 }
 
-fn add_use(cgroup: &mut Cgroup, recorded: &RecordedUse) {
-    let number: DeviceNumber = (recorded.number[0], recorded.number[1]);
+fn add_use(cgroup: &mut Cgroup, recorded: &CgroupDevice) {
+    let number = recorded.number;
     let at = cgroup.devices.binary_search_by_key(&number, |device| device.number).unwrap_or_else(|at| {
         cgroup.devices.insert(at, CgroupDevice { number, ..CgroupDevice::default() });
         at
     });
     let device = &mut cgroup.devices[at];
-    add(&mut device.io, &recorded.io);
-    let [read_iops, write_iops, read_bytes_per_s, write_bytes_per_s] = recorded.limits.unwrap_or_default();
-    device.limits = IoLimits { read_iops, write_iops, read_bytes_per_s, write_bytes_per_s };
-}
-
-fn counters(fields: &[u64; 4]) -> IoCounters {
-    let [read_bytes, write_bytes, reads, writes] = *fields;
-    IoCounters { read_bytes, write_bytes, reads, writes }
-}
-
-fn add(io: &mut IoCounters, growth: &[u64; 4]) {
-    let growth = counters(growth);
-    io.read_bytes = io.read_bytes.saturating_add(growth.read_bytes);
-    io.write_bytes = io.write_bytes.saturating_add(growth.write_bytes);
-    io.reads = io.reads.saturating_add(growth.reads);
-    io.writes = io.writes.saturating_add(growth.writes);
-}
-
-fn busiest(scan: &RecordedScan) -> Vec<BusyProcess> {
-    let processes = scan.busiest.iter().map(|process| BusyProcess {
-        pid: process.pid,
-        comm: process.comm.clone(),
-        cgroup: process.cgroup.as_deref().map(Arc::from),
-        read_bytes: process.read_bytes,
-        write_bytes: process.write_bytes,
-    });
-    processes.collect()
-}
-
-fn blocked(scan: &RecordedScan) -> Vec<BlockedTask> {
-    let tasks = scan.blocked.iter().map(|task| BlockedTask {
-        pid: task.pid,
-        tid: task.tid,
-        comm: task.comm.clone(),
-        cgroup: task.cgroup.as_deref().map(Arc::from),
-        delay_permille: task.delay_permille,
-    });
-    tasks.collect()
+    (device.io, device.limits) = (device.io.plus(&recorded.io), recorded.limits);
 }

@@ -7,11 +7,8 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::growth::ScanGrowth;
-use super::{
-    PROBLEMS, RecordedCgroup, RecordedDevice, RecordedHungRead, RecordedProcess, RecordedProcesses,
-    RecordedScan, RecordedTask, RecordedUse, VERSIONS, fields_of, limits_of,
-};
-use crate::counters::{Cgroup, DeviceNumber, IoCounters, IoScan, ProcessIo};
+use super::{PROBLEMS, RecordedHungRead, RecordedProcesses, RecordedScan, VERSIONS};
+use crate::counters::{Cgroup, CgroupDevice, DeviceNumber, IoCounters, IoScan, ScannedDevice};
 
 /// The length in bytes from which a scan continues on another line, because readers limit the length of a line.
 const MAX_PART_BYTES: usize = 24 * 1024;
@@ -63,46 +60,24 @@ fn recorded(
             hidden: processes.hidden,
             is_partial: processes.is_partial,
         }),
-        busiest: processes.map(recorded_processes).unwrap_or_default(),
+        busiest: processes.map(|processes| processes.busiest.clone()).unwrap_or_default(),
         hung_read: scan.hung_read.map(|hung| RecordedHungRead {
             pid: hung.pid,
             elapsed_ns: u64::try_from(hung.elapsed.as_nanos()).unwrap_or(u64::MAX),
         }),
         has_blocked: scan.blocked.is_some(),
-        blocked: scan
-            .blocked
-            .iter()
-            .flatten()
-            .map(|task| RecordedTask {
-                pid: task.pid,
-                tid: task.tid,
-                comm: task.comm.clone(),
-                cgroup: task.cgroup.as_deref().map(str::to_owned),
-                delay_permille: task.delay_permille,
-            })
-            .collect(),
+        blocked: scan.blocked.clone().unwrap_or_default(),
     }
-}
-
-fn recorded_processes(processes: &ProcessIo) -> Vec<RecordedProcess> {
-    let recorded = processes.busiest.iter().map(|process| RecordedProcess {
-        pid: process.pid,
-        comm: process.comm.clone(),
-        cgroup: process.cgroup.as_deref().map(str::to_owned),
-        read_bytes: process.read_bytes,
-        write_bytes: process.write_bytes,
-    });
-    recorded.collect()
 }
 
 /// Returns the devices with I/O since the last scan, and those of the recorded cgroups.
 fn recorded_devices(
     scan: &IoScan,
     last: Option<&IoScan>,
-    cgroups: &[RecordedCgroup],
+    cgroups: &[Cgroup],
     is_recorded: &dyn Fn(DeviceNumber) -> bool,
-) -> Vec<RecordedDevice> {
-    let of_cgroups: HashSet<[u32; 2]> =
+) -> Vec<ScannedDevice> {
+    let of_cgroups: HashSet<DeviceNumber> =
         cgroups.iter().flat_map(|cgroup| &cgroup.devices).map(|device| device.number).collect();
     let recorded = scan.devices.iter().filter(|device| is_recorded(device.number)).map(|device| {
         let before = last.map(|last| {
@@ -110,23 +85,21 @@ fn recorded_devices(
             old.map(|old| old.io).unwrap_or_default()
         });
         let io = before.map(|before| device.io.growth_since(&before)).unwrap_or_default();
-        RecordedDevice {
-            number: [device.number.0, device.number.1],
-            name: device.name.clone(),
-            io: fields_of(&io),
-        }
+        ScannedDevice { io, ..device.clone() }
     });
-    recorded.filter(|device| device.io != [0; 4] || of_cgroups.contains(&device.number)).collect()
+    recorded
+        .filter(|device| device.io != IoCounters::default() || of_cgroups.contains(&device.number))
+        .collect()
 }
 
 fn recorded_cgroups(
     scan: &IoScan,
     last: Option<&IoScan>,
     is_recorded: &dyn Fn(DeviceNumber) -> bool,
-) -> Vec<RecordedCgroup> {
+) -> Vec<Cgroup> {
     let before: HashMap<&str, &Cgroup> =
         last.iter().flat_map(|last| &last.cgroups).map(|cgroup| (&*cgroup.path, cgroup)).collect();
-    let mut recorded: Vec<RecordedCgroup> = scan
+    let mut recorded: Vec<Cgroup> = scan
         .cgroups
         .iter()
         .map(|cgroup| {
@@ -140,7 +113,7 @@ fn recorded_cgroups(
 }
 
 /// Keeps the cgroups with limits, and those with the most bytes.
-pub(super) fn keep_largest(recorded: &mut Vec<RecordedCgroup>) {
+pub(super) fn keep_largest(recorded: &mut Vec<Cgroup>) {
     recorded.sort_by_key(|cgroup| (!has_limits(cgroup), Reverse(bytes(cgroup))));
     recorded.truncate(MAX_CGROUPS);
     // Parents before their children, as in a scan.
@@ -153,32 +126,34 @@ fn recorded_cgroup(
     before: Option<&Cgroup>,
     is_known: bool,
     is_recorded: &dyn Fn(DeviceNumber) -> bool,
-) -> RecordedCgroup {
+) -> Cgroup {
     let devices = cgroup.devices.iter().filter(|device| is_recorded(device.number)).map(|device| {
         let old = before.iter().flat_map(|old| &old.devices).find(|old| old.number == device.number);
         let old = old.map(|old| old.io).unwrap_or_default();
         let io = if is_known { device.io.growth_since(&old) } else { IoCounters::default() };
-        RecordedUse {
-            number: [device.number.0, device.number.1],
-            io: fields_of(&io),
-            limits: limits_of(&device.limits),
-        }
+        CgroupDevice { io, ..*device }
     });
-    let has_use = |device: &RecordedUse| device.io != [0; 4] || device.limits.is_some();
+    let has_use = |device: &CgroupDevice| device.io != IoCounters::default() || !device.limits.is_empty();
     let old_pressure = before.and_then(|before| before.pressure).filter(|_| is_known);
-    let pressure_us = cgroup.pressure.map(|pressure| {
-        let old = old_pressure.unwrap_or(pressure);
-        [pressure.some_us.saturating_sub(old.some_us), pressure.full_us.saturating_sub(old.full_us)]
-    });
-    RecordedCgroup { path: cgroup.path.to_string(), devices: devices.filter(has_use).collect(), pressure_us }
+    let pressure = cgroup.pressure.map(|pressure| pressure.minus(&old_pressure.unwrap_or(pressure)));
+    Cgroup {
+        path: Arc::clone(&cgroup.path),
+        is_new: false,
+        devices: devices.filter(has_use).collect(),
+        pressure,
+    }
 }
 
-fn has_limits(cgroup: &RecordedCgroup) -> bool {
-    cgroup.devices.iter().any(|device| device.limits.is_some())
+fn has_limits(cgroup: &Cgroup) -> bool {
+    cgroup.devices.iter().any(|device| !device.limits.is_empty())
 }
 
-fn bytes(cgroup: &RecordedCgroup) -> u64 {
-    cgroup.devices.iter().map(|device| device.io[0].saturating_add(device.io[1])).fold(0, u64::saturating_add)
+fn bytes(cgroup: &Cgroup) -> u64 {
+    cgroup
+        .devices
+        .iter()
+        .map(|device| device.io.read_bytes.saturating_add(device.io.write_bytes))
+        .fold(0, u64::saturating_add)
 }
 
 /// Splits a scan into parts that fit on lines.
