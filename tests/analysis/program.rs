@@ -8,9 +8,9 @@ use serde_json::Value;
 use crate::support::in_process::in_process;
 
 /// Runs a command that ends with the names of these captures. Returns standard output, standard error and how it ended.
-pub(crate) fn run(words: &str, captures: &[&str]) -> (String, String, Exit) {
+pub(crate) fn run(words: &str, captures: &[impl AsRef<[u8]>]) -> (String, String, Exit) {
     let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
-    let write = |(number, text): (usize, &&str)| {
+    let write = |(number, text): (usize, &_)| {
         let path = folder.path().join(number.to_string());
         std::fs::write(&path, text).unwrap();
         path

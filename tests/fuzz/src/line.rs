@@ -2,22 +2,47 @@
 //! parses to the same device.
 #![no_main]
 
-use blkstat::capture::parse_line;
-use blkstat::counters::{Columns, Device};
+use blkstat::capture::Reader;
+use blkstat::counters::{Columns, Device, Sample};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|line: &[u8]| {
-    let mut device = Device::default();
-    if let Err(error) = parse_line(line, &mut device) {
-        let message = error.to_string();
-        assert!(message.len() < 1000 && !message.contains(char::is_control), "{message:?}");
+    // Only lines that begin as those of the kernel.
+    let is_of_kernel = line.first().is_some_and(|byte| *byte == b' ' || byte.is_ascii_digit());
+    if !is_of_kernel || line.contains(&b'\n') || line.contains(&b'#') {
         return;
     }
-    // The parser must overwrite every value of the previous line.
-    let mut reparsed = Device { name: "earlier".into(), ..device.clone() };
-    parse_line(format_line(&device).as_bytes(), &mut reparsed).unwrap();
-    assert_eq!(reparsed, device);
+    let (samples, warnings) = read(&[line]);
+    for message in &warnings {
+        assert!(message.len() < 1000 && !message.contains(char::is_control), "{message:?}");
+    }
+    let devices = &samples[0];
+    assert!(devices.len() <= 1 && (devices.is_empty() || warnings.is_empty()), "{devices:?} {warnings:?}");
+    if let [device] = &devices[..] {
+        // The parser must overwrite every value of the lines before.
+        let earlier = b"8 0 earlier 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17";
+        let (samples, _) = read(&[line, earlier, format_line(device).as_bytes()]);
+        assert_eq!(samples[2], *devices);
+    }
 });
+
+/// Reads samples of one line each. Returns the devices of each sample, and the warnings.
+fn read(lines: &[&[u8]]) -> (Vec<Vec<Device>>, Vec<String>) {
+    let mut text = Vec::new();
+    for (at, line) in (1..).zip(lines) {
+        text.extend_from_slice(format!("TS {at}\n").as_bytes());
+        text.extend_from_slice(line);
+        text.push(b'\n');
+    }
+    let mut reader = Reader::new(&text[..]);
+    let (mut previous, mut sample) = (Sample::default(), Sample::default());
+    let mut samples = Vec::new();
+    while reader.next(&previous, &mut sample).unwrap() {
+        samples.push(sample.devices.clone());
+        std::mem::swap(&mut previous, &mut sample);
+    }
+    (samples, reader.take_warnings().iter().map(|warning| warning.kind.to_string()).collect())
+}
 
 fn format_line(device: &Device) -> String {
     let counters = &device.counters;

@@ -2,27 +2,38 @@
 //! recorded again.
 #![no_main]
 
-use std::collections::HashSet;
+#[allow(dead_code)]
+#[path = "../../analysis/program.rs"]
+mod program;
+#[allow(dead_code)]
+#[path = "../../support"]
+mod support {
+    pub(crate) mod in_process;
+}
+
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use blkstat::attribution::{Attribution, Attributor, IoRates, cgroup_name};
 use blkstat::capture::{Reader, RecordFilter, SampleText, ScanGrowth, ScanWriter, write_sample};
 use blkstat::counters::{HostState, IoScan, Sample};
+use blkstat::exit::Exit;
 use blkstat::units::SampleTime;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use libfuzzer_sys::fuzz_target;
+use serde_json::Value;
 
 fuzz_target!(|bytes: &[u8]| {
     // Each line is one scan, or a part of one.
-    let scans = read(&recording(bytes.split(|byte| *byte == b'\n').map(|line| {
+    let recorded = recording(bytes.split(|byte| *byte == b'\n').map(|line| {
         let mut text = b"#blkstat {\"io_scan\":".to_vec();
         text.extend_from_slice(line);
         text.extend_from_slice(b"}\n");
         text
-    })));
-    attribute(&scans);
+    }));
+    check(&recorded);
+    let scans = read(&recorded);
 
     let mut writer = ScanWriter::default();
     let mut growths: Vec<ScanGrowth> =
@@ -32,18 +43,18 @@ fuzz_target!(|bytes: &[u8]| {
         growth.write(&mut text);
         text
     };
-    let again = read(&recording(growths.iter().map(text)));
-    assert_eq!(again.len(), growths.len());
-    attribute(&again);
+    let again = recording(growths.iter().map(text));
+    assert_eq!(read(&again).len(), growths.len());
+    check(&again);
 
     // Where scans are dropped, the last one has the growth of all.
     let Some(mut last) = growths.pop() else { return };
     while let Some(earlier) = growths.pop() {
         last.add_before(earlier);
     }
-    let merged = read(&recording([text(&last)].into_iter()));
-    assert_eq!(merged.len(), 1);
-    attribute(&merged);
+    let merged = recording([text(&last)].into_iter());
+    assert_eq!(read(&merged).len(), 1);
+    check(&merged);
 });
 
 /// Returns a recording with a sample after each text.
@@ -74,43 +85,21 @@ fn read(recording: &[u8]) -> Vec<Arc<IoScan>> {
     scans
 }
 
-/// Attributes what scans counted, one after another and all at once.
-fn attribute(scans: &[Arc<IoScan>]) {
-    let (mut each, mut all) = (Attributor::default(), Attributor::default());
-    for scan in scans {
-        each.observe(scan);
-        all.observe(scan);
-        each.finish_interval().iter().for_each(check);
-    }
-    all.finish_interval().iter().for_each(check);
-}
-
-fn check(attribution: &Attribution) {
-    assert!(attribution.elapsed_s > 0.0);
-    for device in &attribution.devices {
-        check_rates(&device.total);
-        device.unattributed_bytes_per_s().into_iter().for_each(check_rate);
-        device.unattributed_pct().into_iter().for_each(check_pct);
-        let shares = device.cgroups.iter().filter_map(|cgroup| cgroup.share_pct);
-        check_pct(shares.sum());
-        for cgroup in &device.cgroups {
-            check_rates(&cgroup.rates);
-            cgroup_name(&cgroup.path);
-            cgroup.limits.iter().for_each(|limit| check_rate(limit.rate));
+/// Checks what a recording says of cgroups and processes, interval by interval and all at once.
+fn check(recording: &[u8]) {
+    for view in ["who --json --from", "who --json 1000000 --from"] {
+        let (out, err, exit) = program::run(view, &[recording]);
+        assert!(matches!(exit, Exit::Success | Exit::NoData), "{view}: {exit:?}: {err}");
+        let mut shares: HashMap<(Value, Value), f64> = HashMap::new();
+        for line in out.lines() {
+            assert!(!line.contains(char::is_control), "{line:?}");
+            let fields: Value = serde_json::from_str(line).unwrap();
+            let mut values = fields.as_object().unwrap().values();
+            assert!(values.all(|value| value.as_f64().is_none_or(|number| number >= 0.0)), "{line}");
+            let share = fields["share_pct"].as_f64().unwrap_or(0.0);
+            let total = shares.entry((fields["time"].clone(), fields["device"].clone())).or_default();
+            *total += share;
+            assert!(*total <= 100.001, "{total}: {line}");
         }
-        attribution.reached_limit(&device.name, &[]);
     }
-}
-
-fn check_rates(rates: &IoRates) {
-    let all = [rates.reads_per_s, rates.writes_per_s, rates.read_bytes_per_s, rates.write_bytes_per_s];
-    all.into_iter().for_each(check_rate);
-}
-
-fn check_rate(rate: f64) {
-    assert!(rate.is_finite() && rate >= 0.0, "{rate}");
-}
-
-fn check_pct(pct: f64) {
-    assert!((0.0..=100.001).contains(&pct), "{pct}");
 }
