@@ -124,13 +124,15 @@ impl Annotation {
     pub(super) fn parse_line(line: &[u8]) -> Option<Result<Self, AnnotationError>> {
         let json = line.strip_prefix(MARKER)?;
         let first_name = json.strip_prefix(b"{\"").and_then(|rest| rest.split(|byte| *byte == b'"').next());
+        // The names may be in any order, for example after another program changed the recording.
+        let is_header = || memchr::memmem::find(json, b"\"version\":").is_some();
         Some(match first_name.unwrap_or_default() {
-            b"version" => parse(json, Self::Header),
+            b"io_scan" => parse(json, |line: IoScanLine| Self::IoScan(line.io_scan)),
+            b"dropped_samples" | b"dropped_from" | b"dropped_to" => parse(json, Self::DroppedSamples),
+            b"clock_step_s" | b"suspended_s" => parse(json, Self::ClockChange),
+            _ if is_header() => parse(json, Self::Header),
             b"devices" => parse(json, |line: DevicesLine| Self::Devices(line.devices)),
             b"baselines" => parse(json, |line: BaselinesLine| Self::Baselines(line.baselines)),
-            b"io_scan" => parse(json, |line: IoScanLine| Self::IoScan(line.io_scan)),
-            b"dropped_samples" => parse(json, Self::DroppedSamples),
-            b"clock_step_s" | b"suspended_s" => parse(json, Self::ClockChange),
             _ => parse(json, Self::EndOfSample),
         })
     }
