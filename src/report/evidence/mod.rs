@@ -6,7 +6,6 @@ mod explanation;
 mod hidden_io_wait;
 mod limits;
 mod plateau;
-mod sentences;
 
 pub(crate) use event::{
     event_latency_text, event_length_text, event_limit_text, event_queue_text, event_rate_text,
@@ -16,7 +15,6 @@ pub(crate) use explanation::{explanation_text, knee_text};
 pub(crate) use hidden_io_wait::{HIDDEN_IO_WAIT_CAUSES, hidden_io_wait_text};
 pub(crate) use limits::limit_name;
 pub(crate) use plateau::{limit_suffix, plateau_evidence, plateau_rate};
-pub(crate) use sentences::Sentences;
 
 use std::borrow::Cow;
 
@@ -29,36 +27,16 @@ use plateau::plateau_caveat;
 
 use crate::analysis::{Assessment, BaselineSource, DeepQueue, Doubt, Evidence, IoDirection, Latency};
 use crate::intervals::DeviceActivity;
-use crate::report::layout::number_format::{push_multiple, push_queue};
-use crate::report::layout::sentence_numbers::{counted, duration, number, per_second, push_time, time};
+use crate::report::layout::sentence_numbers::{counted, duration, multiple, number, per_second, queue, time};
 use crate::sanitize::sanitize;
 
-/// The evidence for a verdict as sentences without a period, the most important first. If there is no verdict because
-/// unloaded latency is not known, a single short sentence replaces those for each direction.
+/// Returns a sentence for each piece of evidence. Without a verdict, the first names the baseline that is missing.
 pub(crate) fn evidence_sentences(assessment: &Assessment) -> Vec<String> {
-    let mut sentences = Sentences::default();
-    push_evidence(assessment, &mut sentences);
-    sentences.iter().map(|sentence| sentence.to_text().into_owned()).collect()
-}
-
-/// Adds the sentences of [`evidence_sentences`] to `sentences`.
-pub(crate) fn push_evidence(assessment: &Assessment, sentences: &mut Sentences) {
-    let missing = match assessment.verdict {
-        None => sentences.push_plain(|out| push_missing_baseline(out, assessment)),
-        Some(_) => None,
-    };
-    for evidence in &assessment.evidence {
-        match evidence {
-            Evidence::Latency { .. } if missing.is_some() => {}
-            Evidence::Latency { direction, latency, source, doubt } => {
-                sentences.push_plain(|out| {
-                    push_latency_sentence(out, *direction, latency, *source, doubt.as_ref());
-                    Some(())
-                });
-            }
-            _ => sentences.push(&evidence_text(evidence)),
-        }
-    }
+    let missing = if assessment.verdict.is_none() { missing_baseline(assessment) } else { None };
+    let is_repeated =
+        |evidence: &&Evidence| missing.is_some() && matches!(evidence, Evidence::Latency { .. });
+    let others = assessment.evidence.iter().filter(|evidence| !is_repeated(evidence)).map(evidence_text);
+    missing.iter().cloned().chain(others).collect()
 }
 
 /// The evidence like [`evidence_sentences`], for people. A sentence about one of several samples in the interval begins
@@ -77,7 +55,7 @@ pub(crate) fn timed_evidence_sentences(
 
 /// Appends the sentence for an interval without a verdict because unloaded latency is not known; returns `None` if
 /// there is another reason.
-fn push_missing_baseline(out: &mut Vec<u8>, assessment: &Assessment) -> Option<()> {
+fn missing_baseline(assessment: &Assessment) -> Option<String> {
     let doubts = || {
         assessment.evidence.iter().filter_map(|evidence| match evidence {
             Evidence::Latency { direction, doubt, .. } => Some((*direction, (*doubt)?)),
@@ -90,47 +68,19 @@ fn push_missing_baseline(out: &mut Vec<u8>, assessment: &Assessment) -> Option<(
     if has_other_reason {
         return None;
     }
-    let push_nouns = |out: &mut Vec<u8>| {
-        for (at, (direction, _)) in doubts().filter(|(_, other)| *other == doubt).enumerate() {
-            out.extend_from_slice(if at > 0 { b" and " } else { b"" });
-            out.extend_from_slice(direction.noun().as_bytes());
-        }
-    };
+    let with_doubt = doubts().filter(|(_, other)| *other == doubt);
+    let nouns = with_doubt.map(|(direction, _)| direction.noun()).collect::<Vec<_>>().join(" and ");
     let has_flushes = doubts().any(|(direction, _)| direction == IoDirection::Flushes);
-    let option: &[u8] = if has_flushes { b"--baseline" } else { b"--baseline-ms" };
-    let (before, after): (&[u8], &[u8]) = match doubt {
-        Doubt::NoBaseline => (b"unloaded latency of ", b" unknown; give it with "),
+    let option = if has_flushes { "--baseline" } else { "--baseline-ms" };
+    let missing = match doubt {
+        Doubt::NoBaseline => format!("unloaded latency of {nouns} unknown; give it with {option}"),
         Doubt::ConstantLoad if has_flushes => {
-            (b"", b" may be unloaded or at a limit; give their unloaded latency with ")
+            format!("{nouns} may be unloaded or at a limit; give their unloaded latency with {option}")
         }
-        Doubt::ConstantLoad => (b"", b" may be unloaded or at a limit; give "),
-        _ => (b"", b" take far longer than since boot; give their unloaded latency with "),
+        Doubt::ConstantLoad => format!("{nouns} may be unloaded or at a limit; give {option} or --cap"),
+        _ => format!("{nouns} take far longer than since boot; give their unloaded latency with {option}"),
     };
-    out.extend_from_slice(b"no verdict: ");
-    out.extend_from_slice(before);
-    push_nouns(out);
-    out.extend_from_slice(after);
-    out.extend_from_slice(option);
-    if doubt == Doubt::ConstantLoad && !has_flushes {
-        out.extend_from_slice(b" or --cap");
-    }
-    Some(())
-}
-
-/// Appends the sentence about the latency of a direction.
-fn push_latency_sentence(
-    out: &mut Vec<u8>,
-    direction: IoDirection,
-    latency: &Latency,
-    source: Option<BaselineSource>,
-    doubt: Option<&Doubt>,
-) {
-    out.extend_from_slice(latency_name(direction).as_bytes());
-    out.push(b' ');
-    push_latency(out, latency, source);
-    if let Some(doubt) = doubt {
-        out.extend_from_slice(doubt_text(doubt, direction).as_bytes());
-    }
+    Some(format!("no verdict: {missing}"))
 }
 
 /// A fact about one interval as a sentence without a period.
@@ -168,9 +118,8 @@ fn evidence_text(evidence: &Evidence) -> String {
             format!("{} in this interval, not yet confirmed by other intervals", verdict.name())
         }
         Evidence::Latency { direction, latency, source, doubt } => {
-            let mut text = Vec::new();
-            push_latency_sentence(&mut text, *direction, latency, *source, doubt.as_ref());
-            String::from_utf8(text).unwrap_or_default()
+            let doubt = doubt.map(|doubt| doubt_text(&doubt, *direction)).unwrap_or_default();
+            format!("{} {}{doubt}", latency_name(*direction), latency_text(latency, *source))
         }
         Evidence::DeepQueue(DeepQueue { queue, .. }) => deep_queue_text(*queue),
         Evidence::ConstantRate(plateau) => {
@@ -193,25 +142,13 @@ fn latency_name(direction: IoDirection) -> &'static str {
 
 /// `1.31 ms, 4.2x unloaded, queue 3.93`.
 fn latency_text(latency: &Latency, source: Option<BaselineSource>) -> String {
-    let mut out = Vec::new();
-    push_latency(&mut out, latency, source);
-    // Words, digits and units are always valid UTF-8.
-    String::from_utf8(out).unwrap_or_default()
-}
-
-/// Appends the text of [`latency_text`].
-fn push_latency(out: &mut Vec<u8>, latency: &Latency, source: Option<BaselineSource>) {
-    push_time(out, latency.await_ms);
-    if let Some(times) = latency.saturation {
-        out.extend_from_slice(b", ");
-        push_multiple(out, times);
-        out.extend_from_slice(match source {
-            Some(BaselineSource::SinceBoot) => b" the mean since boot",
-            _ => b" unloaded",
-        });
-    }
-    out.extend_from_slice(b", queue ");
-    push_queue(out, latency.queue);
+    let baseline = match source {
+        Some(BaselineSource::SinceBoot) => "the mean since boot",
+        _ => "unloaded",
+    };
+    let saturation =
+        latency.saturation.map(|times| format!(", {} {baseline}", multiple(times))).unwrap_or_default();
+    format!("{}{saturation}, queue {}", time(latency.await_ms), queue(latency.queue))
 }
 
 /// The reason why a direction has no verdict, to be appended to its latency.

@@ -2,18 +2,16 @@
 //! are stable; new ones may be added at the end.
 
 mod device_limit;
-mod line;
 pub(in crate::report) mod value;
 
 pub(in crate::report) use self::device_limit::{DeviceLimit, cgroup_limit_name, rate_name};
-use self::line::{Line, LineBuffer, Segment, Syntax};
 pub(in crate::report) use self::value::time_text;
 use self::value::{Field, push_csv, push_json};
 use crate::analysis::{BaselineSource, Verdict, hidden_io_wait_pct};
 use crate::intervals::{DeviceActivity, DeviceInterval, DeviceState, IntervalHeader, IntervalRows};
 use crate::metrics::{CpuPercentages, DataFlag, Interval};
 use crate::report::IntervalWriter;
-use crate::report::evidence::push_evidence;
+use crate::report::evidence::evidence_sentences;
 
 /// A field: its name and its value.
 struct Column {
@@ -21,22 +19,11 @@ struct Column {
     value: Value,
 }
 
-#[derive(Clone, Copy)]
 enum Value {
-    /// A value that is the same for all devices of an interval.
-    OfInterval(fn(&IntervalHeader) -> Field<'_>),
-    OfDevice(DeviceValue),
-}
-
-/// The value of a field for a device in an interval.
-#[derive(Clone, Copy)]
-enum DeviceValue {
-    /// A number of the statistics.
+    OfInterval(fn(&IntervalHeader) -> Field<'static>),
     Statistic(fn(&Interval) -> Option<f64>),
-    /// A number of the activity.
     Activity(fn(&DeviceActivity) -> Option<f64>),
-    /// Any value, appended by this function.
-    Other(fn(&mut Line<'_>, &Subject<'_>)),
+    Other(for<'a> fn(&'a Subject<'a>) -> Field<'a>),
 }
 
 /// The device and the interval of a line.
@@ -48,18 +35,18 @@ struct Subject<'a> {
 }
 
 const fn statistic(name: &'static str, value: fn(&Interval) -> Option<f64>) -> Column {
-    Column { name, value: Value::OfDevice(DeviceValue::Statistic(value)) }
+    Column { name, value: Value::Statistic(value) }
 }
 
 const fn activity(name: &'static str, value: fn(&DeviceActivity) -> Option<f64>) -> Column {
-    Column { name, value: Value::OfDevice(DeviceValue::Activity(value)) }
+    Column { name, value: Value::Activity(value) }
 }
 
-const fn column(name: &'static str, push: fn(&mut Line<'_>, &Subject<'_>)) -> Column {
-    Column { name, value: Value::OfDevice(DeviceValue::Other(push)) }
+const fn column(name: &'static str, value: for<'a> fn(&'a Subject<'a>) -> Field<'a>) -> Column {
+    Column { name, value: Value::Other(value) }
 }
 
-const fn interval_column(name: &'static str, value: fn(&IntervalHeader) -> Field<'_>) -> Column {
+const fn interval_column(name: &'static str, value: fn(&IntervalHeader) -> Field<'static>) -> Column {
     Column { name, value: Value::OfInterval(value) }
 }
 
@@ -67,14 +54,14 @@ fn cpu(header: &IntervalHeader, share: fn(&CpuPercentages) -> f64) -> Field<'sta
     Field::Number(header.host.cpu.as_ref().map(share))
 }
 
-fn flags(of: &Subject<'_>) -> impl Iterator<Item = &'static str> {
+fn flags(of: &Subject<'_>) -> Vec<&'static str> {
     let flag = match &of.device.state {
         DeviceState::Active(activity) => activity.flag.map(DataFlag::name),
         DeviceState::Reset | DeviceState::MemberReset => Some("reset"),
         DeviceState::AccountingOff(_) => Some("accounting_off"),
         DeviceState::Event(kind) => Some(kind.name()),
     };
-    flag.into_iter().chain(of.header.is_since_boot.then_some("since_boot"))
+    flag.into_iter().chain(of.header.is_since_boot.then_some("since_boot")).collect()
 }
 
 /// The seconds of the interval with the verdict; `None` for averages since boot, which do not show how long anything
@@ -94,12 +81,12 @@ fn each_line(rows: &IntervalRows<'_>, mut push: impl FnMut(&DeviceInterval<'_>))
     rows.devices.iter().chain(&rows.total).for_each(push);
 }
 
-use Field::{Number, Time, Whole};
+use Field::{Number, Sentences, Text, Time, Whole, Words};
 
 const COLUMNS: &[Column] = &[
     interval_column("time", |header| Time(header.end)),
     interval_column("elapsed_s", |header| Number(Some(header.elapsed_s))),
-    column("device", |line, of| line.push_text(Some(of.device.device))),
+    column("device", |of| Text(Some(of.device.device))),
     statistic("reads_per_s", |s| s.reads.per_s()),
     statistic("read_kib_per_s", |s| s.reads.kib_per_s()),
     statistic("read_merges_per_s", |s| s.reads.merges_per_s()),
@@ -124,13 +111,13 @@ const COLUMNS: &[Column] = &[
     statistic("flushes_per_s", |s| s.flushes.per_s()),
     statistic("flush_await_ms", |s| s.flushes.await_ms()),
     statistic("queue", |s| s.queue()),
-    column("in_flight", |line, of| line.push_whole(of.device.stats().and_then(|s| s.in_flight))),
+    column("in_flight", |of| Whole(of.device.stats().and_then(|s| s.in_flight))),
     statistic("util_pct", |s| s.util_pct()),
     statistic("util_upper_bound_pct", |s| s.util_upper_bound_pct()),
     activity("read_saturation", |a| a.assessment.read_saturation),
     activity("write_saturation", |a| a.assessment.write_saturation),
-    column("verdict", |line, of| line.push_word(of.device.verdict().map(Verdict::name))),
-    column("flags", |line, of| line.push_words(flags(of))),
+    column("verdict", |of| Text(of.device.verdict().map(Verdict::name))),
+    column("flags", |of| Words(flags(of))),
     activity("stalled_s", |a| Some(a.stalled_s)),
     interval_column("missed_samples", |header| Whole(Some(header.missed_samples))),
     interval_column("cpu_user_pct", |header| cpu(header, |cpu| cpu.user + cpu.nice)),
@@ -138,55 +125,42 @@ const COLUMNS: &[Column] = &[
     interval_column("cpu_available_pct", |header| cpu(header, CpuPercentages::available)),
     interval_column("io_pressure_some_pct", |header| Number(header.host.pressure_some_pct)),
     interval_column("io_pressure_full_pct", |header| Number(header.host.pressure_full_pct)),
-    column("evidence", |line, of| {
-        line.push_sentences(|sentences| {
-            if let Some(activity) = of.device.activity() {
-                push_evidence(&activity.assessment, sentences);
-            }
-        });
+    column("evidence", |of| {
+        let sentences = of.device.activity().map(|activity| evidence_sentences(&activity.assessment));
+        Sentences(sentences.unwrap_or_default())
     }),
-    column("baseline_source", |line, of| {
+    column("baseline_source", |of| {
         let source = of.device.activity().and_then(|activity| activity.assessment.baseline_source);
-        line.push_word(source.map(BaselineSource::name));
+        Text(source.map(BaselineSource::name))
     }),
     activity("flush_saturation", |a| a.assessment.flush_saturation),
-    column("verdict_s", |line, of| line.push_number(verdict_s(of))),
+    column("verdict_s", |of| Number(verdict_s(of))),
     interval_column("memory_pressure_some_pct", |header| Number(header.host.memory_pressure_some_pct)),
     interval_column("hidden_io_wait_pct", |header| Number(hidden_io_wait_pct(&header.host))),
-    column("top_cgroup", |line, of| {
+    column("top_cgroup", |of| {
         let top = of.device.activity().and_then(|activity| activity.top_cgroup.as_ref());
-        line.push_text(top.map(|top| &*top.path));
+        Text(top.map(|top| &*top.path))
     }),
     activity("top_cgroup_share_pct", |a| a.top_cgroup.as_ref().map(|top| top.share_pct)),
-    column("limit_kind", |line, of| line.push_word(of.limit.as_ref().map(|limit| limit.kind))),
-    column("limit_value", |line, of| line.push_number(of.limit.as_ref().map(|limit| limit.value))),
-    column("limit_source", |line, of| line.push_word(of.limit.as_ref().map(|limit| limit.source))),
-    column("limit_cgroup", |line, of| line.push_text(of.limit.as_ref().and_then(|limit| limit.cgroup))),
+    column("limit_kind", |of| Text(of.limit.as_ref().map(|limit| limit.kind))),
+    column("limit_value", |of| Number(of.limit.as_ref().map(|limit| limit.value))),
+    column("limit_source", |of| Text(of.limit.as_ref().map(|limit| limit.source))),
+    column("limit_cgroup", |of| Text(of.limit.as_ref().and_then(|limit| limit.cgroup))),
 ];
 
 /// JSON Lines: each device of an interval is an object on a line of its own.
-pub struct JsonLines(Lines);
-
-impl Default for JsonLines {
-    fn default() -> Self {
-        Self(Lines::new(line::JSON))
-    }
-}
+#[derive(Default)]
+pub struct JsonLines {}
 
 impl IntervalWriter for JsonLines {
     fn push_interval(&mut self, rows: &IntervalRows<'_>, out: &mut Vec<u8>) {
-        self.0.push_interval(rows, out);
+        each_line(rows, |device| push_json_line(&rows.header, device, out));
     }
 }
 
 /// CSV (RFC 4180, but lines end with only a newline): the field names, then a line for each device of an interval.
-pub struct Csv(Lines);
-
-impl Default for Csv {
-    fn default() -> Self {
-        Self(Lines::new(line::CSV))
-    }
-}
+#[derive(Default)]
+pub struct Csv {}
 
 impl IntervalWriter for Csv {
     fn begin(&mut self, out: &mut Vec<u8>) {
@@ -194,95 +168,40 @@ impl IntervalWriter for Csv {
     }
 
     fn push_interval(&mut self, rows: &IntervalRows<'_>, out: &mut Vec<u8>) {
-        self.0.push_interval(rows, out);
+        each_line(rows, |device| push_csv_line(&rows.header, device, out));
     }
 }
 
-/// The lines of an interval. Text that is the same for all its devices is formatted only once.
-struct Lines {
-    syntax: &'static Syntax,
-    /// The text that all lines of an interval have in common.
-    common: Vec<u8>,
-    /// The position in `common` of the text after the last value.
-    rest: usize,
-    /// The values of a device, each with the part of the common text before it.
-    values: Vec<(Segment, DeviceValue)>,
-    buffer: LineBuffer,
+fn push_json_line(header: &IntervalHeader, device: &DeviceInterval<'_>, out: &mut Vec<u8>) {
+    let subject = Subject { header, device, limit: DeviceLimit::of(device) };
+    for (index, column) in COLUMNS.iter().enumerate() {
+        out.extend_from_slice(if index == 0 { b"{\"" } else { b",\"" });
+        out.extend_from_slice(column.name.as_bytes());
+        out.extend_from_slice(b"\":");
+        push_json(&subject.field(column), out);
+    }
+    out.extend_from_slice(b"}\n");
 }
 
-impl Lines {
-    fn new(syntax: &'static Syntax) -> Self {
-        Self { syntax, common: Vec::new(), rest: 0, values: Vec::new(), buffer: LineBuffer::default() }
-    }
-
-    fn push_interval(&mut self, rows: &IntervalRows<'_>, out: &mut Vec<u8>) {
-        self.begin_interval(&rows.header);
-        each_line(rows, |device| self.push(&rows.header, device, out));
-    }
-
-    /// Formats the text that all lines of an interval have in common.
-    fn begin_interval(&mut self, header: &IntervalHeader) {
-        let is_json = self.syntax == line::JSON;
-        let push_value = if is_json { push_json } else { push_csv };
-        let is_first = self.values.is_empty();
-        let common = &mut self.common;
-        common.clear();
-        let (mut place, mut has_interval_value) = (0, false);
-        self.rest = 0;
-        for (index, column) in COLUMNS.iter().enumerate() {
-            // If only a name is between two values of a device, the text is the same in all intervals.
-            let known = self.values.get(place).filter(|_| !is_first && !has_interval_value);
-            let is_known = known.is_some_and(|(segment, _)| segment.is_short());
-            if is_known && matches!(column.value, Value::OfDevice(_)) {
-                place += 1;
-                continue;
-            }
-            if is_json {
-                common.extend_from_slice(if index == 0 { b"{\"" } else { b",\"" });
-                common.extend_from_slice(column.name.as_bytes());
-                common.extend_from_slice(b"\":");
-            } else if index > 0 {
-                common.push(b',');
-            }
-            has_interval_value = match column.value {
-                Value::OfInterval(value) => {
-                    push_value(&value(header), common);
-                    true
-                }
-                Value::OfDevice(value) => {
-                    let segment = Segment::new(common, self.rest);
-                    self.rest = segment.end();
-                    match self.values.get_mut(place) {
-                        Some((known, _)) => *known = segment,
-                        None => self.values.push((segment, value)),
-                    }
-                    place += 1;
-                    false
-                }
-            };
+fn push_csv_line(header: &IntervalHeader, device: &DeviceInterval<'_>, out: &mut Vec<u8>) {
+    let subject = Subject { header, device, limit: DeviceLimit::of(device) };
+    for (index, column) in COLUMNS.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
         }
-        common.extend_from_slice(if is_json { b"}\n" } else { b"\n" });
+        push_csv(&subject.field(column), out);
     }
+    out.push(b'\n');
+}
 
-    /// Appends the line of a device.
-    fn push(&mut self, header: &IntervalHeader, device: &DeviceInterval<'_>, out: &mut Vec<u8>) {
-        let subject = Subject { header, device, limit: DeviceLimit::of(device) };
-        let activity = device.activity();
-        let stats = activity.map(|activity| &activity.stats);
-        let mut line = Line::new(self.syntax, &mut self.buffer, out);
-        for (segment, value) in &self.values {
-            line.push_segment(segment, &self.common);
-            let number = match value {
-                DeviceValue::Statistic(value) => stats.and_then(value),
-                DeviceValue::Activity(value) => activity.and_then(value),
-                DeviceValue::Other(push) => {
-                    push(&mut line, &subject);
-                    continue;
-                }
-            };
-            line.push_number(number);
+impl Subject<'_> {
+    fn field(&self, column: &Column) -> Field<'_> {
+        match column.value {
+            Value::OfInterval(value) => value(self.header),
+            Value::Statistic(value) => Number(self.device.stats().and_then(value)),
+            Value::Activity(value) => Number(self.device.activity().and_then(value)),
+            Value::Other(value) => value(self),
         }
-        line.finish(&self.common[self.rest..]);
     }
 }
 
@@ -316,11 +235,7 @@ mod tests {
 
     fn json(state: DeviceState) -> serde_json::Value {
         let mut out = Vec::new();
-        let mut lines = Lines::new(line::JSON);
-        let earlier = IntervalHeader { missed_samples: 1_000_000_000, ..IntervalHeader::default() };
-        lines.begin_interval(&earlier);
-        lines.begin_interval(&header());
-        lines.push(&header(), &device("a\"b,\u{1b}[2J", state), &mut out);
+        push_json_line(&header(), &device("a\"b,\u{1b}[2J", state), &mut out);
         assert_eq!(out.iter().filter(|byte| byte.is_ascii_control()).count(), 1, "the newline");
         serde_json::from_slice(&out).unwrap()
     }
@@ -360,10 +275,8 @@ mod tests {
         let mut out = Vec::new();
         csv_header(&mut out);
         let header = header();
-        let mut lines = Lines::new(line::CSV);
-        lines.begin_interval(&header);
-        lines.push(&header, &device("sda", active()), &mut out);
-        lines.push(&header, &device("a\"b,\u{1b}", DeviceState::Reset), &mut out);
+        push_csv_line(&header, &device("sda", active()), &mut out);
+        push_csv_line(&header, &device("a\"b,\u{1b}", DeviceState::Reset), &mut out);
         let text = String::from_utf8(out).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].starts_with("time,elapsed_s,device,reads_per_s,read_kib_per_s,"));

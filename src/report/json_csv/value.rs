@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use jiff::tz::Offset;
 use memchr::memchr2;
 
-use crate::report::layout::fixed_decimal;
+use crate::report::layout::fixed_decimal::{push_millionths, push_whole};
 use crate::sanitize::{push_json_string, sanitize};
 
 /// The value of a field; `None` is null in JSON and an empty cell in CSV.
@@ -23,9 +23,11 @@ pub(in crate::report) enum Field<'a> {
     Whole(Option<u64>),
     /// A set of words: an array in JSON, joined by `+` in CSV.
     Words(Vec<&'static str>),
+    /// Sentences: an array in JSON, joined by `; ` in CSV.
+    Sentences(Vec<String>),
 }
 
-use Field::{Flag, Name, Number, Text, Time, Whole, Words};
+use Field::{Flag, Name, Number, Sentences, Text, Time, Whole, Words};
 
 pub(in crate::report) fn push_json(field: &Field<'_>, out: &mut Vec<u8>) {
     match field {
@@ -38,8 +40,9 @@ pub(in crate::report) fn push_json(field: &Field<'_>, out: &mut Vec<u8>) {
             out.push(b'"');
         }
         Number(Some(value)) => push_number(*value, out),
-        Whole(Some(value)) => push_whole(*value, out),
+        Whole(Some(value)) => push_whole(out, *value, 0),
         Words(words) => push_array(words.iter().copied(), out),
+        Sentences(sentences) => push_array(sentences.iter().map(String::as_str), out),
         Text(None) | Name(None) | Flag(None) | Time(None) | Number(None) | Whole(None) => {
             out.extend_from_slice(b"null");
         }
@@ -64,15 +67,16 @@ pub(in crate::report) fn push_csv(field: &Field<'_>, out: &mut Vec<u8>) {
         Flag(Some(flag)) => out.extend_from_slice(flag.to_string().as_bytes()),
         Time(Some(time)) => push_time(*time, out),
         Number(Some(value)) => push_number(*value, out),
-        Whole(Some(value)) => push_whole(*value, out),
+        Whole(Some(value)) => push_whole(out, *value, 0),
         Words(words) => out.extend_from_slice(words.join("+").as_bytes()),
+        Sentences(sentences) => push_texts(sentences.iter().map(String::as_str), out),
         Text(None) | Name(None) | Flag(None) | Time(None) | Number(None) | Whole(None) => {}
     }
 }
 
 /// Appends texts as a cell of CSV, joined by `; `. Characters that could control a terminal are escaped, because CSV
 /// has no escapes itself. A cell that a spreadsheet would take for a formula is not changed, because it is a name.
-pub(super) fn push_texts<'a>(texts: impl IntoIterator<Item = &'a str>, out: &mut Vec<u8>) {
+fn push_texts<'a>(texts: impl IntoIterator<Item = &'a str>, out: &mut Vec<u8>) {
     let start = out.len();
     for (at, text) in texts.into_iter().enumerate() {
         if at > 0 {
@@ -124,7 +128,7 @@ pub(in crate::report) fn push_number(value: f64, out: &mut Vec<u8>) {
     if !value.is_finite() {
         out.extend_from_slice(b"null");
     } else if (0.0..MAX_EXACT).contains(&value) {
-        fixed_decimal::push_millionths(out, millionths_of(value));
+        push_millionths(out, millionths_of(value));
     } else {
         let rounded = value.round();
         // Writing to a Vec cannot fail.
@@ -134,8 +138,6 @@ pub(in crate::report) fn push_number(value: f64, out: &mut Vec<u8>) {
 
 /// Below this, a float holds all millionths as whole numbers.
 const MAX_EXACT: f64 = 9e9;
-/// Below this, the millionths of a number are below 2^52.
-pub(super) const MAX_SMALL: f64 = 4e9;
 
 const MICRO: f64 = 1e6;
 
@@ -147,27 +149,12 @@ fn millionths_of(value: f64) -> u64 {
     below + u64::from(scaled - below as f64 >= 0.5)
 }
 
-/// Returns what [`millionths_of`] returns for a number below [`MAX_SMALL`].
-#[inline]
-pub(super) fn millionths_of_small(value: f64) -> u64 {
-    /// From 2^52 on, floats are whole numbers, so adding it rounds, though ties go to the even number.
-    const WHOLE: f64 = 4_503_599_627_370_496.0;
-    let scaled = value * MICRO;
-    let sum = scaled + WHOLE;
-    let is_half_lost = scaled - (sum - WHOLE) >= 0.5;
-    sum.to_bits() - WHOLE.to_bits() + u64::from(is_half_lost)
-}
-
 /// Fills `digits` with the last digits of `value`.
 fn fill_digits(digits: &mut [u8], mut value: u64) {
     for digit in digits.iter_mut().rev() {
         *digit = b'0' + (value % 10) as u8;
         value /= 10;
     }
-}
-
-pub(super) fn push_whole(value: u64, out: &mut Vec<u8>) {
-    fixed_decimal::push_whole(out, value, 0);
 }
 
 #[cfg(test)]
@@ -179,9 +166,6 @@ mod tests {
         #[test]
         fn numbers_of_every_size_are_rounded_to_millionths(value in 0.0..9e9, shift in 0..12) {
             let value: f64 = value / 10f64.powi(shift);
-            if value < MAX_SMALL {
-                prop_assert_eq!(millionths_of_small(value), millionths_of(value));
-            }
             let mut out = Vec::new();
             push_number(value, &mut out);
             // The standard library rounds exactly; here the product is rounded to a float first.
@@ -191,17 +175,6 @@ mod tests {
             let trimmed = expected.trim_end_matches('0');
             let expected = if trimmed.ends_with('.') { format!("{trimmed}0") } else { trimmed.to_owned() };
             prop_assert_eq!(String::from_utf8(out).unwrap(), expected);
-        }
-    }
-
-    #[test]
-    fn halves_of_millionths_are_rounded_up() {
-        for eighths in 0..100_000 {
-            let value = f64::from(eighths) / 8.0 / MICRO;
-            assert_eq!(millionths_of_small(value), millionths_of(value), "{value}");
-        }
-        for value in [0.0, -0.0, 0.000_000_5, 3_999_999_999.999_999_5, f64::MIN_POSITIVE] {
-            assert_eq!(millionths_of_small(value), millionths_of(value), "{value}");
         }
     }
 

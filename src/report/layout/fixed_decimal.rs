@@ -161,50 +161,6 @@ fn push_short(out: &mut Vec<u8>, number: u64, width: usize, decimals: usize) {
     out.extend_from_slice(&text[..width]);
 }
 
-/// Returns the text of a number as a word, right-aligned, with the last byte highest; its last `decimals` (at most 2)
-/// digits follow the point. It must be below 10^7, or below 10^8 without decimals.
-#[inline]
-pub(super) fn short_digits(number: u64, decimals: usize) -> u64 {
-    const FORMATS: [ColumnFormat; 3] =
-        [ColumnFormat::new(8, 0), ColumnFormat::new(8, 1), ColumnFormat::new(8, 2)];
-    let decimals = decimals.min(2);
-    if let Some(text) = THREE_DIGITS[decimals].get(number as usize) {
-        return (u64::from(*text) << 32) | (BLANKS >> 32);
-    }
-    let format = &FORMATS[decimals];
-    format.with_point(format.digits(number))
-}
-
-/// The texts of the numbers below 1000 with no decimals, one and two, as the last four bytes of a word. Most numbers
-/// for people have no more digits.
-static THREE_DIGITS: [[u32; 1000]; 3] = {
-    let mut texts = [[0; 1000]; 3];
-    let mut decimals = 0;
-    while decimals < 3 {
-        let mut number = 0;
-        while number < 1000 {
-            let digits = [number / 100, number / 10 % 10, number % 10];
-            let mut text = [b' '; 4];
-            // The positions of the digits: those before the point are one further left.
-            let mut at = 0;
-            while at < 3 {
-                let is_whole = at < 3 - decimals;
-                let is_leading = at + 1 < 3 - decimals && number < [100, 10, 1][at];
-                let place = if is_whole && decimals > 0 { at } else { at + 1 };
-                text[place] = if is_leading { b' ' } else { b'0' + digits[at] as u8 };
-                at += 1;
-            }
-            if decimals > 0 {
-                text[3 - decimals] = b'.';
-            }
-            texts[decimals][number] = u32::from_le_bytes(text);
-            number += 1;
-        }
-        decimals += 1;
-    }
-    texts
-};
-
 /// Returns the digits of a number below 10^8, one in each byte, the first in the lowest. The number is divided into
 /// halves, then both halves at once are divided further, by multiplication with a reciprocal that is exact for numbers
 /// of their size.
@@ -236,62 +192,14 @@ pub(crate) fn push_whole(out: &mut Vec<u8>, value: u64, width: usize) {
     out.extend_from_slice(&text[at.min(MAX_WIDTH.saturating_sub(width))..]);
 }
 
-/// The bytes that [`write_millionths`] needs.
-pub(crate) const MAX_MILLIONTHS_SIZE: usize = 32;
-
-/// Writes a number of millionths as a decimal number, without trailing zeros except for the first decimal, and returns
-/// its length. The bytes after it are overwritten, too.
-#[inline(always)]
-pub(crate) fn write_millionths(millionths: u64, out: &mut [u8]) -> usize {
-    let (whole, fraction) = (millionths / 1_000_000, millionths % 1_000_000);
-    let end = write_whole(whole, out);
-    // The digits after the point, of which the first is always shown. The highest byte that is not zero is the last
-    // digit.
-    let digits = if fraction == 0 { 0 } else { eight_digits(fraction) >> 16 };
-    let count = 8 - (digits | 1).leading_zeros() as usize / 8;
-    let text = ((digits | ZEROS) << 8) | u64::from(b'.');
-    if let Some(place) = out.get_mut(end..end + 8) {
-        place.copy_from_slice(&text.to_le_bytes());
-    }
-    end + 1 + count
-}
-
-/// Writes a whole number, and returns its length. `out` must be as large as for [`write_millionths`].
-#[inline(always)]
-pub(crate) fn write_whole(number: u64, out: &mut [u8]) -> usize {
-    let (word, size) = match THREE_DIGITS[0].get(number as usize) {
-        Some(text) => {
-            let blanks = (text ^ BLANKS as u32).trailing_zeros() as usize / 8;
-            (u64::from(text >> (8 * blanks)), 4 - blanks)
-        }
-        None if number < 100_000_000 => {
-            let digits = eight_digits(number);
-            let zeros = digits.trailing_zeros() as usize / 8;
-            ((digits | ZEROS) >> (8 * zeros), 8 - zeros)
-        }
-        None => return write_long(number, out),
-    };
-    if let Some(place) = out.get_mut(..8) {
-        place.copy_from_slice(&word.to_le_bytes());
-    }
-    size
-}
-
-/// Writes any number, and returns its length.
-#[cold]
-fn write_long(number: u64, out: &mut [u8]) -> usize {
-    let mut text = [0; MAX_WIDTH];
-    let start = push_digits(&mut text, MAX_WIDTH, number);
-    let size = MAX_WIDTH - start;
-    out[..size].copy_from_slice(&text[start..]);
-    size
-}
-
-/// Appends a number of millionths as a decimal number, without trailing zeros except for the first decimal.
+/// Appends millionths as a decimal number: `12.5`, `3.0`.
 pub(crate) fn push_millionths(out: &mut Vec<u8>, millionths: u64) {
-    let mut text = [0; MAX_MILLIONTHS_SIZE];
-    let size = write_millionths(millionths, &mut text);
-    out.extend_from_slice(&text[..size]);
+    push_whole(out, millionths / 1_000_000, 0);
+    // The six digits of the fraction follow two zeros.
+    let digits = eight_digits(millionths % 1_000_000) >> 16;
+    let count = 8 - (digits | 1).leading_zeros() as usize / 8;
+    out.push(b'.');
+    out.extend_from_slice(&(digits | ZEROS).to_le_bytes()[..count]);
 }
 
 /// Writes the digits of `value` so that they end before `at`, and returns where they begin.

@@ -1,193 +1,149 @@
 //! Numbers for people: three significant digits and a unit.
 
-use super::figure::{Figure, ShortText, units};
+use super::figure::{Figure, Unit};
 use super::fixed_decimal::fixed;
 
-/// Returns the format of a function that returns figures.
-macro_rules! number_format {
-    ($figure:ident) => {
-        NumberFormat { figure: $figure, short_text: |value| $figure(value).short_text() }
-    };
-}
-
+/// A format of numbers.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct NumberFormat {
-    figure: fn(f64) -> Figure,
-    /// Returns the text of a short figure. It is a separate function for each format, which needs no figure in memory.
-    short_text: fn(f64) -> Option<ShortText>,
-}
+pub(crate) struct NumberFormat(fn(f64) -> Figure);
 
 /// Numbers in at most five characters: `0`, `0.14`, `12.3`, `21130`, `144k`, `1.23M`.
-pub(crate) const NUMBER: NumberFormat = number_format!(number_figure);
+pub(crate) const NUMBER: NumberFormat = NumberFormat(number_figure);
 /// KiB as MiB, in the same format.
-pub(crate) const MIB: NumberFormat = number_format!(mib_figure);
+pub(crate) const MIB: NumberFormat = NumberFormat(mib_figure);
 /// Queues in at most four characters: `0.14`, `12.3`, `217`, `12k`.
-pub(crate) const QUEUE: NumberFormat = number_format!(queue_figure);
+pub(crate) const QUEUE: NumberFormat = NumberFormat(queue_figure);
 /// Whole numbers in at most four characters.
-pub(crate) const COUNT: NumberFormat = number_format!(count_figure);
+pub(crate) const COUNT: NumberFormat = NumberFormat(count_figure);
 /// Milliseconds in at most six characters, with their unit: `36µs`, `1.51ms`, `217ms`, `2.50s`.
-pub(crate) const TIME: NumberFormat = number_format!(time_figure);
+pub(crate) const TIME: NumberFormat = NumberFormat(time_figure);
 /// KiB in at most four characters up to 999 GiB, with their unit: `512`, `4.0k`, `128k`, `1.0M`.
-pub(crate) const SIZE: NumberFormat = number_format!(size_figure);
+pub(crate) const SIZE: NumberFormat = NumberFormat(size_figure);
 /// Shares in percent in at most four characters: `0%`, `0.4%`, `96%`.
-pub(crate) const PERCENT: NumberFormat = number_format!(percent_figure);
+pub(crate) const PERCENT: NumberFormat = NumberFormat(percent_figure);
 /// Multiples in at most five characters up to 9999: `1.0x`, `13.9x`, `217x`.
-pub(crate) const MULTIPLE: NumberFormat = number_format!(multiple_figure);
+pub(crate) const MULTIPLE: NumberFormat = NumberFormat(multiple_figure);
 
 impl NumberFormat {
     /// Returns a number in this format.
-    #[inline]
     pub(crate) fn figure(&self, value: f64) -> Figure {
-        (self.figure)(value)
-    }
-
-    /// Returns the text of a number in this format; `None` if it may have more than eight bytes.
-    #[inline]
-    pub(crate) fn short_text(&self, value: f64) -> Option<ShortText> {
-        (self.short_text)(value)
+        (self.0)(value)
     }
 }
 
-#[inline]
 fn number_figure(value: f64) -> Figure {
     match value {
-        0.0 => Figure::new(0.0, 0, units::NONE),
+        0.0 => Figure::new(0.0, 0, Unit::NONE),
         // Less than can be shown is still not nothing.
-        ..0.005 => Figure::new(0.0, 2, units::NONE),
-        ..9.995 => Figure::new(value, 2, units::NONE),
-        ..99.95 => Figure::new(value, 1, units::NONE),
-        ..99_999.5 => Figure::new(value, 0, units::NONE),
-        ..999_500.0 => Figure::new(value / 1e3, 0, units::THOUSAND),
-        ..9_995_000.0 => Figure::new(value / 1e6, 2, units::MILLION),
-        ..99_950_000.0 => Figure::new(value / 1e6, 1, units::MILLION),
-        ..999_500_000.0 => Figure::new(value / 1e6, 0, units::MILLION),
-        _ => Figure::new(value, 0, units::POWER_OF_TEN),
+        ..0.005 => Figure::new(0.0, 2, Unit::NONE),
+        ..9.995 => Figure::new(value, 2, Unit::NONE),
+        ..99.95 => Figure::new(value, 1, Unit::NONE),
+        ..99_999.5 => Figure::new(value, 0, Unit::NONE),
+        ..999_500.0 => Figure::new(value / 1e3, 0, Unit::THOUSAND),
+        ..9_995_000.0 => Figure::new(value / 1e6, 2, Unit::MILLION),
+        ..99_950_000.0 => Figure::new(value / 1e6, 1, Unit::MILLION),
+        ..999_500_000.0 => Figure::new(value / 1e6, 0, Unit::MILLION),
+        _ => Figure::new(value, 0, Unit::POWER_OF_TEN),
     }
 }
 
-#[inline]
 fn queue_figure(value: f64) -> Figure {
     match value {
         ..9_999.5 => number_figure(value),
-        ..999_500.0 => Figure::new(value / 1e3, 0, units::THOUSAND),
-        _ => Figure::new(value / 1e6, 0, units::MILLION),
+        ..999_500.0 => Figure::new(value / 1e3, 0, Unit::THOUSAND),
+        _ => Figure::new(value / 1e6, 0, Unit::MILLION),
     }
 }
 
-#[inline]
 fn mib_figure(kib: f64) -> Figure {
     number_figure(kib / 1024.0)
 }
 
-#[inline]
 fn multiple_figure(value: f64) -> Figure {
-    Figure::new(value, if value < 99.95 { 1 } else { 0 }, units::TIMES)
+    Figure::new(value, if value < 99.95 { 1 } else { 0 }, Unit::TIMES)
 }
 
-#[inline]
 fn count_figure(value: f64) -> Figure {
     whole_figure(value as u64)
 }
 
-#[inline]
 fn whole_figure(value: u64) -> Figure {
     let (value, unit) = match value {
-        0..10_000 => (value, units::NONE),
-        10_000..1_000_000 => (value / 1_000, units::THOUSAND),
-        _ => (value / 1_000_000, units::MILLION),
+        0..10_000 => (value, Unit::NONE),
+        10_000..1_000_000 => (value / 1_000, Unit::THOUSAND),
+        _ => (value / 1_000_000, Unit::MILLION),
     };
     Figure::new(value as f64, 0, unit)
 }
 
-#[inline]
 fn time_figure(ms: f64) -> Figure {
     match ms {
-        0.0 => Figure::new(0.0, 0, units::NONE),
-        ..0.000_5 => Figure::bound(b'<', 1.0, units::MICROSECONDS),
-        ..0.999_5 => Figure::new((ms * 1e3).max(1.0), 0, units::MICROSECONDS),
-        ..9.995 => Figure::new(ms, 2, units::MILLISECONDS),
-        ..99.95 => Figure::new(ms, 1, units::MILLISECONDS),
-        ..999.5 => Figure::new(ms, 0, units::MILLISECONDS),
-        ..9_995.0 => Figure::new(ms / 1e3, 2, units::SECONDS),
-        ..99_950.0 => Figure::new(ms / 1e3, 1, units::SECONDS),
-        _ => Figure::new(ms / 1e3, 0, units::SECONDS),
+        0.0 => Figure::new(0.0, 0, Unit::NONE),
+        ..0.000_5 => Figure::bound(b'<', 1.0, Unit::MICROSECONDS),
+        ..0.999_5 => Figure::new((ms * 1e3).max(1.0), 0, Unit::MICROSECONDS),
+        ..9.995 => Figure::new(ms, 2, Unit::MILLISECONDS),
+        ..99.95 => Figure::new(ms, 1, Unit::MILLISECONDS),
+        ..999.5 => Figure::new(ms, 0, Unit::MILLISECONDS),
+        ..9_995.0 => Figure::new(ms / 1e3, 2, Unit::SECONDS),
+        ..99_950.0 => Figure::new(ms / 1e3, 1, Unit::SECONDS),
+        _ => Figure::new(ms / 1e3, 0, Unit::SECONDS),
     }
 }
 
-#[inline]
 fn size_figure(kib: f64) -> Figure {
     match kib {
-        0.0 => Figure::new(0.0, 0, units::NONE),
-        ..0.999_5 => Figure::new(kib * 1024.0, 0, units::NONE),
-        ..9.95 => Figure::new(kib, 1, units::THOUSAND),
-        ..999.5 => Figure::new(kib, 0, units::THOUSAND),
-        ..10_188.8 => Figure::new(kib / 1024.0, 1, units::MILLION),
-        ..1_023_488.0 => Figure::new(kib / 1024.0, 0, units::MILLION),
-        _ => Figure::new(kib / 1024.0 / 1024.0, 0, units::BILLION),
+        0.0 => Figure::new(0.0, 0, Unit::NONE),
+        ..0.999_5 => Figure::new(kib * 1024.0, 0, Unit::NONE),
+        ..9.95 => Figure::new(kib, 1, Unit::THOUSAND),
+        ..999.5 => Figure::new(kib, 0, Unit::THOUSAND),
+        ..10_188.8 => Figure::new(kib / 1024.0, 1, Unit::MILLION),
+        ..1_023_488.0 => Figure::new(kib / 1024.0, 0, Unit::MILLION),
+        _ => Figure::new(kib / 1024.0 / 1024.0, 0, Unit::BILLION),
     }
 }
 
-#[inline]
 fn percent_figure(share: f64) -> Figure {
     match share {
-        0.0 => Figure::new(0.0, 0, units::PERCENT),
-        ..9.95 => Figure::new(share, 1, units::PERCENT),
-        ..9_999.5 => Figure::new(share, 0, units::PERCENT),
-        _ => Figure::bound(b'>', 10.0, units::THOUSAND).with_suffix(Some(b'%')),
+        0.0 => Figure::new(0.0, 0, Unit::PERCENT),
+        ..9.95 => Figure::new(share, 1, Unit::PERCENT),
+        ..9_999.5 => Figure::new(share, 0, Unit::PERCENT),
+        _ => Figure::bound(b'>', 10.0, Unit::THOUSAND).with_suffix(Some(b'%')),
     }
 }
 
 /// Returns a number as [`NUMBER`].
 pub(crate) fn number(value: f64) -> String {
-    text(&NUMBER.figure(value))
+    NUMBER.figure(value).text()
 }
 
 /// Returns a queue as [`QUEUE`].
 pub(crate) fn queue(value: f64) -> String {
-    text(&QUEUE.figure(value))
-}
-
-/// Appends the text of [`queue`].
-pub(crate) fn push_queue(out: &mut Vec<u8>, value: f64) {
-    QUEUE.figure(value).push(out);
+    QUEUE.figure(value).text()
 }
 
 /// Returns a count as [`COUNT`].
 pub(crate) fn count(value: u64) -> String {
-    text(&whole_figure(value))
+    whole_figure(value).text()
 }
 
 /// Returns a time as [`TIME`].
 pub(crate) fn time(ms: f64) -> String {
-    text(&TIME.figure(ms))
+    TIME.figure(ms).text()
 }
 
 /// Returns a size as [`SIZE`].
 pub(crate) fn size(kib: f64) -> String {
-    text(&SIZE.figure(kib))
+    SIZE.figure(kib).text()
 }
 
 /// Returns a share as [`PERCENT`].
 pub(crate) fn percent(share: f64) -> String {
-    text(&PERCENT.figure(share))
+    PERCENT.figure(share).text()
 }
 
 /// Returns a multiple as [`MULTIPLE`].
 pub(crate) fn multiple(value: f64) -> String {
-    text(&MULTIPLE.figure(value))
-}
-
-/// Appends the text of [`multiple`].
-pub(crate) fn push_multiple(out: &mut Vec<u8>, value: f64) {
-    MULTIPLE.figure(value).push(out);
-}
-
-/// Returns the text of a number: digits and a unit, which are always valid UTF-8.
-fn text(figure: &Figure) -> String {
-    const CAPACITY: usize = 16;
-    let mut out = Vec::with_capacity(CAPACITY);
-    figure.push(&mut out);
-    String::from_utf8(out).unwrap_or_default()
+    MULTIPLE.figure(value).text()
 }
 
 /// Formats bytes as lsblk does: `953.9G`, in powers of 1024, with one decimal unless it is 0.

@@ -1,7 +1,7 @@
 //! Numbers within sentences: they have the digits and units of table cells, so that a number can be found in a table.
 //! Units other than `%` and `x` follow a blank, and thousands are separated by commas.
 
-use super::figure::units;
+use super::figure::Unit;
 use super::number_format::{self, TIME};
 
 pub(crate) use super::number_format::{duration, multiple, percent, queue};
@@ -45,15 +45,7 @@ pub(crate) fn mib(kib: f64) -> String {
 
 /// Milliseconds with their unit: `197 µs`, `1.51 ms`, `2.50 s`.
 pub(crate) fn time(ms: f64) -> String {
-    let mut out = Vec::new();
-    push_time(&mut out, ms);
-    // Digits and a unit are always valid UTF-8.
-    String::from_utf8(out).unwrap_or_default()
-}
-
-/// Appends the text of [`time`].
-pub(crate) fn push_time(out: &mut Vec<u8>, ms: f64) {
-    TIME.figure(ms).push_apart(units::MILLISECONDS, out);
+    TIME.figure(ms).text_apart(Unit::MILLISECONDS)
 }
 
 #[cfg(test)]

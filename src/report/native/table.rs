@@ -5,32 +5,20 @@ use std::io::Write;
 use unicode_width::UnicodeWidthStr;
 
 use super::column_choice::{ColumnChoice, MOUNTS_GAP};
-use super::columns::{COLUMNS, Column};
+use super::columns::Column;
 use super::header_line::{GAP, date, header_line, time_of_day};
 use super::layout::Layout;
 use super::messages::{Message, event_text, has_discards, has_flushes};
 use super::style::{Emphasis, paint};
-use super::verdict_cell::verdict_cell;
 use super::who_line::who_line;
 use crate::analysis::{Verdict, hidden_io_wait_pct};
 use crate::attribution::Attribution;
 use crate::intervals::{DeviceActivity, DeviceInterval, IntervalRows};
 use crate::metrics::Completed;
 use crate::report::evidence::{hidden_io_wait_text, timed_evidence_sentences};
-use crate::report::layout::figure::Row;
 use crate::report::layout::{ellipsize, text_width, wrap};
 use crate::sanitize::sanitize;
 
-/// The most bytes of the cells of a line.
-const ROW_SIZE: usize = {
-    let (mut size, mut index) = (0, 0);
-    while index < COLUMNS.len() {
-        size += COLUMNS[index].width + 1;
-        index += 1;
-    }
-    // A cell is written as a whole word.
-    size + 8
-};
 /// The fewest lines of a screen: smaller ones repeat the column titles as if they had this many.
 const MIN_SCREEN_ROWS: usize = 5;
 
@@ -224,43 +212,20 @@ impl Table {
     }
 
     fn push_cells(&self, activity: &DeviceActivity, out: &mut Vec<u8>) {
-        if self.layout.colors {
-            return self.columns.shown.iter().for_each(|column| self.push_cell(column, activity, out));
-        }
-        let mut row = Row::<ROW_SIZE>::new();
+        let mut text = Vec::with_capacity(32);
         for column in &self.columns.shown {
-            if column.is_verdict() {
-                row.flush(out);
-                self.push_verdict(activity, out);
-                continue;
-            }
-            match column.short_text(activity) {
-                Some(text) => row.push(text, column.width),
-                None => {
-                    row.flush(out);
-                    self.push_cell(column, activity, out);
-                }
-            }
+            text.clear();
+            self.push_cell(column, activity, &mut text, out);
         }
-        row.flush(out);
     }
 
-    /// Appends the verdict without colors.
-    fn push_verdict(&self, activity: &DeviceActivity, out: &mut Vec<u8>) {
-        let width = self.columns.verdict_width;
-        let verdict = verdict_cell(activity, width - 1).unwrap_or("-".into());
-        out.resize(out.len() + width.saturating_sub(verdict.len()), b' ');
-        out.extend_from_slice(verdict.as_bytes());
-    }
-
-    /// Appends a cell of any length, in its color.
-    fn push_cell(&self, column: &Column, activity: &DeviceActivity, out: &mut Vec<u8>) {
-        let mut text = Vec::new();
-        let has_text = column.push_cell(&mut text, activity, self.columns.verdict_width - 1).is_some();
+    /// Appends a cell in its color. `text` is empty memory for it.
+    fn push_cell(&self, column: &Column, activity: &DeviceActivity, text: &mut Vec<u8>, out: &mut Vec<u8>) {
+        let has_text = column.push_cell(text, activity, self.columns.verdict_width - 1).is_some();
         if !has_text {
             text.push(b'-');
         }
-        let emphasis = if has_text && text != b"0" && text != b"0%" {
+        let emphasis = if has_text && *text != b"0" && *text != b"0%" {
             (column.emphasis)(activity, self.layout.saturation_threshold)
         } else {
             Emphasis::Dim

@@ -14,7 +14,7 @@ use super::verdict_cell::verdict_cell;
 use crate::counters::Columns;
 use crate::intervals::DeviceActivity;
 use crate::metrics::Completed;
-use crate::report::layout::figure::{Figure, ShortText};
+use crate::report::layout::figure::Figure;
 use crate::report::layout::number_format::{NUMBER, NumberFormat};
 
 #[derive(Clone, Copy)]
@@ -65,7 +65,6 @@ impl Column {
     };
 
     /// Returns the number in the cell of a device; `None` without a value, and for a verdict.
-    #[inline(always)]
     pub(super) fn figure(&self, activity: &DeviceActivity) -> Option<Figure> {
         match self.text {
             CellText::Value(format) => Some(format.figure((self.value)(activity)?)),
@@ -73,22 +72,6 @@ impl Column {
             CellText::Util => util_figure(activity),
             CellText::Verdict => None,
         }
-    }
-
-    /// Returns the cell of a device that has a number; `None` if the text may be long.
-    #[inline]
-    pub(super) fn short_text(&self, activity: &DeviceActivity) -> Option<ShortText> {
-        match self.text {
-            CellText::Value(format) => match (self.value)(activity) {
-                Some(value) => format.short_text(value),
-                None => Some(ShortText::DASH),
-            },
-            _ => self.short_text_of_figure(activity),
-        }
-    }
-
-    fn short_text_of_figure(&self, activity: &DeviceActivity) -> Option<ShortText> {
-        self.figure(activity).map_or(Some(ShortText::DASH), |figure| figure.short_text())
     }
 
     /// Appends the cell of a device, with the seconds of a verdict if they fit into `max_verdict_width`; returns `None`
