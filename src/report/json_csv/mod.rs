@@ -150,17 +150,18 @@ const COLUMNS: &[Column] = &[
 
 /// JSON Lines: each device of an interval is an object on a line of its own.
 #[derive(Default)]
-pub struct JsonLines {}
+pub struct JsonLines(Lines);
 
 impl IntervalWriter for JsonLines {
     fn push_interval(&mut self, rows: &IntervalRows<'_>, out: &mut Vec<u8>) {
-        each_line(rows, |device| push_json_line(&rows.header, device, out));
+        self.0.begin_interval(&rows.header, true);
+        each_line(rows, |device| self.0.push(&rows.header, device, out));
     }
 }
 
 /// CSV (RFC 4180, but lines end with only a newline): the field names, then a line for each device of an interval.
 #[derive(Default)]
-pub struct Csv {}
+pub struct Csv(Lines);
 
 impl IntervalWriter for Csv {
     fn begin(&mut self, out: &mut Vec<u8>) {
@@ -168,41 +169,56 @@ impl IntervalWriter for Csv {
     }
 
     fn push_interval(&mut self, rows: &IntervalRows<'_>, out: &mut Vec<u8>) {
-        each_line(rows, |device| push_csv_line(&rows.header, device, out));
+        self.0.begin_interval(&rows.header, false);
+        each_line(rows, |device| self.0.push(&rows.header, device, out));
     }
 }
 
-fn push_json_line(header: &IntervalHeader, device: &DeviceInterval<'_>, out: &mut Vec<u8>) {
-    let subject = Subject { header, device, limit: DeviceLimit::of(device) };
-    for (index, column) in COLUMNS.iter().enumerate() {
-        out.extend_from_slice(if index == 0 { b"{\"" } else { b",\"" });
-        out.extend_from_slice(column.name.as_bytes());
-        out.extend_from_slice(b"\":");
-        push_json(&subject.field(column), out);
-    }
-    out.extend_from_slice(b"}\n");
+/// The lines of an interval. What is the same for all its devices is formatted once.
+#[derive(Default)]
+struct Lines {
+    is_json: bool,
+    /// For each column the text before its value, and the value itself if it is that of the interval.
+    heads: Vec<Vec<u8>>,
 }
 
-fn push_csv_line(header: &IntervalHeader, device: &DeviceInterval<'_>, out: &mut Vec<u8>) {
-    let subject = Subject { header, device, limit: DeviceLimit::of(device) };
-    for (index, column) in COLUMNS.iter().enumerate() {
-        if index > 0 {
-            out.push(b',');
+impl Lines {
+    fn begin_interval(&mut self, header: &IntervalHeader, is_json: bool) {
+        self.is_json = is_json;
+        let head = |(index, column): (usize, &Column)| {
+            let mut head = if index > 0 { vec![b','] } else { Vec::new() };
+            if is_json {
+                head.extend_from_slice(if index == 0 { b"{\"" } else { b"\"" });
+                head.extend_from_slice(column.name.as_bytes());
+                head.extend_from_slice(b"\":");
+            }
+            if let Value::OfInterval(value) = column.value {
+                push_field(is_json, &value(header), &mut head);
+            }
+            head
+        };
+        self.heads = COLUMNS.iter().enumerate().map(head).collect();
+    }
+
+    fn push(&self, header: &IntervalHeader, device: &DeviceInterval<'_>, out: &mut Vec<u8>) {
+        let subject = Subject { header, device, limit: DeviceLimit::of(device) };
+        for (head, column) in self.heads.iter().zip(COLUMNS) {
+            out.extend_from_slice(head);
+            let field = match column.value {
+                Value::OfInterval(_) => continue,
+                Value::Statistic(value) => Number(device.stats().and_then(value)),
+                Value::Activity(value) => Number(device.activity().and_then(value)),
+                Value::Other(value) => value(&subject),
+            };
+            push_field(self.is_json, &field, out);
         }
-        push_csv(&subject.field(column), out);
+        out.extend_from_slice(if self.is_json { b"}\n" } else { b"\n" });
     }
-    out.push(b'\n');
 }
 
-impl Subject<'_> {
-    fn field(&self, column: &Column) -> Field<'_> {
-        match column.value {
-            Value::OfInterval(value) => value(self.header),
-            Value::Statistic(value) => Number(self.device.stats().and_then(value)),
-            Value::Activity(value) => Number(self.device.activity().and_then(value)),
-            Value::Other(value) => value(self),
-        }
-    }
+fn push_field(is_json: bool, field: &Field<'_>, out: &mut Vec<u8>) {
+    let push = if is_json { push_json } else { push_csv };
+    push(field, out);
 }
 
 fn csv_header(out: &mut Vec<u8>) {
@@ -235,7 +251,9 @@ mod tests {
 
     fn json(state: DeviceState) -> serde_json::Value {
         let mut out = Vec::new();
-        push_json_line(&header(), &device("a\"b,\u{1b}[2J", state), &mut out);
+        let mut lines = Lines::default();
+        lines.begin_interval(&header(), true);
+        lines.push(&header(), &device("a\"b,\u{1b}[2J", state), &mut out);
         assert_eq!(out.iter().filter(|byte| byte.is_ascii_control()).count(), 1, "the newline");
         serde_json::from_slice(&out).unwrap()
     }
@@ -275,8 +293,10 @@ mod tests {
         let mut out = Vec::new();
         csv_header(&mut out);
         let header = header();
-        push_csv_line(&header, &device("sda", active()), &mut out);
-        push_csv_line(&header, &device("a\"b,\u{1b}", DeviceState::Reset), &mut out);
+        let mut lines = Lines::default();
+        lines.begin_interval(&header, false);
+        lines.push(&header, &device("sda", active()), &mut out);
+        lines.push(&header, &device("a\"b,\u{1b}", DeviceState::Reset), &mut out);
         let text = String::from_utf8(out).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].starts_with("time,elapsed_s,device,reads_per_s,read_kib_per_s,"));

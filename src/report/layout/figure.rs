@@ -60,13 +60,19 @@ impl Figure {
     }
 
     pub(crate) fn text(&self) -> String {
-        text(|out| self.push(out))
+        let mut out = Vec::with_capacity(16);
+        self.push(&mut out);
+        text(out)
     }
 
     /// Returns the number with a blank before its unit; a number without one has the default unit.
     pub(crate) fn text_apart(&self, default_unit: Unit) -> String {
         let unit = if self.unit == Unit::NONE { default_unit } else { self.unit };
-        text(|out| self.push_number(out)) + " " + unit.0
+        let mut out = Vec::with_capacity(16);
+        self.push_number(&mut out);
+        out.push(b' ');
+        out.extend_from_slice(unit.0.as_bytes());
+        text(out)
     }
 
     fn push_number(&self, out: &mut Vec<u8>) {
@@ -79,10 +85,8 @@ impl Figure {
     }
 }
 
-/// Returns what `push` appends: digits and a unit, which are always valid UTF-8.
-fn text(push: impl FnOnce(&mut Vec<u8>)) -> String {
-    let mut out = Vec::with_capacity(16);
-    push(&mut out);
+/// Digits and a unit are always valid UTF-8.
+fn text(out: Vec<u8>) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 

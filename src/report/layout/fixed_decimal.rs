@@ -150,7 +150,7 @@ const fn short_limit(width: usize, decimals: usize) -> u64 {
 }
 
 /// A word with 1 in each byte; multiplied by a byte, it has that byte everywhere.
-pub(super) const ONES: u64 = 0x0101_0101_0101_0101;
+const ONES: u64 = 0x0101_0101_0101_0101;
 pub(super) const ZEROS: u64 = ONES * b'0' as u64;
 pub(super) const BLANKS: u64 = ONES * b' ' as u64;
 
@@ -194,16 +194,19 @@ pub(crate) fn push_whole(out: &mut Vec<u8>, value: u64, width: usize) {
 
 /// Appends millionths as a decimal number: `12.5`, `3.0`.
 pub(crate) fn push_millionths(out: &mut Vec<u8>, millionths: u64) {
-    push_whole(out, millionths / 1_000_000, 0);
+    let (whole, fraction) = (millionths / 1_000_000, millionths % 1_000_000);
     // The six digits of the fraction follow two zeros.
-    let digits = eight_digits(millionths % 1_000_000) >> 16;
+    let digits = eight_digits(fraction) >> 16;
     let count = 8 - (digits | 1).leading_zeros() as usize / 8;
-    out.push(b'.');
-    out.extend_from_slice(&(digits | ZEROS).to_le_bytes()[..count]);
+    let mut text = [b' '; MAX_WIDTH + 8];
+    let at = push_digits(&mut text, MAX_WIDTH - 1, whole);
+    text[MAX_WIDTH - 1] = b'.';
+    text[MAX_WIDTH..].copy_from_slice(&(digits | ZEROS).to_le_bytes());
+    out.extend_from_slice(&text[at..MAX_WIDTH + count]);
 }
 
 /// Writes the digits of `value` so that they end before `at`, and returns where they begin.
-fn push_digits(text: &mut [u8; MAX_WIDTH], mut at: usize, mut value: u64) -> usize {
+fn push_digits(text: &mut [u8], mut at: usize, mut value: u64) -> usize {
     while value >= 100 {
         at = push_pair(text, at, (value % 100) as usize);
         value /= 100;
@@ -216,7 +219,7 @@ fn push_digits(text: &mut [u8; MAX_WIDTH], mut at: usize, mut value: u64) -> usi
 }
 
 /// Writes two digits that end before `at`, and returns where they begin.
-fn push_pair(text: &mut [u8; MAX_WIDTH], at: usize, pair: usize) -> usize {
+fn push_pair(text: &mut [u8], at: usize, pair: usize) -> usize {
     text[at - 2..at].copy_from_slice(&DIGIT_PAIRS[pair % 100]);
     at - 2
 }
@@ -234,7 +237,7 @@ const DIGIT_PAIRS: [[u8; 2]; 100] = {
 
 /// `value` times 10^decimals as a whole number, correctly rounded; `None` if it is large or below zero.
 #[inline]
-pub(super) fn scaled(value: f64, decimals: usize) -> Option<u64> {
+fn scaled(value: f64, decimals: usize) -> Option<u64> {
     const MANTISSA_BITS: u64 = 52;
     let bits = value.to_bits();
     // The value is mantissa / 2^shift; a sign bit would make the exponent huge.
