@@ -2,8 +2,6 @@
 
 use serde::Serialize;
 
-/// The number of values that are added to the bins at once.
-const MAX_PENDING: usize = 64;
 /// Low bits of a float that do not choose its bin: 128 bins for each power of two, each less than 1% wide.
 const BITS_WITHIN_BIN: u32 = 45;
 /// The leading bits of 2^-256, the lower border of the first bin. There are bins up to 2^256.
@@ -14,11 +12,10 @@ const FIRST_BIN: u64 = (1023 - 256) << 7;
 /// after the decimal point, share a bin.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histogram {
-    /// The bins with values, sorted by their numbers.
-    bins: Vec<(u16, WeightedSum)>,
-    /// The number of the bin, the value and the weight of values that are not in the bins yet: adding many at once takes
-    /// far less time, because the bins of all devices do not fit into the caches of a CPU.
-    pending: Vec<(u16, f64, f64)>,
+    /// The number of the first bin with a value.
+    first: usize,
+    /// The bins from that one to the last with a value.
+    bins: Vec<WeightedSum>,
     zero_weight: f64,
     total: WeightedSum,
     max: Option<f64>,
@@ -54,34 +51,20 @@ impl Histogram {
             self.zero_weight += weight;
             return;
         }
-        self.pending.push((bin_number(value), value, weight));
-        if self.pending.len() == MAX_PENDING {
-            self.bins = self.all_bins();
-            self.pending.clear();
+        let number = usize::from(bin_number(value));
+        if self.bins.is_empty() {
+            self.first = number;
         }
-    }
-
-    /// Returns the bins with the values that are not in them yet.
-    fn all_bins(&self) -> Vec<(u16, WeightedSum)> {
-        let mut pending = self.pending.clone();
-        pending.sort_by_key(|(number, ..)| *number);
-        let mut all: Vec<(u16, WeightedSum)> = Vec::with_capacity(self.bins.len() + 8);
-        let mut bins = self.bins.iter().peekable();
-        for (number, value, weight) in pending {
-            while let Some(bin) = bins.next_if(|(other, _)| *other <= number) {
-                all.push(*bin);
-            }
-            match all.last_mut().filter(|(last, _)| *last == number) {
-                Some((_, bin)) => bin.add(value, weight),
-                None => {
-                    let mut bin = WeightedSum::default();
-                    bin.add(value, weight);
-                    all.push((number, bin));
-                }
-            }
+        if number < self.first {
+            let missing = self.first - number;
+            self.bins.splice(0..0, std::iter::repeat_n(WeightedSum::default(), missing));
+            self.first = number;
         }
-        all.extend(bins);
-        all
+        let at = number - self.first;
+        if at >= self.bins.len() {
+            self.bins.resize(at + 1, WeightedSum::default());
+        }
+        self.bins[at].add(value, weight);
     }
 
     /// The sum of the weights.
@@ -102,9 +85,9 @@ impl Histogram {
         if passed > 0.0 && passed >= wanted {
             return Some(0.0);
         }
-        for (_, bin) in self.all_bins() {
+        for bin in &self.bins {
             passed += bin.weight;
-            if passed >= wanted {
+            if passed >= wanted && bin.weight > 0.0 {
                 return bin.mean();
             }
         }
@@ -279,7 +262,8 @@ mod tests {
                 expected.entry((value.to_bits() >> BITS_WITHIN_BIN) as u32).or_default().add(value, weight);
             }
         }
-        assert!(histogram.all_bins().into_iter().map(|(_, bin)| bin).eq(expected.into_values()));
+        let filled = histogram.bins.into_iter().filter(|bin| bin.weight > 0.0);
+        assert!(filled.eq(expected.into_values()));
     }
 
     #[test]

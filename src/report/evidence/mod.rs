@@ -27,7 +27,9 @@ use plateau::plateau_caveat;
 
 use crate::analysis::{Assessment, BaselineSource, DeepQueue, Doubt, Evidence, IoDirection, Latency};
 use crate::intervals::DeviceActivity;
-use crate::report::layout::sentence_numbers::{counted, duration, multiple, number, per_second, queue, time};
+use crate::report::layout::figure::Unit;
+use crate::report::layout::number_format::{MULTIPLE, QUEUE, TIME};
+use crate::report::layout::sentence_numbers::{counted, duration, number, per_second, time};
 use crate::sanitize::sanitize;
 
 /// Returns a sentence for each piece of evidence. Without a verdict, the first names the baseline that is missing.
@@ -118,8 +120,12 @@ fn evidence_text(evidence: &Evidence) -> String {
             format!("{} in this interval, not yet confirmed by other intervals", verdict.name())
         }
         Evidence::Latency { direction, latency, source, doubt } => {
-            let doubt = doubt.map(|doubt| doubt_text(&doubt, *direction)).unwrap_or_default();
-            format!("{} {}{doubt}", latency_name(*direction), latency_text(latency, *source))
+            // Nearly every interval of a busy device has this sentence.
+            let mut text = String::with_capacity(80);
+            text += latency_name(*direction);
+            text.push(' ');
+            push_latency(&mut text, latency, *source);
+            text + &doubt.map(|doubt| doubt_text(&doubt, *direction)).unwrap_or_default()
         }
         Evidence::DeepQueue(DeepQueue { queue, .. }) => deep_queue_text(*queue),
         Evidence::ConstantRate(plateau) => {
@@ -142,13 +148,23 @@ fn latency_name(direction: IoDirection) -> &'static str {
 
 /// `1.31 ms, 4.2x unloaded, queue 3.93`.
 fn latency_text(latency: &Latency, source: Option<BaselineSource>) -> String {
-    let baseline = match source {
-        Some(BaselineSource::SinceBoot) => "the mean since boot",
-        _ => "unloaded",
-    };
-    let saturation =
-        latency.saturation.map(|times| format!(", {} {baseline}", multiple(times))).unwrap_or_default();
-    format!("{}{saturation}, queue {}", time(latency.await_ms), queue(latency.queue))
+    let mut text = String::new();
+    push_latency(&mut text, latency, source);
+    text
+}
+
+fn push_latency(text: &mut String, latency: &Latency, source: Option<BaselineSource>) {
+    TIME.figure(latency.await_ms).push_str_apart(Unit::MILLISECONDS, text);
+    if let Some(times) = latency.saturation {
+        *text += ", ";
+        MULTIPLE.figure(times).push_str(text);
+        *text += match source {
+            Some(BaselineSource::SinceBoot) => " the mean since boot",
+            _ => " unloaded",
+        };
+    }
+    *text += ", queue ";
+    QUEUE.figure(latency.queue).push_str(text);
 }
 
 /// The reason why a direction has no verdict, to be appended to its latency.

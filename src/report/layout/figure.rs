@@ -59,20 +59,27 @@ impl Figure {
         out.extend(self.suffix);
     }
 
-    pub(crate) fn text(&self) -> String {
-        let mut out = Vec::with_capacity(16);
-        self.push(&mut out);
-        text(out)
+    pub(crate) fn push_str(&self, text: &mut String) {
+        append(text, |out| self.push(out));
     }
 
-    /// Returns the number with a blank before its unit; a number without one has the default unit.
+    /// Appends the number with a blank before its unit; a number without one has the default unit.
+    pub(crate) fn push_str_apart(&self, default_unit: Unit, text: &mut String) {
+        append(text, |out| self.push_number(out));
+        text.push(' ');
+        *text += if self.unit == Unit::NONE { default_unit.0 } else { self.unit.0 };
+    }
+
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::with_capacity(16);
+        self.push_str(&mut text);
+        text
+    }
+
     pub(crate) fn text_apart(&self, default_unit: Unit) -> String {
-        let unit = if self.unit == Unit::NONE { default_unit } else { self.unit };
-        let mut out = Vec::with_capacity(16);
-        self.push_number(&mut out);
-        out.push(b' ');
-        out.extend_from_slice(unit.0.as_bytes());
-        text(out)
+        let mut text = String::with_capacity(16);
+        self.push_str_apart(default_unit, &mut text);
+        text
     }
 
     fn push_number(&self, out: &mut Vec<u8>) {
@@ -85,9 +92,11 @@ impl Figure {
     }
 }
 
-/// Digits and a unit are always valid UTF-8.
-fn text(out: Vec<u8>) -> String {
-    String::from_utf8(out).unwrap_or_default()
+/// Appends what `push` appends: digits and units, which are always valid UTF-8.
+fn append(text: &mut String, push: impl FnOnce(&mut Vec<u8>)) {
+    let mut out = std::mem::take(text).into_bytes();
+    push(&mut out);
+    *text = String::from_utf8(out).unwrap_or_default();
 }
 
 #[cfg(test)]

@@ -225,7 +225,9 @@ impl Table {
         if !has_text {
             text.push(b'-');
         }
-        let emphasis = if has_text && *text != b"0" && *text != b"0%" {
+        let emphasis = if !self.layout.colors {
+            Emphasis::Plain
+        } else if has_text && *text != b"0" && *text != b"0%" {
             (column.emphasis)(activity, self.layout.saturation_threshold)
         } else {
             Emphasis::Dim
