@@ -2,6 +2,9 @@
 
 use serde::Serialize;
 
+/// The number of values that are added to the bins at once.
+const MAX_PENDING: usize = 64;
+const BINS_OF_OCTAVE: usize = 128;
 /// Low bits of a float that do not choose its bin: 128 bins for each power of two, each less than 1% wide.
 const BITS_WITHIN_BIN: u32 = 45;
 /// The leading bits of 2^-256, the lower border of the first bin. There are bins up to 2^256.
@@ -12,10 +15,11 @@ const FIRST_BIN: u64 = (1023 - 256) << 7;
 /// after the decimal point, share a bin.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histogram {
-    /// The number of the first bin with a value.
-    first: usize,
-    /// The bins from that one to the last with a value.
-    bins: Vec<WeightedSum>,
+    /// The bins of each power of two with values, in their order.
+    octaves: Vec<(u16, Box<[WeightedSum; BINS_OF_OCTAVE]>)>,
+    /// Values with their weights that are not in the bins yet. The bins of many devices do not fit into the caches of a
+    /// CPU, which then waits for each value that is added by itself.
+    pending: Vec<(f64, f64)>,
     zero_weight: f64,
     total: WeightedSum,
     max: Option<f64>,
@@ -51,20 +55,22 @@ impl Histogram {
             self.zero_weight += weight;
             return;
         }
-        let number = usize::from(bin_number(value));
-        if self.bins.is_empty() {
-            self.first = number;
+        self.pending.push((value, weight));
+        if self.pending.len() == MAX_PENDING {
+            self.fill_bins();
         }
-        if number < self.first {
-            let missing = self.first - number;
-            self.bins.splice(0..0, std::iter::repeat_n(WeightedSum::default(), missing));
-            self.first = number;
+    }
+
+    fn fill_bins(&mut self) {
+        for (value, weight) in self.pending.drain(..) {
+            let number = bin_number(value);
+            let (octave, bin) = (number / BINS_OF_OCTAVE as u16, usize::from(number) % BINS_OF_OCTAVE);
+            let at = self.octaves.partition_point(|(other, _)| *other < octave);
+            if self.octaves.get(at).is_none_or(|(other, _)| *other != octave) {
+                self.octaves.insert(at, (octave, Box::new([WeightedSum::default(); BINS_OF_OCTAVE])));
+            }
+            self.octaves[at].1[bin].add(value, weight);
         }
-        let at = number - self.first;
-        if at >= self.bins.len() {
-            self.bins.resize(at + 1, WeightedSum::default());
-        }
-        self.bins[at].add(value, weight);
     }
 
     /// The sum of the weights.
@@ -79,13 +85,19 @@ impl Histogram {
 
     /// The smallest value that at least `fraction` of the weight does not exceed; `None` without values.
     pub fn quantile(&self, fraction: f64) -> Option<f64> {
+        let mut all = self.clone();
+        all.fill_bins();
+        all.quantile_of_bins(fraction)
+    }
+
+    fn quantile_of_bins(&self, fraction: f64) -> Option<f64> {
         // Allows for the rounding of sums of weights.
         let wanted = fraction * self.total.weight * (1.0 - 1e-12);
         let mut passed = self.zero_weight;
         if passed > 0.0 && passed >= wanted {
             return Some(0.0);
         }
-        for bin in &self.bins {
+        for bin in self.octaves.iter().flat_map(|(_, bins)| bins.iter()) {
             passed += bin.weight;
             if passed >= wanted && bin.weight > 0.0 {
                 return bin.mean();
@@ -95,12 +107,13 @@ impl Histogram {
     }
 
     /// Mean, quantiles and maximum.
-    pub fn distribution(&self) -> Distribution {
+    pub fn distribution(mut self) -> Distribution {
+        self.fill_bins();
         Distribution {
             mean: self.mean(),
-            p50: self.quantile(0.5),
-            p95: self.quantile(0.95),
-            p99: self.quantile(0.99),
+            p50: self.quantile_of_bins(0.5),
+            p95: self.quantile_of_bins(0.95),
+            p99: self.quantile_of_bins(0.99),
             max: self.max,
         }
     }
@@ -262,7 +275,9 @@ mod tests {
                 expected.entry((value.to_bits() >> BITS_WITHIN_BIN) as u32).or_default().add(value, weight);
             }
         }
-        let filled = histogram.bins.into_iter().filter(|bin| bin.weight > 0.0);
+        histogram.fill_bins();
+        let bins = histogram.octaves.iter().flat_map(|(_, bins)| bins.iter());
+        let filled = bins.filter(|bin| bin.weight > 0.0).copied();
         assert!(filled.eq(expected.into_values()));
     }
 

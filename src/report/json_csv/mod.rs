@@ -178,31 +178,32 @@ impl IntervalWriter for Csv {
 #[derive(Default)]
 struct Lines {
     is_json: bool,
-    /// For each column the text before its value, and the value itself if it is that of the interval.
+    /// For each column its name in JSON, and its value if that is the same for all devices.
     heads: Vec<Vec<u8>>,
 }
 
 impl Lines {
     fn begin_interval(&mut self, header: &IntervalHeader, is_json: bool) {
         self.is_json = is_json;
-        let head = |(index, column): (usize, &Column)| {
-            let mut head = if index > 0 { vec![b','] } else { Vec::new() };
-            if is_json {
-                head.extend_from_slice(if index == 0 { b"{\"" } else { b"\"" });
-                head.extend_from_slice(column.name.as_bytes());
-                head.extend_from_slice(b"\":");
-            }
+        let head = |column: &Column| {
+            let mut head = if is_json { format!("\"{}\":", column.name).into_bytes() } else { Vec::new() };
             if let Value::OfInterval(value) = column.value {
                 push_field(is_json, &value(header), &mut head);
             }
             head
         };
-        self.heads = COLUMNS.iter().enumerate().map(head).collect();
+        self.heads = COLUMNS.iter().map(head).collect();
     }
 
     fn push(&self, header: &IntervalHeader, device: &DeviceInterval<'_>, out: &mut Vec<u8>) {
         let subject = Subject { header, device, limit: DeviceLimit::of(device) };
-        for (head, column) in self.heads.iter().zip(COLUMNS) {
+        if self.is_json {
+            out.push(b'{');
+        }
+        for (index, (head, column)) in self.heads.iter().zip(COLUMNS).enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
             out.extend_from_slice(head);
             let field = match column.value {
                 Value::OfInterval(_) => continue,

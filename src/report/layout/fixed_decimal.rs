@@ -194,6 +194,9 @@ pub(crate) fn push_whole(out: &mut Vec<u8>, value: u64, width: usize) {
 
 /// Appends millionths as a decimal number: `12.5`, `3.0`.
 pub(crate) fn push_millionths(out: &mut Vec<u8>, millionths: u64) {
+    if millionths == 0 {
+        return out.extend_from_slice(b"0.0");
+    }
     let (whole, fraction) = (millionths / 1_000_000, millionths % 1_000_000);
     // The six digits of the fraction follow two zeros.
     let digits = eight_digits(fraction) >> 16;
