@@ -109,7 +109,6 @@ pub(crate) fn push_fixed(out: &mut Vec<u8>, value: f64, width: usize, decimals: 
 }
 
 /// Appends a number of any size; `number` is that of [`scaled`].
-#[cold]
 fn push_long(out: &mut Vec<u8>, value: f64, number: Option<u64>, width: usize, decimals: usize) {
     let Some(mut rest) = number.filter(|_| width <= MAX_WIDTH) else {
         out.extend_from_slice(format!("{value:>width$.decimals$}").as_bytes());
