@@ -1,10 +1,12 @@
 //! The load in blocks of time. The spread between blocks of one capture is what a difference between captures must
 //! exceed.
 
+use std::collections::BTreeMap;
+
 use libm::{exp2, log2};
 
 use super::load::{IoDirection, LoadSample};
-use super::stats::{IoTotals, SmallMap};
+use super::stats::IoTotals;
 
 pub const MIN_BLOCK_S: f64 = 30.0;
 /// The fraction of its length at which a block is complete: samples are never exactly on time.
@@ -54,7 +56,7 @@ pub struct Block {
     pub seconds: f64,
     pub reads: IoTotals,
     pub writes: IoTotals,
-    pub(super) classes: SmallMap<RequestClass, IoTotals>,
+    pub(super) classes: BTreeMap<RequestClass, IoTotals>,
 }
 
 impl Block {
@@ -67,7 +69,7 @@ impl Block {
         }
         for direction in [IoDirection::Reads, IoDirection::Writes] {
             if let Some(class) = RequestClass::of(load, direction) {
-                let totals = self.classes.get_or_default(class);
+                let totals = self.classes.entry(class).or_default();
                 *totals = totals.plus(&load.totals(direction));
             }
         }
@@ -77,8 +79,8 @@ impl Block {
         self.seconds += other.seconds;
         self.reads = self.reads.plus(&other.reads);
         self.writes = self.writes.plus(&other.writes);
-        for (class, totals) in other.classes.iter() {
-            let own = self.classes.get_or_default(class);
+        for (class, totals) in &other.classes {
+            let own = self.classes.entry(*class).or_default();
             *own = own.plus(totals);
         }
     }

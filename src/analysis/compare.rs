@@ -115,7 +115,7 @@ pub fn compare(before: &DeviceReport, after: &DeviceReport) -> Vec<Difference> {
     quantities.extend([Quantity::ReadShare, Quantity::Queue]);
     quantities.extend([IoDirection::Reads, IoDirection::Writes].map(Quantity::Latency));
     let classes: BTreeSet<RequestClass> =
-        before.blocks.iter().flat_map(|block| block.classes.keys()).collect();
+        before.blocks.iter().flat_map(|block| block.classes.keys().copied()).collect();
     quantities.extend(classes.into_iter().map(Quantity::LatencyAt));
     let difference = |quantity: Quantity| {
         let means = |report: &DeviceReport| {
@@ -145,7 +145,7 @@ fn value(quantity: Quantity, block: &Block) -> Option<f64> {
         }
         Quantity::Queue => Some((block.reads.ms + block.writes.ms) / 1000.0 / block.seconds),
         Quantity::Latency(direction) => latency(totals(direction)),
-        Quantity::LatencyAt(class) => latency(*block.classes.get(class)?),
+        Quantity::LatencyAt(class) => latency(*block.classes.get(&class)?),
     }
 }
 

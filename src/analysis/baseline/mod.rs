@@ -6,6 +6,8 @@ mod latency_class;
 mod rate_levels;
 mod since_boot;
 
+use std::collections::BTreeMap;
+
 use std::f64::consts::SQRT_2;
 
 use libm::{exp2, ilogb};
@@ -20,7 +22,7 @@ use since_boot::WRAP_MARGIN;
 use super::load::{IoDirection, LoadSample};
 use super::saved_baselines::{DeviceBaseline, UnloadedLatency};
 use super::settings::{BaselineSource, Settings};
-use super::stats::{IoTotals, SmallMap};
+use super::stats::IoTotals;
 use super::thresholds::{BASELINE_QUANTILE, MAX_UNLOADED_QUEUE, MIN_BOUND_QUEUE_RATIO};
 
 /// The number of queue classes kept for each size class: those of the shortest queues.
@@ -68,14 +70,14 @@ pub struct Baseline {
     given_source: BaselineSource,
     since_boot: SinceBoot,
     /// By class of size. Boxed because they are large: a search then goes through less memory.
-    observed: SmallMap<i32, Box<SizeClass>>,
+    observed: BTreeMap<i32, Box<SizeClass>>,
 }
 
 /// The intervals of requests of similar size.
 #[derive(Clone, Debug, Default)]
 struct SizeClass {
     /// By class of queue.
-    by_queue: SmallMap<i32, LatencyClass>,
+    by_queue: BTreeMap<i32, LatencyClass>,
     by_rate: RateLevels,
     intervals: u32,
     /// The number of intervals at which `learned` is computed again: the more there are, the less one more changes it.
@@ -122,19 +124,19 @@ impl SizeClass {
         self.by_rate.observe(totals, seconds, total_queue, busy_s);
         let queue = queue_class(total_queue);
         // Once the latency at a shorter queue is known, longer queues are not needed.
-        if self.by_queue.iter().any(|(shorter, latencies)| shorter < queue && latencies.is_known()) {
+        if self.by_queue.iter().any(|(shorter, latencies)| *shorter < queue && latencies.is_known()) {
             return;
         }
-        if self.by_queue.get(queue).is_none() && self.by_queue.len() == MAX_QUEUE_CLASSES {
-            if self.by_queue.keys().next_back().is_some_and(|longest| queue > longest) {
+        if self.by_queue.get(&queue).is_none() && self.by_queue.len() == MAX_QUEUE_CLASSES {
+            if self.by_queue.keys().next_back().is_some_and(|longest| queue > *longest) {
                 return;
             }
             self.by_queue.pop_last();
         }
-        let latencies = self.by_queue.get_or_default(queue);
+        let latencies = self.by_queue.entry(queue).or_default();
         latencies.observe(totals, total_queue);
         if latencies.is_known() {
-            self.by_queue.truncate_after(queue);
+            self.by_queue.retain(|other, _| *other <= queue);
         }
     }
 
@@ -183,7 +185,7 @@ impl Baseline {
             return;
         }
         let size_class = size_class(size);
-        let class = self.observed.get_or_default(size_class);
+        let class = self.observed.entry(size_class).or_default();
         class.observe(totals, seconds, total_queue, busy_s);
         class.update(size_class);
     }
@@ -191,14 +193,14 @@ impl Baseline {
     /// Forgets the latency learned for requests of this size, and the mean since boot: the requests are of another kind
     /// now.
     pub fn forget(&mut self, size_kib: f64) {
-        self.observed.remove(size_class(size_kib));
+        self.observed.remove(&size_class(size_kib));
         self.since_boot = SinceBoot::default();
     }
 
     /// The latency to compare requests of this size with, other than the mean since boot; `None` while it is unknown.
     pub fn reference(&self, size_kib: f64) -> Option<Reference> {
         let class = size_class(size_kib);
-        let observed = self.observed.get(class);
+        let observed = self.observed.get(&class);
         let fits = |given: &&UnloadedLatency| given.size_kib.is_none_or(|size| size_class(size) == class);
         let is_beaten = |one: &UnloadedLatency| {
             observed.is_some_and(|class| class.by_rate.beaten_by(one.await_ms).is_some())
@@ -237,12 +239,12 @@ impl Baseline {
 
     /// The latency learned for a class of sizes, from all its intervals.
     fn learned(&self, class: i32) -> Option<UnloadedLatency> {
-        Some(self.observed.get(class)?.learn(class)?.unloaded)
+        Some(self.observed.get(&class)?.learn(class)?.unloaded)
     }
 
     /// Every value, given or learned, to be saved and given again.
     pub fn export(&self) -> Vec<UnloadedLatency> {
-        let learned = self.observed.keys().filter_map(|class| self.learned(class));
+        let learned = self.observed.keys().filter_map(|class| self.learned(*class));
         let is_given =
             |learned: &UnloadedLatency| self.given.iter().any(|given| given.size_kib == learned.size_kib);
         self.given.iter().copied().chain(learned.filter(|learned| !is_given(learned))).collect()
@@ -315,7 +317,7 @@ impl Baselines {
 
     /// The baselines without the learned latencies.
     pub(super) fn without_learned(&self) -> Self {
-        let without = |baseline: &Baseline| Baseline { observed: SmallMap::default(), ..baseline.clone() };
+        let without = |baseline: &Baseline| Baseline { observed: BTreeMap::default(), ..baseline.clone() };
         Self {
             reads: without(&self.reads),
             writes: without(&self.writes),

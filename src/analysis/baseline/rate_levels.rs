@@ -1,8 +1,10 @@
 //! Latency of one kind of request by rate: evidence that a low latency is not that of a device at its limit.
 
+use std::collections::BTreeMap;
+
 use libm::{exp, ilogb};
 
-use crate::analysis::stats::{IoTotals, SmallMap};
+use crate::analysis::stats::IoTotals;
 use crate::analysis::thresholds::{
     MAX_PROVEN_RATE_RATIO, MAX_UNBEATEN_RATIO, MIN_BASELINE_INTERVALS, MIN_CONTINUOUS_BUSY_FRACTION,
     MIN_LATENCY_REQUESTS, MIN_LATENCY_SUM_MS, MIN_PROVEN_RATE_RATIO, MIN_QUEUEING_SATURATION,
@@ -56,7 +58,7 @@ fn half_powers_of_two(rate: f64) -> i32 {
 
 /// Latency by rate. Its memory is bounded: a rate has few half powers of two.
 #[derive(Clone, Debug, Default)]
-pub(super) struct RateLevels(SmallMap<i32, RateLevel>);
+pub(super) struct RateLevels(BTreeMap<i32, RateLevel>);
 
 impl RateLevels {
     /// Takes the requests of an interval at the mean queue of all requests of the device, which had a request in flight
@@ -64,7 +66,7 @@ impl RateLevels {
     pub(super) fn observe(&mut self, totals: &IoTotals, seconds: f64, total_queue: f64, busy_s: Option<f64>) {
         let rate = totals.ios / seconds;
         if rate > 0.0 {
-            let level = self.0.get_or_default(half_powers_of_two(rate));
+            let level = self.0.entry(half_powers_of_two(rate)).or_default();
             level.totals = level.totals.plus(totals);
             level.seconds += seconds;
             level.intervals += 1.0;

@@ -1,9 +1,11 @@
 //! Means of a direction over the time in which it was busy, so that its load can be repeated.
 
+use std::collections::BTreeMap;
+
 use libm::ilogb;
 use serde::Serialize;
 
-use super::{IoTotals, SmallMap};
+use super::IoTotals;
 use crate::analysis::thresholds::{MAX_TRICKLE_FRACTION, MIN_INSIDE_RUNS_FRACTION};
 
 /// The means over the intervals in which a direction had requests, except a trickle. The first and the last interval of
@@ -71,7 +73,7 @@ struct BusyBin {
 #[derive(Clone, Debug, Default)]
 pub(super) struct BusyIntervals {
     /// By the power of two of their rate.
-    bins: SmallMap<i32, BusyBin>,
+    bins: BTreeMap<i32, BusyBin>,
     latest: Option<LatestInterval>,
 }
 
@@ -90,7 +92,7 @@ impl BusyIntervals {
             continues_run = previous.rate >= MAX_TRICKLE_FRACTION * rate;
         }
         if let Some(bin) = bin {
-            let sums = self.bins.get_or_default(bin);
+            let sums = self.bins.entry(bin).or_default();
             sums.all = sums.all.plus(totals);
             // Usually the interval before had about the same rate.
             if let Some((_, previous)) = inside_run.take_if(|(of_previous, _)| *of_previous == bin) {
@@ -98,7 +100,7 @@ impl BusyIntervals {
             }
         }
         if let Some((bin, previous)) = inside_run {
-            let sums = self.bins.get_or_default(bin);
+            let sums = self.bins.entry(bin).or_default();
             sums.inside_runs = sums.inside_runs.plus(previous);
         }
         self.latest = Some(LatestInterval { totals, rate, bin, continues_run });
@@ -108,7 +110,7 @@ impl BusyIntervals {
     pub(super) fn mean(&self) -> Option<BusyMean> {
         // A load that is present in the last interval goes on after it.
         let latest = self.latest.filter(|one| one.continues_run);
-        let inside_run = |(bin, sums): (i32, &BusyBin)| match latest.filter(|one| one.bin == Some(bin)) {
+        let inside_run = |(bin, sums): (&i32, &BusyBin)| match latest.filter(|one| one.bin == Some(*bin)) {
             Some(latest) => sums.inside_runs.plus(latest.totals),
             None => sums.inside_runs,
         };

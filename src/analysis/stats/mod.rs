@@ -4,13 +4,11 @@ mod busy_mean;
 mod direction;
 mod histogram;
 mod io_totals;
-mod small_map;
 
 pub use busy_mean::BusyMean;
 pub use direction::{DirectionReport, Pattern};
 pub use histogram::{Distribution, Histogram};
 pub use io_totals::IoTotals;
-pub(in crate::analysis) use small_map::SmallMap;
 
 pub(super) use direction::DirectionSummary;
 pub(super) use histogram::weighted_median;
