@@ -6,7 +6,7 @@ pub(in crate::report) mod value;
 
 pub(in crate::report) use self::device_limit::{DeviceLimit, cgroup_limit_name, rate_name};
 pub(in crate::report) use self::value::time_text;
-use self::value::{Field, push_csv, push_json};
+use self::value::{Field, push_csv, push_json, push_number};
 use crate::analysis::{BaselineSource, Verdict, hidden_io_wait_pct};
 use crate::intervals::{DeviceActivity, DeviceInterval, DeviceState, IntervalHeader, IntervalRows};
 use crate::metrics::{CpuPercentages, DataFlag, Interval};
@@ -197,6 +197,7 @@ impl Lines {
 
     fn push(&self, header: &IntervalHeader, device: &DeviceInterval<'_>, out: &mut Vec<u8>) {
         let subject = Subject { header, device, limit: DeviceLimit::of(device) };
+        let activity = device.activity();
         if self.is_json {
             out.push(b'{');
         }
@@ -205,13 +206,20 @@ impl Lines {
                 out.push(b',');
             }
             out.extend_from_slice(head);
-            let field = match column.value {
+            let number = match column.value {
                 Value::OfInterval(_) => continue,
-                Value::Statistic(value) => Number(device.stats().and_then(value)),
-                Value::Activity(value) => Number(device.activity().and_then(value)),
-                Value::Other(value) => value(&subject),
+                Value::Statistic(value) => activity.and_then(|activity| value(&activity.stats)),
+                Value::Activity(value) => activity.and_then(value),
+                Value::Other(value) => {
+                    push_field(self.is_json, &value(&subject), out);
+                    continue;
+                }
             };
-            push_field(self.is_json, &field, out);
+            match number {
+                Some(number) => push_number(number, out),
+                None if self.is_json => out.extend_from_slice(b"null"),
+                None => {}
+            }
         }
         out.extend_from_slice(if self.is_json { b"}\n" } else { b"\n" });
     }
