@@ -87,8 +87,6 @@ pub fn collect(
                         collector.observe_preceding(place, row, &rows.header);
                     }
                     events.observe(&rows);
-                    let used = rows.into_used();
-                    intervals.reuse(used);
                 }
                 NextInterval::Rows(rows) => {
                     collector.clock.observe(&rows.header);
@@ -99,8 +97,6 @@ pub fn collect(
                     host.observe(&rows.header.host, rows.header.elapsed_s);
                     events.observe(&rows);
                     on_interval(&rows);
-                    let used = rows.into_used();
-                    intervals.reuse(used);
                 }
                 NextInterval::Break => {
                     match intervals.is_before_range() {

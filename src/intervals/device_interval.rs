@@ -48,20 +48,6 @@ pub struct IntervalHeader {
     pub host: HostStats,
 }
 
-/// Activities of a previous interval, whose memory [`Intervals::reuse`](super::Intervals::reuse) reuses: allocating
-/// them for each interval took longer than filling them in.
-#[derive(Debug, Default)]
-#[expect(clippy::vec_box, reason = "a box goes to its device and back, and is not copied")]
-pub struct UsedActivities(Vec<Box<DeviceActivity>>);
-
-impl UsedActivities {
-    pub(super) fn take(&mut self, stats: Interval) -> Box<DeviceActivity> {
-        let mut activity = self.0.pop().unwrap_or_default();
-        activity.renew(stats);
-        activity
-    }
-}
-
 /// One device over one interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceInterval<'a> {
@@ -124,18 +110,6 @@ pub struct DeviceActivity {
     pub evidence_at: Option<Timestamp>,
 }
 
-impl DeviceActivity {
-    /// Clears the activity for another interval with these statistics. Keeps the allocated memory.
-    pub(super) fn renew(&mut self, stats: Interval) {
-        self.stats = stats;
-        // Field by field, because a whole default value would take longer to build.
-        let Self { stats: _, flag, stalled_s, assessment, verdict_s, limit, top_cgroup, evidence_at } = self;
-        (*flag, *stalled_s) = (None, 0.0);
-        assessment.clear();
-        (*verdict_s, *limit, *top_cgroup, *evidence_at) = (None, None, None, None);
-    }
-}
-
 /// The cgroup with most of a device's bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TopCgroup {
@@ -186,17 +160,6 @@ impl EventKind {
             Self::Reappeared => "reappeared",
             Self::AppearedBriefly => "appeared_briefly",
         }
-    }
-}
-
-impl IntervalRows<'_> {
-    /// The memory of the listed devices' activities, for the next interval.
-    pub fn into_used(self) -> UsedActivities {
-        let activity = |device: DeviceInterval<'_>| match device.state {
-            DeviceState::Active(activity) => Some(activity),
-            _ => None,
-        };
-        UsedActivities(self.devices.into_iter().filter_map(activity).collect())
     }
 }
 

@@ -62,22 +62,6 @@ impl DeviceJudge {
         self.stall_timer = StallTimer::default();
     }
 
-    /// Judges an interval of a single sample, with the host in it.
-    pub(super) fn judge(
-        &mut self,
-        activity: &mut DeviceActivity,
-        host: &HostStats,
-        new_live_verdict: impl FnOnce() -> LiveVerdict,
-    ) {
-        self.assess(&activity.stats, host, &mut activity.assessment, new_live_verdict);
-        activity.verdict_s = activity.assessment.verdict.map(|_| activity.stats.seconds());
-    }
-
-    /// Judges an idle interval of a single sample.
-    pub(super) fn judge_idle(&mut self, span: Span) {
-        self.assess_idle(&Interval::idle(span), &HostStats::default(), &mut Assessment::default());
-    }
-
     /// Judges a sample within an interval, which ended `at`, with the host in it.
     pub(super) fn judge_sample(
         &mut self,
@@ -137,6 +121,7 @@ struct WorstVerdict {
     /// The worst assessment, the latest among equals, with the end of its sample.
     worst: Option<(Assessment, Option<Timestamp>)>,
     verdict_s: f64,
+    samples: u32,
     reads: MeanSaturation,
     writes: MeanSaturation,
     flushes: MeanSaturation,
@@ -148,6 +133,7 @@ impl WorstVerdict {
         self.reads.observe(assessment.read_saturation, ios(&stats.reads));
         self.writes.observe(assessment.write_saturation, ios(&stats.writes));
         self.flushes.observe(assessment.flush_saturation, ios(&stats.flushes));
+        self.samples += 1;
         let worst = self.worst.as_ref().map(|(worst, _)| rank(worst.verdict));
         let own = rank(assessment.verdict);
         if worst.is_none_or(|worst| own > worst) {
@@ -172,6 +158,8 @@ impl WorstVerdict {
             flush_saturation: self.flushes.mean(),
             ..worst
         };
+        // The evidence about the only sample is that about the interval.
+        let evidence_at = evidence_at.filter(|_| self.samples > 1);
         IntervalVerdict { assessment, verdict_s, evidence_at }
     }
 }

@@ -95,29 +95,6 @@ impl DeviceRecord {
         self.judge.as_mut().map(|judge| judge.take_worst(seconds))
     }
 
-    /// Assesses an interval of a single sample, with the host in it. `new_live_verdict` creates the live verdict of a
-    /// device that becomes active.
-    pub(super) fn judge(
-        &mut self,
-        activity: &mut DeviceActivity,
-        host: &HostStats,
-        new_live_verdict: impl FnOnce() -> LiveVerdict,
-    ) {
-        if self.judge.is_none() && activity.stats.is_idle() {
-            IntervalVerdict::idle(activity.stats.seconds()).assign_to(activity);
-        } else {
-            self.judge.get_or_insert_default().judge(activity, host, new_live_verdict);
-        }
-    }
-
-    /// Takes an idle interval, at less cost than with statistics. It is assessed if it has a single sample.
-    pub(super) fn observe_idle(&mut self, span: Span, is_single_sample: bool) {
-        self.summary.observe_idle(span);
-        if let Some(judge) = self.judge.as_mut().filter(|_| is_single_sample) {
-            judge.judge_idle(span);
-        }
-    }
-
     /// Takes the statistics of an interval that ended `at`, and sets the values that also depend on earlier intervals.
     pub(super) fn observe(
         &mut self,

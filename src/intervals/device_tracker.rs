@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::baseline_store::BaselineStore;
 use super::device_filter::{DeviceAttributes, DeviceFilter};
-use super::device_interval::{DeviceEvent, DeviceInterval, DeviceState, EventKind, UsedActivities};
+use super::device_interval::{DeviceActivity, DeviceEvent, DeviceInterval, DeviceState, EventKind};
 use super::device_judge::IntervalVerdict;
 use super::device_record::{DepartedDevices, DeviceRecord};
 use super::options::Detail;
@@ -22,8 +22,6 @@ use crate::topology::Topology;
 pub(super) struct DeviceTracker<'b> {
     detail: Detail,
     baselines: &'b BaselineStore,
-    /// The activities of the interval before, whose memory is reused.
-    used: UsedActivities,
     attributes: Vec<DeviceAttributes>,
     /// The order in which devices are listed, as indices of the last sample.
     order: Vec<usize>,
@@ -45,7 +43,6 @@ pub(super) struct RowOptions {
     pub(super) without_util: bool,
     /// True to add up a total.
     pub(super) with_total: bool,
-    pub(super) host: HostStats,
 }
 
 pub(super) struct Rows<'a> {
@@ -61,7 +58,6 @@ impl<'b> DeviceTracker<'b> {
         Self {
             detail,
             baselines,
-            used: UsedActivities::default(),
             attributes: Vec::new(),
             order: Vec::new(),
             records: Vec::new(),
@@ -117,11 +113,6 @@ impl<'b> DeviceTracker<'b> {
     /// Sets the facts about the devices of the last sample, which decide which known limits may apply to them.
     pub(super) fn set_known_devices(&mut self, known_devices: Vec<KnownDevice>) {
         self.known_devices = known_devices;
-    }
-
-    /// Reuses the memory of the interval before.
-    pub(super) fn reuse(&mut self, used: UsedActivities) {
-        self.used = used;
     }
 
     /// Notes the beginning of a segment: the next interval does not follow the latest.
@@ -198,7 +189,7 @@ impl<'b> DeviceTracker<'b> {
     }
 
     /// Assesses the devices in a sample within an interval, or at the end of an interval of several samples.
-    pub(super) fn judge_samples(&mut self, step: &SamplePair<'_>) {
+    pub(super) fn judge_samples(&mut self, step: &SamplePair<'_>, without_util: bool) {
         if !self.detail.has_verdicts() {
             return;
         }
@@ -215,7 +206,8 @@ impl<'b> DeviceTracker<'b> {
                 }
                 continue;
             }
-            let Some(stats) = step.interval(&device) else {
+            let Some(stats) = step.interval(&device).map(|interval| shown_util(interval, without_util))
+            else {
                 record.reset_judge();
                 self.had_reset = true;
                 continue;
@@ -238,7 +230,6 @@ impl<'b> DeviceTracker<'b> {
         let (mut rows, mut neighbors) = (Vec::new(), Vec::new());
         let mut total = Total::default();
         let seconds = pair.span.seconds();
-        let has_judged_samples = pair.aggregate.is_some();
         for index in self.order.iter().copied() {
             let attributes = &self.attributes[index];
             let is_selected = filter.is_selected(attributes);
@@ -247,7 +238,7 @@ impl<'b> DeviceTracker<'b> {
                 continue;
             }
             let record = &mut self.records[index];
-            let verdict = if has_judged_samples { record.take_verdict(seconds) } else { None };
+            let verdict = record.take_verdict(seconds);
             let Some(device) = pair.device(index) else {
                 if self.detail.lists_all() && is_selected {
                     rows.push(row(
@@ -267,39 +258,27 @@ impl<'b> DeviceTracker<'b> {
                 && !filter.is_listed(attributes, counters, None)
             {
                 if !attributes.is_accounting_off {
-                    record.observe_idle(pair.span, !has_judged_samples);
+                    record.summary.observe_idle(pair.span);
                 }
                 if is_in_total && let Some(interval) = pair.interval(&device) {
                     total.add(&interval);
                 }
                 continue;
             }
-            let without_util = |interval| Interval { busy: CountedTime::default(), ..interval };
-            let stats = pair.interval(&device);
-            let stats = if options.without_util { stats.map(without_util) } else { stats };
+            let stats = pair.interval(&device).map(|interval| shown_util(interval, options.without_util));
             let state = match stats {
                 None => {
-                    if has_judged_samples {
-                        record.interrupt_statistics();
-                    } else {
-                        record.reset();
-                        self.had_reset = true;
-                    }
+                    record.interrupt_statistics();
+                    self.had_reset |= !self.detail.has_verdicts();
                     DeviceState::Reset
                 }
                 Some(stats) if attributes.is_accounting_off && stats.completed() == 0 => {
                     DeviceState::AccountingOff(Box::new(stats))
                 }
                 Some(stats) => {
-                    let mut activity = self.used.take(stats);
-                    let known = self.known_devices.get(index).copied().unwrap_or_default();
-                    match verdict {
-                        _ if !self.detail.has_verdicts() => {}
-                        _ if !has_judged_samples => record.judge(&mut activity, &options.host, || {
-                            new_live_verdict(self.baselines, attributes, known, &self.recorded, device.older)
-                        }),
-                        Some(verdict) => verdict.assign_to(&mut activity),
-                        None => IntervalVerdict::idle(seconds).assign_to(&mut activity),
+                    let mut activity = Box::new(DeviceActivity { stats, ..DeviceActivity::default() });
+                    if self.detail.has_verdicts() {
+                        verdict.unwrap_or_else(|| IntervalVerdict::idle(seconds)).assign_to(&mut activity);
                     }
                     record.observe(&mut activity, pair.max_in_flight(&device), pair.newer.at.wall);
                     DeviceState::Active(activity)
@@ -361,6 +340,11 @@ fn new_live_verdict(
         ..baselines.settings(&device.name, attributes.identity.as_deref(), recorded)
     };
     LiveVerdict::new(&settings, SinceBoot::from_counters(&device.counters))
+}
+
+/// Returns the interval without its util if that is too short for it.
+fn shown_util(interval: Interval, without_util: bool) -> Interval {
+    if without_util { Interval { busy: CountedTime::default(), ..interval } } else { interval }
 }
 
 /// Returns for each device of an older sample whether the newer one has it.

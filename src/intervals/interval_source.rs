@@ -17,9 +17,9 @@ use crate::units::{Elapsed, SampleTime, Span};
 /// The next step of the source.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum NextPair {
-    /// A sample within an interval of several samples, or at its end, with the time since the sample before it.
+    /// A sample, with the time since the one before it.
     Step(Span),
-    /// An interval, whose first and last samples are now paired, with the number of samples missed. If `is_preceding`,
+    /// The end of an interval, whose first and last samples are now paired, with the number of samples missed. If `is_preceding`,
     /// it is before the range of time that is shown.
     Pair { interval: Span, missed_samples: u64, is_preceding: bool },
     /// A new segment began: no interval spans this point.
@@ -37,8 +37,8 @@ enum Progress {
     Ended,
     /// Samples of the interval have been read, but not its last one.
     Within,
-    /// Its last sample has been read.
-    AtEnd(Span),
+    /// The interval ends with the last sample.
+    AtEnd { interval: Span, is_preceding: bool },
 }
 
 /// Takes samples and pairs each with the one before it, and the last of an interval with the first.
@@ -170,8 +170,8 @@ impl<'a> IntervalSource<'a> {
     }
 
     fn advance(&mut self, on_warning: OnWarning<'_>) -> Result<NextPair> {
-        if let Progress::AtEnd(interval) = self.progress {
-            return Ok(NextPair::Pair { interval, missed_samples: self.missed_samples, is_preceding: false });
+        if let Progress::AtEnd { interval, is_preceding } = self.progress {
+            return Ok(NextPair::Pair { interval, missed_samples: self.missed_samples, is_preceding });
         }
         let deadline = self.samples.next_deadline(self.clock.monotonic());
         if let Some((due, _)) = deadline
@@ -226,22 +226,18 @@ impl<'a> IntervalSource<'a> {
         };
         self.missed_samples = self.missed_samples.saturating_add(self.newer.missed_samples);
         // The samples before the range are assessed one by one, however long the intervals of the range are.
-        if self.samples.is_preceding() {
-            let missed_samples = self.missed_samples;
-            return Ok(NextPair::Pair { interval, missed_samples, is_preceding: true });
+        let is_preceding = self.samples.is_preceding();
+        if !is_preceding {
+            if std::mem::take(&mut self.is_preceding) {
+                self.aggregation_start = (self.older.at, 1.0);
+                self.segment_start = Some((self.clock.monotonic(), self.older.at));
+            }
+            if let Some(signal) = self.wait_for_recorded_time() {
+                return Ok(NextPair::Signal(signal));
+            }
         }
-        if std::mem::take(&mut self.is_preceding) {
-            self.aggregation_start = (self.older.at, 1.0);
-            self.segment_start = Some((self.clock.monotonic(), self.older.at));
-        }
-        if let Some(signal) = self.wait_for_recorded_time() {
-            return Ok(NextPair::Signal(signal));
-        }
-        let is_due = self.is_due();
-        if is_due && self.is_first_step {
-            return Ok(pair(interval, self.missed_samples));
-        }
-        self.progress = if is_due { Progress::AtEnd(interval) } else { Progress::Within };
+        let is_end = is_preceding || self.is_due();
+        self.progress = if is_end { Progress::AtEnd { interval, is_preceding } } else { Progress::Within };
         self.step_match = DeviceMatch::between(&self.previous().devices, &self.newer.devices);
         let mut aggregate = self.aggregate.take();
         match &mut aggregate {

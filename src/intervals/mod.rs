@@ -48,7 +48,7 @@ pub use baseline_store::BaselineStore;
 pub use collect::{Collected, collect};
 pub use device_interval::{
     DeviceActivity, DeviceEvent, DeviceInterval, DeviceState, EventKind, IntervalHeader, IntervalRows,
-    TopCgroup, UsedActivities,
+    TopCgroup,
 };
 pub use device_lookup::{NotFound, find_device, similar_name};
 pub use events::{

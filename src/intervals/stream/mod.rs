@@ -10,7 +10,7 @@ use anyhow::Result;
 use super::all_requests::are_all_requests_counted;
 use super::baseline_store::BaselineStore;
 use super::device_filter::{DeviceAttributes, DeviceFilter};
-use super::device_interval::{DeviceEvent, EventKind, IntervalHeader, IntervalRows, UsedActivities};
+use super::device_interval::{DeviceEvent, EventKind, IntervalHeader, IntervalRows};
 use super::device_tracker::{DeviceTracker, RowOptions, Rows};
 use super::device_usage::note_usage;
 use super::interval_source::{IntervalSource, NextPair};
@@ -196,11 +196,6 @@ impl<'a> Intervals<'a> {
         self.advance(on_warning, true)
     }
 
-    /// Reuses the memory of the interval before for the next one.
-    pub fn reuse(&mut self, used: UsedActivities) {
-        self.tracker.reuse(used);
-    }
-
     fn advance(&mut self, on_warning: OnWarning<'_>, includes_preceding: bool) -> Result<NextInterval<'_>> {
         if self.has_reached_count() {
             return Ok(NextInterval::End);
@@ -243,7 +238,8 @@ impl<'a> Intervals<'a> {
         if have_changed || self.is_topology_stale() {
             self.learn_topology();
         }
-        self.tracker.judge_samples(&self.source.step(interval));
+        let step = self.source.step(interval);
+        self.tracker.judge_samples(&step, self.is_too_short_for_util(interval));
         self.observe_io_scan();
         self.add_traced();
     }
@@ -266,19 +262,9 @@ impl<'a> Intervals<'a> {
         if !is_preceding && std::mem::take(&mut self.is_before_range) {
             self.tracker.clear_summaries();
         }
-        let pair = self.source.pair(interval);
-        let is_followed = pair.aggregate.is_some();
-        if !is_followed {
-            self.old_attributes =
-                self.tracker.follow(&pair.older.devices, &pair.newer.devices, pair.device_match);
-        }
         let old_attributes = self.old_attributes.take();
-        if old_attributes.is_some() && !is_followed || self.is_topology_stale() {
+        if self.is_topology_stale() {
             self.learn_topology();
-        }
-        self.observe_io_scan();
-        if !is_followed {
-            self.add_traced();
         }
         let attribution = self.attributor.finish_interval();
         let traced = self.traced.take();
@@ -294,12 +280,9 @@ impl<'a> Intervals<'a> {
             let kind = EventKind::AppearedBriefly;
             DeviceEvent { device: name.to_owned(), label: name.to_owned(), kind }
         }));
-        let requested = self.source.samples.requested_interval();
-        let is_too_short = requested.is_some_and(|requested| requested.as_secs_f64() < MIN_UTIL_INTERVAL_S)
-            || interval.seconds() < MIN_MEASURED_UTIL_INTERVAL_S;
         let header = IntervalHeader { is_preceding, ..header(&pair, missed_samples, self.has_all_requests) };
-        let options =
-            RowOptions { without_util: is_too_short, with_total: self.selection.total, host: header.host };
+        let without_util = self.is_too_short_for_util(interval);
+        let options = RowOptions { without_util, with_total: self.selection.total };
         if !is_preceding {
             self.span.observe(header.elapsed_s, header.start, header.end);
         }
@@ -316,6 +299,12 @@ impl<'a> Intervals<'a> {
     }
 
     /// Reads the topology and learns the attributes of the devices of the last sample.
+    fn is_too_short_for_util(&self, span: Span) -> bool {
+        let requested = self.source.samples.requested_interval();
+        requested.is_some_and(|requested| requested.as_secs_f64() < MIN_UTIL_INTERVAL_S)
+            || span.seconds() < MIN_MEASURED_UTIL_INTERVAL_S
+    }
+
     fn learn_topology(&mut self) {
         self.topology = self.source.topology(&self.topology);
         self.machine = self.source.samples.machine();

@@ -88,8 +88,6 @@ fn show(
                 if rows.has_found_any {
                     output.push(&mut rows);
                 }
-                let used = rows.into_used();
-                intervals.reuse(used);
             }
             NextInterval::Break => {}
             NextInterval::End => return Ok(Exit::Success),
