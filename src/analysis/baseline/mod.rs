@@ -127,7 +127,7 @@ impl SizeClass {
         if self.by_queue.iter().any(|(shorter, latencies)| *shorter < queue && latencies.is_known()) {
             return;
         }
-        if self.by_queue.get(&queue).is_none() && self.by_queue.len() == MAX_QUEUE_CLASSES {
+        if !self.by_queue.contains_key(&queue) && self.by_queue.len() == MAX_QUEUE_CLASSES {
             if self.by_queue.keys().next_back().is_some_and(|longest| queue > *longest) {
                 return;
             }
