@@ -238,13 +238,18 @@ impl<'a> IntervalSource<'a> {
         }
         let is_end = is_preceding || self.is_due();
         self.progress = if is_end { Progress::AtEnd { interval, is_preceding } } else { Progress::Within };
-        self.step_match = DeviceMatch::between(&self.previous().devices, &self.newer.devices);
-        let mut aggregate = self.aggregate.take();
-        match &mut aggregate {
-            Some(aggregate) => aggregate.extend(&self.step(step)),
-            None => aggregate = Some(Aggregate::between(&self.step(step))),
+        let step_match = DeviceMatch::between(&self.previous().devices, &self.newer.devices);
+        let previous_match = std::mem::replace(&mut self.step_match, step_match);
+        // The only step of an interval is the interval.
+        if !self.is_first_step {
+            let (older, newer) = (&self.older, &self.incoming);
+            let first =
+                |span| SamplePair { older, newer, span, device_match: &previous_match, aggregate: None };
+            let begin = || Aggregate::between(&first(elapsed(older, newer).unwrap_or(step)));
+            let mut aggregate = self.aggregate.take().unwrap_or_else(begin);
+            aggregate.extend(&self.step(step));
+            self.aggregate = Some(aggregate);
         }
-        self.aggregate = aggregate;
         Ok(NextPair::Step(step))
     }
 

@@ -2,7 +2,6 @@
 
 use super::{Intervals, header};
 use crate::counters::{Counters, CpuTimes, Device, Sample};
-use crate::intervals::aggregate::Aggregate;
 use crate::intervals::device_interval::{IntervalHeader, IntervalRows};
 use crate::intervals::device_tracker::{DeviceTracker, RowOptions, Rows};
 use crate::intervals::options::Detail;
@@ -18,9 +17,7 @@ impl Intervals<'_> {
         let Some(span) = newer.at.uptime.and_then(Span::from_hundredths) else { return false };
         let boot = sample_at_boot(newer);
         let device_match = DeviceMatch::Identical;
-        let step = SamplePair { older: &boot, newer, span, device_match: &device_match, aggregate: None };
-        let aggregate = Aggregate::between(&step);
-        let pair = SamplePair { aggregate: Some(&aggregate), ..step };
+        let pair = SamplePair { older: &boot, newer, span, device_match: &device_match, aggregate: None };
         let mut tracker = DeviceTracker::new(Detail::Report, self.baselines);
         let resolver = self.source.samples.resolver();
         tracker.follow(&boot.devices, &newer.devices, &device_match);
