@@ -1,7 +1,5 @@
 //! The loads of a device over any length of time in bounded memory.
 
-use std::f64::consts::LOG2_E;
-
 use libm::log2;
 
 use super::sample::{IoDirection, LoadSample, RateUnit};
@@ -86,24 +84,9 @@ fn queue_class(load: &LoadSample) -> LoadClass {
     (parts_of_octaves(load.queue(IoDirection::Both).max(1e-3), 2.0), 0, load.is_steady)
 }
 
-/// The binary logarithm of a value in units of 1 / `parts`, rounded to the nearest integer; `parts` is at most 8.
+/// The binary logarithm of a value in units of 1 / `parts`, rounded to the nearest integer.
 fn parts_of_octaves(value: f64, parts: f64) -> i32 {
-    let exact = || (log2(value) * parts).round() as i32;
-    if !value.is_normal() || value < 0.0 {
-        return exact();
-    }
-    // The power of two, and the logarithm of the rest by the first terms of its series.
-    let exponent = (value.to_bits() >> 52) as i32 - 1023;
-    let rest = f64::from_bits(value.to_bits() & ((1 << 52) - 1) | 1.0_f64.to_bits());
-    let step = (rest - 1.0) / (rest + 1.0);
-    let square = step * step;
-    let series = step * (1.0 + square * (1.0 / 3.0 + square * (1.0 / 5.0 + square / 7.0)));
-    let found = (f64::from(exponent) + series * (2.0 * LOG2_E)) * parts;
-    // The error is below this, so that the nearest integer is usually certain.
-    const MAX_ERROR: f64 = 1e-3;
-    let nearest = |number: f64| (number + 65_536.5) as i32 - 65_536;
-    let (lower, upper) = (nearest(found - MAX_ERROR), nearest(found + MAX_ERROR));
-    if lower == upper { lower } else { exact() }
+    (log2(value) * parts).round() as i32
 }
 
 fn any_class(_: &LoadSample) -> LoadClass {
@@ -158,28 +141,8 @@ pub(in crate::analysis) fn count_transitions(loads: &[LoadSample]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
     use crate::analysis::stats::IoTotals;
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(2000))]
-
-        #[test]
-        fn parts_of_octaves_are_those_of_the_logarithm(
-            value in prop_oneof![1e-3..10.0_f64, 1e-3..1e9_f64, any::<f64>()],
-            (part, away) in (-80..240_i32, -1e-9..1e-9_f64),
-        ) {
-            for parts in [2.0, 8.0] {
-                // On the bound between two parts, or near it, too.
-                let bound = libm::exp2((f64::from(part) + 0.5) / parts);
-                for value in [value, bound, bound * (1.0 + away), bound * (1.0 + 1e5 * away)] {
-                    prop_assert_eq!(parts_of_octaves(value, parts), (log2(value) * parts).round() as i32);
-                }
-            }
-        }
-    }
 
     fn load(index: usize, ios: f64, ms: f64) -> LoadSample {
         let reads = IoTotals { ios, kib: ios * 4.0, ms };

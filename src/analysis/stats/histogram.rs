@@ -154,23 +154,7 @@ pub struct Distribution {
 /// The weighted median of `(value, weight)` pairs, which it reorders; the mean of two values if half of the weight lies
 /// on each side. `None` without values.
 pub(in crate::analysis) fn weighted_median(values: &mut [(f64, f64)]) -> Option<f64> {
-    // The queues of a level are sorted already.
-    if values.is_sorted_by(|a, b| a.0 <= b.0) {
-        return median_of_sorted(values);
-    }
-    if values.iter().all(|(_, weight)| *weight == 1.0) {
-        return median_of_equal_weights(values);
-    }
-    // The sums of whole numbers are exact in any order.
-    let is_whole = |(_, weight): &(f64, f64)| f64::from(*weight as u32) == *weight && *weight > 0.0;
-    if values.iter().all(is_whole) {
-        return median_of_whole_weights(values);
-    }
-    values.sort_by(|a, b| a.0.total_cmp(&b.0));
-    median_of_sorted(values)
-}
-
-fn median_of_sorted(values: &[(f64, f64)]) -> Option<f64> {
+    values.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
     let half = values.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
     let mut passed = 0.0;
     for (index, (value, weight)) in values.iter().enumerate() {
@@ -185,69 +169,9 @@ fn median_of_sorted(values: &[(f64, f64)]) -> Option<f64> {
     None
 }
 
-/// The weighted median for positive integer weights, without sorting all values: the values on one side of the middle
-/// are discarded repeatedly.
-fn median_of_whole_weights(values: &mut [(f64, f64)]) -> Option<f64> {
-    let weight = |values: &[(f64, f64)]| values.iter().map(|(_, weight)| weight).sum::<f64>();
-    let half = weight(values) / 2.0;
-    let tolerance = half * 1e-9;
-    let (mut rest, mut passed) = (values, 0.0);
-    // The lowest value of those discarded above the middle.
-    let mut next = None;
-    while !rest.is_empty() {
-        let middle = rest.len() / 2;
-        let (below, at, _) = rest.select_nth_unstable_by(middle, |a, b| a.0.total_cmp(&b.0));
-        let (value, before) = (at.0, passed + weight(below));
-        let to = before + at.1;
-        if before >= half - tolerance {
-            next = Some(value);
-            rest = &mut rest[..middle];
-        } else if to < half - tolerance {
-            passed = to;
-            rest = &mut rest[middle + 1..];
-        } else if to > half + tolerance {
-            return Some(value);
-        } else {
-            let above = rest[middle + 1..].iter().map(|(value, _)| *value).min_by(f64::total_cmp);
-            return Some(above.or(next).map_or(value, |next| (value + next) / 2.0));
-        }
-    }
-    None
-}
-
-/// The median without sorting all values.
-fn median_of_equal_weights(values: &mut [(f64, f64)]) -> Option<f64> {
-    let last_below = values.len().checked_sub(1)? / 2;
-    let (_, (value, _), above) = values.select_nth_unstable_by(last_below, |a, b| a.0.total_cmp(&b.0));
-    let next = above.iter().map(|(next, _)| *next).min_by(f64::total_cmp);
-    let is_even = above.len() > last_below;
-    Some(next.filter(|_| is_even).map_or(*value, |next| (*value + next) / 2.0))
-}
-
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(2000))]
-
-        #[test]
-        fn medians_without_sorting_are_those_of_sorted_values(
-            values in prop::collection::vec((prop_oneof![0.0..9.0_f64, (0..6_u8).prop_map(f64::from)], 1..5_u8), 0..60),
-        ) {
-            let mut values: Vec<(f64, f64)> = values.into_iter().map(|(value, weight)| (value, f64::from(weight))).collect();
-            let mut sorted = values.clone();
-            sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let plain = median_of_sorted(&sorted);
-            prop_assert_eq!(median_of_whole_weights(&mut values.clone()), plain);
-            prop_assert_eq!(weighted_median(&mut values.clone()), plain);
-            values.iter_mut().for_each(|(_, weight)| *weight = 1.0);
-            sorted.iter_mut().for_each(|(_, weight)| *weight = 1.0);
-            prop_assert_eq!(weighted_median(&mut values), median_of_sorted(&sorted));
-        }
-    }
 
     #[test]
     fn quantiles_are_within_one_percent() {
