@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::device_interval::DeviceActivity;
-use super::device_judge::{DeviceJudge, IntervalVerdict};
+use super::device_judge::DeviceJudge;
+use super::judged::Judged;
 use super::summary::DeviceSummary;
-use crate::analysis::LiveVerdict;
-use crate::metrics::{HostStats, Interval, StallTimer, UtilCheck};
-use crate::units::Span;
+use crate::metrics::{StallTimer, UtilCheck};
 
 /// The most departed devices that are remembered: bounds the memory if new names keep appearing.
 const MAX_DEPARTED: usize = 1000;
@@ -19,8 +18,9 @@ pub(super) struct DeviceRecord {
     util_check: UtilCheck,
     stall_timer: StallTimer,
     pub(super) summary: DeviceSummary,
-    /// `None` until the device is first active: most devices of a large host never are.
-    judge: Option<Box<DeviceJudge>>,
+    pub(super) judge: DeviceJudge,
+    /// The interval so far.
+    pub(super) judged: Judged,
     /// The last known identity of the device; `None` if it was never known.
     identity: Option<String>,
 }
@@ -34,28 +34,19 @@ impl DeviceRecord {
     /// Notes a break in time: the next interval does not follow the latest.
     pub(super) fn interrupt(&mut self) {
         self.interrupt_statistics();
-        if let Some(judge) = &mut self.judge {
-            judge.interrupt();
-        }
+        self.judge.interrupt();
     }
 
-    /// Notes that the counters were reset or another device took the name: drops what was learned about the first.
+    /// Notes that another device took the name: drops what was learned about the first.
     pub(super) fn reset(&mut self) {
         self.interrupt_statistics();
-        self.reset_judge();
+        self.judge = DeviceJudge::default();
     }
 
-    /// Notes a reset within an interval of several samples; called at the end of the interval.
+    /// Notes a reset within an interval; called at the end of the interval.
     pub(super) fn interrupt_statistics(&mut self) {
         self.util_check = UtilCheck::default();
         self.stall_timer = StallTimer::default();
-    }
-
-    /// Notes a reset within an interval of several samples; called at the sample after the reset.
-    pub(super) fn reset_judge(&mut self) {
-        if let Some(judge) = &mut self.judge {
-            judge.reset();
-        }
     }
 
     /// Notes the identity of the device, if it is known now.
@@ -68,41 +59,9 @@ impl DeviceRecord {
         }
     }
 
-    /// Assesses a sample within an interval, which ended `at`, with the host in it. `new_live_verdict` creates the live
-    /// verdict of a device that becomes active.
-    pub(super) fn judge_sample(
-        &mut self,
-        stats: &Interval,
-        host: &HostStats,
-        at: Option<Timestamp>,
-        new_live_verdict: impl FnOnce() -> LiveVerdict,
-    ) {
-        if self.judge.is_some() || !stats.is_idle() {
-            self.judge.get_or_insert_default().judge_sample(stats, host, at, new_live_verdict);
-        }
-    }
-
-    /// Assesses an idle sample within an interval, at less cost than with statistics.
-    pub(super) fn judge_idle_sample(&mut self, span: Span, at: Option<Timestamp>) {
-        if let Some(judge) = &mut self.judge {
-            judge.judge_idle_sample(span, at);
-        }
-    }
-
-    /// Takes the verdict on an interval of several samples, each of which was assessed; `None` if the device was idle
-    /// until now.
-    pub(super) fn take_verdict(&mut self, seconds: f64) -> Option<IntervalVerdict> {
-        self.judge.as_mut().map(|judge| judge.take_worst(seconds))
-    }
-
-    /// Takes the statistics of an interval that ended `at`, and sets the values that also depend on earlier intervals.
-    pub(super) fn observe(
-        &mut self,
-        activity: &mut DeviceActivity,
-        max_in_flight: u64,
-        at: Option<Timestamp>,
-    ) {
-        activity.flag = self.util_check.observe(&activity.stats, max_in_flight);
+    /// Takes an interval that ended `at`, and sets the values that also depend on earlier intervals.
+    pub(super) fn observe(&mut self, activity: &mut DeviceActivity, at: Option<Timestamp>) {
+        activity.flag = self.util_check.observe(&activity.stats, self.judged.max_in_flight);
         activity.stalled_s = self.stall_timer.observe(&activity.stats);
         self.summary.observe(&activity.stats, activity.stalled_s, at);
     }

@@ -1,22 +1,27 @@
 //! Device state that lasts from one interval to the next.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::baseline_store::BaselineStore;
 use super::device_filter::{DeviceAttributes, DeviceFilter};
-use super::device_interval::{DeviceActivity, DeviceEvent, DeviceInterval, DeviceState, EventKind};
-use super::device_judge::IntervalVerdict;
+use super::device_interval::{DeviceEvent, DeviceInterval, DeviceState, EventKind};
+use super::device_judge::DeviceJudge;
 use super::device_record::{DepartedDevices, DeviceRecord};
+use super::judged::Judged;
 use super::options::Detail;
-use super::sample_pair::SamplePair;
+use super::step_source::Step;
 use super::summary::DeviceSummary;
 use super::total::{Total, counts_in_total};
 use crate::analysis::{KnownDevice, LiveVerdict, Settings, SinceBoot};
 use crate::baselines::RecordedBaselines;
-use crate::counters::Device;
+use crate::counters::{Device, Sample};
 use crate::metrics::{CountedTime, DeviceMatch, HostStats, Interval};
 use crate::source::DeviceResolver;
 use crate::topology::Topology;
+use crate::units::Span;
+
+/// The most transient devices that are named: bounds the memory if new names keep appearing.
+const MAX_TRANSIENT_DEVICES: usize = 100;
 
 /// Follows each device through the samples.
 pub(super) struct DeviceTracker<'b> {
@@ -30,6 +35,10 @@ pub(super) struct DeviceTracker<'b> {
     /// The facts about the devices of the last sample.
     known_devices: Vec<KnownDevice>,
     departed: DepartedDevices,
+    /// The attributes of the devices at the beginning of the interval, if devices have changed since then.
+    old_attributes: Option<Vec<DeviceAttributes>>,
+    /// Devices that appeared in the interval and disappeared again. Some may also be in its first or last sample.
+    transient_devices: BTreeSet<String>,
     /// The baselines of the recording that is replayed.
     recorded: RecordedBaselines,
     /// The counters of a device were reset since the attributes were learned.
@@ -63,6 +72,8 @@ impl<'b> DeviceTracker<'b> {
             records: Vec::new(),
             known_devices: Vec::new(),
             departed: DepartedDevices::default(),
+            old_attributes: None,
+            transient_devices: BTreeSet::new(),
             recorded: RecordedBaselines::default(),
             had_reset: false,
         }
@@ -126,110 +137,124 @@ impl<'b> DeviceTracker<'b> {
         self.departed = DepartedDevices::default();
     }
 
-    /// Moves the records to the indices of their devices in the newer sample. If devices changed, returns the
-    /// attributes of the older sample; [`Self::learn`] must follow.
-    pub(super) fn follow(
-        &mut self,
-        older: &[Device],
-        newer: &[Device],
-        device_match: &DeviceMatch,
-    ) -> Option<Vec<DeviceAttributes>> {
-        if *device_match == DeviceMatch::Identical && self.records.len() == newer.len() {
-            return None;
+    /// Begins an interval after the last sample.
+    pub(super) fn begin_interval(&mut self) {
+        for (index, record) in self.records.iter_mut().enumerate() {
+            record.judged = Judged::from(index);
+        }
+        self.old_attributes = None;
+        self.transient_devices.clear();
+    }
+
+    /// Moves the records to the indices of their devices in the newer sample. Returns whether devices have changed:
+    /// [`Self::learn`] must follow then.
+    pub(super) fn follow(&mut self, step: &Step<'_>) -> bool {
+        let (older, newer) = (&step.older.devices, &step.newer.devices);
+        if step.device_match == DeviceMatch::Identical && self.records.len() == newer.len() {
+            return false;
         }
         let mut records = std::mem::take(&mut self.records);
         records.resize(older.len(), DeviceRecord::default());
-        let stays = stays(older.len(), newer.len(), device_match);
+        let stays = stays(older.len(), (0..newer.len()).map(|index| step.device_match.previous_index(index)));
         for (index, device) in older.iter().enumerate().filter(|(index, _)| !stays[*index]) {
             let label = self.attributes.get(index).map_or(&device.name, |attributes| &attributes.label);
             self.departed.insert(&device.name, label, records[index].summary);
+            if records[index].judged.first_index.is_none()
+                && self.transient_devices.len() < MAX_TRANSIENT_DEVICES
+            {
+                self.transient_devices.insert(device.name.clone());
+            }
         }
         let departed = &mut self.departed;
-        let record_of = |index: usize| match device_match.previous_index(index) {
+        let record_of = |index: usize| match step.device_match.previous_index(index) {
             Some(previous) => std::mem::take(&mut records[previous]),
             None => DeviceRecord::with_summary(departed.remove(&newer[index].name).unwrap_or_default()),
         };
         self.records = (0..newer.len()).map(record_of).collect();
-        Some(std::mem::take(&mut self.attributes))
+        let attributes = std::mem::take(&mut self.attributes);
+        self.old_attributes.get_or_insert(attributes);
+        true
     }
 
-    /// Returns the selected devices that appeared or disappeared. `old_attributes` are those of the older sample.
+    /// Returns the selected devices that appeared or disappeared between the first sample of the interval and the last.
     pub(super) fn events(
         &self,
-        pair: &SamplePair<'_>,
+        first: &Sample,
+        last: &Sample,
         filter: &DeviceFilter<'_>,
-        old_attributes: &[DeviceAttributes],
     ) -> Vec<DeviceEvent> {
-        let (older, newer) = (&pair.older.devices, &pair.newer.devices);
-        let stays = stays(older.len(), newer.len(), pair.device_match);
-        let gone: Vec<usize> = (0..older.len()).filter(|index| !stays[*index]).collect();
-        let gone_names: HashSet<&str> = gone.iter().map(|index| older[*index].name.as_str()).collect();
+        let Some(old_attributes) = &self.old_attributes else { return Vec::new() };
+        let stays = stays(first.devices.len(), self.records.iter().map(|record| record.judged.first_index));
+        let gone: Vec<(&str, Option<&DeviceAttributes>)> = (first.devices.iter().enumerate())
+            .filter(|(index, _)| !stays[*index])
+            .map(|(index, device)| (device.name.as_str(), old_attributes.get(index)))
+            .collect();
         let mut events = Vec::new();
         let mut back = HashSet::new();
-        for index in self.order.iter().copied().filter(|index| pair.device(*index).is_none()) {
-            let (name, attributes) = (newer[index].name.as_str(), &self.attributes[index]);
+        for index in
+            self.order.iter().copied().filter(|index| self.records[*index].judged.first_index.is_none())
+        {
+            let (name, attributes) = (last.devices[index].name.as_str(), &self.attributes[index]);
             if !filter.is_selected(attributes) {
                 continue;
             }
-            let is_back = gone_names.contains(name);
+            let is_back = gone.iter().any(|(gone, _)| *gone == name);
             if is_back {
                 back.insert(name);
             }
             let kind = if is_back { EventKind::Reappeared } else { EventKind::Appeared };
-            events.push(event(name, attributes, kind));
+            events.push(event(name, &attributes.label, kind));
         }
-        for index in gone {
-            let Some(attributes) = old_attributes.get(index) else { continue };
-            let name = older[index].name.as_str();
+        for (name, attributes) in gone {
+            let Some(attributes) = attributes else { continue };
             if filter.is_selected(attributes) && !back.contains(name) {
-                events.push(event(name, attributes, EventKind::Disappeared));
+                events.push(event(name, &attributes.label, EventKind::Disappeared));
             }
         }
+        let is_brief = |name: &&String| first.device(name).is_none() && last.device(name).is_none();
+        let brief =
+            self.transient_devices.iter().filter(is_brief).filter(|name| filter.is_name_selected(name));
+        events.extend(brief.map(|name| event(name, name, EventKind::AppearedBriefly)));
         events
     }
 
-    /// Assesses the devices in a sample within an interval, or at the end of an interval of several samples.
-    pub(super) fn judge_samples(&mut self, step: &SamplePair<'_>, without_util: bool) {
-        if !self.detail.has_verdicts() {
-            return;
-        }
-        let end = step.newer.at.wall;
+    /// Judges a step of every device, and adds it to the interval.
+    pub(super) fn judge(&mut self, step: &Step<'_>, without_util: bool) {
         let host = HostStats::between(step.older, step.newer, step.span);
-        for (index, record) in self.records.iter_mut().enumerate() {
-            let Some(device) = step.device(index) else { continue };
-            let attributes = &self.attributes[index];
-            let known = self.known_devices.get(index).copied().unwrap_or_default();
-            let is_accounting_off = attributes.is_accounting_off;
-            if step.is_unchanged(&device) && device.newer.counters.in_flight == 0 {
-                if !is_accounting_off {
-                    record.judge_idle_sample(step.span, end);
-                }
-                continue;
-            }
-            let Some(stats) = step.interval(&device).map(|interval| shown_util(interval, without_util))
-            else {
-                record.reset_judge();
+        for (index, (record, newer)) in self.records.iter_mut().zip(&step.newer.devices).enumerate() {
+            let Some(previous) = step.device_match.previous_index(index) else { continue };
+            let older = &step.older.devices[previous];
+            let interval = Interval::between(&older.counters, &newer.counters, step.span);
+            record.judged.add(interval.as_ref(), &newer.counters);
+            let Some(interval) = interval else {
+                record.judge = DeviceJudge::default();
                 self.had_reset = true;
                 continue;
             };
-            if !is_accounting_off || stats.completed() > 0 {
-                record.judge_sample(&stats, &host, end, || {
-                    new_live_verdict(self.baselines, attributes, known, &self.recorded, device.older)
-                });
+            let attributes = &self.attributes[index];
+            if !self.detail.has_verdicts() || attributes.is_accounting_off && interval.completed() == 0 {
+                continue;
             }
+            let interval = shown_util(interval, without_util);
+            let known = self.known_devices.get(index).copied().unwrap_or_default();
+            let assessment = record.judge.judge(&interval, &host, || {
+                new_live_verdict(self.baselines, attributes, known, &self.recorded, older)
+            });
+            record.judged.add_assessment(assessment, &interval, step.newer.at.wall);
         }
     }
 
-    /// Returns the devices of an interval. If it has several samples, each must have been assessed.
+    /// Returns the devices of an interval.
     pub(super) fn rows<'a>(
         &'a mut self,
-        pair: &SamplePair<'a>,
+        first: &Sample,
+        last: &'a Sample,
+        span: Span,
         filter: &DeviceFilter<'_>,
         options: RowOptions,
     ) -> Rows<'a> {
         let (mut rows, mut neighbors) = (Vec::new(), Vec::new());
         let mut total = Total::default();
-        let seconds = pair.span.seconds();
         for index in self.order.iter().copied() {
             let attributes = &self.attributes[index];
             let is_selected = filter.is_selected(attributes);
@@ -237,50 +262,41 @@ impl<'b> DeviceTracker<'b> {
             if self.detail.lists_all() && !is_needed {
                 continue;
             }
-            let record = &mut self.records[index];
-            let verdict = record.take_verdict(seconds);
-            let Some(device) = pair.device(index) else {
+            let (record, device) = (&mut self.records[index], &last.devices[index]);
+            let Some(first_index) = record.judged.first_index else {
                 if self.detail.lists_all() && is_selected {
-                    rows.push(row(
-                        &pair.newer.devices[index],
-                        attributes,
-                        DeviceState::Event(EventKind::Appeared),
-                    ));
+                    rows.push(row(device, attributes, DeviceState::Event(EventKind::Appeared)));
                 }
                 continue;
             };
-            let counters = &device.newer.counters;
-            let is_in_total = options.with_total && counts_in_total(attributes.total_role, pair.newer);
+            let (counters, interval) = (&device.counters, record.judged.interval);
+            let is_in_total = options.with_total && counts_in_total(attributes.total_role, last);
+            let is_unchanged = *counters == first.devices[first_index].counters && counters.in_flight == 0;
             // The fast path for devices that are not listed: most devices of a large host are idle.
             if self.detail == Detail::Report
-                && pair.is_unchanged(&device)
-                && counters.in_flight == 0
+                && is_unchanged
+                && let Some(interval) = &interval
                 && !filter.is_listed(attributes, counters, None)
             {
                 if !attributes.is_accounting_off {
-                    record.summary.observe_idle(pair.span);
+                    record.summary.observe_idle(span);
                 }
-                if is_in_total && let Some(interval) = pair.interval(&device) {
-                    total.add(&interval);
+                if is_in_total {
+                    total.add(interval);
                 }
                 continue;
             }
-            let stats = pair.interval(&device).map(|interval| shown_util(interval, options.without_util));
-            let state = match stats {
+            let state = match interval.map(|interval| shown_util(interval, options.without_util)) {
                 None => {
                     record.interrupt_statistics();
-                    self.had_reset |= !self.detail.has_verdicts();
                     DeviceState::Reset
                 }
                 Some(stats) if attributes.is_accounting_off && stats.completed() == 0 => {
                     DeviceState::AccountingOff(Box::new(stats))
                 }
                 Some(stats) => {
-                    let mut activity = Box::new(DeviceActivity { stats, ..DeviceActivity::default() });
-                    if self.detail.has_verdicts() {
-                        verdict.unwrap_or_else(|| IntervalVerdict::idle(seconds)).assign_to(&mut activity);
-                    }
-                    record.observe(&mut activity, pair.max_in_flight(&device), pair.newer.at.wall);
+                    let mut activity = Box::new(record.judged.take_activity(stats));
+                    record.observe(&mut activity, last.at.wall);
                     DeviceState::Active(activity)
                 }
             };
@@ -289,7 +305,7 @@ impl<'b> DeviceTracker<'b> {
                 _ if is_in_total => total.add_unknown(&state),
                 _ => {}
             }
-            let row = row(device.newer, attributes, state);
+            let row = row(device, attributes, state);
             let is_listed = filter.is_listed(attributes, counters, row.stats())
                 || matches!(row.state, DeviceState::Reset) && is_selected;
             if is_listed || self.detail.lists_all() && is_selected {
@@ -318,8 +334,8 @@ impl<'b> DeviceTracker<'b> {
     }
 }
 
-fn event(name: &str, attributes: &DeviceAttributes, kind: EventKind) -> DeviceEvent {
-    DeviceEvent { device: name.to_owned(), label: attributes.label.clone(), kind }
+fn event(name: &str, label: &str, kind: EventKind) -> DeviceEvent {
+    DeviceEvent { device: name.to_owned(), label: label.to_owned(), kind }
 }
 
 fn row<'a>(device: &'a Device, attributes: &'a DeviceAttributes, state: DeviceState) -> DeviceInterval<'a> {
@@ -347,10 +363,9 @@ fn shown_util(interval: Interval, without_util: bool) -> Interval {
     if without_util { Interval { busy: CountedTime::default(), ..interval } } else { interval }
 }
 
-/// Returns for each device of an older sample whether the newer one has it.
-fn stays(older_count: usize, newer_count: usize, device_match: &DeviceMatch) -> Vec<bool> {
+/// Returns for each device of an older sample whether a newer one has it: `places` are the indices in the older one.
+fn stays(older_count: usize, places: impl Iterator<Item = Option<usize>>) -> Vec<bool> {
     let mut stays = vec![false; older_count];
-    let previous = (0..newer_count).filter_map(|index| device_match.previous_index(index));
-    previous.for_each(|index| stays[index] = true);
+    places.flatten().for_each(|index| stays[index] = true);
     stays
 }

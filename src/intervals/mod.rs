@@ -1,19 +1,17 @@
 //! Intervals: the one place that turns a stream of samples into a stream of [`DeviceInterval`]s.
 //!
 //! ```text
-//! SampleSource ──Sample──▶ IntervalSource ──SamplePair──▶ DeviceTracker ──DeviceInterval──▶ outputs
-//! live, capture            pairs, aggregates              state of each device              table, JSON, analysis
+//! SampleSource ──Sample──▶ StepSource ──Step──▶ DeviceTracker ──DeviceInterval──▶ outputs
+//! live, capture            pairs of samples     judges each step, adds them up   table, JSON, analysis
 //! ```
 //!
 //! [`Intervals`] is the entry: it takes samples at their deadlines or from a capture, skips over breaks in time,
-//! aggregates the samples of a longer interval, follows devices that appear and disappear, applies the selection, adds
-//! up a total, flags numbers that cannot be trusted, and adds the live verdict. The numbers of an interval come from
-//! its first and last sample; the verdict is the worst of those on each sample. [`collect()`] feeds an analysis with
-//! all intervals, [`RunningTotals`] adds them up for metrics, and a [`History`] keeps the data for charts in bounded
-//! memory ([`series`]). Nothing is printed here: warnings go to a callback, and every output takes the same
-//! [`IntervalRows`].
+//! follows devices that appear and disappear, judges each step from sample to sample, adds the steps of an interval,
+//! applies the selection, adds up a total, and flags numbers that cannot be trusted. The verdict on an interval is the
+//! worst of those on its steps. [`collect()`] feeds an analysis with all intervals, [`RunningTotals`] adds them up for
+//! metrics, and a [`History`] keeps the data for charts in bounded memory ([`series`]). Nothing is printed here:
+//! warnings go to a callback, and every output takes the same [`IntervalRows`].
 
-mod aggregate;
 mod all_requests;
 mod baseline_store;
 mod collect;
@@ -26,7 +24,7 @@ mod device_tracker;
 mod device_usage;
 mod events;
 mod history;
-mod interval_source;
+mod judged;
 mod latency_series;
 mod layers;
 mod learn_baselines;
@@ -35,9 +33,9 @@ mod neighbors;
 mod options;
 mod run_clock;
 mod running_totals;
-mod sample_pair;
 mod sample_source;
 pub mod series;
+mod step_source;
 mod stream;
 mod summary;
 mod total;

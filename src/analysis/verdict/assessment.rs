@@ -143,24 +143,6 @@ pub struct Assessment {
 }
 
 impl Assessment {
-    /// Clears the assessment, for an interval about which nothing is known yet. Keeps the memory allocated for
-    /// evidence.
-    pub fn clear(&mut self) {
-        let Self {
-            verdict,
-            read_saturation,
-            write_saturation,
-            flush_saturation,
-            baseline_source,
-            lasted_s,
-            evidence,
-        } = self;
-        *verdict = None;
-        (*read_saturation, *write_saturation, *flush_saturation) = (None, None, None);
-        (*baseline_source, *lasted_s) = (None, None);
-        evidence.clear();
-    }
-
     /// Returns whether it would be `ok` if a limit above the device were known to hold requests.
     pub fn is_ok_below_limit(&self) -> bool {
         let is_doubt = |evidence: &Evidence| matches!(evidence, Evidence::Latency { doubt: Some(_), .. });

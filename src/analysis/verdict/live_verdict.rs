@@ -52,29 +52,15 @@ impl LiveVerdict {
     /// [`crate::metrics::StallTimer::observe`] returns it for this interval; `host` is the host in the interval.
     pub fn observe(&mut self, stats: &Interval, stalled_s: f64, host: &HostStats) -> Assessment {
         let mut assessment = Assessment::default();
-        self.observe_into(stats, stalled_s, host, &mut assessment);
-        assessment
-    }
-
-    /// Does the same as [`Self::observe`], but writes the result to `assessment` to reuse its memory. Its previous
-    /// content is replaced.
-    pub fn observe_into(
-        &mut self,
-        stats: &Interval,
-        stalled_s: f64,
-        host: &HostStats,
-        assessment: &mut Assessment,
-    ) {
-        assessment.clear();
         self.intervals += 1.0;
         let hung = self.hung.observe(stats, host);
-        if self.assess_without_io(stats, stalled_s, assessment) {
+        if self.assess_without_io(stats, stalled_s, &mut assessment) {
             assessment.verdict = self.debounce.confirm(assessment.verdict, stats.seconds());
-            return;
+            return assessment;
         }
         let Some(load) = LoadSample::of(stats, host, self.intervals) else {
             assessment.evidence.push(Evidence::NoLatency);
-            return;
+            return assessment;
         };
         let mut assessed = LoadAssessment::of(&load, &self.baselines, self.saturation_threshold);
         if self.device.is_hard_disk {
@@ -84,7 +70,7 @@ impl LiveVerdict {
         self.baselines.learn(&load, |direction| assessed.is_slow(direction));
         self.forget_changed_requests(&load, &assessed);
         self.recent.push(load);
-        assess_directions(&assessed, assessment);
+        assess_directions(&assessed, &mut assessment);
         if let Some(deep_queue) = assessed.deep_queue {
             assessment.evidence.insert(0, Evidence::DeepQueue(deep_queue));
         }
@@ -117,6 +103,7 @@ impl LiveVerdict {
             let near_limit = near_limit_of_latest(&self.recent, &self.device);
             assessment.evidence.extend(near_limit.map(Evidence::NearLimit));
         }
+        assessment
     }
 
     /// Marks a break in time: the next interval does not follow the latest. Baselines stay.

@@ -9,22 +9,21 @@ use anyhow::Result;
 
 use super::all_requests::are_all_requests_counted;
 use super::baseline_store::BaselineStore;
-use super::device_filter::{DeviceAttributes, DeviceFilter};
-use super::device_interval::{DeviceEvent, EventKind, IntervalHeader, IntervalRows};
+use super::device_filter::DeviceFilter;
+use super::device_interval::{IntervalHeader, IntervalRows};
 use super::device_tracker::{DeviceTracker, RowOptions, Rows};
 use super::device_usage::note_usage;
-use super::interval_source::{IntervalSource, NextPair};
 use super::layers::note_held_between;
 use super::options::{Detail, DeviceSelection, Input};
-use super::sample_pair::SamplePair;
 use super::sample_source::{OnLiveSample, OnWarning, SampleSource};
+use super::step_source::{Next, StepSource};
 use super::summary::RunSpan;
 use super::traced::TracedInterval;
 use crate::analysis::{KnownDevice, MIN_UTIL_INTERVAL_S};
 use crate::attribution::Attributor;
 use crate::clock::Clock;
 use crate::counters::{DeviceNumber, Sample, TracedIo};
-use crate::metrics::{DeviceMatch, HostStats};
+use crate::metrics::HostStats;
 use crate::source::Tracer;
 use crate::topology::{Machine, Topology};
 use crate::units::Span;
@@ -38,14 +37,12 @@ pub struct Intervals<'a> {
     input: &'a Input,
     selection: &'a DeviceSelection,
     baselines: &'a BaselineStore,
-    source: IntervalSource<'a>,
+    source: StepSource<'a>,
     attributor: Attributor,
     /// The single requests of the interval so far.
     traced: Option<TracedIo>,
     filter: DeviceFilter<'a>,
     tracker: DeviceTracker<'a>,
-    /// The attributes of the devices at the beginning of the interval, if devices have changed since then.
-    old_attributes: Option<Vec<DeviceAttributes>>,
     topology: Topology,
     machine: Machine,
     /// The number of times that the topology was read.
@@ -114,16 +111,10 @@ impl<'a> Intervals<'a> {
             baselines,
             filter: DeviceFilter::new(selection)?,
             // An analysis assesses whole intervals, however long.
-            source: IntervalSource::new(
-                input,
-                samples,
-                clock,
-                detail == Detail::Report && !input.single_samples,
-            ),
+            source: StepSource::new(input, samples, clock, detail == Detail::Report && !input.single_samples),
             attributor: Attributor::default(),
             traced: None,
             tracker: DeviceTracker::new(detail, baselines),
-            old_attributes: None,
             topology: Topology::default(),
             machine: Machine::default(),
             topology_revision: 0,
@@ -172,10 +163,7 @@ impl<'a> Intervals<'a> {
     pub fn start(&mut self, on_warning: OnWarning<'_>) -> Result<bool> {
         let found = self.source.start(on_warning)?;
         if found {
-            let devices = &self.source.newest().devices;
-            self.tracker.follow(&[], devices, &DeviceMatch::Mapped(Vec::new()));
-            self.learn_topology();
-            self.observe_io_scan();
+            self.begin_segment();
         }
         Ok(found)
     }
@@ -201,45 +189,51 @@ impl<'a> Intervals<'a> {
             return Ok(NextInterval::End);
         }
         loop {
-            match self.source.next(on_warning)? {
-                NextPair::Step(interval) => self.judge_samples(interval),
-                NextPair::Pair { interval, missed_samples, is_preceding } => {
-                    if is_preceding && !includes_preceding {
-                        drop(self.rows(interval, missed_samples, is_preceding));
+            let is_preceding = match self.source.next(on_warning)? {
+                Next::Step { ends, is_preceding } => {
+                    self.judge();
+                    if !ends {
                         continue;
                     }
-                    return Ok(NextInterval::Rows(self.rows(interval, missed_samples, is_preceding)));
+                    is_preceding
                 }
-                NextPair::Break => {
-                    let pair = self.source.pair(Span::HUNDREDTH);
-                    self.tracker.follow(&pair.older.devices, &pair.newer.devices, pair.device_match);
-                    self.learn_topology();
-                    self.tracker.interrupt();
-                    self.attributor.interrupt();
-                    self.traced = None;
-                    self.observe_io_scan();
+                Next::Rest => false,
+                Next::Break => {
+                    self.begin_segment();
                     return Ok(NextInterval::Break);
                 }
-                NextPair::End => return Ok(NextInterval::End),
-                NextPair::Signal(signal) => return Ok(NextInterval::Signal(signal)),
+                Next::End => return Ok(NextInterval::End),
+                Next::Signal(signal) => return Ok(NextInterval::Signal(signal)),
+            };
+            if is_preceding && !includes_preceding {
+                drop(self.rows(is_preceding));
+                continue;
             }
+            return Ok(NextInterval::Rows(self.rows(is_preceding)));
         }
     }
 
-    /// Follows the devices to a sample within an interval, or at the end of an interval of several samples, and
-    /// assesses them.
-    fn judge_samples(&mut self, interval: Span) {
-        let step = self.source.step(interval);
-        let old_attributes = self.tracker.follow(&step.older.devices, &step.newer.devices, step.device_match);
-        let have_changed = old_attributes.is_some();
-        if let Some(old_attributes) = old_attributes {
-            self.old_attributes.get_or_insert(old_attributes);
+    /// Follows the devices to the last sample, which no interval reaches from the sample before it.
+    fn begin_segment(&mut self) {
+        self.tracker.follow(&self.source.step());
+        self.learn_topology();
+        self.tracker.interrupt();
+        self.attributor.interrupt();
+        self.traced = None;
+        self.observe_io_scan();
+    }
+
+    /// Follows the devices to the last sample, and judges the step that leads to it.
+    fn judge(&mut self) {
+        if self.source.is_first_step() {
+            self.tracker.begin_interval();
         }
+        let have_changed = self.tracker.follow(&self.source.step());
         if have_changed || self.is_topology_stale() {
             self.learn_topology();
         }
-        let step = self.source.step(interval);
-        self.tracker.judge_samples(&step, self.is_too_short_for_util(interval));
+        let step = self.source.step();
+        self.tracker.judge(&step, self.is_too_short_for_util(step.span));
         self.observe_io_scan();
         self.add_traced();
     }
@@ -258,11 +252,10 @@ impl<'a> Intervals<'a> {
         }
     }
 
-    fn rows(&mut self, interval: Span, missed_samples: u64, is_preceding: bool) -> IntervalRows<'_> {
+    fn rows(&mut self, is_preceding: bool) -> IntervalRows<'_> {
         if !is_preceding && std::mem::take(&mut self.is_before_range) {
             self.tracker.clear_summaries();
         }
-        let old_attributes = self.old_attributes.take();
         if self.is_topology_stale() {
             self.learn_topology();
         }
@@ -270,23 +263,21 @@ impl<'a> Intervals<'a> {
         let traced = self.traced.take();
         let traced =
             traced.map(|traced| TracedInterval::new(traced, &self.source.newest().devices, &self.topology));
-        let pair = self.source.pair(interval);
-        let mut events = match old_attributes {
-            Some(old_attributes) => self.tracker.events(&pair, &self.filter, &old_attributes),
-            None => Vec::new(),
+        let (first, last, span) = (self.source.first(), self.source.newest(), self.source.span());
+        let events = self.tracker.events(first, last, &self.filter);
+        let missed_samples = self.source.missed_samples;
+        let header = IntervalHeader {
+            is_preceding,
+            missed_samples,
+            ..header(first, last, span, self.has_all_requests)
         };
-        let transient = pair.transient_devices().filter(|name| self.filter.is_name_selected(name));
-        events.extend(transient.map(|name| {
-            let kind = EventKind::AppearedBriefly;
-            DeviceEvent { device: name.to_owned(), label: name.to_owned(), kind }
-        }));
-        let header = IntervalHeader { is_preceding, ..header(&pair, missed_samples, self.has_all_requests) };
-        let without_util = self.is_too_short_for_util(interval);
+        let without_util = self.is_too_short_for_util(span);
         let options = RowOptions { without_util, with_total: self.selection.total };
         if !is_preceding {
             self.span.observe(header.elapsed_s, header.start, header.end);
         }
-        let Rows { listed: mut devices, neighbors, total } = self.tracker.rows(&pair, &self.filter, options);
+        let Rows { listed: mut devices, neighbors, total } =
+            self.tracker.rows(first, last, span, &self.filter, options);
         let listed_count = devices.len();
         devices.extend(neighbors);
         note_held_between(&mut devices, &self.topology);
@@ -298,13 +289,13 @@ impl<'a> Intervals<'a> {
         IntervalRows { header, devices, total, events, attribution, traced, has_found_any }
     }
 
-    /// Reads the topology and learns the attributes of the devices of the last sample.
     fn is_too_short_for_util(&self, span: Span) -> bool {
         let requested = self.source.samples.requested_interval();
         requested.is_some_and(|requested| requested.as_secs_f64() < MIN_UTIL_INTERVAL_S)
             || span.seconds() < MIN_MEASURED_UTIL_INTERVAL_S
     }
 
+    /// Reads the topology and learns the attributes of the devices of the last sample.
     fn learn_topology(&mut self) {
         self.topology = self.source.topology(&self.topology);
         self.machine = self.source.samples.machine();
@@ -334,16 +325,14 @@ fn known_device(topology: &Topology, machine: &Machine, name: &str) -> KnownDevi
 
 /// The header of an interval. The time with a request in flight is not known if the requests of some device are not
 /// counted.
-fn header(pair: &SamplePair<'_>, missed_samples: u64, has_all_requests: bool) -> IntervalHeader {
-    let host = HostStats::between(pair.older, pair.newer, pair.span);
+fn header(first: &Sample, last: &Sample, span: Span, has_all_requests: bool) -> IntervalHeader {
+    let host = HostStats::between(first, last, span);
     let in_flight_upper_bound_pct = host.in_flight_upper_bound_pct.filter(|_| has_all_requests);
     IntervalHeader {
-        start: pair.older.at.wall,
-        end: pair.newer.at.wall,
-        elapsed_s: pair.span.seconds(),
-        is_since_boot: false,
-        is_preceding: false,
-        missed_samples,
+        start: first.at.wall,
+        end: last.at.wall,
+        elapsed_s: span.seconds(),
         host: HostStats { in_flight_upper_bound_pct, ..host },
+        ..IntervalHeader::default()
     }
 }

@@ -5,7 +5,7 @@ use crate::counters::{Counters, CpuTimes, Device, Sample};
 use crate::intervals::device_interval::{IntervalHeader, IntervalRows};
 use crate::intervals::device_tracker::{DeviceTracker, RowOptions, Rows};
 use crate::intervals::options::Detail;
-use crate::intervals::sample_pair::SamplePair;
+use crate::intervals::step_source::Step;
 use crate::metrics::DeviceMatch;
 use crate::units::Span;
 
@@ -16,17 +16,18 @@ impl Intervals<'_> {
         let newer = self.source.newest();
         let Some(span) = newer.at.uptime.and_then(Span::from_hundredths) else { return false };
         let boot = sample_at_boot(newer);
-        let device_match = DeviceMatch::Identical;
-        let pair = SamplePair { older: &boot, newer, span, device_match: &device_match, aggregate: None };
+        let step = Step { older: &boot, newer, span, device_match: DeviceMatch::Identical };
         let mut tracker = DeviceTracker::new(Detail::Report, self.baselines);
         let resolver = self.source.samples.resolver();
-        tracker.follow(&boot.devices, &newer.devices, &device_match);
+        tracker.follow(&step);
         let recorded = self.source.samples.recorded_baselines();
         tracker.learn(&newer.devices, &self.topology, recorded, resolver.as_ref(), &mut self.filter);
-        tracker.judge_samples(&pair, false);
-        let header = IntervalHeader { is_since_boot: true, ..header(&pair, 0, self.has_all_requests) };
+        tracker.begin_interval();
+        tracker.judge(&step, false);
+        let header = header(&boot, newer, span, self.has_all_requests);
+        let header = IntervalHeader { is_since_boot: true, ..header };
         let options = RowOptions { without_util: false, with_total: self.selection.total };
-        let Rows { listed: devices, total, .. } = tracker.rows(&pair, &self.filter, options);
+        let Rows { listed: devices, total, .. } = tracker.rows(&boot, newer, span, &self.filter, options);
         let (events, attribution, traced) = (Vec::new(), None, None);
         show(&IntervalRows { header, devices, total, events, attribution, traced, has_found_any: true });
         true

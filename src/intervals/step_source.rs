@@ -1,0 +1,292 @@
+//! Steps from one sample to the next: of the running system at its deadlines, or of a capture.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::options::Input;
+use super::sample_source::{OnWarning, SampleSource};
+use crate::clock::{Clock, WaitOutcome};
+use crate::counters::Sample;
+use crate::metrics::DeviceMatch;
+use crate::topology::Topology;
+use crate::units::{Elapsed, SampleTime, Span};
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Next {
+    /// A sample follows. If it `ends` an interval, that may be before the range of time that is shown.
+    Step { ends: bool, is_preceding: bool },
+    /// The interval ends with the last sample, because none follows it.
+    Rest,
+    /// A new segment began: no interval spans this point.
+    Break,
+    /// No more samples.
+    End,
+    /// A signal requests the end.
+    Signal(u8),
+}
+
+/// Two samples, one right after the other.
+pub(super) struct Step<'a> {
+    pub(super) older: &'a Sample,
+    pub(super) newer: &'a Sample,
+    pub(super) span: Span,
+    /// The devices of `newer` in `older`.
+    pub(super) device_match: DeviceMatch,
+}
+
+/// Takes samples, and says which of them end an interval.
+pub(super) struct StepSource<'a> {
+    input: &'a Input,
+    clock: &'a dyn Clock,
+    pub(super) samples: SampleSource<'a>,
+    /// True if samples of the running system are also taken within long intervals.
+    subdivides: bool,
+    /// The first sample of the interval, if that has more than one step.
+    first: Sample,
+    /// The sample before the newest.
+    previous: Sample,
+    newest: Sample,
+    /// The buffer for the next sample.
+    incoming: Sample,
+    /// True if `incoming` begins a new segment, but the interval before it had to be returned first.
+    has_break: bool,
+    /// The number of steps of the interval so far.
+    steps: u64,
+    /// The samples missed in the interval so far.
+    pub(super) missed_samples: u64,
+    /// True if the next step begins a new interval.
+    is_over: bool,
+    /// The number of samples read so far.
+    pub(super) sample_count: u64,
+    /// The beginning of the segment, on the clock and in the samples; paces a replay.
+    segment_start: (Duration, SampleTime),
+    /// The beginning of the aggregated intervals, and the multiple of the interval that comes next.
+    aggregation_start: (SampleTime, f64),
+    /// True until the first sample of the range of time that is shown is read.
+    is_preceding: bool,
+}
+
+impl<'a> StepSource<'a> {
+    /// Takes samples from a source. If it `subdivides`, samples of the running system are at most a second apart,
+    /// however long the interval.
+    pub(super) fn new(
+        input: &'a Input,
+        samples: SampleSource<'a>,
+        clock: &'a dyn Clock,
+        subdivides: bool,
+    ) -> Self {
+        Self {
+            input,
+            clock,
+            samples,
+            subdivides,
+            first: Sample::default(),
+            previous: Sample::default(),
+            newest: Sample::default(),
+            incoming: Sample::default(),
+            has_break: false,
+            steps: 0,
+            missed_samples: 0,
+            is_over: false,
+            sample_count: 0,
+            segment_start: (Duration::ZERO, SampleTime::default()),
+            aggregation_start: (SampleTime::default(), 1.0),
+            is_preceding: false,
+        }
+    }
+
+    pub(super) fn newest(&self) -> &Sample {
+        &self.newest
+    }
+
+    /// The first sample of the interval.
+    pub(super) fn first(&self) -> &Sample {
+        match self.steps {
+            0 => &self.newest,
+            1 => &self.previous,
+            _ => &self.first,
+        }
+    }
+
+    /// Returns whether the last step is the first of its interval.
+    pub(super) fn is_first_step(&self) -> bool {
+        self.steps == 1
+    }
+
+    /// The time from the first sample of the interval to the last.
+    pub(super) fn span(&self) -> Span {
+        elapsed(self.first(), &self.newest).unwrap_or(Span::HUNDREDTH)
+    }
+
+    /// The last two samples. Across a break, no time is known to be between them.
+    pub(super) fn step(&self) -> Step<'_> {
+        let (older, newer) = (&self.previous, &self.newest);
+        Step {
+            older,
+            newer,
+            span: elapsed(older, newer).unwrap_or(Span::HUNDREDTH),
+            device_match: DeviceMatch::between(&older.devices, &newer.devices),
+        }
+    }
+
+    /// Takes the first sample. `false` if there is none.
+    ///
+    /// # Errors
+    /// When the source cannot be read.
+    pub(super) fn start(&mut self, on_warning: OnWarning<'_>) -> Result<bool> {
+        let found = self.samples.read(&self.newest, &mut self.incoming, on_warning)?;
+        if found {
+            self.accept();
+            self.sample_count += 1;
+            self.begin_segment();
+            self.samples.start_deadlines(&self.newest, self.subdivides);
+            self.is_preceding = self.samples.is_preceding();
+        }
+        Ok(found)
+    }
+
+    /// Waits for the next sample.
+    ///
+    /// # Errors
+    /// When the source cannot be read; with `strict` also on a warning about a capture.
+    pub(super) fn next(&mut self, on_warning: OnWarning<'_>) -> Result<Next> {
+        if std::mem::take(&mut self.is_over) {
+            (self.steps, self.missed_samples) = (0, 0);
+        }
+        if !std::mem::take(&mut self.has_break) {
+            if let Some(next) = self.read(on_warning)? {
+                return Ok(next);
+            }
+            let follows = |older| elapsed(older, &self.incoming).is_some();
+            if follows(&self.newest) && follows(self.first()) {
+                return Ok(self.advance());
+            }
+            if self.steps > 0 {
+                (self.has_break, self.is_over) = (true, true);
+                return Ok(Next::Rest);
+            }
+        }
+        self.accept();
+        self.begin_segment();
+        self.is_preceding &= self.samples.is_preceding();
+        Ok(Next::Break)
+    }
+
+    /// Waits until the next sample is due, and reads it into `incoming`. Returns what is next if there is none.
+    fn read(&mut self, on_warning: OnWarning<'_>) -> Result<Option<Next>> {
+        if let Some((due, missed)) = self.samples.next_deadline(self.clock.monotonic()) {
+            if let WaitOutcome::Signal(signal) = self.clock.wait_until(due) {
+                return Ok(Some(Next::Signal(signal)));
+            }
+            let missed = missed + self.samples.skip_passed(self.clock.monotonic());
+            self.missed_samples = self.missed_samples.saturating_add(missed);
+        }
+        match self.samples.read(&self.newest, &mut self.incoming, on_warning) {
+            Ok(true) => {
+                self.sample_count += 1;
+                Ok(None)
+            }
+            // A shorter interval may be left at the end of an aggregated capture.
+            Ok(false) if self.steps > 0 => {
+                self.is_over = true;
+                Ok(Some(Next::Rest))
+            }
+            Ok(false) => Ok(Some(Next::End)),
+            // A signal interrupts a read; that is not the capture's fault.
+            Err(error) => self.clock.signal().map(|signal| Some(Next::Signal(signal))).ok_or(error),
+        }
+    }
+
+    /// Makes the sample that was read the newest.
+    fn accept(&mut self) {
+        if self.steps == 1 {
+            std::mem::swap(&mut self.first, &mut self.previous);
+        }
+        std::mem::swap(&mut self.previous, &mut self.newest);
+        std::mem::swap(&mut self.newest, &mut self.incoming);
+    }
+
+    /// Goes on to the sample that was read.
+    fn advance(&mut self) -> Next {
+        self.accept();
+        self.steps += 1;
+        self.missed_samples = self.missed_samples.saturating_add(self.newest.missed_samples);
+        // The samples before the range are assessed one by one, however long the intervals of the range are.
+        let is_preceding = self.samples.is_preceding();
+        if !is_preceding {
+            if std::mem::take(&mut self.is_preceding) {
+                let start = self.first().at;
+                self.aggregation_start = (start, 1.0);
+                self.segment_start = (self.clock.monotonic(), start);
+            }
+            if let Some(signal) = self.wait_for_recorded_time() {
+                return Next::Signal(signal);
+            }
+        }
+        self.is_over = is_preceding || self.is_due();
+        Next::Step { ends: self.is_over, is_preceding }
+    }
+
+    /// Begins a new segment with the newest sample.
+    fn begin_segment(&mut self) {
+        self.segment_start = (self.clock.monotonic(), self.newest.at);
+        self.aggregation_start = (self.newest.at, 1.0);
+    }
+
+    /// Returns whether the last sample ends an interval. If a capture is aggregated, the sample nearest to the next
+    /// multiple of the interval does, because samples are never exactly on time; otherwise every sample of a capture
+    /// does.
+    fn is_due(&mut self) -> bool {
+        if let Some(is_end) = self.samples.ends_interval(&self.newest) {
+            return is_end;
+        }
+        let Some(interval) = self.input.interval else { return true };
+        let (start, next) = self.aggregation_start;
+        let seconds_since = |from: &SampleTime| match self.newest.at.since(from) {
+            Elapsed::Forward(elapsed) => elapsed.seconds(),
+            Elapsed::Unknown => 0.0,
+        };
+        // The next sample is expected after about as long as the last one, unless that followed a gap.
+        let interval_s = interval.as_secs_f64();
+        let step_s = seconds_since(&self.previous.at).min(interval_s);
+        let multiples = (seconds_since(&start) + step_s / 2.0) / interval_s;
+        if multiples < next {
+            return false;
+        }
+        self.aggregation_start.1 = multiples.floor() + 1.0;
+        true
+    }
+
+    /// With `realtime`, waits until as much time has passed as in the recording.
+    fn wait_for_recorded_time(&self) -> Option<u8> {
+        let (started_at, first) = self.segment_start;
+        let Elapsed::Forward(recorded) = self.newest.at.since(&first) else { return None };
+        if !self.input.realtime {
+            return None;
+        }
+        match self.clock.wait_until(started_at + Duration::from_secs_f64(recorded.seconds())) {
+            WaitOutcome::Signal(signal) => Some(signal),
+            WaitOutcome::Due | WaitOutcome::Input => None,
+        }
+    }
+
+    /// Returns the topology of the devices of the last sample. `previous` is the one returned before, or empty.
+    pub(super) fn topology(&mut self, previous: &Topology) -> Topology {
+        self.samples.topology(&self.newest, previous)
+    }
+
+    /// Returns whether the topology should be read again. Before a break that waits, it would already be that of the next
+    /// segment.
+    pub(super) fn is_topology_stale(&self) -> bool {
+        !self.has_break && self.samples.is_topology_stale(&self.newest)
+    }
+}
+
+/// The time between two samples; `None` across a break.
+fn elapsed(older: &Sample, newer: &Sample) -> Option<Span> {
+    match newer.at.since(&older.at) {
+        Elapsed::Forward(interval) if newer.segment == older.segment => Some(interval),
+        Elapsed::Forward(_) | Elapsed::Unknown => None,
+    }
+}
