@@ -283,8 +283,6 @@ pub struct Sample {
     pub missed_samples: u64,
     /// The last finished scan of cgroups and processes; `None` if they are not scanned, or if no scan has finished yet.
     pub io_scan: Option<Arc<IoScan>>,
-    /// The single requests since the previous sample; `None` if they are not traced.
-    pub traced: Option<Arc<TracedIo>>,
 }
 
 impl Clone for Sample {
@@ -295,13 +293,12 @@ impl Clone for Sample {
     }
 
     fn clone_from(&mut self, source: &Self) {
-        let Self { at, segment, devices, written_time, cpu, host, missed_samples, io_scan, traced } = source;
+        let Self { at, segment, devices, written_time, cpu, host, missed_samples, io_scan } = source;
         (self.at, self.segment, self.missed_samples) = (*at, *segment, *missed_samples);
         self.devices.clone_from(devices);
         self.written_time.clone_from(written_time);
         (self.cpu, self.host) = (*cpu, *host);
         self.io_scan.clone_from(io_scan);
-        self.traced.clone_from(traced);
     }
 }
 

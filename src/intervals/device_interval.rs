@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::traced::TracedInterval;
 use crate::analysis::{Assessment, Verdict};
 use crate::attribution::{Attribution, ReachedLimit};
 use crate::metrics::{DataFlag, HostStats, Interval};
@@ -23,8 +22,6 @@ pub struct IntervalRows<'a> {
     pub events: Vec<DeviceEvent>,
     /// The cgroups and processes that used the devices; `None` without two scans of them.
     pub attribution: Option<Attribution>,
-    /// The single requests of the interval; `None` if they were not traced.
-    pub traced: Option<TracedInterval>,
     /// True if any selected device has been found so far: a requested one may appear later in a capture.
     pub has_found_any: bool,
 }

@@ -1,6 +1,5 @@
 //! The source of samples: the running system or a capture.
 
-use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
@@ -9,13 +8,13 @@ use jiff::tz::TimeZone;
 
 use super::options::Input;
 use crate::baselines::RecordedBaselines;
-use crate::capture::{CaptureWarning, CaptureWarningKind};
+use crate::capture::{CaptureWarning, CaptureWarningKind, RecordingHeader};
 use crate::clock::Clock;
-use crate::counters::{DeviceNumber, Sample};
+use crate::counters::Sample;
 use crate::sanitize::sanitize;
 use crate::schedule::{DEFAULT_INTERVAL, SampleDeadlines};
 use crate::source::{
-    DeviceResolver, IoScanner, Live, Replay, Tracer, find_time_zone, read_machine, read_recording_header,
+    DeviceResolver, IoScanner, Live, Replay, find_time_zone, read_machine, read_recording_header,
     reread_topology,
 };
 use crate::time_range::{Place, RangeFilter, TimeRange};
@@ -37,32 +36,34 @@ pub type OnLiveSample<'a> = Box<dyn FnMut(&mut Sample, &Live<'a>) + 'a>;
 pub(super) struct SampleSource<'a> {
     input: &'a Input,
     kind: SourceKind<'a>,
+    /// The time at which the topology of the running system was read.
+    topology_read_at: Duration,
 }
 
-#[expect(clippy::large_enum_variant, reason = "there is one at a time")]
 enum SourceKind<'a> {
-    Live {
-        live: Box<Live<'a>>,
-        /// `None` before the first sample.
-        deadlines: Option<SampleDeadlines>,
-        topology_read_at: Duration,
-        /// `None` if cgroups and processes are not scanned.
-        scanner: Option<IoScanner>,
-        /// `None` if requests are not traced.
-        tracer: Option<Tracer>,
-        on_sample: Option<OnLiveSample<'a>>,
-    },
+    Live(Box<LiveSource<'a>>),
     /// Samples of the running system that another thread takes.
-    Received { samples: Receiver<Sample>, topology_read_at: Duration },
-    Replay {
-        replay: Box<Replay<'a>>,
-        /// The number of headers when the topology was last taken.
-        header_count: u64,
-        /// `None` if the whole capture is shown.
-        range: Option<Box<RangeFilter>>,
-        /// The place of the last sample.
-        place: Place,
-    },
+    Received(Receiver<Sample>),
+    Replay(Box<ReplaySource<'a>>),
+}
+
+struct LiveSource<'a> {
+    live: Live<'a>,
+    /// `None` before the first sample.
+    deadlines: Option<SampleDeadlines>,
+    /// `None` if cgroups and processes are not scanned.
+    scanner: Option<IoScanner>,
+    on_sample: Option<OnLiveSample<'a>>,
+}
+
+struct ReplaySource<'a> {
+    replay: Replay<'a>,
+    /// The number of headers when the topology was last taken.
+    header_count: u64,
+    /// `None` if the whole capture is shown.
+    range: Option<RangeFilter>,
+    /// The place of the last sample.
+    place: Place,
 }
 
 /// The host that samples are from. Values that are not known are `None`.
@@ -81,59 +82,47 @@ impl<'a> SampleSource<'a> {
     /// # Errors
     /// When a capture cannot be opened or lacks the range, or no thread can be started.
     pub(super) fn open(input: &'a Input, clock: &'a dyn Clock) -> Result<Self> {
-        let kind = match &input.from {
-            Some(path) => {
-                let replay = Box::new(Replay::open(path, clock)?);
-                let range = match &input.range {
-                    range if range.is_everything() => None,
-                    range => Some(Box::new(open_range(range, &replay)?)),
-                };
-                SourceKind::Replay { replay, header_count: 0, range, place: Place::Within }
-            }
-            None => {
-                let live = Box::new(Live::new(&input.root, clock).with_host_state());
-                let scanner = if input.scans_io {
-                    Some(IoScanner::start(&input.root, clock, input.scan_scope)?)
-                } else {
-                    None
-                };
-                SourceKind::Live {
-                    live,
-                    deadlines: None,
-                    topology_read_at: Duration::ZERO,
-                    scanner,
-                    tracer: None,
-                    on_sample: None,
-                }
-            }
-        };
-        Ok(Self { input, kind })
-    }
-
-    /// Traces other whole devices, and threads on other devices and partitions, from now on.
-    pub(super) fn trace_devices(&self, whole: &[DeviceNumber], of_threads: &[DeviceNumber]) {
-        if let SourceKind::Live { tracer: Some(tracer), .. } = &self.kind {
-            tracer.select(whole, of_threads);
-        }
-    }
-
-    /// Also traces the requests of the running system from now on with `started`, or no longer if it is `None`. Ends
-    /// the previous tracer.
-    pub(super) fn trace(&mut self, started: Option<Tracer>) {
-        if let SourceKind::Live { tracer, .. } = &mut self.kind {
-            *tracer = started;
-        }
+        let mut source =
+            Self { input, kind: SourceKind::open(input, clock)?, topology_read_at: Duration::ZERO };
+        source.set_io_scans(input.scans_io, clock)?;
+        Ok(source)
     }
 
     /// Takes samples of the running system from another thread, until it hangs up.
     pub(super) fn receive(input: &'a Input, samples: Receiver<Sample>) -> Self {
-        Self { input, kind: SourceKind::Received { samples, topology_read_at: Duration::ZERO } }
+        Self { input, kind: SourceKind::Received(samples), topology_read_at: Duration::ZERO }
+    }
+
+    /// `None` if this process does not take the samples itself.
+    fn live(&mut self) -> Option<&mut LiveSource<'a>> {
+        match &mut self.kind {
+            SourceKind::Live(live) => Some(live),
+            SourceKind::Received(_) | SourceKind::Replay(_) => None,
+        }
+    }
+
+    /// The capture; `None` for the running system.
+    pub(super) fn replay(&self) -> Option<&Replay<'a>> {
+        match &self.kind {
+            SourceKind::Replay(source) => Some(&source.replay),
+            SourceKind::Live(_) | SourceKind::Received(_) => None,
+        }
+    }
+
+    /// Returns whether samples come from the running system.
+    pub(super) fn is_live(&self) -> bool {
+        self.replay().is_none()
+    }
+
+    /// The header of the recording that is replayed; `None` for the running system, and before a header.
+    fn header(&self) -> Option<&RecordingHeader> {
+        self.replay()?.header()
     }
 
     /// Also passes each sample of the running system to `tap`.
     pub(super) fn tap(&mut self, tap: OnLiveSample<'a>) {
-        if let SourceKind::Live { on_sample, .. } = &mut self.kind {
-            *on_sample = Some(tap);
+        if let Some(source) = self.live() {
+            source.on_sample = Some(tap);
         }
     }
 
@@ -142,109 +131,73 @@ impl<'a> SampleSource<'a> {
     /// # Errors
     /// When no thread can be started.
     pub(super) fn set_io_scans(&mut self, scans_io: bool, clock: &dyn Clock) -> Result<()> {
-        if let SourceKind::Live { scanner, .. } = &mut self.kind
+        let Input { root, scan_scope, .. } = self.input;
+        if let Some(LiveSource { scanner, .. }) = self.live()
             && scanner.is_some() != scans_io
         {
-            *scanner = if scans_io {
-                Some(IoScanner::start(&self.input.root, clock, self.input.scan_scope)?)
-            } else {
-                None
-            };
+            *scanner = if scans_io { Some(IoScanner::start(root, clock, *scan_scope)?) } else { None };
         }
         Ok(())
-    }
-
-    /// Returns the fraction of a capture that has been read; `None` if its size is not known.
-    pub(super) fn progress(&self) -> Option<f64> {
-        match &self.kind {
-            SourceKind::Replay { replay, .. } => replay.progress(),
-            SourceKind::Live { .. } | SourceKind::Received { .. } => None,
-        }
     }
 
     /// The name of the source in messages.
     pub(super) fn name(&self) -> String {
         match &self.kind {
-            SourceKind::Live { live, .. } => live.name(),
-            SourceKind::Received { .. } => "samples".to_owned(),
-            SourceKind::Replay { replay, .. } => replay.name().to_owned(),
+            SourceKind::Live(source) => source.live.name(),
+            SourceKind::Received(_) => "samples".to_owned(),
+            SourceKind::Replay(source) => source.replay.name().to_owned(),
         }
-    }
-
-    /// Returns whether samples come from the running system.
-    pub(super) fn is_live(&self) -> bool {
-        matches!(self.kind, SourceKind::Live { .. } | SourceKind::Received { .. })
-    }
-
-    /// Returns whether a capture was found not to be text.
-    pub(super) fn is_not_text(&self) -> bool {
-        matches!(&self.kind, SourceKind::Replay { replay, .. } if replay.state().is_not_text)
-    }
-
-    /// Returns whether a capture was found to be truncated.
-    pub(super) fn is_truncated(&self) -> bool {
-        matches!(&self.kind, SourceKind::Replay { replay, .. } if replay.state().is_truncated)
     }
 
     /// The requested time between the samples of a report; `None` for a capture that does not record it.
     pub(super) fn requested_interval(&self) -> Option<Duration> {
-        match &self.kind {
-            SourceKind::Live { .. } | SourceKind::Received { .. } => {
-                Some(self.input.interval.unwrap_or(DEFAULT_INTERVAL))
-            }
-            // Aggregated samples are farther apart, never closer.
-            SourceKind::Replay { replay, .. } => Some(replay.header()?.interval?).max(self.input.interval),
+        if self.is_live() {
+            return Some(self.input.interval.unwrap_or(DEFAULT_INTERVAL));
         }
+        // Aggregated samples are farther apart, never closer.
+        Some(self.header()?.interval?).max(self.input.interval)
     }
 
     /// Starts the deadlines of the running system after its first sample: if `subdivides`, also within a long interval.
     pub(super) fn start_deadlines(&mut self, first: &Sample, subdivides: bool) {
-        if let SourceKind::Live { deadlines, .. } = &mut self.kind {
+        let interval = self.input.interval.unwrap_or(DEFAULT_INTERVAL);
+        if let Some(source) = self.live() {
             let start = first.at.monotonic.unwrap_or_default();
-            let interval = self.input.interval.unwrap_or(DEFAULT_INTERVAL);
             let max_step = if subdivides { MAX_SAMPLE_STEP } else { interval };
-            *deadlines = Some(SampleDeadlines::new(start, interval, max_step));
+            source.deadlines = Some(SampleDeadlines::new(start, interval, max_step));
         }
     }
 
     /// Returns the next deadline after `now` and the number of intervals missed before it; `None` if another program or
     /// thread decides when samples are taken.
     pub(super) fn next_deadline(&mut self, now: Duration) -> Option<(Duration, u64)> {
-        match &mut self.kind {
-            SourceKind::Live { deadlines, scanner, .. } => {
-                let next = deadlines.as_mut()?.next(now);
-                if let Some(scanner) = scanner {
-                    scanner.request(next.0);
-                }
-                Some(next)
-            }
-            SourceKind::Received { .. } | SourceKind::Replay { .. } => None,
+        let source = self.live()?;
+        let next = source.deadlines.as_mut()?.next(now);
+        if let Some(scanner) = &mut source.scanner {
+            scanner.request(next.0);
         }
+        Some(next)
     }
 
     /// Skips the intervals that ended while the wait for the last deadline lasted too long, and returns their number.
     pub(super) fn skip_passed(&mut self, now: Duration) -> u64 {
-        match &mut self.kind {
-            SourceKind::Live { deadlines: Some(deadlines), .. } => deadlines.skip_passed(now),
-            SourceKind::Live { .. } | SourceKind::Received { .. } | SourceKind::Replay { .. } => 0,
-        }
+        let deadlines = self.live().and_then(|source| source.deadlines.as_mut());
+        deadlines.map_or(0, |deadlines| deadlines.skip_passed(now))
     }
 
     /// Returns whether a sample of the running system ends an interval; `None` for a capture.
     pub(super) fn ends_interval(&mut self, sample: &Sample) -> Option<bool> {
-        match &mut self.kind {
-            SourceKind::Live { deadlines, .. } => {
-                let at = sample.at.monotonic.unwrap_or_default();
-                Some(deadlines.as_mut().is_none_or(|deadlines| deadlines.ends_interval(at)))
-            }
-            SourceKind::Received { .. } => Some(true),
-            SourceKind::Replay { .. } => None,
+        if !self.is_live() {
+            return None;
         }
+        let at = sample.at.monotonic.unwrap_or_default();
+        let deadlines = self.live().and_then(|source| source.deadlines.as_mut());
+        Some(deadlines.is_none_or(|deadlines| deadlines.ends_interval(at)))
     }
 
     /// Returns whether the last sample precedes the range of time that is shown.
     pub(super) fn is_preceding(&self) -> bool {
-        matches!(self.kind, SourceKind::Replay { place: Place::Preceding, .. })
+        matches!(&self.kind, SourceKind::Replay(source) if source.place == Place::Preceding)
     }
 
     /// Reads the sample that follows `previous` into `sample`. `false` at the end of a capture, or of the range that is
@@ -259,88 +212,34 @@ impl<'a> SampleSource<'a> {
         on_warning: OnWarning<'_>,
     ) -> Result<bool> {
         match &mut self.kind {
-            SourceKind::Live { live, deadlines, scanner, tracer, on_sample, .. } => {
-                let on_error = |line, error| {
-                    let kind = CaptureWarningKind::Line(error);
-                    on_warning(&CaptureWarning { line: line as u64, kind, omitted: 0 });
-                };
-                match deadlines {
-                    None => {
-                        scanner.iter().for_each(IoScanner::wait_for_first);
-                        live.read_first(sample, on_error)?;
-                    }
-                    Some(_) => live.read(sample, on_error)?,
-                }
-                let now = sample.at.monotonic.unwrap_or_default();
-                sample.io_scan = scanner.as_mut().and_then(|scanner| scanner.latest(now));
-                sample.traced = tracer.as_ref().map(|tracer| Arc::new(tracer.read(now)));
-                if let Some(on_sample) = on_sample {
-                    on_sample(sample, live);
-                }
-                Ok(true)
-            }
-            SourceKind::Received { samples, .. } => {
+            SourceKind::Live(source) => source.read(sample, on_warning),
+            SourceKind::Received(samples) => {
                 let received = samples.recv().ok();
                 let found = received.is_some();
                 *sample = received.unwrap_or_default();
                 Ok(found)
             }
-            SourceKind::Replay { place: Place::Following, .. } => Ok(false),
-            SourceKind::Replay { replay, range, place, .. } => {
-                let found = replay.next(previous, sample);
-                let warnings = replay.take_warnings();
-                if let Some(warning) = warnings.first().filter(|_| self.input.strict) {
-                    bail!("{}:{}: {}", sanitize(replay.name()), warning.line, warning.kind);
-                }
-                warnings.iter().for_each(&mut *on_warning);
-                let found = found?;
-                let Some(range) = range else { return Ok(found) };
-                let in_capture = |error| anyhow!("{}: {error}", sanitize(replay.name()));
-                if !found {
-                    range.finish().map_err(in_capture)?;
-                    return Ok(false);
-                }
-                if let Some(at) = sample.at.wall {
-                    *place = range.place(at).map_err(in_capture)?;
-                }
-                if let Some(note) = range.take_note() {
-                    on_warning(&CaptureWarning {
-                        line: 0,
-                        kind: CaptureWarningKind::RepeatedTime(note),
-                        omitted: 0,
-                    });
-                }
-                Ok(*place != Place::Following)
-            }
+            SourceKind::Replay(source) => source.read(previous, sample, self.input.strict, on_warning),
         }
     }
 
     /// Returns the topology of the devices of the newest sample. If a capture has none, it is inferred from their
     /// names.
     pub(super) fn topology(&mut self, newest: &Sample, previous: &Topology) -> Topology {
-        match &mut self.kind {
-            SourceKind::Live { topology_read_at, .. } | SourceKind::Received { topology_read_at, .. } => {
-                *topology_read_at = newest.at.monotonic.unwrap_or_default();
-                reread_topology(&self.input.root, previous)
-            }
-            SourceKind::Replay { replay, header_count, .. } => {
-                *header_count = replay.state().header_count;
-                let recorded = recorded_topology(replay).cloned();
-                recorded.unwrap_or_else(|| Topology::from_names(&newest.devices))
-            }
-        }
+        let SourceKind::Replay(source) = &mut self.kind else {
+            self.topology_read_at = newest.at.monotonic.unwrap_or_default();
+            return reread_topology(&self.input.root, previous);
+        };
+        source.header_count = source.replay.state().header_count;
+        let recorded = recorded_topology(&source.replay).cloned();
+        recorded.unwrap_or_else(|| Topology::from_names(&newest.devices))
     }
 
     /// Describes the host; nothing is known of a capture without a header.
     pub(super) fn host(&self) -> HostIdentity {
-        let live_header;
-        let header = match &self.kind {
-            SourceKind::Live { .. } | SourceKind::Received { .. } => {
-                live_header = read_recording_header(&self.input.root, &Topology::default());
-                Some(&live_header)
-            }
-            SourceKind::Replay { replay, .. } => replay.header(),
-        };
+        let live_header =
+            self.is_live().then(|| read_recording_header(&self.input.root, &Topology::default()));
+        let header = live_header.as_ref().or_else(|| self.header());
         header.map_or_else(HostIdentity::default, |header| HostIdentity {
             name: header.host.clone(),
             kernel: header.kernel.clone(),
@@ -350,46 +249,110 @@ impl<'a> SampleSource<'a> {
 
     /// Returns the machine as its firmware identifies itself; that of a capture without a header is unknown.
     pub(super) fn machine(&self) -> Machine {
-        match &self.kind {
-            SourceKind::Live { .. } | SourceKind::Received { .. } => read_machine(&self.input.root),
-            SourceKind::Replay { replay, .. } => {
-                replay.header().map(|header| header.machine.clone()).unwrap_or_default()
-            }
+        match self.is_live() {
+            true => read_machine(&self.input.root),
+            false => self.header().map(|header| header.machine.clone()).unwrap_or_default(),
         }
     }
 
     /// Returns whether the topology should be read again.
     pub(super) fn is_topology_stale(&self, newest: &Sample) -> bool {
         match &self.kind {
-            SourceKind::Live { topology_read_at, .. } | SourceKind::Received { topology_read_at, .. } => {
-                newest.at.monotonic.is_some_and(|now| now > *topology_read_at + MAX_TOPOLOGY_AGE)
-            }
             // A header after the range belongs to samples that are not shown.
-            SourceKind::Replay { replay, header_count, place, .. } => {
-                *place != Place::Following && replay.state().header_count != *header_count
+            SourceKind::Replay(source) => {
+                source.place != Place::Following && source.replay.state().header_count != source.header_count
+            }
+            SourceKind::Live(_) | SourceKind::Received(_) => {
+                newest.at.monotonic.is_some_and(|now| now > self.topology_read_at + MAX_TOPOLOGY_AGE)
             }
         }
     }
 
     /// Returns whether the topology is known rather than inferred from device names.
     pub(super) fn has_known_topology(&self) -> bool {
-        match &self.kind {
-            SourceKind::Live { .. } | SourceKind::Received { .. } => true,
-            SourceKind::Replay { replay, .. } => recorded_topology(replay).is_some(),
-        }
+        self.replay().is_none_or(|replay| recorded_topology(replay).is_some())
     }
 
     /// Returns the baselines of the recording that is replayed; `None` without a recording.
     pub(super) fn recorded_baselines(&self) -> Option<&RecordedBaselines> {
-        match &self.kind {
-            SourceKind::Live { .. } | SourceKind::Received { .. } => None,
-            SourceKind::Replay { replay, .. } => replay.header().map(|header| &header.baselines),
-        }
+        self.header().map(|header| &header.baselines)
     }
 
     /// Returns a resolver of names in /dev on the running system; `None` for a capture.
     pub(super) fn resolver(&self) -> Option<DeviceResolver> {
         self.is_live().then(|| DeviceResolver::new(&self.input.root, &[self.input.root.join("sys")]))
+    }
+}
+
+impl<'a> SourceKind<'a> {
+    fn open(input: &'a Input, clock: &'a dyn Clock) -> Result<Self> {
+        let Some(path) = &input.from else {
+            let live = Live::new(&input.root, clock).with_host_state();
+            let source = LiveSource { live, deadlines: None, scanner: None, on_sample: None };
+            return Ok(Self::Live(Box::new(source)));
+        };
+        let replay = Replay::open(path, clock)?;
+        let range = match &input.range {
+            range if range.is_everything() => None,
+            range => Some(open_range(range, &replay)?),
+        };
+        Ok(Self::Replay(Box::new(ReplaySource { replay, header_count: 0, range, place: Place::Within })))
+    }
+}
+
+impl LiveSource<'_> {
+    fn read(&mut self, sample: &mut Sample, on_warning: OnWarning<'_>) -> Result<bool> {
+        let on_error = |line, error| {
+            let kind = CaptureWarningKind::Line(error);
+            on_warning(&CaptureWarning { line: line as u64, kind, omitted: 0 });
+        };
+        if self.deadlines.is_none() {
+            self.scanner.iter().for_each(IoScanner::wait_for_first);
+            self.live.read_first(sample, on_error)?;
+        } else {
+            self.live.read(sample, on_error)?;
+        }
+        let now = sample.at.monotonic.unwrap_or_default();
+        sample.io_scan = self.scanner.as_mut().and_then(|scanner| scanner.latest(now));
+        if let Some(on_sample) = &mut self.on_sample {
+            on_sample(sample, &self.live);
+        }
+        Ok(true)
+    }
+}
+
+impl ReplaySource<'_> {
+    fn read(
+        &mut self,
+        previous: &Sample,
+        sample: &mut Sample,
+        is_strict: bool,
+        on_warning: OnWarning<'_>,
+    ) -> Result<bool> {
+        if self.place == Place::Following {
+            return Ok(false);
+        }
+        let found = self.replay.next(previous, sample);
+        let warnings = self.replay.take_warnings();
+        let name = sanitize(self.replay.name());
+        if let Some(warning) = warnings.first().filter(|_| is_strict) {
+            bail!("{name}:{}: {}", warning.line, warning.kind);
+        }
+        warnings.iter().for_each(&mut *on_warning);
+        let found = found?;
+        let Some(range) = &mut self.range else { return Ok(found) };
+        let in_capture = |error| anyhow!("{name}: {error}");
+        if !found {
+            range.finish().map_err(in_capture)?;
+            return Ok(false);
+        }
+        if let Some(at) = sample.at.wall {
+            self.place = range.place(at).map_err(in_capture)?;
+        }
+        if let Some(note) = range.take_note() {
+            on_warning(&CaptureWarning { line: 0, kind: CaptureWarningKind::RepeatedTime(note), omitted: 0 });
+        }
+        Ok(self.place != Place::Following)
     }
 }
 

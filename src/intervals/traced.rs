@@ -120,7 +120,7 @@ pub struct TracedDevice {
 
 impl TracedInterval {
     /// Finds the names of the devices, among those of the last sample, and their aliases.
-    pub(super) fn new(traced: TracedIo, devices: &[Device], topology: &Topology) -> Self {
+    pub fn new(traced: TracedIo, devices: &[Device], topology: &Topology) -> Self {
         let whole = devices.iter().zip(partition_parents(devices)).filter(|(_, parent)| parent.is_none());
         let mut found: Vec<TracedDevice> = whole
             .map(|(device, _)| {

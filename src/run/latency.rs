@@ -3,6 +3,7 @@
 use anyhow::Result;
 use jiff::tz::TimeZone;
 
+use super::tracing::Tracing;
 use super::warnings::Warnings;
 use super::{RunContext, emit, end_without_data, missing_data};
 use crate::counters::DeviceNumber;
@@ -34,9 +35,11 @@ pub(super) fn run(plan: &Latency, context: &mut RunContext<'_>) -> Result<Exit> 
         max_overhead: plan.max_overhead,
     };
     let clock = context.clock;
-    let tracer = Tracer::start(&plan.input.root, options, clock)?;
-    let intervals = Intervals::open(&plan.input, &plan.selection, Detail::Report, &baselines, clock)?;
-    show(plan, intervals.with_tracer(tracer), devices, context)
+    let tracing = Tracing::default();
+    tracing.start(Tracer::start(&plan.input.root, options, clock)?);
+    let mut intervals = Intervals::open(&plan.input, &plan.selection, Detail::Report, &baselines, clock)?;
+    intervals.tap(Box::new(|sample, _| tracing.read(sample)));
+    show(plan, intervals, &tracing, devices, context)
 }
 
 /// Removes the traces that killed processes left in the kernel.
@@ -81,6 +84,7 @@ fn selected_numbers(
 fn show(
     plan: &Latency,
     mut intervals: Intervals<'_>,
+    tracing: &Tracing,
     mut traced_devices: Vec<DeviceNumber>,
     context: &mut RunContext<'_>,
 ) -> Result<Exit> {
@@ -89,15 +93,18 @@ fn show(
     intervals.start(&mut |warning| warnings.warn_capture(warning, context.err))?;
     output.flush(context)?;
     let end = loop {
-        let (header, traced, has_found_any) =
+        // What was traced before the first sample, or across a break, is not of an interval.
+        tracing.take(&intervals);
+        let (header, has_found_any) =
             match intervals.next(&mut |warning| warnings.warn_capture(warning, context.err))? {
-                NextInterval::Rows(rows) => (rows.header, rows.traced, rows.has_found_any),
+                NextInterval::Rows(rows) => (rows.header, rows.has_found_any),
                 NextInterval::Break => continue,
                 NextInterval::End => break Exit::Success,
                 NextInterval::Signal(signal) => break Exit::Signal(signal),
             };
+        let traced = tracing.take(&intervals);
         if plan.selection.names_devices() {
-            trace_changed_devices(&intervals, &mut traced_devices);
+            trace_changed_devices(&intervals, tracing, &mut traced_devices);
         }
         let Some(traced) = traced else { continue };
         if !has_found_any {
@@ -119,11 +126,15 @@ fn show(
 
 /// Traces other devices if selected ones have appeared, or have another number, for example after they were plugged in
 /// again.
-fn trace_changed_devices(intervals: &Intervals<'_>, traced_devices: &mut Vec<DeviceNumber>) {
+fn trace_changed_devices(
+    intervals: &Intervals<'_>,
+    tracing: &Tracing,
+    traced_devices: &mut Vec<DeviceNumber>,
+) {
     let devices = intervals.selected_disk_numbers();
     // While all of them are gone, the devices that are traced stay the same: an empty list would mean all.
     if devices != *traced_devices && !devices.is_empty() {
-        intervals.trace_devices(&devices, &[]);
+        tracing.select(&devices, &[]);
         *traced_devices = devices;
     }
 }

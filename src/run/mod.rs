@@ -14,6 +14,7 @@ mod recorder;
 mod report;
 #[cfg(feature = "top")]
 mod top;
+mod tracing;
 mod version;
 mod view;
 mod warnings;

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use anyhow::Result;
 use jiff::tz::TimeZone;
 
+use super::tracing::Tracing;
 use super::warnings::Warnings;
 use super::{RunContext, emit, end_without_data, lock_memory, missing_data};
 use crate::attribution::{Attribution, CgroupUse};
@@ -32,7 +33,9 @@ const DEFAULT_TOP: usize = 10;
 pub(super) fn run(plan: &Who, context: &mut RunContext<'_>) -> Result<Exit> {
     let clock = context.clock;
     let baselines = BaselineStore::default();
+    let tracing = Tracing::default();
     let mut intervals = Intervals::open(&plan.input, &plan.selection, Detail::Report, &baselines, clock)?;
+    intervals.tap(Box::new(|sample, _| tracing.read(sample)));
     let mut warnings = Warnings::about(&intervals.source_name());
     let mut end = Exit::Success;
     let mut output = Output::new(plan, context);
@@ -43,14 +46,13 @@ pub(super) fn run(plan: &Who, context: &mut RunContext<'_>) -> Result<Exit> {
         }
         if let Some(max_overhead) = plan.trace {
             output.traced_devices = traced_devices(plan, &intervals);
-            let tracer = start_tracer(plan, max_overhead, &output.traced_devices, context)?;
-            intervals.set_tracer(Some(tracer));
+            tracing.start(start_tracer(plan, max_overhead, &output.traced_devices, context)?);
         }
         output.flush(context)?;
         if intervals.is_live() && plan.input.count.is_none() {
             lock_memory(context);
         }
-        end = show(&mut intervals, &mut output, &mut warnings, context)?;
+        end = show(&mut intervals, &tracing, &mut output, &mut warnings, context)?;
     }
     warnings.finish(context.err);
     if end != Exit::Success {
@@ -112,25 +114,30 @@ fn start_tracer(
 /// Shows intervals until the input, the requested number of them, or a signal ends the run.
 fn show(
     intervals: &mut Intervals<'_>,
+    tracing: &Tracing,
     output: &mut Output<'_>,
     warnings: &mut Warnings,
     context: &mut RunContext<'_>,
 ) -> Result<Exit> {
     loop {
-        let (header, attribution, traced) =
+        let (header, attribution) =
             match intervals.next(&mut |warning| warnings.warn_capture(warning, context.err))? {
-                NextInterval::Rows(rows) => (rows.header, rows.attribution, rows.traced),
-                NextInterval::Break => continue,
+                NextInterval::Rows(rows) => (rows.header, rows.attribution),
+                NextInterval::Break => {
+                    tracing.take(intervals);
+                    continue;
+                }
                 NextInterval::End => return Ok(Exit::Success),
                 NextInterval::Signal(signal) => return Ok(Exit::Signal(signal)),
             };
+        let traced = tracing.take(intervals);
         // A capture without scans is not missing any.
         if attribution.is_some() || intervals.is_live() || output.has_attribution {
             output.push(&header, attribution.as_ref(), traced.as_ref(), intervals, context);
             output.flush(context)?;
         }
         if output.plan.trace.is_some() {
-            output.trace_changed_devices(intervals);
+            output.trace_changed_devices(intervals, tracing);
         }
     }
 }
@@ -216,11 +223,11 @@ impl<'a> Output<'a> {
     }
 
     /// Traces other devices if selected ones, or partitions on them, have appeared or have another number.
-    fn trace_changed_devices(&mut self, intervals: &Intervals<'_>) {
+    fn trace_changed_devices(&mut self, intervals: &Intervals<'_>, tracing: &Tracing) {
         let devices = traced_devices(self.plan, intervals);
         // While all of them are gone, the devices that are traced stay the same: an empty list would mean all.
         if devices != self.traced_devices && !devices.is_empty() {
-            intervals.trace_devices(&[], &devices);
+            tracing.select(&[], &devices);
             self.traced_devices = devices;
         }
     }

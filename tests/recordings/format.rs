@@ -121,7 +121,6 @@ fn samples(limit: usize) -> impl Strategy<Value = Vec<Sample>> {
                     host,
                     missed_samples: step % 3,
                     io_scan: None,
-                    traced: None,
                 }
             })
             .collect()

@@ -35,7 +35,6 @@ fn interval(second: u64, rows: &[Row]) -> IntervalRows<'static> {
         total: None,
         events: Vec::new(),
         attribution: None,
-        traced: None,
         has_found_any: true,
     }
 }

@@ -220,7 +220,6 @@ mod tests {
             total: None,
             events: Vec::new(),
             attribution: None,
-            traced: None,
             has_found_any: true,
         }
     }

@@ -18,13 +18,11 @@ use super::options::{Detail, DeviceSelection, Input};
 use super::sample_source::{OnLiveSample, OnWarning, SampleSource};
 use super::step_source::{Next, StepSource};
 use super::summary::RunSpan;
-use super::traced::TracedInterval;
 use crate::analysis::{KnownDevice, MIN_UTIL_INTERVAL_S};
 use crate::attribution::Attributor;
 use crate::clock::Clock;
-use crate::counters::{DeviceNumber, Sample, TracedIo};
+use crate::counters::Sample;
 use crate::metrics::HostStats;
-use crate::source::Tracer;
 use crate::topology::{Machine, Topology};
 use crate::units::Span;
 
@@ -39,8 +37,6 @@ pub struct Intervals<'a> {
     baselines: &'a BaselineStore,
     source: StepSource<'a>,
     attributor: Attributor,
-    /// The single requests of the interval so far.
-    traced: Option<TracedIo>,
     filter: DeviceFilter<'a>,
     tracker: DeviceTracker<'a>,
     topology: Topology,
@@ -113,7 +109,6 @@ impl<'a> Intervals<'a> {
             // An analysis assesses whole intervals, however long.
             source: StepSource::new(input, samples, clock, detail == Detail::Report && !input.single_samples),
             attributor: Attributor::default(),
-            traced: None,
             tracker: DeviceTracker::new(detail, baselines),
             topology: Topology::default(),
             machine: Machine::default(),
@@ -122,24 +117,6 @@ impl<'a> Intervals<'a> {
             span: RunSpan::default(),
             is_before_range: input.range.begin.is_some(),
         })
-    }
-
-    /// Also traces the requests of the running system: [`IntervalRows::traced`].
-    pub fn with_tracer(mut self, tracer: Tracer) -> Self {
-        self.set_tracer(Some(tracer));
-        self
-    }
-
-    /// Traces the requests of the running system from the next interval on, or no longer if `tracer` is `None`. Ends
-    /// the previous tracer.
-    pub fn set_tracer(&mut self, tracer: Option<Tracer>) {
-        self.source.samples.trace(tracer);
-    }
-
-    /// Makes the tracer, if there is one, trace other devices from now on: the latencies of the devices `whole`, and
-    /// the threads on the devices and partitions `of_threads`. An empty list means all.
-    pub fn trace_devices(&self, whole: &[DeviceNumber], of_threads: &[DeviceNumber]) {
-        self.source.samples.trace_devices(whole, of_threads);
     }
 
     /// Also passes each sample of the running system to `tap`, with the texts that it was read from. Samples of a
@@ -219,7 +196,6 @@ impl<'a> Intervals<'a> {
         self.learn_topology();
         self.tracker.interrupt();
         self.attributor.interrupt();
-        self.traced = None;
         self.observe_io_scan();
     }
 
@@ -235,20 +211,12 @@ impl<'a> Intervals<'a> {
         let step = self.source.step();
         self.tracker.judge(&step, self.is_too_short_for_util(step.span));
         self.observe_io_scan();
-        self.add_traced();
     }
 
     /// Passes the scan of the last sample on.
     fn observe_io_scan(&mut self) {
         if let Some(scan) = self.source.newest().io_scan.as_ref().filter(|_| !self.input.ignores_scans) {
             self.attributor.observe(scan);
-        }
-    }
-
-    /// Adds the single requests up to the last sample.
-    fn add_traced(&mut self) {
-        if let Some(traced) = &self.source.newest().traced {
-            self.traced.get_or_insert_default().extend(traced);
         }
     }
 
@@ -260,9 +228,6 @@ impl<'a> Intervals<'a> {
             self.learn_topology();
         }
         let attribution = self.attributor.finish_interval();
-        let traced = self.traced.take();
-        let traced =
-            traced.map(|traced| TracedInterval::new(traced, &self.source.newest().devices, &self.topology));
         let (first, last, span) = (self.source.first(), self.source.newest(), self.source.span());
         let events = self.tracker.events(first, last, &self.filter);
         let missed_samples = self.source.missed_samples;
@@ -286,7 +251,7 @@ impl<'a> Intervals<'a> {
         }
         devices.truncate(listed_count);
         let has_found_any = self.filter.has_found_any();
-        IntervalRows { header, devices, total, events, attribution, traced, has_found_any }
+        IntervalRows { header, devices, total, events, attribution, has_found_any }
     }
 
     fn is_too_short_for_util(&self, span: Span) -> bool {

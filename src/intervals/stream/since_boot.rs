@@ -28,8 +28,8 @@ impl Intervals<'_> {
         let header = IntervalHeader { is_since_boot: true, ..header };
         let options = RowOptions { without_util: false, with_total: self.selection.total };
         let Rows { listed: devices, total, .. } = tracker.rows(&boot, newer, span, &self.filter, options);
-        let (events, attribution, traced) = (Vec::new(), None, None);
-        show(&IntervalRows { header, devices, total, events, attribution, traced, has_found_any: true });
+        let (events, attribution) = (Vec::new(), None);
+        show(&IntervalRows { header, devices, total, events, attribution, has_found_any: true });
         true
     }
 }

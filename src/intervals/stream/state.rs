@@ -19,7 +19,7 @@ use crate::topology::{Topology, nvme_head};
 impl Intervals<'_> {
     /// Returns the fraction of a capture that has been read, from 0 to 1; `None` if its size is not known.
     pub fn progress(&self) -> Option<f64> {
-        self.source.samples.progress()
+        self.source.samples.replay()?.progress()
     }
 
     /// Returns the requested time between reports; `None` for a capture that does not record it.
@@ -161,7 +161,8 @@ impl Intervals<'_> {
     /// # Errors
     /// When the capture is not a text file.
     pub fn no_data_reason(&self) -> Result<&'static str> {
-        if self.source.samples.is_not_text() {
+        let capture = self.source.samples.replay().map(|replay| replay.state());
+        if capture.is_some_and(|capture| capture.is_not_text) {
             bail!(
                 "{} is not a text file; expected a diskstats capture",
                 sanitize(&self.source.samples.name())
@@ -170,7 +171,7 @@ impl Intervals<'_> {
         Ok(match self.source.sample_count {
             // Later samples were not read.
             0 | 1 if self.input.range.end.is_some() => "fewer than two complete samples up to --end",
-            0 if self.source.samples.is_truncated() => {
+            0 if capture.is_some_and(|capture| capture.is_truncated) => {
                 "the capture is truncated before the end of its first sample; two samples are needed"
             }
             0 => {

@@ -322,7 +322,6 @@ mod tests {
             total: None,
             events: Vec::new(),
             attribution: None,
-            traced: None,
             has_found_any: true,
         }
     }

@@ -253,7 +253,6 @@ fn push_table_lines(
         total: None,
         events: Vec::new(),
         attribution: None,
-        traced: None,
         has_found_any: true,
     };
     let mut text = Vec::new();

@@ -135,7 +135,6 @@ impl Frame {
             total: None,
             events: self.events.clone(),
             attribution: self.attribution().cloned(),
-            traced: None,
             has_found_any: true,
         }
     }

@@ -47,7 +47,6 @@ fn push(
         total: None,
         events: Vec::new(),
         attribution: None,
-        traced: None,
         has_found_any: true,
     };
     app.push(encoder.encode(rows, Arc::new(Topology::new(nodes.collect()))));

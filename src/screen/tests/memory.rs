@@ -81,7 +81,6 @@ fn minutes_kept(device_count: usize, has_cgroups: bool) -> usize {
             total: None,
             events: Vec::new(),
             attribution: has_cgroups.then(|| attribution(&names, &stats)),
-            traced: None,
             has_found_any: true,
         };
         let of_texts = (MAX_TEXT_BYTES / 12).saturating_sub(texts.memory());
