@@ -228,7 +228,8 @@ impl Completed {
         Self { timed_ios: if ms.is_some() { self.ios } else { 0 }, time, ..self }
     }
 
-    fn followed_by(&self, later: &Self) -> Self {
+    /// Adds requests of the same kind right after these.
+    pub fn followed_by(&self, later: &Self) -> Self {
         Self {
             ns: self.ns.saturating_add(later.ns),
             time: self.time.followed_by(later.time),
@@ -253,6 +254,10 @@ impl Completed {
             timed_ios: self.timed_ios.saturating_add(other.timed_ios),
             ..*self
         }
+    }
+
+    pub fn seconds(&self) -> f64 {
+        self.ns as f64 / 1e9
     }
 
     pub fn is_counted(&self) -> bool {

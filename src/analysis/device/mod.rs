@@ -38,7 +38,7 @@ pub struct Observation<'a> {
 pub struct DeviceAnalysis {
     device: String,
     intervals: u64,
-    seconds: f64,
+    sum: Interval,
     excluded: Excluded,
     is_accounting_off: bool,
     was_busy: bool,
@@ -51,8 +51,6 @@ pub struct DeviceAnalysis {
     longest_hung: Option<Hung>,
     throttled: ThrottledTime,
     busy_intervals: u64,
-    discards: f64,
-    flushes: f64,
     util_pct: Histogram,
     /// `None` unless blocks were requested by [`DeviceAnalysis::with_blocks`].
     blocks: Option<BlockHistory>,
@@ -75,7 +73,7 @@ impl DeviceAnalysis {
         Self {
             device: device.to_owned(),
             intervals: 0,
-            seconds: 0.0,
+            sum: Interval::default(),
             excluded: Excluded::default(),
             is_accounting_off: false,
             was_busy: false,
@@ -86,8 +84,6 @@ impl DeviceAnalysis {
             longest_hung: None,
             throttled: ThrottledTime::default(),
             busy_intervals: 0,
-            discards: 0.0,
-            flushes: 0.0,
             util_pct: Histogram::default(),
             blocks: None,
             lifetimes: Lifetimes::default(),
@@ -110,7 +106,7 @@ impl DeviceAnalysis {
     pub fn observe(&mut self, observation: &Observation) {
         let stats = observation.stats;
         self.intervals += 1;
-        self.seconds += stats.seconds();
+        self.sum = self.sum.followed_by(stats);
         self.is_accounting_off |= observation.is_accounting_off;
         self.was_busy |= !stats.is_idle();
         self.stalled_s += if observation.stalled_s > 0.0 { stats.seconds() } else { 0.0 };
@@ -124,16 +120,14 @@ impl DeviceAnalysis {
         if let Some(hung) = hung.filter(is_longer) {
             self.longest_hung = Some(hung);
         }
-        self.discards += stats.discards.ios as f64;
-        self.flushes += stats.flushes.ios as f64;
         let has_util = observation.flag.is_none() && stats.seconds() >= MIN_UTIL_INTERVAL_S;
         if let Some(util) = stats.util_pct().filter(|_| has_util) {
             self.util_pct.add(util, stats.seconds());
         }
         let both = stats.reads.beside(&stats.writes);
-        self.reads.summary.observe(&stats.reads, stats.seconds());
-        self.writes.summary.observe(&stats.writes, stats.seconds());
-        self.both.summary.observe(&both, stats.seconds());
+        self.reads.summary.observe(&stats.reads);
+        self.writes.summary.observe(&stats.writes);
+        self.both.summary.observe(&both);
         self.observe_load(stats, observation.host, observation.run_s);
     }
 
@@ -228,8 +222,6 @@ impl DeviceAnalysis {
             values.collect::<Histogram>().distribution()
         };
         let levels = concurrency_levels(&loads, &saturations.iter().map(|one| one.both).collect::<Vec<_>>());
-        let [read_ios, write_ios, total_ios] =
-            [&self.reads, &self.writes, &self.both].map(|one| one.summary.total_ios());
         let read = DirectionReport {
             saturation: saturation_of(|one| one.reads),
             ..with_baseline(self.reads.summary.finish(), reads, &self.reads.sizes_kib)
@@ -242,17 +234,19 @@ impl DeviceAnalysis {
         let (measured, SteadyRates { caps, .. }) = lifetimes.capacity();
         // A cap on a direction with only a part of the requests is not a cap of the device.
         let is_dominant = |plateau: &&Plateau| {
+            let Interval { reads, writes, .. } = self.sum;
+            let total = reads.ios.saturating_add(writes.ios);
             let ios = match plateau.direction {
-                IoDirection::Reads => read_ios,
-                IoDirection::Writes => write_ios,
-                IoDirection::Both | IoDirection::Flushes => total_ios,
+                IoDirection::Reads => reads.ios,
+                IoDirection::Writes => writes.ios,
+                IoDirection::Both | IoDirection::Flushes => total,
             };
-            ios / total_ios >= MIN_DOMINANT_FRACTION
+            ios as f64 / total as f64 >= MIN_DOMINANT_FRACTION
         };
         let capacity = measured.both.unwrap_or_default().with_plateaus(caps.iter().filter(is_dominant));
         let facts = DeviceFacts {
             intervals: self.intervals,
-            seconds: self.seconds,
+            seconds: self.sum.seconds(),
             busy_intervals: self.busy_intervals,
             untimed_intervals: self.excluded.untimed,
             is_accounting_off: self.is_accounting_off,
@@ -262,8 +256,8 @@ impl DeviceAnalysis {
             hung: self.longest_hung,
             throttled_s: self.throttled.seconds,
             limit: self.throttled.longest(),
-            discards: self.discards,
-            flushes: self.flushes,
+            discards: self.sum.discards.ios as f64,
+            flushes: self.sum.flushes.ios as f64,
             read,
             write,
             all,
@@ -285,7 +279,7 @@ impl DeviceAnalysis {
             explanation,
             other_causes: other_causes(&facts, verdict, host),
             intervals: self.intervals,
-            seconds: self.seconds,
+            seconds: self.sum.seconds(),
             busy_intervals: self.busy_intervals,
             excluded: Excluded { transitions: count_transitions(&loads), ..self.excluded },
             longest_stall_s: self.longest_stall_s,

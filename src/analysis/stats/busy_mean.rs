@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use libm::ilogb;
 use serde::Serialize;
 
-use super::IoTotals;
 use crate::analysis::thresholds::{MAX_TRICKLE_FRACTION, MIN_INSIDE_RUNS_FRACTION};
+use crate::metrics::Completed;
 
 /// The means over the intervals in which a direction had requests, except a trickle. The first and the last interval of
 /// a run of busy intervals hold only part of it and are left out, unless too little remains.
@@ -19,34 +19,14 @@ pub struct BusyMean {
     pub queue: Option<f64>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct BusyTotals {
-    seconds: f64,
-    totals: IoTotals,
-    /// True if some of the requests have no times.
-    is_untimed: bool,
-}
-
-impl BusyTotals {
-    fn plus(self, other: Self) -> Self {
-        Self {
-            seconds: self.seconds + other.seconds,
-            totals: self.totals.plus(&other.totals),
-            is_untimed: self.is_untimed || other.is_untimed,
-        }
-    }
-
-    fn rate(&self) -> f64 {
-        self.totals.ios / self.seconds
-    }
-
-    fn mean(&self) -> Option<BusyMean> {
-        let queue = self.totals.ms / 1000.0 / self.seconds;
-        Some(BusyMean {
-            seconds: self.seconds,
-            iops: self.rate(),
-            size_kib: self.totals.size_kib()?,
-            queue: (!self.is_untimed).then_some(queue),
+impl BusyMean {
+    fn of(sum: &Completed) -> Option<Self> {
+        let queue = sum.time.ms as f64 / 1000.0 / sum.seconds();
+        Some(Self {
+            seconds: sum.seconds(),
+            iops: rate(sum),
+            size_kib: sum.size_kib()?,
+            queue: (sum.timed_ios == sum.ios).then_some(queue),
         })
     }
 }
@@ -54,10 +34,10 @@ impl BusyTotals {
 /// The latest interval, which is inside a run only if the next one continues it.
 #[derive(Clone, Copy, Debug)]
 struct LatestInterval {
-    totals: BusyTotals,
+    totals: Completed,
     /// The rate of these totals per second.
     rate: f64,
-    /// As [`rate_bin`] returns it.
+    /// The power of two of the rate; `None` without requests.
     bin: Option<i32>,
     continues_run: bool,
 }
@@ -65,8 +45,8 @@ struct LatestInterval {
 /// The intervals of about one rate.
 #[derive(Clone, Debug, Default)]
 struct BusyBin {
-    all: BusyTotals,
-    inside_runs: BusyTotals,
+    all: Completed,
+    inside_runs: Completed,
 }
 
 /// Collects the intervals of a direction in bounded memory.
@@ -78,11 +58,9 @@ pub(super) struct BusyIntervals {
 }
 
 impl BusyIntervals {
-    /// Takes an interval of `seconds` with these requests. `is_untimed` is true if some of them have no times.
-    pub(super) fn observe(&mut self, totals: &IoTotals, is_untimed: bool, seconds: f64) {
-        let totals = BusyTotals { seconds, totals: *totals, is_untimed };
-        let rate = totals.rate();
-        let bin = rate_bin(&totals, rate);
+    pub(super) fn observe(&mut self, totals: &Completed) {
+        let rate = rate(totals);
+        let bin = (totals.ios > 0 && totals.ns > 0).then(|| ilogb(rate));
         let mut continues_run = true;
         let mut inside_run = None;
         if let Some(previous) = &self.latest {
@@ -93,17 +71,17 @@ impl BusyIntervals {
         }
         if let Some(bin) = bin {
             let sums = self.bins.entry(bin).or_default();
-            sums.all = sums.all.plus(totals);
+            sums.all = sums.all.followed_by(totals);
             // Usually the interval before had about the same rate.
             if let Some((_, previous)) = inside_run.take_if(|(of_previous, _)| *of_previous == bin) {
-                sums.inside_runs = sums.inside_runs.plus(previous);
+                sums.inside_runs = sums.inside_runs.followed_by(&previous);
             }
         }
         if let Some((bin, previous)) = inside_run {
             let sums = self.bins.entry(bin).or_default();
-            sums.inside_runs = sums.inside_runs.plus(previous);
+            sums.inside_runs = sums.inside_runs.followed_by(&previous);
         }
-        self.latest = Some(LatestInterval { totals, rate, bin, continues_run });
+        self.latest = Some(LatestInterval { totals: *totals, rate, bin, continues_run });
     }
 
     /// The means; `None` without requests.
@@ -111,33 +89,34 @@ impl BusyIntervals {
         // A load that is present in the last interval goes on after it.
         let latest = self.latest.filter(|one| one.continues_run);
         let inside_run = |(bin, sums): (&i32, &BusyBin)| match latest.filter(|one| one.bin == Some(*bin)) {
-            Some(latest) => sums.inside_runs.plus(latest.totals),
+            Some(latest) => sums.inside_runs.followed_by(&latest.totals),
             None => sums.inside_runs,
         };
-        let inside_runs: Vec<BusyTotals> = self.bins.iter().map(inside_run).collect();
-        let all: Vec<BusyTotals> = self.bins.values().map(|sums| sums.all).collect();
+        let inside_runs: Vec<Completed> = self.bins.iter().map(inside_run).collect();
+        let all: Vec<Completed> = self.bins.values().map(|sums| sums.all).collect();
         let (inside_runs, all) = (sum_without_trickle(&inside_runs), sum_without_trickle(&all));
-        let is_enough = inside_runs.seconds >= MIN_INSIDE_RUNS_FRACTION * all.seconds;
-        if is_enough { inside_runs.mean() } else { all.mean() }
+        let is_enough = inside_runs.seconds() >= MIN_INSIDE_RUNS_FRACTION * all.seconds();
+        BusyMean::of(if is_enough { &inside_runs } else { &all })
     }
 }
 
-/// The power of two of the rate of totals; `None` without requests.
-fn rate_bin(totals: &BusyTotals, rate: f64) -> Option<i32> {
-    (totals.totals.ios > 0.0 && totals.seconds > 0.0).then(|| ilogb(rate))
+/// Requests per second; NaN without an interval.
+fn rate(sum: &Completed) -> f64 {
+    sum.ios as f64 / sum.seconds()
 }
 
 /// The sum of the bins, except those far below the rate at which the median request was completed.
-fn sum_without_trickle(bins: &[BusyTotals]) -> BusyTotals {
-    let half = bins.iter().map(|bin| bin.totals.ios).sum::<f64>() / 2.0;
+fn sum_without_trickle(bins: &[Completed]) -> Completed {
+    let half = bins.iter().map(|bin| bin.ios as f64).sum::<f64>() / 2.0;
     let mut passed = 0.0;
     let usual = bins.iter().find(|bin| {
-        passed += bin.totals.ios;
+        passed += bin.ios as f64;
         passed >= half
     });
-    let min_rate = MAX_TRICKLE_FRACTION * usual.map_or(0.0, BusyTotals::rate);
+    let min_rate = MAX_TRICKLE_FRACTION * usual.map_or(0.0, rate);
     // A bin without intervals has a rate of NaN and is left out.
-    bins.iter().filter(|bin| bin.rate() >= min_rate).fold(BusyTotals::default(), |sum, bin| sum.plus(*bin))
+    let kept = bins.iter().filter(|bin| rate(bin) >= min_rate);
+    kept.fold(Completed::default(), |sum, bin| sum.followed_by(bin))
 }
 
 #[cfg(test)]
@@ -147,8 +126,7 @@ mod tests {
     fn busy_mean(rates: &[u64]) -> Option<BusyMean> {
         let mut intervals = BusyIntervals::default();
         for ios in rates {
-            let ios = *ios as f64;
-            intervals.observe(&IoTotals { ios, kib: 4.0 * ios, ms: 10.0 * ios }, false, 1.0);
+            intervals.observe(&Completed::example(1.0, *ios, 10.0));
         }
         intervals.mean()
     }

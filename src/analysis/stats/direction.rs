@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-use super::IoTotals;
 use super::busy_mean::{BusyIntervals, BusyMean};
 use super::histogram::{Distribution, Histogram};
 use crate::analysis::thresholds::{
@@ -31,79 +30,61 @@ pub(in crate::analysis) struct DirectionSummary {
     mib_per_s: Histogram,
     size_kib: Histogram,
     await_ms: Histogram,
-    /// Requests whose time rounded to zero, and their seconds, not yet pooled with others.
-    unpooled: (IoTotals, f64),
+    /// Requests whose time rounded to zero, not yet pooled with others.
+    unpooled: Completed,
     queue: Histogram,
-    total: IoTotals,
-    /// The requests whose times are known; only these count in the mean latency.
-    timed: IoTotals,
-    merges: Option<f64>,
+    sum: Completed,
     busy: BusyIntervals,
 }
 
 impl DirectionSummary {
-    /// Takes an interval of `seconds`, which is its weight.
-    pub(in crate::analysis) fn observe(&mut self, completed: &Completed, seconds: f64) {
+    pub(in crate::analysis) fn observe(&mut self, completed: &Completed) {
         let add = |histogram: &mut Histogram, value: Option<f64>| {
-            value.into_iter().for_each(|value| histogram.add(value, seconds));
+            value.into_iter().for_each(|value| histogram.add(value, completed.seconds()));
         };
         add(&mut self.iops, completed.per_s());
         add(&mut self.mib_per_s, completed.kib_per_s().map(|kib| kib / 1024.0));
         add(&mut self.queue, completed.queue());
         add(&mut self.size_kib, completed.size_kib());
-        let timed = IoTotals::of(completed);
-        if let Some(totals) = &timed {
-            self.timed = self.timed.plus(totals);
-            if let Some((await_ms, seconds)) = self.pooled_latency(totals, seconds) {
-                self.await_ms.add(await_ms, seconds);
-            }
+        let pooled = self.pooled(completed).and_then(|one| Some((one.await_ms()?, one.seconds())));
+        if let Some((await_ms, seconds)) = pooled {
+            self.await_ms.add(await_ms, seconds);
         }
-        let totals =
-            IoTotals { ios: completed.ios as f64, kib: completed.kib(), ms: completed.time.ms as f64 };
-        self.busy.observe(&totals, timed.is_none() && totals.ios > 0.0, seconds);
-        self.total = self.total.plus(&totals);
-        if let Some(merges) = completed.merges {
-            *self.merges.get_or_insert(0.0) += merges as f64;
-        }
+        self.busy.observe(completed);
+        self.sum = self.sum.followed_by(completed);
     }
 
-    /// The interval's mean latency with its weight. A few fast requests may take less than a millisecond together,
-    /// which the kernel counts as zero. Such an interval is pooled with the next one that has little request time, and
-    /// dropped if none follows.
-    fn pooled_latency(&mut self, totals: &IoTotals, seconds: f64) -> Option<(f64, f64)> {
-        if totals.ios == 0.0 {
+    /// The requests whose mean latency counts, for their time. A few fast requests may take less than a millisecond
+    /// together, which the kernel counts as zero. Such an interval is pooled with the next one that has little request
+    /// time, and dropped if none follows.
+    fn pooled(&mut self, completed: &Completed) -> Option<Completed> {
+        if completed.timed_ios == 0 {
             None
-        } else if totals.ms <= 0.0 {
-            self.unpooled = (self.unpooled.0.plus(totals), self.unpooled.1 + seconds);
+        } else if completed.time.ms == 0 {
+            self.unpooled = self.unpooled.followed_by(completed);
             None
-        } else if totals.ms <= MAX_COARSE_TIME_MS {
-            let (earlier, earlier_s) = std::mem::take(&mut self.unpooled);
-            Some((totals.plus(&earlier).await_ms()?, seconds + earlier_s))
+        } else if completed.time.ms as f64 <= MAX_COARSE_TIME_MS {
+            Some(std::mem::take(&mut self.unpooled).followed_by(completed))
         } else {
-            Some((totals.await_ms()?, seconds))
+            Some(*completed)
         }
-    }
-
-    pub(in crate::analysis) fn total_ios(&self) -> f64 {
-        self.total.ios
     }
 
     /// The report, without baseline and saturation, which the caller adds.
     pub(in crate::analysis) fn finish(self) -> DirectionReport {
-        let merges = self.merges.filter(|_| self.total.ios > 0.0);
-        let merged_pct = merges.map(|merges| 100.0 * merges / (merges + self.total.ios));
+        let merged_pct = self.sum.merge_pct().filter(|_| self.sum.ios > 0);
         DirectionReport {
             iops: self.iops.distribution(),
             mib_per_s: self.mib_per_s.distribution(),
-            size_kib: Distribution { mean: self.total.size_kib(), ..self.size_kib.distribution() },
+            size_kib: Distribution { mean: self.sum.size_kib(), ..self.size_kib.distribution() },
             await_ms: Distribution {
-                mean: self.timed.await_ms().filter(|ms| *ms > 0.0),
+                mean: self.sum.await_ms().filter(|ms| *ms > 0.0),
                 ..self.await_ms.distribution()
             },
             queue: self.queue.distribution(),
             busy: self.busy.mean(),
             merged_pct,
-            pattern: pattern(self.total.size_kib(), merged_pct),
+            pattern: pattern(self.sum.size_kib(), merged_pct),
             ..DirectionReport::default()
         }
     }
@@ -156,7 +137,7 @@ mod tests {
     fn means_are_over_requests_and_quantiles_over_time() {
         let mut summary = DirectionSummary::default();
         for (ios, await_ms, seconds) in [(100, 1.0, 1.0), (300, 5.0, 3.0)] {
-            summary.observe(&Completed::example(seconds, ios, await_ms), seconds);
+            summary.observe(&Completed::example(seconds, ios, await_ms));
         }
         let report = summary.finish();
         assert_eq!((report.await_ms.mean, report.iops.mean), (Some(4.0), Some(100.0)));
