@@ -67,7 +67,7 @@ pub fn collect(
     intervals: &mut Intervals<'_>,
     on_warning: OnWarning<'_>,
     on_start: &mut dyn FnMut(),
-    on_interval: &mut dyn FnMut(&IntervalRows<'_>),
+    on_interval: &mut dyn FnMut(&IntervalRows),
 ) -> Result<Collected> {
     let mut collector =
         Collector { with_blocks: intervals.detail() == Detail::Comparison, ..Collector::default() };
@@ -200,12 +200,12 @@ impl Collector {
         self.entries.iter_mut().filter(|entry| !entry.latency.is_empty()).map(of).collect()
     }
 
-    pub(super) fn observe(&mut self, place: usize, row: &DeviceInterval<'_>, header: &IntervalHeader) {
+    pub(super) fn observe(&mut self, place: usize, row: &DeviceInterval, header: &IntervalHeader) {
         let host = &header.host;
         let intervals = self.intervals;
         let run_s = (self.clock.end().run_s - header.elapsed_s).max(0.0);
         let begin_s = self.clock.elapsed_s(run_s);
-        let entry = self.entry(place, row.device);
+        let entry = self.entry(place, row.device());
         if let Some(await_ms) = row.stats().and_then(mean_await_ms) {
             entry.latency.add(begin_s, header.elapsed_s, await_ms);
         }
@@ -229,8 +229,8 @@ impl Collector {
     }
 
     /// Takes an interval before the range that is analyzed, from which baselines are learned.
-    fn observe_preceding(&mut self, place: usize, row: &DeviceInterval<'_>, header: &IntervalHeader) {
-        let entry = self.entry(place, row.device);
+    fn observe_preceding(&mut self, place: usize, row: &DeviceInterval, header: &IntervalHeader) {
+        let entry = self.entry(place, row.device());
         match &row.state {
             DeviceState::Active(activity) => {
                 entry.analysis.observe_preceding(&activity.stats, &header.host);

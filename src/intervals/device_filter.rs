@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use regex_lite::Regex;
 
+use super::device_interval::DeviceNames;
 use super::device_lookup::{NotFound, find_device, similar_name, without_directory};
 use super::neighbors::neighbors;
 use super::options::DeviceSelection;
@@ -19,10 +21,7 @@ use crate::topology::{Kind, Node, Topology, natural_key};
 /// The properties of a device that hold until names or topology change.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DeviceAttributes {
-    /// The alias or, without one, the kernel's name.
-    pub(super) label: String,
-    /// The mount points and the file behind a loop device, separated by commas.
-    pub(super) mountpoints: String,
+    pub(super) names: Arc<DeviceNames>,
     /// See [`Topology::identity`].
     pub(super) identity: Option<String>,
     /// The kernel does not count its requests.
@@ -100,7 +99,7 @@ impl<'a> DeviceFilter<'a> {
             .collect();
         let mut order: Vec<usize> = (0..devices.len()).collect();
         order.sort_by_cached_key(|index| {
-            (topology.depth(&devices[*index].name), natural_key(&attributes[*index].label))
+            (topology.depth(&devices[*index].name), natural_key(&attributes[*index].names.label))
         });
         (attributes, order)
     }
@@ -111,8 +110,11 @@ impl<'a> DeviceFilter<'a> {
         let is_partition = kind == Kind::Partition;
         let is_often_idle = kind.is_memory() || kind == Kind::Loop || is_partition;
         DeviceAttributes {
-            label: alias.unwrap_or_else(|| device.name.clone()),
-            mountpoints: node.map(mountpoints).unwrap_or_default(),
+            names: Arc::new(DeviceNames {
+                device: device.name.clone(),
+                label: alias.unwrap_or_else(|| device.name.clone()),
+                mountpoints: node.map(mountpoints).unwrap_or_default(),
+            }),
             is_accounting_off: node.is_some_and(Node::is_accounting_off),
             is_listed_only_while_active: is_often_idle && !(is_partition && self.selection.partitions),
             ..DeviceAttributes::default()
@@ -200,7 +202,7 @@ impl<'a> DeviceFilter<'a> {
             }
             [name] => {
                 let kernel_names = devices.iter().map(|device| device.name.as_str());
-                let labels = attributes.iter().map(|attributes| attributes.label.as_str());
+                let labels = attributes.iter().map(|attributes| attributes.names.label.as_str());
                 let similar = similar_name(name, kernel_names.chain(labels)).map(str::to_owned);
                 Some(NotFound::Name { name: name.clone(), similar, list_command })
             }

@@ -11,13 +11,13 @@ use crate::metrics::{DataFlag, HostStats, Interval};
 
 /// One interval: its header, the devices, an optional total, and devices that appeared or disappeared.
 #[derive(Clone, Debug, PartialEq)]
-pub struct IntervalRows<'a> {
+pub struct IntervalRows {
     /// The values that all devices share.
     pub header: IntervalHeader,
     /// The devices, physical ones before those stacked on them, then by name.
-    pub devices: Vec<DeviceInterval<'a>>,
+    pub devices: Vec<DeviceInterval>,
     /// The total, if it was requested and a device counts in it.
-    pub total: Option<DeviceInterval<'a>>,
+    pub total: Option<DeviceInterval>,
     /// Devices that appeared or disappeared.
     pub events: Vec<DeviceEvent>,
     /// The cgroups and processes that used the devices; `None` without two scans of them.
@@ -47,14 +47,27 @@ pub struct IntervalHeader {
 
 /// One device over one interval.
 #[derive(Clone, Debug, PartialEq)]
-pub struct DeviceInterval<'a> {
-    /// The kernel's name; `total` for a total.
-    pub device: &'a str,
-    /// The alias or, without one, the kernel's name.
-    pub label: &'a str,
-    /// The mount points and the file behind a loop device, separated by commas; empty without any.
-    pub mountpoints: &'a str,
+pub struct DeviceInterval {
+    pub names: Arc<DeviceNames>,
     pub state: DeviceState,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeviceNames {
+    /// The kernel's name; `total` for a total.
+    pub device: String,
+    /// The alias or, without one, the kernel's name.
+    pub label: String,
+    /// The mount points and the file behind a loop device, separated by commas; empty without any.
+    pub mountpoints: String,
+}
+
+impl DeviceNames {
+    /// The names of a device without an alias that is not mounted.
+    pub fn without_alias(device: &str) -> Arc<Self> {
+        let mountpoints = String::new();
+        Arc::new(Self { device: device.to_owned(), label: device.to_owned(), mountpoints })
+    }
 }
 
 /// The state of a device in an interval.
@@ -120,18 +133,14 @@ pub struct TopCgroup {
 /// A device that appeared or disappeared. It has no other line in the interval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceEvent {
-    /// The kernel's name.
-    pub device: String,
-    /// The alias or, without one, the kernel's name.
-    pub label: String,
+    pub names: Arc<DeviceNames>,
     pub kind: EventKind,
 }
 
 impl DeviceEvent {
     /// Returns the event in the form of a device's interval.
-    pub fn to_interval(&self) -> DeviceInterval<'_> {
-        let state = DeviceState::Event(self.kind);
-        DeviceInterval { device: &self.device, label: &self.label, mountpoints: "", state }
+    pub fn to_interval(&self) -> DeviceInterval {
+        DeviceInterval { names: Arc::clone(&self.names), state: DeviceState::Event(self.kind) }
     }
 }
 
@@ -160,7 +169,21 @@ impl EventKind {
     }
 }
 
-impl DeviceInterval<'_> {
+impl DeviceInterval {
+    pub(crate) fn without_alias(device: &str, state: DeviceState) -> Self {
+        Self { names: DeviceNames::without_alias(device), state }
+    }
+
+    /// The kernel's name; `total` for a total.
+    pub fn device(&self) -> &str {
+        &self.names.device
+    }
+
+    /// The alias or, without one, the kernel's name.
+    pub fn label(&self) -> &str {
+        &self.names.label
+    }
+
     /// The activity; `None` without statistics.
     pub fn activity(&self) -> Option<&DeviceActivity> {
         match &self.state {

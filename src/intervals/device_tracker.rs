@@ -1,10 +1,11 @@
 //! Device state that lasts from one interval to the next.
 
 use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
 
 use super::baseline_store::BaselineStore;
 use super::device_filter::{DeviceAttributes, DeviceFilter};
-use super::device_interval::{DeviceEvent, DeviceInterval, DeviceState, EventKind};
+use super::device_interval::{DeviceEvent, DeviceInterval, DeviceNames, DeviceState, EventKind};
 use super::device_judge::DeviceJudge;
 use super::device_record::{DepartedDevices, DeviceRecord};
 use super::judged::Judged;
@@ -54,12 +55,12 @@ pub(super) struct RowOptions {
     pub(super) with_total: bool,
 }
 
-pub(super) struct Rows<'a> {
-    pub(super) listed: Vec<DeviceInterval<'a>>,
+pub(super) struct Rows {
+    pub(super) listed: Vec<DeviceInterval>,
     /// Active devices stacked on these or below them that are not listed.
-    pub(super) neighbors: Vec<DeviceInterval<'a>>,
+    pub(super) neighbors: Vec<DeviceInterval>,
     /// The total, if wanted.
-    pub(super) total: Option<DeviceInterval<'a>>,
+    pub(super) total: Option<DeviceInterval>,
 }
 
 impl<'b> DeviceTracker<'b> {
@@ -157,7 +158,7 @@ impl<'b> DeviceTracker<'b> {
         records.resize(older.len(), DeviceRecord::default());
         let stays = stays(older.len(), (0..newer.len()).map(|index| step.device_match.previous_index(index)));
         for (index, device) in older.iter().enumerate().filter(|(index, _)| !stays[*index]) {
-            let label = self.attributes.get(index).map_or(&device.name, |attributes| &attributes.label);
+            let label = self.attributes.get(index).map_or(&device.name, |attributes| &attributes.names.label);
             self.departed.insert(&device.name, label, records[index].summary);
             if records[index].judged.first_index.is_none()
                 && self.transient_devices.len() < MAX_TRANSIENT_DEVICES
@@ -203,18 +204,18 @@ impl<'b> DeviceTracker<'b> {
                 back.insert(name);
             }
             let kind = if is_back { EventKind::Reappeared } else { EventKind::Appeared };
-            events.push(event(name, &attributes.label, kind));
+            events.push(event(&attributes.names, kind));
         }
         for (name, attributes) in gone {
             let Some(attributes) = attributes else { continue };
             if filter.is_selected(attributes) && !back.contains(name) {
-                events.push(event(name, &attributes.label, EventKind::Disappeared));
+                events.push(event(&attributes.names, EventKind::Disappeared));
             }
         }
         let is_brief = |name: &&String| first.device(name).is_none() && last.device(name).is_none();
         let brief =
             self.transient_devices.iter().filter(is_brief).filter(|name| filter.is_name_selected(name));
-        events.extend(brief.map(|name| event(name, name, EventKind::AppearedBriefly)));
+        events.extend(brief.map(|name| event(&DeviceNames::without_alias(name), EventKind::AppearedBriefly)));
         events
     }
 
@@ -245,14 +246,14 @@ impl<'b> DeviceTracker<'b> {
     }
 
     /// Returns the devices of an interval.
-    pub(super) fn rows<'a>(
-        &'a mut self,
+    pub(super) fn rows(
+        &mut self,
         first: &Sample,
-        last: &'a Sample,
+        last: &Sample,
         span: Span,
         filter: &DeviceFilter<'_>,
         options: RowOptions,
-    ) -> Rows<'a> {
+    ) -> Rows {
         let (mut rows, mut neighbors) = (Vec::new(), Vec::new());
         let mut total = Total::default();
         for index in self.order.iter().copied() {
@@ -265,7 +266,7 @@ impl<'b> DeviceTracker<'b> {
             let (record, device) = (&mut self.records[index], &last.devices[index]);
             let Some(first_index) = record.judged.first_index else {
                 if self.detail.lists_all() && is_selected {
-                    rows.push(row(device, attributes, DeviceState::Event(EventKind::Appeared)));
+                    rows.push(event(&attributes.names, EventKind::Appeared).to_interval());
                 }
                 continue;
             };
@@ -305,7 +306,7 @@ impl<'b> DeviceTracker<'b> {
                 _ if is_in_total => total.add_unknown(&state),
                 _ => {}
             }
-            let row = row(device, attributes, state);
+            let row = DeviceInterval { names: Arc::clone(&attributes.names), state };
             let is_listed = filter.is_listed(attributes, counters, row.stats())
                 || matches!(row.state, DeviceState::Reset) && is_selected;
             if is_listed || self.detail.lists_all() && is_selected {
@@ -322,7 +323,7 @@ impl<'b> DeviceTracker<'b> {
     pub(super) fn summaries(&self, filter: &DeviceFilter<'_>) -> Vec<(String, DeviceSummary)> {
         let present = self.order.iter().filter_map(|index| {
             let attributes = self.attributes.get(*index).filter(|it| filter.is_selected(it))?;
-            Some((attributes.label.clone(), self.records.get(*index)?.summary))
+            Some((attributes.names.label.clone(), self.records.get(*index)?.summary))
         });
         let departed = self.departed.iter().filter_map(|(name, label, summary)| {
             let is_selected = filter.is_name_selected(name) || filter.is_name_selected(label);
@@ -334,13 +335,8 @@ impl<'b> DeviceTracker<'b> {
     }
 }
 
-fn event(name: &str, label: &str, kind: EventKind) -> DeviceEvent {
-    DeviceEvent { device: name.to_owned(), label: label.to_owned(), kind }
-}
-
-fn row<'a>(device: &'a Device, attributes: &'a DeviceAttributes, state: DeviceState) -> DeviceInterval<'a> {
-    let DeviceAttributes { label, mountpoints, .. } = attributes;
-    DeviceInterval { device: &device.name, label, mountpoints, state }
+fn event(names: &Arc<DeviceNames>, kind: EventKind) -> DeviceEvent {
+    DeviceEvent { names: Arc::clone(names), kind }
 }
 
 /// Returns a new live verdict for a device that becomes active after this sample.

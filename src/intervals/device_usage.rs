@@ -8,14 +8,15 @@ use crate::topology::Topology;
 
 /// Joins to each device the cgroup with most of its bytes and the limit that a cgroup has reached. Partitions have
 /// neither: the kernel counts the I/O of cgroups on whole disks.
-pub(super) fn note_usage(devices: &mut [DeviceInterval<'_>], attribution: &Attribution, topology: &Topology) {
-    for device in devices.iter_mut().filter(|device| topology.is_whole(device.device)) {
+pub(super) fn note_usage(devices: &mut [DeviceInterval], attribution: &Attribution, topology: &Topology) {
+    for device in devices.iter_mut().filter(|device| topology.is_whole(device.device())) {
+        let name = &device.names.device;
         let DeviceState::Active(activity) = &mut device.state else { continue };
-        let top = attribution.device(device.device).and_then(|usage| usage.top_cgroup());
+        let top = attribution.device(name).and_then(|usage| usage.top_cgroup());
         activity.top_cgroup = top.and_then(|top| {
             Some(TopCgroup { path: Arc::clone(&top.path), share_pct: top.share_pct?, is_at_least: false })
         });
-        activity.limit = attribution.reached_limit(device.device, &topology.devices_below(device.device));
+        activity.limit = attribution.reached_limit(name, &topology.devices_below(name));
         if let Some(limit) = &activity.limit
             && activity.assessment.note_limit(limit)
         {
@@ -48,16 +49,11 @@ mod tests {
         ])
     }
 
-    fn device(name: &str, verdict: Option<Verdict>) -> DeviceInterval<'_> {
+    fn device(name: &str, verdict: Option<Verdict>) -> DeviceInterval {
         let stats = Interval::unknown(1.0);
         let assessment = Assessment { verdict, evidence: vec![Evidence::NoLatency], ..Assessment::default() };
         let activity = DeviceActivity { stats, assessment, ..DeviceActivity::default() };
-        DeviceInterval {
-            device: name,
-            label: name,
-            mountpoints: "",
-            state: DeviceState::Active(Box::new(activity)),
-        }
+        DeviceInterval::without_alias(name, DeviceState::Active(Box::new(activity)))
     }
 
     /// The use of dm-0 on sda by a cgroup that has reached a limit on sda and has this share of the bytes.

@@ -1,5 +1,7 @@
 //! Evidence from stacked devices in the same interval.
 
+use std::sync::Arc;
+
 use super::device_interval::{DeviceInterval, DeviceState};
 use crate::analysis::{Assessment, Evidence, Verdict, held_between, is_idle_below};
 use crate::metrics::Interval;
@@ -7,7 +9,7 @@ use crate::topology::{Kind, Node, Topology};
 
 /// Adds the evidence to each stacked device that its requests were held between it and the devices below. If that shows
 /// saturation and the device has no verdict of its own, the verdict becomes `saturated`.
-pub(super) fn note_held_between(devices: &mut [DeviceInterval<'_>], topology: &Topology) {
+pub(super) fn note_held_between(devices: &mut [DeviceInterval], topology: &Topology) {
     // Looking up each device would take far longer.
     if !topology.nodes().iter().any(is_stacked) {
         return;
@@ -31,19 +33,17 @@ pub(super) fn note_held_between(devices: &mut [DeviceInterval<'_>], topology: &T
 
 /// Makes the devices below one that holds requests `ok` if only a limit of their own would contradict that: they are
 /// idle for at least half of the time while requests wait above them.
-fn clear_devices_below(devices: &mut [DeviceInterval<'_>], above: usize, topology: &Topology) {
-    let (name, DeviceState::Active(activity)) = (devices[above].device, &devices[above].state) else {
-        return;
-    };
-    let stats_above = activity.stats;
-    let backing = topology.backing_devices(name);
+fn clear_devices_below(devices: &mut [DeviceInterval], above: usize, topology: &Topology) {
+    let DeviceInterval { names, state: DeviceState::Active(activity) } = &devices[above] else { return };
+    let (names, stats_above) = (Arc::clone(names), activity.stats);
+    let backing = topology.backing_devices(&names.device);
     let disks = backing.iter().filter_map(|lower| topology.disk_of(lower));
     let below: Vec<&str> = backing.iter().map(String::as_str).chain(disks).collect();
-    for device in devices.iter_mut().filter(|device| below.contains(&device.device)) {
+    for device in devices.iter_mut().filter(|device| below.contains(&device.device())) {
         let DeviceState::Active(activity) = &mut device.state else { continue };
         if is_idle_below(&stats_above, &activity.stats) && activity.assessment.is_ok_below_limit() {
             activity.verdict_s = Some(activity.stats.seconds());
-            activity.assessment.clear_below_limit(name);
+            activity.assessment.clear_below_limit(&names.device);
         }
     }
 }
@@ -60,14 +60,10 @@ fn is_stacked(node: &Node) -> bool {
     node.kind != Kind::Partition && !node.backing_devices.is_empty()
 }
 
-fn evidence(
-    device: &DeviceInterval<'_>,
-    devices: &[DeviceInterval<'_>],
-    topology: &Topology,
-) -> Option<Evidence> {
+fn evidence(device: &DeviceInterval, devices: &[DeviceInterval], topology: &Topology) -> Option<Evidence> {
     let above = device.stats()?;
-    let node = topology.node(device.device).filter(|node| is_stacked(node))?;
-    let stats_of = |name: &String| devices.iter().find(|other| other.device == name)?.stats();
+    let node = topology.node(device.device()).filter(|node| is_stacked(node))?;
+    let stats_of = |name: &String| devices.iter().find(|other| other.device() == name)?.stats();
     let below: Vec<&Interval> = node.backing_devices.iter().map(stats_of).collect::<Option<_>>()?;
     let latencies = held_between(above, &below)?;
     Some(Evidence::HeldBetween { in_flight: above.in_flight, below: node.backing_devices.clone(), latencies })
@@ -80,12 +76,12 @@ mod tests {
     use crate::metrics::Completed;
     use crate::topology::Node;
 
-    fn device(name: &'static str, await_ms: f64) -> DeviceInterval<'static> {
+    fn device(name: &'static str, await_ms: f64) -> DeviceInterval {
         let (reads, writes) = (Completed::example(1.0, 2000, await_ms), Completed::example(1.0, 0, 0.0));
         let stats = Interval { reads, writes, in_flight: Some(32), ..Interval::unknown(1.0) };
         let activity = DeviceActivity { stats, ..DeviceActivity::default() };
         let state = DeviceState::Active(Box::new(activity));
-        DeviceInterval { device: name, label: name, mountpoints: "", state }
+        DeviceInterval::without_alias(name, state)
     }
 
     fn node(name: &str, kind: Kind, below: &str) -> Node {
@@ -101,7 +97,7 @@ mod tests {
         ]);
         let mut devices = [device("vda", 0.4), device("vda1", 15.9), device("loop0", 15.9)];
         note_held_between(&mut devices, &topology);
-        let evidence = |device: &DeviceInterval<'_>| device.activity().unwrap().assessment.evidence.clone();
+        let evidence = |device: &DeviceInterval| device.activity().unwrap().assessment.evidence.clone();
         assert!(evidence(&devices[0]).is_empty() && evidence(&devices[1]).is_empty());
         let found = evidence(&devices[2]);
         let [Evidence::HeldBetween { in_flight: Some(32), below, .. }] = found.as_slice() else {

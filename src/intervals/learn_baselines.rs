@@ -35,7 +35,7 @@ pub fn learn_baselines(
             NextInterval::Rows(rows) => {
                 for (place, row) in rows.devices.iter().enumerate() {
                     if is_loaded(row) {
-                        collector.skip(place, row.device);
+                        collector.skip(place, row.device());
                     } else {
                         collector.observe(place, row, &rows.header);
                     }
@@ -64,7 +64,7 @@ pub fn learn_baselines(
 }
 
 /// Returns whether the verdict on a device excludes the interval.
-fn is_loaded(row: &DeviceInterval<'_>) -> bool {
+fn is_loaded(row: &DeviceInterval) -> bool {
     match &row.state {
         DeviceState::Active(activity) => {
             !matches!(activity.assessment.verdict, None | Some(Verdict::Idle | Verdict::Ok))

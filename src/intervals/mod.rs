@@ -45,8 +45,8 @@ mod traced;
 pub use baseline_store::BaselineStore;
 pub use collect::{Collected, collect};
 pub use device_interval::{
-    DeviceActivity, DeviceEvent, DeviceInterval, DeviceState, EventKind, IntervalHeader, IntervalRows,
-    TopCgroup,
+    DeviceActivity, DeviceEvent, DeviceInterval, DeviceNames, DeviceState, EventKind, IntervalHeader,
+    IntervalRows, TopCgroup,
 };
 pub use device_lookup::{NotFound, find_device, similar_name};
 pub use events::{

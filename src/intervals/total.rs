@@ -30,13 +30,13 @@ impl Total {
     }
 
     /// Returns the line of the total; `None` for the total of no device.
-    pub(super) fn finish(&self) -> Option<DeviceInterval<'static>> {
+    pub(super) fn finish(&self) -> Option<DeviceInterval> {
         let active = |stats: Interval| {
             let flag = self.lacks_device.then_some(DataFlag::AccountingOff);
             DeviceState::Active(Box::new(DeviceActivity { stats, flag, ..DeviceActivity::default() }))
         };
         let state = if self.had_reset { DeviceState::MemberReset } else { active(self.sum?) };
-        Some(DeviceInterval { device: "total", label: "total", mountpoints: "", state })
+        Some(DeviceInterval::without_alias("total", state))
     }
 }
 

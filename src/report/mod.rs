@@ -60,7 +60,7 @@ pub trait IntervalWriter {
     }
 
     /// Writes the devices of an interval and their total.
-    fn push_interval(&mut self, rows: &IntervalRows<'_>, out: &mut Vec<u8>);
+    fn push_interval(&mut self, rows: &IntervalRows, out: &mut Vec<u8>);
 
     /// Writes the summary of a run for people: the label and summary of each device.
     fn push_summary(&mut self, devices: &[(String, DeviceSummary)], span: &RunSpan, out: &mut Vec<u8>) {

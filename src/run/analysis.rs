@@ -86,7 +86,7 @@ pub(super) fn analyze_intervals(
     intervals: &mut Intervals<'_>,
     doing: &str,
     mut progress: Progress,
-    on_interval: &mut dyn FnMut(&IntervalRows<'_>),
+    on_interval: &mut dyn FnMut(&IntervalRows),
     context: &mut RunContext<'_>,
 ) -> Result<(Exit, Option<Analysis>)> {
     let mut warnings = Warnings::about(&intervals.source_name());

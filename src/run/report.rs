@@ -26,7 +26,7 @@ pub(super) fn run(plan: &Report, context: &mut RunContext<'_>) -> Result<Exit> {
     let mut intervals = Intervals::open(&plan.input, &plan.selection, Detail::Analysis, &baselines, clock)?;
     let progress = Progress::new(plan.stderr_is_tty, clock.monotonic());
     let mut history = History::default();
-    let observe = &mut |rows: &crate::intervals::IntervalRows<'_>| history.observe(rows);
+    let observe = &mut |rows: &crate::intervals::IntervalRows| history.observe(rows);
     let (exit, analysis) = analyze_intervals(&mut intervals, "reporting", progress, observe, context)?;
     let Some(analysis) = analysis else { return Ok(exit) };
     let html = page(plan, &analysis, history, &intervals, &time_zone);

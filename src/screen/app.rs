@@ -3,7 +3,6 @@
 //! Pure: it takes events and intervals, and asks the rest of the program for [`Action`]s.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -171,7 +170,7 @@ pub(crate) struct App {
     pub(super) worst: Option<Worst>,
     pub(super) worst_of: HashMap<DeviceId, Worst>,
     /// The numbers of all devices so far, by the kernel's names.
-    pub(super) ids: HashMap<Arc<str>, DeviceId>,
+    pub(super) ids: HashMap<String, DeviceId>,
     /// The time on the monotonic clock, and that of the last interval.
     pub(crate) now_s: f64,
     pub(crate) arrived_s: Option<f64>,

@@ -1,7 +1,5 @@
 //! Moves in time (by steps, to times of day, to events and to the worst interval), and the replay.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 
 use super::app::{App, Cursor, Page, Source};
@@ -35,7 +33,7 @@ impl App {
                 continue;
             }
             let rank = severity(verdict);
-            let id = frame.names(row).id;
+            let id = frame.listed(row).id;
             let known = self.worst_of.get(&id).map_or(0, |worst| worst.severity);
             if rank < known {
                 continue;
@@ -273,8 +271,8 @@ impl App {
             return;
         }
         for row in 0..frame.len() {
-            let names = frame.names(row);
-            self.ids.insert(Arc::clone(&names.device), names.id);
+            let device = frame.listed(row);
+            self.ids.insert(device.names.device.clone(), device.id);
         }
     }
 }

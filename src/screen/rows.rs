@@ -2,19 +2,20 @@
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use super::app::App;
-use super::history::{CoarseSpan, DeviceId, DeviceNames, Frame, Moment, is_event, is_trouble};
+use super::history::{CoarseSpan, DeviceId, Frame, Moment, is_event, is_trouble};
 use super::sort::Sort;
 use crate::analysis::{Assessment, Verdict};
 use crate::intervals::{DeviceActivity, DeviceInterval, DeviceState};
 use crate::topology::Topology;
 
 #[derive(Clone, Debug)]
-pub(crate) struct Row<'a> {
-    pub(crate) names: &'a DeviceNames,
+pub(crate) struct Row {
+    pub(crate) id: DeviceId,
     /// The device in the interval under the cursor.
-    pub(crate) device: DeviceInterval<'a>,
+    pub(crate) device: DeviceInterval,
     /// Seconds for which it has had its verdict, or has been in trouble; `None` if only means are known.
     pub(crate) lasted_s: Option<f64>,
     /// The number of devices above it in the tree.
@@ -23,8 +24,8 @@ pub(crate) struct Row<'a> {
 
 /// The lines of the list, and the number of devices that are not listed.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Rows<'a> {
-    pub(crate) listed: Vec<Row<'a>>,
+pub(crate) struct Rows {
+    pub(crate) listed: Vec<Row>,
     /// Devices that are folded: those that are ok, and those that are idle.
     pub(crate) folded: (usize, usize),
     /// Devices that the filter leaves out.
@@ -37,7 +38,7 @@ const STAYS_S: f64 = 30.0;
 
 impl App {
     /// Returns the lines of the list at the cursor.
-    pub(crate) fn rows(&self) -> Rows<'_> {
+    pub(crate) fn rows(&self) -> Rows {
         let mut rows = match self.moment() {
             Some(Moment::Exact(frame)) => exact_rows(frame),
             Some(Moment::Coarse(span)) => coarse_rows(span),
@@ -45,14 +46,13 @@ impl App {
         };
         let total = rows.len();
         if let Some((_, regex)) = &self.filter {
-            rows.retain(|row| regex.is_match(row.device.label) || regex.is_match(row.device.device));
+            rows.retain(|row| regex.is_match(row.device.label()) || regex.is_match(row.device.device()));
         }
         let filtered = total - rows.len();
         let folded = if self.folds { self.fold(&mut rows) } else { (0, 0) };
         // Of equally severe devices, the one that has been in trouble longest is the more likely cause.
-        let key = |row: &Row<'_>| {
-            (self.sort.value(&row.device), row.lasted_s.filter(|_| self.sort == Sort::Severity))
-        };
+        let key =
+            |row: &Row| (self.sort.value(&row.device), row.lasted_s.filter(|_| self.sort == Sort::Severity));
         rows.sort_by(|a, b| key(b).partial_cmp(&key(a)).unwrap_or(Ordering::Equal));
         if self.is_tree
             && let Some(topology) = self.topology()
@@ -64,7 +64,7 @@ impl App {
 
     /// Returns the devices of the list in their order.
     pub(crate) fn listed_ids(&self) -> Vec<DeviceId> {
-        self.rows().listed.iter().map(|row| row.names.id).collect()
+        self.rows().listed.iter().map(|row| row.id).collect()
     }
 
     /// The devices of the moment under the cursor and how they are stacked; `None` before the first interval.
@@ -78,30 +78,27 @@ impl App {
     /// Removes the devices that are ok or idle, and returns their numbers. A device that was in trouble shortly before
     /// stays, as do devices on which others in trouble are stacked. If no device is in trouble, the devices that are ok
     /// stay.
-    fn fold(&self, rows: &mut Vec<Row<'_>>) -> (usize, usize) {
+    fn fold(&self, rows: &mut Vec<Row>) -> (usize, usize) {
         let recent = self.recently_in_trouble();
-        let matters = |row: &Row<'_>| {
+        let matters = |row: &Row| {
             let is_calm = matches!(row.device.verdict(), Some(Verdict::Ok | Verdict::Idle));
-            !is_calm || is_event(&row.device.state) || recent.contains(&row.names.id)
+            !is_calm || is_event(&row.device.state) || recent.contains(&row.id)
         };
-        let mut kept: HashSet<DeviceId> =
-            rows.iter().filter(|row| matters(row)).map(|row| row.names.id).collect();
+        let mut kept: HashSet<DeviceId> = rows.iter().filter(|row| matters(row)).map(|row| row.id).collect();
         if kept.is_empty() {
             let ok = rows.iter().filter(|row| row.device.verdict() == Some(Verdict::Ok));
-            kept.extend(ok.map(|row| row.names.id));
+            kept.extend(ok.map(|row| row.id));
         } else if let Some(topology) = self.topology() {
-            let ids: HashMap<&str, DeviceId> =
-                rows.iter().map(|row| (row.device.device, row.names.id)).collect();
+            let ids: HashMap<&str, DeviceId> = rows.iter().map(|row| (row.device.device(), row.id)).collect();
             let in_trouble = rows.iter().filter(|row| is_trouble(row.device.verdict()));
             for row in in_trouble {
-                let below = topology.backing_devices(row.device.device);
+                let below = topology.backing_devices(row.device.device());
                 kept.extend(below.iter().filter_map(|name| ids.get(name.as_str())));
             }
         }
         let mut folded = (0, 0);
         rows.retain(|row| {
-            let stays =
-                kept.contains(&row.names.id) || self.has_selected && self.selected == Some(row.names.id);
+            let stays = kept.contains(&row.id) || self.has_selected && self.selected == Some(row.id);
             if !stays {
                 let is_ok = row.device.verdict() == Some(Verdict::Ok);
                 if is_ok {
@@ -123,15 +120,15 @@ impl App {
         let mut found = HashSet::new();
         for frame in frames.range(first..).take_while(|frame| frame.end_s <= cursor_s + 1e-9) {
             let in_trouble = (0..frame.len()).filter(|row| is_trouble(frame.verdict(*row)));
-            found.extend(in_trouble.map(|row| frame.names(row).id));
+            found.extend(in_trouble.map(|row| frame.listed(row).id));
         }
         found
     }
 }
 
-fn exact_rows(frame: &Frame) -> Vec<Row<'_>> {
+fn exact_rows(frame: &Frame) -> Vec<Row> {
     let row = |row| Row {
-        names: frame.names(row),
+        id: frame.listed(row).id,
         device: frame.device(row),
         lasted_s: Some(frame.lasted_s(row)),
         depth: 0,
@@ -139,26 +136,21 @@ fn exact_rows(frame: &Frame) -> Vec<Row<'_>> {
     (0..frame.len()).map(row).collect()
 }
 
-fn coarse_rows(span: &CoarseSpan) -> Vec<Row<'_>> {
+fn coarse_rows(span: &CoarseSpan) -> Vec<Row> {
     let rows = span.points().iter().map(|point| {
-        let (names, point): (&DeviceNames, _) = (&point.0, &point.1);
+        let (listed, point) = (&point.0, &point.1);
         let assessment = Assessment { verdict: point.verdict(), ..Assessment::default() };
         let activity = DeviceActivity { stats: *point.sum(), assessment, ..DeviceActivity::default() };
         let state = DeviceState::Active(Box::new(activity));
-        let device = DeviceInterval {
-            device: &names.device,
-            label: &names.label,
-            mountpoints: &names.mountpoints,
-            state,
-        };
-        Row { names, device, lasted_s: None, depth: 0 }
+        let device = DeviceInterval { names: Arc::clone(&listed.names), state };
+        Row { id: listed.id, device, lasted_s: None, depth: 0 }
     });
     rows.collect()
 }
 
 /// Returns the rows as a tree: devices are below those that they are stacked on.
-fn as_tree<'a>(rows: Vec<Row<'a>>, topology: &Topology) -> Vec<Row<'a>> {
-    let order: Vec<&str> = rows.iter().map(|row| row.device.device).collect();
+fn as_tree(rows: Vec<Row>, topology: &Topology) -> Vec<Row> {
+    let order: Vec<&str> = rows.iter().map(|row| row.device.device()).collect();
     let listed: HashSet<&str> = order.iter().copied().collect();
     let parent = |name: &str| {
         topology
@@ -209,7 +201,8 @@ fn as_tree<'a>(rows: Vec<Row<'a>>, topology: &Topology) -> Vec<Row<'a>> {
     let places: HashMap<String, (usize, usize)> =
         placed.iter().enumerate().map(|(at, (name, depth))| ((*name).to_owned(), (at, *depth))).collect();
     let mut rows = rows;
-    rows.iter_mut().for_each(|row| row.depth = places.get(row.device.device).map_or(0, |(_, depth)| *depth));
-    rows.sort_by_key(|row| places.get(row.device.device).map_or(usize::MAX, |(at, _)| *at));
+    rows.iter_mut()
+        .for_each(|row| row.depth = places.get(row.device.device()).map_or(0, |(_, depth)| *depth));
+    rows.sort_by_key(|row| places.get(row.device.device()).map_or(usize::MAX, |(at, _)| *at));
     rows
 }

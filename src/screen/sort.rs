@@ -46,7 +46,7 @@ impl Sort {
     }
 
     /// Returns the value to sort by: the device with the largest comes first.
-    pub(crate) fn value(self, device: &DeviceInterval<'_>) -> f64 {
+    pub(crate) fn value(self, device: &DeviceInterval) -> f64 {
         match self {
             Self::Name => 0.0,
             Self::Severity => f64::from(severity(device.verdict())),

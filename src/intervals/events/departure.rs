@@ -24,14 +24,15 @@ pub(super) struct Departures(Vec<Departure>);
 
 impl Departures {
     /// Takes the next interval, which ends at `end`.
-    pub(super) fn observe(&mut self, rows: &IntervalRows<'_>, end: Moment) {
+    pub(super) fn observe(&mut self, rows: &IntervalRows, end: Moment) {
         for event in &rows.events {
             let back_at = match event.kind {
                 EventKind::Appeared | EventKind::AppearedBriefly => {
-                    let is_same = |one: &&mut Departure| one.device == event.device && one.back_at.is_none();
+                    let is_same =
+                        |one: &&mut Departure| one.device == event.names.device && one.back_at.is_none();
                     let gone = self.0.iter_mut().rev().find(is_same);
                     // Of thousands of devices that appear at once, hardly any was there before.
-                    if let Some(gone) = gone.filter(|_| is_disk(&event.device, rows)) {
+                    if let Some(gone) = gone.filter(|_| is_disk(&event.names.device, rows)) {
                         gone.back_at = Some(end);
                     }
                     continue;
@@ -39,8 +40,8 @@ impl Departures {
                 EventKind::Disappeared => None,
                 EventKind::Reappeared => Some(end),
             };
-            if self.0.len() < MAX_DEPARTURES && is_disk(&event.device, rows) {
-                self.0.push(Departure { device: event.device.clone(), at: end, back_at });
+            if self.0.len() < MAX_DEPARTURES && is_disk(&event.names.device, rows) {
+                self.0.push(Departure { device: event.names.device.clone(), at: end, back_at });
             }
         }
     }
@@ -59,10 +60,10 @@ impl Departures {
 
 /// Returns whether it is a disk rather than one of its partitions or a virtual device, by its name and those of the
 /// interval.
-fn is_disk(name: &str, rows: &IntervalRows<'_>) -> bool {
+fn is_disk(name: &str, rows: &IntervalRows) -> bool {
     let is_listed = |disk: &str| {
-        let mut listed = rows.devices.iter().map(|row| row.device);
-        listed.any(|one| one == disk) || rows.events.iter().any(|event| event.device == disk)
+        let mut listed = rows.devices.iter().map(|row| row.device());
+        listed.any(|one| one == disk) || rows.events.iter().any(|event| event.names.device == disk)
     };
     let is_partition = || possible_disks(name).into_iter().flatten().any(is_listed);
     Kind::from_name(name) == Kind::Disk && !is_partition()

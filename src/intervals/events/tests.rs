@@ -10,7 +10,7 @@ use jiff::Timestamp;
 /// The row of a device in a second: its name, its verdict, and the seconds for which that has lasted.
 type Row = (&'static str, Option<Verdict>, f64);
 
-fn interval(second: u64, rows: &[Row]) -> IntervalRows<'static> {
+fn interval(second: u64, rows: &[Row]) -> IntervalRows {
     let device = |(device, verdict, lasted_s): &Row| {
         let reads = Completed::example(1.0, 100 * (second + 1), 10.0);
         let stats = Interval { reads, ..Interval::unknown(1.0).with_queue(second as f64) };
@@ -22,7 +22,7 @@ fn interval(second: u64, rows: &[Row]) -> IntervalRows<'static> {
         };
         let activity = DeviceActivity { stats, assessment, ..DeviceActivity::default() };
         let state = DeviceState::Active(Box::new(activity));
-        DeviceInterval { device, label: device, mountpoints: "", state }
+        DeviceInterval::without_alias(device, state)
     };
     let header = IntervalHeader {
         end: Timestamp::from_second(1000 + second as i64 + 1).ok(),

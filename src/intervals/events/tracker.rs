@@ -68,7 +68,7 @@ pub struct Since {
 impl EventTracker {
     /// Takes the next interval. Intervals before the range of time that is shown matter only for the onset of trouble
     /// that lasts into the range.
-    pub fn observe(&mut self, rows: &IntervalRows<'_>) {
+    pub fn observe(&mut self, rows: &IntervalRows) {
         if rows.header.is_since_boot {
             return;
         }
@@ -90,12 +90,12 @@ impl EventTracker {
                     if is_idle && activity.limit.is_none() {
                         continue;
                     }
-                    let device = match self.devices.get_mut(row.device) {
+                    let device = match self.devices.get_mut(row.device()) {
                         Some(device) => device,
                         None => self
                             .devices
-                            .entry(row.device.to_owned())
-                            .or_insert_with(|| DeviceHistory::new(row.device, row.label, before_s)),
+                            .entry(row.device().to_owned())
+                            .or_insert_with(|| DeviceHistory::new(row.device(), row.label(), before_s)),
                     };
                     device.seen = self.intervals;
                     if let Some(ended) = device.observe(activity, end) {
@@ -104,13 +104,13 @@ impl EventTracker {
                     }
                 }
                 DeviceState::AccountingOff(_) => {}
-                DeviceState::Reset | DeviceState::MemberReset => self.interrupt(row.device),
+                DeviceState::Reset | DeviceState::MemberReset => self.interrupt(row.device()),
                 DeviceState::Event(EventKind::Appeared) => {}
-                DeviceState::Event(_) => self.interrupt(row.device),
+                DeviceState::Event(_) => self.interrupt(row.device()),
             }
         }
         for event in rows.events.iter().filter(|event| event.kind != EventKind::Appeared) {
-            self.interrupt(&event.device);
+            self.interrupt(&event.names.device);
         }
         self.observe_idle_devices(end);
     }

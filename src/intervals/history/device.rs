@@ -63,10 +63,10 @@ impl DeviceHistory {
         self.latencies.values()
     }
 
-    pub(super) fn observe(&mut self, row: &DeviceInterval<'_>, index: usize, points: &[TimeSpan]) {
-        if self.label != row.label || self.mountpoints != row.mountpoints {
-            row.label.clone_into(&mut self.label);
-            row.mountpoints.clone_into(&mut self.mountpoints);
+    pub(super) fn observe(&mut self, row: &DeviceInterval, index: usize, points: &[TimeSpan]) {
+        if self.label != row.label() || self.mountpoints != row.names.mountpoints {
+            row.label().clone_into(&mut self.label);
+            row.names.mountpoints.clone_into(&mut self.mountpoints);
         }
         match &row.state {
             DeviceState::Active(activity) => {

@@ -66,7 +66,7 @@ impl Default for History {
 }
 
 impl History {
-    pub fn observe(&mut self, rows: &IntervalRows<'_>) {
+    pub fn observe(&mut self, rows: &IntervalRows) {
         let span = self.clock.place(&rows.header);
         let placement = self.timeline.push(span);
         if let Some(merged) = &placement.merged {
@@ -77,7 +77,7 @@ impl History {
         self.missed_samples = self.missed_samples.saturating_add(rows.header.missed_samples);
         self.observe_host(&rows.header, index);
         for (place, row) in rows.devices.iter().enumerate() {
-            let device = self.device_index(place, row.device);
+            let device = self.device_index(place, row.device());
             let was_active = self.devices[device].is_active();
             self.devices[device].observe(row, index, self.timeline.points());
             self.active_devices += usize::from(!was_active && self.devices[device].is_active());
@@ -201,7 +201,7 @@ mod tests {
     use crate::intervals::{DeviceActivity, DeviceInterval, DeviceState};
     use crate::metrics::{Completed, HostStats, Interval};
 
-    fn rows<'a>(second: i64, device: &'a str, reads: u64, host: HostStats) -> IntervalRows<'a> {
+    fn rows(second: i64, device: &str, reads: u64, host: HostStats) -> IntervalRows {
         let at = |second| jiff::Timestamp::from_second(1_800_000_000 + second).ok();
         let header = IntervalHeader {
             start: at(second),
@@ -213,7 +213,7 @@ mod tests {
         let reads = Completed::example(1.0, reads, 2.0);
         let stats = Interval { reads, in_flight: Some(0), ..Interval::unknown(1.0) };
         let state = DeviceState::Active(Box::new(DeviceActivity { stats, ..DeviceActivity::default() }));
-        let row = DeviceInterval { device, label: device, mountpoints: "", state };
+        let row = DeviceInterval::without_alias(device, state);
         IntervalRows {
             header,
             devices: vec![row],
@@ -260,10 +260,10 @@ mod tests {
     }
 
     /// Returns an interval with the same I/O on each device.
-    fn rows_of(second: i64, names: &[String]) -> IntervalRows<'_> {
+    fn rows_of(second: i64, names: &[String]) -> IntervalRows {
         let mut interval = rows(second, "x", 1, HostStats::default());
         let row = interval.devices.remove(0);
-        let devices = names.iter().map(|name| DeviceInterval { device: name, label: name, ..row.clone() });
+        let devices = names.iter().map(|name| DeviceInterval::without_alias(name, row.state.clone()));
         interval.devices = devices.collect();
         interval
     }

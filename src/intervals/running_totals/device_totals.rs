@@ -83,7 +83,7 @@ impl SaturationTotals {
 
 impl DeviceTotals {
     /// Adds an interval of this length.
-    pub(super) fn observe(&mut self, device: &DeviceInterval<'_>, elapsed_s: f64) {
+    pub(super) fn observe(&mut self, device: &DeviceInterval, elapsed_s: f64) {
         let verdict = device.verdict();
         let verdict_s = device.activity().and_then(|activity| activity.verdict_s).unwrap_or(elapsed_s);
         let verdict_s = if verdict.is_some() { verdict_s.min(elapsed_s) } else { 0.0 };
@@ -132,11 +132,11 @@ mod tests {
     use crate::intervals::{DeviceState, EventKind};
     use crate::metrics::Interval;
 
-    fn interval(state: DeviceState) -> DeviceInterval<'static> {
-        DeviceInterval { device: "sda", label: "sda", mountpoints: "", state }
+    fn interval(state: DeviceState) -> DeviceInterval {
+        DeviceInterval::without_alias("sda", state)
     }
 
-    fn active(stats: Interval, assessment: Assessment, verdict_s: Option<f64>) -> DeviceInterval<'static> {
+    fn active(stats: Interval, assessment: Assessment, verdict_s: Option<f64>) -> DeviceInterval {
         let activity = DeviceActivity { stats, assessment, verdict_s, ..DeviceActivity::default() };
         interval(DeviceState::Active(Box::new(activity)))
     }

@@ -52,7 +52,7 @@ impl KnownLimit {
 
     /// Returns the limit that a device has reached in an interval: that of a cgroup if one is at its limit, otherwise a
     /// cap, unless the user states caps; `None` without either.
-    pub fn reached(device: &DeviceInterval<'_>) -> Option<Self> {
+    pub fn reached(device: &DeviceInterval) -> Option<Self> {
         let activity = device.activity()?;
         let cap = || {
             activity.assessment.evidence.iter().find_map(|evidence| match evidence {

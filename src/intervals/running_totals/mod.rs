@@ -96,17 +96,17 @@ impl RunningTotals {
         Self { scope, cap, ..Self::default() }
     }
 
-    pub fn observe(&mut self, rows: &IntervalRows<'_>) {
+    pub fn observe(&mut self, rows: &IntervalRows) {
         let elapsed_s = rows.header.elapsed_s;
         self.intervals += 1;
         self.missed_samples = self.missed_samples.saturating_add(rows.header.missed_samples);
         for device in &rows.devices {
-            if let Some(record) = self.devices.get_mut(device.device) {
+            if let Some(record) = self.devices.get_mut(device.device()) {
                 record.totals.observe(device, elapsed_s);
             } else {
                 let mut record = Record::default();
                 record.totals.observe(device, elapsed_s);
-                self.devices.insert(device.device.to_owned(), record);
+                self.devices.insert(device.device().to_owned(), record);
             }
         }
         if let Some(attribution) = &rows.attribution {

@@ -53,8 +53,8 @@ pub struct Intervals<'a> {
 /// The next step of the stream.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one at a time, and it is not stored")]
-pub enum NextInterval<'a> {
-    Rows(IntervalRows<'a>),
+pub enum NextInterval {
+    Rows(IntervalRows),
     /// Time broke: the clock went back, the host rebooted, or another recording follows. No interval spans this point.
     Break,
     End,
@@ -149,7 +149,7 @@ impl<'a> Intervals<'a> {
     ///
     /// # Errors
     /// When the source cannot be read, or lacks the range; with `strict` also on a warning about a capture.
-    pub fn next(&mut self, on_warning: OnWarning<'_>) -> Result<NextInterval<'_>> {
+    pub fn next(&mut self, on_warning: OnWarning<'_>) -> Result<NextInterval> {
         self.advance(on_warning, false)
     }
 
@@ -157,11 +157,11 @@ impl<'a> Intervals<'a> {
     ///
     /// # Errors
     /// Those of [`Self::next`].
-    pub(super) fn next_with_preceding(&mut self, on_warning: OnWarning<'_>) -> Result<NextInterval<'_>> {
+    pub(super) fn next_with_preceding(&mut self, on_warning: OnWarning<'_>) -> Result<NextInterval> {
         self.advance(on_warning, true)
     }
 
-    fn advance(&mut self, on_warning: OnWarning<'_>, includes_preceding: bool) -> Result<NextInterval<'_>> {
+    fn advance(&mut self, on_warning: OnWarning<'_>, includes_preceding: bool) -> Result<NextInterval> {
         if self.has_reached_count() {
             return Ok(NextInterval::End);
         }
@@ -220,7 +220,7 @@ impl<'a> Intervals<'a> {
         }
     }
 
-    fn rows(&mut self, is_preceding: bool) -> IntervalRows<'_> {
+    fn rows(&mut self, is_preceding: bool) -> IntervalRows {
         if !is_preceding && std::mem::take(&mut self.is_before_range) {
             self.tracker.clear_summaries();
         }

@@ -21,7 +21,7 @@ pub(in crate::report) struct DeviceLimit<'a> {
 
 impl<'a> DeviceLimit<'a> {
     /// Returns the limit of a device: that of a cgroup if one is at its limit, otherwise a cap; `None` without either.
-    pub(super) fn of(device: &'a DeviceInterval<'_>) -> Option<Self> {
+    pub(super) fn of(device: &'a DeviceInterval) -> Option<Self> {
         let activity = device.activity()?;
         let cap = || {
             activity.assessment.evidence.iter().find_map(|evidence| match evidence {

@@ -29,7 +29,7 @@ enum Value {
 /// The device and the interval of a line.
 struct Subject<'a> {
     header: &'a IntervalHeader,
-    device: &'a DeviceInterval<'a>,
+    device: &'a DeviceInterval,
     /// The limit that the device has reached.
     limit: Option<DeviceLimit<'a>>,
 }
@@ -76,7 +76,7 @@ fn verdict_s(of: &Subject<'_>) -> Option<f64> {
 }
 
 /// Calls `push` for each line of an interval: devices that appeared or disappeared, other devices, the total.
-fn each_line(rows: &IntervalRows<'_>, mut push: impl FnMut(&DeviceInterval<'_>)) {
+fn each_line(rows: &IntervalRows, mut push: impl FnMut(&DeviceInterval)) {
     rows.events.iter().for_each(|event| push(&event.to_interval()));
     rows.devices.iter().chain(&rows.total).for_each(push);
 }
@@ -86,7 +86,7 @@ use Field::{Number, Sentences, Text, Time, Whole, Words};
 const COLUMNS: &[Column] = &[
     interval_column("time", |header| Time(header.end)),
     interval_column("elapsed_s", |header| Number(Some(header.elapsed_s))),
-    column("device", |of| Text(Some(of.device.device))),
+    column("device", |of| Text(Some(of.device.device()))),
     statistic("reads_per_s", |s| s.reads.per_s()),
     statistic("read_kib_per_s", |s| s.reads.kib_per_s()),
     statistic("read_merges_per_s", |s| s.reads.merges_per_s()),
@@ -153,7 +153,7 @@ const COLUMNS: &[Column] = &[
 pub struct JsonLines(Lines);
 
 impl IntervalWriter for JsonLines {
-    fn push_interval(&mut self, rows: &IntervalRows<'_>, out: &mut Vec<u8>) {
+    fn push_interval(&mut self, rows: &IntervalRows, out: &mut Vec<u8>) {
         self.0.begin_interval(&rows.header, true);
         each_line(rows, |device| self.0.push(&rows.header, device, out));
     }
@@ -168,7 +168,7 @@ impl IntervalWriter for Csv {
         csv_header(out);
     }
 
-    fn push_interval(&mut self, rows: &IntervalRows<'_>, out: &mut Vec<u8>) {
+    fn push_interval(&mut self, rows: &IntervalRows, out: &mut Vec<u8>) {
         self.0.begin_interval(&rows.header, false);
         each_line(rows, |device| self.0.push(&rows.header, device, out));
     }
@@ -195,7 +195,7 @@ impl Lines {
         self.heads = COLUMNS.iter().map(head).collect();
     }
 
-    fn push(&self, header: &IntervalHeader, device: &DeviceInterval<'_>, out: &mut Vec<u8>) {
+    fn push(&self, header: &IntervalHeader, device: &DeviceInterval, out: &mut Vec<u8>) {
         let subject = Subject { header, device, limit: DeviceLimit::of(device) };
         let activity = device.activity();
         if self.is_json {
@@ -248,8 +248,8 @@ mod tests {
         IntervalHeader { end, elapsed_s: 1.000101, missed_samples: 2, host, ..IntervalHeader::default() }
     }
 
-    fn device(name: &str, state: DeviceState) -> DeviceInterval<'_> {
-        DeviceInterval { device: name, label: name, mountpoints: "", state }
+    fn device(name: &str, state: DeviceState) -> DeviceInterval {
+        DeviceInterval::without_alias(name, state)
     }
 
     fn active() -> DeviceState {

@@ -35,15 +35,17 @@ pub(super) struct ColumnChoice {
 
 impl ColumnChoice {
     /// Chooses the columns that fit beside the names and mount points of these lines.
-    pub(super) fn new(layout: &Layout, lines: &[&DeviceInterval<'_>]) -> Self {
-        let longest = |text: for<'a> fn(&'a DeviceInterval<'_>) -> &'a str| {
+    pub(super) fn new(layout: &Layout, lines: &[&DeviceInterval]) -> Self {
+        let longest = |text: for<'a> fn(&'a DeviceInterval) -> &'a str| {
             lines.iter().map(|line| text_width(&sanitize(text(line)))).max().unwrap_or(0)
         };
         let name_width =
-            longest(|line| line.label).min(max_name_width(layout.line_width())).max(MIN_NAME_WIDTH);
+            longest(|line| line.label()).min(max_name_width(layout.line_width())).max(MIN_NAME_WIDTH);
         let mounts_width = if layout.mounts {
             MOUNTS_GAP
-                + longest(|line| line.mountpoints).min(layout.max_mounts_width()).max(MOUNTS_TITLE.len())
+                + longest(|line| &line.names.mountpoints)
+                    .min(layout.max_mounts_width())
+                    .max(MOUNTS_TITLE.len())
         } else {
             0
         };
@@ -88,7 +90,7 @@ impl ColumnChoice {
 }
 
 /// Returns the columns that the kernel prints for one of these devices; all if none of them has statistics.
-fn counted_columns(lines: &[&DeviceInterval<'_>]) -> Columns {
+fn counted_columns(lines: &[&DeviceInterval]) -> Columns {
     let stats = lines.iter().filter_map(|line| line.activity()).map(|activity| &activity.stats);
     let counted = stats.map(|stats| match (stats.flushes.is_counted(), stats.discards.is_counted()) {
         (true, _) => Columns::Flushes,
@@ -100,10 +102,12 @@ fn counted_columns(lines: &[&DeviceInterval<'_>]) -> Columns {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use jiff::tz::TimeZone;
 
     use super::*;
-    use crate::intervals::{DeviceActivity, DeviceState, EventKind};
+    use crate::intervals::{DeviceActivity, DeviceNames, DeviceState, EventKind};
     use crate::metrics::{Completed, Interval};
 
     fn layout(width: Option<usize>) -> Layout {
@@ -123,13 +127,14 @@ mod tests {
     }
 
     /// A device of a kernel that prints these columns.
-    fn device(columns: Columns) -> DeviceInterval<'static> {
+    fn device(columns: Columns) -> DeviceInterval {
         let none =
             |kind| if columns >= kind { Completed::example(1.0, 0, 0.0) } else { Completed::default() };
         let (discards, flushes) = (none(Columns::Discards), none(Columns::Flushes));
         let stats = Interval { discards, flushes, ..Interval::unknown(1.0) };
         let state = DeviceState::Active(Box::new(DeviceActivity { stats, ..DeviceActivity::default() }));
-        DeviceInterval { device: "sda", label: "sda", mountpoints: "/boot", state }
+        let (device, label, mountpoints) = ("sda".to_owned(), "sda".to_owned(), "/boot".to_owned());
+        DeviceInterval { names: Arc::new(DeviceNames { device, label, mountpoints }), state }
     }
 
     /// The titles shown, and those hidden.

@@ -95,7 +95,7 @@ pub(crate) fn event_text(event: &DeviceEvent) -> String {
         EventKind::Appeared | EventKind::AppearedBriefly => '+',
         EventKind::Disappeared | EventKind::Reappeared => '-',
     };
-    format!("{sign} {} {}", event.label, kind_text(event.kind))
+    format!("{sign} {} {}", event.names.label, kind_text(event.kind))
 }
 
 fn kind_text(kind: EventKind) -> &'static str {

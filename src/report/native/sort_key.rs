@@ -52,7 +52,7 @@ impl SortKey {
     }
 
     /// Returns the value of a device; `None` sorts last.
-    pub fn value(self, device: &DeviceInterval<'_>) -> Option<f64> {
+    pub fn value(self, device: &DeviceInterval) -> Option<f64> {
         let (_, quantity) = keys().nth(self.0)?;
         quantity(device.activity()?)
     }

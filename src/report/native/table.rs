@@ -58,8 +58,8 @@ impl Table {
     }
 
     /// Appends an interval: the host, devices that appeared or disappeared, then a line for each device.
-    pub(super) fn push_interval(&mut self, rows: &IntervalRows<'_>, out: &mut Vec<u8>) {
-        let lines: Vec<&DeviceInterval<'_>> = rows.devices.iter().chain(&rows.total).collect();
+    pub(super) fn push_interval(&mut self, rows: &IntervalRows, out: &mut Vec<u8>) {
+        let lines: Vec<&DeviceInterval> = rows.devices.iter().chain(&rows.total).collect();
         if !self.has_columns && !lines.is_empty() {
             self.columns = ColumnChoice::new(&self.layout, &lines);
             self.has_columns = true;
@@ -138,9 +138,9 @@ impl Table {
         self.lines_since_titles = Some(0);
     }
 
-    fn push_device(&mut self, line: &DeviceInterval<'_>, out: &mut Vec<u8>) {
-        self.push_name(line.label, out);
-        let has_mounts = self.layout.mounts && !line.mountpoints.is_empty();
+    fn push_device(&mut self, line: &DeviceInterval, out: &mut Vec<u8>) {
+        self.push_name(line.label(), out);
+        let has_mounts = self.layout.mounts && !line.names.mountpoints.is_empty();
         let hidden_activity = || line.activity().filter(|activity| self.is_activity_hidden(activity));
         match Message::for_state(&line.state).or_else(|| hidden_activity().map(Message::for_hidden_activity))
         {
@@ -148,7 +148,7 @@ impl Table {
             None => line.activity().into_iter().for_each(|activity| self.push_cells(activity, out)),
         }
         if has_mounts {
-            self.push_mounts(line.mountpoints, out);
+            self.push_mounts(&line.names.mountpoints, out);
         }
         out.push(b'\n');
         self.lines_since_titles = self.lines_since_titles.map(|since| since.saturating_add(1));
@@ -181,18 +181,18 @@ impl Table {
     }
 
     /// Appends the cgroups that use a device, and the tasks that are blocked.
-    fn push_who(&mut self, line: &DeviceInterval<'_>, attribution: &Attribution, out: &mut Vec<u8>) {
+    fn push_who(&mut self, line: &DeviceInterval, attribution: &Attribution, out: &mut Vec<u8>) {
         let may_be_in_trouble = match line.verdict() {
             Some(verdict) => !matches!(verdict, Verdict::Idle | Verdict::Ok),
-            None => attribution.device(line.device).is_some(),
+            None => attribution.device(line.device()).is_some(),
         };
-        if may_be_in_trouble && let Some(text) = who_line(line.device, attribution) {
+        if may_be_in_trouble && let Some(text) = who_line(line.device(), attribution) {
             self.push_wrapped(&text, "  ", out);
         }
     }
 
     /// Appends the evidence for a verdict; if it is not trouble, only the evidence that means hide.
-    fn push_evidence(&mut self, line: &DeviceInterval<'_>, out: &mut Vec<u8>) {
+    fn push_evidence(&mut self, line: &DeviceInterval, out: &mut Vec<u8>) {
         let Some(activity) = line.activity() else { return };
         let sentences = match line.verdict() {
             Some(Verdict::Idle | Verdict::Ok) => Vec::new(),
@@ -204,7 +204,7 @@ impl Table {
     }
 
     /// Appends a line if tasks wait for I/O that no device shows.
-    fn push_hidden_io_wait(&mut self, rows: &IntervalRows<'_>, out: &mut Vec<u8>) {
+    fn push_hidden_io_wait(&mut self, rows: &IntervalRows, out: &mut Vec<u8>) {
         let hidden_pct = hidden_io_wait_pct(&rows.header.host).filter(|hidden| *hidden > 0.0);
         if let Some(hidden_pct) = hidden_pct {
             self.push_wrapped(&hidden_io_wait_text(hidden_pct), "  ", out);
@@ -262,7 +262,7 @@ impl Table {
     }
 
     /// Explains the question mark after util, once.
-    fn explain_mark(&mut self, lines: &[&DeviceInterval<'_>], out: &mut Vec<u8>) {
+    fn explain_mark(&mut self, lines: &[&DeviceInterval], out: &mut Vec<u8>) {
         let has_mark =
             |activity: &DeviceActivity| activity.flag.is_some() && activity.stats.util_pct().is_some();
         if !self.has_explained_mark && lines.iter().filter_map(|line| line.activity()).any(has_mark) {
@@ -310,11 +310,11 @@ mod tests {
         })
     }
 
-    fn device(state: DeviceState) -> DeviceInterval<'static> {
-        DeviceInterval { device: "sda", label: "sda", mountpoints: "", state }
+    fn device(state: DeviceState) -> DeviceInterval {
+        DeviceInterval::without_alias("sda", state)
     }
 
-    fn interval(devices: Vec<DeviceInterval<'_>>) -> IntervalRows<'_> {
+    fn interval(devices: Vec<DeviceInterval>) -> IntervalRows {
         let header = IntervalHeader { elapsed_s: 1.0, ..IntervalHeader::default() };
         IntervalRows {
             header,
@@ -360,7 +360,7 @@ mod tests {
             let stats = Interval { reads, writes, discards, ..Interval::default() };
             DeviceState::Active(Box::new(DeviceActivity { stats, ..DeviceActivity::default() }))
         };
-        let longer = DeviceInterval { label: "a-longer-name-than-before", ..device(with_ios(1, 1, 1)) };
+        let longer = DeviceInterval::without_alias("a-longer-name-than-before", with_ios(1, 1, 1));
         let mut table = table(60, false);
         let mut out = Vec::new();
         for device in

@@ -95,7 +95,7 @@ impl IntervalWriter for TableWriter {
         self.table.push_note(text, out);
     }
 
-    fn push_interval(&mut self, rows: &IntervalRows<'_>, out: &mut Vec<u8>) {
+    fn push_interval(&mut self, rows: &IntervalRows, out: &mut Vec<u8>) {
         self.table.push_interval(rows, out);
     }
 

@@ -269,7 +269,7 @@ impl Frames {
         }
     }
 
-    fn encode(&mut self, rows: crate::intervals::IntervalRows<'_>) -> Frame {
+    fn encode(&mut self, rows: crate::intervals::IntervalRows) -> Frame {
         self.encoder.encode(rows, Arc::clone(&self.topology))
     }
 

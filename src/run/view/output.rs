@@ -27,23 +27,23 @@ impl<'a> Output<'a> {
         Self { plan, writer, is_terminal, text }
     }
 
-    pub(super) fn push(&mut self, rows: &mut IntervalRows<'_>) {
+    pub(super) fn push(&mut self, rows: &mut IntervalRows) {
         self.arrange(&mut rows.devices);
         self.adapt_to_terminal();
         self.writer.push_interval(rows, &mut self.text);
     }
 
-    pub(super) fn push_since_boot(&mut self, rows: &IntervalRows<'_>) {
+    pub(super) fn push_since_boot(&mut self, rows: &IntervalRows) {
         self.writer.push_note("since boot:", &mut self.text);
         self.push(&mut rows.clone());
     }
 
     /// Sorts the devices and keeps only the first ones, as the plan requests.
-    fn arrange(&self, devices: &mut Vec<DeviceInterval<'_>>) {
+    fn arrange(&self, devices: &mut Vec<DeviceInterval>) {
         let key = self.plan.sort.or_else(|| self.plan.top.map(|_| SortKey::QUEUE));
         if let Some(key) = key {
             // A stalled device may have no value to sort by, but matters most.
-            let value = |device: &DeviceInterval<'_>| match device.activity() {
+            let value = |device: &DeviceInterval| match device.activity() {
                 Some(activity) if activity.stalled_s > 0.0 => f64::INFINITY,
                 _ => key.value(device).unwrap_or(-1.0),
             };

@@ -133,12 +133,12 @@ impl App {
     }
 
     /// Returns the name, the verdict and its duration, and the mount points of the device.
-    fn title_line(&self, device: &DeviceInterval<'_>, lasted_s: f64, width: usize) -> TextLine {
+    fn title_line(&self, device: &DeviceInterval, lasted_s: f64, width: usize) -> TextLine {
         let bold = Style::new().add_modifier(Modifier::BOLD);
         let verdict = device.verdict();
-        let mut name = sanitize(device.label).into_owned();
-        if device.label != device.device {
-            name += &format!(" ({})", sanitize(device.device));
+        let mut name = sanitize(device.label()).into_owned();
+        if device.label() != device.device() {
+            name += &format!(" ({})", sanitize(device.device()));
         }
         let for_s = if is_trouble(verdict) {
             format!(" for {}", crate::report::layout::sentence_numbers::duration(lasted_s.round()))
@@ -147,10 +147,10 @@ impl App {
         };
         let verdict_text = verdict.map_or("no verdict", Verdict::name);
         let used = name.width() + verdict_text.len() + for_s.len() + 6;
-        let mounts = if device.mountpoints.is_empty() || used + 10 > width {
+        let mounts = if device.names.mountpoints.is_empty() || used + 10 > width {
             String::new()
         } else {
-            format!("    {}", ellipsize(&sanitize(device.mountpoints), width - used))
+            format!("    {}", ellipsize(&sanitize(&device.names.mountpoints), width - used))
         };
         vec![
             (name, bold),
@@ -163,7 +163,7 @@ impl App {
 
     fn push_sentences(
         &self,
-        device: &DeviceInterval<'_>,
+        device: &DeviceInterval,
         frame: &Frame,
         width: usize,
         lines: &mut Vec<TextLine>,
@@ -182,7 +182,7 @@ impl App {
     /// Appends the cgroups with their limits, and the tasks that wait.
     fn push_usage(
         &self,
-        device: &DeviceInterval<'_>,
+        device: &DeviceInterval,
         frame: &Frame,
         width: usize,
         is_page: bool,
@@ -190,8 +190,11 @@ impl App {
     ) {
         let theme = self.options.theme;
         // Cgroups are counted for whole devices.
-        let name =
-            frame.topology.disk_of(device.device).filter(|disk| !disk.is_empty()).unwrap_or(device.device);
+        let name = frame
+            .topology
+            .disk_of(device.device())
+            .filter(|disk| !disk.is_empty())
+            .unwrap_or(device.device());
         let Some(attribution) = frame.attribution() else {
             let text = if self.wants_io_scans() && self.follows() {
                 "who: cgroups and processes are being read ..."
@@ -239,7 +242,7 @@ pub(super) fn push_wrapped(text: &str, width: usize, style: Style, lines: &mut V
 
 /// Appends the lines of the device as the scrolling view prints them: the titles and the cells.
 fn push_table_lines(
-    device: &DeviceInterval<'_>,
+    device: &DeviceInterval,
     frame: &Frame,
     time_zone: &TimeZone,
     width: usize,

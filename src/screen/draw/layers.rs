@@ -23,14 +23,14 @@ impl App {
     /// Appends the devices below and above, and marks where requests wait.
     pub(super) fn push_layers(
         &self,
-        device: &DeviceInterval<'_>,
+        device: &DeviceInterval,
         frame: &Frame,
         width: usize,
         is_page: bool,
         lines: &mut Vec<TextLine>,
     ) {
         let stack = Stack::new(frame);
-        let layers = stack.layers(device.device);
+        let layers = stack.layers(device.device());
         if layers.len() < 2 || !is_page && !is_trouble(device.verdict()) {
             return;
         }
@@ -47,7 +47,7 @@ impl App {
             let layer = frame.device(*row);
             let Some(activity) = layer.activity() else { continue };
             let text = |title: &str| cell(title, activity, self.options.saturation_threshold).0;
-            let name = format!("{}{}", " ".repeat(*depth), sanitize(layer.label));
+            let name = format!("{}{}", " ".repeat(*depth), sanitize(layer.label()));
             let verdict = layer.verdict();
             let mut line = vec![
                 (format!("  {:<16}", ellipsize(&name, 15)), Style::new()),
@@ -82,7 +82,7 @@ struct Stack<'a> {
 
 impl<'a> Stack<'a> {
     fn new(frame: &'a Frame) -> Self {
-        let rows = (0..frame.len()).map(|row| (&*frame.names(row).device, row)).collect();
+        let rows = (0..frame.len()).map(|row| (&*frame.listed(row).names.device, row)).collect();
         Self { frame, topology: &frame.topology, rows }
     }
 
@@ -99,7 +99,7 @@ impl<'a> Stack<'a> {
 
     /// Returns the mean number of requests that wait at a device: those that are not at the devices directly below it.
     fn waiting(&self, row: usize) -> f64 {
-        let below = self.topology.backing_devices(&self.frame.names(row).device).iter();
+        let below = self.topology.backing_devices(&self.frame.listed(row).names.device).iter();
         let below = below.filter_map(|name| self.rows.get(name.as_str()));
         self.requests(row) - below.map(|row| self.requests(*row)).sum::<f64>()
     }
@@ -116,7 +116,7 @@ impl<'a> Stack<'a> {
             let next = new.min_by(|a, b| self.requests(**b).total_cmp(&self.requests(**a)));
             let Some(row) = next.copied() else { break };
             above.push(row);
-            at = &self.frame.names(row).device;
+            at = &self.frame.listed(row).names.device;
         }
         let mut found: Vec<(usize, usize)> = above.iter().rev().copied().enumerate().collect();
         let mut pending = vec![(above.len(), name)];

@@ -1,11 +1,10 @@
 //! The time before the exact intervals: points of a minute, which become longer the more time there is.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::frame::{DeviceId, DeviceNames, Frame};
+use super::frame::{DeviceId, Frame, ListedDevice};
 use super::point::Point;
 
 /// The initial length of a span in seconds.
@@ -22,23 +21,23 @@ pub(crate) struct CoarseSpan {
     pub(crate) begin: Option<Timestamp>,
     pub(crate) end: Option<Timestamp>,
     /// The devices, sorted by their numbers.
-    points: Vec<(Arc<DeviceNames>, Point)>,
+    points: Vec<(ListedDevice, Point)>,
 }
 
 impl CoarseSpan {
-    pub(crate) fn points(&self) -> &[(Arc<DeviceNames>, Point)] {
+    pub(crate) fn points(&self) -> &[(ListedDevice, Point)] {
         &self.points
     }
 
     /// Returns a device; `None` if it was not present.
     pub(crate) fn point(&self, id: DeviceId) -> Option<&Point> {
-        let at = self.points.binary_search_by_key(&id, |(names, _)| names.id).ok()?;
+        let at = self.points.binary_search_by_key(&id, |(device, _)| device.id).ok()?;
         Some(&self.points[at].1)
     }
 
     /// Adds the span that follows this one.
     fn append(&mut self, later: Self) {
-        let mut by_id: HashMap<DeviceId, (Arc<DeviceNames>, Point)> =
+        let mut by_id: HashMap<DeviceId, (ListedDevice, Point)> =
             self.points.drain(..).map(|point| (point.0.id, point)).collect();
         for (names, point) in later.points {
             match by_id.get_mut(&names.id) {
@@ -47,12 +46,12 @@ impl CoarseSpan {
             }
         }
         self.points = by_id.into_values().collect();
-        self.points.sort_unstable_by_key(|(names, _)| names.id);
+        self.points.sort_unstable_by_key(|(device, _)| device.id);
         (self.end_s, self.end) = (later.end_s, later.end.or(self.end));
     }
 
     fn memory(&self) -> usize {
-        size_of::<Self>() + self.points.len() * size_of::<(Arc<DeviceNames>, Point)>()
+        size_of::<Self>() + self.points.len() * size_of::<(ListedDevice, Point)>()
     }
 }
 
@@ -74,7 +73,7 @@ impl CoarseHistory {
     /// Adds an interval that is no longer kept exactly.
     pub(super) fn push(&mut self, frame: &Frame) {
         let mut points: Vec<_> = (0..frame.len()).map(|row| frame.point(row)).collect();
-        points.sort_unstable_by_key(|(names, _)| names.id);
+        points.sort_unstable_by_key(|(device, _)| device.id);
         let (begin_s, end_s) = (frame.begin_s(), frame.end_s);
         let (begin, end) = (frame.header.start, frame.header.end);
         let span = CoarseSpan { begin_s, end_s, begin, end, points };

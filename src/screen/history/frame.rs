@@ -7,7 +7,7 @@ use super::point::Point;
 use crate::analysis::Verdict;
 use crate::attribution::Attribution;
 use crate::intervals::{
-    DeviceEvent, DeviceInterval, DeviceState, EventTracker, Events, IntervalHeader, IntervalRows,
+    DeviceEvent, DeviceInterval, DeviceNames, DeviceState, EventTracker, Events, IntervalHeader, IntervalRows,
 };
 use crate::metrics::Interval;
 use crate::topology::Topology;
@@ -15,29 +15,16 @@ use crate::topology::Topology;
 /// The number of a device: the same for all intervals in which the kernel gave it the same name.
 pub(crate) type DeviceId = u32;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct DeviceNames {
+#[derive(Clone, Debug)]
+pub(crate) struct ListedDevice {
     pub(crate) id: DeviceId,
-    /// The kernel's name.
-    pub(crate) device: Arc<str>,
-    /// The alias or, without one, the kernel's name.
-    pub(crate) label: Arc<str>,
-    /// The mount points; empty without any.
-    pub(crate) mountpoints: Arc<str>,
-}
-
-impl DeviceNames {
-    fn are_of(&self, device: &DeviceInterval<'_>) -> bool {
-        *self.device == *device.device
-            && *self.label == *device.label
-            && *self.mountpoints == *device.mountpoints
-    }
+    pub(crate) names: Arc<DeviceNames>,
 }
 
 /// The devices of an interval, in their order.
 #[derive(Debug, Default)]
 struct Layout {
-    names: Vec<Arc<DeviceNames>>,
+    devices: Vec<ListedDevice>,
     rows: HashMap<DeviceId, usize>,
 }
 
@@ -67,7 +54,7 @@ impl Frame {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.layout.names.len()
+        self.layout.devices.len()
     }
 
     /// Returns whether it shares the devices and their names with another interval.
@@ -75,9 +62,8 @@ impl Frame {
         Arc::ptr_eq(&self.layout, &other.layout)
     }
 
-    /// The names of the device in a row.
-    pub(crate) fn names(&self, row: usize) -> &DeviceNames {
-        &self.layout.names[row]
+    pub(crate) fn listed(&self, row: usize) -> &ListedDevice {
+        &self.layout.devices[row]
     }
 
     /// Returns the row of a device; `None` if the interval lacks it.
@@ -100,10 +86,8 @@ impl Frame {
     }
 
     /// Returns the device in a row as it was when the interval ended.
-    pub(crate) fn device(&self, row: usize) -> DeviceInterval<'_> {
-        let names = self.names(row);
-        let state = self.states[row].clone();
-        DeviceInterval { device: &names.device, label: &names.label, mountpoints: &names.mountpoints, state }
+    pub(crate) fn device(&self, row: usize) -> DeviceInterval {
+        DeviceInterval { names: Arc::clone(&self.listed(row).names), state: self.states[row].clone() }
     }
 
     /// Returns the statistics of the device in a row; `None` without activity.
@@ -115,9 +99,9 @@ impl Frame {
     }
 
     /// Returns the device in a row as a point of a chart, with its names.
-    pub(crate) fn point(&self, row: usize) -> (Arc<DeviceNames>, Point) {
+    pub(crate) fn point(&self, row: usize) -> (ListedDevice, Point) {
         let point = Point::of(self.verdict(row), self.stats(row).as_ref());
-        (Arc::clone(&self.layout.names[row]), point)
+        (self.listed(row).clone(), point)
     }
 
     /// Returns the tasks that waited, and the cgroups of one device or, without a name, of all; `None` if they are not
@@ -128,7 +112,7 @@ impl Frame {
 
     #[cfg(test)]
     /// Returns the whole interval as it was.
-    pub(crate) fn to_rows(&self) -> IntervalRows<'_> {
+    pub(crate) fn to_rows(&self) -> IntervalRows {
         IntervalRows {
             header: self.header,
             devices: (0..self.len()).map(|row| self.device(row)).collect(),
@@ -150,14 +134,18 @@ impl Frame {
         size_of::<Self>()
             + states.sum::<usize>()
             + self.lasted_s.len() * size_of::<f32>()
-            + self.events.iter().map(|event| 64 + event.device.len() + event.label.len()).sum::<usize>()
+            + self
+                .events
+                .iter()
+                .map(|event| 64 + event.names.device.len() + event.names.label.len())
+                .sum::<usize>()
             + self.attribution.as_ref().map_or(0, |attribution| attribution.memory())
     }
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct FrameEncoder {
-    ids: HashMap<Arc<str>, DeviceId>,
+    ids: HashMap<String, DeviceId>,
     layout: Arc<Layout>,
     tracker: EventTracker,
     run_s: f64,
@@ -177,13 +165,13 @@ impl FrameEncoder {
     }
 
     /// Returns the frame of the next interval; `topology` is that of its devices.
-    pub(crate) fn encode(&mut self, rows: IntervalRows<'_>, topology: Arc<Topology>) -> Frame {
+    pub(crate) fn encode(&mut self, rows: IntervalRows, topology: Arc<Topology>) -> Frame {
         self.tracker.observe(&rows);
         self.run_s += rows.header.elapsed_s;
         let IntervalRows { header, devices, events, attribution, .. } = rows;
         self.update_layout(&devices);
-        let lasted_s = |device: &DeviceInterval<'_>| {
-            self.tracker.since(device.device).map_or(0.0, |since| since.lasted_s as f32)
+        let lasted_s = |device: &DeviceInterval| {
+            self.tracker.since(device.device()).map_or(0.0, |since| since.lasted_s as f32)
         };
         let lasted_s = devices.iter().map(lasted_s).collect();
         Frame {
@@ -200,33 +188,19 @@ impl FrameEncoder {
     }
 
     /// Updates the layout to these devices. It rarely changes.
-    fn update_layout(&mut self, devices: &[DeviceInterval<'_>]) {
-        let mut pairs = self.layout.names.iter().zip(devices);
-        if self.layout.names.len() == devices.len() && pairs.all(|(names, device)| names.are_of(device)) {
+    fn update_layout(&mut self, devices: &[DeviceInterval]) {
+        if self.layout.devices.iter().map(|one| &one.names).eq(devices.iter().map(|device| &device.names)) {
             return;
         }
-        let old = Arc::clone(&self.layout);
-        let names: Vec<Arc<DeviceNames>> = devices.iter().map(|device| self.names_of(device, &old)).collect();
-        let rows = names.iter().enumerate().map(|(row, names)| (names.id, row)).collect();
-        self.layout = Arc::new(Layout { names, rows });
+        let devices: Vec<ListedDevice> = devices.iter().map(|device| self.listed(device)).collect();
+        let rows = devices.iter().enumerate().map(|(row, device)| (device.id, row)).collect();
+        self.layout = Arc::new(Layout { devices, rows });
     }
 
-    fn names_of(&mut self, device: &DeviceInterval<'_>, old: &Layout) -> Arc<DeviceNames> {
+    fn listed(&mut self, device: &DeviceInterval) -> ListedDevice {
         let next = u32::try_from(self.ids.len()).unwrap_or(u32::MAX);
-        let id = match self.ids.get(device.device) {
-            Some(id) => *id,
-            None => *self.ids.entry(device.device.into()).or_insert(next),
-        };
-        let known = old.rows.get(&id).map(|row| &old.names[*row]);
-        let known = known.filter(|names| names.are_of(device));
-        known.map(Arc::clone).unwrap_or_else(|| {
-            Arc::new(DeviceNames {
-                id,
-                device: device.device.into(),
-                label: device.label.into(),
-                mountpoints: device.mountpoints.into(),
-            })
-        })
+        let id = *self.ids.entry(device.device().to_owned()).or_insert(next);
+        ListedDevice { id, names: Arc::clone(&device.names) }
     }
 }
 

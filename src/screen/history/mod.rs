@@ -13,7 +13,7 @@ use std::collections::{HashMap, VecDeque};
 use jiff::Timestamp;
 
 pub(crate) use coarse::CoarseSpan;
-pub(crate) use frame::{DeviceId, DeviceNames, Frame, FrameEncoder, is_event, is_trouble, severity};
+pub(crate) use frame::{DeviceId, Frame, FrameEncoder, is_event, is_trouble, severity};
 pub(crate) use point::{Extent, Point, Quantity};
 pub(crate) use texts::{SampleTexts, TextSnapshot};
 

@@ -33,12 +33,7 @@ fn push(
         backing_devices: below.iter().map(|name| (*name).to_owned()).collect(),
         ..Node::default()
     });
-    let rows = devices.iter().map(|device| DeviceInterval {
-        device: device.0,
-        label: device.0,
-        mountpoints: "",
-        state: state(device),
-    });
+    let rows = devices.iter().map(|device| DeviceInterval::without_alias(device.0, state(device)));
     let end_s = app.history.newest().map_or(0.0, |newest| newest.end_s) + elapsed_s;
     let end = jiff::Timestamp::from_nanosecond((1_763_654_640.0 * 1e9 + end_s * 1e9) as i128).unwrap();
     let rows = IntervalRows {

@@ -3,6 +3,7 @@
 use super::*;
 use crate::analysis::LoadSample;
 use crate::attribution::{Attribution, CgroupUse, DeviceUse, IoRates};
+use crate::intervals::DeviceNames;
 use crate::metrics::HostStats;
 
 /// A pseudo-random number below `below`, the next after `seed` (Numerical Recipes' generator).
@@ -27,6 +28,12 @@ fn minutes_kept(device_count: usize, has_cgroups: bool) -> usize {
     let (seed, interval) = (&mut 1, Span::from_nanos(1_000_000_000).unwrap());
     let mut counters = vec![Counters { columns: Columns::Flushes, ..Counters::ZERO }; device_count];
     let names: Vec<String> = (0..device_count).map(|number| format!("nvme{number}n1")).collect();
+    let mountpoints = "/srv".to_owned();
+    let with_mount = |device: &String| {
+        let (device, label) = (device.clone(), device.clone());
+        Arc::new(DeviceNames { device, label, mountpoints: mountpoints.clone() })
+    };
+    let mounted: Vec<Arc<DeviceNames>> = names.iter().map(with_mount).collect();
     let mut encoder = FrameEncoder::default();
     let mut app = app(Source::Live);
     // A twelfth of an hour in a twelfth of the memory.
@@ -68,12 +75,10 @@ fn minutes_kept(device_count: usize, has_cgroups: bool) -> usize {
         texts.push(Some(at), b"", text.as_bytes());
         let between = |(before, after)| Interval::between(before, after, interval).unwrap();
         let stats: Vec<Interval> = before.iter().zip(&counters).map(between).collect();
-        let devices = stats.iter().zip(&names).map(|(stats, name)| DeviceInterval {
-            device: name,
-            label: name,
-            mountpoints: "/srv",
-            state: busy(*stats, seed),
-        });
+        let devices = stats
+            .iter()
+            .zip(&mounted)
+            .map(|(stats, names)| DeviceInterval { names: Arc::clone(names), state: busy(*stats, seed) });
         let header = IntervalHeader { end: Some(at), elapsed_s: 1.0, ..app_header() };
         let rows = IntervalRows {
             header,

@@ -32,7 +32,7 @@ use crate::units::Span;
 const THEME: Theme = Theme { depth: ColorDepth::None, is_light: false, is_ascii: false };
 
 /// Returns the frames of a capture with its events, and calls `see` with each interval.
-fn frames_of(capture: &str, all: bool, mut see: impl FnMut(&IntervalRows<'_>)) -> (Vec<Frame>, Vec<Event>) {
+fn frames_of(capture: &str, all: bool, mut see: impl FnMut(&IntervalRows)) -> (Vec<Frame>, Vec<Event>) {
     let input = Input { from: Some(Path::new("fixtures").join(capture)), ..Input::default() };
     let selection = DeviceSelection { all, ..DeviceSelection::default() };
     let (baselines, clock) = (BaselineStore::default(), RealClock::new(None));
@@ -116,7 +116,7 @@ fn text(app: &mut App) -> String {
 }
 
 /// The table as the scrolling view prints it.
-fn table(rows: &IntervalRows<'_>) -> String {
+fn table(rows: &IntervalRows) -> String {
     let options = TableOptions { all_columns: true, explain: true, who: true, ..TableOptions::default() };
     let mut out = Vec::new();
     TableWriter::new(&options, false, TimeZone::UTC).push_interval(rows, &mut out);
@@ -254,7 +254,7 @@ fn events_and_the_worst_interval_are_found() {
     assert!(seen.len() == 2 && seen.is_sorted(), "{seen:?}");
     press(&mut app, "0w");
     let worst = app.events.iter().map(|event| event.verdict.severity()).max();
-    let row = app.rows().listed.into_iter().find(|row| Some(row.names.id) == app.selected).unwrap();
+    let row = app.rows().listed.into_iter().find(|row| Some(row.id) == app.selected).unwrap();
     assert_eq!(row.device.verdict().map(|verdict| verdict.severity()), worst);
 }
 
@@ -262,7 +262,7 @@ fn events_and_the_worst_interval_are_found() {
 fn the_list_is_sorted_filtered_folded_and_drawn_as_a_tree() {
     let mut app = replay("recordings-0.1.0/recording.txt");
     let names = |app: &App| -> Vec<String> {
-        app.rows().listed.iter().map(|row| row.device.label.to_owned()).collect()
+        app.rows().listed.iter().map(|row| row.device.label().to_owned()).collect()
     };
     press(&mut app, "f");
     let unfolded = names(&app);
