@@ -61,7 +61,8 @@ impl Histogram {
         }
     }
 
-    fn fill_bins(&mut self) {
+    /// Puts all values into their bins, so that quantiles need no copy.
+    pub fn fill_bins(&mut self) {
         for (value, weight) in self.pending.drain(..) {
             let number = bin_number(value);
             let (octave, bin) = (number / BINS_OF_OCTAVE as u16, usize::from(number) % BINS_OF_OCTAVE);
@@ -85,6 +86,9 @@ impl Histogram {
 
     /// The smallest value that at least `fraction` of the weight does not exceed; `None` without values.
     pub fn quantile(&self, fraction: f64) -> Option<f64> {
+        if self.pending.is_empty() {
+            return self.quantile_of_bins(fraction);
+        }
         let mut all = self.clone();
         all.fill_bins();
         all.quantile_of_bins(fraction)
