@@ -12,10 +12,13 @@ const MAX_EXCERPT_CHARS: usize = 120;
 /// The settings of the verdict on each device.
 #[derive(Clone, Debug, Default)]
 pub struct BaselineStore {
-    common: Settings,
-    file: SavedFile,
-    uses_recorded: bool,
-    problem: Option<String>,
+    pub(super) common: Settings,
+    /// The baselines of a file, which take precedence.
+    pub(super) file: SavedFile,
+    /// True to use the baselines that a recording holds, for devices without any other.
+    pub(super) uses_recorded: bool,
+    /// The reason why a saved baseline of the host is ignored; `None` if none is.
+    pub problem: Option<String>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -30,30 +33,6 @@ pub(super) struct SavedFile {
 }
 
 impl BaselineStore {
-    pub(super) fn new(common: Settings) -> Self {
-        Self { common, ..Self::default() }
-    }
-
-    /// Adds the baselines of a file, which take precedence.
-    pub(super) fn with_file(self, file: SavedFile) -> Self {
-        Self { file, ..self }
-    }
-
-    /// Uses the baselines that a recording holds, for devices without any other.
-    pub(super) fn with_recorded(self) -> Self {
-        Self { uses_recorded: true, ..self }
-    }
-
-    /// Adds the reason why a saved baseline of the host is ignored.
-    pub(super) fn with_problem(self, problem: String) -> Self {
-        Self { problem: Some(problem), ..self }
-    }
-
-    /// The reason why a saved baseline of the host is ignored; `None` if none is.
-    pub fn problem(&self) -> Option<&str> {
-        self.problem.as_deref()
-    }
-
     /// Returns the settings for a device by its kernel name and identity, if any. `recorded` are the baselines of the
     /// recording that is replayed.
     pub fn settings(&self, device: &str, identity: Option<&str>, recorded: &RecordedBaselines) -> Settings {

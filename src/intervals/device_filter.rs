@@ -210,6 +210,11 @@ impl<'a> DeviceFilter<'a> {
         }
     }
 
+    /// Returns whether a total is wanted.
+    pub(super) fn has_total(&self) -> bool {
+        self.selection.total
+    }
+
     /// Returns whether any selected device was ever found.
     pub(super) fn has_found_any(&self) -> bool {
         !self.is_restricted() || self.has_match || self.found.contains(&true)

@@ -10,7 +10,7 @@ use crate::attribution::{Attribution, ReachedLimit};
 use crate::metrics::{DataFlag, HostStats, Interval};
 
 /// One interval: its header, the devices, an optional total, and devices that appeared or disappeared.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct IntervalRows {
     /// The values that all devices share.
     pub header: IntervalHeader,

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use super::baseline_store::BaselineStore;
 use super::device_filter::{DeviceAttributes, DeviceFilter};
 use super::device_interval::{DeviceEvent, DeviceInterval, DeviceNames, DeviceState, EventKind};
-use super::device_judge::DeviceJudge;
-use super::device_record::{DepartedDevices, DeviceRecord};
+use super::device_record::{DepartedDevices, DeviceJudge, DeviceRecord};
 use super::judged::Judged;
 use super::options::Detail;
 use super::step_source::Step;
@@ -44,15 +43,6 @@ pub(super) struct DeviceTracker<'b> {
     recorded: RecordedBaselines,
     /// The counters of a device were reset since the attributes were learned.
     had_reset: bool,
-}
-
-/// Settings of one interval that affect every device.
-#[derive(Clone, Copy)]
-pub(super) struct RowOptions {
-    /// True if the interval is too short for util.
-    pub(super) without_util: bool,
-    /// True to add up a total.
-    pub(super) with_total: bool,
 }
 
 pub(super) struct Rows {
@@ -245,14 +235,14 @@ impl<'b> DeviceTracker<'b> {
         }
     }
 
-    /// Returns the devices of an interval.
+    /// Returns the devices of an interval; `without_util` if it is too short for util.
     pub(super) fn rows(
         &mut self,
         first: &Sample,
         last: &Sample,
         span: Span,
         filter: &DeviceFilter<'_>,
-        options: RowOptions,
+        without_util: bool,
     ) -> Rows {
         let (mut rows, mut neighbors) = (Vec::new(), Vec::new());
         let mut total = Total::default();
@@ -271,7 +261,7 @@ impl<'b> DeviceTracker<'b> {
                 continue;
             };
             let (counters, interval) = (&device.counters, record.judged.interval);
-            let is_in_total = options.with_total && counts_in_total(attributes.total_role, last);
+            let is_in_total = filter.has_total() && counts_in_total(attributes.total_role, last);
             let is_unchanged = *counters == first.devices[first_index].counters && counters.in_flight == 0;
             // The fast path for devices that are not listed: most devices of a large host are idle.
             if self.detail == Detail::Report
@@ -287,7 +277,7 @@ impl<'b> DeviceTracker<'b> {
                 }
                 continue;
             }
-            let state = match interval.map(|interval| shown_util(interval, options.without_util)) {
+            let state = match interval.map(|interval| shown_util(interval, without_util)) {
                 None => {
                     record.interrupt_statistics();
                     DeviceState::Reset
@@ -315,7 +305,7 @@ impl<'b> DeviceTracker<'b> {
                 neighbors.push(row);
             }
         }
-        let total = if options.with_total { total.finish() } else { None };
+        let total = if filter.has_total() { total.finish() } else { None };
         Rows { listed: rows, neighbors, total }
     }
 

@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::collect::Collector;
-use super::device_interval::{DeviceInterval, DeviceState};
+use super::device_interval::DeviceInterval;
 use super::stream::{Intervals, NextInterval};
 use crate::analysis::{DeviceBaseline, HostReport, SavedBaselines, Settings, UnloadedLatency, Verdict};
 
@@ -65,15 +65,8 @@ pub fn learn_baselines(
 
 /// Returns whether the verdict on a device excludes the interval.
 fn is_loaded(row: &DeviceInterval) -> bool {
-    match &row.state {
-        DeviceState::Active(activity) => {
-            !matches!(activity.assessment.verdict, None | Some(Verdict::Idle | Verdict::Ok))
-        }
-        DeviceState::AccountingOff(_)
-        | DeviceState::Reset
-        | DeviceState::MemberReset
-        | DeviceState::Event(_) => false,
-    }
+    let is_unloaded = |verdict| matches!(verdict, None | Some(Verdict::Idle | Verdict::Ok));
+    row.activity().is_some_and(|activity| !is_unloaded(activity.assessment.verdict))
 }
 
 /// Returns the baselines learned for each device, without upper bounds, which are latencies of a loaded device.

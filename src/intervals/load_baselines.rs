@@ -30,12 +30,13 @@ pub fn load_baselines(
     on_warning: OnWarning<'_>,
 ) -> Result<BaselineStore> {
     let VerdictOptions { saturation_threshold, cap, .. } = *options;
-    let common = Settings { saturation_threshold, cap, ..Settings::default() };
+    let mut store = BaselineStore {
+        common: Settings { saturation_threshold, cap, ..Settings::default() },
+        ..BaselineStore::default()
+    };
     match &options.baseline {
-        BaselineOption::Learned => Ok(BaselineStore::new(common)),
-        BaselineOption::Stated(baseline) => {
-            Ok(BaselineStore::new(Settings { baseline: Some(baseline.clone()), ..common }))
-        }
+        BaselineOption::Learned => {}
+        BaselineOption::Stated(baseline) => store.common.baseline = Some(baseline.clone()),
         BaselineOption::File(path) => {
             let name = path.display().to_string();
             let baselines = match read_json_object(path)? {
@@ -44,19 +45,18 @@ pub fn load_baselines(
                 }
                 None => learn(path, clock, on_warning)?,
             };
-            let matching = DeviceMatching::IdentityOrName;
-            let file = SavedFile { name, baselines, matching, source: BaselineSource::Given };
-            Ok(BaselineStore::new(common).with_file(file))
+            let (matching, source) = (DeviceMatching::IdentityOrName, BaselineSource::Given);
+            store.file = SavedFile { name, baselines, matching, source };
         }
         BaselineOption::Saved(paths) => {
-            let store = BaselineStore::new(common).with_recorded();
-            Ok(match read_saved(paths) {
-                Ok(Some(file)) => store.with_file(file),
-                Ok(None) => store,
-                Err(problem) => store.with_problem(problem),
-            })
+            store.uses_recorded = true;
+            match read_saved(paths) {
+                Ok(file) => store.file = file.unwrap_or_default(),
+                Err(problem) => store.problem = Some(problem),
+            }
         }
     }
+    Ok(store)
 }
 
 /// Reads the first of the files in which baselines of the host are saved; `None` if there is none.

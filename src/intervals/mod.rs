@@ -17,7 +17,6 @@ mod baseline_store;
 mod collect;
 mod device_filter;
 mod device_interval;
-mod device_judge;
 mod device_lookup;
 mod device_record;
 mod device_tracker;

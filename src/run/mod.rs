@@ -215,7 +215,7 @@ fn load_baselines(options: &VerdictOptions, context: &mut RunContext<'_>) -> Res
     });
     warnings.finish(context.err);
     let baselines = baselines?;
-    if let Some(problem) = baselines.problem() {
+    if let Some(problem) = &baselines.problem {
         context.print_error(problem);
     }
     Ok(baselines)

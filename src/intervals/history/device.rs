@@ -1,49 +1,25 @@
 //! The history of one device.
 
+use std::sync::Arc;
+
 use super::DeviceQuantity;
 use crate::analysis::Verdict;
-use crate::intervals::device_interval::{DeviceActivity, DeviceInterval, DeviceState};
+use crate::intervals::device_interval::{DeviceActivity, DeviceInterval, DeviceNames, DeviceState};
 use crate::intervals::series::{Extent, LatencyCounts, Series, TimeSpan, WorstVerdict};
 
 /// The history of a device: its quantities, its verdicts, and its requests by latency.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct DeviceHistory {
-    device: String,
-    label: String,
-    mountpoints: String,
-    verdicts: Series<WorstVerdict>,
+    /// The latest names.
+    pub names: Arc<DeviceNames>,
+    pub verdicts: Series<WorstVerdict>,
     /// Empty until the device does any I/O: most devices of a large host never do.
     quantities: Vec<Series<Extent>>,
-    latencies: Series<LatencyCounts>,
+    /// Its reads, writes and flushes by the mean latency of their interval.
+    pub latencies: Series<LatencyCounts>,
 }
 
 impl DeviceHistory {
-    pub(super) fn new(device: &str) -> Self {
-        Self {
-            device: device.to_owned(),
-            label: device.to_owned(),
-            mountpoints: String::new(),
-            verdicts: Series::default(),
-            quantities: Vec::new(),
-            latencies: Series::default(),
-        }
-    }
-
-    /// The kernel's name.
-    pub fn device(&self) -> &str {
-        &self.device
-    }
-
-    /// The latest alias or, without one, the kernel's name.
-    pub fn label(&self) -> &str {
-        &self.label
-    }
-
-    /// The latest mount points and the file behind a loop device, separated by commas; empty without any.
-    pub fn mountpoints(&self) -> &str {
-        &self.mountpoints
-    }
-
     /// Returns whether the device did any I/O, or had requests in flight.
     pub fn is_active(&self) -> bool {
         !self.quantities.is_empty()
@@ -54,19 +30,9 @@ impl DeviceHistory {
         self.quantities.get(quantity as usize).map_or(&[], Series::values)
     }
 
-    pub fn verdicts(&self) -> &[WorstVerdict] {
-        self.verdicts.values()
-    }
-
-    /// Its reads, writes and flushes by the mean latency of their interval.
-    pub fn latencies(&self) -> &[LatencyCounts] {
-        self.latencies.values()
-    }
-
     pub(super) fn observe(&mut self, row: &DeviceInterval, index: usize, points: &[TimeSpan]) {
-        if self.label != row.label() || self.mountpoints != row.names.mountpoints {
-            row.label().clone_into(&mut self.label);
-            row.names.mountpoints.clone_into(&mut self.mountpoints);
+        if self.names != row.names {
+            self.names = Arc::clone(&row.names);
         }
         match &row.state {
             DeviceState::Active(activity) => {
@@ -84,10 +50,10 @@ impl DeviceHistory {
             if stats.is_idle() {
                 return;
             }
-            self.quantities = vec![Series::default(); DeviceQuantity::ALL.len()];
+            self.quantities = vec![Series::default(); DeviceQuantity::COUNT];
             self.fill_idle_points(activity, index, points);
         }
-        for (series, quantity) in self.quantities.iter_mut().zip(DeviceQuantity::ALL) {
+        for (series, quantity) in self.quantities.iter_mut().zip(DeviceQuantity::all()) {
             if let Some((value, weight)) = quantity.observed(activity) {
                 series.at(index).observe(value, weight);
             }
@@ -104,7 +70,7 @@ impl DeviceHistory {
         let verdicts = self.verdicts.values().iter().take(index);
         let is_idle = |verdict: &WorstVerdict| matches!(verdict.get(), Some(Some(Verdict::Idle) | None));
         let idle: Vec<bool> = verdicts.map(is_idle).collect();
-        for (series, quantity) in self.quantities.iter_mut().zip(DeviceQuantity::ALL) {
+        for (series, quantity) in self.quantities.iter_mut().zip(DeviceQuantity::all()) {
             // A mean over requests has no value without any.
             let is_rate = quantity.observed(first).is_some_and(|(_, weight)| weight == first.stats.seconds());
             for (point, span) in points.iter().enumerate().take(index) {

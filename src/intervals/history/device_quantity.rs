@@ -48,108 +48,87 @@ pub enum DeviceQuantity {
     WriteMergePct,
 }
 
+/// The value of a quantity in an interval with its weight; `None` if it is not known.
+type Observed = Option<(f64, f64)>;
+
+/// A quantity with its name and its value.
+type Row = (DeviceQuantity, &'static str, fn(&DeviceActivity) -> Observed);
+
+const TABLE: [Row; 25] = {
+    use DeviceQuantity as Q;
+    [
+        (Q::ReadAwaitMs, "read_await_ms", |a| per_io(&a.stats.reads, a.stats.reads.await_ms())),
+        (Q::WriteAwaitMs, "write_await_ms", |a| per_io(&a.stats.writes, a.stats.writes.await_ms())),
+        (Q::FlushAwaitMs, "flush_await_ms", |a| per_io(&a.stats.flushes, a.stats.flushes.await_ms())),
+        (Q::AwaitMs, "await_ms", |a| {
+            let both = a.stats.reads.beside(&a.stats.writes);
+            per_io(&both, both.await_ms())
+        }),
+        (Q::ReadsPerS, "reads_per_s", |a| over_time(a, a.stats.reads.per_s())),
+        (Q::WritesPerS, "writes_per_s", |a| over_time(a, a.stats.writes.per_s())),
+        (Q::Iops, "iops", |a| over_time(a, sum(a.stats.reads.per_s(), a.stats.writes.per_s()))),
+        (Q::FlushesPerS, "flushes_per_s", |a| over_time(a, a.stats.flushes.per_s())),
+        (Q::DiscardsPerS, "discards_per_s", |a| over_time(a, a.stats.discards.per_s())),
+        (Q::ReadKibPerS, "read_kib_per_s", |a| over_time(a, a.stats.reads.kib_per_s())),
+        (Q::WriteKibPerS, "write_kib_per_s", |a| over_time(a, a.stats.writes.kib_per_s())),
+        (Q::DiscardKibPerS, "discard_kib_per_s", |a| over_time(a, a.stats.discards.kib_per_s())),
+        (Q::Queue, "queue", |a| over_time(a, a.stats.queue())),
+        (Q::Concurrency, "concurrency", |a| over_time(a, sum(a.stats.reads.queue(), a.stats.writes.queue()))),
+        (Q::InFlight, "in_flight", |a| over_time(a, a.stats.in_flight.map(|count| count as f64))),
+        (Q::UtilPct, "util_pct", |a| over_time(a, a.stats.util_pct().filter(|_| !is_doubtful(a)))),
+        (Q::DoubtfulUtilPct, "doubtful_util_pct", |a| {
+            over_time(a, a.stats.util_pct().filter(|_| is_doubtful(a)))
+        }),
+        (Q::UtilUpperBoundPct, "util_upper_bound_pct", |a| over_time(a, a.stats.util_upper_bound_pct())),
+        (Q::ReadSaturation, "read_saturation", |a| per_io(&a.stats.reads, a.assessment.read_saturation)),
+        (Q::WriteSaturation, "write_saturation", |a| per_io(&a.stats.writes, a.assessment.write_saturation)),
+        (Q::FlushSaturation, "flush_saturation", |a| per_io(&a.stats.flushes, a.assessment.flush_saturation)),
+        (Q::ReadSizeKib, "read_size_kib", |a| per_io(&a.stats.reads, a.stats.reads.size_kib())),
+        (Q::WriteSizeKib, "write_size_kib", |a| per_io(&a.stats.writes, a.stats.writes.size_kib())),
+        (Q::ReadMergePct, "read_merge_pct", |a| merged_pct(&a.stats.reads)),
+        (Q::WriteMergePct, "write_merge_pct", |a| merged_pct(&a.stats.writes)),
+    ]
+};
+
+/// A mean over requests is weighted by their number.
+fn per_io(requests: &Completed, value: Option<f64>) -> Observed {
+    Some((value?, requests.ios as f64))
+}
+
+/// A mean over time is weighted by seconds.
+fn over_time(activity: &DeviceActivity, value: Option<f64>) -> Observed {
+    Some((value?, activity.stats.seconds()))
+}
+
+fn merged_pct(requests: &Completed) -> Observed {
+    Some((requests.merge_pct()?, requests.ios as f64 + requests.merges? as f64))
+}
+
+fn sum(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    Some(a? + b.unwrap_or(0.0))
+}
+
+fn is_doubtful(activity: &DeviceActivity) -> bool {
+    matches!(activity.flag, Some(DataFlag::UtilTooLow | DataFlag::UtilTooHigh))
+}
+
 impl DeviceQuantity {
+    pub const COUNT: usize = TABLE.len();
+
     /// All quantities, in the order of their declaration.
-    pub const ALL: [Self; 25] = [
-        Self::ReadAwaitMs,
-        Self::WriteAwaitMs,
-        Self::FlushAwaitMs,
-        Self::AwaitMs,
-        Self::ReadsPerS,
-        Self::WritesPerS,
-        Self::Iops,
-        Self::FlushesPerS,
-        Self::DiscardsPerS,
-        Self::ReadKibPerS,
-        Self::WriteKibPerS,
-        Self::DiscardKibPerS,
-        Self::Queue,
-        Self::Concurrency,
-        Self::InFlight,
-        Self::UtilPct,
-        Self::DoubtfulUtilPct,
-        Self::UtilUpperBoundPct,
-        Self::ReadSaturation,
-        Self::WriteSaturation,
-        Self::FlushSaturation,
-        Self::ReadSizeKib,
-        Self::WriteSizeKib,
-        Self::ReadMergePct,
-        Self::WriteMergePct,
-    ];
+    pub fn all() -> impl Iterator<Item = Self> {
+        TABLE.into_iter().map(|(quantity, ..)| quantity)
+    }
 
     /// Its name: that of its field in JSON and CSV, if they have one.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::ReadAwaitMs => "read_await_ms",
-            Self::WriteAwaitMs => "write_await_ms",
-            Self::FlushAwaitMs => "flush_await_ms",
-            Self::AwaitMs => "await_ms",
-            Self::ReadsPerS => "reads_per_s",
-            Self::WritesPerS => "writes_per_s",
-            Self::Iops => "iops",
-            Self::FlushesPerS => "flushes_per_s",
-            Self::DiscardsPerS => "discards_per_s",
-            Self::ReadKibPerS => "read_kib_per_s",
-            Self::WriteKibPerS => "write_kib_per_s",
-            Self::DiscardKibPerS => "discard_kib_per_s",
-            Self::Queue => "queue",
-            Self::Concurrency => "concurrency",
-            Self::InFlight => "in_flight",
-            Self::UtilPct => "util_pct",
-            Self::DoubtfulUtilPct => "doubtful_util_pct",
-            Self::UtilUpperBoundPct => "util_upper_bound_pct",
-            Self::ReadSaturation => "read_saturation",
-            Self::WriteSaturation => "write_saturation",
-            Self::FlushSaturation => "flush_saturation",
-            Self::ReadSizeKib => "read_size_kib",
-            Self::WriteSizeKib => "write_size_kib",
-            Self::ReadMergePct => "read_merge_pct",
-            Self::WriteMergePct => "write_merge_pct",
-        }
+        TABLE[self as usize].1
     }
 
     /// Returns its value in an interval with its weight: the number of requests for a mean over requests, otherwise
     /// seconds. `None` if it is not known.
-    pub(super) fn observed(self, activity: &DeviceActivity) -> Option<(f64, f64)> {
-        let stats = &activity.stats;
-        let (reads, writes, assessment) = (&stats.reads, &stats.writes, &activity.assessment);
-        let ios = |direction: &Completed| direction.ios as f64;
-        let issued = |of: &Completed| ios(of) + of.merges.unwrap_or(0) as f64;
-        let flushes = || ios(&stats.flushes);
-        let is_doubtful = matches!(activity.flag, Some(DataFlag::UtilTooLow | DataFlag::UtilTooHigh));
-        let both = |a: Option<f64>, b: Option<f64>| Some(a? + b.unwrap_or(0.0));
-        let (value, weight) = match self {
-            Self::ReadAwaitMs => (reads.await_ms(), ios(reads)),
-            Self::WriteAwaitMs => (writes.await_ms(), ios(writes)),
-            Self::FlushAwaitMs => (stats.flushes.await_ms(), flushes()),
-            Self::AwaitMs => {
-                let both = reads.beside(writes);
-                (both.await_ms(), ios(&both))
-            }
-            Self::ReadsPerS => (reads.per_s(), stats.seconds()),
-            Self::WritesPerS => (writes.per_s(), stats.seconds()),
-            Self::Iops => (both(reads.per_s(), writes.per_s()), stats.seconds()),
-            Self::FlushesPerS => (stats.flushes.per_s(), stats.seconds()),
-            Self::DiscardsPerS => (stats.discards.per_s(), stats.seconds()),
-            Self::ReadKibPerS => (reads.kib_per_s(), stats.seconds()),
-            Self::WriteKibPerS => (writes.kib_per_s(), stats.seconds()),
-            Self::DiscardKibPerS => (stats.discards.kib_per_s(), stats.seconds()),
-            Self::Queue => (stats.queue(), stats.seconds()),
-            Self::Concurrency => (both(reads.queue(), writes.queue()), stats.seconds()),
-            Self::InFlight => (stats.in_flight.map(|count| count as f64), stats.seconds()),
-            Self::UtilPct => (stats.util_pct().filter(|_| !is_doubtful), stats.seconds()),
-            Self::DoubtfulUtilPct => (stats.util_pct().filter(|_| is_doubtful), stats.seconds()),
-            Self::UtilUpperBoundPct => (stats.util_upper_bound_pct(), stats.seconds()),
-            Self::ReadSaturation => (assessment.read_saturation, ios(reads)),
-            Self::WriteSaturation => (assessment.write_saturation, ios(writes)),
-            Self::FlushSaturation => (assessment.flush_saturation, flushes()),
-            Self::ReadSizeKib => (reads.size_kib(), ios(reads)),
-            Self::WriteSizeKib => (writes.size_kib(), ios(writes)),
-            Self::ReadMergePct => (reads.merge_pct(), issued(reads)),
-            Self::WriteMergePct => (writes.merge_pct(), issued(writes)),
-        };
-        Some((value?, weight))
+    pub(super) fn observed(self, activity: &DeviceActivity) -> Observed {
+        TABLE[self as usize].2(activity)
     }
 }
 
@@ -160,7 +139,7 @@ mod tests {
 
     #[test]
     fn all_quantities_are_listed_in_their_order() {
-        for (index, quantity) in DeviceQuantity::ALL.into_iter().enumerate() {
+        for (index, quantity) in DeviceQuantity::all().enumerate() {
             assert_eq!(quantity as usize, index, "{}", quantity.name());
         }
     }

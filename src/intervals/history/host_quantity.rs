@@ -1,6 +1,6 @@
 //! The quantities of the host.
 
-use crate::metrics::{CpuPercentages, HostStats};
+use crate::metrics::HostStats;
 
 /// A quantity of the host whose history is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,53 +27,38 @@ pub enum HostQuantity {
     WritebackKib,
 }
 
+/// A quantity with its name and its value in an interval; `None` if that is not known.
+type Row = (HostQuantity, &'static str, fn(&HostStats) -> Option<f64>);
+
+const TABLE: [Row; 10] = [
+    (HostQuantity::CpuUserPct, "cpu_user_pct", |host| host.cpu.map(|cpu| cpu.user + cpu.nice)),
+    (HostQuantity::CpuSystemPct, "cpu_system_pct", |host| host.cpu.map(|cpu| cpu.system)),
+    (HostQuantity::CpuStealPct, "cpu_steal_pct", |host| host.cpu.map(|cpu| cpu.steal)),
+    (HostQuantity::CpuAvailablePct, "cpu_available_pct", |host| host.cpu.map(|cpu| cpu.available())),
+    (HostQuantity::PressureSomePct, "io_pressure_some_pct", |host| host.pressure_some_pct),
+    (HostQuantity::PressureFullPct, "io_pressure_full_pct", |host| host.pressure_full_pct),
+    (HostQuantity::Blocked, "blocked", |host| host.blocked.map(|count| count as f64)),
+    (HostQuantity::MemoryPressureSomePct, "memory_pressure_some_pct", |host| host.memory_pressure_some_pct),
+    (HostQuantity::DirtyKib, "dirty_kib", |host| host.dirty_kib.map(|kib| kib as f64)),
+    (HostQuantity::WritebackKib, "writeback_kib", |host| host.writeback_kib.map(|kib| kib as f64)),
+];
+
 impl HostQuantity {
+    pub const COUNT: usize = TABLE.len();
+
     /// All quantities, in the order of their declaration.
-    pub const ALL: [Self; 10] = [
-        Self::CpuUserPct,
-        Self::CpuSystemPct,
-        Self::CpuStealPct,
-        Self::CpuAvailablePct,
-        Self::PressureSomePct,
-        Self::PressureFullPct,
-        Self::Blocked,
-        Self::MemoryPressureSomePct,
-        Self::DirtyKib,
-        Self::WritebackKib,
-    ];
+    pub fn all() -> impl Iterator<Item = Self> {
+        TABLE.into_iter().map(|(quantity, ..)| quantity)
+    }
 
     /// Its name: that of its field in JSON and CSV, if they have one.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::CpuUserPct => "cpu_user_pct",
-            Self::CpuSystemPct => "cpu_system_pct",
-            Self::CpuStealPct => "cpu_steal_pct",
-            Self::CpuAvailablePct => "cpu_available_pct",
-            Self::PressureSomePct => "io_pressure_some_pct",
-            Self::PressureFullPct => "io_pressure_full_pct",
-            Self::Blocked => "blocked",
-            Self::MemoryPressureSomePct => "memory_pressure_some_pct",
-            Self::DirtyKib => "dirty_kib",
-            Self::WritebackKib => "writeback_kib",
-        }
+        TABLE[self as usize].1
     }
 
     /// Returns its value in an interval; `None` if it is not known.
     pub(super) fn value(self, host: &HostStats) -> Option<f64> {
-        let number = |count: Option<u64>| count.map(|count| count as f64);
-        let cpu = host.cpu.as_ref();
-        match self {
-            Self::CpuUserPct => cpu.map(|cpu| cpu.user + cpu.nice),
-            Self::CpuSystemPct => cpu.map(|cpu| cpu.system),
-            Self::CpuStealPct => cpu.map(|cpu| cpu.steal),
-            Self::CpuAvailablePct => cpu.map(CpuPercentages::available),
-            Self::PressureSomePct => host.pressure_some_pct,
-            Self::PressureFullPct => host.pressure_full_pct,
-            Self::Blocked => number(host.blocked),
-            Self::MemoryPressureSomePct => host.memory_pressure_some_pct,
-            Self::DirtyKib => number(host.dirty_kib),
-            Self::WritebackKib => number(host.writeback_kib),
-        }
+        TABLE[self as usize].2(host)
     }
 }
 
@@ -83,7 +68,7 @@ mod tests {
 
     #[test]
     fn all_quantities_are_listed_in_their_order() {
-        for (index, quantity) in HostQuantity::ALL.into_iter().enumerate() {
+        for (index, quantity) in HostQuantity::all().enumerate() {
             assert_eq!(quantity as usize, index, "{}", quantity.name());
         }
     }

@@ -33,18 +33,19 @@ const MAX_DEVICE_POINTS: usize = 40_000;
 /// The history of all devices and of the host.
 #[derive(Clone, Debug)]
 pub struct History {
-    timeline: Timeline,
-    clock: RunClock,
-    devices: Vec<DeviceHistory>,
-    index_by_name: HashMap<String, usize>,
-    active_devices: usize,
+    /// The points of time that all series share.
+    pub timeline: Timeline,
+    /// The clock that places the points: seconds since 1970, or since the first sample without a wall clock.
+    pub clock: RunClock,
+    devices: HashMap<String, DeviceHistory>,
     host: Vec<Series<Extent>>,
     usage: Vec<UsageHistory>,
     blocked: BlockedTasks,
     /// The number of points up to the latest one with a scan of cgroups.
     attributed_points: usize,
-    missed_samples: u64,
-    intervals: u64,
+    /// Samples that were missed, see [`IntervalHeader::missed_samples`].
+    pub missed_samples: u64,
+    pub intervals: u64,
 }
 
 impl Default for History {
@@ -52,10 +53,8 @@ impl Default for History {
         Self {
             timeline: Timeline::new(MAX_POINTS),
             clock: RunClock::default(),
-            devices: Vec::new(),
-            index_by_name: HashMap::new(),
-            active_devices: 0,
-            host: vec![Series::default(); HostQuantity::ALL.len()],
+            devices: HashMap::new(),
+            host: vec![Series::default(); HostQuantity::COUNT],
             usage: Vec::new(),
             blocked: BlockedTasks::default(),
             attributed_points: 0,
@@ -76,17 +75,15 @@ impl History {
         self.intervals += 1;
         self.missed_samples = self.missed_samples.saturating_add(rows.header.missed_samples);
         self.observe_host(&rows.header, index);
-        for (place, row) in rows.devices.iter().enumerate() {
-            let device = self.device_index(place, row.device());
-            let was_active = self.devices[device].is_active();
-            self.devices[device].observe(row, index, self.timeline.points());
-            self.active_devices += usize::from(!was_active && self.devices[device].is_active());
+        for row in &rows.devices {
+            let device = self.devices.entry(row.device().to_owned()).or_default();
+            device.observe(row, index, self.timeline.points());
         }
+        let active_devices = self.devices.values().filter(|device| device.is_active()).count();
         if let Some(attribution) = &rows.attribution {
-            let is_known = |usage: &UsageHistory, name: &str| usage.device() == name;
             let first = self.first_scanned_point(span.end_s - attribution.elapsed_s).min(index);
             for usage in &attribution.devices {
-                let at = self.usage.iter().position(|known| is_known(known, &usage.name));
+                let at = self.usage.iter().position(|known| known.device == usage.name);
                 let at = at.unwrap_or_else(|| {
                     self.usage.push(UsageHistory::new(&usage.name));
                     self.usage.len() - 1
@@ -96,7 +93,7 @@ impl History {
             self.attributed_points = index + 1;
             self.blocked.observe(&attribution.blocked, attribution.elapsed_s, span);
         }
-        let max_points = (MAX_DEVICE_POINTS / self.active_devices.max(1)).clamp(MIN_POINTS, MAX_POINTS);
+        let max_points = (MAX_DEVICE_POINTS / active_devices.max(1)).clamp(MIN_POINTS, MAX_POINTS);
         if self.timeline.points().len() > max_points {
             self.reduce(max_points);
         }
@@ -116,7 +113,7 @@ impl History {
     }
 
     fn merge(&mut self, merged: &[usize]) {
-        self.devices.iter_mut().for_each(|device| device.merge(merged));
+        self.devices.values_mut().for_each(|device| device.merge(merged));
         self.host.iter_mut().for_each(|series| series.merge(merged));
         self.usage.iter_mut().for_each(|usage| usage.merge(merged));
         let last = self.attributed_points.checked_sub(1).and_then(|last| merged.get(last));
@@ -124,29 +121,11 @@ impl History {
     }
 
     fn observe_host(&mut self, header: &IntervalHeader, index: usize) {
-        for (series, quantity) in self.host.iter_mut().zip(HostQuantity::ALL) {
+        for (series, quantity) in self.host.iter_mut().zip(HostQuantity::all()) {
             if let Some(value) = quantity.value(&header.host) {
                 series.at(index).observe(value, header.elapsed_s);
             }
         }
-    }
-
-    /// The index of a device, which is usually at the same place as in the interval before.
-    fn device_index(&mut self, place: usize, name: &str) -> usize {
-        if self.devices.get(place).is_some_and(|device| device.device() == name) {
-            return place;
-        }
-        if let Some(index) = self.index_by_name.get(name) {
-            return *index;
-        }
-        self.devices.push(DeviceHistory::new(name));
-        self.index_by_name.insert(name.to_owned(), self.devices.len() - 1);
-        self.devices.len() - 1
-    }
-
-    /// The points of time that all series share.
-    pub fn timeline(&self) -> &Timeline {
-        &self.timeline
     }
 
     /// The span of all points, in seconds on the axis of [`RunClock::place`]; `None` without intervals.
@@ -155,19 +134,9 @@ impl History {
         Some(TimeSpan { start_s: first.start_s, end_s: last.end_s })
     }
 
-    /// The clock that places the points: seconds since 1970, or since the first sample without a wall clock.
-    pub fn clock(&self) -> &RunClock {
-        &self.clock
-    }
-
     /// The history of a device by the kernel's name; `None` if it was in no interval.
     pub fn device(&self, name: &str) -> Option<&DeviceHistory> {
-        self.index_by_name.get(name).map(|index| &self.devices[*index])
-    }
-
-    /// The devices in the order in which they appeared.
-    pub fn devices(&self) -> &[DeviceHistory] {
-        &self.devices
+        self.devices.get(name)
     }
 
     /// The values of a quantity of the host.
@@ -177,21 +146,12 @@ impl History {
 
     /// The use of a whole device by cgroups; `None` without attribution.
     pub fn usage(&self, device: &str) -> Option<&UsageHistory> {
-        self.usage.iter().find(|usage| usage.device() == device)
+        self.usage.iter().find(|usage| usage.device == device)
     }
 
     /// The tasks that waited for devices, those that were seen waiting for longest first.
     pub fn blocked_tasks(&self) -> Vec<&BlockedTaskTime> {
         self.blocked.longest_first()
-    }
-
-    pub fn intervals(&self) -> u64 {
-        self.intervals
-    }
-
-    /// Samples that were missed, see [`IntervalHeader::missed_samples`].
-    pub fn missed_samples(&self) -> u64 {
-        self.missed_samples
     }
 }
 
@@ -232,7 +192,7 @@ mod tests {
             history.observe(&rows(second, "sda", second as u64 % 100, host));
         }
         let device = history.device("sda").unwrap();
-        let points = history.timeline().points();
+        let points = history.timeline.points();
         assert!((250..=1000).contains(&points.len()));
         let rates = device.values(DeviceQuantity::ReadsPerS);
         assert_eq!(rates.len(), points.len());
@@ -275,6 +235,6 @@ mod tests {
         for second in 0..700 {
             history.observe(&rows_of(second, &names));
         }
-        assert!(history.timeline().points().len() <= MAX_DEVICE_POINTS / 120);
+        assert!(history.timeline.points().len() <= MAX_DEVICE_POINTS / 120);
     }
 }

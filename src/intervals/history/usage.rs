@@ -12,58 +12,31 @@ const MAX_CGROUPS: usize = 24;
 /// The bytes of a cgroup on a device.
 #[derive(Clone, Debug)]
 pub struct CgroupHistory {
-    path: Arc<str>,
-    bytes: Series<Sum>,
-    total_bytes: f64,
-    /// True if it reached a limit at some time.
-    has_reached_limit: bool,
-}
-
-impl CgroupHistory {
-    pub fn path(&self) -> &str {
-        &self.path
-    }
-
+    pub path: Arc<str>,
     /// Its bytes read and written in each point.
-    pub fn bytes(&self) -> &[Sum] {
-        self.bytes.values()
-    }
-
-    /// All its bytes.
-    pub fn total_bytes(&self) -> f64 {
-        self.total_bytes
-    }
-
-    /// Returns whether it was at a limit of its own in any interval.
-    pub fn has_reached_limit(&self) -> bool {
-        self.has_reached_limit
-    }
+    pub bytes: Series<Sum>,
+    pub total_bytes: f64,
+    /// True if it was at a limit of its own in any interval.
+    pub has_reached_limit: bool,
 }
 
 /// The use of a whole device by cgroups.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct UsageHistory {
-    device: String,
+    /// The kernel's name of the device.
+    pub device: String,
     cgroups: Vec<CgroupHistory>,
-    others: Series<Sum>,
-    unattributed: Series<Sum>,
-    seconds: f64,
+    /// The bytes of cgroups that are not followed, in each point.
+    pub others: Series<Sum>,
+    /// The bytes in each point that belong to no cgroup: see [`DeviceUse::unattributed_bytes_per_s`].
+    pub unattributed: Series<Sum>,
+    /// The seconds in which the cgroups were observed.
+    pub seconds: f64,
 }
 
 impl UsageHistory {
     pub(super) fn new(device: &str) -> Self {
-        Self {
-            device: device.to_owned(),
-            cgroups: Vec::new(),
-            others: Series::default(),
-            unattributed: Series::default(),
-            seconds: 0.0,
-        }
-    }
-
-    /// The kernel's name of the device.
-    pub fn device(&self) -> &str {
-        &self.device
+        Self { device: device.to_owned(), ..Self::default() }
     }
 
     /// The cgroups with the most bytes, in descending order; at most 24.
@@ -71,21 +44,6 @@ impl UsageHistory {
         let mut cgroups: Vec<&CgroupHistory> = self.cgroups.iter().collect();
         cgroups.sort_by(|a, b| b.total_bytes.total_cmp(&a.total_bytes).then_with(|| a.path.cmp(&b.path)));
         cgroups
-    }
-
-    /// The bytes of cgroups that are not followed, in each point.
-    pub fn others(&self) -> &[Sum] {
-        self.others.values()
-    }
-
-    /// The bytes in each point that belong to no cgroup: see [`DeviceUse::unattributed_bytes_per_s`].
-    pub fn unattributed(&self) -> &[Sum] {
-        self.unattributed.values()
-    }
-
-    /// The seconds in which the cgroups were observed.
-    pub fn seconds(&self) -> f64 {
-        self.seconds
     }
 
     /// Takes the use over `elapsed_s` seconds, which are covered by these points.
@@ -163,8 +121,9 @@ mod tests {
         }
         let sum = |sums: &[Sum]| sums.iter().map(Sum::total).sum::<f64>();
         let cgroups = history.cgroups();
-        assert!(cgroups.len() <= 2 * MAX_CGROUPS && cgroups[0].path() == "/job-199");
-        let all: f64 = cgroups.iter().map(|cgroup| sum(cgroup.bytes())).sum::<f64>() + sum(history.others());
-        assert_eq!((all, sum(history.unattributed())), (2.0 * 20_100.0, 400.0));
+        assert!(cgroups.len() <= 2 * MAX_CGROUPS && &*cgroups[0].path == "/job-199");
+        let all: f64 = cgroups.iter().map(|cgroup| sum(cgroup.bytes.values())).sum::<f64>()
+            + sum(history.others.values());
+        assert_eq!((all, sum(history.unattributed.values())), (2.0 * 20_100.0, 400.0));
     }
 }

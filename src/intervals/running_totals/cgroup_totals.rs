@@ -10,7 +10,7 @@ use crate::attribution::Attribution;
 const MAX_CGROUPS: usize = 100;
 
 /// A cgroup with limits on a device.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct LimitedCgroup {
     /// The kernel's name of the device.
     pub device: Arc<str>,
@@ -28,14 +28,7 @@ type Key = (Arc<str>, Option<Arc<str>>);
 /// Adds up the time for which cgroups have been at their limits.
 #[derive(Debug, Default)]
 pub(super) struct CgroupTotals {
-    limited: BTreeMap<Key, AtLimit>,
-}
-
-/// The time at the limits, and the limits.
-#[derive(Debug, Default)]
-struct AtLimit {
-    seconds: f64,
-    limits: Vec<KnownLimit>,
+    limited: BTreeMap<Key, LimitedCgroup>,
 }
 
 impl CgroupTotals {
@@ -50,8 +43,12 @@ impl CgroupTotals {
                 let has_own = self.limited.contains_key(&own) || self.limited.len() < MAX_CGROUPS;
                 let key = if has_own { own } else { (Arc::clone(&name), None) };
                 let is_at_limit = cgroup.limits.iter().any(|limit| limit.is_reached);
-                let total = self.limited.entry(key.clone()).or_default();
-                total.seconds += if is_at_limit { attribution.elapsed_s } else { 0.0 };
+                let total = self.limited.entry(key.clone()).or_insert_with(|| LimitedCgroup {
+                    device: Arc::clone(&key.0),
+                    cgroup: key.1.clone(),
+                    ..LimitedCgroup::default()
+                });
+                total.at_limit_s += if is_at_limit { attribution.elapsed_s } else { 0.0 };
                 if has_own {
                     total.limits.clear();
                     let limits = cgroup.limits.iter();
@@ -68,13 +65,7 @@ impl CgroupTotals {
 
     /// Returns the cgroups with limits, sorted by device and path.
     pub(super) fn limited(&self) -> Vec<LimitedCgroup> {
-        let limited = |((device, cgroup), total): (&Key, &AtLimit)| LimitedCgroup {
-            device: Arc::clone(device),
-            cgroup: cgroup.clone(),
-            at_limit_s: total.seconds,
-            limits: total.limits.clone(),
-        };
-        self.limited.iter().map(limited).collect()
+        self.limited.values().cloned().collect()
     }
 }
 

@@ -23,10 +23,8 @@ pub struct DeviceTotals {
     pub read_saturation: SaturationTotals,
     /// Writes compared with their unloaded latency.
     pub write_saturation: SaturationTotals,
-    /// The limit in requests per second that it reached last; `None` before it reached any.
-    request_limit: Option<KnownLimit>,
-    /// The limit in bytes per second that it reached last; `None` before it reached any.
-    byte_limit: Option<KnownLimit>,
+    /// The limits of requests and of bytes that it reached last; `None` before it reached any.
+    pub(super) reached_limits: [Option<KnownLimit>; 2],
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -94,17 +92,8 @@ impl DeviceTotals {
             self.observe_activity(activity);
         }
         if let Some(limit) = KnownLimit::reached(device) {
-            let known = match limit.unit {
-                RateUnit::Requests => &mut self.request_limit,
-                RateUnit::Kib => &mut self.byte_limit,
-            };
-            *known = Some(limit);
+            self.reached_limits[usize::from(limit.unit == RateUnit::Kib)] = Some(limit);
         }
-    }
-
-    /// Returns the limits that it reached last, of requests and of bytes.
-    pub(super) fn reached_limits(&self) -> impl Iterator<Item = KnownLimit> {
-        [self.request_limit, self.byte_limit].into_iter().flatten()
     }
 
     fn observe_activity(&mut self, activity: &DeviceActivity) {

@@ -126,7 +126,7 @@ impl RunningTotals {
             let record = self.devices.get(name).filter(|record| self.is_in_scope(&record.info, counters))?;
             let (info, totals) = (Arc::clone(&record.info), record.totals.clone());
             let stated = self.cap.into_iter().flat_map(KnownLimit::stated);
-            let limits = stated.chain(totals.reached_limits()).collect();
+            let limits = stated.chain(totals.reached_limits.into_iter().flatten()).collect();
             Some(DeviceSnapshot { info, counters: *counters, totals, limits })
         });
         MetricsSnapshot {

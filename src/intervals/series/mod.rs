@@ -8,7 +8,7 @@
 //!
 //! ```text
 //! let placement = timeline.push(span);
-//! series.follow(&placement);                            // every series, before it gets values
+//! placement.merged.iter().for_each(|merged| series.merge(merged)); // every series, before it gets values
 //! series.at(placement.index).observe(latency, requests);
 //! ```
 //!

@@ -1,7 +1,5 @@
 //! The values of a series.
 
-use super::timeline::Placement;
-
 /// A value that can be merged with the one after it.
 pub trait Merge: Default {
     /// Adds a later value.
@@ -15,14 +13,8 @@ pub struct Series<T> {
 }
 
 impl<T: Merge> Series<T> {
-    /// Merges the same points as the timeline. Must be called for every placement before values are added to its point.
-    pub fn follow(&mut self, placement: &Placement) {
-        if let Some(merged) = &placement.merged {
-            self.merge(merged);
-        }
-    }
-
-    /// Merges values: each goes to the index that `merged` has for it.
+    /// Merges the same points as the timeline: each value goes to the index that `merged` has for it. Must be called for
+    /// every placement before values are added to its point.
     pub fn merge(&mut self, merged: &[usize]) {
         let values = std::mem::take(&mut self.values);
         for (value, index) in values.into_iter().zip(merged) {
@@ -61,7 +53,7 @@ mod tests {
         for second in 0..100u32 {
             let start_s = f64::from(second);
             let placement = timeline.push(TimeSpan { start_s, end_s: start_s + 1.0 });
-            series.follow(&placement);
+            placement.merged.iter().for_each(|merged| series.merge(merged));
             // The first seconds have no value.
             if second >= 40 {
                 series.at(placement.index).add(1.0);

@@ -11,7 +11,7 @@ use super::all_requests::are_all_requests_counted;
 use super::baseline_store::BaselineStore;
 use super::device_filter::DeviceFilter;
 use super::device_interval::{IntervalHeader, IntervalRows};
-use super::device_tracker::{DeviceTracker, RowOptions, Rows};
+use super::device_tracker::{DeviceTracker, Rows};
 use super::device_usage::note_usage;
 use super::layers::note_held_between;
 use super::options::{Detail, DeviceSelection, Input};
@@ -33,7 +33,6 @@ const MIN_MEASURED_UTIL_INTERVAL_S: f64 = 0.09;
 /// The intervals of a running system or of a capture.
 pub struct Intervals<'a> {
     input: &'a Input,
-    selection: &'a DeviceSelection,
     baselines: &'a BaselineStore,
     source: StepSource<'a>,
     attributor: Attributor,
@@ -103,7 +102,6 @@ impl<'a> Intervals<'a> {
     ) -> Result<Self> {
         Ok(Self {
             input,
-            selection,
             baselines,
             filter: DeviceFilter::new(selection)?,
             // An analysis assesses whole intervals, however long.
@@ -237,12 +235,11 @@ impl<'a> Intervals<'a> {
             ..header(first, last, span, self.has_all_requests)
         };
         let without_util = self.is_too_short_for_util(span);
-        let options = RowOptions { without_util, with_total: self.selection.total };
         if !is_preceding {
             self.span.observe(header.elapsed_s, header.start, header.end);
         }
         let Rows { listed: mut devices, neighbors, total } =
-            self.tracker.rows(first, last, span, &self.filter, options);
+            self.tracker.rows(first, last, span, &self.filter, without_util);
         let listed_count = devices.len();
         devices.extend(neighbors);
         note_held_between(&mut devices, &self.topology);

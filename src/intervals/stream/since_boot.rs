@@ -3,7 +3,7 @@
 use super::{Intervals, header};
 use crate::counters::{Counters, CpuTimes, Device, Sample};
 use crate::intervals::device_interval::{IntervalHeader, IntervalRows};
-use crate::intervals::device_tracker::{DeviceTracker, RowOptions, Rows};
+use crate::intervals::device_tracker::{DeviceTracker, Rows};
 use crate::intervals::options::Detail;
 use crate::intervals::step_source::Step;
 use crate::metrics::DeviceMatch;
@@ -26,8 +26,7 @@ impl Intervals<'_> {
         tracker.judge(&step, false);
         let header = header(&boot, newer, span, self.has_all_requests);
         let header = IntervalHeader { is_since_boot: true, ..header };
-        let options = RowOptions { without_util: false, with_total: self.selection.total };
-        let Rows { listed: devices, total, .. } = tracker.rows(&boot, newer, span, &self.filter, options);
+        let Rows { listed: devices, total, .. } = tracker.rows(&boot, newer, span, &self.filter, false);
         let (events, attribution) = (Vec::new(), None);
         show(&IntervalRows { header, devices, total, events, attribution, has_found_any: true });
         true

@@ -46,7 +46,7 @@ pub(super) struct SectionContext<'a> {
 impl<'a> Section<'a> {
     /// The alias of the device, or the kernel's name.
     pub(super) fn label(&self) -> &str {
-        self.history.map_or(&self.report.device, |history| history.label())
+        self.history.map_or(&self.report.device, |history| &history.names.label)
     }
 
     fn values(&self, quantity: DeviceQuantity) -> &'a [crate::intervals::series::Extent] {
@@ -67,7 +67,7 @@ impl<'a> Section<'a> {
             facts.push(name(&self.report.device));
         }
         if let Some(mountpoints) =
-            self.history.map(|history| history.mountpoints()).filter(|text| !text.is_empty())
+            self.history.map(|history| &history.names.mountpoints).filter(|text| !text.is_empty())
         {
             facts.push(name(mountpoints));
         }
@@ -77,7 +77,7 @@ impl<'a> Section<'a> {
         let sentence = escape(&verdict_sentence(context.analysis, self.report));
         let _ = write!(out, "</h2><p class=\"why\">{sentence}</p>");
         if let Some(history) = self.history {
-            push_band(history.verdicts(), time, out);
+            push_band(history.verdicts.values(), time, out);
         }
         let shades = format!("e{}", self.index);
         push_shades(&self.events, &shades, time, out);
@@ -88,10 +88,10 @@ impl<'a> Section<'a> {
         if let Some(history) = self.history {
             push_concurrency_charts(history, &self.report.levels, &self.report.capacity, out);
             let title = "Heat map of interval means";
-            push_heat_map(title, "One speed, or several? ", history.latencies(), time, out);
+            push_heat_map(title, "One speed, or several? ", history.latencies.values(), time, out);
         }
         if let Some(usage) = self.usage {
-            push_usage(usage, &self.areas, usage.device() != self.report.device, &shades, time, out);
+            push_usage(usage, &self.areas, usage.device != self.report.device, &shades, time, out);
         }
         out.push_str("</div><div class=\"details\">");
         if let Some(queues) =
@@ -214,7 +214,7 @@ impl<'a> Section<'a> {
     }
 
     pub(super) fn data(&self) -> Group<'_> {
-        let drawn = DeviceQuantity::ALL.into_iter().filter(|quantity| {
+        let drawn = DeviceQuantity::all().filter(|quantity| {
             !matches!(quantity, DeviceQuantity::Iops | DeviceQuantity::AwaitMs | DeviceQuantity::Concurrency)
                 && self.values(*quantity).iter().any(|extent| extent.max().is_some_and(|max| max > 0.0))
         });
@@ -222,6 +222,10 @@ impl<'a> Section<'a> {
             .map(|quantity| (quantity.name().to_owned(), Values::Extents(self.values(quantity))))
             .collect();
         series.extend(self.areas.iter().map(|area| (area.key.clone(), Values::Numbers(area.values.clone()))));
-        Group { name: self.label(), verdicts: self.history.map_or(&[], |history| history.verdicts()), series }
+        Group {
+            name: self.label(),
+            verdicts: self.history.map_or(&[], |history| history.verdicts.values()),
+            series,
+        }
     }
 }

@@ -39,8 +39,7 @@ pub(super) fn push_host_charts(history: &History, time: ChartTime<'_>, out: &mut
 }
 
 pub(super) fn host_data(history: &History) -> Group<'_> {
-    let series = HostQuantity::ALL
-        .into_iter()
+    let series = HostQuantity::all()
         .filter(|quantity| !history.host(*quantity).is_empty())
         .map(|quantity| (quantity.name().to_owned(), Values::Extents(history.host(quantity))));
     Group { name: "host", verdicts: &[], series: series.collect() }

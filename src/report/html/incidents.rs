@@ -14,8 +14,8 @@ pub(super) struct PlacedEvent<'a> {
 
 impl<'a> PlacedEvent<'a> {
     fn new(event: &'a Event, history: &History) -> Self {
-        let begin_s = history.clock().axis_s(event.begin.run_s);
-        let end_s = history.clock().axis_end_s(event.end.run_s);
+        let begin_s = history.clock.axis_s(event.begin.run_s);
+        let end_s = history.clock.axis_end_s(event.end.run_s);
         Self { event, begin_s, end_s: end_s.max(begin_s) }
     }
 

@@ -94,7 +94,7 @@ impl Page<'_> {
         loop {
             self.history.reduce(max_points);
             let html = self.draw(&charted);
-            let points = self.history.timeline().points().len();
+            let points = self.history.timeline.points().len();
             if html.len() <= MAX_PAGE_BYTES || points <= MIN_POINTS {
                 return html;
             }
@@ -108,8 +108,8 @@ impl Page<'_> {
         let history = &self.history;
         let span = history.span().unwrap_or(TimeSpan { start_s: 0.0, end_s: 1.0 });
         let axis =
-            TimeAxis::new(span, history.clock().has_wall_clock().then(|| self.analysis.time_zone.clone()));
-        let time = ChartTime { axis: &axis, timeline: history.timeline() };
+            TimeAxis::new(span, history.clock.has_wall_clock().then(|| self.analysis.time_zone.clone()));
+        let time = ChartTime { axis: &axis, timeline: &history.timeline };
         let incidents = place_incidents(&self.analysis, history);
         let reports = self.analysis.devices;
         let sections: Vec<Section<'_>> = charted
@@ -146,7 +146,7 @@ impl Page<'_> {
         guide::push_guide(&mut out);
         self.push_foot(&mut out);
         let groups: Vec<_> = sections.iter().map(Section::data).chain([host::host_data(history)]).collect();
-        push_data(&axis, history.clock().has_wall_clock(), history.timeline(), &groups, &mut out);
+        push_data(&axis, history.clock.has_wall_clock(), &history.timeline, &groups, &mut out);
         let _ = writeln!(out, "<script>{SCRIPT}</script></body></html>");
         out
     }
@@ -171,7 +171,7 @@ impl Page<'_> {
         incidents: &'b [PlacedIncident<'b>],
     ) -> Section<'b> {
         let usage = self.has_who.then(|| self.usage(&report.device)).flatten();
-        let points = self.history.timeline().points().len();
+        let points = self.history.timeline.points().len();
         Section {
             index,
             report,
@@ -250,7 +250,7 @@ impl Page<'_> {
         let (start, end) = (time.axis.date_and_clock(span.start_s), time.axis.date_and_clock(span.end_s));
         let zone = time.axis.zone().map(|zone| format!(" {}", escape(&zone))).unwrap_or_default();
         facts.push(format!("{start} to {end}{zone} ({})", duration(span.end_s - span.start_s)));
-        facts.push(counted(self.history.intervals(), "interval"));
+        facts.push(counted(self.history.intervals, "interval"));
         facts.extend(source.capture.iter().map(|capture| format!("from {}", name(capture))));
         out.push_str(&facts.join(", "));
         out.push_str("</p>");
@@ -277,7 +277,7 @@ impl Page<'_> {
 
     /// Disks that disappeared, and defects of the data that affect how the page should be read.
     fn remarks(&self) -> Vec<String> {
-        let shift_s = self.history.clock().setback_s();
+        let shift_s = self.history.clock.setback_s();
         let mut remarks = departure_sentences(&self.analysis);
         if shift_s > 0.0 {
             remarks.push(format!(
@@ -285,7 +285,7 @@ impl Page<'_> {
                 duration(shift_s)
             ));
         }
-        let missed = self.history.missed_samples();
+        let missed = self.history.missed_samples;
         if missed > 0 {
             remarks.push(format!("{} missed: longer intervals stand for them.", counted(missed, "sample")));
         }
@@ -317,7 +317,7 @@ impl Page<'_> {
     }
 
     fn push_foot(&self, out: &mut String) {
-        let points = self.history.timeline().points();
+        let points = self.history.timeline.points();
         let longest = points.iter().map(|point| point.end_s - point.start_s).fold(0.0, f64::max);
         let _ = write!(
             out,

@@ -30,14 +30,14 @@ pub(super) fn push_overview(
     out.push_str("<h2>All devices</h2><div class=\"overview\">");
     for row in rows {
         let Some(device) = history.device(&row.report.device) else { continue };
-        let label = name(device.label());
+        let label = name(&device.names.label);
         let link = match row.section {
             Some(section) => format!("<a href=\"#d{section}\">{label}</a>"),
             None => label,
         };
         let tags = tags(row.report.verdict, row.worse);
         let _ = write!(out, "<div class=\"name\">{link}</div><div class=\"verdict\">{tags}</div>");
-        push_band(device.verdicts(), time, out);
+        push_band(device.verdicts.values(), time, out);
     }
     out.push_str("<div class=\"axis-cell\">");
     push_time_labels(time.axis, out);
@@ -56,7 +56,8 @@ pub(super) fn push_ok_devices(reports: &[&DeviceReport], history: &History, out:
         if reports.len() == 1 { "was" } else { "were" }
     );
     for report in reports {
-        let label = history.device(&report.device).map_or(report.device.as_str(), |device| device.label());
+        let label =
+            history.device(&report.device).map_or(report.device.as_str(), |device| &device.names.label);
         let rate = |of: &Distribution| of.mean.map(number).unwrap_or_default();
         let latency = |value: Option<f64>| value.map(time_text).unwrap_or_default();
         let _ = write!(

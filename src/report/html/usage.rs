@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::chart::{Area, ChartTime, push_areas};
 use super::escape::{escape, name};
 use crate::attribution::cgroup_name;
-use crate::intervals::series::Sum;
+use crate::intervals::series::{Series, Sum};
 use crate::intervals::{CgroupHistory, History, UsageHistory};
 use crate::report::layout::sentence_numbers::{duration, number, percent};
 use crate::sanitize::sanitize;
@@ -20,11 +20,11 @@ pub(super) fn areas(usage: &UsageHistory, points: usize) -> Vec<Area<'static>> {
     const CLASSES: [&str; MAX_SHOWN] = ["a1", "a2", "a3", "a4"];
     let cgroups = usage.cgroups();
     let shown = cgroups.len().min(MAX_SHOWN);
-    let at = |sums: &[Sum], point: usize| sums.get(point).map_or(0.0, Sum::total);
+    let at = |sums: &Series<Sum>, point: usize| sums.get(point).map_or(0.0, Sum::total);
     let all: Vec<f64> = (0..points)
         .map(|point| {
-            let of_cgroups: f64 = cgroups.iter().map(|cgroup| at(cgroup.bytes(), point)).sum();
-            of_cgroups + at(usage.others(), point) + at(usage.unattributed(), point)
+            let of_cgroups: f64 = cgroups.iter().map(|cgroup| at(&cgroup.bytes, point)).sum();
+            of_cgroups + at(&usage.others, point) + at(&usage.unattributed, point)
         })
         .collect();
     let share = |bytes: &dyn Fn(usize) -> f64| -> Vec<Option<f64>> {
@@ -32,19 +32,18 @@ pub(super) fn areas(usage: &UsageHistory, points: usize) -> Vec<Area<'static>> {
         (0..points).map(of_point).collect()
     };
     let named = cgroups[..shown].iter().zip(CLASSES).map(|(cgroup, class)| Area {
-        label: cgroup_name(cgroup.path()),
-        key: format!("cgroup {}", sanitize(cgroup.path())),
+        label: cgroup_name(&cgroup.path),
+        key: format!("cgroup {}", sanitize(&cgroup.path)),
         class,
-        values: share(&|point| at(cgroup.bytes(), point)),
+        values: share(&|point| at(&cgroup.bytes, point)),
     });
     let mut areas: Vec<Area<'static>> = named.collect();
     let others = |point: usize| {
-        cgroups[shown..].iter().map(|cgroup| at(cgroup.bytes(), point)).sum::<f64>()
-            + at(usage.others(), point)
+        cgroups[shown..].iter().map(|cgroup| at(&cgroup.bytes, point)).sum::<f64>() + at(&usage.others, point)
     };
     let rest: [(&str, &'static str, Vec<Option<f64>>); 2] = [
         ("other cgroups", "a5", share(&others)),
-        ("no cgroup", "rest", share(&|point| at(usage.unattributed(), point))),
+        ("no cgroup", "rest", share(&|point| at(&usage.unattributed, point))),
     ];
     for (label, class, values) in rest {
         if values.iter().flatten().any(|value| *value > 0.05) {
@@ -64,7 +63,7 @@ pub(super) fn push_usage(
     out: &mut String,
 ) {
     let title = if is_below {
-        format!("Who: share of the bytes of {} below", escape(usage.device()))
+        format!("Who: share of the bytes of {} below", escape(&usage.device))
     } else {
         "Who: share of the bytes by cgroup".to_owned()
     };
@@ -74,19 +73,19 @@ pub(super) fn push_usage(
 /// Appends the table of the cgroups that used a device.
 pub(super) fn push_cgroup_table(usage: &UsageHistory, out: &mut String) {
     let cgroups = usage.cgroups();
-    let all: f64 = cgroups.iter().map(|cgroup| cgroup.total_bytes()).sum::<f64>()
-        + usage.others().iter().chain(usage.unattributed()).map(Sum::total).sum::<f64>();
+    let all: f64 = cgroups.iter().map(|cgroup| cgroup.total_bytes).sum::<f64>()
+        + usage.others.values().iter().chain(usage.unattributed.values()).map(Sum::total).sum::<f64>();
     if all <= 0.0 || cgroups.is_empty() {
         return;
     }
     out.push_str("<div class=\"scroll\"><table><thead><tr><th>cgroup<th class=\"n\">share<th class=\"n\">MiB/s, mean<th>limit</tr></thead><tbody>");
     for cgroup in cgroups.iter().take(10) {
-        let CgroupRow { share, mib_per_s, limit } = row(cgroup, all, usage.seconds());
+        let CgroupRow { share, mib_per_s, limit } = row(cgroup, all, usage.seconds);
         let _ = write!(
             out,
             "<tr><td class=\"long\" title=\"{}\">{}<td class=\"n\">{share}<td class=\"n\">{mib_per_s}<td>{limit}</tr>",
-            escape(cgroup.path()),
-            name(&cgroup_name(cgroup.path())),
+            escape(&cgroup.path),
+            name(&cgroup_name(&cgroup.path)),
         );
     }
     out.push_str("</tbody></table></div>");
@@ -99,11 +98,11 @@ struct CgroupRow {
 }
 
 fn row(cgroup: &CgroupHistory, all: f64, seconds: f64) -> CgroupRow {
-    let bytes = cgroup.total_bytes();
+    let bytes = cgroup.total_bytes;
     CgroupRow {
         share: percent(100.0 * bytes / all),
         mib_per_s: number(bytes / seconds.max(f64::MIN_POSITIVE) / 1_048_576.0),
-        limit: if cgroup.has_reached_limit() { "at its limit at some time" } else { "" },
+        limit: if cgroup.has_reached_limit { "at its limit at some time" } else { "" },
     }
 }
 
