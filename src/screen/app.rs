@@ -2,7 +2,7 @@
 //!
 //! Pure: it takes events and intervals, and asks the rest of the program for [`Action`]s.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -83,29 +83,22 @@ pub(crate) enum ThroughputUnit {
 }
 
 impl ThroughputUnit {
-    pub(crate) fn title(self) -> &'static str {
+    /// Its title, the amount per KiB, and the unit after it.
+    fn facts(self) -> (&'static str, f64, Self) {
         match self {
-            Self::Mib => "MB/s",
-            Self::Kib => "KB/s",
-            Self::Mbit => "Mbit/s",
+            Self::Mib => ("MB/s", 1.0 / 1024.0, Self::Kib),
+            Self::Kib => ("KB/s", 1.0, Self::Mbit),
+            Self::Mbit => ("Mbit/s", 1024.0 * 8.0 / 1e6, Self::Mib),
         }
+    }
+
+    pub(crate) fn title(self) -> &'static str {
+        self.facts().0
     }
 
     /// Returns the amount per KiB.
     pub(crate) fn per_kib(self) -> f64 {
-        match self {
-            Self::Mib => 1.0 / 1024.0,
-            Self::Kib => 1.0,
-            Self::Mbit => 1024.0 * 8.0 / 1e6,
-        }
-    }
-
-    fn next(self) -> Self {
-        match self {
-            Self::Mib => Self::Kib,
-            Self::Kib => Self::Mbit,
-            Self::Mbit => Self::Mib,
-        }
+        self.facts().1
     }
 }
 
@@ -166,11 +159,8 @@ pub(crate) struct App {
     pub(crate) ended: Option<String>,
     /// Speed of the replay, as an index; `None` while it does not play.
     pub(super) playing: Option<usize>,
-    /// The worst interval so far, and for each device: its severity and how bad it was.
-    pub(super) worst: Option<Worst>,
-    pub(super) worst_of: HashMap<DeviceId, Worst>,
-    /// The numbers of all devices so far, by the kernel's names.
-    pub(super) ids: HashMap<String, DeviceId>,
+    /// The worst interval of each device so far.
+    pub(super) worst: BTreeMap<DeviceId, Worst>,
     /// The time on the monotonic clock, and that of the last interval.
     pub(crate) now_s: f64,
     pub(crate) arrived_s: Option<f64>,
@@ -205,9 +195,7 @@ impl App {
             progress: (options.source != Source::Live).then_some(0.0),
             ended: None,
             playing,
-            worst: None,
-            worst_of: HashMap::new(),
-            ids: HashMap::new(),
+            worst: BTreeMap::new(),
             now_s: 0.0,
             arrived_s: None,
             has_moved: playing.is_some(),
@@ -221,7 +209,6 @@ impl App {
     pub(crate) fn push(&mut self, frame: Frame) {
         self.arrived_s = Some(self.now_s);
         self.note_worst(&frame);
-        self.note_ids(&frame);
         if let Some(late) =
             self.late_text(&frame).filter(|_| self.follows() && self.options.source == Source::Live)
         {
@@ -288,7 +275,7 @@ impl App {
 
     /// Switches to the next unit of throughput.
     pub(crate) fn change_unit(&mut self) {
-        self.unit = self.unit.next();
+        self.unit = self.unit.facts().2;
         self.say(format!("throughput in {}", self.unit.title()));
     }
 
@@ -315,12 +302,7 @@ impl App {
     /// The range of time that the charts show; `None` without a wall clock.
     pub(crate) fn shown_range(&self) -> Option<(Timestamp, Timestamp)> {
         let (begin_s, end_s) = self.axis.window(self);
-        let begin = self.history.at(begin_s + 1e-6)?;
-        let begin = match begin {
-            Moment::Exact(frame) => frame.header.start,
-            Moment::Coarse(span) => span.begin,
-        };
-        let end = self.history.at(end_s)?.end();
+        let (begin, end) = (self.history.at(begin_s + 1e-6)?.times().0, self.history.at(end_s)?.end());
         begin.zip(end)
     }
 

@@ -16,7 +16,6 @@ pub(crate) enum Key {
     Esc,
     /// The key that deletes backwards.
     Backspace,
-    Tab,
     Up,
     Down,
     Left,
@@ -113,7 +112,6 @@ fn parse(bytes: &[u8]) -> Parsed {
         // The Esc key, followed by another key.
         [ESC, ..] => key(Key::Esc, 1),
         [b'\r' | b'\n', ..] => key(Key::Enter, 1),
-        [b'\t', ..] => key(Key::Tab, 1),
         [0x7f | 0x08, ..] => key(Key::Backspace, 1),
         [control @ 1..=26, ..] => key(Key::Ctrl(char::from(control - 1 + b'a')), 1),
         [first, ..] => parse_character(bytes, *first),

@@ -15,39 +15,23 @@ const DEFAULT_SPAN_S: f64 = 180.0;
 /// The speeds at which a recording plays: seconds of the recording per second.
 pub(super) const PLAY_SPEEDS: [f64; 4] = [1.0, 2.0, 10.0, 60.0];
 
-/// A bad interval.
+/// The worst interval of a device.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Worst {
-    device: DeviceId,
     end_s: f64,
-    severity: u8,
-    badness: f64,
+    /// The severity of the verdict, and how bad it was.
+    rank: (u8, f64),
 }
 
 impl App {
-    /// Remembers the interval if it is the worst so far, of all devices or of one.
+    /// Remembers the interval for each device of which it is the worst so far.
     pub(super) fn note_worst(&mut self, frame: &Frame) {
-        for row in 0..frame.len() {
-            let verdict = frame.verdict(row);
-            if !is_trouble(verdict) {
-                continue;
-            }
-            let rank = severity(verdict);
-            let id = frame.listed(row).id;
-            let known = self.worst_of.get(&id).map_or(0, |worst| worst.severity);
-            if rank < known {
-                continue;
-            }
+        for row in (0..frame.len()).filter(|row| is_trouble(frame.verdict(*row))) {
             let worst =
-                Worst { device: id, end_s: frame.end_s, severity: rank, badness: badness(frame, row) };
-            let is_worse = |than: Option<&Worst>| {
-                than.is_none_or(|than| (worst.severity, worst.badness) > (than.severity, than.badness))
-            };
-            if is_worse(self.worst.as_ref()) {
-                self.worst = Some(worst);
-            }
-            if is_worse(self.worst_of.get(&id)) {
-                self.worst_of.insert(id, worst);
+                Worst { end_s: frame.end_s, rank: (severity(frame.verdict(row)), badness(frame, row)) };
+            let known = self.worst.entry(frame.listed(row).id).or_insert(worst);
+            if worst.rank > known.rank {
+                *known = worst;
             }
         }
     }
@@ -187,18 +171,15 @@ impl App {
     /// Moves to the worst interval of all devices, or of the selected device if only that is shown.
     pub(crate) fn go_to_worst(&mut self) {
         let own = self.selected.filter(|_| self.page == Page::Detail);
-        let worst = match own {
-            Some(id) => self.worst_of.get(&id),
-            None => self.worst.as_ref(),
-        };
-        let Some(worst) = worst.copied() else {
+        let candidates = self.worst.iter().filter(|(id, _)| own.is_none_or(|own| own == **id));
+        let is_worse = |a: &Worst, b: &Worst| a.rank > b.rank || a.rank == b.rank && a.end_s < b.end_s;
+        let worst = candidates.reduce(|worst, one| if is_worse(one.1, worst.1) { one } else { worst });
+        let Some((id, end_s)) = worst.map(|(id, worst)| (*id, worst.end_s)) else {
             self.say("no trouble so far");
             return;
         };
-        self.move_to(Some(worst.end_s), false);
-        if own.is_none() {
-            self.selected = Some(worst.device);
-        }
+        self.move_to(Some(end_s), false);
+        self.selected = Some(id);
     }
 
     /// Moves to the beginning of the next or the previous event; only to those of the selected device if only that is
@@ -206,18 +187,17 @@ impl App {
     pub(crate) fn go_to_next_event(&mut self, forward: bool) {
         let current = self.cursor_s();
         let only = self.selected.filter(|_| self.page == Page::Detail);
-        let candidates =
+        let own =
             self.events.iter().filter(|event| only.is_none_or(|id| self.id_of(&event.device) == Some(id)));
+        let begin_s = |event: &&Event| event.begin.run_s;
         let target =
             |event: &Event| self.history.at(event.begin.run_s + 1e-6).map_or(0.0, |moment| moment.end_s());
         let found = if forward {
-            candidates
-                .filter(|event| target(event) > current + 1e-9)
-                .min_by(|a, b| a.begin.run_s.total_cmp(&b.begin.run_s))
+            own.filter(|event| target(event) > current + 1e-9)
+                .min_by(|a, b| begin_s(a).total_cmp(&begin_s(b)))
         } else {
-            candidates
-                .filter(|event| target(event) < current - 1e-9)
-                .max_by(|a, b| a.begin.run_s.total_cmp(&b.begin.run_s))
+            own.filter(|event| target(event) < current - 1e-9)
+                .max_by(|a, b| begin_s(a).total_cmp(&begin_s(b)))
         };
         match found.cloned() {
             Some(event) => self.go_to_event(&event),
@@ -262,18 +242,7 @@ impl App {
 
     /// Returns the number of a device by the kernel's name; `None` if no interval has it.
     pub(crate) fn id_of(&self, device: &str) -> Option<DeviceId> {
-        self.ids.get(device).copied()
-    }
-
-    /// Remembers the numbers of the devices of an interval.
-    pub(super) fn note_ids(&mut self, frame: &Frame) {
-        if self.history.newest().is_some_and(|newest| newest.has_devices_of(frame)) {
-            return;
-        }
-        for row in 0..frame.len() {
-            let device = frame.listed(row);
-            self.ids.insert(device.names.device.clone(), device.id);
-        }
+        self.history.newest()?.id_of(device)
     }
 }
 

@@ -8,7 +8,7 @@ use super::app::App;
 use super::history::{CoarseSpan, DeviceId, Frame, Moment, is_event, is_trouble};
 use super::sort::Sort;
 use crate::analysis::{Assessment, Verdict};
-use crate::intervals::{DeviceActivity, DeviceInterval, DeviceState};
+use crate::intervals::{DeviceActivity, DeviceInterval, DeviceNames, DeviceState};
 use crate::topology::Topology;
 
 #[derive(Clone, Debug)]
@@ -57,7 +57,7 @@ impl App {
         if self.is_tree
             && let Some(topology) = self.topology()
         {
-            rows = as_tree(rows, topology);
+            sort_as_tree(&mut rows, topology);
         }
         Rows { listed: rows, folded, filtered }
     }
@@ -137,8 +137,7 @@ fn exact_rows(frame: &Frame) -> Vec<Row> {
 }
 
 fn coarse_rows(span: &CoarseSpan) -> Vec<Row> {
-    let rows = span.points().iter().map(|point| {
-        let (listed, point) = (&point.0, &point.1);
+    let rows = span.points.values().map(|(listed, point)| {
         let assessment = Assessment { verdict: point.verdict(), ..Assessment::default() };
         let activity = DeviceActivity { stats: *point.sum(), assessment, ..DeviceActivity::default() };
         let state = DeviceState::Active(Box::new(activity));
@@ -148,61 +147,32 @@ fn coarse_rows(span: &CoarseSpan) -> Vec<Row> {
     rows.collect()
 }
 
-/// Returns the rows as a tree: devices are below those that they are stacked on.
-fn as_tree(rows: Vec<Row>, topology: &Topology) -> Vec<Row> {
-    let order: Vec<&str> = rows.iter().map(|row| row.device.device()).collect();
+/// Sorts the rows as a tree: devices are below those that they are stacked on. The tree of the most severe device
+/// comes first: the order is that of the first device of each tree.
+fn sort_as_tree(rows: &mut [Row], topology: &Topology) {
+    let names: Vec<Arc<DeviceNames>> = rows.iter().map(|row| Arc::clone(&row.device.names)).collect();
+    let order: Vec<&str> = names.iter().map(|names| names.device.as_str()).collect();
     let listed: HashSet<&str> = order.iter().copied().collect();
     let parent = |name: &str| {
-        topology
-            .backing_devices(name)
-            .iter()
-            .find(|below| listed.contains(below.as_str()) && below.as_str() != name)
+        let mut below = topology.backing_devices(name).iter();
+        below.find_map(|below| listed.get(below.as_str()).copied().filter(|below| *below != name))
     };
     let mut children: HashMap<&str, Vec<&str>> = HashMap::new();
-    let mut roots = Vec::new();
-    for name in &order {
-        match parent(name) {
-            Some(parent) => children.entry(parent.as_str()).or_default().push(name),
-            None => roots.push(*name),
-        }
+    for name in order.iter().rev() {
+        children.entry(parent(name).unwrap_or_default()).or_default().push(name);
     }
-    // The tree of the most severe device comes first: the order is that of the first device of each tree.
-    let root_of = |name: &str| {
-        let mut name = name;
-        for _ in 0..order.len() {
-            match parent(name) {
-                Some(below) => name = below.as_str(),
-                None => break,
-            }
-        }
-        name.to_owned()
-    };
-    let mut sorted_roots: Vec<&str> = Vec::new();
+    let mut places: HashMap<&str, (usize, usize)> = HashMap::new();
     for name in &order {
-        let root = root_of(name);
-        if let Some(root) = roots.iter().find(|one| **one == root)
-            && !sorted_roots.contains(root)
-        {
-            sorted_roots.push(root);
-        }
-    }
-    let mut placed: Vec<(&str, usize)> = Vec::new();
-    let mut seen: HashSet<&str> = HashSet::new();
-    let mut pending: Vec<(&str, usize)> = sorted_roots.into_iter().rev().map(|root| (root, 0)).collect();
-    while let Some((name, depth)) = pending.pop() {
-        if seen.insert(name) {
-            placed.push((name, depth));
-            let above = children.get(name).into_iter().flatten().rev();
+        let root = (0..order.len()).try_fold(*name, |name, _| parent(name).ok_or(name));
+        // Devices without a root are stacked in a circle, which a hostile capture may describe.
+        let mut pending: Vec<(&str, usize)> = root.err().map(|root| (root, 0)).into_iter().collect();
+        while let Some((name, depth)) = pending.pop().filter(|(name, _)| !places.contains_key(name)) {
+            places.insert(name, (places.len(), depth));
+            let above = children.get(name).into_iter().flatten();
             pending.extend(above.map(|child| (*child, depth + 1)));
         }
     }
-    // The remaining devices are stacked in a circle, which a hostile capture may describe.
-    placed.extend(order.iter().filter(|name| !seen.contains(**name)).map(|name| (*name, 0)));
-    let places: HashMap<String, (usize, usize)> =
-        placed.iter().enumerate().map(|(at, (name, depth))| ((*name).to_owned(), (at, *depth))).collect();
-    let mut rows = rows;
-    rows.iter_mut()
-        .for_each(|row| row.depth = places.get(row.device.device()).map_or(0, |(_, depth)| *depth));
-    rows.sort_by_key(|row| places.get(row.device.device()).map_or(usize::MAX, |(at, _)| *at));
-    rows
+    let place = |row: &Row| places.get(row.device.device()).copied().unwrap_or((usize::MAX, 0));
+    rows.iter_mut().for_each(|row| row.depth = place(row).1);
+    rows.sort_by_key(|row| place(row).0);
 }

@@ -6,9 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crossterm::cursor::{Hide, MoveTo, Show};
 use crossterm::queue;
-use crossterm::style::{
-    Attribute, Color as TerminalColor, Print, SetAttribute, SetBackgroundColor, SetForegroundColor,
-};
+use crossterm::style::{Attribute, Print, SetAttribute};
 use crossterm::terminal::{Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -188,44 +186,15 @@ fn put_style(wanted: CellStyle, present: CellStyle, out: &mut Vec<u8>) -> io::Re
     Ok(())
 }
 
-/// Appends a color. The 16 colors have the short codes, which every terminal with colors has.
+/// Appends a color. The 16 basic colors have the short codes, which every terminal with colors has.
 fn put_color(color: Color, is_background: bool, out: &mut Vec<u8>) -> io::Result<()> {
-    let basic = |code: u8| {
-        let base = if is_background { 40 } else { 30 };
-        let base = if code < 8 { base + code } else { base + 60 + code - 8 };
-        format!("\x1b[{base}m")
-    };
-    let basic_colors = [
-        Color::Black,
-        Color::Red,
-        Color::Green,
-        Color::Yellow,
-        Color::Blue,
-        Color::Magenta,
-        Color::Cyan,
-        Color::Gray,
-        Color::DarkGray,
-        Color::LightRed,
-        Color::LightGreen,
-        Color::LightYellow,
-        Color::LightBlue,
-        Color::LightMagenta,
-        Color::LightCyan,
-        Color::White,
-    ];
-    if let Some(code) = basic_colors.iter().position(|one| *one == color) {
-        out.extend_from_slice(basic(code as u8).as_bytes());
-        return Ok(());
-    }
-    let color = match color {
-        Color::Indexed(index) => TerminalColor::AnsiValue(index),
-        Color::Rgb(r, g, b) => TerminalColor::Rgb { r, g, b },
-        _ => TerminalColor::Reset,
-    };
-    if is_background {
-        queue!(out, SetBackgroundColor(color))
-    } else {
-        queue!(out, SetForegroundColor(color))
+    let base = if is_background { 40 } else { 30 };
+    match color {
+        Color::Indexed(code @ ..8) => write!(out, "\x1b[{}m", base + code),
+        Color::Indexed(code @ 8..16) => write!(out, "\x1b[{}m", base + 60 + code - 8),
+        Color::Indexed(code) => write!(out, "\x1b[{};5;{code}m", base + 8),
+        Color::Rgb(red, green, blue) => write!(out, "\x1b[{};2;{red};{green};{blue}m", base + 8),
+        _ => write!(out, "\x1b[{}m", base + 9),
     }
 }
 
@@ -240,7 +209,7 @@ mod tests {
         let area = Rect { x: 0, y: 0, width: 10, height: 2 };
         let before = Buffer::empty(area);
         let mut after = before.clone();
-        after.set_string(2, 1, "ab", Style::new().fg(Color::Red));
+        after.set_string(2, 1, "ab", Style::new().fg(Color::Indexed(1)));
         let mut out = Vec::new();
         put_changes(&before.diff(&after), &mut out).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), "\x1b[2;3H\x1b[31mab\x1b[0m");

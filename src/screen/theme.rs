@@ -29,22 +29,22 @@ pub(crate) struct Theme {
     pub(crate) is_ascii: bool,
 }
 
-/// A color: on a dark background, on a light one, and the nearest of 16 colors.
+/// A color: on a dark background, on a light one, and the number of the nearest of 16 colors.
 #[derive(Clone, Copy)]
 struct Hue {
     dark: u32,
     light: u32,
-    basic: Color,
+    basic: u8,
 }
 
-const GREEN: Hue = Hue { dark: 0x4d_af7c, light: 0x2e_7d4f, basic: Color::Green };
-const YELLOW: Hue = Hue { dark: 0xe6_c34a, light: 0x9a_7b00, basic: Color::Yellow };
-const ORANGE: Hue = Hue { dark: 0xe8_853d, light: 0xb8_5c00, basic: Color::LightRed };
-const PURPLE: Hue = Hue { dark: 0xb0_7ae0, light: 0x7b_3fb5, basic: Color::Magenta };
-const GRAY: Hue = Hue { dark: 0x8a_8a8a, light: 0x6c_6c6c, basic: Color::DarkGray };
-const BLUE: Hue = Hue { dark: 0x5a_a7e0, light: 0x1f_6fb0, basic: Color::Blue };
-const RED: Hue = Hue { dark: 0xe5_484d, light: 0xc1_272d, basic: Color::Red };
-const CYAN: Hue = Hue { dark: 0x4c_c5c5, light: 0x00_7f7f, basic: Color::Cyan };
+const GREEN: Hue = Hue { dark: 0x4d_af7c, light: 0x2e_7d4f, basic: 2 };
+const YELLOW: Hue = Hue { dark: 0xe6_c34a, light: 0x9a_7b00, basic: 3 };
+const ORANGE: Hue = Hue { dark: 0xe8_853d, light: 0xb8_5c00, basic: 9 };
+const PURPLE: Hue = Hue { dark: 0xb0_7ae0, light: 0x7b_3fb5, basic: 5 };
+const GRAY: Hue = Hue { dark: 0x8a_8a8a, light: 0x6c_6c6c, basic: 8 };
+const BLUE: Hue = Hue { dark: 0x5a_a7e0, light: 0x1f_6fb0, basic: 4 };
+const RED: Hue = Hue { dark: 0xe5_484d, light: 0xc1_272d, basic: 1 };
+const CYAN: Hue = Hue { dark: 0x4c_c5c5, light: 0x00_7f7f, basic: 6 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Series {
@@ -85,25 +85,36 @@ impl Theme {
         let [_, red, green, blue] = rgb.to_be_bytes();
         match self.depth {
             ColorDepth::None => Style::new(),
-            ColorDepth::Sixteen => Style::new().fg(hue.basic),
+            ColorDepth::Sixteen => Style::new().fg(Color::Indexed(hue.basic)),
             ColorDepth::Many => Style::new().fg(Color::Indexed(nearest_indexed(red, green, blue))),
             ColorDepth::True => Style::new().fg(Color::Rgb(red, green, blue)),
         }
     }
 
+    /// Returns the mark of a verdict in a ribbon, and its style.
+    fn verdict_look(self, verdict: Option<Verdict>) -> (char, Style) {
+        match verdict {
+            Some(Verdict::Idle) => (' ', self.dim()),
+            Some(Verdict::Ok) => ('.', self.style_of(GREEN)),
+            Some(Verdict::Queueing) => ('-', self.style_of(YELLOW)),
+            Some(Verdict::Slow) => ('s', self.style_of(BLUE)),
+            Some(Verdict::Saturated) => ('=', self.style_of(ORANGE)),
+            Some(Verdict::Capped) => ('C', self.style_of(PURPLE)),
+            Some(Verdict::Throttled) => ('T', self.style_of(PURPLE).add_modifier(Modifier::UNDERLINED)),
+            Some(Verdict::Stalled) => ('!', self.style_of(RED).add_modifier(Modifier::BOLD)),
+            Some(Verdict::AccountingOff) => ('x', self.style_of(GRAY)),
+            None => ('?', self.style_of(GRAY)),
+        }
+    }
+
     /// Returns the style of a verdict.
     pub(crate) fn verdict(self, verdict: Option<Verdict>) -> Style {
-        match verdict {
-            Some(Verdict::Ok) => self.style_of(GREEN),
-            Some(Verdict::Queueing) => self.style_of(YELLOW),
-            Some(Verdict::Saturated) => self.style_of(ORANGE),
-            Some(Verdict::Capped) => self.style_of(PURPLE),
-            Some(Verdict::Throttled) => self.style_of(PURPLE).add_modifier(Modifier::UNDERLINED),
-            Some(Verdict::AccountingOff) | None => self.style_of(GRAY),
-            Some(Verdict::Slow) => self.style_of(BLUE),
-            Some(Verdict::Stalled) => self.style_of(RED).add_modifier(Modifier::BOLD),
-            Some(Verdict::Idle) => self.dim(),
-        }
+        self.verdict_look(verdict).1
+    }
+
+    /// Returns the mark of a verdict in a ribbon.
+    pub(crate) fn mark(self, verdict: Option<Verdict>) -> char {
+        self.verdict_look(verdict).0
     }
 
     /// Returns the style of an emphasis of the table.
@@ -119,10 +130,7 @@ impl Theme {
 
     /// Returns the style of less important text.
     pub(crate) fn dim(self) -> Style {
-        match self.depth {
-            ColorDepth::None => Style::new(),
-            _ => self.style_of(GRAY),
-        }
+        self.style_of(GRAY)
     }
 
     /// Returns the style of text that must be noticed.
@@ -147,22 +155,6 @@ impl Theme {
             Series::Writes => self.style_of(ORANGE),
             Series::Third => self.style_of(CYAN),
             Series::Reference => self.dim(),
-        }
-    }
-
-    /// Returns the mark of a verdict in a ribbon.
-    pub(crate) fn mark(self, verdict: Option<Verdict>) -> char {
-        match verdict {
-            Some(Verdict::Idle) => ' ',
-            Some(Verdict::Ok) => '.',
-            Some(Verdict::Queueing) => '-',
-            Some(Verdict::Saturated) => '=',
-            Some(Verdict::Capped) => 'C',
-            Some(Verdict::Throttled) => 'T',
-            Some(Verdict::AccountingOff) => 'x',
-            Some(Verdict::Slow) => 's',
-            Some(Verdict::Stalled) => '!',
-            None => '?',
         }
     }
 

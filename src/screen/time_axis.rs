@@ -3,21 +3,8 @@
 use super::app::App;
 
 /// The spans of time that the user can choose, in seconds.
-const SPANS_S: [f64; 13] = [
-    30.0,
-    60.0,
-    180.0,
-    600.0,
-    1800.0,
-    3600.0,
-    7200.0,
-    14_400.0,
-    28_800.0,
-    86_400.0,
-    259_200.0,
-    604_800.0,
-    2_592_000.0,
-];
+const SPANS_S: [u32; 13] =
+    [30, 60, 180, 600, 1800, 3600, 7200, 14_400, 28_800, 86_400, 259_200, 604_800, 2_592_000];
 /// The index of the default span: three minutes.
 const DEFAULT_SPAN: usize = 2;
 
@@ -40,7 +27,7 @@ impl Default for TimeAxis {
 impl TimeAxis {
     /// The length of the time shown, in seconds.
     pub(crate) fn span_s(&self) -> f64 {
-        SPANS_S[self.span]
+        f64::from(SPANS_S[self.span])
     }
 
     /// Shows less time or more.
@@ -51,7 +38,7 @@ impl TimeAxis {
 
     /// Shows at least these seconds.
     pub(crate) fn show_at_least(&mut self, seconds: f64) {
-        self.span = SPANS_S.iter().position(|span| *span >= seconds).unwrap_or(SPANS_S.len() - 1);
+        self.span = SPANS_S.iter().position(|span| f64::from(*span) >= seconds).unwrap_or(SPANS_S.len() - 1);
         self.pinned_end_s = None;
     }
 

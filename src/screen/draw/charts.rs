@@ -10,7 +10,7 @@ use crate::analysis::BaselineSource;
 use crate::metrics::Interval;
 use crate::report::layout::number_format::{number, percent, time};
 use crate::screen::app::App;
-use crate::screen::history::{DeviceId, Moment, Point, Quantity};
+use crate::screen::history::{DeviceId, Point, Quantity};
 use crate::screen::theme::Series;
 use crate::screen::time_axis::Columns;
 
@@ -55,7 +55,8 @@ impl App {
         let points: Vec<Option<Point>> = (0..columns.width)
             .map(|column| self.history.column(id, columns.seconds, columns.first + column as i64))
             .collect();
-        let stats = self.stats_at_cursor(id);
+        let point = self.moment().and_then(|moment| moment.point(id));
+        let stats = point.as_ref().map(Point::sum);
         let throughput = self.throughput_lines();
         let mut y = area.y;
         for row in 0..down {
@@ -67,7 +68,7 @@ impl App {
                 if at >= CHARTS {
                     continue;
                 }
-                let chart = self.chart(at, &throughput, stats.as_ref(), id);
+                let chart = self.chart(at, &throughput, stats, id);
                 chart.draw(buffer, chart_area, &points, self.options.theme);
                 let plot = plot_area(chart_area);
                 self.draw_cursor(buffer, plot, &columns, per_cell);
@@ -118,14 +119,6 @@ impl App {
             line(Quantity::ReadKib, Series::Reads, "reads", factor),
             line(Quantity::WriteKib, Series::Writes, "writes", factor),
         ]
-    }
-
-    /// The statistics of a device under the cursor; `None` if it has none.
-    fn stats_at_cursor(&self, id: DeviceId) -> Option<Interval> {
-        match self.moment()? {
-            Moment::Exact(frame) => frame.stats(frame.row_of(id)?),
-            Moment::Coarse(span) => span.point(id).map(|point| *point.sum()),
-        }
     }
 
     /// The latency in milliseconds that a device is compared with at the cursor, or was compared with shortly before,

@@ -24,6 +24,15 @@ use crate::screen::history::{Frame, Moment, is_trouble};
 /// A line of text: parts with their styles.
 pub(super) type TextLine = Vec<(String, Style)>;
 
+/// The selected device at the cursor, and the space for its text.
+pub(super) struct Shown<'a> {
+    pub(super) device: DeviceInterval,
+    pub(super) frame: &'a Frame,
+    pub(super) width: usize,
+    /// True on a page of its own.
+    pub(super) is_page: bool,
+}
+
 /// The largest share of a page with charts that text takes, in percent.
 const MAX_TEXT_PCT: u16 = 50;
 /// The least height of the charts below the list.
@@ -121,14 +130,14 @@ impl App {
         let Some(row) = frame.row_of(id) else {
             return dim("this device is not listed in this interval");
         };
-        let device = frame.device(row);
-        let mut lines = vec![self.title_line(&device, frame.lasted_s(row), width)];
-        self.push_sentences(&device, frame, width, &mut lines);
+        let shown = Shown { device: frame.device(row), frame, width, is_page };
+        let mut lines = vec![self.title_line(&shown.device, frame.lasted_s(row), width)];
+        self.push_sentences(&shown, &mut lines);
         if is_page {
-            push_table_lines(&device, frame, &self.options.time_zone, width, &mut lines);
+            push_table_lines(&shown, &self.options.time_zone, &mut lines);
         }
-        self.push_layers(&device, frame, width, is_page, &mut lines);
-        self.push_usage(&device, frame, width, is_page, &mut lines);
+        self.push_layers(&shown, &mut lines);
+        self.push_usage(&shown, &mut lines);
         lines
     }
 
@@ -161,33 +170,23 @@ impl App {
         ]
     }
 
-    fn push_sentences(
-        &self,
-        device: &DeviceInterval,
-        frame: &Frame,
-        width: usize,
-        lines: &mut Vec<TextLine>,
-    ) {
-        let Some(activity) = device.activity() else { return };
+    fn push_sentences(&self, shown: &Shown<'_>, lines: &mut Vec<TextLine>) {
+        let Some(activity) = shown.device.activity() else { return };
         let mut sentences = timed_evidence_sentences(activity, |at| {
             at.to_zoned(self.options.time_zone.clone()).strftime("%H:%M:%S").to_string()
         });
-        let hidden = crate::analysis::hidden_io_wait_pct(&frame.header.host).filter(|hidden| *hidden > 0.0);
+        let hidden =
+            crate::analysis::hidden_io_wait_pct(&shown.frame.header.host).filter(|hidden| *hidden > 0.0);
         sentences.extend(hidden.map(crate::report::evidence::hidden_io_wait_text));
         for sentence in sentences {
-            push_wrapped(&sanitize(&sentence), width, Style::new(), lines);
+            push_wrapped(&sanitize(&sentence), shown.width, Style::new(), lines);
         }
     }
 
     /// Appends the cgroups with their limits, and the tasks that wait.
-    fn push_usage(
-        &self,
-        device: &DeviceInterval,
-        frame: &Frame,
-        width: usize,
-        is_page: bool,
-        lines: &mut Vec<TextLine>,
-    ) {
+    fn push_usage(&self, shown: &Shown<'_>, lines: &mut Vec<TextLine>) {
+        let Shown { device, frame, width, is_page } = shown;
+        let (width, is_page) = (*width, *is_page);
         let theme = self.options.theme;
         // Cgroups are counted for whole devices.
         let name = frame
@@ -241,34 +240,18 @@ pub(super) fn push_wrapped(text: &str, width: usize, style: Style, lines: &mut V
 }
 
 /// Appends the lines of the device as the scrolling view prints them: the titles and the cells.
-fn push_table_lines(
-    device: &DeviceInterval,
-    frame: &Frame,
-    time_zone: &TimeZone,
-    width: usize,
-    lines: &mut Vec<TextLine>,
-) {
-    let options = TableOptions { width: Some(width), ..TableOptions::default() };
+fn push_table_lines(shown: &Shown<'_>, time_zone: &TimeZone, lines: &mut Vec<TextLine>) {
+    let options = TableOptions { width: Some(shown.width), ..TableOptions::default() };
     let mut writer = TableWriter::new(&options, false, time_zone.clone());
-    let rows = IntervalRows {
-        header: frame.header,
-        devices: vec![device.clone()],
-        total: None,
-        events: Vec::new(),
-        attribution: None,
-        has_found_any: true,
-    };
+    let (header, devices) = (shown.frame.header, vec![shown.device.clone()]);
+    let rows = IntervalRows { header, devices, has_found_any: true, ..IntervalRows::default() };
     let mut text = Vec::new();
     writer.push_interval(&rows, &mut text);
     let text = String::from_utf8_lossy(&text);
     let all: Vec<&str> = text.lines().collect();
-    let last = all.iter().rposition(|line| line.starts_with("device"));
-    if let Some(titles) = last {
-        for (at, line) in all.iter().skip(titles).take(2).enumerate() {
-            let style = if at == 0 { Style::new().add_modifier(Modifier::BOLD) } else { Style::new() };
-            lines.push(vec![((*line).to_owned(), style)]);
-        }
-    }
+    let titles = all.iter().rposition(|line| line.starts_with("device")).unwrap_or(all.len());
+    let styles = [Style::new().add_modifier(Modifier::BOLD), Style::new()];
+    lines.extend(all[titles..].iter().zip(styles).map(|(line, style)| vec![((*line).to_owned(), style)]));
 }
 
 /// Returns a cgroup with its share, its rates and its limits.

@@ -4,9 +4,8 @@ use std::collections::HashMap;
 
 use ratatui::style::Style;
 
-use super::detail::TextLine;
+use super::detail::{Shown, TextLine};
 use crate::analysis::Verdict;
-use crate::intervals::DeviceInterval;
 use crate::report::layout::ellipsize;
 use crate::report::native::cell;
 use crate::sanitize::sanitize;
@@ -16,30 +15,24 @@ use crate::topology::Topology;
 
 /// The most devices of a stack that are listed.
 const MAX_LAYERS: usize = 10;
+/// The columns with numbers, and their widths.
+const NUMBERS: [(&str, usize); 5] = [("queue", 7), ("inflt", 7), ("r_await", 9), ("w_await", 9), ("util", 7)];
 /// The mean number of requests waiting at a layer from which the layer is marked.
 const MIN_WAITING: f64 = 1.0;
 
 impl App {
     /// Appends the devices below and above, and marks where requests wait.
-    pub(super) fn push_layers(
-        &self,
-        device: &DeviceInterval,
-        frame: &Frame,
-        width: usize,
-        is_page: bool,
-        lines: &mut Vec<TextLine>,
-    ) {
+    pub(super) fn push_layers(&self, shown: &Shown<'_>, lines: &mut Vec<TextLine>) {
+        let Shown { device, frame, .. } = shown;
         let stack = Stack::new(frame);
         let layers = stack.layers(device.device());
-        if layers.len() < 2 || !is_page && !is_trouble(device.verdict()) {
+        if layers.len() < 2 || !shown.is_page && !is_trouble(device.verdict()) {
             return;
         }
         let theme = self.options.theme;
-        let title = format!(
-            "  {:<16}{:<11}{:>7}{:>7}{:>9}{:>9}{:>7}",
-            "layer", "verdict", "queue", "inflt", "r_await", "w_await", "util"
-        );
-        lines.push(vec![(title, theme.dim())]);
+        let mut titles = vec![(format!("  {:<16}{:<11}", "layer", "verdict"), theme.dim())];
+        titles.extend(NUMBERS.map(|(title, width)| (format!("{title:>width$}"), theme.dim())));
+        lines.push(titles);
         let waiting = layers.iter().map(|(_, row)| (*row, stack.waiting(*row)));
         let longest = waiting.max_by(|(_, a), (_, b)| a.total_cmp(b));
         let longest = longest.filter(|(_, waiting)| *waiting >= MIN_WAITING).map(|(row, _)| row);
@@ -52,19 +45,9 @@ impl App {
             let mut line = vec![
                 (format!("  {:<16}", ellipsize(&name, 15)), Style::new()),
                 (format!("{:<11}", verdict.map_or("-", Verdict::name)), theme.verdict(verdict)),
-                (
-                    format!(
-                        "{:>7}{:>7}{:>9}{:>9}{:>7}",
-                        text("queue"),
-                        text("inflt"),
-                        text("r_await"),
-                        text("w_await"),
-                        text("util")
-                    ),
-                    Style::new(),
-                ),
             ];
-            if longest == Some(*row) && width > 80 {
+            line.extend(NUMBERS.map(|(title, width)| (format!("{:>width$}", text(title)), Style::new())));
+            if longest == Some(*row) && shown.width > 80 {
                 let mark = theme.text("  ◀ requests wait here", "  < requests wait here");
                 line.push((mark.to_owned(), theme.verdict(verdict)));
             }

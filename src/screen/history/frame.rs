@@ -24,6 +24,8 @@ pub(crate) struct ListedDevice {
 /// The devices of an interval, in their order.
 #[derive(Debug, Default)]
 struct Layout {
+    /// The numbers of all devices so far, by the kernel's names.
+    ids: HashMap<String, DeviceId>,
     devices: Vec<ListedDevice>,
     rows: HashMap<DeviceId, usize>,
 }
@@ -34,8 +36,6 @@ pub(crate) struct Frame {
     pub(crate) header: IntervalHeader,
     /// The total seconds of all intervals up to its end.
     pub(crate) end_s: f64,
-    /// True if time broke before it.
-    pub(crate) follows_break: bool,
     /// The cgroups that used each device, and the tasks that waited, without processes, which the screen does not show.
     attribution: Option<Box<Attribution>>,
     /// The devices and how they are stacked.
@@ -57,9 +57,9 @@ impl Frame {
         self.layout.devices.len()
     }
 
-    /// Returns whether it shares the devices and their names with another interval.
-    pub(crate) fn has_devices_of(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.layout, &other.layout)
+    /// Returns the number of a device by the kernel's name; `None` if no interval so far has it.
+    pub(crate) fn id_of(&self, device: &str) -> Option<DeviceId> {
+        self.layout.ids.get(device).copied()
     }
 
     pub(crate) fn listed(&self, row: usize) -> &ListedDevice {
@@ -145,17 +145,14 @@ impl Frame {
 
 #[derive(Debug, Default)]
 pub(crate) struct FrameEncoder {
-    ids: HashMap<String, DeviceId>,
     layout: Arc<Layout>,
     tracker: EventTracker,
     run_s: f64,
-    follows_break: bool,
 }
 
 impl FrameEncoder {
     /// Notes a break in time.
     pub(crate) fn interrupt(&mut self) {
-        self.follows_break = true;
         self.tracker.note_break();
     }
 
@@ -177,7 +174,6 @@ impl FrameEncoder {
         Frame {
             header,
             end_s: self.run_s,
-            follows_break: std::mem::take(&mut self.follows_break),
             attribution: attribution.map(|all| Box::new(Attribution { processes: None, ..all })),
             topology,
             layout: Arc::clone(&self.layout),
@@ -192,15 +188,15 @@ impl FrameEncoder {
         if self.layout.devices.iter().map(|one| &one.names).eq(devices.iter().map(|device| &device.names)) {
             return;
         }
-        let devices: Vec<ListedDevice> = devices.iter().map(|device| self.listed(device)).collect();
+        let mut ids = self.layout.ids.clone();
+        let listed = |device: &DeviceInterval| {
+            let next = u32::try_from(ids.len()).unwrap_or(u32::MAX);
+            let id = *ids.entry(device.device().to_owned()).or_insert(next);
+            ListedDevice { id, names: Arc::clone(&device.names) }
+        };
+        let devices: Vec<ListedDevice> = devices.iter().map(listed).collect();
         let rows = devices.iter().enumerate().map(|(row, device)| (device.id, row)).collect();
-        self.layout = Arc::new(Layout { devices, rows });
-    }
-
-    fn listed(&mut self, device: &DeviceInterval) -> ListedDevice {
-        let next = u32::try_from(self.ids.len()).unwrap_or(u32::MAX);
-        let id = *self.ids.entry(device.device().to_owned()).or_insert(next);
-        ListedDevice { id, names: Arc::clone(&device.names) }
+        self.layout = Arc::new(Layout { ids, devices, rows });
     }
 }
 

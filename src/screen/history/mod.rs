@@ -1,4 +1,5 @@
-//! The intervals so far: exact ones for as long as memory permits, and earlier time as points of a minute or longer.
+//! The intervals so far: exact ones for as long as memory permits, and earlier time as
+//! points, which become longer the more time there is.
 //!
 //! Time is counted in seconds of all intervals so far (`_s`), as in events: breaks in time have no length.
 
@@ -19,8 +20,9 @@ pub(crate) use texts::{SampleTexts, TextSnapshot};
 
 use self::coarse::CoarseHistory;
 
-/// The memory for points, in bytes.
+/// The most memory for points, in bytes, and as a fraction of that for exact intervals.
 const MAX_COARSE_BYTES: usize = 4 << 20;
+const COARSE_FRACTION: usize = 8;
 /// The most points of columns that are kept for the next frame: twice as many as a screen of 300x100 shows, in about 3
 /// MB.
 const MAX_CACHED_COLUMNS: usize = 14_000;
@@ -51,6 +53,14 @@ pub(crate) enum Moment<'a> {
 }
 
 impl Moment<'_> {
+    /// Seconds of all intervals before it.
+    fn begin_s(&self) -> f64 {
+        match self {
+            Self::Exact(frame) => frame.begin_s(),
+            Self::Coarse(span) => span.begin_s,
+        }
+    }
+
     /// Seconds of all intervals up to its end.
     pub(crate) fn end_s(&self) -> f64 {
         match self {
@@ -59,11 +69,24 @@ impl Moment<'_> {
         }
     }
 
+    /// Its beginning and its end; `None` without a wall clock.
+    pub(crate) fn times(&self) -> (Option<Timestamp>, Option<Timestamp>) {
+        match self {
+            Self::Exact(frame) => (frame.header.start, frame.header.end),
+            Self::Coarse(span) => (span.begin, span.end),
+        }
+    }
+
     /// Its end; `None` without a wall clock.
     pub(crate) fn end(&self) -> Option<Timestamp> {
+        self.times().1
+    }
+
+    /// Returns a device; `None` if it was not present.
+    pub(crate) fn point(&self, id: DeviceId) -> Option<Point> {
         match self {
-            Self::Exact(frame) => frame.header.end,
-            Self::Coarse(span) => span.end,
+            Self::Exact(frame) => Some(frame.point(frame.row_of(id)?).1),
+            Self::Coarse(span) => span.points.get(&id).map(|(_, point)| *point),
         }
     }
 }
@@ -76,7 +99,7 @@ impl History {
             bytes: 0,
             max_bytes,
             max_seconds,
-            coarse: CoarseHistory::new(MAX_COARSE_BYTES),
+            coarse: CoarseHistory::new(MAX_COARSE_BYTES.min(max_bytes / COARSE_FRACTION)),
             columns: RefCell::default(),
         }
     }
@@ -116,63 +139,59 @@ impl History {
         self.bytes + self.coarse.bytes()
     }
 
+    /// Returns a moment by its number, from the oldest on.
+    fn get(&self, number: usize) -> Option<Moment<'_>> {
+        let spans = self.coarse.spans();
+        let frame = || self.frames.get(number - spans.len());
+        spans.get(number).map(Moment::Coarse).or_else(|| frame().map(Moment::Exact))
+    }
+
+    /// All moments, oldest first.
+    fn moments(&self) -> impl Iterator<Item = Moment<'_>> {
+        self.coarse.spans().iter().map(Moment::Coarse).chain(self.frames.iter().map(Moment::Exact))
+    }
+
+    /// Returns the number of moments that end before a time.
+    fn count_before(&self, time_s: f64) -> usize {
+        self.coarse.spans().partition_point(|span| span.end_s < time_s)
+            + self.frames.partition_point(|frame| frame.end_s < time_s)
+    }
+
     /// The first moment; `None` before the first interval.
     pub(crate) fn oldest(&self) -> Option<Moment<'_>> {
-        let coarse = self.coarse.spans().front().map(Moment::Coarse);
-        coarse.or(self.frames.front().map(Moment::Exact))
+        self.get(0)
     }
 
     /// Returns the moment at a time: the interval that contains it, or the nearest one; `None` before the first
     /// interval.
     pub(crate) fn at(&self, time_s: f64) -> Option<Moment<'_>> {
-        let first = self.frames.front()?;
-        if time_s <= first.begin_s() {
-            let spans = self.coarse.spans();
-            let after = spans.partition_point(|span| span.end_s < time_s - 1e-9);
-            let span = spans.get(after).or(spans.back());
-            return Some(span.map_or(Moment::Exact(first), Moment::Coarse));
-        }
-        let after = self.frames.partition_point(|frame| frame.end_s < time_s - 1e-9);
-        self.frames.get(after).or(self.frames.back()).map(Moment::Exact)
+        self.get(self.count_before(time_s - 1e-9)).or(self.newest().map(Moment::Exact))
     }
 
     /// Returns the moment after one that ends at this time; `None` at the end.
     pub(crate) fn after(&self, end_s: f64) -> Option<Moment<'_>> {
-        let spans = self.coarse.spans();
-        if let Some(span) = spans.get(spans.partition_point(|span| span.end_s <= end_s + 1e-9)) {
-            return Some(Moment::Coarse(span));
-        }
-        self.frames.get(self.frames.partition_point(|frame| frame.end_s <= end_s + 1e-9)).map(Moment::Exact)
+        self.get(self.count_before(end_s + 1e-9))
     }
 
     /// Returns the moment before one that ends at this time; `None` at the beginning.
     pub(crate) fn before(&self, end_s: f64) -> Option<Moment<'_>> {
-        let frame = self.frames.partition_point(|frame| frame.end_s < end_s - 1e-9);
-        if let Some(frame) = frame.checked_sub(1).and_then(|at| self.frames.get(at)) {
-            return Some(Moment::Exact(frame));
-        }
-        let span = self.coarse.spans().partition_point(|span| span.end_s < end_s - 1e-9);
-        span.checked_sub(1).and_then(|at| self.coarse.spans().get(at)).map(Moment::Coarse)
+        self.get(self.count_before(end_s - 1e-9).checked_sub(1)?)
     }
 
     /// Returns the ends of all moments that have a time.
     pub(crate) fn times(&self) -> Vec<Timestamp> {
-        let spans = self.coarse.spans().iter().filter_map(|span| span.end);
-        spans.chain(self.frames.iter().filter_map(|frame| frame.header.end)).collect()
+        self.moments().filter_map(|moment| moment.end()).collect()
     }
 
     /// Returns the moment at a time of day, or the nearest one; `None` before the first interval with a wall clock.
     pub(crate) fn at_wall(&self, wall: Timestamp) -> Option<Moment<'_>> {
-        let moments = self.coarse.spans().iter().map(Moment::Coarse);
-        let moments = moments.chain(self.frames.iter().map(Moment::Exact));
-        let distance = |moment: &Moment<'_>| {
-            moment.end().map_or(i128::MAX, |end| {
-                let late = wall.as_nanosecond() - end.as_nanosecond();
-                // The interval that contains the time ends later than the time.
-                if late > 0 { late + 1 } else { -late }
-            })
+        let distance = |end: Timestamp| {
+            let late = wall.as_nanosecond() - end.as_nanosecond();
+            // The interval that contains the time ends later than the time.
+            if late > 0 { late + 1 } else { -late }
         };
-        moments.filter(|moment| moment.end().is_some()).min_by_key(distance)
+        let timed = self.moments().filter_map(|moment| Some((moment, distance(moment.end()?))));
+        timed.min_by_key(|(_, distance)| *distance).map(|(moment, _)| moment)
     }
 
     /// Returns a device over a time that is a whole multiple of `column_s`: the column of this number.
@@ -195,24 +214,14 @@ impl History {
 
     /// Returns a device over the intervals that overlap a time; `None` if it was in none of them.
     fn point(&self, id: DeviceId, begin_s: f64, end_s: f64) -> Option<Point> {
-        let mut sum: Option<Point> = None;
-        let mut add = |point: Point| match &mut sum {
-            Some(sum) => sum.add(&point),
-            None => sum = Some(point),
-        };
         // A column much longer than an interval leaves out intervals that only touch it.
         let tolerance = 1e-6;
-        let spans = self.coarse.spans();
-        let first = spans.partition_point(|span| span.end_s <= begin_s + tolerance);
-        for span in spans.range(first..).take_while(|span| span.begin_s < end_s - tolerance) {
-            span.point(id).copied().into_iter().for_each(&mut add);
-        }
-        let first = self.frames.partition_point(|frame| frame.end_s <= begin_s + tolerance);
-        for frame in self.frames.range(first..).take_while(|frame| frame.begin_s() < end_s - tolerance) {
-            if let Some(row) = frame.row_of(id) {
-                add(frame.point(row).1);
-            }
-        }
-        sum
+        let first = self.count_before(begin_s + tolerance);
+        let moments = (first..).map_while(|number| self.get(number));
+        let overlapping = moments.take_while(|moment| moment.begin_s() < end_s - tolerance);
+        overlapping.filter_map(|moment| moment.point(id)).reduce(|mut sum, point| {
+            sum.add(&point);
+            sum
+        })
     }
 }

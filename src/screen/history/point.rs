@@ -25,36 +25,24 @@ pub(crate) enum Quantity {
     Util,
 }
 
+/// The value of each quantity in an interval; `None` if it is not known.
+const VALUES: [fn(&Interval) -> Option<f64>; 10] = [
+    |interval| interval.reads.await_ms(),
+    |interval| interval.writes.await_ms(),
+    |interval| interval.flushes.await_ms(),
+    |interval| interval.reads.per_s(),
+    |interval| interval.writes.per_s(),
+    |interval| interval.reads.kib_per_s(),
+    |interval| interval.writes.kib_per_s(),
+    Interval::queue,
+    |interval| interval.in_flight.map(|in_flight| in_flight as f64),
+    Interval::util_pct,
+];
+
 impl Quantity {
-    pub(crate) const COUNT: usize = 10;
-
-    const ALL: [Self; Self::COUNT] = [
-        Self::ReadAwait,
-        Self::WriteAwait,
-        Self::FlushAwait,
-        Self::Reads,
-        Self::Writes,
-        Self::ReadKib,
-        Self::WriteKib,
-        Self::Queue,
-        Self::InFlight,
-        Self::Util,
-    ];
-
     /// Returns the quantity in an interval; `None` if it is not known.
-    pub(crate) fn of(self, stats: &Interval) -> Option<f64> {
-        match self {
-            Self::ReadAwait => stats.reads.await_ms(),
-            Self::WriteAwait => stats.writes.await_ms(),
-            Self::FlushAwait => stats.flushes.await_ms(),
-            Self::Reads => stats.reads.per_s(),
-            Self::Writes => stats.writes.per_s(),
-            Self::ReadKib => stats.reads.kib_per_s(),
-            Self::WriteKib => stats.writes.kib_per_s(),
-            Self::Queue => stats.queue(),
-            Self::InFlight => stats.in_flight.map(|in_flight| in_flight as f64),
-            Self::Util => stats.util_pct(),
-        }
+    pub(crate) fn of(self, interval: &Interval) -> Option<f64> {
+        VALUES[self as usize](interval)
     }
 }
 
@@ -72,14 +60,14 @@ pub(crate) struct Point {
     verdict: Option<Verdict>,
     sum: Interval,
     /// The minimum and the maximum of each quantity; the minimum is above the maximum if it was never known.
-    extremes: [(f32, f32); Quantity::COUNT],
+    extremes: [(f32, f32); VALUES.len()],
 }
 
 impl Point {
     /// Returns the point of one interval.
     pub(crate) fn of(verdict: Option<Verdict>, interval: Option<&Interval>) -> Self {
         let sum = interval.copied().unwrap_or_default();
-        let extremes = Quantity::ALL.map(|quantity| match quantity.of(&sum) {
+        let extremes = VALUES.map(|value| match value(&sum) {
             Some(value) => (value as f32, value as f32),
             None => (f32::INFINITY, f32::NEG_INFINITY),
         });
