@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use serde::Serialize;
+
 use super::blocks::{Block, RequestClass};
 use super::load::IoDirection;
 use super::report::DeviceReport;
@@ -39,7 +41,7 @@ pub enum Quantity {
 }
 
 /// A quantity over the blocks of a capture.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct BlockMeans {
     /// The median of the block means.
     pub median: f64,

@@ -1,5 +1,7 @@
 //! The queue at each layer of stacked devices, which shows where requests wait.
 
+use serde::Serialize;
+
 use crate::analysis::report::DeviceReport;
 use crate::analysis::thresholds::{
     MAX_TIME_BELOW_FRACTION, MIN_LAYER_QUEUE, MIN_LONG_QUEUE_FRACTION, MIN_QUEUED_BETWEEN_FRACTION,
@@ -8,7 +10,7 @@ use crate::analysis::thresholds::{
 use crate::analysis::verdict::{Explanation, Verdict, is_mostly_idle};
 use crate::topology::{Node, Topology};
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Layer {
     /// The kernel's name.
     pub device: String,

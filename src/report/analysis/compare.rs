@@ -1,12 +1,13 @@
 //! The comparison of two captures, as text and as JSON.
 
 use jiff::tz::TimeZone;
-use serde::Serialize;
 
-use super::json::push_value;
-use super::paragraph::push_paragraph;
+use super::json::Object;
+use super::text::push_paragraph;
 use super::times::Times;
-use crate::analysis::{BlockMeans, DeviceReport, Difference, Outcome, Quantity, Verdict, compare};
+use crate::analysis::{
+    BlockMeans, DeviceReport, Difference, IoDirection, Outcome, Quantity, Verdict, compare,
+};
 use crate::intervals::RunClock;
 use crate::report::evidence::{explanation_text, plateau_rate};
 use crate::report::json_csv::time_text;
@@ -169,68 +170,29 @@ fn value_text(quantity: Quantity, value: f64) -> String {
     }
 }
 
-#[derive(Serialize)]
-struct JsonComparison<'a> {
-    device: &'a str,
-    verdict_before: Option<Verdict>,
-    verdict_after: Option<Verdict>,
-    explanation_before: String,
-    explanation_after: String,
-    quantities: Vec<JsonQuantity>,
-    limits_before: Vec<String>,
-    limits_after: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct JsonQuantity {
-    quantity: &'static str,
-    direction: Option<&'static str>,
-    queue_class: Option<f64>,
-    size_class_kib: Option<f64>,
-    outcome: &'static str,
-    before: JsonMeans,
-    after: JsonMeans,
-}
-
-#[derive(Serialize)]
-struct JsonMeans {
-    median: f64,
-    low: f64,
-    high: f64,
-    blocks: usize,
-}
-
-impl From<BlockMeans> for JsonMeans {
-    fn from(BlockMeans { median, low, high, blocks }: BlockMeans) -> Self {
-        Self { median, low, high, blocks }
-    }
-}
-
-impl From<&Difference> for JsonQuantity {
-    fn from(difference: &Difference) -> Self {
-        let (quantity, direction, class) = match difference.quantity {
-            Quantity::Rate(direction) => ("per_s", Some(direction), None),
-            Quantity::Throughput(direction) => ("mib_per_s", Some(direction), None),
-            Quantity::Size(direction) => ("size_kib", Some(direction), None),
-            Quantity::ReadShare => ("read_pct", None, None),
-            Quantity::Queue => ("queue", None, None),
-            Quantity::Latency(direction) => ("await_ms", Some(direction), None),
-            Quantity::LatencyAt(class) => ("await_ms_at_like_queue", Some(class.direction()), Some(class)),
-        };
-        Self {
-            quantity,
-            direction: direction.map(crate::analysis::IoDirection::name),
-            queue_class: class.and_then(|class| class.queue()),
-            size_class_kib: class.map(|class| class.size_kib()),
-            outcome: match difference.outcome {
-                Outcome::Changed => "changed",
-                Outcome::NoDifference => "no_difference",
-                Outcome::SpreadUnknown => "spread_unknown",
-            },
-            before: difference.before.into(),
-            after: difference.after.into(),
-        }
-    }
+fn quantity_json(difference: &Difference) -> Object {
+    let (quantity, direction, class) = match difference.quantity {
+        Quantity::Rate(direction) => ("per_s", Some(direction), None),
+        Quantity::Throughput(direction) => ("mib_per_s", Some(direction), None),
+        Quantity::Size(direction) => ("size_kib", Some(direction), None),
+        Quantity::ReadShare => ("read_pct", None, None),
+        Quantity::Queue => ("queue", None, None),
+        Quantity::Latency(direction) => ("await_ms", Some(direction), None),
+        Quantity::LatencyAt(class) => ("await_ms_at_like_queue", Some(class.direction()), Some(class)),
+    };
+    let outcome = match difference.outcome {
+        Outcome::Changed => "changed",
+        Outcome::NoDifference => "no_difference",
+        Outcome::SpreadUnknown => "spread_unknown",
+    };
+    Object::new()
+        .field("quantity", quantity)
+        .field("direction", direction.map(IoDirection::name))
+        .field("queue_class", class.and_then(|class| class.queue()))
+        .field("size_class_kib", class.map(|class| class.size_kib()))
+        .field("outcome", outcome)
+        .field("before", difference.before)
+        .field("after", difference.after)
 }
 
 /// Appends `{"before":…,"after":…,"devices":[…],"only_before":[…],"only_after":[…]}`, with one device per line. Times
@@ -238,36 +200,27 @@ impl From<&Difference> for JsonQuantity {
 pub fn compare_json(before: &ComparedCapture<'_>, after: &ComparedCapture<'_>, out: &mut Vec<u8>) {
     let capture = |capture: &ComparedCapture<'_>| {
         let (begin, end) = capture.clock.range().unzip();
-        let seconds = capture.clock.end().run_s;
-        serde_json::json!({
-            "file": sanitize(capture.name), "seconds": seconds,
-            "begin": begin.map(time_text), "end": end.map(time_text),
-        })
+        let object = Object::new().field("begin", begin.map(time_text)).field("end", end.map(time_text));
+        Some(object.field("file", sanitize(capture.name)).field("seconds", capture.clock.end().run_s))
     };
-    out.extend_from_slice(b"{\"before\":");
-    push_value(&capture(before), out);
-    out.extend_from_slice(b",\n\"after\":");
-    push_value(&capture(after), out);
-    out.extend_from_slice(b",\n\"devices\":[");
-    for (index, (old, new)) in in_both(before, after).into_iter().enumerate() {
-        out.extend_from_slice(if index == 0 { b"\n" } else { b",\n" });
-        let explanation = |report: &DeviceReport| explanation_text(&report.device, &report.explanation);
-        let limits = |report: &DeviceReport| report.plateaus.iter().map(plateau_rate).collect();
-        let comparison = JsonComparison {
-            device: &old.device,
-            verdict_before: old.verdict,
-            verdict_after: new.verdict,
-            explanation_before: explanation(old),
-            explanation_after: explanation(new),
-            quantities: compare(old, new).iter().map(JsonQuantity::from).collect(),
-            limits_before: limits(old),
-            limits_after: limits(new),
-        };
-        push_value(&comparison, out);
-    }
-    out.extend_from_slice(b"\n],\n\"only_before\":");
-    push_value(&only_in(before, after), out);
-    out.extend_from_slice(b",\n\"only_after\":");
-    push_value(&only_in(after, before), out);
-    out.extend_from_slice(b"\n}\n");
+    let explanation = |report: &DeviceReport| explanation_text(&report.device, &report.explanation);
+    let limits = |report: &DeviceReport| report.plateaus.iter().map(plateau_rate).collect::<Vec<_>>();
+    let device = |(old, new): (&DeviceReport, &DeviceReport)| {
+        Object::new()
+            .field("device", &old.device)
+            .field("verdict_before", old.verdict)
+            .field("verdict_after", new.verdict)
+            .field("explanation_before", explanation(old))
+            .field("explanation_after", explanation(new))
+            .list("quantities", compare(old, new).iter().map(quantity_json))
+            .field("limits_before", limits(old))
+            .field("limits_after", limits(new))
+    };
+    let document = Object::document()
+        .object("before", capture(before))
+        .object("after", capture(after))
+        .lines("devices", in_both(before, after).into_iter().map(device))
+        .field("only_before", only_in(before, after))
+        .field("only_after", only_in(after, before));
+    out.extend_from_slice(document.text().as_bytes());
 }

@@ -1,213 +1,207 @@
 //! The result as one JSON document. Values that are not known are `null`; field names are stable, and new ones may be
 //! added.
 
+use jiff::Timestamp;
 use serde::Serialize;
 
-use super::json_events::JsonEvent;
-use super::queue_by_layer::link_text;
-use super::{AnalysisReport, host_findings, other_causes};
-use crate::analysis::{
-    CapacityByDirection, CapacityReport, ConcurrencyLevel, DeviceBaseline, DeviceReport, DirectionReport,
-    Distribution, Excluded, IoDirection, Layer, LayerLink, Plateau, QueueByLayer, RateUnit, Verdict,
-    WaitLocation,
-};
-use crate::intervals::{Departure, Moment, RunClock};
+use super::AnalysisReport;
+use super::findings::{cause_sentences, host_sentences, link_text, not_the_disk_sentences};
+
+use crate::analysis::{DeviceReport, IoDirection, LayerLink, Plateau, QueueByLayer, RateUnit, WaitLocation};
+use crate::intervals::{Course, Departure, Event, EventLimit, EventRate, Incident, RunClock};
 use crate::report::evidence::{explanation_text, limit_name};
-use crate::report::json_csv::time_text;
+use crate::report::json_csv::{DeviceLimit, rate_name, time_text};
 use crate::sanitize::json_text;
 
-/// Appends `{"devices":[…],"queue_by_layer":…,"host":…,"not_the_disk":…,"host_findings":[…],"events":[…],
-/// "dropped_events":…,"disappeared":[…]}`, with one device and one event per line.
+/// Appends the document. Every device and event is on a line of its own, so that a line found by a search is complete.
 pub fn json(report: &AnalysisReport<'_>, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"{\"devices\":[");
-    for (index, device) in report.devices.iter().enumerate() {
-        out.extend_from_slice(if index == 0 { b"\n" } else { b",\n" });
-        push_value(&JsonDevice::new(device, report.clock), out);
+    let events = &report.events.list;
+    let document = Object::document()
+        .lines("devices", report.devices.iter().map(|one| device(one, report.clock)))
+        .object("queue_by_layer", report.queue_by_layer.map(queue_by_layer))
+        .field("host", report.host)
+        .field("not_the_disk", not_the_disk_sentences(report))
+        .field("host_findings", host_sentences(report))
+        .lines("events", (0..events.len()).map(|at| event(at, events, report.incidents)))
+        .field("dropped_events", report.events.dropped)
+        .list("disappeared", report.events.departures.iter().map(departure));
+    out.extend_from_slice(document.text().as_bytes());
+}
+
+/// A JSON object with its fields in the order in which they are added.
+pub(super) struct Object {
+    text: String,
+    separator: &'static str,
+    end: &'static str,
+}
+
+impl Object {
+    /// Begins an object on one line.
+    pub(super) fn new() -> Self {
+        Self { text: "{".to_owned(), separator: ",", end: "}" }
     }
-    out.extend_from_slice(b"\n],\n\"queue_by_layer\":");
-    push_value(&report.queue_by_layer.map(JsonQueueByLayer::new), out);
-    out.extend_from_slice(b",\n\"host\":");
-    push_value(report.host, out);
-    out.extend_from_slice(b",\n\"not_the_disk\":");
-    push_value(&host_findings::not_the_disk_sentences(report), out);
-    out.extend_from_slice(b",\n\"host_findings\":");
-    push_value(&host_findings::host_sentences(report), out);
-    out.extend_from_slice(b",\n\"events\":[");
-    for (index, event) in JsonEvent::all(&report.events.list, report.incidents).iter().enumerate() {
-        out.extend_from_slice(if index == 0 { b"\n" } else { b",\n" });
-        push_value(event, out);
+
+    /// Begins a document with its fields on lines of their own.
+    pub(super) fn document() -> Self {
+        Self { separator: ",\n", end: "\n}\n", ..Self::new() }
     }
-    out.extend_from_slice(b"\n],\n\"dropped_events\":");
-    push_value(&report.events.dropped, out);
-    out.extend_from_slice(b",\n\"disappeared\":");
-    let disappeared: Vec<JsonDeparture<'_>> =
-        report.events.departures.iter().map(JsonDeparture::new).collect();
-    push_value(&disappeared, out);
-    out.extend_from_slice(b"\n}\n");
-}
 
-/// Appends a value; serde_json writes null for a number that is not finite.
-pub(super) fn push_value(value: &impl Serialize, out: &mut Vec<u8>) {
-    // Text and numbers can always be written.
-    let text = serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned());
-    out.extend_from_slice(json_text(text).as_bytes());
-}
-
-#[derive(Serialize)]
-struct JsonDeparture<'a> {
-    device: &'a str,
-    time: Option<String>,
-    /// `null` if no device of this name appeared again.
-    back_at: Option<String>,
-}
-
-impl<'a> JsonDeparture<'a> {
-    fn new(departure: &'a Departure) -> Self {
-        let time = |moment: Moment| moment.at.map(time_text);
-        let Departure { device, at, back_at } = departure;
-        Self { device, time: time(*at), back_at: back_at.and_then(time) }
+    pub(super) fn field(self, name: &str, value: impl Serialize) -> Self {
+        // Text and numbers can always be written.
+        let text = serde_json::to_string(&value).unwrap_or_else(|_| "null".to_owned());
+        self.push(name, &json_text(text))
     }
-}
 
-#[derive(Serialize)]
-struct JsonDevice<'a> {
-    device: &'a str,
-    verdict: Option<Verdict>,
-    explanation: String,
-    intervals: u64,
-    seconds: f64,
-    busy_intervals: u64,
-    excluded: &'a Excluded,
-    longest_stall_s: f64,
-    util_pct: &'a Distribution,
-    read: &'a DirectionReport,
-    write: &'a DirectionReport,
-    all: &'a DirectionReport,
-    levels: &'a [ConcurrencyLevel],
-    capacity: &'a CapacityReport,
-    capacity_by_direction: &'a CapacityByDirection,
-    plateaus: Vec<JsonPlateau>,
-    baseline: &'a DeviceBaseline,
-    other_causes: Vec<String>,
-}
+    pub(super) fn object(self, name: &str, object: Option<Self>) -> Self {
+        let text = object.map_or_else(|| "null".to_owned(), Self::text);
+        self.push(name, &text)
+    }
 
-impl<'a> JsonDevice<'a> {
-    fn new(report: &'a DeviceReport, clock: &RunClock) -> Self {
-        Self {
-            device: &report.device,
-            verdict: report.verdict,
-            explanation: explanation_text(&report.device, &report.explanation),
-            intervals: report.intervals,
-            seconds: report.seconds,
-            busy_intervals: report.busy_intervals,
-            excluded: &report.excluded,
-            longest_stall_s: report.longest_stall_s,
-            util_pct: &report.util_pct,
-            read: &report.read,
-            write: &report.write,
-            all: &report.all,
-            levels: &report.levels,
-            capacity: &report.capacity,
-            capacity_by_direction: &report.capacity_by_direction,
-            plateaus: report.plateaus.iter().map(|plateau| JsonPlateau::new(plateau, clock)).collect(),
-            baseline: &report.baseline,
-            other_causes: other_causes::sentences(report),
-        }
+    pub(super) fn list(self, name: &str, objects: impl Iterator<Item = Self>) -> Self {
+        let texts: Vec<String> = objects.map(Self::text).collect();
+        self.push(name, &format!("[{}]", texts.join(",")))
+    }
+
+    /// Adds a list with each object on a line of its own.
+    pub(super) fn lines(self, name: &str, objects: impl Iterator<Item = Self>) -> Self {
+        let texts: Vec<String> = objects.map(|object| format!("\n{}", object.text())).collect();
+        self.push(name, &format!("[{}\n]", texts.join(",")))
+    }
+
+    fn push(mut self, name: &str, value: &str) -> Self {
+        let separator = if self.text.len() > 1 { self.separator } else { "" };
+        self.text += &format!("{separator}\"{name}\":{value}");
+        self
+    }
+
+    pub(super) fn text(self) -> String {
+        self.text + self.end
     }
 }
 
-#[derive(Serialize)]
-struct JsonPlateau {
-    direction: IoDirection,
-    unit: RateUnit,
-    iops: f64,
-    mib_per_s: f64,
-    variation: f64,
-    intervals: u64,
-    seconds: f64,
-    /// The time at which the plateau began.
-    begin: Option<String>,
-    /// The number of the first interval, from 1.
-    first_interval: u64,
-    queue_from: f64,
-    queue_to: f64,
-    await_from_ms: f64,
-    await_to_ms: f64,
-    matches_limit: Option<String>,
-    certain: bool,
+fn device(report: &DeviceReport, clock: &RunClock) -> Object {
+    Object::new()
+        .field("device", &report.device)
+        .field("verdict", report.verdict)
+        .field("explanation", explanation_text(&report.device, &report.explanation))
+        .field("intervals", report.intervals)
+        .field("seconds", report.seconds)
+        .field("busy_intervals", report.busy_intervals)
+        .field("excluded", report.excluded)
+        .field("longest_stall_s", report.longest_stall_s)
+        .field("util_pct", report.util_pct)
+        .field("read", report.read)
+        .field("write", report.write)
+        .field("all", report.all)
+        .field("levels", &report.levels)
+        .field("capacity", report.capacity)
+        .field("capacity_by_direction", report.capacity_by_direction)
+        .list("plateaus", report.plateaus.iter().map(|one| plateau(one, clock)))
+        .field("baseline", &report.baseline)
+        .field("other_causes", cause_sentences(report))
 }
 
-impl JsonPlateau {
-    fn new(plateau: &Plateau, clock: &RunClock) -> Self {
-        Self {
-            direction: plateau.direction,
-            unit: plateau.unit,
-            iops: plateau.iops,
-            mib_per_s: plateau.mib_per_s,
-            variation: plateau.variation,
-            intervals: plateau.intervals,
-            seconds: plateau.seconds,
-            begin: clock.moment(plateau.begin_s).at.map(time_text),
-            first_interval: plateau.first_interval + 1,
-            queue_from: plateau.queue_from,
-            queue_to: plateau.queue_to,
-            await_from_ms: plateau.await_from_ms,
-            await_to_ms: plateau.await_to_ms,
-            matches_limit: plateau.matches_limit.as_ref().map(limit_name),
-            certain: plateau.is_certain,
-        }
+fn plateau(plateau: &Plateau, clock: &RunClock) -> Object {
+    Object::new()
+        .field("direction", plateau.direction)
+        .field("unit", plateau.unit)
+        .field("iops", plateau.iops)
+        .field("mib_per_s", plateau.mib_per_s)
+        .field("variation", plateau.variation)
+        .field("intervals", plateau.intervals)
+        .field("seconds", plateau.seconds)
+        .field("begin", clock.moment(plateau.begin_s).at.map(time_text))
+        .field("first_interval", plateau.first_interval + 1)
+        .field("queue_from", plateau.queue_from)
+        .field("queue_to", plateau.queue_to)
+        .field("await_from_ms", plateau.await_from_ms)
+        .field("await_to_ms", plateau.await_to_ms)
+        .field("matches_limit", plateau.matches_limit.as_ref().map(limit_name))
+        .field("certain", plateau.is_certain)
+}
+
+fn queue_by_layer(queues: &QueueByLayer) -> Object {
+    let link = |link: &LayerLink| {
+        Object::new()
+            .field("above", &link.above)
+            .field("below", &link.below)
+            .field("queued_between", link.queued_between())
+            .field("bottleneck", link.waiting == WaitLocation::Between)
+            .field("explanation", link_text(link))
+    };
+    Object::new().field("layers", &queues.layers).list("links", queues.links.iter().map(link))
+}
+
+fn departure(departure: &Departure) -> Object {
+    Object::new()
+        .field("device", &departure.device)
+        .field("time", departure.at.at.map(time_text))
+        .field("back_at", departure.back_at.and_then(|moment| moment.at).map(time_text))
+}
+
+/// An event, flat, with the number of its incident.
+fn event(at: usize, events: &[Event], incidents: &[Incident]) -> Object {
+    let event = &events[at];
+    let is_member = |incident: &Incident| incident.lead == at || incident.others.contains(&at);
+    let time = |at: Option<Timestamp>| at.map(time_text);
+    let limit = event.limit.as_ref().and_then(|limit| match limit {
+        EventLimit::Cap(plateau) => DeviceLimit::of_plateau(plateau),
+        EventLimit::Cgroup(limit) => Some(DeviceLimit::of_cgroup(limit)),
+    });
+    let limit_device = match &event.limit {
+        Some(EventLimit::Cgroup(limit)) => Some(&limit.limited_device),
+        _ => None,
+    };
+    let rate = event.rate.filter(|rate| rate_kind(rate).is_some());
+    let top_cgroup = event.top_cgroup.as_ref();
+    let queued_above = (!event.queued_above.is_empty()).then(|| event.queued_above.join(","));
+    Object::new()
+        .field("device", &event.device)
+        .field("label", &event.label)
+        .field("verdict", event.verdict)
+        .field("begin", time(event.begin.at))
+        .field("begin_known", event.begin_is_known)
+        .field("end", time(event.end.at.filter(|_| !event.is_ongoing)))
+        .field("ongoing", event.is_ongoing)
+        .field("claimed_at", time(event.claimed_at.at))
+        .field("begin_s", event.begin.run_s)
+        .field("end_s", event.end.run_s)
+        .field("duration_s", event.duration_s)
+        .field("verdict_s", event.verdict_s)
+        .field("course", event.course.iter().map(course).collect::<Vec<_>>().join(", "))
+        .field("rate", rate.map(|rate| rate.per_s))
+        .field("rate_kind", rate.as_ref().and_then(rate_kind))
+        .field("peak_await_ms", event.peak_latency.map(|peak| peak.await_ms))
+        .field("peak_await_direction", event.peak_latency.map(|peak| peak.direction))
+        .field("mean_queue", event.mean_queue)
+        .field("peak_queue", event.peak_queue)
+        .field("hung_requests", event.hung_requests)
+        .field("limit_kind", limit.as_ref().map(|limit| limit.kind))
+        .field("limit_value", limit.as_ref().map(|limit| limit.value))
+        .field("limit_source", limit.as_ref().map(|limit| limit.source))
+        .field("limit_cgroup", limit.as_ref().and_then(|limit| limit.cgroup))
+        .field("limit_device", limit_device)
+        .field("top_cgroup", top_cgroup.map(|top| &top.path))
+        .field("top_cgroup_share_pct", top_cgroup.map(|top| top.share_pct))
+        .field("evidence", event.evidence.map(|evidence| evidence.name()))
+        .field("queued_above", queued_above)
+        .field("incident", incidents.iter().position(is_member).map_or(0, |index| index + 1))
+        .field("leads_incident", incidents.iter().any(|incident| incident.lead == at))
+}
+
+/// The name of a rate in fields; `None` for flushes, which have no limit.
+fn rate_kind(rate: &EventRate) -> Option<&'static str> {
+    match rate.direction {
+        IoDirection::Flushes => (rate.unit == RateUnit::Requests).then_some("flushes_per_s"),
+        direction => rate_name(direction, rate.unit),
     }
 }
 
-#[derive(Serialize)]
-struct JsonQueueByLayer<'a> {
-    layers: Vec<JsonLayer<'a>>,
-    links: Vec<JsonLink<'a>>,
-}
-
-impl<'a> JsonQueueByLayer<'a> {
-    fn new(queues: &'a QueueByLayer) -> Self {
-        Self {
-            layers: queues.layers.iter().map(JsonLayer::new).collect(),
-            links: queues.links.iter().map(JsonLink::new).collect(),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct JsonLayer<'a> {
-    device: &'a str,
-    depth: usize,
-    iops: Option<f64>,
-    queue: Option<f64>,
-    await_ms: Option<f64>,
-}
-
-impl<'a> JsonLayer<'a> {
-    fn new(layer: &'a Layer) -> Self {
-        let Layer { device, depth, iops, queue, await_ms } = layer;
-        Self { device, depth: *depth, iops: *iops, queue: *queue, await_ms: *await_ms }
-    }
-}
-
-#[derive(Serialize)]
-struct JsonLink<'a> {
-    above: &'a str,
-    below: &'a [String],
-    queued_between: f64,
-    bottleneck: bool,
-    explanation: String,
-}
-
-impl<'a> JsonLink<'a> {
-    fn new(link: &'a LayerLink) -> Self {
-        Self {
-            above: &link.above,
-            below: &link.below,
-            queued_between: link.queued_between(),
-            bottleneck: link.waiting == WaitLocation::Between,
-            explanation: link_text(link),
-        }
+/// A verdict and its onset.
+fn course(course: &Course) -> String {
+    match course.begin.at {
+        Some(at) => format!("{} {}", course.verdict.name(), time_text(at)),
+        None => format!("{} {:.3} s", course.verdict.name(), course.begin.run_s),
     }
 }
 

@@ -1,32 +1,26 @@
 //! The result of an analysis: as text for people, as JSON, and as a fio job file.
 
-mod capacity;
 mod compare;
-mod departures;
-mod event_lines;
+mod events;
+mod findings;
 mod fio;
-mod host_findings;
 mod json;
-mod json_events;
-mod other_causes;
 mod overview;
-mod paragraph;
-mod queue_by_layer;
-mod tables;
 mod text;
 mod times;
-mod worst_first;
 
 pub use compare::{ComparedCapture, compare_json, compare_text};
 pub use fio::fio_job;
 pub use json::json;
 pub use text::text;
 
-pub(super) use host_findings::{host_sentences, not_the_disk_sentences};
-pub(super) use other_causes::sentences as cause_sentences;
+pub(super) use events::{
+    departure_sentences, devices_worst_first, incidents_worst_first, worse_event_verdict,
+};
+pub(super) use findings::{
+    capacity_sentences, cause_sentences, host_sentences, link_text, not_the_disk_sentences,
+};
 pub(super) use overview::verdict_sentence;
-pub(super) use queue_by_layer::link_text;
-pub(super) use worst_first::{devices_worst_first, incidents_worst_first, worse_event_verdict};
 
 use crate::analysis::{DeviceReport, HostReport, QueueByLayer};
 use crate::intervals::{Events, Incident, LatencySeries, RunClock};
@@ -58,16 +52,6 @@ pub struct AnalysisReport<'a> {
     pub has_details: bool,
     /// True if the terminal shows more than ASCII.
     pub is_unicode: bool,
-}
-
-/// The capacity of a device in sentences.
-pub(super) fn capacity_sentences(report: &AnalysisReport<'_>, device: &DeviceReport) -> Vec<String> {
-    capacity::sentences(device, &times::Times::new(report.clock, report.time_zone))
-}
-
-/// The disks that disappeared, in sentences.
-pub(super) fn departure_sentences(report: &AnalysisReport<'_>) -> Vec<String> {
-    departures::sentences(report, &times::Times::new(report.clock, report.time_zone))
 }
 
 /// A report of these devices only.

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use super::AnalysisReport;
-use super::paragraph::push_paragraph;
+use super::events::{devices_worst_first, worse_event_verdict};
+use super::text::push_paragraph;
 use super::times::Times;
-use super::worst_first::{devices_worst_first, worse_event_verdict};
 use crate::analysis::{DeviceReport, Verdict};
 use crate::intervals::{Event, LatencySeries};
 use crate::report::evidence::explanation_text;

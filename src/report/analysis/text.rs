@@ -1,18 +1,20 @@
 //! The text for people, to be read from top to bottom.
 
-use super::overview::Row;
-use super::paragraph::{capitalize, push_heading, push_paragraph};
-use super::queue_by_layer::link_text;
-use super::times::Times;
-use super::{
-    AnalysisReport, capacity, departures, event_lines, host_findings, other_causes, overview, tables,
+use super::AnalysisReport;
+use super::events::{departure_sentences, push_events};
+use super::findings::{
+    capacity_sentences, cause_sentences, host_sentences, link_text, not_the_disk_sentences,
 };
+use super::overview::{self, Row};
+use super::times::Times;
 use crate::analysis::{
-    DeviceReport, DirectionReport, Excluded, MIN_VERDICT_INTERVALS, Pattern, QueueByLayer, Verdict,
-    WaitLocation,
+    ConcurrencyLevel, DeviceReport, DirectionReport, Distribution, Excluded, Layer, MIN_VERDICT_INTERVALS,
+    Pattern, QueueByLayer, Verdict, WaitLocation,
 };
 use crate::report::layout::number_format as cells;
 use crate::report::layout::sentence_numbers::{counted, queue, time};
+use crate::report::layout::{Align, Spacing, plain_table, wrap};
+use crate::sanitize::sanitize;
 
 const INDENT: usize = 4;
 
@@ -26,22 +28,22 @@ pub fn text(report: &AnalysisReport<'_>, width: usize, out: &mut Vec<u8>) {
     let times = Times::new(report.clock, report.time_zone);
     let rows = overview::rows(report);
     overview::push_overview(report, &rows, &times, width, out);
-    let departures = departures::sentences(report, &times);
+    let departures = departure_sentences(report);
     if !departures.is_empty() {
         out.push(b'\n');
         departures.iter().for_each(|sentence| push_paragraph(sentence, 0, width, out));
     }
     if !report.incidents.is_empty() {
         out.push(b'\n');
-        event_lines::push_events(report, &times, out);
+        push_events(report, &times, out);
     }
     if report.has_details {
-        push_devices(report, &times, width, out);
+        push_devices(report, width, out);
     } else {
         push_explanations(report, &rows, width, out);
     }
-    push_host("Not the disk", &host_findings::not_the_disk_sentences(report).unwrap_or_default(), width, out);
-    push_host("Host", &host_findings::host_sentences(report), width, out);
+    push_host("Not the disk", &not_the_disk_sentences(report).unwrap_or_default(), width, out);
+    push_host("Host", &host_sentences(report), width, out);
     if !report.has_details && report.devices.iter().any(|device| device.busy_intervals > 0) {
         out.push(b'\n');
         let hint = "For workload, capacity and queueing by layer, use --details or name a device.";
@@ -65,11 +67,11 @@ fn push_explanations(report: &AnalysisReport<'_>, rows: &[Row<'_>], width: usize
 }
 
 /// Appends the reports of the devices that were busy, and the queues of their layers.
-fn push_devices(report: &AnalysisReport<'_>, times: &Times<'_>, width: usize, out: &mut Vec<u8>) {
+fn push_devices(report: &AnalysisReport<'_>, width: usize, out: &mut Vec<u8>) {
     let is_active = |device: &&DeviceReport| device.intervals > 0 && device.verdict != Some(Verdict::Idle);
     for device in report.devices.iter().filter(is_active) {
         out.push(b'\n');
-        push_device(report, device, times, width, out);
+        push_device(report, device, width, out);
     }
     if let Some(queues) = report.queue_by_layer {
         push_queue_by_layer(queues, width, out);
@@ -89,23 +91,17 @@ fn push_host(title: &str, sentences: &[String], width: usize, out: &mut Vec<u8>)
 }
 
 /// Appends one device, in the order of the questions that a person has.
-fn push_device(
-    whole: &AnalysisReport<'_>,
-    report: &DeviceReport,
-    times: &Times<'_>,
-    width: usize,
-    out: &mut Vec<u8>,
-) {
+fn push_device(whole: &AnalysisReport<'_>, report: &DeviceReport, width: usize, out: &mut Vec<u8>) {
     let verdict = report.verdict.map_or("no verdict", Verdict::name);
     push_paragraph(&format!("{}: {verdict}", overview::full_name(whole, report)), 0, width, out);
     push_paragraph(&overview::verdict_sentence(whole, report), 2, width, out);
     push_workload(report, width, out);
     if !report.levels.is_empty() {
         push_heading("By queue", width, out);
-        tables::levels(&report.levels, out);
+        levels(&report.levels, out);
     }
-    push_section("Capacity", &capacity::sentences(report, times), width, out);
-    push_section("Other causes", &other_causes::sentences(report), width, out);
+    push_section("Capacity", &capacity_sentences(whole, report), width, out);
+    push_section("Other causes", &cause_sentences(report), width, out);
     push_section("Excluded", &excluded(report), width, out);
 }
 
@@ -117,7 +113,7 @@ fn push_section(title: &str, sentences: &[String], width: usize, out: &mut Vec<u
 }
 
 fn push_workload(report: &DeviceReport, width: usize, out: &mut Vec<u8>) {
-    if !tables::has_requests(&report.read) && !tables::has_requests(&report.write) {
+    if !has_requests(&report.read) && !has_requests(&report.write) {
         return;
     }
     let intervals = counted(report.intervals, "interval");
@@ -127,7 +123,7 @@ fn push_workload(report: &DeviceReport, width: usize, out: &mut Vec<u8>) {
         String::new()
     };
     push_heading(&format!("Workload: {}, {intervals}{busy}", cells::duration(report.seconds)), width, out);
-    tables::workload(report, out);
+    workload(report, out);
     let directions = [("reads", "read", &report.read), ("writes", "write", &report.write)];
     let patterns: Vec<String> = directions.iter().filter_map(|(noun, _, of)| pattern(noun, of)).collect();
     if !patterns.is_empty() {
@@ -147,7 +143,7 @@ fn pattern(noun: &str, of: &DirectionReport) -> Option<String> {
         Pattern::Unknown => None,
     };
     let known: Vec<String> = merged.into_iter().chain(pattern).collect();
-    (tables::has_requests(of) && !known.is_empty()).then(|| format!("{noun}: {}", known.join(", ")))
+    (has_requests(of) && !known.is_empty()).then(|| format!("{noun}: {}", known.join(", ")))
 }
 
 /// The caveat that unloaded latency is only an upper bound; `None` if it is not.
@@ -169,7 +165,7 @@ fn push_queue_by_layer(queues: &QueueByLayer, width: usize, out: &mut Vec<u8>) {
         out.push(b'\n');
     }
     push_paragraph("Queueing by layer", 0, width, out);
-    tables::layers(&queues.layers, out);
+    layers(&queues.layers, out);
     for link in &queues.links {
         push_paragraph(&format!("{}.", capitalize(&link_text(link))), INDENT, width, out);
     }
@@ -202,8 +198,96 @@ fn excluded(report: &DeviceReport) -> Vec<String> {
     .collect()
 }
 
+const SPACING: Spacing = Spacing { gap: 2, indent: 4 };
+
+/// Appends a table with the first column aligned left and the others right.
+fn push_numbers(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>, out: &mut Vec<u8>) {
+    plain_table(header, &[Align::Left, Align::Right], rows, SPACING, out);
+}
+
+/// The title of a row, its quantity and the format of its numbers.
+type Quantity = (&'static str, fn(&DirectionReport) -> &Distribution, fn(f64) -> String);
+
+static QUANTITIES: [Quantity; 5] = [
+    ("/s", |of| &of.iops, cells::number),
+    ("MB/s", |of| &of.mib_per_s, cells::number),
+    ("_sz", |of| &of.size_kib, cells::size),
+    ("_await", |of| &of.await_ms, cells::time),
+    ("_qu", |of| &of.queue, cells::queue),
+];
+
+/// Appends the distributions of each direction, without rows that have no values and directions that have no requests.
+pub(super) fn workload(report: &DeviceReport, out: &mut Vec<u8>) {
+    let directions = [("r", &report.read), ("w", &report.write)];
+    let rows = directions.into_iter().filter(|(_, of)| has_requests(of)).flat_map(|(letter, of)| {
+        QUANTITIES.iter().filter_map(move |(title, distribution, format)| {
+            let Distribution { mean, p50, p95, p99, max } = distribution(of);
+            let cell = |value: &Option<f64>| value.map(format).unwrap_or_default();
+            mean.or(*max)?;
+            let title = format!("{letter}{title}");
+            Some([title].into_iter().chain([mean, p50, p95, p99, max].map(cell)).collect())
+        })
+    });
+    push_numbers(&["", "mean", "median", "p95", "p99", "max"], rows, out);
+}
+
+/// Returns whether a direction had requests.
+pub(super) fn has_requests(of: &DirectionReport) -> bool {
+    of.iops.max.is_some_and(|rate| rate > 0.0)
+}
+
+/// Appends the levels of concurrency by their mean queue.
+pub(super) fn levels(levels: &[ConcurrencyLevel], out: &mut Vec<u8>) {
+    let row = |level: &ConcurrencyLevel| {
+        vec![
+            cells::queue(level.queue),
+            level.intervals.to_string(),
+            cells::number(level.iops),
+            cells::number(level.mib_per_s),
+            cells::time(level.await_ms),
+            level.saturation.map(cells::multiple).unwrap_or_default(),
+        ]
+    };
+    let header = ["queue", "intervals", "io/s", "MB/s", "await", "saturation"];
+    push_numbers(&header, levels.iter().map(row), out);
+}
+
+/// Appends the queue at each layer.
+pub(super) fn layers(layers: &[Layer], out: &mut Vec<u8>) {
+    let row = |layer: &Layer| {
+        let name = sanitize(&layer.device).into_owned();
+        let numbers =
+            [layer.iops.map(cells::number), layer.await_ms.map(cells::time), layer.queue.map(cells::queue)];
+        [name].into_iter().chain(numbers.map(Option::unwrap_or_default)).collect()
+    };
+    push_numbers(&["layer", "io/s", "await", "queue"], layers.iter().map(row), out);
+}
+
+/// Appends a text in lines of at most `width` columns, each after `indent` blanks and broken between words; a word that
+/// is longer than a line is broken. Control characters are escaped.
+pub(super) fn push_paragraph(text: &str, indent: usize, width: usize, out: &mut Vec<u8>) {
+    let text_width = width.saturating_sub(indent).max(1);
+    for line in wrap(&sanitize(text), text_width) {
+        out.extend(std::iter::repeat_n(b' ', indent));
+        out.extend_from_slice(line.as_bytes());
+        out.push(b'\n');
+    }
+}
+
+/// Appends an empty line and a heading.
+fn push_heading(text: &str, width: usize, out: &mut Vec<u8>) {
+    out.push(b'\n');
+    push_paragraph(text, 2, width, out);
+}
+
+/// A sentence with a capital letter at its beginning.
+fn capitalize(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
 #[cfg(test)]
-mod tests {
+mod text_tests {
     use super::*;
     use crate::analysis::{Distribution, OkMargin, Reason};
     use crate::report::analysis::report_of;
@@ -281,5 +365,27 @@ mod tests {
         assert!(!text.contains("w_await"), "{text}");
         assert!(text.contains("1 reset (") && text.contains("2 gaps in time"), "{text}");
         assert!(text.contains("1 interval with the device absent."), "{text}");
+    }
+}
+
+#[cfg(test)]
+mod paragraph_tests {
+    use super::*;
+
+    fn paragraph(text: &str, indent: usize, width: usize) -> String {
+        let mut out = Vec::new();
+        push_paragraph(text, indent, width, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn every_line_is_indented() {
+        assert_eq!(paragraph("one two three", 2, 9), "  one two\n  three\n");
+        assert_eq!(paragraph("", 2, 9), "");
+    }
+
+    #[test]
+    fn control_characters_are_escaped() {
+        assert_eq!(paragraph("a\u{1b}[2J", 0, 80), "a\\u{1b}[2J\n");
     }
 }

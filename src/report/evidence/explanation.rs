@@ -1,8 +1,8 @@
 //! The explanation of a verdict over all intervals, as a sentence.
 
-use super::cgroup_limit::cgroup_limit_text;
+use super::limits::cgroup_limit_text;
 use super::limits::near_limit_text;
-use super::plateau::{limit_suffix, plateau_caveat, plateau_evidence, plateau_rate, variation_text};
+use super::limits::{limit_suffix, plateau_caveat, plateau_evidence, plateau_rate, variation_text};
 use super::{deep_queue_text, latency_name, latency_text};
 use crate::analysis::{
     DirectionLatency, ExceededCap, Explanation, Latency, MaxRate, OkMargin, Plateau, Reason,

@@ -1,12 +1,15 @@
-//! Known limits in words: as facts if the provider of the volume is known, otherwise with a condition.
+//! Limits in words: plateaus, limits of clouds, which are facts if the provider of the volume is known, and limits of cgroups.
 
-use crate::analysis::{CloudLimit, CloudVolume, LimitMatch, NearLimit, RateUnit};
-use crate::report::layout::sentence_numbers::number;
+use crate::analysis::{CloudLimit, CloudVolume, IoDirection, LimitMatch, NearLimit, Plateau, RateUnit};
+use crate::attribution::{LimitKind, ReachedLimit, cgroup_name};
+use crate::counters::CgroupHierarchy;
+use crate::report::layout::sentence_numbers::{number, per_second, percent, queue, time};
+use crate::sanitize::sanitize;
 use crate::topology::Provider;
 
 /// The limit that a rate matches, as text that follows the rate: `the limit of an AWS gp3 volume without more
 /// provisioned`, or `if this is AWS, the limit of a gp3 volume with default settings`.
-pub(super) fn limit_text(limit: &LimitMatch) -> String {
+fn limit_text(limit: &LimitMatch) -> String {
     match limit {
         LimitMatch::Stated => "the stated cap".to_owned(),
         LimitMatch::Cloud(limits) => clauses(limits, |_| String::new()),
@@ -108,8 +111,113 @@ fn shorten_tiers(names: impl Iterator<Item = String>) -> Vec<String> {
     names.enumerate().map(shorten).collect()
 }
 
+/// The growth of queue or latency on a plateau, as a factor, below which it is not mentioned.
+const MIN_MENTIONED_GROWTH_RATIO: f64 = 1.5;
+
+/// The rate of a plateau: `3,000 reads/s`; with the bytes if the limit may be on bytes.
+pub(crate) fn plateau_rate(plateau: &Plateau) -> String {
+    let requests = || per_second(plateau.iops, plateau.direction.noun());
+    let bytes = || format!("{} MiB/s", number(plateau.mib_per_s));
+    match plateau.unit {
+        RateUnit::Requests if plateau.has_large_requests() => format!("{} or {}", requests(), bytes()),
+        RateUnit::Requests => requests(),
+        RateUnit::Kib if plateau.direction == IoDirection::Both => bytes(),
+        RateUnit::Kib => format!("{} of {}", bytes(), plateau.direction.noun()),
+    }
+}
+
+/// The evidence of a plateau: its variation, queues and latencies.
+pub(crate) fn plateau_evidence(plateau: &Plateau) -> String {
+    let (from, to) = (queue(plateau.queue_from), queue(plateau.queue_to));
+    let queues = if plateau.queue_to >= MIN_MENTIONED_GROWTH_RATIO * plateau.queue_from {
+        format!("while the queue grew from {from} to {to}")
+    } else {
+        format!("at a queue of {to}")
+    };
+    let latency = if plateau.await_to_ms >= MIN_MENTIONED_GROWTH_RATIO * plateau.await_from_ms {
+        format!("rose from {} to {}", time(plateau.await_from_ms), time(plateau.await_to_ms))
+    } else {
+        time(plateau.await_to_ms)
+    };
+    format!("rate stayed constant ({}) {queues}; latency {latency}", variation_text(plateau))
+}
+
+/// The variation of the rate: `±0.3%`, never below 0.1%.
+pub(super) fn variation_text(plateau: &Plateau) -> String {
+    format!("±{:.1}%", (plateau.variation * 100.0).max(0.1))
+}
+
+/// The caveat of a plateau; empty if it is certain.
+pub(super) fn plateau_caveat(plateau: &Plateau) -> &'static str {
+    let is_known = |limit: &CloudLimit| limit.is_provider_known;
+    match &plateau.matches_limit {
+        _ if plateau.is_certain => "",
+        Some(LimitMatch::Cloud(limits)) if limits.iter().any(is_known) => {
+            "; it matches a known limit, but fully busy servers can be as steady"
+        }
+        _ => "; fully busy servers can be as steady",
+    }
+}
+
+/// The limit that a plateau matches, in parentheses; empty without one.
+pub(crate) fn limit_suffix(plateau: &Plateau) -> String {
+    plateau.matches_limit.as_ref().map(|limit| format!(" ({})", limit_text(limit))).unwrap_or_default()
+}
+
+const KIB: u64 = 1024;
+const MIB: u64 = 1024 * KIB;
+
+/// A limit that a cgroup has reached, as a sentence without a period: `cgroup db.service is at its limit of 50 reads/s
+/// on vda (io.max)`.
+pub(crate) fn cgroup_limit_text(limit: &ReachedLimit) -> String {
+    let value = limit_of_cgroup(limit.kind, limit.value);
+    let file = match (limit.hierarchy, limit.kind) {
+        (CgroupHierarchy::V2, _) => "io.max",
+        (CgroupHierarchy::V1, LimitKind::ReadIops) => "blkio.throttle.read_iops_device",
+        (CgroupHierarchy::V1, LimitKind::WriteIops) => "blkio.throttle.write_iops_device",
+        (CgroupHierarchy::V1, LimitKind::ReadBytes) => "blkio.throttle.read_bps_device",
+        (CgroupHierarchy::V1, LimitKind::WriteBytes) => "blkio.throttle.write_bps_device",
+    };
+    let share = match limit.share_pct {
+        Some(share) if !limit.holds_device => {
+            format!("; it accounts for {} of the bytes here", percent(share))
+        }
+        _ => String::new(),
+    };
+    format!(
+        "cgroup {} is at its limit of {} on {} ({file}){share}",
+        sanitize(&cgroup_name(&limit.cgroup)),
+        value,
+        sanitize(&limit.limited_device)
+    )
+}
+
+/// The value of a limit: `50 reads/s`, `10 MiB/s of writes`, `512 KiB/s of reads`.
+pub(crate) fn limit_of_cgroup(kind: LimitKind, value: u64) -> String {
+    match kind {
+        LimitKind::ReadIops => format!("{} reads/s", exact(value as f64)),
+        LimitKind::WriteIops => format!("{} writes/s", exact(value as f64)),
+        LimitKind::ReadBytes => format!("{} of reads", bytes_per_s(value)),
+        LimitKind::WriteBytes => format!("{} of writes", bytes_per_s(value)),
+    }
+}
+
+fn bytes_per_s(value: u64) -> String {
+    let in_units = |unit: u64| exact(value as f64 / unit as f64);
+    match value {
+        0..KIB => format!("{value} bytes/s"),
+        KIB..MIB => format!("{} KiB/s", in_units(KIB)),
+        _ => format!("{} MiB/s", in_units(MIB)),
+    }
+}
+
+/// Returns a number that a person chose, without decimals if it is whole.
+fn exact(value: f64) -> String {
+    if value < 100.0 && value.fract() == 0.0 { value.to_string() } else { number(value) }
+}
+
 #[cfg(test)]
-mod tests {
+mod limits_tests {
     use super::*;
 
     fn limits(volumes: &[CloudVolume], value: f64, is_provider_known: bool) -> Vec<CloudLimit> {
@@ -152,5 +260,40 @@ mod tests {
             near_limit_text(&near),
             "near a known limit: 3,012 requests/s; 3,000 is the limit of an AWS gp2 volume of 1,000 GiB"
         );
+    }
+}
+
+#[cfg(test)]
+mod cgroup_limit_tests {
+    use super::*;
+
+    #[test]
+    fn the_cgroup_the_limit_and_the_file_are_named() {
+        let limit = ReachedLimit {
+            cgroup: "/system.slice/db.service".into(),
+            limited_device: "loop2".into(),
+            kind: LimitKind::ReadIops,
+            value: 50,
+            hierarchy: CgroupHierarchy::V2,
+            share_pct: Some(97.0),
+            holds_device: true,
+        };
+        let text = "cgroup db.service is at its limit of 50 reads/s on loop2 (io.max)";
+        assert_eq!(cgroup_limit_text(&limit), text);
+        let other = ReachedLimit {
+            cgroup: "/evil\u{1b}[2J".into(),
+            kind: LimitKind::WriteBytes,
+            value: 3 << 20,
+            hierarchy: CgroupHierarchy::V1,
+            share_pct: Some(12.0),
+            holds_device: false,
+            ..limit
+        };
+        let text = "cgroup /evil\\u{1b}[2J is at its limit of 3 MiB/s of writes on loop2 \
+                    (blkio.throttle.write_bps_device); it accounts for 12% of the bytes here";
+        assert_eq!(cgroup_limit_text(&other), text);
+        let of = |value| limit_of_cgroup(LimitKind::WriteBytes, value);
+        let texts = ["500 bytes/s of writes", "1.95 KiB/s of writes", "512 KiB/s of writes"];
+        assert_eq!([500, 2000, 512 << 10].map(of), texts);
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::escape::escape;
-use super::path::Path;
+use super::scale::Path;
 use super::scale::{HEIGHT, Scale, Unit};
 use super::time_axis::{TimeAxis, WIDTH};
 use crate::intervals::series::{Extent, TimeSpan, Timeline};

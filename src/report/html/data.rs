@@ -5,8 +5,8 @@
 
 use std::fmt::Write;
 
+use super::overview::class;
 use super::time_axis::TimeAxis;
-use super::verdict_band::class;
 use crate::intervals::series::{Extent, Timeline, WorstVerdict};
 use crate::sanitize::json_string;
 

@@ -5,14 +5,14 @@ use std::fmt::Write;
 use super::chart::{Area, Chart, ChartTime, Line, Look, Reference, ScaleKind};
 use super::data::{Group, Values};
 use super::escape::{escape, name};
-use super::events::push_shades;
-use super::heat_map::push_heat_map;
+use super::host::{push_cgroup_table, push_usage};
 use super::incidents::PlacedEvent;
+use super::incidents::push_shades;
+use super::overview::{push_band, tags};
 use super::scale::Unit;
 use super::stack::{has_link, push_stack};
-use super::usage::{push_cgroup_table, push_usage};
-use super::verdict_band::{push_band, tags};
 use super::xy_chart::push_concurrency_charts;
+use super::xy_chart::push_heat_map;
 use crate::analysis::{DeviceReport, DirectionReport};
 use crate::intervals::{DeviceHistory, DeviceQuantity, UsageHistory};
 use crate::report::analysis::{

@@ -10,19 +10,13 @@ mod chart;
 mod data;
 mod device;
 mod escape;
-mod events;
 mod guide;
-mod headline;
-mod heat_map;
 mod host;
 mod incidents;
 mod overview;
-mod path;
 mod scale;
 mod stack;
 mod time_axis;
-mod usage;
-mod verdict_band;
 mod xy_chart;
 
 use std::fmt::Write;
@@ -31,7 +25,7 @@ use self::chart::ChartTime;
 use self::data::push_data;
 use self::device::{Section, SectionContext};
 use self::escape::{escape, name, shell_word};
-use self::headline::push_headline;
+use self::incidents::push_headline;
 use self::incidents::{PlacedEvent, PlacedIncident, place_incidents};
 use self::overview::OverviewRow;
 use self::scale::HEIGHT;
@@ -121,7 +115,7 @@ impl Page<'_> {
         self.push_head(&axis, &mut out);
         self.push_summary(&incidents, time, &mut out);
         let anchor = |device: &str| sections.iter().position(|section| section.report.device == device);
-        events::push_table(&incidents, &anchor, time, &mut out);
+        incidents::push_table(&incidents, &anchor, time, &mut out);
         let rows: Vec<OverviewRow<'_>> = devices_worst_first(&self.analysis)
             .into_iter()
             .map(|at| &reports[at])
@@ -182,7 +176,7 @@ impl Page<'_> {
                 .filter(|placed: &&PlacedEvent<'_>| placed.event.device == report.device)
                 .collect(),
             usage,
-            areas: usage.map(|usage| usage::areas(usage, points)).unwrap_or_default(),
+            areas: usage.map(|usage| host::areas(usage, points)).unwrap_or_default(),
         }
     }
 
@@ -306,7 +300,7 @@ impl Page<'_> {
         let items: String = sentences.iter().map(|sentence| format!("<li>{}", escape(sentence))).collect();
         let mut text = if items.is_empty() { items } else { format!("<ul>{items}</ul>") };
         if self.has_who {
-            usage::push_blocked_tasks(&self.history, time, &mut text);
+            host::push_blocked_tasks(&self.history, time, &mut text);
         }
         if !content.is_empty() || !text.is_empty() {
             let _ = write!(

@@ -1,11 +1,9 @@
 //! JSON Lines and CSV: one line per device and interval, including devices that appeared or disappeared. Field names
 //! are stable; new ones may be added at the end.
 
-mod device_limit;
 pub(in crate::report) mod value;
 
-pub(in crate::report) use self::device_limit::{DeviceLimit, cgroup_limit_name, rate_name};
-pub(in crate::report) use self::value::time_text;
+pub(in crate::report) use self::value::{DeviceLimit, cgroup_limit_name, rate_name, time_text};
 use self::value::{Field, push_csv, push_json, push_number};
 use crate::analysis::{BaselineSource, Verdict, hidden_io_wait_pct};
 use crate::intervals::{DeviceActivity, DeviceInterval, DeviceState, IntervalHeader, IntervalRows};

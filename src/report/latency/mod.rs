@@ -3,16 +3,14 @@
 
 mod fields;
 mod heatmap;
-mod notes;
-mod scale;
 mod table;
 #[cfg(test)]
 mod tests;
 
 use jiff::tz::TimeZone;
 
-pub(crate) use self::notes::push_note;
-pub use self::notes::{dropped_text, trace_notes, trace_problem_text};
+pub(crate) use self::table::push_note;
+pub use self::table::{dropped_text, trace_notes, trace_problem_text};
 use crate::intervals::{IntervalHeader, TracedDevice, TracedInterval};
 
 #[derive(Clone, Debug)]

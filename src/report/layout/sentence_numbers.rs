@@ -1,7 +1,7 @@
 //! Numbers within sentences: they have the digits and units of table cells, so that a number can be found in a table.
 //! Units other than `%` and `x` follow a blank, and thousands are separated by commas.
 
-use super::figure::Unit;
+use super::number_format::Unit;
 use super::number_format::{self, TIME};
 
 pub(crate) use super::number_format::{duration, multiple, percent, queue};

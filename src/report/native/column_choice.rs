@@ -41,7 +41,7 @@ impl ColumnChoice {
         };
         let name_width =
             longest(|line| line.label()).min(max_name_width(layout.line_width())).max(MIN_NAME_WIDTH);
-        let mounts_width = if layout.mounts {
+        let mounts_width = if layout.options.mounts {
             MOUNTS_GAP
                 + longest(|line| &line.names.mountpoints)
                     .min(layout.max_mounts_width())
@@ -53,7 +53,7 @@ impl ColumnChoice {
             if layout.has_verdict_seconds() { VERDICT_WIDTH_WITH_SECONDS } else { VERDICT_WIDTH };
         let width = |column: &Column| if column.is_verdict() { verdict_width } else { column.width };
         let counted = counted_columns(lines);
-        let is_counted = |column: &Column| layout.all_columns || column.needs <= counted;
+        let is_counted = |column: &Column| layout.options.all_columns || column.needs <= counted;
         let fit = |is_candidate: &dyn Fn(&str) -> bool| {
             let candidates: Vec<&Column> =
                 COLUMNS.iter().filter(|column| is_counted(column) && is_candidate(column.title)).collect();
@@ -67,7 +67,7 @@ impl ColumnChoice {
                 fitted.dropped.iter().filter_map(column).map(|column| column.title).collect();
             (fitted.kept.iter().filter_map(column).collect::<Vec<_>>(), hidden)
         };
-        let (mut shown, mut hidden) = fit(&|title| title != QUEUE || layout.all_columns);
+        let (mut shown, mut hidden) = fit(&|title| title != QUEUE || layout.options.all_columns);
         if hidden.iter().any(|title| QUEUES[..2].contains(title)) {
             (shown, hidden) = fit(&|title| !QUEUES.contains(&title));
         }
@@ -76,7 +76,7 @@ impl ColumnChoice {
         for column in &shown {
             titles += &format!("{:>width$}", column.title, width = width(column));
         }
-        if layout.mounts {
+        if layout.options.mounts {
             titles += &format!("{:MOUNTS_GAP$}{MOUNTS_TITLE}", "");
         }
         let titles = ellipsize(&titles, layout.line_width());
@@ -109,21 +109,14 @@ mod tests {
     use super::*;
     use crate::intervals::{DeviceActivity, DeviceNames, DeviceState, EventKind};
     use crate::metrics::{Completed, Interval};
+    use crate::report::native::TableOptions;
 
     fn layout(width: Option<usize>) -> Layout {
-        Layout {
-            width,
-            explain: false,
-            who: false,
-            rows: 10,
-            is_screen: false,
-            all_columns: false,
-            mounts: false,
-            verdict_seconds: false,
-            colors: false,
-            saturation_threshold: 3.0,
-            time_zone: TimeZone::UTC,
-        }
+        with_options(TableOptions { width, ..TableOptions::default() })
+    }
+
+    fn with_options(options: TableOptions) -> Layout {
+        Layout::new(&options, false, TimeZone::UTC)
     }
 
     /// A device of a kernel that prints these columns.
@@ -152,7 +145,7 @@ mod tests {
         assert_eq!(titles(&layout(None), Columns::Basic), (basic.to_owned(), String::new()));
         // All columns except `queue`, which adds nothing to the queues by direction.
         assert_eq!((count(Columns::Discards), count(Columns::Flushes)), (18 + 6, COLUMNS.len() - 1));
-        let all = Layout { all_columns: true, ..layout(None) };
+        let all = with_options(TableOptions { all_columns: true, ..TableOptions::default() });
         assert_eq!(titles(&all, Columns::Basic).0.split(' ').count(), COLUMNS.len());
         let state = DeviceState::Event(EventKind::Appeared);
         let unknown = DeviceInterval { state, ..device(Columns::Basic) };
@@ -179,11 +172,12 @@ mod tests {
 
     #[test]
     fn seconds_of_verdicts_and_mount_points_leave_space_for_rates_and_throughput() {
-        let seconds = |width| Layout { verdict_seconds: true, ..layout(Some(width)) };
+        let options = |width| TableOptions { width: Some(width), ..TableOptions::default() };
+        let seconds = |width| with_options(TableOptions { verdict_seconds: true, ..options(width) });
         let at_80 = "r/s rMB/s r_await w/s wMB/s w_await queue util verdict";
         assert_eq!(titles(&seconds(80), Columns::Flushes).0, at_80);
         assert_eq!(titles(&seconds(60), Columns::Flushes), titles(&layout(Some(60)), Columns::Flushes));
-        let mounts = Layout { mounts: true, ..layout(Some(100)) };
+        let mounts = with_options(TableOptions { mounts: true, ..options(100) });
         let at_100 = "r/s rMB/s r_await w/s wMB/s w_await r_qu w_qu util verdict";
         assert_eq!(titles(&mounts, Columns::Flushes).0, at_100);
     }

@@ -1,7 +1,8 @@
-//! The layout of the table.
+//! The layout and colors of the table.
 
 use jiff::tz::TimeZone;
 
+use crate::analysis::{DEFAULT_SATURATION_THRESHOLD, MIN_QUEUEING_SATURATION};
 use crate::report::layout::DEFAULT_WIDTH;
 
 /// The minimum width of the device column.
@@ -12,33 +13,71 @@ const MAX_MOUNTS_WIDTH: usize = 24;
 /// The line width from which seconds of verdicts have their space: it would take narrower lines too much else.
 const MIN_WIDTH_WITH_VERDICT_SECONDS: usize = 80;
 
+/// The number of lines after which the column titles are repeated without a terminal.
+const DEFAULT_ROWS: usize = 50;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TableOptions {
+    /// The width of a line; `None` for the width of the terminal, or no limit without a terminal.
+    pub width: Option<usize>,
+    /// Show all columns, however wide.
+    pub all_columns: bool,
+    /// Intervals may have several samples, so that verdicts may hold for a part of an interval.
+    pub verdict_seconds: bool,
+    pub mounts: bool,
+    /// Show the evidence for each verdict.
+    pub explain: bool,
+    /// Show the cgroups and blocked tasks of devices that are not ok.
+    pub who: bool,
+    /// Use colors on a terminal.
+    pub colors: bool,
+    /// Latency, as a multiple of unloaded latency, from which it is colored as an alert.
+    pub saturation_threshold: f64,
+}
+
+impl Default for TableOptions {
+    fn default() -> Self {
+        Self {
+            width: None,
+            all_columns: false,
+            verdict_seconds: false,
+            mounts: false,
+            explain: false,
+            who: false,
+            colors: false,
+            saturation_threshold: DEFAULT_SATURATION_THRESHOLD,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
+    pub(super) options: TableOptions,
     /// The width of a line in terminal columns; `None` shows all columns, however wide.
     pub(super) width: Option<usize>,
-    /// Show the evidence below every verdict except idle and ok.
-    pub(super) explain: bool,
-    /// Show the cgroups and blocked tasks below every verdict except idle and ok.
-    pub(super) who: bool,
     /// The lines of the screen, after which the column titles are repeated.
     pub(super) rows: usize,
     /// True if lines go to a terminal: the column titles are then repeated even within a block before they scroll off.
     /// Otherwise a block is one table, for programs that read it.
     pub(super) is_screen: bool,
-    /// Show discards and flushes even if the kernel does not count them.
-    pub(super) all_columns: bool,
-    /// Intervals may have several samples, and verdicts hold for a part of them.
-    pub(super) verdict_seconds: bool,
-    /// Show mount points at the end of the lines.
-    pub(super) mounts: bool,
-    pub(super) colors: bool,
-    /// Latency, as a multiple of unloaded latency, from which it is colored as an alert.
-    pub(super) saturation_threshold: f64,
     /// The time zone of the times shown.
     pub(super) time_zone: TimeZone,
 }
 
 impl Layout {
+    /// Creates a layout of the default size.
+    pub(super) fn new(options: &TableOptions, is_screen: bool, time_zone: TimeZone) -> Self {
+        let options = TableOptions { colors: options.colors && is_screen, ..*options };
+        let width = options.fitted_width(is_screen.then_some(DEFAULT_WIDTH));
+        Self { options, width, rows: DEFAULT_ROWS, is_screen, time_zone }
+    }
+
+    /// Adapts to the size of the screen.
+    pub(super) fn resize(&mut self, columns: usize, rows: usize) {
+        self.width = self.options.fitted_width(Some(columns));
+        self.rows = rows;
+    }
+
     /// The width of a line; without a limit, the largest number.
     pub(super) fn line_width(&self) -> usize {
         self.width.unwrap_or(usize::MAX)
@@ -51,7 +90,7 @@ impl Layout {
 
     /// Returns whether the column of the verdict has space for seconds.
     pub(super) fn has_verdict_seconds(&self) -> bool {
-        self.verdict_seconds && self.line_width() >= MIN_WIDTH_WITH_VERDICT_SECONDS
+        self.options.verdict_seconds && self.line_width() >= MIN_WIDTH_WITH_VERDICT_SECONDS
     }
 
     /// The maximum width of mount points.
@@ -63,4 +102,84 @@ impl Layout {
 /// Returns the maximum width of names on lines of `width` columns.
 pub(super) fn max_name_width(width: usize) -> usize {
     (width / 5).max(MIN_NAME_WIDTH).min(width)
+}
+
+impl TableOptions {
+    /// Returns the width of the table, given that of the screen; `None` for no limit.
+    fn fitted_width(&self, screen: Option<usize>) -> Option<usize> {
+        if self.all_columns { None } else { self.width.or(screen) }
+    }
+}
+
+/// Percentage of the time with some task waiting for I/O from which pressure is colored as a warning.
+const MIN_SOME_PRESSURE_PCT: f64 = 10.0;
+/// Percentage of the time with all tasks waiting for I/O, so that nothing else was done, from which pressure is colored
+/// as an alert.
+const MIN_FULL_PRESSURE_PCT: f64 = 10.0;
+
+/// The emphasis of a text on a terminal with colors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Emphasis {
+    Plain,
+    Bold,
+    Dim,
+    Alert,
+    Warning,
+}
+
+impl Emphasis {
+    /// The emphasis of a latency, by its multiple of unloaded latency: plain if that is not known.
+    pub(super) fn of_saturation(saturation: Option<f64>, threshold: f64) -> Self {
+        match saturation {
+            Some(saturation) if saturation >= threshold => Self::Alert,
+            Some(saturation) if saturation >= MIN_QUEUEING_SATURATION => Self::Warning,
+            _ => Self::Plain,
+        }
+    }
+
+    /// The emphasis of I/O pressure, from its percentages for some tasks and for all.
+    pub(super) fn of_pressure(some_pct: f64, full_pct: f64) -> Self {
+        if full_pct >= MIN_FULL_PRESSURE_PCT {
+            Self::Alert
+        } else if some_pct >= MIN_SOME_PRESSURE_PCT {
+            Self::Warning
+        } else {
+            Self::Plain
+        }
+    }
+}
+
+/// Appends a text, in the color of its emphasis if there are colors.
+pub(super) fn paint(text: impl AsRef<[u8]>, emphasis: Emphasis, has_colors: bool, out: &mut Vec<u8>) {
+    let sgr = match emphasis {
+        Emphasis::Plain => "",
+        Emphasis::Bold => "1",
+        Emphasis::Dim => "2",
+        Emphasis::Alert => "1;31",
+        Emphasis::Warning => "33",
+    };
+    let text = text.as_ref();
+    if sgr.is_empty() || text.is_empty() || !has_colors {
+        out.extend_from_slice(text);
+    } else {
+        [b"\x1b[", sgr.as_bytes(), b"m", text, b"\x1b[0m"]
+            .into_iter()
+            .for_each(|part| out.extend_from_slice(part));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latency_is_colored_by_saturation_and_pressure_by_level() {
+        let latency =
+            [None, Some(1.4), Some(1.5), Some(3.9), Some(4.0)].map(|s| Emphasis::of_saturation(s, 4.0));
+        use Emphasis::{Alert, Plain, Warning};
+        assert_eq!(latency, [Plain, Plain, Warning, Warning, Alert]);
+        let pressure =
+            [(9.9, 0.0), (10.0, 9.9), (10.0, 10.0)].map(|(some, full)| Emphasis::of_pressure(some, full));
+        assert_eq!(pressure, [Plain, Warning, Alert]);
+    }
 }

@@ -1,26 +1,19 @@
 //! The incident view as text: a table of each interval, and a summary of the run.
 
-#[cfg(feature = "top")]
-mod cells;
 mod column_choice;
 mod columns;
-mod header_line;
 pub mod help;
 mod layout;
-mod messages;
-mod sort_key;
-mod style;
+mod lines;
 mod summary;
 mod table;
-mod table_writer;
-mod verdict_cell;
-mod who_line;
 
+pub use self::columns::{SortKey, sort_keys};
+pub use self::layout::TableOptions;
+pub use self::table::TableWriter;
 #[cfg(feature = "top")]
-pub(crate) use cells::{Cell, cell, host_segments, state_message, usage_line};
-#[cfg(feature = "top")]
-pub(crate) use messages::event_text;
-pub use sort_key::{SortKey, sort_keys};
-#[cfg(feature = "top")]
-pub(crate) use style::Emphasis;
-pub use table_writer::{TableOptions, TableWriter};
+pub(crate) use self::{
+    columns::{Cell, cell},
+    layout::Emphasis,
+    lines::{event_text, header_line, state_message, who_line},
+};

@@ -2,19 +2,22 @@
 
 use std::io::Write;
 
+use jiff::tz::TimeZone;
 use unicode_width::UnicodeWidthStr;
 
 use super::column_choice::{ColumnChoice, MOUNTS_GAP};
 use super::columns::Column;
-use super::header_line::{GAP, date, header_line, time_of_day};
-use super::layout::Layout;
-use super::messages::{Message, event_text, has_discards, has_flushes};
-use super::style::{Emphasis, paint};
-use super::who_line::who_line;
+use super::layout::{Emphasis, paint};
+use super::layout::{Layout, TableOptions};
+use super::lines::{
+    GAP, Message, date, event_text, has_discards, has_flushes, header_line, time_of_day, who_line,
+};
+use super::summary::draw_summary;
 use crate::analysis::{Verdict, hidden_io_wait_pct};
 use crate::attribution::Attribution;
-use crate::intervals::{DeviceActivity, DeviceInterval, IntervalRows};
+use crate::intervals::{DeviceActivity, DeviceInterval, DeviceSummary, IntervalRows, RunSpan};
 use crate::metrics::Completed;
+use crate::report::IntervalWriter;
 use crate::report::evidence::{hidden_io_wait_text, timed_evidence_sentences};
 use crate::report::layout::{ellipsize, text_width, wrap};
 use crate::sanitize::sanitize;
@@ -23,7 +26,7 @@ use crate::sanitize::sanitize;
 const MIN_SCREEN_ROWS: usize = 5;
 
 /// Draws intervals one after the other, in columns that keep their positions.
-pub(super) struct Table {
+pub struct TableWriter {
     layout: Layout,
     columns: ColumnChoice,
     /// True once the columns have been chosen for devices.
@@ -35,8 +38,10 @@ pub(super) struct Table {
     has_explained_mark: bool,
 }
 
-impl Table {
-    pub(super) fn new(layout: Layout) -> Self {
+impl TableWriter {
+    /// Creates a writer of the default size, which [`IntervalWriter::resize`] changes.
+    pub fn new(options: &TableOptions, is_terminal: bool, time_zone: TimeZone) -> Self {
+        let layout = Layout::new(options, is_terminal, time_zone);
         Self {
             columns: ColumnChoice::new(&layout, &[]),
             has_columns: false,
@@ -46,19 +51,28 @@ impl Table {
             has_explained_mark: false,
         }
     }
+}
 
-    /// Sets the size of the terminal.
-    pub(super) fn resize(&mut self, width: Option<usize>, rows: usize) {
+impl IntervalWriter for TableWriter {
+    fn resize(&mut self, columns: usize, rows: usize) {
+        let width = self.layout.width;
+        self.layout.resize(columns, rows);
         if self.layout.width != width {
             self.has_columns = false;
             self.lines_since_titles = None;
         }
-        self.layout.width = width;
-        self.layout.rows = rows;
+    }
+
+    fn push_note(&mut self, text: &str, out: &mut Vec<u8>) {
+        self.push_line(&sanitize(text), Emphasis::Dim, out);
+    }
+
+    fn push_summary(&mut self, devices: &[(String, DeviceSummary)], span: &RunSpan, out: &mut Vec<u8>) {
+        draw_summary(devices, span, self.layout.width, &self.layout.time_zone, out);
     }
 
     /// Appends an interval: the host, devices that appeared or disappeared, then a line for each device.
-    pub(super) fn push_interval(&mut self, rows: &IntervalRows, out: &mut Vec<u8>) {
+    fn push_interval(&mut self, rows: &IntervalRows, out: &mut Vec<u8>) {
         let lines: Vec<&DeviceInterval> = rows.devices.iter().chain(&rows.total).collect();
         if !self.has_columns && !lines.is_empty() {
             self.columns = ColumnChoice::new(&self.layout, &lines);
@@ -77,10 +91,10 @@ impl Table {
         let segments = header_line(&rows.header, &self.layout.time_zone, self.layout.line_width());
         for (index, (text, emphasis)) in segments.iter().enumerate() {
             out.extend_from_slice(if index == 0 { b"" } else { GAP.as_bytes() });
-            paint(text, *emphasis, self.layout.colors, out);
+            paint(text, *emphasis, self.layout.options.colors, out);
         }
         self.push_line("", Emphasis::Plain, out);
-        if self.layout.explain {
+        if self.layout.options.explain {
             self.push_hidden_io_wait(rows, out);
         }
         for event in &rows.events {
@@ -95,23 +109,15 @@ impl Table {
                 self.push_titles(out);
             }
             self.push_device(line, out);
-            if let Some(attribution) = rows.attribution.as_ref().filter(|_| self.layout.who) {
+            if let Some(attribution) = rows.attribution.as_ref().filter(|_| self.layout.options.who) {
                 self.push_who(line, attribution, out);
             }
         }
         self.explain_mark(&lines, out);
     }
+}
 
-    /// Appends a separate line.
-    pub(super) fn push_note(&mut self, text: &str, out: &mut Vec<u8>) {
-        self.push_line(&sanitize(text), Emphasis::Dim, out);
-    }
-
-    /// The width of a line; `None` for no limit.
-    pub(super) fn width(&self) -> Option<usize> {
-        self.layout.width
-    }
-
+impl TableWriter {
     /// Appends a note that names the hidden columns.
     fn name_hidden(&mut self, out: &mut Vec<u8>) {
         if !self.columns.hidden.is_empty() {
@@ -133,14 +139,14 @@ impl Table {
     }
 
     fn push_titles(&mut self, out: &mut Vec<u8>) {
-        paint(&self.columns.titles, Emphasis::Bold, self.layout.colors, out);
+        paint(&self.columns.titles, Emphasis::Bold, self.layout.options.colors, out);
         out.push(b'\n');
         self.lines_since_titles = Some(0);
     }
 
     fn push_device(&mut self, line: &DeviceInterval, out: &mut Vec<u8>) {
         self.push_name(line.label(), out);
-        let has_mounts = self.layout.mounts && !line.names.mountpoints.is_empty();
+        let has_mounts = self.layout.options.mounts && !line.names.mountpoints.is_empty();
         let hidden_activity = || line.activity().filter(|activity| self.is_activity_hidden(activity));
         match Message::for_state(&line.state).or_else(|| hidden_activity().map(Message::for_hidden_activity))
         {
@@ -152,7 +158,7 @@ impl Table {
         }
         out.push(b'\n');
         self.lines_since_titles = self.lines_since_titles.map(|since| since.saturating_add(1));
-        if self.layout.explain {
+        if self.layout.options.explain {
             self.push_evidence(line, out);
         }
     }
@@ -225,17 +231,17 @@ impl Table {
         if !has_text {
             text.push(b'-');
         }
-        let emphasis = if !self.layout.colors {
+        let emphasis = if !self.layout.options.colors {
             Emphasis::Plain
         } else if has_text && *text != b"0" && *text != b"0%" {
-            (column.emphasis)(activity, self.layout.saturation_threshold)
+            column.emphasis(activity, self.layout.options.saturation_threshold)
         } else {
             Emphasis::Dim
         };
         let is_continuation = |byte: &&u8| **byte & 0xc0 == 0x80;
         let columns = text.len() - text.iter().filter(is_continuation).count();
         out.resize(out.len() + self.columns.width(column).saturating_sub(columns), b' ');
-        paint(text, emphasis, self.layout.colors, out);
+        paint(text, emphasis, self.layout.options.colors, out);
     }
 
     /// Returns whether a device only had discards or flushes, and their columns are hidden.
@@ -252,10 +258,9 @@ impl Table {
         let cells = self.columns.cells_width;
         let width = self.layout.line_width().saturating_sub(self.columns.name_width + 1);
         let width = if is_followed { width.min(cells.saturating_sub(1)) } else { width };
-        let fitting = message.texts.iter().find(|text| text.width() <= width).or(message.texts.last());
-        let text = fitting.map(|text| ellipsize(text, width)).unwrap_or_default();
+        let text = message.fitting(width).map(|text| ellipsize(text, width)).unwrap_or_default();
         out.push(b' ');
-        paint(&text, message.emphasis, self.layout.colors, out);
+        paint(&text, message.emphasis, self.layout.options.colors, out);
         if is_followed {
             out.resize(out.len() + cells.saturating_sub(1 + text.width()), b' ');
         }
@@ -280,7 +285,7 @@ impl Table {
     }
 
     fn push_line(&mut self, text: &str, emphasis: Emphasis, out: &mut Vec<u8>) {
-        paint(text, emphasis, self.layout.colors, out);
+        paint(text, emphasis, self.layout.options.colors, out);
         out.push(b'\n');
         self.lines_since_titles = self.lines_since_titles.map(|since| since.saturating_add(1));
     }
@@ -288,26 +293,15 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
-    use jiff::tz::TimeZone;
-
     use super::*;
     use crate::intervals::{DeviceState, IntervalHeader};
     use crate::metrics::Interval;
 
-    fn table(width: usize, is_screen: bool) -> Table {
-        Table::new(Layout {
-            width: Some(width),
-            explain: false,
-            who: false,
-            rows: 10,
-            is_screen,
-            all_columns: false,
-            verdict_seconds: false,
-            mounts: false,
-            colors: false,
-            saturation_threshold: 3.0,
-            time_zone: TimeZone::UTC,
-        })
+    fn table(width: usize, is_screen: bool) -> TableWriter {
+        let options = TableOptions { width: Some(width), ..TableOptions::default() };
+        let mut table = TableWriter::new(&options, is_screen, TimeZone::UTC);
+        table.layout.rows = 10;
+        table
     }
 
     fn device(state: DeviceState) -> DeviceInterval {

@@ -4,22 +4,16 @@
 //! reads. `promtool` imports a recording only as OpenMetrics, with timestamps in seconds and a last line `# EOF`, but
 //! accepts everything else in the form of the text format. The text is written here rather than by `prometheus-client`,
 //! which has neither timestamps nor the text format. A test lets a real Prometheus read all of it. All metrics are in
-//! the tables of `host_families`, `device_families` and `cgroup_families`.
+//! the table of `families`.
 
-mod cgroup_families;
-mod dashboard;
-mod device_families;
-mod family;
-mod host_families;
+mod families;
+#[cfg(test)]
+mod tests;
 mod text;
 
 use std::time::Duration;
 
-use self::cgroup_families::CGROUP_FAMILIES;
-pub use self::dashboard::DASHBOARD;
-use self::device_families::DEVICE_FAMILIES;
-use self::family::Family;
-use self::host_families::HOST_FAMILIES;
+use self::families::FAMILIES;
 use self::text::TextWriter;
 use crate::intervals::MetricsSnapshot;
 
@@ -36,17 +30,9 @@ pub const ALERT_TESTS: &str = include_str!("alert_tests.yml");
 pub fn metrics_text(snapshot: &MetricsSnapshot, interval: Duration) -> Vec<u8> {
     let mut out = Vec::new();
     let mut text = TextWriter::new(None, "", &mut out);
-    for family in HOST_FAMILIES {
-        text.metadata(&family.family);
+    for family in FAMILIES {
+        text.metadata(family);
         family.write(snapshot, Some(interval), &mut text);
-    }
-    for family in DEVICE_FAMILIES {
-        text.metadata(&family.family);
-        snapshot.devices.iter().for_each(|device| family.write(device, &mut text));
-    }
-    for family in CGROUP_FAMILIES {
-        text.metadata(&family.family);
-        snapshot.cgroups.iter().for_each(|cgroup| family.write(cgroup, &mut text));
     }
     out
 }
@@ -71,7 +57,7 @@ impl BackfillWriter {
     /// Writes the text before the first point in time.
     pub fn begin(&self, out: &mut Vec<u8>) {
         let mut text = TextWriter::new(None, "", out);
-        families().for_each(|family| text.metadata(family));
+        FAMILIES.iter().for_each(|family| text.metadata(family));
     }
 
     /// Writes the metrics at one point in time; nothing if that is not known.
@@ -80,15 +66,7 @@ impl BackfillWriter {
             return;
         }
         let mut text = TextWriter::new(snapshot.at, &self.labels, out);
-        for family in HOST_FAMILIES {
-            family.write(snapshot, None, &mut text);
-        }
-        for family in DEVICE_FAMILIES {
-            snapshot.devices.iter().for_each(|device| family.write(device, &mut text));
-        }
-        for family in CGROUP_FAMILIES {
-            snapshot.cgroups.iter().for_each(|cgroup| family.write(cgroup, &mut text));
-        }
+        FAMILIES.iter().for_each(|family| family.write(snapshot, None, &mut text));
     }
 
     /// Writes the text after the last point in time.
@@ -97,11 +75,92 @@ impl BackfillWriter {
     }
 }
 
-fn families() -> impl Iterator<Item = &'static Family> {
-    let host = HOST_FAMILIES.iter().map(|family| &family.family);
-    let device = DEVICE_FAMILIES.iter().map(|family| &family.family);
-    host.chain(device).chain(CGROUP_FAMILIES.iter().map(|family| &family.family))
-}
+/// The dashboard as JSON. Grafana asks for the data source when the dashboard is imported.
+pub const DASHBOARD: &str = include_str!("dashboard.json");
 
 #[cfg(test)]
-mod tests;
+mod dashboard_tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::analysis::Verdict;
+    use crate::report::prometheus::families::{FAMILIES, Family};
+
+    /// The columns of Grafana's grid.
+    const GRID_COLUMNS: u64 = 24;
+
+    /// Returns the expressions of all panels.
+    fn expressions() -> Vec<String> {
+        let dashboard: Value = serde_json::from_str(DASHBOARD).unwrap();
+        let panels = dashboard["panels"].as_array().unwrap().iter();
+        let queries = panels.flat_map(|panel| panel["targets"].as_array().unwrap());
+        queries.map(|query| query["expr"].as_str().unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn every_metric_of_the_dashboard_exists_and_most_metrics_are_on_it() {
+        let mut known: Vec<String> = Vec::new();
+        for Family { name, kind, .. } in FAMILIES {
+            let suffixes: &[&str] = if *kind == "histogram" { &["_bucket", "_sum", "_count"] } else { &[""] };
+            known.extend(suffixes.iter().map(|suffix| format!("{name}{suffix}")));
+        }
+        let expressions = expressions().join(" ");
+        let words = expressions.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let used: std::collections::BTreeSet<&str> =
+            words.filter(|word| word.starts_with("blkstat_")).collect();
+        for name in &used {
+            assert!(known.iter().any(|known| known == name), "{name}");
+        }
+        assert!(used.len() > 25, "{used:?}");
+    }
+
+    #[test]
+    fn panels_have_identifiers_of_their_own_and_units_that_grafana_knows() {
+        let dashboard: Value = serde_json::from_str(DASHBOARD).unwrap();
+        let panels = dashboard["panels"].as_array().unwrap();
+        let ids: std::collections::BTreeSet<u64> =
+            panels.iter().map(|panel| panel["id"].as_u64().unwrap()).collect();
+        assert_eq!(ids.len(), panels.len());
+        // All units are in the list of @grafana/data 13.2.
+        let units = ["none", "short", "s", "bytes", "Bps", "iops", "percentunit"];
+        for panel in panels {
+            let unit = panel["fieldConfig"]["defaults"]["unit"].as_str().unwrap();
+            assert!(units.contains(&unit), "{}: {unit}", panel["title"]);
+        }
+    }
+
+    #[test]
+    fn panels_fill_the_grid_without_overlap() {
+        let dashboard: Value = serde_json::from_str(DASHBOARD).unwrap();
+        let mut cells = std::collections::BTreeSet::new();
+        for panel in dashboard["panels"].as_array().unwrap() {
+            let at = |key: &str| panel["gridPos"][key].as_u64().unwrap();
+            for x in at("x")..at("x") + at("w") {
+                assert!(x < GRID_COLUMNS);
+                for y in at("y")..at("y") + at("h") {
+                    assert!(cells.insert((x, y)), "{}", panel["title"]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_timeline_of_verdicts_has_all_of_them_by_severity() {
+        let dashboard: Value = serde_json::from_str(DASHBOARD).unwrap();
+        let panels = dashboard["panels"].as_array().unwrap();
+        let timeline = panels.iter().find(|panel| panel["type"] == "state-timeline").unwrap();
+        let names = &timeline["fieldConfig"]["defaults"]["mappings"][0]["options"];
+        let query = timeline["targets"][0]["expr"].as_str().unwrap();
+        // Level 0 stands for no verdict.
+        let verdicts = Verdict::ALL.map(|verdict| (verdict.severity() + 1, verdict.name()));
+        assert_eq!(names.as_object().unwrap().len(), verdicts.len() + 1);
+        for (level, name) in verdicts.into_iter().chain([(0, "unknown")]) {
+            assert_eq!(names[level.to_string()]["text"], name);
+            assert!(
+                query.contains(&format!("{level} * (rate(blkstat_disk_verdict_seconds_total{{")),
+                "{name}"
+            );
+            assert!(query.contains(&format!(",verdict=\"{name}\"}}[$__rate_interval])")), "{name}");
+        }
+    }
+}

@@ -4,25 +4,13 @@ use std::io::Write;
 
 use jiff::Timestamp;
 
-use super::family::Family;
+use super::families::Family;
 use crate::sanitize::sanitize;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Value {
     Whole(u64),
     Real(f64),
-}
-
-impl Value {
-    /// Seconds, from a number of milliseconds.
-    pub(super) fn from_ms(ms: u64) -> Self {
-        Self::Real(ms as f64 / 1e3)
-    }
-
-    /// Seconds, from a number of microseconds.
-    pub(super) fn from_us(us: u64) -> Self {
-        Self::Real(us as f64 / 1e6)
-    }
 }
 
 /// A histogram: the number of observations in each bucket, and their sum.
@@ -59,7 +47,7 @@ impl<'a> TextWriter<'a> {
 
     /// Writes the lines that precede the metrics of a family.
     pub(super) fn metadata(&mut self, family: &Family) {
-        let Family { name, kind, help } = family;
+        let Family { name, kind, help, .. } = family;
         // Writing to a Vec cannot fail.
         let _ = write!(self.out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
     }

@@ -1,6 +1,6 @@
 //! JSON Lines and CSV. Field names are stable; new ones may be added at the end.
 
-use super::table_rows::role_name;
+use super::table::role_name;
 use super::{WhoDevice, WhoInterval, WhoKind};
 use crate::attribution::{CgroupUse, LimitKind, cgroup_name};
 use crate::counters::{BlockedTask, BusyProcess};

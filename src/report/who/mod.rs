@@ -1,16 +1,14 @@
 //! The cgroups and processes that use the devices: as a table for people, as JSON Lines and as CSV.
 
 mod fields;
-mod limit_text;
 mod notes;
 mod table;
-mod table_rows;
 
 use jiff::tz::TimeZone;
 
-#[cfg(feature = "top")]
-pub(crate) use self::limit_text::limit_value;
 pub use self::notes::{HiddenFrom, hidden_processes_text, hung_read_text, problem_text, skipped_scans_text};
+#[cfg(feature = "top")]
+pub(crate) use self::table::limit_value;
 use crate::attribution::{Attribution, CgroupUse, DeviceUse, IoRates};
 use crate::counters::BusyProcess;
 use crate::intervals::{IntervalHeader, TracedThread};

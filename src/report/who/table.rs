@@ -3,11 +3,15 @@
 use jiff::tz::TimeZone;
 use unicode_width::UnicodeWidthStr;
 
-use super::WhoInterval;
 use super::notes::interval_notes;
-use super::table_rows::{CgroupRow, ProcessRow, cgroup_rows, process_rows, thread_rows};
+use super::{WhoDevice, WhoInterval};
+use crate::attribution::{IoRates, LimitKind, LimitUse, cgroup_name};
+use crate::counters::BlockedTask;
+use crate::intervals::KernelRole;
 use crate::report::latency::push_note;
+use crate::report::layout::number_format::{number, percent};
 use crate::report::layout::{Align, Spacing, ellipsize, plain_table};
+use crate::sanitize::sanitize;
 
 const SPACING: Spacing = Spacing { gap: 2, indent: 0 };
 /// The least width of the name of a cgroup.
@@ -103,8 +107,176 @@ fn width_of(titles: &[&str], rows: impl Iterator<Item = Vec<String>>) -> usize {
     widths.iter().map(|width| width + usize::from(SPACING.gap)).sum()
 }
 
+/// A device, or a cgroup on it.
+pub(super) struct CgroupRow {
+    pub(super) is_device: bool,
+    pub(super) name: String,
+    /// The numbers, and the limit.
+    pub(super) cells: Vec<String>,
+}
+
+/// Returns the rows of a device: the device itself, its cgroups, and the unattributed rest.
+fn cgroup_rows(device: &WhoDevice<'_>) -> Vec<CgroupRow> {
+    let usage = device.usage;
+    let on_it = match device.partitions.as_slice() {
+        [] => String::new(),
+        partitions => format!(" (whole disk of {})", partitions.join(", ")),
+    };
+    let name = sanitize(&format!("{}{on_it}", usage.name)).into_owned();
+    let mut rows =
+        vec![CgroupRow { is_device: true, name, cells: rate_cells(&usage.total, None, String::new()) }];
+    rows.extend(device.cgroups.iter().map(|cgroup| CgroupRow {
+        is_device: false,
+        name: name_of(&cgroup.path),
+        cells: rate_cells(&cgroup.rates, cgroup.share_pct, limits_cell(&cgroup.limits)),
+    }));
+    let [read, write] = usage.unattributed_bytes_per_s();
+    if let Some(share) = usage.unattributed_pct() {
+        // Only bytes can be compared with those of cgroups.
+        let unknown = String::new;
+        let cells = vec![unknown(), unknown(), mib(read), mib(write), percent(share), unknown()];
+        rows.push(CgroupRow { is_device: false, name: "unattributed".to_owned(), cells });
+    }
+    rows
+}
+
+/// Returns the name of a cgroup for people, safe for a terminal.
+fn name_of(path: &str) -> String {
+    sanitize(&cgroup_name(path)).into_owned()
+}
+
+fn rate_cells(rates: &IoRates, share_pct: Option<f64>, limit: String) -> Vec<String> {
+    vec![
+        number(rates.reads_per_s),
+        number(rates.writes_per_s),
+        mib(rates.read_bytes_per_s),
+        mib(rates.write_bytes_per_s),
+        share_pct.map(percent).unwrap_or_default(),
+        limit,
+    ]
+}
+
+fn mib(bytes_per_s: f64) -> String {
+    number(bytes_per_s / MIB)
+}
+
+/// A process or a blocked task.
+struct ProcessRow {
+    /// All cells except the cgroup.
+    pub(super) cells: Vec<String>,
+    pub(super) cgroup: String,
+}
+
+/// Returns the rows of the threads that submitted I/O.
+fn thread_rows(interval: &WhoInterval<'_>) -> Vec<ProcessRow> {
+    let Some((threads, elapsed_s)) = &interval.threads else { return Vec::new() };
+    let rows = threads.iter().map(|thread| {
+        let comm = sanitize(&thread.comm);
+        let name = match thread.kernel_role() {
+            Some(role) => format!("{comm} ({})", role_name(role)),
+            None => comm.into_owned(),
+        };
+        let id = match thread.pid {
+            Some(pid) if pid != thread.tid => format!("{pid}/{}", thread.tid),
+            _ => thread.tid.to_string(),
+        };
+        let per_s = |amount: u64| amount as f64 / elapsed_s.max(f64::MIN_POSITIVE);
+        let cells = vec![
+            name,
+            sanitize(&thread.device).into_owned(),
+            id,
+            number(per_s(thread.reads)),
+            number(per_s(thread.writes)),
+            mib(per_s(thread.read_bytes)),
+            mib(per_s(thread.write_bytes)),
+        ];
+        let cgroup = thread.cgroup.as_deref().map(name_of).unwrap_or_default();
+        ProcessRow { cells, cgroup }
+    });
+    rows.collect()
+}
+
+/// Returns the word for the kernel's work in a thread.
+pub(super) fn role_name(role: KernelRole) -> &'static str {
+    match role {
+        KernelRole::Writeback => "writeback",
+        KernelRole::Journal => "journal",
+        KernelRole::Swap => "swap",
+    }
+}
+
+/// Returns the rows of the busiest processes, then of the blocked tasks that are not among them.
+fn process_rows(interval: &WhoInterval<'_>) -> Vec<ProcessRow> {
+    let Some(attribution) = interval.attribution else { return Vec::new() };
+    let elapsed_s = attribution.processes.as_ref().map_or(1.0, |processes| processes.elapsed.as_secs_f64());
+    let blocked_of = |pid: u32| attribution.blocked.iter().find(|task| task.tid == pid);
+    let cgroup = |path: Option<&str>| path.map(name_of).unwrap_or_default();
+    let state = |is_blocked: bool| if is_blocked { "D" } else { "" }.to_owned();
+    let busy = interval.processes.iter().map(|process| {
+        let task = blocked_of(process.pid);
+        let per_s = |bytes: u64| mib(bytes as f64 / elapsed_s);
+        let cells = vec![
+            sanitize(&process.comm).into_owned(),
+            process.pid.to_string(),
+            state(task.is_some()),
+            per_s(process.read_bytes),
+            per_s(process.write_bytes),
+            delay(task),
+        ];
+        ProcessRow { cells, cgroup: cgroup(process.cgroup.as_deref()) }
+    });
+    let is_busy = |task: &&BlockedTask| interval.processes.iter().any(|process| process.pid == task.tid);
+    let blocked = attribution.blocked.iter().filter(|task| !is_busy(task)).map(|task| {
+        let id =
+            if task.pid == task.tid { task.pid.to_string() } else { format!("{}/{}", task.pid, task.tid) };
+        let none = String::new;
+        let cells =
+            vec![sanitize(&task.comm).into_owned(), id, state(true), none(), none(), delay(Some(task))];
+        ProcessRow { cells, cgroup: cgroup(task.cgroup.as_deref()) }
+    });
+    busy.chain(blocked).collect()
+}
+
+/// Returns the percentage of the time that a task waited for devices.
+fn delay(task: Option<&BlockedTask>) -> String {
+    let permille = task.and_then(|task| task.delay_permille);
+    permille.map(|permille| percent(permille as f64 / 10.0)).unwrap_or_default()
+}
+
+/// Bytes of a MiB, the unit of `MB/s` in all tables.
+pub(super) const MIB: f64 = 1024.0 * 1024.0;
+
+/// Returns a limit with its unit: `50 r/s`, `2.00 wMB/s`, `512 wkB/s`.
+pub(crate) fn limit_value(kind: LimitKind, value: u64) -> String {
+    let bytes = |direction: char| match value as f64 / MIB {
+        mib @ 1.0.. => format!("{} {direction}MB/s", number(mib)),
+        mib => format!("{} {direction}kB/s", number(mib * 1024.0)),
+    };
+    match kind {
+        LimitKind::ReadIops => format!("{value} r/s"),
+        LimitKind::WriteIops => format!("{value} w/s"),
+        LimitKind::ReadBytes => bytes('r'),
+        LimitKind::WriteBytes => bytes('w'),
+    }
+}
+
+/// Returns the limits of a cgroup for a table: those that have been reached or, if none has, the nearest one.
+fn limits_cell(limits: &[LimitUse]) -> String {
+    let reached: Vec<String> = limits
+        .iter()
+        .filter(|limit| limit.is_reached)
+        .map(|limit| limit_value(limit.kind, limit.value))
+        .collect();
+    if !reached.is_empty() {
+        return format!("at limit {}", reached.join(", "));
+    }
+    let fraction = |limit: &&LimitUse| limit.rate / limit.value.max(1) as f64;
+    let nearest = limits.iter().max_by(|a, b| fraction(a).total_cmp(&fraction(b)));
+    nearest.map(|limit| limit_value(limit.kind, limit.value)).unwrap_or_default()
+}
+
 #[cfg(test)]
-mod tests {
+mod table_tests {
     use super::*;
     use crate::intervals::{IntervalHeader, TracedThread};
     use crate::report::who::{WhoFormat, WhoWriter};
@@ -146,5 +318,23 @@ mod tests {
         }
         let json = printed(WhoFormat::Json);
         assert!(json.contains("\"device\":\"dm-0\"") && json.contains("\"comm\":\"fio\""), "{json}");
+    }
+}
+
+#[cfg(test)]
+mod limit_text_tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_that_matters_is_shown() {
+        let limit = |kind, value, rate, is_reached| LimitUse { kind, value, rate, is_reached };
+        let reads = limit(LimitKind::ReadIops, 50, 10.0, false);
+        let bytes = limit(LimitKind::WriteBytes, 2 << 20, 1e6, false);
+        assert_eq!(limits_cell(&[]), "");
+        let low = limit(LimitKind::ReadBytes, 2000, 0.0, false);
+        assert_eq!(limits_cell(&[low]), "1.95 rkB/s");
+        assert_eq!(limits_cell(&[reads, bytes]), "2.00 wMB/s");
+        let reached = limit(LimitKind::ReadIops, 50, 50.0, true);
+        assert_eq!(limits_cell(&[reached, bytes]), "at limit 50 r/s");
     }
 }

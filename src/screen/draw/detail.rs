@@ -15,7 +15,7 @@ use crate::report::IntervalWriter;
 use crate::report::evidence::timed_evidence_sentences;
 use crate::report::layout::sentence_numbers::{number, percent};
 use crate::report::layout::{ellipsize, wrap};
-use crate::report::native::{TableOptions, TableWriter, usage_line};
+use crate::report::native::{TableOptions, TableWriter, who_line};
 use crate::report::who::limit_value;
 use crate::sanitize::sanitize;
 use crate::screen::app::{App, Page, Source};
@@ -206,7 +206,7 @@ impl App {
             return;
         };
         if !is_page {
-            if let Some(text) = usage_line(name, attribution) {
+            if let Some(text) = who_line(name, attribution) {
                 push_wrapped(&text, width, Style::new(), lines);
             }
             return;

@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 use super::put;
 use crate::intervals::IntervalHeader;
 use crate::report::layout::number_format::{duration, number};
-use crate::report::native::{Emphasis, host_segments};
+use crate::report::native::{Emphasis, header_line};
 use crate::sanitize::sanitize;
 use crate::screen::app::{App, Source};
 use crate::screen::history::Moment;
@@ -54,7 +54,7 @@ impl App {
             Some(Moment::Exact(frame)) => {
                 let late = self.late_text(frame).map(|text| (text, Emphasis::Alert));
                 let late_width = late.as_ref().map_or(0, |(text, _)| text.len() + usize::from(GAP));
-                let mut segments = host_segments(&frame.header, time_zone, width.saturating_sub(late_width));
+                let mut segments = header_line(&frame.header, time_zone, width.saturating_sub(late_width));
                 // If there is no space for the length of the interval, only the time of day is shown.
                 if let Some((start, _)) = segments.first_mut().filter(|(start, _)| start.len() > width) {
                     start.truncate(start.find("  ").unwrap_or(start.len()));

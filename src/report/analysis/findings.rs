@@ -1,0 +1,429 @@
+//! What an analysis finds, in sentences: capacity, other causes than a device, links between layers, the host.
+
+use super::AnalysisReport;
+use super::text::has_requests;
+use super::times::Times;
+use crate::analysis::{
+    CapacityReport, DeviceReport, DirectionReport, HostFinding, IoDirection, LayerLink, MAX_RATE_TOLERANCE,
+    OtherCause, Plateau, Verdict, WaitLocation, host_findings, not_the_disk,
+};
+use crate::report::evidence::{
+    HIDDEN_IO_WAIT_CAUSES, knee_text, limit_suffix, plateau_evidence, plateau_rate,
+};
+use crate::report::layout::sentence_numbers::{duration, mib, multiple, number, per_second, percent, queue};
+
+/// Relative difference within which two maximum rates count as the same.
+const SAME_MAX_TOLERANCE: f64 = 0.01;
+
+/// The capacity of both directions together, the capacity of each if it differs, and every plateau. Empty for a device
+/// without requests.
+pub(in crate::report) fn capacity_sentences(
+    whole: &AnalysisReport<'_>,
+    report: &DeviceReport,
+) -> Vec<String> {
+    let times = &Times::new(whole.clock, whole.time_zone);
+    let sentences = match (has_requests(&report.read), has_requests(&report.write)) {
+        (false, false) => Vec::new(),
+        (true, false) => vec![capacity_sentence("Reads", IoDirection::Reads, &report.capacity)],
+        (false, true) => vec![capacity_sentence("Writes", IoDirection::Writes, &report.capacity)],
+        (true, true) => {
+            let by_direction = &report.capacity_by_direction;
+            let alone = |title, direction, capacity: &Option<CapacityReport>| {
+                let capacity = capacity.as_ref().filter(|one| differs(one, &report.capacity))?;
+                capacity_sentence(title, direction, capacity)
+            };
+            vec![
+                both_directions(&report.capacity, &report.all),
+                alone("Reads with hardly any writes", IoDirection::Reads, &by_direction.read),
+                alone("Writes with hardly any reads", IoDirection::Writes, &by_direction.write),
+            ]
+        }
+    };
+    sentences
+        .into_iter()
+        .flatten()
+        .chain(report.plateaus.iter().map(|plateau| plateau_sentence(plateau, times)))
+        .collect()
+}
+
+/// The capacity of both directions together, unless the cap is on one of them.
+fn both_directions(capacity: &CapacityReport, all: &DirectionReport) -> Option<String> {
+    let title = "Reads and writes together";
+    match capacity.capped.filter(|direction| *direction != IoDirection::Both) {
+        None => capacity_sentence(title, IoDirection::Both, capacity),
+        Some(direction) => Some(format!(
+            "{title}: highest rate seen {}; the {} among them are capped.",
+            per_second(all.iops.max?, "requests"),
+            direction.noun()
+        )),
+    }
+}
+
+/// Returns whether the capacity of one direction differs from that of both together.
+fn differs(one: &CapacityReport, both: &CapacityReport) -> bool {
+    let is_near = |(a, b): (f64, f64)| (a - b).abs() <= SAME_MAX_TOLERANCE * b;
+    let is_same_max = one.max_iops.zip(both.max_iops).is_some_and(is_near);
+    one.is_max_known != both.is_max_known || !is_same_max
+}
+
+fn capacity_sentence(title: &str, direction: IoDirection, capacity: &CapacityReport) -> Option<String> {
+    let max = per_second(capacity.max_iops?, direction.noun());
+    let mib = capacity.max_mib_per_s.map(|mib| format!(", {} MiB/s", number(mib))).unwrap_or_default();
+    if !capacity.is_max_known {
+        let reason = if capacity.is_offered_rate {
+            "Requests arrived at that rate; the device may do more.".to_owned()
+        } else {
+            let percent = MAX_RATE_TOLERANCE * 100.0;
+            format!("A maximum shows in a rate that stays within {percent:.0}% while the queue doubles.")
+        };
+        return Some(format!("{title}: maximum not known; highest rate held {max}{mib}. {reason}"));
+    }
+    let knee = match capacity.knee_high {
+        Some(high) => knee_text(capacity.knee_low, high),
+        None => "a constant rate".to_owned(),
+    };
+    Some(format!("{title}: maximum {max}{mib}, {knee}."))
+}
+
+fn plateau_sentence(plateau: &Plateau, times: &Times<'_>) -> String {
+    format!(
+        "{}{}, from {} on, {} in total: {}.",
+        plateau_rate(plateau),
+        limit_suffix(plateau),
+        times.after(plateau.begin_s),
+        duration(plateau.seconds),
+        plateau_evidence(plateau)
+    )
+}
+
+/// The hints about a device, each as a sentence. Its explanation already shows that it is not saturated.
+pub(in crate::report) fn cause_sentences(report: &DeviceReport) -> Vec<String> {
+    report.other_causes.iter().filter_map(cause_sentence).collect()
+}
+
+/// A hint as a sentence; `None` for a hint that the explanation contains.
+fn cause_sentence(cause: &OtherCause) -> Option<String> {
+    Some(match *cause {
+        OtherCause::FarFromSaturated { .. } | OtherCause::ShortQueue { .. } => return None,
+        OtherCause::OneAtATime { util_pct, queue: mean_queue } => format!(
+            "Requests were issued one at a time ({} util, queue {}); high util is not a limit: most devices do more \
+             in parallel.",
+            percent(util_pct),
+            queue(mean_queue)
+        ),
+        OtherCause::BackgroundWrites { p95_saturation, some_pct, max_writeback_kib } => format!(
+            "Write latency was up to {} unloaded, but hardly any task waited for I/O ({} of the time, without \
+             asynchronous I/O): memory is written back in the background, up to {} at once.",
+            multiple(p95_saturation),
+            percent(some_pct),
+            mib(max_writeback_kib)
+        ),
+    })
+}
+
+/// The queues of a link and where the requests wait, as a sentence without a period.
+pub(in crate::report) fn link_text(link: &LayerLink) -> String {
+    let below = link.below.join(", ");
+    let location = match link.waiting {
+        WaitLocation::Nowhere => "hardly any request waits".to_owned(),
+        WaitLocation::Between => format!("requests are held between {} and {below}", link.above),
+        WaitLocation::Below => format!("requests wait at {} or below", link.longest_below.join(", ")),
+    };
+    let (above_queue, below_queue) = (queue(link.queue_above), queue(link.queue_below));
+    format!("mean queue {above_queue} at {}, {below_queue} at {below}: {location}", link.above)
+}
+
+/// The sentences under "Not the disk"; `None` if a device may be the bottleneck or was for a time, if a disk disappeared,
+/// or if only some devices were analyzed and these did nothing.
+pub(in crate::report) fn not_the_disk_sentences(report: &AnalysisReport<'_>) -> Option<Vec<String>> {
+    let is_worse = |verdict: Verdict| verdict.severity() > Verdict::Queueing.severity();
+    let was_worse = report.events.list.iter().any(|event| is_worse(event.verdict));
+    if was_worse || !report.events.departures.is_empty() {
+        return None;
+    }
+    let findings = not_the_disk(report.devices, report.host)?;
+    let is_incomplete = report.is_selection && findings.contains(&HostFinding::NoDeviceBusy);
+    (!is_incomplete).then(|| findings.iter().map(sentence).collect())
+}
+
+/// The sentences under "Host".
+pub(in crate::report) fn host_sentences(report: &AnalysisReport<'_>) -> Vec<String> {
+    host_findings(report.devices, report.topology, report.host).iter().map(sentence).collect()
+}
+
+fn sentence(finding: &HostFinding) -> String {
+    match finding {
+        HostFinding::NoDeviceBusy => "No device did any I/O.".to_owned(),
+        HostFinding::FarFromSaturated { devices, p95_saturation } => format!(
+            "{} far from saturated: latency at most {} unloaded for 95% of the time.",
+            are(devices),
+            multiple(*p95_saturation)
+        ),
+        HostFinding::ShortQueue { devices, p99_queue } => {
+            format!("{} not saturated: queue {} or less 99% of the time.", are(devices), queue(*p99_queue))
+        }
+        HostFinding::Cpu { available_pct, user_pct, system_pct, steal_pct, is_short } => {
+            let steal = steal_pct.map(|steal| format!(", steal {}", percent(steal))).unwrap_or_default();
+            let cpu = format!(
+                "{} CPU available (user {}, system {}{steal})",
+                percent(*available_pct),
+                percent(*user_pct),
+                percent(*system_pct)
+            );
+            if *is_short { format!("Only {cpu}: CPU may be the bottleneck.") } else { format!("{cpu}.") }
+        }
+        HostFinding::IoPressure { some_pct, is_low: true, .. } => format!(
+            "Tasks hardly waited for I/O: at least one waited {} of the time. Asynchronous I/O (io_uring, libaio) does \
+             not count, so this does not prove that no one waited.",
+            percent(*some_pct)
+        ),
+        HostFinding::IoPressure { some_pct, full_pct, is_low: false } => {
+            format!("At least one task waited for I/O {} of the time{}.", percent(*some_pct), all(*full_pct))
+        }
+        HostFinding::DirtyMemory { dirty_kib, writeback_kib } => {
+            let range = |(mean, max): (f64, f64)| format!("{} on average, {} at most", mib(mean), mib(max));
+            let writeback = writeback_kib.map(|kib| format!("; under writeback: {}", range(kib)));
+            format!("Dirty memory: {}{}.", range(*dirty_kib), writeback.unwrap_or_default())
+        }
+        HostFinding::HiddenIoWait { some_pct, hidden_pct } => format!(
+            "Tasks waited for I/O that no device shows: at least one waited {} of the time, and for {} of the time or \
+             more, one did while no device seen had a request in flight. Possible causes: {HIDDEN_IO_WAIT_CAUSES}.",
+            percent(*some_pct),
+            percent(*hidden_pct)
+        ),
+        HostFinding::MemoryPressure { some_pct, full_pct } => format!(
+            "Memory is short: at least one task waited for memory {} of the time{}. Reclaiming memory and \
+             reading it back causes I/O of its own.",
+            percent(*some_pct),
+            all(*full_pct)
+        ),
+        HostFinding::Swapping { in_pages_per_s, out_pages_per_s, devices } => {
+            let devices =
+                if devices.is_empty() { String::new() } else { format!(" (swap: {})", devices.join(", ")) };
+            format!(
+                "The host swapped in {} pages/s and swapped out {} pages/s on average{devices}.",
+                number(*in_pages_per_s),
+                number(*out_pages_per_s)
+            )
+        }
+        HostFinding::SwapDevice { device, read_mib_per_s, write_mib_per_s } => format!(
+            "{device} is swap: its average {} MiB/s of reads and {} MiB/s of writes are swapping, not file I/O.",
+            number(*read_mib_per_s),
+            number(*write_mib_per_s)
+        ),
+    }
+}
+
+/// The names with their verb: `sda is`, `sda and sdb are`, `sda, sdb and sdc are`.
+fn are(devices: &[String]) -> String {
+    match devices {
+        [] => String::new(),
+        [device] => format!("{device} is"),
+        [several @ .., last] => format!("{} and {last} are", several.join(", ")),
+    }
+}
+
+/// The percentage of the time in which all tasks waited, as the end of a clause; empty if it is unknown.
+fn all(full_pct: Option<f64>) -> String {
+    full_pct.map(|full| format!(", all non-idle tasks {}", percent(full))).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod capacity_tests {
+    use super::*;
+    use crate::report::analysis::report_of;
+
+    fn all(report: &DeviceReport) -> Vec<String> {
+        capacity_sentences(&report_of(std::slice::from_ref(report)), report)
+    }
+
+    fn reads(capacity: &CapacityReport) -> Option<String> {
+        capacity_sentence("Reads", IoDirection::Reads, capacity)
+    }
+
+    #[test]
+    fn a_rate_is_not_called_a_maximum_unless_it_is_known() {
+        let capacity = CapacityReport { max_iops: Some(21_000.4), ..CapacityReport::default() };
+        assert_eq!(
+            reads(&capacity).unwrap(),
+            "Reads: maximum not known; highest rate held 21,000 reads/s. A maximum shows in a rate that stays within 5% \
+             while the queue doubles."
+        );
+        let offered = CapacityReport { is_offered_rate: true, ..capacity };
+        assert_eq!(
+            reads(&offered).unwrap(),
+            "Reads: maximum not known; highest rate held 21,000 reads/s. Requests arrived at that rate; the device may do \
+             more."
+        );
+        assert_eq!(reads(&CapacityReport::default()), None);
+    }
+
+    #[test]
+    fn a_maximum_has_the_queues_between_which_it_was_reached() {
+        let capacity = CapacityReport {
+            max_iops: Some(135_000.0),
+            max_mib_per_s: Some(1969.0),
+            is_max_known: true,
+            knee_low: Some(16.0),
+            knee_high: Some(64.0),
+            ..CapacityReport::default()
+        };
+        assert_eq!(
+            reads(&capacity).unwrap(),
+            "Reads: maximum 135k reads/s, 1,969 MiB/s, reached between queue 16.0 and 64.0."
+        );
+        let all_at_maximum = CapacityReport { knee_low: None, ..capacity };
+        assert!(reads(&all_at_maximum).unwrap().ends_with(", reached at queue 64.0 or less."));
+        let plateau = CapacityReport { knee_high: None, ..all_at_maximum };
+        assert!(reads(&plateau).unwrap().ends_with("1,969 MiB/s, a constant rate."));
+    }
+
+    #[test]
+    fn a_direction_alone_is_named_where_it_differs() {
+        let capacity = |max| CapacityReport { max_iops: Some(max), ..CapacityReport::default() };
+        let mut report = DeviceReport { capacity: capacity(1000.0), ..DeviceReport::default() };
+        assert!(all(&report).is_empty());
+        (report.read.iops.max, report.write.iops.max) = (Some(1000.0), Some(800.0));
+        report.capacity_by_direction.read = Some(capacity(999.0));
+        report.capacity_by_direction.write = Some(capacity(800.0));
+        let sentences = all(&report);
+        assert_eq!(sentences.len(), 2);
+        assert!(sentences[1].starts_with("Writes with hardly any reads: maximum not known"), "{sentences:?}");
+    }
+}
+
+#[cfg(test)]
+mod other_causes_tests {
+    use super::*;
+
+    #[test]
+    fn each_hint_is_a_sentence_with_its_numbers() {
+        let causes = [
+            (
+                OtherCause::OneAtATime { util_pct: 96.0, queue: 0.96 },
+                "Requests were issued one at a time (96% util, queue 0.96); high util is not a limit: most devices do \
+                 more in parallel.",
+            ),
+            (
+                OtherCause::BackgroundWrites {
+                    p95_saturation: 8.0,
+                    some_pct: 0.5,
+                    max_writeback_kib: 2048.0,
+                },
+                "Write latency was up to 8.0x unloaded, but hardly any task waited for I/O (0.5% of the time, without \
+                 asynchronous I/O): memory is written back in the background, up to 2.00 MiB at once.",
+            ),
+        ];
+        for (cause, expected) in causes {
+            assert_eq!(cause_sentence(&cause).as_deref(), Some(expected));
+        }
+        assert_eq!(cause_sentence(&OtherCause::ShortQueue { p99_queue: 0.15 }), None);
+    }
+}
+
+#[cfg(test)]
+mod queue_by_layer_tests {
+    use super::*;
+
+    #[test]
+    fn a_link_says_where_requests_wait() {
+        let text = |waiting, queue_above, queue_below| {
+            let [below, longest_below] = [vec!["sda".into(), "sdb".into()], vec!["sdb".into()]];
+            link_text(&LayerLink {
+                above: "md0".into(),
+                below,
+                queue_above,
+                queue_below,
+                longest_below,
+                waiting,
+            })
+        };
+        assert_eq!(
+            text(WaitLocation::Between, 16.8, 0.37),
+            "mean queue 16.8 at md0, 0.37 at sda, sdb: requests are held between md0 and sda, sdb"
+        );
+        assert!(
+            text(WaitLocation::Below, 16.8, 16.0)
+                .ends_with("16.0 at sda, sdb: requests wait at sdb or below")
+        );
+        assert!(text(WaitLocation::Nowhere, 0.2, 0.1).ends_with(": hardly any request waits"));
+    }
+}
+
+#[cfg(test)]
+mod host_findings_tests {
+    use super::*;
+
+    #[test]
+    fn each_finding_is_a_sentence_with_its_numbers() {
+        let devices = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let cpu = HostFinding::Cpu {
+            available_pct: 4.0,
+            user_pct: 80.0,
+            system_pct: 10.0,
+            steal_pct: Some(6.0),
+            is_short: true,
+        };
+        let findings = [
+            (
+                HostFinding::FarFromSaturated {
+                    devices: devices(&["sda", "sdb", "sdc"]),
+                    p95_saturation: 1.02,
+                },
+                "sda, sdb and sdc are far from saturated: latency at most 1.0x unloaded for 95% of the time.",
+            ),
+            (
+                HostFinding::ShortQueue { devices: devices(&["sda"]), p99_queue: 0.15 },
+                "sda is not saturated: queue 0.15 or less 99% of the time.",
+            ),
+            (cpu, "Only 4.0% CPU available (user 80%, system 10%, steal 6.0%): CPU may be the bottleneck."),
+            (
+                HostFinding::IoPressure { some_pct: 0.31, full_pct: None, is_low: true },
+                "Tasks hardly waited for I/O: at least one waited 0.3% of the time. Asynchronous I/O (io_uring, \
+                 libaio) does not count, so this does not prove that no one waited.",
+            ),
+            (
+                HostFinding::IoPressure { some_pct: 35.0, full_pct: Some(20.0), is_low: false },
+                "At least one task waited for I/O 35% of the time, all non-idle tasks 20%.",
+            ),
+            (
+                HostFinding::DirtyMemory {
+                    dirty_kib: (12288.0, 14336.0),
+                    writeback_kib: Some((1024.0, 2048.0)),
+                },
+                "Dirty memory: 12.0 MiB on average, 14.0 MiB at most; under writeback: 1.00 MiB on average, \
+                 2.00 MiB at most.",
+            ),
+            (
+                HostFinding::HiddenIoWait { some_pct: 85.0, hidden_pct: 83.0 },
+                "Tasks waited for I/O that no device shows: at least one waited 85% of the time, and for 83% of the \
+                 time or more, one did while no device seen had a request in flight. Possible causes: a network file \
+                 system, a limit above the device (cgroup io.max), or swap in a cgroup.",
+            ),
+            (
+                HostFinding::MemoryPressure { some_pct: 40.0, full_pct: None },
+                "Memory is short: at least one task waited for memory 40% of the time. Reclaiming memory and \
+                 reading it back causes I/O of its own.",
+            ),
+            (
+                HostFinding::Swapping {
+                    in_pages_per_s: 1200.0,
+                    out_pages_per_s: 300.0,
+                    devices: devices(&["sda2"]),
+                },
+                "The host swapped in 1,200 pages/s and swapped out 300 pages/s on average (swap: sda2).",
+            ),
+            (
+                HostFinding::SwapDevice {
+                    device: "sda2".to_owned(),
+                    read_mib_per_s: 4.69,
+                    write_mib_per_s: 1.2,
+                },
+                "sda2 is swap: its average 4.69 MiB/s of reads and 1.20 MiB/s of writes are swapping, not file I/O.",
+            ),
+        ];
+        for (finding, expected) in findings {
+            assert_eq!(sentence(&finding), expected);
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! The block-device tree: as a table for people, and as JSON.
+
+use std::collections::HashSet;
+
+use serde::Serialize;
+use unicode_width::UnicodeWidthStr;
+
+use crate::report::layout::number_format::lsblk_size;
+use crate::report::layout::{Align, FittedColumns, Spacing, fit_columns, plain_table, wrap_list};
+use crate::sanitize::{json_text, sanitize};
+use crate::topology::{Kind, Node, Topology};
+
+/// A device in the document. Field names are stable; new ones may be added.
+#[derive(Serialize)]
+struct Device<'a> {
+    #[serde(flatten)]
+    node: &'a Node,
+    /// Number of layers below the device.
+    depth: usize,
+    /// Devices stacked directly on it.
+    holders: Vec<&'a str>,
+}
+
+/// Appends every device as `{"devices":[...]}`, one to a line: its [`Node`] with null for unknown values, the number of
+/// layers below it, and the devices stacked directly on it.
+pub fn json(topology: &Topology, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"devices\":[");
+    for (index, node) in topology.nodes().iter().enumerate() {
+        let holders = topology.holders(&node.name).map(|node| node.name.as_str()).collect();
+        let device = Device { node, depth: topology.depth(&node.name), holders };
+        out.extend_from_slice(if index == 0 { b"\n" } else { b",\n" });
+        // Serializing text and numbers cannot fail.
+        let line = serde_json::to_string(&device).unwrap_or_default();
+        out.extend_from_slice(json_text(line).as_bytes());
+    }
+    out.extend_from_slice(b"\n]}\n");
+}
+
+/// Blanks between columns if all of them fit.
+const WIDE_GAP: usize = 2;
+/// Blanks between columns if some may have to be dropped.
+const NARROW_GAP: usize = 1;
+/// Width that longer mount points get before other columns are dropped for them.
+const MIN_MOUNTPOINTS_WIDTH: usize = 16;
+/// Title of the first column, which is never dropped.
+const DEVICE: &str = "device";
+/// Title of the last column, which is never dropped.
+const MOUNTPOINTS: &str = "mountpoints";
+
+/// Appends the tree: each device is below those that it is stacked on, as in lsblk. `all` includes devices that are not
+/// in use.
+///
+/// Lines are at most `width` columns wide, except that names of devices are never shortened. Columns that do not fit
+/// are dropped, and a last line names them.
+pub fn tree(topology: &Topology, all: bool, width: usize, out: &mut Vec<u8>) {
+    let rows = tree_rows(topology, all);
+    let devices: Vec<String> = rows.iter().map(device).collect();
+    let lists: Vec<Vec<String>> =
+        rows.iter().map(|row| if row.is_repeated { Vec::new() } else { mountpoints(row.node) }).collect();
+    let cells: Vec<Vec<String>> = rows.iter().map(cells).collect();
+
+    let longest = lists.iter().flatten().map(|path| path.width()).max().unwrap_or(0);
+    let mountpoints_width = longest.clamp(MOUNTPOINTS.len(), MIN_MOUNTPOINTS_WIDTH);
+    let width_after_device = width.saturating_sub(widest(DEVICE, devices.iter()));
+    let (fitted, gap, mountpoints_width) = fit(&cells, width_after_device, mountpoints_width);
+
+    let titles = fitted.kept.iter().map(|at| COLUMNS[*at].title);
+    let header: Vec<&str> = [DEVICE].into_iter().chain(titles).chain([MOUNTPOINTS]).collect();
+    let aligns = fitted.kept.iter().map(|at| COLUMNS[*at].align);
+    let aligns: Vec<Align> = [Align::Left].into_iter().chain(aligns).chain([Align::Left]).collect();
+    let table =
+        rows.iter().zip(devices).zip(lists.iter().zip(cells)).map(|((row, device), (list, cells))| {
+            let lines = wrap_list(list, mountpoints_width);
+            let further_lines = lines.iter().skip(1).map(|_| format!("\n{}", row.continuation));
+            let device = [device].into_iter().chain(further_lines).collect();
+            let kept = fitted.kept.iter().map(|at| cells[*at].clone());
+            [device].into_iter().chain(kept).chain([lines.join("\n")]).collect()
+        });
+    plain_table(&header, &aligns, table, Spacing { gap: gap as u16, indent: 0 }, out);
+    if !fitted.dropped.is_empty() {
+        let titles: Vec<&str> = fitted.dropped.iter().map(|at| COLUMNS[*at].title).collect();
+        let note = format!("hidden at width {width}: {} (--json shows all)\n", titles.join(", "));
+        out.extend_from_slice(note.as_bytes());
+    }
+}
+
+/// Returns the cells of a row in all columns between device and mount points; empty if the device is repeated.
+fn cells(row: &TreeRow<'_>) -> Vec<String> {
+    let text = |text: fn(&_) -> _| if row.is_repeated { None } else { text(row.node) };
+    COLUMNS.iter().map(|column| text(column.text).unwrap_or_default()).collect()
+}
+
+/// Fits the columns between device and mount points into `width`, leaving at least `mountpoints_width` for mount
+/// points. Returns the columns with the gap between them and the remaining width for mount points.
+fn fit(cells: &[Vec<String>], width: usize, mountpoints_width: usize) -> (FittedColumns, usize, usize) {
+    let ranks = COLUMNS.each_ref().map(|column| column.rank);
+    let fit = |gap: usize| {
+        let mut widths = [0; COLUMNS.len()];
+        for (at, column) in COLUMNS.iter().enumerate() {
+            widths[at] = widest(column.title, cells.iter().map(|row| &row[at])) + gap;
+        }
+        let fitted = fit_columns(&widths, &ranks, width.saturating_sub(gap + mountpoints_width));
+        let used: usize = fitted.kept.iter().map(|at| widths[*at]).sum();
+        let left = width.saturating_sub(gap + used).max(1);
+        (fitted, gap, left)
+    };
+    let wide = fit(WIDE_GAP);
+    if wide.0.dropped.is_empty() { wide } else { fit(NARROW_GAP) }
+}
+
+/// Returns the width of a column in terminal columns.
+fn widest<'a>(title: &str, cells: impl Iterator<Item = &'a String>) -> usize {
+    cells.map(|text| text.width()).chain([title.width()]).max().unwrap_or(0)
+}
+
+/// A column between the device and its mount points.
+struct Column {
+    title: &'static str,
+    align: Align,
+    /// Columns of the lowest rank are dropped first from a table that is too wide.
+    rank: u8,
+    /// Returns the cell of a device; `None` for an unknown value.
+    text: fn(&Node) -> Option<String>,
+}
+
+const fn column(title: &'static str, align: Align, rank: u8, text: fn(&Node) -> Option<String>) -> Column {
+    Column { title, align, rank, text }
+}
+
+static COLUMNS: [Column; 6] = [
+    column("type", Align::Left, 4, |node| Some(node.kind.name().to_owned())),
+    column("size", Align::Right, 5, |node| node.size_bytes.map(lsblk_size)),
+    column("rotational", Align::Left, 0, |node| Some(if node.rotational? { "yes" } else { "no" }.to_owned())),
+    column("scheduler", Align::Left, 2, |node| Some(sanitize(node.scheduler.as_deref()?).into_owned())),
+    column("queue", Align::Right, 1, |node| Some(node.nr_requests?.to_string())),
+    column("iostats", Align::Left, 3, iostats),
+];
+
+/// Returns the setting `queue/iostats` with its effect: `OFF` in capitals if requests are not counted, which explains
+/// counters that do not change; `ignored` if they are counted although the setting is off; `off?` if that is not known.
+fn iostats(node: &Node) -> Option<String> {
+    let text = match (node.iostats_enabled?, node.ignores_iostats) {
+        (true, _) => "on",
+        (false, _) if node.is_accounting_off() => "OFF",
+        (false, Some(true)) => "ignored",
+        (false, _) => "off?",
+    };
+    Some(text.to_owned())
+}
+
+/// Returns the tree lines, the kernel's name and the alias of a device.
+fn device(row: &TreeRow<'_>) -> String {
+    let alias = row.node.alias.iter().map(|name| format!(" {}", sanitize(name)));
+    let note = if row.is_repeated { " (above)" } else { "" };
+    format!("{}{}{}{note}", row.stem, sanitize(&row.node.name), alias.collect::<String>())
+}
+
+/// Returns the mount points of a device and the file behind it.
+fn mountpoints(node: &Node) -> Vec<String> {
+    let mountpoints = node.mountpoints.iter().map(|mountpoint| sanitize(mountpoint).into_owned());
+    let file = node.backing_file.iter().map(|file| format!("file {}", sanitize(file)));
+    mountpoints.chain(file).collect()
+}
+
+/// Returns whether the tree shows a device. With `all`, it shows every device; otherwise it leaves out unused RAM
+/// disks, and unused devices that have no size because nothing backs them, such as a loop device without a file.
+pub fn is_shown(node: &Node, topology: &Topology, all: bool) -> bool {
+    let is_in_use = !node.mountpoints.is_empty() || topology.holders(&node.name).next().is_some();
+    let is_empty = node.size_bytes == Some(0) && node.backing_file.is_none();
+    let may_be_unused = matches!(node.kind, Kind::Loop | Kind::Zram | Kind::Virtual) && is_empty;
+    all || is_in_use || !(may_be_unused || node.kind == Kind::Ram)
+}
+
+struct TreeRow<'a> {
+    node: &'a Node,
+    /// Tree lines before the name.
+    stem: String,
+    /// Tree lines on further text lines of the row.
+    continuation: String,
+    /// True if an earlier row shows the device in full.
+    is_repeated: bool,
+}
+
+/// Returns the rows: each shown device is below every device that it is stacked on, in full only the first time.
+fn tree_rows(topology: &Topology, all: bool) -> Vec<TreeRow<'_>> {
+    let nodes = || topology.nodes().iter().filter(|node| is_shown(node, topology, all));
+    let is_root = |node: &&Node| !node.backing_devices.iter().any(|below| topology.node(below).is_some());
+    let mut drawn = HashSet::new();
+    let mut rows = Vec::new();
+    for root in nodes().filter(is_root) {
+        push_subtree(root, topology, all, &mut drawn, &mut rows);
+    }
+    // Devices in a circle have no root. No kernel creates one, but a recording may hold anything.
+    for node in nodes() {
+        if !drawn.contains(node.name.as_str()) {
+            push_subtree(node, topology, all, &mut drawn, &mut rows);
+        }
+    }
+    rows
+}
+
+/// Appends the rows of a device and of all devices stacked on it. Iterative, because a recording may hold a stack of
+/// any depth.
+fn push_subtree<'a>(
+    root: &'a Node,
+    topology: &'a Topology,
+    all: bool,
+    drawn: &mut HashSet<&'a str>,
+    rows: &mut Vec<TreeRow<'a>>,
+) {
+    // Devices that are still to be drawn, the next one last: node, tree lines before it, tree lines before its holders.
+    let mut pending = vec![(root, String::new(), String::new())];
+    while let Some((node, stem, prefix)) = pending.pop() {
+        let is_repeated = !drawn.insert(&node.name);
+        let holders =
+            topology.holders(&node.name).filter(|node| !is_repeated && is_shown(node, topology, all));
+        let holders: Vec<&Node> = holders.collect();
+        for (index, holder) in holders.iter().enumerate().rev() {
+            let (branch, line) =
+                if index + 1 < holders.len() { ("├─", "│ ") } else { ("└─", "  ") };
+            pending.push((holder, format!("{prefix}{branch}"), format!("{prefix}{line}")));
+        }
+        let continuation = if holders.is_empty() { prefix } else { format!("{prefix}│") };
+        rows.push(TreeRow { node, stem, continuation, is_repeated });
+    }
+}
+
+#[cfg(test)]
+mod json_tests {
+    use super::*;
+
+    #[test]
+    fn the_document_cannot_control_a_terminal() {
+        let hostile = "a\"\\\u{1b}[2J\n\u{7f}\u{9b}\u{202e}";
+        let disk = Node { name: hostile.into(), major: 8, size_bytes: Some(512), ..Node::default() };
+        let part = Node { name: "sda1".into(), backing_devices: vec![hostile.into()], ..Node::default() };
+        let mut out = Vec::new();
+        json(&Topology::new(vec![disk, part]), &mut out);
+        let text = String::from_utf8(out).unwrap();
+        let is_unsafe = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
+        assert!(!text.contains(is_unsafe) && text.lines().count() == 4, "{text:?}");
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let devices = &value["devices"];
+        assert_eq!(devices[0]["name"], hostile);
+        assert_eq!(devices[0]["holders"][0], "sda1");
+        assert_eq!((&devices[0]["size_bytes"], &devices[1]["depth"]), (&512.into(), &1.into()));
+        assert!(devices[0]["scheduler"].is_null() && devices[0]["alias"].is_null());
+    }
+
+    #[test]
+    fn without_devices_the_list_is_empty() {
+        let mut out = Vec::new();
+        json(&Topology::default(), &mut out);
+        assert_eq!(out, b"{\"devices\":[\n]}\n");
+    }
+}
+
+#[cfg(test)]
+mod tree_cells_tests {
+    use super::*;
+    use crate::topology::Kind;
+
+    #[test]
+    fn a_setting_that_is_off_is_shown_with_its_effect() {
+        let text = |kind, iostats_enabled, ignores_iostats| {
+            iostats(&Node { kind, iostats_enabled, ignores_iostats, ..Node::default() })
+        };
+        assert_eq!(text(Kind::Disk, Some(true), Some(false)).as_deref(), Some("on"));
+        assert_eq!(text(Kind::Disk, Some(false), Some(false)).as_deref(), Some("OFF"));
+        assert_eq!(text(Kind::Zram, Some(false), Some(true)).as_deref(), Some("ignored"));
+        assert_eq!(text(Kind::Lvm, Some(false), None).as_deref(), Some("off?"));
+        assert_eq!(text(Kind::Disk, None, None), None);
+    }
+}

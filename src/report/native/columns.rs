@@ -1,0 +1,399 @@
+//! The columns of the table and the keys to sort devices by, as data, with their cells.
+
+use std::borrow::Cow;
+
+use super::layout::Emphasis;
+use crate::analysis::Verdict;
+use crate::counters::Columns;
+use crate::intervals::{DeviceActivity, DeviceInterval};
+use crate::metrics::Completed;
+use crate::report::layout::number_format::Figure;
+use crate::report::layout::number_format::{
+    COUNT, MIB, MULTIPLE, NUMBER, NumberFormat, PERCENT, QUEUE, SIZE, TIME,
+};
+
+/// The width of the verdict, with the blank before it.
+pub(super) const VERDICT_WIDTH: usize = 10;
+/// The width of the verdict with its seconds: `throttled 86400s`.
+pub(super) const VERDICT_WIDTH_WITH_SECONDS: usize = 16;
+
+/// A column, or another key to sort by.
+pub(super) struct Column {
+    /// Its title: iostat's name if that has one.
+    pub(super) title: &'static str,
+    /// A sentence part for the help.
+    pub(super) meaning: &'static str,
+    /// Its width with the blank before it.
+    pub(super) width: usize,
+    /// Its importance: columns with lower ranks are dropped first.
+    pub(super) rank: u8,
+    /// The columns that the kernel must print for it.
+    pub(super) needs: Columns,
+    value: Value,
+    text: CellText,
+}
+
+#[derive(Clone, Copy)]
+enum Value {
+    Requests(&'static Kind, fn(&Completed) -> Option<f64>),
+    Device(fn(&DeviceActivity) -> Option<f64>),
+}
+
+#[derive(Clone, Copy)]
+enum CellText {
+    Number(NumberFormat),
+    /// A latency, marked if it is an estimate, emphasized by the saturation of its requests.
+    Latency,
+    Saturation,
+    Util,
+    Verdict,
+}
+
+/// A kind of requests.
+struct Kind {
+    of: fn(&DeviceActivity) -> &Completed,
+    saturation: fn(&DeviceActivity) -> Option<f64>,
+    /// The columns of the kernel that count these requests.
+    counted: Columns,
+}
+
+static READS: Kind = Kind {
+    of: |a| &a.stats.reads,
+    saturation: |a| a.assessment.read_saturation,
+    counted: Columns::Partition,
+};
+static WRITES: Kind = Kind {
+    of: |a| &a.stats.writes,
+    saturation: |a| a.assessment.write_saturation,
+    counted: Columns::Partition,
+};
+static DISCARDS: Kind = Kind { of: |a| &a.stats.discards, saturation: |_| None, counted: Columns::Discards };
+static FLUSHES: Kind = Kind {
+    of: |a| &a.stats.flushes,
+    saturation: |a| a.assessment.flush_saturation,
+    counted: Columns::Flushes,
+};
+
+/// A quantity of a kind of requests: the width of its columns, its value and its text.
+type Measure = (usize, fn(&Completed) -> Option<f64>, CellText);
+
+const RATE: Measure = (6, Completed::per_s, Number(NUMBER));
+const THROUGHPUT: Measure = (6, Completed::kib_per_s, Number(MIB));
+const LATENCY: Measure = (8, Completed::await_ms, Latency);
+const MEAN_SIZE: Measure = (5, Completed::size_kib, Number(SIZE));
+const MERGED: Measure = (5, Completed::merge_pct, Number(PERCENT));
+const MEAN_QUEUE: Measure = (5, Completed::queue, Number(QUEUE));
+
+const fn requests(title: &'static str, rank: u8, kind: &'static Kind, of: Measure) -> Column {
+    let (width, value, text) = of;
+    Column { title, meaning: "", width, rank, needs: kind.counted, value: Value::Requests(kind, value), text }
+}
+
+const fn device(
+    title: &'static str,
+    rank: u8,
+    value: fn(&DeviceActivity) -> Option<f64>,
+    text: CellText,
+) -> Column {
+    let width = if matches!(text, CellText::Verdict) { VERDICT_WIDTH } else { 6 };
+    let needs = Columns::Partition;
+    Column { title, meaning: "", width, rank, needs, value: Value::Device(value), text }
+}
+
+use CellText::{Latency, Number, Saturation, Util};
+
+/// The columns from left to right.
+pub(super) static COLUMNS: [Column; 27] = [
+    requests("r/s", 93, &READS, RATE).meaning("reads completed per second"),
+    requests("rMB/s", 91, &READS, THROUGHPUT)
+        .meaning("MiB read per second (1024 * 1024 bytes, as in iostat)"),
+    requests("r_await", 99, &READS, LATENCY).meaning("mean latency of the reads completed"),
+    requests("r_sz", 50, &READS, MEAN_SIZE).meaning("mean size of a read"),
+    requests("w/s", 93, &WRITES, RATE).meaning("writes completed per second"),
+    requests("wMB/s", 91, &WRITES, THROUGHPUT).meaning("MiB written per second"),
+    requests("w_await", 96, &WRITES, LATENCY).meaning("mean latency of the writes completed"),
+    requests("w_sz", 50, &WRITES, MEAN_SIZE).meaning("mean size of a write"),
+    requests("d/s", 30, &DISCARDS, RATE).meaning("discards completed per second"),
+    requests("dMB/s", 20, &DISCARDS, THROUGHPUT).meaning("MiB discarded per second"),
+    requests("d_await", 28, &DISCARDS, LATENCY).meaning("mean latency of the discards completed"),
+    requests("d_sz", 10, &DISCARDS, MEAN_SIZE).meaning("mean size of a discard"),
+    requests("f/s", 35, &FLUSHES, RATE).meaning("flushes completed per second"),
+    requests("f_await", 33, &FLUSHES, (8, Completed::await_ms, Number(TIME)))
+        .meaning("mean latency of the flushes completed"),
+    requests("rmrg", 40, &READS, MERGED)
+        .meaning("share of the reads that were merged into others before they were issued"),
+    requests("wmrg", 40, &WRITES, MERGED).meaning("share of the writes that were merged into others"),
+    requests("dmrg", 5, &DISCARDS, MERGED).meaning("share of the discards that were merged into others"),
+    requests("r_qu", 90, &READS, MEAN_QUEUE).meaning("mean number of reads in the queue or being served"),
+    requests("w_qu", 90, &WRITES, MEAN_QUEUE).meaning("mean number of writes in the queue or being served"),
+    requests("d_qu", 5, &DISCARDS, MEAN_QUEUE).meaning("mean number of discards in the queue or being served"),
+    // Shown only if the columns above do not fit; a sort key for users of iostat's aqu-sz.
+    device("queue", 98, |a| a.stats.queue(), Number(QUEUE)).meaning(
+        "mean number of requests of all kinds in the queue or being served; shown where r_qu and w_qu do not fit",
+    ),
+    device("inflt", 82, |a| Some(a.stats.in_flight? as f64), Number(COUNT))
+        .meaning("requests in flight at the end of the interval"),
+    device("util", 97, |a| a.stats.util_pct(), Util).meaning(
+        "share of the time with a request in flight, as the kernel counts it; 100% is not a limit by itself, as most \
+         devices serve several requests at once",
+    ),
+    device("≤util", 70, |a| a.stats.util_upper_bound_pct(), Number(PERCENT)).meaning(
+        "upper bound of the true util: request times in the interval plus requests still in flight, at most 100%; \
+         its sort key is util_ub",
+    ),
+    device("r_sat", 85, |a| a.assessment.read_saturation, Saturation).meaning(
+        "read saturation: latency as a multiple of the latency of the unloaded device for requests of that size; if \
+         that is not known, of the mean latency since boot; in an interval of several samples, only if one of them \
+         is known for 90% of the reads",
+    ),
+    device("w_sat", 85, |a| a.assessment.write_saturation, Saturation)
+        .meaning("write saturation, defined like read saturation"),
+    device("verdict", 100, verdict_severity, CellText::Verdict).meaning(
+        "the state of the device, with its seconds if it held for a part of the interval only; see 'blkstat help \
+         verdicts'",
+    ),
+];
+
+/// Further keys to sort by.
+static MORE_KEYS: [Column; 5] = [
+    device("util_ub", 0, |a| a.stats.util_upper_bound_pct(), Number(NUMBER)),
+    device("iops", 0, |a| sum(DATA.map(|kind| (kind.of)(a).per_s())), Number(NUMBER)),
+    device("MB/s", 0, |a| sum([a.stats.reads.kib_per_s(), a.stats.writes.kib_per_s(), None]), Number(MIB)),
+    device("sat", 0, |a| max([&READS, &WRITES, &FLUSHES].map(|kind| (kind.saturation)(a))), Number(MULTIPLE)),
+    device("await", 0, |a| max(DATA.map(|kind| (kind.of)(a).await_ms())), Number(NUMBER)),
+];
+
+/// The kinds of requests that carry data.
+static DATA: [&Kind; 3] = [&READS, &WRITES, &DISCARDS];
+
+fn sum(parts: [Option<f64>; 3]) -> Option<f64> {
+    parts.into_iter().flatten().reduce(|a, b| a + b)
+}
+
+fn max(parts: [Option<f64>; 3]) -> Option<f64> {
+    parts.into_iter().flatten().reduce(f64::max)
+}
+
+/// Returns the rank of the verdict. An unknown verdict ranks like accounting that is off: below every known problem,
+/// above ok.
+fn verdict_severity(activity: &DeviceActivity) -> Option<f64> {
+    Some(f64::from(activity.assessment.verdict.unwrap_or(Verdict::AccountingOff).severity()))
+}
+
+impl Column {
+    const fn meaning(self, meaning: &'static str) -> Self {
+        Self { meaning, ..self }
+    }
+
+    fn value(&self, activity: &DeviceActivity) -> Option<f64> {
+        match self.value {
+            Value::Requests(kind, value) => value((kind.of)(activity)),
+            Value::Device(value) => value(activity),
+        }
+    }
+
+    /// Appends the text of a cell, that of the verdict with its seconds if it has at most `max_verdict_width` columns.
+    /// Appends nothing and returns `None` without a value.
+    pub(super) fn push_cell(
+        &self,
+        out: &mut Vec<u8>,
+        activity: &DeviceActivity,
+        max_verdict_width: usize,
+    ) -> Option<()> {
+        let figure = match (self.text, self.value) {
+            (CellText::Verdict, _) => {
+                out.extend_from_slice(verdict_cell(activity, max_verdict_width)?.as_bytes());
+                return Some(());
+            }
+            (Latency, Value::Requests(kind, _)) => latency_figure((kind.of)(activity))?,
+            (Latency, _) => TIME.figure(self.value(activity)?),
+            (Number(format), _) => format.figure(self.value(activity)?),
+            (Saturation, _) => MULTIPLE.figure(self.value(activity)?),
+            (Util, _) => PERCENT.figure(self.value(activity)?).with_suffix(activity.flag.map(|_| b'?')),
+        };
+        figure.push(out);
+        Some(())
+    }
+
+    /// Returns the emphasis of a cell that is neither empty nor zero; `threshold` is the multiple of unloaded latency
+    /// from which a device counts as saturated.
+    pub(super) fn emphasis(&self, activity: &DeviceActivity, threshold: f64) -> Emphasis {
+        match (self.text, self.value) {
+            (Latency, Value::Requests(kind, _)) => {
+                Emphasis::of_saturation((kind.saturation)(activity), threshold)
+            }
+            (Saturation, _) => Emphasis::of_saturation(self.value(activity), threshold),
+            (CellText::Verdict, _) => match activity.assessment.verdict.map(Verdict::severity) {
+                Some(severity) if severity > Verdict::Queueing.severity() => Emphasis::Alert,
+                Some(severity) if severity == Verdict::Queueing.severity() => Emphasis::Warning,
+                _ => Emphasis::Plain,
+            },
+            _ => Emphasis::Plain,
+        }
+    }
+
+    pub(super) fn is_verdict(&self) -> bool {
+        matches!(self.text, CellText::Verdict)
+    }
+}
+
+/// Returns the mean latency of a direction. The kernel sums request times in whole milliseconds, so the latency of a
+/// few requests is only approximate (`~`) or a bound (`<`). `None` without a latency.
+pub(super) fn latency_figure(stats: &Completed) -> Option<Figure> {
+    const APPROXIMATE_FRACTION: f64 = 0.1;
+    let await_ms = stats.await_ms()?;
+    let resolution_ms = 1.0 / stats.timed_ios as f64;
+    let (ms, prefix) = if await_ms == 0.0 {
+        (resolution_ms, Some(b'<'))
+    } else {
+        (await_ms, (resolution_ms > APPROXIMATE_FRACTION * await_ms).then_some(b'~'))
+    };
+    Some(TIME.figure(ms).with_prefix(prefix))
+}
+
+/// The seconds from which no decimal is shown.
+const COARSE_S: f64 = 99.95;
+
+/// Returns the verdict, with its seconds unless it held for the whole interval; without them if that is longer than
+/// `max_width`. `None` without a verdict.
+fn verdict_cell(activity: &DeviceActivity, max_width: usize) -> Option<Cow<'static, str>> {
+    let name = activity.assessment.verdict?.name();
+    let Some(verdict_s) = activity.verdict_s.filter(|verdict_s| *verdict_s != activity.stats.seconds())
+    else {
+        return Some(name.into());
+    };
+    let with = seconds(verdict_s);
+    if with == seconds(activity.stats.seconds()) {
+        return Some(name.into());
+    }
+    let text = format!("{name} {with}s");
+    Some(if text.len() <= max_width { text.into() } else { name.into() })
+}
+
+/// Seconds, with one decimal unless it is zero or they are many.
+fn seconds(seconds: f64) -> String {
+    let text = if seconds < COARSE_S { format!("{seconds:.1}") } else { format!("{seconds:.0}") };
+    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+}
+
+fn keys() -> impl Iterator<Item = &'static Column> {
+    COLUMNS.iter().chain(&MORE_KEYS)
+}
+
+/// Returns the names of the sort keys: the column titles, `util_ub` for `≤util`, and `iops`, `MB/s`, `await`.
+pub fn sort_keys() -> impl Iterator<Item = &'static str> {
+    keys().map(|key| key.title)
+}
+
+/// A key to sort devices by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SortKey(usize);
+
+impl SortKey {
+    /// The default key if only the busiest devices are shown: the column `queue`.
+    pub const QUEUE: Self = Self(20);
+
+    /// Finds a key by name, in any case.
+    pub fn named(name: &str) -> Option<Self> {
+        sort_keys().position(|key| key.eq_ignore_ascii_case(name)).map(Self)
+    }
+
+    pub fn name(self) -> &'static str {
+        sort_keys().nth(self.0).unwrap_or_default()
+    }
+
+    /// Returns the value of a device; `None` sorts last.
+    pub fn value(self, device: &DeviceInterval) -> Option<f64> {
+        keys().nth(self.0)?.value(device.activity()?)
+    }
+}
+
+/// A text with its emphasis.
+pub(crate) type Cell = (String, Emphasis);
+
+/// Returns the cell of a column, by its title or by the name of a sort key: as in the table, `-` without a value.
+/// Latencies are emphasized from `saturation_threshold`, a multiple of unloaded latency.
+#[cfg(feature = "top")]
+pub(crate) fn cell(title: &str, activity: &DeviceActivity, saturation_threshold: f64) -> Cell {
+    let mut text = Vec::new();
+    let column = keys().find(|column| column.title == title);
+    let column = column.filter(|column| column.push_cell(&mut text, activity, usize::MAX).is_some());
+    // Digits, units and the names of verdicts are always valid UTF-8.
+    let text = String::from_utf8(text).unwrap_or_default();
+    match column {
+        None => ("-".to_owned(), Emphasis::Dim),
+        Some(_) if text == "0" || text == "0%" => (text, Emphasis::Dim),
+        Some(column) => {
+            let emphasis = column.emphasis(activity, saturation_threshold);
+            (text, emphasis)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::Assessment;
+    use crate::metrics::Interval;
+
+    #[test]
+    fn titles_are_narrower_than_their_columns() {
+        assert!(COLUMNS.iter().all(|column| column.title.chars().count() < column.width));
+    }
+
+    #[test]
+    fn every_column_has_its_own_title_and_a_meaning() {
+        for (index, column) in COLUMNS.iter().enumerate() {
+            assert!(!column.title.is_empty() && !column.meaning.is_empty() && column.rank > 0, "{index}");
+            assert!(COLUMNS[..index].iter().all(|other| other.title != column.title), "{}", column.title);
+        }
+    }
+
+    #[test]
+    fn cells_are_those_of_the_table_and_of_the_sort_keys() {
+        let reads = Completed::example(1.0, 2000, 1.5);
+        let writes = Completed { sectors: 4480, ..Completed::example(1.0, 0, 0.0) };
+        let stats = Interval { reads, writes, ..Interval::default() };
+        let activity = DeviceActivity { stats, ..DeviceActivity::default() };
+        let text = |title: &str| cell(title, &activity, 3.0).0;
+        assert_eq!(text("r/s"), "2000");
+        assert_eq!(text("w/s"), "0");
+        assert_eq!(text("MB/s"), "10.0");
+        assert_eq!(text("r_await"), "1.50ms");
+        assert_eq!(text("w_await"), "-");
+        assert_eq!(text("no such column"), "-");
+    }
+
+    #[test]
+    fn every_column_is_a_sort_key() {
+        assert_eq!(SortKey::named("QUEUE"), Some(SortKey::QUEUE));
+        assert_eq!(SortKey::named("nope"), None);
+        let is_key = |column: &Column| SortKey::named(column.title).is_some();
+        let not_keys: Vec<&str> = COLUMNS.iter().filter(|c| !is_key(c)).map(|c| c.title).collect();
+        assert_eq!(not_keys, Vec::<&str>::new());
+    }
+
+    #[test]
+    fn seconds_are_shown_where_a_verdict_held_for_a_part_of_the_interval() {
+        let cell = |verdict: Option<Verdict>, verdict_s: f64, seconds: f64| {
+            let activity = DeviceActivity {
+                stats: Interval::unknown(seconds),
+                assessment: Assessment { verdict, ..Assessment::default() },
+                verdict_s: verdict.map(|_| verdict_s),
+                ..DeviceActivity::default()
+            };
+            verdict_cell(&activity, 15).map(Cow::into_owned)
+        };
+        let (capped, throttled) = (Some(Verdict::Capped), Some(Verdict::Throttled));
+        assert_eq!(cell(capped, 24.0007, 50.0003).as_deref(), Some("capped 24s"));
+        assert_eq!(cell(capped, 0.75, 1.5).as_deref(), Some("capped 0.8s"));
+        assert_eq!(cell(capped, 50.0003, 50.0003).as_deref(), Some("capped"));
+        assert_eq!(cell(throttled, 99.94, 120.0).as_deref(), Some("throttled 99.9s"));
+        assert_eq!(cell(throttled, 9999.4, 86400.0).as_deref(), Some("throttled 9999s"));
+        // There is no space.
+        assert_eq!(cell(throttled, 86000.0, 86400.0).as_deref(), Some("throttled"));
+        // The remaining time is too short to be shown.
+        assert_eq!(cell(capped, 9.99, 10.0).as_deref(), Some("capped"));
+        assert_eq!(cell(None, 0.0, 10.0), None);
+    }
+}

@@ -1,0 +1,343 @@
+//! The lines beside the cells: the host above the devices, texts that replace cells, who uses a device.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use unicode_width::UnicodeWidthStr;
+
+use super::columns::{Cell, latency_figure};
+use super::layout::Emphasis;
+use crate::analysis::{MIN_STALL_S, high_memory_pressure_pct};
+use crate::attribution::{Attribution, CgroupUse, DeviceUse, cgroup_name};
+use crate::counters::BlockedTask;
+use crate::intervals::{DeviceActivity, DeviceEvent, DeviceState, EventKind, IntervalHeader};
+use crate::metrics::CpuPercentages;
+use crate::report::evidence::limit_of_cgroup;
+use crate::report::layout::fit_columns;
+use crate::report::layout::number_format::{duration, number, percent, time};
+use crate::report::layout::sentence_numbers;
+use crate::sanitize::sanitize;
+
+/// The length in seconds from which an interval is shown with one decimal instead of three.
+const COARSE_S: f64 = 9.995;
+
+/// Returns the date of an interval with its time zone; empty without a wall clock.
+pub(super) fn date(header: &IntervalHeader, time_zone: &TimeZone) -> String {
+    let zoned = header.end.map(|time| time.to_zoned(time_zone.clone()));
+    zoned.map(|time| time.strftime("%Y-%m-%d %Z").to_string()).unwrap_or_default()
+}
+
+pub(super) fn time_of_day(time: Timestamp, time_zone: &TimeZone) -> String {
+    time.to_zoned(time_zone.clone()).strftime("%H:%M:%S").to_string()
+}
+
+pub(super) const GAP: &str = "  ";
+
+/// Returns the segments of the line: the time of day with the length of the interval, and the host. Segments that do not
+/// fit into `width` are left out, the least important ones first.
+pub(crate) fn header_line(header: &IntervalHeader, time_zone: &TimeZone, width: usize) -> Vec<Cell> {
+    let host = &header.host;
+    let plain = |text: String| (text, Emphasis::Plain);
+    let time = header.end.map_or_else(|| "--:--:--".to_owned(), |end| time_of_day(end, time_zone));
+    let decimals = if header.elapsed_s < COARSE_S { 3 } else { 1 };
+    let pressure = host.pressure_some_pct.zip(host.pressure_full_pct).map(|(some, full)| {
+        let text = format!("io {} some {} full", percent(some), percent(full));
+        (text, Emphasis::of_pressure(some, full))
+    });
+    let memory =
+        high_memory_pressure_pct(host).map(|some| (format!("mem {} some", percent(some)), Emphasis::Warning));
+    let missed = (header.missed_samples > 0).then(|| format!("missed: {}", header.missed_samples));
+    // From left to right, with ranks: those that are not always there come last, so that the others keep their places.
+    let segments = [
+        (6, Some(plain(format!("{time}  {:.decimals$}s", header.elapsed_s)))),
+        (3, host.cpu.as_ref().map(cpu_text).map(plain)),
+        (5, pressure),
+        (1, host.blocked.map(|blocked| plain(format!("blocked {blocked}")))),
+        (4, memory),
+        (2, missed.map(plain)),
+    ];
+    let (ranks, segments): (Vec<u8>, Vec<Cell>) =
+        segments.into_iter().filter_map(|(rank, segment)| Some((rank, segment?))).unzip();
+    let widths: Vec<usize> = segments.iter().map(|(text, _)| GAP.len() + text.chars().count()).collect();
+    let mut kept = fit_columns(&widths, &ranks, width.saturating_add(GAP.len())).kept;
+    if kept.is_empty() {
+        // The time is always there.
+        kept.push(0);
+    }
+    kept.into_iter().filter_map(|index| segments.get(index).cloned()).collect()
+}
+
+fn cpu_text(cpu: &CpuPercentages) -> String {
+    let share = |value: f64| format!("{value:.0}%");
+    let (user, system, available) = (share(cpu.user + cpu.nice), share(cpu.system), share(cpu.available()));
+    let steal = if cpu.steal >= 1.0 { format!(" {} steal", share(cpu.steal)) } else { String::new() };
+    format!("cpu {user} user {system} sys {available} avail{steal}")
+}
+
+/// A text that replaces the cells.
+pub(super) struct Message {
+    /// The variants of the text, from the longest to the shortest; the first that fits is shown.
+    pub(super) texts: Vec<String>,
+    pub(super) emphasis: Emphasis,
+}
+
+impl Message {
+    fn new<const N: usize>(texts: [&str; N], emphasis: Emphasis) -> Self {
+        Self { texts: texts.map(str::to_owned).to_vec(), emphasis }
+    }
+
+    /// Returns the message of a device that shows no cells; `None` for one that shows them.
+    pub(super) fn for_state(state: &DeviceState) -> Option<Self> {
+        match state {
+            DeviceState::Active(activity) => (activity.stalled_s > 0.0).then(|| Self::stall(activity)),
+            DeviceState::Reset => {
+                let long = "counters reset: no data for this interval";
+                Some(Self::new([long, "counters reset"], Emphasis::Warning))
+            }
+            DeviceState::MemberReset => {
+                let long = "counters of a device in the total reset: no data for this interval";
+                Some(Self::new([long, "counters reset"], Emphasis::Warning))
+            }
+            DeviceState::AccountingOff(_) => {
+                let long = "I/O accounting disabled (queue/iostats=0)";
+                Some(Self::new([long, "accounting disabled"], Emphasis::Warning))
+            }
+            DeviceState::Event(kind) => Some(Self::new([kind_text(*kind)], Emphasis::Plain)),
+        }
+    }
+
+    fn stall(activity: &DeviceActivity) -> Self {
+        let is_stall = activity.stalled_s >= MIN_STALL_S;
+        let (word, emphasis) =
+            if is_stall { ("STALLED", Emphasis::Alert) } else { ("waiting", Emphasis::Plain) };
+        let in_flight = activity.stats.in_flight.unwrap_or(0);
+        let length = duration(activity.stalled_s);
+        let texts = vec![
+            format!("{word} for {length}: {in_flight} in flight, nothing completed"),
+            format!("{word} {length}, {in_flight} in flight"),
+            format!("{word} {length}"),
+            format!("{word} {}", time(activity.stalled_s * 1e3)),
+            word.to_owned(),
+        ];
+        Self { texts, emphasis }
+    }
+
+    /// Returns the longest text of at most `width` columns; the shortest if none is that short.
+    pub(super) fn fitting(&self, width: usize) -> Option<&String> {
+        self.texts.iter().find(|text| text.width() <= width).or(self.texts.last())
+    }
+
+    /// Returns the message of a device that had only discards or flushes, if their columns are hidden.
+    pub(super) fn for_hidden_activity(activity: &DeviceActivity) -> Self {
+        let text = discards_and_flushes(activity);
+        Self::new([&format!("no reads or writes; {text}"), &text, "no reads or writes"], Emphasis::Plain)
+    }
+}
+
+pub(super) fn has_discards(activity: &DeviceActivity) -> bool {
+    activity.stats.discards.ios > 0
+}
+
+pub(super) fn has_flushes(activity: &DeviceActivity) -> bool {
+    activity.stats.flushes.ios > 0
+}
+
+/// Returns discards, flushes and util as a text.
+fn discards_and_flushes(activity: &DeviceActivity) -> String {
+    let stats = &activity.stats;
+    let mut parts = Vec::new();
+    let discards = &stats.discards;
+    if has_discards(activity) {
+        let rate = discards.per_s().map(number).unwrap_or_default();
+        let data = discards.kib_per_s().map(|kib| number(kib / 1024.0)).unwrap_or_default();
+        let mut text = format!("discards {rate}/s {data}MB/s ").into_bytes();
+        latency_figure(discards).into_iter().for_each(|latency| latency.push(&mut text));
+        parts.push(String::from_utf8(text).unwrap_or_default());
+    }
+    if let Some(rate) = stats.flushes.per_s().filter(|_| has_flushes(activity)) {
+        let latency = stats.flushes.await_ms().map(time).unwrap_or_default();
+        parts.push(format!("flushes {}/s {latency}", number(rate)));
+    }
+    parts.extend(stats.util_pct().map(|util| format!("util {}", percent(util))));
+    parts.join(", ")
+}
+
+/// Returns the text that replaces the cells of a device without any, in at most `width` columns if one of its variants
+/// is that short; `None` for a device with cells.
+#[cfg(feature = "top")]
+pub(crate) fn state_message(state: &DeviceState, width: usize) -> Option<(String, Emphasis)> {
+    let message = Message::for_state(state)?;
+    Some((message.fitting(width)?.clone(), message.emphasis))
+}
+
+/// Returns the line of a device that appeared or disappeared.
+pub(crate) fn event_text(event: &DeviceEvent) -> String {
+    let sign = match event.kind {
+        EventKind::Appeared | EventKind::AppearedBriefly => '+',
+        EventKind::Disappeared | EventKind::Reappeared => '-',
+    };
+    format!("{sign} {} {}", event.names.label, kind_text(event.kind))
+}
+
+fn kind_text(kind: EventKind) -> &'static str {
+    match kind {
+        EventKind::Appeared => "appeared",
+        EventKind::Disappeared => "disappeared",
+        EventKind::Reappeared => "disappeared and reappeared",
+        EventKind::AppearedBriefly => "appeared briefly",
+    }
+}
+
+/// The most cgroups, and the most tasks, that are named.
+const MAX_NAMED: usize = 3;
+
+/// Returns the line of a device, by the kernel's name: `who: db.service 97% (1,940 r/s), backup.service 3%; at limit:
+/// db.service 2,000 reads/s; D state: mysqld(2114) fio(3301) +6`. `None` if nothing is known. For a device that completes
+/// nothing, there are only tasks that may wait for it.
+pub(crate) fn who_line(device: &str, attribution: &Attribution) -> Option<String> {
+    let usage = attribution.device(device);
+    let used_by = usage.map_or(&[][..], |usage| &usage.cgroups);
+    let busy = used_by.iter().filter(|cgroup| cgroup.share_pct.is_some_and(|share| share > 0.0));
+    let mut cgroups: Vec<String> = busy.take(MAX_NAMED).map(cgroup_text).collect();
+    // The rates of the first cgroup show what the percentages refer to.
+    if let (Some(first), Some(cgroup)) = (cgroups.first_mut(), usage.and_then(DeviceUse::top_cgroup)) {
+        first.push_str(&rates_text(cgroup));
+    }
+    let cgroups = (!cgroups.is_empty()).then(|| cgroups.join(", "));
+    let skipped = (attribution.skipped > 0).then(|| format!("scans skipped: {}", attribution.skipped));
+    let hung = attribution.hung_read.map(|hung| format!("/proc/{}/io does not answer", hung.pid));
+    let parts = [cgroups, limits_text(used_by), blocked_text(&attribution.blocked), skipped, hung];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| format!("who: {}", parts.join("; ")))
+}
+
+/// Returns the cgroups that have reached limits on the device, with these limits; `None` if none has.
+fn limits_text(cgroups: &[CgroupUse]) -> Option<String> {
+    let reached: Vec<String> = cgroups.iter().filter_map(reached_text).take(MAX_NAMED).collect();
+    (!reached.is_empty()).then(|| format!("at limit: {}", reached.join(", ")))
+}
+
+/// Returns a cgroup with the limits that it has reached; `None` if there are none.
+fn reached_text(cgroup: &CgroupUse) -> Option<String> {
+    let reached = cgroup.limits.iter().filter(|limit| limit.is_reached);
+    let values: Vec<String> = reached.map(|limit| limit_of_cgroup(limit.kind, limit.value)).collect();
+    let name = cgroup_name(&cgroup.path);
+    (!values.is_empty()).then(|| format!("{} {}", sanitize(&name), values.join(" and ")))
+}
+
+/// Returns the first blocked tasks, and the number of the others; `None` if there are none.
+fn blocked_text(blocked: &[BlockedTask]) -> Option<String> {
+    let task = |task: &BlockedTask| format!("{}({})", sanitize(&task.comm), task.tid);
+    let named: Vec<String> = blocked.iter().take(MAX_NAMED).map(task).collect();
+    let more = blocked.len() - named.len();
+    let more = if more > 0 { format!(" +{more}") } else { String::new() };
+    (!named.is_empty()).then(|| format!("D state: {}{more}", named.join(" ")))
+}
+
+fn cgroup_text(cgroup: &CgroupUse) -> String {
+    let name = cgroup_name(&cgroup.path);
+    format!("{} {}", sanitize(&name), percent(cgroup.share_pct.unwrap_or_default()))
+}
+
+/// The requests of a cgroup: ` (1,940 r/s, 12.0 w/s)`.
+fn rates_text(cgroup: &CgroupUse) -> String {
+    let rate =
+        |value: f64, unit: &str| (value > 0.0).then(|| format!("{} {unit}", sentence_numbers::number(value)));
+    let rates = [rate(cgroup.rates.reads_per_s, "r/s"), rate(cgroup.rates.writes_per_s, "w/s")];
+    let rates: Vec<String> = rates.into_iter().flatten().collect();
+    format!(" ({})", rates.join(", "))
+}
+
+#[cfg(test)]
+mod header_line_tests {
+    use super::*;
+    use crate::metrics::HostStats;
+
+    #[test]
+    fn pressure_stays_longest_where_space_is_short() {
+        let host = HostStats {
+            cpu: Some(CpuPercentages { user: 72.0, system: 20.0, iowait: 8.0, ..CpuPercentages::default() }),
+            blocked: Some(12),
+            pressure_some_pct: Some(26.0),
+            pressure_full_pct: Some(7.0),
+            memory_pressure_some_pct: Some(12.0),
+            ..HostStats::default()
+        };
+        let header = IntervalHeader { elapsed_s: 1.0, missed_samples: 3, host, ..IntervalHeader::default() };
+        for (width, expected) in [
+            (
+                120,
+                "--:--:--  1.000s  cpu 72% user 20% sys 8% avail  io 26% some 7.0% full  blocked 12  mem 12% some  missed: 3",
+            ),
+            (
+                100,
+                "--:--:--  1.000s  cpu 72% user 20% sys 8% avail  io 26% some 7.0% full  mem 12% some  missed: 3",
+            ),
+            (86, "--:--:--  1.000s  cpu 72% user 20% sys 8% avail  io 26% some 7.0% full  mem 12% some"),
+            (80, "--:--:--  1.000s  io 26% some 7.0% full  mem 12% some"),
+            (50, "--:--:--  1.000s  io 26% some 7.0% full"),
+            (38, "--:--:--  1.000s"),
+            (5, "--:--:--  1.000s"),
+        ] {
+            let segments = header_line(&header, &TimeZone::UTC, width);
+            let texts: Vec<String> = segments.into_iter().map(|(text, _)| text).collect();
+            assert_eq!(texts.join(GAP), expected, "{width}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod messages_tests {
+    use super::*;
+    use crate::metrics::Interval;
+
+    #[test]
+    fn a_stall_has_a_text_for_every_width() {
+        let stats = Interval { in_flight: Some(12), ..Interval::default() };
+        let stalled = DeviceActivity { stats, stalled_s: 200.0, ..DeviceActivity::default() };
+        let message = Message::for_state(&DeviceState::Active(Box::new(stalled))).unwrap();
+        let expected = [
+            "STALLED for 3 min 20 s: 12 in flight, nothing completed",
+            "STALLED 3 min 20 s, 12 in flight",
+            "STALLED 3 min 20 s",
+            "STALLED 200s",
+            "STALLED",
+        ];
+        assert_eq!(message.texts, expected);
+    }
+}
+
+#[cfg(test)]
+mod who_line_tests {
+    use super::*;
+    use crate::attribution::{IoRates, LimitKind, LimitUse};
+
+    #[test]
+    fn the_busiest_cgroups_and_some_blocked_tasks_are_named() {
+        let cgroup = |path: &str, share: f64| {
+            let bytes = share * 80_000.0;
+            let rates = IoRates { reads_per_s: 20.0 * share, read_bytes_per_s: bytes, ..IoRates::default() };
+            CgroupUse { path: path.into(), rates, share_pct: Some(share), limits: Vec::new() }
+        };
+        let cgroups =
+            vec![cgroup("/s/db.service", 97.0), cgroup("/s/backup.service", 3.0), cgroup("/x", 0.0)];
+        let total = IoRates { read_bytes_per_s: 8e6, ..IoRates::default() };
+        let device = DeviceUse { name: "vda".into(), total, cgroups, ..DeviceUse::default() };
+        let task = |tid: u32| BlockedTask { tid, comm: "my\u{1b}d".into(), ..BlockedTask::default() };
+        let mut attribution = Attribution { devices: vec![device], ..Attribution::default() };
+        let busy = "who: db.service 97% (1,940 r/s), backup.service 3.0%";
+        assert_eq!(who_line("vda", &attribution).as_deref(), Some(busy));
+        assert_eq!(who_line("vdb", &attribution), None);
+        attribution.blocked = (1..=5).map(task).collect();
+        let blocked = format!("{busy}; D state: my\\u{{1b}}d(1) my\\u{{1b}}d(2) my\\u{{1b}}d(3) +2");
+        assert_eq!(who_line("vda", &attribution), Some(blocked));
+        // A disk that completes nothing, as one that hangs, is used by no cgroup.
+        let hung = "who: D state: my\\u{1b}d(1) my\\u{1b}d(2) my\\u{1b}d(3) +2";
+        assert_eq!(who_line("vdb", &attribution).as_deref(), Some(hung));
+        attribution.blocked.clear();
+        let limit = |kind, is_reached| LimitUse { kind, value: 2 << 20, rate: 0.0, is_reached };
+        attribution.devices[0].cgroups[1].limits =
+            vec![limit(LimitKind::ReadIops, false), limit(LimitKind::ReadBytes, true)];
+        let limited = format!("{busy}; at limit: backup.service 2 MiB/s of reads");
+        assert_eq!(who_line("vda", &attribution), Some(limited));
+    }
+}

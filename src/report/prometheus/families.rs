@@ -1,0 +1,348 @@
+//! The metrics, as rows of one table. The counters of the kernel have node_exporter's names after `node_disk_`, and its
+//! units.
+
+use std::time::Duration;
+
+use super::text::{HistogramValue, Label, TextWriter, Value};
+use crate::analysis::RateUnit;
+use crate::counters::{Columns, Counters};
+use crate::intervals::{
+    DeviceSnapshot, KnownLimit, LATENCY_BOUNDS_MS, LimitedCgroup, MetricsSnapshot, QUEUE_BOUNDS,
+    SaturationTotals, TimedRequests,
+};
+use crate::metrics::in_flight;
+use crate::units::SECTOR_BYTES;
+
+/// A family of metrics: a name, a type and a description for all metrics that differ only in their labels.
+pub(super) struct Family {
+    /// Its name: that of its metrics, or what the names of a histogram's metrics begin with.
+    pub(super) name: &'static str,
+    /// Its type, as the text format names it.
+    pub(super) kind: &'static str,
+    pub(super) help: &'static str,
+    values: Values,
+}
+
+enum Values {
+    /// One value of the host or of blkstat itself, given the time between samples if that is known.
+    Host(fn(&MetricsSnapshot, Option<Duration>) -> Option<Value>),
+    /// A counter of the kernel for each device, if it prints these columns.
+    Kernel(Columns, fn(&Counters) -> Value),
+    /// Metrics of each device.
+    Device(fn(&DeviceSnapshot, &mut Metrics<'_, '_>)),
+    /// Metrics of each cgroup that has limits.
+    Cgroup(fn(&LimitedCgroup, &mut Metrics<'_, '_>)),
+}
+
+impl Family {
+    const fn new(kind: &'static str, name: &'static str, values: Values) -> Self {
+        Self { name, kind, help: "", values }
+    }
+
+    const fn help(self, help: &'static str) -> Self {
+        let Self { name, kind, values, .. } = self;
+        Self { name, kind, help, values }
+    }
+
+    /// Writes its metrics, if they have values.
+    pub(super) fn write(
+        &self,
+        snapshot: &MetricsSnapshot,
+        interval: Option<Duration>,
+        text: &mut TextWriter<'_>,
+    ) {
+        let mut metrics = Metrics { family: self, labels: Vec::new(), text };
+        match self.values {
+            Values::Host(value) => {
+                let version = [("version", env!("CARGO_PKG_VERSION"))];
+                let labels = if self.name == BUILD { &version[..] } else { &[] };
+                metrics.push_known(labels, value(snapshot, interval));
+            }
+            Values::Kernel(columns, value) => {
+                let counted = snapshot.devices.iter().filter(|device| device.counters.columns >= columns);
+                for device in counted {
+                    metrics.labels = vec![("device", &device.info.device)];
+                    metrics.push(&[], value(&device.counters));
+                }
+            }
+            Values::Device(write) => {
+                for device in &snapshot.devices {
+                    metrics.labels = vec![("device", &device.info.device)];
+                    write(device, &mut metrics);
+                }
+            }
+            Values::Cgroup(write) => {
+                for cgroup in &snapshot.cgroups {
+                    let path = cgroup.cgroup.as_deref().unwrap_or("other");
+                    metrics.labels = vec![("device", &cgroup.device), ("cgroup", path)];
+                    write(cgroup, &mut metrics);
+                }
+            }
+        }
+    }
+}
+
+const fn host(
+    kind: &'static str,
+    name: &'static str,
+    value: fn(&MetricsSnapshot, Option<Duration>) -> Option<Value>,
+) -> Family {
+    Family::new(kind, name, Values::Host(value))
+}
+
+const fn kernel(name: &'static str, columns: Columns, value: fn(&Counters) -> Value) -> Family {
+    Family::new("counter", name, Values::Kernel(columns, value))
+}
+
+const fn device(
+    kind: &'static str,
+    name: &'static str,
+    write: fn(&DeviceSnapshot, &mut Metrics<'_, '_>),
+) -> Family {
+    Family::new(kind, name, Values::Device(write))
+}
+
+const fn cgroup(
+    kind: &'static str,
+    name: &'static str,
+    write: fn(&LimitedCgroup, &mut Metrics<'_, '_>),
+) -> Family {
+    Family::new(kind, name, Values::Cgroup(write))
+}
+
+/// Writes metrics of a family.
+struct Metrics<'w, 't> {
+    family: &'w Family,
+    /// The labels of the device or cgroup.
+    labels: Vec<Label<'w>>,
+    text: &'w mut TextWriter<'t>,
+}
+
+impl Metrics<'_, '_> {
+    fn push(&mut self, labels: &[Label<'_>], value: Value) {
+        self.text.metric(self.family, &[&self.labels, labels].concat(), value);
+    }
+
+    fn push_known(&mut self, labels: &[Label<'_>], value: Option<Value>) {
+        if let Some(value) = value {
+            self.push(labels, value);
+        }
+    }
+
+    fn histogram(&mut self, labels: &[Label<'_>], value: &HistogramValue<'_>) {
+        self.text.histogram(self.family, &[&self.labels, labels].concat(), value);
+    }
+
+    fn latency(&mut self, direction: &str, requests: &TimedRequests) {
+        let value = HistogramValue {
+            bounds: &LATENCY_BOUNDS_MS.map(|ms| ms / 1000.0),
+            within: &requests.buckets.within,
+            count: requests.buckets.count(),
+            sum: requests.ms as f64 / 1e3,
+        };
+        self.histogram(&[("direction", direction)], &value);
+    }
+
+    fn limits(&mut self, limits: &[KnownLimit], unit: RateUnit, has_source: bool) {
+        for limit in limits.iter().filter(|limit| limit.unit == unit) {
+            let labels = [("direction", limit.direction.name()), ("source", limit.source.name())];
+            self.push(&labels[..1 + usize::from(has_source)], Value::Real(limit.value()));
+        }
+    }
+
+    /// Pushes a value for each of the directions whose latency is compared with that of the unloaded device.
+    fn compared(&mut self, device: &DeviceSnapshot, value: impl Fn(&SaturationTotals) -> f64) {
+        for (direction, totals) in compared(device) {
+            self.push(&[("direction", direction)], Value::Real(value(totals)));
+        }
+    }
+}
+
+fn compared(device: &DeviceSnapshot) -> [(&'static str, &SaturationTotals); 2] {
+    [("read", &device.totals.read_saturation), ("write", &device.totals.write_saturation)]
+}
+
+fn bytes(sectors: u64) -> Value {
+    Whole(sectors.saturating_mul(SECTOR_BYTES))
+}
+
+/// Seconds, from milliseconds.
+fn from_ms(ms: u64) -> Value {
+    Real(ms as f64 / 1e3)
+}
+
+/// Seconds, from microseconds.
+fn from_us(us: u64) -> Value {
+    Real(us as f64 / 1e6)
+}
+
+use Columns::{Basic, Discards, Flushes, Partition};
+use Value::{Real, Whole};
+
+/// The name of the family whose label is the version.
+const BUILD: &str = "blkstat_build_info";
+
+pub(super) const FAMILIES: &[Family] = &[
+    host("gauge", BUILD, |_, _| Some(Whole(1))).help("The version of blkstat."),
+    host("gauge", "blkstat_sample_interval_seconds", |_, interval| Some(Real(interval?.as_secs_f64())))
+        .help("Time between samples."),
+    host("gauge", "blkstat_last_sample_timestamp_seconds", |snapshot, _| {
+        Some(Real(snapshot.at?.as_millisecond() as f64 / 1e3))
+    })
+    .help("Time of the last sample. All metrics are of that time."),
+    host("counter", "blkstat_intervals_total", |snapshot, _| Some(Whole(snapshot.intervals)))
+        .help("Intervals between two samples since the start of blkstat."),
+    host("counter", "blkstat_missed_samples_total", |snapshot, _| Some(Whole(snapshot.missed_samples)))
+        .help("Samples that were due and could not be taken in time; the interval around them is longer."),
+    host("counter", "blkstat_skipped_cgroup_scans_total", |snapshot, _| Some(Whole(snapshot.skipped_scans)))
+        .help("Scans of cgroups that were left out because they would have cost too much CPU time."),
+    host("gauge", "blkstat_procs_blocked", |snapshot, _| snapshot.blocked.map(Whole))
+        .help("Tasks blocked on I/O at the time of the last sample."),
+    host("counter", "blkstat_pressure_io_waiting_seconds_total", |snapshot, _| {
+        Some(from_us(snapshot.io_pressure?.some_us))
+    })
+    .help("Time in which some task waited for I/O (PSI). Asynchronous I/O does not count."),
+    host("counter", "blkstat_pressure_io_stalled_seconds_total", |snapshot, _| {
+        Some(from_us(snapshot.io_pressure?.full_us))
+    })
+    .help("Time in which all tasks that had work waited for I/O (PSI)."),
+    host("counter", "blkstat_pressure_memory_waiting_seconds_total", |snapshot, _| {
+        Some(from_us(snapshot.memory_pressure?.some_us))
+    })
+    .help("Time in which some task waited for memory (PSI)."),
+    host("counter", "blkstat_pressure_memory_stalled_seconds_total", |snapshot, _| {
+        Some(from_us(snapshot.memory_pressure?.full_us))
+    })
+    .help("Time in which all tasks that had work waited for memory (PSI)."),
+    device("gauge", "blkstat_disk_info", |device, metrics| {
+        let info = &device.info;
+        let labels = [
+            ("name", info.name.as_str()),
+            ("kind", info.kind.name()),
+            ("role", info.role.name()),
+            ("model", &info.model),
+            ("serial", &info.serial),
+            ("identity", &info.identity),
+        ];
+        metrics.push(&labels, Whole(1));
+    })
+    .help("Names of the device and its place in the stack. Sums over the role 'physical' count each request once."),
+    kernel("blkstat_disk_reads_completed_total", Partition, |counters| Whole(counters.reads.ios))
+        .help("Reads completed."),
+    kernel("blkstat_disk_reads_merged_total", Basic, |counters| Whole(counters.reads.merges))
+        .help("Reads merged with an adjacent one before they were issued."),
+    kernel("blkstat_disk_read_bytes_total", Partition, |counters| bytes(counters.reads.sectors))
+        .help("Bytes read."),
+    kernel("blkstat_disk_read_time_seconds_total", Basic, |counters| from_ms(counters.reads.ms))
+        .help("Time from start to completion, summed over all reads."),
+    kernel("blkstat_disk_writes_completed_total", Partition, |counters| Whole(counters.writes.ios))
+        .help("Writes completed."),
+    kernel("blkstat_disk_writes_merged_total", Basic, |counters| Whole(counters.writes.merges))
+        .help("Writes merged with an adjacent one before they were issued."),
+    kernel("blkstat_disk_written_bytes_total", Partition, |counters| bytes(counters.writes.sectors))
+        .help("Bytes written."),
+    kernel("blkstat_disk_write_time_seconds_total", Basic, |counters| from_ms(counters.writes.ms))
+        .help("Time from start to completion, summed over all writes."),
+    device("gauge", "blkstat_disk_io_now", |device, metrics| {
+        metrics.push_known(&[], in_flight(&device.counters).map(Whole));
+    })
+    .help("Requests in flight at the time of the last sample."),
+    kernel("blkstat_disk_io_time_seconds_total", Basic, |counters| from_ms(counters.busy_ms))
+        .help("Time with a request in flight, as the kernel counts it."),
+    kernel("blkstat_disk_io_time_weighted_seconds_total", Basic, |counters| from_ms(counters.weighted_ms))
+        .help("Time multiplied by the requests in flight. Its rate is the mean queue."),
+    kernel("blkstat_disk_discards_completed_total", Discards, |counters| Whole(counters.discards.ios))
+        .help("Discards completed."),
+    kernel("blkstat_disk_discards_merged_total", Discards, |counters| Whole(counters.discards.merges))
+        .help("Discards merged with an adjacent one before they were issued."),
+    kernel("blkstat_disk_discarded_sectors_total", Discards, |counters| Whole(counters.discards.sectors))
+        .help("Sectors of 512 bytes discarded."),
+    kernel("blkstat_disk_discard_time_seconds_total", Discards, |counters| from_ms(counters.discards.ms))
+        .help("Time from start to completion, summed over all discards."),
+    kernel("blkstat_disk_flush_requests_total", Flushes, |counters| Whole(counters.flushes))
+        .help("Flushes completed."),
+    kernel("blkstat_disk_flush_requests_time_seconds_total", Flushes, |counters| from_ms(counters.flush_ms))
+        .help("Time from start to completion, summed over all flushes."),
+    device("counter", "blkstat_disk_verdict_seconds_total", |device, metrics| {
+        for (verdict, seconds) in device.totals.verdicts.iter() {
+            metrics.push(&[("verdict", verdict)], Real(seconds));
+        }
+    })
+    .help(
+        "Seconds with each verdict since the start of blkstat; 'unknown' without one. See 'blkstat help verdicts'.",
+    ),
+    device("counter", "blkstat_disk_stalled_seconds_total", |device, metrics| {
+        metrics.push(&[], Real(device.totals.stalled_s));
+    })
+    .help("Seconds in intervals in which requests were in flight and none completed, since the start of blkstat."),
+    device("histogram", "blkstat_disk_interval_latency_seconds", |device, metrics| {
+        metrics.latency("read", &device.totals.reads);
+        metrics.latency("write", &device.totals.writes);
+        if device.counters.columns >= Discards {
+            metrics.latency("discard", &device.totals.discards);
+        }
+    })
+    .help(
+        "Requests by the mean latency of the interval in which they completed: not request percentiles, since slow \
+         requests hide among fast ones of their interval. Sum and count are exact.",
+    ),
+    device("histogram", "blkstat_disk_interval_queue", |device, metrics| {
+        let totals = &device.totals;
+        let (within, count) = (&totals.queue.within, totals.queue.count());
+        metrics.histogram(&[], &HistogramValue { bounds: &QUEUE_BOUNDS, within, count, sum: totals.queue_sum });
+    })
+    .help(
+        "Intervals by their mean number of requests waiting or being served: it shows bursts that the average between \
+         two scrapes hides.",
+    ),
+    device("counter", "blkstat_disk_compared_time_seconds_total", |device, metrics| {
+        metrics.compared(device, |totals| totals.taken_ms / 1e3);
+    })
+    .help(
+        "Time of the requests whose unloaded latency is known. Divided by blkstat_disk_unloaded_time_seconds_total, \
+         it is the saturation: latency as a multiple of unloaded latency.",
+    ),
+    device("counter", "blkstat_disk_unloaded_time_seconds_total", |device, metrics| {
+        metrics.compared(device, |totals| totals.unloaded_ms / 1e3);
+    })
+    .help(
+        "Time that the requests in blkstat_disk_compared_time_seconds_total would have taken on the unloaded device.",
+    ),
+    device("gauge", "blkstat_disk_unloaded_latency_seconds", |device, metrics| {
+        for (direction, totals) in compared(device) {
+            if let Some((ms, source)) = totals.baseline {
+                metrics.push(&[("direction", direction), ("source", source.name())], Real(ms / 1e3));
+            }
+        }
+    })
+    .help(
+        "Baseline: the unloaded latency that requests were compared with last, for requests of their size, and its \
+         source.",
+    ),
+    device("gauge", "blkstat_disk_limit_iops", |device, metrics| {
+        metrics.limits(&device.limits, RateUnit::Requests, true);
+    })
+    .help(
+        "Known limits in requests per second: the given one (--cap), and the one that the device reached last, of a \
+         cgroup or inferred from a rate that stayed constant.",
+    ),
+    device("gauge", "blkstat_disk_limit_bytes_per_second", |device, metrics| {
+        metrics.limits(&device.limits, RateUnit::Kib, true);
+    })
+    .help("Known limits in bytes per second, with their sources."),
+    cgroup("counter", "blkstat_cgroup_at_limit_seconds_total", |cgroup, metrics| {
+        metrics.push(&[], Real(cgroup.at_limit_s));
+    })
+    .help(
+        "Seconds in which the cgroup was at one of its own limits on the device, such as io.max; 'other' is the sum \
+         over cgroups beyond the first hundred.",
+    ),
+    cgroup("gauge", "blkstat_cgroup_limit_iops", |cgroup, metrics| {
+        metrics.limits(&cgroup.limits, RateUnit::Requests, false);
+    })
+    .help("Limit of the cgroup on the device in requests per second, reached or not."),
+    cgroup("gauge", "blkstat_cgroup_limit_bytes_per_second", |cgroup, metrics| {
+        metrics.limits(&cgroup.limits, RateUnit::Kib, false);
+    })
+    .help("Limit of the cgroup on the device in bytes per second, reached or not."),
+];
