@@ -2,9 +2,9 @@
 
 use super::table::role_name;
 use super::{WhoDevice, WhoInterval, WhoKind};
-use crate::attribution::{CgroupUse, LimitKind, cgroup_name};
+use crate::attribution::{CgroupUse, LimitKind, LimitUse, cgroup_name};
 use crate::counters::{BlockedTask, BusyProcess};
-use crate::intervals::TracedThread;
+use crate::intervals::{KernelRole, TracedThread};
 use crate::report::json_csv::cgroup_limit_name;
 use crate::report::json_csv::value::{Field, push_csv, push_json};
 
@@ -15,248 +15,206 @@ const KIB: f64 = 1024.0;
 /// a slash.
 const UNATTRIBUTED: &str = "unattributed";
 
-enum Row<'a> {
-    Cgroup(&'a WhoDevice<'a>, &'a CgroupUse),
-    Unattributed(&'a WhoDevice<'a>),
-    Process(Option<&'a BusyProcess>, Option<&'a BlockedTask>),
-    Thread(&'a TracedThread, f64),
+/// A line: a cgroup of a device, the bytes of no cgroup, a process or blocked task, or a thread on a device.
+#[derive(Default)]
+struct Row<'a> {
+    is_process: bool,
+    elapsed_s: Option<f64>,
+    device: Option<&'a str>,
+    cgroup: Option<&'a str>,
+    comm: Option<&'a str>,
+    pid: Option<u32>,
+    tid: Option<u32>,
+    is_blocked: Option<bool>,
+    /// Reads and writes per second.
+    ios_per_s: Option<[f64; 2]>,
+    /// KiB per second read and written.
+    kib_per_s: Option<[f64; 2]>,
+    share_pct: Option<f64>,
+    limits: &'a [LimitUse],
+    delay_permille: Option<u64>,
+    kernel_role: Option<KernelRole>,
 }
 
-impl Row<'_> {
-    fn kind(&self) -> WhoKind {
-        match self {
-            Self::Cgroup(..) | Self::Unattributed(_) => WhoKind::Cgroup,
-            Self::Process(..) | Self::Thread(..) => WhoKind::Process,
+impl<'a> Row<'a> {
+    fn cgroup(device: &Self, cgroup: &'a CgroupUse) -> Self {
+        let rates = &cgroup.rates;
+        Self {
+            cgroup: Some(&cgroup.path),
+            ios_per_s: Some([rates.reads_per_s, rates.writes_per_s]),
+            kib_per_s: Some([rates.read_bytes_per_s, rates.write_bytes_per_s].map(|bytes| bytes / KIB)),
+            share_pct: cgroup.share_pct,
+            limits: &cgroup.limits,
+            ..*device
         }
     }
 
-    fn cgroup(&self) -> Option<&str> {
-        match self {
-            Self::Cgroup(_, cgroup) => Some(&cgroup.path),
-            Self::Unattributed(_) => Some(UNATTRIBUTED),
-            Self::Thread(thread, _) => thread.cgroup.as_deref(),
-            Self::Process(process, task) => process
+    fn unattributed(device: &Self, of: &WhoDevice<'_>) -> Self {
+        Self {
+            cgroup: Some(UNATTRIBUTED),
+            kib_per_s: Some(of.usage.unattributed_bytes_per_s().map(|bytes| bytes / KIB)),
+            share_pct: of.usage.unattributed_pct(),
+            ..*device
+        }
+    }
+
+    fn thread(thread: &'a TracedThread, elapsed_s: f64) -> Self {
+        let per_s =
+            |amounts: [u64; 2], unit: f64| Some(amounts.map(|amount| amount as f64 / unit / elapsed_s));
+        Self {
+            is_process: true,
+            elapsed_s: Some(elapsed_s),
+            device: Some(&thread.device),
+            cgroup: thread.cgroup.as_deref(),
+            comm: Some(&thread.comm),
+            pid: thread.pid.or(Some(thread.tid)),
+            tid: Some(thread.tid),
+            ios_per_s: per_s([thread.reads, thread.writes], 1.0),
+            kib_per_s: per_s([thread.read_bytes, thread.write_bytes], KIB),
+            kernel_role: thread.kernel_role(),
+            ..Self::default()
+        }
+    }
+
+    /// A busy process, a blocked task, or both. `elapsed_s` is the time over which the bytes were counted.
+    fn process(
+        process: Option<&'a BusyProcess>,
+        task: Option<&'a BlockedTask>,
+        elapsed_s: Option<f64>,
+    ) -> Self {
+        let bytes = process.map(|process| [process.read_bytes, process.write_bytes]).zip(elapsed_s);
+        Self {
+            is_process: true,
+            elapsed_s,
+            cgroup: process
                 .and_then(|process| process.cgroup.as_deref())
                 .or(task.and_then(|task| task.cgroup.as_deref())),
+            comm: process.map(|process| &*process.comm).or(task.map(|task| &*task.comm)),
+            pid: process.map(|process| process.pid).or(task.map(|task| task.pid)),
+            tid: task.map(|task| task.tid),
+            is_blocked: Some(task.is_some()),
+            kib_per_s: bytes.map(|(bytes, elapsed_s)| bytes.map(|bytes| bytes as f64 / KIB / elapsed_s)),
+            delay_permille: task.and_then(|task| task.delay_permille),
+            ..Self::default()
         }
     }
 
-    fn device(&self) -> Option<&str> {
-        match self {
-            Self::Cgroup(device, _) | Self::Unattributed(device) => Some(&device.usage.name),
-            Self::Thread(thread, _) => Some(&thread.device),
-            Self::Process(..) => None,
-        }
-    }
-
-    fn pid(&self) -> Option<u32> {
-        if let Self::Thread(thread, _) = self {
-            return thread.pid.or(Some(thread.tid));
-        }
-        let Self::Process(process, task) = self else { return None };
-        process.map(|process| process.pid).or(task.map(|task| task.pid))
-    }
-
-    fn comm(&self) -> Option<&str> {
-        if let Self::Thread(thread, _) = self {
-            return Some(&thread.comm);
-        }
-        let Self::Process(process, task) = self else { return None };
-        process.map(|process| process.comm.as_str()).or(task.map(|task| task.comm.as_str()))
-    }
-
-    /// Returns KiB per second read and written.
-    fn kib_per_s(&self, interval: &WhoInterval<'_>) -> Option<[f64; 2]> {
-        Some(match self {
-            Self::Cgroup(_, cgroup) => {
-                [cgroup.rates.read_bytes_per_s, cgroup.rates.write_bytes_per_s].map(|bytes| bytes / KIB)
-            }
-            Self::Unattributed(device) => device.usage.unattributed_bytes_per_s().map(|bytes| bytes / KIB),
-            Self::Thread(thread, elapsed_s) => {
-                [thread.read_bytes, thread.write_bytes].map(|bytes| bytes as f64 / KIB / elapsed_s)
-            }
-            Self::Process(process, _) => {
-                let (process, elapsed_s) = (*process.as_ref()?, process_elapsed_s(interval)?);
-                [process.read_bytes, process.write_bytes].map(|bytes| bytes as f64 / KIB / elapsed_s)
-            }
-        })
+    fn kind(&self) -> WhoKind {
+        if self.is_process { WhoKind::Process } else { WhoKind::Cgroup }
     }
 
     /// Returns a limit in the unit of its field; `None` if it is not set.
-    fn limit(&self, kind: LimitKind) -> Option<f64> {
-        let Self::Cgroup(_, cgroup) = self else { return None };
-        let value = cgroup.limits.iter().find(|limit| limit.kind == kind)?.value as f64;
+    fn limit(&self, kind: LimitKind) -> Field<'a> {
         let is_bytes = matches!(kind, LimitKind::ReadBytes | LimitKind::WriteBytes);
-        Some(if is_bytes { value / KIB } else { value })
+        let limit = self.limits.iter().find(|limit| limit.kind == kind);
+        Number(limit.map(|limit| limit.value as f64 / if is_bytes { KIB } else { 1.0 }))
     }
 
     /// Returns the limits that have been reached.
     fn reached(&self) -> Vec<&'static str> {
-        let Self::Cgroup(_, cgroup) = self else { return Vec::new() };
-        cgroup
-            .limits
-            .iter()
-            .filter(|limit| limit.is_reached)
-            .map(|limit| cgroup_limit_name(limit.kind))
-            .collect()
+        let reached = self.limits.iter().filter(|limit| limit.is_reached);
+        reached.map(|limit| cgroup_limit_name(limit.kind)).collect()
     }
 }
 
-/// Returns the seconds over which the bytes of processes were counted; `None` if they are not known.
-fn process_elapsed_s(interval: &WhoInterval<'_>) -> Option<f64> {
-    let processes = interval.attribution?.processes.as_ref()?;
-    Some(processes.elapsed.as_secs_f64())
-}
-
 /// A field: its name, the kinds of lines that have it in CSV, and its value.
-struct Column {
-    name: &'static str,
-    kinds: &'static [WhoKind],
-    value: for<'a> fn(&'a WhoInterval<'a>, &'a Row<'a>) -> Field<'a>,
-}
+type Column = (&'static str, &'static [WhoKind], for<'a> fn(&'a WhoInterval<'a>, &'a Row<'a>) -> Field<'a>);
 
 const BOTH: &[WhoKind] = &[WhoKind::Cgroup, WhoKind::Process];
 const CGROUP: &[WhoKind] = &[WhoKind::Cgroup];
 const PROCESS: &[WhoKind] = &[WhoKind::Process];
 
-const fn column(
-    name: &'static str,
-    kinds: &'static [WhoKind],
-    value: for<'a> fn(&'a WhoInterval<'a>, &'a Row<'a>) -> Field<'a>,
-) -> Column {
-    Column { name, kinds, value }
-}
-
 /// All fields, in their order. JSON has all of them in every line, with null for those that have no meaning there.
 const COLUMNS: &[Column] = &[
-    column("time", BOTH, |interval, _| Time(interval.header.end)),
-    column("elapsed_s", BOTH, |interval, row| {
-        Number(match row.kind() {
-            WhoKind::Cgroup => interval.attribution.map(|attribution| attribution.elapsed_s),
-            WhoKind::Process => match row {
-                Row::Thread(_, elapsed_s) => Some(*elapsed_s),
-                _ => process_elapsed_s(interval),
-            },
-        })
-    }),
-    column("kind", BOTH, |_, row| {
-        Text(Some(match row.kind() {
-            WhoKind::Cgroup => "cgroup",
-            WhoKind::Process => "process",
-        }))
-    }),
-    column("device", BOTH, |_, row| Text(row.device())),
-    column("cgroup", BOTH, |_, row| Text(row.cgroup())),
-    column("name", BOTH, |_, row| {
-        Name(row.cgroup().map(|path| match path {
+    ("time", BOTH, |interval, _| Time(interval.header.end)),
+    ("elapsed_s", BOTH, |_, row| Number(row.elapsed_s)),
+    ("kind", BOTH, |_, row| Text(Some(if row.is_process { "process" } else { "cgroup" }))),
+    ("device", BOTH, |_, row| Text(row.device)),
+    ("cgroup", BOTH, |_, row| Text(row.cgroup)),
+    ("name", BOTH, |_, row| {
+        Name(row.cgroup.map(|path| match path {
             UNATTRIBUTED => path.to_owned(),
             path => cgroup_name(path),
         }))
     }),
-    column("comm", PROCESS, |_, row| Text(row.comm())),
-    column("pid", PROCESS, |_, row| Whole(row.pid().map(u64::from))),
-    column("tid", PROCESS, |_, row| match row {
-        Row::Process(_, task) => Whole(task.map(|task| u64::from(task.tid))),
-        Row::Thread(thread, _) => Whole(Some(u64::from(thread.tid))),
-        Row::Cgroup(..) | Row::Unattributed(_) => Whole(None),
-    }),
-    column("is_blocked", PROCESS, |_, row| {
-        let Row::Process(_, task) = row else { return Flag(None) };
-        Flag(Some(task.is_some()))
-    }),
-    column("reads_per_s", BOTH, |_, row| match row {
-        Row::Cgroup(_, cgroup) => Number(Some(cgroup.rates.reads_per_s)),
-        Row::Thread(thread, elapsed_s) => Number(Some(thread.reads as f64 / elapsed_s)),
-        Row::Unattributed(_) | Row::Process(..) => Number(None),
-    }),
-    column("read_kib_per_s", BOTH, |interval, row| Number(row.kib_per_s(interval).map(|[read, _]| read))),
-    column("writes_per_s", BOTH, |_, row| match row {
-        Row::Cgroup(_, cgroup) => Number(Some(cgroup.rates.writes_per_s)),
-        Row::Thread(thread, elapsed_s) => Number(Some(thread.writes as f64 / elapsed_s)),
-        Row::Unattributed(_) | Row::Process(..) => Number(None),
-    }),
-    column("write_kib_per_s", BOTH, |interval, row| Number(row.kib_per_s(interval).map(|[_, write]| write))),
-    column("share_pct", CGROUP, |_, row| {
-        Number(match row {
-            Row::Cgroup(_, cgroup) => cgroup.share_pct,
-            Row::Unattributed(device) => device.usage.unattributed_pct(),
-            Row::Process(..) | Row::Thread(..) => None,
-        })
-    }),
-    column("read_iops_limit", CGROUP, |_, row| Number(row.limit(LimitKind::ReadIops))),
-    column("write_iops_limit", CGROUP, |_, row| Number(row.limit(LimitKind::WriteIops))),
-    column("read_kib_per_s_limit", CGROUP, |_, row| Number(row.limit(LimitKind::ReadBytes))),
-    column("write_kib_per_s_limit", CGROUP, |_, row| Number(row.limit(LimitKind::WriteBytes))),
-    column("at_limit", CGROUP, |_, row| Words(row.reached())),
-    column("delay_pct", PROCESS, |_, row| {
-        let Row::Process(_, task) = row else { return Number(None) };
-        Number(task.and_then(|task| task.delay_permille).map(|permille| permille as f64 / 10.0))
-    }),
-    column("skipped_scans", BOTH, |interval, _| {
-        Whole(interval.attribution.map(|attribution| attribution.skipped))
-    }),
-    column("kernel_role", PROCESS, |_, row| {
-        let Row::Thread(thread, _) = row else { return Text(None) };
-        Text(thread.kernel_role().map(role_name))
-    }),
+    ("comm", PROCESS, |_, row| Text(row.comm)),
+    ("pid", PROCESS, |_, row| Whole(row.pid.map(u64::from))),
+    ("tid", PROCESS, |_, row| Whole(row.tid.map(u64::from))),
+    ("is_blocked", PROCESS, |_, row| Flag(row.is_blocked)),
+    ("reads_per_s", BOTH, |_, row| Number(row.ios_per_s.map(|[reads, _]| reads))),
+    ("read_kib_per_s", BOTH, |_, row| Number(row.kib_per_s.map(|[read, _]| read))),
+    ("writes_per_s", BOTH, |_, row| Number(row.ios_per_s.map(|[_, writes]| writes))),
+    ("write_kib_per_s", BOTH, |_, row| Number(row.kib_per_s.map(|[_, write]| write))),
+    ("share_pct", CGROUP, |_, row| Number(row.share_pct)),
+    ("read_iops_limit", CGROUP, |_, row| row.limit(LimitKind::ReadIops)),
+    ("write_iops_limit", CGROUP, |_, row| row.limit(LimitKind::WriteIops)),
+    ("read_kib_per_s_limit", CGROUP, |_, row| row.limit(LimitKind::ReadBytes)),
+    ("write_kib_per_s_limit", CGROUP, |_, row| row.limit(LimitKind::WriteBytes)),
+    ("at_limit", CGROUP, |_, row| Words(row.reached())),
+    ("delay_pct", PROCESS, |_, row| Number(row.delay_permille.map(|permille| permille as f64 / 10.0))),
+    ("skipped_scans", BOTH, |interval, _| Whole(interval.attribution.map(|one| one.skipped))),
+    ("kernel_role", PROCESS, |_, row| Text(row.kernel_role.map(role_name))),
 ];
 
-/// Calls `push` for each line of an interval: for each device its cgroups and the unattributed rest, then the
+/// Returns the lines of an interval: for each device its cgroups and the unattributed rest, then the threads, the
 /// processes, and the blocked tasks that are not among them.
-fn each_row(interval: &WhoInterval<'_>, mut push: impl FnMut(&Row<'_>)) {
-    for device in &interval.devices {
-        device.cgroups.iter().for_each(|cgroup| push(&Row::Cgroup(device, cgroup)));
-        push(&Row::Unattributed(device));
+fn rows<'a>(interval: &'a WhoInterval<'_>) -> Vec<Row<'a>> {
+    let mut rows = Vec::new();
+    let elapsed_s = interval.attribution.map(|attribution| attribution.elapsed_s);
+    for of in &interval.devices {
+        let device = Row { elapsed_s, device: Some(&of.usage.name), ..Row::default() };
+        rows.extend(of.cgroups.iter().map(|cgroup| Row::cgroup(&device, cgroup)));
+        rows.push(Row::unattributed(&device, of));
     }
-    let blocked = interval.attribution.map_or(&[][..], |attribution| &attribution.blocked);
     if let Some((threads, elapsed_s)) = &interval.threads {
-        threads.iter().for_each(|thread| push(&Row::Thread(thread, *elapsed_s)));
+        rows.extend(threads.iter().map(|thread| Row::thread(thread, *elapsed_s)));
     }
-    for process in &interval.processes {
+    let scan = interval.attribution.and_then(|attribution| attribution.processes.as_ref());
+    let elapsed_s = scan.map(|processes| processes.elapsed.as_secs_f64());
+    let blocked = interval.attribution.map_or(&[][..], |attribution| &attribution.blocked);
+    rows.extend(interval.processes.iter().map(|process| {
         let task = blocked.iter().find(|task| task.tid == process.pid);
-        push(&Row::Process(Some(process), task));
-    }
+        Row::process(Some(process), task, elapsed_s)
+    }));
     let is_busy = |task: &&BlockedTask| interval.processes.iter().any(|process| process.pid == task.tid);
-    blocked.iter().filter(|task| !is_busy(task)).for_each(|task| push(&Row::Process(None, Some(task))));
+    let others = blocked.iter().filter(|task| !is_busy(task));
+    rows.extend(others.map(|task| Row::process(None, Some(task), elapsed_s)));
+    rows
 }
 
 /// Appends the lines of an interval as JSON objects.
 pub(super) fn json_lines(interval: &WhoInterval<'_>, out: &mut Vec<u8>) {
-    each_row(interval, |row| {
-        for (at, column) in COLUMNS.iter().enumerate() {
+    for row in rows(interval) {
+        for (at, (name, _, value)) in COLUMNS.iter().enumerate() {
             out.extend_from_slice(if at == 0 { b"{\"" } else { b",\"" });
-            out.extend_from_slice(column.name.as_bytes());
+            out.extend_from_slice(name.as_bytes());
             out.extend_from_slice(b"\":");
-            push_json(&(column.value)(interval, row), out);
+            push_json(&value(interval, &row), out);
         }
         out.extend_from_slice(b"}\n");
-    });
+    }
 }
 
-/// Returns the columns of a kind of lines in CSV.
 fn columns_of(kind: WhoKind) -> impl Iterator<Item = &'static Column> {
-    COLUMNS.iter().filter(move |column| column.kinds.contains(&kind))
+    COLUMNS.iter().filter(move |(_, kinds, _)| kinds.contains(&kind))
 }
 
-/// Appends the names of the columns of a kind of lines.
+/// Appends the names of the fields of a kind of lines.
 pub(super) fn csv_header(kind: WhoKind, out: &mut Vec<u8>) {
-    let names: Vec<&str> = columns_of(kind).map(|column| column.name).collect();
+    let names: Vec<&str> = columns_of(kind).map(|(name, ..)| *name).collect();
     out.extend_from_slice(names.join(",").as_bytes());
     out.push(b'\n');
 }
 
-/// Appends the lines of one kind as CSV.
+/// Appends the lines of a kind in an interval.
 pub(super) fn csv_lines(interval: &WhoInterval<'_>, kind: WhoKind, out: &mut Vec<u8>) {
-    each_row(interval, |row| {
-        if row.kind() != kind {
-            return;
-        }
-        for (at, column) in columns_of(kind).enumerate() {
+    for row in rows(interval).iter().filter(|row| row.kind() == kind) {
+        for (at, (.., value)) in columns_of(kind).enumerate() {
             if at > 0 {
                 out.push(b',');
             }
-            push_csv(&(column.value)(interval, row), out);
+            push_csv(&value(interval, row), out);
         }
         out.push(b'\n');
-    });
+    }
 }
