@@ -26,7 +26,7 @@
 //!
 //! # Module order
 //!
-//! A module imports only modules to its left; `tests/repository/layering.rs` checks it: [`exit`], [`os_error`], [`memory_lock`], [`sanitize`], [`units`], [`time_range`], [`schedule`], [`compression`],
+//! A module imports only modules to its left; `tests/repository/layering.rs` checks it: [`exit`], [`os_error`], [`memory_lock`], [`sanitize`], [`units`], `two_threads`, [`time_range`], [`schedule`], [`compression`],
 //! [`signals`], [`terminal`], [`clock`], [`counters`], [`topology`], [`baselines`], [`attribution`], [`capture`],
 //! [`metrics`], [`analysis`], [`source`], [`intervals`], [`sink`], [`report`], `screen`, [`iostat`], [`pt_diskstats`],
 //! [`plan`], [`cli`], [`run`].
@@ -69,4 +69,5 @@ pub mod source;
 pub mod terminal;
 pub mod time_range;
 pub mod topology;
+mod two_threads;
 pub mod units;

@@ -12,7 +12,15 @@ use super::run_clock::RunClock;
 use super::sample_source::OnWarning;
 use super::stream::{Intervals, NextInterval};
 use crate::analysis::{DeviceAnalysis, HostAnalysis, HostReport, Observation, Settings, SinceBoot};
-use crate::metrics::Interval;
+use crate::attribution::ReachedLimit;
+use crate::metrics::{DataFlag, Interval};
+use crate::two_threads::in_two_threads;
+
+/// The devices of all waiting intervals together, at most: two megabytes.
+const MAX_WAITING_ROWS: usize = 2048;
+const MAX_WAITING_INTERVALS: usize = 64;
+/// As many are worth the start of a thread.
+const MIN_ROWS_FOR_THREAD: usize = 1024;
 
 pub struct Collected {
     /// The selected devices in the order in which they appeared.
@@ -39,12 +47,38 @@ struct DeviceEntry {
     /// The settings for that device; `None` until the topology was searched for its identity.
     settings: Option<Settings>,
     latency: LatencySeries,
+    /// What its analysis has not taken yet, each with the index of the interval.
+    waiting: Vec<(usize, Observed)>,
 }
 
-/// Feeds the analysis of each device.
+/// What an analysis takes of a device in an interval.
+#[expect(clippy::large_enum_variant, reason = "nearly all are statistics, which lie in one piece of memory")]
+enum Observed {
+    Statistics { stats: Interval, flag: Option<DataFlag>, stalled_s: f64, is_accounting_off: bool },
+    Throttled(ReachedLimit),
+    Reset,
+    Event,
+    LeftOut,
+}
+
+/// An interval that the analyses have not taken yet.
+struct WaitingInterval {
+    header: IntervalHeader,
+    /// Seconds of all intervals before it.
+    run_s: f64,
+    /// Seconds by the wall clock before it.
+    begin_s: f64,
+    /// The number of intervals before it.
+    index: u64,
+}
+
+/// Feeds the analysis of each device. Several intervals wait until each device takes all of them at once: the analyses
+/// of many devices do not fit into the caches of a CPU together, and a second CPU takes half of the devices.
 #[derive(Default)]
 pub(super) struct Collector {
     entries: Vec<DeviceEntry>,
+    waiting: Vec<WaitingInterval>,
+    waiting_rows: usize,
     by_name: HashMap<String, usize>,
     /// The number of intervals so far.
     intervals: u64,
@@ -82,21 +116,13 @@ pub fn collect(
             collector.identify_devices(intervals);
             collector.take_histories(intervals);
             match intervals.next_with_preceding(on_warning)? {
-                NextInterval::Rows(rows) if rows.header.is_preceding => {
-                    for (place, row) in rows.devices.iter().enumerate() {
-                        collector.observe_preceding(place, row, &rows.header);
-                    }
-                    events.observe(&rows);
-                }
                 NextInterval::Rows(rows) => {
-                    collector.clock.observe(&rows.header);
-                    for (place, row) in rows.devices.iter().enumerate() {
-                        collector.observe(place, row, &rows.header);
-                    }
-                    collector.intervals += 1;
-                    host.observe(&rows.header.host, rows.header.elapsed_s);
                     events.observe(&rows);
-                    on_interval(&rows);
+                    if !rows.header.is_preceding {
+                        host.observe(&rows.header.host, rows.header.elapsed_s);
+                        on_interval(&rows);
+                    }
+                    collector.observe(&rows, |_| false);
                 }
                 NextInterval::Break => {
                     match intervals.is_before_range() {
@@ -115,6 +141,7 @@ pub fn collect(
         }
     }
     collector.identify_devices(intervals);
+    collector.settle();
     let identities = collector.identities();
     let clock = std::mem::take(&mut collector.clock);
     let latencies = collector.latencies();
@@ -125,6 +152,7 @@ pub fn collect(
 impl Collector {
     /// Adds the selected devices of the last sample that are new.
     pub(super) fn add_devices(&mut self, intervals: &Intervals<'_>) {
+        self.settle();
         for (place, (name, counters)) in intervals.selected_devices().enumerate() {
             self.entry(place, name).analysis.set_history(SinceBoot::from_counters(counters));
         }
@@ -151,6 +179,7 @@ impl Collector {
                 identity: None,
                 settings: None,
                 latency: LatencySeries::default(),
+                waiting: Vec::new(),
             });
             self.by_name.insert(name.to_owned(), self.entries.len() - 1);
             self.entries.len() - 1
@@ -165,6 +194,7 @@ impl Collector {
             return;
         }
         self.topology_revision = intervals.topology_revision();
+        self.settle();
         for entry in &mut self.entries {
             let name = entry.analysis.name();
             let (before, identity) = (entry.identity.as_deref(), intervals.identity(name));
@@ -200,66 +230,76 @@ impl Collector {
         self.entries.iter_mut().filter(|entry| !entry.latency.is_empty()).map(of).collect()
     }
 
-    pub(super) fn observe(&mut self, place: usize, row: &DeviceInterval, header: &IntervalHeader) {
-        let host = &header.host;
-        let intervals = self.intervals;
+    /// Takes the devices of an interval. Those that `is_left_out` count, but are not analyzed.
+    pub(super) fn observe(&mut self, rows: &IntervalRows, is_left_out: impl Fn(&DeviceInterval) -> bool) {
+        let header = rows.header;
+        if !header.is_preceding {
+            self.clock.observe(&header);
+        }
         let run_s = (self.clock.end().run_s - header.elapsed_s).max(0.0);
         let begin_s = self.clock.elapsed_s(run_s);
-        let entry = self.entry(place, row.device());
-        if let Some(await_ms) = row.stats().and_then(mean_await_ms) {
-            entry.latency.add(begin_s, header.elapsed_s, await_ms);
-        }
-        let mut observe = |stats: &Interval, flag, stalled_s, is_accounting_off| {
-            entry.analysis.observe(&Observation { stats, flag, run_s, stalled_s, is_accounting_off, host });
-        };
-        match &row.state {
-            DeviceState::Active(activity) => {
-                observe(&activity.stats, activity.flag, activity.stalled_s, false);
-                if let Some(limit) = activity.limit.as_ref().filter(|limit| limit.holds_device) {
-                    entry.analysis.note_throttled(limit, activity.stats.seconds());
+        let interval = self.waiting.len();
+        self.waiting.push(WaitingInterval { header, run_s, begin_s, index: self.intervals });
+        self.waiting_rows += rows.devices.len();
+        for (place, row) in rows.devices.iter().enumerate() {
+            let is_continued = matches!(row.state, DeviceState::Active(_) | DeviceState::AccountingOff(_));
+            self.lacks_history |= !is_continued;
+            let is_left_out = is_left_out(row);
+            let waiting = &mut self.entry(place, row.device()).waiting;
+            let statistics = |stats, flag, stalled_s, is_accounting_off| Observed::Statistics {
+                stats,
+                flag,
+                stalled_s,
+                is_accounting_off,
+            };
+            let observed = match &row.state {
+                _ if is_left_out => Observed::LeftOut,
+                DeviceState::Active(activity) => {
+                    if let Some(limit) = activity.limit.as_ref().filter(|limit| limit.holds_device) {
+                        waiting.push((interval, Observed::Throttled(limit.clone())));
+                    }
+                    statistics(activity.stats, activity.flag, activity.stalled_s, false)
                 }
-            }
-            DeviceState::AccountingOff(stats) => observe(stats, None, 0.0, true),
-            DeviceState::Reset | DeviceState::MemberReset => entry.analysis.note_reset(),
-            DeviceState::Event(_) if entry.analysis.has_intervals() => entry.analysis.note_return(),
-            DeviceState::Event(_) => entry.intervals_before = intervals + 1,
+                DeviceState::AccountingOff(stats) => statistics(**stats, None, 0.0, true),
+                DeviceState::Reset | DeviceState::MemberReset => Observed::Reset,
+                DeviceState::Event(_) => Observed::Event,
+            };
+            waiting.push((interval, observed));
         }
-        let is_continued = matches!(row.state, DeviceState::Active(_) | DeviceState::AccountingOff(_));
-        self.lacks_history |= !is_continued;
-    }
-
-    /// Takes an interval before the range that is analyzed, from which baselines are learned.
-    fn observe_preceding(&mut self, place: usize, row: &DeviceInterval, header: &IntervalHeader) {
-        let entry = self.entry(place, row.device());
-        match &row.state {
-            DeviceState::Active(activity) => {
-                entry.analysis.observe_preceding(&activity.stats, &header.host);
-            }
-            DeviceState::AccountingOff(_) => {}
-            DeviceState::Reset | DeviceState::MemberReset | DeviceState::Event(_) => {
-                entry.analysis.note_return();
-                self.lacks_history = true;
-            }
+        self.intervals += u64::from(!header.is_preceding);
+        if self.waiting_rows >= MAX_WAITING_ROWS || self.waiting.len() >= MAX_WAITING_INTERVALS {
+            self.settle();
         }
     }
 
-    /// Counts an interval of a device that is left out.
-    pub(super) fn skip(&mut self, place: usize, device: &str) {
-        self.entry(place, device).analysis.note_gap();
+    /// Passes what waits to the analyses.
+    fn settle(&mut self) {
+        let intervals = &self.waiting;
+        let entries = self.entries.iter_mut();
+        if self.waiting_rows >= MIN_ROWS_FOR_THREAD {
+            in_two_threads(entries.collect(), |entry: &mut DeviceEntry| entry.take_waiting(intervals));
+        } else {
+            entries.for_each(|entry| entry.take_waiting(intervals));
+        }
+        self.waiting.clear();
+        self.waiting_rows = 0;
     }
 
     /// Notes a break in time, which no interval spans.
     pub(super) fn note_gap(&mut self) {
+        self.settle();
         self.entries.iter_mut().for_each(|entry| entry.analysis.note_gap());
     }
 
     /// Notes a break in time before the range that is analyzed.
     fn note_preceding_gap(&mut self) {
+        self.settle();
         self.entries.iter_mut().for_each(|entry| entry.analysis.note_preceding_gap());
     }
 
     /// Returns the analysis of each device so far, with its identity, if any.
-    pub(super) fn devices(&self) -> impl Iterator<Item = (&DeviceAnalysis, Option<&str>)> {
+    pub(super) fn devices(&mut self) -> impl Iterator<Item = (&DeviceAnalysis, Option<&str>)> {
+        self.settle();
         self.entries.iter().map(|entry| (&entry.analysis, entry.identity.as_deref()))
     }
 
@@ -270,6 +310,43 @@ impl Collector {
             entry.analysis
         });
         finished.collect()
+    }
+}
+
+impl DeviceEntry {
+    fn take_waiting(&mut self, intervals: &[WaitingInterval]) {
+        for (index, observed) in self.waiting.drain(..) {
+            let WaitingInterval { header, run_s, begin_s, index } = &intervals[index];
+            let host = &header.host;
+            match &observed {
+                Observed::LeftOut => self.analysis.note_gap(),
+                Observed::Statistics { is_accounting_off: true, .. } | Observed::Throttled(_)
+                    if header.is_preceding => {}
+                Observed::Statistics { stats, .. } if header.is_preceding => {
+                    self.analysis.observe_preceding(stats, host);
+                }
+                Observed::Reset | Observed::Event if header.is_preceding => self.analysis.note_return(),
+                Observed::Statistics { stats, flag, stalled_s, is_accounting_off } => {
+                    let (run_s, flag) = (*run_s, *flag);
+                    let (stalled_s, is_accounting_off) = (*stalled_s, *is_accounting_off);
+                    self.analysis.observe(&Observation {
+                        stats,
+                        flag,
+                        run_s,
+                        stalled_s,
+                        is_accounting_off,
+                        host,
+                    });
+                    if let Some(await_ms) = mean_await_ms(stats).filter(|_| !is_accounting_off) {
+                        self.latency.add(*begin_s, header.elapsed_s, await_ms);
+                    }
+                }
+                Observed::Throttled(limit) => self.analysis.note_throttled(limit, header.elapsed_s),
+                Observed::Reset => self.analysis.note_reset(),
+                Observed::Event if self.analysis.has_intervals() => self.analysis.note_return(),
+                Observed::Event => self.intervals_before = index + 1,
+            }
+        }
     }
 }
 

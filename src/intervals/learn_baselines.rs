@@ -33,15 +33,9 @@ pub fn learn_baselines(
         collector.take_histories(intervals);
         match intervals.next(&mut |_| {})? {
             NextInterval::Rows(rows) => {
-                for (place, row) in rows.devices.iter().enumerate() {
-                    if is_loaded(row) {
-                        collector.skip(place, row.device());
-                    } else {
-                        collector.observe(place, row, &rows.header);
-                    }
-                }
                 since_update_s += rows.header.elapsed_s;
                 since_start_s += rows.header.elapsed_s;
+                collector.observe(&rows, is_loaded);
             }
             NextInterval::Break => {
                 collector.note_gap();
@@ -51,7 +45,7 @@ pub fn learn_baselines(
         }
         if since_update_s >= UPDATE_INTERVAL_S {
             since_update_s = 0.0;
-            on_learned(&learned(&collector));
+            on_learned(&learned(&mut collector));
             if since_start_s >= FORGET_AFTER_S {
                 since_start_s = 0.0;
                 collector = Collector::default();
@@ -59,7 +53,7 @@ pub fn learn_baselines(
             }
         }
     }
-    on_learned(&learned(&collector));
+    on_learned(&learned(&mut collector));
     Ok(())
 }
 
@@ -70,7 +64,7 @@ fn is_loaded(row: &DeviceInterval) -> bool {
 }
 
 /// Returns the baselines learned for each device, without upper bounds, which are latencies of a loaded device.
-fn learned(collector: &Collector) -> SavedBaselines {
+fn learned(collector: &mut Collector) -> SavedBaselines {
     let mut baselines = SavedBaselines::default();
     for (analysis, identity) in collector.devices() {
         let report = analysis.clone().finish(&Settings::default(), &HostReport::default());

@@ -10,7 +10,9 @@ use jiff::tz::TimeZone;
 use super::RunContext;
 use super::progress::Progress;
 use super::warnings::Warnings;
-use crate::analysis::{DeviceReport, HostReport, QueueByLayer, clear_lower_layers, queue_by_layer};
+use crate::analysis::{
+    DeviceAnalysis, DeviceReport, HostReport, QueueByLayer, Settings, clear_lower_layers, queue_by_layer,
+};
 use crate::exit::Exit;
 use crate::intervals::{
     Events, IntervalRows, Intervals, LatencySeries, NotFound, RunClock, collect, group_incidents,
@@ -18,6 +20,7 @@ use crate::intervals::{
 use crate::report::analysis::AnalysisReport;
 use crate::sanitize::sanitize;
 use crate::topology::Topology;
+use crate::two_threads::in_two_threads;
 
 pub(super) struct Analysis {
     /// The devices in the order in which they appeared.
@@ -122,12 +125,13 @@ pub(super) fn analyze_intervals(
     if !has_data {
         return Ok((exit, None));
     }
-    let finished = collected.devices.into_iter().map(|device| {
+    let with_settings = |device: DeviceAnalysis| {
         let identity = collected.identities.get(device.name()).map(String::as_str);
-        let settings = intervals.settings(device.name(), identity);
-        device.finish(&settings, &collected.host)
-    });
-    let mut reports: Vec<DeviceReport> = finished.collect();
+        (intervals.settings(device.name(), identity), device)
+    };
+    let devices = collected.devices.into_iter().map(with_settings).collect();
+    let finish = |(settings, device): (Settings, DeviceAnalysis)| device.finish(&settings, &collected.host);
+    let mut reports: Vec<DeviceReport> = in_two_threads(devices, finish);
     let unknown = Topology::default();
     let queues = queue_by_layer(intervals.known_topology().unwrap_or(&unknown), &reports);
     queues.iter().for_each(|queues| clear_lower_layers(&mut reports, queues));

@@ -10,6 +10,7 @@ const MODULES: &[&str] = &[
     "memory_lock",
     "sanitize",
     "units",
+    "two_threads",
     "time_range",
     "schedule",
     "compression",

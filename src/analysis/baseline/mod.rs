@@ -114,10 +114,6 @@ impl SizeClass {
         self.intervals += 1;
         if self.intervals >= self.next_update {
             self.next_update = self.intervals + 1 + self.intervals / INTERVALS_PER_UPDATE;
-            for latencies in self.by_queue.values_mut() {
-                latencies.queue.fill_bins();
-                latencies.await_ms.fill_bins();
-            }
             self.learned = self.learn(size_class).map(|learned| learned.reference(BaselineSource::Learned));
         }
     }

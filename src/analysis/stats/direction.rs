@@ -22,8 +22,7 @@ pub enum Pattern {
     Unknown,
 }
 
-/// Collects the intervals of a direction in bounded memory. The bins of its histograms are filled later, for many
-/// intervals at once, because the bins of all devices together do not fit into the caches of a CPU.
+/// Collects the intervals of a direction in bounded memory.
 #[derive(Clone, Debug, Default)]
 pub(in crate::analysis) struct DirectionSummary {
     iops: Histogram,

@@ -2,8 +2,6 @@
 
 use serde::Serialize;
 
-/// The number of values that are added to the bins at once.
-const MAX_PENDING: usize = 64;
 const BINS_OF_OCTAVE: usize = 128;
 /// Low bits of a float that do not choose its bin: 128 bins for each power of two, each less than 1% wide.
 const BITS_WITHIN_BIN: u32 = 45;
@@ -17,9 +15,6 @@ const FIRST_BIN: u64 = (1023 - 256) << 7;
 pub struct Histogram {
     /// The bins of each power of two with values, in their order.
     octaves: Vec<(u16, Box<[WeightedSum; BINS_OF_OCTAVE]>)>,
-    /// Values with their weights that are not in the bins yet. The bins of many devices do not fit into the caches of a
-    /// CPU, which then waits for each value that is added by itself.
-    pending: Vec<(f64, f64)>,
     zero_weight: f64,
     total: WeightedSum,
     max: Option<f64>,
@@ -55,23 +50,13 @@ impl Histogram {
             self.zero_weight += weight;
             return;
         }
-        self.pending.push((value, weight));
-        if self.pending.len() == MAX_PENDING {
-            self.fill_bins();
+        let number = bin_number(value);
+        let (octave, bin) = (number / BINS_OF_OCTAVE as u16, usize::from(number) % BINS_OF_OCTAVE);
+        let at = self.octaves.partition_point(|(other, _)| *other < octave);
+        if self.octaves.get(at).is_none_or(|(other, _)| *other != octave) {
+            self.octaves.insert(at, (octave, Box::new([WeightedSum::default(); BINS_OF_OCTAVE])));
         }
-    }
-
-    /// Puts all values into their bins, so that quantiles need no copy.
-    pub fn fill_bins(&mut self) {
-        for (value, weight) in self.pending.drain(..) {
-            let number = bin_number(value);
-            let (octave, bin) = (number / BINS_OF_OCTAVE as u16, usize::from(number) % BINS_OF_OCTAVE);
-            let at = self.octaves.partition_point(|(other, _)| *other < octave);
-            if self.octaves.get(at).is_none_or(|(other, _)| *other != octave) {
-                self.octaves.insert(at, (octave, Box::new([WeightedSum::default(); BINS_OF_OCTAVE])));
-            }
-            self.octaves[at].1[bin].add(value, weight);
-        }
+        self.octaves[at].1[bin].add(value, weight);
     }
 
     /// The sum of the weights.
@@ -86,15 +71,6 @@ impl Histogram {
 
     /// The smallest value that at least `fraction` of the weight does not exceed; `None` without values.
     pub fn quantile(&self, fraction: f64) -> Option<f64> {
-        if self.pending.is_empty() {
-            return self.quantile_of_bins(fraction);
-        }
-        let mut all = self.clone();
-        all.fill_bins();
-        all.quantile_of_bins(fraction)
-    }
-
-    fn quantile_of_bins(&self, fraction: f64) -> Option<f64> {
         // Allows for the rounding of sums of weights.
         let wanted = fraction * self.total.weight * (1.0 - 1e-12);
         let mut passed = self.zero_weight;
@@ -111,13 +87,12 @@ impl Histogram {
     }
 
     /// Mean, quantiles and maximum.
-    pub fn distribution(mut self) -> Distribution {
-        self.fill_bins();
+    pub fn distribution(&self) -> Distribution {
         Distribution {
             mean: self.mean(),
-            p50: self.quantile_of_bins(0.5),
-            p95: self.quantile_of_bins(0.95),
-            p99: self.quantile_of_bins(0.99),
+            p50: self.quantile(0.5),
+            p95: self.quantile(0.95),
+            p99: self.quantile(0.99),
             max: self.max,
         }
     }
@@ -203,7 +178,6 @@ mod tests {
                 expected.entry((value.to_bits() >> BITS_WITHIN_BIN) as u32).or_default().add(value, weight);
             }
         }
-        histogram.fill_bins();
         let bins = histogram.octaves.iter().flat_map(|(_, bins)| bins.iter());
         let filled = bins.filter(|bin| bin.weight > 0.0).copied();
         assert!(filled.eq(expected.into_values()));
