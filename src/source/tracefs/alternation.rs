@@ -4,7 +4,7 @@
 use super::error::TraceError;
 use super::owner::Owner;
 use super::trace_dir::TraceDir;
-use super::trace_set::{SetCounts, SetKind, TraceSet};
+use super::trace_set::{SetKind, TraceSet};
 use crate::counters::TracedIo;
 
 /// Sets of one kind.
@@ -14,14 +14,9 @@ pub(super) struct Alternation {
     kind: SetKind,
     /// The number of sets built so far.
     built: u64,
-    active: Option<StartedSet>,
+    active: Option<TraceSet>,
     /// The previous set, which still counts the requests that began before it was paused.
-    draining: Option<StartedSet>,
-}
-
-struct StartedSet {
-    set: TraceSet,
-    last: SetCounts,
+    draining: Option<TraceSet>,
 }
 
 impl Alternation {
@@ -61,11 +56,10 @@ impl Alternation {
         self.built += 1;
         let set = TraceSet::build(&self.dir, name, self.kind.clone(), size)?;
         if let Some(active) = &self.active {
-            active.set.pause()?;
+            active.pause()?;
         }
         set.start()?;
-        let last = SetCounts::default();
-        self.draining = self.active.replace(StartedSet { set, last });
+        self.draining = self.active.replace(set);
         Ok(())
     }
 
@@ -74,7 +68,7 @@ impl Alternation {
     /// # Errors
     /// If the kernel refuses it.
     pub(super) fn pause(&self) -> Result<(), TraceError> {
-        self.active.as_ref().map_or(Ok(()), |active| active.set.pause())
+        self.active.as_ref().map_or(Ok(()), TraceSet::pause)
     }
 
     pub(super) fn kind(&self) -> &SetKind {
@@ -83,7 +77,7 @@ impl Alternation {
 
     /// The entries of each map of the active set.
     pub(super) fn size(&self) -> u32 {
-        self.active.as_ref().map_or(0, |active| active.set.size)
+        self.active.as_ref().map_or(0, |active| active.size)
     }
 
     /// The entries of the fullest histogram that was read.
@@ -96,20 +90,20 @@ impl Alternation {
     /// # Errors
     /// If the histograms cannot be read.
     pub(super) fn collect(&mut self, traced: &mut TracedIo) -> Result<(), TraceError> {
-        for started in self.draining.iter_mut().chain(&mut self.active) {
-            let counts = started.set.read()?;
+        for set in self.draining.iter_mut().chain(&mut self.active) {
+            let counts = set.read()?;
             for (key, histogram) in &counts.latencies {
-                let before = started.last.latencies.remove(key).unwrap_or_default();
+                let before = set.last.latencies.remove(key).unwrap_or_default();
                 let added = histogram.since(&before);
                 if added.count() > 0 {
                     traced.latencies.entry(*key).or_default().merge(&added);
                 }
             }
             let users = traced.users.get_or_insert_default();
-            counts.users_since(&started.last).iter().for_each(|user| users.add(user));
-            let dropped = counts.dropped.saturating_sub(started.last.dropped);
+            counts.users_since(&set.last).iter().for_each(|user| users.add(user));
+            let dropped = counts.dropped.saturating_sub(set.last.dropped);
             traced.dropped = traced.dropped.saturating_add(dropped);
-            started.last = counts;
+            set.last = counts;
         }
         Ok(())
     }

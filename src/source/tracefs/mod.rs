@@ -12,7 +12,6 @@ mod devices;
 mod error;
 mod event_pair;
 mod guard;
-mod instance;
 mod leftovers;
 mod owner;
 mod session;

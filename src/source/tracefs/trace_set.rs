@@ -12,7 +12,7 @@ use super::error::TraceError;
 use super::event_pair::{
     EventPair, and_filter, device_filter, device_number, has_buckets, latency_triggers, traced_latency,
 };
-use super::instance::Instance;
+use super::leftovers::remove_instance;
 use super::trace_dir::TraceDir;
 use crate::capture::trace_hist::{HistEntry, key_thread, parse_hist};
 use crate::counters::{DeviceNumber, LatencyHistogram, LatencyKey, RequestKind, TracedUser};
@@ -20,6 +20,8 @@ use crate::counters::{DeviceNumber, LatencyHistogram, LatencyKey, RequestKind, T
 /// The file whose writes start and stop a set.
 const MARKER: &str = "trace_marker";
 const PRINT_TRIGGER: &str = "events/ftrace/print/trigger";
+/// The size in KiB of the buffer of an instance: it holds only events written to its marker.
+const BUFFER_KIB: u32 = 4;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SetKind {
@@ -43,11 +45,17 @@ pub(super) struct SetCounts {
     pub(super) entries: usize,
 }
 
+/// A set in an instance of its own, which is removed when the set is dropped, with its triggers and the synthetic events
+/// whose names begin with its name.
 pub(super) struct TraceSet {
-    instance: Instance,
+    dir: TraceDir,
+    /// The name of the instance.
+    name: String,
     kind: SetKind,
     /// The entries of each map.
     pub(super) size: u32,
+    /// The counts as they were last read.
+    pub(super) last: SetCounts,
     text: Vec<u8>,
 }
 
@@ -57,32 +65,40 @@ impl TraceSet {
     /// # Errors
     /// If the kernel refuses a part of it; nothing is left of it then.
     pub(super) fn build(dir: &TraceDir, name: String, kind: SetKind, size: u32) -> Result<Self, TraceError> {
-        let set = Self { instance: Instance::make(dir, name)?, kind, size, text: Vec::new() };
+        dir.make_instance(&name)?;
+        let set = Self { dir: dir.clone(), name, kind, size, last: SetCounts::default(), text: Vec::new() };
+        // An error does not matter: the buffer is only larger then.
+        let _ = set.write("buffer_size_kb", &BUFFER_KIB.to_string());
         match &set.kind {
-            SetKind::Latencies(pairs) => pairs.iter().try_for_each(|pair| set.add_pair(dir, pair))?,
+            SetKind::Latencies(pairs) => pairs.iter().try_for_each(|pair| set.add_pair(pair))?,
             SetKind::Users(devices) => {
                 // Bios that only flush read and write nothing.
                 let filter = and_filter(&device_filter(devices), "nr_sector > 0");
                 let keys = "dev,rwbs,common_pid.execname";
                 let trigger = format!("hist:keys={keys}:vals=hitcount,nr_sector:size={size}:pause{filter}");
-                set.instance.write("events/block/block_bio_queue/trigger", &trigger)?;
+                set.write("events/block/block_bio_queue/trigger", &trigger)?;
             }
         }
         for event in set.start_events() {
-            set.instance.write(PRINT_TRIGGER, &format!("enable_hist:block:{event}"))?;
+            set.write(PRINT_TRIGGER, &format!("enable_hist:block:{event}"))?;
         }
         Ok(set)
     }
 
-    fn add_pair(&self, dir: &TraceDir, pair: &EventPair) -> Result<(), TraceError> {
-        let Self { instance, .. } = self;
+    fn add_pair(&self, pair: &EventPair) -> Result<(), TraceError> {
+        let Self { dir, name, size, .. } = self;
         let format = dir.read(&format!("events/block/{}/format", pair.events()[1]));
-        instance.define_event(&pair.synthetic_event(instance.name(), &format))?;
+        dir.write("synthetic_events", &pair.synthetic_event(name, &format))?;
         let [start, end] = pair.events().map(|event| format!("events/block/{event}/trigger"));
-        instance.write(&start, &pair.start_trigger(instance.name(), self.size))?;
-        instance.write(&end, &pair.end_trigger(instance.name(), self.size))?;
-        let file = pair.synthetic_file(instance.name(), "trigger");
-        latency_triggers(has_buckets(dir)).iter().try_for_each(|trigger| instance.write(&file, trigger))
+        self.write(&start, &pair.start_trigger(name, *size))?;
+        self.write(&end, &pair.end_trigger(name, *size))?;
+        let file = pair.synthetic_file(name, "trigger");
+        latency_triggers(has_buckets(dir)).iter().try_for_each(|trigger| self.write(&file, trigger))
+    }
+
+    /// Writes a line to a file of the instance.
+    fn write(&self, file: &str, text: &str) -> Result<(), TraceError> {
+        self.dir.write(&format!("instances/{}/{file}", self.name), text)
     }
 
     /// The tracepoints whose triggers are paused while the set is.
@@ -98,10 +114,10 @@ impl TraceSet {
     /// # Errors
     /// If the kernel refuses it.
     pub(super) fn start(&self) -> Result<(), TraceError> {
-        self.instance.write(MARKER, "start")?;
+        self.write(MARKER, "start")?;
         for event in self.start_events() {
-            self.instance.write(PRINT_TRIGGER, &format!("!enable_hist:block:{event}"))?;
-            self.instance.write(PRINT_TRIGGER, &format!("disable_hist:block:{event}"))?;
+            self.write(PRINT_TRIGGER, &format!("!enable_hist:block:{event}"))?;
+            self.write(PRINT_TRIGGER, &format!("disable_hist:block:{event}"))?;
         }
         Ok(())
     }
@@ -111,7 +127,7 @@ impl TraceSet {
     /// # Errors
     /// If the kernel refuses it.
     pub(super) fn pause(&self) -> Result<(), TraceError> {
-        self.instance.write(MARKER, "pause")
+        self.write(MARKER, "pause")
     }
 
     /// Reads the counts since the set was started.
@@ -120,21 +136,20 @@ impl TraceSet {
     /// If the histograms cannot be read.
     pub(super) fn read(&mut self) -> Result<SetCounts, TraceError> {
         let mut counts = SetCounts::default();
-        let files: Vec<(String, Option<EventPair>)> = match &self.kind {
-            SetKind::Latencies(pairs) => pairs
-                .iter()
-                .map(|pair| (pair.synthetic_file(self.instance.name(), "hist"), Some(pair.clone())))
-                .collect(),
+        let files: Vec<(String, Option<&EventPair>)> = match &self.kind {
+            SetKind::Latencies(pairs) => {
+                pairs.iter().map(|pair| (pair.synthetic_file(&self.name, "hist"), Some(pair))).collect()
+            }
             SetKind::Users(_) => vec![("events/block/block_bio_queue/hist".to_owned(), None)],
         };
         for (file, pair) in files {
-            self.instance.read_into(&file, &mut self.text)?;
+            self.dir.read_into(&format!("instances/{}/{file}", self.name), &mut self.text)?;
             let text = String::from_utf8_lossy(&self.text);
             for section in parse_hist(&text) {
                 counts.dropped = counts.dropped.saturating_add(section.dropped);
                 counts.entries = counts.entries.max(section.entries.len());
                 for entry in &section.entries {
-                    match &pair {
+                    match pair {
                         Some(pair) => counts.add_latency(entry, pair),
                         None => counts.add_user(entry),
                     }
@@ -142,6 +157,13 @@ impl TraceSet {
             }
         }
         Ok(counts)
+    }
+}
+
+impl Drop for TraceSet {
+    fn drop(&mut self) {
+        // If the kernel refuses to remove a part of it now, the next run will remove it, as after a kill.
+        let _ = remove_instance(&self.dir, &self.name);
     }
 }
 
