@@ -37,7 +37,8 @@ pub struct IoScan {
 }
 
 /// The reasons why a scan has no cgroups, or not all of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ScanProblem {
     /// No hierarchy with the controller of block devices is mounted.
     NoHierarchy,
@@ -177,12 +178,26 @@ pub struct CgroupDevice {
     pub limits: IoLimits,
 }
 
+impl CgroupDevice {
+    /// Returns the entry of a device in `devices`, which is sorted by number; adds one if it is missing.
+    pub fn entry(devices: &mut Vec<Self>, number: DeviceNumber) -> &mut Self {
+        let at = devices.binary_search_by_key(&number, |device| device.number).unwrap_or_else(|at| {
+            devices.insert(at, Self { number, ..Self::default() });
+            at
+        });
+        &mut devices[at]
+    }
+}
+
 /// The I/O of processes between two readings, on all devices together: the kernel does not count it by device.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ProcessIo {
     /// The time between both readings.
+    #[serde(rename = "elapsed_ns", with = "nanoseconds")]
     pub elapsed: Duration,
-    /// The busiest processes, by bytes, the busiest first.
+    /// The busiest processes, by bytes, the busiest first. A recording has them beside these values.
+    #[serde(skip)]
     pub busiest: Vec<BusyProcess>,
     /// The number of processes whose I/O this user may not see.
     pub hidden: u64,
@@ -191,10 +206,12 @@ pub struct ProcessIo {
 }
 
 /// A read of the I/O of a process that has not returned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct HungRead {
     pub pid: u32,
     /// The time since processes were last read.
+    #[serde(rename = "elapsed_ns", with = "nanoseconds")]
     pub elapsed: Duration,
 }
 
@@ -229,4 +246,19 @@ pub struct BlockedTask {
     /// `kernel.task_delayacct`, or if it was not seen before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_permille: Option<u64>,
+}
+
+/// Writes a length of time in nanoseconds.
+mod nanoseconds {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+        u64::deserialize(deserializer).map(Duration::from_nanos)
+    }
 }

@@ -1,6 +1,6 @@
 //! The files of version 2: `io.stat` and `io.max` (the kernel's cgroup-v2.rst).
 
-use super::{device_number, entry};
+use super::device_number;
 use crate::counters::{CgroupDevice, DeviceNumber};
 
 /// Adds the counters of `io.stat` to the devices of a cgroup: `8:16 rbytes=1459200 wbytes=314773504 rios=192 wios=353`.
@@ -9,7 +9,7 @@ use crate::counters::{CgroupDevice, DeviceNumber};
 /// follows on the same line.
 pub fn parse_io_stat(text: &[u8], devices: &mut Vec<CgroupDevice>) {
     each_value(text, |number, key, value| {
-        let io = &mut entry(devices, number).io;
+        let io = &mut CgroupDevice::entry(devices, number).io;
         // The counters of io.cost and io.latency may not be whole numbers.
         let Ok(value) = value.parse() else { return };
         match key {
@@ -27,7 +27,7 @@ pub fn parse_io_max(text: &[u8], devices: &mut Vec<CgroupDevice>) {
     each_value(text, |number, key, value| {
         // `max` means no limit.
         let Ok(value) = value.parse() else { return };
-        let limits = &mut entry(devices, number).limits;
+        let limits = &mut CgroupDevice::entry(devices, number).limits;
         match key {
             "rbps" => limits.read_bytes_per_s = Some(value),
             "wbps" => limits.write_bytes_per_s = Some(value),

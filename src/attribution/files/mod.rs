@@ -5,11 +5,11 @@ mod blkio;
 mod io_files;
 mod process;
 
-pub use self::blkio::{BlkioCounter, BlkioLimit, parse_blkio_counter, parse_blkio_limit};
+pub use self::blkio::{parse_blkio_counter, parse_blkio_limit};
 pub use self::io_files::{parse_io_max, parse_io_stat};
-pub use self::process::{ProcessStat, TaskState, parse_process_cgroup, parse_process_io, parse_process_stat};
+pub use self::process::{ProcessStat, parse_process_cgroup, parse_process_io, parse_process_stat};
 
-use crate::counters::{CgroupDevice, DeviceNumber};
+use crate::counters::DeviceNumber;
 
 /// Splits a text into lines of words. Lines that are not UTF-8 are left out.
 fn lines(text: &[u8]) -> impl Iterator<Item = std::str::SplitAsciiWhitespace<'_>> {
@@ -21,13 +21,4 @@ fn lines(text: &[u8]) -> impl Iterator<Item = std::str::SplitAsciiWhitespace<'_>
 fn device_number(word: &str) -> Option<DeviceNumber> {
     let (major, minor) = word.split_once(':')?;
     Some((major.parse().ok()?, minor.parse().ok()?))
-}
-
-/// Returns the entry of a device in `devices`, which is sorted by number; adds one if it is missing.
-fn entry(devices: &mut Vec<CgroupDevice>, number: DeviceNumber) -> &mut CgroupDevice {
-    let at = devices.binary_search_by_key(&number, |device| device.number).unwrap_or_else(|at| {
-        devices.insert(at, CgroupDevice { number, ..CgroupDevice::default() });
-        at
-    });
-    &mut devices[at]
 }

@@ -2,19 +2,13 @@
 
 use super::lines;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TaskState {
-    /// Uninterruptible sleep, usually waiting for a device: `D`.
-    Blocked,
-    Other,
-}
-
 /// A task, from `stat`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessStat {
     /// Its name. Bytes that are not UTF-8 are replaced.
     pub comm: String,
-    pub state: TaskState,
+    /// It is in uninterruptible sleep, usually waiting for a device: `D`.
+    pub is_blocked: bool,
     /// The number of threads of the process.
     pub threads: u64,
     /// The time at which it started, in clock ticks since boot. With the number it identifies a task.
@@ -63,7 +57,7 @@ pub fn parse_process_stat(text: &[u8]) -> Option<ProcessStat> {
     let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
     Some(ProcessStat {
         comm: String::from_utf8_lossy(&text[open + 1..close]).into_owned(),
-        state: if *fields.first()? == "D" { TaskState::Blocked } else { TaskState::Other },
+        is_blocked: *fields.first()? == "D",
         threads: number(THREADS)?,
         start_ticks: number(START_TIME)?,
         delay_ticks: number(DELAY)?,
@@ -105,11 +99,11 @@ mod tests {
                     0 0 0 17 1 0 0 678 0 0";
         for comm in ["fio", "a) R (b", "\u{1b}[2J", "", "kworker/u4:2+flush-254:0", ")"] {
             let stat = parse_process_stat(format!("4242 ({comm}) {rest}\n").as_bytes()).unwrap();
-            assert_eq!((stat.comm.as_str(), stat.state), (comm, TaskState::Blocked));
+            assert_eq!((stat.comm.as_str(), stat.is_blocked), (comm, true));
             assert_eq!((stat.threads, stat.start_ticks, stat.delay_ticks), (7, 12_345, 678));
         }
         let asleep = format!("1 (x) {}", rest.replacen('D', "S", 1));
-        assert_eq!(parse_process_stat(asleep.as_bytes()).unwrap().state, TaskState::Other);
+        assert!(!parse_process_stat(asleep.as_bytes()).unwrap().is_blocked);
     }
 
     #[test]

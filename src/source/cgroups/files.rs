@@ -3,11 +3,9 @@
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use crate::attribution::files::{
-    BlkioCounter, BlkioLimit, parse_blkio_counter, parse_blkio_limit, parse_io_max, parse_io_stat,
-};
+use crate::attribution::files::{parse_blkio_counter, parse_blkio_limit, parse_io_max, parse_io_stat};
 use crate::capture::proc_files::parse_pressure;
-use crate::counters::{CgroupDevice, CgroupHierarchy, Pressure};
+use crate::counters::{CgroupDevice, CgroupHierarchy, IoLimits, Pressure};
 use crate::source::small_file::{read_bytes, read_bytes_into};
 
 /// The counters of version 2.
@@ -17,11 +15,11 @@ const SERVICE_BYTES: &str = "blkio.throttle.io_service_bytes";
 /// The requests of version 1.
 const SERVICED: &str = "blkio.throttle.io_serviced";
 /// The limits of version 1.
-const BLKIO_LIMITS: [(&str, BlkioLimit); 4] = [
-    ("blkio.throttle.read_iops_device", BlkioLimit::ReadIops),
-    ("blkio.throttle.write_iops_device", BlkioLimit::WriteIops),
-    ("blkio.throttle.read_bps_device", BlkioLimit::ReadBytes),
-    ("blkio.throttle.write_bps_device", BlkioLimit::WriteBytes),
+const BLKIO_LIMITS: [(&str, fn(&mut IoLimits) -> &mut Option<u64>); 4] = [
+    ("blkio.throttle.read_iops_device", |limits| &mut limits.read_iops),
+    ("blkio.throttle.write_iops_device", |limits| &mut limits.write_iops),
+    ("blkio.throttle.read_bps_device", |limits| &mut limits.read_bytes_per_s),
+    ("blkio.throttle.write_bps_device", |limits| &mut limits.write_bytes_per_s),
 ];
 
 /// The outcome of reading the counters of a cgroup.
@@ -85,9 +83,13 @@ impl CgroupFiles {
         match self.version {
             CgroupHierarchy::V2 => parse_io_stat(&self.text, &mut self.counted),
             CgroupHierarchy::V1 => {
-                parse_blkio_counter(&self.text, BlkioCounter::Bytes, &mut self.counted);
+                parse_blkio_counter(
+                    &self.text,
+                    |io| [&mut io.read_bytes, &mut io.write_bytes],
+                    &mut self.counted,
+                );
                 read_bytes_into(&self.dir.join(SERVICED), &mut self.incoming)?;
-                parse_blkio_counter(&self.incoming, BlkioCounter::Requests, &mut self.counted);
+                parse_blkio_counter(&self.incoming, |io| [&mut io.reads, &mut io.writes], &mut self.counted);
             }
         }
         Ok(true)
@@ -123,10 +125,7 @@ impl CgroupFiles {
         let has_io = |device: &&CgroupDevice| device.io != Default::default();
         let mut devices: Vec<CgroupDevice> = self.counted.iter().filter(has_io).copied().collect();
         for limited in &self.limited {
-            match devices.binary_search_by_key(&limited.number, |device| device.number) {
-                Ok(at) => devices[at].limits = limited.limits,
-                Err(at) => devices.insert(at, *limited),
-            }
+            CgroupDevice::entry(&mut devices, limited.number).limits = limited.limits;
         }
         devices
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::{Processes, TICKS_PER_S, list_ids, read_stat};
-use crate::attribution::files::{ProcessStat, TaskState};
+use crate::attribution::files::ProcessStat;
 use crate::capture::proc_files::{parse_blocked, parse_pressure};
 use crate::counters::{BlockedTask, Pressure};
 use crate::source::small_file::{read_bytes, read_line};
@@ -83,7 +83,7 @@ impl BlockedTaskReader {
     /// Searches the threads of all processes for blocked ones.
     fn blocked_tasks(&self) -> impl Iterator<Item = (u32, u32, ProcessStat)> {
         let tasks = list_ids(&self.processes.proc).into_iter().flat_map(|pid| self.threads(pid));
-        tasks.take(MAX_TASKS).filter(|(_, _, stat)| stat.state == TaskState::Blocked)
+        tasks.take(MAX_TASKS).filter(|(_, _, stat)| stat.is_blocked)
     }
 
     /// Reads the threads of a process: the numbers of the process and of the thread, and its stat file. Most processes
