@@ -8,9 +8,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::diskstats_line::excerpt;
-use super::recorded_scan::RecordedScan;
+use super::recorded_scan::ScanGrowth;
 use super::recorder_notes::{ClockChange, DroppedSamples};
-use super::recording_header::HeaderLine;
+use super::recording_header::RecordingHeader;
 use crate::baselines::RecordedBaseline;
 use crate::counters::{HostState, Pressure, SwappedPages};
 use crate::topology::Node;
@@ -22,13 +22,13 @@ const MARKER: &[u8] = b"#blkstat ";
 /// An annotation that was read.
 pub(super) enum Annotation {
     /// Begins a recording, or repeats its header.
-    Header(HeaderLine),
+    Header(RecordingHeader),
     /// Continues the list of devices of the header.
     Devices(Vec<Node>),
     /// The baselines that belong to the header, or more of them.
     Baselines(Vec<RecordedBaseline>),
     /// A part of the scan of cgroups and processes that belongs to the next sample.
-    IoScan(RecordedScan),
+    IoScan(ScanGrowth),
     /// Notes that samples were dropped before the next one.
     DroppedSamples(DroppedSamples),
     /// Notes a change of the clocks before the next sample.
@@ -52,15 +52,15 @@ pub(super) struct BaselinesLine {
 /// A line with a part of a scan.
 #[derive(Serialize, Deserialize)]
 pub(super) struct IoScanLine {
-    pub(super) io_scan: RecordedScan,
+    pub(super) io_scan: ScanGrowth,
 }
 
 /// The line that ends a sample. Messages about lines of no known kind have its name.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default, rename = "Annotation")]
 pub(super) struct EndOfSample {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) monotonic_ns: Option<u64>,
+    #[serde(rename = "monotonic_ns", with = "nanoseconds", skip_serializing_if = "Option::is_none")]
+    pub(super) monotonic: Option<Duration>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) uptime_cs: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,7 +85,7 @@ pub(super) struct EndOfSample {
 impl EndOfSample {
     pub(super) fn new(at: SampleTime, host: &HostState, missed_samples: u64) -> Self {
         Self {
-            monotonic_ns: at.monotonic.and_then(nanoseconds),
+            monotonic: at.monotonic,
             uptime_cs: at.uptime,
             blocked: host.blocked,
             pressure_us: host.pressure,
@@ -130,7 +130,7 @@ impl Annotation {
             b"io_scan" => parse(json, |line: IoScanLine| Self::IoScan(line.io_scan)),
             b"dropped_samples" | b"dropped_from" | b"dropped_to" => parse(json, Self::DroppedSamples),
             b"clock_step_s" | b"suspended_s" => parse(json, Self::ClockChange),
-            _ if is_header() => parse(json, Self::Header),
+            _ if is_header() => parse(json, |header: RecordingHeader| Self::Header(header.bounded())),
             b"devices" => parse(json, |line: DevicesLine| Self::Devices(line.devices)),
             b"baselines" => parse(json, |line: BaselinesLine| Self::Baselines(line.baselines)),
             _ => parse(json, Self::EndOfSample),
@@ -152,15 +152,31 @@ fn parse<T: DeserializeOwned>(
 }
 
 /// Appends an annotation to `out`.
-pub(super) fn write_annotation(line: &impl Serialize, out: &mut Vec<u8>) {
+pub fn write_annotation(line: &impl Serialize, out: &mut Vec<u8>) {
     out.extend_from_slice(MARKER);
     // Cannot fail: the line is plain data, and a Vec accepts every write.
     let _ = serde_json::to_writer(&mut *out, line);
     out.push(b'\n');
 }
 
-pub(super) fn nanoseconds(time: Duration) -> Option<u64> {
-    u64::try_from(time.as_nanos()).ok()
+/// Writes a length of time in nanoseconds.
+pub(super) mod nanoseconds {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(in crate::capture) fn serialize<S: Serializer>(
+        time: &Option<Duration>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        time.and_then(|time| u64::try_from(time.as_nanos()).ok()).serialize(serializer)
+    }
+
+    pub(in crate::capture) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Duration>, D::Error> {
+        Ok(Option::<u64>::deserialize(deserializer)?.map(Duration::from_nanos))
+    }
 }
 
 /// Finds an annotation that begins within a line, after its first byte, and returns its position. This occurs if a

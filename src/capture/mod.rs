@@ -21,13 +21,12 @@ pub mod trace_hist;
 mod warning;
 mod writer;
 
+pub use annotation::write_annotation;
 pub use diskstats_line::{LineError, parse_line};
 pub use range_copy::copy_range;
 pub use reader::{CaptureState, Reader};
 pub use recorded_scan::{ScanGrowth, ScanWriter};
-pub use recorder_notes::{
-    ClockChange, DroppedSamples, WriteStall, write_clock_change, write_dropped_samples, write_stall,
-};
+pub use recorder_notes::{ClockChange, DroppedSamples, WriteStall, write_clock_change};
 pub use recording_header::{RecordingHeader, write_header};
 pub use time_scan::scan_times;
 pub use warning::{CaptureWarning, CaptureWarningKind};

@@ -4,20 +4,25 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::annotation::write_annotation;
 use crate::units::SampleTime;
 
 /// Samples that were taken but not written, because the disk did not accept them and memory is bounded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "DroppedLine", into = "DroppedLine")]
+#[serde(default)]
 pub struct DroppedSamples {
     /// The number of these samples.
+    #[serde(rename = "dropped_samples")]
     pub count: u64,
     /// The time of the first one; `None` if it is not known.
+    #[serde(rename = "dropped_from", serialize_with = "write_time", deserialize_with = "read_time")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub first: Option<Timestamp>,
     /// The time of the last one; `None` if it is not known.
+    #[serde(rename = "dropped_to", serialize_with = "write_time", deserialize_with = "read_time")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<Timestamp>,
 }
 
@@ -34,33 +39,13 @@ impl DroppedSamples {
     }
 }
 
-/// [`DroppedSamples`] as they are written. A time that is not valid is not known.
-#[derive(Default, Serialize, Deserialize)]
-#[serde(default)]
-struct DroppedLine {
-    dropped_samples: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    dropped_from: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    dropped_to: Option<String>,
+fn write_time<S: Serializer>(time: &Option<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
+    time.map(|time| time.to_string()).serialize(serializer)
 }
 
-impl From<DroppedSamples> for DroppedLine {
-    fn from(dropped: DroppedSamples) -> Self {
-        let text = |time: Option<Timestamp>| time.map(|time| time.to_string());
-        Self {
-            dropped_samples: dropped.count,
-            dropped_from: text(dropped.first),
-            dropped_to: text(dropped.last),
-        }
-    }
-}
-
-impl From<DroppedLine> for DroppedSamples {
-    fn from(line: DroppedLine) -> Self {
-        let time = |text: Option<String>| text?.parse().ok();
-        Self { count: line.dropped_samples, first: time(line.dropped_from), last: time(line.dropped_to) }
-    }
+/// Reads a time; one that is not valid is not known.
+fn read_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Timestamp>, D::Error> {
+    Ok(Option::<String>::deserialize(deserializer)?.and_then(|text| text.parse().ok()))
 }
 
 /// A time in which the recorder could not write. Samples were taken meanwhile and written later.
@@ -110,18 +95,6 @@ impl ClockChange {
         let step_s = wall_s.map(|wall_s| wall_s - elapsed_s - suspended_s.unwrap_or(0.0));
         Self { step_s: step_s.filter(|step_s| step_s.abs() >= min_step_s), suspended_s }
     }
-}
-
-/// Appends a note about samples that were dropped, if any were.
-pub fn write_dropped_samples(dropped: &DroppedSamples, out: &mut Vec<u8>) {
-    if dropped.count > 0 {
-        write_annotation(dropped, out);
-    }
-}
-
-/// Appends a note about a time in which nothing could be written.
-pub fn write_stall(stall: &WriteStall, out: &mut Vec<u8>) {
-    write_annotation(stall, out);
 }
 
 /// Appends a note about a change of the clocks, if there is one.

@@ -14,73 +14,43 @@ use crate::topology::{Machine, Node, Topology, bounded_text};
 /// lines that are too long.
 const MAX_LIST_BYTES: usize = MAX_LINE_BYTES / 2;
 
-/// The header of a recording. Values that are not known are `None`, or an empty topology.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// The header of a recording, whose first line it is. Values that are not known are `None`, or an empty topology.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct RecordingHeader {
     /// The version of blkstat that made the recording.
     pub version: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// The kernel's release.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
     /// The kernel's random identifier of this boot (`/proc/sys/kernel/random/boot_id`).
+    #[serde(alias = "boot", skip_serializing_if = "Option::is_none")]
     pub boot_id: Option<String>,
     /// The number of CPUs, including those that are offline.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cpus: Option<usize>,
     /// The machine as its firmware identifies itself.
+    #[serde(skip_serializing_if = "Machine::is_unknown")]
     pub machine: Machine,
     /// The requested time between samples.
+    #[serde(rename = "interval_ns", alias = "every_ns", with = "nanoseconds")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Duration>,
     /// The block devices and how they are stacked.
+    #[serde(rename = "devices")]
     pub topology: Topology,
     /// The baselines that were given or saved for them.
+    #[serde(skip)]
     pub baselines: RecordedBaselines,
 }
 
 impl RecordingHeader {
-    /// Returns whether both headers are known to be from different hosts.
-    pub(super) fn is_other_host(&self, other: &Self) -> bool {
-        differ(self.host.as_ref(), other.host.as_ref())
-    }
-
-    /// Returns whether the host is known to have been rebooted between the two headers.
-    pub(super) fn is_other_boot(&self, other: &Self) -> bool {
-        differ(self.boot_id.as_ref(), other.boot_id.as_ref())
-    }
-}
-
-/// The first line of a header.
-#[derive(Default, Serialize, Deserialize)]
-#[serde(default)]
-pub(super) struct HeaderLine {
-    version: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    host: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kernel: Option<String>,
-    #[serde(alias = "boot", skip_serializing_if = "Option::is_none")]
-    boot_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cpus: Option<usize>,
-    #[serde(skip_serializing_if = "Machine::is_unknown")]
-    machine: Machine,
-    #[serde(alias = "every_ns", skip_serializing_if = "Option::is_none")]
-    interval_ns: Option<u64>,
-    devices: Vec<Node>,
-}
-
-impl From<HeaderLine> for RecordingHeader {
-    fn from(line: HeaderLine) -> Self {
-        Self {
-            version: line.version,
-            host: line.host,
-            kernel: line.kernel,
-            boot_id: line.boot_id,
-            cpus: line.cpus,
-            machine: line.machine.bounded(),
-            interval: line.interval_ns.map(Duration::from_nanos),
-            topology: Topology::new(bounded(line.devices)),
-            baselines: RecordedBaselines::default(),
-        }
+    /// Returns the header with shortened texts about the machine and its devices.
+    pub(super) fn bounded(self) -> Self {
+        let topology = Topology::new(bounded(self.topology.into()));
+        Self { machine: self.machine.bounded(), topology, ..self }
     }
 }
 
@@ -95,17 +65,8 @@ pub(super) fn bounded(mut devices: Vec<Node>) -> Vec<Node> {
 /// Appends the lines that begin a recording, and that are repeated when the devices change.
 pub fn write_header(header: &RecordingHeader, out: &mut Vec<u8>) {
     let mut lists = split_list(header.topology.nodes().iter().filter_map(shorten)).into_iter();
-    let first = HeaderLine {
-        version: header.version.clone(),
-        host: header.host.clone(),
-        kernel: header.kernel.clone(),
-        boot_id: header.boot_id.clone(),
-        cpus: header.cpus,
-        machine: header.machine.clone(),
-        interval_ns: header.interval.and_then(nanoseconds),
-        devices: lists.next().unwrap_or_default(),
-    };
-    write_annotation(&first, out);
+    let topology = Topology::new(lists.next().unwrap_or_default());
+    write_annotation(&RecordingHeader { topology, ..header.clone() }, out);
     lists.for_each(|devices| write_annotation(&DevicesLine { devices }, out));
     let baselines = header.baselines.iter().filter(|baseline| json_bytes(baseline) <= MAX_LIST_BYTES);
     for baselines in split_list(baselines.cloned()) {
@@ -145,8 +106,4 @@ fn shorten(node: &Node) -> Option<Node> {
         node.mountpoints.truncate(half);
     }
     Some(node)
-}
-
-fn differ<T: PartialEq>(a: Option<T>, b: Option<T>) -> bool {
-    a.zip(b).is_some_and(|(a, b)| a != b)
 }

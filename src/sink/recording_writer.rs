@@ -11,7 +11,7 @@ use super::recording::RecordingFile;
 use super::rotation::LocalTime;
 use super::sample_queue::SampleBlock;
 use super::write_queue::{NextWrite, WriteQueue};
-use crate::capture::{WriteStall, write_dropped_samples, write_stall};
+use crate::capture::{WriteStall, write_annotation};
 use crate::clock::{Clock, RealClock};
 use crate::os_error::os_error_text;
 
@@ -151,9 +151,11 @@ impl<'a> Writer<'a> {
             block.extend_from_slice(&self.header);
         }
         if let Some(stall) = &self.stall {
-            write_stall(stall, &mut block);
+            write_annotation(stall, &mut block);
         }
-        write_dropped_samples(&sample.dropped, &mut block);
+        if sample.dropped.count > 0 {
+            write_annotation(&sample.dropped, &mut block);
+        }
         block.extend_from_slice(&sample.notes);
         if let Some(scan) = &sample.scan {
             scan.write(&mut block);

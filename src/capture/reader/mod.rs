@@ -11,7 +11,6 @@ mod state;
 mod tests;
 
 use std::io::{self, ErrorKind, Read};
-use std::time::Duration;
 
 use self::devices::{DeviceLine, SampleDevices};
 use self::open_sample::{OpenSample, Position};
@@ -224,7 +223,7 @@ impl<R: Read> Reader<R> {
     /// Processes an annotation. Returns whether a sample is handed out.
     fn read_annotation(&mut self, annotation: Annotation, previous: &Sample, sample: &mut Sample) -> bool {
         match annotation {
-            Annotation::Header(header) => return self.begin_recording(header.into(), previous, sample),
+            Annotation::Header(header) => return self.begin_recording(header, previous, sample),
             Annotation::Devices(devices) => self.state.append_devices(bounded(devices)),
             Annotation::Baselines(baselines) => self.state.append_baselines(baselines),
             Annotation::IoScan(part) => self.scans.add(part),
@@ -264,7 +263,7 @@ impl<R: Read> Reader<R> {
 
     fn read_end_of_sample(&mut self, end: &EndOfSample, sample: &mut Sample) -> bool {
         let Position::InSample(open) = &mut self.position else { return false };
-        open.monotonic = end.monotonic_ns.map(Duration::from_nanos).or(open.monotonic);
+        open.monotonic = end.monotonic.or(open.monotonic);
         open.uptime = end.uptime_cs.or(open.uptime);
         if !end.complete {
             return false;

@@ -33,11 +33,13 @@ impl CaptureState {
         self.header_count += 1;
         let header = Arc::new(header);
         let previous = self.header.replace(Arc::clone(&header))?;
-        if previous.is_other_host(&header) {
-            Some(CaptureWarningKind::HostChanged)
-        } else {
-            previous.is_other_boot(&header).then_some(CaptureWarningKind::Rebooted)
+        let differ = |of: fn(&RecordingHeader) -> &Option<String>| {
+            of(&previous).is_some() && of(&header).is_some() && of(&previous) != of(&header)
+        };
+        if differ(|header| &header.host) {
+            return Some(CaptureWarningKind::HostChanged);
         }
+        differ(|header| &header.boot_id).then_some(CaptureWarningKind::Rebooted)
     }
 
     /// Adds devices to the current recording.

@@ -2,79 +2,351 @@
 //! before, so that only cgroups with I/O or limits take space, and so that a file that begins in the middle of a
 //! recording, as after a rotation, can be read by itself.
 
-mod growth;
-mod reader;
 #[cfg(test)]
 mod tests;
-mod writer;
 
-use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
 
-pub use self::growth::ScanGrowth;
-pub(super) use self::reader::ScanReader;
-pub use self::writer::ScanWriter;
-use crate::counters::{BlockedTask, BusyProcess, Cgroup, CgroupHierarchy, ScanProblem, ScannedDevice};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
-/// A scan, or a part of one: a long scan takes several lines. Its counters and pressures are growth.
+use super::annotation::{IoScanLine, write_annotation};
+use crate::counters::{
+    BlockedTask, BusyProcess, Cgroup, CgroupDevice, CgroupHierarchy, DeviceNumber, HungRead, IoCounters,
+    IoLimits, IoScan, ProcessIo, ScanProblem, ScannedDevice,
+};
+
+/// The length in bytes from which a scan continues on another line, because readers limit the length of a line.
+const MAX_PART_BYTES: usize = 24 * 1024;
+/// The longest element that is written, in bytes.
+const MAX_ELEMENT_BYTES: usize = 16 * 1024;
+/// The cgroups of a scan that are recorded: those with limits, then those with the most bytes.
+const MAX_CGROUPS: usize = 256;
+/// The maximum number of cgroups, devices and other elements that are kept: a hostile recording must not fill the
+/// memory.
+const MAX_ELEMENTS: usize = 20_000;
+/// The memory of a device, a process or a task with its names, in bytes.
+const ELEMENT_BYTES: usize = 128;
+
+/// A scan with the growth of its counters and pressures since the scan before, as it is written; or a part of one: a
+/// long scan takes several lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct RecordedScan {
+pub struct ScanGrowth {
     /// The monotonic time of the scan; only in its first part.
     #[serde(skip_serializing_if = "Option::is_none")]
     at_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cgroup_version: Option<u8>,
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     skipped: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    problem: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "known")]
+    problem: Option<ScanProblem>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     devices: Vec<ScannedDevice>,
+    /// By path, so that parents precede their children as in a scan.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     cgroups: Vec<Cgroup>,
     /// The use by all processes; `None` until they have been read twice.
     #[serde(skip_serializing_if = "Option::is_none")]
-    processes: Option<RecordedProcesses>,
+    processes: Option<ProcessIo>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     busiest: Vec<BusyProcess>,
     /// The read of a process that hangs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    hung_read: Option<RecordedHungRead>,
+    hung_read: Option<HungRead>,
     /// True if the scan looked for blocked tasks.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "is_default")]
     has_blocked: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     blocked: Vec<BlockedTask>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-struct RecordedProcesses {
-    elapsed_ns: u64,
-    hidden: u64,
-    is_partial: bool,
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-struct RecordedHungRead {
-    pid: u32,
-    elapsed_ns: u64,
+/// Reads a value; `None` for one that only a later version knows.
+fn known<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Option<T>, D::Error> {
+    Ok(serde_json::from_value(Value::deserialize(deserializer)?).ok())
 }
 
-const PROBLEMS: [(&str, ScanProblem); 4] = [
-    ("no_hierarchy", ScanProblem::NoHierarchy),
-    ("controller_off", ScanProblem::ControllerOff),
-    ("too_many_cgroups", ScanProblem::TooManyCgroups),
-    ("not_permitted", ScanProblem::NotPermitted),
-];
-
-const VERSIONS: [(u8, CgroupHierarchy); 2] = [(1, CgroupHierarchy::V1), (2, CgroupHierarchy::V2)];
-
-fn is_zero(value: &u64) -> bool {
-    *value == 0
+/// Finds the growth from one scan to the next.
+#[derive(Clone, Debug, Default)]
+pub struct ScanWriter {
+    last: Option<Arc<IoScan>>,
 }
 
-fn is_false(value: &bool) -> bool {
-    !value
+impl ScanWriter {
+    /// Returns how much the counters of these devices (all if empty) have grown since the previous scan; `None` for a
+    /// scan that was passed before. Without a previous scan, nothing has grown.
+    pub fn growth(&mut self, scan: &Arc<IoScan>, devices: &HashSet<DeviceNumber>) -> Option<ScanGrowth> {
+        let last = self.last.replace(Arc::clone(scan));
+        let last = last.as_deref();
+        if last.is_some_and(|last| last.at == scan.at) {
+            return None;
+        }
+        let is_recorded = |number: DeviceNumber| devices.is_empty() || devices.contains(&number);
+        let cgroups = grown_cgroups(scan, last, &is_recorded);
+        Some(ScanGrowth {
+            at_ns: u64::try_from(scan.at.as_nanos()).ok(),
+            cgroup_version: scan.hierarchy.map(|version| match version {
+                CgroupHierarchy::V1 => 1,
+                CgroupHierarchy::V2 => 2,
+            }),
+            skipped: scan.skipped,
+            problem: scan.problem,
+            devices: grown_devices(scan, last, &cgroups, &is_recorded),
+            cgroups,
+            processes: scan.processes.as_deref().cloned(),
+            busiest: scan.processes.iter().flat_map(|processes| processes.busiest.clone()).collect(),
+            hung_read: scan.hung_read,
+            has_blocked: scan.blocked.is_some(),
+            blocked: scan.blocked.clone().unwrap_or_default(),
+        })
+    }
+}
+
+/// Returns the devices with I/O since the last scan, and those of the recorded cgroups.
+fn grown_devices(
+    scan: &IoScan,
+    last: Option<&IoScan>,
+    cgroups: &[Cgroup],
+    is_recorded: &dyn Fn(DeviceNumber) -> bool,
+) -> Vec<ScannedDevice> {
+    let of_cgroups: HashSet<DeviceNumber> =
+        cgroups.iter().flat_map(|cgroup| &cgroup.devices).map(|device| device.number).collect();
+    let grown = scan.devices.iter().filter(|device| is_recorded(device.number)).map(|device| {
+        let growth = last.map(|last| {
+            let old = last.devices.iter().find(|old| old.name == device.name);
+            device.io.growth_since(&old.map(|old| old.io).unwrap_or_default())
+        });
+        ScannedDevice { io: growth.unwrap_or_default(), ..device.clone() }
+    });
+    grown.filter(|device| !is_default(&device.io) || of_cgroups.contains(&device.number)).collect()
+}
+
+fn grown_cgroups(
+    scan: &IoScan,
+    last: Option<&IoScan>,
+    is_recorded: &dyn Fn(DeviceNumber) -> bool,
+) -> Vec<Cgroup> {
+    let before: HashMap<&str, &Cgroup> =
+        last.iter().flat_map(|last| &last.cgroups).map(|cgroup| (&*cgroup.path, cgroup)).collect();
+    let grown = scan.cgroups.iter().map(|cgroup| {
+        let is_known = last.is_some() && !cgroup.is_new;
+        grown_cgroup(cgroup, before.get(&*cgroup.path).copied(), is_known, is_recorded)
+    });
+    let mut grown: Vec<Cgroup> =
+        grown.filter(|cgroup| has_limits(cgroup) || total_bytes(cgroup) > 0).collect();
+    keep_largest(&mut grown);
+    grown
+}
+
+/// Returns the growth of a cgroup's counters; zero if it is not known over which time they grew.
+fn grown_cgroup(
+    cgroup: &Cgroup,
+    before: Option<&Cgroup>,
+    is_known: bool,
+    is_recorded: &dyn Fn(DeviceNumber) -> bool,
+) -> Cgroup {
+    let devices = cgroup.devices.iter().filter(|device| is_recorded(device.number)).map(|device| {
+        let old = before.iter().flat_map(|old| &old.devices).find(|old| old.number == device.number);
+        let old = old.map(|old| old.io).unwrap_or_default();
+        let io = if is_known { device.io.growth_since(&old) } else { IoCounters::default() };
+        CgroupDevice { io, ..*device }
+    });
+    let old_pressure = before.and_then(|before| before.pressure).filter(|_| is_known);
+    Cgroup {
+        path: Arc::clone(&cgroup.path),
+        is_new: false,
+        devices: devices.filter(|device| !is_default(&device.io) || !device.limits.is_empty()).collect(),
+        pressure: cgroup.pressure.map(|pressure| pressure.minus(&old_pressure.unwrap_or(pressure))),
+    }
+}
+
+/// Keeps the cgroups with limits, and those with the most bytes.
+fn keep_largest(cgroups: &mut Vec<Cgroup>) {
+    cgroups.sort_by_key(|cgroup| (!has_limits(cgroup), Reverse(total_bytes(cgroup))));
+    cgroups.truncate(MAX_CGROUPS);
+    cgroups.sort_by(|a, b| a.path.cmp(&b.path));
+}
+
+fn has_limits(cgroup: &Cgroup) -> bool {
+    cgroup.devices.iter().any(|device| !device.limits.is_empty())
+}
+
+fn total_bytes(cgroup: &Cgroup) -> u64 {
+    let bytes =
+        cgroup.devices.iter().map(|device| device.io.read_bytes.saturating_add(device.io.write_bytes));
+    bytes.fold(0, u64::saturating_add)
+}
+
+impl ScanGrowth {
+    /// Returns its approximate size in memory, in bytes.
+    pub fn bytes(&self) -> usize {
+        let cgroup =
+            |cgroup: &Cgroup| size_of::<Cgroup>() + cgroup.path.len() + size_of_val(&cgroup.devices[..]);
+        let others = self.devices.len() + self.busiest.len() + self.blocked.len();
+        size_of::<Self>() + self.cgroups.iter().map(cgroup).sum::<usize>() + others * ELEMENT_BYTES
+    }
+
+    /// Adds the growth of an earlier scan that is not written by itself. Limits and processes are those of the later
+    /// scan.
+    pub fn add_before(&mut self, mut earlier: Self) {
+        self.skipped = self.skipped.saturating_add(earlier.skipped);
+        add_devices(&mut earlier.devices, &self.devices);
+        self.devices = earlier.devices;
+        add_cgroups(&mut earlier.cgroups, &self.cgroups);
+        keep_largest(&mut earlier.cgroups);
+        self.cgroups = earlier.cgroups;
+        if self.processes.is_none() && self.hung_read.is_none() {
+            (self.processes, self.busiest) = (earlier.processes, earlier.busiest);
+        }
+        self.has_blocked |= earlier.has_blocked;
+        for task in earlier.blocked {
+            if self.blocked.iter().all(|known| known.tid != task.tid) {
+                self.blocked.push(task);
+            }
+        }
+    }
+
+    /// Appends the lines of the scan.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let Self { devices, cgroups, busiest, blocked, .. } = self;
+        let empty = Self {
+            devices: Vec::new(),
+            cgroups: Vec::new(),
+            busiest: Vec::new(),
+            blocked: Vec::new(),
+            processes: self.processes.clone(),
+            ..*self
+        };
+        let mut parts = Parts { parts: vec![empty], last_bytes: 0 };
+        devices.iter().for_each(|device| parts.push(device, |part| &mut part.devices));
+        cgroups.iter().for_each(|cgroup| parts.push(cgroup, |part| &mut part.cgroups));
+        busiest.iter().for_each(|process| parts.push(process, |part| &mut part.busiest));
+        blocked.iter().for_each(|task| parts.push(task, |part| &mut part.blocked));
+        for io_scan in parts.parts {
+            write_annotation(&IoScanLine { io_scan }, out);
+        }
+    }
+}
+
+/// A scan in parts that fit on lines.
+struct Parts {
+    parts: Vec<ScanGrowth>,
+    /// The length of the elements of the last part.
+    last_bytes: usize,
+}
+
+impl Parts {
+    fn push<T: Clone + Serialize>(&mut self, element: &T, list: fn(&mut ScanGrowth) -> &mut Vec<T>) {
+        let bytes = serde_json::to_string(element).map_or(0, |text| text.len());
+        if bytes > MAX_ELEMENT_BYTES {
+            return;
+        }
+        if self.last_bytes + bytes > MAX_PART_BYTES {
+            self.parts.push(ScanGrowth::default());
+            self.last_bytes = 0;
+        }
+        self.last_bytes += bytes;
+        if let Some(part) = self.parts.last_mut() {
+            list(part).push(element.clone());
+        }
+    }
+}
+
+/// Reads scans by adding up their growth.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ScanReader {
+    /// The parts of the scan that is being read.
+    pending: Option<ScanGrowth>,
+    devices: Vec<ScannedDevice>,
+    cgroups: Vec<Cgroup>,
+}
+
+impl ScanReader {
+    /// Takes a part of a scan. The first part of a new scan replaces the scan before it if no sample took that.
+    pub(super) fn add(&mut self, part: ScanGrowth) {
+        if part.at_ns.is_some() {
+            self.take();
+            self.pending = Some(part);
+        } else if let Some(scan) = &mut self.pending {
+            extend(&mut scan.devices, part.devices);
+            extend(&mut scan.cgroups, part.cgroups);
+            extend(&mut scan.busiest, part.busiest);
+            extend(&mut scan.blocked, part.blocked);
+        }
+    }
+
+    /// Returns the scan that was read since the last call; `None` if there was none.
+    pub(super) fn take(&mut self) -> Option<Arc<IoScan>> {
+        let scan = self.pending.take()?;
+        add_devices(&mut self.devices, &scan.devices);
+        add_cgroups(&mut self.cgroups, &scan.cgroups);
+        let processes = scan.processes.map(|processes| {
+            // Their rates need a time.
+            let busiest = if processes.elapsed.is_zero() { Vec::new() } else { scan.busiest };
+            Arc::new(ProcessIo { busiest, ..processes })
+        });
+        Some(Arc::new(IoScan {
+            at: Duration::from_nanos(scan.at_ns?),
+            devices: self.devices.clone(),
+            hierarchy: scan.cgroup_version.and_then(|number| match number {
+                1 => Some(CgroupHierarchy::V1),
+                2 => Some(CgroupHierarchy::V2),
+                _ => None,
+            }),
+            cgroups: self.cgroups.clone(),
+            processes,
+            hung_read: scan.hung_read,
+            blocked: scan.has_blocked.then_some(scan.blocked),
+            skipped: scan.skipped,
+            problem: scan.problem,
+        }))
+    }
+}
+
+fn extend<T>(list: &mut Vec<T>, more: Vec<T>) {
+    let room = MAX_ELEMENTS.saturating_sub(list.len());
+    list.extend(more.into_iter().take(room));
+}
+
+/// Adds the growth of devices in a later scan.
+fn add_devices(sums: &mut Vec<ScannedDevice>, growth: &[ScannedDevice]) {
+    for device in growth {
+        if let Some(sum) = sums.iter_mut().find(|sum| sum.name == device.name) {
+            (sum.number, sum.io) = (device.number, sum.io.plus(&device.io));
+        } else if sums.len() < MAX_ELEMENTS {
+            sums.push(device.clone());
+        }
+    }
+}
+
+/// Adds the growth of cgroups in a later scan to `sums`, which are sorted by path.
+fn add_cgroups(sums: &mut Vec<Cgroup>, growth: &[Cgroup]) {
+    // A limit that is no longer listed was removed, or its cgroup was.
+    let devices = sums.iter_mut().flat_map(|cgroup| &mut cgroup.devices);
+    devices.for_each(|device| device.limits = IoLimits::default());
+    for cgroup in growth {
+        let at = match sums.binary_search_by(|sum| sum.path.cmp(&cgroup.path)) {
+            Ok(at) => at,
+            Err(_) if sums.len() >= MAX_ELEMENTS => continue,
+            Err(at) => {
+                sums.insert(at, Cgroup { path: Arc::clone(&cgroup.path), ..Cgroup::default() });
+                at
+            }
+        };
+        for device in &cgroup.devices {
+            let sum = CgroupDevice::entry(&mut sums[at].devices, device.number);
+            (sum.io, sum.limits) = (sum.io.plus(&device.io), device.limits);
+        }
+        let before = sums[at].pressure.unwrap_or_default();
+        sums[at].pressure = cgroup.pressure.map(|growth| before.plus(&growth));
+    }
 }

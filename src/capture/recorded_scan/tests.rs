@@ -2,11 +2,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{ScanReader, ScanWriter};
+use super::{ScanGrowth, ScanReader, ScanWriter};
 use crate::capture::annotation::Annotation;
 use crate::counters::{
-    BlockedTask, BusyProcess, Cgroup, CgroupDevice, CgroupHierarchy, IoCounters, IoLimits, IoScan, Pressure,
-    ProcessIo, ScannedDevice,
+    BlockedTask, BusyProcess, Cgroup, CgroupDevice, CgroupHierarchy, DeviceNumber, IoCounters, IoLimits,
+    IoScan, Pressure, ProcessIo, ScannedDevice,
 };
 
 fn io(read_bytes: u64) -> IoCounters {
@@ -111,4 +111,80 @@ fn processes_without_a_time_have_no_rates() {
 fn a_scan_is_written_once() {
     let one = scan(1, 0, vec![]);
     assert_eq!(read_again(&[Arc::clone(&one), one]).0.len(), 1);
+}
+
+/// A scan of two disks, the second with twice the bytes, and of cgroups that have read these bytes from both.
+fn two_disks(at_s: u64, cgroups: &[(&str, u64)], blocked: u32) -> Arc<IoScan> {
+    let numbers: [DeviceNumber; 2] = [(8, 0), (8, 16)];
+    let total: u64 = cgroups.iter().map(|(_, bytes)| bytes).sum();
+    let device = |at: usize| ScannedDevice {
+        number: numbers[at],
+        name: format!("sd{at}"),
+        io: io(total * (at as u64 + 1)),
+    };
+    let limits = IoLimits { read_iops: Some(at_s), ..IoLimits::default() };
+    let of = |number, bytes| CgroupDevice { number, io: io(bytes), limits };
+    let cgroup = |(path, bytes): &(&str, u64)| Cgroup {
+        path: Arc::from(*path),
+        is_new: false,
+        devices: numbers.map(|number| of(number, *bytes)).to_vec(),
+        pressure: None,
+    };
+    Arc::new(IoScan {
+        at: Duration::from_secs(at_s),
+        devices: vec![device(0), device(1)],
+        cgroups: cgroups.iter().map(cgroup).collect(),
+        blocked: Some(vec![BlockedTask { tid: blocked, ..BlockedTask::default() }]),
+        skipped: 1,
+        ..IoScan::default()
+    })
+}
+
+fn read(growths: &[ScanGrowth]) -> Vec<Arc<IoScan>> {
+    let mut reader = ScanReader::default();
+    let read = growths.iter().map(|growth| {
+        let mut text = Vec::new();
+        growth.write(&mut text);
+        for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            let Some(Ok(Annotation::IoScan(part))) = Annotation::parse_line(line) else { panic!("{line:?}") };
+            reader.add(part);
+        }
+        reader.take().unwrap()
+    });
+    read.collect()
+}
+
+fn growths(scans: &[Arc<IoScan>], devices: &[DeviceNumber]) -> Vec<ScanGrowth> {
+    let devices: HashSet<DeviceNumber> = devices.iter().copied().collect();
+    let mut writer = ScanWriter::default();
+    scans.iter().map(|scan| writer.growth(scan, &devices).unwrap()).collect()
+}
+
+#[test]
+fn a_scan_that_is_not_written_leaves_its_growth_to_the_next() {
+    let scans = [
+        two_disks(1, &[("/a", 0), ("/b", 0), ("/c", 0)], 7),
+        two_disks(2, &[("/a", 4096), ("/b", 40_960), ("/c", 4096)], 8),
+        two_disks(3, &[("/a", 8192), ("/b", 40_960)], 9),
+    ];
+    let all = read(&growths(&scans, &[]));
+    let [first, dropped, mut last] = <[ScanGrowth; 3]>::try_from(growths(&scans, &[])).unwrap();
+    last.add_before(dropped);
+    assert!(last.bytes() > 3 * size_of::<Cgroup>());
+    let merged = read(&[first, last]);
+    // When all scans are read, /c is still listed, without a limit.
+    assert_eq!(merged[1].cgroups, all[2].cgroups);
+    assert_eq!(merged[1].devices, all[2].devices);
+    assert_eq!((merged[1].at, merged[1].skipped), (Duration::from_secs(3), 2));
+    let blocked: Vec<u32> = merged[1].blocked.iter().flatten().map(|task| task.tid).collect();
+    assert_eq!(blocked, [9, 8]);
+}
+
+#[test]
+fn only_the_requested_devices_are_recorded() {
+    let scans = [two_disks(1, &[("/a", 0)], 7), two_disks(2, &[("/a", 4096)], 7)];
+    let read = read(&growths(&scans, &[(8, 16)]));
+    assert_eq!(read[1].devices.iter().map(|device| &device.name).collect::<Vec<_>>(), ["sd1"]);
+    let numbers: Vec<_> = read[1].cgroups[0].devices.iter().map(|device| device.number).collect();
+    assert_eq!(numbers, [(8, 16)]);
 }
