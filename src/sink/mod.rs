@@ -9,7 +9,6 @@ mod recording;
 mod recording_writer;
 mod rotation;
 mod sample_file;
-mod sample_queue;
 mod write_queue;
 
 pub use atomic_write::{check_new_file, remove_file, replace_file, write_atomically};
@@ -19,5 +18,4 @@ pub use recording::RecordingFile;
 pub use recording_writer::{Destination, OutputError, write_recording};
 pub use rotation::{Rotation, rotated_name};
 pub use sample_file::SampleFile;
-pub use sample_queue::SampleBlock;
-pub use write_queue::{EndOnDrop, WriteProgress, WriteQueue};
+pub use write_queue::{EndOnDrop, SampleBlock, WriteProgress, WriteQueue};

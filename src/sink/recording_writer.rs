@@ -9,8 +9,7 @@ use anyhow::{Context, Result, anyhow};
 
 use super::recording::RecordingFile;
 use super::rotation::LocalTime;
-use super::sample_queue::SampleBlock;
-use super::write_queue::{NextWrite, WriteQueue};
+use super::write_queue::{NextWrite, SampleBlock, WriteQueue};
 use crate::capture::{WriteStall, write_annotation};
 use crate::clock::{Clock, RealClock};
 use crate::os_error::os_error_text;

@@ -1,6 +1,14 @@
-//! The queue between the thread that samples and the thread that writes. Adding a sample never waits for a disk.
+//! The queue between the thread that samples and the thread that writes, in bounded memory. Adding a sample never waits
+//! for a disk.
+//!
+//! When the samples exceed the bound, the oldest detail is given up first: every second sample of the older half is
+//! dropped. Counters only grow, so the remaining samples still count every request; only the distribution of requests
+//! over the time in between is lost. The longer a disk does not accept anything, the coarser the beginning of that time
+//! becomes, while the latest samples stay complete.
 
+use std::collections::VecDeque;
 use std::io::{self, Write};
+use std::mem;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,8 +16,51 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::sample_queue::{SampleBlock, SampleQueue};
-use crate::capture::DroppedSamples;
+use crate::capture::{DroppedSamples, ScanGrowth};
+
+/// A sample that is ready to be written.
+#[derive(Clone, Debug, Default)]
+pub struct SampleBlock {
+    /// The header that describes this and the following samples; empty if the previous header still does.
+    pub header: Vec<u8>,
+    /// Notes about the time before the sample, which are kept even if the sample is dropped.
+    pub notes: Vec<u8>,
+    /// The scan of cgroups and processes that precedes it, whose growth is kept even if the sample is dropped; `None`
+    /// if there is no new one.
+    pub scan: Option<ScanGrowth>,
+    pub text: Vec<u8>,
+    /// The time at which it was taken; `None` if it is not known.
+    pub at: Option<Timestamp>,
+    /// Seconds that local clocks were ahead of UTC, which decides when a day ends.
+    pub utc_offset_s: i64,
+    /// The dropped samples before it.
+    pub dropped: DroppedSamples,
+}
+
+impl SampleBlock {
+    fn bytes(&self) -> usize {
+        let scan = self.scan.as_ref().map_or(0, ScanGrowth::bytes);
+        size_of::<Self>() + self.header.len() + self.notes.len() + self.text.len() + scan
+    }
+
+    /// Moves everything that must not be lost with this sample to the next one.
+    fn drop_before(mut self, next: &mut Self) {
+        self.dropped.add(self.at);
+        self.dropped.extend(next.dropped);
+        next.dropped = self.dropped;
+        if next.header.is_empty() {
+            next.header = self.header;
+        }
+        self.notes.append(&mut next.notes);
+        next.notes = self.notes;
+        if let Some(scan) = self.scan {
+            match &mut next.scan {
+                Some(next) => next.add_before(scan),
+                None => next.scan = Some(scan),
+            }
+        }
+    }
+}
 
 /// Samples that wait to be written.
 pub struct WriteQueue {
@@ -22,7 +73,10 @@ pub struct WriteQueue {
 }
 
 struct State {
-    samples: SampleQueue,
+    /// In the order in which they were taken.
+    samples: VecDeque<SampleBlock>,
+    bytes: usize,
+    max_bytes: usize,
     is_open: bool,
     is_ending: bool,
     is_done: bool,
@@ -65,7 +119,9 @@ impl WriteQueue {
     pub fn new(max_bytes: usize) -> io::Result<Self> {
         let (failure, writer_end) = UnixStream::pair()?;
         let state = State {
-            samples: SampleQueue::new(max_bytes),
+            samples: VecDeque::new(),
+            bytes: 0,
+            max_bytes,
             is_open: false,
             is_ending: false,
             is_done: false,
@@ -85,9 +141,11 @@ impl WriteQueue {
         let mut state = self.lock();
         if !state.is_done {
             state.progress.waiting += 1;
-            let dropped = state.samples.push(sample);
-            state.progress.waiting -= usize::try_from(dropped.count).unwrap_or_default();
-            state.progress.dropped.extend(dropped);
+            state.bytes += sample.bytes();
+            state.samples.push_back(sample);
+            while state.bytes > state.max_bytes && state.samples.len() > 1 {
+                state.thin();
+            }
             self.changed.notify_all();
         }
     }
@@ -134,7 +192,7 @@ impl WriteQueue {
 
     /// Waits for the next sample, the end, or until `limit` has passed.
     pub(super) fn next(&self, limit: Option<Duration>) -> NextWrite {
-        let is_waiting = |state: &mut State| state.samples.len() == 0 && !state.is_ending;
+        let is_waiting = |state: &mut State| state.samples.is_empty() && !state.is_ending;
         let state = self.lock();
         let mut state = match limit {
             Some(limit) => {
@@ -143,8 +201,11 @@ impl WriteQueue {
             }
             None => self.changed.wait_while(state, is_waiting).unwrap_or_else(PoisonError::into_inner),
         };
-        match state.samples.pop() {
-            Some(sample) => NextWrite::Sample(sample),
+        match state.samples.pop_front() {
+            Some(sample) => {
+                state.bytes -= sample.bytes();
+                NextWrite::Sample(sample)
+            }
             None if state.is_ending => NextWrite::End,
             None => NextWrite::TimedOut,
         }
@@ -187,11 +248,113 @@ impl WriteQueue {
     }
 }
 
+impl State {
+    /// Drops every second sample of the older half, at least one.
+    fn thin(&mut self) {
+        let older = (self.samples.len() / 2).max(2);
+        let mut last: Option<SampleBlock> = None;
+        for (index, mut sample) in mem::take(&mut self.samples).into_iter().enumerate() {
+            match last.take() {
+                Some(before) if index < older && index % 2 == 1 => {
+                    self.progress.waiting -= 1;
+                    self.progress.dropped.add(before.at);
+                    before.drop_before(&mut sample);
+                }
+                before => self.samples.extend(before),
+            }
+            last = Some(sample);
+        }
+        self.samples.extend(last);
+        self.bytes = self.samples.iter().map(SampleBlock::bytes).sum();
+    }
+}
+
 /// Ends the recording when it is dropped, so that the writer also ends after a panic.
 pub struct EndOnDrop<'a>(pub &'a WriteQueue);
 
 impl Drop for EndOnDrop<'_> {
     fn drop(&mut self) {
         self.0.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT_BYTES: usize = 1000;
+
+    fn sample(second: i64) -> SampleBlock {
+        let at = Timestamp::from_second(second).ok();
+        SampleBlock { text: vec![b'x'; TEXT_BYTES], at, ..SampleBlock::default() }
+    }
+
+    fn drain(queue: &WriteQueue) -> Vec<SampleBlock> {
+        let next = || match queue.next(Some(Duration::ZERO)) {
+            NextWrite::Sample(sample) => Some(sample),
+            NextWrite::TimedOut | NextWrite::End => None,
+        };
+        std::iter::from_fn(next).collect()
+    }
+
+    fn seconds(samples: &[SampleBlock]) -> Vec<i64> {
+        samples.iter().map(|sample| sample.at.unwrap().as_second()).collect()
+    }
+
+    #[test]
+    fn nothing_is_dropped_below_the_bound() {
+        let queue = WriteQueue::new(100 * 2 * TEXT_BYTES).unwrap();
+        (0..100).for_each(|second| queue.push(sample(second)));
+        assert_eq!((queue.progress().dropped.count, queue.progress().waiting), (0, 100));
+        assert_eq!(seconds(&drain(&queue)), (0..100).collect::<Vec<_>>());
+        assert_eq!((queue.lock().bytes, queue.lock().samples.len()), (0, 0));
+    }
+
+    #[test]
+    fn the_oldest_samples_become_coarser_and_the_latest_stay_complete() {
+        let queue = WriteQueue::new(100 * (TEXT_BYTES + size_of::<SampleBlock>())).unwrap();
+        for second in 0..2000 {
+            queue.push(sample(second));
+            let state = queue.lock();
+            assert!(state.bytes <= state.max_bytes);
+        }
+        let dropped = queue.progress().dropped.count;
+        let rest = drain(&queue);
+        assert_eq!(rest.len() as u64 + dropped, 2000);
+        let noted: u64 = rest.iter().map(|sample| sample.dropped.count).sum();
+        assert_eq!(noted, dropped);
+        let seconds = seconds(&rest);
+        assert!(rest.len() > 50 && seconds.last() == Some(&1999), "{seconds:?}");
+        assert!(seconds[seconds.len() - 40..].windows(2).all(|pair| pair[1] == pair[0] + 1), "{seconds:?}");
+        let gaps: Vec<i64> = seconds.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!(gaps[0] >= 8, "{gaps:?}");
+        // Every sample states exactly which samples before it are missing.
+        let mut before = -1;
+        for sample in &rest {
+            let at = sample.at.unwrap().as_second();
+            let DroppedSamples { count, first, last } = sample.dropped;
+            assert_eq!(count as i64, at - before - 1);
+            if count > 0 {
+                let range = [first, last].map(|at| at.unwrap().as_second());
+                assert_eq!(range, [before + 1, at - 1]);
+            }
+            before = at;
+        }
+    }
+
+    #[test]
+    fn the_latest_header_and_all_notes_survive_a_dropped_sample() {
+        let queue = WriteQueue::new(0).unwrap();
+        let with = |header: &str, notes: &str, second| SampleBlock {
+            header: header.into(),
+            notes: notes.into(),
+            ..sample(second)
+        };
+        let samples = [with("A", "1", 0), with("", "2", 1), with("B", "", 2), with("", "3", 3)];
+        samples.into_iter().for_each(|sample| queue.push(sample));
+        assert_eq!(queue.progress().dropped.count, 3);
+        let rest = drain(&queue);
+        assert_eq!((rest.len(), &rest[0].header[..], &rest[0].notes[..]), (1, &b"B"[..], &b"123"[..]));
+        assert_eq!(rest[0].dropped.count, 3);
     }
 }

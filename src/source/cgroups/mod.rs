@@ -1,17 +1,17 @@
 //! Reads the counters and limits of cgroups.
 
-mod child_lists;
 mod description;
 mod files;
 mod hierarchy;
 
 use std::collections::HashMap;
-use std::io::ErrorKind;
+use std::fs::{metadata, read_dir};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::child_lists::{ChildLists, links_of};
 use self::files::{CgroupFiles, Reading};
 use self::hierarchy::{Hierarchy, find_hierarchy};
 use crate::counters::{Cgroup, CgroupHierarchy, ScanProblem};
@@ -43,7 +43,6 @@ pub(super) struct CgroupReader {
     limits_read_at: Option<Duration>,
     /// The number of times that limits were read again.
     limit_reads: usize,
-    child_lists: ChildLists,
     /// The number of scans so far.
     scans: usize,
     problem: Option<ScanProblem>,
@@ -112,7 +111,6 @@ impl CgroupReader {
             discovered_at: None,
             limits_read_at: None,
             limit_reads: 0,
-            child_lists: ChildLists::default(),
             scans: 0,
             problem: None,
         }
@@ -204,15 +202,14 @@ impl CgroupReader {
         let shown = if shown.contains("..") { "/" } else { shown };
         self.problem = None;
         let mut found: Vec<KnownCgroup> = Vec::new();
-        self.child_lists.begin_pass();
-        let Some(links) = links_of(&self.top) else {
+        if !self.top.exists() {
             self.problem = Some(ScanProblem::ControllerOff);
             return;
-        };
-        let mut pending = vec![(self.top.clone(), links, shown.to_owned(), None)];
+        }
+        let mut pending = vec![(self.top.clone(), shown.to_owned(), None)];
         let mut next = 0;
         while next < pending.len() {
-            let (dir, links, path, parent) = std::mem::take(&mut pending[next]);
+            let (dir, path, parent) = std::mem::take(&mut pending[next]);
             next += 1;
             let is_top = next == 1;
             let known = known.remove(path.as_str());
@@ -233,10 +230,10 @@ impl CgroupReader {
                 let new = || KnownCgroup::new(path.as_str(), CgroupFiles::new(&dir, version));
                 found.push(KnownCgroup { parent, ..known.unwrap_or_else(new) });
             }
-            match self.child_lists.children(&dir, links) {
-                Ok(children) => pending.extend(children.into_iter().map(|(child, links)| {
-                    let path = format!("{}/{}", path.trim_end_matches('/'), child.name);
-                    (child.dir.clone(), links, path, position)
+            match list_children(&dir) {
+                Ok(children) => pending.extend(children.into_iter().map(|(child, name)| {
+                    let path = format!("{}/{name}", path.trim_end_matches('/'));
+                    (child, path, position)
                 })),
                 Err(error) if error.kind() == ErrorKind::PermissionDenied => {
                     self.problem = Some(ScanProblem::NotPermitted);
@@ -250,6 +247,24 @@ impl CgroupReader {
         }
         self.cgroups = found;
     }
+}
+
+/// Returns the directories in the directory of a cgroup, with their names, in which bytes that are not UTF-8 are
+/// replaced; ordered by name.
+///
+/// # Errors
+/// If the directory is gone or cannot be read.
+fn list_children(dir: &Path) -> io::Result<Vec<(PathBuf, String)>> {
+    // The links of a directory without children: its name in its parent, and its own `.`. Most cgroups have none.
+    if metadata(dir)?.nlink() == 2 {
+        return Ok(Vec::new());
+    }
+    let entries = read_dir(dir)?.flatten();
+    let dirs = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    let child = |entry: std::fs::DirEntry| (entry.path(), entry.file_name().to_string_lossy().into_owned());
+    let mut children: Vec<_> = dirs.map(child).collect();
+    children.sort();
+    Ok(children)
 }
 
 /// Returns whether a period has passed since `last`, which is then set to now.

@@ -62,34 +62,21 @@ impl SysfsDevice {
             major,
             minor,
             kind: self.kind(),
-            alias: if self.has("dm") { self.line("dm/name") } else { None },
+            alias: self.line("dm/name"),
             backing_devices: slaves(&self.path),
             size_bytes: size_bytes(&self.path),
-            model: if self.has("device") {
-                self.line("device/model").as_deref().map(bounded_text)
-            } else {
-                None
-            },
-            diskseq: if self.has("diskseq") {
-                self.line("diskseq").and_then(|text| text.parse().ok())
-            } else {
-                None
-            },
+            model: self.line("device/model").as_deref().map(bounded_text),
+            diskseq: self.line("diskseq").and_then(|text| text.parse().ok()),
+            rotational: self.flag("queue/rotational"),
+            scheduler: self.line("queue/scheduler").and_then(|text| active_scheduler(&text)),
+            nr_requests: self.line("queue/nr_requests").and_then(|text| text.parse().ok()),
+            iostats_enabled: self.flag("queue/iostats"),
+            backing_file: self.line("loop/backing_file"),
             ..Node::default()
         };
-        if self.has("queue") {
-            node.rotational = self.flag("queue/rotational");
-            node.scheduler = self.line("queue/scheduler").and_then(|text| active_scheduler(&text));
-            node.nr_requests = self.line("queue/nr_requests").and_then(|text| text.parse().ok());
-            node.iostats_enabled = self.flag("queue/iostats");
-            // blk-mq, the kernel's layer for request-based drivers, has a directory `mq` for each of its devices.
-            let ignores_iostats =
-                if self.has("mq") { Some(false) } else { ignores_iostats(node.kind, kernel) };
-            node.ignores_iostats = ignores_iostats.filter(|_| node.iostats_enabled.is_some());
-        }
-        if self.has("loop") {
-            node.backing_file = self.line("loop/backing_file");
-        }
+        // blk-mq, the kernel's layer for request-based drivers, has a directory `mq` for each of its devices.
+        let ignores_iostats = if self.has("mq") { Some(false) } else { ignores_iostats(node.kind, kernel) };
+        node.ignores_iostats = ignores_iostats.filter(|_| node.iostats_enabled.is_some());
         node
     }
 
@@ -101,7 +88,7 @@ impl SysfsDevice {
             Kind::Dm => self.mapped_kind(),
             Kind::Disk if self.has("dm") => self.mapped_kind(),
             Kind::Disk if self.has("md") => Kind::Md,
-            Kind::Disk if self.has("hidden") && self.flag("hidden") == Some(true) => Kind::NvmePath,
+            Kind::Disk if self.flag("hidden") == Some(true) => Kind::NvmePath,
             Kind::Disk if self.has("loop") => Kind::Loop,
             Kind::Disk if self.is_virtual => Kind::Virtual,
             kind => kind,
