@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use super::deltas::IoRates;
 use super::deltas::{AheadOfParents, CgroupDelta, Counted, add_new_cgroups, cgroup_deltas};
-use super::io_rates::IoRates;
 use super::limit_use::{LimitHistory, LimitKey, LimitUse, limit_uses};
 use crate::counters::{
     BlockedTask, Cgroup, CgroupHierarchy, DeviceNumber, HungRead, IoCounters, IoLimits, IoScan, Pressure,

@@ -8,12 +8,11 @@ mod attributor;
 mod cgroup_name;
 mod deltas;
 pub mod files;
-mod io_rates;
 mod limit_use;
 mod reached_limit;
 
 pub use self::attributor::{Attribution, Attributor, CgroupUse, DeviceUse};
 pub use self::cgroup_name::cgroup_name;
-pub use self::io_rates::IoRates;
+pub use self::deltas::IoRates;
 pub use self::limit_use::{LimitKind, LimitUse};
 pub use self::reached_limit::ReachedLimit;

@@ -6,7 +6,7 @@
 use std::io::{self, ErrorKind, Read};
 use std::ops::Range;
 
-use super::limits::MAX_LINE_BYTES;
+use super::MAX_LINE_BYTES;
 use crate::compression::length_without_zeros;
 
 const BUFFER_BYTES: usize = 256 * 1024;

@@ -5,7 +5,6 @@
 
 mod annotation;
 mod diskstats_line;
-mod limits;
 mod line_kind;
 mod line_reader;
 pub mod proc_files;
@@ -13,26 +12,20 @@ mod range_copy;
 mod reader;
 mod recorded_scan;
 mod recorder_notes;
-mod recording_header;
-mod segments;
-mod time_scan;
-mod timestamp;
 pub mod trace_hist;
 mod warning;
 mod writer;
 
-pub use annotation::write_annotation;
-pub use diskstats_line::{LineError, parse_line};
-pub use range_copy::copy_range;
-pub use reader::{CaptureState, Reader};
-pub use recorded_scan::{ScanGrowth, ScanWriter};
-pub use recorder_notes::{ClockChange, DroppedSamples, WriteStall, write_clock_change};
-pub use recording_header::{RecordingHeader, write_header};
-pub use time_scan::scan_times;
-pub use warning::{CaptureWarning, CaptureWarningKind};
-pub use writer::{RecordFilter, SampleText, write_sample};
-
 use crate::counters::{Device, Sample};
+
+pub use self::annotation::{RecordingHeader, write_annotation, write_header};
+pub use self::diskstats_line::{LineError, parse_line};
+pub use self::range_copy::{copy_range, scan_times};
+pub use self::reader::{CaptureState, Reader};
+pub use self::recorded_scan::{ScanGrowth, ScanWriter};
+pub use self::recorder_notes::{ClockChange, DroppedSamples, WriteStall, write_clock_change};
+pub use self::warning::{CaptureWarning, CaptureWarningKind};
+pub use self::writer::{RecordFilter, SampleText, write_sample};
 
 /// Parses the text of /proc/diskstats into the devices of `sample`, reusing its memory.
 ///
@@ -59,3 +52,19 @@ fn slot(devices: &mut Vec<Device>, index: usize) -> &mut Device {
     }
     &mut devices[index]
 }
+
+/// The longest line that is read; longer ones are skipped. The kernel's lines are at most a tenth as long.
+pub(super) const MAX_LINE_BYTES: usize = 64 * 1024;
+
+/// The maximum number of devices in a sample, far more than hosts have: a few bytes of compressed data must not fill
+/// the memory.
+pub(super) const MAX_DEVICES_PER_SAMPLE: usize = 100_000;
+
+/// The longest name of a device with a recorded baseline; the kernel's names have at most 32 bytes.
+pub(super) const MAX_BASELINE_NAME_BYTES: usize = 256;
+
+/// The maximum number of baselines of a recording.
+pub(super) const MAX_BASELINES: usize = 10_000;
+
+/// The maximum number of bytes in the device lines of a sample, because names may be as long as a line.
+pub(super) const MAX_SAMPLE_BYTES: usize = 32 * 1024 * 1024;

@@ -1,5 +1,5 @@
 //! Copies the samples of a range of time from a capture without changes, so that the copy shows the same as the
-//! original.
+//! original, and reads only the times of a capture, at much less cost than its samples.
 
 use std::io::{self, Read};
 use std::ops::RangeInclusive;
@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use jiff::Timestamp;
 
 use super::annotation::Annotation;
-use super::line_kind::LineKind;
+use super::line_kind::{LineKind, timestamp_of_line};
 use super::line_reader::{LineReader, NextLine};
 use crate::compression::is_end_of_text;
 
@@ -146,6 +146,25 @@ impl RangeCopy {
     }
 }
 
+/// Reads a capture to its end and hands out each time. Compressed data that ends early ends the capture.
+///
+/// # Errors
+/// If the stream cannot be read.
+pub fn scan_times(input: impl Read, mut on_time: impl FnMut(Timestamp)) -> io::Result<()> {
+    let mut lines = LineReader::new(input);
+    loop {
+        match lines.next() {
+            Ok(NextLine::Line { bytes, ended: true }) => {
+                timestamp_of_line(bytes).into_iter().for_each(&mut on_time)
+            }
+            Ok(NextLine::Line { ended: false, .. } | NextLine::TooLong) => {}
+            Ok(NextLine::End) => return Ok(()),
+            Err(error) if is_end_of_text(&error) => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -191,5 +210,17 @@ mod tests {
         let text = format!("TS 1 x\n 8 0 sda 12{header}TS 2 x\n 8 0 sda 2\n");
         assert_eq!(copy(&text, 2..=2), (format!("{header}TS 2 x\n 8 0 sda 2\n"), 1));
         assert_eq!(copy(&text, 1..=2), (text.clone(), 2));
+    }
+
+    #[test]
+    fn only_complete_timestamp_lines_count() {
+        let seconds = |text: &str| {
+            let mut found = Vec::new();
+            scan_times(text.as_bytes(), |at| found.push(at.as_second())).unwrap();
+            found
+        };
+        assert!(seconds("TS 1").is_empty());
+        assert_eq!(seconds("x\nTS 1 2026\nTSX 2\n TS 3\nTS\nTS a\nTS\t4\nTS 5"), [1, 4]);
+        assert_eq!(seconds(&format!("\n\nTS 7 {}\n8 0 sda\n", "x".repeat(1000))), [7]);
     }
 }

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 
 use super::diskstats_line::LineError;
-use super::limits::{MAX_DEVICES_PER_SAMPLE, MAX_LINE_BYTES, MAX_SAMPLE_BYTES};
 use super::recorder_notes::DroppedSamples;
+use super::{MAX_DEVICES_PER_SAMPLE, MAX_LINE_BYTES, MAX_SAMPLE_BYTES};
 
 /// A part of a capture that was skipped, or a point where time breaks.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,7 +5,6 @@
 mod host_sources;
 mod io_scan;
 mod traced_io;
-mod traced_users;
 
 use std::sync::Arc;
 
@@ -18,10 +17,10 @@ pub use self::io_scan::{
     BlockedTask, BusyProcess, Cgroup, CgroupDevice, CgroupHierarchy, DeviceNumber, HungRead, IoCounters,
     IoLimits, IoScan, ProcessIo, ScanProblem, ScannedDevice,
 };
+pub use self::traced_io::TracedUsers;
 pub use self::traced_io::{
     LatencyBucket, LatencyHistogram, LatencyKey, RequestKind, TraceProblem, TracedIo, TracedUser,
 };
-pub use self::traced_users::TracedUsers;
 use crate::units::SampleTime;
 
 /// The counters of one kind of request: reads, writes and discards have four columns each (the kernel's iostats.rst).

@@ -1,11 +1,13 @@
-//! Writes a small file in full.
+//! Opens files, without touching existing ones unless requested, and writes small ones in full.
 
-use std::fs::{OpenOptions, Permissions, rename};
+use std::fs::{File, OpenOptions, Permissions, rename};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+
+use super::rotation::{rotated_name, rotated_numbers};
 
 /// Checks that a file can be created, before its contents are produced: it does not exist yet, or it is a regular file
 /// that may be overwritten. `name` is the name of the file without control characters, for messages.
@@ -68,6 +70,96 @@ pub fn remove_file(path: &Path) -> io::Result<()> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => Ok(()),
+    }
+}
+
+/// The mode of a new recording. Not every user may read it, because it names processes and cgroups of all users.
+const MODE: u32 = 0o640;
+
+/// The action for a file that already exists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IfExists {
+    #[default]
+    Refuse,
+    Append,
+    Replace,
+}
+
+/// Fails if there are rotated files, which this recording would rename or delete: like FILE itself, they are not
+/// overwritten unless requested.
+pub(super) fn refuse_to_shift(path: &Path, name: &str) -> Result<()> {
+    // If the directory cannot be read, opening FILE or renaming it reports that.
+    let numbers = rotated_numbers(path).unwrap_or_default();
+    let Some(number) = numbers.first() else { return Ok(()) };
+    // `name` has no control characters and is for messages.
+    let existing = rotated_name(Path::new(name), *number);
+    bail!(
+        "{} already exists and --rotate would rename or delete it; use --append or --force to allow that",
+        existing.display()
+    )
+}
+
+/// Opens the file for appending and returns whether it is new. A block device is always refused, because a recording
+/// would overwrite its data; another device or a pipe never is.
+pub(super) fn open_file(path: &Path, name: &str, if_exists: IfExists) -> Result<(File, bool)> {
+    let metadata = match OpenOptions::new().read(true).append(true).create_new(true).mode(MODE).open(path) {
+        Ok(file) => return Ok((file, true)),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => path.metadata(),
+        Err(error) => return Err(error).with_context(|| format!("cannot write {name}")),
+    };
+    let is_special = match metadata {
+        Ok(metadata) if metadata.is_dir() => bail!("{name} is a directory, not a file"),
+        Ok(metadata) if metadata.file_type().is_block_device() => bail!("{}", block_device_message(name)),
+        Ok(metadata) => !metadata.is_file(),
+        Err(error) if error.kind() == ErrorKind::NotFound && path.is_symlink() => {
+            bail!("{name} is a symbolic link to a file that does not exist")
+        }
+        Err(_) => false,
+    };
+    if if_exists == IfExists::Refuse && !is_special {
+        bail!("{name} already exists; use --append to append to it or --force to overwrite it");
+    }
+    let mut options = OpenOptions::new();
+    options.append(true).read(!is_special);
+    let file = options.open(path).with_context(|| format!("cannot write {name}"))?;
+    Ok((file, false))
+}
+
+/// Returns the message about a block device that was given as the file to write.
+pub fn block_device_message(name: &str) -> String {
+    format!(
+        "{name} is a block device, not a file to write; to record it: blkstat record --device {name} FILE"
+    )
+}
+
+/// A file of samples. Each is written completely or not at all.
+pub struct SampleFile {
+    name: String,
+    file: File,
+}
+
+impl SampleFile {
+    /// Creates the file, or empties it if it exists.
+    ///
+    /// # Errors
+    /// If it cannot be created.
+    pub fn create(path: &Path) -> Result<Self> {
+        let name = path.display().to_string();
+        let file = OpenOptions::new().write(true).create(true).truncate(true).open(path);
+        Ok(Self { file: file.with_context(|| format!("cannot write {name}"))?, name })
+    }
+
+    /// Appends a sample.
+    ///
+    /// # Errors
+    /// If it cannot be written. A partially written sample is removed if the file can be truncated.
+    pub fn append(&mut self, sample: &[u8]) -> Result<()> {
+        let length = self.file.metadata().map(|metadata| metadata.len());
+        self.file.write_all(sample).with_context(|| {
+            let is_intact = length.and_then(|length| self.file.set_len(length)).is_ok();
+            let suffix = if is_intact { " (earlier samples are intact)" } else { "" };
+            format!("cannot write {}{suffix}", self.name)
+        })
     }
 }
 

@@ -3,19 +3,16 @@
 
 mod atomic_write;
 mod gzip;
-mod gzip_recovery;
-mod open_file;
 mod recording;
 mod recording_writer;
 mod rotation;
-mod sample_file;
 mod write_queue;
 
-pub use atomic_write::{check_new_file, remove_file, replace_file, write_atomically};
-pub use gzip::gzip_bytes;
-pub use open_file::{IfExists, block_device_message};
-pub use recording::RecordingFile;
-pub use recording_writer::{Destination, OutputError, write_recording};
-pub use rotation::{Rotation, rotated_name};
-pub use sample_file::SampleFile;
-pub use write_queue::{EndOnDrop, SampleBlock, WriteProgress, WriteQueue};
+pub use self::atomic_write::{
+    IfExists, SampleFile, block_device_message, check_new_file, remove_file, replace_file, write_atomically,
+};
+pub use self::gzip::gzip_bytes;
+pub use self::recording::RecordingFile;
+pub use self::recording_writer::{Destination, OutputError, write_recording};
+pub use self::rotation::{Rotation, rotated_name};
+pub use self::write_queue::{EndOnDrop, SampleBlock, WriteProgress, WriteQueue};

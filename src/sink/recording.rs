@@ -9,9 +9,9 @@ use anyhow::{Context, Result, bail};
 use rustix::fs::{FlockOperation, fdatasync, flock, fsync};
 use rustix::io::Errno;
 
+use super::atomic_write::{IfExists, open_file, refuse_to_shift};
 use super::gzip::Gzip;
-use super::gzip_recovery::recover;
-use super::open_file::{IfExists, open_file, refuse_to_shift};
+use super::gzip::recover;
 use super::rotation::{FilePeriod, LocalTime, Rotation, delete_excess, shift_files};
 use crate::compression::{Compression, length_without_zeros};
 

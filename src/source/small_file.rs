@@ -1,9 +1,14 @@
-//! Reads small files, such as those of /proc and /sys, as a whole and in bounded memory. The result is `None` if the
-//! file cannot be read or is too large: its values are then unknown.
+//! Reads small files as a whole and in bounded memory, such as those of /proc and /sys, whose values are unknown (`None`)
+//! if they cannot be read; saved files, which may be on a disk that hangs; and the names that links lead to.
 
 use std::fs::OpenOptions;
-use std::io::{self, Read};
-use std::path::Path;
+use std::io::{self, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
 
 /// The longest file that is read, in bytes: longer than any of these files. The longest ones list mounts, devices or
 /// time zone rules.
@@ -62,6 +67,99 @@ pub fn read_text_file(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
+/// The longest file that is read: far longer than any that blkstat saves.
+const MAX_JSON_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Returns the text of a file that holds a JSON object, recognized by its first character; `None` for any other file.
+///
+/// # Errors
+/// If it cannot be opened or read, is a directory, or is too large.
+pub fn read_json_object(path: &Path) -> Result<Option<String>> {
+    let name = path.display();
+    let mut file = OpenOptions::new().read(true).open(path).with_context(|| format!("cannot open {name}"))?;
+    if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        bail!("{name} is a directory");
+    }
+    let mut start = [0; 64];
+    let count = file.read(&mut start).with_context(|| format!("cannot read {name}"))?;
+    let start = &start[..count];
+    if !start.trim_ascii_start().starts_with(b"{") {
+        return Ok(None);
+    }
+    let mut bytes = start.to_vec();
+    let read =
+        file.take(MAX_JSON_BYTES).read_to_end(&mut bytes).with_context(|| format!("cannot read {name}"))?;
+    if read as u64 == MAX_JSON_BYTES {
+        bail!("{name} is longer than {MAX_JSON_BYTES} bytes");
+    }
+    Ok(Some(String::from_utf8(bytes).with_context(|| format!("{name} is not a text file"))?))
+}
+
+/// The longest file that is read, in bytes: baselines of thousands of devices.
+const MAX_SAVED_BYTES: u64 = 8 * 1024 * 1024;
+
+/// The outcome of reading the first of several files.
+#[derive(Debug)]
+pub enum FirstFile {
+    /// None of them exists and is readable for this user.
+    Missing,
+    /// The text of this file, or the error of reading it.
+    Found(PathBuf, io::Result<String>),
+    /// The files could not be read in time.
+    TimedOut,
+}
+
+/// Reads the first of `paths` that exists and that this user may read, in a thread that is abandoned after `limit`.
+pub fn read_first_file(paths: &[PathBuf], limit: Duration) -> FirstFile {
+    if paths.is_empty() {
+        return FirstFile::Missing;
+    }
+    let paths = paths.to_vec();
+    let read = move || {
+        let files = paths.into_iter().map(|path| (read_saved_text(&path), path));
+        let mut found = files.filter(|(text, _)| !text.as_ref().is_err_and(is_unavailable));
+        found.next().map_or(FirstFile::Missing, |(text, path)| FirstFile::Found(path, text))
+    };
+    read_within(limit, read).unwrap_or(FirstFile::TimedOut)
+}
+
+/// Returns whether the error says that there is no such file for this user.
+fn is_unavailable(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::PermissionDenied)
+}
+
+fn read_saved_text(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    let file = OpenOptions::new().read(true).open(path)?;
+    if file.take(MAX_SAVED_BYTES + 1).read_to_string(&mut text)? as u64 > MAX_SAVED_BYTES {
+        return Err(io::Error::new(ErrorKind::FileTooLarge, format!("longer than {MAX_SAVED_BYTES} bytes")));
+    }
+    Ok(text)
+}
+
+/// Returns the last component of a path; `None` if there is none or it is not UTF-8.
+pub(super) fn file_name(path: &Path) -> Option<String> {
+    path.file_name().and_then(|name| name.to_str()).map(str::to_owned)
+}
+
+/// Returns the last component of the path that a symbolic link points to; `None` if this is not a link.
+pub(super) fn link_target_name(link: &Path) -> Option<String> {
+    file_name(&link.read_link().ok()?)
+}
+
+/// Runs `read` in a separate thread and waits for its result, at most for `limit`. `None` if it takes longer, or if no
+/// thread can be created. A thread that takes longer is abandoned and ends with the process.
+pub(super) fn read_within<T: Send + 'static>(
+    limit: Duration,
+    read: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    let (sender, receiver) = channel();
+    let thread = thread::Builder::new().name("read".to_owned());
+    // If the receiver is gone, the result came too late.
+    thread.spawn(move || drop(sender.send(read()))).ok()?;
+    receiver.recv_timeout(limit).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,5 +183,40 @@ mod tests {
         std::fs::write(&path, b"\xff").unwrap();
         assert_eq!((read_text(&path), read_bytes(&path)), (None, Some(vec![0xff])));
         assert_eq!(read_bytes(Path::new("/dev/zero")), None);
+    }
+
+    const LIMIT: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn the_first_file_that_exists_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        std::fs::write(path("b"), "text").unwrap();
+        std::fs::write(path("c"), "other").unwrap();
+        let read =
+            |names: &[&str]| read_first_file(&names.iter().map(|n| path(n)).collect::<Vec<_>>(), LIMIT);
+        assert!(
+            matches!(read(&["a", "b/x", "b", "c"]), FirstFile::Found(p, Ok(text)) if p == path("b") && text == "text")
+        );
+        assert!(matches!(read(&["a", "b/x"]), FirstFile::Missing) && matches!(read(&[]), FirstFile::Missing));
+    }
+
+    #[test]
+    fn a_directory_binary_data_and_an_endless_file_are_errors() {
+        let dir = tempfile::tempdir().unwrap();
+        let binary = dir.path().join("binary");
+        std::fs::write(&binary, b"\xff").unwrap();
+        for path in [dir.path().to_owned(), binary, PathBuf::from("/dev/zero")] {
+            let found = read_first_file(&[path.clone(), "/".into()], LIMIT);
+            assert!(matches!(&found, FirstFile::Found(p, Err(_)) if *p == path), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_read_that_hangs_is_left_behind() {
+        let (release, hung) = channel::<()>();
+        assert_eq!(read_within(Duration::from_millis(1), move || hung.recv().is_ok()), None);
+        drop(release);
+        assert_eq!(read_within(Duration::from_secs(60), || 7), Some(7));
     }
 }

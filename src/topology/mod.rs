@@ -2,10 +2,8 @@
 //! reads from sysfs and procfs or which is inferred from the device names of a capture.
 
 mod hard_disk;
-mod infer;
 mod kind;
 mod named_device;
-mod natural_sort;
 mod node;
 mod partitions;
 mod provider;
@@ -14,11 +12,11 @@ use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-pub use infer::link_nvme_paths;
+pub use self::partitions::link_nvme_paths;
+pub use self::partitions::natural_key;
 pub use kind::Kind;
 pub(crate) use kind::nvme_head;
 pub use named_device::{DeviceKey, NamedDevice};
-pub use natural_sort::natural_key;
 pub use node::Node;
 pub use partitions::{partition_parents, possible_disks};
 pub use provider::{Machine, Provider, bounded_text};

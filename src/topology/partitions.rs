@@ -1,8 +1,9 @@
-//! The kernel's naming of partitions: a disk's name followed by a number, with `p` between them if the disk's name ends
-//! in a digit (`sda1`, `nvme0n1p1`, `md0p1`).
+//! What the names of devices show: their partitions, their stacking, and their natural order.
 
 use std::collections::HashMap;
 
+use super::kind::nvme_head;
+use super::{Kind, Node, Topology};
 use crate::counters::Device;
 
 /// The major number of partitions whose minor number does not fit into the range of their disk (`BLOCK_EXT_MAJOR`).
@@ -36,6 +37,55 @@ pub fn possible_disks(name: &str) -> [Option<&str>; 2] {
     }
     let before_p = stem.strip_suffix('p').filter(|disk| disk.ends_with(|c: char| c.is_ascii_digit()));
     [Some(stem), before_p]
+}
+
+impl Topology {
+    /// Infers kinds, partitions and the paths of NVMe multipath disks from names and major numbers.
+    pub fn from_names(devices: &[Device]) -> Self {
+        let node = |(device, parent): (&Device, Option<usize>)| Node {
+            name: device.name.clone(),
+            major: device.major,
+            minor: device.minor,
+            kind: if parent.is_some() { Kind::Partition } else { Kind::from_name(&device.name) },
+            backing_devices: parent.map(|index| devices[index].name.clone()).into_iter().collect(),
+            ..Node::default()
+        };
+        let mut nodes: Vec<Node> = devices.iter().zip(partition_parents(devices)).map(node).collect();
+        link_nvme_paths(&mut nodes);
+        Self::new(nodes)
+    }
+}
+
+/// Adds the paths of NVMe multipath disks to their backing devices: `nvme0n1` is on `nvme0c0n1` and `nvme0c1n1`, the
+/// paths of the same subsystem and namespace.
+pub fn link_nvme_paths(nodes: &mut [Node]) {
+    let mut paths: HashMap<String, Vec<String>> = HashMap::new();
+    for node in nodes.iter().filter(|node| node.kind == Kind::NvmePath) {
+        if let Some(head) = nvme_head(&node.name) {
+            paths.entry(head).or_default().push(node.name.clone());
+        }
+    }
+    for node in nodes.iter_mut().filter(|node| node.kind != Kind::NvmePath) {
+        node.backing_devices.extend(paths.remove(&node.name).unwrap_or_default());
+    }
+}
+
+/// Returns the sort key that orders names naturally: `sdb` before `sdaa`, `loop2` before `loop10`.
+pub fn natural_key(name: &str) -> Vec<(String, usize, String)> {
+    let is_digit = |c: char| c.is_ascii_digit();
+    let mut key = Vec::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let word = rest.find(is_digit).unwrap_or(rest.len());
+        let digits = rest[word..].find(|c| !is_digit(c)).unwrap_or(rest.len() - word);
+        let (letters, number) = (&rest[..word], rest[word..word + digits].trim_start_matches('0'));
+        // `sdaa` follows `sdz` as 27 follows 26, so longer words sort last; the first two letters name the driver.
+        let driver = letters.char_indices().nth(2).map_or(letters.len(), |(at, _)| at);
+        key.push((letters[..driver].to_owned(), letters.len(), letters.to_owned()));
+        key.push((String::new(), number.len(), number.to_owned()));
+        rest = &rest[word + digits..];
+    }
+    key
 }
 
 #[cfg(test)]
@@ -80,5 +130,28 @@ mod tests {
     #[test]
     fn the_disk_must_be_listed_before_its_partition() {
         assert_eq!(parents(&[(8, "sda1"), (8, "sda")]), [None, None]);
+    }
+
+    #[test]
+    fn names_give_kinds_partitions_and_nvme_paths() {
+        let names =
+            [(259, "nvme0c0n1"), (259, "nvme0c1n1"), (259, "nvme0n1"), (259, "nvme0n1p1"), (253, "dm-0")];
+        let device = |&(major, name): &(u32, &str)| Device { major, name: name.into(), ..Device::default() };
+        let topology = Topology::from_names(&names.iter().map(device).collect::<Vec<_>>());
+        assert_eq!(topology.node("nvme0n1").unwrap().backing_devices, ["nvme0c0n1", "nvme0c1n1"]);
+        assert_eq!(topology.disk_of("nvme0n1p1"), Some("nvme0n1"));
+        assert_eq!(topology.node("nvme0c1n1").unwrap().kind, Kind::NvmePath);
+        assert_eq!(topology.node("dm-0").unwrap().kind, Kind::Dm);
+        assert_eq!(topology.depth("nvme0n1p1"), 2);
+    }
+
+    #[test]
+    fn names_are_ordered_as_people_count() {
+        let mut names =
+            ["sdaa", "vda", "sdb", "loop10", "sda10", "loop2", "sda2", "nvme10n1", "nvme2n1", "sda"];
+        names.sort_by_cached_key(|name| natural_key(name));
+        let expected =
+            ["loop2", "loop10", "nvme2n1", "nvme10n1", "sda", "sda2", "sda10", "sdb", "sdaa", "vda"];
+        assert_eq!(names, expected);
     }
 }

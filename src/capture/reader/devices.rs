@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use crate::capture::diskstats_line::{LineError, parse_line};
-use crate::capture::limits::{MAX_DEVICES_PER_SAMPLE, MAX_SAMPLE_BYTES};
 use crate::capture::slot;
 use crate::capture::warning::CaptureWarningKind;
+use crate::capture::{MAX_DEVICES_PER_SAMPLE, MAX_SAMPLE_BYTES};
 use crate::counters::{Columns, Counters, Device, Sample};
 
 /// The outcome of reading a device line.

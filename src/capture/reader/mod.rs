@@ -5,7 +5,6 @@
 //! split, and both parts are read as separate lines.
 
 mod devices;
-mod open_sample;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -13,16 +12,16 @@ mod tests;
 use std::io::{self, ErrorKind, Read};
 
 use self::devices::{DeviceLine, SampleDevices};
-use self::open_sample::{OpenSample, Position};
 pub use self::state::CaptureState;
+use self::state::SegmentTracker;
+use self::state::{OpenSample, Position};
 use super::annotation::{Annotation, AnnotationError, EndOfSample, find_embedded_annotation};
+use super::annotation::{RecordingHeader, bounded};
 use super::diskstats_line::has_lost_columns;
 use super::line_kind::LineKind;
+use super::line_kind::TimestampLine;
 use super::line_reader::{LineReader, NextLine};
 use super::recorded_scan::ScanReader;
-use super::recording_header::{RecordingHeader, bounded};
-use super::segments::SegmentTracker;
-use super::timestamp::TimestampLine;
 use super::warning::{CaptureWarning, CaptureWarningKind};
 use crate::compression::TrailingData;
 use crate::counters::{HostState, Sample};

@@ -1,12 +1,17 @@
-//! What is known of a capture beside its samples.
+//! What is known of a capture beside its samples, the reader's position in it, and the segments between the points where
+//! time breaks: no interval spans such a point.
 
 use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
 
 use crate::baselines::RecordedBaseline;
-use crate::capture::limits::{MAX_BASELINE_NAME_BYTES, MAX_BASELINES, MAX_DEVICES_PER_SAMPLE};
-use crate::capture::recording_header::RecordingHeader;
+use crate::capture::annotation::RecordingHeader;
 use crate::capture::warning::{CaptureWarning, CaptureWarningKind};
+use crate::capture::{MAX_BASELINE_NAME_BYTES, MAX_BASELINES, MAX_DEVICES_PER_SAMPLE};
 use crate::topology::{Node, Topology};
+use crate::units::SampleTime;
 
 /// What is known of a capture so far.
 #[derive(Debug, Default)]
@@ -67,5 +72,94 @@ impl CaptureState {
             Arc::make_mut(header).topology = Topology::new(nodes);
             self.more_devices.clear();
         }
+    }
+}
+
+/// Numbers the segments of a capture.
+#[derive(Debug, Default)]
+pub(super) struct SegmentTracker {
+    previous: Option<SampleTime>,
+    segment: u64,
+}
+
+impl SegmentTracker {
+    /// Returns the segment of the next sample, taken at `at`, and, if a new segment begins, the reason.
+    ///
+    /// The wall clock is used only if no monotonic time is known; with a monotonic time, setting the wall clock back
+    /// does no harm.
+    pub(super) fn assign(&mut self, at: SampleTime) -> (u64, Option<CaptureWarningKind>) {
+        let clock_error =
+            self.previous.and_then(|last| match (last.monotonic, at.monotonic, last.wall, at.wall) {
+                (Some(previous), Some(now), _, _) => {
+                    (now <= previous).then_some(CaptureWarningKind::MonotonicClockNotAdvanced)
+                }
+                (_, _, Some(previous), Some(now)) if now <= previous => {
+                    Some(CaptureWarningKind::ClockNotAdvanced { previous, now })
+                }
+                _ => None,
+            });
+        self.segment += u64::from(clock_error.is_some());
+        self.previous = Some(at);
+        (self.segment, clock_error)
+    }
+
+    /// Starts a new segment regardless of the time of the next sample.
+    pub(super) fn start_segment(&mut self) {
+        self.segment += 1;
+        self.previous = None;
+    }
+}
+
+/// The reader's position in a capture.
+pub(super) enum Position {
+    /// Before the first `TS` line.
+    BeforeFirstTimestamp,
+    /// After the end mark of a sample, or at the beginning of a recording.
+    BetweenSamples,
+    /// In lines without a timestamp, which are skipped: after an invalid `TS` line, or without any `TS` line.
+    Untimed,
+    InSample(OpenSample),
+}
+
+impl Position {
+    pub(super) fn is_in_sample(&self) -> bool {
+        matches!(self, Self::InSample(_))
+    }
+}
+
+/// A sample that is being read, except for its devices.
+pub(super) struct OpenSample {
+    wall: Timestamp,
+    /// The time of day in the `TS` line; `None` if it has none.
+    pub(super) written_time: Option<String>,
+    /// The number of the `TS` line.
+    pub(super) line: u64,
+    /// The segment; `None` in a recording, where it depends on the monotonic time at the end of the sample.
+    pub(super) segment: Option<u64>,
+    pub(super) monotonic: Option<Duration>,
+    pub(super) uptime: Option<u64>,
+    /// A device line lacks its end.
+    pub(super) is_truncated: bool,
+    /// An annotation, perhaps the end mark, is invalid.
+    pub(super) has_invalid_annotation: bool,
+}
+
+impl OpenSample {
+    pub(super) fn new(wall: Timestamp, written_time: Option<String>, line: u64) -> Self {
+        Self {
+            wall,
+            written_time,
+            line,
+            segment: None,
+            monotonic: None,
+            uptime: None,
+            is_truncated: false,
+            has_invalid_annotation: false,
+        }
+    }
+
+    /// Returns the time of the sample, as far as it is known.
+    pub(super) fn time(&self) -> SampleTime {
+        SampleTime { monotonic: self.monotonic, wall: Some(self.wall), uptime: self.uptime }
     }
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::capture::limits::{MAX_DEVICES_PER_SAMPLE, MAX_SAMPLE_BYTES};
+use crate::capture::{MAX_DEVICES_PER_SAMPLE, MAX_SAMPLE_BYTES};
 
 /// Returns all samples as (seconds, segment, devices) and all warnings as (line, message).
 #[allow(clippy::type_complexity)]

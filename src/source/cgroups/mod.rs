@@ -1,6 +1,5 @@
 //! Reads the counters and limits of cgroups.
 
-mod description;
 mod files;
 mod hierarchy;
 

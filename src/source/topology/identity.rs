@@ -17,9 +17,9 @@ use std::time::Duration;
 
 use super::sysfs_device::SysfsDevice;
 use crate::sanitize::sanitize;
-use crate::source::link::{file_name, link_target_name};
+use crate::source::small_file::read_within;
+use crate::source::small_file::{file_name, link_target_name};
 use crate::source::small_file::{read_bytes, read_line_lossy};
-use crate::source::timed_read::read_within;
 use crate::topology::{Kind, Node, Topology};
 
 /// The longest value that counts as an identity, in bytes: a WWID of the kernel has up to 255, a UUID of the

@@ -3,29 +3,26 @@
 //! [`read_partitions`] reads only names and partitions. [`read_topology`] adds the details of each device, then values
 //! that several sources determine together: identities, mount points, backing devices of loop devices, NVMe paths.
 
-mod aliases;
 mod block_dir;
-mod device_index;
 mod identity;
 mod mounts;
 mod sysfs_device;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::fs::read_dir;
 use std::path::{Path, PathBuf};
+
+use self::identity::{
+    add_partition_identities, add_serials_of_identities, add_virtio_serials, identity, serial,
+};
+use self::mounts::{DeviceIndex, Mounts};
+use self::sysfs_device::SysfsDevice;
+use super::small_file::{file_name, link_target_name, read_line};
+use crate::topology::{Kind, Node, Topology, link_nvme_paths, natural_key, possible_disks};
 
 pub use block_dir::{check_block_dir, read_partitions};
 pub(super) use block_dir::{device_dir, device_name, list_devices, parse_devno, read_devno};
 pub(super) use mounts::unescape;
-
-use self::aliases::add_aliases;
-use self::device_index::DeviceIndex;
-use self::identity::{
-    add_partition_identities, add_serials_of_identities, add_virtio_serials, identity, serial,
-};
-use self::mounts::Mounts;
-use self::sysfs_device::SysfsDevice;
-use super::small_file::read_line;
-use crate::topology::{Kind, Node, Topology, link_nvme_paths, natural_key, possible_disks};
 
 /// Reads the block devices of the system below `root`: whole devices in natural order, each followed by its partitions.
 ///
@@ -115,4 +112,29 @@ fn resolve_in_root(root: &Path, path: PathBuf) -> PathBuf {
 
 fn is_below(target: &Path, root: &Path) -> bool {
     target.starts_with(root) || root.canonicalize().is_ok_and(|root| target.starts_with(root))
+}
+
+/// Sets the aliases of devices that have none, from links below `root/dev`: `md/home` for `md127`, and `vg0-root` from
+/// /dev/mapper if sysfs has no name for the device.
+fn add_aliases(root: &Path, nodes: &mut [Node]) {
+    let mut aliases = HashMap::new();
+    for (dir, prefix) in [("md", "md/"), ("mapper", "")] {
+        let entries = read_dir(root.join("dev").join(dir)).into_iter().flatten().flatten();
+        let mut links: Vec<_> = entries.map(|entry| entry.path()).collect();
+        links.sort();
+        for link in links {
+            // The name `md/0` says no more than `md0`.
+            let name = file_name(&link).filter(|name| !is_number(name));
+            if let (Some(name), Some(target)) = (name, link_target_name(&link)) {
+                aliases.entry(target).or_insert(format!("{prefix}{name}"));
+            }
+        }
+    }
+    for node in nodes.iter_mut().filter(|node| node.alias.is_none()) {
+        node.alias = aliases.remove(&node.name);
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }

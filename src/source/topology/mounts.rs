@@ -1,4 +1,4 @@
-//! Mount points and swap areas.
+//! Mount points and swap areas, and the devices that they name.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 use procfs::process::MountInfo;
 
 use super::block_dir::parse_devno;
-use super::device_index::DeviceIndex;
 use super::resolve_in_root;
-use crate::source::small_file::read_lossy;
+use crate::source::small_file::{link_target_name, read_lossy};
 use crate::topology::Node;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -135,6 +134,59 @@ fn octal(digits: &[u8]) -> Option<u8> {
     // Parsing would accept a sign.
     let digits = std::str::from_utf8(digits).ok().filter(|text| text.bytes().all(|b| b.is_ascii_digit()))?;
     u8::from_str_radix(digits, 8).ok()
+}
+
+/// Finds the index of a device in a list of nodes.
+pub(super) struct DeviceIndex<'a> {
+    root: &'a Path,
+    device_count: usize,
+    by_name: HashMap<String, usize>,
+    by_mapper_name: HashMap<String, usize>,
+    by_devno: HashMap<(u32, u32), usize>,
+}
+
+impl<'a> DeviceIndex<'a> {
+    /// Indexes the nodes of the system below `root`.
+    pub(super) fn new(root: &'a Path, nodes: &[Node]) -> Self {
+        let mapper_name = |(index, node): (usize, &Node)| {
+            let name = node.alias.clone().filter(|_| node.name.starts_with("dm-"))?;
+            Some((name, index))
+        };
+        let indexed = || nodes.iter().enumerate();
+        Self {
+            root,
+            device_count: nodes.len(),
+            by_name: indexed().map(|(index, node)| (node.name.clone(), index)).collect(),
+            by_mapper_name: indexed().filter_map(mapper_name).collect(),
+            by_devno: indexed().map(|(index, node)| ((node.major, node.minor), index)).collect(),
+        }
+    }
+
+    pub(super) fn device_count(&self) -> usize {
+        self.device_count
+    }
+
+    /// Returns the device of this number; `None` for 0:0, which hidden devices share.
+    pub(super) fn by_devno(&self, devno: Option<(u32, u32)>) -> Option<usize> {
+        self.by_devno.get(&devno.filter(|devno| *devno != (0, 0))?).copied()
+    }
+
+    /// Returns the device of a path in /dev: a kernel name, a name in /dev/mapper or in an LVM directory, or a link.
+    pub(super) fn by_dev_path(&self, path: &str) -> Option<usize> {
+        let name = path.strip_prefix("/dev/")?;
+        let by_name = || self.by_name.get(name);
+        let by_mapper_name = || self.by_mapper_name.get(name.strip_prefix("mapper/")?);
+        // LVM doubles the hyphens within names, so that a single one separates the volume group from the volume.
+        let by_volume = || {
+            let (group, volume) = name.split_once('/')?;
+            self.by_mapper_name.get(&format!("{}-{}", group.replace('-', "--"), volume.replace('-', "--")))
+        };
+        let by_link = || {
+            let target = link_target_name(&self.root.join("dev").join(name))?;
+            self.by_name.get(&target)
+        };
+        by_name().or_else(by_mapper_name).or_else(by_volume).or_else(by_link).copied()
+    }
 }
 
 #[cfg(test)]

@@ -155,7 +155,7 @@ pub(super) fn device_number(number: u32) -> DeviceNumber {
 }
 
 /// Returns the length of the letters of a request in an event's `format` file. It differs between versions.
-pub(super) fn letters_length(format: &str) -> u32 {
+fn letters_length(format: &str) -> u32 {
     const USUAL: u32 = 8;
     let length = format
         .lines()

@@ -5,21 +5,17 @@
 //! other users of tracefs are not affected, and removes them when it is dropped. Instances left behind by a process
 //! that was killed are recognized by their names and removed by [`remove_leftovers`].
 
-mod alternation;
-mod calibration;
 mod completed;
 mod devices;
-mod error;
 mod event_pair;
 mod guard;
 mod leftovers;
-mod owner;
 mod session;
 mod threads;
 mod trace_dir;
 mod trace_set;
 mod tracer;
 
-pub use self::error::TraceError;
 pub use self::leftovers::remove_leftovers;
+pub use self::trace_dir::TraceError;
 pub use self::tracer::{TraceOptions, Tracer};

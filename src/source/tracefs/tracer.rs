@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::error::TraceError;
 use super::session::Session;
+use super::trace_dir::TraceError;
 use crate::clock::{Clock, RealClock};
 use crate::counters::{DeviceNumber, TracedIo};
 
