@@ -25,7 +25,7 @@ const MARKER: &[u8] = b"#blkstat ";
 /// An annotation that was read.
 pub(super) enum Annotation {
     /// Begins a recording, or repeats its header.
-    Header(RecordingHeader),
+    Header(Box<RecordingHeader>),
     /// Continues the list of devices of the header.
     Devices(Vec<Node>),
     /// The baselines that belong to the header, or more of them.
@@ -133,7 +133,7 @@ impl Annotation {
             b"io_scan" => parse(json, |line: IoScanLine| Self::IoScan(line.io_scan)),
             b"dropped_samples" | b"dropped_from" | b"dropped_to" => parse(json, Self::DroppedSamples),
             b"clock_step_s" | b"suspended_s" => parse(json, Self::ClockChange),
-            _ if is_header() => parse(json, |header: RecordingHeader| Self::Header(header.bounded())),
+            _ if is_header() => parse(json, |header: RecordingHeader| Self::Header(header.bounded().into())),
             b"devices" => parse(json, |line: DevicesLine| Self::Devices(line.devices)),
             b"baselines" => parse(json, |line: BaselinesLine| Self::Baselines(line.baselines)),
             _ => parse(json, Self::EndOfSample),

@@ -27,7 +27,7 @@ pub struct SampleBlock {
     pub notes: Vec<u8>,
     /// The scan of cgroups and processes that precedes it, whose growth is kept even if the sample is dropped; `None`
     /// if there is no new one.
-    pub scan: Option<ScanGrowth>,
+    pub scan: Option<Box<ScanGrowth>>,
     pub text: Vec<u8>,
     /// The time at which it was taken; `None` if it is not known.
     pub at: Option<Timestamp>,
@@ -39,7 +39,7 @@ pub struct SampleBlock {
 
 impl SampleBlock {
     fn bytes(&self) -> usize {
-        let scan = self.scan.as_ref().map_or(0, ScanGrowth::bytes);
+        let scan = self.scan.as_ref().map_or(0, |scan| scan.bytes());
         size_of::<Self>() + self.header.len() + self.notes.len() + self.text.len() + scan
     }
 
@@ -55,7 +55,7 @@ impl SampleBlock {
         next.notes = self.notes;
         if let Some(scan) = self.scan {
             match &mut next.scan {
-                Some(next) => next.add_before(scan),
+                Some(next) => next.add_before(*scan),
                 None => next.scan = Some(scan),
             }
         }

@@ -222,7 +222,7 @@ impl<R: Read> Reader<R> {
     /// Processes an annotation. Returns whether a sample is handed out.
     fn read_annotation(&mut self, annotation: Annotation, previous: &Sample, sample: &mut Sample) -> bool {
         match annotation {
-            Annotation::Header(header) => return self.begin_recording(header, previous, sample),
+            Annotation::Header(header) => return self.begin_recording(*header, previous, sample),
             Annotation::Devices(devices) => self.state.append_devices(bounded(devices)),
             Annotation::Baselines(baselines) => self.state.append_baselines(baselines),
             Annotation::IoScan(part) => self.scans.add(part),

@@ -84,7 +84,7 @@ pub struct ScanWriter {
 impl ScanWriter {
     /// Returns how much the counters of these devices (all if empty) have grown since the previous scan; `None` for a
     /// scan that was passed before. Without a previous scan, nothing has grown.
-    pub fn growth(&mut self, scan: &Arc<IoScan>, devices: &HashSet<DeviceNumber>) -> Option<ScanGrowth> {
+    pub fn growth(&mut self, scan: &Arc<IoScan>, devices: &HashSet<DeviceNumber>) -> Option<Box<ScanGrowth>> {
         let last = self.last.replace(Arc::clone(scan));
         let last = last.as_deref();
         if last.is_some_and(|last| last.at == scan.at) {
@@ -92,7 +92,7 @@ impl ScanWriter {
         }
         let is_recorded = |number: DeviceNumber| devices.is_empty() || devices.contains(&number);
         let cgroups = grown_cgroups(scan, last, &is_recorded);
-        Some(ScanGrowth {
+        Some(Box::new(ScanGrowth {
             at_ns: u64::try_from(scan.at.as_nanos()).ok(),
             cgroup_version: scan.hierarchy.map(|version| match version {
                 CgroupHierarchy::V1 => 1,
@@ -107,7 +107,7 @@ impl ScanWriter {
             hung_read: scan.hung_read,
             has_blocked: scan.blocked.is_some(),
             blocked: scan.blocked.clone().unwrap_or_default(),
-        })
+        }))
     }
 }
 

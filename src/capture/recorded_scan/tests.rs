@@ -157,7 +157,7 @@ fn read(growths: &[ScanGrowth]) -> Vec<Arc<IoScan>> {
 fn growths(scans: &[Arc<IoScan>], devices: &[DeviceNumber]) -> Vec<ScanGrowth> {
     let devices: HashSet<DeviceNumber> = devices.iter().copied().collect();
     let mut writer = ScanWriter::default();
-    scans.iter().map(|scan| writer.growth(scan, &devices).unwrap()).collect()
+    scans.iter().map(|scan| *writer.growth(scan, &devices).unwrap()).collect()
 }
 
 #[test]

@@ -14,8 +14,10 @@ const IO_STAT: &str = "io.stat";
 const SERVICE_BYTES: &str = "blkio.throttle.io_service_bytes";
 /// The requests of version 1.
 const SERVICED: &str = "blkio.throttle.io_serviced";
+/// Selects a limit.
+type Limit = fn(&mut IoLimits) -> &mut Option<u64>;
 /// The limits of version 1.
-const BLKIO_LIMITS: [(&str, fn(&mut IoLimits) -> &mut Option<u64>); 4] = [
+const BLKIO_LIMITS: [(&str, Limit); 4] = [
     ("blkio.throttle.read_iops_device", |limits| &mut limits.read_iops),
     ("blkio.throttle.write_iops_device", |limits| &mut limits.write_iops),
     ("blkio.throttle.read_bps_device", |limits| &mut limits.read_bytes_per_s),
