@@ -50,10 +50,7 @@ pub fn parse_cpu_line(line: &[u8]) -> Option<CpuTimes> {
 
 /// Finds `procs_blocked` in the text of /proc/stat: tasks blocked on I/O. `None` if the kernel does not report it.
 pub fn parse_blocked(stat: &[u8]) -> Option<u64> {
-    const NAME: &[u8] = b"\nprocs_blocked ";
-    // It is near the end, after lines with thousands of numbers.
-    let at = memmem::rfind(stat, NAME)? + NAME.len();
-    number_prefix(&stat[at..])
+    number_after(stat, b"\nprocs_blocked ")
 }
 
 /// Parses the time that tasks have waited from /proc/pressure/io or /proc/pressure/memory, which have the same form.
@@ -70,33 +67,26 @@ pub fn parse_pressure(text: &[u8]) -> Option<Pressure> {
 
 /// Finds `Dirty` and `Writeback` in the text of /proc/meminfo, in KiB; `None` for a line that is missing.
 pub fn parse_meminfo(text: &[u8]) -> (Option<u64>, Option<u64>) {
-    let value = |name: &[u8]| {
-        let at = memmem::find(text, name)? + name.len();
-        number_prefix(text[at..].trim_ascii_start())
-    };
-    (value(b"\nDirty:"), value(b"\nWriteback:"))
+    (number_after(text, b"\nDirty:"), number_after(text, b"\nWriteback:"))
 }
 
 /// Finds `pswpin` and `pswpout` in the text of /proc/vmstat; `None` if one of them is missing.
 pub fn parse_vmstat(text: &[u8]) -> Option<SwappedPages> {
-    let value = |name: &[u8]| {
-        let at = memmem::find(text, name)? + name.len();
-        number_prefix(&text[at..])
-    };
-    Some(SwappedPages { pages_in: value(b"\npswpin ")?, pages_out: value(b"\npswpout ")? })
+    let (pages_in, pages_out) = (number_after(text, b"\npswpin ")?, number_after(text, b"\npswpout ")?);
+    Some(SwappedPages { pages_in, pages_out })
 }
 
 /// Finds `nr_dirty` and `nr_writeback` in the text of /proc/vmstat, in pages: /proc/meminfo shows them as `Dirty` and
 /// `Writeback`. `None` if one of them is missing.
 pub fn parse_dirty_pages(text: &[u8]) -> Option<(u64, u64)> {
-    let value = |name: &[u8]| number_prefix(&text[memmem::find(text, name)? + name.len()..]);
-    Some((value(b"\nnr_dirty ")?, value(b"\nnr_writeback ")?))
+    Some((number_after(text, b"\nnr_dirty ")?, number_after(text, b"\nnr_writeback ")?))
 }
 
-/// Returns the number that `text` begins with; `None` if it begins with no digit or the number does not fit.
-fn number_prefix(text: &[u8]) -> Option<u64> {
-    let end = text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
-    std::str::from_utf8(&text[..end]).ok()?.parse().ok()
+/// Returns the number after a name; `None` without the name, or if no number that fits follows.
+fn number_after(text: &[u8], name: &[u8]) -> Option<u64> {
+    let rest = text[memmem::find(text, name)? + name.len()..].trim_ascii_start();
+    let end = rest.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(rest.len());
+    std::str::from_utf8(&rest[..end]).ok()?.parse().ok()
 }
 
 #[cfg(test)]

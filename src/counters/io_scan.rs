@@ -10,6 +10,12 @@ use super::Pressure;
 /// The number of a device: major and minor.
 pub type DeviceNumber = (u32, u32);
 
+/// Parses a device number such as `8:16`.
+pub fn parse_device_number(text: &str) -> Option<DeviceNumber> {
+    let (major, minor) = text.split_once(':')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
 /// One scan of the cgroups of a host, with the last reading of processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IoScan {

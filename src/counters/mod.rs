@@ -15,7 +15,7 @@ pub use self::host_sources::{
 };
 pub use self::io_scan::{
     BlockedTask, BusyProcess, Cgroup, CgroupDevice, CgroupHierarchy, DeviceNumber, HungRead, IoCounters,
-    IoLimits, IoScan, ProcessIo, ScanProblem, ScannedDevice,
+    IoLimits, IoScan, ProcessIo, ScanProblem, ScannedDevice, parse_device_number,
 };
 pub use self::traced_io::TracedUsers;
 pub use self::traced_io::{

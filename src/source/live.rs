@@ -12,13 +12,13 @@ use anyhow::{Context, Result};
 use rustix::param::page_size;
 
 use super::small_file::{file_name, link_target_name, read_text};
-use super::topology::{device_name, parse_devno, read_devno};
+use super::topology::{device_name, read_devno};
 use crate::capture::proc_files::{
     parse_blocked, parse_cpu_line, parse_dirty_pages, parse_meminfo, parse_pressure, parse_vmstat,
 };
 use crate::capture::{LineError, parse_diskstats, parse_line};
 use crate::clock::Clock;
-use crate::counters::{CpuTimes, Device, HostState, Sample};
+use crate::counters::{CpuTimes, Device, HostState, Sample, parse_device_number};
 use crate::sanitize::sanitize;
 use crate::units::SampleTime;
 
@@ -328,7 +328,7 @@ fn read_device(dir: &Path, file_name: &str, find_devno: &impl Fn(&str) -> Option
 /// Returns the device numbers by name, from links such as `8:1 -> ../../block/sda/sda1`.
 fn linked_devnos(dir: &Path) -> HashMap<String, (u32, u32)> {
     let links = read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
-    let devno = |link: PathBuf| Some((link_target_name(&link)?, parse_devno(&file_name(&link)?)?));
+    let devno = |link: PathBuf| Some((link_target_name(&link)?, parse_device_number(&file_name(&link)?)?));
     links.filter_map(devno).map(|(target, devno)| (device_name(&target), devno)).collect()
 }
 

@@ -1,7 +1,6 @@
 //! The block-device tree: partitions, stacked devices, kinds, queue settings, mount points. Plain data, which `source`
 //! reads from sysfs and procfs or which is inferred from the device names of a capture.
 
-mod hard_disk;
 mod kind;
 mod named_device;
 mod node;

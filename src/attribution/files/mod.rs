@@ -3,7 +3,7 @@
 
 mod process;
 
-use crate::counters::{CgroupDevice, DeviceNumber, IoCounters, IoLimits};
+use crate::counters::{CgroupDevice, DeviceNumber, IoCounters, IoLimits, parse_device_number};
 
 pub use self::process::{ProcessStat, parse_process_cgroup, parse_process_io, parse_process_stat};
 
@@ -11,12 +11,6 @@ pub use self::process::{ProcessStat, parse_process_cgroup, parse_process_io, par
 fn lines(text: &[u8]) -> impl Iterator<Item = std::str::SplitAsciiWhitespace<'_>> {
     let lines = text.split(|byte| *byte == b'\n');
     lines.filter_map(|line| Some(std::str::from_utf8(line).ok()?.split_ascii_whitespace()))
-}
-
-/// Parses a device number such as `8:16`.
-fn device_number(word: &str) -> Option<DeviceNumber> {
-    let (major, minor) = word.split_once(':')?;
-    Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
 /// Adds the counters of a file to the devices of a cgroup. Each line has one of them: `8:0 Read 5`, `8:0 Write 7`.
@@ -28,7 +22,7 @@ pub fn parse_blkio_counter(
     devices: &mut Vec<CgroupDevice>,
 ) {
     for mut words in lines(text) {
-        let Some(number) = words.next().and_then(device_number) else { continue };
+        let Some(number) = words.next().and_then(parse_device_number) else { continue };
         let (Some(kind), Some(Ok(value)), None) =
             (words.next(), words.next().map(str::parse::<u64>), words.next())
         else {
@@ -50,7 +44,7 @@ pub fn parse_blkio_limit(
     devices: &mut Vec<CgroupDevice>,
 ) {
     for mut words in lines(text) {
-        let Some(number) = words.next().and_then(device_number) else { continue };
+        let Some(number) = words.next().and_then(parse_device_number) else { continue };
         let (Some(Ok(value)), None) = (words.next().map(str::parse), words.next()) else { continue };
         *limit(&mut CgroupDevice::entry(devices, number).limits) = Some(value);
     }
@@ -103,7 +97,7 @@ fn each_value(text: &[u8], mut found: impl FnMut(DeviceNumber, &str, &str)) {
                     }
                 }
                 // A line that does not begin with a device belongs to none.
-                None if at == 0 || device_number(word).is_some() => number = device_number(word),
+                None if at == 0 || parse_device_number(word).is_some() => number = parse_device_number(word),
                 None => {}
             }
         }

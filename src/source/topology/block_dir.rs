@@ -7,7 +7,7 @@ use std::fs::read_dir;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::counters::Device;
+use crate::counters::{Device, parse_device_number};
 use crate::source::small_file::read_line;
 use crate::topology::{Kind, Node, Topology, possible_disks};
 
@@ -25,13 +25,7 @@ pub(in crate::source) fn device_name(entry: &str) -> String {
 
 /// Reads the device number (major, minor) in the directory of a device; `None` if there is none.
 pub(in crate::source) fn read_devno(dir: &Path) -> Option<(u32, u32)> {
-    parse_devno(&read_line(&dir.join("dev"))?)
-}
-
-/// Parses a device number such as `8:1`.
-pub(in crate::source) fn parse_devno(text: &str) -> Option<(u32, u32)> {
-    let (major, minor) = text.split_once(':')?;
-    Some((major.parse().ok()?, minor.parse().ok()?))
+    parse_device_number(&read_line(&dir.join("dev"))?)
 }
 
 /// Lists the device names of the entries in a directory, in the order in which the kernel lists them.

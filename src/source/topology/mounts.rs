@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use procfs::process::MountInfo;
 
-use super::block_dir::parse_devno;
 use super::resolve_in_root;
+use crate::counters::parse_device_number;
 use crate::source::small_file::{link_target_name, read_lossy};
 use crate::topology::Node;
 
@@ -98,7 +98,7 @@ fn parse_mountinfo(line: &str) -> Option<Mount> {
         is_part: info.root != "/" && info.fs_type != "btrfs",
         // procfs does not decode the escapes.
         mountpoint: unescape(info.mount_point.to_str()?),
-        devno: parse_devno(&info.majmin),
+        devno: parse_device_number(&info.majmin),
         source: unescape(&info.mount_source.unwrap_or_default()),
     })
 }

@@ -1,8 +1,13 @@
-//! The number of requests that devices completed, of which some are matched.
+//! The requests that devices completed, of which some are matched, and their rate.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::Duration;
 
-use crate::counters::{DeviceNumber, LatencyHistogram, LatencyKey, RequestKind, TracedIo};
+use crate::capture::parse_diskstats;
+use crate::counters::{Device, DeviceNumber, LatencyHistogram, LatencyKey, RequestKind, Sample, TracedIo};
+use crate::source::small_file::read_bytes_into;
+use crate::topology::partition_parents;
 
 /// The completed requests of each device: reads, writes and discards.
 type Completed = BTreeMap<DeviceNumber, [u64; 3]>;
@@ -55,6 +60,97 @@ impl Surplus {
             }
         }
         counted.completed.retain(|_, counts| *counts != [0; 3]);
+    }
+}
+
+/// The rate of the requests that whole devices complete.
+#[derive(Default)]
+pub(super) struct RequestRate {
+    /// The devices and partitions whose requests are traced; all if empty.
+    pub(super) selected: Vec<DeviceNumber>,
+    /// The requests of all traced devices, including those that devices pass on to each other.
+    pub(super) requests: u64,
+    /// The requests of the other devices.
+    pub(super) others: u64,
+    /// The requests per second that are traced, plus those of the other devices, weighted by their cost.
+    pub(super) per_s: f64,
+    pub(super) at: Option<Duration>,
+    /// The counters of each device at the last reading: reads, writes, discards and flushes.
+    pub(super) by_device: BTreeMap<DeviceNumber, [u64; 4]>,
+    pub(super) text: Vec<u8>,
+    pub(super) sample: Sample,
+}
+
+impl RequestRate {
+    /// The time in seconds over which the rate is averaged.
+    const SMOOTHING_S: f64 = 0.5;
+    /// The cost of a request of another device, as a fraction of that of one that is traced: the kernel checks the
+    /// filters at two tracepoints, which takes no longer than two plain histograms.
+    const OTHERS_COST: f64 = 2.0 / super::session::PAIR_WEIGHT;
+
+    pub(super) fn observe(&mut self, root: &Path, now: Duration) {
+        if read_bytes_into(&root.join("proc/diskstats"), &mut self.text).is_err() {
+            return;
+        }
+        parse_diskstats(&self.text, &mut self.sample, |_, _| {});
+        let [requests, others] = self.completed_requests();
+        if let Some(at) = self.at.replace(now) {
+            let seconds = now.saturating_sub(at).as_secs_f64();
+            // When a device disappears, the sum decreases by its requests.
+            let others = others.saturating_sub(self.others) as f64 * Self::OTHERS_COST;
+            let passed = requests.saturating_sub(self.requests) as f64 + others;
+            if seconds > 0.0 {
+                let share = (seconds / Self::SMOOTHING_S).min(1.0);
+                self.per_s += (passed / seconds - self.per_s) * share;
+            }
+        }
+        (self.requests, self.others) = (requests, others);
+    }
+
+    /// Returns the number of requests that all traced devices have completed, and the number of those of the other
+    /// devices.
+    pub(super) fn completed_requests(&self) -> [u64; 2] {
+        let devices = &self.sample.devices;
+        let parents = partition_parents(devices);
+        let mut is_traced = vec![self.selected.is_empty(); devices.len()];
+        for (at, device) in devices.iter().enumerate() {
+            if self.selected.contains(&(device.major, device.minor)) {
+                is_traced[parents[at].unwrap_or(at)] = true;
+            }
+        }
+        let mut sums = [0_u64; 2];
+        for ((device, parent), is_traced) in devices.iter().zip(parents).zip(is_traced) {
+            if parent.is_none() {
+                let sum = &mut sums[usize::from(!is_traced)];
+                *sum = device.counters.completed().into_iter().fold(*sum, u64::wrapping_add);
+            }
+        }
+        sums
+    }
+
+    fn whole_devices(&self) -> impl Iterator<Item = &Device> {
+        let devices = &self.sample.devices;
+        let with_parents = devices.iter().zip(partition_parents(devices));
+        with_parents.filter(|(_, parent)| parent.is_none()).map(|(device, _)| device)
+    }
+
+    /// Returns the requests of each device since the last call, up to the last [`Self::observe`]: reads, writes, discards
+    /// and flushes.
+    pub(super) fn take_completed(&mut self) -> BTreeMap<DeviceNumber, [u64; 4]> {
+        let now: BTreeMap<DeviceNumber, [u64; 4]> = self
+            .whole_devices()
+            .map(|device| ((device.major, device.minor), device.counters.completed()))
+            .collect();
+        let before = std::mem::replace(&mut self.by_device, now);
+        let growth = self.by_device.iter().filter_map(|(number, now)| {
+            // A new device, or one whose counters were reset, has completed all of its requests since the last call.
+            let before = before.get(number).copied().unwrap_or_default();
+            let is_reset = now.iter().zip(before).any(|(now, before)| *now < before);
+            let before = if is_reset { [0; 4] } else { before };
+            let growth = std::array::from_fn(|kind| now[kind] - before[kind]);
+            (growth != [0; 4]).then_some((*number, growth))
+        });
+        growth.collect()
     }
 }
 

@@ -6,12 +6,10 @@
 //! that was killed are recognized by their names and removed by [`remove_leftovers`].
 
 mod completed;
-mod devices;
 mod event_pair;
 mod guard;
 mod leftovers;
 mod session;
-mod threads;
 mod trace_dir;
 mod trace_set;
 mod tracer;

@@ -1,27 +1,24 @@
 //! The sets of triggers of a tracer: their renewal and their counts.
 
-use std::collections::BTreeMap;
+use std::collections::{HashMap, HashSet};
+use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-use super::completed::{Surplus, without_empty_flushes};
-use super::devices::bio_devices;
+use super::completed::{RequestRate, Surplus, without_empty_flushes};
 use super::event_pair::{EventPair, device_filter};
-use super::guard::histogram_cost_s;
-use super::guard::{Decision, Guard};
-use super::leftovers::Owner;
-use super::leftovers::remove_leftovers;
-use super::threads::find_processes;
-use super::trace_dir::TraceDir;
-use super::trace_dir::TraceError;
-use super::trace_set::Alternation;
-use super::trace_set::SetKind;
+use super::guard::{Decision, Guard, histogram_cost_s};
+use super::leftovers::{Owner, remove_leftovers};
+use super::trace_dir::{TraceDir, TraceError};
+use super::trace_set::{Alternation, SetKind};
 use super::tracer::TraceOptions;
-use crate::capture::parse_diskstats;
-use crate::counters::{Device, DeviceNumber, Sample, TraceProblem, TracedIo};
-use crate::source::small_file::read_bytes_into;
-use crate::topology::partition_parents;
+use crate::attribution::files::parse_process_cgroup;
+use crate::counters::{DeviceNumber, TraceProblem, TracedIo, TracedUser, TracedUsers};
+use crate::source::small_file::{read_bytes, read_text};
+use crate::source::topology::read_devno;
+use crate::topology::nvme_head;
 
 /// The fewest and the most entries of a map in which the kernel keeps the sectors of requests. The kernel allows no
 /// more.
@@ -38,7 +35,7 @@ const POLL: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(20
 /// histogram for an event: two add an entry each, and one out of several with filters counts the latency. On an
 /// emulated computer a request took 24 to 139 µs longer (Linux 6.1 and 6.12, five runs), and a plain histogram 1.06 µs.
 /// The median is a little below this.
-const PAIR_WEIGHT: f64 = 60.0;
+pub(super) const PAIR_WEIGHT: f64 = 60.0;
 /// The CPU time of the histogram of threads, in the same unit: a request took 11 and 24 µs longer with it in the runs
 /// in which that exceeded the noise.
 const USERS_WEIGHT: f64 = 20.0;
@@ -245,100 +242,57 @@ fn weight(pairs: &[EventPair], has_users: bool) -> f64 {
     pairs as f64 * PAIR_WEIGHT + if has_users { USERS_WEIGHT } else { 0.0 }
 }
 
-/// The rate of the requests that whole devices complete.
-#[derive(Default)]
-struct RequestRate {
-    /// The devices and partitions whose requests are traced; all if empty.
-    selected: Vec<DeviceNumber>,
-    /// The requests of all traced devices, including those that devices pass on to each other.
-    requests: u64,
-    /// The requests of the other devices.
-    others: u64,
-    /// The requests per second that are traced, plus those of the other devices, weighted by their cost.
-    per_s: f64,
-    at: Option<Duration>,
-    /// The counters of each device at the last reading: reads, writes, discards and flushes.
-    by_device: BTreeMap<DeviceNumber, [u64; 4]>,
-    text: Vec<u8>,
-    sample: Sample,
+/// Returns the whole devices that pass bios on instead of making requests of them, such as those of device-mapper and
+/// md. A device with requests has a directory `mq` in sysfs. An NVMe disk with several paths is not among them: it
+/// hands its bios over to a path, where they complete as requests with their own latencies.
+pub(super) fn bio_devices(root: &Path) -> Vec<DeviceNumber> {
+    let entries = fs::read_dir(root.join("sys/block")).into_iter().flatten().flatten();
+    let names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let heads: HashSet<String> = names.iter().filter_map(|name| nvme_head(name)).collect();
+    let mut found: Vec<DeviceNumber> = names
+        .iter()
+        .filter(|name| !heads.contains(*name))
+        .map(|name| root.join("sys/block").join(name))
+        .filter(|path| !path.join("mq").exists())
+        .filter_map(|path| read_devno(&path))
+        .collect();
+    found.sort_unstable();
+    found
 }
 
-impl RequestRate {
-    /// The time in seconds over which the rate is averaged.
-    const SMOOTHING_S: f64 = 0.5;
-    /// The cost of a request of another device, as a fraction of that of one that is traced: the kernel checks the
-    /// filters at two tracepoints, which takes no longer than two plain histograms.
-    const OTHERS_COST: f64 = 2.0 / PAIR_WEIGHT;
+/// The process and the cgroup of a thread; `None` if they are not known.
+type Process = (Option<u32>, Option<Arc<str>>);
 
-    fn observe(&mut self, root: &Path, now: Duration) {
-        if read_bytes_into(&root.join("proc/diskstats"), &mut self.text).is_err() {
-            return;
-        }
-        parse_diskstats(&self.text, &mut self.sample, |_, _| {});
-        let [requests, others] = self.completed_requests();
-        if let Some(at) = self.at.replace(now) {
-            let seconds = now.saturating_sub(at).as_secs_f64();
-            // When a device disappears, the sum decreases by its requests.
-            let others = others.saturating_sub(self.others) as f64 * Self::OTHERS_COST;
-            let passed = requests.saturating_sub(self.requests) as f64 + others;
-            if seconds > 0.0 {
-                let share = (seconds / Self::SMOOTHING_S).min(1.0);
-                self.per_s += (passed / seconds - self.per_s) * share;
-            }
-        }
-        (self.requests, self.others) = (requests, others);
-    }
+/// Finds the process and the cgroup of each thread that is still running.
+pub(super) fn find_processes(root: &Path, users: &mut TracedUsers) {
+    let mut found: HashMap<(u32, Arc<str>), Process> = HashMap::new();
+    users.set_processes(|user| {
+        // A process that was started by a shell had the shell's name before.
+        let key = (user.tid, Arc::clone(&user.comm));
+        found.entry(key).or_insert_with(|| process_of(root, user)).clone()
+    });
+}
 
-    /// Returns the number of requests that all traced devices have completed, and the number of those of the other
-    /// devices.
-    fn completed_requests(&self) -> [u64; 2] {
-        let devices = &self.sample.devices;
-        let parents = partition_parents(devices);
-        let mut is_traced = vec![self.selected.is_empty(); devices.len()];
-        for (at, device) in devices.iter().enumerate() {
-            if self.selected.contains(&(device.major, device.minor)) {
-                is_traced[parents[at].unwrap_or(at)] = true;
-            }
-        }
-        let mut sums = [0_u64; 2];
-        for ((device, parent), is_traced) in devices.iter().zip(parents).zip(is_traced) {
-            if parent.is_none() {
-                let sum = &mut sums[usize::from(!is_traced)];
-                *sum = device.counters.completed().into_iter().fold(*sum, u64::wrapping_add);
-            }
-        }
-        sums
+/// Returns the process and the cgroup of a thread; `None` if it has ended, or another thread has its number.
+fn process_of(root: &Path, user: &TracedUser) -> Process {
+    let folder = root.join(format!("proc/{}", user.tid));
+    let status = read_text(&folder.join("status")).unwrap_or_default();
+    let value = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    // The kernel appends the current work to the name of a worker thread.
+    let is_same = value("Name:").is_some_and(|name| name.starts_with(user.comm.trim()));
+    if !is_same {
+        return (None, None);
     }
-
-    fn whole_devices(&self) -> impl Iterator<Item = &Device> {
-        let devices = &self.sample.devices;
-        let with_parents = devices.iter().zip(partition_parents(devices));
-        with_parents.filter(|(_, parent)| parent.is_none()).map(|(device, _)| device)
-    }
-
-    /// Returns the requests of each device since the last call, up to the last [`Self::observe`]: reads, writes, discards
-    /// and flushes.
-    fn take_completed(&mut self) -> BTreeMap<DeviceNumber, [u64; 4]> {
-        let now: BTreeMap<DeviceNumber, [u64; 4]> = self
-            .whole_devices()
-            .map(|device| ((device.major, device.minor), device.counters.completed()))
-            .collect();
-        let before = std::mem::replace(&mut self.by_device, now);
-        let growth = self.by_device.iter().filter_map(|(number, now)| {
-            // A new device, or one whose counters were reset, has completed all of its requests since the last call.
-            let before = before.get(number).copied().unwrap_or_default();
-            let is_reset = now.iter().zip(before).any(|(now, before)| *now < before);
-            let before = if is_reset { [0; 4] } else { before };
-            let growth = std::array::from_fn(|kind| now[kind] - before[kind]);
-            (growth != [0; 4]).then_some((*number, growth))
-        });
-        growth.collect()
-    }
+    let pid = value("Tgid:").and_then(|pid| pid.parse().ok());
+    let text = read_bytes(&folder.join("cgroup")).unwrap_or_default();
+    let cgroup = parse_process_cgroup(&text, false).or_else(|| parse_process_cgroup(&text, true));
+    (pid, cgroup.as_deref().map(Arc::from))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::counters::{Device, RequestKind, Sample};
 
     fn options(devices: &[DeviceNumber], user_devices: &[DeviceNumber]) -> TraceOptions {
         let (devices, user_devices) = (devices.to_vec(), user_devices.to_vec());
@@ -369,5 +323,47 @@ mod tests {
         assert!(options(&[(8, 0); 65], &disk).rate_devices().is_empty());
         assert_eq!(TraceOptions { latencies: false, ..options(&[], &disk) }.rate_devices(), disk);
         assert_eq!(TraceOptions { users: false, ..options(&disk, &[]) }.rate_devices(), disk);
+    }
+
+    #[test]
+    fn a_device_without_hardware_queues_passes_bios_on() {
+        let root = tempfile::tempdir().unwrap();
+        for (name, dev) in [("dm-1", "253:1"), ("dm-0", "253:0"), ("nvme0n1", "259:0"), ("nvme1n1", "259:1")]
+        {
+            let path = root.path().join("sys/block").join(name);
+            fs::create_dir_all(&path).unwrap();
+            fs::write(path.join("dev"), format!("{dev}\n")).unwrap();
+        }
+        // A path of nvme1n1, which has no number in sysfs.
+        for name in ["nvme0n1/mq", "nvme1c0n1/mq"] {
+            fs::create_dir_all(root.path().join("sys/block").join(name)).unwrap();
+        }
+        assert_eq!(bio_devices(root.path()), [(253, 0), (253, 1)]);
+    }
+
+    #[test]
+    fn a_thread_has_the_process_and_the_cgroup_of_its_files() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("proc/12");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("status"), "Name:\tkworker/u4:1-flush-8:0\nTgid:\t10\n").unwrap();
+        std::fs::write(folder.join("cgroup"), "0::/db.service\n").unwrap();
+        let user = |comm: &str, tid| TracedUser {
+            number: (8, 0),
+            tid,
+            comm: comm.into(),
+            pid: None,
+            cgroup: None,
+            kind: RequestKind::Write,
+            count: 1,
+            sectors: 8,
+        };
+        // The process did I/O under the name of the shell that started it, too.
+        let mut users: TracedUsers =
+            [user("bash", 12), user("kworker/u4:1", 12), user("sh", 14)].into_iter().collect();
+        find_processes(root.path(), &mut users);
+        let found = users.as_slice();
+        assert_eq!((found[1].pid, found[1].cgroup.as_deref()), (Some(10), Some("/db.service")));
+        assert_eq!((found[0].pid, found[2].pid), (None, None));
     }
 }
