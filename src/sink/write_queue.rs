@@ -307,7 +307,8 @@ mod tests {
         (0..100).for_each(|second| queue.push(sample(second)));
         assert_eq!((queue.progress().dropped.count, queue.progress().waiting), (0, 100));
         assert_eq!(seconds(&drain(&queue)), (0..100).collect::<Vec<_>>());
-        assert_eq!((queue.lock().bytes, queue.lock().samples.len()), (0, 0));
+        let state = queue.lock();
+        assert_eq!((state.bytes, state.samples.len()), (0, 0));
     }
 
     #[test]
