@@ -214,7 +214,7 @@ impl App {
         {
             self.say(late);
         } else if let Some(event) =
-            frame.events().last().filter(|_| self.follows() && self.progress.is_none())
+            frame.rows.events.last().filter(|_| self.follows() && self.progress.is_none())
         {
             self.say(event_text(event));
         }
@@ -269,7 +269,7 @@ impl App {
     /// Returns by how much a sample was late; `None` if it was not late or the requested interval is not known.
     pub(crate) fn late_text(&self, frame: &Frame) -> Option<String> {
         let interval_s = self.options.interval_s?;
-        let late_s = frame.header.elapsed_s - interval_s;
+        let late_s = frame.rows.header.elapsed_s - interval_s;
         (late_s > interval_s.max(LATE_TOLERANCE_S)).then(|| format!("sample late by {}", duration(late_s)))
     }
 

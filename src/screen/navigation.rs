@@ -26,10 +26,9 @@ pub(super) struct Worst {
 impl App {
     /// Remembers the interval for each device of which it is the worst so far.
     pub(super) fn note_worst(&mut self, frame: &Frame) {
-        for row in (0..frame.len()).filter(|row| is_trouble(frame.verdict(*row))) {
-            let worst =
-                Worst { end_s: frame.end_s, rank: (severity(frame.verdict(row)), badness(frame, row)) };
-            let known = self.worst.entry(frame.listed(row).id).or_insert(worst);
+        for (row, id, _) in frame.devices().filter(|(.., device)| is_trouble(device.verdict())) {
+            let worst = Worst { end_s: frame.end_s, rank: rank(frame, row) };
+            let known = self.worst.entry(id).or_insert(worst);
             if worst.rank > known.rank {
                 *known = worst;
             }
@@ -213,8 +212,7 @@ impl App {
         let frames = self.history.frames();
         let first = frames.partition_point(|frame| frame.begin_s() < event.begin.run_s - 1e-6);
         let within = frames.range(first..).take_while(|frame| frame.end_s <= event.end.run_s + 1e-6);
-        let rank =
-            |frame: &Frame| frame.row_of(id).map(|row| (severity(frame.verdict(row)), badness(frame, row)));
+        let rank = |frame: &Frame| frame.row_of(id).map(|row| rank(frame, row));
         let worst = within.max_by(|a, b| rank(a).partial_cmp(&rank(b)).unwrap_or(std::cmp::Ordering::Equal));
         if let Some(end_s) = worst.map(|frame| frame.end_s) {
             self.move_to(Some(end_s), false);
@@ -246,11 +244,13 @@ impl App {
     }
 }
 
-/// How bad the row of a device is compared with others of the same verdict: its highest latency or, without any, its
-/// requests in flight.
-fn badness(frame: &Frame, row: usize) -> f64 {
-    let Some(stats) = frame.stats(row) else { return 0.0 };
-    let latencies = [stats.reads.await_ms(), stats.writes.await_ms(), stats.flushes.await_ms()];
-    let longest = latencies.into_iter().flatten().fold(0.0, f64::max);
-    if frame.verdict(row) == Some(Verdict::Stalled) { frame.lasted_s(row) } else { longest }
+/// How bad the row of a device is: the severity of its verdict, then its highest latency or, while it is stalled, for how
+/// long it has been.
+fn rank(frame: &Frame, row: usize) -> (u8, f64) {
+    let device = frame.device(row);
+    let kinds = device.stats().map(|stats| [stats.reads, stats.writes, stats.flushes]);
+    let latencies = kinds.into_iter().flatten().filter_map(|kind| kind.await_ms());
+    let is_stalled = device.verdict() == Some(Verdict::Stalled);
+    let badness = if is_stalled { frame.lasted_s(row) } else { latencies.fold(0.0, f64::max) };
+    (severity(device.verdict()), badness)
 }

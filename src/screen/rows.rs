@@ -119,30 +119,28 @@ impl App {
         let first = frames.partition_point(|frame| frame.end_s <= cursor_s - STAYS_S);
         let mut found = HashSet::new();
         for frame in frames.range(first..).take_while(|frame| frame.end_s <= cursor_s + 1e-9) {
-            let in_trouble = (0..frame.len()).filter(|row| is_trouble(frame.verdict(*row)));
-            found.extend(in_trouble.map(|row| frame.listed(row).id));
+            let in_trouble = frame.devices().filter(|(.., device)| is_trouble(device.verdict()));
+            found.extend(in_trouble.map(|(_, id, _)| id));
         }
         found
     }
 }
 
 fn exact_rows(frame: &Frame) -> Vec<Row> {
-    let row = |row| Row {
-        id: frame.listed(row).id,
-        device: frame.device(row),
-        lasted_s: Some(frame.lasted_s(row)),
-        depth: 0,
+    let row = |(row, id, device): (usize, DeviceId, &DeviceInterval)| {
+        let lasted_s = Some(frame.lasted_s(row));
+        Row { id, device: device.clone(), lasted_s, depth: 0 }
     };
-    (0..frame.len()).map(row).collect()
+    frame.devices().map(row).collect()
 }
 
 fn coarse_rows(span: &CoarseSpan) -> Vec<Row> {
-    let rows = span.points.values().map(|(listed, point)| {
+    let rows = span.points.iter().map(|(id, (names, point))| {
         let assessment = Assessment { verdict: point.verdict(), ..Assessment::default() };
         let activity = DeviceActivity { stats: *point.sum(), assessment, ..DeviceActivity::default() };
         let state = DeviceState::Active(Box::new(activity));
-        let device = DeviceInterval { names: Arc::clone(&listed.names), state };
-        Row { id: listed.id, device, lasted_s: None, depth: 0 }
+        let device = DeviceInterval { names: Arc::clone(names), state };
+        Row { id: *id, device, lasted_s: None, depth: 0 }
     });
     rows.collect()
 }

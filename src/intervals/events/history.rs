@@ -8,7 +8,7 @@ use super::figures::Figures;
 use super::merge::{MAX_GAP_INTERVALS, is_same_event, merge};
 use super::phase::{Conclusion, Phase};
 use crate::analysis::Verdict;
-use crate::intervals::DeviceActivity;
+use crate::intervals::{DeviceActivity, DeviceNames};
 
 /// The most intervals that an onset can reach back over: those that are searched for a plateau.
 const MAX_RECENT: usize = 64;
@@ -29,8 +29,7 @@ struct RecentInterval {
 /// The recent past of a device and its event, in bounded memory.
 #[derive(Debug)]
 pub(super) struct DeviceHistory {
-    name: Arc<str>,
-    label: Arc<str>,
+    names: Arc<DeviceNames>,
     recent: VecDeque<RecentInterval>,
     /// The earliest second of the run for an onset: the end of an interval without trouble, a break or a reset.
     floor_s: f64,
@@ -48,10 +47,9 @@ pub(super) struct DeviceHistory {
 
 impl DeviceHistory {
     /// A device that was idle until this second of the run.
-    pub(super) fn new(name: &str, label: &str, run_s: f64) -> Self {
+    pub(super) fn new(names: &Arc<DeviceNames>, run_s: f64) -> Self {
         Self {
-            name: name.into(),
-            label: label.into(),
+            names: Arc::clone(names),
             recent: VecDeque::new(),
             floor_s: run_s,
             throttled_floor_s: run_s,
@@ -61,11 +59,6 @@ impl DeviceHistory {
             interval_s: 0.0,
             seen: 0,
         }
-    }
-
-    /// The kernel's name of the device, and its alias or, without one, that name.
-    pub(super) fn names(&self) -> [Arc<str>; 2] {
-        [Arc::clone(&self.name), Arc::clone(&self.label)]
     }
 
     /// Takes an interval that ended at `end`. Returns an event that has ended for good.
@@ -131,12 +124,11 @@ impl DeviceHistory {
         self.current.is_none() && self.previous.is_none()
     }
 
-    /// The unfinished events: the latest and the one before it, and whether each is ongoing.
-    pub(super) fn unfinished(&self) -> impl Iterator<Item = (Phase, bool)> + use<> {
+    /// The unfinished events: the latest and the one before it.
+    pub(super) fn unfinished(&self) -> impl Iterator<Item = Phase> + use<> {
         let (previous, current) = self.joined();
         let is_ongoing = self.is_in_trouble();
-        let previous = previous.map(|phase| (phase, false));
-        previous.into_iter().chain(current.map(|phase| (phase, is_ongoing)))
+        previous.into_iter().chain(current.map(|phase| Phase { is_ongoing, ..phase }))
     }
 
     /// The ongoing phase, from its onset, with earlier phases of the same verdict that belong to it; `None` without
@@ -194,7 +186,7 @@ impl DeviceHistory {
             self.push(replaced)
         });
         let figures = self.figures(begin, end).unwrap_or_else(|| Figures::of(activity));
-        self.current = Some(Phase::new(verdict, (begin, end), figures, conclusion));
+        self.current = Some(Phase::new(&self.names, verdict, (begin, end), figures, conclusion));
         closed
     }
 

@@ -59,7 +59,7 @@ pub(super) fn merge(before: Phase, after: Phase) -> Phase {
     let is_same = before.verdict == after.verdict;
     let mut figures = before.figures;
     figures.add(&after.figures);
-    let (begin, end) = (before.begin, after.end);
+    let end = after.end;
     let mut course = before.course;
     after.course.into_iter().for_each(|one| push(&mut course, one));
     let is_worse = after.verdict.severity() > before.verdict.severity();
@@ -72,7 +72,8 @@ pub(super) fn merge(before: Phase, after: Phase) -> Phase {
     };
     let verdict_s = if is_same { before.verdict_s + after.verdict_s } else { worse_s };
     let conclusion = worse.completed_by(milder);
-    Phase { verdict, verdict_s, begin, claimed_at, end, course, figures, conclusion }
+    let is_ongoing = after.is_ongoing;
+    Phase { is_ongoing, verdict, verdict_s, claimed_at, end, course, figures, conclusion, ..before }
 }
 
 /// Adds a verdict to a course. If there are too many, the first ones are kept: they show how the trouble began.

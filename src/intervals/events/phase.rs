@@ -1,14 +1,19 @@
 //! A time with one verdict, or several such times merged: an unfinished event.
 
+use std::sync::Arc;
+
 use super::event::{Course, Event, EventEvidence, EventLimit, Moment};
 use super::figures::Figures;
 use crate::analysis::{Evidence, IoDirection, RateUnit, TroubleSpan, Verdict};
 use crate::attribution::LimitKind;
-use crate::intervals::DeviceActivity;
+use crate::intervals::{DeviceActivity, DeviceNames};
 
 /// One or several times of trouble of a device that belong together.
 #[derive(Clone, Debug)]
 pub(super) struct Phase {
+    pub(super) names: Arc<DeviceNames>,
+    /// True if it still lasts.
+    pub(super) is_ongoing: bool,
     pub(super) verdict: Verdict,
     /// Seconds with the worst verdict.
     pub(super) verdict_s: f64,
@@ -35,6 +40,7 @@ pub(super) struct Conclusion {
 impl Phase {
     /// A phase from its onset to the end of the interval in which its verdict was claimed.
     pub(super) fn new(
+        names: &Arc<DeviceNames>,
         verdict: Verdict,
         (begin, end): (Moment, Moment),
         figures: Figures,
@@ -42,7 +48,20 @@ impl Phase {
     ) -> Self {
         let verdict_s = end.run_s - begin.run_s;
         let course = vec![Course { verdict, begin, duration_s: verdict_s }];
-        Self { verdict, verdict_s, begin, claimed_at: end, end, course, figures, conclusion }
+        let names = Arc::clone(names);
+        let is_ongoing = false;
+        Self {
+            names,
+            is_ongoing,
+            verdict,
+            verdict_s,
+            begin,
+            claimed_at: end,
+            end,
+            course,
+            figures,
+            conclusion,
+        }
     }
 
     pub(super) fn duration_s(&self) -> f64 {
@@ -80,19 +99,19 @@ impl Phase {
         self.conclusion = Conclusion::of_span(span).completed_by(std::mem::take(&mut self.conclusion));
     }
 
-    pub(super) fn into_event(self, device: &str, label: &str, is_ongoing: bool) -> Event {
+    pub(super) fn into_event(self) -> Event {
         let duration_s = self.duration_s();
         let Conclusion { limit, evidence, requests, hung_requests, queued_above } = self.conclusion;
         let queue = self.figures.queue();
         Event {
-            device: device.to_owned(),
-            label: label.to_owned(),
+            device: self.names.device.clone(),
+            label: self.names.label.clone(),
             verdict: self.verdict,
             begin: self.begin,
             begin_is_known: true,
             claimed_at: self.claimed_at,
             end: self.end,
-            is_ongoing,
+            is_ongoing: self.is_ongoing,
             duration_s,
             verdict_s: self.verdict_s,
             course: self.course,

@@ -1,13 +1,20 @@
 //! Trouble that is only visible in the analysis of all intervals.
 
+use std::sync::Arc;
+
 use super::figures::Figures;
 use super::merge::{MAX_GAP_INTERVALS, is_same_event, merge};
 use super::phase::{Conclusion, Phase};
 use crate::analysis::TroubleSpan;
-use crate::intervals::RunClock;
+use crate::intervals::{DeviceNames, RunClock};
 
 /// Adds the parts of spans without a phase to the phases of a device, which must be in the order of time.
-pub(super) fn complete(phases: Vec<Phase>, spans: &[TroubleSpan], clock: &RunClock) -> Vec<Phase> {
+pub(super) fn complete(
+    names: &Arc<DeviceNames>,
+    phases: Vec<Phase>,
+    spans: &[TroubleSpan],
+    clock: &RunClock,
+) -> Vec<Phase> {
     let mut all = phases;
     let mut interval_s: f64 = 0.0;
     // The worst spans come first: they get the time that they share with milder ones.
@@ -21,7 +28,7 @@ pub(super) fn complete(phases: Vec<Phase>, spans: &[TroubleSpan], clock: &RunClo
             .filter(|(begin_s, end_s)| end_s - begin_s >= MAX_GAP_INTERVALS * interval_s)
             .map(|(begin_s, end_s)| {
                 let times = (clock.moment(begin_s), clock.moment(end_s));
-                Phase::new(span.verdict, times, Figures::of_span(span), Conclusion::of_span(span))
+                Phase::new(names, span.verdict, times, Figures::of_span(span), Conclusion::of_span(span))
             })
             .collect();
         if !added.is_empty() {

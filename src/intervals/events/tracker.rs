@@ -9,7 +9,7 @@ use super::history::DeviceHistory;
 use super::phase::Phase;
 use super::retrospect::complete;
 use crate::analysis::{DeviceReport, Verdict};
-use crate::intervals::{DeviceState, EventKind, IntervalRows, RunClock};
+use crate::intervals::{DeviceNames, DeviceState, EventKind, IntervalRows, RunClock};
 
 /// The number of finished events that are kept. At twice that number, the mildest and shortest are dropped.
 const MAX_EVENTS: usize = 10_000;
@@ -24,7 +24,7 @@ const TOLERANCE_S: f64 = 1e-3;
 #[derive(Debug, Default)]
 pub struct EventTracker {
     devices: HashMap<String, DeviceHistory>,
-    finished: Vec<DevicePhase>,
+    finished: Vec<Phase>,
     dropped: u64,
     departures: Departures,
     /// The end of the latest interval.
@@ -34,15 +34,6 @@ pub struct EventTracker {
     /// The seconds of the run at the first sample and after breaks in time; the latest [`MAX_SEGMENTS`].
     segment_starts_s: VecDeque<f64>,
     intervals: u64,
-}
-
-#[derive(Clone, Debug)]
-struct DevicePhase {
-    /// The kernel's name of the device.
-    device: Arc<str>,
-    label: Arc<str>,
-    phase: Box<Phase>,
-    is_ongoing: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -95,12 +86,11 @@ impl EventTracker {
                         None => self
                             .devices
                             .entry(row.device().to_owned())
-                            .or_insert_with(|| DeviceHistory::new(row.device(), row.label(), before_s)),
+                            .or_insert_with(|| DeviceHistory::new(&row.names, before_s)),
                     };
                     device.seen = self.intervals;
                     if let Some(ended) = device.observe(activity, end) {
-                        let names = device.names();
-                        self.push(names, ended);
+                        self.push(ended);
                     }
                 }
                 DeviceState::AccountingOff(_) => {}
@@ -122,7 +112,7 @@ impl EventTracker {
         }
         self.segment_starts_s.push_back(self.now.run_s);
         for mut device in std::mem::take(&mut self.devices).into_values() {
-            device.interrupt(self.now.run_s).for_each(|phase| self.push(device.names(), phase));
+            device.interrupt(self.now.run_s).for_each(|phase| self.push(phase));
         }
     }
 
@@ -141,42 +131,32 @@ impl EventTracker {
     /// had no baseline yet in early intervals. `clock` is the wall clock of the run.
     pub fn events_with(mut self, reports: &[DeviceReport], clock: &RunClock) -> Events {
         let finished = std::mem::take(&mut self.finished);
-        let mut by_device: HashMap<Arc<str>, Vec<DevicePhase>> = HashMap::new();
+        let mut by_device: HashMap<String, Vec<Phase>> = HashMap::new();
         for one in self.all_phases(finished) {
-            by_device.entry(Arc::clone(&one.device)).or_default().push(one);
+            by_device.entry(one.names.device.clone()).or_default().push(one);
         }
+        let run_s = self.now.run_s - self.range_begin_s;
         for report in reports.iter().filter(|report| !report.trouble.is_empty()) {
-            let device: Arc<str> = report.device.as_str().into();
-            let own = by_device.remove(&device).unwrap_or_default();
-            let label = own.first().map_or_else(|| Arc::clone(&device), |one| Arc::clone(&one.label));
+            let own = by_device.remove(&report.device).unwrap_or_default();
+            let names = own.first().map(|one| Arc::clone(&one.names));
+            let names = names.unwrap_or_else(|| DeviceNames::without_alias(&report.device));
             let is_last_ongoing = own.last().is_some_and(|one| one.is_ongoing);
-            let own = complete(own.into_iter().map(|one| *one.phase).collect(), &report.trouble, clock);
-            let run_s = self.now.run_s - self.range_begin_s;
-            let own = own.into_iter().map(|phase| DevicePhase {
-                device: Arc::clone(&device),
-                label: Arc::clone(&label),
-                is_ongoing: is_last_ongoing && phase.end.run_s >= run_s - TOLERANCE_S,
-                phase: Box::new(phase),
-            });
-            by_device.insert(Arc::clone(&device), own.collect());
+            let mut own = complete(&names, own, &report.trouble, clock);
+            for phase in &mut own {
+                phase.is_ongoing = is_last_ongoing && phase.end.run_s >= run_s - TOLERANCE_S;
+            }
+            by_device.insert(report.device.clone(), own);
         }
         self.to_events(by_device.into_values().flatten())
     }
 
     /// Returns these finished phases and the unfinished ones, in the order of time.
-    fn all_phases(&self, finished: Vec<DevicePhase>) -> Vec<DevicePhase> {
-        let unfinished = self.devices.values().flat_map(|history| {
-            history.unfinished().map(|(phase, is_ongoing)| {
-                let [device, label] = history.names();
-                DevicePhase { device, label, phase: Box::new(phase), is_ongoing }
-            })
-        });
-        let mut all = finished;
-        all.extend(unfinished);
+    fn all_phases(&self, mut all: Vec<Phase>) -> Vec<Phase> {
+        all.extend(self.devices.values().flat_map(DeviceHistory::unfinished));
         // From here on, seconds are those since the beginning of the range.
-        all.iter_mut().for_each(|one| one.phase.shift(-self.range_begin_s));
-        all.retain(|one| one.phase.end.run_s > TOLERANCE_S);
-        all.sort_by(|a, b| a.phase.begin.run_s.total_cmp(&b.phase.begin.run_s));
+        all.iter_mut().for_each(|one| one.shift(-self.range_begin_s));
+        all.retain(|one| one.end.run_s > TOLERANCE_S);
+        all.sort_by(|a, b| a.begin.run_s.total_cmp(&b.begin.run_s));
         all
     }
 
@@ -188,10 +168,10 @@ impl EventTracker {
         self.segment_starts_s.get(at).is_none_or(|start_s| *start_s > run_s + TOLERANCE_S)
     }
 
-    fn to_events(&self, phases: impl IntoIterator<Item = DevicePhase>) -> Events {
-        let to_event = |one: DevicePhase| Event {
-            begin_is_known: self.is_begin_known(one.phase.begin.run_s),
-            ..one.phase.into_event(&one.device, &one.label, one.is_ongoing)
+    fn to_events(&self, phases: impl IntoIterator<Item = Phase>) -> Events {
+        let to_event = |phase: Phase| Event {
+            begin_is_known: self.is_begin_known(phase.begin.run_s),
+            ..phase.into_event()
         };
         let mut list: Vec<Event> = phases.into_iter().map(to_event).collect();
         list.sort_by(|a, b| {
@@ -211,28 +191,27 @@ impl EventTracker {
                 return true;
             }
             let phases = device.observe_idle(end).into_iter().chain(device.take_ended(end.run_s));
-            ended.extend(phases.map(|phase| (device.names(), phase)));
+            ended.extend(phases);
             !device.is_empty()
         });
-        ended.into_iter().for_each(|(names, phase)| self.push(names, phase));
+        ended.into_iter().for_each(|phase| self.push(phase));
     }
 
     /// Ends the events of a device whose counters were reset, or that has disappeared.
     fn interrupt(&mut self, name: &str) {
         let Some(mut device) = self.devices.remove(name) else { return };
-        device.interrupt(self.now.run_s).for_each(|phase| self.push(device.names(), phase));
+        device.interrupt(self.now.run_s).for_each(|phase| self.push(phase));
     }
 
-    fn push(&mut self, [device, label]: [Arc<str>; 2], phase: Phase) {
+    fn push(&mut self, phase: Phase) {
         if phase.end.run_s <= self.range_begin_s {
             return;
         }
-        self.finished.push(DevicePhase { device, label, phase: Box::new(phase), is_ongoing: false });
+        self.finished.push(phase);
         if self.finished.len() >= 2 * MAX_EVENTS {
             self.finished.sort_by(|a, b| {
-                let severity = |one: &DevicePhase| one.phase.verdict.severity();
-                let duration_s = |one: &DevicePhase| one.phase.duration_s();
-                severity(b).cmp(&severity(a)).then(duration_s(b).total_cmp(&duration_s(a)))
+                (b.verdict.severity().cmp(&a.verdict.severity()))
+                    .then(b.duration_s().total_cmp(&a.duration_s()))
             });
             self.dropped += (self.finished.len() - MAX_EVENTS) as u64;
             self.finished.truncate(MAX_EVENTS);

@@ -225,7 +225,7 @@ fn follow(
             NextInterval::Signal(_) => return Ok(()),
         };
         count += 1;
-        frames.has_trouble |= (0..frame.len()).any(|row| is_trouble(frame.verdict(row)));
+        frames.has_trouble |= frame.rows.devices.iter().any(|device| is_trouble(device.verdict()));
         let is_list_due = match intervals.is_live() {
             true => frames.has_trouble && count >= next_list,
             false => count % INTERVALS_PER_LIST == 0,

@@ -26,7 +26,7 @@ pub(super) type TextLine = Vec<(String, Style)>;
 
 /// The selected device at the cursor, and the space for its text.
 pub(super) struct Shown<'a> {
-    pub(super) device: DeviceInterval,
+    pub(super) device: &'a DeviceInterval,
     pub(super) frame: &'a Frame,
     pub(super) width: usize,
     /// True on a page of its own.
@@ -131,7 +131,7 @@ impl App {
             return dim("this device is not listed in this interval");
         };
         let shown = Shown { device: frame.device(row), frame, width, is_page };
-        let mut lines = vec![self.title_line(&shown.device, frame.lasted_s(row), width)];
+        let mut lines = vec![self.title_line(shown.device, frame.lasted_s(row), width)];
         self.push_sentences(&shown, &mut lines);
         if is_page {
             push_table_lines(&shown, &self.options.time_zone, &mut lines);
@@ -176,7 +176,7 @@ impl App {
             at.to_zoned(self.options.time_zone.clone()).strftime("%H:%M:%S").to_string()
         });
         let hidden =
-            crate::analysis::hidden_io_wait_pct(&shown.frame.header.host).filter(|hidden| *hidden > 0.0);
+            crate::analysis::hidden_io_wait_pct(&shown.frame.rows.header.host).filter(|hidden| *hidden > 0.0);
         sentences.extend(hidden.map(crate::report::evidence::hidden_io_wait_text));
         for sentence in sentences {
             push_wrapped(&sanitize(&sentence), shown.width, Style::new(), lines);
@@ -194,7 +194,7 @@ impl App {
             .disk_of(device.device())
             .filter(|disk| !disk.is_empty())
             .unwrap_or(device.device());
-        let Some(attribution) = frame.attribution() else {
+        let Some(attribution) = &frame.rows.attribution else {
             let text = if self.wants_io_scans() && self.follows() {
                 "who: cgroups and processes are being read ..."
             } else if is_page {
@@ -243,7 +243,7 @@ pub(super) fn push_wrapped(text: &str, width: usize, style: Style, lines: &mut V
 fn push_table_lines(shown: &Shown<'_>, time_zone: &TimeZone, lines: &mut Vec<TextLine>) {
     let options = TableOptions { width: Some(shown.width), ..TableOptions::default() };
     let mut writer = TableWriter::new(&options, false, time_zone.clone());
-    let (header, devices) = (shown.frame.header, vec![shown.device.clone()]);
+    let (header, devices) = (shown.frame.rows.header, vec![shown.device.clone()]);
     let rows = IntervalRows { header, devices, has_found_any: true, ..IntervalRows::default() };
     let mut text = Vec::new();
     writer.push_interval(&rows, &mut text);

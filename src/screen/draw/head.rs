@@ -54,7 +54,7 @@ impl App {
             Some(Moment::Exact(frame)) => {
                 let late = self.late_text(frame).map(|text| (text, Emphasis::Alert));
                 let late_width = late.as_ref().map_or(0, |(text, _)| text.len() + usize::from(GAP));
-                let mut segments = header_line(&frame.header, time_zone, width.saturating_sub(late_width));
+                let mut segments = header_line(&frame.rows.header, time_zone, width.saturating_sub(late_width));
                 // If there is no space for the length of the interval, only the time of day is shown.
                 if let Some((start, _)) = segments.first_mut().filter(|(start, _)| start.len() > width) {
                     start.truncate(start.find("  ").unwrap_or(start.len()));
@@ -62,7 +62,7 @@ impl App {
                 let after_time = segments.len().min(1);
                 segments.splice(after_time..after_time, late);
                 // An interval in the past is shown with its date.
-                if let Some(end) = frame.header.end.filter(|_| !self.follows()) {
+                if let Some(end) = frame.rows.header.end.filter(|_| !self.follows()) {
                     let date = end.to_zoned(time_zone.clone()).strftime("%Y-%m-%d %Z").to_string();
                     let used: usize = segments.iter().map(|(text, _)| text.len() + usize::from(GAP)).sum();
                     if used + date.len() <= width {
@@ -70,7 +70,7 @@ impl App {
                     }
                 }
                 let used: usize = segments.iter().map(|(text, _)| text.len() + usize::from(GAP)).sum();
-                segments.extend(swap_text(&frame.header).filter(|(text, _)| used + text.len() <= width));
+                segments.extend(swap_text(&frame.rows.header).filter(|(text, _)| used + text.len() <= width));
                 segments
             }
             Some(Moment::Coarse(span)) => {

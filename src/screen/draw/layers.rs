@@ -65,16 +65,16 @@ struct Stack<'a> {
 
 impl<'a> Stack<'a> {
     fn new(frame: &'a Frame) -> Self {
-        let rows = (0..frame.len()).map(|row| (&*frame.listed(row).names.device, row)).collect();
+        let rows = frame.devices().map(|(row, _, device)| (device.device(), row)).collect();
         Self { frame, topology: &frame.topology, rows }
     }
 
     /// Returns the mean number of requests at a device or below it. While no request completes, the kernel counts no
     /// queue time, so those in flight are used.
     fn requests(&self, row: usize) -> f64 {
-        let Some(stats) = self.frame.stats(row) else { return 0.0 };
+        let Some(stats) = self.frame.device(row).stats() else { return 0.0 };
         let queue = stats.queue().unwrap_or(0.0);
-        match self.frame.verdict(row) {
+        match self.frame.device(row).verdict() {
             Some(Verdict::Stalled) => queue.max(stats.in_flight.unwrap_or(0) as f64),
             _ => queue,
         }
@@ -82,7 +82,7 @@ impl<'a> Stack<'a> {
 
     /// Returns the mean number of requests that wait at a device: those that are not at the devices directly below it.
     fn waiting(&self, row: usize) -> f64 {
-        let below = self.topology.backing_devices(&self.frame.listed(row).names.device).iter();
+        let below = self.topology.backing_devices(self.frame.device(row).device()).iter();
         let below = below.filter_map(|name| self.rows.get(name.as_str()));
         self.requests(row) - below.map(|row| self.requests(*row)).sum::<f64>()
     }
@@ -99,7 +99,7 @@ impl<'a> Stack<'a> {
             let next = new.min_by(|a, b| self.requests(**b).total_cmp(&self.requests(**a)));
             let Some(row) = next.copied() else { break };
             above.push(row);
-            at = &self.frame.listed(row).names.device;
+            at = self.frame.device(row).device();
         }
         let mut found: Vec<(usize, usize)> = above.iter().rev().copied().enumerate().collect();
         let mut pending = vec![(above.len(), name)];

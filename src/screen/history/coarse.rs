@@ -1,15 +1,17 @@
 //! The time before the exact intervals: points, which become longer the more time there is.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::frame::{DeviceId, Frame, ListedDevice};
+use super::frame::{DeviceId, Frame};
 use super::point::Point;
 use crate::intervals::series::{Merge, Series, TimeSpan, Timeline};
+use crate::intervals::{DeviceInterval, DeviceNames};
 
 /// The memory of a device in a span, in bytes.
-const POINT_BYTES: usize = size_of::<(DeviceId, ListedDevice, Point)>();
+const POINT_BYTES: usize = size_of::<(DeviceId, Arc<DeviceNames>, Point)>();
 
 /// A span of time with the devices that were present.
 #[derive(Clone, Debug, Default)]
@@ -22,18 +24,20 @@ pub(crate) struct CoarseSpan {
     pub(crate) begin: Option<Timestamp>,
     pub(crate) end: Option<Timestamp>,
     /// The devices, by their numbers.
-    pub(crate) points: BTreeMap<DeviceId, (ListedDevice, Point)>,
+    pub(crate) points: BTreeMap<DeviceId, (Arc<DeviceNames>, Point)>,
 }
 
 impl CoarseSpan {
     fn of(frame: &Frame) -> Self {
-        let points = (0..frame.len()).map(|row| frame.point(row));
+        let point = |(_, id, device): (usize, DeviceId, &DeviceInterval)| {
+            (id, (Arc::clone(&device.names), Point::of(device)))
+        };
         Self {
             begin_s: frame.begin_s(),
             end_s: frame.end_s,
-            begin: frame.header.start,
-            end: frame.header.end,
-            points: points.map(|(names, point)| (names.id, (names, point))).collect(),
+            begin: frame.rows.header.start,
+            end: frame.rows.header.end,
+            points: frame.devices().map(point).collect(),
         }
     }
 }

@@ -72,7 +72,7 @@ impl Moment<'_> {
     /// Its beginning and its end; `None` without a wall clock.
     pub(crate) fn times(&self) -> (Option<Timestamp>, Option<Timestamp>) {
         match self {
-            Self::Exact(frame) => (frame.header.start, frame.header.end),
+            Self::Exact(frame) => (frame.rows.header.start, frame.rows.header.end),
             Self::Coarse(span) => (span.begin, span.end),
         }
     }
@@ -85,7 +85,7 @@ impl Moment<'_> {
     /// Returns a device; `None` if it was not present.
     pub(crate) fn point(&self, id: DeviceId) -> Option<Point> {
         match self {
-            Self::Exact(frame) => Some(frame.point(frame.row_of(id)?).1),
+            Self::Exact(frame) => Some(Point::of(frame.device(frame.row_of(id)?))),
             Self::Coarse(span) => span.points.get(&id).map(|(_, point)| *point),
         }
     }

@@ -2,6 +2,7 @@
 //! quantity.
 
 use crate::analysis::Verdict;
+use crate::intervals::DeviceInterval;
 use crate::metrics::Interval;
 
 /// A quantity with a chart.
@@ -64,8 +65,12 @@ pub(crate) struct Point {
 }
 
 impl Point {
-    /// Returns the point of one interval.
-    pub(crate) fn of(verdict: Option<Verdict>, interval: Option<&Interval>) -> Self {
+    /// Returns the point of one interval of a device.
+    pub(crate) fn of(device: &DeviceInterval) -> Self {
+        Self::new(device.verdict(), device.stats())
+    }
+
+    fn new(verdict: Option<Verdict>, interval: Option<&Interval>) -> Self {
         let sum = interval.copied().unwrap_or_default();
         let extremes = VALUES.map(|value| match value(&sum) {
             Some(value) => (value as f32, value as f32),
@@ -109,7 +114,7 @@ mod tests {
 
     fn point(verdict: Verdict, await_ms: Option<f64>) -> Point {
         let reads = await_ms.map_or(Completed::default(), |await_ms| Completed::example(1.0, 10, await_ms));
-        Point::of(Some(verdict), Some(&Interval { reads, ..Interval::default() }))
+        Point::new(Some(verdict), Some(&Interval { reads, ..Interval::default() }))
     }
 
     #[test]

@@ -141,7 +141,7 @@ fn every_interval_of_the_past_is_exactly_what_the_scrolling_view_prints() {
             printed.push((table(rows), IntervalRows { total: None, ..rows.clone() }.devices.len()));
         });
         for (frame, (printed, devices)) in frames.iter().zip(&printed) {
-            assert_eq!(table(&frame.to_rows()), *printed, "{capture}");
+            assert_eq!(table(&frame.rows), *printed, "{capture}");
             checked += devices;
         }
     }
