@@ -223,7 +223,7 @@ impl<'b> DeviceTracker<'b> {
                 continue;
             };
             let attributes = &self.attributes[index];
-            if !self.detail.has_verdicts() || attributes.is_accounting_off && interval.completed() == 0 {
+            if attributes.is_accounting_off && interval.completed() == 0 {
                 continue;
             }
             let interval = shown_util(interval, without_util);
@@ -249,7 +249,7 @@ impl<'b> DeviceTracker<'b> {
         for index in self.order.iter().copied() {
             let attributes = &self.attributes[index];
             let is_selected = filter.is_selected(attributes);
-            let is_needed = is_selected || self.detail.has_verdicts() && attributes.is_neighbor;
+            let is_needed = is_selected || attributes.is_neighbor;
             if self.detail.lists_all() && !is_needed {
                 continue;
             }

@@ -95,7 +95,7 @@ fn learn(path: &Path, clock: &dyn Clock, on_warning: OnWarning<'_>) -> Result<Sa
     let input = Input { from: Some(path.to_owned()), ..Input::default() };
     let selection = DeviceSelection::default();
     let no_baselines = BaselineStore::default();
-    let mut intervals = Intervals::open(&input, &selection, Detail::Statistics, &no_baselines, clock)?;
+    let mut intervals = Intervals::open(&input, &selection, Detail::Analysis, &no_baselines, clock)?;
     let collected = collect(&mut intervals, on_warning, &mut || {}, &mut |_| {})?;
     if intervals.span().intervals == 0 {
         bail!(

@@ -70,19 +70,12 @@ pub enum Detail {
     Analysis,
     /// Like [`Self::Analysis`], for a comparison with another capture: also collects the load in blocks of time.
     Comparison,
-    /// Like [`Self::Analysis`], but without live verdicts, at less cost.
-    Statistics,
 }
 
 impl Detail {
     /// Returns whether every selected device is listed, idle or not.
     pub(super) fn lists_all(self) -> bool {
         self != Self::Report
-    }
-
-    /// Returns whether devices get live verdicts.
-    pub(super) fn has_verdicts(self) -> bool {
-        self != Self::Statistics
     }
 }
 

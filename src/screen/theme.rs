@@ -7,6 +7,9 @@ use ratatui::style::{Color, Modifier, Style};
 use crate::analysis::Verdict;
 use crate::report::native::Emphasis;
 
+pub(crate) const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
+pub(crate) const REVERSED: Style = Style::new().add_modifier(Modifier::REVERSED);
+
 /// The colors that a terminal has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ColorDepth {
@@ -121,7 +124,7 @@ impl Theme {
     pub(crate) fn emphasis(self, emphasis: Emphasis) -> Style {
         match emphasis {
             Emphasis::Plain => Style::new(),
-            Emphasis::Bold => Style::new().add_modifier(Modifier::BOLD),
+            Emphasis::Bold => BOLD,
             Emphasis::Dim => self.dim(),
             Emphasis::Alert => self.style_of(RED).add_modifier(Modifier::BOLD),
             Emphasis::Warning => self.style_of(YELLOW),
@@ -141,7 +144,7 @@ impl Theme {
     /// Returns the style of the selected line.
     pub(crate) fn selected(self) -> Style {
         match self.depth {
-            ColorDepth::None | ColorDepth::Sixteen => Style::new().add_modifier(Modifier::REVERSED),
+            ColorDepth::None | ColorDepth::Sixteen => REVERSED,
             ColorDepth::Many => Style::new().bg(Color::Indexed(if self.is_light { 254 } else { 237 })),
             ColorDepth::True if self.is_light => Style::new().bg(Color::Rgb(0xe0, 0xe4, 0xea)),
             ColorDepth::True => Style::new().bg(Color::Rgb(0x33, 0x3a, 0x44)),

@@ -2,12 +2,12 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::{Modifier, Style};
+use ratatui::style::Style;
 use unicode_width::UnicodeWidthStr;
 
 use super::{put, put_right};
 use crate::screen::history::{Extent, Point, Quantity};
-use crate::screen::theme::{Series, Theme};
+use crate::screen::theme::{BOLD, Series, Theme};
 
 /// The width of the labels at the left of a chart.
 pub(super) const GUTTER: u16 = 8;
@@ -199,8 +199,7 @@ impl Chart<'_> {
 
     /// Writes the title, and the lines with their values under the cursor.
     fn draw_legend(&self, buffer: &mut Buffer, area: Rect, theme: Theme) {
-        let bold = Style::new().add_modifier(Modifier::BOLD);
-        let mut x = put(buffer, area.x, area.y, area.width, &self.title, bold) + 2;
+        let mut x = put(buffer, area.x, area.y, area.width, &self.title, BOLD) + 2;
         let mut add = |text: &str, style: Style| {
             let width = text.width() as u16;
             if x + width <= area.right() {

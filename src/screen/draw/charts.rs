@@ -2,7 +2,6 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::{Modifier, Style};
 
 use super::Regions;
 use super::chart::{Chart, GUTTER, Line, plot_area};
@@ -11,7 +10,7 @@ use crate::metrics::Interval;
 use crate::report::layout::number_format::{number, percent, time};
 use crate::screen::app::App;
 use crate::screen::history::{DeviceId, Point, Quantity};
-use crate::screen::theme::Series;
+use crate::screen::theme::{REVERSED, Series};
 use crate::screen::time_axis::Columns;
 
 const fn line(quantity: Quantity, series: Series, name: &'static str, factor: f64) -> Line {
@@ -152,7 +151,7 @@ impl App {
         let Some(column) = columns.column_at(self.cursor_s()).filter(|_| !self.follows()) else { return };
         let x = plot.x + (column / per_cell) as u16;
         if x < plot.right() {
-            let style = Style::new().add_modifier(Modifier::REVERSED);
+            let style = REVERSED;
             buffer.set_style(Rect { x, width: 1, ..plot }, style);
         }
     }

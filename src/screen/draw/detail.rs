@@ -20,6 +20,7 @@ use crate::report::who::limit_value;
 use crate::sanitize::sanitize;
 use crate::screen::app::{App, Page, Source};
 use crate::screen::history::{Frame, Moment, is_trouble};
+use crate::screen::theme::BOLD;
 
 /// A line of text: parts with their styles.
 pub(super) type TextLine = Vec<(String, Style)>;
@@ -143,7 +144,6 @@ impl App {
 
     /// Returns the name, the verdict and its duration, and the mount points of the device.
     fn title_line(&self, device: &DeviceInterval, lasted_s: f64, width: usize) -> TextLine {
-        let bold = Style::new().add_modifier(Modifier::BOLD);
         let verdict = device.verdict();
         let mut name = sanitize(device.label()).into_owned();
         if device.label() != device.device() {
@@ -162,7 +162,7 @@ impl App {
             format!("    {}", ellipsize(&sanitize(&device.names.mountpoints), width - used))
         };
         vec![
-            (name, bold),
+            (name, BOLD),
             (": ".to_owned(), Style::new()),
             (verdict_text.to_owned(), self.options.theme.verdict(verdict).add_modifier(Modifier::BOLD)),
             (for_s, Style::new()),
@@ -250,7 +250,7 @@ fn push_table_lines(shown: &Shown<'_>, time_zone: &TimeZone, lines: &mut Vec<Tex
     let text = String::from_utf8_lossy(&text);
     let all: Vec<&str> = text.lines().collect();
     let titles = all.iter().rposition(|line| line.starts_with("device")).unwrap_or(all.len());
-    let styles = [Style::new().add_modifier(Modifier::BOLD), Style::new()];
+    let styles = [BOLD, Style::new()];
     lines.extend(all[titles..].iter().zip(styles).map(|(line, style)| vec![((*line).to_owned(), style)]));
 }
 

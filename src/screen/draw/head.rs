@@ -12,6 +12,7 @@ use crate::report::native::{Emphasis, header_line};
 use crate::sanitize::sanitize;
 use crate::screen::app::{App, Source};
 use crate::screen::history::Moment;
+use crate::screen::theme::BOLD;
 
 const GAP: u16 = 2;
 /// The columns of a time of day.
@@ -23,7 +24,7 @@ impl App {
     pub(super) fn draw_head(&self, buffer: &mut Buffer, area: Rect) {
         let (state, state_style) = self.state();
         let state_width = u16::try_from(state.width()).unwrap_or(u16::MAX).min(area.width / 2);
-        let mut x = put(buffer, area.x, area.y, 8, "blkstat ", Style::new().add_modifier(Modifier::BOLD));
+        let mut x = put(buffer, area.x, area.y, 8, "blkstat ", BOLD);
         let name = match &self.options.source {
             Source::Live => sanitize(&self.options.host).into_owned(),
             // The directories are left out, because they say little and space is short.
@@ -98,14 +99,13 @@ impl App {
         }
         let event = self.event_at_cursor().filter(|_| !self.follows());
         let event = event.map(|(at, count)| format!("event {at} of {count}  ")).unwrap_or_default();
-        let bold = Style::new().add_modifier(Modifier::BOLD);
         let state = match (&self.options.source, self.progress) {
             (Source::Live, _) if self.follows() => "LIVE".to_owned(),
             (Source::Live, _) => {
                 let newest_s = self.history.newest().map_or(0.0, |newest| newest.end_s);
                 return (
                     format!("{event}PAUSED -{}", duration(newest_s - self.cursor_s())),
-                    bold.add_modifier(Modifier::REVERSED),
+                    BOLD.add_modifier(Modifier::REVERSED),
                 );
             }
             (Source::Capture(_), Some(progress)) => format!("{event}READING {:.0}%", progress * 100.0),
@@ -114,7 +114,7 @@ impl App {
                 None => format!("{event}REPLAY"),
             },
         };
-        (state, bold)
+        (state, BOLD)
     }
 }
 

@@ -2,13 +2,14 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::{Modifier, Style};
+use ratatui::style::Style;
 
 use super::{Regions, put};
 use crate::analysis::Verdict;
 use crate::report::layout::wrap;
 use crate::screen::app::App;
 use crate::screen::keys::KEYS;
+use crate::screen::theme::BOLD;
 
 const KEYS_WIDTH: usize = 18;
 
@@ -26,16 +27,15 @@ impl App {
     }
 
     fn help_lines(&self, width: usize) -> Vec<Vec<(String, Style)>> {
-        let bold = Style::new().add_modifier(Modifier::BOLD);
         let mut lines = Vec::new();
         for (heading, keys) in KEYS {
-            lines.push(vec![(heading.to_owned(), bold)]);
+            lines.push(vec![(heading.to_owned(), BOLD)]);
             for (keys, meaning) in keys {
                 self.push_term(keys, Style::new(), meaning, width, &mut lines);
             }
             lines.push(Vec::new());
         }
-        lines.push(vec![("Verdicts, most severe first, with their marks".to_owned(), bold)]);
+        lines.push(vec![("Verdicts, most severe first, with their marks".to_owned(), BOLD)]);
         for verdict in Verdict::ALL {
             let term = format!("{} {}", self.options.theme.mark(Some(verdict)), verdict.name());
             let style = self.options.theme.verdict(Some(verdict));

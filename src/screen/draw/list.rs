@@ -16,7 +16,7 @@ use crate::screen::app::{App, ThroughputUnit};
 use crate::screen::history::is_trouble;
 use crate::screen::rows::{Row, Rows};
 use crate::screen::sort::Sort;
-use crate::screen::theme::Theme;
+use crate::screen::theme::{BOLD, Theme};
 
 /// A column with its width and its rank: the columns of the lowest rank are dropped first.
 struct Column {
@@ -184,7 +184,7 @@ impl App {
         regions.titles_row = area.y;
         let bold = |sort: Option<Sort>| {
             let is_key = sort == Some(self.sort);
-            let style = Style::new().add_modifier(Modifier::BOLD);
+            let style = BOLD;
             if is_key { style.add_modifier(Modifier::UNDERLINED) } else { style }
         };
         put(buffer, area.x, area.y, area.width, "device", bold(Some(Sort::Name)));
@@ -212,8 +212,7 @@ impl App {
         let theme = self.options.theme;
         let name = ellipsize(&name_text(row, theme), layout.name_width);
         let verdict = row.device.verdict();
-        let name_style =
-            if is_trouble(verdict) { Style::new().add_modifier(Modifier::BOLD) } else { Style::new() };
+        let name_style = if is_trouble(verdict) { BOLD } else { Style::new() };
         put(buffer, area.x, area.y, area.width, &theme.plain(&name), name_style);
         let begin = area.x + layout.name_width as u16 + 1;
         let mut x = begin;

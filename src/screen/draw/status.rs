@@ -2,7 +2,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::{Modifier, Style};
+use ratatui::style::Style;
 use unicode_width::UnicodeWidthStr;
 
 use super::put;
@@ -11,6 +11,7 @@ use crate::report::layout::sentence_numbers::counted;
 use crate::sanitize::sanitize;
 use crate::screen::app::{App, Page, Source};
 use crate::screen::prompt::Question;
+use crate::screen::theme::{BOLD, REVERSED};
 
 /// A key and its present effect.
 type Hint = (&'static str, &'static str);
@@ -35,25 +36,17 @@ impl App {
                 Question::Time => ("go to (18:04, 18:04:47, -5m, +5m): ", prompt.text.as_str()),
                 Question::Export => ("export the time shown as: r recording, h HTML report, Esc cancels", ""),
             };
-            let x =
-                put(buffer, area.x, area.y, area.width, question, Style::new().add_modifier(Modifier::BOLD));
+            let x = put(buffer, area.x, area.y, area.width, question, BOLD);
             if prompt.question != Question::Export {
                 let x =
                     put(buffer, x, area.y, area.right().saturating_sub(x), &sanitize(answer), Style::new());
-                put(buffer, x, area.y, 1, " ", Style::new().add_modifier(Modifier::REVERSED));
+                put(buffer, x, area.y, 1, " ", REVERSED);
             }
             return;
         }
         if let Some((text, _)) = &self.message {
             let text = ellipsize(&sanitize(text), usize::from(area.width));
-            put(
-                buffer,
-                area.x,
-                area.y,
-                area.width,
-                &theme.plain(&text),
-                Style::new().add_modifier(Modifier::BOLD),
-            );
+            put(buffer, area.x, area.y, area.width, &theme.plain(&text), BOLD);
             return;
         }
         let mut x = area.x;
@@ -66,7 +59,7 @@ impl App {
             if x + width > area.right() {
                 break;
             }
-            x = put(buffer, x, area.y, width, key, Style::new().add_modifier(Modifier::BOLD));
+            x = put(buffer, x, area.y, width, key, BOLD);
             x = put(buffer, x + 1, area.y, width, meaning, theme.dim()) + 2;
         }
     }

@@ -2,12 +2,12 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::{Modifier, Style};
 
 use super::{Regions, put};
 use crate::report::layout::number_format::duration;
 use crate::screen::app::App;
 use crate::screen::history::{Point, Quantity};
+use crate::screen::theme::{BOLD, REVERSED};
 
 /// The latencies of the lowest and the highest line, in milliseconds.
 const LATENCIES_MS: (f32, f32) = (0.1, 100.0);
@@ -35,7 +35,7 @@ impl App {
         let titles = [format!("{word}{shown}: verdict, await 0.1-100 ms"), format!("{word}{shown}"), shown];
         let title =
             titles.iter().find(|title| title.len() <= usize::from(title_width)).map_or("", |title| title);
-        put(buffer, first.x, area.y, title_width, title, Style::new().add_modifier(Modifier::BOLD));
+        put(buffer, first.x, area.y, title_width, title, BOLD);
         let cursor = columns.column_at(self.cursor_s()).filter(|_| !self.follows());
         let places = [first.x, first.x + first.width + 1];
         let places = if has_sparkline { &places[..] } else { &places[..1] };
@@ -53,7 +53,7 @@ impl App {
             }
             if let Some(column) = cursor {
                 for x in places {
-                    buffer[(x + column as u16, y)].set_style(Style::new().add_modifier(Modifier::REVERSED));
+                    buffer[(x + column as u16, y)].set_style(REVERSED);
                 }
             }
         }

@@ -3,11 +3,11 @@
 use jiff::Timestamp;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::{Modifier, Style};
 
 use super::put;
 use crate::screen::app::App;
 use crate::screen::history::Moment;
+use crate::screen::theme::BOLD;
 use crate::screen::time_axis::Columns;
 
 /// Round steps between labels, in seconds.
@@ -81,7 +81,7 @@ impl App {
             end += 1;
         }
         (begin..end).for_each(|x| buffer[(x, area.y)].reset());
-        put(buffer, x, area.y, WIDTH, &text, Style::new().add_modifier(Modifier::BOLD));
+        put(buffer, x, area.y, WIDTH, &text, BOLD);
     }
 
     /// Returns the time of day at a time of the run; `None` outside the run, or without a wall clock.
