@@ -197,7 +197,7 @@ impl Collector {
         self.settle();
         for entry in &mut self.entries {
             let name = entry.analysis.name();
-            let (before, identity) = (entry.identity.as_deref(), intervals.identity(name));
+            let (before, identity) = (entry.identity.as_deref(), intervals.topology().identity(name));
             let is_other = before.is_some() && identity.is_some_and(|identity| before != Some(identity));
             // A following recording may hold another baseline of the same device. A device whose size grows stays the
             // same device.
@@ -236,7 +236,7 @@ impl Collector {
         if !header.is_preceding {
             self.clock.observe(&header);
         }
-        let run_s = (self.clock.end().run_s - header.elapsed_s).max(0.0);
+        let run_s = (self.clock.end.run_s - header.elapsed_s).max(0.0);
         let begin_s = self.clock.elapsed_s(run_s);
         let interval = self.waiting.len();
         self.waiting.push(WaitingInterval { header, run_s, begin_s, index: self.intervals });

@@ -1,6 +1,5 @@
 //! Device selection: which devices are listed, in which order, and under which names.
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -78,25 +77,34 @@ impl<'a> DeviceFilter<'a> {
         topology: &Topology,
         resolver: Option<&DeviceResolver>,
     ) -> (Vec<DeviceAttributes>, Vec<usize>) {
-        let nodes: HashMap<&str, &Node> =
-            topology.nodes().iter().map(|node| (node.name.as_str(), node)).collect();
-        let requested = self.requested(devices, &nodes, resolver);
+        let requested = self.requested(devices, topology, resolver);
         let is_restricted = self.is_restricted();
         let roles = total_roles(devices, topology, is_restricted.then_some(requested.as_slice()));
         let names =
             devices.iter().zip(&requested).filter(|(_, is_requested)| is_restricted && **is_requested);
         let neighbors = neighbors(names.map(|(device, _)| device.name.as_str()), topology);
-        let attributes: Vec<DeviceAttributes> = devices
-            .iter()
-            .zip(requested.iter().copied().zip(roles))
-            .map(|(device, (is_requested, total_role))| {
-                let is_neighbor = !is_requested && neighbors.contains(device.name.as_str());
-                let node = nodes.get(device.name.as_str()).copied();
-                let identity = topology.identity(&device.name).map(str::to_owned);
-                let base = self.attributes_of(device, node);
-                DeviceAttributes { is_requested, is_neighbor, total_role, identity, ..base }
-            })
-            .collect();
+        let attributes = |(device, (is_requested, total_role)): (&Device, (bool, TotalRole))| {
+            let node = topology.node(&device.name);
+            let kind = node.map_or_else(|| Kind::from_name(&device.name), |node| node.kind);
+            let alias = node.and_then(|node| node.alias.clone());
+            let is_partition = kind == Kind::Partition;
+            let is_often_idle = kind.is_memory() || kind == Kind::Loop || is_partition;
+            DeviceAttributes {
+                names: Arc::new(DeviceNames {
+                    device: device.name.clone(),
+                    label: alias.unwrap_or_else(|| device.name.clone()),
+                    mountpoints: node.map(mountpoints).unwrap_or_default(),
+                }),
+                identity: topology.identity(&device.name).map(str::to_owned),
+                is_accounting_off: node.is_some_and(Node::is_accounting_off),
+                total_role,
+                is_listed_only_while_active: is_often_idle && !(is_partition && self.selection.partitions),
+                is_requested,
+                is_neighbor: !is_requested && neighbors.contains(device.name.as_str()),
+            }
+        };
+        let attributes: Vec<DeviceAttributes> =
+            devices.iter().zip(requested.iter().copied().zip(roles)).map(attributes).collect();
         let mut order: Vec<usize> = (0..devices.len()).collect();
         order.sort_by_cached_key(|index| {
             (topology.depth(&devices[*index].name), natural_key(&attributes[*index].names.label))
@@ -104,31 +112,14 @@ impl<'a> DeviceFilter<'a> {
         (attributes, order)
     }
 
-    fn attributes_of(&self, device: &Device, node: Option<&Node>) -> DeviceAttributes {
-        let kind = node.map_or_else(|| Kind::from_name(&device.name), |node| node.kind);
-        let alias = node.and_then(|node| node.alias.clone());
-        let is_partition = kind == Kind::Partition;
-        let is_often_idle = kind.is_memory() || kind == Kind::Loop || is_partition;
-        DeviceAttributes {
-            names: Arc::new(DeviceNames {
-                device: device.name.clone(),
-                label: alias.unwrap_or_else(|| device.name.clone()),
-                mountpoints: node.map(mountpoints).unwrap_or_default(),
-            }),
-            is_accounting_off: node.is_some_and(Node::is_accounting_off),
-            is_listed_only_while_active: is_often_idle && !(is_partition && self.selection.partitions),
-            ..DeviceAttributes::default()
-        }
-    }
-
     /// Returns for each device whether it was requested, by any of its names or by the pattern.
     fn requested(
         &mut self,
         devices: &[Device],
-        nodes: &HashMap<&str, &Node>,
+        topology: &Topology,
         resolver: Option<&DeviceResolver>,
     ) -> Vec<bool> {
-        let alias = |device: &Device| nodes.get(device.name.as_str()).and_then(|node| node.alias.as_deref());
+        let alias = |device: &Device| topology.node(&device.name).and_then(|node| node.alias.as_deref());
         let matches_pattern = |device: &Device| {
             self.regex.as_ref().is_some_and(|regex| {
                 regex.is_match(&device.name) || alias(device).is_some_and(|name| regex.is_match(name))

@@ -25,15 +25,17 @@ const MAX_TRANSIENT_DEVICES: usize = 100;
 
 /// Follows each device through the samples.
 pub(super) struct DeviceTracker<'b> {
-    detail: Detail,
+    /// The level of detail: which devices are listed, and with which values.
+    pub(super) detail: Detail,
     baselines: &'b BaselineStore,
-    attributes: Vec<DeviceAttributes>,
+    /// The attributes of the devices of the last sample.
+    pub(super) attributes: Vec<DeviceAttributes>,
     /// The order in which devices are listed, as indices of the last sample.
     order: Vec<usize>,
     /// The records, by index of the last sample.
     records: Vec<DeviceRecord>,
-    /// The facts about the devices of the last sample.
-    known_devices: Vec<KnownDevice>,
+    /// The facts about the devices of the last sample, which decide which known limits may apply to them.
+    pub(super) known_devices: Vec<KnownDevice>,
     departed: DepartedDevices,
     /// The attributes of the devices at the beginning of the interval, if devices have changed since then.
     old_attributes: Option<Vec<DeviceAttributes>>,
@@ -41,8 +43,8 @@ pub(super) struct DeviceTracker<'b> {
     transient_devices: BTreeSet<String>,
     /// The baselines of the recording that is replayed.
     recorded: RecordedBaselines,
-    /// The counters of a device were reset since the attributes were learned.
-    had_reset: bool,
+    /// True if the counters of a device were reset since the attributes were learned, so that it may be another one.
+    pub(super) had_reset: bool,
 }
 
 pub(super) struct Rows {
@@ -70,16 +72,6 @@ impl<'b> DeviceTracker<'b> {
         }
     }
 
-    /// The level of detail: which devices are listed, and with which values.
-    pub(super) fn detail(&self) -> Detail {
-        self.detail
-    }
-
-    /// The attributes of the devices of the last sample.
-    pub(super) fn attributes(&self) -> &[DeviceAttributes] {
-        &self.attributes
-    }
-
     /// Learns the attributes of the devices of the last sample.
     pub(super) fn learn(
         &mut self,
@@ -104,17 +96,6 @@ impl<'b> DeviceTracker<'b> {
             }
         }
         self.recorded.clone_from(recorded);
-    }
-
-    /// Returns whether the counters of any device were reset since the attributes were learned, so that it may be
-    /// another one.
-    pub(super) fn had_reset(&self) -> bool {
-        self.had_reset
-    }
-
-    /// Sets the facts about the devices of the last sample, which decide which known limits may apply to them.
-    pub(super) fn set_known_devices(&mut self, known_devices: Vec<KnownDevice>) {
-        self.known_devices = known_devices;
     }
 
     /// Notes the beginning of a segment: the next interval does not follow the latest.

@@ -20,7 +20,8 @@ pub struct RunClock {
     /// The second of the run and the wall-clock time at the beginning of each interval that does not follow the one
     /// before.
     anchors: Vec<(f64, Timestamp)>,
-    end: Moment,
+    /// The end of the latest interval.
+    pub end: Moment,
 }
 
 impl RunClock {
@@ -70,11 +71,6 @@ impl RunClock {
     /// Returns the moment after some seconds of intervals.
     pub fn moment(&self, run_s: f64) -> Moment {
         Moment { at: self.time_at(run_s), run_s }
-    }
-
-    /// The end of the latest interval.
-    pub fn end(&self) -> Moment {
-        self.end
     }
 
     /// The first and the last time of day; `None` without a wall clock.

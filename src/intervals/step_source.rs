@@ -46,7 +46,7 @@ pub(super) struct StepSource<'a> {
     first: Sample,
     /// The sample before the newest.
     previous: Sample,
-    newest: Sample,
+    pub(super) newest: Sample,
     /// The buffer for the next sample.
     incoming: Sample,
     /// True if `incoming` begins a new segment, but the interval before it had to be returned first.
@@ -94,10 +94,6 @@ impl<'a> StepSource<'a> {
             aggregation_start: (SampleTime::default(), 1.0),
             is_preceding: false,
         }
-    }
-
-    pub(super) fn newest(&self) -> &Sample {
-        &self.newest
     }
 
     /// The first sample of the interval.

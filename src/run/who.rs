@@ -319,7 +319,7 @@ impl<'a> Output<'a> {
             // A whole disk that is selected includes its partitions.
             !is_restricted
                 || selected.contains(name)
-                || intervals.disk_of(name).is_some_and(|disk| selected.contains(disk))
+                || intervals.topology().disk_of(name).is_some_and(|disk| selected.contains(disk))
         };
         let mut threads: Vec<&TracedThread> = traced.threads.as_ref()?.iter().filter(is_shown).collect();
         threads.sort_by_key(|thread| Reverse(self.plan.sort.of_thread(thread)));

@@ -17,7 +17,7 @@ const MAX_CGROUPS: usize = 8;
 /// The numbers of one interval, and of several added up.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Figures {
-    seconds: f64,
+    pub(super) seconds: f64,
     /// The number of completed reads and writes, and their KiB below.
     ios: [f64; 2],
     kib: [f64; 2],
@@ -94,10 +94,6 @@ impl Figures {
                 None => {}
             }
         }
-    }
-
-    pub(super) fn seconds(&self) -> f64 {
-        self.seconds
     }
 
     /// The highest mean latency of an interval; `None` if requests took less time than the kernel counts, which adds up

@@ -215,12 +215,12 @@ impl DeviceHistory {
         self.recent.front().filter(|first| first.begin_s <= begin.run_s + TOLERANCE_S)?;
         let mut sum = Figures::default();
         for interval in &self.recent {
-            let middle_s = interval.begin_s + interval.figures.seconds() / 2.0;
+            let middle_s = interval.begin_s + interval.figures.seconds / 2.0;
             if (begin.run_s..end.run_s).contains(&middle_s) {
                 sum.add(&interval.figures);
             }
         }
-        (sum.seconds() > 0.0).then_some(sum)
+        (sum.seconds > 0.0).then_some(sum)
     }
 
     fn close(&mut self) -> Option<Phase> {

@@ -213,7 +213,7 @@ impl<'a> Intervals<'a> {
 
     /// Passes the scan of the last sample on.
     fn observe_io_scan(&mut self) {
-        if let Some(scan) = self.source.newest().io_scan.as_ref().filter(|_| !self.input.ignores_scans) {
+        if let Some(scan) = self.source.newest.io_scan.as_ref().filter(|_| !self.input.ignores_scans) {
             self.attributor.observe(scan);
         }
     }
@@ -226,7 +226,7 @@ impl<'a> Intervals<'a> {
             self.learn_topology();
         }
         let attribution = self.attributor.finish_interval();
-        let (first, last, span) = (self.source.first(), self.source.newest(), self.source.span());
+        let (first, last, span) = (self.source.first(), &self.source.newest, self.source.span());
         let events = self.tracker.events(first, last, &self.filter);
         let missed_samples = self.source.missed_samples;
         let header = IntervalHeader {
@@ -262,20 +262,20 @@ impl<'a> Intervals<'a> {
         self.topology = self.source.topology(&self.topology);
         self.machine = self.source.samples.machine();
         let resolver = self.source.samples.resolver();
-        let devices = &self.source.newest().devices;
+        let devices = &self.source.newest.devices;
         self.has_all_requests = are_all_requests_counted(&self.topology, devices);
         let recorded = self.source.samples.recorded_baselines();
         self.tracker.learn(devices, &self.topology, recorded, resolver.as_ref(), &mut self.filter);
         let known_devices =
             devices.iter().map(|device| known_device(&self.topology, &self.machine, &device.name));
-        self.tracker.set_known_devices(known_devices.collect());
+        self.tracker.known_devices = known_devices.collect();
         self.topology_revision += 1;
     }
 
     /// Returns whether the topology should be read again. A device whose counters started at zero may be another one
     /// with the same name.
     fn is_topology_stale(&self) -> bool {
-        self.is_live() && self.tracker.had_reset() || self.source.is_topology_stale()
+        self.is_live() && self.tracker.had_reset || self.source.is_topology_stale()
     }
 }
 

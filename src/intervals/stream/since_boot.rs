@@ -13,7 +13,7 @@ impl Intervals<'_> {
     /// Passes the averages since boot to `show`. Returns `false` if the uptime is not known. Must be called after
     /// [`Self::start`].
     pub fn since_boot(&mut self, show: &mut dyn FnMut(&IntervalRows)) -> bool {
-        let newer = self.source.newest();
+        let newer = &self.source.newest;
         let Some(span) = newer.at.uptime.and_then(Span::from_hundredths) else { return false };
         let boot = sample_at_boot(newer);
         let step = Step { older: &boot, newer, span, device_match: DeviceMatch::Identical };

@@ -38,7 +38,7 @@ impl Intervals<'_> {
 
     /// The level of detail: which devices intervals list, and with which values.
     pub(in crate::intervals) fn detail(&self) -> Detail {
-        self.tracker.detail()
+        self.tracker.detail
     }
 
     /// Returns whether samples come from the running system.
@@ -67,7 +67,7 @@ impl Intervals<'_> {
     }
 
     pub fn newest(&self) -> &Sample {
-        self.source.newest()
+        &self.source.newest
     }
 
     /// The topology, which may be inferred from device names.
@@ -77,7 +77,7 @@ impl Intervals<'_> {
 
     /// Returns the selected devices of the last sample, by the kernel's names, with their counters.
     pub fn selected_devices(&self) -> impl Iterator<Item = (&str, &Counters)> {
-        let devices = self.source.newest().devices.iter().zip(self.tracker.attributes());
+        let devices = self.source.newest.devices.iter().zip(&self.tracker.attributes);
         let selected = devices.filter(|(_, attributes)| self.filter.is_selected(attributes));
         selected.map(|(device, _)| (device.name.as_str(), &device.counters))
     }
@@ -95,17 +95,12 @@ impl Intervals<'_> {
         disks
     }
 
-    /// Returns the whole device that a partition is on, by the kernel's names; `None` for a whole device.
-    pub fn disk_of(&self, device: &str) -> Option<&str> {
-        self.topology.disk_of(device)
-    }
-
     /// Returns the numbers of the devices of [`Self::selected_disks`], and of the paths of NVMe disks, which have the
     /// requests of those disks.
     pub fn selected_disk_numbers(&self) -> Vec<DeviceNumber> {
         let disks = self.selected_disks();
         let is_selected = |name: &str| disks.contains_key(name);
-        let devices = self.source.newest().devices.iter();
+        let devices = self.source.newest.devices.iter();
         let selected = devices.filter(|device| {
             let head = nvme_head(&device.name);
             is_selected(&device.name) || head.is_some_and(|head| is_selected(&head))
@@ -128,11 +123,6 @@ impl Intervals<'_> {
         self.topology_revision
     }
 
-    /// The identity of the device of this kernel name; `None` if it is not known. See [`Topology::identity`].
-    pub fn identity(&self, device: &str) -> Option<&str> {
-        self.topology.identity(device)
-    }
-
     /// Returns the settings of the verdict on a device, by its kernel name and its identity, if any.
     pub fn settings(&self, device: &str, identity: Option<&str>) -> Settings {
         let none = RecordedBaselines::default();
@@ -152,8 +142,8 @@ impl Intervals<'_> {
     /// Returns the requested devices that were not found so far; `None` if all were.
     pub fn not_found(&self) -> Option<NotFound> {
         let searched = self.input.count.filter(|_| self.has_reached_count());
-        let devices = &self.source.newest().devices;
-        self.filter.not_found(devices, self.tracker.attributes(), searched, self.input.from.as_deref())
+        let devices = &self.source.newest.devices;
+        self.filter.not_found(devices, &self.tracker.attributes, searched, self.input.from.as_deref())
     }
 
     /// Returns why there are no intervals.

@@ -52,7 +52,7 @@ pub fn compare_text(
 ) {
     for (title, capture) in [("Before", before), ("After", after)] {
         let times = Times::new(capture.clock, capture.time_zone).run();
-        let seconds = cells::duration(capture.clock.end().run_s);
+        let seconds = cells::duration(capture.clock.end.run_s);
         let span = format!("{title}: {}, {seconds}; {times}", capture.name);
         push_paragraph(&span, 0, width, out);
     }
@@ -201,7 +201,7 @@ pub fn compare_json(before: &ComparedCapture<'_>, after: &ComparedCapture<'_>, o
     let capture = |capture: &ComparedCapture<'_>| {
         let (begin, end) = capture.clock.range().unzip();
         let object = Object::new().field("begin", begin.map(time_text)).field("end", end.map(time_text));
-        Some(object.field("file", sanitize(capture.name)).field("seconds", capture.clock.end().run_s))
+        Some(object.field("file", sanitize(capture.name)).field("seconds", capture.clock.end.run_s))
     };
     let explanation = |report: &DeviceReport| explanation_text(&report.device, &report.explanation);
     let limits = |report: &DeviceReport| report.plateaus.iter().map(plateau_rate).collect::<Vec<_>>();

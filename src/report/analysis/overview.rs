@@ -101,7 +101,7 @@ pub(super) fn push_overview(
     width: usize,
     out: &mut Vec<u8>,
 ) {
-    let seconds = report.clock.end().run_s;
+    let seconds = report.clock.end.run_s;
     let devices = counted(report.devices.len() as u64, "device");
     push_paragraph(&format!("{}, {devices}; {}", duration(seconds), times.run()), 0, width, out);
     out.push(b'\n');
@@ -198,7 +198,7 @@ fn row_cells(report: &AnalysisReport<'_>, row: &Row<'_>) -> Vec<String> {
 
 /// The latency of a device over the time of the run.
 fn drawn(series: &LatencySeries, report: &AnalysisReport<'_>, width: usize) -> String {
-    let total_s = report.clock.elapsed_s(report.clock.end().run_s);
+    let total_s = report.clock.elapsed_s(report.clock.end.run_s);
     let gaps = report.clock.gaps();
     let step_s = total_s / width as f64;
     let point = |index: usize| {
