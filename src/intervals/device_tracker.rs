@@ -157,32 +157,28 @@ impl<'b> DeviceTracker<'b> {
     ) -> Vec<DeviceEvent> {
         let Some(old_attributes) = &self.old_attributes else { return Vec::new() };
         let stays = stays(first.devices.len(), self.records.iter().map(|record| record.judged.first_index));
-        let gone: Vec<(&str, Option<&DeviceAttributes>)> = (first.devices.iter().enumerate())
-            .filter(|(index, _)| !stays[*index])
-            .map(|(index, device)| (device.name.as_str(), old_attributes.get(index)))
+        let gone = old_attributes.iter().zip(stays).filter(|(_, stays)| !stays);
+        let gone: Vec<&Arc<DeviceNames>> = gone
+            .map(|(attributes, _)| attributes)
+            .filter(|it| filter.is_selected(it))
+            .map(|it| &it.names)
             .collect();
-        let mut events = Vec::new();
-        let mut back = HashSet::new();
-        for index in
-            self.order.iter().copied().filter(|index| self.records[*index].judged.first_index.is_none())
-        {
-            let (name, attributes) = (last.devices[index].name.as_str(), &self.attributes[index]);
-            if !filter.is_selected(attributes) {
-                continue;
-            }
-            let is_back = gone.iter().any(|(gone, _)| *gone == name);
-            if is_back {
-                back.insert(name);
-            }
-            let kind = if is_back { EventKind::Reappeared } else { EventKind::Appeared };
-            events.push(event(&attributes.names, kind));
-        }
-        for (name, attributes) in gone {
-            let Some(attributes) = attributes else { continue };
-            if filter.is_selected(attributes) && !back.contains(name) {
-                events.push(event(&attributes.names, EventKind::Disappeared));
-            }
-        }
+        let is_new = |index: &&usize| self.records[**index].judged.first_index.is_none();
+        let new = self.order.iter().filter(is_new).map(|index| &self.attributes[*index]);
+        let kind_of = |names: &DeviceNames| match first.device(&names.device) {
+            Some(_) => EventKind::Reappeared,
+            None => EventKind::Appeared,
+        };
+        let new = new.filter(|attributes| filter.is_selected(attributes));
+        let mut events: Vec<DeviceEvent> =
+            new.map(|attributes| event(&attributes.names, kind_of(&attributes.names))).collect();
+        let back: HashSet<&str> = events.iter().map(|event| event.names.device.as_str()).collect();
+        let left: Vec<DeviceEvent> = gone
+            .iter()
+            .filter(|names| !back.contains(names.device.as_str()))
+            .map(|names| event(names, EventKind::Disappeared))
+            .collect();
+        events.extend(left);
         let is_brief = |name: &&String| first.device(name).is_none() && last.device(name).is_none();
         let brief =
             self.transient_devices.iter().filter(is_brief).filter(|name| filter.is_name_selected(name));

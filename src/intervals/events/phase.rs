@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::event::{Course, Event, EventEvidence, EventLimit, Moment};
 use super::figures::Figures;
 use crate::analysis::{Evidence, IoDirection, RateUnit, TroubleSpan, Verdict};
-use crate::attribution::LimitKind;
+use crate::intervals::running_totals::known_limit::limited_requests;
 use crate::intervals::{DeviceActivity, DeviceNames};
 
 /// One or several times of trouble of a device that belong together.
@@ -189,16 +189,6 @@ impl Conclusion {
         self.limit = self.limit.or(milder.limit);
         self.requests = self.requests.or(milder.requests);
         self
-    }
-}
-
-/// The requests that a limit of a cgroup is about.
-fn limited_requests(kind: LimitKind) -> (IoDirection, RateUnit) {
-    match kind {
-        LimitKind::ReadIops => (IoDirection::Reads, RateUnit::Requests),
-        LimitKind::WriteIops => (IoDirection::Writes, RateUnit::Requests),
-        LimitKind::ReadBytes => (IoDirection::Reads, RateUnit::Kib),
-        LimitKind::WriteBytes => (IoDirection::Writes, RateUnit::Kib),
     }
 }
 

@@ -31,15 +31,15 @@ const MIN_POINTS: usize = 100;
 const MAX_DEVICE_POINTS: usize = 40_000;
 
 /// The history of all devices and of the host.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct History {
     /// The points of time that all series share.
     pub timeline: Timeline,
     /// The clock that places the points: seconds since 1970, or since the first sample without a wall clock.
     pub clock: RunClock,
     devices: HashMap<String, DeviceHistory>,
-    host: Vec<Series<Extent>>,
-    usage: Vec<UsageHistory>,
+    host: [Series<Extent>; HostQuantity::COUNT],
+    usage: HashMap<String, UsageHistory>,
     blocked: BlockedTasks,
     /// The number of points up to the latest one with a scan of cgroups.
     attributed_points: usize,
@@ -48,26 +48,10 @@ pub struct History {
     pub intervals: u64,
 }
 
-impl Default for History {
-    fn default() -> Self {
-        Self {
-            timeline: Timeline::new(MAX_POINTS),
-            clock: RunClock::default(),
-            devices: HashMap::new(),
-            host: vec![Series::default(); HostQuantity::COUNT],
-            usage: Vec::new(),
-            blocked: BlockedTasks::default(),
-            attributed_points: 0,
-            missed_samples: 0,
-            intervals: 0,
-        }
-    }
-}
-
 impl History {
     pub fn observe(&mut self, rows: &IntervalRows) {
         let span = self.clock.place(&rows.header);
-        let placement = self.timeline.push(span);
+        let placement = self.timeline.push(span, MAX_POINTS);
         if let Some(merged) = &placement.merged {
             self.merge(merged);
         }
@@ -83,12 +67,8 @@ impl History {
         if let Some(attribution) = &rows.attribution {
             let first = self.first_scanned_point(span.end_s - attribution.elapsed_s).min(index);
             for usage in &attribution.devices {
-                let at = self.usage.iter().position(|known| known.device == usage.name);
-                let at = at.unwrap_or_else(|| {
-                    self.usage.push(UsageHistory::new(&usage.name));
-                    self.usage.len() - 1
-                });
-                self.usage[at].observe(usage, attribution.elapsed_s, first..index + 1);
+                let history = self.usage.entry(usage.name.clone()).or_default();
+                history.observe(usage, attribution.elapsed_s, first..index + 1);
             }
             self.attributed_points = index + 1;
             self.blocked.observe(&attribution.blocked, attribution.elapsed_s, span);
@@ -115,7 +95,7 @@ impl History {
     fn merge(&mut self, merged: &[usize]) {
         self.devices.values_mut().for_each(|device| device.merge(merged));
         self.host.iter_mut().for_each(|series| series.merge(merged));
-        self.usage.iter_mut().for_each(|usage| usage.merge(merged));
+        self.usage.values_mut().for_each(|usage| usage.merge(merged));
         let last = self.attributed_points.checked_sub(1).and_then(|last| merged.get(last));
         self.attributed_points = last.map_or(0, |last| last + 1);
     }
@@ -146,7 +126,7 @@ impl History {
 
     /// The use of a whole device by cgroups; `None` without attribution.
     pub fn usage(&self, device: &str) -> Option<&UsageHistory> {
-        self.usage.iter().find(|usage| usage.device == device)
+        self.usage.get(device)
     }
 
     /// The tasks that waited for devices, those that were seen waiting for longest first.

@@ -35,10 +35,6 @@ pub struct UsageHistory {
 }
 
 impl UsageHistory {
-    pub(super) fn new(device: &str) -> Self {
-        Self { device: device.to_owned(), ..Self::default() }
-    }
-
     /// The cgroups with the most bytes, in descending order; at most 24.
     pub fn cgroups(&self) -> Vec<&CgroupHistory> {
         let mut cgroups: Vec<&CgroupHistory> = self.cgroups.iter().collect();
@@ -48,6 +44,7 @@ impl UsageHistory {
 
     /// Takes the use over `elapsed_s` seconds, which are covered by these points.
     pub(super) fn observe(&mut self, usage: &DeviceUse, elapsed_s: f64, points: Range<usize>) {
+        self.device.clone_from(&usage.name);
         self.seconds += elapsed_s;
         for cgroup in &usage.cgroups {
             let bytes = cgroup.rates.bytes_per_s() * elapsed_s;
@@ -108,7 +105,7 @@ mod tests {
 
     #[test]
     fn no_byte_is_lost_however_many_cgroups_there_are() {
-        let mut history = UsageHistory::new("sda");
+        let mut history = UsageHistory::default();
         for index in 0..200 {
             let read_bytes_per_s = f64::from(index + 1);
             let rates = IoRates { read_bytes_per_s, ..IoRates::default() };

@@ -29,10 +29,8 @@ pub struct DeviceTotals {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct VerdictSeconds {
-    /// In the order of [`Verdict::ALL`].
-    seconds: [f64; Verdict::ALL.len()],
-    /// Seconds without a verdict.
-    unknown: f64,
+    /// In the order of [`Verdict::ALL`]; then those without a verdict.
+    seconds: [f64; Verdict::ALL.len() + 1],
 }
 
 /// The name of the time without a verdict.
@@ -40,14 +38,13 @@ const UNKNOWN: &str = "unknown";
 
 impl VerdictSeconds {
     fn add(&mut self, verdict: Option<Verdict>, seconds: f64) {
-        let position = verdict.and_then(|verdict| Verdict::ALL.iter().position(|one| *one == verdict));
-        *position.map_or(&mut self.unknown, |index| &mut self.seconds[index]) += seconds;
+        let index = Verdict::ALL.iter().position(|one| Some(*one) == verdict);
+        self.seconds[index.unwrap_or(Verdict::ALL.len())] += seconds;
     }
 
     /// Returns the seconds with each verdict by its name, including zeros, and those without a verdict.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, f64)> {
-        let named = Verdict::ALL.iter().zip(self.seconds);
-        named.map(|(verdict, seconds)| (verdict.name(), seconds)).chain([(UNKNOWN, self.unknown)])
+        Verdict::ALL.iter().map(|verdict| verdict.name()).chain([UNKNOWN]).zip(self.seconds)
     }
 }
 

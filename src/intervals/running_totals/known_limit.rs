@@ -65,12 +65,7 @@ impl KnownLimit {
 
     /// Returns the limit of a cgroup, given its value per second.
     pub(super) fn of_cgroup(kind: LimitKind, value: u64) -> Self {
-        let (direction, unit) = match kind {
-            LimitKind::ReadIops => (IoDirection::Reads, RateUnit::Requests),
-            LimitKind::WriteIops => (IoDirection::Writes, RateUnit::Requests),
-            LimitKind::ReadBytes => (IoDirection::Reads, RateUnit::Kib),
-            LimitKind::WriteBytes => (IoDirection::Writes, RateUnit::Kib),
-        };
+        let (direction, unit) = limited_requests(kind);
         let scale = if unit == RateUnit::Kib { KIB } else { 1.0 };
         Self { direction, unit, per_second: value as f64 / scale, source: LimitSource::Cgroup }
     }
@@ -89,5 +84,15 @@ impl KnownLimit {
         let (direction, source) = (plateau.direction, LimitSource::Inferred);
         let limit = Self { direction, unit: plateau.unit, per_second, source };
         (direction != IoDirection::Flushes && !is_stated).then_some(limit)
+    }
+}
+
+/// The requests that a limit of a cgroup is about, and its unit.
+pub(in crate::intervals) fn limited_requests(kind: LimitKind) -> (IoDirection, RateUnit) {
+    match kind {
+        LimitKind::ReadIops => (IoDirection::Reads, RateUnit::Requests),
+        LimitKind::WriteIops => (IoDirection::Writes, RateUnit::Requests),
+        LimitKind::ReadBytes => (IoDirection::Reads, RateUnit::Kib),
+        LimitKind::WriteBytes => (IoDirection::Writes, RateUnit::Kib),
     }
 }

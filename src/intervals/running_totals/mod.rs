@@ -5,7 +5,7 @@ mod buckets;
 mod cgroup_totals;
 mod device_info;
 mod device_totals;
-mod known_limit;
+pub(super) mod known_limit;
 
 use std::collections::HashMap;
 use std::sync::Arc;

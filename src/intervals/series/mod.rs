@@ -7,7 +7,7 @@
 //! point.
 //!
 //! ```text
-//! let placement = timeline.push(span);
+//! let placement = timeline.push(span, max_points);
 //! placement.merged.iter().for_each(|merged| series.merge(merged)); // every series, before it gets values
 //! series.at(placement.index).observe(latency, requests);
 //! ```

@@ -22,27 +22,21 @@ pub struct Placement {
 }
 
 /// Consecutive points of time, at most a given number. A point covers one interval or several.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Timeline {
-    max_points: usize,
     /// The longest time that a point may span in seconds, unless it has a single interval.
     max_length_s: f64,
     points: Vec<TimeSpan>,
 }
 
 impl Timeline {
-    /// Creates a timeline of at most `max_points` points, but at least two.
-    pub fn new(max_points: usize) -> Self {
-        Self { max_points: max_points.max(2), max_length_s: 0.0, points: Vec::new() }
-    }
-
     /// Its points, the earliest first.
     pub fn points(&self) -> &[TimeSpan] {
         &self.points
     }
 
-    /// Adds an interval, which must not begin before the end of the latest.
-    pub fn push(&mut self, interval: TimeSpan) -> Placement {
+    /// Adds an interval, which must not begin before the end of the latest. At most `max_points` points remain.
+    pub fn push(&mut self, interval: TimeSpan, max_points: usize) -> Placement {
         if let Some(last) = self.points.last_mut()
             && interval.end_s - last.start_s <= self.max_length_s
         {
@@ -50,7 +44,7 @@ impl Timeline {
             return Placement { index: self.points.len() - 1, merged: None };
         }
         self.points.push(interval);
-        let merged = (self.points.len() > self.max_points).then(|| self.reduce(self.max_points));
+        let merged = (self.points.len() > max_points).then(|| self.reduce(max_points));
         let index = self.points.len() - 1;
         // The new point did not exist before.
         let merged = merged.map(|mut merged| {
@@ -114,11 +108,11 @@ mod tests {
 
     #[test]
     fn intervals_have_points_of_their_own_until_there_are_too_many() {
-        let mut timeline = Timeline::new(100);
+        let mut timeline = Timeline::default();
         for (index, interval) in seconds(0, 100).enumerate() {
-            assert_eq!(timeline.push(interval), Placement { index, merged: None });
+            assert_eq!(timeline.push(interval, 100), Placement { index, merged: None });
         }
-        let placement = timeline.push(TimeSpan { start_s: 100.0, end_s: 101.0 });
+        let placement = timeline.push(TimeSpan { start_s: 100.0, end_s: 101.0 }, 100);
         assert_eq!((placement.index, timeline.points().len()), (50, 51));
         let merged = placement.merged.unwrap();
         assert_eq!((merged.len(), &merged[..6], merged[99]), (100, &[0, 0, 1, 1, 2, 2][..], 49));
@@ -126,9 +120,9 @@ mod tests {
 
     #[test]
     fn a_week_of_seconds_has_no_more_points_than_a_minute() {
-        let mut timeline = Timeline::new(1000);
+        let mut timeline = Timeline::default();
         for interval in seconds(0, 7 * 86_400) {
-            let placement = timeline.push(interval);
+            let placement = timeline.push(interval, 1000);
             assert!(placement.index < 1000);
         }
         let points = timeline.points();
@@ -139,8 +133,8 @@ mod tests {
 
     #[test]
     fn a_long_gap_stays_one() {
-        let mut timeline = Timeline::new(50);
-        seconds(0, 100).chain(seconds(400, 500)).for_each(|interval| drop(timeline.push(interval)));
+        let mut timeline = Timeline::default();
+        seconds(0, 100).chain(seconds(400, 500)).for_each(|interval| drop(timeline.push(interval, 50)));
         let gaps: Vec<usize> =
             (0..timeline.points().len()).filter(|index| timeline.is_after_gap(*index)).collect();
         assert_eq!(gaps.len(), 1);
@@ -149,9 +143,9 @@ mod tests {
 
     #[test]
     fn scattered_intervals_are_merged_across_their_gaps() {
-        let mut timeline = Timeline::new(20);
+        let mut timeline = Timeline::default();
         for second in (0..10_000).step_by(37) {
-            seconds(second, second + 1).for_each(|interval| drop(timeline.push(interval)));
+            seconds(second, second + 1).for_each(|interval| drop(timeline.push(interval, 20)));
         }
         assert!((5..=20).contains(&timeline.points().len()));
     }

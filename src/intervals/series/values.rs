@@ -48,11 +48,11 @@ mod tests {
 
     #[test]
     fn a_series_follows_its_timeline() {
-        let mut timeline = Timeline::new(8);
+        let mut timeline = Timeline::default();
         let mut series = Series::<Sum>::default();
         for second in 0..100u32 {
             let start_s = f64::from(second);
-            let placement = timeline.push(TimeSpan { start_s, end_s: start_s + 1.0 });
+            let placement = timeline.push(TimeSpan { start_s, end_s: start_s + 1.0 }, 8);
             placement.merged.iter().for_each(|merged| series.merge(merged));
             // The first seconds have no value.
             if second >= 40 {

@@ -159,7 +159,7 @@ mod tests {
         let group =
             Group { name, verdicts: &[], series: vec![(name.to_owned(), Values::Numbers(vec![None]))] };
         let mut out = String::new();
-        push_data(&axis, false, &Timeline::new(10), &[group], &mut out);
+        push_data(&axis, false, &Timeline::default(), &[group], &mut out);
         let (json, rest) = out.split_once('>').unwrap().1.split_once("</script>").unwrap();
         assert!(rest.is_empty() && !json.contains('<'), "{out}");
         let data: serde_json::Value = serde_json::from_str(json).unwrap();

@@ -55,7 +55,8 @@ impl App {
             Some(Moment::Exact(frame)) => {
                 let late = self.late_text(frame).map(|text| (text, Emphasis::Alert));
                 let late_width = late.as_ref().map_or(0, |(text, _)| text.len() + usize::from(GAP));
-                let mut segments = header_line(&frame.rows.header, time_zone, width.saturating_sub(late_width));
+                let mut segments =
+                    header_line(&frame.rows.header, time_zone, width.saturating_sub(late_width));
                 // If there is no space for the length of the interval, only the time of day is shown.
                 if let Some((start, _)) = segments.first_mut().filter(|(start, _)| start.len() > width) {
                     start.truncate(start.find("  ").unwrap_or(start.len()));

@@ -69,20 +69,19 @@ impl CoarseHistory {
     /// Creates an empty history of at most about this memory in bytes.
     pub(super) fn new(max_bytes: usize) -> Self {
         let max_points = max_bytes / POINT_BYTES;
-        Self { timeline: Timeline::new(max_points), spans: Series::default(), max_points, devices: 1 }
+        Self { timeline: Timeline::default(), spans: Series::default(), max_points, devices: 1 }
     }
 
     /// Adds an interval that is no longer kept exactly.
     pub(super) fn push(&mut self, frame: &Frame) {
-        let placement = self.timeline.push(TimeSpan { start_s: frame.begin_s(), end_s: frame.end_s });
+        self.devices = self.devices.max(frame.rows.devices.len());
+        let time = TimeSpan { start_s: frame.begin_s(), end_s: frame.end_s };
+        let placement = self.timeline.push(time, self.max_points / self.devices);
         placement.merged.iter().for_each(|merged| self.spans.merge(merged));
         let span = self.spans.at(placement.index);
         span.merge(CoarseSpan::of(frame));
+        // Other devices may have been there before.
         self.devices = self.devices.max(span.points.len());
-        let max_spans = self.max_points / self.devices;
-        if self.spans.values().len() > max_spans {
-            self.spans.merge(&self.timeline.reduce(max_spans));
-        }
     }
 
     /// The spans, oldest first.
