@@ -18,18 +18,18 @@
 //!   aggregation over a longer interval, hot-plug, device selection, totals, and the live verdict of each device.
 //! - [`analysis`] turns intervals into verdicts with their evidence, as data.
 //! - [`report`] turns finished values into bytes, with a folder for each kind of report. All sentences are here.
-//!   Metrics for Prometheus are such a report: [`intervals`] adds up their values and `run::export` publishes them.
+//!   Metrics for Prometheus are such a report: [`intervals`] adds up their values and `commands::export` publishes them.
 //! - `screen`, with the cargo feature `top`, is the full screen: its state, its keys, and drawing to cells of a terminal.
 //! - [`iostat`] and [`pt_diskstats`] replicate these tools: device selection, arithmetic and text.
-//! - [`cli`] parses arguments into a [`plan::Plan`], and [`run`] carries it out, with a file or folder for each command.
-//!   [`sink`] writes recordings.
+//! - [`commands`] has a file or folder for each command: its arguments and its run. [`console`] is where its messages and
+//!   reports go. [`sink`] writes recordings.
 //!
 //! # Module order
 //!
 //! A module imports only modules to its left; `tests/repository/layering.rs` checks it: [`exit`], [`os_error`], [`memory_lock`], [`sanitize`], [`units`], `two_threads`, [`time_range`], [`schedule`], [`compression`],
 //! [`signals`], [`terminal`], [`clock`], [`counters`], [`topology`], [`baselines`], [`attribution`], [`capture`],
-//! [`metrics`], [`analysis`], [`source`], [`intervals`], [`sink`], [`report`], `screen`, [`iostat`], [`pt_diskstats`],
-//! [`plan`], [`cli`], [`run`].
+//! [`metrics`], [`analysis`], [`source`], [`intervals`], [`sink`], [`report`], [`console`], `screen`, [`iostat`],
+//! [`pt_diskstats`], [`commands`].
 //!
 //! # Rules that hold everywhere
 //!
@@ -39,15 +39,16 @@
 //! - Only [`source`] opens files for reading and [`sink`] for writing, except that [`terminal`] opens `/dev/tty`, and that
 //!   [`source`] writes to tracefs, in which a write is a command to the kernel.
 //! - A name from outside (devices, files, hosts) reaches a terminal only through [`mod@sanitize`].
-//! - Only `run::export` opens a socket, to listen if the user requests it.
+//! - Only `commands::export` opens a socket, to listen if the user requests it.
 
 pub mod analysis;
 pub mod attribution;
 pub mod baselines;
 pub mod capture;
-pub mod cli;
 pub mod clock;
+pub mod commands;
 pub mod compression;
+pub mod console;
 pub mod counters;
 pub mod exit;
 pub mod intervals;
@@ -55,10 +56,8 @@ pub mod iostat;
 pub mod memory_lock;
 pub mod metrics;
 pub mod os_error;
-pub mod plan;
 pub mod pt_diskstats;
 pub mod report;
-pub mod run;
 pub mod sanitize;
 pub mod schedule;
 #[cfg(feature = "top")]

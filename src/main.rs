@@ -5,17 +5,19 @@ use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use blkstat::clock::RealClock;
+use blkstat::commands::{plan, run};
+use blkstat::console::RunContext;
 use blkstat::exit::Exit;
-use blkstat::run::{RunContext, catches_hangup, run};
 use blkstat::signals::Signals;
-use rustix::stdio::stdout;
+use rustix::stdio::{stderr, stdout};
 
 fn main() -> ExitCode {
-    let plan = match blkstat::cli::plan(std::env::args_os(), &|name| std::env::var_os(name)) {
+    let environment = |name: &str| std::env::var_os(name);
+    let plan = match plan(std::env::args_os(), &environment) {
         Ok(plan) => plan,
         Err(error) => return print_instead(&error.message, error.exit).into(),
     };
-    let signals = if plan.needs_signals() { Signals::catch(catches_hangup(&plan)).ok() } else { None };
+    let signals = if plan.needs_signals() { Signals::catch(plan.catches_hangup()).ok() } else { None };
     let clock = RealClock::new(signals.as_ref());
     // Unbuffered, so that each report is a single write.
     let out = stdout().try_clone_to_owned().map(File::from);
@@ -25,9 +27,11 @@ fn main() -> ExitCode {
             let is_terminal = stdout().is_terminal();
             let mut context = RunContext {
                 clock: &clock,
+                environment: &environment,
                 out: &mut out,
                 err: &mut err,
                 is_terminal,
+                err_is_terminal: stderr().is_terminal(),
                 may_lock_memory: true,
             };
             run(&plan, &mut context).into()

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use super::baseline_store::{BaselineStore, SavedFile, excerpt};
 use super::collect::collect;
-use super::options::{BaselineOption, Detail, DeviceSelection, Input, VerdictOptions};
+use super::options::{BaselineOption, Detail, DeviceSelection, Input};
 use super::sample_source::OnWarning;
 use super::stream::Intervals;
 use crate::analysis::{BaselineSource, DeviceMatching, SavedBaselines, Settings};
@@ -19,22 +19,19 @@ use crate::source::{FirstFile, read_first_file, read_json_object};
 /// The longest wait for a saved baseline of the host: it may be on the disk that hangs.
 const MAX_WAIT: Duration = Duration::from_millis(200);
 
-/// Reads the baselines that the options name: a saved file, a capture from which they are learned, or those saved for
+/// Reads the baselines that the option names: a saved file, a capture from which they are learned, or those saved for
 /// the host. A problem with the latter is not an error; it is in [`BaselineStore::problem`].
 ///
 /// # Errors
 /// When a file that the user named cannot be read, or is neither a saved baseline nor a capture.
 pub fn load_baselines(
-    options: &VerdictOptions,
+    common: Settings,
+    option: BaselineOption<'_>,
     clock: &dyn Clock,
     on_warning: OnWarning<'_>,
 ) -> Result<BaselineStore> {
-    let VerdictOptions { saturation_threshold, cap, .. } = *options;
-    let mut store = BaselineStore {
-        common: Settings { saturation_threshold, cap, ..Settings::default() },
-        ..BaselineStore::default()
-    };
-    match &options.baseline {
+    let mut store = BaselineStore { common, ..BaselineStore::default() };
+    match option {
         BaselineOption::Learned => {}
         BaselineOption::Stated(baseline) => store.common.baseline = Some(baseline.clone()),
         BaselineOption::File(path) => {

@@ -58,7 +58,7 @@ pub use history::{
 pub use latency_series::LatencySeries;
 pub use learn_baselines::learn_baselines;
 pub use load_baselines::load_baselines;
-pub use options::{BaselineOption, Detail, DeviceSelection, Input, VerdictOptions};
+pub use options::{BaselineOption, Detail, DeviceSelection, Input};
 pub use run_clock::RunClock;
 pub use running_totals::{
     BucketCounts, DeviceInfo, DeviceScope, DeviceSnapshot, DeviceTotals, KnownLimit, LATENCY_BOUNDS_MS,

@@ -1,9 +1,9 @@
 //! The options of a stream of intervals: where samples come from, which devices, and how they are assessed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::analysis::{DEFAULT_SATURATION_THRESHOLD, DeviceBaseline, StatedCap};
+use crate::analysis::DeviceBaseline;
 use crate::source::ScanScope;
 use crate::time_range::TimeRange;
 
@@ -79,42 +79,16 @@ impl Detail {
     }
 }
 
-/// The options of the assessment of devices.
-#[derive(Clone, Debug, PartialEq)]
-pub struct VerdictOptions {
-    /// Latency, as a multiple of unloaded latency, at which a device counts as saturated.
-    pub saturation_threshold: f64,
-    pub baseline: BaselineOption,
-    /// A cap that the user states.
-    pub cap: Option<StatedCap>,
-}
-
-impl Default for VerdictOptions {
-    fn default() -> Self {
-        Self {
-            saturation_threshold: DEFAULT_SATURATION_THRESHOLD,
-            baseline: BaselineOption::default(),
-            cap: None,
-        }
-    }
-}
-
 /// The source of unloaded latencies. If it has none for a device, they are learned from the intervals.
-#[derive(Clone, Debug, PartialEq)]
-pub enum BaselineOption {
+#[derive(Clone, Copy, Debug)]
+pub enum BaselineOption<'a> {
     /// Those that a recording holds; for the running system, those in the first of these files that exists and is
     /// readable. They are matched by identity only.
-    Saved(Vec<PathBuf>),
+    Saved(&'a [PathBuf]),
     /// Only those learned from the intervals themselves.
     Learned,
     /// A capture, or a saved baseline.
-    File(PathBuf),
+    File(&'a Path),
     /// Stated by the user, in milliseconds.
-    Stated(DeviceBaseline),
-}
-
-impl Default for BaselineOption {
-    fn default() -> Self {
-        Self::Saved(Vec::new())
-    }
+    Stated(&'a DeviceBaseline),
 }

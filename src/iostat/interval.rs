@@ -6,7 +6,7 @@ use crate::units::{Elapsed, SampleTime, Span};
 
 /// Returns the time between two live samples. As in iostat, an interval of whole seconds is measured by the uptime; for
 /// fractions of a second the hundredths of the uptime are too coarse, so the monotonic clock is used.
-pub fn live_interval(options: &Options, older: &Sample, newer: &Sample) -> Span {
+pub(super) fn live_interval(options: &Options, older: &Sample, newer: &Sample) -> Span {
     let is_by_uptime = options.interval.is_none_or(|interval| interval.subsec_nanos() == 0);
     if is_boot(older) || is_by_uptime {
         let older = SampleTime { uptime: older.at.uptime.or(Some(0)), ..SampleTime::default() };

@@ -1,23 +1,23 @@
 //! sysstat's iostat, reproduced byte for byte: device selection, arithmetic, engine and text.
 //!
-//! [`Reporter`] takes pairs of samples and appends reports to a buffer. `cli` parses the options; `run` reads the
-//! samples and writes the reports.
+//! [`Reporter`] takes pairs of samples and appends reports to a buffer. [`parse`] reads the options; [`run()`]
+//! takes the samples and writes the reports.
 
+mod arguments;
 mod counter_slots;
 mod interval;
+mod live_host;
 mod options;
 mod rates;
 mod reporter;
 mod rows;
+mod run;
 mod selection;
 mod text;
 mod wraparound;
 
-pub use interval::live_interval;
-pub use options::{Colors, DefaultDevices, DeviceFiles, Options, RequestedItem, TimeStyle};
+pub use arguments::parse;
+pub use options::Options;
 pub use rates::{IostatRates, RequestRates};
-pub use reporter::Reporter;
-pub use rows::{DeviceRows, DisplayNames, NewDevice};
-pub use selection::{SelectedItem, Selection};
-pub use text::{Format, Heading, Palette, Style, Unit};
+pub use run::run;
 pub use wraparound::MillisDelta;

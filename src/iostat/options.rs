@@ -1,6 +1,5 @@
 //! The options of iostat, parsed.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -33,8 +32,6 @@ pub struct Options {
     pub time_style: TimeStyle,
     /// True if the date in the heading is in the format of ISO 8601.
     pub iso_date: bool,
-    /// The value of the environment variable TZ.
-    pub time_zone: Option<OsString>,
     /// The time between live reports; `None` for a single report. A capture has its own intervals.
     pub interval: Option<Duration>,
     /// The number of reports; `None` for no limit.

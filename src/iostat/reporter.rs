@@ -12,7 +12,7 @@ use crate::metrics::CpuPercentages;
 use crate::units::Span;
 
 /// Appends the reports of one run to a buffer.
-pub struct Reporter<'a> {
+pub(super) struct Reporter<'a> {
     options: &'a Options,
     pub devices: DeviceRows<'a>,
     printer: Printer,
@@ -22,7 +22,7 @@ pub struct Reporter<'a> {
 
 impl<'a> Reporter<'a> {
     /// Returns a reporter for these devices. `is_terminal`: the reports go to a terminal.
-    pub fn new(
+    pub(super) fn new(
         options: &'a Options,
         devices: DeviceRows<'a>,
         time_zone: TimeZone,
@@ -38,17 +38,17 @@ impl<'a> Reporter<'a> {
     }
 
     /// Returns the number of reports so far.
-    pub fn count(&self) -> u64 {
+    pub(super) fn count(&self) -> u64 {
         self.count
     }
 
     /// Returns whether the requested number of reports is reached.
-    pub fn is_done(&self) -> bool {
+    pub(super) fn is_done(&self) -> bool {
         self.options.count.is_some_and(|count| self.count >= count)
     }
 
     /// Appends the heading, which comes before all reports; its date is that of `now`.
-    pub fn begin(&self, heading: &Heading, now: Timestamp, out: &mut Vec<u8>) {
+    pub(super) fn begin(&self, heading: &Heading, now: Timestamp, out: &mut Vec<u8>) {
         let date = now.to_zoned(self.time_zone.clone()).date();
         let (year, month, day) = (date.year(), date.month(), date.day());
         // A format string of jiff is avoided, because its code would have to be loaded only for this.
@@ -61,14 +61,20 @@ impl<'a> Reporter<'a> {
     }
 
     /// Omits the report since boot, which ends with this sample.
-    pub fn skip_report(&mut self, newer: &Sample) {
+    pub(super) fn skip_report(&mut self, newer: &Sample) {
         self.printer.skip_report();
         self.devices.store_sums(newer);
     }
 
     /// Appends the report on an interval. Returns whether it is complete; if not, it ends before a device whose
     /// display name cannot be read.
-    pub fn report(&mut self, older: &Sample, newer: &Sample, interval: Span, out: &mut Vec<u8>) -> bool {
+    pub(super) fn report(
+        &mut self,
+        older: &Sample,
+        newer: &Sample,
+        interval: Span,
+        out: &mut Vec<u8>,
+    ) -> bool {
         let older_cpu = if is_boot(older) { Some(CpuTimes::default()) } else { older.cpu };
         // In a live run, iostat treats missing CPU times as zeros.
         let newer_cpu = newer.cpu.or_else(|| self.options.from.is_none().then(CpuTimes::default));
@@ -86,7 +92,7 @@ impl<'a> Reporter<'a> {
     }
 
     /// Appends the end of the output.
-    pub fn end(&self, out: &mut Vec<u8>) {
+    pub(super) fn end(&self, out: &mut Vec<u8>) {
         self.printer.end(out);
         if self.count == 0 && self.options.style.format == Format::Text {
             // A signal came before the first report.

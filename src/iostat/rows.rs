@@ -15,11 +15,11 @@ use crate::topology::Topology;
 use crate::units::Span;
 
 /// The names to show, by the kernel's names.
-pub type DisplayNames = HashMap<String, String>;
+pub(super) type DisplayNames = HashMap<String, String>;
 
 /// The treatment of a device that the older sample lacks.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum NewDevice {
+pub(super) enum NewDevice {
     /// It is hot-plugged: its counters started at zero.
     FromZero,
     /// Its history is unknown, because a capture may lack a line: it is omitted.
@@ -27,7 +27,7 @@ pub enum NewDevice {
 }
 
 /// Turns pairs of samples into the rows of a report.
-pub struct DeviceRows<'a> {
+pub(super) struct DeviceRows<'a> {
     options: &'a Options,
     selection: Selection,
     new_device: NewDevice,
@@ -56,7 +56,7 @@ struct GroupSum {
 
 impl<'a> DeviceRows<'a> {
     /// Returns the rows of a selection, before the first sample.
-    pub fn new(options: &'a Options, selection: Selection, new_device: NewDevice) -> Self {
+    pub(super) fn new(options: &'a Options, selection: Selection, new_device: NewDevice) -> Self {
         Self {
             options,
             selection,
@@ -74,7 +74,7 @@ impl<'a> DeviceRows<'a> {
 
     /// Matches the devices of two samples; `oldest` is the sample before them. Returns whether device names changed:
     /// then the caller must call [`Self::update_entries`].
-    pub fn match_devices(&mut self, oldest: &Sample, older: &Sample, newer: &Sample) -> bool {
+    pub(super) fn match_devices(&mut self, oldest: &Sample, older: &Sample, newer: &Sample) -> bool {
         self.device_match = DeviceMatch::between(&older.devices, &newer.devices);
         let names_changed = self.device_match != DeviceMatch::Identical;
         // A replay does not need absent devices, and a capture may have any number of names.
@@ -85,7 +85,7 @@ impl<'a> DeviceRows<'a> {
     }
 
     /// Determines the entries of a report for the devices of a sample.
-    pub fn update_entries(&mut self, newer: &Sample, topology: &Topology) {
+    pub(super) fn update_entries(&mut self, newer: &Sample, topology: &Topology) {
         if self.options.default_devices.are_in_diskstats_order() {
             for device in &newer.devices {
                 let rank = self.first_seen.len();
@@ -138,7 +138,7 @@ impl<'a> DeviceRows<'a> {
     }
 
     /// Stores the sums of the groups for the next report.
-    pub fn store_sums(&mut self, newer: &Sample) {
+    pub(super) fn store_sums(&mut self, newer: &Sample) {
         self.previous_sums.clear();
         for entry in &self.entries {
             let ReportEntry::Device(entry) = entry else { continue };

@@ -12,7 +12,7 @@ use super::text::{HeaderPager, Table};
 use crate::counters::Sample;
 
 /// Takes the samples one by one and appends the lines to print.
-pub struct PtEngine {
+pub(super) struct PtEngine {
     pub(super) settings: Settings,
     /// True if samples come from a live system, not from a file.
     pub(super) is_live: bool,
@@ -46,7 +46,7 @@ impl PtEngine {
     ///
     /// # Errors
     /// A message about a pattern that cannot be used.
-    pub fn new(options: &Options, screen_rows: usize, time_zone: TimeZone) -> Result<Self, String> {
+    pub(super) fn new(options: &Options, screen_rows: usize, time_zone: TimeZone) -> Result<Self, String> {
         let is_live = options.file.is_none();
         let mut engine = Self {
             settings: Settings::from_options(options)?,
@@ -71,14 +71,14 @@ impl PtEngine {
     }
 
     /// Takes the next sample and appends the lines to print. A sample without a time or without devices is skipped.
-    pub fn push(&mut self, sample: &Sample, out: &mut Vec<u8>) {
+    pub(super) fn push(&mut self, sample: &Sample, out: &mut Vec<u8>) {
         if let Some(reading) = self.take_reading(sample) {
             self.push_reading(reading, out);
         }
     }
 
     /// Appends the lines that come after the last sample of a file.
-    pub fn finish(&mut self, out: &mut Vec<u8>) {
+    pub(super) fn finish(&mut self, out: &mut Vec<u8>) {
         if self.settings.group_by == GroupBy::Disk
             && self.totals.intervals > 0
             && let Some(last) = self.base.clone()
@@ -88,7 +88,7 @@ impl PtEngine {
     }
 
     /// Returns to the start of a file.
-    pub fn rewind(&mut self) {
+    pub(super) fn rewind(&mut self) {
         self.filter.rewind();
         self.base = None;
         self.totals = PerDiskTotals::default();
@@ -96,7 +96,7 @@ impl PtEngine {
     }
 
     /// Returns the warnings since the last call.
-    pub fn take_notices(&mut self) -> Vec<String> {
+    pub(super) fn take_notices(&mut self) -> Vec<String> {
         std::mem::take(&mut self.notices)
     }
 
@@ -207,8 +207,6 @@ mod tests {
             show_timestamps: false,
             file: Some("capture".into()),
             root: "/".into(),
-            screen_lines: None,
-            time_zone: None,
         };
         PtEngine::new(&options, 24, TimeZone::UTC).unwrap()
     }

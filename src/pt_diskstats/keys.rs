@@ -1,12 +1,12 @@
 //! The keys of an interactive run.
 
-use super::PtEngine;
+use super::engine::PtEngine;
 use super::options::GroupBy;
 use super::prompts::Prompt;
 use crate::exit::Exit;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Key {
+pub(super) enum Key {
     /// Changes the grouping.
     GroupBy(GroupBy),
     /// Asks for a line of text.
@@ -23,7 +23,7 @@ pub enum Key {
 
 /// The effect of a key on the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeyOutcome {
+pub(super) enum KeyOutcome {
     Continue,
     /// A file is shown again from its start.
     Redraw,
@@ -32,7 +32,7 @@ pub enum KeyOutcome {
 
 impl Key {
     /// Returns the action of the key `byte`; `None` for a key without one.
-    pub fn from_byte(byte: u8) -> Option<Self> {
+    pub(super) fn from_byte(byte: u8) -> Option<Self> {
         Some(match byte {
             b'A' => Key::GroupBy(GroupBy::All),
             b'D' => Key::GroupBy(GroupBy::Disk),
@@ -51,7 +51,7 @@ impl Key {
 
     /// Applies the action and appends its immediate output. The caller must already have asked the question or waited
     /// for the next key.
-    pub fn apply(self, engine: &mut PtEngine, out: &mut Vec<u8>) -> KeyOutcome {
+    pub(super) fn apply(self, engine: &mut PtEngine, out: &mut Vec<u8>) -> KeyOutcome {
         match self {
             Key::GroupBy(group_by) if engine.is_live => {
                 engine.switch_group_by_live(group_by, out);

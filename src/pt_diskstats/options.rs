@@ -1,6 +1,5 @@
 //! The options of pt-diskstats, parsed.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,10 +30,6 @@ pub struct Options {
     pub file: Option<PathBuf>,
     /// The directory that contains `proc`; `/` for the running system.
     pub root: PathBuf,
-    /// The value of the environment variable LINES.
-    pub screen_lines: Option<String>,
-    /// The value of the environment variable TZ.
-    pub time_zone: Option<OsString>,
 }
 
 /// The aggregation of readings into lines.

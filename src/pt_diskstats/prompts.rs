@@ -2,15 +2,15 @@
 
 use regex_lite::Regex;
 
-use super::PtEngine;
+use super::engine::PtEngine;
 use super::settings::{match_all, parse_pattern};
 
 /// The text that is printed while the program is paused.
-pub const PAUSED: &str = "Paused - press any key to continue\n";
+pub(super) const PAUSED: &str = "Paused - press any key to continue\n";
 
 /// A prompt for a line of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Prompt {
+pub(super) enum Prompt {
     /// For a pattern of column names.
     Columns,
     /// For a pattern of device names.
@@ -21,11 +21,11 @@ pub enum Prompt {
 
 /// The message about an invalid answer with which pt-diskstats exits.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InvalidAnswer(pub String);
+pub(super) struct InvalidAnswer(pub String);
 
 impl Prompt {
     /// Returns the text of the prompt.
-    pub fn text(self) -> &'static str {
+    pub(super) fn text(self) -> &'static str {
         match self {
             Prompt::Columns => "Enter a column pattern: ",
             Prompt::Devices => "Enter a disk/device pattern: ",
@@ -37,7 +37,7 @@ impl Prompt {
     ///
     /// # Errors
     /// If the answer is not a valid pattern or number.
-    pub fn answer(self, line: &str, engine: &mut PtEngine) -> Result<(), InvalidAnswer> {
+    pub(super) fn answer(self, line: &str, engine: &mut PtEngine) -> Result<(), InvalidAnswer> {
         let pattern = || parse_pattern(line).map_err(InvalidAnswer);
         match self {
             Prompt::Columns => {
@@ -67,7 +67,7 @@ fn parse_sample_time(line: &str) -> Result<f64, InvalidAnswer> {
 
 impl PtEngine {
     /// Returns the text of the help screen.
-    pub fn help(&self) -> String {
+    pub(super) fn help(&self) -> String {
         let settings = &self.settings;
         let devices = settings.devices.as_ref().map_or("(none)", Regex::as_str);
         let hides_inactive = if settings.show_inactive { "no" } else { "yes" };

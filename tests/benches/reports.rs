@@ -6,7 +6,8 @@ use std::io::{self, Write};
 
 use blkstat::clock::{ManualClock, WaitOutcome};
 use blkstat::exit::Exit;
-use blkstat::run::{RunContext, run};
+use blkstat::commands::{plan, run};
+use blkstat::console::RunContext;
 use criterion::{Criterion, Throughput};
 use jiff::Timestamp;
 
@@ -53,16 +54,18 @@ fn bench_reports(
         let words = ["blkstat"].into_iter().chain(words.split(' ')).map(OsString::from);
         let words = words.chain([file.path().into()]);
         let utc = |name: &str| (name == "TZ").then(|| "UTC".into());
-        let plan = blkstat::cli::plan(words, &utc).unwrap();
+        let plan = plan(words, &utc).unwrap();
         let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| WaitOutcome::Due);
         group.bench_function(*name, |bencher| {
             bencher.iter(|| {
                 let (mut out, mut err) = (io::sink(), io::stderr());
                 let mut context = RunContext {
                     clock: &clock,
+                    environment: &utc,
                     out: &mut out,
                     err: &mut err,
                     is_terminal: false,
+                    err_is_terminal: false,
                     may_lock_memory: false,
                 };
                 assert_eq!(run(&plan, &mut context), Exit::Success);

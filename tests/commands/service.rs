@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use blkstat::plan::{ExportTarget, Plan};
+use blkstat::commands::{Command, Plan, plan};
 
 use crate::support::program::output;
 
@@ -18,21 +18,23 @@ fn values<'a>(unit: &'a str, setting: &str) -> Vec<&'a str> {
     unit.lines().filter_map(|line| line.strip_prefix(setting)?.strip_prefix('=')).collect()
 }
 
-/// Returns the plan for the command line that a unit starts.
-fn started_plan(unit: &str) -> Plan {
+/// Returns the command that a unit starts.
+fn started(unit: &str) -> Command {
     let command = values(unit, "ExecStart");
     let [command] = command.as_slice() else { panic!("{command:?}") };
-    blkstat::cli::plan(command.split_whitespace().map(OsString::from), &|_| None).unwrap()
+    let plan = plan(command.split_whitespace().map(OsString::from), &|_| None);
+    let Ok(Plan::Native(command, _)) = plan else { panic!("{plan:?}") };
+    command
 }
 
 #[test]
 fn the_recorder_rotates_keeps_and_learns_in_its_state_directory() {
     let unit = printed("recorder");
-    let Plan::Record(record) = started_plan(&unit) else { panic!("{unit}") };
-    let rotation = record.rotation.unwrap();
+    let Command::Record(record) = started(&unit) else { panic!("{unit}") };
+    let (rotation, kept) = (record.rotate.unwrap(), record.keep.unwrap());
     assert!(rotation.size.is_some() && rotation.every.is_some(), "{rotation:?}");
-    assert!(rotation.keep.is_some() && rotation.keep_bytes.is_some(), "{rotation:?}");
-    assert!(record.append && record.scans_io && record.schedule.count.is_none());
+    assert!(kept.keep.is_some() && kept.keep_bytes.is_some(), "{kept:?}");
+    assert!(record.append && !record.no_who && record.count.is_none());
     // The live views read this file by default.
     assert_eq!(record.learn_baseline.unwrap().to_str(), Some("/var/lib/blkstat/baseline.json"));
     assert!(record.file.starts_with("/var/lib/blkstat"));
@@ -45,10 +47,8 @@ fn the_recorder_rotates_keeps_and_learns_in_its_state_directory() {
 #[test]
 fn the_exporter_listens_on_the_loopback_address() {
     let unit = printed("exporter");
-    let Plan::Export(export) = started_plan(&unit) else { panic!("{unit}") };
-    let ExportTarget::Live { listen: Some(address), textfile: None } = export.target else {
-        panic!("{unit}")
-    };
+    let Command::Export(export) = started(&unit) else { panic!("{unit}") };
+    let (Some(address), None) = (export.listen, export.textfile) else { panic!("{unit}") };
     assert!(address.ip().is_loopback(), "{address}");
     assert!(printed("exporter").contains(&format!("http://{address}/metrics")), "{address}");
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use blkstat::clock::{Clock, ManualClock, WaitOutcome};
 use blkstat::exit::Exit;
-use blkstat::plan::Plan;
 use jiff::Timestamp;
 
 use super::lab::{Lab, replay};
@@ -39,7 +38,7 @@ fn a_clock_that_is_set_and_a_host_that_is_suspended_are_noted() {
         }
         WaitOutcome::Due
     }));
-    let plan = Plan::Record(Box::new(lab.plan("a.txt", 12)));
+    let plan = lab.run(lab.plan("a.txt", 12));
     assert_eq!(run_plan(&plan, &clock), (String::new(), String::new(), Exit::Success));
     let (samples, warnings) = replay(&lab.path("a.txt"));
     assert_eq!(samples.len(), 13);

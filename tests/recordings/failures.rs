@@ -9,10 +9,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use blkstat::clock::WaitOutcome;
+use blkstat::commands::{Record, run};
+use blkstat::console::RunContext;
 use blkstat::counters::Sample;
 use blkstat::exit::Exit;
-use blkstat::plan::{Plan, Record};
-use blkstat::run::{RunContext, run};
 use blkstat::sink::Rotation;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -36,10 +36,10 @@ fn a_file_that_cannot_be_written_is_one_line_and_exit_2() {
             assert!(err.contains(why) && err.lines().count() == 1 && exit == Exit::Error, "{err}");
         }
     }
-    let (_, err, exit) = lab.record(Record { devices: vec!["sdz".into()], ..lab.plan("b.txt", 1) }, 0);
+    let (_, err, exit) = lab.record(Record { device: vec!["sdz".into()], ..lab.plan("b.txt", 1) }, 0);
     assert!(err.ends_with("no such device 'sdz'; did you mean 'sda'?\n") && exit == Exit::NoData, "{err}");
     assert!(!lab.path("b.txt").exists());
-    let (_, err, exit) = lab.record(Record { rotation: Some(Rotation::default()), ..lab.plan("-", 1) }, 0);
+    let (_, err, exit) = lab.record(Record { rotate: Some(Rotation::default()), ..lab.plan("-", 1) }, 0);
     assert!(err.contains("cannot rotate standard output") && exit == Exit::Error, "{err}");
 }
 
@@ -83,7 +83,7 @@ fn a_recording_that_is_deleted_goes_on_in_a_new_file() {
             }
             WaitOutcome::Due
         });
-        let (_, err, exit) = lab.record_with(Record { rotation, ..lab.plan(name, 6) }, &clock);
+        let (_, err, exit) = lab.record_with(Record { rotate: rotation, ..lab.plan(name, 6) }, &clock);
         let message = "was deleted, with the samples before; the recording goes on in a new file\n";
         assert!(err.ends_with(message) && err.lines().count() == 1 && exit == Exit::Success, "{err}");
         assert_eq!(replay(&file), (expected[3..].to_vec(), Vec::new()));
@@ -144,12 +144,14 @@ fn a_write_error_on_standard_output_is_an_error_but_a_closed_pipe_is_not() {
         let (mut out, mut err) = (FailingWriter(3, kind, Vec::new()), Vec::new());
         let mut context = RunContext {
             clock: &clock,
+            environment: &|name| (name == "TZ").then(|| "UTC".into()),
             out: &mut out,
             err: &mut err,
             is_terminal: false,
+            err_is_terminal: false,
             may_lock_memory: false,
         };
-        let exit = run(&Plan::Record(Box::new(lab.plan("-", 50))), &mut context);
+        let exit = run(&lab.run(lab.plan("-", 50)), &mut context);
         assert_eq!(exit, expected);
         // Each sample is one write.
         assert_eq!(read(out.2.as_slice()).0.len(), 3);

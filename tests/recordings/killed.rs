@@ -1,17 +1,18 @@
 //! Recordings that are killed at any moment. The recorder is this test program, run for a single test.
 
 use std::fs;
+use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use blkstat::clock::RealClock;
+use blkstat::clock::{Clock, RealClock, WaitOutcome};
+use blkstat::commands::{self, Host, Plan, Record, run};
+use blkstat::console::RunContext;
 use blkstat::counters::Sample;
 use blkstat::exit::Exit;
-use blkstat::plan::{Plan, Record};
-use blkstat::run::{RunContext, run};
-use blkstat::schedule::Schedule;
 use blkstat::sink::rotated_name;
+use jiff::Timestamp;
 
 use super::lab::{Lab, by_size, replay};
 
@@ -19,27 +20,54 @@ const INTO: &str = "BLKSTAT_TEST_RECORD_INTO";
 const ROOT: &str = "BLKSTAT_TEST_RECORD_ROOT";
 const ROTATE: &str = "BLKSTAT_TEST_RECORD_ROTATE";
 
+/// A clock that is ten times as fast as the real one: samples are taken every millisecond.
+struct FastClock<'a>(RealClock<'a>);
+
+impl Clock for FastClock<'_> {
+    fn monotonic(&self) -> Duration {
+        self.0.monotonic() * 10
+    }
+
+    fn wall(&self) -> Timestamp {
+        Timestamp::UNIX_EPOCH + self.monotonic()
+    }
+
+    fn wait_until(&self, deadline: Duration) -> WaitOutcome {
+        self.0.wait_until(deadline / 10)
+    }
+
+    fn wait_for_input(&self, deadline: Option<Duration>, input: BorrowedFd<'_>) -> WaitOutcome {
+        self.0.wait_for_input(deadline.map(|deadline| deadline / 10), input)
+    }
+}
+
 /// Records until it is killed if the environment asks for it; otherwise does nothing.
 #[test]
 fn the_recorder() {
     let Some(file) = std::env::var_os(INTO) else { return };
     let plan = Record {
         file: file.into(),
-        schedule: Schedule { interval: Some(Duration::from_millis(1)), count: None },
+        interval: Some("10ms".to_owned()),
+        no_who: true,
         append: true,
-        rotation: std::env::var(ROTATE).ok().map(|size| by_size(size.parse().unwrap(), None)),
-        root: std::env::var_os(ROOT).unwrap().into(),
+        rotate: std::env::var(ROTATE).ok().map(|size| by_size(size.parse().unwrap(), None)),
         ..Record::default()
     };
+    let host = Host { root: std::env::var_os(ROOT).unwrap().into(), ..Host::default() };
     let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
     let mut context = RunContext {
-        clock: &RealClock::new(None),
+        clock: &FastClock(RealClock::new(None)),
+        environment: &|_| None,
         out: &mut out,
         err: &mut err,
         is_terminal: false,
+        err_is_terminal: false,
         may_lock_memory: false,
     };
-    assert_eq!(run(&Plan::Record(Box::new(plan)), &mut context), Exit::Success);
+    assert_eq!(
+        run(&Plan::Native(commands::Command::Record(Box::new(plan)), host), &mut context),
+        Exit::Success
+    );
 }
 
 fn recorder(lab: &Lab, file: &Path, rotate: Option<u64>) -> Child {

@@ -9,17 +9,16 @@ use std::time::{Duration, Instant};
 use blkstat::capture::Reader;
 use blkstat::clock::RealClock;
 use blkstat::clock::{ManualClock, WaitOutcome};
+use blkstat::commands::{Command, Host, Plan, Record};
 use blkstat::counters::Sample;
 use blkstat::exit::Exit;
-use blkstat::plan::{Plan, Record};
-use blkstat::schedule::Schedule;
 use blkstat::sink::Rotation;
 use blkstat::source::Replay;
 use jiff::Timestamp;
 use tempfile::TempDir;
 
 use crate::support::fake_root::FakeRoot;
-use crate::support::in_process::run_plan;
+use crate::support::in_process::{run_plan, run_plan_beside};
 
 /// The start time of the clock.
 const START: i64 = 1_795_198_931;
@@ -64,13 +63,18 @@ impl Lab {
         self.folder.path().join(name)
     }
 
-    /// A plan of `count` intervals of 250 ms.
+    /// The plan of a run.
+    pub(crate) fn run(&self, record: Record) -> Plan {
+        Plan::Native(Command::Record(Box::new(record)), Host { root: self.root(), ..Host::default() })
+    }
+
+    /// A recording of `count` intervals of 250 ms.
     pub(crate) fn plan(&self, name: &str, count: u64) -> Record {
         Record {
             file: if name == "-" { "-".into() } else { self.path(name) },
-            schedule: Schedule { interval: Some(Duration::from_millis(250)), count: Some(count) },
-            root: self.root(),
-            time_zone: Some("UTC".into()),
+            interval: Some("250ms".to_owned()),
+            count: Some(count.to_string()),
+            no_who: true,
             ..Record::default()
         }
     }
@@ -98,8 +102,14 @@ impl Lab {
 
     /// Records with a clock, and returns the output, the messages and the exit status.
     pub(crate) fn record_with(&self, plan: Record, clock: &ManualClock<'_>) -> (String, String, Exit) {
-        let (out, err, exit) = run_plan(&Plan::Record(Box::new(plan)), clock);
+        let (out, err, exit) = run_plan(&self.run(plan), clock);
         (out, without_open_wait(&err), exit)
+    }
+
+    /// Records while standard error is a terminal, and returns the messages.
+    pub(crate) fn record_on_terminal(&self, plan: Record) -> String {
+        let clock = self.clock(0, |_| WaitOutcome::Due);
+        without_open_wait(&run_plan_beside(true, &self.run(plan), &clock).1)
     }
 
     /// Records, without any output or error.

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use blkstat::capture::RecordFilter;
 use blkstat::clock::{Clock, ManualClock, WaitOutcome};
+use blkstat::commands::{ColumnCount, Record};
 use blkstat::counters::Sample;
 use blkstat::exit::Exit;
-use blkstat::plan::Record;
 use blkstat::source::Live;
 use jiff::tz::TimeZone;
 
@@ -88,13 +88,7 @@ fn values_that_the_host_does_not_provide_are_not_recorded() {
     ] {
         fs::remove_file(lab.root().join("proc").join(name)).unwrap();
     }
-    lab.record_with(
-        Record {
-            schedule: blkstat::schedule::Schedule { count: Some(1), ..lab.plan("", 1).schedule },
-            ..lab.plan("a.txt", 1)
-        },
-        &clock,
-    );
+    lab.record_with(lab.plan("a.txt", 1), &clock);
     let text = lab.text("a.txt");
     let first = text.lines().take_while(|line| !line.contains("complete")).collect::<Vec<_>>();
     assert!(!first.iter().any(|line| line.starts_with("cpu") || line.contains("\"boot_id\"")), "{text}");
@@ -114,15 +108,15 @@ fn an_existing_file_is_refused_appended_to_or_overwritten() {
     lab.record_quietly(Record { append: true, ..lab.plan("a.txt", 2) }, 3);
     assert!(lab.text("a.txt").starts_with(&before));
     assert_eq!(replay(&path).0.len(), 6);
-    lab.record_quietly(Record { force: true, ..lab.plan("a.txt", 0) }, 3);
-    assert_eq!(replay(&path).0.len(), 1);
-    lab.record_quietly(Record { append: true, ..lab.plan("new.txt", 0) }, 3);
+    lab.record_quietly(Record { force: true, ..lab.plan("a.txt", 1) }, 3);
+    assert_eq!(replay(&path).0.len(), 2);
+    lab.record_quietly(Record { append: true, ..lab.plan("new.txt", 1) }, 3);
 }
 
 #[test]
 fn only_fourteen_columns_of_the_named_devices_are_recorded() {
     let lab = Lab::new();
-    let plan = Record { legacy_14_columns: true, devices: vec!["sda".into()], ..lab.plan("a.txt", 6) };
+    let plan = Record { columns: ColumnCount::Fourteen, device: vec!["sda".into()], ..lab.plan("a.txt", 6) };
     lab.record_quietly(plan, 0);
     let text = lab.text("a.txt");
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with(' ')).collect();
@@ -157,12 +151,12 @@ fn two_recordings_cannot_share_a_file() {
 #[test]
 fn a_terminal_shows_the_progress_and_summary_of_a_recording() {
     let lab = Lab::new();
-    let (_, err, _) = lab.record(Record { stderr_is_tty: true, ..lab.plan("a.txt", 40) }, 0);
+    let err = lab.record_on_terminal(lab.plan("a.txt", 40));
     let shown: Vec<&str> = err.split('\r').map(str::trim).filter(|text| !text.is_empty()).collect();
     // Forty intervals of 250 ms, updated once per second.
     assert_eq!(shown.len(), 10, "{err:?}");
     assert!(shown[0].starts_with("5 samples, ") && shown[0].ends_with(", 0:00:01"), "{err:?}");
     assert!(shown[9].starts_with("recorded 41 samples of 3 devices in "), "{err:?}");
-    let (_, err, _) = lab.record(Record { stderr_is_tty: true, ..lab.plan("b.txt", 4) }, 0);
+    let err = lab.record_on_terminal(lab.plan("b.txt", 4));
     assert!(err.starts_with("recorded 5 samples of 2 devices in ") && err.lines().count() == 1, "{err:?}");
 }

@@ -5,9 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use blkstat::clock::WaitOutcome;
+use blkstat::commands::Record;
 use blkstat::counters::Sample;
 use blkstat::exit::Exit;
-use blkstat::plan::Record;
 use blkstat::sink::{Rotation, rotated_name};
 
 use super::lab::{Lab, by_size, replay, wait_for_samples};
@@ -27,7 +27,7 @@ fn rotated_files_replay_separately_and_concatenated() {
     lab.record_quietly(lab.plan("one.txt", 40), 0);
     let expected = replay(&lab.path("one.txt")).0;
     for (name, size) in [("r.txt", 3000), ("r.txt.gz", 1500)] {
-        lab.record_quietly(Record { rotation: Some(by_size(size, None)), ..lab.plan(name, 40) }, 0);
+        lab.record_quietly(Record { rotate: Some(by_size(size, None)), ..lab.plan(name, 40) }, 0);
         let files = files(&lab, name);
         assert!(files.len() > 3, "{name}: {files:?}");
         let (mut concatenated, mut separate) = (Vec::new(), Vec::new());
@@ -49,7 +49,7 @@ fn rotated_files_replay_separately_and_concatenated() {
 fn a_new_file_is_for_the_user_and_the_group_only_and_an_existing_one_keeps_its_mode() {
     let lab = Lab::new();
     let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
-    lab.record_quietly(Record { rotation: Some(by_size(3000, Some(2))), ..lab.plan("r.txt", 40) }, 0);
+    lab.record_quietly(Record { rotate: Some(by_size(3000, Some(2))), ..lab.plan("r.txt", 40) }, 0);
     for file in files(&lab, "r.txt") {
         // The umask of the test may take away what the group has.
         assert_eq!(mode(&file) & !0o040, 0o600, "{file:?}");
@@ -64,7 +64,7 @@ fn a_new_file_is_for_the_user_and_the_group_only_and_an_existing_one_keeps_its_m
 #[test]
 fn only_the_requested_number_of_files_is_kept() {
     let lab = Lab::new();
-    lab.record_quietly(Record { rotation: Some(by_size(3000, Some(2))), ..lab.plan("r.txt", 40) }, 0);
+    lab.record_quietly(Record { rotate: Some(by_size(3000, Some(2))), ..lab.plan("r.txt", 40) }, 0);
     let files = files(&lab, "r.txt");
     assert_eq!(files.len(), 3);
     let samples: Vec<Sample> = files.iter().flat_map(|file| replay(file).0).collect();
@@ -75,7 +75,7 @@ fn only_the_requested_number_of_files_is_kept() {
 #[test]
 fn files_of_an_earlier_recording_that_kept_more_are_deleted_if_appending_is_requested() {
     let lab = Lab::new();
-    let plan = |keep| Record { rotation: Some(by_size(3000, keep)), ..lab.plan("r.txt", 40) };
+    let plan = |keep| Record { rotate: Some(by_size(3000, keep)), ..lab.plan("r.txt", 40) };
     lab.record_quietly(plan(None), 0);
     let before = files(&lab, "r.txt");
     assert!(before.len() > 4, "{before:?}");
@@ -96,7 +96,7 @@ fn files_of_an_earlier_recording_that_kept_more_are_deleted_if_appending_is_requ
 #[test]
 fn a_rotation_does_not_touch_existing_files_unless_requested() {
     let lab = Lab::new();
-    let plan = |keep| Record { rotation: Some(by_size(3000, keep)), ..lab.plan("r.txt", 40) };
+    let plan = |keep| Record { rotate: Some(by_size(3000, keep)), ..lab.plan("r.txt", 40) };
     let precious = rotated_name(&lab.path("r.txt"), 1);
     fs::write(&precious, "precious").unwrap();
     for keep in [None, Some(1), Some(5)] {
@@ -120,7 +120,7 @@ fn files_are_rotated_at_each_period_of_time_and_deleted_beyond_a_total_size() {
     let expected = replay(&lab.path("one.txt")).0;
     let every = Some(Duration::from_secs(3));
     let rotation = Rotation { every, ..Rotation::default() };
-    lab.record_quietly(Record { rotation: Some(rotation), ..lab.plan("r.txt.gz", 40) }, 0);
+    lab.record_quietly(Record { rotate: Some(rotation), ..lab.plan("r.txt.gz", 40) }, 0);
     let parts: Vec<Vec<Sample>> = files(&lab, "r.txt.gz").iter().map(|file| replay(file).0).collect();
     // The clock starts a second before a multiple of three seconds.
     let period = |sample: &Sample| sample.at.wall.unwrap().as_second().div_euclid(3);
@@ -130,7 +130,7 @@ fn files_are_rotated_at_each_period_of_time_and_deleted_beyond_a_total_size() {
     assert_eq!(parts.len() as i64, period(&expected[40]) - period(&expected[0]) + 1);
     assert_eq!(parts.concat(), expected);
     let kept = Rotation { size: Some(3000), keep_bytes: Some(7000), ..Rotation::default() };
-    lab.record_quietly(Record { rotation: Some(kept), ..lab.plan("k.txt", 40) }, 0);
+    lab.record_quietly(Record { rotate: Some(kept), ..lab.plan("k.txt", 40) }, 0);
     let files = files(&lab, "k.txt");
     let bytes = |file: &std::path::PathBuf| fs::metadata(file).unwrap().len();
     let older: u64 = files[..files.len() - 1].iter().map(bytes).sum();
@@ -151,7 +151,7 @@ fn a_recording_that_is_moved_elsewhere_is_rotated_without_it() {
         }
         WaitOutcome::Due
     });
-    let plan = Record { rotation: Some(by_size(3000, None)), ..lab.plan("a.txt", 40) };
+    let plan = Record { rotate: Some(by_size(3000, None)), ..lab.plan("a.txt", 40) };
     assert_eq!(lab.record_with(plan, &clock), (String::new(), String::new(), Exit::Success));
     let mut samples = replay(&lab.path("moved.txt")).0;
     samples.extend(files(&lab, "a.txt").iter().flat_map(|file| replay(file).0));
@@ -164,7 +164,7 @@ fn a_symbolic_link_is_recorded_to_but_not_rotated() {
     fs::write(lab.path("a.txt"), "").unwrap();
     std::os::unix::fs::symlink("a.txt", lab.path("link")).unwrap();
     let plan = || Record { append: true, ..lab.plan("link", 40) };
-    let (_, err, exit) = lab.record(Record { rotation: Some(by_size(3000, None)), ..plan() }, 0);
+    let (_, err, exit) = lab.record(Record { rotate: Some(by_size(3000, None)), ..plan() }, 0);
     assert!(err.ends_with("is a symbolic link; --rotate would rename the link, not the file\n"), "{err}");
     assert_eq!((exit, fs::metadata(lab.path("a.txt")).unwrap().len()), (Exit::Error, 0));
     lab.record_quietly(plan(), 0);
@@ -187,7 +187,7 @@ fn a_damaged_file_is_rotated_where_files_are_and_otherwise_left_as_it_is() {
         "{err}"
     );
     assert_eq!((exit, fs::read(&path).unwrap() == damaged), (Exit::Error, true));
-    let (_, err, exit) = lab.record(Record { rotation: Some(by_size(1 << 20, None)), ..plan() }, 9);
+    let (_, err, exit) = lab.record(Record { rotate: Some(by_size(1 << 20, None)), ..plan() }, 9);
     assert!(err.contains("its compressed data is damaged (") && err.contains("it is kept as "), "{err}");
     assert_eq!((err.lines().count(), exit), (1, Exit::Success));
     assert!(fs::read(rotated_name(&path, 1)).unwrap() == damaged);

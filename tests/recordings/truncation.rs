@@ -2,8 +2,8 @@
 
 use std::fs;
 
+use blkstat::commands::Record;
 use blkstat::counters::Sample;
-use blkstat::plan::Record;
 
 use super::lab::{Lab, replay};
 

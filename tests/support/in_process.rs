@@ -5,9 +5,9 @@ use std::io::Write;
 use std::path::Path;
 
 use blkstat::clock::Clock;
+use blkstat::commands::{Plan, plan, run};
+use blkstat::console::RunContext;
 use blkstat::exit::Exit;
-use blkstat::plan::Plan;
-use blkstat::run::{RunContext, run};
 
 /// A command line, ready to run. Its time zone is UTC, and its standard output is not a terminal.
 pub(crate) struct InProcess {
@@ -57,7 +57,7 @@ impl InProcess {
         let variable = |name: &str| {
             self.environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
         };
-        let plan = match blkstat::cli::plan(self.words, &variable) {
+        let plan = match plan(self.words, &variable) {
             Ok(plan) => plan,
             Err(error) if error.exit == Exit::Success => {
                 out.write_all(error.message.as_bytes()).unwrap();
@@ -67,18 +67,41 @@ impl InProcess {
         };
         let mut err = Vec::new();
         let is_terminal = self.is_terminal;
-        let exit =
-            run(&plan, &mut RunContext { clock, out, err: &mut err, is_terminal, may_lock_memory: false });
+        let mut context = RunContext {
+            clock,
+            environment: &variable,
+            out,
+            err: &mut err,
+            is_terminal,
+            err_is_terminal: false,
+            may_lock_memory: false,
+        };
+        let exit = run(&plan, &mut context);
         (String::from_utf8(err).unwrap(), exit)
     }
 }
 
-/// Runs a plan without a terminal. Returns standard output, standard error and how it ended.
+/// Runs a plan in UTC without a terminal. Returns standard output, standard error and how it ended.
 pub(crate) fn run_plan(plan: &Plan, clock: &dyn Clock) -> (String, String, Exit) {
+    run_plan_beside(false, plan, clock)
+}
+
+/// Does the same, perhaps with a terminal as standard error.
+pub(crate) fn run_plan_beside(
+    err_is_terminal: bool,
+    plan: &Plan,
+    clock: &dyn Clock,
+) -> (String, String, Exit) {
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let exit = run(
-        plan,
-        &mut RunContext { clock, out: &mut out, err: &mut err, is_terminal: false, may_lock_memory: false },
-    );
+    let mut context = RunContext {
+        clock,
+        environment: &|name| (name == "TZ").then(|| "UTC".into()),
+        out: &mut out,
+        err: &mut err,
+        is_terminal: false,
+        err_is_terminal,
+        may_lock_memory: false,
+    };
+    let exit = run(plan, &mut context);
     (String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap(), exit)
 }

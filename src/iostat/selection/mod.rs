@@ -12,7 +12,7 @@ use crate::topology::{DeviceKey, NamedDevice, Topology};
 
 /// A device or a group that was selected by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SelectedItem {
+pub(super) enum SelectedItem {
     /// A device, used or not.
     Device(NamedDevice),
     /// The start of a group with this name. Its devices are those up to the next group.
@@ -20,7 +20,7 @@ pub enum SelectedItem {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Selection {
+pub(super) struct Selection {
     /// Devices and groups in the order of the command line.
     pub items: Vec<SelectedItem>,
     /// The devices that are shown in addition.
@@ -34,7 +34,7 @@ pub struct Selection {
 impl Selection {
     /// Returns the selection of a command line. `resolve` finds the device of a name, given the type of persistent
     /// names that it may be one of.
-    pub fn from_options(
+    pub(super) fn from_options(
         options: &Options,
         resolve: impl Fn(&str, Option<&str>) -> Option<NamedDevice>,
     ) -> Self {
@@ -123,7 +123,7 @@ impl Selection {
     /// Finds the partitions that the selected disks have at the start. iostat identifies them by device number, and
     /// shows them before those that are added later. `list_partitions` returns the names in a disk's /sys directory, in
     /// order.
-    pub fn fix_partitions(
+    pub(super) fn fix_partitions(
         &mut self,
         devices: &[Device],
         topology: &Topology,

@@ -9,15 +9,15 @@ mod tables;
 
 use std::borrow::Cow;
 
-pub use colors::Palette;
-pub use style::{Format, Style, Unit};
+pub(super) use colors::Palette;
+pub(super) use style::{Format, Style, Unit};
 
 use super::rates::IostatRates;
 use crate::metrics::CpuPercentages;
 
 /// The host in the heading. Unknown parts are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Heading {
+pub(super) struct Heading {
     pub nodename: Option<String>,
     /// The kernel release.
     pub release: Option<String>,

@@ -5,5 +5,5 @@ mod saved_sample;
 mod table;
 
 pub(super) use header_pager::HeaderPager;
-pub use saved_sample::format_saved_sample;
+pub(super) use saved_sample::format_saved_sample;
 pub(super) use table::{Row, Table};

@@ -6,9 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use blkstat::clock::{ManualClock, WaitOutcome};
+use blkstat::commands::{Plan, plan};
 use blkstat::exit::Exit;
-use blkstat::intervals::BaselineOption;
-use blkstat::plan::Plan;
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -62,18 +61,11 @@ impl Host {
         on_wait: impl Fn(usize),
     ) -> (String, String, Exit) {
         let words = format!("blkstat {words} --root {}", self.root.path().display());
-        let plan = blkstat::cli::plan(words.split_whitespace().map(OsString::from), &|_| None);
+        let plan = plan(words.split_whitespace().map(OsString::from), &|_| None);
         let mut plan = plan.unwrap_or_else(|error| panic!("{}", error.message));
-        let baseline = match &mut plan {
-            Plan::View(view) => &mut view.verdicts.baseline,
-            Plan::Analyze(analyze) => &mut analyze.verdicts.baseline,
-            Plan::Record(record) => &mut record.baseline,
-            other => panic!("{other:?}"),
-        };
-        if let BaselineOption::Saved(files) = baseline {
-            assert!(files.is_empty(), "another root has no files that are read by default");
-            *files = saved.to_vec();
-        }
+        let Plan::Native(_, host) = &mut plan else { panic!("{plan:?}") };
+        assert!(host.saved_baselines.is_empty(), "another root has no files that are read by default");
+        host.saved_baselines = saved.to_vec();
         let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |wait| {
             on_wait(wait as usize);
             WaitOutcome::Due

@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use blkstat::clock::{ManualClock, RealClock, WaitOutcome};
 use blkstat::exit::Exit;
-use blkstat::plan::{Devices, Plan};
 use blkstat::report::devices::json;
 use blkstat::source::read_topology;
 use blkstat::topology::{Node, Topology};
@@ -14,16 +13,12 @@ use jiff::Timestamp;
 use super::draw;
 use super::hosts::{empty, laptop, malformed, server};
 use crate::support::fake_root::FakeRoot;
-use crate::support::in_process::{in_process, run_plan};
+use crate::support::in_process::in_process;
 use crate::support::snapshot::assert_snapshot;
 
 /// Runs `blkstat devices`. Returns standard output, standard error and the exit code.
-fn run_devices(plan: Devices) -> (String, String, Exit) {
-    run_plan(&Plan::Devices(plan), &RealClock::new(None))
-}
-
-fn plan(root: &Path) -> Devices {
-    Devices { json: false, all: false, root: root.to_owned(), from: None }
+fn run_devices(options: &str, root: &Path) -> (String, String, Exit) {
+    in_process(&format!("devices {options}")).root(root).run(&RealClock::new(None))
 }
 
 #[test]
@@ -42,7 +37,7 @@ fn trees_match_the_expected_output() {
 fn control_characters_do_not_reach_the_terminal() {
     let host = malformed();
     for as_json in [false, true] {
-        let (out, _, exit) = run_devices(Devices { json: as_json, all: true, ..plan(host.path()) });
+        let (out, _, exit) = run_devices(if as_json { "--all --json" } else { "--all" }, host.path());
         let is_unsafe = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
         assert!(exit == Exit::Success && !out.contains(is_unsafe), "{out:?}");
     }
@@ -68,17 +63,17 @@ fn a_host_without_devices_gives_a_message() {
     let block = root.join("sys/block");
     let hint = "use --root DIR to read DIR/proc and DIR/sys instead";
     let none = format!("blkstat: no block devices in {}; {hint}\n", block.display());
-    assert_eq!(run_devices(plan(root)), (String::new(), none.clone(), Exit::NoData));
-    assert_eq!(run_devices(Devices { json: true, ..plan(root) }), (String::new(), none, Exit::NoData));
+    assert_eq!(run_devices("", root), (String::new(), none.clone(), Exit::NoData));
+    assert_eq!(run_devices("--json", root), (String::new(), none, Exit::NoData));
 
     host.virtual_device("loop0", "7:0", 0);
-    let (out, err, exit) = run_devices(plan(root));
+    let (out, err, exit) = run_devices("", root);
     assert!(out.is_empty() && err.ends_with("is in use; --all lists unused ones\n"), "{err}");
     assert_eq!(exit, Exit::NoData);
 
     std::fs::remove_dir_all(root.join("sys")).unwrap();
     let missing = format!("blkstat: cannot read {}: No such file or directory; {hint}\n", block.display());
-    assert_eq!(run_devices(plan(root)), (String::new(), missing, Exit::NoData));
+    assert_eq!(run_devices("", root), (String::new(), missing, Exit::NoData));
 }
 
 #[test]
@@ -133,8 +128,8 @@ fn a_recording_holds_the_devices_of_its_host() {
     let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| WaitOutcome::Due);
     let recorder = in_process(&format!("record {} 1 1", file.display())).root(host.path());
     assert_eq!(recorder.run(&clock), (String::new(), String::new(), Exit::Success));
-    let here = run_devices(plan(host.path()));
-    assert_eq!(run_devices(Devices { from: Some(file), ..plan(Path::new("/nowhere")) }), here);
+    let here = run_devices("", host.path());
+    assert_eq!(run_devices(&format!("--from {}", file.display()), Path::new("/nowhere")), here);
 }
 
 #[test]

@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
-use blkstat::cli::{ArgError, plan};
+use blkstat::commands::{Plan, plan};
+use blkstat::console::ArgError;
 use blkstat::exit::Exit;
-use blkstat::plan::Plan;
 
 /// Splits the input into arguments, one per line.
 pub fn split(bytes: &[u8]) -> impl Iterator<Item = OsString> {

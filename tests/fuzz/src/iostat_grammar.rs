@@ -4,7 +4,7 @@
 mod arguments;
 
 use blkstat::exit::Exit;
-use blkstat::plan::Plan;
+use blkstat::commands::Plan;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -6,7 +6,7 @@ mod arguments;
 use std::ffi::OsString;
 use std::sync::OnceLock;
 
-use blkstat::plan::Plan;
+use blkstat::commands::Plan;
 use libfuzzer_sys::fuzz_target;
 use tempfile::TempDir;
 

@@ -1,0 +1,167 @@
+//! The analysis of all intervals, which `analyze` and `report` show.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::Path;
+
+use anyhow::Result;
+use jiff::tz::TimeZone;
+
+use super::progress::Progress;
+use crate::analysis::{
+    DeviceAnalysis, DeviceReport, HostReport, QueueByLayer, Settings, clear_lower_layers, queue_by_layer,
+};
+use crate::console::{RunContext, Warnings};
+use crate::exit::Exit;
+use crate::intervals::{
+    Events, IntervalRows, Intervals, LatencySeries, NotFound, RunClock, collect, group_incidents,
+};
+use crate::report::analysis::AnalysisReport;
+use crate::sanitize::sanitize;
+use crate::topology::Topology;
+use crate::two_threads::in_two_threads;
+
+pub(super) struct Analysis {
+    /// The devices in the order in which they appeared.
+    pub(super) reports: Vec<DeviceReport>,
+    /// The queue at each layer; `None` if no two devices are stacked.
+    pub(super) queue_by_layer: Option<QueueByLayer>,
+    pub(super) events: Events,
+    /// The host over the same time.
+    pub(super) host: HostReport,
+    /// The latency of each device with I/O over time, by the kernel's name.
+    pub(super) latencies: HashMap<String, LatencySeries>,
+    /// The wall clock over the same time.
+    pub(super) clock: RunClock,
+    /// The identity of each device that has one, by the kernel's name.
+    pub(super) identities: HashMap<String, String>,
+}
+
+/// The options for showing an analysis.
+pub(super) struct Presentation<'a> {
+    /// The time zone of printed times.
+    pub(super) time_zone: &'a TimeZone,
+    /// True if other devices of the host were left out.
+    pub(super) is_selection: bool,
+    /// True if the text has all details of each device.
+    pub(super) has_details: bool,
+    /// True if the terminal shows more than ASCII.
+    pub(super) is_unicode: bool,
+}
+
+impl Analysis {
+    /// Groups the events into incidents and passes everything to `show`.
+    pub(super) fn report<T>(
+        &self,
+        intervals: &Intervals<'_>,
+        presentation: &Presentation<'_>,
+        show: impl FnOnce(AnalysisReport<'_>) -> T,
+    ) -> T {
+        let unknown = Topology::default();
+        let topology = intervals.known_topology().unwrap_or(&unknown);
+        // Names show which partitions are on which disk.
+        let incidents = group_incidents(&self.events.list, intervals.topology());
+        show(AnalysisReport {
+            devices: &self.reports,
+            queue_by_layer: self.queue_by_layer.as_ref(),
+            topology,
+            is_selection: presentation.is_selection,
+            host: &self.host,
+            events: &self.events,
+            incidents: &incidents,
+            latencies: &self.latencies,
+            clock: &self.clock,
+            time_zone: presentation.time_zone,
+            has_details: presentation.has_details,
+            is_unicode: presentation.is_unicode,
+        })
+    }
+}
+
+/// Analyzes all intervals and passes each to `on_interval`. Shows progress and reports missing data; `doing` is the
+/// text for what the program does until Ctrl-C without a COUNT. Returns the exit code, and the analysis unless there
+/// was nothing to analyze.
+///
+/// # Errors
+/// When the source cannot be read.
+pub(super) fn analyze_intervals(
+    intervals: &mut Intervals<'_>,
+    doing: &str,
+    on_interval: &mut dyn FnMut(&IntervalRows),
+    context: &mut RunContext<'_>,
+) -> Result<(Exit, Option<Analysis>)> {
+    let mut progress = Progress::new(context.err_is_terminal, context.clock.monotonic());
+    let mut warnings = Warnings::about(&intervals.source_name());
+    let mut count = 0u64;
+    let is_unlimited = intervals.is_live() && !intervals.has_count();
+    let shared = RefCell::new(&mut *context);
+    let collected = collect(
+        intervals,
+        &mut |warning| warnings.warn_capture(warning, shared.borrow_mut().err),
+        &mut || {
+            if is_unlimited {
+                shared.borrow_mut().print_error(format_args!("{doing} until Ctrl-C (no COUNT given)"));
+            }
+        },
+        &mut |rows| {
+            on_interval(rows);
+            count += 1;
+            progress.show(|| format!("{count} intervals"), &mut shared.borrow_mut());
+        },
+    );
+    progress.clear(context);
+    warnings.finish(context.err);
+    let collected = collected?;
+    if let Some(message) = intervals.mismatched_baselines() {
+        context.print_error(message);
+    }
+    let mut exit = collected.signal.map_or(Exit::Success, Exit::Signal);
+    let has_data = intervals.span().intervals > 0 && !collected.devices.is_empty();
+    if let Some(reason) = incomplete_reason(intervals, has_data)? {
+        context.print_error(reason);
+        exit = if exit == Exit::Success { Exit::NoData } else { exit };
+    }
+    if !has_data {
+        return Ok((exit, None));
+    }
+    let with_settings = |device: DeviceAnalysis| {
+        let identity = collected.identities.get(device.name()).map(String::as_str);
+        (intervals.settings(device.name(), identity), device)
+    };
+    let devices = collected.devices.into_iter().map(with_settings).collect();
+    let finish = |(settings, device): (Settings, DeviceAnalysis)| device.finish(&settings, &collected.host);
+    let mut reports: Vec<DeviceReport> = in_two_threads(devices, finish);
+    let unknown = Topology::default();
+    let queues = queue_by_layer(intervals.known_topology().unwrap_or(&unknown), &reports);
+    queues.iter().for_each(|queues| clear_lower_layers(&mut reports, queues));
+    let events = collected.events.events_with(&reports, &collected.clock);
+    let analysis = Analysis {
+        reports,
+        queue_by_layer: queues,
+        events,
+        latencies: collected.latencies,
+        clock: collected.clock,
+        host: collected.host,
+        identities: collected.identities,
+    };
+    Ok((exit, Some(analysis)))
+}
+
+/// Returns why the analysis lacks a requested device or any data; `None` if it is complete.
+fn incomplete_reason(intervals: &Intervals<'_>, has_data: bool) -> Result<Option<String>> {
+    let has_intervals = intervals.span().intervals > 0;
+    let source = || sanitize(&intervals.source_name()).into_owned();
+    Ok(match intervals.not_found() {
+        // The user may have meant a capture.
+        Some(NotFound::Name { name, .. }) if intervals.is_live() && Path::new(&name).is_dir() => {
+            Some(format!("{} is a directory, not a device or a capture", sanitize(&name)))
+        }
+        Some(NotFound::Name { name, similar: None, list_command }) if intervals.is_live() => {
+            Some(format!("no such device or file '{}'; run '{list_command}' for a list", sanitize(&name)))
+        }
+        Some(not_found) if intervals.is_live() => Some(not_found.to_string()),
+        Some(not_found) if has_intervals => Some(format!("{}: {not_found}", source())),
+        _ if has_data => None,
+        _ => Some(format!("{}: {}", source(), intervals.no_data_reason()?)),
+    })
+}

@@ -1,0 +1,274 @@
+//! `blkstat analyze`: analyzes a capture, or the running system for a time, or compares two captures.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use jiff::tz::TimeZone;
+
+use super::analysis::{Presentation, analyze_intervals};
+use super::help_template::Operand;
+use super::operands::{devices_and_schedule, file_and_operands, is_file};
+use super::options::{Host, RangeOptions, StrictOption, VerdictOptions, usage_error};
+use crate::analysis::{DeviceReport, SavedBaselines};
+use crate::console::RunContext;
+use crate::exit::Exit;
+use crate::intervals::{Detail, DeviceSelection, Input, Intervals};
+use crate::report::analysis::{ComparedCapture, compare_json, compare_text, fio_job, json, text};
+use crate::sanitize::sanitize;
+use crate::sink::write_atomically;
+use crate::source::read_json_object;
+use crate::time_range::TimeRange;
+
+/// The operands of `analyze`, for the help.
+pub(super) const OPERANDS: &[Operand] = &[
+    ("[FILE]", "Capture to analyze; - is standard input (default: the running system)"),
+    ("[DEVICE]...", "Devices to analyze, by any of their names (default: all)"),
+    (
+        "[INTERVAL]",
+        "Length of an interval: 1, 0.5, 100ms, 2s, 1m (default 1 s; in a capture, one per sample)",
+    ),
+    ("[COUNT]", "Number of intervals (default: until Ctrl-C or the end of the capture)"),
+];
+
+#[derive(Args, Clone, Debug)]
+#[command(
+    override_usage = "blkstat analyze [OPTIONS] [FILE] [DEVICE]... [INTERVAL [COUNT]]\n       blkstat analyze --compare BEFORE AFTER [DEVICE]...   (each FILE or FILE@BEGIN..END)"
+)]
+pub struct Analyze {
+    // Completion scripts show these words; --help shows OPERANDS.
+    /// Capture, devices, interval and number of intervals
+    #[arg(value_name = "FILE", hide = true, allow_negative_numbers = true)]
+    operands: Vec<String>,
+    /// Capture to analyze, if its name could be taken for a device
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
+    #[command(flatten)]
+    range: RangeOptions,
+    /// Compare two captures or ranges of time: load, latency at similar queue and size, limits and verdict
+    #[arg(long, conflicts_with_all = ["fio", "save_baseline", "from"])]
+    compare: bool,
+    /// Show workload, queue levels and capacity of each device (default if a device is named)
+    #[arg(long, conflicts_with_all = ["json", "fio", "compare"])]
+    details: bool,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+    /// Print a fio job file that reproduces the observed load on a file of your choice
+    #[arg(long, conflicts_with = "json")]
+    fio: bool,
+    /// Analyze only devices whose name matches REGEX
+    #[arg(long, value_name = "REGEX")]
+    devices_regex: Option<String>,
+    /// Save the learned unloaded latencies, for --baseline or as /var/lib/blkstat/baseline.json for every live view
+    #[arg(long, value_name = "FILE")]
+    save_baseline: Option<PathBuf>,
+    #[command(flatten)]
+    strict: StrictOption,
+    #[command(flatten)]
+    verdicts: VerdictOptions,
+}
+
+impl Analyze {
+    pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
+        if self.compare {
+            return self.compare(host, context);
+        }
+        let (from, operands) = file_and_operands(self.from.clone(), &self.operands);
+        let range = self.range.range(from.is_some(), context)?;
+        let (input, selection) = self.input_and_selection(from, range, operands, host)?;
+        if let Some(path) = &self.save_baseline {
+            // Check this before the analysis, which may take long.
+            refuse_to_overwrite(path)?;
+        }
+        let mut verdicts = self.verdicts.clone();
+        // A baseline must not be learned from the one that it replaces.
+        verdicts.baseline.no_baseline |= self.save_baseline.is_some();
+        let baselines = verdicts.load_baselines(host.baselines_for(&input), context)?;
+        let mut intervals = Intervals::open(&input, &selection, Detail::Analysis, &baselines, context.clock)?;
+        // Read the time zone only now: an error about a time of the range also names an unknown time zone.
+        let time_zone = if self.json || self.fio { TimeZone::UTC } else { context.time_zone() };
+        let (exit, analysis) = analyze_intervals(&mut intervals, "analyzing", &mut |_| {}, context)?;
+        let Some(analysis) = analysis else { return Ok(exit) };
+        let is_selection = selection.names_devices();
+        let presentation = Presentation {
+            time_zone: &time_zone,
+            is_selection,
+            has_details: self.details || is_selection,
+            is_unicode: context.is_terminal && is_unicode(context),
+        };
+        let mut out = Vec::new();
+        if self.fio {
+            write_fio_job(&analysis.reports, &mut out)?;
+        } else {
+            let width = context.width();
+            analysis.report(&intervals, &presentation, |report| match self.json {
+                true => json(&report, &mut out),
+                false => text(&report, width, &mut out),
+            });
+        }
+        if let Some(path) = &self.save_baseline {
+            save_baseline(path, &analysis.reports, &analysis.identities)?;
+        }
+        context.emit(&mut out)?;
+        Ok(exit)
+    }
+
+    /// Shows what changed between two captures, or two ranges of time.
+    fn compare(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
+        let range = self.range.range(true, context)?;
+        let (captures, operands) = compared_captures(&self.operands, &range, context).map_err(usage_error)?;
+        let mut exit = Exit::Success;
+        let mut analyzed = Vec::new();
+        for (file, range) in captures {
+            let (input, selection) = self.input_and_selection(Some(file), range, operands, host)?;
+            let baselines = self.verdicts.load_baselines(&[], context)?;
+            let mut intervals =
+                Intervals::open(&input, &selection, Detail::Comparison, &baselines, context.clock)?;
+            let (exit_of_one, analysis) =
+                analyze_intervals(&mut intervals, "comparing", &mut |_| {}, context)?;
+            let Some(analysis) = analysis.filter(|_| !matches!(exit_of_one, Exit::Signal(_))) else {
+                return Ok(exit_of_one);
+            };
+            exit = if exit == Exit::Success { exit_of_one } else { exit };
+            analyzed.push((intervals.source_name(), analysis));
+        }
+        let time_zone = context.time_zone();
+        let [before, after] = [&analyzed[0], &analyzed[1]].map(|(name, analysis)| ComparedCapture {
+            name,
+            devices: &analysis.reports,
+            clock: &analysis.clock,
+            time_zone: &time_zone,
+        });
+        let mut out = Vec::new();
+        match self.json {
+            true => compare_json(&before, &after, &mut out),
+            false => compare_text(&before, &after, context.width(), &mut out),
+        }
+        context.emit(&mut out)?;
+        Ok(exit)
+    }
+
+    fn input_and_selection(
+        &self,
+        from: Option<PathBuf>,
+        range: TimeRange,
+        operands: &[String],
+        host: &Host,
+    ) -> Result<(Input, DeviceSelection)> {
+        let (devices, schedule) = devices_and_schedule(operands).map_err(usage_error)?;
+        if let Some(word) = devices.iter().find(|word| is_file(word)) {
+            let taken = match self.compare {
+                true => "third FILE; --compare takes two",
+                false => "second FILE; analyze takes one",
+            };
+            return Err(usage_error(format!("'{word}' is a {taken}")));
+        }
+        // A limit of a cgroup is not visible in the counters of a device.
+        let (scans_io, strict) = (from.is_none(), self.strict.strict);
+        let input = Input { scans_io, strict, ..host.input(from, range, schedule) };
+        let regex = self.devices_regex.clone();
+        Ok((input, DeviceSelection { devices, regex, ..DeviceSelection::default() }))
+    }
+}
+
+/// A capture and the range of it.
+type CaptureRange = (PathBuf, TimeRange);
+
+/// Splits the operands of a comparison into both captures and the rest. `range` applies to both, unless they have their
+/// own ranges.
+///
+/// # Errors
+/// A message if there are not two captures, or two ranges for one.
+fn compared_captures<'a>(
+    operands: &'a [String],
+    range: &TimeRange,
+    context: &RunContext<'_>,
+) -> Result<([CaptureRange; 2], &'a [String]), String> {
+    let capture = |word: &String| -> Result<Option<CaptureRange>, String> {
+        match file_with_range(word, context)? {
+            Some((file, _)) if !is_file(&file.to_string_lossy()) => {
+                Err(format!("no such file '{}' in '{word}'", file.display()))
+            }
+            Some(_) if !range.is_everything() => {
+                Err(format!("'{word}' already has a range; omit --begin and --end"))
+            }
+            Some(found) => Ok(Some(found)),
+            None => Ok(is_file(word).then(|| (PathBuf::from(word), range.clone()))),
+        }
+    };
+    let too_few =
+        || "--compare needs two captures: --compare BEFORE AFTER, each FILE or FILE@BEGIN..END".to_owned();
+    let [before, after, rest @ ..] = operands else { return Err(too_few()) };
+    let (before, after) = capture(before)?.zip(capture(after)?).ok_or_else(too_few)?;
+    if before.0.as_os_str() == "-" && after.0.as_os_str() == "-" {
+        return Err("only one capture can be standard input".to_owned());
+    }
+    Ok(([before, after], rest))
+}
+
+/// Splits the operand of a comparison into a file and a range of time: `FILE` or `FILE@BEGIN..END`, where each end may
+/// be missing. `None` without a range, for example for a file whose name contains an @.
+///
+/// # Errors
+/// A message if an end of the range is not a time.
+fn file_with_range(word: &str, context: &RunContext<'_>) -> Result<Option<CaptureRange>, String> {
+    let parts = word.rsplit_once('@').and_then(|(file, range)| Some((file, range.split_once("..")?)));
+    let Some((file, (begin, end))) = parts.filter(|_| !Path::new(word).exists()) else { return Ok(None) };
+    let point = |text: &str| match text {
+        "" => Ok(None),
+        text => text.parse().map(Some).map_err(|error| format!("invalid time '{text}' in '{word}': {error}")),
+    };
+    let range = TimeRange { begin: point(begin)?, end: point(end)?, time_zone: (context.environment)("TZ") };
+    if range.is_everything() {
+        return Err(format!("no time in '{word}'; expected FILE@BEGIN..END"));
+    }
+    Ok(Some((PathBuf::from(file), range)))
+}
+
+/// Returns whether the locale uses UTF-8 (setlocale(3)).
+fn is_unicode(context: &RunContext<'_>) -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .into_iter()
+        .find_map(|name| (context.environment)(name).filter(|value| !value.is_empty()))
+        .map(|value| value.to_string_lossy().to_ascii_lowercase());
+    locale.is_some_and(|locale| locale.contains("utf-8") || locale.contains("utf8"))
+}
+
+/// Writes the fio job of the only active device.
+///
+/// # Errors
+/// If no device or more than one was active.
+fn write_fio_job(reports: &[DeviceReport], out: &mut Vec<u8>) -> Result<()> {
+    let active: Vec<&DeviceReport> = reports.iter().filter(|report| report.busy_intervals > 0).collect();
+    match active.as_slice() {
+        [report] => fio_job(report, out),
+        [] => bail!("no device was active: there is no load to repeat"),
+        several => {
+            let names: Vec<&str> = several.iter().map(|report| report.device.as_str()).collect();
+            bail!("several devices were active; name one of: {}", sanitize(&names.join(", ")));
+        }
+    }
+    Ok(())
+}
+
+/// Fails if the file exists and is not a saved baseline: it may be a recording.
+fn refuse_to_overwrite(path: &Path) -> Result<()> {
+    if path.exists() && read_json_object(path)?.is_none() {
+        bail!("{} exists and is not a saved baseline", sanitize(&path.display().to_string()));
+    }
+    Ok(())
+}
+
+fn save_baseline(path: &Path, reports: &[DeviceReport], identities: &HashMap<String, String>) -> Result<()> {
+    let mut baselines = SavedBaselines::default();
+    for report in reports.iter().filter(|report| !report.baseline.is_empty()) {
+        let identity = identities.get(&report.device).map(String::as_str);
+        baselines.insert(&report.device, identity, report.baseline.clone());
+    }
+    let mut text = serde_json::to_vec_pretty(&baselines)?;
+    text.push(b'\n');
+    write_atomically(path, &text)
+        .with_context(|| format!("cannot write {}", sanitize(&path.display().to_string())))
+}

@@ -1,0 +1,347 @@
+//! `blkstat export`: metrics for Prometheus.
+//!
+//! The main thread samples and publishes a snapshot after each interval. A second thread serves the latest one over
+//! HTTP, a third one writes it to a file. Neither can delay sampling: they only take published snapshots.
+
+mod backfill;
+mod http;
+mod published;
+mod textfile;
+
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::collections::HashSet;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::Args;
+
+use self::backfill::Backfill;
+use self::http::{HttpServer, RunningServer};
+use self::published::Published;
+use self::textfile::TextfileWriter;
+use super::follow::{Observer, follow};
+use super::help_template::Operand;
+use super::operands::{parse_interval, parse_schedule};
+use super::options::{Host, RangeOptions, VerdictOptions, usage_error};
+use crate::console::RunContext;
+use crate::exit::Exit;
+use crate::intervals::{Detail, DeviceScope, DeviceSelection, Input, IntervalRows, Intervals, RunningTotals};
+use crate::report::prometheus::{ALERT_RULES, ALERT_TESTS, DASHBOARD};
+use crate::sanitize::sanitize;
+use crate::schedule::{DEFAULT_INTERVAL, Schedule};
+use crate::source::ScanScope;
+
+/// The operands of `export`, for the help.
+pub(super) const OPERANDS: &[Operand] =
+    &[("[INTERVAL]", "Time between samples (default 1 s), or with --from between points (default 15 s)")];
+
+/// The size of the stack of each further thread, all of which is locked in memory.
+const STACK_BYTES: usize = 256 * 1024;
+
+/// The default time between points of a recording, and between versions of a text file.
+const DEFAULT_EVERY: Duration = Duration::from_secs(15);
+
+const NO_TARGET: &str = "nothing to export to; use --listen PORT to serve metrics at http://127.0.0.1:PORT/metrics, --textfile FILE.prom \
+                         for node_exporter, or --from FILE to convert a recording";
+
+#[derive(Args, Clone, Debug)]
+#[command(
+    override_usage = "blkstat export [OPTIONS] [INTERVAL]",
+    after_help = "Nothing listens without --listen. --listen and --textfile can be combined."
+)]
+pub struct Export {
+    // Completion scripts show these words; --help shows OPERANDS.
+    /// Time between samples, or with --from between points
+    #[arg(hide = true, allow_negative_numbers = true)]
+    interval: Option<String>,
+    // No doc comment: rustdoc would take the brackets for a link.
+    #[arg(
+        long,
+        value_name = "[ADDR:]PORT",
+        value_parser = listen_address,
+        help = "Serve metrics over HTTP: PORT, ADDR:PORT or [ADDR]:PORT (default address 127.0.0.1; port 0 is any free one)"
+    )]
+    pub listen: Option<SocketAddr>,
+    /// Keep FILE up to date for node_exporter's textfile collector; its name must end in .prom
+    #[arg(long, value_name = "FILE", value_parser = textfile_path)]
+    pub textfile: Option<PathBuf>,
+    /// Time between two versions of the text file (default 15 s)
+    #[arg(long, value_name = "TIME", value_parser = duration, requires = "textfile")]
+    textfile_every: Option<Duration>,
+    /// Print the metrics of a recording with timestamps, for 'promtool tsdb create-blocks-from openmetrics'
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["listen", "textfile"])]
+    from: Option<PathBuf>,
+    /// Add a label to every metric, such as instance=db1:9980; repeatable (with --from)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = label)]
+    label: Vec<(String, String)>,
+    /// Export only this device, by any of its names; repeatable
+    #[arg(long, value_name = "DEVICE")]
+    device: Vec<String>,
+    /// Export only devices whose name matches REGEX
+    #[arg(long, value_name = "REGEX")]
+    devices_regex: Option<String>,
+    /// Include partitions
+    #[arg(long)]
+    partitions: bool,
+    /// Include loop, ram and zram devices that were never used
+    #[arg(long)]
+    all: bool,
+    /// Do not scan cgroups (no time at limits, no verdict 'throttled')
+    #[arg(long, conflicts_with = "from")]
+    no_who: bool,
+    /// Treat warnings about a recording as errors
+    #[arg(long)]
+    strict: bool,
+    /// Print a Grafana dashboard as JSON
+    #[arg(long, exclusive = true)]
+    dashboard: bool,
+    /// Print alert rules for Prometheus
+    #[arg(long, exclusive = true)]
+    alerts: bool,
+    /// Print unit tests of the alert rules, for 'promtool test rules'
+    #[arg(long, exclusive = true)]
+    alert_tests: bool,
+    #[command(flatten)]
+    range: RangeOptions,
+    #[command(flatten)]
+    verdicts: VerdictOptions,
+}
+
+impl Export {
+    /// Exports metrics until a signal comes, or those of a recording to its end.
+    ///
+    /// # Errors
+    /// If an argument is invalid, a sample cannot be read, the address cannot be used, or the file cannot be written at
+    /// the start.
+    pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
+        for (is_wanted, text) in
+            [(self.dashboard, DASHBOARD), (self.alerts, ALERT_RULES), (self.alert_tests, ALERT_TESTS)]
+        {
+            if is_wanted {
+                context.emit(&mut text.as_bytes().to_vec())?;
+                return Ok(Exit::Success);
+            }
+        }
+        let interval = self.checked_interval().map_err(usage_error)?;
+        let is_replay = self.from.is_some();
+        let schedule = Schedule { interval: interval.filter(|_| !is_replay), count: None };
+        let input = Input {
+            strict: self.strict,
+            scans_io: !is_replay && !self.no_who,
+            scan_scope: ScanScope::Limits,
+            single_samples: true,
+            ..host.input(self.from.clone(), self.range.range(is_replay, context)?, schedule)
+        };
+        let selection = DeviceSelection {
+            devices: self.device.clone(),
+            regex: self.devices_regex.clone(),
+            partitions: self.partitions,
+            all: true,
+            total: false,
+        };
+        let baselines = self.verdicts.load_baselines(host.baselines_for(&input), context)?;
+        let intervals = Intervals::open(&input, &selection, Detail::Report, &baselines, context.clock)?;
+        let scope = DeviceScope { partitions: self.partitions, unused: self.all };
+        let totals = RunningTotals::new(scope, self.verdicts.cap);
+        if is_replay {
+            let every = interval.unwrap_or(DEFAULT_EVERY);
+            // If the capture is cut, the first point is the end of the first interval in the range.
+            let mut backfill = Backfill::new(every, &self.label, input.range.begin.is_some(), totals);
+            return follow(intervals, &mut backfill, context);
+        }
+        // Bind before the first sample: another program may have the address.
+        let bound = self.listen.map(HttpServer::bind).transpose()?;
+        let published = Arc::new(Published::new(interval.unwrap_or(DEFAULT_INTERVAL)));
+        let mut publisher = Publisher { export: self, totals, published, bound, server: None, file: None };
+        follow(intervals, &mut publisher, context)
+    }
+
+    /// Returns the interval. Checks what clap cannot check.
+    fn checked_interval(&self) -> Result<Option<Duration>, String> {
+        // clap does not require --from if another option excludes it.
+        if self.from.is_none() && (self.strict || !self.label.is_empty()) {
+            let option = if self.strict { "--strict" } else { "--label" };
+            return Err(format!("{option} needs --from FILE"));
+        }
+        if let Some(name) = repeated_name(&self.label) {
+            return Err(format!("--label {name} is given more than once"));
+        }
+        let is_name = |word: &&String| word.starts_with(|c: char| c.is_ascii_alphabetic());
+        if let Some(word) = self.interval.as_ref().filter(is_name) {
+            return Err(format!("unexpected '{word}'; name devices with --device"));
+        }
+        let interval = parse_schedule(self.interval.as_ref(), None)?.interval;
+        if self.from.is_none() && self.listen.is_none() && self.textfile.is_none() {
+            return Err(NO_TARGET.to_owned());
+        }
+        Ok(interval)
+    }
+}
+
+/// Publishes the metrics of the running system after every interval.
+struct Publisher<'a> {
+    export: &'a Export,
+    totals: RunningTotals,
+    published: Arc<Published>,
+    /// The server that is not running yet.
+    bound: Option<HttpServer>,
+    server: Option<RunningServer>,
+    file: Option<TextfileWriter>,
+}
+
+impl Observer for Publisher<'_> {
+    fn begin(&mut self, intervals: &mut Intervals<'_>, context: &mut RunContext<'_>) -> Result<()> {
+        if let Some(message) = intervals.mismatched_baselines() {
+            context.print_error(message);
+        }
+        self.published.publish(self.totals.snapshot(intervals), context.clock.monotonic());
+        if let Some(path) = &self.export.textfile {
+            let every = self.export.textfile_every.unwrap_or(DEFAULT_EVERY);
+            self.file = Some(TextfileWriter::start(path, every, &self.published)?);
+        }
+        if let Some(server) = self.bound.take() {
+            let server = self.server.insert(server.start(&self.published)?);
+            context.print_error(format_args!("serving metrics at http://{}/metrics", server.address()));
+        }
+        if let Some(path) = &self.export.textfile {
+            let name = path.display().to_string();
+            context.print_error(format_args!("writing metrics to {}", sanitize(&name)));
+        }
+        context.lock_memory();
+        Ok(())
+    }
+
+    fn observe(&mut self, rows: IntervalRows, _: &mut RunContext<'_>) {
+        self.totals.observe(&rows);
+    }
+
+    fn show(&mut self, _: bool, intervals: &Intervals<'_>, context: &mut RunContext<'_>) -> Result<()> {
+        self.published.publish(self.totals.snapshot(intervals), context.clock.monotonic());
+        if let Some(message) = self.file.as_ref().and_then(TextfileWriter::take_message) {
+            context.print_error(message);
+        }
+        Ok(())
+    }
+}
+
+/// Starts a thread with a small stack.
+///
+/// # Errors
+/// If the system has no more threads.
+fn start_thread(name: &str, run: impl FnOnce() + Send + 'static) -> Result<std::thread::JoinHandle<()>> {
+    let builder = std::thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES);
+    let started: io::Result<_> = builder.spawn(run);
+    started.with_context(|| format!("cannot start the thread {name}"))
+}
+
+/// Parses an address with its port, or a port of 127.0.0.1.
+fn listen_address(word: &str) -> Result<SocketAddr, String> {
+    let port = word.strip_prefix(':').unwrap_or(word).parse::<u16>();
+    if let Ok(port) = port {
+        return Ok(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
+    }
+    let word =
+        word.strip_prefix("localhost:").map_or_else(|| word.to_owned(), |port| format!("127.0.0.1:{port}"));
+    word.parse().map_err(|_| {
+        "expected a port, or an IP address and a port, such as 9980, 0.0.0.0:9980 or [::]:9980".to_owned()
+    })
+}
+
+/// Parses the path of a file that node_exporter reads.
+fn textfile_path(word: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(word);
+    let is_read = path.extension().is_some_and(|extension| extension == "prom");
+    is_read
+        .then_some(path)
+        .ok_or_else(|| "node_exporter reads only files whose names end in .prom".to_owned())
+}
+
+fn duration(word: &str) -> Result<Duration, String> {
+    parse_interval(word).map_err(|message| message.replace("INTERVAL", "TIME"))
+}
+
+/// Parses a label, whose name Prometheus must accept.
+fn label(word: &str) -> Result<(String, String), String> {
+    let is_first = |c: char| c.is_ascii_alphabetic() || c == '_';
+    let is_name = |name: &str| {
+        name.starts_with(is_first)
+            && !name.starts_with("__")
+            && name.chars().all(|c| is_first(c) || c.is_ascii_digit())
+    };
+    let (name, value) = word
+        .split_once('=')
+        .filter(|(name, _)| is_name(name))
+        .ok_or("expected NAME=VALUE, such as instance=db1")?;
+    if OWN_LABELS.contains(&name) {
+        return Err(format!("the metrics already have a label '{name}'"));
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+/// Returns a name that several labels have; Prometheus refuses such metrics.
+fn repeated_name(labels: &[(String, String)]) -> Option<&str> {
+    let mut names = HashSet::new();
+    labels.iter().map(|(name, _)| name.as_str()).find(|name| !names.insert(*name))
+}
+
+/// The labels that metrics have themselves.
+const OWN_LABELS: [&str; 14] = [
+    "device",
+    "name",
+    "kind",
+    "role",
+    "model",
+    "serial",
+    "identity",
+    "verdict",
+    "direction",
+    "source",
+    "le",
+    "cgroup",
+    "version",
+    "quantile",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_an_address_only_this_host_is_served() {
+        let parsed = |word| listen_address(word).map(|address| address.to_string());
+        for (word, address) in [
+            ("9980", "127.0.0.1:9980"),
+            (":9980", "127.0.0.1:9980"),
+            ("localhost:1", "127.0.0.1:1"),
+            ("0.0.0.0:9980", "0.0.0.0:9980"),
+            ("[::]:9980", "[::]:9980"),
+        ] {
+            assert_eq!(parsed(word).as_deref(), Ok(address), "{word}");
+        }
+        for word in ["", ":", "x", "99999", "1.2.3.4", "example.com:80", "::1:80x", "-1"] {
+            assert!(parsed(word).is_err(), "{word}");
+        }
+    }
+
+    #[test]
+    fn a_label_has_a_name_of_its_own() {
+        assert_eq!(label("instance=db=1"), Ok(("instance".into(), "db=1".into())));
+        for word in ["instance", "=x", "1a=x", "__name__=x", "a-b=x", "device=sda", "le=1"] {
+            assert!(label(word).is_err(), "{word}");
+        }
+        let labels = |words: [&str; 3]| words.map(|word| label(word).unwrap());
+        assert_eq!(repeated_name(&labels(["a=1", "b=1", "A=1"])), None);
+        assert_eq!(repeated_name(&labels(["a=1", "b=1", "a=2"])), Some("a"));
+    }
+
+    #[test]
+    fn node_exporter_must_be_able_to_find_the_file() {
+        assert!(textfile_path("/var/lib/x/blkstat.prom").is_ok());
+        for word in ["/var/lib/x", "x.prom.new", ".prom", "x.txt"] {
+            assert!(textfile_path(word).is_err(), "{word}");
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Keeps a file up to date for node_exporter's textfile collector. A separate thread writes it, because its disk may
+//! not answer.
+
+use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use super::published::Published;
+use super::start_thread;
+use crate::clock::{Clock, RealClock};
+use crate::os_error::os_error_text;
+use crate::report::prometheus::metrics_text;
+use crate::sanitize::sanitize;
+use crate::schedule::Deadlines;
+use crate::sink::{remove_file, replace_file};
+
+/// The longest wait for the removal of the file at the end: its disk may not answer.
+const MAX_REMOVAL_WAIT: Duration = Duration::from_secs(1);
+
+/// Writes the file until this is dropped, and then removes it: otherwise node_exporter would go on showing metrics that
+/// no longer change.
+pub(super) struct TextfileWriter {
+    /// A message that has not been printed yet.
+    message: Arc<Mutex<Option<String>>>,
+    /// The thread ends when this is gone.
+    stop: Option<Sender<()>>,
+    /// Disconnected when the thread has ended.
+    ended: Receiver<()>,
+}
+
+impl Drop for TextfileWriter {
+    fn drop(&mut self) {
+        self.stop = None;
+        // If it takes longer, nothing can be done.
+        let _ = self.ended.recv_timeout(MAX_REMOVAL_WAIT);
+    }
+}
+
+impl TextfileWriter {
+    /// Writes the file once, and from then on in a thread.
+    ///
+    /// # Errors
+    /// If the file cannot be written, or the system has no more threads.
+    pub(super) fn start(path: &Path, every: Duration, published: &Arc<Published>) -> Result<Self> {
+        let name = sanitize(&path.display().to_string()).into_owned();
+        let mut last_number = 0;
+        write_latest(path, published, &mut last_number).with_context(|| format!("cannot write {name}"))?;
+        let (stop, stopped) = channel();
+        let (end, ended) = channel::<()>();
+        let message = Arc::new(Mutex::new(None));
+        let (path, published, shared) = (path.to_owned(), Arc::clone(published), Arc::clone(&message));
+        start_thread("textfile", move || {
+            let report = |text| *shared.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
+            keep_up_to_date(&path, every, &name, &published, last_number, &stopped, &report);
+            // After an error, the file remains, as after a crash.
+            let _ = remove_file(&path);
+            drop(end);
+        })?;
+        Ok(Self { message, stop: Some(stop), ended })
+    }
+
+    /// Returns a message about the file; `None` if there is no new one.
+    pub(super) fn take_message(&self) -> Option<String> {
+        self.message.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// Writes the file at every deadline, until `stopped` hangs up.
+fn keep_up_to_date(
+    path: &Path,
+    every: Duration,
+    name: &str,
+    published: &Published,
+    mut last_number: u64,
+    stopped: &Receiver<()>,
+    report: &dyn Fn(String),
+) {
+    let clock = RealClock::new(None);
+    let mut deadlines = Deadlines::new(clock.monotonic(), every);
+    let mut is_failing = false;
+    loop {
+        let (due, _) = deadlines.next(clock.monotonic());
+        match stopped.recv_timeout(due.saturating_sub(clock.monotonic())) {
+            Err(RecvTimeoutError::Timeout) => {}
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
+        }
+        match write_latest(path, published, &mut last_number) {
+            Err(error) if !is_failing => {
+                is_failing = true;
+                report(format!("cannot write {name}: {}; trying again", os_error_text(&error)));
+            }
+            Ok(()) if is_failing => {
+                is_failing = false;
+                report(format!("writing {name} again"));
+            }
+            Ok(()) | Err(_) => {}
+        }
+    }
+}
+
+/// Writes the latest metrics unless they have been written already: the age of the file shows when no samples are
+/// taken.
+fn write_latest(path: &Path, published: &Published, last_number: &mut u64) -> std::io::Result<()> {
+    let Some(latest) = published.latest().filter(|latest| latest.number != *last_number) else {
+        return Ok(());
+    };
+    let text = metrics_text(&latest.snapshot, published.interval());
+    replace_file(path, &text)?;
+    *last_number = latest.number;
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! The loop over intervals that feeds the views.
+
+use anyhow::Result;
+
+use crate::console::{RunContext, Warnings};
+use crate::exit::Exit;
+use crate::intervals::{IntervalRows, Intervals, NextInterval, NotFound};
+use crate::sanitize::sanitize;
+
+/// What a command does with the intervals of a source.
+pub(super) trait Observer {
+    /// Returns the message about a device that the running system lacks at the start.
+    fn not_found(&self, not_found: &NotFound) -> String {
+        not_found.to_string()
+    }
+
+    /// Called after the first sample.
+    fn begin(&mut self, _intervals: &mut Intervals<'_>, _context: &mut RunContext<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    /// Takes an interval.
+    fn observe(&mut self, rows: IntervalRows, context: &mut RunContext<'_>);
+
+    /// Shows the interval that was observed, or that a break interrupts the intervals.
+    fn show(&mut self, is_break: bool, intervals: &Intervals<'_>, context: &mut RunContext<'_>)
+    -> Result<()>;
+
+    /// Shows what comes after the last interval. An error of the source is reported afterwards.
+    fn end(
+        &mut self,
+        _outcome: &Result<Exit>,
+        _intervals: &Intervals<'_>,
+        _context: &mut RunContext<'_>,
+    ) -> Result<()> {
+        Ok(())
+    }
+
+    /// Returns the reason why a run shows less than was requested although there were intervals.
+    fn missing(&self, _intervals: &Intervals<'_>) -> Option<String> {
+        None
+    }
+}
+
+/// Passes all intervals to an observer, until the input, the requested number of them, or a signal ends the run.
+///
+/// # Errors
+/// If the source cannot be read or standard output cannot be written.
+pub(super) fn follow(
+    mut intervals: Intervals<'_>,
+    observer: &mut dyn Observer,
+    context: &mut RunContext<'_>,
+) -> Result<Exit> {
+    let mut warnings = Warnings::about(&intervals.source_name());
+    let mut outcome = Ok(Exit::Success);
+    if intervals.start(&mut |warning| warnings.warn_capture(warning, context.err))? {
+        if let Some(not_found) = intervals.not_found().filter(|_| intervals.is_live()) {
+            context.print_error(observer.not_found(&not_found));
+            return Ok(Exit::NoData);
+        }
+        observer.begin(&mut intervals, context)?;
+        outcome = feed(&mut intervals, observer, &mut warnings, context);
+    }
+    if outcome.is_ok() {
+        warnings.finish(context.err);
+    }
+    observer.end(&outcome, &intervals, context)?;
+    let exit = outcome?;
+    if exit != Exit::Success {
+        return Ok(exit);
+    }
+    let Some(reason) = missing_data(&intervals)?.or_else(|| observer.missing(&intervals)) else {
+        return Ok(exit);
+    };
+    context.print_error(end_reason(&reason, &intervals));
+    Ok(Exit::NoData)
+}
+
+fn feed(
+    intervals: &mut Intervals<'_>,
+    observer: &mut dyn Observer,
+    warnings: &mut Warnings,
+    context: &mut RunContext<'_>,
+) -> Result<Exit> {
+    loop {
+        let is_break = match intervals.next(&mut |warning| warnings.warn_capture(warning, context.err))? {
+            NextInterval::Rows(rows) => {
+                observer.observe(rows, context);
+                false
+            }
+            NextInterval::Break => true,
+            NextInterval::End => return Ok(Exit::Success),
+            NextInterval::Signal(signal) => return Ok(Exit::Signal(signal)),
+        };
+        observer.show(is_break, intervals, context)?;
+    }
+}
+
+/// Returns the reason why a run that has ended shows less than was requested; `None` if it shows everything.
+///
+/// # Errors
+/// If a capture without samples is not even a text file.
+pub(super) fn missing_data(intervals: &Intervals<'_>) -> Result<Option<String>> {
+    if intervals.span().intervals == 0 {
+        return Ok(Some(intervals.no_data_reason()?.to_owned()));
+    }
+    Ok(intervals.not_found().map(|not_found| not_found.to_string()))
+}
+
+/// Returns the reason why a run shows less than was requested, with its source.
+pub(super) fn end_reason(reason: &str, intervals: &Intervals<'_>) -> String {
+    format!("{}: {reason}", sanitize(&intervals.source_name()))
+}

@@ -1,0 +1,205 @@
+//! `blkstat latency`: shows the latencies of single requests.
+
+use anyhow::Result;
+use clap::Args;
+use jiff::tz::TimeZone;
+
+use super::follow::{Observer, follow};
+use super::options::{Host, ViewOperands, percentage};
+use super::tracing::Tracing;
+use crate::console::{RunContext, Warnings};
+use crate::counters::DeviceNumber;
+use crate::exit::Exit;
+use crate::intervals::{
+    BaselineStore, Detail, DeviceSelection, IntervalHeader, IntervalRows, Intervals, TracedDevice,
+};
+use crate::report::latency::{LatencyFormat, LatencyInterval, LatencyWriter, trace_notes};
+use crate::sanitize::sanitize;
+use crate::source::{TraceOptions, Tracer, remove_leftovers};
+use crate::time_range::TimeRange;
+
+/// The width of a table without a terminal.
+const DEFAULT_WIDTH: usize = 120;
+
+#[derive(Args, Clone, Debug)]
+#[command(
+    override_usage = "blkstat latency [OPTIONS] [DEVICE]... [INTERVAL [COUNT]]",
+    after_help = "It needs root, and a kernel with histogram triggers (CONFIG_HIST_TRIGGERS). Latencies are of whole devices."
+)]
+pub struct Latency {
+    #[command(flatten)]
+    operands: ViewOperands,
+    /// Print a heat map, a line per interval, device and kind of request
+    #[arg(long, conflicts_with_all = ["json", "csv"])]
+    heatmap: bool,
+    /// Print a JSON object per device
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// Also print the buckets of the histograms (with --json)
+    #[arg(long, requires = "json")]
+    buckets: bool,
+    /// Print lines of CSV
+    #[arg(long)]
+    csv: bool,
+    /// Pause tracing while it would use more than this percentage of the CPUs
+    #[arg(long, value_name = "PCT", default_value = "2", value_parser = percentage)]
+    max_overhead: f64,
+    /// Remove tracing instances and events that killed runs left in the kernel, and exit
+    #[arg(long, conflicts_with_all = ["heatmap", "json", "csv", "operands"])]
+    pub(super) cleanup: bool,
+    /// Output width (default: terminal width, or 120)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(70..))]
+    width: Option<u16>,
+}
+
+impl Latency {
+    pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
+        let (devices, schedule) = self.operands.parse()?;
+        if self.cleanup {
+            return clean_up(host, context);
+        }
+        let input = host.input(None, TimeRange::default(), schedule);
+        let selection = DeviceSelection { devices, ..DeviceSelection::default() };
+        let is_restricted = selection.names_devices();
+        let baselines = BaselineStore::default();
+        let open = || Intervals::open(&input, &selection, Detail::Report, &baselines, context.clock);
+        let mut first = open()?;
+        let mut warnings = Warnings::about(&first.source_name());
+        first.start(&mut |warning| warnings.warn_capture(warning, context.err))?;
+        warnings.finish(context.err);
+        if let Some(not_found) = first.not_found().filter(|_| is_restricted) {
+            context.print_error(not_found);
+            return Ok(Exit::NoData);
+        }
+        // An empty list means all devices.
+        let devices = if is_restricted { first.selected_disk_numbers() } else { Vec::new() };
+        drop(first);
+        let options = TraceOptions {
+            latencies: true,
+            users: false,
+            devices: devices.clone(),
+            user_devices: Vec::new(),
+            max_overhead: self.max_overhead / 100.0,
+        };
+        let tracing = Tracing::default();
+        tracing.start(Tracer::start(&host.root, options, context.clock)?);
+        let mut intervals = open()?;
+        intervals.tap(Box::new(|sample, _| tracing.read(sample)));
+        let width = self.width.map(usize::from);
+        let (format, time_zone) = match (self.json, self.csv, self.heatmap) {
+            (true, ..) => (LatencyFormat::Json { buckets: self.buckets }, TimeZone::UTC),
+            (_, true, _) => (LatencyFormat::Csv, TimeZone::UTC),
+            (_, _, true) => (LatencyFormat::Heatmap(width), context.time_zone()),
+            _ => (LatencyFormat::Table(width), context.time_zone()),
+        };
+        let mut output = Output {
+            is_restricted,
+            is_for_programs: self.json || self.csv,
+            tracing: &tracing,
+            traced_devices: devices,
+            header: None,
+            writer: LatencyWriter::new(format, DEFAULT_WIDTH, time_zone),
+            text: Vec::new(),
+            notes: 0,
+        };
+        output.resize(context);
+        output.writer.begin(&mut output.text);
+        follow(intervals, &mut output, context)
+    }
+}
+
+/// Removes the traces that killed processes left in the kernel.
+fn clean_up(host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
+    let removed = remove_leftovers(&host.root)?;
+    let mut text: Vec<u8> =
+        removed.iter().flat_map(|name| format!("removed {}\n", sanitize(name)).into_bytes()).collect();
+    if removed.is_empty() {
+        text.extend_from_slice(b"nothing to remove\n");
+    }
+    context.emit(&mut text)?;
+    Ok(Exit::Success)
+}
+
+/// Writes the intervals of a run.
+struct Output<'a> {
+    /// True if devices were named.
+    is_restricted: bool,
+    is_for_programs: bool,
+    tracing: &'a Tracing,
+    /// The devices whose requests are traced; all if empty.
+    traced_devices: Vec<DeviceNumber>,
+    /// The header of the interval to show; `None` if no requested device has been found yet.
+    header: Option<IntervalHeader>,
+    writer: LatencyWriter,
+    text: Vec<u8>,
+    /// The number of notes that were printed last.
+    notes: usize,
+}
+
+impl Observer for Output<'_> {
+    fn begin(&mut self, intervals: &mut Intervals<'_>, context: &mut RunContext<'_>) -> Result<()> {
+        // What was traced before the first sample, or across a break, is not of an interval.
+        self.tracing.take(intervals);
+        context.emit(&mut self.text)
+    }
+
+    fn observe(&mut self, rows: IntervalRows, _: &mut RunContext<'_>) {
+        // The requested device may appear later, or not at all.
+        self.header = rows.has_found_any.then_some(rows.header);
+    }
+
+    fn show(
+        &mut self,
+        is_break: bool,
+        intervals: &Intervals<'_>,
+        context: &mut RunContext<'_>,
+    ) -> Result<()> {
+        let traced = self.tracing.take(intervals);
+        if is_break {
+            return Ok(());
+        }
+        if self.is_restricted {
+            // While all of them are gone, the devices that are traced stay the same: an empty list would mean all.
+            let devices = intervals.selected_disk_numbers();
+            if devices != self.traced_devices && !devices.is_empty() {
+                self.tracing.select(&devices, &[]);
+                self.traced_devices = devices;
+            }
+        }
+        let (Some(traced), Some(header)) = (traced, self.header.take()) else { return Ok(()) };
+        self.resize(context);
+        let devices = self.shown_devices(&traced.devices, intervals);
+        let interval = LatencyInterval { header: &header, traced: &traced, devices };
+        self.writer.push(&interval, &mut self.text);
+        let notes = if self.is_for_programs { trace_notes(&traced) } else { Vec::new() };
+        // Repeat notes only once something else is missing.
+        if notes.len() != self.notes {
+            notes.iter().for_each(|note| context.print_error(note));
+        }
+        self.notes = notes.len();
+        context.emit(&mut self.text)
+    }
+}
+
+impl Output<'_> {
+    fn resize(&mut self, context: &RunContext<'_>) {
+        if let Some((columns, _)) = context.screen_size() {
+            self.writer.resize(columns);
+        }
+    }
+
+    /// Returns the selected devices. A path to an NVMe disk is shown only if it was requested by name: its requests are
+    /// those of the disk.
+    fn shown_devices<'b>(
+        &self,
+        devices: &'b [TracedDevice],
+        intervals: &Intervals<'_>,
+    ) -> Vec<&'b TracedDevice> {
+        let disks = intervals.selected_disks();
+        let is_shown = |device: &&TracedDevice| match self.is_restricted {
+            true => disks.contains_key(device.name.as_str()),
+            false => !device.is_path,
+        };
+        devices.iter().filter(is_shown).collect()
+    }
+}

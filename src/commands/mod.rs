@@ -1,0 +1,324 @@
+//! The commands, with a file or folder for each: its arguments, as clap parses them, and its run. Only this module uses
+//! clap.
+
+mod analysis;
+mod analyze;
+mod devices;
+mod export;
+mod follow;
+mod help_template;
+mod latency;
+mod manual;
+mod operands;
+mod options;
+mod progress;
+mod record;
+mod recorder;
+mod report;
+mod service;
+mod suggest;
+mod top;
+mod tracing;
+mod version;
+mod view;
+mod who;
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::error::{ContextKind, ContextValue};
+use clap::{ArgAction, FromArgMatches, Parser, Subcommand};
+use clap_complete::Shell;
+
+use self::help_template::command;
+use self::manual::{command_names, manual_page};
+pub use self::options::Host;
+use self::options::usage_error;
+pub use self::record::{ColumnCount, Record};
+use self::version::version_flags;
+use crate::console::{ArgError, RunContext, is_closed_pipe};
+use crate::exit::Exit;
+use crate::iostat;
+use crate::pt_diskstats;
+use crate::report::native::help;
+use crate::sanitize::sanitize;
+use crate::sink::OutputError;
+use crate::source::{NoBlockDevices, ignores_hangup, read_text_file};
+
+/// What the arguments request.
+#[derive(Clone, Debug)]
+pub enum Plan {
+    /// Run a command of blkstat itself on this host.
+    Native(Command, Host),
+    /// Run as sysstat's iostat.
+    Iostat(Box<iostat::Options>),
+    /// Run as Percona's pt-diskstats.
+    PtDiskstats(Box<pt_diskstats::Options>),
+    /// Print all facts about the program and the host below this root.
+    Facts(PathBuf),
+}
+
+/// Show Linux block-device activity, live or recorded, and whether a disk is the bottleneck
+#[derive(Parser, Clone, Debug)]
+#[command(
+    name = "blkstat",
+    version,
+    disable_version_flag = true,
+    args_conflicts_with_subcommands = true,
+    override_usage = "blkstat [OPTIONS] [DEVICE]... [INTERVAL [COUNT]]\n       blkstat COMMAND ...",
+    subcommand_help_heading = "COMMANDS",
+    after_help = "Help on the table: blkstat help columns, blkstat help verdicts"
+)]
+struct Arguments {
+    #[command(flatten)]
+    view: view::View,
+    #[command(flatten)]
+    host: Host,
+    /// Print the version; if given twice, also the facts for a bug report
+    #[arg(short = 'V', long, action = ArgAction::Version)]
+    version: (),
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand, Clone, Debug)]
+pub enum Command {
+    /// The incident view, which is shown without the name of a command.
+    #[command(skip)]
+    View(Box<view::View>),
+    /// Run as sysstat's iostat: same options, output and exit codes
+    #[command(
+        disable_help_flag = true,
+        override_usage = "blkstat iostat [OPTION]... [DEVICE]... [INTERVAL [COUNT]]"
+    )]
+    Iostat {
+        /// Arguments of iostat, and --from FILE and --root DIR
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+    /// Run as Percona's pt-diskstats: same options, output and keys
+    #[command(disable_help_flag = true, override_usage = "blkstat pt-diskstats [OPTION]... [FILE]...")]
+    PtDiskstats {
+        /// Arguments of pt-diskstats, and --root DIR
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+    /// Show the full screen: devices, verdicts and charts, live and through time, or of a recording
+    Top(Box<top::Top>),
+    /// Analyze a capture or the running system: saturation, capacity, caps, with evidence
+    Analyze(Box<analyze::Analyze>),
+    /// Write one self-contained HTML page with charts, for a ticket or a post-mortem
+    Report(Box<report::Report>),
+    /// Show which cgroups and processes do the I/O, and their limits
+    Who(Box<who::Who>),
+    /// Show percentiles of the latencies of single requests (root)
+    Latency(Box<latency::Latency>),
+    /// Record samples to a file for later replay
+    Record(Box<Record>),
+    /// Export metrics for Prometheus: over HTTP, as a text file, or from a recording
+    Export(Box<export::Export>),
+    /// Show the block-device tree and queue settings
+    Devices(devices::Devices),
+    /// Print a shell completion script
+    #[command(override_usage = "blkstat completions SHELL")]
+    Completions {
+        /// Shell
+        shell: Shell,
+    },
+    /// Print a systemd unit that records continuously, or one that exports metrics
+    Service(service::Service),
+    /// Print the version
+    Version(version::Version),
+    /// Print the manual page, or that of a command
+    #[command(override_usage = "blkstat man [COMMAND | --list]")]
+    Man {
+        /// Command (default: the program)
+        command: Option<String>,
+        /// Print the names of all commands that have a page
+        #[arg(long, conflicts_with = "command")]
+        list: bool,
+    },
+}
+
+/// Returns the plan that the arguments request. `arguments` begins with the name that the program was called by;
+/// `environment` returns the value of a variable.
+///
+/// # Errors
+/// The text to print instead of a run: a usage error, or help that was requested.
+pub fn plan(
+    arguments: impl IntoIterator<Item = OsString>,
+    environment: &dyn Fn(&str) -> Option<OsString>,
+) -> Result<Plan, ArgError> {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let called = arguments.first().and_then(|name| Path::new(name).file_name()).unwrap_or_default();
+    // Replicas and `--version` bypass clap: building its parser takes longer than a report.
+    for (name, first) in [(Some(called), 1), (arguments.get(1).map(OsString::as_os_str), 2)] {
+        let (words, root) = (arguments.get(first..).unwrap_or_default(), Path::new("/"));
+        match name.and_then(OsStr::to_str) {
+            Some("iostat") => {
+                let options = iostat::parse(words, root, environment)?;
+                return Ok(Plan::Iostat(Box::new(options)));
+            }
+            Some("pt-diskstats") => {
+                let options = pt_diskstats::parse(words, root, environment, &read_text_file)?;
+                return Ok(Plan::PtDiskstats(Box::new(options)));
+            }
+            _ => {}
+        }
+    }
+    if let Some(version) = version_flags(&arguments) {
+        return version.map(Plan::Facts);
+    }
+    if let Some(help) = help_topic(&arguments) {
+        return Err(help);
+    }
+    let matches = command().try_get_matches_from(&arguments);
+    let Arguments { view, mut host, version: (), command } = matches
+        .and_then(|matches| Arguments::from_arg_matches(&matches))
+        .map_err(|error| clap_error(&error, &arguments))?;
+    host.find_saved_baselines(environment);
+    Ok(Plan::Native(command.unwrap_or_else(|| Command::View(Box::new(view))), host))
+}
+
+impl Plan {
+    /// Returns whether a run may last until a signal ends it. A single report of iostat is printed faster than signal
+    /// handlers are set up.
+    pub fn needs_signals(&self) -> bool {
+        !matches!(self, Self::Iostat(options) if options.from.is_none() && options.interval.is_none())
+    }
+
+    /// Returns whether the run must end by itself when its terminal is closed, so that no trace remains in the kernel.
+    /// It goes on if it was started by `nohup` or the like.
+    pub fn catches_hangup(&self) -> bool {
+        let traces_requests = match self {
+            Self::Native(Command::Latency(latency), _) => !latency.cleanup,
+            Self::Native(Command::Who(who), _) => who.trace,
+            _ => false,
+        };
+        traces_requests && !ignores_hangup()
+    }
+}
+
+/// Executes the plan and returns the exit code. Errors are printed to the error stream.
+pub fn run(plan: &Plan, context: &mut RunContext<'_>) -> Exit {
+    let outcome = match plan {
+        Plan::Iostat(options) => iostat::run(options, context),
+        Plan::PtDiskstats(options) => pt_diskstats::run(options, context),
+        Plan::Facts(root) => version::print_facts(root, context),
+        Plan::Native(command, host) => run_native(command, host, context),
+    };
+    outcome.unwrap_or_else(|error| {
+        if is_closed_pipe(&error) {
+            return Exit::Success;
+        }
+        // A signal makes reading a capture fail.
+        if let Some(signal) = context.clock.signal().filter(|_| !error.is::<OutputError>()) {
+            return Exit::Signal(signal);
+        }
+        if let Some(ArgError { message, exit }) = error.downcast_ref() {
+            let _ = context.err.write_all(message.as_bytes());
+            return *exit;
+        }
+        context.print_error(format_args!("{error:#}"));
+        if error.is::<NoBlockDevices>() { Exit::NoData } else { Exit::Error }
+    })
+}
+
+/// Executes any command except the replicas. It is a separate function so that the start of a replica does not touch
+/// the stack memory that the largest of the other commands needs.
+#[inline(never)]
+fn run_native(command: &Command, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
+    let mut text = match command {
+        Command::View(view) => return view.run(host, context),
+        Command::Top(top) => return top.run(host, context),
+        Command::Analyze(analyze) => return analyze.run(host, context),
+        Command::Report(report) => return report.run(host, context),
+        Command::Who(who) => return who.run(host, context),
+        Command::Latency(latency) => return latency.run(host, context),
+        Command::Record(record) => return record.run(host, context),
+        Command::Export(export) => return export.run(host, context),
+        Command::Devices(devices) => return devices.run(host, context),
+        Command::Version(version) => return version.run(host, context),
+        Command::Iostat { arguments } => {
+            let options = iostat::parse(arguments, &host.root, context.environment)?;
+            return iostat::run(&options, context);
+        }
+        Command::PtDiskstats { arguments } => {
+            let options = pt_diskstats::parse(arguments, &host.root, context.environment, &read_text_file)?;
+            return pt_diskstats::run(&options, context);
+        }
+        Command::Service(service) => service.text().into_bytes(),
+        Command::Completions { shell } => completions(*shell),
+        Command::Man { list: true, .. } => (command_names().join("\n") + "\n").into_bytes(),
+        Command::Man { command, .. } => manual_page(command.as_deref()).ok_or_else(|| {
+            let (name, names) = (command.as_deref().unwrap_or_default(), command_names().join(", "));
+            usage_error(format!("no manual page for '{name}'; expected one of: {names}"))
+        })?,
+    };
+    context.emit(&mut text)?;
+    Ok(Exit::Success)
+}
+
+/// Converts a message of clap about `arguments`: a usage error becomes one line, requested help is not changed.
+fn clap_error(error: &clap::Error, arguments: &[OsString]) -> ArgError {
+    let text = error.to_string();
+    if !error.use_stderr() {
+        return ArgError { message: text, exit: Exit::Success };
+    }
+    if let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg)
+        && let Some(message) =
+            suggest::message_for_unknown_option(option, arguments.get(1..).unwrap_or_default())
+    {
+        return ArgError { message: format!("blkstat: {}\n", sanitize(&message)), exit: Exit::Error };
+    }
+    let lines: Vec<&str> =
+        text.lines().take_while(|line| !line.starts_with("Usage:")).map(str::trim).collect();
+    let relevant = lines.iter().filter(|line| !line.is_empty() && !line.starts_with("For more")).copied();
+    let line = relevant.collect::<Vec<_>>().join("; ");
+    let line = line.strip_prefix("error: ").unwrap_or(&line).replace("; tip: ", "; ").replace(":; ", ": ");
+    let is_command = |word: &&str| command_names().iter().any(|name| name == word);
+    let command = arguments.get(1).and_then(|word| word.to_str()).filter(is_command);
+    let command = command.map(|name| format!(" {name}")).unwrap_or_default();
+    let message = format!("blkstat: {}; see blkstat{command} --help\n", sanitize(&line));
+    ArgError { message, exit: Exit::Error }
+}
+
+/// Returns the completion script of a shell.
+fn completions(shell: Shell) -> Vec<u8> {
+    let mut text = Vec::new();
+    let mut command = command();
+    if shell == Shell::Zsh {
+        // Otherwise the script for zsh would mistake a command for the first device, and complete neither the command
+        // nor its options.
+        let options = command.get_arguments().filter(|argument| !argument.is_positional()).cloned();
+        command = clap::Command::new("blkstat")
+            .version(env!("CARGO_PKG_VERSION"))
+            .disable_version_flag(true)
+            .args(options)
+            .subcommands(command.get_subcommands().cloned());
+    }
+    clap_complete::generate(shell, &mut command, "blkstat", &mut text);
+    text
+}
+
+/// Returns the help on a topic, or a usage error for a topic that does not exist; `None` if the arguments are not
+/// `help TOPIC`, or the topic is a command.
+fn help_topic(arguments: &[OsString]) -> Option<ArgError> {
+    let [_, help, topic] = arguments else { return None };
+    if help != "help" || suggest::COMMANDS.iter().any(|command| topic == command) {
+        return None;
+    }
+    match topic.to_str()? {
+        "columns" => Some(ArgError { message: help::columns().text(), exit: Exit::Success }),
+        "verdicts" => Some(ArgError { message: help::verdicts().text(), exit: Exit::Success }),
+        option if option.starts_with('-') => None,
+        topic => {
+            let topic = sanitize(topic);
+            let message = format!(
+                "blkstat: no help on '{topic}'; expected columns, verdicts or the name of a command\n"
+            );
+            Some(ArgError { message, exit: Exit::Error })
+        }
+    }
+}

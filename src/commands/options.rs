@@ -1,0 +1,296 @@
+//! Options and operands that several commands share, with what they mean.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Error, Result, anyhow};
+use clap::Args;
+
+use super::help_template::Operand;
+use super::operands::{devices_and_schedule, two_numbers};
+use crate::analysis::{DeviceBaseline, Settings, StatedCap};
+use crate::console::{RunContext, Warnings};
+use crate::intervals::{self, BaselineOption, BaselineStore, DeviceSelection, Input};
+use crate::report::native::{SortKey, sort_keys};
+use crate::sanitize::sanitize;
+use crate::schedule::Schedule;
+use crate::time_range::{TimePoint, TimeRange};
+
+/// The file with baselines for all users of the host.
+const HOST_FILE: &str = "/var/lib/blkstat/baseline.json";
+/// The file with baselines of a user, below the directory for state.
+const USER_FILE: &str = "blkstat/baseline.json";
+
+/// The operands of a view of intervals, for the help.
+pub(super) const VIEW_OPERANDS: &[Operand] =
+    &[DEVICE_OPERAND, INTERVAL_OPERAND, ("[COUNT]", "Number of intervals (default: until Ctrl-C)")];
+pub(super) const DEVICE_OPERAND: Operand =
+    ("[DEVICE]...", "Devices to show, by any of their names (default: all active ones)");
+/// The interval of the running system, for the help.
+pub(super) const INTERVAL_OPERAND: Operand =
+    ("[INTERVAL]", "Length of an interval: 1, 0.5, 100ms, 2s, 1m (default 1 s)");
+
+/// Returns the error about an argument, whose words come from the user.
+pub(super) fn usage_error(message: impl AsRef<str>) -> Error {
+    anyhow!("{}", sanitize(message.as_ref()))
+}
+
+/// The host that is read.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Host {
+    /// Use DIR/proc and DIR/sys instead of /proc and /sys
+    #[arg(long, value_name = "DIR", default_value = "/", global = true, hide_default_value = true)]
+    pub root: PathBuf,
+    /// The files that may hold its baselines; the first that exists counts.
+    #[arg(skip)]
+    pub saved_baselines: Vec<PathBuf>,
+}
+
+impl Host {
+    /// Names the files in which baselines of the running system are saved: that of the host, then that of the user.
+    /// There are none for another root, which may describe another host.
+    pub(super) fn find_saved_baselines(&mut self, environment: &dyn Fn(&str) -> Option<OsString>) {
+        if self.root == Path::new("/") {
+            let directory =
+                |name: &str| environment(name).map(PathBuf::from).filter(|path| path.is_absolute());
+            let state = directory("XDG_STATE_HOME").or_else(|| Some(directory("HOME")?.join(".local/state")));
+            self.saved_baselines = vec![HOST_FILE.into()];
+            self.saved_baselines.extend(state.map(|state| state.join(USER_FILE)));
+        }
+    }
+
+    /// Returns the files with saved baselines of the source: a capture has none.
+    pub(super) fn baselines_for(&self, input: &Input) -> &[PathBuf] {
+        if input.from.is_some() { &[] } else { &self.saved_baselines }
+    }
+
+    /// Returns a capture, or this host, as the source of intervals.
+    pub(super) fn input(&self, from: Option<PathBuf>, range: TimeRange, schedule: Schedule) -> Input {
+        Input {
+            from,
+            range,
+            root: self.root.clone(),
+            interval: schedule.interval,
+            count: schedule.count,
+            ..Input::default()
+        }
+    }
+}
+
+/// The operands of a view of intervals: `[DEVICE]... [INTERVAL [COUNT]]`.
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct ViewOperands {
+    // Completion scripts show these words; --help shows VIEW_OPERANDS.
+    /// Devices, interval and number of intervals
+    #[arg(value_name = "DEVICE", hide = true, allow_negative_numbers = true)]
+    operands: Vec<String>,
+}
+
+impl ViewOperands {
+    /// Returns the devices, and the interval with the count.
+    ///
+    /// # Errors
+    /// A message about an invalid operand.
+    pub(super) fn parse(&self) -> Result<(Vec<String>, Schedule)> {
+        devices_and_schedule(&self.operands).map_err(usage_error)
+    }
+}
+
+/// The options that select devices of a table.
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct SelectionOptions {
+    /// Show only devices whose name matches REGEX
+    #[arg(long, value_name = "REGEX")]
+    devices_regex: Option<String>,
+    /// Show partitions, even idle ones
+    #[arg(long)]
+    partitions: bool,
+    /// Show all devices, even idle ones
+    #[arg(long)]
+    pub(super) all: bool,
+}
+
+impl SelectionOptions {
+    /// Returns the selection of these devices, without a total.
+    pub(super) fn of(&self, devices: Vec<String>) -> DeviceSelection {
+        let (regex, partitions, all) = (self.devices_regex.clone(), self.partitions, self.all);
+        DeviceSelection { devices, regex, partitions, all, total: false }
+    }
+}
+
+/// The option of everything that reads captures.
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct StrictOption {
+    /// Treat warnings about a capture as errors
+    #[arg(long)]
+    pub(super) strict: bool,
+}
+
+/// The options that select a range of time of a capture.
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct RangeOptions {
+    /// Show a capture from T on: 16:04, 2026-11-20T16:04, -10m (from its end) or +5m (from its start)
+    #[arg(long, value_name = "T", allow_hyphen_values = true)]
+    begin: Option<TimePoint>,
+    /// Show a capture up to T, as for --begin
+    #[arg(long, value_name = "T", allow_hyphen_values = true)]
+    end: Option<TimePoint>,
+}
+
+impl RangeOptions {
+    /// Returns the range of a replay, or of the running system.
+    ///
+    /// # Errors
+    /// A message if a range of the running system is requested.
+    pub(super) fn range(&self, is_replay: bool, context: &RunContext<'_>) -> Result<TimeRange> {
+        let time_zone = (context.environment)("TZ");
+        let range = TimeRange { begin: self.begin.clone(), end: self.end.clone(), time_zone };
+        let option = range.points().map(|(option, _)| option).next();
+        match option.filter(|_| !is_replay) {
+            Some(option) => Err(usage_error(format!(
+                "{option} needs a capture, such as --from FILE: the running system has no past"
+            ))),
+            None => Ok(range),
+        }
+    }
+}
+
+/// The options of the assessment of devices.
+#[derive(Args, Clone, Debug)]
+pub(super) struct VerdictOptions {
+    /// Latency, as a multiple of unloaded latency, at which a device counts as saturated
+    #[arg(long, value_name = "MULTIPLE", default_value_t = 3.0, value_parser = multiple)]
+    pub(super) saturation_threshold: f64,
+    /// Known cap on reads and writes combined, such as that of a cloud volume
+    #[arg(long, value_name = "IOPS[,MiB/s]", value_parser = cap)]
+    pub(super) cap: Option<StatedCap>,
+    #[command(flatten)]
+    pub(super) baseline: BaselineOptions,
+}
+
+impl VerdictOptions {
+    /// Loads the baselines, by default from the first of the `saved` files that exists.
+    ///
+    /// # Errors
+    /// If the file that is given cannot be read or contains no baselines.
+    pub(super) fn load_baselines(
+        &self,
+        saved: &[PathBuf],
+        context: &mut RunContext<'_>,
+    ) -> Result<BaselineStore> {
+        let (saturation_threshold, cap) = (self.saturation_threshold, self.cap);
+        let settings = Settings { saturation_threshold, cap, ..Settings::default() };
+        self.baseline.load(settings, saved, context)
+    }
+}
+
+/// The source of unloaded latencies.
+#[derive(Args, Clone, Debug, Default)]
+pub struct BaselineOptions {
+    /// Take unloaded latencies from a capture, or from a file saved with analyze --save-baseline
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["baseline_ms", "no_baseline"])]
+    baseline: Option<PathBuf>,
+    /// Unloaded latency of reads and of writes, in milliseconds
+    #[arg(long, value_name = "R[,W]", value_parser = baseline_ms, conflicts_with = "no_baseline")]
+    baseline_ms: Option<DeviceBaseline>,
+    /// Ignore saved baselines, including those in a recording
+    #[arg(long)]
+    pub(super) no_baseline: bool,
+}
+
+impl BaselineOptions {
+    /// Loads the baselines, by default from the first of the `saved` files, with a warning if those cannot be used.
+    ///
+    /// # Errors
+    /// If the file that is given cannot be read or contains no baselines.
+    pub(super) fn load(
+        &self,
+        settings: Settings,
+        saved: &[PathBuf],
+        context: &mut RunContext<'_>,
+    ) -> Result<BaselineStore> {
+        let option = match (&self.baseline, &self.baseline_ms, self.no_baseline) {
+            (Some(file), ..) => BaselineOption::File(file),
+            (None, Some(stated), _) => BaselineOption::Stated(stated),
+            (None, None, true) => BaselineOption::Learned,
+            (None, None, false) => BaselineOption::Saved(saved),
+        };
+        let name = self.baseline.as_ref().map(|file| file.display().to_string()).unwrap_or_default();
+        let mut warnings = Warnings::about(&name);
+        let baselines = intervals::load_baselines(settings, option, context.clock, &mut |warning| {
+            warnings.warn_capture(warning, context.err);
+        });
+        warnings.finish(context.err);
+        let baselines = baselines?;
+        if let Some(problem) = &baselines.problem {
+            context.print_error(problem);
+        }
+        Ok(baselines)
+    }
+}
+
+/// Parses the unloaded latencies of reads and writes in milliseconds.
+fn baseline_ms(word: &str) -> Result<DeviceBaseline, String> {
+    let (read, write) = two_numbers(word).ok_or("expected milliseconds, such as 0.1 or 0.1,0.5")?;
+    Ok(DeviceBaseline::stated(read, write))
+}
+
+/// Parses a multiple such as `3` or `3x`.
+fn multiple(word: &str) -> Result<f64, String> {
+    let multiple = word.trim_end_matches('x').parse().ok();
+    multiple
+        .filter(|multiple: &f64| *multiple > 1.0 && multiple.is_finite())
+        .ok_or_else(|| "expected a number above 1".to_owned())
+}
+
+/// Parses a cap in IOPS, MiB/s or both.
+fn cap(word: &str) -> Result<StatedCap, String> {
+    let (iops, mib_per_s) = two_numbers(word).ok_or("expected IOPS[,MiB/s], such as 3000 or 3000,125")?;
+    Ok(StatedCap { iops, mib_per_s })
+}
+
+/// Parses a percentage above 0, up to 100.
+pub(super) fn percentage(word: &str) -> Result<f64, String> {
+    let number: Option<f64> = word.trim_end_matches('%').parse().ok();
+    number
+        .filter(|number| *number > 0.0 && *number <= 100.0)
+        .ok_or_else(|| "expected a percentage above 0, up to 100".to_owned())
+}
+
+/// Parses a key to sort devices by.
+pub(super) fn sort_key(word: &str) -> Result<SortKey, String> {
+    let keys = || sort_keys().collect::<Vec<_>>().join(", ");
+    SortKey::named(word).ok_or_else(|| format!("expected one of: {}", keys()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn baselines_are_saved_for_the_host_and_for_the_user() {
+        let files = |root: &str, variables: &[(&str, &str)]| -> Vec<String> {
+            let value = |name: &str| {
+                let (_, value) = variables.iter().find(|(variable, _)| *variable == name)?;
+                Some(OsString::from(value))
+            };
+            let mut host = Host { root: root.into(), ..Host::default() };
+            host.find_saved_baselines(&value);
+            host.saved_baselines.iter().map(|path| path.display().to_string()).collect()
+        };
+        let home = ("HOME", "/home/u");
+        assert_eq!(
+            files("/", &[("XDG_STATE_HOME", "/state"), home]),
+            [HOST_FILE, "/state/blkstat/baseline.json"]
+        );
+        for state in ["", "state"] {
+            let variables = [("XDG_STATE_HOME", state), home];
+            assert_eq!(files("/", &variables), [HOST_FILE, "/home/u/.local/state/blkstat/baseline.json"]);
+        }
+        assert_eq!(
+            (files("/", &[]), files("/", &[("HOME", ".")])),
+            (vec![HOST_FILE.into()], vec![HOST_FILE.into()])
+        );
+        assert!(files("/mnt/host", &[home]).is_empty());
+    }
+}

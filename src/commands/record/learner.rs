@@ -1,0 +1,158 @@
+//! Keeps a file of saved baselines up to date during a recording, in a separate thread, so that neither the analysis
+//! nor the disk with the file delays a sample.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread::{Builder, Scope};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use super::OPEN_PATIENCE;
+use crate::analysis::SavedBaselines;
+use crate::clock::RealClock;
+use crate::counters::Sample;
+use crate::intervals::{BaselineStore, DeviceSelection, Input, Intervals, learn_baselines};
+use crate::sanitize::sanitize;
+use crate::sink::write_atomically;
+use crate::source::read_json_object;
+
+/// The most samples that may wait to be learned from. Further ones are left out, which makes an interval longer.
+const MAX_WAITING: usize = 64;
+
+/// The file in which baselines are saved.
+struct BaselineFile {
+    path: PathBuf,
+    baselines: SavedBaselines,
+}
+
+impl BaselineFile {
+    /// Reads the file, if it exists, and checks that it can be written.
+    ///
+    /// # Errors
+    /// If it cannot be written, or is not a saved baseline.
+    fn open(path: &Path) -> Result<Self> {
+        let name = || sanitize(&path.display().to_string()).into_owned();
+        let mut baselines = SavedBaselines::default();
+        if path.exists() {
+            let Some(text) = read_json_object(path)? else {
+                bail!("{} exists and is not a saved baseline", name());
+            };
+            baselines =
+                serde_json::from_str(&text).with_context(|| format!("{} is not a saved baseline", name()))?;
+            baselines.retain_possible();
+        }
+        let file = Self { path: path.to_owned(), baselines };
+        file.write()?;
+        Ok(file)
+    }
+
+    /// Adds the learned baselines to the file.
+    fn update(&mut self, learned: &SavedBaselines) -> Result<()> {
+        let before = self.baselines.clone();
+        self.baselines.update(learned);
+        if self.baselines == before { Ok(()) } else { self.write() }
+    }
+
+    fn write(&self) -> Result<()> {
+        let mut text = serde_json::to_vec_pretty(&self.baselines)?;
+        text.push(b'\n');
+        write_atomically(&self.path, &text)
+            .with_context(|| format!("cannot write {}", sanitize(&self.path.display().to_string())))
+    }
+}
+
+/// The sampling thread's handle of the learning thread.
+pub(super) struct Learner {
+    samples: SyncSender<Sample>,
+    ended: Receiver<()>,
+}
+
+/// A learning thread that is saving its baselines for the last time.
+pub(super) struct EndingLearner {
+    ended: Receiver<()>,
+}
+
+impl EndingLearner {
+    /// Waits for the end of the thread, at most for `limit`. Returns whether it has ended.
+    pub(super) fn wait_until_done(&self, limit: Duration) -> bool {
+        // Nothing is ever sent: the channel is disconnected when the thread ends.
+        self.ended.recv_timeout(limit) == Err(RecvTimeoutError::Disconnected)
+    }
+}
+
+impl Learner {
+    /// Starts learning the baselines of these devices, by kernel name (all if empty), and saving them in a file.
+    /// `baselines` are those already known, which show when a device is loaded. Later errors are stored in `problem`.
+    ///
+    /// # Errors
+    /// If the thread cannot be created, or if the file is soon found to be unusable.
+    pub(super) fn start<'scope, 'env>(
+        scope: &'scope Scope<'scope, 'env>,
+        path: &'env Path,
+        devices: Vec<String>,
+        root: &Path,
+        interval: Duration,
+        baselines: &'env BaselineStore,
+        problem: &'env Mutex<Option<String>>,
+    ) -> Result<Self> {
+        let (samples, received) = sync_channel(MAX_WAITING);
+        let input = Input { root: root.to_owned(), interval: Some(interval), ..Input::default() };
+        let (hang_up, ended) = channel();
+        let (opened, failed) = channel();
+        let learn = move || {
+            let _hang_up: Sender<()> = hang_up;
+            let learned = match BaselineFile::open(path) {
+                Ok(file) => {
+                    drop(opened);
+                    learn(file, &input, devices, baselines, received, problem)
+                }
+                // If the receiver is gone, sampling has begun.
+                Err(error) => opened.send(error).map_err(|unsent| unsent.0),
+            };
+            if let Err(error) = learned {
+                report(problem, &error);
+            }
+        };
+        let thread = Builder::new().name("learner".to_owned());
+        thread.spawn_scoped(scope, learn).context("cannot start to learn baselines")?;
+        if let Ok(error) = failed.recv_timeout(OPEN_PATIENCE) {
+            return Err(error);
+        }
+        Ok(Self { samples, ended })
+    }
+
+    pub(super) fn push(&self, sample: &Sample) {
+        // If a sample is left out, the next interval is longer.
+        let _ = self.samples.try_send(sample.clone());
+    }
+
+    /// Makes the thread save its baselines and end.
+    pub(super) fn end(self) -> EndingLearner {
+        EndingLearner { ended: self.ended }
+    }
+}
+
+fn learn(
+    mut file: BaselineFile,
+    input: &Input,
+    devices: Vec<String>,
+    baselines: &BaselineStore,
+    received: Receiver<Sample>,
+    problem: &Mutex<Option<String>>,
+) -> Result<()> {
+    let clock = RealClock::new(None);
+    // Idle devices are included: idle intervals show that a device is unloaded.
+    let selection = DeviceSelection { all: devices.is_empty(), devices, ..DeviceSelection::default() };
+    let mut intervals = Intervals::receive(input, &selection, baselines, received, &clock)?;
+    learn_baselines(&mut intervals, &mut |learned| {
+        if let Err(error) = file.update(learned) {
+            report(problem, &error);
+        }
+    })
+}
+
+fn report(problem: &Mutex<Option<String>>, error: &anyhow::Error) {
+    *problem.lock().unwrap_or_else(PoisonError::into_inner) = Some(format!("{error:#}"));
+}

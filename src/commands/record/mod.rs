@@ -1,0 +1,379 @@
+//! `blkstat record`: writes samples of a live host to a file that every view can replay.
+//!
+//! One thread samples and another opens and writes the file, so that a sample is taken on time whether or not its disk
+//! answers.
+//! After the first sample, the thread that samples opens files of /proc and /sys only.
+
+mod ending;
+mod learner;
+mod progress;
+mod rotation;
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{PathBuf, absolute};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
+
+use self::ending::{end_recording, saved};
+use self::learner::Learner;
+use self::progress::{FileEvents, print_summary, status};
+use self::rotation::{kept_files, rotation, rotation_limits};
+use super::help_template::Operand;
+use super::operands::{is_number_or_interval, parse_schedule};
+use super::options::{BaselineOptions, Host, usage_error};
+use super::progress::Progress;
+use super::recorder::Recorder;
+use crate::analysis::Settings;
+use crate::capture::RecordFilter;
+use crate::clock::WaitOutcome;
+use crate::console::{RunContext, Warnings, is_closed_pipe};
+use crate::counters::{Device, Sample};
+use crate::exit::Exit;
+use crate::intervals::{NotFound, find_device, similar_name};
+use crate::report::who::skipped_scans_text;
+use crate::sanitize::sanitize;
+use crate::schedule::{DEFAULT_INTERVAL, Deadlines};
+use crate::sink::{
+    Destination, EndOnDrop, IfExists, RecordingFile, Rotation, WriteQueue, block_device_message,
+    write_recording,
+};
+use crate::source::{DeviceResolver, IoScanner, Live, ScanScope, read_topology};
+
+/// The operands of `record`, for the help.
+pub(super) const OPERANDS: &[Operand] = &[
+    ("FILE", "File to write, compressed if its name ends in .gz; - is standard output"),
+    ("[INTERVAL]", "Time between samples: 1, 0.5, 100ms, 2s, 1m (default 1 s)"),
+    ("[COUNT]", "Number of intervals; one more sample is taken (default: until Ctrl-C)"),
+];
+
+/// The memory in bytes for samples that wait to be written: more than an hour of 50 devices with a sample per second.
+const MAX_QUEUE_BYTES: usize = 32 * 1024 * 1024;
+
+/// The longest wait for the file to open before sampling goes on without it.
+const OPEN_PATIENCE: Duration = Duration::from_millis(500);
+
+/// A recording must be longer than this to show its progress.
+const MIN_SHOWN_DURATION: Duration = Duration::from_secs(5);
+
+/// The size of the stack of the writing thread, all of which is locked in memory.
+const WRITER_STACK_BYTES: usize = 512 * 1024;
+
+#[derive(Args, Clone, Debug, Default)]
+#[command(override_usage = "blkstat record [OPTIONS] FILE [INTERVAL [COUNT]]")]
+pub struct Record {
+    // Completion scripts show these words; --help shows OPERANDS.
+    /// File to write
+    #[arg(hide = true)]
+    pub file: PathBuf,
+    /// Time between samples
+    #[arg(hide = true, allow_negative_numbers = true)]
+    pub interval: Option<String>,
+    /// Number of intervals
+    #[arg(hide = true, allow_negative_numbers = true)]
+    pub count: Option<String>,
+    /// Record only this device, by any of its names, with the cgroups that use it or a device below; repeatable
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Vec<String>,
+    /// Columns per device line; 14 for old versions of pt-diskstats
+    #[arg(long, value_name = "N", default_value = "all")]
+    pub columns: ColumnCount,
+    /// Do not record cgroups and processes
+    #[arg(long)]
+    pub no_who: bool,
+    /// Append to FILE
+    #[arg(long, conflicts_with = "force")]
+    pub append: bool,
+    /// Overwrite FILE, and with --rotate rename or delete existing FILE.1, ...
+    #[arg(long)]
+    pub force: bool,
+    /// Start a new file before FILE exceeds SIZE (10M, 1G) or after TIME (30min, 1h, 1d), or both (1G,1d), renaming older
+    /// ones to FILE.1, FILE.2, ...
+    #[arg(long, value_name = "SIZE|TIME", value_parser = rotation_limits)]
+    pub rotate: Option<Rotation>,
+    /// Keep at most N older files, or as many as fit in SIZE, or both (30,2G; with --rotate; default all)
+    #[arg(long, value_name = "N|SIZE", requires = "rotate", value_parser = kept_files)]
+    pub keep: Option<Rotation>,
+    /// Keep unloaded latencies in FILE up to date, for --baseline or as /var/lib/blkstat/baseline.json for every live view
+    #[arg(long, value_name = "FILE")]
+    pub learn_baseline: Option<PathBuf>,
+    #[command(flatten)]
+    pub baseline: BaselineOptions,
+}
+
+/// The values of `--columns`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ColumnCount {
+    #[value(name = "14")]
+    Fourteen,
+    #[default]
+    All,
+}
+
+impl Record {
+    /// Records the requested number of intervals, or until a signal comes. The first sample is taken at once, so there
+    /// is one more sample than intervals.
+    ///
+    /// # Errors
+    /// If an argument is invalid, or a sample cannot be read or written; the message then includes the number of samples
+    /// that were saved.
+    pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
+        if let Some(word) = self.file.to_str().filter(|word| is_number_or_interval(word)) {
+            return Err(usage_error(format!(
+                "missing FILE before '{word}'; usage: blkstat record FILE [INTERVAL [COUNT]] \
+                 (./{word} for a file of that name)"
+            )));
+        }
+        let learns_in_file = |learned: &PathBuf| absolute(learned).ok() == absolute(&self.file).ok();
+        if self.learn_baseline.as_ref().is_some_and(learns_in_file) {
+            return Err(usage_error("--learn-baseline needs a different file than the recording"));
+        }
+        let schedule = parse_schedule(self.interval.as_ref(), self.count.as_ref()).map_err(usage_error)?;
+        let rotation = self.rotate.map(|limits| rotation(limits, self.keep)).transpose();
+        let rotation = rotation.map_err(usage_error)?;
+        let interval = schedule.interval.unwrap_or(DEFAULT_INTERVAL);
+        let baselines = self.baseline.load(Settings::default(), &host.saved_baselines, context)?;
+        let mut source = Live::new(&host.root, context.clock).with_host_state();
+        let mut warnings = Warnings::about(&source.name());
+        let mut sample = Sample::default();
+        let scanner = match self.no_who {
+            false => Some(IoScanner::start(&host.root, context.clock, ScanScope::Everything)?),
+            true => None,
+        };
+        // Before the first sample, so that waiting for it misses no deadline.
+        scanner.iter().for_each(IoScanner::wait_for_first);
+        source.read_first(&mut sample, |line, error| warnings.warn_line(line as u64, &error, context.err))?;
+        let devices = match self.kernel_names(host, &sample.devices) {
+            Ok(devices) => devices,
+            Err(reason) => {
+                context.print_error(format_args!("{}: {reason}", sanitize(&source.name())));
+                return Ok(Exit::NoData);
+            }
+        };
+        let is_file = |device: &&Device| self.file.as_os_str() == device.name.as_str();
+        if let Some(device) = sample.devices.iter().find(is_file) {
+            bail!("{}; ./{1} for a file named {1}", block_device_message(&device.name), device.name);
+        }
+        let writes_to_output = self.file.as_os_str() == "-";
+        let name = if writes_to_output { "standard output".into() } else { self.file.display().to_string() };
+        let name = sanitize(&name).into_owned();
+        let writes_to_terminal = writes_to_output && context.is_terminal;
+        let problem = Mutex::new(None);
+        let columns = (self.columns == ColumnCount::Fourteen).then_some(14);
+        let filter = RecordFilter { devices: devices.clone(), columns };
+        let recorder = Recorder::new(&host.root, filter, &baselines, interval, context.time_zone());
+        let queue = WriteQueue::new(MAX_QUEUE_BYTES).context("cannot start to write")?;
+        let mut nothing = io::sink();
+        let RunContext { clock, environment, out, err, is_terminal, err_is_terminal, may_lock_memory } =
+            context;
+        let out = &mut **out;
+        let mut context = RunContext {
+            clock: *clock,
+            environment: *environment,
+            out: &mut nothing,
+            err: &mut **err,
+            is_terminal: *is_terminal,
+            err_is_terminal: *err_is_terminal,
+            may_lock_memory: *may_lock_memory,
+        };
+        thread::scope(|scope| {
+            let _end = EndOnDrop(&queue);
+            let learner = self.learn_baseline.as_deref();
+            let learner = learner
+                .map(|path| Learner::start(scope, path, devices, &host.root, interval, &baselines, &problem))
+                .transpose()?;
+            let writer = thread::Builder::new().name("writer".to_owned()).stack_size(WRITER_STACK_BYTES);
+            let (queue, file_name) = (&queue, name.clone());
+            let write = move || write_recording(queue, || self.open_destination(rotation, &file_name, out));
+            writer.spawn_scoped(scope, write).context("cannot start to write")?;
+            if !queue.wait_until_open(OPEN_PATIENCE) {
+                context.print_error(format_args!(
+                    "waiting to open {name}; samples are kept in memory until it is open"
+                ));
+            } else if let Some(error) = queue.take_error() {
+                return Err(error);
+            }
+            let shows_progress = context.err_is_terminal && !writes_to_terminal;
+            let recording = Recording {
+                learner,
+                problem: &problem,
+                count: schedule.count,
+                name,
+                interval,
+                recorder,
+                source,
+                scanner,
+                warnings,
+                events: FileEvents::default(),
+                queue,
+                shows_progress,
+            };
+            recording.run(&mut sample, &mut context)
+        })
+    }
+
+    /// Opens the file of a recording, or takes standard output.
+    ///
+    /// # Errors
+    /// If the file exists and must not be changed, or cannot be written.
+    fn open_destination<'a>(
+        &self,
+        rotation: Option<Rotation>,
+        name: &str,
+        out: &'a mut (dyn io::Write + Send),
+    ) -> Result<Destination<'a>> {
+        if self.file.as_os_str() == "-" {
+            if rotation.is_some() {
+                bail!("cannot rotate standard output; --rotate needs a file name");
+            }
+            return Ok(Destination::Output(out));
+        }
+        let if_exists = match (self.append, self.force) {
+            (true, _) => IfExists::Append,
+            (_, true) => IfExists::Replace,
+            _ => IfExists::Refuse,
+        };
+        Ok(Destination::File(Box::new(RecordingFile::open(&self.file, name, if_exists, rotation)?)))
+    }
+
+    /// Resolves the requested devices, given by any of their names, to kernel names.
+    ///
+    /// # Errors
+    /// The first name that no device has.
+    fn kernel_names(&self, host: &Host, devices: &[Device]) -> Result<Vec<String>, NotFound> {
+        if self.device.is_empty() {
+            return Ok(Vec::new());
+        }
+        let topology = read_topology(&host.root);
+        let aliases: HashMap<&str, &String> = topology
+            .nodes()
+            .iter()
+            .filter_map(|node| Some((node.name.as_str(), node.alias.as_ref()?)))
+            .collect();
+        let alias = |device: &Device| aliases.get(device.name.as_str()).map(|name| name.as_str());
+        let resolver = DeviceResolver::new(&host.root, &[host.root.join("sys")]);
+        let resolve = |name: &String| match find_device(name, devices, alias, Some(&resolver)) {
+            Some(at) => Ok(devices[at].name.clone()),
+            None => {
+                let names = devices.iter().map(|device| device.name.as_str());
+                let similar = similar_name(name, names.chain(aliases.values().map(|name| name.as_str())));
+                let (name, list_command) = (name.clone(), "blkstat devices".to_owned());
+                Err(NotFound::Name { name, similar: similar.map(str::to_owned), list_command })
+            }
+        };
+        self.device.iter().map(resolve).collect()
+    }
+}
+
+struct Recording<'a> {
+    learner: Option<Learner>,
+    /// The last problem of the learner that has not been reported yet.
+    problem: &'a Mutex<Option<String>>,
+    /// The number of intervals; `None` for no limit.
+    count: Option<u64>,
+    /// The name of the recording in messages, without control characters.
+    name: String,
+    interval: Duration,
+    recorder: Recorder<'a>,
+    source: Live<'a>,
+    /// `None` if cgroups and processes are not recorded.
+    scanner: Option<IoScanner>,
+    warnings: Warnings,
+    events: FileEvents,
+    queue: &'a WriteQueue,
+    /// Errors go to a terminal, and samples do not.
+    shows_progress: bool,
+}
+
+impl Recording<'_> {
+    /// Records until the end, and waits until all samples are written. `sample` is the first one.
+    fn run(mut self, sample: &mut Sample, context: &mut RunContext<'_>) -> Result<Exit> {
+        let start = sample.at.monotonic.unwrap_or_default();
+        let is_long = self.count.is_none_or(|count| {
+            self.interval.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX)) > MIN_SHOWN_DURATION
+        });
+        let mut progress = Progress::new(self.shows_progress && is_long, start);
+        let ended = self.take_samples(sample, start, &mut progress, context);
+        let learner = self.learner.take().map(Learner::end);
+        let is_written = end_recording(self.queue, &self.name, learner.as_ref(), &mut progress, context);
+        self.report_events(&mut progress, context);
+        progress.clear(context);
+        if let Some(text) = skipped_scans_text(self.recorder.skipped_scans) {
+            context.print_error(format_args!("{}: {text}", self.name));
+        }
+        self.warnings.finish(context.err);
+        let state = self.queue.progress();
+        match ended.and_then(|exit| is_written.map(|()| exit)) {
+            Err(error) if !is_closed_pipe(&error) => {
+                bail!("{error:#}; {}", saved(&state, self.recorder.zone()))
+            }
+            ended => {
+                if self.shows_progress {
+                    print_summary(&self.name, &self.recorder, &state, context);
+                }
+                ended
+            }
+        }
+    }
+
+    /// Takes samples until COUNT is reached, a signal comes, or an error occurs.
+    fn take_samples(
+        &mut self,
+        sample: &mut Sample,
+        start: Duration,
+        progress: &mut Progress,
+        context: &mut RunContext<'_>,
+    ) -> Result<Exit> {
+        let mut deadlines = Deadlines::new(start, self.interval);
+        loop {
+            let now = sample.at.monotonic.unwrap_or_default();
+            sample.io_scan = self.scanner.as_mut().and_then(|scanner| scanner.latest(now));
+            let block = self.recorder.block(sample, &self.source, &mut |message| {
+                context.print_error(message);
+            });
+            self.queue.push(block);
+            if let Some(learner) = &self.learner {
+                learner.push(sample);
+            }
+            if self.recorder.samples == 1 {
+                context.lock_memory();
+            }
+            if self.count.is_some_and(|count| self.recorder.samples > count) {
+                return Ok(Exit::Success);
+            }
+            self.report_events(progress, context);
+            progress.show(|| status(self.recorder.samples, &self.queue.progress()), context);
+            let (deadline, missed) = deadlines.next(context.clock.monotonic());
+            if let Some(scanner) = &self.scanner {
+                scanner.request(deadline);
+            }
+            match context.clock.wait_for_input(Some(deadline), self.queue.failure()) {
+                WaitOutcome::Signal(signal) => return Ok(Exit::Signal(signal)),
+                // The writer failed, and the end of the recording reports why.
+                WaitOutcome::Input => return Ok(Exit::Error),
+                WaitOutcome::Due if self.queue.is_done() => return Ok(Exit::Error),
+                WaitOutcome::Due => {}
+            }
+            let skipped = deadlines.skip_passed(context.clock.monotonic());
+            context.read_live(&mut self.source, sample, &mut self.warnings)?;
+            sample.missed_samples = missed + skipped;
+        }
+    }
+
+    /// Reports events of the file, and why baselines could not be saved. The next attempt to save them follows after a
+    /// while.
+    fn report_events(&mut self, progress: &mut Progress, context: &mut RunContext<'_>) {
+        while let Some(message) = self.events.next_message(&self.queue.progress(), &self.name) {
+            progress.clear(context);
+            context.print_error(message);
+        }
+        if let Some(problem) = self.problem.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            progress.clear(context);
+            context.print_error(problem);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! `blkstat report`: writes a page about a capture, or about the running system for a time.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::Args;
+
+use super::analysis::{Presentation, analyze_intervals};
+use super::help_template::Operand;
+use super::operands::{devices_and_schedule, file_and_operands, is_file};
+use super::options::{Host, RangeOptions, StrictOption, VerdictOptions, usage_error};
+use crate::console::RunContext;
+use crate::exit::Exit;
+use crate::intervals::{Detail, DeviceSelection, History, Input, IntervalRows, Intervals};
+use crate::report::html::{Page, PageSource};
+use crate::sanitize::sanitize;
+use crate::sink::{check_new_file, write_atomically};
+
+/// The operands of `report`, for the help.
+pub(super) const OPERANDS: &[Operand] = &[
+    ("[FILE]", "Capture to report on; - is standard input (default: the running system)"),
+    ("[DEVICE]...", "Devices to chart, by any of their names (default: those that are not ok)"),
+    (
+        "[INTERVAL]",
+        "Length of an interval: 1, 0.5, 100ms, 2s, 1m (default 1 s; in a capture, one per sample)",
+    ),
+    ("[COUNT]", "Number of intervals (default: until Ctrl-C or the end of the capture)"),
+];
+
+#[derive(Args, Clone, Debug)]
+#[command(override_usage = "blkstat report [OPTIONS] [FILE] [DEVICE]... [INTERVAL [COUNT]] -o OUT.html")]
+pub struct Report {
+    // Completion scripts show these words; --help shows OPERANDS.
+    /// Capture, devices, interval and number of intervals
+    #[arg(value_name = "FILE", hide = true, allow_negative_numbers = true)]
+    operands: Vec<String>,
+    /// Page to write; - is standard output
+    #[arg(short, long, value_name = "OUT.html", required = true)]
+    output: PathBuf,
+    /// Overwrite the page if it exists
+    #[arg(long)]
+    force: bool,
+    /// Leave out cgroups and processes, for pages that leave the company
+    #[arg(long)]
+    no_who: bool,
+    /// Capture to report on, if its name could be taken for a device
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
+    /// Chart only devices whose name matches REGEX
+    #[arg(long, value_name = "REGEX")]
+    devices_regex: Option<String>,
+    #[command(flatten)]
+    strict: StrictOption,
+    #[command(flatten)]
+    range: RangeOptions,
+    #[command(flatten)]
+    verdicts: VerdictOptions,
+}
+
+impl Report {
+    pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
+        let (from, operands) = file_and_operands(self.from.clone(), &self.operands);
+        let (devices, schedule) = devices_and_schedule(operands).map_err(usage_error)?;
+        if let Some(word) = devices.iter().find(|word| is_file(word)) {
+            return Err(usage_error(format!("'{word}' is a second FILE; report takes one")));
+        }
+        let range = self.range.range(from.is_some(), context)?;
+        let input = Input {
+            scans_io: from.is_none() && !self.no_who,
+            // The names of cgroups are also in verdicts, so the scans are ignored altogether.
+            ignores_scans: self.no_who,
+            strict: self.strict.strict,
+            ..host.input(from, range, schedule)
+        };
+        let page = PageRequest {
+            saved_baselines: host.baselines_for(&input),
+            input,
+            selection: DeviceSelection {
+                devices,
+                regex: self.devices_regex.clone(),
+                ..DeviceSelection::default()
+            },
+            output: &self.output,
+            force: self.force,
+            verdicts: &self.verdicts,
+        };
+        page.write(context)
+    }
+}
+
+/// A page and what it is about.
+pub(super) struct PageRequest<'a> {
+    pub(super) input: Input,
+    /// The devices to include; those that are named have charts even if they are ok.
+    pub(super) selection: DeviceSelection,
+    /// The file to write; `-` is standard output.
+    pub(super) output: &'a Path,
+    pub(super) force: bool,
+    pub(super) verdicts: &'a VerdictOptions,
+    /// The files that may hold baselines of the source.
+    pub(super) saved_baselines: &'a [PathBuf],
+}
+
+impl PageRequest<'_> {
+    pub(super) fn write(&self, context: &mut RunContext<'_>) -> Result<Exit> {
+        let name = sanitize(&self.output.display().to_string()).into_owned();
+        let writes_to_output = self.output.as_os_str() == "-";
+        if !writes_to_output {
+            // Check this before the analysis, which may take long.
+            check_new_file(self.output, &name, self.force)?;
+        }
+        let time_zone = context.time_zone();
+        let baselines = self.verdicts.load_baselines(self.saved_baselines, context)?;
+        let (input, selection) = (&self.input, &self.selection);
+        let mut intervals = Intervals::open(input, selection, Detail::Analysis, &baselines, context.clock)?;
+        let mut history = History::default();
+        let observe = &mut |rows: &IntervalRows| history.observe(rows);
+        let (exit, analysis) = analyze_intervals(&mut intervals, "reporting", observe, context)?;
+        let Some(analysis) = analysis else { return Ok(exit) };
+        let identity = intervals.host();
+        let source = PageSource {
+            host: identity.name,
+            kernel: identity.kernel,
+            cpus: identity.cpus,
+            capture: input.from.as_ref().map(|path| path.display().to_string()),
+        };
+        let is_selection = selection.names_devices();
+        let presentation =
+            Presentation { time_zone: &time_zone, is_selection, has_details: true, is_unicode: true };
+        let saturation_threshold = self.verdicts.saturation_threshold;
+        let has_who = !input.ignores_scans;
+        let html = analysis.report(&intervals, &presentation, |analysis| {
+            Page { analysis, history, source: &source, saturation_threshold, has_who }.html()
+        });
+        if writes_to_output {
+            context.emit(&mut html.into_bytes())?;
+            return Ok(exit);
+        }
+        // Check again: another program may have written the file meanwhile.
+        check_new_file(self.output, &name, self.force)?;
+        write_atomically(self.output, html.as_bytes()).with_context(|| format!("cannot write {name}"))?;
+        Ok(exit)
+    }
+}

@@ -1,0 +1,313 @@
+//! The thread that takes the samples, so that sampling waits neither for the terminal nor for a disk.
+
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use jiff::tz::TimeZone;
+
+use super::super::follow::{end_reason, missing_data};
+use super::super::recorder::Recorder;
+use crate::capture::RecordFilter;
+use crate::clock::{Clock, StoppableClock};
+use crate::console::Warnings;
+use crate::counters::Sample;
+use crate::intervals::{
+    BaselineStore, Detail, DeviceSelection, Event, Input, IntervalRows, Intervals, NextInterval,
+};
+use crate::screen::{Frame, FrameEncoder, LIVE_HISTORY_S, MAX_TEXT_BYTES, SampleTexts, is_trouble};
+use crate::sink::{SampleBlock, WriteQueue};
+use crate::source::{Live, NoBlockDevices};
+use crate::topology::Topology;
+
+/// The most intervals that may wait for the screen, as while a terminal is stopped: an hour.
+const MAX_WAITING: usize = 3600;
+/// The number of intervals of a capture between two lists of events.
+const INTERVALS_PER_LIST: u64 = 500;
+
+/// The mean number of listed events per interval of the running system: a list has all events, so it is sent less often
+/// if there are many.
+const EVENTS_PER_INTERVAL: u64 = 200;
+
+/// A message of the sampling thread to the screen.
+pub(super) enum Update {
+    /// The first sample has been taken.
+    Started(Started),
+    Frame(Box<Frame>),
+    Events(Vec<Event>),
+    /// The fraction of the capture that has been read.
+    Progress(f64),
+    /// There are no more intervals, for this reason; `None` at a normal end.
+    Ended(Option<anyhow::Error>),
+}
+
+/// The properties of the source, known with the first sample.
+#[derive(Debug, Default)]
+pub(super) struct Started {
+    /// The name of the host that was recorded.
+    pub(super) host: Option<String>,
+    pub(super) interval: Option<Duration>,
+}
+
+/// The state that the sampling thread and the screen share.
+#[derive(Default)]
+pub(super) struct Shared {
+    /// True if cgroups and processes are to be scanned.
+    pub(super) wants_io_scans: AtomicBool,
+    texts: Mutex<Option<SampleTexts>>,
+    /// The queue of the recording in progress.
+    queue: Mutex<Option<Arc<WriteQueue>>>,
+    /// Warnings and other messages, to be printed after the screen is closed.
+    messages: Mutex<Vec<u8>>,
+}
+
+impl Shared {
+    /// The samples so far as text; `None` before the first, and for a capture.
+    pub(super) fn texts(&self) -> MutexGuard<'_, Option<SampleTexts>> {
+        self.texts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Passes all further samples to the queue of a recording, or to none. Each sample is either in the texts before
+    /// this call or in the queue.
+    pub(super) fn set_queue(&self, queue: Option<Arc<WriteQueue>>) {
+        *self.queue.lock().unwrap_or_else(PoisonError::into_inner) = queue;
+    }
+
+    pub(super) fn take_messages(&self) -> Vec<u8> {
+        std::mem::take(&mut self.messages.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn say(&self, message: &dyn std::fmt::Display) {
+        // Writing to memory cannot fail.
+        let mut messages = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = writeln!(messages, "blkstat: {message}");
+    }
+
+    /// Stores a sample for recordings that begin in the past, and passes it to the one in progress.
+    fn push_sample(&self, block: SampleBlock) {
+        let mut texts = self.texts();
+        let texts = texts.get_or_insert_with(|| SampleTexts::new(LIVE_HISTORY_S, MAX_TEXT_BYTES));
+        let mut text = block.notes.clone();
+        if let Some(scan) = &block.scan {
+            scan.write(&mut text);
+        }
+        text.extend_from_slice(&block.text);
+        texts.push(block.at, &block.header, &text);
+        if let Some(queue) = &*self.queue.lock().unwrap_or_else(PoisonError::into_inner) {
+            queue.push(block);
+        }
+    }
+}
+
+/// The running thread. It ends when this is dropped.
+pub(super) struct Sampler {
+    pub(super) updates: Receiver<Update>,
+    /// Becomes readable when there are updates.
+    pub(super) wake: UnixStream,
+    /// The state shared with the thread.
+    pub(super) shared: Arc<Shared>,
+    _stop: UnixStream,
+}
+
+impl Sampler {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// If no thread can be started.
+    pub(super) fn start(
+        input: Input,
+        selection: DeviceSelection,
+        baselines: BaselineStore,
+        zone: TimeZone,
+    ) -> Result<Self> {
+        let (clock, stop) = StoppableClock::new().context("cannot start to sample")?;
+        let (wake, waker) = UnixStream::pair().context("cannot start to sample")?;
+        wake.set_nonblocking(true)?;
+        waker.set_nonblocking(true)?;
+        let (sender, updates) = sync_channel(MAX_WAITING);
+        let shared = Arc::new(Shared::default());
+        let thread_shared = Arc::clone(&shared);
+        let run = move || {
+            let outlet = Outlet { sender, waker, is_live: input.from.is_none() };
+            let ended = sample(&input, &selection, &baselines, &zone, &clock, &thread_shared, &outlet);
+            outlet.send(Update::Ended(ended.err()));
+        };
+        thread::Builder::new()
+            .name("blkstat-sample".to_owned())
+            .spawn(run)
+            .context("cannot start to sample")?;
+        Ok(Self { updates, wake, shared, _stop: stop })
+    }
+}
+
+/// Sends updates and wakes the screen.
+struct Outlet {
+    sender: SyncSender<Update>,
+    waker: UnixStream,
+    is_live: bool,
+}
+
+impl Outlet {
+    /// Sends an update. Returns `false` once there is no receiver. While a terminal is stopped for long, intervals of
+    /// the running system are left out; a capture waits.
+    fn send(&self, update: Update) -> bool {
+        let is_open = match update {
+            Update::Frame(_) if self.is_live => {
+                !matches!(self.sender.try_send(update), Err(TrySendError::Disconnected(_)))
+            }
+            update => self.sender.send(update).is_ok(),
+        };
+        // A full pipe also wakes the screen.
+        let _ = (&self.waker).write(&[0]);
+        is_open
+    }
+}
+
+/// Takes samples until the capture or the screen ends.
+fn sample(
+    input: &Input,
+    selection: &DeviceSelection,
+    baselines: &BaselineStore,
+    zone: &TimeZone,
+    clock: &StoppableClock,
+    shared: &Shared,
+    outlet: &Outlet,
+) -> Result<()> {
+    let mut intervals = Intervals::open(input, selection, Detail::Report, baselines, clock)?;
+    let mut warnings = Warnings::about(&intervals.source_name());
+    let interval = intervals.requested_interval();
+    let filter = RecordFilter::default();
+    let mut recorder =
+        Recorder::new(&input.root, filter, baselines, interval.unwrap_or_default(), zone.clone());
+    intervals.tap(Box::new(move |sample: &mut Sample, live: &Live<'_>| {
+        shared.push_sample(recorder.block(sample, live, &mut |_| {}));
+    }));
+    let mut text = Vec::new();
+    let outcome = follow(&mut intervals, clock, shared, outlet, &mut warnings, &mut text);
+    warnings.finish(&mut text);
+    shared.messages.lock().unwrap_or_else(PoisonError::into_inner).append(&mut text);
+    outcome
+}
+
+fn follow(
+    intervals: &mut Intervals<'_>,
+    clock: &StoppableClock,
+    shared: &Shared,
+    outlet: &Outlet,
+    warnings: &mut Warnings,
+    text: &mut Vec<u8>,
+) -> Result<()> {
+    if !intervals.start(&mut |warning| warnings.warn_capture(warning, text))? {
+        return no_data(intervals);
+    }
+    if let Some(not_found) = intervals.not_found().filter(|_| intervals.is_live()) {
+        return Err(NoData(not_found.to_string()).into());
+    }
+    if let Some(message) = intervals.mismatched_baselines() {
+        shared.say(&message);
+    }
+    let started = Started { host: intervals.host().name, interval: intervals.requested_interval() };
+    outlet.send(Update::Started(started));
+    let mut frames = Frames::default();
+    let mut count = 0;
+    // For the running system, the interval from which the next list is sent.
+    let mut next_list = 0;
+    loop {
+        intervals.set_io_scans(shared.wants_io_scans.load(Ordering::Relaxed), clock)?;
+        frames.update_topology(intervals);
+        let frame = match intervals.next(&mut |warning| warnings.warn_capture(warning, text))? {
+            NextInterval::Rows(rows) if rows.has_found_any => frames.encode(rows),
+            NextInterval::Rows(_) => continue,
+            NextInterval::Break => {
+                frames.encoder.interrupt();
+                continue;
+            }
+            NextInterval::End => break,
+            NextInterval::Signal(_) => return Ok(()),
+        };
+        count += 1;
+        frames.has_trouble |= frame.rows.devices.iter().any(|device| is_trouble(device.verdict()));
+        let is_list_due = match intervals.is_live() {
+            true => frames.has_trouble && count >= next_list,
+            false => count % INTERVALS_PER_LIST == 0,
+        };
+        if !outlet.send(Update::Frame(Box::new(frame))) || clock.signal().is_some() {
+            return Ok(());
+        }
+        if is_list_due {
+            outlet.send(Update::Events(frames.events()));
+            frames.has_trouble = intervals.is_live() && frames.is_any_ongoing;
+            next_list = count + (frames.events as u64 / EVENTS_PER_INTERVAL).max(1);
+        }
+        if let Some(progress) = intervals.progress().filter(|_| count % 50 == 0) {
+            outlet.send(Update::Progress(progress));
+        }
+    }
+    outlet.send(Update::Events(frames.events()));
+    if count == 0 { no_data(intervals) } else { Ok(()) }
+}
+
+/// Turns intervals into frames.
+#[derive(Default)]
+struct Frames {
+    encoder: FrameEncoder,
+    topology: Arc<Topology>,
+    revision: Option<u64>,
+    /// True if devices are in trouble or recently were.
+    has_trouble: bool,
+    is_any_ongoing: bool,
+    /// The number of events in the last list.
+    events: usize,
+}
+
+impl Frames {
+    fn update_topology(&mut self, intervals: &Intervals<'_>) {
+        if self.revision != Some(intervals.topology_revision()) {
+            self.revision = Some(intervals.topology_revision());
+            if *self.topology != *intervals.topology() {
+                self.topology = Arc::new(intervals.topology().clone());
+            }
+        }
+    }
+
+    fn encode(&mut self, rows: IntervalRows) -> Frame {
+        self.encoder.encode(rows, Arc::clone(&self.topology))
+    }
+
+    fn events(&mut self) -> Vec<Event> {
+        let list = self.encoder.events().list;
+        self.events = list.len();
+        self.is_any_ongoing = list.iter().any(|event| event.is_ongoing);
+        list
+    }
+}
+
+/// The error of a source without data.
+#[derive(Debug)]
+pub(super) struct NoData(String);
+
+impl std::fmt::Display for NoData {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NoData {}
+
+/// Returns the error about a source without intervals.
+fn no_data(intervals: &Intervals<'_>) -> Result<()> {
+    match missing_data(intervals)? {
+        Some(reason) => Err(NoData(end_reason(&reason, intervals)).into()),
+        None => bail!("no intervals"),
+    }
+}
+
+/// Returns whether an error is about missing data rather than about a file.
+pub(super) fn is_no_data(error: &anyhow::Error) -> bool {
+    error.is::<NoData>() || error.is::<NoBlockDevices>()
+}

@@ -1,0 +1,387 @@
+//! The screen of a run: shows intervals and takes keys.
+
+use std::io::Read;
+use std::os::fd::AsFd;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use jiff::Timestamp;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::super::options::Host;
+use super::Top;
+use super::export::{ExportSource, Exports};
+use super::recording::Recording;
+use super::sampler::{Sampler, Started, Update, is_no_data};
+use crate::clock::poll_inputs;
+use crate::console::RunContext;
+use crate::exit::Exit;
+use crate::intervals::{DeviceSelection, Input};
+use crate::screen::{
+    Action, App, AppOptions, Event, ExportKind, Frame, InputParser, LIVE_HISTORY_BYTES, LIVE_HISTORY_S,
+    MAX_TEXT_BYTES, SampleTexts, Screen, Sort, Source, Theme,
+};
+use crate::signals::{ScreenSignals, suspend_process};
+use crate::source::read_hostname;
+use crate::terminal::{Keyboard, screen_size};
+
+/// The limits for exact intervals of a capture: memory in bytes and time in seconds.
+const CAPTURE_HISTORY: (usize, f64) = (256 << 20, f64::INFINITY);
+/// The time between checks of the clock, and below while a recording plays.
+const TICK: Duration = Duration::from_millis(500);
+const PLAY_TICK: Duration = Duration::from_millis(100);
+/// The time after which an escape character is the Esc key, not the beginning of a sequence.
+const ESCAPE_PATIENCE: Duration = Duration::from_millis(40);
+/// The shortest time between two frames while a capture is read.
+const MIN_READING_TICK: Duration = Duration::from_millis(100);
+/// SIGHUP, for the exit code.
+const SIGHUP: u8 = 1;
+
+/// Shows the screen until the user quits.
+///
+/// # Errors
+/// If there is no terminal, or the source cannot be read.
+pub(super) fn run(
+    top: &Top,
+    input: Input,
+    selection: DeviceSelection,
+    host: &Host,
+    context: &mut RunContext<'_>,
+) -> Result<Exit> {
+    let variable = context.environment;
+    let term = variable("TERM").unwrap_or_default();
+    if !context.is_terminal || term.is_empty() || term == "dumb" {
+        let reason = if !context.is_terminal {
+            "standard output is not a terminal"
+        } else if term.is_empty() {
+            "TERM is not set"
+        } else {
+            "TERM is 'dumb'"
+        };
+        bail!("cannot show the full screen: {reason}; 'blkstat' prints the same as lines");
+    }
+    let saved_baselines = host.baselines_for(&input).to_vec();
+    let baselines = top.verdicts.load_baselines(&saved_baselines, context)?;
+    let time_zone = context.time_zone();
+    let is_live = input.from.is_none();
+    let sampler = Sampler::start(input.clone(), selection.clone(), baselines, time_zone.clone())?;
+    let (started, first) = match wait_for_start(&sampler, is_live, context)? {
+        Ok(started) => started,
+        Err(exit) => return Ok(exit),
+    };
+    let options = AppOptions {
+        source: input.from.as_ref().map_or(Source::Live, |path| Source::Capture(path.display().to_string())),
+        host: started.host.or_else(|| read_hostname(&host.root).filter(|_| is_live)).unwrap_or_default(),
+        interval_s: started.interval.or(input.interval).map(|interval| interval.as_secs_f64()),
+        time_zone,
+        theme: Theme::from_environment(top.ascii, &variable),
+        saturation_threshold: top.verdicts.saturation_threshold,
+        sort: top.sort.map_or(Sort::Severity, Sort::Key),
+        unfolds: selection.all,
+        plays: top.realtime,
+        history: if is_live { (LIVE_HISTORY_BYTES, LIVE_HISTORY_S) } else { CAPTURE_HISTORY },
+    };
+    let signals = ScreenSignals::catch().context("cannot catch signals")?;
+    let Some(screen) = Screen::open(!top.no_mouse).context("cannot write to the terminal")? else {
+        bail!("standard input is not a terminal, so no keys can be read; 'blkstat' prints the same as lines");
+    };
+    let verdicts = top.verdicts.clone();
+    let mut session = Session {
+        app: App::new(options),
+        screen,
+        sampler,
+        signals,
+        parser: InputParser::default(),
+        recording: None,
+        is_memory_locked: false,
+        has_sampling_ended: false,
+        error: None,
+        exports: Exports::new(ExportSource {
+            capture: input.from,
+            selection,
+            verdicts,
+            saved_baselines,
+            tz: variable("TZ"),
+        }),
+    };
+    first.into_iter().for_each(|frame| session.app.push(*frame));
+    let exit = session.run(context);
+    let message = session.end();
+    session.exports.finish(context.clock, &mut |message| context.print_error(message));
+    let Session { sampler, error, .. } = session;
+    let messages = sampler.shared.take_messages();
+    // The screen is closed: now print the messages that it could not show.
+    let _ = context.err.write_all(&messages);
+    if let Some(message) = message {
+        context.print_error(message);
+    }
+    match error {
+        Some(error) => Err(error),
+        None => exit,
+    }
+}
+
+/// The start of the sampling, and the first interval of a capture.
+type Beginning = (Started, Option<Box<Frame>>);
+
+/// Waits for the first sample, or for the first interval of a capture. Returns the exit code of a run that ends before
+/// it.
+fn wait_for_start(
+    sampler: &Sampler,
+    is_live: bool,
+    context: &mut RunContext<'_>,
+) -> Result<Result<Beginning, Exit>> {
+    let mut known = None;
+    loop {
+        if let Ok(update) = sampler.updates.try_recv() {
+            let messages = sampler.shared.take_messages();
+            match update {
+                Update::Started(started) if is_live => {
+                    let _ = context.err.write_all(&messages);
+                    return Ok(Ok((started, None)));
+                }
+                Update::Started(started) => known = Some(started),
+                Update::Frame(frame) => return Ok(Ok((known.unwrap_or_default(), Some(frame)))),
+                Update::Ended(Some(error)) if is_no_data(&error) => {
+                    let _ = context.err.write_all(&messages);
+                    context.print_error(format_args!("{error:#}"));
+                    return Ok(Err(Exit::NoData));
+                }
+                Update::Ended(Some(error)) => return Err(error),
+                Update::Ended(None) => bail!("no samples"),
+                Update::Events(_) | Update::Progress(_) => {}
+            }
+            continue;
+        }
+        poll_inputs(Some(TICK), &[Some(sampler.wake.as_fd())]);
+        if let Some(signal) = context.clock.signal() {
+            return Ok(Err(Exit::Signal(signal)));
+        }
+    }
+}
+
+/// Panics on Ctrl-X, so that tests can check the state of the terminal afterwards.
+#[cfg(debug_assertions)]
+#[expect(clippy::panic, reason = "it is what this is for")]
+fn panic_on_key(event: &Event) {
+    if *event == Event::Key(crate::screen::Key::Ctrl('x')) {
+        panic!("Ctrl-X in a debug build");
+    }
+}
+
+struct Session {
+    app: App,
+    screen: Screen,
+    sampler: Sampler,
+    signals: ScreenSignals,
+    parser: InputParser,
+    recording: Option<Recording>,
+    is_memory_locked: bool,
+    /// True if the sampling thread has ended, as at the end of a capture.
+    has_sampling_ended: bool,
+    /// The error that ended the sampling.
+    error: Option<anyhow::Error>,
+    exports: Exports,
+}
+
+impl Session {
+    /// Shows intervals and takes keys until the user quits or a signal comes.
+    fn run(&mut self, context: &mut RunContext<'_>) -> Result<Exit> {
+        loop {
+            self.draw(context)?;
+            if let Some(exit) = self.wait(context)? {
+                return Ok(exit);
+            }
+            self.take_updates(context);
+            self.update_recording();
+            if let Some(message) = self.exports.take_message() {
+                self.app.say(message);
+            }
+            let scans = self.app.wants_io_scans() || self.recording.is_some();
+            self.sampler.shared.wants_io_scans.store(scans, Ordering::Relaxed);
+            if self.signals.take_stop() {
+                self.suspend()?;
+            }
+        }
+    }
+
+    fn draw(&mut self, context: &RunContext<'_>) -> Result<()> {
+        let (columns, rows) = screen_size().unwrap_or((80, 24));
+        let limit = |length: usize| u16::try_from(length).unwrap_or(u16::MAX).min(1000);
+        let area = Rect { x: 0, y: 0, width: limit(columns), height: limit(rows) };
+        self.app.tick(context.clock.monotonic().as_secs_f64());
+        let mut buffer = Buffer::empty(area);
+        self.app.draw(&mut buffer);
+        self.screen.show(&buffer).context("cannot write to the terminal")
+    }
+
+    /// Waits for something to do. Returns the exit code if the program must end.
+    fn wait(&mut self, context: &mut RunContext<'_>) -> Result<Option<Exit>> {
+        let limit = match () {
+            () if self.parser.is_waiting() => ESCAPE_PATIENCE,
+            () if self.app.play_speed().is_some() => PLAY_TICK,
+            () => TICK,
+        };
+        let input = std::io::stdin();
+        let wake = (!self.has_sampling_ended).then(|| self.sampler.wake.as_fd());
+        let inputs = [Some(input.as_fd()), wake, Some(self.signals.as_fd())];
+        let [has_keys, has_updates, has_signals] = poll_inputs(Some(limit), &inputs);
+        if let Some(signal) = context.clock.signal() {
+            return Ok(Some(Exit::Signal(signal)));
+        }
+        if self.signals.has_hung_up() {
+            return Ok(Some(Exit::Signal(SIGHUP)));
+        }
+        if has_signals {
+            self.signals.clear();
+        }
+        if has_updates {
+            loop {
+                match (&self.sampler.wake).read(&mut [0; 256]) {
+                    Ok(1..) => {}
+                    // The thread has ended. Its pipe would now always be readable, so it is no longer waited for.
+                    Ok(0) => break self.has_sampling_ended = true,
+                    Err(_) => break,
+                }
+            }
+        }
+        if has_keys { self.take_keys(context) } else { self.flush_keys(context) }
+    }
+
+    /// Reads the typed bytes. The end of the input means that the terminal was closed.
+    fn take_keys(&mut self, context: &mut RunContext<'_>) -> Result<Option<Exit>> {
+        let mut bytes = [0; 1024];
+        let length = match Keyboard::read_bytes(&mut bytes) {
+            Ok(0) | Err(_) => return Ok(Some(Exit::Signal(SIGHUP))),
+            Ok(length) => length,
+        };
+        let mut events = Vec::new();
+        self.parser.push(&bytes[..length], |event| events.push(event));
+        self.handle(events, context)
+    }
+
+    fn flush_keys(&mut self, context: &mut RunContext<'_>) -> Result<Option<Exit>> {
+        let mut events = Vec::new();
+        if self.parser.is_waiting() {
+            self.parser.flush(|event| events.push(event));
+        }
+        self.handle(events, context)
+    }
+
+    fn handle(&mut self, events: Vec<Event>, context: &mut RunContext<'_>) -> Result<Option<Exit>> {
+        for event in events {
+            #[cfg(debug_assertions)]
+            panic_on_key(&event);
+            match self.app.handle(event) {
+                Some(Action::Quit) => return Ok(Some(Exit::Success)),
+                Some(Action::Suspend) => self.suspend()?,
+                Some(Action::Redraw) => self.screen.forget(),
+                Some(Action::ToggleRecording) => self.toggle_recording(context),
+                Some(Action::Export { kind, range }) => self.export(kind, range),
+                None => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the terminal to the shell until the shell continues the program.
+    fn suspend(&mut self) -> Result<()> {
+        self.screen.leave();
+        suspend_process();
+        self.signals.clear();
+        let _ = self.signals.take_stop();
+        self.screen.resume().context("cannot write to the terminal")
+    }
+
+    /// Takes the updates of the sampling thread.
+    fn take_updates(&mut self, context: &RunContext<'_>) {
+        let began = context.clock.monotonic();
+        while let Ok(update) = self.sampler.updates.try_recv() {
+            match update {
+                Update::Frame(frame) => {
+                    if self.app.options.source == Source::Live {
+                        self.share_memory();
+                    }
+                    self.app.push(*frame);
+                    if !std::mem::replace(&mut self.is_memory_locked, true)
+                        && self.app.options.source == Source::Live
+                    {
+                        context.lock_memory();
+                    }
+                }
+                Update::Events(events) => self.app.set_events(events),
+                Update::Progress(progress) => self.app.progress = Some(progress),
+                Update::Ended(None) => self.app.finish_loading(),
+                Update::Ended(Some(error)) => {
+                    self.app.finish_loading();
+                    let text = format!("{error:#}");
+                    self.app.say(text.clone());
+                    self.app.ended = Some(text);
+                    self.error = Some(error);
+                }
+                Update::Started(_) => {}
+            }
+            // A long capture is shown while it is read.
+            if context.clock.monotonic().saturating_sub(began) > MIN_READING_TICK {
+                break;
+            }
+        }
+    }
+
+    /// Assigns the memory that samples do not need to intervals.
+    fn share_memory(&mut self) {
+        let texts = self.sampler.shared.texts().as_ref().map_or(0, SampleTexts::memory);
+        self.app.history.set_max_bytes(LIVE_HISTORY_BYTES + MAX_TEXT_BYTES.saturating_sub(texts));
+    }
+
+    fn toggle_recording(&mut self, context: &RunContext<'_>) {
+        if let Some(recording) = self.recording.take() {
+            let message = recording.end(&self.sampler.shared);
+            self.app.recording = None;
+            self.app.say(message);
+            return;
+        }
+        let options = &self.app.options;
+        let now = context.clock.wall();
+        match Recording::start(&self.sampler.shared, &options.host, now, &options.time_zone) {
+            Ok(recording) => {
+                let status = recording.status();
+                self.app.say(format!("recording to {}; r stops", status.name));
+                self.app.recording = Some(status);
+                self.recording = Some(recording);
+            }
+            Err(error) => self.app.say(format!("{error:#}")),
+        }
+    }
+
+    /// Shows the state of the recording, and its failure.
+    fn update_recording(&mut self) {
+        let Some(recording) = &self.recording else { return };
+        if let Some(error) = recording.take_failure() {
+            self.sampler.shared.set_queue(None);
+            self.app.say(format!("the recording ended: {error:#}"));
+            self.app.recording = None;
+            self.recording = None;
+            return;
+        }
+        self.app.recording = Some(recording.status());
+    }
+
+    /// Starts exporting the time shown.
+    fn export(&mut self, kind: ExportKind, range: Option<(Timestamp, Timestamp)>) {
+        let history = self.sampler.shared.texts().as_mut().map(|texts| texts.snapshot()).unwrap_or_default();
+        let message = match self.exports.start(kind, range, history, &self.app.options) {
+            Ok(name) => format!("exporting to {name}"),
+            Err(error) => format!("{error:#}"),
+        };
+        self.app.say(message);
+    }
+
+    /// Ends the recording and restores the terminal. Returns a message about the recording.
+    fn end(&mut self) -> Option<String> {
+        self.screen.leave();
+        self.recording.take().map(|recording| recording.end(&self.sampler.shared))
+    }
+}

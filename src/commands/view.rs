@@ -1,0 +1,222 @@
+//! The incident view, which `blkstat` without a command shows: the devices of each interval as a table, JSON or CSV.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::Args;
+use jiff::tz::TimeZone;
+
+use super::follow::{Observer, follow};
+use super::options::{
+    Host, RangeOptions, SelectionOptions, StrictOption, VerdictOptions, ViewOperands, sort_key,
+};
+use super::suggest::similar_command;
+use crate::console::RunContext;
+use crate::exit::Exit;
+use crate::intervals::{Detail, DeviceInterval, DeviceSelection, Input, IntervalRows, Intervals, NotFound};
+use crate::report::native::{SortKey, TableOptions};
+use crate::report::{Format, IntervalWriter};
+use crate::sanitize::sanitize;
+use crate::schedule::DEFAULT_INTERVAL;
+
+/// The arguments of the incident view.
+#[derive(Args, Clone, Debug)]
+pub struct View {
+    #[command(flatten)]
+    operands: ViewOperands,
+    /// Replay a capture, plain or compressed; - is standard input
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
+    /// Replay at the recorded speed (with --from)
+    #[arg(long, requires = "from")]
+    realtime: bool,
+    #[command(flatten)]
+    range: RangeOptions,
+    /// Print a JSON object per device and interval
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// Print a line of CSV per device and interval
+    #[arg(long)]
+    csv: bool,
+    /// Start with averages since boot
+    #[arg(long, conflicts_with = "begin")]
+    since_boot: bool,
+    #[command(flatten)]
+    selection: SelectionOptions,
+    /// Sort by KEY, descending: a column title, or iops, await, MB/s
+    #[arg(long, value_name = "KEY", value_parser = sort_key)]
+    sort: Option<SortKey>,
+    /// Show at most N devices (busiest first by default)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    top: Option<u32>,
+    /// Add a total over physical disks, or the selected devices, without double counting
+    #[arg(long)]
+    total: bool,
+    /// Show mount points, and the files behind loop devices
+    #[arg(long)]
+    mounts: bool,
+    /// Show all columns, including discards and flushes, regardless of the width
+    #[arg(long)]
+    all_columns: bool,
+    /// Output width (default: terminal width; unlimited without a terminal)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(20..))]
+    width: Option<u16>,
+    /// Always print a summary (default: only after Ctrl-C)
+    #[arg(long, overrides_with = "no_summary")]
+    summary: bool,
+    /// Never print a summary
+    #[arg(long)]
+    no_summary: bool,
+    #[command(flatten)]
+    strict: StrictOption,
+    /// Show the evidence for each verdict
+    #[arg(long)]
+    explain: bool,
+    /// Find the cgroups and processes behind the load of each device, and limits that cgroups have reached
+    #[arg(long)]
+    who: bool,
+    #[command(flatten)]
+    verdicts: VerdictOptions,
+}
+
+impl View {
+    pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
+        let (devices, schedule) = self.operands.parse()?;
+        let first_device = devices.first().cloned();
+        let is_replay = self.from.is_some();
+        // The running system is sampled every second or more often.
+        let is_longer = |interval: Duration| is_replay || interval > DEFAULT_INTERVAL;
+        let table = TableOptions {
+            width: self.width.map(usize::from),
+            all_columns: self.all_columns,
+            verdict_seconds: schedule.interval.is_some_and(is_longer),
+            mounts: self.mounts,
+            explain: self.explain,
+            who: self.who,
+            colors: permits_colors(context),
+            saturation_threshold: self.verdicts.saturation_threshold,
+        };
+        let input = Input {
+            scans_io: self.who && !is_replay,
+            realtime: self.realtime,
+            strict: self.strict.strict,
+            ..host.input(self.from.clone(), self.range.range(is_replay, context)?, schedule)
+        };
+        let selection = DeviceSelection { total: self.total, ..self.selection.of(devices) };
+        let baselines = self.verdicts.load_baselines(host.baselines_for(&input), context)?;
+        let intervals = Intervals::open(&input, &selection, Detail::Report, &baselines, context.clock)?;
+        let (format, time_zone) = match (self.json, self.csv) {
+            (true, _) => (Format::Json, TimeZone::UTC),
+            (_, true) => (Format::Csv, TimeZone::UTC),
+            _ => (Format::Table(table), context.time_zone()),
+        };
+        let mut writer = format.writer(context.is_terminal, time_zone);
+        let mut text = Vec::new();
+        writer.begin(&mut text);
+        follow(intervals, &mut Output { view: self, first_device, writer, text }, context)
+    }
+}
+
+/// Returns whether the environment permits colors on a terminal (no-color.org).
+fn permits_colors(context: &RunContext<'_>) -> bool {
+    (context.environment)("NO_COLOR").is_none_or(|value| value.is_empty())
+        && (context.environment)("TERM").is_some_and(|term| !term.is_empty() && term != "dumb")
+}
+
+/// Writes the intervals of a run.
+struct Output<'a> {
+    view: &'a View,
+    /// The first device that was named, which may be a typo of a command.
+    first_device: Option<String>,
+    writer: Box<dyn IntervalWriter>,
+    /// Text that has not been written yet.
+    text: Vec<u8>,
+}
+
+impl Output<'_> {
+    /// Adds an interval with the devices that are requested, in the order that is requested.
+    fn push(&mut self, mut rows: IntervalRows, context: &RunContext<'_>) {
+        let top = self.view.top.map(|top| top as usize);
+        if let Some(key) = self.view.sort.or_else(|| top.map(|_| SortKey::QUEUE)) {
+            // A stalled device may have no value to sort by, but matters most.
+            let value = |device: &DeviceInterval| match device.activity() {
+                Some(activity) if activity.stalled_s > 0.0 => f64::INFINITY,
+                _ => key.value(device).unwrap_or(-1.0),
+            };
+            rows.devices.sort_by(|a, b| value(b).total_cmp(&value(a)));
+        }
+        rows.devices.truncate(top.unwrap_or(usize::MAX));
+        self.adapt_to_terminal(context);
+        self.writer.push_interval(&rows, &mut self.text);
+    }
+
+    /// Adapts the writer to the size of the terminal, which may have changed.
+    fn adapt_to_terminal(&mut self, context: &RunContext<'_>) {
+        if let Some((columns, rows)) = context.screen_size() {
+            self.writer.resize(columns, rows);
+        }
+    }
+}
+
+impl Observer for Output<'_> {
+    fn not_found(&self, not_found: &NotFound) -> String {
+        let first = self.first_device.as_ref();
+        let is_first_missing = match not_found {
+            NotFound::Name { name, similar: None, .. } => Some(name) == first,
+            NotFound::Names { names, .. } => names.first() == first,
+            _ => false,
+        };
+        match first.and_then(|word| Some((word, similar_command(word)?))) {
+            Some((word, command)) if is_first_missing => {
+                format!("no such device '{}'; did you mean 'blkstat {command}'?", sanitize(word))
+            }
+            _ => not_found.to_string(),
+        }
+    }
+
+    fn begin(&mut self, intervals: &mut Intervals<'_>, context: &mut RunContext<'_>) -> Result<()> {
+        if let Some(message) = intervals.mismatched_baselines() {
+            context.print_error(message);
+        }
+        let is_unknown = self.view.since_boot
+            && !intervals.since_boot(&mut |rows| {
+                self.writer.push_note("since boot:", &mut self.text);
+                self.push(rows.clone(), context);
+            });
+        if is_unknown {
+            let name = intervals.source_name();
+            context.print_error(format_args!("{}: uptime unknown; no averages since boot", sanitize(&name)));
+        }
+        context.emit(&mut self.text)?;
+        if intervals.is_live() && !intervals.has_count() {
+            context.lock_memory();
+        }
+        Ok(())
+    }
+
+    fn observe(&mut self, rows: IntervalRows, context: &mut RunContext<'_>) {
+        if rows.has_found_any {
+            self.push(rows, context);
+        }
+    }
+
+    fn show(&mut self, _: bool, _: &Intervals<'_>, context: &mut RunContext<'_>) -> Result<()> {
+        context.emit(&mut self.text)
+    }
+
+    /// Adds the summary, which after an error covers the intervals before it.
+    fn end(
+        &mut self,
+        outcome: &Result<Exit>,
+        intervals: &Intervals<'_>,
+        context: &mut RunContext<'_>,
+    ) -> Result<()> {
+        let is_interrupted = matches!(outcome, Ok(Exit::Signal(2))) && context.is_terminal;
+        if self.view.summary || is_interrupted && !self.view.no_summary {
+            self.adapt_to_terminal(context);
+            self.writer.push_summary(&intervals.summaries(), intervals.span(), &mut self.text);
+        }
+        context.emit(&mut self.text)
+    }
+}

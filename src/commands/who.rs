@@ -1,0 +1,405 @@
+//! `blkstat who`: shows which cgroups and processes use the devices.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use jiff::tz::TimeZone;
+
+use super::follow::{Observer, follow};
+use super::options::{Host, RangeOptions, StrictOption, ViewOperands, percentage};
+use super::tracing::Tracing;
+use crate::attribution::{Attribution, CgroupUse};
+use crate::console::RunContext;
+use crate::counters::{BusyProcess, Device, DeviceNumber, ScanProblem, TraceProblem};
+use crate::exit::Exit;
+use crate::intervals::{
+    BaselineStore, Detail, DeviceSelection, Input, IntervalHeader, IntervalRows, Intervals, TracedInterval,
+    TracedThread,
+};
+use crate::report::latency::{dropped_text, trace_problem_text};
+use crate::report::who::{
+    HiddenFrom, WhoDevice, WhoFormat, WhoInterval, WhoKind, WhoSort, WhoWriter, hidden_processes_text,
+    hung_read_text, problem_text,
+};
+use crate::source::{TraceOptions, Tracer, has_process_io_capabilities};
+use crate::topology::{nvme_head, partition_parents};
+
+/// The width of a table without a terminal.
+const DEFAULT_WIDTH: usize = 80;
+/// The default number of cgroups on a device, and of processes, that a table shows.
+const DEFAULT_TOP: usize = 10;
+
+#[derive(Args, Clone, Debug)]
+#[command(
+    override_usage = "blkstat who [OPTIONS] [DEVICE]... [INTERVAL [COUNT]]",
+    after_help = "Without --trace, processes are shown for all devices together: the kernel does not count their I/O by device."
+)]
+pub struct Who {
+    #[command(flatten)]
+    operands: ViewOperands,
+    /// Replay a recording that includes cgroups and processes; - is standard input
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
+    #[command(flatten)]
+    range: RangeOptions,
+    /// Show the exact I/O of processes by device, also of short-lived ones, through histograms in the kernel (root)
+    #[arg(long, conflicts_with = "from")]
+    pub(super) trace: bool,
+    /// Pause tracing while it would use more than this percentage of the CPUs (with --trace)
+    #[arg(long, value_name = "PCT", default_value = "2", requires = "trace", value_parser = percentage)]
+    max_overhead: f64,
+    /// Print a JSON object per cgroup and device, and per process
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// Print lines of CSV of the kind that --kind selects
+    #[arg(long)]
+    csv: bool,
+    /// Kind of lines (with --csv)
+    #[arg(long, value_enum, requires = "csv", default_value = "cgroup")]
+    kind: Kind,
+    /// Sort by KEY, descending: MB/s (default), rMB/s, wMB/s, iops, r/s, w/s
+    #[arg(long, value_name = "KEY", value_parser = sort_key, hide_default_value = true)]
+    sort: Option<WhoSort>,
+    /// Show at most N cgroups per device and N processes, and every blocked task
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    top: Option<u32>,
+    /// Output width (default: terminal width, or 80)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(70..))]
+    width: Option<u16>,
+    #[command(flatten)]
+    strict: StrictOption,
+}
+
+/// The values of `--kind`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Kind {
+    Cgroup,
+    Process,
+}
+
+fn sort_key(word: &str) -> Result<WhoSort, String> {
+    let found = WhoSort::KEYS.into_iter().find(|(key, _)| key.eq_ignore_ascii_case(word));
+    let keys = || WhoSort::KEYS.map(|(key, _)| key).join(", ");
+    found.map(|(_, sort)| sort).ok_or_else(|| format!("expected one of: {}", keys()))
+}
+
+impl Who {
+    pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
+        let (devices, schedule) = self.operands.parse()?;
+        let selection = DeviceSelection { devices, ..DeviceSelection::default() };
+        let is_live = self.from.is_none();
+        let range = self.range.range(!is_live, context)?;
+        let strict = self.strict.strict;
+        let input = Input { scans_io: is_live, strict, ..host.input(self.from.clone(), range, schedule) };
+        let baselines = BaselineStore::default();
+        let tracing = Tracing::default();
+        let mut intervals = Intervals::open(&input, &selection, Detail::Report, &baselines, context.clock)?;
+        intervals.tap(Box::new(|sample, _| tracing.read(sample)));
+        let (format, time_zone) = match (self.json, self.csv, self.kind) {
+            (true, ..) => (WhoFormat::Json, TimeZone::UTC),
+            (_, true, Kind::Cgroup) => (WhoFormat::Csv(WhoKind::Cgroup), TimeZone::UTC),
+            (_, true, Kind::Process) => (WhoFormat::Csv(WhoKind::Process), TimeZone::UTC),
+            _ => (WhoFormat::Table(self.width.map(usize::from)), context.time_zone()),
+        };
+        // Output for programs has all of them.
+        let default_top = if self.json || self.csv { usize::MAX } else { DEFAULT_TOP };
+        let mut output = Output {
+            host,
+            tracing: &tracing,
+            max_overhead: self.trace.then_some(self.max_overhead / 100.0),
+            is_restricted: selection.names_devices(),
+            sort: self.sort.unwrap_or_default(),
+            top: self.top.map_or(default_top, |top| top as usize),
+            observed: None,
+            writer: WhoWriter::new(format, DEFAULT_WIDTH, time_zone),
+            text: Vec::new(),
+            traced_devices: Vec::new(),
+            has_attribution: false,
+            unread_s: 0.0,
+            problem: None,
+            trace_problem: None,
+            has_reported_dropped: false,
+            has_reported_hidden_processes: false,
+            has_reported_hung_read: false,
+        };
+        output.writer.begin(&mut output.text);
+        follow(intervals, &mut output, context)
+    }
+}
+
+/// Returns the numbers of the named devices and of their partitions: since Linux 5.12, the kernel counts I/O that threads
+/// submit to a partition on the partition. The I/O of threads on a path of an NVMe disk is counted on the disk, but the
+/// path is included, last, because the cost depends on the requests, which Linux 6.1 counts only on the path.
+fn numbers_with_partitions(names: &[String], devices: &[Device]) -> Vec<DeviceNumber> {
+    let is_named = |device: &Device| names.contains(&device.name);
+    let (mut found, mut paths) = (Vec::new(), Vec::new());
+    for (device, parent) in devices.iter().zip(partition_parents(devices)) {
+        let number = (device.major, device.minor);
+        if is_named(device) || parent.is_some_and(|parent| is_named(&devices[parent])) {
+            found.push(number);
+        } else if parent.is_none() && nvme_head(&device.name).is_some_and(|head| names.contains(&head)) {
+            paths.push(number);
+        }
+    }
+    found.extend(paths);
+    found
+}
+
+/// Writes the intervals of a run.
+struct Output<'a> {
+    host: &'a Host,
+    tracing: &'a Tracing,
+    /// Trace which threads submit I/O to which device, unless that takes more than this fraction of the time of all
+    /// CPUs; `None` to not trace.
+    max_overhead: Option<f64>,
+    /// True if devices were named.
+    is_restricted: bool,
+    sort: WhoSort,
+    /// The most cgroups on each device, and the most processes.
+    top: usize,
+    /// The interval to show.
+    observed: Option<(IntervalHeader, Option<Attribution>)>,
+    writer: WhoWriter,
+    text: Vec<u8>,
+    /// The devices and partitions on which threads are traced; all if empty.
+    traced_devices: Vec<DeviceNumber>,
+    /// True if any interval had cgroups and processes.
+    has_attribution: bool,
+    /// The seconds since the last scan.
+    unread_s: f64,
+    /// The problem that was reported last.
+    problem: Option<ScanProblem>,
+    /// The reason for missing I/O of threads that was reported last.
+    trace_problem: Option<TraceProblem>,
+    has_reported_dropped: bool,
+    has_reported_hidden_processes: bool,
+    has_reported_hung_read: bool,
+}
+
+impl Observer for Output<'_> {
+    fn begin(&mut self, intervals: &mut Intervals<'_>, context: &mut RunContext<'_>) -> Result<()> {
+        if let Some(max_overhead) = self.max_overhead {
+            self.traced_devices = self.devices_to_trace(intervals);
+            let options = TraceOptions {
+                latencies: false,
+                users: true,
+                devices: Vec::new(),
+                user_devices: self.traced_devices.clone(),
+                max_overhead,
+            };
+            self.tracing.start(Tracer::start(&self.host.root, options, context.clock)?);
+        }
+        context.emit(&mut self.text)?;
+        if intervals.is_live() && !intervals.has_count() {
+            context.lock_memory();
+        }
+        Ok(())
+    }
+
+    fn observe(&mut self, rows: IntervalRows, _: &mut RunContext<'_>) {
+        self.observed = Some((rows.header, rows.attribution));
+    }
+
+    fn show(
+        &mut self,
+        _is_break: bool,
+        intervals: &Intervals<'_>,
+        context: &mut RunContext<'_>,
+    ) -> Result<()> {
+        let traced = self.tracing.take(intervals);
+        let Some((header, attribution)) = self.observed.take() else { return Ok(()) };
+        // A capture without scans is not missing any.
+        if attribution.is_some() || intervals.is_live() || self.has_attribution {
+            self.push(&header, attribution.as_ref(), traced.as_ref(), intervals, context);
+            context.emit(&mut self.text)?;
+        }
+        if self.max_overhead.is_some() {
+            // Selected devices, or partitions on them, may have appeared or have another number. While all of them are
+            // gone, the devices that are traced stay the same: an empty list would mean all.
+            let devices = self.devices_to_trace(intervals);
+            if devices != self.traced_devices && !devices.is_empty() {
+                self.tracing.select(&[], &devices);
+                self.traced_devices = devices;
+            }
+        }
+        Ok(())
+    }
+
+    fn missing(&self, intervals: &Intervals<'_>) -> Option<String> {
+        let lacks_scans = !intervals.is_live() && !self.has_attribution;
+        let no_scans = "no cgroups or processes in this capture; 'blkstat record' includes them";
+        lacks_scans.then(|| no_scans.to_owned())
+    }
+}
+
+impl Output<'_> {
+    /// Returns the devices and partitions on which threads are traced; an empty list means all.
+    fn devices_to_trace(&self, intervals: &Intervals<'_>) -> Vec<DeviceNumber> {
+        if !self.is_restricted {
+            return Vec::new();
+        }
+        let names: Vec<String> = intervals.selected_devices().map(|(name, _)| name.to_owned()).collect();
+        numbers_with_partitions(&names, &intervals.newest().devices)
+    }
+
+    fn push(
+        &mut self,
+        header: &IntervalHeader,
+        attribution: Option<&Attribution>,
+        traced: Option<&TracedInterval>,
+        intervals: &Intervals<'_>,
+        context: &mut RunContext<'_>,
+    ) {
+        if let Some(attribution) = attribution {
+            self.has_attribution = true;
+            self.unread_s = 0.0;
+            self.report_problems(attribution, intervals.is_live(), context);
+        } else {
+            self.unread_s += header.elapsed_s;
+        }
+        self.report_trace_notes(traced, context);
+        if let Some((columns, _)) = context.screen_size() {
+            self.writer.resize(columns);
+        }
+        let interval = WhoInterval {
+            header,
+            attribution,
+            unread_s: self.unread_s,
+            devices: attribution.map(|found| self.devices(found, intervals)).unwrap_or_default(),
+            processes: attribution.map(|found| self.processes(found)).unwrap_or_default(),
+            threads: traced.and_then(|traced| self.threads(traced, intervals)),
+        };
+        // Exact I/O by thread and device replaces the I/O of processes on all devices together.
+        let interval = if interval.threads.is_some() {
+            WhoInterval { processes: Vec::new(), ..interval }
+        } else {
+            interval
+        };
+        self.writer.push(&interval, &mut self.text);
+    }
+
+    /// Reports missing data: once, until the problem changes.
+    fn report_problems(&mut self, attribution: &Attribution, is_live: bool, context: &mut RunContext<'_>) {
+        if attribution.problem != std::mem::replace(&mut self.problem, attribution.problem)
+            && let Some(problem) = attribution.problem
+        {
+            context.print_error(problem_text(problem));
+        }
+        let hung_read = hung_read_text(attribution);
+        if hung_read.is_some() != std::mem::replace(&mut self.has_reported_hung_read, hung_read.is_some())
+            && let Some(text) = hung_read
+        {
+            context.print_error(text);
+        }
+        let hidden_from = match is_live {
+            false => HiddenFrom::Recorder,
+            true if has_process_io_capabilities() => HiddenFrom::PrivilegedUser,
+            true => HiddenFrom::User,
+        };
+        if !self.has_reported_hidden_processes
+            && let Some(text) = hidden_processes_text(attribution, hidden_from)
+        {
+            self.has_reported_hidden_processes = true;
+            context.print_error(text);
+        }
+    }
+
+    /// Reports why I/O of threads is missing: once, until the reason changes; a full histogram is reported only the
+    /// first time.
+    fn report_trace_notes(&mut self, traced: Option<&TracedInterval>, context: &mut RunContext<'_>) {
+        let problem = traced.and_then(|traced| traced.problem);
+        if problem != std::mem::replace(&mut self.trace_problem, problem)
+            && let Some(problem) = problem
+        {
+            context.print_error(trace_problem_text(problem));
+        }
+        let dropped = traced.map_or(0, |traced| traced.dropped);
+        if dropped > 0 && !std::mem::replace(&mut self.has_reported_dropped, true) {
+            context.print_error(dropped_text(dropped));
+        }
+    }
+
+    /// Returns the selected devices with their cgroups in order.
+    fn devices<'b>(&self, attribution: &'b Attribution, intervals: &'b Intervals<'_>) -> Vec<WhoDevice<'b>> {
+        let disks = intervals.selected_disks();
+        let selected = attribution.devices.iter().filter_map(|usage| {
+            let partitions = match disks.get(usage.name.as_str()) {
+                Some(partitions) if self.is_restricted => partitions.clone(),
+                // A path to an NVMe disk is shown only if it was requested: its I/O is that of the disk.
+                _ if self.is_restricted || nvme_head(&usage.name).is_some() => return None,
+                _ => Vec::new(),
+            };
+            let mut cgroups: Vec<&CgroupUse> = usage.cgroups.iter().collect();
+            let value = |cgroup: &CgroupUse| self.sort.of_cgroup(&cgroup.rates);
+            // Cgroups with equal values stay sorted by bytes.
+            cgroups.sort_by(|a, b| value(b).total_cmp(&value(a)));
+            let mut rank = 0..;
+            let is_at_limit = |cgroup: &CgroupUse| cgroup.limits.iter().any(|limit| limit.is_reached);
+            cgroups.retain(|cgroup| {
+                rank.next().is_some_and(|rank: usize| rank < self.top) || is_at_limit(cgroup)
+            });
+            Some(WhoDevice { usage, cgroups, partitions })
+        });
+        selected.collect()
+    }
+
+    /// Returns the threads that submitted I/O to selected devices, in order, and the length of that time in seconds;
+    /// `None` if they were not traced.
+    fn threads<'b>(
+        &self,
+        traced: &'b TracedInterval,
+        intervals: &Intervals<'_>,
+    ) -> Option<(Vec<&'b TracedThread>, f64)> {
+        let selected: HashSet<&str> = intervals.selected_devices().map(|(name, _)| name).collect();
+        let is_shown = |thread: &&TracedThread| {
+            let name = thread.device.as_str();
+            // A whole disk that is selected includes its partitions.
+            !self.is_restricted
+                || selected.contains(name)
+                || intervals.topology().disk_of(name).is_some_and(|disk| selected.contains(disk))
+        };
+        let mut threads: Vec<&TracedThread> = traced.threads.as_ref()?.iter().filter(is_shown).collect();
+        threads.sort_by_key(|thread| Reverse(self.sort.of_thread(thread)));
+        threads.truncate(self.top);
+        Some((threads, traced.elapsed_s))
+    }
+
+    fn processes<'b>(&self, attribution: &'b Attribution) -> Vec<&'b BusyProcess> {
+        let busiest = attribution.processes.iter().flat_map(|processes| &processes.busiest);
+        let mut sorted: Vec<&BusyProcess> = busiest.collect();
+        sorted.sort_by_key(|process| Reverse(self.sort.of_process(process)));
+        sorted.truncate(self.top);
+        sorted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_named_devices_are_traced_with_their_partitions() {
+        let device =
+            |major, minor, name: &str| Device { major, minor, name: name.into(), ..Device::default() };
+        let devices = [
+            device(8, 0, "sda"),
+            device(8, 1, "sda1"),
+            device(8, 2, "sda2"),
+            device(8, 16, "sdb"),
+            device(259, 1, "nvme0c0n1"),
+            device(259, 2, "nvme0n1"),
+            device(259, 3, "nvme0c1n1"),
+        ];
+        let traced = |words: &str| {
+            let names: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+            numbers_with_partitions(&names, &devices)
+        };
+        assert_eq!(traced("sda"), [(8, 0), (8, 1), (8, 2)]);
+        assert_eq!(traced("sda1 sdb"), [(8, 1), (8, 16)]);
+        assert_eq!(traced("nvme0n1"), [(259, 2), (259, 1), (259, 3)]);
+        assert_eq!(traced("sdc"), []);
+    }
+}

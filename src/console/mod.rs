@@ -1,0 +1,150 @@
+//! The outside of a run: its clock, its environment, and the streams to which reports and messages go.
+
+mod warnings;
+
+use std::ffi::OsString;
+use std::fmt::{self, Display};
+use std::io::{self, Write};
+
+use anyhow::{Context, Result, bail};
+use jiff::tz::TimeZone;
+
+pub use self::warnings::Warnings;
+use crate::clock::Clock;
+use crate::counters::Sample;
+use crate::exit::Exit;
+use crate::memory_lock;
+use crate::os_error::os_error_text;
+use crate::report::layout::DEFAULT_WIDTH;
+use crate::sanitize::sanitize;
+use crate::sink::OutputError;
+use crate::source::{Live, Replay, find_time_zone};
+use crate::terminal::screen_size;
+
+/// The text and the exit code that replace a run: a usage error, or help that was requested.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArgError {
+    pub message: String,
+    /// The exit code; [`Exit::Success`] for requested text, which belongs on standard output.
+    pub exit: Exit,
+}
+
+impl Display for ArgError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ArgError {}
+
+/// The clock, the environment and the output streams of a run.
+pub struct RunContext<'a> {
+    /// The clock, which also reports signals.
+    pub clock: &'a dyn Clock,
+    /// Returns the value of an environment variable.
+    pub environment: &'a dyn Fn(&str) -> Option<OsString>,
+    /// The stream for reports. Each report is a single write.
+    pub out: &'a mut (dyn Write + Send),
+    /// The stream for warnings and errors.
+    pub err: &'a mut dyn Write,
+    /// `out` is a terminal.
+    pub is_terminal: bool,
+    /// `err` is a terminal, which then also shows progress.
+    pub err_is_terminal: bool,
+    /// True if memory may be locked in long runs, because the process runs nothing else.
+    pub may_lock_memory: bool,
+}
+
+impl RunContext<'_> {
+    /// Prints a message of blkstat to the error stream. If that fails, the exit code still indicates the error.
+    pub fn print_error(&mut self, message: impl Display) {
+        let _ = writeln!(self.err, "blkstat: {message}");
+    }
+
+    /// Returns the time zone of printed times, which is that of the variable TZ: UTC, with a warning, if it names no
+    /// time zone.
+    pub fn time_zone(&mut self) -> TimeZone {
+        let tz = (self.environment)("TZ");
+        find_time_zone(tz.as_deref()).unwrap_or_else(|| {
+            let name = tz.unwrap_or_default().to_string_lossy().into_owned();
+            self.print_error(format_args!("unknown time zone '{}' in TZ; times are in UTC", sanitize(&name)));
+            TimeZone::UTC
+        })
+    }
+
+    /// Returns the columns and rows of the terminal; `None` if reports do not go to one.
+    pub fn screen_size(&self) -> Option<(usize, usize)> {
+        self.is_terminal.then(screen_size).flatten()
+    }
+
+    /// Returns the output width in columns: that of the terminal, or [`DEFAULT_WIDTH`] without one.
+    pub fn width(&self) -> usize {
+        self.screen_size().map_or(DEFAULT_WIDTH, |(columns, _)| columns)
+    }
+
+    /// Writes a report with a single write and empties the buffer.
+    ///
+    /// # Errors
+    /// If standard output cannot be written; marked with [`OutputError`].
+    pub fn emit(&mut self, text: &mut Vec<u8>) -> Result<()> {
+        if !text.is_empty() {
+            self.out.write_all(text).and_then(|()| self.out.flush()).context(OutputError)?;
+            text.clear();
+        }
+        Ok(())
+    }
+
+    /// Reads a live sample into `sample`. Invalid lines are skipped with a warning.
+    ///
+    /// # Errors
+    /// If /proc/diskstats cannot be read.
+    pub fn read_live(
+        &mut self,
+        source: &mut Live<'_>,
+        sample: &mut Sample,
+        warnings: &mut Warnings,
+    ) -> Result<()> {
+        source.read(sample, |line, error| warnings.warn_line(line as u64, &error, self.err))
+    }
+
+    /// Locks the memory of a program that runs until it is interrupted. Must be called after all files have been read.
+    pub fn lock_memory(&self) {
+        if self.may_lock_memory {
+            memory_lock::lock_memory();
+        }
+    }
+
+    /// Reports a failure to write to standard output as iostat or pt-diskstats does: with its `message` and its `exit`
+    /// code. Returns any other outcome unchanged.
+    pub fn handle_stdout_error(&mut self, outcome: Result<Exit>, message: &str, exit: Exit) -> Result<Exit> {
+        match outcome {
+            Err(error) if error.is::<OutputError>() && !is_closed_pipe(&error) => {
+                let _ = writeln!(self.err, "{message}: {}", cause_text(&error));
+                Ok(exit)
+            }
+            outcome => outcome,
+        }
+    }
+}
+
+/// Checks that a capture without samples is at least a text file.
+///
+/// # Errors
+/// If it is not.
+pub fn require_text(replay: &Replay<'_>) -> Result<()> {
+    if replay.state().is_not_text {
+        bail!("{} is not a text file; expected a diskstats capture", sanitize(replay.name()));
+    }
+    Ok(())
+}
+
+/// Returns whether the reader of the output closed the pipe, which is a normal end.
+pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let kinds = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
+    kinds.into_iter().any(|kind| kind == io::ErrorKind::BrokenPipe)
+}
+
+/// Returns the operating system's text of the error that caused this one; the error's own text if there is none.
+pub fn cause_text(error: &anyhow::Error) -> String {
+    error.downcast_ref::<io::Error>().map_or_else(|| error.to_string(), os_error_text)
+}
