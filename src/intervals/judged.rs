@@ -24,9 +24,8 @@ pub(super) struct Judged {
     worst: Option<(Assessment, Option<Timestamp>)>,
     /// The seconds with that verdict.
     verdict_s: f64,
-    reads: MeanSaturation,
-    writes: MeanSaturation,
-    flushes: MeanSaturation,
+    /// Those of reads, writes and flushes.
+    saturations: [MeanSaturation; 3],
 }
 
 impl Judged {
@@ -47,9 +46,10 @@ impl Judged {
 
     /// Adds the assessment of a step that ended `at`.
     pub(super) fn add_assessment(&mut self, assessment: Assessment, step: &Interval, at: Option<Timestamp>) {
-        self.reads.add(assessment.read_saturation, &step.reads);
-        self.writes.add(assessment.write_saturation, &step.writes);
-        self.flushes.add(assessment.flush_saturation, &step.flushes);
+        let [reads, writes, flushes] = &mut self.saturations;
+        reads.add(assessment.read_saturation, &step.reads);
+        writes.add(assessment.write_saturation, &step.writes);
+        flushes.add(assessment.flush_saturation, &step.flushes);
         let worst = self.worst.as_ref().map(|(worst, _)| rank(worst.verdict));
         let own = rank(assessment.verdict);
         if worst.is_none_or(|worst| own > worst) {
@@ -66,17 +66,14 @@ impl Judged {
         /// More than the rounding error of a sum, and less than any step.
         const TOLERANCE_S: f64 = 1e-6;
         let (worst, evidence_at) = self.worst.take().unwrap_or_default();
+        let [read_saturation, write_saturation, flush_saturation] =
+            self.saturations.map(|saturation| saturation.mean());
         let is_whole = (stats.seconds() - self.verdict_s).abs() < TOLERANCE_S;
         let verdict_s = if is_whole { stats.seconds() } else { self.verdict_s };
         DeviceActivity {
             stats,
             verdict_s: worst.verdict.map(|_| verdict_s),
-            assessment: Assessment {
-                read_saturation: self.reads.mean(),
-                write_saturation: self.writes.mean(),
-                flush_saturation: self.flushes.mean(),
-                ..worst
-            },
+            assessment: Assessment { read_saturation, write_saturation, flush_saturation, ..worst },
             // The evidence about the only step is that about the interval.
             evidence_at: evidence_at.filter(|_| self.steps > 1),
             ..DeviceActivity::default()

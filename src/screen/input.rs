@@ -59,27 +59,17 @@ pub(crate) struct InputParser {
 /// The length of the longest sequence of a terminal; longer text is not a sequence.
 const MAX_SEQUENCE_BYTES: usize = 32;
 
-/// The result of parsing the first bytes.
-enum Parsed {
-    /// A complete sequence of this number of bytes, with its event if it has a meaning here.
-    Event(Option<Event>, usize),
-    /// The sequence is not complete.
-    Incomplete,
-}
+/// A complete sequence of this number of bytes, with its event if it has a meaning here; `None` if more bytes are needed.
+type Parsed = Option<(Option<Event>, usize)>;
 
 impl InputParser {
     /// Takes bytes and hands over the events.
     pub(crate) fn push(&mut self, bytes: &[u8], mut on_event: impl FnMut(Event)) {
         self.pending.extend_from_slice(bytes);
         let mut rest = self.pending.as_slice();
-        while !rest.is_empty() {
-            match parse(rest) {
-                Parsed::Event(event, length) => {
-                    event.into_iter().for_each(&mut on_event);
-                    rest = &rest[length.clamp(1, rest.len())..];
-                }
-                Parsed::Incomplete => break,
-            }
+        while let Some((event, length)) = parse(rest) {
+            event.into_iter().for_each(&mut on_event);
+            rest = &rest[length.clamp(1, rest.len())..];
         }
         self.pending = rest.to_vec();
     }
@@ -103,19 +93,19 @@ impl InputParser {
 const ESC: u8 = 0x1b;
 
 fn parse(bytes: &[u8]) -> Parsed {
-    let key = |key, length| Parsed::Event(Some(Event::Key(key)), length);
+    let key = |key, length| Some((Some(Event::Key(key)), length));
     match bytes {
-        [ESC] => Parsed::Incomplete,
+        [ESC] => None,
         [ESC, b'[', rest @ ..] => parse_csi(rest),
-        [ESC, b'O'] => Parsed::Incomplete,
-        [ESC, b'O', letter, ..] => Parsed::Event(letter_key(*letter, "").map(Event::Key), 3),
+        [ESC, b'O'] => None,
+        [ESC, b'O', letter, ..] => Some((letter_key(*letter, "").map(Event::Key), 3)),
         // The Esc key, followed by another key.
         [ESC, ..] => key(Key::Esc, 1),
         [b'\r' | b'\n', ..] => key(Key::Enter, 1),
         [0x7f | 0x08, ..] => key(Key::Backspace, 1),
         [control @ 1..=26, ..] => key(Key::Ctrl(char::from(control - 1 + b'a')), 1),
         [first, ..] => parse_character(bytes, *first),
-        [] => Parsed::Incomplete,
+        [] => None,
     }
 }
 
@@ -126,13 +116,13 @@ fn parse_character(bytes: &[u8], first: u8) -> Parsed {
         0xc2..=0xdf => 2,
         0xe0..=0xef => 3,
         0xf0..=0xf4 => 4,
-        _ => return Parsed::Event(None, 1),
+        _ => return Some((None, 1)),
     };
-    let Some(bytes) = bytes.get(..length) else { return Parsed::Incomplete };
+    let bytes = bytes.get(..length)?;
     match std::str::from_utf8(bytes).ok().and_then(|text| text.chars().next()) {
-        Some(c) if !c.is_control() => Parsed::Event(Some(Event::Key(Key::Char(c))), length),
-        Some(_) => Parsed::Event(None, length),
-        None => Parsed::Event(None, 1),
+        Some(c) if !c.is_control() => Some((Some(Event::Key(Key::Char(c))), length)),
+        Some(_) => Some((None, length)),
+        None => Some((None, 1)),
     }
 }
 
@@ -141,11 +131,11 @@ fn parse_csi(bytes: &[u8]) -> Parsed {
     const START: usize = 2;
     // The Linux console sends function keys as `ESC [ [ A`.
     if bytes.first() == Some(&b'[') {
-        return if bytes.len() < 2 { Parsed::Incomplete } else { Parsed::Event(None, START + 2) };
+        return if bytes.len() < 2 { None } else { Some((None, START + 2)) };
     }
     let Some(end) = bytes.iter().position(|byte| (0x40..=0x7e).contains(byte)) else {
         let is_sequence = bytes.len() < MAX_SEQUENCE_BYTES && bytes.iter().all(|b| (0x20..0x40).contains(b));
-        return if is_sequence { Parsed::Incomplete } else { Parsed::Event(None, START + bytes.len()) };
+        return if is_sequence { None } else { Some((None, START + bytes.len())) };
     };
     let parameters = std::str::from_utf8(&bytes[..end]).unwrap_or_default();
     let event = match (bytes[end], parameters.strip_prefix('<')) {
@@ -153,7 +143,7 @@ fn parse_csi(bytes: &[u8]) -> Parsed {
         (b'~', _) => tilde_key(parameters).map(Event::Key),
         (letter, _) => letter_key(letter, parameters).map(Event::Key),
     };
-    Parsed::Event(event, START + end + 1)
+    Some((event, START + end + 1))
 }
 
 /// Returns the key of a sequence that ends in a letter. The parameter after `;` has the modifiers.

@@ -99,14 +99,8 @@ impl App {
         let mut folded = (0, 0);
         rows.retain(|row| {
             let stays = kept.contains(&row.id) || self.has_selected && self.selected == Some(row.id);
-            if !stays {
-                let is_ok = row.device.verdict() == Some(Verdict::Ok);
-                if is_ok {
-                    folded.0 += 1
-                } else {
-                    folded.1 += 1
-                };
-            }
+            let is_ok = row.device.verdict() == Some(Verdict::Ok);
+            *(if is_ok { &mut folded.0 } else { &mut folded.1 }) += usize::from(!stays);
             stays
         });
         folded

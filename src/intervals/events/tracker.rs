@@ -81,13 +81,8 @@ impl EventTracker {
                     if is_idle && activity.limit.is_none() {
                         continue;
                     }
-                    let device = match self.devices.get_mut(row.device()) {
-                        Some(device) => device,
-                        None => self
-                            .devices
-                            .entry(row.device().to_owned())
-                            .or_insert_with(|| DeviceHistory::new(&row.names, before_s)),
-                    };
+                    let device = self.devices.entry(row.device().to_owned());
+                    let device = device.or_insert_with(|| DeviceHistory::new(&row.names, before_s));
                     device.seen = self.intervals;
                     if let Some(ended) = device.observe(activity, end) {
                         self.push(ended);

@@ -51,11 +51,8 @@ impl DeviceInfo {
     /// Describes a device by its node of the topology, if it has one. `is_counted` is true if a total over all devices
     /// counts its requests.
     pub(super) fn new(device: &str, node: Option<&Node>, is_counted: bool) -> Self {
-        let kind = node.map_or_else(|| Kind::from_name(device), |node| node.kind);
-        let text = |value: fn(&Node) -> &Option<String>| {
-            node.and_then(|node| value(node).clone()).unwrap_or_default()
-        };
-        let alias = text(|node| &node.alias);
+        let unknown = || Node { kind: Kind::from_name(device), ..Node::default() };
+        let Node { kind, alias, model, serial, identity, .. } = node.cloned().unwrap_or_else(unknown);
         let role = match kind {
             _ if is_counted => StackRole::Physical,
             Kind::Partition => StackRole::Partition,
@@ -64,13 +61,13 @@ impl DeviceInfo {
             _ => StackRole::Stacked,
         };
         Self {
-            name: if alias.is_empty() { device.to_owned() } else { alias },
+            name: alias.filter(|alias| !alias.is_empty()).unwrap_or_else(|| device.to_owned()),
             device: device.to_owned(),
             kind,
             role,
-            model: text(|node| &node.model),
-            serial: text(|node| &node.serial),
-            identity: text(|node| &node.identity),
+            model: model.unwrap_or_default(),
+            serial: serial.unwrap_or_default(),
+            identity: identity.unwrap_or_default(),
         }
     }
 }

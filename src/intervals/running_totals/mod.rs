@@ -101,13 +101,8 @@ impl RunningTotals {
         self.intervals += 1;
         self.missed_samples = self.missed_samples.saturating_add(rows.header.missed_samples);
         for device in &rows.devices {
-            if let Some(record) = self.devices.get_mut(device.device()) {
-                record.totals.observe(device, elapsed_s);
-            } else {
-                let mut record = Record::default();
-                record.totals.observe(device, elapsed_s);
-                self.devices.insert(device.device().to_owned(), record);
-            }
+            let record = self.devices.entry(device.device().to_owned()).or_default();
+            record.totals.observe(device, elapsed_s);
         }
         if let Some(attribution) = &rows.attribution {
             self.skipped_scans = self.skipped_scans.saturating_add(attribution.skipped);

@@ -167,12 +167,12 @@ impl Chart<'_> {
         if plot.height == 0 || plot.width == 0 {
             return;
         }
-        let extents =
-            |line: &Line| points.iter().flatten().filter_map(|point| point.extent(line.quantity)).collect();
-        let all: Vec<(Line, Vec<Extent>)> = self.lines.iter().map(|line| (*line, extents(line))).collect();
-        let values = all.iter().flat_map(|(line, extents)| {
-            extents.iter().flat_map(|extent| [extent.min, extent.max].map(|v| f64::from(v) * line.factor))
+        let extents = self.lines.iter().flat_map(|line| {
+            let known = points.iter().flatten().filter_map(|point| point.extent(line.quantity));
+            known.map(|extent| (extent, line.factor))
         });
+        let values = extents
+            .flat_map(|(Extent { min, max, .. }, factor)| [min, max].map(|value| f64::from(value) * factor));
         let reference = self.reference.as_ref().map(|(value, _)| *value);
         let axis = Axis::new(values.chain(reference), self.least_top, self.is_logarithmic);
         let mut canvas = Canvas::new(plot, theme.is_ascii);

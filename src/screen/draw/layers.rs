@@ -1,7 +1,5 @@
 //! The devices that a device is stacked on, or that are stacked on it, with the one where requests wait.
 
-use std::collections::HashMap;
-
 use ratatui::style::Style;
 
 use super::detail::{Shown, TextLine};
@@ -11,7 +9,6 @@ use crate::report::native::cell;
 use crate::sanitize::sanitize;
 use crate::screen::app::App;
 use crate::screen::history::{Frame, is_trouble};
-use crate::topology::Topology;
 
 /// The most devices of a stack that are listed.
 const MAX_LAYERS: usize = 10;
@@ -24,8 +21,7 @@ impl App {
     /// Appends the devices below and above, and marks where requests wait.
     pub(super) fn push_layers(&self, shown: &Shown<'_>, lines: &mut Vec<TextLine>) {
         let Shown { device, frame, .. } = shown;
-        let stack = Stack::new(frame);
-        let layers = stack.layers(device.device());
+        let layers = layers(frame, device.device());
         if layers.len() < 2 || !shown.is_page && !is_trouble(device.verdict()) {
             return;
         }
@@ -33,7 +29,7 @@ impl App {
         let mut titles = vec![(format!("  {:<16}{:<11}", "layer", "verdict"), theme.dim())];
         titles.extend(NUMBERS.map(|(title, width)| (format!("{title:>width$}"), theme.dim())));
         lines.push(titles);
-        let waiting = layers.iter().map(|(_, row)| (*row, stack.waiting(*row)));
+        let waiting = layers.iter().map(|(_, row)| (*row, waiting(frame, *row)));
         let longest = waiting.max_by(|(_, a), (_, b)| a.total_cmp(b));
         let longest = longest.filter(|(_, waiting)| *waiting >= MIN_WAITING).map(|(row, _)| row);
         for (depth, row) in &layers {
@@ -56,62 +52,48 @@ impl App {
     }
 }
 
-/// The devices of an interval and how they are stacked.
-struct Stack<'a> {
-    frame: &'a Frame,
-    topology: &'a Topology,
-    rows: HashMap<&'a str, usize>,
+/// Returns the mean number of requests at a device or below it. While no request completes, the kernel counts no
+/// queue time, so those in flight are used.
+fn requests(frame: &Frame, row: usize) -> f64 {
+    let Some(stats) = frame.device(row).stats() else { return 0.0 };
+    let queue = stats.queue().unwrap_or(0.0);
+    match frame.device(row).verdict() {
+        Some(Verdict::Stalled) => queue.max(stats.in_flight.unwrap_or(0) as f64),
+        _ => queue,
+    }
 }
 
-impl<'a> Stack<'a> {
-    fn new(frame: &'a Frame) -> Self {
-        let rows = frame.devices().map(|(row, _, device)| (device.device(), row)).collect();
-        Self { frame, topology: &frame.topology, rows }
-    }
+/// Returns the mean number of requests that wait at a device: those that are not at the devices directly below it.
+fn waiting(frame: &Frame, row: usize) -> f64 {
+    let below = frame.topology.backing_devices(frame.device(row).device()).iter();
+    let below = below.filter_map(|name| frame.row_named(name));
+    requests(frame, row) - below.map(|row| requests(frame, row)).sum::<f64>()
+}
 
-    /// Returns the mean number of requests at a device or below it. While no request completes, the kernel counts no
-    /// queue time, so those in flight are used.
-    fn requests(&self, row: usize) -> f64 {
-        let Some(stats) = self.frame.device(row).stats() else { return 0.0 };
-        let queue = stats.queue().unwrap_or(0.0);
-        match self.frame.device(row).verdict() {
-            Some(Verdict::Stalled) => queue.max(stats.in_flight.unwrap_or(0) as f64),
-            _ => queue,
-        }
+/// Returns the rows of the devices that a device is stacked on or that are stacked on it, from the top to the
+/// bottom, each with its depth. If several devices are stacked on one, the one with the most requests is used.
+fn layers(frame: &Frame, name: &str) -> Vec<(usize, usize)> {
+    let mut above: Vec<usize> = Vec::new();
+    let mut at = name;
+    while above.len() < MAX_LAYERS {
+        let holders = frame.topology.holders(at).filter_map(|holder| frame.row_named(&holder.name));
+        let new = holders.filter(|row| !above.contains(row) && frame.row_named(name) != Some(*row));
+        // Among equals, the first one.
+        let next = new.min_by(|a, b| requests(frame, *b).total_cmp(&requests(frame, *a)));
+        let Some(row) = next else { break };
+        above.push(row);
+        at = frame.device(row).device();
     }
-
-    /// Returns the mean number of requests that wait at a device: those that are not at the devices directly below it.
-    fn waiting(&self, row: usize) -> f64 {
-        let below = self.topology.backing_devices(self.frame.device(row).device()).iter();
-        let below = below.filter_map(|name| self.rows.get(name.as_str()));
-        self.requests(row) - below.map(|row| self.requests(*row)).sum::<f64>()
-    }
-
-    /// Returns the rows of the devices that a device is stacked on or that are stacked on it, from the top to the
-    /// bottom, each with its depth. If several devices are stacked on one, the one with the most requests is used.
-    fn layers(&self, name: &str) -> Vec<(usize, usize)> {
-        let mut above: Vec<usize> = Vec::new();
-        let mut at = name;
-        while above.len() < MAX_LAYERS {
-            let holders = self.topology.holders(at).filter_map(|holder| self.rows.get(holder.name.as_str()));
-            let new = holders.filter(|row| !above.contains(row) && self.rows.get(name) != Some(row));
-            // Among equals, the first one.
-            let next = new.min_by(|a, b| self.requests(**b).total_cmp(&self.requests(**a)));
-            let Some(row) = next.copied() else { break };
-            above.push(row);
-            at = self.frame.device(row).device();
+    let mut found: Vec<(usize, usize)> = above.iter().rev().copied().enumerate().collect();
+    let mut pending = vec![(above.len(), name)];
+    while let Some((depth, name)) = pending.pop() {
+        let Some(row) = frame.row_named(name) else { continue };
+        if found.len() >= MAX_LAYERS || found.iter().any(|(_, known)| *known == row) {
+            continue;
         }
-        let mut found: Vec<(usize, usize)> = above.iter().rev().copied().enumerate().collect();
-        let mut pending = vec![(above.len(), name)];
-        while let Some((depth, name)) = pending.pop() {
-            let Some(row) = self.rows.get(name) else { continue };
-            if found.len() >= MAX_LAYERS || found.iter().any(|(_, known)| known == row) {
-                continue;
-            }
-            found.push((depth, *row));
-            let below = self.topology.backing_devices(name).iter().rev();
-            pending.extend(below.map(|below| (depth + 1, below.as_str())));
-        }
-        found
+        found.push((depth, row));
+        let below = frame.topology.backing_devices(name).iter().rev();
+        pending.extend(below.map(|below| (depth + 1, below.as_str())));
     }
+    found
 }

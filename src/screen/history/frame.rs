@@ -61,6 +61,11 @@ impl Frame {
         self.layout.rows.get(&id).copied()
     }
 
+    /// Returns the row of a device by the kernel's name; `None` if the interval lacks it.
+    pub(crate) fn row_named(&self, device: &str) -> Option<usize> {
+        self.row_of(self.id_of(device)?)
+    }
+
     /// Returns the seconds for which the device in a row has had its verdict, or has been in trouble.
     pub(crate) fn lasted_s(&self, row: usize) -> f64 {
         f64::from(self.lasted_s.get(row).copied().unwrap_or(0.0))

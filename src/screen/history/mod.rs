@@ -34,14 +34,8 @@ pub(crate) struct History {
     max_bytes: usize,
     max_seconds: f64,
     coarse: CoarseHistory,
-    columns: RefCell<ColumnCache>,
-}
-
-/// The columns of charts that are complete, by device and position.
-#[derive(Debug, Default)]
-struct ColumnCache {
-    /// The points by device, length of a column and number of the column.
-    points: HashMap<(DeviceId, u64, i64), Option<Point>>,
+    /// The columns of charts that are complete, by device, length of a column and number of the column.
+    columns: RefCell<HashMap<(DeviceId, u64, i64), Option<Point>>>,
 }
 
 /// A moment as stored in the history.
@@ -197,17 +191,17 @@ impl History {
     /// Returns a device over a time that is a whole multiple of `column_s`: the column of this number.
     pub(crate) fn column(&self, id: DeviceId, column_s: f64, number: i64) -> Option<Point> {
         let mut columns = self.columns.borrow_mut();
-        if columns.points.len() > MAX_CACHED_COLUMNS {
-            columns.points.clear();
+        if columns.len() > MAX_CACHED_COLUMNS {
+            columns.clear();
         }
         let key = (id, column_s.to_bits(), number);
-        if let Some(point) = columns.points.get(&key) {
+        if let Some(point) = columns.get(&key) {
             return *point;
         }
         let (begin_s, end_s) = (number as f64 * column_s, (number + 1) as f64 * column_s);
         let point = self.point(id, begin_s, end_s);
         if self.newest().is_some_and(|newest| newest.end_s >= end_s) {
-            columns.points.insert(key, point);
+            columns.insert(key, point);
         }
         point
     }
