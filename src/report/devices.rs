@@ -6,7 +6,9 @@ use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
 use crate::report::layout::number_format::lsblk_size;
-use crate::report::layout::{Align, FittedColumns, Spacing, fit_columns, plain_table, wrap_list};
+use crate::report::layout::{
+    Align, FittedColumns, Spacing, column_widths, fit_columns, plain_table, wrap_list,
+};
 use crate::sanitize::{json_text, sanitize};
 use crate::topology::{Kind, Node, Topology};
 
@@ -61,7 +63,7 @@ pub fn tree(topology: &Topology, all: bool, width: usize, out: &mut Vec<u8>) {
 
     let longest = lists.iter().flatten().map(|path| path.width()).max().unwrap_or(0);
     let mountpoints_width = longest.clamp(MOUNTPOINTS.len(), MIN_MOUNTPOINTS_WIDTH);
-    let width_after_device = width.saturating_sub(widest(DEVICE, devices.iter()));
+    let width_after_device = width.saturating_sub(column_widths(&[DEVICE], devices.chunks(1))[0]);
     let (fitted, gap, mountpoints_width) = fit(&cells, width_after_device, mountpoints_width);
 
     let titles = fitted.kept.iter().map(|at| COLUMNS[*at].title);
@@ -94,11 +96,10 @@ fn cells(row: &TreeRow<'_>) -> Vec<String> {
 /// points. Returns the columns with the gap between them and the remaining width for mount points.
 fn fit(cells: &[Vec<String>], width: usize, mountpoints_width: usize) -> (FittedColumns, usize, usize) {
     let ranks = COLUMNS.each_ref().map(|column| column.rank);
+    let titles = COLUMNS.each_ref().map(|column| column.title);
     let fit = |gap: usize| {
-        let mut widths = [0; COLUMNS.len()];
-        for (at, column) in COLUMNS.iter().enumerate() {
-            widths[at] = widest(column.title, cells.iter().map(|row| &row[at])) + gap;
-        }
+        let widths = column_widths(&titles, cells.iter().map(Vec::as_slice));
+        let widths: Vec<usize> = widths.into_iter().map(|width| width + gap).collect();
         let fitted = fit_columns(&widths, &ranks, width.saturating_sub(gap + mountpoints_width));
         let used: usize = fitted.kept.iter().map(|at| widths[*at]).sum();
         let left = width.saturating_sub(gap + used).max(1);
@@ -106,11 +107,6 @@ fn fit(cells: &[Vec<String>], width: usize, mountpoints_width: usize) -> (Fitted
     };
     let wide = fit(WIDE_GAP);
     if wide.0.dropped.is_empty() { wide } else { fit(NARROW_GAP) }
-}
-
-/// Returns the width of a column in terminal columns.
-fn widest<'a>(title: &str, cells: impl Iterator<Item = &'a String>) -> usize {
-    cells.map(|text| text.width()).chain([title.width()]).max().unwrap_or(0)
 }
 
 /// A column between the device and its mount points.

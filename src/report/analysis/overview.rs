@@ -12,9 +12,8 @@ use crate::report::evidence::explanation_text;
 use crate::report::layout::number_format as cells;
 use crate::report::layout::sentence_numbers::{counted, duration};
 use crate::report::layout::sparkline::{Point, sparkline};
-use crate::report::layout::{Align, Spacing, fit_columns, plain_table};
+use crate::report::layout::{Align, Spacing, column_widths, fit_columns, plain_table};
 use crate::sanitize::sanitize;
-use unicode_width::UnicodeWidthStr;
 
 /// The most characters of a sparkline.
 const MAX_POINTS: usize = 30;
@@ -138,11 +137,8 @@ const COLUMNS: [(&str, u8); 10] = [
 
 fn push_table(report: &AnalysisReport<'_>, rows: &[Row<'_>], width: usize, out: &mut Vec<u8>) {
     let table: Vec<Vec<String>> = rows.iter().map(|row| row_cells(report, row)).collect();
-    let column_width = |column: usize| {
-        let texts = table.iter().map(|row| row[column].width());
-        GAP + texts.chain([COLUMNS[column].0.len()]).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..COLUMNS.len()).map(column_width).collect();
+    let widths = column_widths(&COLUMNS.map(|(title, _)| title), table.iter().map(Vec::as_slice));
+    let widths: Vec<usize> = widths.into_iter().map(|width| GAP + width).collect();
     // The shape of the latency over time shows more than the columns that are dropped for it.
     let for_columns = if width >= MIN_WIDTH_WITH_POINTS { width - MIN_POINTS } else { width };
     let kept = fit_columns(&widths, &COLUMNS.map(|(_, rank)| rank), for_columns).kept;

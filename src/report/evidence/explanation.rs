@@ -98,34 +98,32 @@ fn reason_text(reason: &Reason) -> String {
         }
         Reason::Capped { plateaus } => capped_text(plateaus),
         Reason::Saturated { fraction, latency, max_rate, deep_queue } => {
-            let latency = latency.map(|latency| format!(": latency {}", latency_text(&latency, None)));
             let max_rate = max_rate.map(|max| max_rate_text(&max)).unwrap_or_default();
             let deep_queue = deep_queue.map(|queue| format!("; {}", deep_queue_text(queue))).unwrap_or_default();
             format!(
                 "is saturated {} of busy time{}{max_rate}{deep_queue}",
                 percent_of(*fraction),
-                latency.unwrap_or_default()
+                with_latency(latency)
             )
         }
-        Reason::Slow { fraction, latency } => {
-            let latency = latency.map(|latency| format!(": latency {}", latency_text(&latency, None)));
-            format!(
+        Reason::Slow { fraction, latency } => format!(
                 "is slow {} of busy time{}, three times as long as at other times or longer, although the load is no \
                  higher (uncached data, a limit such as spent burst credits, or a failing device)",
                 percent_of(*fraction),
-                latency.unwrap_or_default()
-            )
-        }
-        Reason::Queueing { fraction, latency } => {
-            let latency = latency.map(|latency| format!(": latency {}", latency_text(&latency, None)));
-            format!(
+                with_latency(latency)
+            ),
+        Reason::Queueing { fraction, latency } => format!(
                 "is queueing {} of busy time (requests wait for each other){}",
                 percent_of(*fraction),
-                latency.unwrap_or_default()
-            )
-        }
+                with_latency(latency)
+            ),
         Reason::Ok { margin, latencies, short_queue } => ok_text(*margin, latencies, *short_queue),
     }
+}
+
+/// `: latency 1.31 ms, 4.2x unloaded, queue 3.93`; empty without a latency.
+fn with_latency(latency: &Option<Latency>) -> String {
+    latency.map(|latency| format!(": latency {}", latency_text(&latency, None))).unwrap_or_default()
 }
 
 fn no_reads_or_writes_text(discards_per_s: f64, flushes_per_s: f64) -> String {

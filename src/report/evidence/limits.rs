@@ -21,11 +21,9 @@ pub(crate) fn limit_name(limit: &LimitMatch) -> String {
     match limit {
         LimitMatch::Stated => "the stated cap".to_owned(),
         LimitMatch::Cloud(limits) => {
-            let names = |provider| {
-                let of_provider = limits_of(limits, provider);
-                (!of_provider.is_empty()).then(|| {
-                    format!("{} {}", provider_name(provider), volume_names(&of_provider).join(" or "))
-                })
+            let names = |(provider, name)| {
+                let names = volume_texts(&limits_of(limits, provider), |[short, _]| short);
+                (!names.is_empty()).then(|| format!("{name} {}", names.join(" or ")))
             };
             PROVIDERS.into_iter().filter_map(names).collect::<Vec<_>>().join(" or ")
         }
@@ -43,16 +41,7 @@ pub(super) fn near_limit_text(near: &NearLimit) -> String {
 }
 
 /// The providers whose volumes have fixed limits.
-const PROVIDERS: [Provider; 2] = [Provider::Aws, Provider::Azure];
-
-fn provider_name(provider: Provider) -> &'static str {
-    match provider {
-        Provider::Aws => "AWS",
-        Provider::Azure => "Azure",
-        Provider::Google => "Google Cloud",
-        Provider::Other => "another",
-    }
-}
+const PROVIDERS: [(Provider, &str); 2] = [(Provider::Aws, "AWS"), (Provider::Azure, "Azure")];
 
 fn limits_of(limits: &[CloudLimit], provider: Provider) -> Vec<CloudLimit> {
     limits.iter().copied().filter(|limit| limit.volume.provider() == provider).collect()
@@ -61,10 +50,14 @@ fn limits_of(limits: &[CloudLimit], provider: Provider) -> Vec<CloudLimit> {
 /// A clause for each provider, which begins with the `subject` of its limits.
 fn clauses(limits: &[CloudLimit], subject: impl Fn(&CloudLimit) -> String) -> String {
     let mut text = String::new();
-    for provider in PROVIDERS {
+    for (provider, name) in PROVIDERS {
         let of_provider = limits_of(limits, provider);
         let Some(first) = of_provider.first() else { continue };
-        let (name, volumes) = (provider_name(provider), volume_texts(&of_provider).join(" or "));
+        let mut volumes = volume_texts(&of_provider, |[_, long]| long);
+        // The first has its article before it.
+        let others = volumes.iter_mut().skip(1).filter(|text| text.contains(' '));
+        others.for_each(|text| text.insert_str(0, "a "));
+        let volumes = volumes.join(" or ");
         if first.is_provider_known {
             text += &format!("{}the limit of an {name} {volumes}", subject(first));
         } else {
@@ -75,40 +68,19 @@ fn clauses(limits: &[CloudLimit], subject: impl Fn(&CloudLimit) -> String) -> St
     text
 }
 
-/// The volumes of one provider, the first without its article.
-fn volume_texts(limits: &[CloudLimit]) -> Vec<String> {
-    let text = |volume| match volume {
-        CloudVolume::Gp3Base => "gp3 volume with default settings".to_owned(),
-        CloudVolume::Gp2 { gib } => format!("gp2 volume of {} GiB", number(gib as f64)),
-        CloudVolume::Gp2Burst => "gp2 volume with burst credits".to_owned(),
-        CloudVolume::PremiumSsd(tier) => format!("Premium SSD {tier}"),
+/// The volumes of one provider, by their names in machine formats or in sentences: `Premium SSD P40`, `P50`, further
+/// tiers without the kind of volume.
+fn volume_texts(limits: &[CloudLimit], choose: fn([String; 2]) -> String) -> Vec<String> {
+    let texts = |(index, limit): (usize, &CloudLimit)| match limit.volume {
+        CloudVolume::Gp3Base => ["gp3 (base)", "gp3 volume with default settings"].map(str::to_owned),
+        CloudVolume::Gp2 { gib } => {
+            [format!("gp2 ({gib} GiB)"), format!("gp2 volume of {} GiB", number(gib as f64))]
+        }
+        CloudVolume::Gp2Burst => ["gp2 (burst)", "gp2 volume with burst credits"].map(str::to_owned),
+        CloudVolume::PremiumSsd(tier) if index > 0 => [tier.to_string(), tier.to_string()],
+        CloudVolume::PremiumSsd(tier) => [format!("Premium SSD {tier}"), format!("Premium SSD {tier}")],
     };
-    let texts = shorten_tiers(limits.iter().map(|limit| text(limit.volume)));
-    let with_article = |(index, text): (usize, String)| match index {
-        1.. if text.contains(' ') => format!("a {text}"),
-        _ => text,
-    };
-    texts.into_iter().enumerate().map(with_article).collect()
-}
-
-/// The names of the volumes of one provider.
-fn volume_names(limits: &[CloudLimit]) -> Vec<String> {
-    let name = |volume| match volume {
-        CloudVolume::Gp3Base => "gp3 (base)".to_owned(),
-        CloudVolume::Gp2 { gib } => format!("gp2 ({gib} GiB)"),
-        CloudVolume::Gp2Burst => "gp2 (burst)".to_owned(),
-        CloudVolume::PremiumSsd(tier) => format!("Premium SSD {tier}"),
-    };
-    shorten_tiers(limits.iter().map(|limit| name(limit.volume)))
-}
-
-/// Shortens names to `Premium SSD P40`, `P50`: further tiers without the kind of volume.
-fn shorten_tiers(names: impl Iterator<Item = String>) -> Vec<String> {
-    let shorten = |(index, name): (usize, String)| match name.strip_prefix("Premium SSD ") {
-        Some(tier) if index > 0 => tier.to_owned(),
-        _ => name,
-    };
-    names.enumerate().map(shorten).collect()
+    limits.iter().enumerate().map(texts).map(choose).collect()
 }
 
 /// The growth of queue or latency on a plateau, as a factor, below which it is not mentioned.

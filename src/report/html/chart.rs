@@ -59,11 +59,7 @@ pub(super) struct Line<'a> {
     pub(super) values: &'a [Extent],
 }
 
-impl<'a> Line<'a> {
-    pub(super) fn new(label: &'a str, key: &'a str, look: Look, values: &'a [Extent]) -> Self {
-        Self { label, key, look, values }
-    }
-
+impl Line<'_> {
     /// The greatest maximum; `None` without values.
     fn max(&self) -> Option<f64> {
         self.values.iter().filter_map(Extent::max).reduce(f64::max)
@@ -82,24 +78,12 @@ pub(super) struct Reference {
     pub(super) value: f64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ScaleKind {
-    /// From zero.
-    Linear,
-    Log,
-    /// From zero to 100% or more.
-    Percent,
-}
-
 pub(super) struct Chart<'a> {
     pub(super) title: &'a str,
     /// The question that it answers.
     pub(super) question: &'a str,
     /// The unit of its values.
     pub(super) unit: Unit,
-    /// The noun that is the unit of an axis of counts: `requests`.
-    pub(super) counted: &'static str,
-    pub(super) scale: ScaleKind,
     pub(super) lines: Vec<Line<'a>>,
     /// Lines at fixed values.
     pub(super) references: Vec<Reference>,
@@ -107,27 +91,7 @@ pub(super) struct Chart<'a> {
     pub(super) shades: &'a str,
 }
 
-impl<'a> Chart<'a> {
-    /// Creates a chart without reference lines and shades.
-    pub(super) fn new(
-        title: &'a str,
-        question: &'a str,
-        unit: Unit,
-        scale: ScaleKind,
-        lines: Vec<Line<'a>>,
-    ) -> Self {
-        Self { title, question, unit, counted: "", scale, lines, references: Vec::new(), shades: "" }
-    }
-
-    /// Sets the noun that is the unit of an axis of counts.
-    pub(super) fn counting(self, counted: &'static str) -> Self {
-        Self { counted, ..self }
-    }
-
-    pub(super) fn with_references(self, references: Vec<Reference>) -> Self {
-        Self { references, ..self }
-    }
-
+impl Chart<'_> {
     /// Appends the chart; nothing if it has no value above zero.
     pub(super) fn push(&self, time: ChartTime<'_>, out: &mut String) {
         let shown: Vec<&Line<'_>> =
@@ -140,7 +104,7 @@ impl<'a> Chart<'a> {
             .iter()
             .map(|line| LegendEntry { label: line.label, key: line.key, class: line.look.class() })
             .collect();
-        push_head(self.title, self.question, self.unit, self.counted, &legend, out);
+        push_head(self.title, self.question, self.unit, &legend, out);
         push_y_axis(&scale, self.unit, out);
         begin_plot(self.title, out);
         push_grid(&scale, out);
@@ -170,14 +134,8 @@ impl<'a> Chart<'a> {
         let max =
             shown.iter().filter_map(|line| line.max()).map(|max| max * factor).chain(references.clone());
         let max = max.fold(0.0, f64::max);
-        match self.scale {
-            ScaleKind::Linear => Scale::linear(max),
-            ScaleKind::Percent => Scale::percent(max),
-            ScaleKind::Log => {
-                let min = shown.iter().filter_map(|line| line.min_above_zero()).map(|min| min * factor);
-                Scale::log(min.chain(references).fold(f64::INFINITY, f64::min), max)
-            }
-        }
+        let min = shown.iter().filter_map(|line| line.min_above_zero()).map(|min| min * factor);
+        self.unit.scale(min.chain(references).fold(f64::INFINITY, f64::min), max)
     }
 }
 
@@ -190,13 +148,13 @@ pub(super) struct LegendEntry<'a> {
 }
 
 /// Appends the beginning of a panel: title, unit and question.
-pub(super) fn push_title(title: &str, question: &str, unit: Unit, counted: &'static str, out: &mut String) {
+pub(super) fn push_title(title: &str, question: &str, unit: Unit, out: &mut String) {
     let _ = write!(
         out,
         "<figure class=\"panel\" data-u=\"{}\"><figcaption><b>{title}</b> <span class=\"unit\">{}</span><span \
          class=\"q\">{question}</span>",
         unit.key(),
-        unit.on_axis(counted)
+        unit.on_axis()
     );
 }
 
@@ -205,11 +163,10 @@ pub(super) fn push_head(
     title: &str,
     question: &str,
     unit: Unit,
-    counted: &'static str,
     legend: &[LegendEntry<'_>],
     out: &mut String,
 ) {
-    push_title(title, question, unit, counted, out);
+    push_title(title, question, unit, out);
     out.push_str("<span class=\"legend\">");
     for entry in legend {
         let _ = write!(
@@ -338,7 +295,7 @@ pub(super) fn push_areas(
         .iter()
         .map(|area| LegendEntry { label: &area.label, key: &area.key, class: area.class })
         .collect();
-    push_head(title, question, Unit::Percent, "", &legend, out);
+    push_head(title, question, Unit::Percent, &legend, out);
     let scale = Scale::percent(100.0);
     push_y_axis(&scale, Unit::Percent, out);
     begin_plot(title, out);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::chart::{Area, Chart, ChartTime, Line, Look, Reference, ScaleKind};
+use super::chart::{Area, Chart, ChartTime, Line, Look, Reference};
 use super::data::{Group, Values};
 use super::escape::{escape, name};
 use super::host::{push_cgroup_table, push_usage};
@@ -82,9 +82,8 @@ impl<'a> Section<'a> {
         let shades = format!("e{}", self.index);
         push_shades(&self.events, &shades, time, out);
         out.push_str("<div class=\"panels\">");
-        let (latency, others) = self.charts(context.saturation_threshold, &shades);
-        latency.push(time, out);
-        others.iter().for_each(|chart| chart.push(time, out));
+        let charts = self.charts(context.saturation_threshold, &shades);
+        charts.iter().for_each(|chart| chart.push(time, out));
         if let Some(history) = self.history {
             push_concurrency_charts(history, &self.report.levels, &self.report.capacity, out);
             let title = "Heat map of interval means";
@@ -119,77 +118,68 @@ impl<'a> Section<'a> {
         );
     }
 
-    /// The charts over time: the chart of mean latencies, and the others.
-    fn charts<'b>(&'b self, saturation_threshold: f64, shades: &'b str) -> (Chart<'b>, [Chart<'b>; 7]) {
+    /// The charts over time, that of latency first.
+    fn charts<'b>(&'b self, saturation_threshold: f64, shades: &'b str) -> [Chart<'b>; 8] {
         use DeviceQuantity as Q;
-        let line = |label, quantity: Q, look| Line::new(label, quantity.name(), look, self.values(quantity));
-        let read_and_write = |(read, reads), (write, writes)| {
-            vec![line(read, reads, Look::Read), line(write, writes, Look::Write)]
-        };
-        let with = |mut lines: Vec<Line<'b>>, line| {
-            lines.push(line);
-            lines
-        };
-        let latency = with(
-            read_and_write(("read", Q::ReadAwaitMs), ("write", Q::WriteAwaitMs)),
-            line("flush", Q::FlushAwaitMs, Look::Flush),
-        );
-        let operations = with(
-            with(
-                read_and_write(("reads", Q::ReadsPerS), ("writes", Q::WritesPerS)),
-                line("flushes", Q::FlushesPerS, Look::Flush),
-            ),
-            line("discards", Q::DiscardsPerS, Look::Bound),
-        );
-        let queue = vec![
-            line("in flight, sampled", Q::InFlight, Look::Dots),
-            line("mean queue", Q::Queue, Look::All),
+        use Look::{All, Bound, Dots, Doubtful, Flush, Read, Write};
+        let lines = [
+            ("Latency", "read", Q::ReadAwaitMs, Read),
+            ("Latency", "write", Q::WriteAwaitMs, Write),
+            ("Latency", "flush", Q::FlushAwaitMs, Flush),
+            ("Operations", "reads", Q::ReadsPerS, Read),
+            ("Operations", "writes", Q::WritesPerS, Write),
+            ("Operations", "flushes", Q::FlushesPerS, Flush),
+            ("Operations", "discards", Q::DiscardsPerS, Bound),
+            ("Queue", "in flight, sampled", Q::InFlight, Dots),
+            ("Queue", "mean queue", Q::Queue, All),
+            ("Bandwidth", "read", Q::ReadKibPerS, Read),
+            ("Bandwidth", "written", Q::WriteKibPerS, Write),
+            ("Bandwidth", "discarded", Q::DiscardKibPerS, Bound),
+            ("Saturation", "reads", Q::ReadSaturation, Read),
+            ("Saturation", "writes", Q::WriteSaturation, Write),
+            ("Saturation", "flushes", Q::FlushSaturation, Flush),
+            ("Utilization", "util", Q::UtilPct, All),
+            ("Utilization", "? cannot be true", Q::DoubtfulUtilPct, Doubtful),
+            ("Utilization", "upper bound", Q::UtilUpperBoundPct, Bound),
+            ("I/O size", "reads", Q::ReadSizeKib, Read),
+            ("I/O size", "writes", Q::WriteSizeKib, Write),
+            ("Merged requests", "reads", Q::ReadMergePct, Read),
+            ("Merged requests", "writes", Q::WriteMergePct, Write),
         ];
-        let bandwidth = with(
-            read_and_write(("read", Q::ReadKibPerS), ("written", Q::WriteKibPerS)),
-            line("discarded", Q::DiscardKibPerS, Look::Bound),
-        );
-        let mut saturation = with(
-            read_and_write(("reads", Q::ReadSaturation), ("writes", Q::WriteSaturation)),
-            line("flushes", Q::FlushSaturation, Look::Flush),
-        );
         // Live values are compared with the mean since boot if the analysis finds no unloaded latency at all.
-        let is_unknown = |of: &DirectionReport| of.saturation.max.is_none();
-        saturation.retain(|line| match line.look {
-            Look::Read => !is_unknown(&self.report.read),
-            Look::Write => !is_unknown(&self.report.write),
+        let is_known = |quantity: Q| match quantity {
+            Q::ReadSaturation => self.report.read.saturation.max.is_some(),
+            Q::WriteSaturation => self.report.write.saturation.max.is_some(),
             _ => true,
-        });
-        let threshold = Reference {
-            label: format!("threshold {}", multiple(saturation_threshold)),
-            value: saturation_threshold,
         };
-        let utilization = vec![
-            line("util", Q::UtilPct, Look::All),
-            line("? cannot be true", Q::DoubtfulUtilPct, Look::Doubtful),
-            line("upper bound", Q::UtilUpperBoundPct, Look::Bound),
+        let charts = [
+            ("Latency", "How long do requests take? ", Unit::Milliseconds),
+            ("Operations", "How many operations? ", Unit::PerSecond),
+            ("Queue", "How many requests wait or are served? ", Unit::Count("requests")),
+            ("Bandwidth", "How many bytes? ", Unit::Bandwidth),
+            ("Saturation", "How much slower than unloaded? ", Unit::Multiple),
+            ("Utilization", "How often is there any request? ", Unit::Percent),
+            ("I/O size", "How large are requests? ", Unit::Size),
+            ("Merged requests", "Is the load sequential? ", Unit::Percent),
         ];
-        let sizes = read_and_write(("reads", Q::ReadSizeKib), ("writes", Q::WriteSizeKib));
-        let merges = read_and_write(("reads", Q::ReadMergePct), ("writes", Q::WriteMergePct));
-        let new = |title, question, unit, scale, lines| Chart {
-            shades,
-            ..Chart::new(title, question, unit, scale, lines)
-        };
-        use ScaleKind::{Linear, Log, Percent};
-        let latency = new("Latency", "How long do requests take? ", Unit::Milliseconds, Log, latency)
-            .with_references(self.latency_references(saturation_threshold));
-        let others = [
-            new("Operations", "How many operations? ", Unit::PerSecond, Linear, operations),
-            new("Queue", "How many requests wait or are served? ", Unit::Count, Linear, queue)
-                .counting("requests"),
-            new("Bandwidth", "How many bytes? ", Unit::Bandwidth, Linear, bandwidth),
-            new("Saturation", "How much slower than unloaded? ", Unit::Multiple, Log, saturation)
-                .with_references(vec![threshold]),
-            new("Utilization", "How often is there any request? ", Unit::Percent, Percent, utilization),
-            new("I/O size", "How large are requests? ", Unit::Size, Linear, sizes),
-            new("Merged requests", "Is the load sequential? ", Unit::Percent, Percent, merges),
-        ];
-        (latency, others)
+        charts.map(|(title, question, unit)| {
+            let own = lines.iter().filter(|(chart, _, quantity, _)| *chart == title && is_known(*quantity));
+            let line = |(_, label, quantity, look): &(_, &'static str, Q, Look)| Line {
+                label,
+                key: quantity.name(),
+                look: *look,
+                values: self.values(*quantity),
+            };
+            let references = match title {
+                "Latency" => self.latency_references(saturation_threshold),
+                "Saturation" => vec![Reference {
+                    label: format!("threshold {}", multiple(saturation_threshold)),
+                    value: saturation_threshold,
+                }],
+                _ => Vec::new(),
+            };
+            Chart { title, question, unit, lines: own.map(line).collect(), references, shades }
+        })
     }
 
     /// The unloaded latency and the saturation threshold of the direction with more requests, or of both.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::chart::{Area, Chart, ChartTime, Line, Look, ScaleKind, push_areas};
+use super::chart::{Area, Chart, ChartTime, Line, Look, push_areas};
 use super::data::{Group, Values};
 use super::escape::{escape, name};
 use super::scale::Unit;
@@ -27,21 +27,31 @@ pub(super) fn push_host_charts(history: &History, time: ChartTime<'_>, out: &mut
         area("available", HostQuantity::CpuAvailablePct, "rest"),
     ];
     push_areas("CPU", "Is there CPU left? ", &cpu, "", time, out);
-    let line =
-        |label, quantity: HostQuantity, look| Line::new(label, quantity.name(), look, history.host(quantity));
-    let pressure = vec![
-        line("some task waits", HostQuantity::PressureSomePct, Look::Read),
-        line("all tasks wait", HostQuantity::PressureFullPct, Look::Write),
+    use HostQuantity as Q;
+    let pressure = ("I/O pressure", "Do tasks wait for I/O? ", Unit::Percent);
+    let blocked = ("Blocked tasks", "How many wait? ", Unit::Count("tasks"));
+    let memory = ("Memory pressure", "Is memory short? ", Unit::Percent);
+    let charts: [(_, &[(&str, Q, Look)]); 3] = [
+        (
+            pressure,
+            &[
+                ("some task waits", Q::PressureSomePct, Look::Read),
+                ("all tasks wait", Q::PressureFullPct, Look::Write),
+            ],
+        ),
+        (blocked, &[("blocked on I/O", Q::Blocked, Look::All)]),
+        (memory, &[("some task waits for memory", Q::MemoryPressureSomePct, Look::All)]),
     ];
-    let blocked = vec![line("blocked on I/O", HostQuantity::Blocked, Look::All)];
-    let memory = vec![line("some task waits for memory", HostQuantity::MemoryPressureSomePct, Look::All)];
-    let charts = [
-        Chart::new("I/O pressure", "Do tasks wait for I/O? ", Unit::Percent, ScaleKind::Percent, pressure),
-        Chart::new("Blocked tasks", "How many wait? ", Unit::Count, ScaleKind::Linear, blocked)
-            .counting("tasks"),
-        Chart::new("Memory pressure", "Is memory short? ", Unit::Percent, ScaleKind::Percent, memory),
-    ];
-    charts.iter().for_each(|chart| chart.push(time, out));
+    for ((title, question, unit), lines) in charts {
+        let line = |(label, quantity, look): &(&'static str, Q, Look)| Line {
+            label,
+            key: quantity.name(),
+            look: *look,
+            values: history.host(*quantity),
+        };
+        let lines = lines.iter().map(line).collect();
+        Chart { title, question, unit, lines, references: Vec::new(), shades: "" }.push(time, out);
+    }
 }
 
 pub(super) fn host_data(history: &History) -> Group<'_> {

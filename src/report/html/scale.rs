@@ -17,7 +17,8 @@ pub(super) enum Unit {
     /// KiB per second, shown in MiB/s.
     Bandwidth,
     /// A number of requests, or of tasks.
-    Count,
+    /// A count of what the noun says: `requests`.
+    Count(&'static str),
     Percent,
     Multiple,
     /// KiB.
@@ -26,12 +27,12 @@ pub(super) enum Unit {
 
 impl Unit {
     /// The unit as shown on an axis.
-    pub(super) fn on_axis(self, what: &'static str) -> &'static str {
+    pub(super) fn on_axis(self) -> &'static str {
         match self {
             Self::Milliseconds => "log",
             Self::PerSecond => "per s",
             Self::Bandwidth => "MiB/s",
-            Self::Count => what,
+            Self::Count(noun) => noun,
             Self::Percent => "%",
             Self::Multiple => "times unloaded, log",
             Self::Size => "KiB",
@@ -44,7 +45,7 @@ impl Unit {
             Self::Milliseconds => "ms",
             Self::PerSecond => "rate",
             Self::Bandwidth => "mib",
-            Self::Count => "count",
+            Self::Count(_) => "count",
             Self::Percent => "pct",
             Self::Multiple => "x",
             Self::Size => "kib",
@@ -56,6 +57,15 @@ impl Unit {
         if self == Self::Bandwidth { 1.0 / 1024.0 } else { 1.0 }
     }
 
+    /// Returns the scale of its axis for values from `min_above_zero` to `max`.
+    pub(super) fn scale(self, min_above_zero: f64, max: f64) -> Scale {
+        match self {
+            Self::Milliseconds | Self::Multiple => Scale::log(min_above_zero, max),
+            Self::Percent => Scale::percent(max),
+            Self::PerSecond | Self::Bandwidth | Self::Count(_) | Self::Size => Scale::linear(max),
+        }
+    }
+
     /// A round value as a label of the axis.
     pub(super) fn label(self, value: f64) -> String {
         match self {
@@ -65,7 +75,7 @@ impl Unit {
             Self::Milliseconds => format!("{} s", plain(value / 1e3)),
             Self::Percent => format!("{}%", plain(value)),
             Self::Multiple => format!("{}x", plain(value)),
-            Self::PerSecond | Self::Bandwidth | Self::Count | Self::Size => plain(value),
+            Self::PerSecond | Self::Bandwidth | Self::Count(_) | Self::Size => plain(value),
         }
     }
 }
@@ -278,9 +288,12 @@ mod scale_tests {
             ["0", "1,000", "2,000", "3,000", "4,000", "5,000"]
         );
         assert_eq!(labels(Scale::linear(150_000.0), Unit::PerSecond), ["0", "50k", "100k", "150k", "200k"]);
-        assert_eq!(labels(Scale::linear(0.03), Unit::Count), ["0", "0.01", "0.02", "0.03", "0.04", "0.05"]);
+        assert_eq!(
+            labels(Scale::linear(0.03), Unit::Count("")),
+            ["0", "0.01", "0.02", "0.03", "0.04", "0.05"]
+        );
         assert_eq!(labels(Scale::percent(99.9), Unit::Percent), ["0%", "20%", "40%", "60%", "80%", "100%"]);
-        assert_eq!(labels(Scale::linear(0.0), Unit::Count), ["0", "0.2", "0.4", "0.6", "0.8", "1"]);
+        assert_eq!(labels(Scale::linear(0.0), Unit::Count("")), ["0", "0.2", "0.4", "0.6", "0.8", "1"]);
     }
 
     #[test]

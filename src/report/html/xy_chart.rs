@@ -76,10 +76,9 @@ pub(super) fn push_concurrency_charts(
     if let Some(points) = Points::of(history, DeviceQuantity::Iops) {
         let known_max = capacity.max_iops.filter(|_| capacity.is_max_known);
         let scale = Scale::linear(points.max().max(known_max.unwrap_or(0.0)));
-        begin("Throughput against concurrency", "How much more could it do? ", Unit::PerSecond, "r+w/s", out);
-        push_frame(&points, &scale, Unit::PerSecond, out);
-        points.push(&scale, out);
-        push_levels(&points, levels, |level| level.iops, &scale, Unit::PerSecond, out);
+        let rings = levels.iter().map(|level| (level.queue, level.iops)).collect();
+        let (title, question) = ("Throughput against concurrency", "How much more could it do? ");
+        begin(title, question, Unit::Count("r+w/s"), &scale, &points, rings, out);
         let knees = [capacity.knee_low, capacity.knee_high].into_iter().flatten();
         for knee in knees {
             let _ = write!(out, "<path class=\"ref\" d=\"M{} 0v{HEIGHT}\"/>", points.x(knee));
@@ -103,16 +102,9 @@ pub(super) fn push_concurrency_charts(
     if let Some(points) = Points::of(history, DeviceQuantity::AwaitMs) {
         let min = points.points.iter().map(|(_, value, _)| *value).fold(f64::INFINITY, f64::min);
         let scale = Scale::log(min, points.max());
-        begin(
-            "Latency against concurrency",
-            "Does latency grow with the load? ",
-            Unit::Milliseconds,
-            "",
-            out,
-        );
-        push_frame(&points, &scale, Unit::Milliseconds, out);
-        points.push(&scale, out);
-        push_levels(&points, levels, |level| level.await_ms, &scale, Unit::Milliseconds, out);
+        let rings = levels.iter().map(|level| (level.queue, level.await_ms)).collect();
+        let (title, question) = ("Latency against concurrency", "Does latency grow with the load? ");
+        begin(title, question, Unit::Milliseconds, &scale, &points, rings, out);
         out.push_str("</svg>");
         end(&points, out);
     }
@@ -120,7 +112,7 @@ pub(super) fn push_concurrency_charts(
 
 /// Appends the label beside the line of the first level at the maximum.
 fn push_knee_label(points: &Points, low: Option<f64>, high: f64, out: &mut String) {
-    let label = |queue: f64| Unit::Count.label(round(queue));
+    let label = |queue: f64| Unit::Count("").label(round(queue));
     let queues = match low {
         Some(low) => format!("{} to {}", label(low), label(high)),
         None => format!("{} or less", label(high)),
@@ -134,8 +126,17 @@ fn push_knee_label(points: &Points, low: Option<f64>, high: f64, out: &mut Strin
     );
 }
 
-fn begin(title: &str, question: &str, unit: Unit, counted: &'static str, out: &mut String) {
-    let on_axis = if counted.is_empty() { unit.on_axis("") } else { counted };
+/// Appends a chart up to its dots, and a ring for each level of concurrency.
+fn begin(
+    title: &str,
+    question: &str,
+    unit: Unit,
+    scale: &Scale,
+    points: &Points,
+    rings: Vec<(f64, f64)>,
+    out: &mut String,
+) {
+    let on_axis = unit.on_axis();
     let _ = write!(
         out,
         "<figure class=\"panel\"><figcaption><b>{title}</b> <span class=\"unit\">{on_axis}</span><span \
@@ -148,11 +149,7 @@ fn begin(title: &str, question: &str, unit: Unit, counted: &'static str, out: &m
         );
     }
     out.push_str(" later</span></span></figcaption><div class=\"chart\">");
-}
-
-/// Appends the axes and the beginning of the drawing.
-fn push_frame(points: &Points, scale: &Scale, unit: Unit, out: &mut String) {
-    super::chart::push_y_axis(scale, unit, out);
+    push_y_axis(scale, unit, out);
     let _ = write!(
         out,
         "<div class=\"plot\"><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" preserveAspectRatio=\"none\"><path class=\"grid\" d=\""
@@ -164,34 +161,21 @@ fn push_frame(points: &Points, scale: &Scale, unit: Unit, out: &mut String) {
         let _ = write!(out, "M{} 0v{HEIGHT}", points.x(tick));
     }
     out.push_str("\"/>");
+    points.push(scale, out);
+    if rings.len() >= 2 {
+        let mut path = Path::default();
+        rings.into_iter().for_each(|(queue, value)| path.dot(points.x(queue), scale.y(value)));
+        let rings = path.text();
+        let _ =
+            write!(out, "<path class=\"level\" d=\"{rings}\"/><path class=\"level hole\" d=\"{rings}\"/>");
+    }
 }
 
-/// Appends a ring for each level of concurrency.
-fn push_levels(
-    points: &Points,
-    levels: &[ConcurrencyLevel],
-    value: fn(&ConcurrencyLevel) -> f64,
-    scale: &Scale,
-    unit: Unit,
-    out: &mut String,
-) {
-    if levels.len() < 2 {
-        return;
-    }
-    let mut path = Path::default();
-    for level in levels {
-        path.dot(points.x(level.queue), scale.y(value(level) * unit.factor()));
-    }
-    let _ =
-        write!(out, "<path class=\"level\" d=\"{0}\"/><path class=\"level hole\" d=\"{0}\"/>", path.text());
-}
-
-/// Appends the end of the drawing with the labels of the axis.
 fn end(points: &Points, out: &mut String) {
     out.push_str("</div><div class=\"xs\">");
     for tick in points.concurrency.ticks() {
         let left = points.concurrency.position(tick) * 100.0;
-        let _ = write!(out, "<i style=\"left:{left:.1}%\">{}</i>", escape(&Unit::Count.label(tick)));
+        let _ = write!(out, "<i style=\"left:{left:.1}%\">{}</i>", escape(&Unit::Count("").label(tick)));
     }
     out.push_str("</div><div class=\"axis\">concurrency: mean reads and writes in the queue or being served</div></div></figure>");
 }
@@ -224,7 +208,7 @@ pub(super) fn push_heat_map(
     let max_count = classes().map(|(_, count)| count).fold(1.0, f64::max);
     let start_ms = LatencyCounts::class_start_ms;
     let scale = Scale::log(start_ms(first), start_ms(last.saturating_add(1)));
-    push_title(title, question, Unit::Milliseconds, "", out);
+    push_title(title, question, Unit::Milliseconds, out);
     out.push_str("<span class=\"legend\"><span class=\"key\">fewer ");
     for shade in 0..SHADES {
         let _ = write!(

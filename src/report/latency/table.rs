@@ -9,7 +9,7 @@ use crate::counters::{LatencyHistogram, RequestKind, TraceProblem};
 use crate::intervals::{TracedDevice, TracedInterval};
 use crate::metrics::LatencyStats;
 use crate::report::layout::number_format::{count, percent, time};
-use crate::report::layout::{Align, Spacing, ellipsize, plain_table, wrap};
+use crate::report::layout::{Align, Spacing, column_widths, ellipsize, plain_table, wrap};
 use crate::sanitize::sanitize;
 
 /// The blanks between cells, and their number if lines would be too wide.
@@ -113,12 +113,7 @@ fn shorten_names(rows: &mut [Row<'_>], excess: usize) {
 
 /// Returns the width of the cells before the histogram, with a gap after each.
 fn width_of(rows: &[Row<'_>], gap: u16) -> usize {
-    let mut widths = TITLES.map(UnicodeWidthStr::width);
-    for row in rows {
-        for (width, cell) in widths.iter_mut().zip(&row.cells) {
-            *width = (*width).max(cell.width());
-        }
-    }
+    let widths = column_widths(&TITLES, rows.iter().map(|row| &*row.cells));
     widths.iter().map(|width| width + usize::from(gap)).sum()
 }
 

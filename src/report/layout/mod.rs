@@ -8,7 +8,7 @@ pub(crate) mod sparkline;
 mod table;
 mod wrap;
 
-pub(crate) use table::{Align, FittedColumns, Spacing, fit_columns, plain_table};
+pub(crate) use table::{Align, FittedColumns, Spacing, column_widths, fit_columns, plain_table};
 pub(crate) use wrap::{ellipsize, text_width, wrap, wrap_list};
 
 /// The width of a line, in terminal columns, without a terminal.

@@ -2,6 +2,7 @@
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
+use unicode_width::UnicodeWidthStr;
 
 /// The side of a column to which its cells are aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +16,18 @@ pub(crate) enum Align {
 pub(crate) struct Spacing {
     pub(crate) gap: u16,
     pub(crate) indent: usize,
+}
+
+/// Returns the width of each column: that of its title, or of its widest cell. Rows may have more cells than there are
+/// titles.
+pub(crate) fn column_widths<'a>(titles: &[&str], rows: impl IntoIterator<Item = &'a [String]>) -> Vec<usize> {
+    let mut widths: Vec<usize> = titles.iter().map(|title| title.width()).collect();
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.width());
+        }
+    }
+    widths
 }
 
 /// Appends a table as wide as its cells, which may have several lines; blanks at the end of lines are removed.

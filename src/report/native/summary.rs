@@ -3,12 +3,11 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use unicode_width::UnicodeWidthStr;
 
 use super::layout::max_name_width;
 use crate::intervals::{DeviceSummary, Peak, RunSpan};
 use crate::report::layout::number_format::{duration, number, queue, time};
-use crate::report::layout::{Align, Spacing, ellipsize, fit_columns, plain_table, wrap};
+use crate::report::layout::{Align, Spacing, column_widths, ellipsize, fit_columns, plain_table, wrap};
 use crate::sanitize::sanitize;
 
 /// Returns the format of times: with the date if the run spans several days.
@@ -125,11 +124,12 @@ fn push_wrapped(text: &str, width: usize, out: &mut Vec<u8>) {
 
 /// Appends the rows. If rows are too wide, first the blank before them is dropped, then letters of the names.
 fn push_table(mut rows: Vec<[String; 6]>, shown: &[usize], width: usize, out: &mut Vec<u8>) {
-    let excess = 1 + total_width(&rows, shown).saturating_sub(width);
+    let widths = column_widths(&TITLES, rows.iter().map(|row| &row[..]));
+    let excess = 1 + total_width(&widths, shown).saturating_sub(width);
     let indent = usize::from(excess <= 1);
     let mut titles = TITLES.map(str::to_owned);
     if excess > 2 {
-        let name_width = column_width(&rows, 0).saturating_sub(excess - 2).max(MIN_NAME_WIDTH);
+        let name_width = widths[0].saturating_sub(excess - 2).max(MIN_NAME_WIDTH);
         rows.iter_mut().chain([&mut titles]).for_each(|row| row[0] = ellipsize(&row[0], name_width));
     }
     let titles: Vec<&str> = shown.iter().map(|index| titles[*index].as_str()).collect();
@@ -147,8 +147,9 @@ fn push_table(mut rows: Vec<[String; 6]>, shown: &[usize], width: usize, out: &m
 /// Returns the columns that fit into `width`, and the titles of the others.
 fn visible_columns(rows: &[[String; 6]], width: usize) -> (Vec<usize>, Vec<&'static str>) {
     let all: Vec<usize> = (0..TITLES.len()).collect();
-    let widths = DROPPABLE.map(|(index, _)| column_width(rows, index) + GAP);
-    let fixed = total_width(rows, &all) - widths.iter().sum::<usize>();
+    let all_widths = column_widths(&TITLES, rows.iter().map(|row| &row[..]));
+    let widths = DROPPABLE.map(|(index, _)| all_widths[index] + GAP);
+    let fixed = total_width(&all_widths, &all) - widths.iter().sum::<usize>();
     let fitted = fit_columns(&widths, &DROPPABLE.map(|(_, rank)| rank), width.saturating_sub(fixed));
     let dropped: Vec<usize> = fitted.dropped.into_iter().map(|at| DROPPABLE[at].0).collect();
     let shown = all.into_iter().filter(|index| !dropped.contains(index)).collect();
@@ -157,19 +158,15 @@ fn visible_columns(rows: &[[String; 6]], width: usize) -> (Vec<usize>, Vec<&'sta
 }
 
 /// Returns the width of these columns, with a blank before them and the gaps between.
-fn total_width(rows: &[[String; 6]], shown: &[usize]) -> usize {
-    1 + shown.iter().map(|index| column_width(rows, *index) + GAP).sum::<usize>() - GAP
-}
-
-fn column_width(rows: &[[String; 6]], index: usize) -> usize {
-    let cells = rows.iter().map(|row| row[index].width());
-    cells.chain([TITLES[index].width()]).max().unwrap_or(0)
+fn total_width(widths: &[usize], shown: &[usize]) -> usize {
+    1 + shown.iter().map(|index| widths[*index] + GAP).sum::<usize>() - GAP
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::metrics::{Completed, Interval};
+    use unicode_width::UnicodeWidthStr;
 
     fn stats(ios: u64, await_ms: f64, queue: f64) -> Interval {
         let reads = Completed::example(2.0, ios, await_ms);

@@ -10,7 +10,7 @@ use crate::counters::BlockedTask;
 use crate::intervals::KernelRole;
 use crate::report::latency::push_note;
 use crate::report::layout::number_format::{number, percent};
-use crate::report::layout::{Align, Spacing, ellipsize, plain_table};
+use crate::report::layout::{Align, Spacing, column_widths, ellipsize, plain_table};
 use crate::sanitize::sanitize;
 
 const SPACING: Spacing = Spacing { gap: 2, indent: 0 };
@@ -29,7 +29,7 @@ pub(super) fn table(interval: &WhoInterval<'_>, width: usize, time_zone: &TimeZo
         let titles = ["device, cgroup", "r/s", "w/s", "rMB/s", "wMB/s", "share", "limit"];
         let numbers = cgroups.iter().map(|row| row.cells.clone());
         // The first column gets the width that the others leave.
-        let taken = width_of(&titles[1..], numbers.clone());
+        let taken = width_of(&titles[1..], cgroups.iter().map(|row| &*row.cells));
         let name_width = width.saturating_sub(taken).max(MIN_NAME_WIDTH);
         let names = cgroups.iter().map(|row| {
             let indent = if row.is_device { 0 } else { 2 };
@@ -40,71 +40,52 @@ pub(super) fn table(interval: &WhoInterval<'_>, width: usize, time_zone: &TimeZo
         let aligns = [Align::Left, right, right, right, right, right, Align::Left];
         plain_table(&titles, &aligns, rows, SPACING, out);
     }
-    threads(interval, width, out);
-    processes(interval, width, out);
+    let (left, right) = (Align::Left, Align::Right);
+    let titles = ["process", "device", "pid", "r/s", "w/s", "rMB/s", "wMB/s", "cgroup"];
+    let aligns = [left, left, right, right, right, right, right, left];
+    // Names of threads may be long if the kernel's work is appended.
+    push_processes(titles, aligns, thread_rows(interval), true, width, out);
+    let titles = ["process, all devices", "pid", "state", "rMB/s", "wMB/s", "delay", "cgroup"];
+    let aligns = [left, right, left, right, right, right, left];
+    push_processes(titles, aligns, process_rows(interval), false, width, out);
     for note in interval_notes(interval) {
         push_note(&note, width, "", "", out);
     }
     out.push(b'\n');
 }
 
-/// Appends the threads that submitted I/O.
-fn threads(interval: &WhoInterval<'_>, width: usize, out: &mut Vec<u8>) {
-    let rows: Vec<ProcessRow> = thread_rows(interval);
+/// Appends a table of processes with their cgroups, which get the width that is left. In narrow lines, names are
+/// shortened if they may be long.
+fn push_processes<const N: usize>(
+    titles: [&str; N],
+    aligns: [Align; N],
+    rows: Vec<ProcessRow>,
+    has_long_names: bool,
+    width: usize,
+    out: &mut Vec<u8>,
+) {
     if rows.is_empty() {
         return;
     }
-    let titles = ["process", "device", "pid", "r/s", "w/s", "rMB/s", "wMB/s", "cgroup"];
-    let cells = |row: &ProcessRow| row.cells.clone();
-    let taken = width_of(&titles[..7], rows.iter().map(cells));
+    let taken = width_of(&titles[..N - 1], rows.iter().map(|row| &*row.cells));
     // Threads that have ended, and those of the kernel, have no cgroup.
-    let cgroups = rows.iter().map(|row| row.cgroup.width()).max().unwrap_or(0).max(titles[7].width());
+    let cgroups = rows.iter().map(|row| row.cgroup.width()).max().unwrap_or(0).max(titles[N - 1].width());
     let min_cgroup_width = cgroups.min(MIN_NAME_WIDTH);
     let cgroup_width = width.saturating_sub(taken).max(min_cgroup_width);
-    // Names of threads may be long if the kernel's work is appended.
     let names = rows.iter().map(|row| row.cells[0].width()).max().unwrap_or(0);
-    let excess = (taken + min_cgroup_width).saturating_sub(width);
+    let excess = if has_long_names { (taken + min_cgroup_width).saturating_sub(width) } else { 0 };
     let name_width = names.saturating_sub(excess).max(MIN_NAME_WIDTH);
-    let rows = rows.iter().map(|row| {
-        let name = ellipsize(&row.cells[0], name_width);
-        let numbers = row.cells[1..].iter().cloned();
-        [name]
-            .into_iter()
-            .chain(numbers)
-            .chain([ellipsize(&row.cgroup, cgroup_width)])
-            .collect::<Vec<String>>()
+    let rows = rows.into_iter().map(|ProcessRow { mut cells, cgroup }| {
+        cells[0] = ellipsize(&cells[0], name_width);
+        cells.push(ellipsize(&cgroup, cgroup_width));
+        cells
     });
-    let right = Align::Right;
-    let aligns = [Align::Left, Align::Left, right, right, right, right, right, Align::Left];
     plain_table(&titles, &aligns, rows, SPACING, out);
 }
 
-fn processes(interval: &WhoInterval<'_>, width: usize, out: &mut Vec<u8>) {
-    let rows: Vec<ProcessRow> = process_rows(interval);
-    if rows.is_empty() {
-        return;
-    }
-    let titles = ["process, all devices", "pid", "state", "rMB/s", "wMB/s", "delay", "cgroup"];
-    let cells = |row: &ProcessRow| row.cells.clone();
-    let taken = width_of(&titles[..6], rows.iter().map(cells));
-    let name_width = width.saturating_sub(taken).max(MIN_NAME_WIDTH);
-    let rows = rows.iter().map(|row| {
-        row.cells.iter().cloned().chain([ellipsize(&row.cgroup, name_width)]).collect::<Vec<String>>()
-    });
-    let right = Align::Right;
-    let aligns = [Align::Left, right, Align::Left, right, right, right, Align::Left];
-    plain_table(&titles, &aligns, rows, SPACING, out);
-}
-
-/// Returns the width of columns with the gap next to each.
-fn width_of(titles: &[&str], rows: impl Iterator<Item = Vec<String>>) -> usize {
-    let mut widths: Vec<usize> = titles.iter().map(|title| title.width()).collect();
-    for row in rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.width());
-        }
-    }
-    widths.iter().map(|width| width + usize::from(SPACING.gap)).sum()
+/// Returns the width of these columns with the gaps behind them.
+fn width_of<'a>(titles: &[&str], rows: impl Iterator<Item = &'a [String]>) -> usize {
+    column_widths(titles, rows).iter().map(|width| width + usize::from(SPACING.gap)).sum()
 }
 
 /// A device, or a cgroup on it.
