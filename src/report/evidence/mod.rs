@@ -15,7 +15,7 @@ use crate::analysis::{
 };
 use crate::attribution::cgroup_name;
 use crate::intervals::{DeviceActivity, Event, EventEvidence, EventLimit, EventRate, TopCgroup};
-use crate::report::layout::number_format::{MULTIPLE, QUEUE, TIME, Unit};
+use crate::report::layout::number_format::{multiple_figure, queue_figure, time_figure};
 use crate::report::layout::sentence_numbers::{counted, duration, number, per_second, percent, queue, time};
 use crate::sanitize::sanitize;
 
@@ -141,17 +141,17 @@ fn latency_text(latency: &Latency, source: Option<BaselineSource>) -> String {
 }
 
 fn push_latency(text: &mut String, latency: &Latency, source: Option<BaselineSource>) {
-    TIME.figure(latency.await_ms).push_str_apart(Unit::MILLISECONDS, text);
+    time_figure(latency.await_ms).push_str_apart("ms", text);
     if let Some(times) = latency.saturation {
         *text += ", ";
-        MULTIPLE.figure(times).push_str(text);
+        multiple_figure(times).push_str(text);
         *text += match source {
             Some(BaselineSource::SinceBoot) => " the mean since boot",
             _ => " unloaded",
         };
     }
     *text += ", queue ";
-    QUEUE.figure(latency.queue).push_str(text);
+    queue_figure(latency.queue).push_str(text);
 }
 
 /// The reason why a direction has no verdict, to be appended to its latency.

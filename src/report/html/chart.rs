@@ -15,46 +15,16 @@ pub(super) struct ChartTime<'a> {
     pub(super) timeline: &'a Timeline,
 }
 
-/// The look of a series. Each has its own color and stroke, so that series do not differ by color only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Look {
-    /// Blue, solid.
-    Read,
-    /// Orange, dashed.
-    Write,
-    /// A third hue, dotted.
-    Flush,
-    /// Dark gray, solid: a quantity of all requests.
-    All,
-    /// Gray, thin: a bound.
-    Bound,
-    /// Gray, dotted: a value that cannot be right.
-    Doubtful,
-    /// Dots instead of a line: values at single moments.
-    Dots,
-}
-
-impl Look {
-    fn class(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Flush => "flush",
-            Self::All => "all",
-            Self::Bound => "bound",
-            Self::Doubtful => "doubt",
-            Self::Dots => "dots",
-        }
-    }
-}
-
 #[derive(Clone, Copy)]
 pub(super) struct Line<'a> {
     /// Its name in the legend.
     pub(super) label: &'a str,
     /// Its name in the embedded data.
     pub(super) key: &'a str,
-    pub(super) look: Look,
+    /// The class of its color and stroke, so that series do not differ by color only: `read` (solid), `write` (dashed),
+    /// `flush` (dotted), `all` (all requests), `bound`, `doubt` (values that cannot be right), or `dots` instead of a
+    /// line for values at single moments.
+    pub(super) class: &'static str,
     /// Its values, one for each point of the timeline or fewer.
     pub(super) values: &'a [Extent],
 }
@@ -100,11 +70,8 @@ impl Chart<'_> {
             return;
         }
         let scale = self.scale(&shown);
-        let legend: Vec<LegendEntry<'_>> = shown
-            .iter()
-            .map(|line| LegendEntry { label: line.label, key: line.key, class: line.look.class() })
-            .collect();
-        push_head(self.title, self.question, self.unit, &legend, out);
+        let legend = shown.iter().map(|line| (line.class, line.key, line.label));
+        push_head(self.title, self.question, self.unit, legend, out);
         push_y_axis(&scale, self.unit, out);
         begin_plot(self.title, out);
         push_grid(&scale, out);
@@ -139,43 +106,30 @@ impl Chart<'_> {
     }
 }
 
-/// An entry of a legend; the script fills in its value.
-pub(super) struct LegendEntry<'a> {
-    pub(super) label: &'a str,
-    /// Its name in the embedded data.
-    pub(super) key: &'a str,
-    pub(super) class: &'a str,
-}
-
 /// Appends the beginning of a panel: title, unit and question.
 pub(super) fn push_title(title: &str, question: &str, unit: Unit, out: &mut String) {
+    let [key, on_axis] = unit.names();
     let _ = write!(
         out,
-        "<figure class=\"panel\" data-u=\"{}\"><figcaption><b>{title}</b> <span class=\"unit\">{}</span><span \
-         class=\"q\">{question}</span>",
-        unit.key(),
-        unit.on_axis()
+        "<figure class=\"panel\" data-u=\"{key}\"><figcaption><b>{title}</b> <span class=\"unit\">{on_axis}</span><span \
+         class=\"q\">{question}</span>"
     );
 }
 
-/// Appends the beginning of a panel: title, question and legend.
-pub(super) fn push_head(
+/// Appends the beginning of a panel: title, question, and a legend of classes, keys in the embedded data and labels. The
+/// script fills in values.
+pub(super) fn push_head<'a>(
     title: &str,
     question: &str,
     unit: Unit,
-    legend: &[LegendEntry<'_>],
+    legend: impl Iterator<Item = (&'a str, &'a str, &'a str)>,
     out: &mut String,
 ) {
     push_title(title, question, unit, out);
     out.push_str("<span class=\"legend\">");
-    for entry in legend {
-        let _ = write!(
-            out,
-            "<span class=\"key {}\" data-k=\"{}\">{}<output></output></span>",
-            entry.class,
-            escape(entry.key),
-            escape(entry.label)
-        );
+    for (class, key, label) in legend {
+        let (key, label) = (escape(key), escape(label));
+        let _ = write!(out, "<span class=\"key {class}\" data-k=\"{key}\">{label}<output></output></span>");
     }
     out.push_str("</span></figcaption><div class=\"chart\">");
 }
@@ -233,7 +187,7 @@ pub(super) fn push_time_labels(axis: &TimeAxis, out: &mut String) {
 
 /// Appends the mean, and the band from minimum to maximum if points have several values.
 fn push_line(line: &Line<'_>, factor: f64, scale: &Scale, time: ChartTime<'_>, out: &mut String) {
-    let class = line.look.class();
+    let class = line.class;
     let (mut mean, mut band) = (Path::default(), Path::default());
     let y = |value: Option<f64>| value.map(|value| scale.y(value * factor));
     for (index, (extent, span)) in line.values.iter().zip(time.timeline.points()).enumerate() {
@@ -245,7 +199,7 @@ fn push_line(line: &Line<'_>, factor: f64, scale: &Scale, time: ChartTime<'_>, o
         if time.timeline.is_after_gap(index) {
             mean.interrupt();
         }
-        if line.look == Look::Dots {
+        if class == "dots" {
             mean.dot(i32::midpoint(x, end), at);
         } else {
             mean.step(x, end, at);
@@ -291,11 +245,8 @@ pub(super) fn push_areas(
     if !areas.iter().any(|area| area.values.iter().flatten().any(|value| *value > 0.0)) {
         return;
     }
-    let legend: Vec<LegendEntry<'_>> = areas
-        .iter()
-        .map(|area| LegendEntry { label: &area.label, key: &area.key, class: area.class })
-        .collect();
-    push_head(title, question, Unit::Percent, &legend, out);
+    let legend = areas.iter().map(|area| (area.class, &*area.key, &*area.label));
+    push_head(title, question, Unit::Percent, legend, out);
     let scale = Scale::percent(100.0);
     push_y_axis(&scale, Unit::Percent, out);
     begin_plot(title, out);

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use super::overview::class;
 use super::time_axis::TimeAxis;
-use crate::intervals::series::{Extent, Timeline, WorstVerdict};
+use crate::intervals::series::{Extent, TimeSpan, Timeline, WorstVerdict};
 use crate::sanitize::json_string;
 
 /// The number of digits of a single value, and below of the mean of several, and of their minimum and maximum.
@@ -40,93 +40,64 @@ pub(super) fn push_data(
     groups: &[Group<'_>],
     out: &mut String,
 ) {
-    let mut json = String::with_capacity(1 << 16);
-    push_json(axis, is_wall_clock, timeline, groups, &mut json);
+    let TimeSpan { start_s, end_s } = axis.span();
+    let offsets = axis.utc_offsets().into_iter().map(|(at_s, offset)| format!("[{at_s:.0},{offset}]"));
+    let times = |time: fn(&TimeSpan) -> f64| {
+        let from_start = |point| short(&format!("{:.3}", time(point) - start_s)).to_owned();
+        list(timeline.points().iter().map(from_start))
+    };
+    let json = format!(
+        "{{\"start\":{start_s:.3},\"end\":{end_s:.3},\"wall\":{is_wall_clock},\"offsets\":[{}],\"starts\":[{}],\
+         \"ends\":[{}],\"groups\":[{}]}}",
+        list(offsets),
+        times(|point| point.start_s),
+        times(|point| point.end_s),
+        list(groups.iter().map(|group| format!("\n{}", group_json(group))))
+    );
     // A name may contain the end of the element.
     let json = json.replace('<', "\\u003c");
     let _ = write!(out, "<script type=\"application/json\" id=\"data\">{json}</script>");
 }
 
-fn push_json(
-    axis: &TimeAxis,
-    is_wall_clock: bool,
-    timeline: &Timeline,
-    groups: &[Group<'_>],
-    out: &mut String,
-) {
-    let start_s = axis.span().start_s;
-    let _ = write!(
-        out,
-        "{{\"start\":{start_s:.3},\"end\":{:.3},\"wall\":{is_wall_clock},\"offsets\":[",
-        axis.span().end_s
-    );
-    for (index, (at_s, offset)) in axis.utc_offsets().into_iter().enumerate() {
-        let comma = if index == 0 { "" } else { "," };
-        let _ = write!(out, "{comma}[{at_s:.0},{offset}]");
-    }
-    out.push_str("],\"starts\":[");
-    let times = |time: fn(&crate::intervals::series::TimeSpan) -> f64, out: &mut String| {
-        for (index, point) in timeline.points().iter().enumerate() {
-            let comma = if index == 0 { "" } else { "," };
-            let _ = write!(out, "{comma}{}", short(&format!("{:.3}", time(point) - start_s)));
-        }
-    };
-    times(|point| point.start_s, out);
-    out.push_str("],\"ends\":[");
-    times(|point| point.end_s, out);
-    out.push_str("],\"groups\":[");
-    for (index, group) in groups.iter().enumerate() {
-        out.push_str(if index == 0 { "\n" } else { ",\n" });
-        push_group(group, out);
-    }
-    out.push_str("]}");
+/// Joins texts by commas.
+fn list(texts: impl Iterator<Item = String>) -> String {
+    texts.collect::<Vec<String>>().join(",")
 }
 
-fn push_group(group: &Group<'_>, out: &mut String) {
-    let _ = write!(out, "{{\"name\":{},\"verdicts\":\"", json_string(group.name));
-    push_verdicts(group.verdicts, out);
-    out.push_str("\",\"series\":{");
-    for (index, (key, values)) in group.series.iter().enumerate() {
-        let comma = if index == 0 { "" } else { "," };
-        let _ = write!(out, "{comma}{}:{{\"mean\":[", json_string(key));
-        match values {
-            Values::Numbers(values) => push_numbers(values.iter().copied(), MEAN_DIGITS, out),
-            Values::Extents(extents) => {
-                let has_several = extents.iter().any(|extent| extent.min() != extent.max());
-                let digits = if has_several { MEAN_DIGITS } else { SINGLE_DIGITS };
-                push_numbers(extents.iter().map(Extent::mean), digits, out);
-                if has_several {
-                    out.push_str("],\"min\":[");
-                    push_numbers(extents.iter().map(Extent::min), EXTREME_DIGITS, out);
-                    out.push_str("],\"max\":[");
-                    push_numbers(extents.iter().map(Extent::max), EXTREME_DIGITS, out);
-                }
-            }
-        }
-        out.push_str("]}");
-    }
-    out.push_str("}}");
+fn group_json(group: &Group<'_>) -> String {
+    let verdict = |verdict: &WorstVerdict| verdict.get().map_or("", class);
+    // Runs of equal verdicts: `ok*120,capped*30`.
+    let runs = group.verdicts.chunk_by(|a, b| verdict(a) == verdict(b));
+    let runs = list(runs.map(|run| format!("{}*{}", run.first().map_or("", verdict), run.len())));
+    let series = group.series.iter().map(|(key, values)| {
+        let values = match values {
+            Values::Numbers(values) => format!("\"mean\":[{}]", numbers(values.iter().copied(), MEAN_DIGITS)),
+            Values::Extents(extents) => extents_json(extents),
+        };
+        format!("{}:{{{values}}}", json_string(key))
+    });
+    format!(
+        "{{\"name\":{},\"verdicts\":\"{runs}\",\"series\":{{{}}}}}",
+        json_string(group.name),
+        list(series)
+    )
 }
 
-/// Appends the verdicts of the points as runs: the name of a verdict and the number of consecutive points with it.
-fn push_verdicts(verdicts: &[WorstVerdict], out: &mut String) {
-    let name = |verdict: &WorstVerdict| verdict.get().map_or("", class);
-    for (index, run) in verdicts.chunk_by(|a, b| name(a) == name(b)).enumerate() {
-        let comma = if index == 0 { "" } else { "," };
-        let _ = write!(out, "{comma}{}*{}", run.first().map_or("", name), run.len());
+fn extents_json(extents: &[Extent]) -> String {
+    let of = |value: fn(&Extent) -> Option<f64>, digits| numbers(extents.iter().map(value), digits);
+    if extents.iter().all(|extent| extent.min() == extent.max()) {
+        return format!("\"mean\":[{}]", of(Extent::mean, SINGLE_DIGITS));
     }
+    format!(
+        "\"mean\":[{}],\"min\":[{}],\"max\":[{}]",
+        of(Extent::mean, MEAN_DIGITS),
+        of(Extent::min, EXTREME_DIGITS),
+        of(Extent::max, EXTREME_DIGITS)
+    )
 }
 
-fn push_numbers(values: impl Iterator<Item = Option<f64>>, digits: usize, out: &mut String) {
-    for (index, value) in values.enumerate() {
-        if index > 0 {
-            out.push(',');
-        }
-        match value {
-            Some(value) => out.push_str(&significant(value, digits)),
-            None => out.push_str("null"),
-        }
-    }
+fn numbers(values: impl Iterator<Item = Option<f64>>, digits: usize) -> String {
+    list(values.map(|value| value.map_or_else(|| "null".to_owned(), |value| significant(value, digits))))
 }
 
 /// A number with this many significant digits, in its shortest form.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::chart::{Area, Chart, ChartTime, Line, Look, Reference};
+use super::chart::{Area, Chart, ChartTime, Line, Reference};
 use super::data::{Group, Values};
 use super::escape::{escape, name};
 use super::host::{push_cgroup_table, push_usage};
@@ -121,30 +121,29 @@ impl<'a> Section<'a> {
     /// The charts over time, that of latency first.
     fn charts<'b>(&'b self, saturation_threshold: f64, shades: &'b str) -> [Chart<'b>; 8] {
         use DeviceQuantity as Q;
-        use Look::{All, Bound, Dots, Doubtful, Flush, Read, Write};
         let lines = [
-            ("Latency", "read", Q::ReadAwaitMs, Read),
-            ("Latency", "write", Q::WriteAwaitMs, Write),
-            ("Latency", "flush", Q::FlushAwaitMs, Flush),
-            ("Operations", "reads", Q::ReadsPerS, Read),
-            ("Operations", "writes", Q::WritesPerS, Write),
-            ("Operations", "flushes", Q::FlushesPerS, Flush),
-            ("Operations", "discards", Q::DiscardsPerS, Bound),
-            ("Queue", "in flight, sampled", Q::InFlight, Dots),
-            ("Queue", "mean queue", Q::Queue, All),
-            ("Bandwidth", "read", Q::ReadKibPerS, Read),
-            ("Bandwidth", "written", Q::WriteKibPerS, Write),
-            ("Bandwidth", "discarded", Q::DiscardKibPerS, Bound),
-            ("Saturation", "reads", Q::ReadSaturation, Read),
-            ("Saturation", "writes", Q::WriteSaturation, Write),
-            ("Saturation", "flushes", Q::FlushSaturation, Flush),
-            ("Utilization", "util", Q::UtilPct, All),
-            ("Utilization", "? cannot be true", Q::DoubtfulUtilPct, Doubtful),
-            ("Utilization", "upper bound", Q::UtilUpperBoundPct, Bound),
-            ("I/O size", "reads", Q::ReadSizeKib, Read),
-            ("I/O size", "writes", Q::WriteSizeKib, Write),
-            ("Merged requests", "reads", Q::ReadMergePct, Read),
-            ("Merged requests", "writes", Q::WriteMergePct, Write),
+            ("Latency", "read", Q::ReadAwaitMs, "read"),
+            ("Latency", "write", Q::WriteAwaitMs, "write"),
+            ("Latency", "flush", Q::FlushAwaitMs, "flush"),
+            ("Operations", "reads", Q::ReadsPerS, "read"),
+            ("Operations", "writes", Q::WritesPerS, "write"),
+            ("Operations", "flushes", Q::FlushesPerS, "flush"),
+            ("Operations", "discards", Q::DiscardsPerS, "bound"),
+            ("Queue", "in flight, sampled", Q::InFlight, "dots"),
+            ("Queue", "mean queue", Q::Queue, "all"),
+            ("Bandwidth", "read", Q::ReadKibPerS, "read"),
+            ("Bandwidth", "written", Q::WriteKibPerS, "write"),
+            ("Bandwidth", "discarded", Q::DiscardKibPerS, "bound"),
+            ("Saturation", "reads", Q::ReadSaturation, "read"),
+            ("Saturation", "writes", Q::WriteSaturation, "write"),
+            ("Saturation", "flushes", Q::FlushSaturation, "flush"),
+            ("Utilization", "util", Q::UtilPct, "all"),
+            ("Utilization", "? cannot be true", Q::DoubtfulUtilPct, "doubt"),
+            ("Utilization", "upper bound", Q::UtilUpperBoundPct, "bound"),
+            ("I/O size", "reads", Q::ReadSizeKib, "read"),
+            ("I/O size", "writes", Q::WriteSizeKib, "write"),
+            ("Merged requests", "reads", Q::ReadMergePct, "read"),
+            ("Merged requests", "writes", Q::WriteMergePct, "write"),
         ];
         // Live values are compared with the mean since boot if the analysis finds no unloaded latency at all.
         let is_known = |quantity: Q| match quantity {
@@ -164,10 +163,10 @@ impl<'a> Section<'a> {
         ];
         charts.map(|(title, question, unit)| {
             let own = lines.iter().filter(|(chart, _, quantity, _)| *chart == title && is_known(*quantity));
-            let line = |(_, label, quantity, look): &(_, &'static str, Q, Look)| Line {
+            let line = |(_, label, quantity, class): &(_, &'static str, Q, &'static str)| Line {
                 label,
                 key: quantity.name(),
-                look: *look,
+                class,
                 values: self.values(*quantity),
             };
             let references = match title {

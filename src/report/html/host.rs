@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::chart::{Area, Chart, ChartTime, Line, Look, push_areas};
+use super::chart::{Area, Chart, ChartTime, Line, push_areas};
 use super::data::{Group, Values};
 use super::escape::{escape, name};
 use super::scale::Unit;
@@ -27,30 +27,27 @@ pub(super) fn push_host_charts(history: &History, time: ChartTime<'_>, out: &mut
         area("available", HostQuantity::CpuAvailablePct, "rest"),
     ];
     push_areas("CPU", "Is there CPU left? ", &cpu, "", time, out);
-    use HostQuantity as Q;
-    let pressure = ("I/O pressure", "Do tasks wait for I/O? ", Unit::Percent);
-    let blocked = ("Blocked tasks", "How many wait? ", Unit::Count("tasks"));
-    let memory = ("Memory pressure", "Is memory short? ", Unit::Percent);
-    let charts: [(_, &[(&str, Q, Look)]); 3] = [
-        (
-            pressure,
-            &[
-                ("some task waits", Q::PressureSomePct, Look::Read),
-                ("all tasks wait", Q::PressureFullPct, Look::Write),
-            ],
-        ),
-        (blocked, &[("blocked on I/O", Q::Blocked, Look::All)]),
-        (memory, &[("some task waits for memory", Q::MemoryPressureSomePct, Look::All)]),
+    let lines = [
+        ("I/O pressure", "some task waits", HostQuantity::PressureSomePct, "read"),
+        ("I/O pressure", "all tasks wait", HostQuantity::PressureFullPct, "write"),
+        ("Blocked tasks", "blocked on I/O", HostQuantity::Blocked, "all"),
+        ("Memory pressure", "some task waits for memory", HostQuantity::MemoryPressureSomePct, "all"),
     ];
-    for ((title, question, unit), lines) in charts {
-        let line = |(label, quantity, look): &(&'static str, Q, Look)| Line {
+    let charts = [
+        ("I/O pressure", "Do tasks wait for I/O? ", Unit::Percent),
+        ("Blocked tasks", "How many wait? ", Unit::Count("tasks")),
+        ("Memory pressure", "Is memory short? ", Unit::Percent),
+    ];
+    for (title, question, unit) in charts {
+        let own = lines.iter().filter(|(chart, ..)| *chart == title);
+        let lines = own.map(|(_, label, quantity, class)| Line {
             label,
             key: quantity.name(),
-            look: *look,
+            class,
             values: history.host(*quantity),
-        };
-        let lines = lines.iter().map(line).collect();
-        Chart { title, question, unit, lines, references: Vec::new(), shades: "" }.push(time, out);
+        });
+        let (lines, references) = (lines.collect(), Vec::new());
+        Chart { title, question, unit, lines, references, shades: "" }.push(time, out);
     }
 }
 

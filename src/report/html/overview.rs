@@ -6,7 +6,7 @@ use super::chart::{ChartTime, push_time_labels};
 use super::escape::name;
 use crate::analysis::{DeviceReport, Distribution, Verdict};
 use crate::intervals::History;
-use crate::intervals::series::WorstVerdict;
+use crate::intervals::series::{TimeSpan, WorstVerdict};
 use crate::report::layout::sentence_numbers::time as time_text;
 use crate::report::layout::sentence_numbers::{counted, number, percent, queue};
 
@@ -117,20 +117,21 @@ pub(super) fn tags(own: Option<Verdict>, worse: Option<Verdict>) -> String {
 /// Appends the band. Each part shows the word for its verdict if it fits, otherwise its mark.
 pub(super) fn push_band(verdicts: &[WorstVerdict], time: ChartTime<'_>, out: &mut String) {
     out.push_str("<div class=\"band\"><div class=\"inner\">");
-    for part in parts(verdicts, time) {
-        let (left, width) = (part.start * 100.0, (part.end - part.start) * 100.0);
-        let (start, end) = (time.axis.moment(part.start_s), time.axis.end_moment(part.start_s, part.end_s));
-        let label = word(part.verdict);
+    for (verdict, TimeSpan { start_s, end_s }) in parts(verdicts, time) {
+        let (begin, end) = (time.axis.position(start_s), time.axis.position(end_s));
+        let (left, width) = (begin * 100.0, (end - begin) * 100.0);
+        let (start, end) = (time.axis.moment(start_s), time.axis.end_moment(start_s, end_s));
+        let label = word(verdict);
         // A word that does not fit wraps to a second line, which is hidden; then the mark must be visible alone.
         let text = match width {
             6.0.. => format!("<b>{label}</b>"),
-            0.8.. => format!("<s>{}</s>", mark(part.verdict)),
+            0.8.. => format!("<s>{}</s>", mark(verdict)),
             _ => String::new(),
         };
         let _ = write!(
             out,
             "<i class=\"v {}\" style=\"left:{left:.2}%;width:{width:.2}%\" title=\"{label} {} to {}\">{text}</i>",
-            class(part.verdict),
+            class(verdict),
             start,
             end
         );
@@ -138,29 +139,20 @@ pub(super) fn push_band(verdicts: &[WorstVerdict], time: ChartTime<'_>, out: &mu
     out.push_str("</div></div>");
 }
 
-/// A part of the band with one verdict.
-struct Part {
-    verdict: Option<Verdict>,
-    start: f64,
-    end: f64,
-    start_s: f64,
-    end_s: f64,
-}
-
-fn parts(verdicts: &[WorstVerdict], time: ChartTime<'_>) -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::new();
+/// Returns the parts of the band with one verdict each.
+fn parts(verdicts: &[WorstVerdict], time: ChartTime<'_>) -> Vec<(Option<Verdict>, TimeSpan)> {
+    let mut parts: Vec<(Option<Verdict>, TimeSpan)> = Vec::new();
     let mut is_continued = false;
     for (index, (verdict, span)) in verdicts.iter().zip(time.timeline.points()).enumerate() {
         let Some(verdict) = verdict.get().filter(|verdict| *verdict != Some(Verdict::Idle)) else {
             is_continued = false;
             continue;
         };
-        let (start, end) = (time.axis.position(span.start_s), time.axis.position(span.end_s));
         match parts.last_mut() {
-            Some(last) if is_continued && last.verdict == verdict && !time.timeline.is_after_gap(index) => {
-                (last.end, last.end_s) = (end, span.end_s);
+            Some((last, part)) if is_continued && *last == verdict && !time.timeline.is_after_gap(index) => {
+                part.end_s = span.end_s;
             }
-            _ => parts.push(Part { verdict, start, end, start_s: span.start_s, end_s: span.end_s }),
+            _ => parts.push((verdict, *span)),
         }
         is_continued = true;
     }

@@ -16,7 +16,6 @@ pub(super) enum Unit {
     PerSecond,
     /// KiB per second, shown in MiB/s.
     Bandwidth,
-    /// A number of requests, or of tasks.
     /// A count of what the noun says: `requests`.
     Count(&'static str),
     Percent,
@@ -26,29 +25,16 @@ pub(super) enum Unit {
 }
 
 impl Unit {
-    /// The unit as shown on an axis.
-    pub(super) fn on_axis(self) -> &'static str {
+    /// The name of the unit in the script, and the unit as shown on an axis.
+    pub(super) fn names(self) -> [&'static str; 2] {
         match self {
-            Self::Milliseconds => "log",
-            Self::PerSecond => "per s",
-            Self::Bandwidth => "MiB/s",
-            Self::Count(noun) => noun,
-            Self::Percent => "%",
-            Self::Multiple => "times unloaded, log",
-            Self::Size => "KiB",
-        }
-    }
-
-    /// The name of the unit in the script.
-    pub(super) fn key(self) -> &'static str {
-        match self {
-            Self::Milliseconds => "ms",
-            Self::PerSecond => "rate",
-            Self::Bandwidth => "mib",
-            Self::Count(_) => "count",
-            Self::Percent => "pct",
-            Self::Multiple => "x",
-            Self::Size => "kib",
+            Self::Milliseconds => ["ms", "log"],
+            Self::PerSecond => ["rate", "per s"],
+            Self::Bandwidth => ["mib", "MiB/s"],
+            Self::Count(noun) => ["count", noun],
+            Self::Percent => ["pct", "%"],
+            Self::Multiple => ["x", "times unloaded, log"],
+            Self::Size => ["kib", "KiB"],
         }
     }
 

@@ -136,7 +136,7 @@ fn begin(
     rings: Vec<(f64, f64)>,
     out: &mut String,
 ) {
-    let on_axis = unit.on_axis();
+    let [_, on_axis] = unit.names();
     let _ = write!(
         out,
         "<figure class=\"panel\"><figcaption><b>{title}</b> <span class=\"unit\">{on_axis}</span><span \

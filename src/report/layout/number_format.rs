@@ -2,147 +2,133 @@
 
 use super::fixed_decimal::{fixed, push_fixed};
 
+/// The unit of a number that is written as a multiple of a power of ten.
+const POWER_OF_TEN: &str = "e";
+
 /// A format of numbers.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct NumberFormat(fn(f64) -> Figure);
+pub(crate) type NumberFormat = fn(f64) -> Figure;
 
 /// Numbers in at most five characters: `0`, `0.14`, `12.3`, `21130`, `144k`, `1.23M`.
-pub(crate) const NUMBER: NumberFormat = NumberFormat(number_figure);
-/// KiB as MiB, in the same format.
-pub(crate) const MIB: NumberFormat = NumberFormat(mib_figure);
-/// Queues in at most four characters: `0.14`, `12.3`, `217`, `12k`.
-pub(crate) const QUEUE: NumberFormat = NumberFormat(queue_figure);
-/// Whole numbers in at most four characters.
-pub(crate) const COUNT: NumberFormat = NumberFormat(count_figure);
-/// Milliseconds in at most six characters, with their unit: `36µs`, `1.51ms`, `217ms`, `2.50s`.
-pub(crate) const TIME: NumberFormat = NumberFormat(time_figure);
-/// KiB in at most four characters up to 999 GiB, with their unit: `512`, `4.0k`, `128k`, `1.0M`.
-pub(crate) const SIZE: NumberFormat = NumberFormat(size_figure);
-/// Shares in percent in at most four characters: `0%`, `0.4%`, `96%`.
-pub(crate) const PERCENT: NumberFormat = NumberFormat(percent_figure);
-/// Multiples in at most five characters up to 9999: `1.0x`, `13.9x`, `217x`.
-pub(crate) const MULTIPLE: NumberFormat = NumberFormat(multiple_figure);
-
-impl NumberFormat {
-    /// Returns a number in this format.
-    pub(crate) fn figure(&self, value: f64) -> Figure {
-        (self.0)(value)
-    }
-}
-
-fn number_figure(value: f64) -> Figure {
+pub(crate) fn number_figure(value: f64) -> Figure {
     match value {
-        0.0 => Figure::new(0.0, 0, Unit::NONE),
+        0.0 => Figure::new(0.0, 0, ""),
         // Less than can be shown is still not nothing.
-        ..0.005 => Figure::new(0.0, 2, Unit::NONE),
-        ..9.995 => Figure::new(value, 2, Unit::NONE),
-        ..99.95 => Figure::new(value, 1, Unit::NONE),
-        ..99_999.5 => Figure::new(value, 0, Unit::NONE),
-        ..999_500.0 => Figure::new(value / 1e3, 0, Unit::THOUSAND),
-        ..9_995_000.0 => Figure::new(value / 1e6, 2, Unit::MILLION),
-        ..99_950_000.0 => Figure::new(value / 1e6, 1, Unit::MILLION),
-        ..999_500_000.0 => Figure::new(value / 1e6, 0, Unit::MILLION),
-        _ => Figure::new(value, 0, Unit::POWER_OF_TEN),
+        ..0.005 => Figure::new(0.0, 2, ""),
+        ..9.995 => Figure::new(value, 2, ""),
+        ..99.95 => Figure::new(value, 1, ""),
+        ..99_999.5 => Figure::new(value, 0, ""),
+        ..999_500.0 => Figure::new(value / 1e3, 0, "k"),
+        ..9_995_000.0 => Figure::new(value / 1e6, 2, "M"),
+        ..99_950_000.0 => Figure::new(value / 1e6, 1, "M"),
+        ..999_500_000.0 => Figure::new(value / 1e6, 0, "M"),
+        _ => Figure::new(value, 0, POWER_OF_TEN),
     }
 }
 
-fn queue_figure(value: f64) -> Figure {
+/// Queues in at most four characters: `0.14`, `12.3`, `217`, `12k`.
+pub(crate) fn queue_figure(value: f64) -> Figure {
     match value {
         ..9_999.5 => number_figure(value),
-        ..999_500.0 => Figure::new(value / 1e3, 0, Unit::THOUSAND),
-        _ => Figure::new(value / 1e6, 0, Unit::MILLION),
+        ..999_500.0 => Figure::new(value / 1e3, 0, "k"),
+        _ => Figure::new(value / 1e6, 0, "M"),
     }
 }
 
-fn mib_figure(kib: f64) -> Figure {
+/// KiB as MiB, in the same format.
+pub(crate) fn mib_figure(kib: f64) -> Figure {
     number_figure(kib / 1024.0)
 }
 
-fn multiple_figure(value: f64) -> Figure {
-    Figure::new(value, if value < 99.95 { 1 } else { 0 }, Unit::TIMES)
+/// Multiples in at most five characters up to 9999: `1.0x`, `13.9x`, `217x`.
+pub(crate) fn multiple_figure(value: f64) -> Figure {
+    Figure::new(value, if value < 99.95 { 1 } else { 0 }, "x")
 }
 
-fn count_figure(value: f64) -> Figure {
+/// Whole numbers in at most four characters.
+pub(crate) fn count_figure(value: f64) -> Figure {
     whole_figure(value as u64)
 }
 
 fn whole_figure(value: u64) -> Figure {
     let (value, unit) = match value {
-        0..10_000 => (value, Unit::NONE),
-        10_000..1_000_000 => (value / 1_000, Unit::THOUSAND),
-        _ => (value / 1_000_000, Unit::MILLION),
+        0..10_000 => (value, ""),
+        10_000..1_000_000 => (value / 1_000, "k"),
+        _ => (value / 1_000_000, "M"),
     };
     Figure::new(value as f64, 0, unit)
 }
 
-fn time_figure(ms: f64) -> Figure {
+/// Milliseconds in at most six characters, with their unit: `36µs`, `1.51ms`, `217ms`, `2.50s`.
+pub(crate) fn time_figure(ms: f64) -> Figure {
     match ms {
-        0.0 => Figure::new(0.0, 0, Unit::NONE),
-        ..0.000_5 => Figure::bound(b'<', 1.0, Unit::MICROSECONDS),
-        ..0.999_5 => Figure::new((ms * 1e3).max(1.0), 0, Unit::MICROSECONDS),
-        ..9.995 => Figure::new(ms, 2, Unit::MILLISECONDS),
-        ..99.95 => Figure::new(ms, 1, Unit::MILLISECONDS),
-        ..999.5 => Figure::new(ms, 0, Unit::MILLISECONDS),
-        ..9_995.0 => Figure::new(ms / 1e3, 2, Unit::SECONDS),
-        ..99_950.0 => Figure::new(ms / 1e3, 1, Unit::SECONDS),
-        _ => Figure::new(ms / 1e3, 0, Unit::SECONDS),
+        0.0 => Figure::new(0.0, 0, ""),
+        ..0.000_5 => Figure::bound(b'<', 1.0, "µs"),
+        ..0.999_5 => Figure::new((ms * 1e3).max(1.0), 0, "µs"),
+        ..9.995 => Figure::new(ms, 2, "ms"),
+        ..99.95 => Figure::new(ms, 1, "ms"),
+        ..999.5 => Figure::new(ms, 0, "ms"),
+        ..9_995.0 => Figure::new(ms / 1e3, 2, "s"),
+        ..99_950.0 => Figure::new(ms / 1e3, 1, "s"),
+        _ => Figure::new(ms / 1e3, 0, "s"),
     }
 }
 
-fn size_figure(kib: f64) -> Figure {
+/// KiB in at most four characters up to 999 GiB, with their unit: `512`, `4.0k`, `128k`, `1.0M`.
+pub(crate) fn size_figure(kib: f64) -> Figure {
     match kib {
-        0.0 => Figure::new(0.0, 0, Unit::NONE),
-        ..0.999_5 => Figure::new(kib * 1024.0, 0, Unit::NONE),
-        ..9.95 => Figure::new(kib, 1, Unit::THOUSAND),
-        ..999.5 => Figure::new(kib, 0, Unit::THOUSAND),
-        ..10_188.8 => Figure::new(kib / 1024.0, 1, Unit::MILLION),
-        ..1_023_488.0 => Figure::new(kib / 1024.0, 0, Unit::MILLION),
-        _ => Figure::new(kib / 1024.0 / 1024.0, 0, Unit::BILLION),
+        0.0 => Figure::new(0.0, 0, ""),
+        ..0.999_5 => Figure::new(kib * 1024.0, 0, ""),
+        ..9.95 => Figure::new(kib, 1, "k"),
+        ..999.5 => Figure::new(kib, 0, "k"),
+        ..10_188.8 => Figure::new(kib / 1024.0, 1, "M"),
+        ..1_023_488.0 => Figure::new(kib / 1024.0, 0, "M"),
+        _ => Figure::new(kib / 1024.0 / 1024.0, 0, "G"),
     }
 }
 
-fn percent_figure(share: f64) -> Figure {
+/// Shares in percent in at most four characters: `0%`, `0.4%`, `96%`.
+pub(crate) fn percent_figure(share: f64) -> Figure {
     match share {
-        0.0 => Figure::new(0.0, 0, Unit::PERCENT),
-        ..9.95 => Figure::new(share, 1, Unit::PERCENT),
-        ..9_999.5 => Figure::new(share, 0, Unit::PERCENT),
-        _ => Figure::bound(b'>', 10.0, Unit::THOUSAND).with_suffix(Some(b'%')),
+        0.0 => Figure::new(0.0, 0, "%"),
+        ..9.95 => Figure::new(share, 1, "%"),
+        ..9_999.5 => Figure::new(share, 0, "%"),
+        _ => Figure::bound(b'>', 10.0, "k").with_suffix(Some(b'%')),
     }
 }
 
-/// Returns a number as [`NUMBER`].
+/// Returns a number as [`number_figure`].
 pub(crate) fn number(value: f64) -> String {
-    NUMBER.figure(value).text()
+    number_figure(value).text()
 }
 
-/// Returns a queue as [`QUEUE`].
+/// Returns a queue as [`queue_figure`].
 pub(crate) fn queue(value: f64) -> String {
-    QUEUE.figure(value).text()
+    queue_figure(value).text()
 }
 
-/// Returns a count as [`COUNT`].
+/// Returns a count as [`count_figure`].
 pub(crate) fn count(value: u64) -> String {
     whole_figure(value).text()
 }
 
-/// Returns a time as [`TIME`].
+/// Returns a time as [`time_figure`].
 pub(crate) fn time(ms: f64) -> String {
-    TIME.figure(ms).text()
+    time_figure(ms).text()
 }
 
-/// Returns a size as [`SIZE`].
+/// Returns a size as [`size_figure`].
 pub(crate) fn size(kib: f64) -> String {
-    SIZE.figure(kib).text()
+    size_figure(kib).text()
 }
 
-/// Returns a share as [`PERCENT`].
+/// Returns a share as [`percent_figure`].
 pub(crate) fn percent(share: f64) -> String {
-    PERCENT.figure(share).text()
+    percent_figure(share).text()
 }
 
-/// Returns a multiple as [`MULTIPLE`].
+/// Returns a multiple as [`multiple_figure`].
 pub(crate) fn multiple(value: f64) -> String {
-    MULTIPLE.figure(value).text()
+    multiple_figure(value).text()
 }
 
 /// Formats bytes as lsblk does: `953.9G`, in powers of 1024, with one decimal unless it is 0.
@@ -190,7 +176,7 @@ pub(crate) fn duration(seconds: f64) -> String {
 pub(crate) struct Figure {
     value: f64,
     decimals: usize,
-    unit: Unit,
+    unit: &'static str,
     /// `<` or `>` before a bound.
     sign: Option<u8>,
     /// A mark before the sign.
@@ -198,31 +184,13 @@ pub(crate) struct Figure {
     suffix: Option<u8>,
 }
 
-/// What follows the digits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Unit(&'static str);
-
-impl Unit {
-    const NONE: Self = Self("");
-    const THOUSAND: Self = Self("k");
-    const MILLION: Self = Self("M");
-    const BILLION: Self = Self("G");
-    const MICROSECONDS: Self = Self("µs");
-    pub(crate) const MILLISECONDS: Self = Self("ms");
-    pub(crate) const SECONDS: Self = Self("s");
-    pub(crate) const PERCENT: Self = Self("%");
-    const TIMES: Self = Self("x");
-    /// Not a unit: the number is written with a power of ten.
-    const POWER_OF_TEN: Self = Self("e");
-}
-
 impl Figure {
-    pub(crate) fn new(value: f64, decimals: usize, unit: Unit) -> Self {
+    pub(crate) fn new(value: f64, decimals: usize, unit: &'static str) -> Self {
         Self { value, decimals, unit, sign: None, prefix: None, suffix: None }
     }
 
     /// A bound: `<1µs`, `>10k`.
-    pub(crate) fn bound(sign: u8, value: f64, unit: Unit) -> Self {
+    pub(crate) fn bound(sign: u8, value: f64, unit: &'static str) -> Self {
         Self { sign: Some(sign), ..Self::new(value, 0, unit) }
     }
 
@@ -236,8 +204,8 @@ impl Figure {
 
     pub(crate) fn push(&self, out: &mut Vec<u8>) {
         self.push_number(out);
-        if self.unit != Unit::POWER_OF_TEN {
-            out.extend_from_slice(self.unit.0.as_bytes());
+        if self.unit != POWER_OF_TEN {
+            out.extend_from_slice(self.unit.as_bytes());
         }
         out.extend(self.suffix);
     }
@@ -247,10 +215,10 @@ impl Figure {
     }
 
     /// Appends the number with a blank before its unit; a number without one has the default unit.
-    pub(crate) fn push_str_apart(&self, default_unit: Unit, text: &mut String) {
+    pub(crate) fn push_str_apart(&self, default_unit: &'static str, text: &mut String) {
         append(text, |out| self.push_number(out));
         text.push(' ');
-        *text += if self.unit == Unit::NONE { default_unit.0 } else { self.unit.0 };
+        *text += if self.unit.is_empty() { default_unit } else { self.unit };
     }
 
     pub(crate) fn text(&self) -> String {
@@ -259,7 +227,7 @@ impl Figure {
         text
     }
 
-    pub(crate) fn text_apart(&self, default_unit: Unit) -> String {
+    pub(crate) fn text_apart(&self, default_unit: &'static str) -> String {
         let mut text = String::with_capacity(16);
         self.push_str_apart(default_unit, &mut text);
         text
@@ -267,7 +235,7 @@ impl Figure {
 
     fn push_number(&self, out: &mut Vec<u8>) {
         out.extend(self.prefix.into_iter().chain(self.sign));
-        if self.unit == Unit::POWER_OF_TEN {
+        if self.unit == POWER_OF_TEN {
             out.extend_from_slice(format!("{:.1e}", self.value).as_bytes());
         } else {
             push_fixed(out, self.value, 0, self.decimals);
@@ -337,11 +305,17 @@ mod figure_tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::report::layout::number_format::{
-        COUNT, MIB, MULTIPLE, NUMBER, NumberFormat, PERCENT, QUEUE, SIZE, TIME,
-    };
 
-    const FORMATS: [NumberFormat; 8] = [NUMBER, MIB, QUEUE, COUNT, TIME, SIZE, PERCENT, MULTIPLE];
+    const FORMATS: [NumberFormat; 8] = [
+        number_figure,
+        mib_figure,
+        queue_figure,
+        count_figure,
+        time_figure,
+        size_figure,
+        percent_figure,
+        multiple_figure,
+    ];
 
     /// Returns the text of a figure as the standard library formats it.
     fn expected(figure: &Figure) -> String {
@@ -349,32 +323,32 @@ mod figure_tests {
         let prefix: String = prefix.into_iter().chain(sign).map(char::from).collect();
         let suffix = suffix.map(char::from).map(String::from).unwrap_or_default();
         match unit {
-            Unit::POWER_OF_TEN => format!("{prefix}{value:.1e}{suffix}"),
-            Unit(unit) => format!("{prefix}{value:.decimals$}{unit}{suffix}"),
+            "e" => format!("{prefix}{value:.1e}{suffix}"),
+            unit => format!("{prefix}{value:.decimals$}{unit}{suffix}"),
         }
     }
 
     #[test]
     fn marks_surround_the_number_and_its_unit() {
         let texts = [
-            (NUMBER.figure(99_999.4), "99999"),
-            (NUMBER.figure(9.99e6), "9.99M"),
-            (NUMBER.figure(1e12), "1.0e12"),
-            (TIME.figure(99.94).with_prefix(Some(b'~')), "~99.9ms"),
-            (TIME.figure(0.0001).with_prefix(Some(b'<')), "<<1µs"),
-            (PERCENT.figure(9_999.4).with_suffix(Some(b'?')), "9999%?"),
-            (PERCENT.figure(1e9), ">10k%"),
-            (SIZE.figure(9.94), "9.9k"),
+            (number_figure(99_999.4), "99999"),
+            (number_figure(9.99e6), "9.99M"),
+            (number_figure(1e12), "1.0e12"),
+            (time_figure(99.94).with_prefix(Some(b'~')), "~99.9ms"),
+            (time_figure(0.0001).with_prefix(Some(b'<')), "<<1µs"),
+            (percent_figure(9_999.4).with_suffix(Some(b'?')), "9999%?"),
+            (percent_figure(1e9), ">10k%"),
+            (size_figure(9.94), "9.9k"),
         ];
         texts.iter().for_each(|(figure, text)| assert_eq!(figure.text(), *text));
-        assert_eq!(TIME.figure(0.5).text_apart(Unit::MILLISECONDS), "500 µs");
-        assert_eq!(TIME.figure(0.0).text_apart(Unit::MILLISECONDS), "0 ms");
+        assert_eq!(time_figure(0.5).text_apart("ms"), "500 µs");
+        assert_eq!(time_figure(0.0).text_apart("ms"), "0 ms");
     }
 
     proptest! {
         #[test]
         fn every_figure_is_written_as_the_standard_library_writes_it(bits: u64, format in 0..FORMATS.len()) {
-            let figure = FORMATS[format].figure(f64::from_bits(bits));
+            let figure = FORMATS[format](f64::from_bits(bits));
             prop_assert_eq!(figure.text(), expected(&figure));
         }
     }

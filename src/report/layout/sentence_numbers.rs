@@ -1,8 +1,7 @@
 //! Numbers within sentences: they have the digits and units of table cells, so that a number can be found in a table.
 //! Units other than `%` and `x` follow a blank, and thousands are separated by commas.
 
-use super::number_format::Unit;
-use super::number_format::{self, TIME};
+use super::number_format::{self, time_figure};
 
 pub(crate) use super::number_format::{duration, multiple, percent, queue};
 
@@ -45,7 +44,7 @@ pub(crate) fn mib(kib: f64) -> String {
 
 /// Milliseconds with their unit: `197 µs`, `1.51 ms`, `2.50 s`.
 pub(crate) fn time(ms: f64) -> String {
-    TIME.figure(ms).text_apart(Unit::MILLISECONDS)
+    time_figure(ms).text_apart("ms")
 }
 
 #[cfg(test)]

@@ -7,9 +7,9 @@ use crate::analysis::Verdict;
 use crate::counters::Columns;
 use crate::intervals::{DeviceActivity, DeviceInterval};
 use crate::metrics::Completed;
-use crate::report::layout::number_format::Figure;
 use crate::report::layout::number_format::{
-    COUNT, MIB, MULTIPLE, NUMBER, NumberFormat, PERCENT, QUEUE, SIZE, TIME,
+    Figure, NumberFormat, count_figure, mib_figure, multiple_figure, number_figure, percent_figure,
+    queue_figure, size_figure, time_figure,
 };
 
 /// The width of the verdict, with the blank before it.
@@ -77,12 +77,12 @@ static FLUSHES: Kind = Kind {
 /// A quantity of a kind of requests: the width of its columns, its value and its text.
 type Measure = (usize, fn(&Completed) -> Option<f64>, CellText);
 
-const RATE: Measure = (6, Completed::per_s, Number(NUMBER));
-const THROUGHPUT: Measure = (6, Completed::kib_per_s, Number(MIB));
+const RATE: Measure = (6, Completed::per_s, Number(number_figure));
+const THROUGHPUT: Measure = (6, Completed::kib_per_s, Number(mib_figure));
 const LATENCY: Measure = (8, Completed::await_ms, Latency);
-const MEAN_SIZE: Measure = (5, Completed::size_kib, Number(SIZE));
-const MERGED: Measure = (5, Completed::merge_pct, Number(PERCENT));
-const MEAN_QUEUE: Measure = (5, Completed::queue, Number(QUEUE));
+const MEAN_SIZE: Measure = (5, Completed::size_kib, Number(size_figure));
+const MERGED: Measure = (5, Completed::merge_pct, Number(percent_figure));
+const MEAN_QUEUE: Measure = (5, Completed::queue, Number(queue_figure));
 
 const fn requests(title: &'static str, rank: u8, kind: &'static Kind, of: Measure) -> Column {
     let (width, value, text) = of;
@@ -118,7 +118,7 @@ pub(super) static COLUMNS: [Column; 27] = [
     requests("d_await", 28, &DISCARDS, LATENCY).meaning("mean latency of the discards completed"),
     requests("d_sz", 10, &DISCARDS, MEAN_SIZE).meaning("mean size of a discard"),
     requests("f/s", 35, &FLUSHES, RATE).meaning("flushes completed per second"),
-    requests("f_await", 33, &FLUSHES, (8, Completed::await_ms, Number(TIME)))
+    requests("f_await", 33, &FLUSHES, (8, Completed::await_ms, Number(time_figure)))
         .meaning("mean latency of the flushes completed"),
     requests("rmrg", 40, &READS, MERGED)
         .meaning("share of the reads that were merged into others before they were issued"),
@@ -126,41 +126,53 @@ pub(super) static COLUMNS: [Column; 27] = [
     requests("dmrg", 5, &DISCARDS, MERGED).meaning("share of the discards that were merged into others"),
     requests("r_qu", 90, &READS, MEAN_QUEUE).meaning("mean number of reads in the queue or being served"),
     requests("w_qu", 90, &WRITES, MEAN_QUEUE).meaning("mean number of writes in the queue or being served"),
-    requests("d_qu", 5, &DISCARDS, MEAN_QUEUE).meaning("mean number of discards in the queue or being served"),
+    requests("d_qu", 5, &DISCARDS, MEAN_QUEUE)
+        .meaning("mean number of discards in the queue or being served"),
     // Shown only if the columns above do not fit; a sort key for users of iostat's aqu-sz.
-    device("queue", 98, |a| a.stats.queue(), Number(QUEUE)).meaning(
-        "mean number of requests of all kinds in the queue or being served; shown where r_qu and w_qu do not fit",
+    device("queue", 98, |a| a.stats.queue(), Number(queue_figure)).meaning(
+        "mean number of requests of all kinds in the queue or being served; shown where r_qu and w_qu do \
+         not fit",
     ),
-    device("inflt", 82, |a| Some(a.stats.in_flight? as f64), Number(COUNT))
+    device("inflt", 82, |a| Some(a.stats.in_flight? as f64), Number(count_figure))
         .meaning("requests in flight at the end of the interval"),
     device("util", 97, |a| a.stats.util_pct(), Util).meaning(
-        "share of the time with a request in flight, as the kernel counts it; 100% is not a limit by itself, as most \
-         devices serve several requests at once",
+        "share of the time with a request in flight, as the kernel counts it; 100% is not a limit by \
+         itself, as most devices serve several requests at once",
     ),
-    device("≤util", 70, |a| a.stats.util_upper_bound_pct(), Number(PERCENT)).meaning(
-        "upper bound of the true util: request times in the interval plus requests still in flight, at most 100%; \
-         its sort key is util_ub",
+    device("≤util", 70, |a| a.stats.util_upper_bound_pct(), Number(percent_figure)).meaning(
+        "upper bound of the true util: request times in the interval plus requests still in flight, at \
+         most 100%; its sort key is util_ub",
     ),
     device("r_sat", 85, |a| a.assessment.read_saturation, Saturation).meaning(
-        "read saturation: latency as a multiple of the latency of the unloaded device for requests of that size; if \
-         that is not known, of the mean latency since boot; in an interval of several samples, only if one of them \
-         is known for 90% of the reads",
+        "read saturation: latency as a multiple of the latency of the unloaded device for requests of \
+         that size; if that is not known, of the mean latency since boot; in an interval of several \
+         samples, only if one of them is known for 90% of the reads",
     ),
     device("w_sat", 85, |a| a.assessment.write_saturation, Saturation)
         .meaning("write saturation, defined like read saturation"),
     device("verdict", 100, verdict_severity, CellText::Verdict).meaning(
-        "the state of the device, with its seconds if it held for a part of the interval only; see 'blkstat help \
-         verdicts'",
+        "the state of the device, with its seconds if it held for a part of the interval only; see \
+         'blkstat help verdicts'",
     ),
 ];
 
 /// Further keys to sort by.
 static MORE_KEYS: [Column; 5] = [
-    device("util_ub", 0, |a| a.stats.util_upper_bound_pct(), Number(NUMBER)),
-    device("iops", 0, |a| sum(DATA.map(|kind| (kind.of)(a).per_s())), Number(NUMBER)),
-    device("MB/s", 0, |a| sum([a.stats.reads.kib_per_s(), a.stats.writes.kib_per_s(), None]), Number(MIB)),
-    device("sat", 0, |a| max([&READS, &WRITES, &FLUSHES].map(|kind| (kind.saturation)(a))), Number(MULTIPLE)),
-    device("await", 0, |a| max(DATA.map(|kind| (kind.of)(a).await_ms())), Number(NUMBER)),
+    device("util_ub", 0, |a| a.stats.util_upper_bound_pct(), Number(number_figure)),
+    device("iops", 0, |a| sum(DATA.map(|kind| (kind.of)(a).per_s())), Number(number_figure)),
+    device(
+        "MB/s",
+        0,
+        |a| sum([a.stats.reads.kib_per_s(), a.stats.writes.kib_per_s(), None]),
+        Number(mib_figure),
+    ),
+    device(
+        "sat",
+        0,
+        |a| max([&READS, &WRITES, &FLUSHES].map(|kind| (kind.saturation)(a))),
+        Number(multiple_figure),
+    ),
+    device("await", 0, |a| max(DATA.map(|kind| (kind.of)(a).await_ms())), Number(number_figure)),
 ];
 
 /// The kinds of requests that carry data.
@@ -206,10 +218,10 @@ impl Column {
                 return Some(());
             }
             (Latency, Value::Requests(kind, _)) => latency_figure((kind.of)(activity))?,
-            (Latency, _) => TIME.figure(self.value(activity)?),
-            (Number(format), _) => format.figure(self.value(activity)?),
-            (Saturation, _) => MULTIPLE.figure(self.value(activity)?),
-            (Util, _) => PERCENT.figure(self.value(activity)?).with_suffix(activity.flag.map(|_| b'?')),
+            (Latency, _) => time_figure(self.value(activity)?),
+            (Number(format), _) => format(self.value(activity)?),
+            (Saturation, _) => multiple_figure(self.value(activity)?),
+            (Util, _) => percent_figure(self.value(activity)?).with_suffix(activity.flag.map(|_| b'?')),
         };
         figure.push(out);
         Some(())
@@ -248,7 +260,7 @@ pub(super) fn latency_figure(stats: &Completed) -> Option<Figure> {
     } else {
         (await_ms, (resolution_ms > APPROXIMATE_FRACTION * await_ms).then_some(b'~'))
     };
-    Some(TIME.figure(ms).with_prefix(prefix))
+    Some(time_figure(ms).with_prefix(prefix))
 }
 
 /// The seconds from which no decimal is shown.

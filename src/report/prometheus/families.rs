@@ -186,32 +186,32 @@ pub(super) const FAMILIES: &[Family] = &[
     host("gauge", BUILD, |_, _| Some(Whole(1))).help("The version of blkstat."),
     host("gauge", "blkstat_sample_interval_seconds", |_, interval| Some(Real(interval?.as_secs_f64())))
         .help("Time between samples."),
-    host("gauge", "blkstat_last_sample_timestamp_seconds", |snapshot, _| {
-        Some(Real(snapshot.at?.as_millisecond() as f64 / 1e3))
+    host("gauge", "blkstat_last_sample_timestamp_seconds", |s, _| {
+        Some(Real(s.at?.as_millisecond() as f64 / 1e3))
     })
     .help("Time of the last sample. All metrics are of that time."),
-    host("counter", "blkstat_intervals_total", |snapshot, _| Some(Whole(snapshot.intervals)))
+    host("counter", "blkstat_intervals_total", |s, _| Some(Whole(s.intervals)))
         .help("Intervals between two samples since the start of blkstat."),
-    host("counter", "blkstat_missed_samples_total", |snapshot, _| Some(Whole(snapshot.missed_samples)))
+    host("counter", "blkstat_missed_samples_total", |s, _| Some(Whole(s.missed_samples)))
         .help("Samples that were due and could not be taken in time; the interval around them is longer."),
-    host("counter", "blkstat_skipped_cgroup_scans_total", |snapshot, _| Some(Whole(snapshot.skipped_scans)))
+    host("counter", "blkstat_skipped_cgroup_scans_total", |s, _| Some(Whole(s.skipped_scans)))
         .help("Scans of cgroups that were left out because they would have cost too much CPU time."),
-    host("gauge", "blkstat_procs_blocked", |snapshot, _| snapshot.blocked.map(Whole))
+    host("gauge", "blkstat_procs_blocked", |s, _| s.blocked.map(Whole))
         .help("Tasks blocked on I/O at the time of the last sample."),
-    host("counter", "blkstat_pressure_io_waiting_seconds_total", |snapshot, _| {
-        Some(from_us(snapshot.io_pressure?.some_us))
+    host("counter", "blkstat_pressure_io_waiting_seconds_total", |s, _| {
+        Some(from_us(s.io_pressure?.some_us))
     })
     .help("Time in which some task waited for I/O (PSI). Asynchronous I/O does not count."),
-    host("counter", "blkstat_pressure_io_stalled_seconds_total", |snapshot, _| {
-        Some(from_us(snapshot.io_pressure?.full_us))
+    host("counter", "blkstat_pressure_io_stalled_seconds_total", |s, _| {
+        Some(from_us(s.io_pressure?.full_us))
     })
     .help("Time in which all tasks that had work waited for I/O (PSI)."),
-    host("counter", "blkstat_pressure_memory_waiting_seconds_total", |snapshot, _| {
-        Some(from_us(snapshot.memory_pressure?.some_us))
+    host("counter", "blkstat_pressure_memory_waiting_seconds_total", |s, _| {
+        Some(from_us(s.memory_pressure?.some_us))
     })
     .help("Time in which some task waited for memory (PSI)."),
-    host("counter", "blkstat_pressure_memory_stalled_seconds_total", |snapshot, _| {
-        Some(from_us(snapshot.memory_pressure?.full_us))
+    host("counter", "blkstat_pressure_memory_stalled_seconds_total", |s, _| {
+        Some(from_us(s.memory_pressure?.full_us))
     })
     .help("Time in which all tasks that had work waited for memory (PSI)."),
     device("gauge", "blkstat_disk_info", |device, metrics| {
@@ -226,7 +226,10 @@ pub(super) const FAMILIES: &[Family] = &[
         ];
         metrics.push(&labels, Whole(1));
     })
-    .help("Names of the device and its place in the stack. Sums over the role 'physical' count each request once."),
+    .help(
+        "Names of the device and its place in the stack. Sums over the role 'physical' count each request \
+         once.",
+    ),
     kernel("blkstat_disk_reads_completed_total", Partition, |counters| Whole(counters.reads.ios))
         .help("Reads completed."),
     kernel("blkstat_disk_reads_merged_total", Basic, |counters| Whole(counters.reads.merges))
@@ -243,10 +246,8 @@ pub(super) const FAMILIES: &[Family] = &[
         .help("Bytes written."),
     kernel("blkstat_disk_write_time_seconds_total", Basic, |counters| from_ms(counters.writes.ms))
         .help("Time from start to completion, summed over all writes."),
-    device("gauge", "blkstat_disk_io_now", |device, metrics| {
-        metrics.push_known(&[], in_flight(&device.counters).map(Whole));
-    })
-    .help("Requests in flight at the time of the last sample."),
+    device("gauge", "blkstat_disk_io_now", |d, m| m.push_known(&[], in_flight(&d.counters).map(Whole)))
+        .help("Requests in flight at the time of the last sample."),
     kernel("blkstat_disk_io_time_seconds_total", Basic, |counters| from_ms(counters.busy_ms))
         .help("Time with a request in flight, as the kernel counts it."),
     kernel("blkstat_disk_io_time_weighted_seconds_total", Basic, |counters| from_ms(counters.weighted_ms))
@@ -269,12 +270,14 @@ pub(super) const FAMILIES: &[Family] = &[
         }
     })
     .help(
-        "Seconds with each verdict since the start of blkstat; 'unknown' without one. See 'blkstat help verdicts'.",
+        "Seconds with each verdict since the start of blkstat; 'unknown' without one. See 'blkstat help \
+         verdicts'.",
     ),
-    device("counter", "blkstat_disk_stalled_seconds_total", |device, metrics| {
-        metrics.push(&[], Real(device.totals.stalled_s));
-    })
-    .help("Seconds in intervals in which requests were in flight and none completed, since the start of blkstat."),
+    device("counter", "blkstat_disk_stalled_seconds_total", |d, m| m.push(&[], Real(d.totals.stalled_s)))
+        .help(
+            "Seconds in intervals in which requests were in flight and none completed, since the start of \
+         blkstat.",
+        ),
     device("histogram", "blkstat_disk_interval_latency_seconds", |device, metrics| {
         metrics.latency("read", &device.totals.reads);
         metrics.latency("write", &device.totals.writes);
@@ -283,30 +286,33 @@ pub(super) const FAMILIES: &[Family] = &[
         }
     })
     .help(
-        "Requests by the mean latency of the interval in which they completed: not request percentiles, since slow \
-         requests hide among fast ones of their interval. Sum and count are exact.",
+        "Requests by the mean latency of the interval in which they completed: not request percentiles, \
+         since slow requests hide among fast ones of their interval. Sum and count are exact.",
     ),
     device("histogram", "blkstat_disk_interval_queue", |device, metrics| {
         let totals = &device.totals;
         let (within, count) = (&totals.queue.within, totals.queue.count());
-        metrics.histogram(&[], &HistogramValue { bounds: &QUEUE_BOUNDS, within, count, sum: totals.queue_sum });
+        metrics
+            .histogram(&[], &HistogramValue { bounds: &QUEUE_BOUNDS, within, count, sum: totals.queue_sum });
     })
     .help(
-        "Intervals by their mean number of requests waiting or being served: it shows bursts that the average between \
-         two scrapes hides.",
+        "Intervals by their mean number of requests waiting or being served: it shows bursts that the \
+         average between two scrapes hides.",
     ),
-    device("counter", "blkstat_disk_compared_time_seconds_total", |device, metrics| {
-        metrics.compared(device, |totals| totals.taken_ms / 1e3);
+    device("counter", "blkstat_disk_compared_time_seconds_total", |d, m| {
+        m.compared(d, |of| of.taken_ms / 1e3);
     })
     .help(
-        "Time of the requests whose unloaded latency is known. Divided by blkstat_disk_unloaded_time_seconds_total, \
-         it is the saturation: latency as a multiple of unloaded latency.",
+        "Time of the requests whose unloaded latency is known. Divided by \
+         blkstat_disk_unloaded_time_seconds_total, it is the saturation: latency as a multiple of \
+         unloaded latency.",
     ),
-    device("counter", "blkstat_disk_unloaded_time_seconds_total", |device, metrics| {
-        metrics.compared(device, |totals| totals.unloaded_ms / 1e3);
+    device("counter", "blkstat_disk_unloaded_time_seconds_total", |d, m| {
+        m.compared(d, |of| of.unloaded_ms / 1e3);
     })
     .help(
-        "Time that the requests in blkstat_disk_compared_time_seconds_total would have taken on the unloaded device.",
+        "Time that the requests in blkstat_disk_compared_time_seconds_total would have taken on the \
+         unloaded device.",
     ),
     device("gauge", "blkstat_disk_unloaded_latency_seconds", |device, metrics| {
         for (direction, totals) in compared(device) {
@@ -316,33 +322,23 @@ pub(super) const FAMILIES: &[Family] = &[
         }
     })
     .help(
-        "Baseline: the unloaded latency that requests were compared with last, for requests of their size, and its \
-         source.",
+        "Baseline: the unloaded latency that requests were compared with last, for requests of their \
+         size, and its source.",
     ),
-    device("gauge", "blkstat_disk_limit_iops", |device, metrics| {
-        metrics.limits(&device.limits, RateUnit::Requests, true);
-    })
-    .help(
-        "Known limits in requests per second: the given one (--cap), and the one that the device reached last, of a \
-         cgroup or inferred from a rate that stayed constant.",
+    device("gauge", "blkstat_disk_limit_iops", |d, m| m.limits(&d.limits, RateUnit::Requests, true)).help(
+        "Known limits in requests per second: the given one (--cap), and the one that the device reached \
+         last, of a cgroup or inferred from a rate that stayed constant.",
     ),
-    device("gauge", "blkstat_disk_limit_bytes_per_second", |device, metrics| {
-        metrics.limits(&device.limits, RateUnit::Kib, true);
-    })
-    .help("Known limits in bytes per second, with their sources."),
-    cgroup("counter", "blkstat_cgroup_at_limit_seconds_total", |cgroup, metrics| {
-        metrics.push(&[], Real(cgroup.at_limit_s));
-    })
-    .help(
-        "Seconds in which the cgroup was at one of its own limits on the device, such as io.max; 'other' is the sum \
-         over cgroups beyond the first hundred.",
+    device("gauge", "blkstat_disk_limit_bytes_per_second", |d, m| m.limits(&d.limits, RateUnit::Kib, true))
+        .help("Known limits in bytes per second, with their sources."),
+    cgroup("counter", "blkstat_cgroup_at_limit_seconds_total", |c, m| m.push(&[], Real(c.at_limit_s))).help(
+        "Seconds in which the cgroup was at one of its own limits on the device, such as io.max; 'other' \
+         is the sum over cgroups beyond the first hundred.",
     ),
-    cgroup("gauge", "blkstat_cgroup_limit_iops", |cgroup, metrics| {
-        metrics.limits(&cgroup.limits, RateUnit::Requests, false);
-    })
-    .help("Limit of the cgroup on the device in requests per second, reached or not."),
-    cgroup("gauge", "blkstat_cgroup_limit_bytes_per_second", |cgroup, metrics| {
-        metrics.limits(&cgroup.limits, RateUnit::Kib, false);
+    cgroup("gauge", "blkstat_cgroup_limit_iops", |c, m| m.limits(&c.limits, RateUnit::Requests, false))
+        .help("Limit of the cgroup on the device in requests per second, reached or not."),
+    cgroup("gauge", "blkstat_cgroup_limit_bytes_per_second", |c, m| {
+        m.limits(&c.limits, RateUnit::Kib, false)
     })
     .help("Limit of the cgroup on the device in bytes per second, reached or not."),
 ];
