@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::MAX_LINE_BYTES;
 use super::diskstats_line::excerpt;
 use super::recorded_scan::ScanGrowth;
-use super::recorder_notes::{ClockChange, DroppedSamples};
+use super::writer::{ClockChange, DroppedSamples};
 use crate::baselines::{RecordedBaseline, RecordedBaselines};
 use crate::counters::{HostState, Pressure, SwappedPages};
 use crate::topology::{Machine, Node, Topology, bounded_text};

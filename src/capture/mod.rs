@@ -11,7 +11,6 @@ pub mod proc_files;
 mod range_copy;
 mod reader;
 mod recorded_scan;
-mod recorder_notes;
 pub mod trace_hist;
 mod warning;
 mod writer;
@@ -23,8 +22,8 @@ pub use self::diskstats_line::{LineError, parse_line};
 pub use self::range_copy::{copy_range, scan_times};
 pub use self::reader::{CaptureState, Reader};
 pub use self::recorded_scan::{ScanGrowth, ScanWriter};
-pub use self::recorder_notes::{ClockChange, DroppedSamples, WriteStall, write_clock_change};
 pub use self::warning::{CaptureWarning, CaptureWarningKind};
+pub use self::writer::{ClockChange, DroppedSamples, WriteStall, write_clock_change};
 pub use self::writer::{RecordFilter, SampleText, write_sample};
 
 /// Parses the text of /proc/diskstats into the devices of `sample`, reusing its memory.

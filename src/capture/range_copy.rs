@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 
 use jiff::Timestamp;
 
-use super::annotation::Annotation;
+use super::annotation::{Annotation, find_embedded_annotation};
 use super::line_kind::{LineKind, timestamp_of_line};
 use super::line_reader::{LineReader, NextLine};
 use crate::compression::is_end_of_text;
@@ -18,27 +18,14 @@ const MAX_BETWEEN_BYTES: usize = 64 << 20;
 const BLOCK_BYTES: usize = 256 * 1024;
 
 /// The place of a line in a capture.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// Outside samples: notes and scans that belong to the next sample.
     Between,
     /// In the header of a recording, which may take several lines.
     Header,
-    /// In a sample, which may be copied or not.
-    Sample { is_copied: bool },
-}
-
-struct RangeCopy {
-    range: RangeInclusive<Timestamp>,
-    place: Place,
-    /// The last header. `is_header_copied` is true if it is in the copy.
-    header: Vec<u8>,
-    is_header_copied: bool,
-    /// The lines before the next sample.
-    between: Vec<u8>,
-    /// The lines to hand over.
-    out: Vec<u8>,
-    samples: u64,
+    CopiedSample,
+    OtherSample,
 }
 
 /// Hands over the text of the samples from one time to another, with the header of a recording before them, and returns
@@ -52,15 +39,10 @@ pub fn copy_range<E: From<io::Error>>(
     mut write: impl FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<u64, E> {
     let mut lines = LineReader::new(input);
-    let mut copy = RangeCopy {
-        range,
-        place: Place::Between,
-        header: Vec::new(),
-        is_header_copied: true,
-        between: Vec::new(),
-        out: Vec::new(),
-        samples: 0,
-    };
+    let mut place = Place::Between;
+    // The last header, unless it was copied; the lines before the next sample; and those to hand over.
+    let (mut header, mut between, mut out) = (Vec::new(), Vec::new(), Vec::new());
+    let mut samples = 0;
     loop {
         let (line, ended) = match lines.next() {
             Ok(NextLine::Line { bytes, ended }) => (bytes, ended),
@@ -69,81 +51,60 @@ pub fn copy_range<E: From<io::Error>>(
             Err(error) if is_end_of_text(&error) => break,
             Err(error) => return Err(error.into()),
         };
-        let kind = LineKind::of(line, ended, false, copy.is_in_sample());
+        let is_in_sample = |place| matches!(place, Place::CopiedSample | Place::OtherSample);
+        let kind = LineKind::of(line, ended, false, is_in_sample(place));
         // The reader splits such a line as well.
         let embedded = match kind {
-            LineKind::Device => super::annotation::find_embedded_annotation(line),
+            LineKind::Device => find_embedded_annotation(line),
             _ => kind.embedded_annotation(line),
         };
         if let Some(at) = embedded {
             lines.split_line(at);
             continue;
         }
-        copy.push(&kind, line, ended);
-        if copy.out.len() >= BLOCK_BYTES {
-            write(&std::mem::take(&mut copy.out))?;
-        }
-    }
-    write(&copy.out)?;
-    Ok(copy.samples)
-}
-
-impl RangeCopy {
-    fn is_in_sample(&self) -> bool {
-        matches!(self.place, Place::Sample { .. })
-    }
-
-    fn push(&mut self, kind: &LineKind, line: &[u8], ended: bool) {
-        match kind {
-            LineKind::Timestamp(timestamp) => {
-                self.begin_sample(timestamp.time.is_some_and(|at| self.range.contains(&at)));
+        match &kind {
+            LineKind::Timestamp(timestamp) if timestamp.time.is_some_and(|at| range.contains(&at)) => {
+                place = Place::CopiedSample;
+                samples += 1;
+                out.append(&mut header);
+                out.append(&mut between);
+            }
+            LineKind::Timestamp(_) => {
+                place = Place::OtherSample;
+                between.clear();
             }
             LineKind::Annotation(Annotation::Header(_)) => {
-                self.place = Place::Header;
-                self.is_header_copied = false;
-                self.header.clear();
+                place = Place::Header;
+                header.clear();
             }
             LineKind::Annotation(Annotation::Devices(_) | Annotation::Baselines(_)) => {}
-            LineKind::Annotation(_) if self.place == Place::Header => self.place = Place::Between,
+            LineKind::Annotation(_) if place == Place::Header => place = Place::Between,
             _ => {}
         }
-        let into = match self.place {
-            Place::Header => &mut self.header,
-            Place::Sample { is_copied: true } => &mut self.out,
-            Place::Sample { is_copied: false } => return self.end_sample(kind),
+        let is_annotation = matches!(kind, LineKind::Annotation(_));
+        let into = match place {
+            Place::Header => Some(&mut header),
+            Place::CopiedSample => Some(&mut out),
             // Only annotations belong to the next sample.
-            Place::Between if !matches!(kind, LineKind::Annotation(_)) => return,
-            Place::Between if self.between.len() > MAX_BETWEEN_BYTES => return,
-            Place::Between => &mut self.between,
+            Place::Between if is_annotation && between.len() <= MAX_BETWEEN_BYTES => Some(&mut between),
+            Place::Between | Place::OtherSample => None,
         };
-        into.extend_from_slice(line);
-        if ended {
-            into.push(b'\n');
+        if let Some(into) = into {
+            into.extend_from_slice(line);
+            into.extend(ended.then_some(b'\n'));
         }
-        self.end_sample(kind);
-    }
-
-    fn begin_sample(&mut self, is_copied: bool) {
-        self.place = Place::Sample { is_copied };
-        if is_copied {
-            self.samples += 1;
-            if !std::mem::replace(&mut self.is_header_copied, true) {
-                self.out.extend_from_slice(&self.header);
-            }
-            self.out.append(&mut self.between);
-        }
-        self.between.clear();
-    }
-
-    /// Ends the sample if a line is its end mark.
-    fn end_sample(&mut self, kind: &LineKind) {
         if let LineKind::Annotation(Annotation::EndOfSample(end)) = kind
-            && self.is_in_sample()
+            && is_in_sample(place)
             && end.complete
         {
-            self.place = Place::Between;
+            place = Place::Between;
+        }
+        if out.len() >= BLOCK_BYTES {
+            write(&std::mem::take(&mut out))?;
         }
     }
+    write(&out)?;
+    Ok(samples)
 }
 
 /// Reads a capture to its end and hands out each time. Compressed data that ends early ends the capture.

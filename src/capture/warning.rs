@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::diskstats_line::LineError;
-use super::recorder_notes::DroppedSamples;
+use super::writer::DroppedSamples;
 use super::{MAX_DEVICES_PER_SAMPLE, MAX_LINE_BYTES, MAX_SAMPLE_BYTES};
 
 /// A part of a capture that was skipped, or a point where time breaks.

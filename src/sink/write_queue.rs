@@ -66,8 +66,6 @@ impl SampleBlock {
 pub struct WriteQueue {
     state: Mutex<State>,
     changed: Condvar,
-    /// Closed by the writer when it fails.
-    writer_end: Mutex<Option<UnixStream>>,
     /// Becomes readable when the writer fails.
     failure: UnixStream,
 }
@@ -82,6 +80,8 @@ struct State {
     is_done: bool,
     progress: WriteProgress,
     error: Option<anyhow::Error>,
+    /// Closed by the writer when it fails.
+    writer_end: Option<UnixStream>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -127,13 +127,9 @@ impl WriteQueue {
             is_done: false,
             progress: WriteProgress::default(),
             error: None,
+            writer_end: Some(writer_end),
         };
-        Ok(Self {
-            state: Mutex::new(state),
-            changed: Condvar::new(),
-            writer_end: Mutex::new(Some(writer_end)),
-            failure,
-        })
+        Ok(Self { state: Mutex::new(state), changed: Condvar::new(), failure })
     }
 
     /// Adds a sample. If the queue is full, it is thinned out.
@@ -235,8 +231,7 @@ impl WriteQueue {
         state.is_done = true;
         if error.is_some() {
             // Closing this end makes the other end readable. An error would only delay the message.
-            let writer_end = self.writer_end.lock().unwrap_or_else(PoisonError::into_inner).take();
-            let _ = writer_end.map(|mut stream| stream.write(&[0]));
+            let _ = state.writer_end.take().map(|mut stream| stream.write(&[0]));
         }
         state.error = error;
         self.changed.notify_all();

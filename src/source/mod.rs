@@ -11,7 +11,6 @@ mod parse_ahead;
 mod processes;
 mod replay;
 mod small_file;
-mod timezone;
 mod topology;
 mod tracefs;
 mod zstd;
@@ -21,10 +20,10 @@ pub use self::host::{
     Host, has_process_io_capabilities, ignores_hangup, read_host_sources, read_hostname, read_machine,
     read_recording_header,
 };
+pub use self::host::{find_time_zone, local_time_zone};
 pub use self::io_scanner::{IoScanner, ScanScope};
 pub use self::live::{Live, NoBlockDevices, Precedence};
 pub use self::replay::{Replay, copy_capture_range};
 pub use self::small_file::{FirstFile, read_first_file, read_json_object, read_text_file};
-pub use self::timezone::{find_time_zone, local_time_zone};
 pub use self::topology::{check_block_dir, read_partitions, read_topology, reread_topology};
 pub use self::tracefs::{TraceError, TraceOptions, Tracer, remove_leftovers};

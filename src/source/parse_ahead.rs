@@ -2,7 +2,7 @@
 //! takes longer than parsing, but not by so much that parsing would not count.
 
 use std::io::{self, Read};
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use crate::capture::{CaptureState, CaptureWarning, Reader};
@@ -14,11 +14,7 @@ const BATCH_SAMPLES: usize = 8;
 /// The samples of a capture that another thread parses.
 pub(super) struct ParseAhead {
     batches: Receiver<Vec<Parsed>>,
-    /// Takes batches whose memory the thread reuses.
-    used: Sender<Vec<Parsed>>,
-    batch: Vec<Parsed>,
-    /// The number of samples of the batch that were handed out.
-    taken: usize,
+    batch: std::vec::IntoIter<Parsed>,
     state: CaptureState,
 }
 
@@ -37,30 +33,25 @@ impl ParseAhead {
     pub(super) fn start(reader: Reader<impl Read + Send + 'static>) -> io::Result<Self> {
         // One batch waits, while one is parsed and one is used.
         let (sender, batches) = sync_channel(1);
-        let (used, returned) = channel();
-        let parse = move || parse(reader, &returned, &sender);
+        let parse = move || parse(reader, &sender);
         thread::Builder::new().name("blkstat-parse".to_owned()).spawn(parse)?;
-        Ok(Self { batches, used, batch: Vec::new(), taken: 0, state: CaptureState::default() })
+        Ok(Self { batches, batch: Vec::new().into_iter(), state: CaptureState::default() })
     }
 
-    /// Reads the next sample into `sample`, reusing its memory. Must not be called after the end.
+    /// Reads the next sample into `sample`. Must not be called after the end.
     ///
     /// # Errors
     /// Those of [`Reader::next`].
     pub(super) fn next(&mut self, sample: &mut Sample) -> io::Result<bool> {
-        if self.taken == self.batch.len() {
-            let ended = |_| io::Error::other("the thread that parses it has ended");
-            let used = std::mem::replace(&mut self.batch, self.batches.recv().map_err(ended)?);
-            // After the last batch, no one reuses it.
-            let _ = self.used.send(used);
-            self.taken = 0;
+        let ended = || io::Error::other("the thread that parses it has ended");
+        if self.batch.len() == 0 {
+            self.batch = self.batches.recv().map_err(|_| ended())?.into_iter();
         }
-        let parsed = &mut self.batch[self.taken];
-        self.taken += 1;
-        std::mem::swap(sample, &mut parsed.sample);
-        let earlier = std::mem::replace(&mut self.state, std::mem::take(&mut parsed.state)).warnings;
+        let parsed = self.batch.next().ok_or_else(ended)?;
+        *sample = parsed.sample;
+        let earlier = std::mem::replace(&mut self.state, parsed.state).warnings;
         self.state.warnings.splice(..0, earlier);
-        std::mem::replace(&mut parsed.found, Ok(false))
+        parsed.found
     }
 
     /// Returns the state of the reader after the sample that was handed out last.
@@ -75,26 +66,18 @@ impl ParseAhead {
 }
 
 /// Parses a capture to its end, or until its samples are no longer needed.
-fn parse(mut reader: Reader<impl Read>, returned: &Receiver<Vec<Parsed>>, batches: &SyncSender<Vec<Parsed>>) {
+fn parse(mut reader: Reader<impl Read>, batches: &SyncSender<Vec<Parsed>>) {
     let mut previous = Sample::default();
     let mut has_ended = false;
     while !has_ended {
-        let mut batch = returned.try_recv().unwrap_or_default();
-        batch.resize_with(BATCH_SAMPLES, || Parsed {
-            sample: Sample::default(),
-            state: CaptureState::default(),
-            found: Ok(false),
-        });
-        let mut count = 0;
-        while count < BATCH_SAMPLES && !has_ended {
-            let parsed = &mut batch[count];
-            parsed.found = reader.next(&previous, &mut parsed.sample);
-            parsed.state = reader.take_state();
-            has_ended = !matches!(parsed.found, Ok(true));
-            previous.devices.clone_from(&parsed.sample.devices);
-            count += 1;
+        let mut batch = Vec::with_capacity(BATCH_SAMPLES);
+        while batch.len() < BATCH_SAMPLES && !has_ended {
+            let mut sample = Sample::default();
+            let found = reader.next(&previous, &mut sample);
+            has_ended = !matches!(found, Ok(true));
+            previous.devices.clone_from(&sample.devices);
+            batch.push(Parsed { sample, state: reader.take_state(), found });
         }
-        batch.truncate(count);
         has_ended |= batches.send(batch).is_err();
     }
 }

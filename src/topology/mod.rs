@@ -1,7 +1,6 @@
 //! The block-device tree: partitions, stacked devices, kinds, queue settings, mount points. Plain data, which `source`
 //! reads from sysfs and procfs or which is inferred from the device names of a capture.
 
-mod kind;
 mod named_device;
 mod node;
 mod partitions;
@@ -11,10 +10,10 @@ use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
+pub use self::node::Kind;
+pub(crate) use self::node::nvme_head;
 pub use self::partitions::link_nvme_paths;
 pub use self::partitions::natural_key;
-pub use kind::Kind;
-pub(crate) use kind::nvme_head;
 pub use named_device::{DeviceKey, NamedDevice};
 pub use node::Node;
 pub use partitions::{partition_parents, possible_disks};

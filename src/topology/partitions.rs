@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::kind::nvme_head;
+use super::node::nvme_head;
 use super::{Kind, Node, Topology};
 use crate::counters::Device;
 

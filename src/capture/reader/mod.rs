@@ -4,15 +4,14 @@
 //! lost its end and a recording was appended to the file, the first line of that recording continues it. Such a line is
 //! split, and both parts are read as separate lines.
 
-mod devices;
 mod state;
 #[cfg(test)]
 mod tests;
 
 use std::io::{self, ErrorKind, Read};
 
-use self::devices::{DeviceLine, SampleDevices};
 pub use self::state::CaptureState;
+use self::state::SampleDevices;
 use self::state::SegmentTracker;
 use self::state::{OpenSample, Position};
 use super::annotation::{Annotation, AnnotationError, EndOfSample, find_embedded_annotation};
@@ -124,17 +123,16 @@ impl<R: Read> Reader<R> {
                     Position::InSample(open) => {
                         let complete = ended || accepts_unended;
                         let read = match !ended && has_lost_columns(line) {
-                            true => DeviceLine::Truncated,
+                            true => Ok(false),
                             false => self.devices.read(line, complete, previous, &mut sample.devices),
                         };
                         match read {
-                            DeviceLine::Accepted => {}
-                            DeviceLine::Truncated => open.is_truncated = true,
-                            DeviceLine::TooMany => self.warn(CaptureWarningKind::TooManyDevices),
-                            DeviceLine::Invalid(error) => match find_embedded_annotation(line) {
+                            Ok(has_end) => open.is_truncated |= !has_end,
+                            Err(CaptureWarningKind::Line(error)) => match find_embedded_annotation(line) {
                                 Some(at) => self.lines.split_line(at),
                                 None => self.warn(CaptureWarningKind::Line(error)),
                             },
+                            Err(warning) => self.warn(warning),
                         }
                     }
                     _ => match find_embedded_annotation(line) {

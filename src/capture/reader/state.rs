@@ -1,6 +1,7 @@
-//! What is known of a capture beside its samples, the reader's position in it, and the segments between the points where
+//! What is known of a capture beside its samples, the device lines of a sample, the reader's position in it, and the segments between the points where
 //! time breaks: no interval spans such a point.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,8 +9,12 @@ use jiff::Timestamp;
 
 use crate::baselines::RecordedBaseline;
 use crate::capture::annotation::RecordingHeader;
+use crate::capture::diskstats_line::{LineError, parse_line};
 use crate::capture::warning::{CaptureWarning, CaptureWarningKind};
-use crate::capture::{MAX_BASELINE_NAME_BYTES, MAX_BASELINES, MAX_DEVICES_PER_SAMPLE};
+use crate::capture::{
+    MAX_BASELINE_NAME_BYTES, MAX_BASELINES, MAX_DEVICES_PER_SAMPLE, MAX_SAMPLE_BYTES, slot,
+};
+use crate::counters::{Columns, Counters, Device, Sample};
 use crate::topology::{Node, Topology};
 use crate::units::SampleTime;
 
@@ -161,5 +166,100 @@ impl OpenSample {
     /// Returns the time of the sample, as far as it is known.
     pub(super) fn time(&self) -> SampleTime {
         SampleTime { monotonic: self.monotonic, wall: Some(self.wall), uptime: self.uptime }
+    }
+}
+
+/// The devices of the sample that is being read.
+#[derive(Default)]
+pub(super) struct SampleDevices {
+    count: usize,
+    line_bytes: usize,
+    has_too_many: bool,
+}
+
+impl SampleDevices {
+    pub(super) fn clear(&mut self) {
+        (self.count, self.line_bytes, self.has_too_many) = (0, 0, false);
+    }
+
+    /// Returns the number of devices that were added, and starts counting from zero.
+    pub(super) fn take_count(&mut self) -> usize {
+        std::mem::take(&mut self.count)
+    }
+
+    /// Returns a warning if the sample lacks the devices that the `previous` one lists last, as if the capture were cut
+    /// off between two lines; `devices` are those of the sample. It looks the same if the last devices were removed.
+    pub(super) fn find_missing_end(
+        &self,
+        previous: &Sample,
+        devices: &[Device],
+    ) -> Option<CaptureWarningKind> {
+        let devices = &devices[..self.count];
+        let present: HashSet<&str> = devices.iter().map(|device| device.name.as_str()).collect();
+        let expected = previous.devices.len();
+        let missing = match devices.last() {
+            None => expected,
+            Some(last) => {
+                let position = previous.devices.iter().position(|device| device.name == last.name)?;
+                let following = &previous.devices[position + 1..];
+                if following.iter().any(|device| present.contains(device.name.as_str())) {
+                    return None;
+                }
+                following.len()
+            }
+        };
+        (missing > 0).then_some(CaptureWarningKind::LastSampleLacksDevices { missing, expected })
+    }
+
+    /// Adds the device of a line to `devices`. If it is not `is_complete`, the line may have lost its end and is
+    /// compared with the `previous` sample. Returns whether it has its end.
+    ///
+    /// # Errors
+    /// A warning if the line is not valid, or if its device is the first that exceeds the limits; further ones are
+    /// skipped without a warning.
+    pub(super) fn read(
+        &mut self,
+        line: &[u8],
+        is_complete: bool,
+        previous: &Sample,
+        devices: &mut Vec<Device>,
+    ) -> Result<bool, CaptureWarningKind> {
+        self.line_bytes += line.len();
+        if self.count == MAX_DEVICES_PER_SAMPLE || self.line_bytes > MAX_SAMPLE_BYTES {
+            let is_first = !std::mem::replace(&mut self.has_too_many, true);
+            return if is_first { Err(CaptureWarningKind::TooManyDevices) } else { Ok(true) };
+        }
+        let index = self.count;
+        match parse_line(line, slot(devices, index)) {
+            Ok(()) => {
+                self.count += 1;
+                Ok(is_complete || !looks_truncated(&devices[index], &devices[..index], previous))
+            }
+            Err(_) if line.trim_ascii().is_empty() => Ok(is_complete),
+            Err(LineError::ColumnCount(_) | LineError::InvalidNumber { .. }) if !is_complete => Ok(false),
+            Err(error) => Err(CaptureWarningKind::Line(error)),
+        }
+    }
+}
+
+/// Returns whether a line without a newline has lost its end: it has fewer columns than before (or, for a new device,
+/// than its neighbors), or its last number is smaller than before, like a number that has lost digits.
+fn looks_truncated(device: &Device, neighbors: &[Device], previous: &Sample) -> bool {
+    let counters = &device.counters;
+    match previous.device(&device.name) {
+        Some(Device { counters: previous, .. }) => {
+            counters.columns < previous.columns || last_number(counters) < last_number(previous)
+        }
+        None => neighbors.iter().any(|other| other.counters.columns > counters.columns),
+    }
+}
+
+/// Returns the number in the last column that the kernel printed.
+fn last_number(counters: &Counters) -> u64 {
+    match counters.columns {
+        Columns::Partition => counters.writes.sectors,
+        Columns::Basic => counters.weighted_ms,
+        Columns::Discards => counters.discards.ms,
+        Columns::Flushes => counters.flush_ms,
     }
 }

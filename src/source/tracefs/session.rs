@@ -100,7 +100,7 @@ impl Session {
             Decision::Keep => self.renew_full_sets(),
             Decision::Pause => {
                 let sets = self.latencies.iter().chain(&self.users);
-                sets.map(Alternation::pause).fold(Ok(()), Result::and)
+                sets.map(|set| set.active.pause()).fold(Ok(()), Result::and)
             }
             Decision::Resume => self.renew_latencies().and_then(|()| self.renew_users()),
         };
@@ -114,12 +114,12 @@ impl Session {
     }
 
     fn renew_full_sets(&mut self) -> Result<(), TraceError> {
-        let is_full = |used: f64, set: &Alternation| used > f64::from(set.size()) * MAX_FILL;
+        let is_full = |used: f64, set: &Alternation| used > f64::from(set.active.size) * MAX_FILL;
         let requests = self.rate.requests.wrapping_sub(self.requests_at_start) as f64;
         if self.latencies.as_ref().is_some_and(|set| is_full(requests, set)) {
             self.renew_latencies()?;
         }
-        if self.users.as_ref().is_some_and(|set| is_full(set.entries() as f64, set)) {
+        if self.users.as_ref().is_some_and(|set| is_full(set.active.last.entries as f64, set)) {
             self.renew_users()?;
         }
         Ok(())
@@ -130,17 +130,14 @@ impl Session {
         let entries = (self.rate.per_s * MAP_SECONDS / MAX_FILL).min(f64::from(MAP_SIZE[1])) as u32;
         let size = entries.next_power_of_two().clamp(MAP_SIZE[0], MAP_SIZE[1]);
         self.requests_at_start = self.rate.requests;
-        set.renew(
-            Some(SetKind::Latencies(event_pairs(&self.dir, &self.root, &self.options)?)),
-            size,
-            &mut self.counted,
-        )
+        let pairs = event_pairs(&self.dir, &self.root, &self.options)?;
+        set.renew(SetKind::Latencies(pairs), size, &mut self.counted)
     }
 
     fn renew_users(&mut self) -> Result<(), TraceError> {
         let Some(set) = &mut self.users else { return Ok(()) };
         let kind = SetKind::Users(self.options.user_devices.clone());
-        set.renew(Some(kind), USER_MAP_SIZE, &mut self.counted)
+        set.renew(kind, USER_MAP_SIZE, &mut self.counted)
     }
 
     /// Traces other devices from now on.
@@ -187,7 +184,7 @@ impl Session {
 
     /// Returns whether devices that pass bios on have appeared or disappeared since the set was built.
     fn has_other_bio_devices(&self) -> bool {
-        let Some(SetKind::Latencies(pairs)) = self.latencies.as_ref().map(Alternation::kind) else {
+        let Some(SetKind::Latencies(pairs)) = self.latencies.as_ref().map(|set| &set.active.kind) else {
             return false;
         };
         let traced = pairs.iter().find(|pair| pair.tag == "bio").map_or(&[][..], |pair| &pair.devices);

@@ -37,7 +37,7 @@ type UserKey = (DeviceNumber, u32, Arc<str>, RequestKind);
 
 /// The counts of a set's histograms since it was started.
 #[derive(Clone, Debug, Default)]
-struct SetCounts {
+pub(super) struct SetCounts {
     pub(super) latencies: BTreeMap<LatencyKey, LatencyHistogram>,
     /// Bios and sectors.
     pub(super) users: BTreeMap<UserKey, (u64, u64)>,
@@ -48,11 +48,11 @@ struct SetCounts {
 
 /// A set in an instance of its own, which is removed when the set is dropped, with its triggers and the synthetic events
 /// whose names begin with its name.
-struct TraceSet {
+pub(super) struct TraceSet {
     dir: TraceDir,
     /// The name of the instance.
     name: String,
-    kind: SetKind,
+    pub(super) kind: SetKind,
     /// The entries of each map.
     pub(super) size: u32,
     /// The counts as they were last read.
@@ -209,14 +209,12 @@ impl SetCounts {
     }
 }
 
-/// Sets of one kind.
+/// Sets of one kind, one after the other.
 pub(super) struct Alternation {
-    dir: TraceDir,
     owner: Owner,
-    kind: SetKind,
     /// The number of sets built so far.
     built: u64,
-    active: Option<TraceSet>,
+    pub(super) active: TraceSet,
     /// The previous set, which still counts the requests that began before it was paused.
     draining: Option<TraceSet>,
 }
@@ -227,64 +225,31 @@ impl Alternation {
     /// # Errors
     /// If the kernel refuses it.
     pub(super) fn start(dir: &TraceDir, owner: Owner, kind: SetKind, size: u32) -> Result<Self, TraceError> {
-        let (active, draining) = (None, None);
-        let mut alternation = Self { dir: dir.clone(), owner, kind, built: 0, active, draining };
-        alternation.renew(None, size, &mut TracedIo::default())?;
-        Ok(alternation)
+        let active = TraceSet::build(dir, set_name(&owner, &kind, 0), kind, size)?;
+        active.start()?;
+        Ok(Self { owner, built: 1, active, draining: None })
     }
 
-    /// Replaces the set by one with maps of `size` entries, and of another kind if one is given. Adds the requests that
-    /// the sets have counted to `traced`. A few requests that begin between the end of one set and the start of the
-    /// other are not counted.
+    /// Replaces the set by one with maps of `size` entries. Adds the requests that the sets have counted to `traced`. A
+    /// few requests that begin between the end of one set and the start of the other are not counted.
     ///
     /// # Errors
     /// If the kernel refuses it.
     pub(super) fn renew(
         &mut self,
-        kind: Option<SetKind>,
+        kind: SetKind,
         size: u32,
         traced: &mut TracedIo,
     ) -> Result<(), TraceError> {
         self.collect(traced)?;
         self.draining = None;
-        if let Some(kind) = kind {
-            self.kind = kind;
-        }
-        let letter = match &self.kind {
-            SetKind::Latencies(_) => 'l',
-            SetKind::Users(_) => 'u',
-        };
-        let name = self.owner.name(&format!("{letter}{}", self.built));
+        let name = set_name(&self.owner, &kind, self.built);
         self.built += 1;
-        let set = TraceSet::build(&self.dir, name, self.kind.clone(), size)?;
-        if let Some(active) = &self.active {
-            active.pause()?;
-        }
+        let set = TraceSet::build(&self.active.dir, name, kind, size)?;
+        self.active.pause()?;
         set.start()?;
-        self.draining = self.active.replace(set);
+        self.draining = Some(std::mem::replace(&mut self.active, set));
         Ok(())
-    }
-
-    /// Stops counting new requests until the next set is started.
-    ///
-    /// # Errors
-    /// If the kernel refuses it.
-    pub(super) fn pause(&self) -> Result<(), TraceError> {
-        self.active.as_ref().map_or(Ok(()), TraceSet::pause)
-    }
-
-    pub(super) fn kind(&self) -> &SetKind {
-        &self.kind
-    }
-
-    /// The entries of each map of the active set.
-    pub(super) fn size(&self) -> u32 {
-        self.active.as_ref().map_or(0, |active| active.size)
-    }
-
-    /// The entries of the fullest histogram that was read.
-    pub(super) fn entries(&self) -> usize {
-        self.active.as_ref().map_or(0, |active| active.last.entries)
     }
 
     /// Adds the requests that were counted since the last call.
@@ -292,7 +257,7 @@ impl Alternation {
     /// # Errors
     /// If the histograms cannot be read.
     pub(super) fn collect(&mut self, traced: &mut TracedIo) -> Result<(), TraceError> {
-        for set in self.draining.iter_mut().chain(&mut self.active) {
+        for set in self.draining.iter_mut().chain([&mut self.active]) {
             let counts = set.read()?;
             for (key, histogram) in &counts.latencies {
                 let before = set.last.latencies.remove(key).unwrap_or_default();
@@ -309,6 +274,14 @@ impl Alternation {
         }
         Ok(())
     }
+}
+
+fn set_name(owner: &Owner, kind: &SetKind, number: u64) -> String {
+    let letter = match kind {
+        SetKind::Latencies(_) => 'l',
+        SetKind::Users(_) => 'u',
+    };
+    owner.name(&format!("{letter}{number}"))
 }
 
 #[cfg(test)]
