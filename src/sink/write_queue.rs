@@ -159,8 +159,7 @@ impl WriteQueue {
     /// Waits until the writer has opened the destination or failed to, at most for `limit`. Returns whether it has.
     pub fn wait_until_open(&self, limit: Duration) -> bool {
         let is_opening = |state: &mut State| !state.is_open && !state.is_done;
-        let waited = self.changed.wait_timeout_while(self.lock(), limit, is_opening);
-        !is_opening(&mut waited.unwrap_or_else(PoisonError::into_inner).0)
+        !is_opening(&mut self.wait_while(limit, is_opening))
     }
 
     /// Returns whether the writer has ended, because of an error or as requested.
@@ -176,9 +175,7 @@ impl WriteQueue {
 
     /// Waits until the writer has ended, at most for `limit`. Returns whether it has.
     pub fn wait_until_done(&self, limit: Duration) -> bool {
-        let state = self.lock();
-        let waited = self.changed.wait_timeout_while(state, limit, |state| !state.is_done);
-        waited.unwrap_or_else(PoisonError::into_inner).0.is_done
+        self.wait_while(limit, |state| !state.is_done).is_done
     }
 
     /// Takes the error that ended the writer; `None` if there was none.
@@ -189,13 +186,9 @@ impl WriteQueue {
     /// Waits for the next sample, the end, or until `limit` has passed.
     pub(super) fn next(&self, limit: Option<Duration>) -> NextWrite {
         let is_waiting = |state: &mut State| state.samples.is_empty() && !state.is_ending;
-        let state = self.lock();
         let mut state = match limit {
-            Some(limit) => {
-                let waited = self.changed.wait_timeout_while(state, limit, is_waiting);
-                waited.unwrap_or_else(PoisonError::into_inner).0
-            }
-            None => self.changed.wait_while(state, is_waiting).unwrap_or_else(PoisonError::into_inner),
+            Some(limit) => self.wait_while(limit, is_waiting),
+            None => self.changed.wait_while(self.lock(), is_waiting).unwrap_or_else(PoisonError::into_inner),
         };
         match state.samples.pop_front() {
             Some(sample) => {
@@ -209,9 +202,7 @@ impl WriteQueue {
 
     /// Waits before a write is tried again. Returns whether the recording ends, so that it is the last attempt.
     pub(super) fn wait_to_retry(&self, limit: Duration) -> bool {
-        let state = self.lock();
-        let waited = self.changed.wait_timeout_while(state, limit, |state| !state.is_ending);
-        waited.unwrap_or_else(PoisonError::into_inner).0.is_ending
+        self.wait_while(limit, |state| !state.is_ending).is_ending
     }
 
     /// Updates the state of the recording.
@@ -235,6 +226,16 @@ impl WriteQueue {
         }
         state.error = error;
         self.changed.notify_all();
+    }
+
+    /// Waits while a condition holds, at most for `limit`.
+    fn wait_while(
+        &self,
+        limit: Duration,
+        is_waiting: impl FnMut(&mut State) -> bool,
+    ) -> MutexGuard<'_, State> {
+        let waited = self.changed.wait_timeout_while(self.lock(), limit, is_waiting);
+        waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

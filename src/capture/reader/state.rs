@@ -1,5 +1,5 @@
-//! What is known of a capture beside its samples, the device lines of a sample, the reader's position in it, and the segments between the points where
-//! time breaks: no interval spans such a point.
+//! What is known of a capture beside its samples, the device lines of a sample, the reader's position, and the segments
+//! between the points where time breaks: no interval spans such a point.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use self::files::{CgroupFiles, Reading};
 use self::hierarchy::{Hierarchy, find_hierarchy};
-use crate::counters::{Cgroup, CgroupHierarchy, ScanProblem};
+use crate::counters::{Cgroup, CgroupHierarchy, IoScan, ScanProblem};
 use crate::source::small_file::read_lossy;
 
 /// The time after which the reader looks for new cgroups. Until then, their I/O is part of their parent's in version 2.
@@ -82,13 +82,6 @@ impl KnownCgroup {
     }
 }
 
-/// The cgroups that one scan found.
-pub(super) struct ScannedCgroups {
-    pub(super) hierarchy: Option<CgroupHierarchy>,
-    pub(super) cgroups: Vec<Cgroup>,
-    pub(super) problem: Option<ScanProblem>,
-}
-
 impl CgroupReader {
     /// Finds the hierarchy in the mounts of the system below `root`.
     pub(super) fn new(root: &Path) -> Self {
@@ -138,11 +131,10 @@ impl CgroupReader {
         }
     }
 
-    /// Reads all cgroups with I/O or limits.
-    pub(super) fn read(&mut self) -> ScannedCgroups {
+    /// Reads all cgroups with I/O or limits. The rest of the scan is empty.
+    pub(super) fn read(&mut self) -> IoScan {
         let Some(version) = self.version() else {
-            let problem = Some(ScanProblem::NoHierarchy);
-            return ScannedCgroups { hierarchy: None, cgroups: Vec::new(), problem };
+            return IoScan { problem: Some(ScanProblem::NoHierarchy), ..IoScan::default() };
         };
         let mut problem = self.problem;
         self.scans = self.scans.wrapping_add(1);
@@ -183,7 +175,7 @@ impl CgroupReader {
                 cgroups.push(Cgroup { path: Arc::clone(&cgroup.path), is_new, devices, pressure });
             }
         }
-        ScannedCgroups { hierarchy: Some(version), cgroups, problem }
+        IoScan { hierarchy: Some(version), cgroups, problem, ..IoScan::default() }
     }
 
     /// Returns whether the counters of the parent, which include those of this cgroup, are the same as in the last

@@ -39,7 +39,7 @@ impl Tree {
 }
 
 /// Scans at a time in seconds.
-fn scan(reader: &mut CgroupReader, at_s: u64) -> ScannedCgroups {
+fn scan(reader: &mut CgroupReader, at_s: u64) -> IoScan {
     reader.prepare(Duration::from_secs(at_s));
     reader.read()
 }

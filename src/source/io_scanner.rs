@@ -1,20 +1,20 @@
 //! Scans cgroups and processes in threads of its own, so that sampling never waits for them.
 
-mod process_thread;
-
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::{io, thread};
 
-use self::process_thread::{ProcessThread, Processes};
 use super::cgroups::CgroupReader;
 use super::processes::{BlockedTaskReader, ProcessIoReader};
 use super::small_file::read_bytes_into;
 use crate::capture::parse_diskstats;
 use crate::clock::{Clock, RealClock, thread_cpu_time};
-use crate::counters::{CgroupHierarchy, IoCounters, IoLimits, IoScan, Sample, ScannedDevice};
+use crate::counters::{
+    CgroupHierarchy, HungRead, IoCounters, IoLimits, IoScan, ProcessIo, Sample, ScannedDevice,
+};
 use crate::topology::partition_parents;
 use crate::units::SECTOR_BYTES;
 
@@ -33,9 +33,7 @@ pub enum ScanScope {
 }
 
 /// Scans the cgroups and processes of a system in the background.
-pub struct IoScanner {
-    worker: Worker,
-}
+pub struct IoScanner(Worker);
 
 enum Worker {
     /// Scans at once: a clock that advances only while waiting leaves no time for a thread.
@@ -43,15 +41,28 @@ enum Worker {
     Thread {
         /// The times at which the next sample is due. The thread ends with this sender.
         due: SyncSender<Duration>,
-        latest: Arc<LatestScan>,
+        latest: Arc<Shared<Option<Arc<IoScan>>>>,
     },
 }
 
-/// The last finished scan of a thread; none before the first.
+/// What a thread has read so far, such as its last finished scan.
 #[derive(Default)]
-struct LatestScan {
-    scan: Mutex<Option<Arc<IoScan>>>,
+struct Shared<T> {
+    state: Mutex<T>,
     finished: Condvar,
+}
+
+impl<T> Shared<T> {
+    /// Locks the state. What a thread read before it panicked is still valid.
+    fn lock(&self) -> MutexGuard<'_, T> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits while a condition holds, at most for `limit`.
+    fn wait_while(&self, limit: Duration, is_waiting: impl FnMut(&mut T) -> bool) -> MutexGuard<'_, T> {
+        let waited = self.finished.wait_timeout_while(self.lock(), limit, is_waiting);
+        waited.unwrap_or_else(PoisonError::into_inner).0
+    }
 }
 
 impl IoScanner {
@@ -71,20 +82,20 @@ impl IoScanner {
         };
         let scan = Box::new(Scan::new(root, cgroups, processes, is_v1));
         if is_manual {
-            return Ok(Self { worker: Worker::Immediate(scan) });
+            return Ok(Self(Worker::Immediate(scan)));
         }
         let (due, requests) = sync_channel(1);
-        let latest = Arc::<LatestScan>::default();
+        let latest = Arc::<Shared<Option<Arc<IoScan>>>>::default();
         let shared = Arc::clone(&latest);
         let run = move || scan_on_request(*scan, &requests, &shared);
         thread::Builder::new().name("blkstat-scan".to_owned()).stack_size(STACK_BYTES).spawn(run)?;
-        Ok(Self { worker: Worker::Thread { due, latest } })
+        Ok(Self(Worker::Thread { due, latest }))
     }
 
     /// Asks for a scan that finishes when the next sample is due, at this monotonic time. Does nothing while a scan is
     /// still running.
     pub fn request(&self, due: Duration) {
-        if let Worker::Thread { due: requests, .. } = &self.worker {
+        if let Worker::Thread { due: requests, .. } = &self.0 {
             // If the thread has not taken the last request, it is behind and needs no other.
             let _ = requests.try_send(due);
         }
@@ -92,27 +103,23 @@ impl IoScanner {
 
     /// Waits until the first scan has finished, but not long. With it, the first interval has a scan at each end.
     pub fn wait_for_first(&self) {
-        if let Worker::Thread { latest, .. } = &self.worker {
-            let scan = latest.scan.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Worker::Thread { latest, .. } = &self.0 {
             // Without it, the interval goes without.
-            let _ = latest.finished.wait_timeout_while(scan, LEAD[1], |scan| scan.is_none());
+            drop(latest.wait_while(LEAD[1], |scan| scan.is_none()));
         }
     }
 
     /// Returns the last finished scan; `now` is a monotonic time. `None` before the first.
     pub fn latest(&mut self, now: Duration) -> Option<Arc<IoScan>> {
-        match &mut self.worker {
+        match &mut self.0 {
             Worker::Immediate(scan) => Some(Arc::new(scan.read(&|| now))),
-            Worker::Thread { latest, .. } => {
-                // The last scan of a thread that panicked is still valid.
-                latest.scan.lock().unwrap_or_else(PoisonError::into_inner).clone()
-            }
+            Worker::Thread { latest, .. } => latest.lock().clone(),
         }
     }
 }
 
 /// Scans until the sender of requests is gone.
-fn scan_on_request(mut scan: Scan, requests: &Receiver<Duration>, latest: &LatestScan) {
+fn scan_on_request(mut scan: Scan, requests: &Receiver<Duration>, latest: &Shared<Option<Arc<IoScan>>>) {
     let clock = RealClock::new(None);
     let mut budget = Budget::default();
     let mut is_first = true;
@@ -134,7 +141,7 @@ fn scan_on_request(mut scan: Scan, requests: &Receiver<Duration>, latest: &Lates
             let cpu_before = thread_cpu_time();
             let mut read = scan.read(&|| clock.monotonic());
             read.skipped = std::mem::take(&mut skipped);
-            *latest.scan.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(read));
+            *latest.lock() = Some(Arc::new(read));
             latest.finished.notify_all();
             took = clock.monotonic().saturating_sub(begun);
             // The first scan takes longer than those that follow: it finds every cgroup.
@@ -197,17 +204,7 @@ impl Scan {
         let blocked = if self.processes.is_some() || has_limits() { self.blocked.read(now) } else { None };
         let (processes, hung_read) =
             self.processes.as_mut().map_or((None, None), |processes| processes.read(now));
-        IoScan {
-            at: begin + now.saturating_sub(begin) / 2,
-            devices,
-            hierarchy: found.hierarchy,
-            cgroups: found.cgroups,
-            processes,
-            hung_read,
-            blocked,
-            skipped: 0,
-            problem: found.problem,
-        }
+        IoScan { at: begin + now.saturating_sub(begin) / 2, devices, processes, hung_read, blocked, ..found }
     }
 
     /// Reads the counters of the whole devices at the time of the scan, for comparison with those of cgroups.
@@ -261,6 +258,110 @@ impl Budget {
 
     pub(super) fn charge(&mut self, cpu: Duration) {
         self.credit_s -= cpu.as_secs_f64();
+    }
+}
+
+/// The time for which a scan waits for the processes that it has requested.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// The time after which a read is reported to hang.
+const MIN_HUNG_TIME: Duration = Duration::from_secs(2);
+
+/// The processes, and the read of one that hangs.
+type Found = (Option<Arc<ProcessIo>>, Option<HungRead>);
+
+/// The way in which a scan reads processes.
+pub(super) enum Processes {
+    /// In the same thread.
+    Immediate(ProcessIoReader),
+    /// In a thread of its own.
+    Thread(ProcessThread),
+}
+
+impl Processes {
+    /// Asks for processes; `now` is a monotonic time.
+    pub(super) fn request(&self, now: Duration) {
+        if let Self::Thread(thread) = self {
+            thread.request(now);
+        }
+    }
+
+    /// Returns the requested processes, or the previous ones if reading takes too long; none if the read hangs.
+    pub(super) fn read(&mut self, now: Duration) -> Found {
+        match self {
+            Self::Immediate(reader) => (reader.read(now), None),
+            Self::Thread(thread) => thread.read(now),
+        }
+    }
+
+    /// Returns the CPU time that another thread has used for processes since the last call.
+    pub(super) fn take_cpu_time(&mut self) -> Duration {
+        match self {
+            Self::Immediate(_) => Duration::ZERO,
+            Self::Thread(thread) => std::mem::take(&mut thread.shared.lock().cpu_time),
+        }
+    }
+}
+
+/// A thread that reads the I/O of processes. It ends when this is dropped, unless its read hangs.
+pub(super) struct ProcessThread {
+    requests: SyncSender<Duration>,
+    shared: Arc<Shared<State>>,
+    /// The process that the thread reads.
+    current: Arc<AtomicU32>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The time of the request that the thread is working on; `None` if it waits for one.
+    begun: Option<Duration>,
+    found: Option<Arc<ProcessIo>>,
+    cpu_time: Duration,
+}
+
+impl ProcessThread {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub(super) fn start(mut reader: ProcessIoReader) -> io::Result<Self> {
+        let (requests, received) = sync_channel(1);
+        let shared = Arc::<Shared<State>>::default();
+        let current = reader.current();
+        let results = Arc::clone(&shared);
+        let run = move || read_on_request(&mut reader, &received, &results);
+        thread::Builder::new().name("blkstat-procs".to_owned()).stack_size(STACK_BYTES).spawn(run)?;
+        Ok(Self { requests, shared, current })
+    }
+
+    fn request(&self, now: Duration) {
+        let mut state = self.shared.lock();
+        if state.begun.is_none() && self.requests.try_send(now).is_ok() {
+            state.begun = Some(now);
+        }
+    }
+
+    fn read(&self, now: Duration) -> Found {
+        // A read that has already missed its time is not waited for again.
+        let is_young = |state: &mut State| state.begun.is_some_and(|begun| now < begun + PATIENCE);
+        let state = self.shared.wait_while(PATIENCE, is_young);
+        let elapsed = state.begun.map_or(Duration::ZERO, |begun| now.saturating_sub(begun));
+        if elapsed < MIN_HUNG_TIME {
+            return (state.found.clone(), None);
+        }
+        (None, Some(HungRead { pid: self.current.load(Ordering::Relaxed), elapsed }))
+    }
+}
+
+/// Reads processes until the sender of requests is gone.
+fn read_on_request(reader: &mut ProcessIoReader, requests: &Receiver<Duration>, shared: &Shared<State>) {
+    while let Ok(now) = requests.recv() {
+        let cpu_before = thread_cpu_time();
+        let found = reader.read(now);
+        let mut state = shared.lock();
+        state.cpu_time += thread_cpu_time().saturating_sub(cpu_before);
+        state.found = found;
+        state.begun = None;
+        shared.finished.notify_all();
     }
 }
 
