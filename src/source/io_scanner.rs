@@ -1,11 +1,12 @@
 //! Scans cgroups and processes in threads of its own, so that sampling never waits for them.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::Duration;
-use std::{io, thread};
 
 use super::cgroups::CgroupReader;
 use super::processes::{BlockedTaskReader, ProcessIoReader};
@@ -302,7 +303,9 @@ impl Processes {
     }
 }
 
-/// A thread that reads the I/O of processes. It ends when this is dropped, unless its read hangs.
+/// A thread that reads the I/O of processes. It ends when this is dropped, unless its read hangs: a read of /proc/PID/io
+/// hangs with a process that hangs while it starts another program, for example because the disk with that program does
+/// not answer. Cgroups and blocked tasks must be read even then.
 pub(super) struct ProcessThread {
     requests: SyncSender<Duration>,
     shared: Arc<Shared<State>>,
