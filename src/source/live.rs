@@ -4,14 +4,14 @@
 use std::collections::HashMap;
 use std::error::Error;
 use std::fmt;
-use std::fs::{OpenOptions, read_dir};
-use std::io::{self, Read};
+use std::fs::read_dir;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use rustix::param::page_size;
 
-use super::small_file::{file_name, link_target_name, read_text};
+use super::small_file::{file_name, link_target_name, read_bytes_into, read_text};
 use super::topology::{device_name, read_devno};
 use crate::capture::proc_files::{
     parse_blocked, parse_cpu_line, parse_dirty_pages, parse_meminfo, parse_pressure, parse_vmstat,
@@ -36,7 +36,8 @@ pub enum Precedence {
 
 /// A directory that devices are read from.
 struct DeviceDirectory {
-    files: IostatFDir,
+    /// The directory of `iostat -f`, which replaces both /proc and /sys.
+    path: PathBuf,
     precedence: Precedence,
     /// True if its list of devices and partitions is read, instead of a file for each device.
     is_listing: bool,
@@ -104,8 +105,8 @@ impl<'a> Live<'a> {
     /// the directory's own list of all devices and partitions is read, which may be missing, instead of a file for each
     /// device.
     pub fn with_device_files(self, directory: &Path, precedence: Precedence, is_listing: bool) -> Self {
-        let files = IostatFDir::new(directory);
-        Self { directory: Some(DeviceDirectory { files, precedence, is_listing }), ..self }
+        let path = directory.to_owned();
+        Self { directory: Some(DeviceDirectory { path, precedence, is_listing }), ..self }
     }
 
     /// Reads the first sample, as [`Self::read`] does.
@@ -168,9 +169,8 @@ impl<'a> Live<'a> {
     /// Returns the path that the devices are read from, for messages.
     pub fn name(&self) -> String {
         match &self.directory {
-            Some(DeviceDirectory { files, precedence: Precedence::Alone, is_listing }) => {
-                let name = if *is_listing { files.diskstats() } else { files.block() };
-                name.display().to_string()
+            Some(DeviceDirectory { path, precedence: Precedence::Alone, is_listing }) => {
+                path.join(if *is_listing { "diskstats" } else { "block" }).display().to_string()
             }
             _ => self.diskstats.display().to_string(),
         }
@@ -233,13 +233,13 @@ impl DeviceDirectory {
         let devices = if self.is_listing {
             let mut listed = Sample::default();
             let mut text = Vec::new();
-            if read_into(&self.files.diskstats(), &mut text).is_ok() {
+            if read_into(&self.path.join("diskstats"), &mut text).is_ok() {
                 parse_diskstats(&text, &mut listed, on_error);
             }
             listed.devices
         } else {
             // The directory may lack device numbers, which the system has.
-            self.files.read(|name| sample.device(name).map(|device| (device.major, device.minor)))
+            self.read_files(|name| sample.device(name).map(|device| (device.major, device.minor)))
         };
         if self.precedence == Precedence::Alone {
             sample.devices = devices;
@@ -254,47 +254,15 @@ impl DeviceDirectory {
             }
         }
     }
-}
-
-/// Reads a file into a buffer, replacing its contents; every sample reuses the buffer.
-fn read_into(path: &Path, text: &mut Vec<u8>) -> Result<()> {
-    text.clear();
-    // `take` avoids asking the file for its size first, which is 0 in /proc.
-    let read =
-        OpenOptions::new().read(true).open(path).and_then(|file| file.take(u64::MAX).read_to_end(text));
-    read.with_context(|| format!("cannot read {}", path.display()))?;
-    Ok(())
-}
-
-/// The directory of `iostat -f`, which replaces both /proc and /sys.
-struct IostatFDir {
-    path: PathBuf,
-}
-
-impl IostatFDir {
-    /// Returns the directory at this path.
-    pub(super) fn new(path: &Path) -> Self {
-        Self { path: path.to_owned() }
-    }
-
-    /// Returns the path of the file that lists devices and partitions, in the format of /proc/diskstats.
-    pub(super) fn diskstats(&self) -> PathBuf {
-        self.path.join("diskstats")
-    }
-
-    /// Returns the directory of whole devices.
-    pub(super) fn block(&self) -> PathBuf {
-        self.path.join("block")
-    }
 
     /// Reads DIR/block/NAME/stat of every whole device, and DIR/block/NAME/PARTITION/stat of every partition. Like in
     /// iostat, a file without enough numbers gives a device whose counters are zero.
     ///
     /// The number (major, minor) of a device is that of its link DIR/dev/block/MAJOR:MINOR; for a device without such a
     /// link, `find_devno` returns it.
-    pub(super) fn read(&self, find_devno: impl Fn(&str) -> Option<(u32, u32)>) -> Vec<Device> {
+    fn read_files(&self, find_devno: impl Fn(&str) -> Option<(u32, u32)>) -> Vec<Device> {
         let mut devices = Vec::new();
-        let block = self.block();
+        let block = self.path.join("block");
         let linked = linked_devnos(&self.path.join("dev/block"));
         let find_devno = |name: &str| linked.get(name).copied().or_else(|| find_devno(name));
         for disk in subdirectories(&block) {
@@ -311,6 +279,11 @@ impl IostatFDir {
         }
         devices
     }
+}
+
+/// Reads a file into a buffer, replacing its contents; every sample reuses the buffer.
+fn read_into(path: &Path, text: &mut Vec<u8>) -> Result<()> {
+    read_bytes_into(path, text).with_context(|| format!("cannot read {}", path.display()))
 }
 
 fn read_device(dir: &Path, file_name: &str, find_devno: &impl Fn(&str) -> Option<(u32, u32)>) -> Device {
