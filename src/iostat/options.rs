@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::text::{Palette, Style};
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// The parts and the format of a report, except for its colors.
     pub style: Style,
@@ -95,8 +95,9 @@ pub enum DeviceFiles {
     Also(PathBuf),
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Colors {
+    #[default]
     Never,
     OnTerminal(Palette),
     Always(Palette),

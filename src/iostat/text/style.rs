@@ -3,7 +3,7 @@
 use super::Palette;
 
 /// The parts of a report and how they are formatted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Style {
     /// True if the report has CPU utilization.
     pub cpu: bool,

@@ -1,0 +1,283 @@
+//! The arguments of iostat. They are parsed by hand: clap supports neither `-p [DEV]` nor `+f`, and the usage text is
+//! iostat's.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::options::{Colors, DefaultDevices, DeviceFiles, Options, RequestedItem, TimeStyle};
+use super::text::{Format, Palette, Unit};
+use crate::console::ArgError;
+use crate::exit::Exit;
+
+/// The longest live interval. It replaces multiples of 2^32 seconds: alarm(2), which iostat calls, takes 32 bits and
+/// never fires for 0.
+const MAX_INTERVAL: Duration = Duration::from_secs(u32::MAX as u64);
+
+/// The text of `-V`, which is not iostat's.
+const VERSION: &str =
+    concat!("blkstat ", env!("CARGO_PKG_VERSION"), ", compatible with iostat of sysstat 12.7.9\n");
+
+const USAGE: &str = "\
+Usage: iostat [ options ] [ <interval> [ <count> ] ]
+Options are:
+[ -c ] [ -d ] [ -h ] [ -k | -m | -G ] [ -N ] [ -s ] [ -t ] [ -U ] [ -V ] [ -x ] [ -y ] [ -z ]
+[ { -f | +f } <directory> ] [ -j { ID | LABEL | PATH | UUID | ... } ]
+[ --compact ] [ --dec={ 0 | 1 | 2 } ] [ --human ] [ --pretty ] [ -o JSON ]
+[ [ -H ] -g <group_name> ] [ -p [ <device> [,...] | ALL ] ]
+[ --from <file> ] [ --root <directory> ] [ <device> [...] | ALL ]
+";
+
+/// Parses the arguments of iostat.
+///
+/// # Errors
+/// The text to print instead of a run: the usage after an error, or the version that was requested.
+pub fn parse(
+    arguments: &[OsString],
+    root: &Path,
+    environment: &dyn Fn(&str) -> Option<OsString>,
+) -> Result<Options, ArgError> {
+    let mut parsed = Parsed::default();
+    parsed.options.root = root.to_owned();
+    parsed.options.style.decimals = 2;
+    let arguments: Vec<String> =
+        arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
+    let mut arguments = arguments.iter().map(String::as_str).peekable();
+    while let Some(argument) = arguments.next() {
+        let options = &mut parsed.options;
+        match argument {
+            "--from" => options.from = Some(arguments.next().ok_or_else(usage)?.into()),
+            "--root" => options.root = arguments.next().ok_or_else(usage)?.into(),
+            "-p" => {
+                parsed.add_partitions(arguments.next_if(|next| !next.starts_with('-') && !is_number(next)));
+            }
+            "-g" => parsed.add_group(arguments.next().ok_or_else(usage)?),
+            "-o" if arguments.next() == Some("JSON") => options.style.format = Format::Json,
+            "-j" => parsed.set_persistent_names(arguments.next().ok_or_else(usage)?)?,
+            "-f" | "+f" => parsed.set_device_files(argument, arguments.next().ok_or_else(usage)?)?,
+            "--human" => options.style.human = true,
+            "--pretty" => options.style.pretty = true,
+            "--compact" => options.style.compact = true,
+            "--dec=0" => options.style.decimals = 0,
+            "--dec=1" => options.style.decimals = 1,
+            "--dec=2" => options.style.decimals = 2,
+            _ if argument.starts_with("--") || argument == "-o" => return Err(usage()),
+            _ if argument.starts_with('-') => parsed.set_letters(&argument[1..])?,
+            _ => parsed.add_operand(argument)?,
+        }
+    }
+    parsed.resolve(environment)
+}
+
+fn usage() -> ArgError {
+    ArgError { message: USAGE.to_owned(), exit: Exit::IostatUsage }
+}
+
+/// Returns whether the argument is an interval or a count: digits, or digits with a fraction.
+fn is_number(argument: &str) -> bool {
+    let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    match argument.split_once('.') {
+        Some((whole, fraction)) => {
+            !whole.is_empty() && !fraction.is_empty() && is_digits(whole) && is_digits(fraction)
+        }
+        None => is_digits(argument),
+    }
+}
+
+/// Returns a number as iostat reads it: an empty text is 0, and a number that is too large is the largest one.
+fn parse_number(digits: &str) -> u64 {
+    const MAX: u64 = i64::MAX as u64;
+    if digits.is_empty() { 0 } else { digits.parse().unwrap_or(MAX).min(MAX) }
+}
+
+/// The options as they were typed, before they are combined.
+#[derive(Default)]
+struct Parsed {
+    /// Shows CPUs and devices only where that is requested. An interval of zero stands for a single report.
+    options: Options,
+    /// True if an option about devices was given, which shows devices even with `-c`.
+    needs_disk: bool,
+    unit: Option<Unit>,
+    /// `-U`.
+    epoch: bool,
+    /// True if ALL is among the devices.
+    all: bool,
+    /// True if `-p` is given without devices, or with ALL.
+    all_partitions: bool,
+    /// True if unused devices are shown, too.
+    includes_unused: bool,
+}
+
+impl Parsed {
+    /// Adds `-p [DEVICE[,...]|ALL]`.
+    fn add_partitions(&mut self, devices: Option<&str>) {
+        self.needs_disk = true;
+        let Some(devices) = devices else {
+            self.add_all_partitions();
+            return;
+        };
+        for name in devices.split(',').filter(|name| !name.is_empty()) {
+            if name == "ALL" {
+                self.add_all_partitions();
+            } else {
+                self.add_device(name, true);
+            }
+        }
+        // An empty list has the same effect.
+        self.includes_unused = true;
+    }
+
+    fn add_all_partitions(&mut self) {
+        self.all_partitions = true;
+        self.options.unsorted_from.get_or_insert(self.options.items.len());
+    }
+
+    fn add_device(&mut self, name: &str, partitions: bool) {
+        self.needs_disk = true;
+        self.includes_unused = true;
+        let persistent = self.options.persistent_names.clone();
+        self.options.items.push(RequestedItem::Device { name: name.to_owned(), partitions, persistent });
+    }
+
+    /// Adds `-g NAME`, unless there is a group with this name: then the devices after it belong to the last group.
+    fn add_group(&mut self, name: &str) {
+        let group = RequestedItem::Group(name.to_owned());
+        if !self.options.items.contains(&group) {
+            self.options.unsorted_from.get_or_insert(self.options.items.len());
+            self.options.items.push(group);
+        }
+    }
+
+    /// Sets `-j TYPE`.
+    fn set_persistent_names(&mut self, kind: &str) -> Result<(), ArgError> {
+        let kind = kind.to_lowercase();
+        if kind.is_empty() || !self.options.root.join(format!("dev/disk/by-{kind}")).is_dir() {
+            let message = "Invalid type of persistent device name\n".to_owned();
+            return Err(ArgError { message, exit: Exit::IostatUsage });
+        }
+        self.options.persistent_names = Some(kind);
+        self.options.style.pretty = true;
+        Ok(())
+    }
+
+    /// Sets `-f DIR` or `+f DIR`.
+    fn set_device_files(&mut self, option: &str, directory: &str) -> Result<(), ArgError> {
+        let directory = PathBuf::from(directory);
+        if self.options.device_files != DeviceFiles::System || !directory.is_dir() {
+            return Err(usage());
+        }
+        self.options.device_files =
+            if option == "-f" { DeviceFiles::Only(directory) } else { DeviceFiles::Also(directory) };
+        Ok(())
+    }
+
+    /// Sets a cluster of one-letter options. A single dash is ignored.
+    fn set_letters(&mut self, letters: &str) -> Result<(), ArgError> {
+        for letter in letters.chars() {
+            let options = &mut self.options;
+            match letter {
+                'c' => options.style.cpu = true,
+                'd' => options.style.disk = true,
+                'h' => (options.style.human, options.style.pretty) = (true, true),
+                'k' => self.set_unit(Unit::Kilo)?,
+                'm' => self.set_unit(Unit::Mega)?,
+                'G' => self.set_unit(Unit::Giga)?,
+                'H' => options.groups_only = true,
+                'N' => options.mapper_names = true,
+                'p' => self.add_partitions(None),
+                's' => options.style.short = true,
+                't' => options.timestamps = true,
+                'U' => self.epoch = true,
+                'V' => return Err(ArgError { message: VERSION.to_owned(), exit: Exit::Success }),
+                'x' => (options.style.extended, self.needs_disk) = (true, true),
+                'y' => options.skip_first = true,
+                'z' => options.style.active_only = true,
+                _ => return Err(usage()),
+            }
+        }
+        Ok(())
+    }
+
+    fn set_unit(&mut self, unit: Unit) -> Result<(), ArgError> {
+        if self.unit.replace(unit).is_some_and(|before| before != unit) { Err(usage()) } else { Ok(()) }
+    }
+
+    /// Adds a device, the interval or the count.
+    fn add_operand(&mut self, operand: &str) -> Result<(), ArgError> {
+        if operand == "ALL" {
+            self.needs_disk = true;
+            self.all = true;
+        } else if !is_number(operand) {
+            self.add_device(operand, false);
+        } else if self.options.interval.is_none() {
+            let fraction = operand.parse().ok().filter(|_| operand.contains('.'));
+            let fraction = fraction.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+            self.options.interval = Some(match (fraction, parse_number(operand)) {
+                (Some(duration), _) if duration.is_zero() => return Err(usage()),
+                (Some(duration), _) => duration,
+                (None, 0) => Duration::ZERO,
+                (None, seconds) => match seconds & u64::from(u32::MAX) {
+                    0 => MAX_INTERVAL,
+                    seconds => Duration::from_secs(seconds),
+                },
+            });
+        } else if self.options.count.is_none() && !operand.contains('.') {
+            self.options.count = Some(parse_number(operand));
+        } else {
+            return Err(usage());
+        }
+        Ok(())
+    }
+
+    /// Combines the options with each other and with environment variables.
+    ///
+    /// # Errors
+    /// The usage if they contradict each other.
+    fn resolve(self, environment: &dyn Fn(&str) -> Option<OsString>) -> Result<Options, ArgError> {
+        let mut options = self.options;
+        let has_groups = options.items.iter().any(|item| matches!(item, RequestedItem::Group(_)));
+        let is_single = options.interval.is_some_and(|interval| interval.is_zero());
+        if options.groups_only && !has_groups
+            || options.count == Some(0)
+            || is_single && options.count.is_some()
+        {
+            return Err(usage());
+        }
+        options.interval = options.interval.filter(|_| !is_single);
+        let includes_unused = self.includes_unused || self.all;
+        options.default_devices = match (self.all_partitions, self.all) {
+            (true, _) if includes_unused => DefaultDevices::AllWithPartitions,
+            (true, _) => DefaultDevices::UsedWithPartitions,
+            (false, true) => DefaultDevices::AllWhole,
+            (false, false) if includes_unused => DefaultDevices::None,
+            (false, false) => DefaultDevices::UsedWhole,
+        };
+        let is_posix = environment("POSIXLY_CORRECT").is_some();
+        let style = &mut options.style;
+        style.unit = self.unit.unwrap_or(if is_posix { Unit::Block } else { Unit::Kilo });
+        (style.cpu, style.disk) = (style.cpu || !style.disk, style.disk || self.needs_disk || !style.cpu);
+        style.used_only = options.default_devices.are_used_only();
+        options.iso_date = environment("S_TIME_FORMAT").is_some_and(|value| value == "ISO");
+        options.time_style = match (self.epoch, options.iso_date) {
+            (true, _) => TimeStyle::Epoch,
+            (false, true) => TimeStyle::Iso,
+            (false, false) => TimeStyle::Local,
+        };
+        options.colors = resolve_colors(environment);
+        Ok(options)
+    }
+}
+
+fn resolve_colors(environment: &dyn Fn(&str) -> Option<OsString>) -> Colors {
+    let is = |name: &str, expected: &str| environment(name).is_some_and(|value| value == expected);
+    let sgr = environment("S_COLORS_SGR").unwrap_or_default();
+    let palette = Palette::from_entries(&sgr.to_string_lossy());
+    let is_unwanted = environment("NO_COLOR").is_some_and(|value| !value.is_empty()) || is("TERM", "dumb");
+    if is("S_COLORS", "always") {
+        Colors::Always(palette)
+    } else if is("S_COLORS", "never") || is_unwanted {
+        Colors::Never
+    } else {
+        Colors::OnTerminal(palette)
+    }
+}
