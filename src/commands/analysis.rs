@@ -14,7 +14,7 @@ use crate::analysis::{
 use crate::console::{RunContext, Warnings};
 use crate::exit::Exit;
 use crate::intervals::{
-    Events, IntervalRows, Intervals, LatencySeries, NotFound, RunClock, collect, group_incidents,
+    Events, Incident, IntervalRows, Intervals, LatencySeries, NotFound, RunClock, collect, group_incidents,
 };
 use crate::report::analysis::AnalysisReport;
 use crate::sanitize::sanitize;
@@ -25,56 +25,40 @@ pub(super) struct Analysis {
     /// The devices in the order in which they appeared.
     pub(super) reports: Vec<DeviceReport>,
     /// The queue at each layer; `None` if no two devices are stacked.
-    pub(super) queue_by_layer: Option<QueueByLayer>,
-    pub(super) events: Events,
+    queue_by_layer: Option<QueueByLayer>,
+    /// The devices of the host as far as they are known.
+    topology: Topology,
+    events: Events,
+    /// The incidents that they belong to.
+    incidents: Vec<Incident>,
     /// The host over the same time.
-    pub(super) host: HostReport,
+    host: HostReport,
     /// The latency of each device with I/O over time, by the kernel's name.
-    pub(super) latencies: HashMap<String, LatencySeries>,
+    latencies: HashMap<String, LatencySeries>,
     /// The wall clock over the same time.
     pub(super) clock: RunClock,
     /// The identity of each device that has one, by the kernel's name.
     pub(super) identities: HashMap<String, String>,
 }
 
-/// The options for showing an analysis.
-pub(super) struct Presentation<'a> {
-    /// The time zone of printed times.
-    pub(super) time_zone: &'a TimeZone,
-    /// True if other devices of the host were left out.
-    pub(super) is_selection: bool,
-    /// True if the text has all details of each device.
-    pub(super) has_details: bool,
-    /// True if the terminal shows more than ASCII.
-    pub(super) is_unicode: bool,
-}
-
 impl Analysis {
-    /// Groups the events into incidents and passes everything to `show`.
-    pub(super) fn report<T>(
-        &self,
-        intervals: &Intervals<'_>,
-        presentation: &Presentation<'_>,
-        show: impl FnOnce(AnalysisReport<'_>) -> T,
-    ) -> T {
-        let unknown = Topology::default();
-        let topology = intervals.known_topology().unwrap_or(&unknown);
-        // Names show which partitions are on which disk.
-        let incidents = group_incidents(&self.events.list, intervals.topology());
-        show(AnalysisReport {
+    /// Returns everything that the text, the document and the page show. The text has all details; `is_selection` if
+    /// other devices of the host were left out.
+    pub(super) fn report<'a>(&'a self, time_zone: &'a TimeZone, is_selection: bool) -> AnalysisReport<'a> {
+        AnalysisReport {
             devices: &self.reports,
             queue_by_layer: self.queue_by_layer.as_ref(),
-            topology,
-            is_selection: presentation.is_selection,
+            topology: &self.topology,
+            is_selection,
             host: &self.host,
             events: &self.events,
-            incidents: &incidents,
+            incidents: &self.incidents,
             latencies: &self.latencies,
             clock: &self.clock,
-            time_zone: presentation.time_zone,
-            has_details: presentation.has_details,
-            is_unicode: presentation.is_unicode,
-        })
+            time_zone,
+            has_details: true,
+            is_unicode: true,
+        }
     }
 }
 
@@ -131,13 +115,16 @@ pub(super) fn analyze_intervals(
     let devices = collected.devices.into_iter().map(with_settings).collect();
     let finish = |(settings, device): (Settings, DeviceAnalysis)| device.finish(&settings, &collected.host);
     let mut reports: Vec<DeviceReport> = in_two_threads(devices, finish);
-    let unknown = Topology::default();
-    let queues = queue_by_layer(intervals.known_topology().unwrap_or(&unknown), &reports);
+    let topology = intervals.known_topology().cloned().unwrap_or_default();
+    let queues = queue_by_layer(&topology, &reports);
     queues.iter().for_each(|queues| clear_lower_layers(&mut reports, queues));
     let events = collected.events.events_with(&reports, &collected.clock);
     let analysis = Analysis {
         reports,
         queue_by_layer: queues,
+        topology,
+        // Names show which partitions are on which disk.
+        incidents: group_incidents(&events.list, intervals.topology()),
         events,
         latencies: collected.latencies,
         clock: collected.clock,

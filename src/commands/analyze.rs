@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use jiff::tz::TimeZone;
 
-use super::analysis::{Presentation, analyze_intervals};
+use super::analysis::analyze_intervals;
 use super::help_template::Operand;
 use super::operands::{devices_and_schedule, file_and_operands, is_file};
 use super::options::{Host, RangeOptions, StrictOption, VerdictOptions, usage_error};
@@ -15,7 +15,9 @@ use crate::analysis::{DeviceReport, SavedBaselines};
 use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{Detail, DeviceSelection, Input, Intervals};
-use crate::report::analysis::{ComparedCapture, compare_json, compare_text, fio_job, json, text};
+use crate::report::analysis::{
+    AnalysisReport, ComparedCapture, compare_json, compare_text, fio_job, json, text,
+};
 use crate::sanitize::sanitize;
 use crate::sink::write_atomically;
 use crate::source::read_json_object;
@@ -92,21 +94,16 @@ impl Analyze {
         let (exit, analysis) = analyze_intervals(&mut intervals, "analyzing", &mut |_| {}, context)?;
         let Some(analysis) = analysis else { return Ok(exit) };
         let is_selection = selection.names_devices();
-        let presentation = Presentation {
-            time_zone: &time_zone,
-            is_selection,
+        let report = AnalysisReport {
             has_details: self.details || is_selection,
             is_unicode: context.is_terminal && is_unicode(context),
+            ..analysis.report(&time_zone, is_selection)
         };
         let mut out = Vec::new();
-        if self.fio {
-            write_fio_job(&analysis.reports, &mut out)?;
-        } else {
-            let width = context.width();
-            analysis.report(&intervals, &presentation, |report| match self.json {
-                true => json(&report, &mut out),
-                false => text(&report, width, &mut out),
-            });
+        match (self.fio, self.json) {
+            (true, _) => write_fio_job(&analysis.reports, &mut out)?,
+            (_, true) => json(&report, &mut out),
+            _ => text(&report, context.width(), &mut out),
         }
         if let Some(path) = &self.save_baseline {
             save_baseline(path, &analysis.reports, &analysis.identities)?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Args;
 
-use super::analysis::{Presentation, analyze_intervals};
+use super::analysis::analyze_intervals;
 use super::help_template::Operand;
 use super::operands::{devices_and_schedule, file_and_operands, is_file};
 use super::options::{Host, RangeOptions, StrictOption, VerdictOptions, usage_error};
@@ -124,14 +124,10 @@ impl PageRequest<'_> {
             cpus: identity.cpus,
             capture: input.from.as_ref().map(|path| path.display().to_string()),
         };
-        let is_selection = selection.names_devices();
-        let presentation =
-            Presentation { time_zone: &time_zone, is_selection, has_details: true, is_unicode: true };
         let saturation_threshold = self.verdicts.saturation_threshold;
         let has_who = !input.ignores_scans;
-        let html = analysis.report(&intervals, &presentation, |analysis| {
-            Page { analysis, history, source: &source, saturation_threshold, has_who }.html()
-        });
+        let analysis = analysis.report(&time_zone, selection.names_devices());
+        let html = Page { analysis, history, source: &source, saturation_threshold, has_who }.html();
         if writes_to_output {
             context.emit(&mut html.into_bytes())?;
             return Ok(exit);
