@@ -82,7 +82,7 @@ impl Analyze {
         let (input, selection) = self.input_and_selection(from, range, operands, host)?;
         if let Some(path) = &self.save_baseline {
             // Check this before the analysis, which may take long.
-            refuse_to_overwrite(path)?;
+            read_replaceable_baselines(path)?;
         }
         let mut verdicts = self.verdicts.clone();
         // A baseline must not be learned from the one that it replaces.
@@ -250,12 +250,26 @@ fn write_fio_job(reports: &[DeviceReport], out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// Fails if the file exists and is not a saved baseline: it may be a recording.
-fn refuse_to_overwrite(path: &Path) -> Result<()> {
-    if path.exists() && read_json_object(path)?.is_none() {
-        bail!("{} exists and is not a saved baseline", sanitize(&path.display().to_string()));
+/// Reads the text of saved baselines that may be replaced; `None` if the file does not exist.
+///
+/// # Errors
+/// If the file is not a saved baseline: it may be a recording.
+pub(super) fn read_replaceable_baselines(path: &Path) -> Result<Option<String>> {
+    if !path.exists() {
+        return Ok(None);
     }
-    Ok(())
+    match read_json_object(path)? {
+        Some(text) => Ok(Some(text)),
+        None => bail!("{} exists and is not a saved baseline", sanitize(&path.display().to_string())),
+    }
+}
+
+/// Saves baselines in a file.
+pub(super) fn write_baselines(path: &Path, baselines: &SavedBaselines) -> Result<()> {
+    let mut text = serde_json::to_vec_pretty(baselines)?;
+    text.push(b'\n');
+    write_atomically(path, &text)
+        .with_context(|| format!("cannot write {}", sanitize(&path.display().to_string())))
 }
 
 fn save_baseline(path: &Path, reports: &[DeviceReport], identities: &HashMap<String, String>) -> Result<()> {
@@ -264,8 +278,5 @@ fn save_baseline(path: &Path, reports: &[DeviceReport], identities: &HashMap<Str
         let identity = identities.get(&report.device).map(String::as_str);
         baselines.insert(&report.device, identity, report.baseline.clone());
     }
-    let mut text = serde_json::to_vec_pretty(&baselines)?;
-    text.push(b'\n');
-    write_atomically(path, &text)
-        .with_context(|| format!("cannot write {}", sanitize(&path.display().to_string())))
+    write_baselines(path, &baselines)
 }

@@ -306,7 +306,7 @@ fn completions(shell: Shell) -> Vec<u8> {
 /// `help TOPIC`, or the topic is a command.
 fn help_topic(arguments: &[OsString]) -> Option<ArgError> {
     let [_, help, topic] = arguments else { return None };
-    if help != "help" || suggest::COMMANDS.iter().any(|command| topic == command) {
+    if help != "help" || topic.to_str().is_some_and(suggest::is_command) {
         return None;
     }
     match topic.to_str()? {

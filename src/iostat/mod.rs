@@ -5,7 +5,6 @@
 
 mod arguments;
 mod counter_slots;
-mod interval;
 mod live_host;
 mod options;
 mod rates;

@@ -3,12 +3,13 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::interval::is_boot;
 use super::options::{Colors, Options, TimeStyle};
 use super::rows::DeviceRows;
-use super::text::{Format, Heading, Printer, Report, Style};
+use super::run::is_boot;
+use super::text::{Format, Printer, Report, Style};
 use crate::counters::{CpuTimes, Sample};
 use crate::metrics::CpuPercentages;
+use crate::source::Host;
 use crate::units::Span;
 
 /// Appends the reports of one run to a buffer.
@@ -48,7 +49,7 @@ impl<'a> Reporter<'a> {
     }
 
     /// Appends the heading, which comes before all reports; its date is that of `now`.
-    pub(super) fn begin(&self, heading: &Heading, now: Timestamp, out: &mut Vec<u8>) {
+    pub(super) fn begin(&self, host: &Host, now: Timestamp, out: &mut Vec<u8>) {
         let date = now.to_zoned(self.time_zone.clone()).date();
         let (year, month, day) = (date.year(), date.month(), date.day());
         // A format string of jiff is avoided, because its code would have to be loaded only for this.
@@ -57,7 +58,7 @@ impl<'a> Reporter<'a> {
         } else {
             format!("{month:02}/{day:02}/{:02}", year % 100)
         };
-        self.printer.begin(heading, &date, out);
+        self.printer.begin(host, &date, out);
     }
 
     /// Omits the report since boot, which ends with this sample.

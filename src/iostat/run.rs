@@ -2,13 +2,11 @@
 
 use anyhow::Result;
 
-use super::interval::live_interval;
 use super::live_host::LiveHost;
 use super::options::{DefaultDevices, DeviceFiles, Options};
 use super::reporter::Reporter;
 use super::rows::{DeviceRows, NewDevice};
 use super::selection::Selection;
-use super::text::Heading;
 use crate::clock::WaitOutcome;
 use crate::console::{RunContext, Warnings, require_text};
 use crate::counters::Sample;
@@ -18,7 +16,7 @@ use crate::sanitize::sanitize;
 use crate::schedule::Deadlines;
 use crate::source::{Host, Live, Precedence, Replay, local_time_zone};
 use crate::topology::{NamedDevice, Topology};
-use crate::units::Elapsed;
+use crate::units::{Elapsed, SampleTime, Span};
 
 pub fn run(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
     let ended = match &options.from {
@@ -56,7 +54,7 @@ fn run_live(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
     let zone = local_time_zone((context.environment)("TZ").as_deref());
     let mut reporter = Reporter::new(options, devices, zone, context.is_terminal);
     let mut text = Vec::new();
-    reporter.begin(&heading(Host::this(&options.root)), context.clock.wall(), &mut text);
+    reporter.begin(&Host::this(&options.root), context.clock.wall(), &mut text);
     let mut skips_report = options.skip_first && deadlines.is_some();
     loop {
         if newer.at.uptime.is_none() {
@@ -91,11 +89,6 @@ fn run_live(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn heading(host: Host) -> Heading {
-    let Host { nodename, release, hardware, cpus } = host;
-    Heading { nodename, release, hardware, cpus }
-}
-
 /// Not inlined, so that a live run does not touch the memory that this needs on the stack.
 #[inline(never)]
 fn run_replay(options: &Options, mut source: Replay<'_>, context: &mut RunContext<'_>) -> Result<Exit> {
@@ -127,7 +120,7 @@ fn run_replay(options: &Options, mut source: Replay<'_>, context: &mut RunContex
             && has_content
         {
             if reporter.count() == 0 {
-                reporter.begin(&Heading::default(), newer.at.wall.unwrap_or_default(), &mut text);
+                reporter.begin(&Host::default(), newer.at.wall.unwrap_or_default(), &mut text);
             }
             reporter.report(&older, &newer, interval, &mut text);
             context.emit(&mut text)?;
@@ -156,4 +149,24 @@ fn run_replay(options: &Options, mut source: Replay<'_>, context: &mut RunContex
     };
     context.print_error(format_args!("{}: {why}; nothing to report", sanitize(source.name())));
     Ok(Exit::NoData)
+}
+
+/// Returns the time between two live samples. As in iostat, an interval of whole seconds is measured by the uptime; for
+/// fractions of a second the hundredths of the uptime are too coarse, so the monotonic clock is used.
+fn live_interval(options: &Options, older: &Sample, newer: &Sample) -> Span {
+    let is_by_uptime = options.interval.is_none_or(|interval| interval.subsec_nanos() == 0);
+    if is_boot(older) || is_by_uptime {
+        let older = SampleTime { uptime: older.at.uptime.or(Some(0)), ..SampleTime::default() };
+        return newer.at.uptime_since(&older);
+    }
+    match newer.at.since(&older.at) {
+        Elapsed::Forward(interval) => interval,
+        // Does not occur: the monotonic clock advances between two samples.
+        Elapsed::Unknown => Span::HUNDREDTH,
+    }
+}
+
+/// Returns whether this is the empty sample that represents the boot, when every counter was zero.
+pub(super) fn is_boot(sample: &Sample) -> bool {
+    sample.at == SampleTime::default()
 }

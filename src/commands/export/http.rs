@@ -50,55 +50,42 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// The page at `/`.
 const INDEX: &str = "blkstat export\n\n/metrics  metrics for Prometheus\n/healthz  200 while samples are taken in time, otherwise 503\n";
 
-/// A server that has its address but is not running yet.
-pub(super) struct HttpServer {
-    listener: TcpListener,
-    address: SocketAddr,
-}
-
 /// A running server. It ends when this is dropped.
 pub(super) struct RunningServer {
-    address: SocketAddr,
+    /// The address at which it listens.
+    pub(super) address: SocketAddr,
     /// The server ends when this is closed.
     _stop: UnixStream,
 }
 
 impl RunningServer {
-    /// The address at which it listens.
-    pub(super) fn address(&self) -> SocketAddr {
-        self.address
-    }
-}
-
-impl HttpServer {
-    /// Takes an address.
-    ///
-    /// # Errors
-    /// If it cannot be used, for example because another program has it.
-    pub(super) fn bind(address: SocketAddr) -> Result<Self> {
-        let listener = TcpListener::bind(address).with_context(|| format!("cannot listen at {address}"))?;
-        listener.set_nonblocking(true).with_context(|| format!("cannot listen at {address}"))?;
-        let address = listener.local_addr().unwrap_or(address);
-        Ok(Self { listener, address })
-    }
-
     /// Serves in a separate thread.
     ///
     /// # Errors
     /// If the system has no more threads or file descriptors.
-    pub(super) fn start(self, published: &Arc<Published>) -> Result<RunningServer> {
+    pub(super) fn start(listener: TcpListener, published: &Arc<Published>) -> Result<Self> {
+        let address = listener.local_addr().context("cannot start to serve")?;
         let (stop, stopped) = UnixStream::pair().context("cannot start to serve")?;
         stopped.set_nonblocking(true).context("cannot start to serve")?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();
         let runtime = runtime.context("cannot start to serve")?;
         let answers = Arc::new(Answers { published: Arc::clone(published), rendered: Mutex::default() });
-        let listener = self.listener;
         start_thread("http", move || {
             // The server ends with the program. If it fails, the other outputs go on.
             let _ = runtime.block_on(serve(listener, stopped, answers));
         })?;
-        Ok(RunningServer { address: self.address, _stop: stop })
+        Ok(Self { address, _stop: stop })
     }
+}
+
+/// Takes an address. It is served once [`RunningServer::start`] is called.
+///
+/// # Errors
+/// If it cannot be used, for example because another program has it.
+pub(super) fn bind(address: SocketAddr) -> Result<TcpListener> {
+    let listener = TcpListener::bind(address).with_context(|| format!("cannot listen at {address}"))?;
+    listener.set_nonblocking(true).with_context(|| format!("cannot listen at {address}"))?;
+    Ok(listener)
 }
 
 /// Accepts connections until `stopped` is closed at its other end.

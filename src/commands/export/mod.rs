@@ -11,6 +11,7 @@ mod textfile;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::collections::HashSet;
 use std::io;
+use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +20,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 
 use self::backfill::Backfill;
-use self::http::{HttpServer, RunningServer};
+use self::http::{RunningServer, bind};
 use self::published::Published;
 use self::textfile::TextfileWriter;
 use super::follow::{Observer, follow};
@@ -153,7 +154,7 @@ impl Export {
             return follow(intervals, &mut backfill, context);
         }
         // Bind before the first sample: another program may have the address.
-        let bound = self.listen.map(HttpServer::bind).transpose()?;
+        let bound = self.listen.map(bind).transpose()?;
         let published = Arc::new(Published::new(interval.unwrap_or(DEFAULT_INTERVAL)));
         let mut publisher = Publisher { export: self, totals, published, bound, server: None, file: None };
         follow(intervals, &mut publisher, context)
@@ -186,8 +187,8 @@ struct Publisher<'a> {
     export: &'a Export,
     totals: RunningTotals,
     published: Arc<Published>,
-    /// The server that is not running yet.
-    bound: Option<HttpServer>,
+    /// The address that is not served yet.
+    bound: Option<TcpListener>,
     server: Option<RunningServer>,
     file: Option<TextfileWriter>,
 }
@@ -202,9 +203,9 @@ impl Observer for Publisher<'_> {
             let every = self.export.textfile_every.unwrap_or(DEFAULT_EVERY);
             self.file = Some(TextfileWriter::start(path, every, &self.published)?);
         }
-        if let Some(server) = self.bound.take() {
-            let server = self.server.insert(server.start(&self.published)?);
-            context.print_error(format_args!("serving metrics at http://{}/metrics", server.address()));
+        if let Some(listener) = self.bound.take() {
+            let server = self.server.insert(RunningServer::start(listener, &self.published)?);
+            context.print_error(format_args!("serving metrics at http://{}/metrics", server.address));
         }
         if let Some(path) = &self.export.textfile {
             let name = path.display().to_string();

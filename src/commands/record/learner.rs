@@ -7,16 +7,15 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::{Builder, Scope};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
+use super::super::analyze::{read_replaceable_baselines, write_baselines};
 use super::OPEN_PATIENCE;
 use crate::analysis::SavedBaselines;
 use crate::clock::RealClock;
 use crate::counters::Sample;
 use crate::intervals::{BaselineStore, DeviceSelection, Input, Intervals, learn_baselines};
 use crate::sanitize::sanitize;
-use crate::sink::write_atomically;
-use crate::source::read_json_object;
 
 /// The most samples that may wait to be learned from. Further ones are left out, which makes an interval longer.
 const MAX_WAITING: usize = 64;
@@ -35,10 +34,7 @@ impl BaselineFile {
     fn open(path: &Path) -> Result<Self> {
         let name = || sanitize(&path.display().to_string()).into_owned();
         let mut baselines = SavedBaselines::default();
-        if path.exists() {
-            let Some(text) = read_json_object(path)? else {
-                bail!("{} exists and is not a saved baseline", name());
-            };
+        if let Some(text) = read_replaceable_baselines(path)? {
             baselines =
                 serde_json::from_str(&text).with_context(|| format!("{} is not a saved baseline", name()))?;
             baselines.retain_possible();
@@ -56,10 +52,7 @@ impl BaselineFile {
     }
 
     fn write(&self) -> Result<()> {
-        let mut text = serde_json::to_vec_pretty(&self.baselines)?;
-        text.push(b'\n');
-        write_atomically(&self.path, &text)
-            .with_context(|| format!("cannot write {}", sanitize(&self.path.display().to_string())))
+        write_baselines(&self.path, &self.baselines)
     }
 }
 

@@ -4,9 +4,8 @@
 //! answers.
 //! After the first sample, the thread that samples opens files of /proc and /sys only.
 
-mod ending;
 mod learner;
-mod progress;
+mod messages;
 mod rotation;
 
 use std::collections::HashMap;
@@ -19,9 +18,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 
-use self::ending::{end_recording, saved};
 use self::learner::Learner;
-use self::progress::{FileEvents, print_summary, status};
+use self::messages::{FileEvents, end_recording, print_summary, saved, status};
 use self::rotation::{kept_files, rotation, rotation_limits};
 use super::help_template::Operand;
 use super::operands::{is_number_or_interval, parse_schedule};

@@ -4,10 +4,11 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 use super::columns::{BASIC, Column, EXTENDED, EXTENDED_JSON_ORDER, EXTENDED_SHORT, Value};
-use super::{Heading, Report, Style};
+use super::{Report, Style};
 use crate::sanitize::json_string;
+use crate::source::Host;
 
-pub(super) fn begin(heading: &Heading, date: &str, out: &mut Vec<u8>) {
+pub(super) fn begin(host: &Host, date: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"sysstat\": {\n\t\"hosts\": [\n\t\t{\n");
     let mut member = |key: &str, value: String| {
         // Writing to a Vec cannot fail, here and below.
@@ -18,11 +19,11 @@ pub(super) fn begin(heading: &Heading, date: &str, out: &mut Vec<u8>) {
             member(key, json_string(value));
         }
     };
-    text("nodename", heading.nodename.as_ref());
+    text("nodename", host.nodename.as_ref());
     text("sysname", Some(&"Linux".to_owned()));
-    text("release", heading.release.as_ref());
-    text("machine", heading.hardware.as_ref());
-    if let Some(cpus) = heading.cpus {
+    text("release", host.release.as_ref());
+    text("machine", host.hardware.as_ref());
+    if let Some(cpus) = host.cpus {
         member("number-of-cpus", cpus.to_string());
     }
     member("date", json_string(date));

@@ -14,17 +14,7 @@ pub(super) use style::{Format, Style, Unit};
 
 use super::rates::IostatRates;
 use crate::metrics::CpuPercentages;
-
-/// The host in the heading. Unknown parts are `None`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Heading {
-    pub nodename: Option<String>,
-    /// The kernel release.
-    pub release: Option<String>,
-    /// The hardware name.
-    pub hardware: Option<String>,
-    pub cpus: Option<usize>,
-}
+use crate::source::Host;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Report<'a> {
@@ -60,10 +50,10 @@ impl Printer {
     }
 
     /// Appends the heading with a formatted date.
-    pub(super) fn begin(&self, heading: &Heading, date: &str, out: &mut Vec<u8>) {
+    pub(super) fn begin(&self, host: &Host, date: &str, out: &mut Vec<u8>) {
         match self.style.format {
-            Format::Text => tables::begin(heading, date, out),
-            Format::Json => json::begin(heading, date, out),
+            Format::Text => tables::begin(host, date, out),
+            Format::Json => json::begin(host, date, out),
         }
     }
 

@@ -6,16 +6,17 @@ use std::ops::Range;
 use super::cells::{push_cells, push_in_color, push_percentage, row_format};
 use super::colors::CellClass;
 use super::columns::{BASIC, BASIC_SHORT, Column, Columns, EXTENDED, EXTENDED_SHORT, EXTENDED_TABLES};
-use super::{Heading, Report, Row, Style, Unit};
+use super::{Report, Row, Style, Unit};
 use crate::iostat::rates::IostatRates;
 use crate::metrics::CpuPercentages;
 use crate::report::layout::number_row::{RowFormat, RowValues};
 use crate::sanitize::sanitize;
+use crate::source::Host;
 
 /// Width of the column of device names.
 const NAME_WIDTH: usize = 13;
 
-/// The text for an unknown part of the heading.
+/// The text for an unknown part of the host.
 const UNKNOWN: &str = "-";
 
 /// A table of the device report.
@@ -50,17 +51,17 @@ impl Table {
     }
 }
 
-pub(super) fn begin(heading: &Heading, date: &str, out: &mut Vec<u8>) {
+pub(super) fn begin(host: &Host, date: &str, out: &mut Vec<u8>) {
     let known = |part: &Option<String>| part.clone().unwrap_or_else(|| UNKNOWN.to_owned());
-    let cpus = heading.cpus.map_or_else(|| UNKNOWN.to_owned(), |n| n.to_string());
+    let cpus = host.cpus.map_or_else(|| UNKNOWN.to_owned(), |n| n.to_string());
     // Writing to a Vec cannot fail, here and below.
     let _ = writeln!(
         out,
         "Linux {} ({}) \t{} \t_{}_\t({cpus} CPU)\n",
-        known(&heading.release),
-        known(&heading.nodename),
+        known(&host.release),
+        known(&host.nodename),
         date,
-        known(&heading.hardware),
+        known(&host.hardware),
     );
 }
 
