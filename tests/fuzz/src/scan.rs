@@ -37,7 +37,7 @@ fuzz_target!(|bytes: &[u8]| {
 
     let mut writer = ScanWriter::default();
     let mut growths: Vec<ScanGrowth> =
-        scans.iter().filter_map(|scan| writer.growth(scan, &HashSet::new())).collect();
+        scans.iter().filter_map(|scan| writer.growth(scan, &HashSet::new())).map(|growth| *growth).collect();
     let text = |growth: &ScanGrowth| {
         let mut text = Vec::new();
         growth.write(&mut text);
