@@ -69,9 +69,10 @@ impl Top {
     /// # Errors
     /// If an argument is invalid, there is no terminal, or the source cannot be read.
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
-        let (input, selection) = self.input_and_selection(host, context)?;
         #[cfg(feature = "top")]
-        return session::run(self, input, selection, host, context);
+        return session::run(self, self.input_and_selection(host, context)?, host, context);
+        #[cfg(not(feature = "top"))]
+        self.input_and_selection(host, context)?;
         #[cfg(not(feature = "top"))]
         anyhow::bail!("this build leaves out 'blkstat top' (cargo feature 'top')");
     }

@@ -45,8 +45,7 @@ const SIGHUP: u8 = 1;
 /// If there is no terminal, or the source cannot be read.
 pub(super) fn run(
     top: &Top,
-    input: Input,
-    selection: DeviceSelection,
+    (input, selection): (Input, DeviceSelection),
     host: &Host,
     context: &mut RunContext<'_>,
 ) -> Result<Exit> {
