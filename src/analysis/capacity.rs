@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::caps::{Pace, Plateau, pace_of_level};
 use super::load::{
-    ConcurrencyLevel, IoDirection, LoadSample, VonNeumannRatio, count_transitions, group_by_queue,
-    is_single_direction,
+    ConcurrencyLevel, DIRECTIONS, IoDirection, LoadSample, VonNeumannRatio, count_transitions,
+    group_by_queue, is_single_direction,
 };
 use super::thresholds::{
     MAX_RATE_TOLERANCE, MIN_CONSTANT_QUEUE, MIN_INTERVAL_REQUESTS, MIN_LEVEL_INTERVALS, MIN_LOADED_QUEUE,
@@ -76,13 +76,13 @@ impl CapacityByDirection {
     pub(super) fn measure(loads: &[LoadSample], ratios: &[VonNeumannRatio; 3]) -> Self {
         let has_transitions = count_transitions(loads) > 0;
         let used: Vec<&LoadSample> = loads.iter().filter(|load| load.is_steady || !has_transitions).collect();
-        let [read, write, both] = ratios.each_ref().map(|ratio| {
-            let direction = ratio.direction();
+        let mut found = DIRECTIONS.into_iter().zip(ratios).map(|(direction, ratio)| {
             let own: Vec<&LoadSample> =
                 used.iter().copied().filter(|load| is_single_direction(load, direction)).collect();
             (!own.is_empty()).then(|| measure(&own, direction, ratio.is_held()))
         });
-        Self { read, write, both }
+        let mut next = || found.next().flatten();
+        Self { read: next(), write: next(), both: next() }
     }
 
     /// Adds plateaus, each to the capacity of its own direction.

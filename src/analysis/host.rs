@@ -14,6 +14,10 @@ pub struct Range {
     pub min: Option<f64>,
     /// The maximum of an interval.
     pub max: Option<f64>,
+    #[serde(skip)]
+    seconds: f64,
+    #[serde(skip)]
+    weighted: f64,
 }
 
 /// The host over all intervals. CPU percentages are of the time of all CPUs.
@@ -69,52 +73,19 @@ pub fn high_memory_pressure_pct(stats: &HostStats) -> Option<f64> {
     stats.memory_pressure_some_pct.filter(|some_pct| *some_pct >= MIN_MEMORY_PRESSURE_PCT)
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct RangeCollector {
-    seconds: f64,
-    weighted: f64,
-    min: Option<f64>,
-    max: Option<f64>,
-}
-
-impl RangeCollector {
+impl Range {
     fn observe(&mut self, value: Option<f64>, seconds: f64) {
         let Some(value) = value.filter(|value| value.is_finite()) else { return };
         self.seconds += seconds;
         self.weighted += value * seconds;
-        self.min = Some(self.min.map_or(value, |min| min.min(value)));
-        self.max = Some(self.max.map_or(value, |max| max.max(value)));
-    }
-
-    fn range(&self) -> Range {
-        // Rounding can take the mean of equal values just outside their range.
-        let clamp = |(min, max)| (self.weighted / self.seconds).clamp(min, max);
-        let mean = self.min.zip(self.max).filter(|_| self.seconds > 0.0).map(clamp);
-        Range { mean, min: self.min, max: self.max }
+        let (min, max) =
+            (self.min.map_or(value, |min| min.min(value)), self.max.map_or(value, |max| max.max(value)));
+        let mean = (self.weighted / self.seconds).clamp(min, max);
+        (self.mean, self.min, self.max) = (Some(mean), Some(min), Some(max));
     }
 }
 
-/// Collects the intervals of the host in bounded memory.
-#[derive(Clone, Debug, Default)]
-pub struct HostAnalysis {
-    seconds: f64,
-    user: RangeCollector,
-    system: RangeCollector,
-    available: RangeCollector,
-    steal: RangeCollector,
-    some: RangeCollector,
-    full: RangeCollector,
-    hidden_wait: RangeCollector,
-    memory_some: RangeCollector,
-    memory_full: RangeCollector,
-    swap_in: RangeCollector,
-    swap_out: RangeCollector,
-    blocked: RangeCollector,
-    dirty: RangeCollector,
-    writeback: RangeCollector,
-}
-
-impl HostAnalysis {
+impl HostReport {
     /// Takes an interval of `seconds`; one without length is ignored.
     pub fn observe(&mut self, stats: &HostStats, seconds: f64) {
         if !seconds.is_finite() || seconds <= 0.0 {
@@ -123,40 +94,20 @@ impl HostAnalysis {
         self.seconds += seconds;
         let cpu = stats.cpu.as_ref();
         let number = |count: Option<u64>| count.map(|count| count as f64);
-        self.user.observe(cpu.map(|cpu| cpu.user + cpu.nice), seconds);
-        self.system.observe(cpu.map(|cpu| cpu.system), seconds);
-        self.available.observe(cpu.map(|cpu| cpu.available()), seconds);
-        self.steal.observe(cpu.map(|cpu| cpu.steal), seconds);
-        self.some.observe(stats.pressure_some_pct, seconds);
-        self.full.observe(stats.pressure_full_pct, seconds);
-        self.hidden_wait.observe(hidden_io_wait_pct(stats), seconds);
-        self.memory_some.observe(stats.memory_pressure_some_pct, seconds);
-        self.memory_full.observe(stats.memory_pressure_full_pct, seconds);
-        self.swap_in.observe(stats.swap_in_pages_per_s, seconds);
-        self.swap_out.observe(stats.swap_out_pages_per_s, seconds);
+        self.cpu_user_pct.observe(cpu.map(|cpu| cpu.user + cpu.nice), seconds);
+        self.cpu_system_pct.observe(cpu.map(|cpu| cpu.system), seconds);
+        self.cpu_available_pct.observe(cpu.map(|cpu| cpu.available()), seconds);
+        self.cpu_steal_pct.observe(cpu.map(|cpu| cpu.steal), seconds);
+        self.io_pressure_some_pct.observe(stats.pressure_some_pct, seconds);
+        self.io_pressure_full_pct.observe(stats.pressure_full_pct, seconds);
+        self.hidden_io_wait_pct.observe(hidden_io_wait_pct(stats), seconds);
+        self.memory_pressure_some_pct.observe(stats.memory_pressure_some_pct, seconds);
+        self.memory_pressure_full_pct.observe(stats.memory_pressure_full_pct, seconds);
+        self.swap_in_pages_per_s.observe(stats.swap_in_pages_per_s, seconds);
+        self.swap_out_pages_per_s.observe(stats.swap_out_pages_per_s, seconds);
         self.blocked.observe(number(stats.blocked), seconds);
-        self.dirty.observe(number(stats.dirty_kib), seconds);
-        self.writeback.observe(number(stats.writeback_kib), seconds);
-    }
-
-    pub fn finish(&self) -> HostReport {
-        HostReport {
-            seconds: self.seconds,
-            cpu_user_pct: self.user.range(),
-            cpu_system_pct: self.system.range(),
-            cpu_available_pct: self.available.range(),
-            cpu_steal_pct: self.steal.range(),
-            io_pressure_some_pct: self.some.range(),
-            io_pressure_full_pct: self.full.range(),
-            hidden_io_wait_pct: self.hidden_wait.range(),
-            memory_pressure_some_pct: self.memory_some.range(),
-            memory_pressure_full_pct: self.memory_full.range(),
-            swap_in_pages_per_s: self.swap_in.range(),
-            swap_out_pages_per_s: self.swap_out.range(),
-            blocked: self.blocked.range(),
-            dirty_kib: self.dirty.range(),
-            writeback_kib: self.writeback.range(),
-        }
+        self.dirty_kib.observe(number(stats.dirty_kib), seconds);
+        self.writeback_kib.observe(number(stats.writeback_kib), seconds);
     }
 }
 
@@ -165,33 +116,36 @@ mod tests {
     use super::*;
     use crate::metrics::CpuPercentages;
 
+    fn parts(range: &Range) -> [Option<f64>; 3] {
+        [range.mean, range.min, range.max]
+    }
+
     #[test]
     fn means_are_weighted_by_the_time_in_which_a_quantity_was_known() {
         let cpu =
             CpuPercentages { user: 20.0, nice: 5.0, system: 15.0, iowait: 30.0, idle: 30.0, steal: 0.0 };
         let busy = HostStats { cpu: Some(cpu), dirty_kib: Some(100), ..HostStats::default() };
-        let mut host = HostAnalysis::default();
-        host.observe(&busy, 1.0);
-        host.observe(&HostStats { dirty_kib: Some(500), ..HostStats::default() }, 3.0);
-        host.observe(&HostStats { dirty_kib: Some(9999), ..HostStats::default() }, 0.0);
-        let report = host.finish();
+        let mut report = HostReport::default();
+        report.observe(&busy, 1.0);
+        report.observe(&HostStats { dirty_kib: Some(500), ..HostStats::default() }, 3.0);
+        report.observe(&HostStats { dirty_kib: Some(9999), ..HostStats::default() }, 0.0);
         assert_eq!((report.seconds, report.cpu_user_pct.mean), (4.0, Some(25.0)));
-        assert_eq!(report.cpu_available_pct, Range { mean: Some(60.0), min: Some(60.0), max: Some(60.0) });
-        assert_eq!(report.dirty_kib, Range { mean: Some(400.0), min: Some(100.0), max: Some(500.0) });
+        assert_eq!(parts(&report.cpu_available_pct), [Some(60.0), Some(60.0), Some(60.0)]);
+        assert_eq!(parts(&report.dirty_kib), [Some(400.0), Some(100.0), Some(500.0)]);
         assert_eq!((report.io_pressure_some_pct, report.blocked), (Range::default(), Range::default()));
     }
 
     #[test]
     fn the_mean_of_equal_values_is_that_value() {
-        let mut collector = RangeCollector::default();
-        (0..1000).for_each(|_| collector.observe(Some(99.7), 0.1));
-        assert_ne!(collector.weighted / collector.seconds, 99.7);
-        assert_eq!(collector.range(), Range { mean: Some(99.7), min: Some(99.7), max: Some(99.7) });
+        let mut range = Range::default();
+        (0..1000).for_each(|_| range.observe(Some(99.7), 0.1));
+        assert_ne!(range.weighted / range.seconds, 99.7);
+        assert_eq!(parts(&range), [Some(99.7), Some(99.7), Some(99.7)]);
     }
 
     #[test]
     fn an_unknown_quantity_is_null_in_json() {
-        let json = serde_json::to_value(HostAnalysis::default().finish()).unwrap();
+        let json = serde_json::to_value(HostReport::default()).unwrap();
         assert!(json["cpu_available_pct"]["mean"].is_null() && json["dirty_kib"]["max"].is_null());
     }
 

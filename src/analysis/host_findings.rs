@@ -201,7 +201,9 @@ mod tests {
     use crate::topology::Node;
 
     fn range(value: f64) -> Range {
-        Range { mean: Some(value), min: Some(value), max: Some(value) }
+        let mut range = Range::default();
+        (range.mean, range.min, range.max) = (Some(value), Some(value), Some(value));
+        range
     }
 
     fn report(device: &str, verdict: Option<Verdict>, other_causes: &[OtherCause]) -> DeviceReport {

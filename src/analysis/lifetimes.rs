@@ -7,9 +7,8 @@ use std::collections::VecDeque;
 use super::baseline::{Baselines, SinceBoot};
 use super::capacity::CapacityByDirection;
 use super::caps::{NearLimit, SteadyRates, find_near_limit, find_steady_rates_after};
-use super::load::{IoDirection, LoadHistory, LoadSample, VonNeumannRatio};
-use super::saved_baselines::DeviceBaseline;
-use super::settings::{BaselineSource, KnownDevice, Settings};
+use super::load::{DIRECTIONS, LoadHistory, LoadSample, VonNeumannRatio};
+use super::settings::Settings;
 
 /// Lifetimes kept at most; bounds the memory for a device that is reset again and again.
 const MAX_LIFETIMES: usize = 8;
@@ -21,7 +20,7 @@ pub(super) struct Lifetimes {
     present: Lifetime,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Lifetime {
     /// `None` without a load.
     first_interval: Option<f64>,
@@ -32,41 +31,8 @@ struct Lifetime {
     learned: Baselines,
     since_boot: Option<SinceBoot>,
     /// The values given for the device; `None` if the values of the present device apply.
-    given: Option<Given>,
+    given: Option<Settings>,
     sweeps: [VonNeumannRatio; 3],
-}
-
-/// The baselines given for a device and the facts about it.
-#[derive(Clone, Debug)]
-struct Given {
-    baseline: DeviceBaseline,
-    source: BaselineSource,
-    device: KnownDevice,
-}
-
-impl Given {
-    fn from_settings(settings: &Settings) -> Self {
-        Self {
-            baseline: settings.baseline.clone().unwrap_or_default(),
-            source: settings.baseline_source,
-            device: settings.device,
-        }
-    }
-}
-
-impl Default for Lifetime {
-    fn default() -> Self {
-        Self {
-            first_interval: None,
-            loads: LoadHistory::default(),
-            preceding: LoadHistory::default(),
-            preceding_count: 0.0,
-            learned: Baselines::default(),
-            since_boot: None,
-            given: None,
-            sweeps: [IoDirection::Reads, IoDirection::Writes, IoDirection::Both].map(VonNeumannRatio::new),
-        }
-    }
 }
 
 impl Lifetimes {
@@ -75,7 +41,9 @@ impl Lifetimes {
         let present = &mut self.present;
         present.first_interval.get_or_insert(load.interval_index);
         present.learned.learn(&load, |_| false);
-        present.sweeps.iter_mut().for_each(|sweep| sweep.observe(&load));
+        for (sweep, direction) in present.sweeps.iter_mut().zip(DIRECTIONS) {
+            sweep.observe(&load, direction);
+        }
         present.loads.push(load);
     }
 
@@ -124,7 +92,7 @@ impl Lifetimes {
     pub(super) fn end_device(&mut self, settings: &Settings) {
         self.end();
         for ended in &mut self.ended {
-            ended.given.get_or_insert_with(|| Given::from_settings(settings));
+            ended.given.get_or_insert_with(|| settings.clone());
         }
     }
 
@@ -132,7 +100,7 @@ impl Lifetimes {
     pub(super) fn finish(self, settings: &Settings) -> FinishedLifetimes {
         let finish = |lifetime: Lifetime| {
             let loads = lifetime.loads.finish();
-            let given = lifetime.given.unwrap_or_else(|| Given::from_settings(settings));
+            let given = lifetime.given.as_ref().unwrap_or(settings);
             let since_boot = lifetime.since_boot.unwrap_or_default();
             let preceding = (lifetime.preceding.finish().into_iter()).map(|load| LoadSample {
                 interval_index: load.interval_index - lifetime.preceding_count,
@@ -149,7 +117,7 @@ impl Lifetimes {
                 ),
                 near_limit: find_near_limit(&loads, &given.device),
                 loads,
-                baselines: lifetime.learned.with_given(&given.baseline, given.source, since_boot),
+                baselines: lifetime.learned.with_given(given, since_boot),
                 sweeps: lifetime.sweeps,
             }
         };
@@ -252,6 +220,8 @@ impl FinishedLifetimes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::saved_baselines::DeviceBaseline;
+    use crate::analysis::settings::KnownDevice;
     use crate::analysis::stats::IoTotals;
     use crate::topology::Provider;
 

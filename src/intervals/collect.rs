@@ -11,7 +11,7 @@ use super::options::Detail;
 use super::run_clock::RunClock;
 use super::sample_source::OnWarning;
 use super::stream::{Intervals, NextInterval};
-use crate::analysis::{DeviceAnalysis, HostAnalysis, HostReport, Observation, Settings, SinceBoot};
+use crate::analysis::{DeviceAnalysis, HostReport, Observation, Settings, SinceBoot};
 use crate::attribution::ReachedLimit;
 use crate::metrics::{DataFlag, Interval};
 use crate::two_threads::in_two_threads;
@@ -105,7 +105,7 @@ pub fn collect(
 ) -> Result<Collected> {
     let mut collector =
         Collector { with_blocks: intervals.detail() == Detail::Comparison, ..Collector::default() };
-    let mut host = HostAnalysis::default();
+    let mut host = HostReport::default();
     let mut events = EventTracker::default();
     let mut signal = None;
     let has_sample = intervals.start(on_warning)?;
@@ -145,7 +145,6 @@ pub fn collect(
     let identities = collector.identities();
     let clock = std::mem::take(&mut collector.clock);
     let latencies = collector.latencies();
-    let host = host.finish();
     Ok(Collected { devices: collector.finish(), identities, host, events, latencies, clock, signal })
 }
 

@@ -20,7 +20,7 @@ use rate_levels::RateLevels;
 use since_boot::WRAP_MARGIN;
 
 use super::load::{IoDirection, LoadSample};
-use super::saved_baselines::{DeviceBaseline, UnloadedLatency};
+use super::saved_baselines::UnloadedLatency;
 use super::settings::{BaselineSource, Settings};
 use super::stats::IoTotals;
 use super::thresholds::{BASELINE_QUANTILE, MAX_UNLOADED_QUEUE, MIN_BOUND_QUEUE_RATIO};
@@ -172,11 +172,6 @@ impl Baseline {
         Self { given: given.to_vec(), given_source: source, ..self }
     }
 
-    /// Adds the device's counters at the first sample.
-    pub fn with_history(self, since_boot: SinceBoot) -> Self {
-        Self { since_boot, ..self }
-    }
-
     /// Learns from an interval's requests in this direction, at the mean queue of all requests of the device, which had
     /// a request in flight for `busy_s` (`None` if that is unknown).
     pub fn observe(&mut self, totals: &IoTotals, seconds: f64, total_queue: f64, busy_s: Option<f64>) {
@@ -268,22 +263,12 @@ pub struct Baselines {
 }
 
 impl Baselines {
-    /// The baselines that `settings` give for a device, before its first interval, and its counters at the first
-    /// sample.
-    pub(super) fn new(settings: &Settings, since_boot: SinceBoot) -> Self {
-        let given = settings.baseline.clone().unwrap_or_default();
-        Self::default().with_given(&given, settings.baseline_source, since_boot)
-    }
-
     /// Baselines with these given values and their origin, and with the counters at the first sample.
-    pub(super) fn with_given(
-        self,
-        given: &DeviceBaseline,
-        source: BaselineSource,
-        since_boot: SinceBoot,
-    ) -> Self {
-        let complete = |baseline: Baseline, given: &[UnloadedLatency]| {
-            baseline.with_given(given, source).with_history(since_boot)
+    pub(super) fn with_given(self, settings: &Settings, since_boot: SinceBoot) -> Self {
+        let given = settings.baseline.clone().unwrap_or_default();
+        let complete = |baseline: Baseline, given: &[UnloadedLatency]| Baseline {
+            since_boot,
+            ..baseline.with_given(given, settings.baseline_source)
         };
         Self {
             reads: complete(self.reads, &given.read),

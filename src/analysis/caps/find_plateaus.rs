@@ -27,12 +27,12 @@ const NEIGHBORS: usize = 3;
 
 /// The steady rates of a device.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(in crate::analysis) struct SteadyRates {
+pub(crate) struct SteadyRates {
     /// The steady rates that are caps, in the order of time.
-    pub(in crate::analysis) caps: Vec<Plateau>,
+    pub(crate) caps: Vec<Plateau>,
     /// If there is no cap: a rate that stayed constant while the queue quadrupled, but with the dispersion of busy
     /// servers.
-    pub(in crate::analysis) unclear: Option<Plateau>,
+    pub(crate) unclear: Option<Plateau>,
 }
 
 /// The plateaus of a device, in the order of time; empty if no rate stays constant at a cap.
@@ -44,7 +44,7 @@ pub fn find_plateaus(loads: &[LoadSample], stated: Option<StatedCap>, device: &K
 }
 
 /// The plateaus, or else a steady rate that is unclear.
-pub(in crate::analysis) fn find_steady_rates(
+pub(crate) fn find_steady_rates(
     loads: &[LoadSample],
     stated: Option<StatedCap>,
     device: &KnownDevice,

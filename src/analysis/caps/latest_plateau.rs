@@ -25,7 +25,7 @@ const MAX_UNSEARCHED_INTERVALS: u32 = 15;
 /// found, searches become rarer and rarer, because a search takes longer than everything else that is done for an
 /// interval.
 #[derive(Clone, Debug, Default)]
-pub(in crate::analysis) struct CurrentPlateau {
+pub(crate) struct CurrentPlateau {
     found: Option<Plateau>,
     /// The remaining intervals for which the plateau is taken without a search.
     unsearched_intervals: u32,
@@ -35,7 +35,7 @@ pub(in crate::analysis) struct CurrentPlateau {
 
 impl CurrentPlateau {
     /// The plateau that the latest of the `recent` loads lies on with a queue; `None` if it lies on none.
-    pub(in crate::analysis) fn observe(
+    pub(crate) fn observe(
         &mut self,
         recent: &RecentLoads,
         stated: Option<StatedCap>,
@@ -56,7 +56,7 @@ impl CurrentPlateau {
     }
 
     /// Marks a break in time.
-    pub(in crate::analysis) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }
 }
@@ -174,7 +174,7 @@ fn search_for_plateau_of_latest(
 
 /// Returns the seconds for which the latest of the `recent` loads have been on the plateau in a row. A single load off
 /// the plateau may lie between: an interval that did not use up the cap, or that caught up on it.
-pub(in crate::analysis) fn seconds_on_plateau<'a>(
+pub(crate) fn seconds_on_plateau<'a>(
     plateau: &Plateau,
     recent: impl DoubleEndedIterator<Item = &'a LoadSample>,
 ) -> f64 {
@@ -198,7 +198,7 @@ pub(in crate::analysis) fn seconds_on_plateau<'a>(
 }
 
 /// Returns whether the load lies on the plateau with a queue.
-pub(in crate::analysis) fn is_on_plateau(plateau: &Plateau, load: &LoadSample) -> bool {
+pub(crate) fn is_on_plateau(plateau: &Plateau, load: &LoadSample) -> bool {
     let plateau_rate = match plateau.unit {
         RateUnit::Requests => plateau.iops,
         RateUnit::Kib => plateau.mib_per_s * 1024.0,

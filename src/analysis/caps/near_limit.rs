@@ -31,16 +31,13 @@ pub struct NearLimit {
 
 /// The known limit near which the rate of reads and writes lay for most of the time in which requests waited; `None` if
 /// there is no such limit, if it was exceeded, or if requests are issued at that rate.
-pub(in crate::analysis) fn find_near_limit(loads: &[LoadSample], device: &KnownDevice) -> Option<NearLimit> {
+pub(crate) fn find_near_limit(loads: &[LoadSample], device: &KnownDevice) -> Option<NearLimit> {
     let loaded: Vec<&LoadSample> = loads.iter().filter(is_under_queue).collect();
     RateUnit::ALL.into_iter().find_map(|unit| near_limit_in(unit, &loads.iter(), &loaded, device))
 }
 
 /// The known limit of [`find_near_limit`] in recent loads; `None` also if the latest of them is not near it.
-pub(in crate::analysis) fn near_limit_of_latest(
-    recent: &RecentLoads,
-    device: &KnownDevice,
-) -> Option<NearLimit> {
+pub(crate) fn near_limit_of_latest(recent: &RecentLoads, device: &KnownDevice) -> Option<NearLimit> {
     let latest = recent.latest().filter(is_under_queue)?;
     let (iops, mib_per_s) = rates(latest);
     let all = recent.iter();

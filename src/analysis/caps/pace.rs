@@ -12,7 +12,7 @@ use crate::analysis::thresholds::{
 
 /// The more regular of arrivals and completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::analysis) enum Pace {
+pub(crate) enum Pace {
     /// Requests arrive regularly: the rate is that of those who issue them.
     Arrivals,
     /// Requests complete regularly, however they arrive: something holds the rate.
@@ -25,7 +25,7 @@ pub(in crate::analysis) enum Pace {
 
 impl Pace {
     /// Returns whether something holds the rate, rather than those who issue the requests.
-    pub(in crate::analysis) fn is_held(self) -> bool {
+    pub(crate) fn is_held(self) -> bool {
         matches!(self, Self::Completions | Self::ClosedLoop)
     }
 }
@@ -81,7 +81,7 @@ pub(super) fn pace(
 }
 
 /// Returns the pace of loads at about one concurrency, at their own rate.
-pub(in crate::analysis) fn pace_of_level(loads: &[&LoadSample], direction: IoDirection) -> Pace {
+pub(crate) fn pace_of_level(loads: &[&LoadSample], direction: IoDirection) -> Pace {
     let unit = RateUnit::Requests;
     let rate = weighted_median_of(loads, |load| Some(load.rate(direction, unit)));
     rate.map_or(Pace::Unclear, |rate| {

@@ -10,7 +10,7 @@ use crate::analysis::thresholds::SATURATION_WINDOW_INTERVALS;
 /// The steady rates of the loads of a range. A cap that holds for the whole range is only visible against the loads
 /// before it: if the range alone shows no cap, caps of both together count that have enough intervals within the range.
 /// The indices of the preceding loads are negative.
-pub(in crate::analysis) fn find_steady_rates_after(
+pub(crate) fn find_steady_rates_after(
     preceding: Vec<LoadSample>,
     loads: &[LoadSample],
     stated: Option<StatedCap>,

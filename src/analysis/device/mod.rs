@@ -34,7 +34,7 @@ pub struct Observation<'a> {
 }
 
 /// Collects the intervals of one device in bounded memory.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct DeviceAnalysis {
     device: String,
     intervals: u64,
@@ -70,27 +70,7 @@ struct DirectionAnalysis {
 impl DeviceAnalysis {
     /// An analysis without intervals of the device with this kernel name.
     pub fn new(device: &str) -> Self {
-        Self {
-            device: device.to_owned(),
-            intervals: 0,
-            sum: Interval::default(),
-            excluded: Excluded::default(),
-            is_accounting_off: false,
-            was_busy: false,
-            stalled_s: 0.0,
-            longest_stall_s: 0.0,
-            certain_stall_s: 0.0,
-            hung: HungRequests::default(),
-            longest_hung: None,
-            throttled: ThrottledTime::default(),
-            busy_intervals: 0,
-            util_pct: Histogram::default(),
-            blocks: None,
-            lifetimes: Lifetimes::default(),
-            reads: DirectionAnalysis::default(),
-            writes: DirectionAnalysis::default(),
-            both: DirectionAnalysis::default(),
-        }
+        Self { device: device.to_owned(), ..Self::default() }
     }
 
     /// Also collects the load in blocks of time: [`DeviceReport::blocks`].

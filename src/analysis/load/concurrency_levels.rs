@@ -29,7 +29,7 @@ pub struct ConcurrencyLevel {
 
 impl ConcurrencyLevel {
     /// The means of loads by their requests of a direction, without a saturation.
-    pub(in crate::analysis) fn of(loads: &[&LoadSample], direction: IoDirection) -> Self {
+    pub(crate) fn of(loads: &[&LoadSample], direction: IoDirection) -> Self {
         let (mut totals, mut seconds, mut intervals) = (IoTotals::default(), 0.0, 0.0);
         for load in loads {
             totals = totals.plus(&load.totals(direction));
@@ -66,7 +66,7 @@ pub fn concurrency_levels(loads: &[LoadSample], saturations: &[Option<f64>]) -> 
 }
 
 /// The median of a quantity over the intervals of loads; `None` if no load has it.
-pub(in crate::analysis) fn weighted_median_of(
+pub(crate) fn weighted_median_of(
     loads: &[&LoadSample],
     quantity: impl Fn(&LoadSample) -> Option<f64>,
 ) -> Option<f64> {

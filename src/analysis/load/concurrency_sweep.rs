@@ -6,15 +6,17 @@ use super::sample::{IoDirection, LoadSample};
 use crate::analysis::thresholds::{MAX_VON_NEUMANN_RATIO, MIN_LOADED_QUEUE, MIN_SINGLE_DIRECTION_FRACTION};
 
 /// Returns whether practically all requests of a load are of one direction.
-pub(in crate::analysis) fn is_single_direction(load: &LoadSample, direction: IoDirection) -> bool {
+pub(crate) fn is_single_direction(load: &LoadSample, direction: IoDirection) -> bool {
     load.totals(direction).ios >= MIN_SINGLE_DIRECTION_FRACTION * load.totals(IoDirection::Both).ios
 }
 
+/// The directions whose queues are described: reads, writes and both.
+pub(crate) const DIRECTIONS: [IoDirection; 3] = [IoDirection::Reads, IoDirection::Writes, IoDirection::Both];
+
 /// Von Neumann's ratio (1941) of the mean square successive difference to the variance, of the logarithms of a
 /// direction's queue: about 2 for chance. It is calculated interval by interval, before loads are merged.
-#[derive(Clone, Debug)]
-pub(in crate::analysis) struct VonNeumannRatio {
-    direction: IoDirection,
+#[derive(Clone, Debug, Default)]
+pub(crate) struct VonNeumannRatio {
     last: Option<f64>,
     count: f64,
     mean: f64,
@@ -23,20 +25,10 @@ pub(in crate::analysis) struct VonNeumannRatio {
 }
 
 impl VonNeumannRatio {
-    /// The ratio of a direction without intervals yet.
-    pub(in crate::analysis) fn new(direction: IoDirection) -> Self {
-        Self { direction, last: None, count: 0.0, mean: 0.0, squared_deviations: 0.0, squared_steps: 0.0 }
-    }
-
-    /// The direction whose queue it describes.
-    pub(in crate::analysis) fn direction(&self) -> IoDirection {
-        self.direction
-    }
-
     /// Takes the load of an interval; loads that are light or not of this direction alone do not count.
-    pub(in crate::analysis) fn observe(&mut self, load: &LoadSample) {
-        let queue = load.queue(self.direction);
-        if queue < MIN_LOADED_QUEUE || !is_single_direction(load, self.direction) {
+    pub(crate) fn observe(&mut self, load: &LoadSample, direction: IoDirection) {
+        let queue = load.queue(direction);
+        if queue < MIN_LOADED_QUEUE || !is_single_direction(load, direction) {
             return;
         }
         let value = log(queue);
@@ -50,7 +42,7 @@ impl VonNeumannRatio {
 
     /// Returns whether the queue was held or moved slowly. A queue that only varies randomly at a constant load has no
     /// levels that show what the device can do.
-    pub(in crate::analysis) fn is_held(&self) -> bool {
+    pub(crate) fn is_held(&self) -> bool {
         self.squared_steps <= MAX_VON_NEUMANN_RATIO * self.squared_deviations
     }
 }
@@ -66,8 +58,8 @@ mod tests {
     }
 
     fn is_held(queues: impl IntoIterator<Item = f64>) -> bool {
-        let mut ratio = VonNeumannRatio::new(IoDirection::Both);
-        queues.into_iter().for_each(|queue| ratio.observe(&load(queue)));
+        let mut ratio = VonNeumannRatio::default();
+        queues.into_iter().for_each(|queue| ratio.observe(&load(queue), IoDirection::Both));
         ratio.is_held()
     }
 

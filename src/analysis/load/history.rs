@@ -119,7 +119,7 @@ fn merge_window(window: &[LoadSample], class: fn(&LoadSample) -> LoadClass, merg
 }
 
 /// The steady loads if they are at least [`MIN_STEADY_FRACTION`] of all; otherwise all loads.
-pub(in crate::analysis) fn steady_or_all<'a>(loads: &[&'a LoadSample]) -> Vec<&'a LoadSample> {
+pub(crate) fn steady_or_all<'a>(loads: &[&'a LoadSample]) -> Vec<&'a LoadSample> {
     those_or_all(loads, |load| load.is_steady)
 }
 
@@ -133,7 +133,7 @@ pub(super) fn those_or_all<T: Copy>(all: &[T], is_steady: impl Fn(&T) -> bool) -
 
 /// The number of intervals in which the load changed; 0 if fewer than [`MIN_STEADY_FRACTION`] are steady, because then
 /// none is left out.
-pub(in crate::analysis) fn count_transitions(loads: &[LoadSample]) -> u64 {
+pub(crate) fn count_transitions(loads: &[LoadSample]) -> u64 {
     let changing = loads.iter().filter(|load| !load.is_steady).map(|load| load.intervals).sum::<f64>() as u64;
     let total = loads.iter().map(|load| load.intervals).sum::<f64>() as u64;
     if changing as f64 <= (1.0 - MIN_STEADY_FRACTION) * total as f64 { changing } else { 0 }

@@ -14,7 +14,7 @@ pub use history::LoadHistory;
 pub use sample::{IoDirection, LoadSample, RateUnit};
 
 pub(super) use concurrency_levels::weighted_median_of;
-pub(super) use concurrency_sweep::{VonNeumannRatio, is_single_direction};
+pub(super) use concurrency_sweep::{DIRECTIONS, VonNeumannRatio, is_single_direction};
 pub(super) use history::{count_transitions, steady_or_all};
 pub(super) use queue_groups::group_by_queue;
 pub(super) use recent::{MAX_RECENT_LOADS, RecentLoads};

@@ -56,7 +56,7 @@ impl HeldQueue {
 /// The indices of the loads with requests of a direction, grouped by that direction's queue; the shortest first.
 ///
 /// A length that was held is a group, with the loads near it. All other loads are grouped by powers of two.
-pub(in crate::analysis) fn group_by_queue(loads: &[&LoadSample], direction: IoDirection) -> Vec<Vec<usize>> {
+pub(crate) fn group_by_queue(loads: &[&LoadSample], direction: IoDirection) -> Vec<Vec<usize>> {
     let queue = |(index, load): (usize, &&LoadSample)| Queue {
         length: load.queue(direction),
         intervals: load.intervals,

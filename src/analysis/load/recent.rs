@@ -7,11 +7,11 @@ use super::recent_rates::RecentRates;
 use super::sample::LoadSample;
 use crate::analysis::thresholds::SAME_LOAD_TOLERANCE;
 
-pub(in crate::analysis) const MAX_RECENT_LOADS: usize = 64;
+pub(crate) const MAX_RECENT_LOADS: usize = 64;
 
 /// The latest loads of a device.
 #[derive(Clone, Debug, Default)]
-pub(in crate::analysis) struct RecentLoads {
+pub(crate) struct RecentLoads {
     /// In the order of time, [`MAX_RECENT_LOADS`] at most.
     loads: VecDeque<LoadSample>,
     amounts: RecentAmounts,
@@ -20,7 +20,7 @@ pub(in crate::analysis) struct RecentLoads {
 
 impl RecentLoads {
     /// Adds the load of the next interval.
-    pub(in crate::analysis) fn push(&mut self, mut load: LoadSample) {
+    pub(crate) fn push(&mut self, mut load: LoadSample) {
         if let Some(last) = self.loads.back_mut() {
             load.is_steady = last.is_similar(&load, SAME_LOAD_TOLERANCE);
             last.is_steady |= load.is_steady;
@@ -37,32 +37,30 @@ impl RecentLoads {
         self.loads.push_back(load);
     }
 
-    pub(in crate::analysis) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.loads.clear();
         self.amounts.clear();
         self.rates.clear();
     }
 
     /// The loads in the order of time.
-    pub(in crate::analysis) fn iter(
-        &self,
-    ) -> impl DoubleEndedIterator<Item = &LoadSample> + ExactSizeIterator + Clone {
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &LoadSample> + ExactSizeIterator + Clone {
         self.loads.iter()
     }
 
     /// The latest load; `None` without any.
-    pub(in crate::analysis) fn latest(&self) -> Option<&LoadSample> {
+    pub(crate) fn latest(&self) -> Option<&LoadSample> {
         self.loads.back()
     }
 
     /// Returns whether `min_count` loads, including the latest, may have a rate of some kind within a relative
     /// `distance` of that of the latest. It takes hardly any time. It may be `true` by mistake, but never `false`.
-    pub(in crate::analysis) fn may_have_rate_of_latest(&self, min_count: usize, distance: f64) -> bool {
+    pub(crate) fn may_have_rate_of_latest(&self, min_count: usize, distance: f64) -> bool {
         self.rates.may_be_near(min_count, distance)
     }
 
     /// Lengths and completions of the same loads, rounded.
-    pub(in crate::analysis) fn amounts(&self) -> &RecentAmounts {
+    pub(crate) fn amounts(&self) -> &RecentAmounts {
         &self.amounts
     }
 }

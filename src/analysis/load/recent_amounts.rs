@@ -4,7 +4,7 @@ use super::recent::MAX_RECENT_LOADS;
 use super::sample::{IoDirection, LoadSample, RateUnit};
 
 /// The kinds of rate that a cap can hold, in the order of their columns.
-pub(in crate::analysis) const RATE_KINDS: [(IoDirection, RateUnit); 6] = [
+pub(crate) const RATE_KINDS: [(IoDirection, RateUnit); 6] = [
     (IoDirection::Both, RateUnit::Requests),
     (IoDirection::Both, RateUnit::Kib),
     (IoDirection::Reads, RateUnit::Requests),
@@ -19,7 +19,7 @@ pub(in crate::analysis) const RATE_KINDS: [(IoDirection, RateUnit); 6] = [
 /// Numbers are rounded by at most [`Self::ROUNDING`]. Each column is a ring buffer: the latest number replaces the
 /// oldest.
 #[derive(Clone, Debug, Default)]
-pub(in crate::analysis) struct RecentAmounts {
+pub(crate) struct RecentAmounts {
     columns: [Vec<f32>; 1 + RATE_KINDS.len()],
     /// The number of loads so far.
     count: usize,
@@ -27,7 +27,7 @@ pub(in crate::analysis) struct RecentAmounts {
 
 impl RecentAmounts {
     /// An upper bound of the relative error of a number, or of a result computed from a few of them.
-    pub(in crate::analysis) const ROUNDING: f32 = 1e-5;
+    pub(crate) const ROUNDING: f32 = 1e-5;
 
     pub(super) fn push(&mut self, load: &LoadSample) {
         let amounts = RATE_KINDS.map(|(direction, unit)| load.amount(direction, unit));
@@ -53,16 +53,16 @@ impl RecentAmounts {
     }
 
     /// The index of the latest load in each column; `None` without loads.
-    pub(in crate::analysis) fn latest(&self) -> Option<usize> {
+    pub(crate) fn latest(&self) -> Option<usize> {
         Some(self.count.checked_sub(1)? % MAX_RECENT_LOADS)
     }
 
-    pub(in crate::analysis) fn seconds(&self) -> &[f32] {
+    pub(crate) fn seconds(&self) -> &[f32] {
         &self.columns[0]
     }
 
     /// The requests or KiB of one of [`RATE_KINDS`], by its index there.
-    pub(in crate::analysis) fn of_kind(&self, kind: usize) -> &[f32] {
+    pub(crate) fn of_kind(&self, kind: usize) -> &[f32] {
         &self.columns[1 + kind]
     }
 }

@@ -57,7 +57,7 @@ pub enum RateUnit {
 }
 
 impl RateUnit {
-    pub(in crate::analysis) const ALL: [Self; 2] = [Self::Requests, Self::Kib];
+    pub(crate) const ALL: [Self; 2] = [Self::Requests, Self::Kib];
 }
 
 /// An interval in which requests were completed, or several such intervals of similar load.

@@ -24,7 +24,7 @@ pub enum Pattern {
 
 /// Collects the intervals of a direction in bounded memory.
 #[derive(Clone, Debug, Default)]
-pub(in crate::analysis) struct DirectionSummary {
+pub(crate) struct DirectionSummary {
     iops: Histogram,
     mib_per_s: Histogram,
     size_kib: Histogram,
@@ -37,7 +37,7 @@ pub(in crate::analysis) struct DirectionSummary {
 }
 
 impl DirectionSummary {
-    pub(in crate::analysis) fn observe(&mut self, completed: &Completed) {
+    pub(crate) fn observe(&mut self, completed: &Completed) {
         let add = |histogram: &mut Histogram, value: Option<f64>| {
             value.into_iter().for_each(|value| histogram.add(value, completed.seconds()));
         };
@@ -70,7 +70,7 @@ impl DirectionSummary {
     }
 
     /// The report, without baseline and saturation, which the caller adds.
-    pub(in crate::analysis) fn finish(self) -> DirectionReport {
+    pub(crate) fn finish(self) -> DirectionReport {
         let merged_pct = self.sum.merge_pct().filter(|_| self.sum.ios > 0);
         DirectionReport {
             iops: self.iops.distribution(),

@@ -132,7 +132,7 @@ pub struct Distribution {
 
 /// The weighted median of `(value, weight)` pairs, which it reorders; the mean of two values if half of the weight lies
 /// on each side. `None` without values.
-pub(in crate::analysis) fn weighted_median(values: &mut [(f64, f64)]) -> Option<f64> {
+pub(crate) fn weighted_median(values: &mut [(f64, f64)]) -> Option<f64> {
     values.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
     let half = values.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
     let mut passed = 0.0;

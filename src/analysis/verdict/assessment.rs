@@ -1,6 +1,6 @@
 //! Verdicts, and the evidence for them as data. `report` turns it into sentences.
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::{DeepQueue, Doubt, HeldBetween};
 use crate::analysis::caps::{NearLimit, Plateau};
@@ -8,13 +8,17 @@ use crate::analysis::load::IoDirection;
 use crate::analysis::settings::BaselineSource;
 use crate::attribution::ReachedLimit;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// The less severe come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Nothing completed and nothing in flight.
     Idle,
     /// Latency is below 1.5 times unloaded latency, which is proven not to come from a limit; or requests wait at a
     /// device above while this one is idle for most of the time.
     Ok,
+    /// The kernel does not count this device\'s requests (queue/iostats is 0).
+    AccountingOff,
     /// Requests wait for each other, but not long enough for saturated.
     Queueing,
     /// Requests take at least three times as long as before, although none waits for another or the rate is no higher
@@ -28,8 +32,6 @@ pub enum Verdict {
     Throttled,
     /// Requests have been in flight for a second or more and none was completed, or some hang while others complete.
     Stalled,
-    /// The kernel does not count this device's requests (queue/iostats is 0).
-    AccountingOff,
 }
 
 impl Verdict {
@@ -95,30 +97,12 @@ impl Verdict {
 
     /// Its rank: the more severe, the higher.
     pub fn severity(self) -> u8 {
-        match self {
-            Self::Idle => 0,
-            Self::Ok => 1,
-            Self::AccountingOff => 2,
-            Self::Queueing => 3,
-            Self::Slow => 4,
-            Self::Saturated => 5,
-            Self::Capped => 6,
-            Self::Throttled => 7,
-            Self::Stalled => 8,
-        }
+        self as u8
     }
-}
 
-impl Serialize for Verdict {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
+    pub(crate) fn is_trouble(self) -> bool {
+        self > Self::Ok
     }
-}
-
-/// The more severe of two verdicts; an unknown one is the least severe.
-pub(super) fn more_severe(a: Option<Verdict>, b: Option<Verdict>) -> Option<Verdict> {
-    let severity = |verdict: Option<Verdict>| verdict.map(Verdict::severity);
-    if severity(a) >= severity(b) { a } else { b }
 }
 
 /// The assessment of a device in one interval.
@@ -164,9 +148,7 @@ impl Assessment {
     /// Adds the evidence that a cgroup has reached its limit. The verdict becomes `throttled` if the limit holds the
     /// device back and no more severe verdict applies; returns whether it did.
     pub fn note_limit(&mut self, limit: &ReachedLimit) -> bool {
-        let is_more_severe =
-            self.verdict.is_none_or(|verdict| verdict.severity() < Verdict::Throttled.severity());
-        let is_verdict = limit.holds_device && is_more_severe;
+        let is_verdict = limit.holds_device && self.verdict < Some(Verdict::Throttled);
         if is_verdict {
             self.verdict = Some(Verdict::Throttled);
             self.evidence.insert(0, Evidence::AtLimit(limit.clone()));

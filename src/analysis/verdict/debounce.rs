@@ -41,7 +41,7 @@ impl Debounce {
     /// Returns the total seconds of the latest consecutive intervals that showed trouble, as far as they are
     /// remembered.
     pub(super) fn trouble_s(&self) -> f64 {
-        let in_trouble = |entry: &&(Option<Verdict>, f64)| entry.0.is_some_and(is_trouble);
+        let in_trouble = |entry: &&(Option<Verdict>, f64)| entry.0.is_some_and(Verdict::is_trouble);
         self.latest.iter().rev().take_while(in_trouble).map(|(_, seconds)| seconds).sum()
     }
 
@@ -51,7 +51,7 @@ impl Debounce {
     }
 
     fn is_confirmed(&self, verdict: Verdict) -> bool {
-        let was_in_trouble = self.present.is_some_and(is_trouble);
+        let was_in_trouble = self.present.is_some_and(Verdict::is_trouble);
         let needed = match verdict {
             // These verdicts are certain from a single interval, or were found over several.
             Verdict::Idle
@@ -70,10 +70,6 @@ impl Debounce {
         };
         self.latest.iter().filter(supports).count() >= needed
     }
-}
-
-fn is_trouble(verdict: Verdict) -> bool {
-    verdict.severity() > Verdict::Ok.severity()
 }
 
 #[cfg(test)]

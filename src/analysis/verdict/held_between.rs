@@ -57,7 +57,7 @@ pub fn is_idle_below(above: &Interval, below: &Interval) -> bool {
 
 /// Returns whether a device with this mean queue and this util in percent is idle for at least half of the time. The
 /// queue is an upper bound of the fraction of time it is busy, but far above it if requests come in bursts.
-pub(in crate::analysis) fn is_mostly_idle(queue: Option<f64>, util_pct: Option<f64>) -> bool {
+pub(crate) fn is_mostly_idle(queue: Option<f64>, util_pct: Option<f64>) -> bool {
     queue.is_some_and(|queue| queue <= MIN_LOADED_QUEUE)
         || util_pct.is_some_and(|util| util <= MAX_IDLE_UTIL_PCT)
 }

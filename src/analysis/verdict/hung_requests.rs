@@ -11,20 +11,20 @@ const NO_PRESSURE_PCT: f64 = 0.5;
 
 /// Requests that hang.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::analysis) struct Hung {
+pub(crate) struct Hung {
     /// At least this number of requests.
-    pub(in crate::analysis) requests: u64,
+    pub(crate) requests: u64,
     /// Seconds for which this has lasted at least.
-    pub(in crate::analysis) for_s: f64,
+    pub(crate) for_s: f64,
     /// No task waits for them, so the kernel may have missed their completion in its count.
-    pub(in crate::analysis) may_be_leaked: bool,
+    pub(crate) may_be_leaked: bool,
     /// This number of requests may be issued, or released by a limit above, just before every sample.
-    pub(in crate::analysis) may_be_bursts: bool,
+    pub(crate) may_be_bursts: bool,
 }
 
 impl Hung {
     /// Returns whether requests that hang are the only explanation.
-    pub(in crate::analysis) fn is_certain(&self) -> bool {
+    pub(crate) fn is_certain(&self) -> bool {
         !self.may_be_leaked && !self.may_be_bursts
     }
 }
@@ -42,7 +42,7 @@ struct EndOfInterval {
 /// Finds requests that hang: over several intervals, far more requests are in flight than the mean queue of the
 /// completed ones. The kernel adds a request's time only when it completes.
 #[derive(Clone, Debug, Default)]
-pub(in crate::analysis) struct HungRequests {
+pub(crate) struct HungRequests {
     /// The latest intervals. A ring buffer: the latest interval replaces the oldest.
     latest: [EndOfInterval; HUNG_WINDOW_INTERVALS],
     /// The number of intervals so far.
@@ -55,7 +55,7 @@ pub(in crate::analysis) struct HungRequests {
 
 impl HungRequests {
     /// Takes an interval of the device and the host. Returns the requests that hang; `None` if none do.
-    pub(in crate::analysis) fn observe(&mut self, stats: &Interval, host: &HostStats) -> Option<Hung> {
+    pub(crate) fn observe(&mut self, stats: &Interval, host: &HostStats) -> Option<Hung> {
         let Some(in_flight) = stats.in_flight else {
             self.clear();
             return None;
@@ -97,12 +97,12 @@ impl HungRequests {
     }
 
     /// Returns whether the lowest number in flight has not changed for minutes while no task waited for I/O.
-    pub(in crate::analysis) fn may_be_leaked(&self) -> bool {
+    pub(crate) fn may_be_leaked(&self) -> bool {
         self.unmissed_s >= MIN_LEAKED_S
     }
 
     /// Forgets everything, after a break.
-    pub(in crate::analysis) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }
 }

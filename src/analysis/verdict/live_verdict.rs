@@ -10,16 +10,14 @@ use super::{Assessment, Evidence, Latency, Verdict};
 use crate::analysis::baseline::{Baselines, SinceBoot};
 use crate::analysis::caps::{CurrentPlateau, near_limit_of_latest, seconds_on_plateau};
 use crate::analysis::load::{LoadSample, RecentLoads};
-use crate::analysis::settings::{KnownDevice, Settings, StatedCap};
+use crate::analysis::settings::Settings;
 use crate::analysis::thresholds::{MIN_CHANGED_INTERVALS, STILL_SATURATED_FRACTION};
 use crate::metrics::{HostStats, Interval};
 
 /// Assesses a device after every interval, from the intervals so far, in bounded memory.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct LiveVerdict {
-    saturation_threshold: f64,
-    cap: Option<StatedCap>,
-    device: KnownDevice,
+    settings: Settings,
     baselines: Baselines,
     recent: RecentLoads,
     plateau: CurrentPlateau,
@@ -35,16 +33,9 @@ impl LiveVerdict {
     /// counters at the first sample.
     pub fn new(settings: &Settings, since_boot: SinceBoot) -> Self {
         Self {
-            saturation_threshold: settings.saturation_threshold,
-            cap: settings.cap,
-            device: settings.device,
-            baselines: Baselines::new(settings, since_boot),
-            recent: RecentLoads::default(),
-            plateau: CurrentPlateau::default(),
-            debounce: Debounce::default(),
-            hung: HungRequests::default(),
-            changed_intervals: 0,
-            intervals: 0.0,
+            settings: settings.clone(),
+            baselines: Baselines::default().with_given(settings, since_boot),
+            ..Self::default()
         }
     }
 
@@ -62,9 +53,9 @@ impl LiveVerdict {
             assessment.evidence.push(Evidence::NoLatency);
             return assessment;
         };
-        let mut assessed = LoadAssessment::of(&load, &self.baselines, self.saturation_threshold);
-        if self.device.is_hard_disk {
-            assessed = assessed.at_hard_disk(&load, self.saturation_threshold);
+        let mut assessed = LoadAssessment::of(&load, &self.baselines, self.settings.saturation_threshold);
+        if self.settings.device.is_hard_disk {
+            assessed = assessed.at_hard_disk(&load, self.settings.saturation_threshold);
         }
         // The baselines learn after the assessment: an interval must not be compared with itself.
         self.baselines.learn(&load, |direction| assessed.is_slow(direction));
@@ -76,7 +67,7 @@ impl LiveVerdict {
         }
         let mut verdict = self.still_in_trouble(&assessed);
         let mut lasted_s = None;
-        if let Some(plateau) = self.plateau.observe(&self.recent, self.cap, &self.device) {
+        if let Some(plateau) = self.plateau.observe(&self.recent, self.settings.cap, &self.settings.device) {
             verdict = Some(Verdict::Capped);
             lasted_s = Some(seconds_on_plateau(&plateau, self.recent.iter()));
             assessment.evidence.insert(0, Evidence::ConstantRate(plateau));
@@ -100,7 +91,7 @@ impl LiveVerdict {
             assessment.evidence.insert(0, Evidence::Unconfirmed(unconfirmed));
         }
         if matches!(assessment.verdict, None | Some(Verdict::Saturated | Verdict::Queueing)) {
-            let near_limit = near_limit_of_latest(&self.recent, &self.device);
+            let near_limit = near_limit_of_latest(&self.recent, &self.settings.device);
             assessment.evidence.extend(near_limit.map(Evidence::NearLimit));
         }
         assessment
@@ -141,7 +132,7 @@ impl LiveVerdict {
             Some(Verdict::Slow) => (Verdict::Slow, Verdict::Ok),
             _ => return assessed.verdict,
         };
-        let min_saturation = STILL_SATURATED_FRACTION * self.saturation_threshold;
+        let min_saturation = STILL_SATURATED_FRACTION * self.settings.saturation_threshold;
         let is_still = assessed.verdict == Some(milder)
             && assessed.directions().any(|one| {
                 one.verdict == Ok(milder)

@@ -1,6 +1,6 @@
 //! The verdict on a single load (one interval, or several similar ones) against the baselines of its device.
 
-use super::{DeepQueue, Verdict, more_severe};
+use super::{DeepQueue, Verdict};
 use crate::analysis::baseline::{Baselines, Reference};
 use crate::analysis::load::{IoDirection, LoadSample};
 use crate::analysis::settings::BaselineSource;
@@ -50,35 +50,31 @@ impl Doubt {
 
 /// The assessment of a direction of a load.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::analysis) struct DirectionAssessment {
-    pub(in crate::analysis) direction: IoDirection,
+pub(crate) struct DirectionAssessment {
+    pub(crate) direction: IoDirection,
     /// True if it has enough of the request time to decide the verdict.
-    pub(in crate::analysis) is_major: bool,
-    pub(in crate::analysis) await_ms: f64,
+    pub(crate) is_major: bool,
+    pub(crate) await_ms: f64,
     /// Mean queue of this direction.
-    pub(in crate::analysis) queue: f64,
+    pub(crate) queue: f64,
     /// The multiple of the baseline, with the baseline's origin.
-    pub(in crate::analysis) saturation: Option<(f64, BaselineSource)>,
+    pub(crate) saturation: Option<(f64, BaselineSource)>,
     /// The verdict, or why there is none.
-    pub(in crate::analysis) verdict: Result<Verdict, Doubt>,
+    pub(crate) verdict: Result<Verdict, Doubt>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(in crate::analysis) struct LoadAssessment {
+pub(crate) struct LoadAssessment {
     /// The verdict; `None` if the data do not support one.
-    pub(in crate::analysis) verdict: Option<Verdict>,
+    pub(crate) verdict: Option<Verdict>,
     /// The directions with requests, in the order of [`Baselines::DIRECTIONS`].
-    pub(in crate::analysis) directions: [Option<DirectionAssessment>; Baselines::DIRECTIONS.len()],
+    pub(crate) directions: [Option<DirectionAssessment>; Baselines::DIRECTIONS.len()],
     /// The deep queue of a hard disk, if it is the reason for saturation.
-    pub(in crate::analysis) deep_queue: Option<DeepQueue>,
+    pub(crate) deep_queue: Option<DeepQueue>,
 }
 
 impl LoadAssessment {
-    pub(in crate::analysis) fn of(
-        load: &LoadSample,
-        baselines: &Baselines,
-        saturation_threshold: f64,
-    ) -> Self {
+    pub(crate) fn of(load: &LoadSample, baselines: &Baselines, saturation_threshold: f64) -> Self {
         let total_queue = load.total_queue();
         let (mut directions, mut verdict, mut is_unknown) =
             ([None; Baselines::DIRECTIONS.len()], None, false);
@@ -99,7 +95,7 @@ impl LoadAssessment {
             };
             *place = assess_direction(&load);
             if let Some(one) = place {
-                verdict = more_severe(verdict, one.verdict.ok());
+                verdict = verdict.max(one.verdict.ok());
                 // A direction without a verdict may be worse than the others.
                 is_unknown |= one.is_major && one.verdict.is_err();
             }
@@ -109,10 +105,9 @@ impl LoadAssessment {
     }
 
     /// Applies the rule for a hard disk, which a deep queue saturates regardless of any baseline.
-    pub(in crate::analysis) fn at_hard_disk(self, load: &LoadSample, saturation_threshold: f64) -> Self {
-        let is_worse = |verdict: Verdict| verdict.severity() > Verdict::Queueing.severity();
+    pub(crate) fn at_hard_disk(self, load: &LoadSample, saturation_threshold: f64) -> Self {
         match DeepQueue::of(load, saturation_threshold) {
-            Some(deep_queue) if !self.verdict.is_some_and(is_worse) => {
+            Some(deep_queue) if self.verdict <= Some(Verdict::Queueing) => {
                 Self { verdict: Some(Verdict::Saturated), deep_queue: Some(deep_queue), ..self }
             }
             _ => self,
@@ -120,7 +115,7 @@ impl LoadAssessment {
     }
 
     /// Returns whether the latency of a direction is far above its baseline without a queue that explains it.
-    pub(in crate::analysis) fn is_slow(&self, direction: IoDirection) -> bool {
+    pub(crate) fn is_slow(&self, direction: IoDirection) -> bool {
         self.direction(direction).is_some_and(|one| {
             one.verdict == Ok(Verdict::Slow)
                 && one.saturation.is_some_and(|(_, source)| source != BaselineSource::SinceBoot)
@@ -128,7 +123,7 @@ impl LoadAssessment {
     }
 
     /// Returns whether it would be ok if a limit above the device were known to cause the constant rate and the bursts.
-    pub(in crate::analysis) fn is_ok_below_limit(&self) -> bool {
+    pub(crate) fn is_ok_below_limit(&self) -> bool {
         let is_fine = |one: &DirectionAssessment| {
             !one.is_major
                 || one.verdict.map_or_else(Doubt::may_be_limit_above, |verdict| verdict == Verdict::Ok)
@@ -137,18 +132,18 @@ impl LoadAssessment {
     }
 
     /// The assessments of the directions with requests.
-    pub(in crate::analysis) fn directions(&self) -> impl Iterator<Item = &DirectionAssessment> {
+    pub(crate) fn directions(&self) -> impl Iterator<Item = &DirectionAssessment> {
         self.directions.iter().flatten()
     }
 
     /// The assessment of a direction; `None` if it had no requests.
-    pub(in crate::analysis) fn direction(&self, direction: IoDirection) -> Option<&DirectionAssessment> {
+    pub(crate) fn direction(&self, direction: IoDirection) -> Option<&DirectionAssessment> {
         self.directions().find(|one| one.direction == direction)
     }
 
     /// The origin of the baseline that decides: that of the direction with the most severe verdict or, among equals,
     /// with the most request time. `None` if no direction was compared with a baseline.
-    pub(in crate::analysis) fn baseline_source(&self) -> Option<BaselineSource> {
+    pub(crate) fn baseline_source(&self) -> Option<BaselineSource> {
         let rank = |one: &&DirectionAssessment| {
             let severity = one.verdict.ok().map(Verdict::severity);
             (one.is_major, severity, (one.queue * 1e6) as u64)

@@ -26,8 +26,6 @@ pub use load_verdict::Doubt;
 pub use other_cause::OtherCause;
 pub use trouble_span::TroubleSpan;
 
-use assessment::more_severe;
-
 pub(super) use facts::DeviceFacts;
 pub(super) use held_between::is_mostly_idle;
 pub(super) use hung_requests::{Hung, HungRequests};

@@ -9,7 +9,7 @@ use crate::analysis::thresholds::{
 
 /// The evidence against the device as the cause: given only if it is far from saturated, except for slow writes that no
 /// task waits for. Empty without such evidence.
-pub(in crate::analysis) fn other_causes(
+pub(crate) fn other_causes(
     facts: &DeviceFacts<'_>,
     verdict: Option<Verdict>,
     host: &HostReport,
@@ -76,7 +76,9 @@ mod tests {
     }
 
     fn range(value: f64) -> Range {
-        Range { mean: Some(value), min: Some(value), max: Some(value) }
+        let mut range = Range::default();
+        (range.mean, range.min, range.max) = (Some(value), Some(value), Some(value));
+        range
     }
 
     /// A fast device with one request after the other.

@@ -13,7 +13,7 @@ use crate::analysis::thresholds::{
 };
 
 /// The verdict on all intervals; `None` if they do not show one.
-pub(in crate::analysis) fn overall_verdict(
+pub(crate) fn overall_verdict(
     facts: &DeviceFacts<'_>,
     shares: &VerdictShares,
     settings: &Settings,
@@ -74,7 +74,7 @@ pub(in crate::analysis) fn overall_verdict(
 
 /// The explanation of `ok` for a device without a verdict, in case a limit above it turns out to hold requests; `None`
 /// if that would not make it ok.
-pub(in crate::analysis) fn ok_below_limit(
+pub(crate) fn ok_below_limit(
     facts: &DeviceFacts<'_>,
     shares: &VerdictShares,
     explanation: &Explanation,

@@ -7,10 +7,7 @@ use crate::analysis::thresholds::{MIN_STALL_LATENCY_RATIO, MIN_STALL_S, USUAL_LA
 
 /// Returns whether `stalled_s` seconds with requests in flight and no completion are a stall on a device with these
 /// latest loads. A slow device may need a second for a single request.
-pub(in crate::analysis) fn is_stall<L: Borrow<LoadSample>>(
-    stalled_s: f64,
-    latest: impl FnOnce(usize) -> Vec<L>,
-) -> bool {
+pub(crate) fn is_stall<L: Borrow<LoadSample>>(stalled_s: f64, latest: impl FnOnce(usize) -> Vec<L>) -> bool {
     stalled_s >= MIN_STALL_S && {
         let loads = latest(USUAL_LATENCY_INTERVALS);
         let loads: Vec<&LoadSample> = loads.iter().map(Borrow::borrow).collect();

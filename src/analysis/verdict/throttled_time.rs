@@ -7,14 +7,14 @@ const MAX_LIMITS: usize = 16;
 
 /// Adds up the time of each limit.
 #[derive(Clone, Debug, Default)]
-pub(in crate::analysis) struct ThrottledTime {
-    pub(in crate::analysis) seconds: f64,
+pub(crate) struct ThrottledTime {
+    pub(crate) seconds: f64,
     limits: Vec<(ReachedLimit, f64)>,
 }
 
 impl ThrottledTime {
     /// Adds an interval of this length in seconds.
-    pub(in crate::analysis) fn add(&mut self, limit: &ReachedLimit, seconds: f64) {
+    pub(crate) fn add(&mut self, limit: &ReachedLimit, seconds: f64) {
         self.seconds += seconds;
         match self.limits.iter().position(|(known, _)| key(known) == key(limit)) {
             // The limit as passed last has the latest share.
@@ -25,7 +25,7 @@ impl ThrottledTime {
     }
 
     /// The limit with the longest time; `None` if there was none.
-    pub(in crate::analysis) fn longest(&self) -> Option<&ReachedLimit> {
+    pub(crate) fn longest(&self) -> Option<&ReachedLimit> {
         self.limits.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(limit, _)| limit)
     }
 }

@@ -24,19 +24,19 @@ pub struct TroubleSpan {
 
 /// Collects spans from loads in the order of time.
 #[derive(Debug, Default)]
-pub(in crate::analysis) struct TroubleSpans(Vec<TroubleSpan>);
+pub(crate) struct TroubleSpans(Vec<TroubleSpan>);
 
 impl TroubleSpans {
     /// Adds a load with its verdict, if that is trouble.
     pub(super) fn add(&mut self, load: &LoadSample, verdict: Option<Verdict>) {
-        if let Some(verdict) = verdict.filter(|verdict| verdict.severity() >= Verdict::Queueing.severity()) {
+        if let Some(verdict) = verdict.filter(|verdict| *verdict >= Verdict::Queueing) {
             self.push(load, verdict, None);
         }
     }
 
     /// The spans; if there are caps, those on a plateau are added. Only spans that agree with the verdict on the whole
     /// capture are kept, because it is based on more evidence.
-    pub(in crate::analysis) fn finish(
+    pub(crate) fn finish(
         self,
         verdict: Option<Verdict>,
         caps: &[Plateau],
@@ -55,8 +55,7 @@ impl TroubleSpans {
             spans = capped;
         }
         let is_admitted = |span: &TroubleSpan| {
-            span.verdict.severity() <= verdict.severity()
-                && span.load.intervals >= SATURATION_WINDOW_INTERVALS as f64
+            span.verdict <= verdict && span.load.intervals >= SATURATION_WINDOW_INTERVALS as f64
         };
         spans.0.retain(is_admitted);
         spans.0.shrink_to_fit();

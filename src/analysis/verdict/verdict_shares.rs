@@ -2,7 +2,7 @@
 
 use super::load_verdict::LoadAssessment;
 use super::trouble_span::TroubleSpans;
-use super::{Latency, Verdict, more_severe};
+use super::{Latency, Verdict};
 use crate::analysis::baseline::Baselines;
 use crate::analysis::lifetimes::LifetimeLoads;
 use crate::analysis::load::{IoDirection, LoadSample};
@@ -11,7 +11,7 @@ use crate::analysis::thresholds::{MIN_SATURATED_INTERVALS, SATURATION_WINDOW_INT
 
 /// Fractions of the busy time by the verdict on each load alone.
 #[derive(Clone, Debug, Default)]
-pub(in crate::analysis) struct VerdictShares {
+pub(crate) struct VerdictShares {
     pub(super) ok: f64,
     pub(super) queueing: f64,
     pub(super) saturated: f64,
@@ -31,14 +31,14 @@ pub(in crate::analysis) struct VerdictShares {
 }
 
 /// The shares and the times of trouble.
-pub(in crate::analysis) struct JudgedLifetimes {
-    pub(in crate::analysis) shares: VerdictShares,
-    pub(in crate::analysis) trouble: TroubleSpans,
+pub(crate) struct JudgedLifetimes {
+    pub(crate) shares: VerdictShares,
+    pub(crate) trouble: TroubleSpans,
 }
 
 impl VerdictShares {
     /// The shares of the loads of each lifetime of a device, against its baselines.
-    pub(in crate::analysis) fn of_lifetimes<'a>(
+    pub(crate) fn of_lifetimes<'a>(
         lifetimes: impl Iterator<Item = LifetimeLoads<'a>>,
         saturation_threshold: f64,
     ) -> JudgedLifetimes {
@@ -137,9 +137,9 @@ fn judge_loads(
     let judge = |load: &LoadSample| {
         let earlier = LoadAssessment::of(load, &before, saturation_threshold);
         before.learn(load, |direction| earlier.is_slow(direction));
-        let trouble = earlier.verdict.filter(|verdict| verdict.severity() > Verdict::Ok.severity());
+        let trouble = earlier.verdict.filter(|verdict| verdict.is_trouble());
         let compared = LoadAssessment::of(load, baselines, saturation_threshold);
-        let assessed = LoadAssessment { verdict: more_severe(compared.verdict, trouble), ..compared };
+        let assessed = LoadAssessment { verdict: compared.verdict.max(trouble), ..compared };
         let assessed =
             if is_hard_disk { assessed.at_hard_disk(load, saturation_threshold) } else { assessed };
         JudgedLoad {
