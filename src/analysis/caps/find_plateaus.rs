@@ -2,22 +2,25 @@
 
 use std::rc::Rc;
 
-use super::cap_evidence::{
-    brief_cap_before, cap_changed, exceeded_elsewhere, exceeded_later, is_offered_load, without_others,
-};
+use libm::log;
+
+use super::cloud_limits::{CloudLimit, matching_limits};
 use super::dispersion::dispersion;
+use super::latest_plateau::is_on_plateau;
 use super::pace::has_steadier_counts;
-use super::plateau::Plateau;
 use super::steady_rate::{
     RateKind, RatedLoad, SameRate, SteadyRate, count_intervals, densest_rate_window, may_have_dense_window,
-    sorted_by_rate,
+    median_rates, sorted_by_rate,
 };
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit, steady_or_all, weighted_median_of};
 use crate::analysis::settings::{KnownDevice, StatedCap};
 use crate::analysis::stats::weighted_median;
 use crate::analysis::thresholds::{
-    MAX_NEGLIGIBLE_FRACTION, MIN_CAPPED_QUEUE, MIN_IRREGULAR_DISPERSION, MIN_LOADED_QUEUE,
-    SAME_LIMIT_TOLERANCE, STEADY_TOLERANCE,
+    MAX_NEGLIGIBLE_FRACTION, MIN_BRIEF_PLATEAU_INTERVALS, MIN_CAPPED_QUEUE, MIN_CONCURRENCY_GROWTH,
+    MIN_CONSTANT_QUEUE, MIN_FASTER_QUEUE_FRACTION, MIN_IRREGULAR_DISPERSION, MIN_LARGE_REQUEST_KIB,
+    MIN_LOADED_QUEUE, MIN_PLATEAU_INTERVALS, MIN_PLATEAU_QUEUE, MIN_RATE_CHANGE_RATIO, MIN_WITNESS_INTERVALS,
+    SAME_LIMIT_TOLERANCE, SAME_MIX_TOLERANCE, SAME_QUEUE_TOLERANCE, SAME_SIZE_TOLERANCE,
+    SATURATION_WINDOW_INTERVALS, STEADY_TOLERANCE,
 };
 
 /// The highest number of steady rates searched for.
@@ -285,6 +288,230 @@ fn steady_rates<'a>(
     found
 }
 
+/// All loads except those at which the same kind of load had one of the rates `others`: these do not contradict a cap
+/// that came back. For a rate that is not steady because of such loads within its span. `None` if leaving them out
+/// changes nothing or cannot make the rate steady.
+pub(super) fn without_others<'a>(
+    one: &SteadyRate,
+    others: &[&SteadyRate],
+    all: &[&'a LoadSample],
+    kind: RateKind,
+) -> Option<Vec<&'a LoadSample>> {
+    // Usually too few loads are at the rate, so that nothing has to be compared.
+    let of_others = others.iter().map(|other| count_intervals(other.loads.iter().copied())).sum();
+    if one.is_steady || !one.may_be_steady_without(of_others) {
+        return None;
+    }
+    let others: Vec<&SteadyRate> =
+        others.iter().copied().filter(|other| cap_changed(one, other, kind)).collect();
+    let is_other = |load: &LoadSample| {
+        others.iter().any(|other| other.loads.iter().any(|held| std::ptr::eq(*held, load)))
+    };
+    (!others.is_empty()).then(|| all.iter().copied().filter(|load| !is_other(load)).collect())
+}
+
+/// Returns whether the rate was also seen while no request waited, which makes it the rate at which requests are
+/// issued.
+pub(super) fn is_offered_load(one: &SteadyRate, loads: &[&LoadSample], kind: RateKind) -> bool {
+    // A client that waits for each of its requests has one in flight nearly all the time: with less, the device was idle at
+    // times, and nothing was held back.
+    let max_queue = (one.max_queue / MIN_CONCURRENCY_GROWTH).min(MIN_CONSTANT_QUEUE);
+    let is_at_rest = |load: &&LoadSample| {
+        kind.queue(load) < max_queue && (kind.rate(load) / one.rate - 1.0).abs() <= STEADY_TOLERANCE
+    };
+    count_intervals(loads.iter().copied().filter(is_at_rest)) >= MIN_WITNESS_INTERVALS
+}
+
+/// Returns whether the same load, at the same queue or a longer one, had a clearly different steady rate at another
+/// time: a cap that changed.
+pub(super) fn cap_changed(one: &SteadyRate, other: &SteadyRate, kind: RateKind) -> bool {
+    let (slow, fast) = if one.rate < other.rate { (one, other) } else { (other, one) };
+    fast.rate >= MIN_RATE_CHANGE_RATIO * slow.rate
+        && slow.max_queue >= (1.0 - SAME_QUEUE_TOLERANCE) * fast.max_queue
+        && (fast.min_queue >= MIN_PLATEAU_QUEUE || fast.proves_cap())
+        && (fast.max_queue >= MIN_FASTER_QUEUE_FRACTION * slow.max_queue
+            || slow.min_queue <= (1.0 + SAME_QUEUE_TOLERANCE) * fast.max_queue
+            || fast.proves_cap())
+        && is_same_kind_of_load(&one.loads, &other.loads, kind.direction)
+}
+
+/// Returns whether the same kind of load had a clearly higher rate at another time, at a queue that was not longer, so
+/// that the device itself can do more.
+pub(super) fn exceeded_elsewhere(one: &SteadyRate, all: &[&LoadSample], kind: RateKind) -> bool {
+    let is_faster = |load: &&LoadSample| {
+        kind.rate(load) >= MIN_RATE_CHANGE_RATIO * one.rate
+            && kind.queue(load) <= (1.0 + SAME_QUEUE_TOLERANCE) * one.max_queue
+    };
+    let faster: Vec<&LoadSample> = all.iter().copied().filter(is_faster).collect();
+    count_intervals(faster.iter().copied()) >= MIN_WITNESS_INTERVALS
+        && is_same_kind_of_load(&one.loads, &faster, kind.direction)
+}
+
+/// Returns whether the rate was clearly higher afterwards with more requests at a time, as it is at a device without a
+/// limit. Always false if the user states the cap.
+pub(super) fn exceeded_later(one: &SteadyRate, all: &[&LoadSample], kind: RateKind) -> bool {
+    let is_faster = |load: &&LoadSample| {
+        load.interval_index > one.last_interval()
+            && kind.rate(load) >= MIN_RATE_CHANGE_RATIO * one.rate
+            && kind.queue(load) > (1.0 + SAME_QUEUE_TOLERANCE) * one.max_queue
+    };
+    let faster: Vec<&LoadSample> = all.iter().copied().filter(is_faster).collect();
+    !one.is_stated
+        && count_intervals(faster.iter().copied()) >= MIN_WITNESS_INTERVALS
+        && is_same_kind_of_load(&one.loads, &faster, kind.direction)
+}
+
+/// Returns whether requests of two sets of loads are of similar size and mix.
+fn is_same_kind_of_load(one: &[&LoadSample], other: &[&LoadSample], direction: IoDirection) -> bool {
+    let is_similar = |quantity: &dyn Fn(&LoadSample) -> Option<f64>, tolerance: f64| {
+        weighted_median_of(one, quantity)
+            .zip(weighted_median_of(other, quantity))
+            .is_some_and(|(a, b)| (a - b).abs() <= tolerance * a.max(b))
+    };
+    is_similar(&|load| load.totals(direction).size_kib(), SAME_SIZE_TOLERANCE)
+        && is_similar(&|load| Some(1.0 + load.read_fraction()), SAME_MIX_TOLERANCE)
+}
+
+/// The longest run of intervals before a plateau at a clearly higher rate that is as constant: a higher cap whose burst
+/// credits were soon spent. `None` without such a run, or if it is long enough to be found by itself.
+pub(super) fn brief_cap_before<'a>(
+    one: &SteadyRate,
+    all: &[&'a LoadSample],
+    kind: RateKind,
+) -> Option<SteadyRate<'a>> {
+    let start = one.loads.first()?.interval_index;
+    let before: Vec<&LoadSample> = all.iter().copied().filter(|load| load.interval_index < start).collect();
+    let has_same_rate =
+        |a: &&LoadSample, b: &&LoadSample| (kind.rate(a) / kind.rate(b) - 1.0).abs() <= STEADY_TOLERANCE;
+    let longest = before
+        .chunk_by(has_same_rate)
+        .filter(|run| kind.rate(run[0]) >= MIN_RATE_CHANGE_RATIO * one.rate)
+        .max_by_key(|run| run.len())
+        .filter(|run| (MIN_BRIEF_PLATEAU_INTERVALS..MIN_PLATEAU_INTERVALS as usize).contains(&run.len()))?;
+    let rated: Vec<RatedLoad> = before.iter().map(|load| RatedLoad::new(load, kind)).collect();
+    let longest = SameRate::of(longest.to_vec(), &rated, kind)?;
+    let found = SteadyRate::evaluate(longest, &before.into(), kind, None)?;
+    (found.may_be_brief_cap() && cap_changed(one, &found, kind)).then_some(found)
+}
+
+/// A limit that a plateau matches.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LimitMatch {
+    /// The cap that the user stated.
+    Stated,
+    /// Limits of cloud volumes; at least one.
+    Cloud(Vec<CloudLimit>),
+}
+
+/// A time in which a rate stayed constant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plateau {
+    pub direction: IoDirection,
+    /// The unit in which it is constant.
+    pub unit: RateUnit,
+    /// Requests per second, the median.
+    pub iops: f64,
+    /// MiB per second, the median.
+    pub mib_per_s: f64,
+    /// Relative standard deviation of the rate.
+    pub variation: f64,
+    pub intervals: u64,
+    pub seconds: f64,
+    /// The number of the device's intervals before the first one on the plateau.
+    pub first_interval: u64,
+    /// Seconds of all intervals before the first one on the plateau; 0 in a live view.
+    pub begin_s: f64,
+    /// The shortest mean queue on it.
+    pub queue_from: f64,
+    /// The longest mean queue on it.
+    pub queue_to: f64,
+    /// Mean latency in milliseconds at the shortest queue.
+    pub await_from_ms: f64,
+    /// Mean latency in milliseconds at the longest queue.
+    pub await_to_ms: f64,
+    /// The limit that it matches; `None` if it matches none.
+    pub matches_limit: Option<LimitMatch>,
+    /// The number of requests in flight was the same all the time.
+    pub is_at_constant_queue: bool,
+    /// The rate varied too little for busy servers, or the user stated the cap. Otherwise, only the limit that it
+    /// matches or another plateau indicates a cap.
+    pub is_certain: bool,
+}
+
+impl Plateau {
+    /// Returns whether its requests are so large that the limit may be on bytes.
+    pub fn has_large_requests(&self) -> bool {
+        self.mib_per_s * 1024.0 >= MIN_LARGE_REQUEST_KIB * self.iops
+    }
+
+    pub(super) fn from_steady_rate(steady: &SteadyRate, kind: RateKind) -> Option<Self> {
+        let await_ms_near = |queue: f64| {
+            let distance = |load: &LoadSample| log(kind.queue(load) / queue).abs();
+            let nearest = steady.loads.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
+            nearest.totals(kind.direction).await_ms()
+        };
+        let intervals: f64 = steady.loads.iter().map(|load| load.intervals).sum();
+        let square = |load: &&LoadSample| load.intervals * (kind.rate(load) / steady.rate - 1.0).powi(2);
+        let (iops, mib_per_s) = median_rates(&steady.loads, kind.direction)?;
+        let cloud = matching_limits(&kind.device, kind.unit, iops, mib_per_s);
+        Some(Self {
+            direction: kind.direction,
+            unit: kind.unit,
+            iops,
+            mib_per_s,
+            variation: (steady.loads.iter().map(square).sum::<f64>() / intervals).sqrt(),
+            intervals: intervals as u64,
+            seconds: steady.loads.iter().map(|load| load.seconds).sum(),
+            first_interval: steady.loads.first()?.interval_index as u64,
+            begin_s: steady.loads.first()?.begin_s,
+            queue_from: steady.min_queue,
+            queue_to: steady.max_queue,
+            await_from_ms: await_ms_near(steady.min_queue)?,
+            await_to_ms: await_ms_near(steady.max_queue)?,
+            is_at_constant_queue: steady.is_at_constant_queue,
+            is_certain: steady.is_certain(),
+            matches_limit: if steady.is_stated {
+                Some(LimitMatch::Stated)
+            } else {
+                (!cloud.is_empty()).then_some(LimitMatch::Cloud(cloud))
+            },
+        })
+    }
+}
+
+/// The steady rates of the loads of a range. A cap that holds for the whole range is only visible against the loads
+/// before it: if the range alone shows no cap, caps of both together count that have enough intervals within the range.
+/// The indices of the preceding loads are negative.
+pub(crate) fn find_steady_rates_after(
+    preceding: Vec<LoadSample>,
+    loads: &[LoadSample],
+    stated: Option<StatedCap>,
+    device: &KnownDevice,
+) -> SteadyRates {
+    let own = find_steady_rates(loads, stated, device);
+    if preceding.is_empty() || loads.is_empty() || !own.caps.is_empty() {
+        return own;
+    }
+    let both: Vec<LoadSample> = preceding.into_iter().chain(loads.iter().copied()).collect();
+    let found = find_steady_rates(&both, stated, device).caps;
+    let caps: Vec<Plateau> = found.into_iter().filter_map(|cap| within(cap, loads)).collect();
+    if caps.is_empty() { own } else { SteadyRates { caps, unclear: None } }
+}
+
+/// The part of a plateau within the range, with the evidence of the whole plateau; `None` if the part is too short.
+fn within(plateau: Plateau, loads: &[LoadSample]) -> Option<Plateau> {
+    let on: Vec<&LoadSample> = loads.iter().filter(|load| is_on_plateau(&plateau, load)).collect();
+    let intervals: f64 = on.iter().map(|load| load.intervals).sum();
+    let first = on.first().filter(|_| intervals >= SATURATION_WINDOW_INTERVALS as f64)?;
+    Some(Plateau {
+        intervals: intervals as u64,
+        seconds: on.iter().map(|load| load.seconds).sum(),
+        first_interval: first.interval_index as u64,
+        begin_s: first.begin_s,
+        ..plateau
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::{CloudLimit, CloudVolume, LimitMatch};
@@ -377,5 +604,50 @@ mod tests {
         let flat = loads((0..10).map(|_| (4000.0, 32.0, 4.0)));
         let stated = Some(StatedCap { iops: Some(4000.0), mib_per_s: None });
         assert_eq!(find_plateaus(&flat, stated)[0].matches_limit, Some(LimitMatch::Stated));
+    }
+}
+
+#[cfg(test)]
+mod preceding_tests {
+    use super::*;
+    use crate::analysis::load::{IoDirection, RateUnit};
+    use crate::analysis::stats::IoTotals;
+
+    /// A second of reads at a rate and a queue.
+    fn load(index: usize, (ios, queue): (f64, f64)) -> LoadSample {
+        let reads = IoTotals { ios, kib: 4.0 * ios, ms: 1000.0 * queue };
+        LoadSample {
+            interval_index: index as f64,
+            begin_s: index as f64,
+            seconds: 1.0,
+            intervals: 1.0,
+            reads,
+            is_steady: true,
+            in_flight_at_end: Some(queue as u64),
+            ..LoadSample::default()
+        }
+    }
+
+    fn loads(count: usize, rate_and_queue: impl Fn(usize) -> (f64, f64)) -> Vec<LoadSample> {
+        (0..count).map(|index| load(index, rate_and_queue(index))).collect()
+    }
+
+    fn caps(preceding: Vec<LoadSample>, own: &[LoadSample]) -> Vec<Plateau> {
+        find_steady_rates_after(preceding, own, None, &KnownDevice::default()).caps
+    }
+
+    #[test]
+    fn a_cap_shows_by_the_growth_of_the_queue_before_the_range() {
+        let own = loads(6, |_| (2000.0, 24.0));
+        assert_eq!(caps(Vec::new(), &own), []);
+        let mut preceding = loads(12, |index| (2000.0, [3.0, 3.0, 6.0, 12.0][index / 3]));
+        preceding.iter_mut().for_each(|load| load.interval_index -= 12.0);
+        let [cap] = &caps(preceding.clone(), &own)[..] else { panic!("one cap") };
+        assert_eq!((cap.intervals, cap.seconds, cap.first_interval, cap.begin_s), (6, 6.0, 0, 0.0));
+        assert_eq!(own[0].rate(IoDirection::Reads, RateUnit::Requests), cap.iops);
+        assert_eq!((cap.queue_from, cap.queue_to), (3.0, 24.0));
+        // It is not a cap of a range with far higher rates.
+        let fast = loads(6, |_| (9000.0, 24.0));
+        assert_eq!(caps(preceding, &fast), []);
     }
 }

@@ -1,8 +1,8 @@
 //! The plateau of the latest load, for the live verdict.
 
 use super::find_plateaus::CapSearch;
+use super::find_plateaus::Plateau;
 use super::nearby_amounts::{Chance, MIN_PLATEAU_LOADS, NearbyAmounts};
-use super::plateau::Plateau;
 use crate::analysis::load::{IoDirection, LoadSample, RATE_KINDS, RateUnit, RecentLoads};
 use crate::analysis::settings::{KnownDevice, StatedCap};
 use crate::analysis::thresholds::{

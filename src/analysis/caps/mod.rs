@@ -1,6 +1,5 @@
 //! Caps: rates that stay constant while the queue grows, and how to tell a limit from busy servers.
 
-mod cap_evidence;
 mod cloud_limits;
 mod dispersion;
 mod find_plateaus;
@@ -8,17 +7,13 @@ mod latest_plateau;
 mod near_limit;
 mod nearby_amounts;
 mod pace;
-mod plateau;
-mod preceding;
 mod steady_rate;
 
 pub use cloud_limits::{CloudLimit, CloudVolume};
-pub use find_plateaus::find_plateaus;
+pub use find_plateaus::{LimitMatch, Plateau, find_plateaus};
 pub use near_limit::NearLimit;
-pub use plateau::{LimitMatch, Plateau};
 
-pub(super) use find_plateaus::SteadyRates;
+pub(super) use find_plateaus::{SteadyRates, find_steady_rates_after};
 pub(super) use latest_plateau::{CurrentPlateau, is_on_plateau, seconds_on_plateau};
 pub(super) use near_limit::{find_near_limit, near_limit_of_latest};
 pub(super) use pace::{Pace, pace_of_level};
-pub(super) use preceding::find_steady_rates_after;

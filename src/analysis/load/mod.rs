@@ -3,19 +3,14 @@
 mod concurrency_levels;
 mod concurrency_sweep;
 mod history;
-mod queue_groups;
 mod recent;
-mod recent_amounts;
-mod recent_rates;
 mod sample;
 
 pub use concurrency_levels::{ConcurrencyLevel, concurrency_levels};
 pub use history::LoadHistory;
 pub use sample::{IoDirection, LoadSample, RateUnit};
 
-pub(super) use concurrency_levels::weighted_median_of;
+pub(super) use concurrency_levels::{group_by_queue, weighted_median_of};
 pub(super) use concurrency_sweep::{DIRECTIONS, VonNeumannRatio, is_single_direction};
 pub(super) use history::{count_transitions, steady_or_all};
-pub(super) use queue_groups::group_by_queue;
-pub(super) use recent::{MAX_RECENT_LOADS, RecentLoads};
-pub(super) use recent_amounts::{RATE_KINDS, RecentAmounts};
+pub(super) use recent::{MAX_RECENT_LOADS, RATE_KINDS, RecentAmounts, RecentLoads};

@@ -1,12 +1,10 @@
 //! Statistics of a device over any number of intervals, in bounded memory; no conclusions.
 
-mod busy_mean;
 mod direction;
 mod histogram;
 mod io_totals;
 
-pub use busy_mean::BusyMean;
-pub use direction::{DirectionReport, Pattern};
+pub use direction::{BusyMean, DirectionReport, Pattern};
 pub use histogram::{Distribution, Histogram};
 pub use io_totals::IoTotals;
 
