@@ -1,7 +1,7 @@
 //! Findings about the host that point to causes other than its disks, as data. `report` turns them into sentences.
 
+use super::device::DeviceReport;
 use super::host::{HostReport, Range};
-use super::report::DeviceReport;
 use super::thresholds::{
     LOW_AVAILABLE_CPU_PCT, LOW_IO_PRESSURE_PCT, MIN_HIDDEN_IO_WAIT_PCT, MIN_MEMORY_PRESSURE_PCT,
     MIN_REPORTED_STEAL_PCT, MIN_SWAPPED_PAGES_PER_S,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::analysis::report::DeviceReport;
+use crate::analysis::device::DeviceReport;
 use crate::analysis::thresholds::{
     MAX_TIME_BELOW_FRACTION, MIN_LAYER_QUEUE, MIN_LONG_QUEUE_FRACTION, MIN_QUEUED_BETWEEN_FRACTION,
     MIN_SATURATED_QUEUE,

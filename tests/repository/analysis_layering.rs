@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// The modules, lowest first: each may import those before it.
-const MODULES: [&str; 17] = [
+const MODULES: [&str; 16] = [
     "thresholds",
     "stats",
     "host",
@@ -16,11 +16,10 @@ const MODULES: [&str; 17] = [
     "lifetimes",
     "verdict",
     "blocks",
-    "report",
+    "device",
     "compare",
     "host_findings",
     "queue_by_layer",
-    "device",
 ];
 
 fn position(module: &str) -> usize {

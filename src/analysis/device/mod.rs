@@ -1,21 +1,28 @@
 //! The analysis of one device: intervals in, a report out.
 
+mod other_causes;
+mod overall_verdict;
+
+use serde::Serialize;
+
+use other_causes::other_causes;
+use overall_verdict::{ok_below_limit, overall_verdict};
+
 use super::baseline::{Baseline, Baselines, Saturations, SinceBoot};
-use super::blocks::BlockHistory;
+use super::blocks::{Block, BlockHistory};
+use super::capacity::{CapacityByDirection, CapacityReport};
 use super::caps::{Plateau, SteadyRates};
 use super::host::HostReport;
 use super::lifetimes::Lifetimes;
-use super::load::{IoDirection, LoadSample, concurrency_levels, count_transitions};
-use super::report::{DeviceReport, Excluded};
+use super::load::{ConcurrencyLevel, IoDirection, LoadSample, concurrency_levels, count_transitions};
 use super::saved_baselines::DeviceBaseline;
 use super::settings::Settings;
-use super::stats::{DirectionReport, DirectionSummary, Histogram};
+use super::stats::{DirectionReport, DirectionSummary, Distribution, Histogram};
 use super::thresholds::{MIN_DOMINANT_FRACTION, MIN_UTIL_INTERVAL_S};
 use super::verdict::{
-    DeviceFacts, Hung, HungRequests, ThrottledTime, VerdictShares, is_stall, ok_below_limit, other_causes,
-    overall_verdict,
+    Explanation, Hung, HungRequests, OtherCause, TroubleSpan, Verdict, VerdictShares, is_stall,
 };
-use crate::attribution::ReachedLimit;
+use crate::attribution::{LimitKind, ReachedLimit};
 use crate::metrics::{DataFlag, HostStats, Interval};
 
 /// One interval of a device.
@@ -55,16 +62,9 @@ pub struct DeviceAnalysis {
     /// `None` unless blocks were requested by [`DeviceAnalysis::with_blocks`].
     blocks: Option<BlockHistory>,
     lifetimes: Lifetimes,
-    reads: DirectionAnalysis,
-    writes: DirectionAnalysis,
-    both: DirectionAnalysis,
-}
-
-/// The data collected for each direction; the sizes of both together stay empty.
-#[derive(Clone, Debug, Default)]
-struct DirectionAnalysis {
-    summary: DirectionSummary,
-    sizes_kib: Histogram,
+    reads: DirectionSummary,
+    writes: DirectionSummary,
+    both: DirectionSummary,
 }
 
 impl DeviceAnalysis {
@@ -105,9 +105,9 @@ impl DeviceAnalysis {
             self.util_pct.add(util, stats.seconds());
         }
         let both = stats.reads.beside(&stats.writes);
-        self.reads.summary.observe(&stats.reads);
-        self.writes.summary.observe(&stats.writes);
-        self.both.summary.observe(&both);
+        self.reads.observe(&stats.reads);
+        self.writes.observe(&stats.writes);
+        self.both.observe(&both);
         self.observe_load(stats, observation.host, observation.run_s);
     }
 
@@ -189,8 +189,8 @@ impl DeviceAnalysis {
     }
 
     /// The report. `host` may show other causes than the device.
-    pub fn finish(self, settings: &Settings, host: &HostReport) -> DeviceReport {
-        let lifetimes = self.lifetimes.finish(settings);
+    pub fn finish(mut self, settings: &Settings, host: &HostReport) -> DeviceReport {
+        let lifetimes = std::mem::take(&mut self.lifetimes).finish(settings);
         let loads = lifetimes.loads();
         let steady_rates = lifetimes.steady_rates();
         let Baselines { reads, writes, flushes, .. } = lifetimes.present_baselines();
@@ -204,13 +204,13 @@ impl DeviceAnalysis {
         let levels = concurrency_levels(&loads, &saturations.iter().map(|one| one.both).collect::<Vec<_>>());
         let read = DirectionReport {
             saturation: saturation_of(|one| one.reads),
-            ..with_baseline(self.reads.summary.finish(), reads, &self.reads.sizes_kib)
+            ..with_baseline(self.reads.finish(), reads, &self.reads.sizes_kib)
         };
         let write = DirectionReport {
             saturation: saturation_of(|one| one.writes),
-            ..with_baseline(self.writes.summary.finish(), writes, &self.writes.sizes_kib)
+            ..with_baseline(self.writes.finish(), writes, &self.writes.sizes_kib)
         };
-        let all = DirectionReport { saturation: saturation_of(|one| one.both), ..self.both.summary.finish() };
+        let all = DirectionReport { saturation: saturation_of(|one| one.both), ..self.both.finish() };
         let (measured, SteadyRates { caps, .. }) = lifetimes.capacity();
         // A cap on a direction with only a part of the requests is not a cap of the device.
         let is_dominant = |plateau: &&Plateau| {
@@ -224,46 +224,16 @@ impl DeviceAnalysis {
             ios as f64 / total as f64 >= MIN_DOMINANT_FRACTION
         };
         let capacity = measured.both.unwrap_or_default().with_plateaus(caps.iter().filter(is_dominant));
-        let facts = DeviceFacts {
-            intervals: self.intervals,
-            seconds: self.sum.seconds(),
-            busy_intervals: self.busy_intervals,
-            untimed_intervals: self.excluded.untimed,
-            is_accounting_off: self.is_accounting_off,
-            was_busy: self.was_busy,
-            stalled_s: self.stalled_s,
-            longest_stall_s: self.certain_stall_s,
-            hung: self.longest_hung,
-            throttled_s: self.throttled.seconds,
-            limit: self.throttled.longest(),
-            discards: self.sum.discards.ios as f64,
-            flushes: self.sum.flushes.ios as f64,
-            read,
-            write,
-            all,
-            util_pct: self.util_pct.distribution(),
-            levels: &levels,
-            capacity,
-            plateaus: &steady_rates.caps,
-            unclear: steady_rates.unclear.as_ref(),
-            near_limit: lifetimes.near_limit().cloned(),
-        };
         let judged = VerdictShares::of_lifetimes(lifetimes.parts(), settings.saturation_threshold);
         let shares = judged.shares;
-        let (verdict, explanation) = overall_verdict(&facts, &shares, settings);
-        let trouble = judged.trouble.finish(verdict, &steady_rates.caps, &loads);
-        DeviceReport {
-            device: self.device,
-            ok_below_limit: ok_below_limit(&facts, &shares, &explanation).map(Box::new),
-            verdict,
-            explanation,
-            other_causes: other_causes(&facts, verdict, host),
+        let mut report = DeviceReport {
+            device: std::mem::take(&mut self.device),
             intervals: self.intervals,
             seconds: self.sum.seconds(),
             busy_intervals: self.busy_intervals,
             excluded: Excluded { transitions: count_transitions(&loads), ..self.excluded },
             longest_stall_s: self.longest_stall_s,
-            util_pct: facts.util_pct,
+            util_pct: self.util_pct.distribution(),
             read,
             write,
             all,
@@ -276,9 +246,16 @@ impl DeviceAnalysis {
                 write: writes.export(),
                 flush: flushes.export(),
             },
-            blocks: self.blocks.map(BlockHistory::finish).unwrap_or_default(),
-            trouble,
-        }
+            blocks: self.blocks.take().map(BlockHistory::finish).unwrap_or_default(),
+            ..DeviceReport::default()
+        };
+        let (unclear, near_limit) = (steady_rates.unclear.as_ref(), lifetimes.near_limit());
+        (report.verdict, report.explanation) =
+            overall_verdict(&self, &report, &shares, unclear, near_limit, settings);
+        report.ok_below_limit = ok_below_limit(&report, &shares).map(Box::new);
+        report.other_causes = other_causes(&report, unclear, host);
+        report.trouble = judged.trouble.finish(report.verdict, &report.plateaus, &loads);
+        report
     }
 }
 
@@ -291,4 +268,92 @@ fn with_baseline(report: DirectionReport, baseline: &Baseline, sizes_kib: &Histo
         baseline_is_upper_bound: unloaded.is_some_and(|one| one.is_upper_bound),
         ..report
     }
+}
+
+/// The number of limits that are kept; of further limits, only the time counts.
+const MAX_LIMITS: usize = 16;
+
+/// Adds up the time of each limit.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ThrottledTime {
+    pub(crate) seconds: f64,
+    limits: Vec<(ReachedLimit, f64)>,
+}
+
+impl ThrottledTime {
+    /// Adds an interval of this length in seconds.
+    pub(crate) fn add(&mut self, limit: &ReachedLimit, seconds: f64) {
+        self.seconds += seconds;
+        match self.limits.iter().position(|(known, _)| key(known) == key(limit)) {
+            // The limit as passed last has the latest share.
+            Some(at) => self.limits[at] = (limit.clone(), self.limits[at].1 + seconds),
+            None if self.limits.len() < MAX_LIMITS => self.limits.push((limit.clone(), seconds)),
+            None => {}
+        }
+    }
+
+    /// The limit with the longest time; `None` if there was none.
+    pub(crate) fn longest(&self) -> Option<&ReachedLimit> {
+        self.limits.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(limit, _)| limit)
+    }
+}
+
+/// Identifies a limit: its cgroup, device, kind and value.
+fn key(limit: &ReachedLimit) -> (&str, &str, LimitKind, u64) {
+    (&limit.cgroup, &limit.limited_device, limit.kind, limit.value)
+}
+
+/// The number of intervals that are not in the report, or not in all of it, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Excluded {
+    /// The counters were reset, as by a replug.
+    pub resets: u64,
+    /// Breaks in time, which no interval spans.
+    pub gaps: u64,
+    /// The device was absent.
+    pub absent: u64,
+    /// Requests were completed, but the kernel gives no times for them.
+    pub untimed: u64,
+    /// The load changed: these intervals are in the statistics, but not in the capacity.
+    pub transitions: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DeviceReport {
+    /// The kernel's name of the device.
+    pub device: String,
+    /// The verdict; `None` if the intervals do not show one.
+    pub verdict: Option<Verdict>,
+    /// The reason for the verdict, or for its absence.
+    pub explanation: Explanation,
+    /// The explanation of `ok` that would apply to a device that has no verdict only because it may be at a limit.
+    pub ok_below_limit: Option<Box<Explanation>>,
+    /// Hints at other causes than this device.
+    pub other_causes: Vec<OtherCause>,
+    pub intervals: u64,
+    pub seconds: f64,
+    /// Intervals in which reads or writes were completed.
+    pub busy_intervals: u64,
+    pub excluded: Excluded,
+    /// The longest stall in seconds; zero without one.
+    pub longest_stall_s: f64,
+    /// Percentage of the time with at least one request in flight as the kernel counts it, without the intervals in
+    /// which that count cannot be right or that are too short for it.
+    pub util_pct: Distribution,
+    pub read: DirectionReport,
+    pub write: DirectionReport,
+    /// Reads and writes together, without a baseline of their own.
+    pub all: DirectionReport,
+    pub levels: Vec<ConcurrencyLevel>,
+    /// The capacity of reads and writes together.
+    pub capacity: CapacityReport,
+    pub capacity_by_direction: CapacityByDirection,
+    /// Rates that stayed constant at a cap; several if the cap changed meanwhile.
+    pub plateaus: Vec<Plateau>,
+    /// The baselines learned or given, by size, as they can be saved.
+    pub baseline: DeviceBaseline,
+    /// The load in blocks of time, to compare captures; empty unless it was requested.
+    pub blocks: Vec<Block>,
+    /// The times of trouble according to the verdict on all intervals together, except stalls and limits of cgroups.
+    pub trouble: Vec<TroubleSpan>,
 }

@@ -28,6 +28,8 @@ pub enum Pattern {
 /// Collects the intervals of a direction in bounded memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DirectionSummary {
+    /// By request, in intervals in which latencies are known; empty for both directions together.
+    pub(crate) sizes_kib: Histogram,
     iops: Histogram,
     mib_per_s: Histogram,
     size_kib: Histogram,
@@ -73,7 +75,7 @@ impl DirectionSummary {
     }
 
     /// The report, without baseline and saturation, which the caller adds.
-    pub(crate) fn finish(self) -> DirectionReport {
+    pub(crate) fn finish(&self) -> DirectionReport {
         let merged_pct = self.sum.merge_pct().filter(|_| self.sum.ios > 0);
         DirectionReport {
             iops: self.iops.distribution(),

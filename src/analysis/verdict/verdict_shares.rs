@@ -12,22 +12,22 @@ use crate::analysis::thresholds::{MIN_SATURATED_INTERVALS, SATURATION_WINDOW_INT
 /// Fractions of the busy time by the verdict on each load alone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct VerdictShares {
-    pub(super) ok: f64,
-    pub(super) queueing: f64,
-    pub(super) saturated: f64,
-    pub(super) slow: f64,
-    pub(super) unknown: f64,
+    pub(crate) ok: f64,
+    pub(crate) queueing: f64,
+    pub(crate) saturated: f64,
+    pub(crate) slow: f64,
+    pub(crate) unknown: f64,
     /// The part of `unknown` that would be ok if a limit above the device were known to hold requests.
-    pub(super) ok_below_limit: f64,
-    pub(super) saturated_intervals: f64,
-    pub(super) saturated_loads: LoadSum,
+    pub(crate) ok_below_limit: f64,
+    pub(crate) saturated_intervals: f64,
+    pub(crate) saturated_loads: LoadSum,
     /// The saturated loads that only the deep queue of a hard disk shows to be saturated.
-    pub(super) deep_queue_loads: LoadSum,
-    pub(super) slow_intervals: f64,
-    pub(super) slow_loads: LoadSum,
-    pub(super) unknown_loads: LoadSum,
+    pub(crate) deep_queue_loads: LoadSum,
+    pub(crate) slow_intervals: f64,
+    pub(crate) slow_loads: LoadSum,
+    pub(crate) unknown_loads: LoadSum,
     /// The time of all loads in seconds.
-    pub(super) seconds: f64,
+    pub(crate) seconds: f64,
 }
 
 /// The shares and the times of trouble.
@@ -60,13 +60,13 @@ impl VerdictShares {
 
     /// The mean queue of the loads that only the deep queue of a hard disk shows to be saturated; `None` if they are
     /// less than half of the saturated time.
-    pub(super) fn deep_queue(&self) -> Option<f64> {
+    pub(crate) fn deep_queue(&self) -> Option<f64> {
         let is_most = 2.0 * self.deep_queue_loads.seconds >= self.saturated_loads.seconds;
         self.deep_queue_loads.latency().filter(|_| is_most).map(|latency| latency.queue)
     }
 
     /// The fractions if a limit above the device holds requests: some of the unknown time is then ok.
-    pub(super) fn below_limit(&self) -> Self {
+    pub(crate) fn below_limit(&self) -> Self {
         Self {
             ok: self.ok + self.ok_below_limit,
             unknown: self.unknown - self.ok_below_limit,
@@ -164,7 +164,7 @@ fn is_confirmed(loads: &[LoadSample], verdicts: &[Option<Verdict>], index: usize
 
 /// The sum of several loads.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LoadSum {
+pub(crate) struct LoadSum {
     totals: IoTotals,
     seconds: f64,
 }
@@ -176,7 +176,7 @@ impl LoadSum {
     }
 
     /// The mean latency and queue; `None` without requests.
-    pub(super) fn latency(&self) -> Option<Latency> {
+    pub(crate) fn latency(&self) -> Option<Latency> {
         let queue = self.totals.ms / 1000.0 / self.seconds;
         Some(Latency { await_ms: self.totals.await_ms()?, queue, saturation: None })
     }
@@ -205,7 +205,7 @@ pub(crate) struct TroubleSpans(Vec<TroubleSpan>);
 
 impl TroubleSpans {
     /// Adds a load with its verdict, if that is trouble.
-    pub(super) fn add(&mut self, load: &LoadSample, verdict: Option<Verdict>) {
+    pub(crate) fn add(&mut self, load: &LoadSample, verdict: Option<Verdict>) {
         if let Some(verdict) = verdict.filter(|verdict| *verdict >= Verdict::Queueing) {
             self.push(load, verdict, None);
         }

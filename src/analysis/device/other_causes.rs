@@ -1,62 +1,60 @@
 //! Hints at causes other than the device. A hint that may be wrong is not given.
 
-use super::{DeviceFacts, OtherCause, Verdict};
+use super::DeviceReport;
+use crate::analysis::caps::Plateau;
 use crate::analysis::host::HostReport;
 use crate::analysis::thresholds::{
     LOW_IO_PRESSURE_PCT, MAX_PLAUSIBLE_UTIL_PCT, MAX_SERIAL_QUEUE, MAX_SHORT_QUEUE, MAX_UNLOADED_QUEUE,
     MIN_HIGH_UTIL_PCT, MIN_QUEUEING_SATURATION,
 };
+use crate::analysis::verdict::{OtherCause, Verdict};
 
 /// The evidence against the device as the cause: given only if it is far from saturated, except for slow writes that no
 /// task waits for. Empty without such evidence.
 pub(crate) fn other_causes(
-    facts: &DeviceFacts<'_>,
-    verdict: Option<Verdict>,
+    report: &DeviceReport,
+    unclear: Option<&Plateau>,
     host: &HostReport,
 ) -> Vec<OtherCause> {
-    match not_saturated(facts, verdict) {
-        None => background_writes(facts, verdict, host).into_iter().collect(),
-        Some(not_saturated) => [Some(not_saturated), one_at_a_time(facts)].into_iter().flatten().collect(),
+    match not_saturated(report, unclear) {
+        None => background_writes(report, host).into_iter().collect(),
+        Some(not_saturated) => [Some(not_saturated), one_at_a_time(report)].into_iter().flatten().collect(),
     }
 }
 
 /// The evidence that hardly any request waits. `None` if more than a few intervals contradict it, or if a constant rate
 /// may be a cap, which may hold requests back where no counter shows them.
-fn not_saturated(facts: &DeviceFacts<'_>, verdict: Option<Verdict>) -> Option<OtherCause> {
-    let is_ok = verdict == Some(Verdict::Ok) && facts.unclear.is_none();
-    let p95_saturation = facts.all.saturation.p95.filter(|_| is_ok)?;
+fn not_saturated(report: &DeviceReport, unclear: Option<&Plateau>) -> Option<OtherCause> {
+    let is_ok = report.verdict == Some(Verdict::Ok) && unclear.is_none();
+    let p95_saturation = report.all.saturation.p95.filter(|_| is_ok)?;
     if p95_saturation < MIN_QUEUEING_SATURATION {
         return Some(OtherCause::FarFromSaturated { p95_saturation });
     }
-    let p99_queue = facts.all.queue.p99.filter(|queue| *queue < MAX_SHORT_QUEUE)?;
+    let p99_queue = report.all.queue.p99.filter(|queue| *queue < MAX_SHORT_QUEUE)?;
     Some(OtherCause::ShortQueue { p99_queue })
 }
 
 /// A high util with one request at a time, unless this is shown to be the maximum.
-fn one_at_a_time(facts: &DeviceFacts<'_>) -> Option<OtherCause> {
-    let queue = facts.all.busy?.queue?;
+fn one_at_a_time(report: &DeviceReport) -> Option<OtherCause> {
+    let queue = report.all.busy?.queue?;
     let is_high = |util: &f64| (MIN_HIGH_UTIL_PCT..=MAX_PLAUSIBLE_UTIL_PCT).contains(util);
-    let util = facts.util_pct.p50.filter(is_high)?;
-    let is_serial = queue <= MAX_SERIAL_QUEUE && facts.all.queue.p99? <= MAX_UNLOADED_QUEUE;
-    (is_serial && !facts.capacity.is_max_known)
+    let util = report.util_pct.p50.filter(is_high)?;
+    let is_serial = queue <= MAX_SERIAL_QUEUE && report.all.queue.p99? <= MAX_UNLOADED_QUEUE;
+    (is_serial && !report.capacity.is_max_known)
         .then_some(OtherCause::OneAtATime { util_pct: util.min(100.0), queue })
 }
 
 /// Writes that are slow because the kernel writes memory back in bulk, and that hardly any task waits for.
-fn background_writes(
-    facts: &DeviceFacts<'_>,
-    verdict: Option<Verdict>,
-    host: &HostReport,
-) -> Option<OtherCause> {
-    if !matches!(verdict, Some(Verdict::Queueing | Verdict::Saturated | Verdict::Capped)) {
+fn background_writes(report: &DeviceReport, host: &HostReport) -> Option<OtherCause> {
+    if !matches!(report.verdict, Some(Verdict::Queueing | Verdict::Saturated | Verdict::Capped)) {
         return None;
     }
     let is_slow = |saturation: &f64| *saturation >= MIN_QUEUEING_SATURATION;
-    if facts.read.saturation.p95.as_ref().is_some_and(is_slow) {
+    if report.read.saturation.p95.as_ref().is_some_and(is_slow) {
         return None;
     }
     Some(OtherCause::BackgroundWrites {
-        p95_saturation: facts.write.saturation.p95.filter(is_slow)?,
+        p95_saturation: report.write.saturation.p95.filter(is_slow)?,
         some_pct: host.io_pressure_some_pct.mean.filter(|some| *some < LOW_IO_PRESSURE_PCT)?,
         max_writeback_kib: host.writeback_kib.max.filter(|max| *max > 0.0)?,
     })
@@ -65,7 +63,6 @@ fn background_writes(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::caps::Plateau;
     use crate::analysis::host::Range;
     use crate::analysis::load::{IoDirection, RateUnit};
     use crate::analysis::stats::{BusyMean, Distribution};
@@ -82,16 +79,16 @@ mod tests {
     }
 
     /// A fast device with one request after the other.
-    fn serial() -> DeviceFacts<'static> {
-        let mut facts = DeviceFacts { util_pct: always(96.0), ..DeviceFacts::default() };
+    fn serial() -> DeviceReport {
+        let mut facts = DeviceReport { util_pct: always(96.0), ..DeviceReport::default() };
         facts.all.saturation = always(1.02);
         facts.all.queue = always(0.96);
         facts.all.busy = Some(BusyMean { seconds: 9.0, iops: 7e3, size_kib: 4.0, queue: Some(0.96) });
         facts
     }
 
-    fn causes_if_ok(facts: &DeviceFacts<'_>, host: &HostReport) -> Vec<OtherCause> {
-        other_causes(facts, Some(Verdict::Ok), host)
+    fn causes_if_ok(facts: &DeviceReport, host: &HostReport) -> Vec<OtherCause> {
+        other_causes(&DeviceReport { verdict: Some(Verdict::Ok), ..facts.clone() }, None, host)
     }
 
     #[test]
@@ -102,7 +99,7 @@ mod tests {
         let mut bursts = serial();
         bursts.all.queue.p99 = Some(9.0);
         assert_eq!(causes_if_ok(&bursts, &HostReport::default()), [far]);
-        let without_util = DeviceFacts { util_pct: Distribution::default(), ..serial() };
+        let without_util = DeviceReport { util_pct: Distribution::default(), ..serial() };
         assert_eq!(causes_if_ok(&without_util, &HostReport::default()), [far]);
     }
 
@@ -136,26 +133,27 @@ mod tests {
             is_certain: false,
             is_at_constant_queue: false,
         };
-        let unclear = DeviceFacts { unclear: Some(&plateau), ..serial() };
-        assert_eq!(causes_if_ok(&unclear, &HostReport::default()), []);
+        let ok = DeviceReport { verdict: Some(Verdict::Ok), ..serial() };
+        assert_eq!(other_causes(&ok, Some(&plateau), &HostReport::default()), []);
     }
 
     #[test]
     fn a_saturated_device_has_background_writes_as_its_only_other_cause() {
         let mut facts = serial();
-        let saturated = Some(Verdict::Saturated);
+        facts.verdict = Some(Verdict::Saturated);
         let host = HostReport {
             io_pressure_some_pct: range(0.5),
             writeback_kib: range(2048.0),
             ..HostReport::default()
         };
-        assert_eq!(other_causes(&facts, saturated, &host), []);
+        assert_eq!(other_causes(&facts, None, &host), []);
         facts.write.saturation = always(8.0);
         let background =
             OtherCause::BackgroundWrites { p95_saturation: 8.0, some_pct: 0.5, max_writeback_kib: 2048.0 };
-        assert_eq!(other_causes(&facts, saturated, &host), [background]);
-        assert_eq!(other_causes(&facts, None, &host), []);
+        assert_eq!(other_causes(&facts, None, &host), [background]);
+        let unknown = DeviceReport { verdict: None, ..facts.clone() };
+        assert_eq!(other_causes(&unknown, None, &host), []);
         facts.read.saturation = always(8.0);
-        assert_eq!(other_causes(&facts, saturated, &host), []);
+        assert_eq!(other_causes(&facts, None, &host), []);
     }
 }
