@@ -75,6 +75,43 @@ pub(super) struct Words<'a> {
     pub(super) rest: &'a [u8],
 }
 
+/// Where the line of a device begins, in a line that may have other words before it.
+pub(super) struct DeviceLineStart<'a> {
+    pub(super) at: usize,
+    pub(super) name: &'a str,
+    pub(super) words_before: usize,
+}
+
+/// Finds the line of a device behind any number of words; `likely` is the number of words to try first. `None` if there is
+/// none.
+pub(super) fn device_line_start(line: &str, likely: usize) -> Option<DeviceLineStart<'_>> {
+    let starts: Vec<usize> =
+        line.split_ascii_whitespace().map(|word| word.as_ptr().addr() - line.as_ptr().addr()).collect();
+    // Seven words are the shortest line.
+    let last = starts.len().checked_sub(PARTITION_COLUMNS)?;
+    let is_device = |words_before: &usize| {
+        let mut words = line[starts[*words_before]..].split_ascii_whitespace();
+        let mut is_number =
+            || words.next().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
+        is_number() && is_number() && words.next().is_some_and(|name| name.starts_with(char::is_alphabetic))
+    };
+    let found = std::iter::once(likely.min(last)).chain(0..=last).find(is_device)?;
+    let name = line[starts[found + 2]..].split_ascii_whitespace().next()?;
+    Some(DeviceLineStart { at: starts[found], name, words_before: found })
+}
+
+/// Returns whether a line is one of /proc/partitions of Linux 2.4, which has other columns.
+pub(super) fn is_of_linux_2_4(line: &[u8]) -> bool {
+    let words: Vec<&[u8]> = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect();
+    let is_number = |word: &&[u8]| word.iter().all(u8::is_ascii_digit);
+    words.len() == 15
+        && words[..3].iter().all(is_number)
+        // Device numbers had one byte; a longer number is a time.
+        && words[..2].iter().all(|word| word.len() <= 3)
+        && words[3][0].is_ascii_alphabetic()
+        && words[4..].iter().all(is_number)
+}
+
 fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r')
 }

@@ -105,6 +105,12 @@ impl<R: Read> LineReader<R> {
         }
     }
 
+    /// Hands out the last line once more.
+    pub(super) fn repeat_line(&mut self) {
+        self.unread.start = self.line_start;
+        self.number -= 1;
+    }
+
     /// Splits the line handed out last before its byte `at`: both parts are handed out next, under the same number.
     pub(super) fn split_line(&mut self, at: usize) {
         let middle = self.line_start + at;

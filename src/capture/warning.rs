@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::diskstats_line::LineError;
+use super::time_form::TimeForm;
 use super::writer::DroppedSamples;
 use super::{MAX_DEVICES_PER_SAMPLE, MAX_LINE_BYTES, MAX_SAMPLE_BYTES};
 
@@ -33,6 +34,10 @@ pub enum CaptureWarningKind {
     BeforeFirstTimestamp,
     /// Lines between the end of a sample and the next `TS` line.
     BetweenSamples,
+    /// The samples do not begin with `TS` lines; says what their times are instead.
+    ForeignTimes(TimeForm),
+    /// Another boot or another host begins, as counters or the long time without a sample show.
+    NewSegment { at: Timestamp, reason: &'static str },
     /// The wall clock did not advance.
     ClockNotAdvanced {
         /// The time of the previous sample.
@@ -90,6 +95,11 @@ impl CaptureWarningKind {
         )
     }
 
+    /// Returns whether it tells how the capture was read, and nothing is wrong.
+    pub fn is_note(&self) -> bool {
+        matches!(self, Self::ForeignTimes(_))
+    }
+
     /// Returns whether the clock did not advance, which breaks time for every reader of the capture.
     pub(super) fn is_clock_error(&self) -> bool {
         matches!(self, Self::ClockNotAdvanced { .. } | Self::MonotonicClockNotAdvanced)
@@ -115,6 +125,10 @@ impl std::fmt::Display for CaptureWarningKind {
             }
             Self::BetweenSamples => {
                 write!(f, "lines between the end of a sample and the next 'TS' have no timestamp; skipped")
+            }
+            Self::ForeignTimes(form) => write!(f, "samples have no 'TS' lines; their times are {form}"),
+            Self::NewSegment { at, reason } => {
+                write!(f, "{reason} at {at}: another boot or host begins; no interval spans this point")
             }
             Self::ClockNotAdvanced { previous, now } => {
                 let what = if previous == now { "did not advance at" } else { "went back to" };

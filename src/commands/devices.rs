@@ -81,7 +81,7 @@ fn live_topology(root: &Path) -> Result<(Topology, String)> {
 /// # Errors
 /// If the file cannot be read or is not a text file.
 fn recorded_topology(path: &Path, context: &RunContext<'_>) -> Result<(Topology, String)> {
-    let mut replay = Replay::open(path, context.clock)?;
+    let mut replay = Replay::open(path, None, context.clock)?;
     let mut sample = Sample::default();
     let place = sanitize(replay.name()).into_owned();
     if !replay.next(&Sample::default(), &mut sample)? {

@@ -23,6 +23,8 @@ pub struct Input {
     pub range: TimeRange,
     /// The number of intervals after which the stream ends; `None` runs until interrupted or to the end of the capture.
     pub count: Option<u64>,
+    /// The time between samples of a capture that has no times.
+    pub every: Option<Duration>,
     /// Replay at the recorded speed.
     pub realtime: bool,
     /// Treat a warning about a capture as an error.

@@ -291,7 +291,7 @@ impl<'a> SourceKind<'a> {
             let source = LiveSource { live, deadlines: None, scanner: None, on_sample: None };
             return Ok(Self::Live(Box::new(source)));
         };
-        let replay = Replay::open(path, clock)?;
+        let replay = Replay::open(path, input.every, clock)?;
         let range = match &input.range {
             range if range.is_everything() => None,
             range => Some(open_range(range, &replay)?),
@@ -335,7 +335,7 @@ impl ReplaySource<'_> {
         let found = self.replay.next(previous, sample);
         let warnings = self.replay.take_warnings();
         let name = sanitize(self.replay.name());
-        if let Some(warning) = warnings.first().filter(|_| is_strict) {
+        if let Some(warning) = warnings.iter().find(|warning| is_strict && !warning.kind.is_note()) {
             bail!("{name}:{}: {}", warning.line, warning.kind);
         }
         warnings.iter().for_each(&mut *on_warning);

@@ -20,7 +20,7 @@ use crate::units::{Elapsed, SampleTime, Span};
 
 pub fn run(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
     let ended = match &options.from {
-        Some(path) => match Replay::open(path, context.clock) {
+        Some(path) => match Replay::open(path, None, context.clock) {
             // Like a live run, this ends normally at a signal.
             Err(_) if context.clock.signal().is_some() => Ok(Exit::Success),
             source => source.and_then(|source| run_replay(options, source, context)),

@@ -6,11 +6,14 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 use super::decompress::{Text, decompress};
+use super::local_time_zone;
 use super::parse_ahead::ParseAhead;
 use crate::capture::{CaptureState, CaptureWarning, Reader, RecordingHeader, copy_range, scan_times};
 use crate::clock::{Clock, WaitOutcome};
@@ -63,16 +66,22 @@ impl<'a> Replay<'a> {
     /// # Errors
     /// If the file cannot be opened or is a directory, or if a signal is received before its first bytes. A signal
     /// received later makes [`Self::next`] fail.
-    pub fn open(path: &Path, clock: &'a dyn Clock) -> Result<Self> {
+    pub fn open(path: &Path, every: Option<Duration>, clock: &'a dyn Clock) -> Result<Self> {
         let has_cpus = thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
         let (name, file) = open_capture(path)?;
         let is_large =
             file.metadata().is_ok_and(|file| file.is_file() && file.len() >= MIN_PARSE_AHEAD_BYTES);
-        if !is_large || !has_cpus {
-            return Self::in_turn(name, file, clock);
+        if is_large && has_cpus {
+            return Self::new(name, file, clock, |input| {
+                let reader = Reader::new(decompress(input)?).with_times(local_zone(), every);
+                Ok(Samples::Ahead(ParseAhead::start(reader)?))
+            });
         }
-        Self::new(name, file, clock, |input| {
-            Ok(Samples::Ahead(ParseAhead::start(Reader::new(decompress(input)?))?))
+        let is_stream = !file.metadata().is_ok_and(|file| file.is_file());
+        Self::in_turn(name, file, every, clock, |reader| {
+            if is_stream {
+                reader.hand_out_promptly();
+            }
         })
     }
 
@@ -84,16 +93,21 @@ impl<'a> Replay<'a> {
     /// Those of [`Self::open`].
     pub fn open_with_truncated_sample(path: &Path, clock: &'a dyn Clock) -> Result<Self> {
         let (name, file) = open_capture(path)?;
-        let mut replay = Self::in_turn(name, file, clock)?;
-        if let Samples::InTurn(reader) = &mut replay.samples {
-            reader.keep_truncated_sample();
-        }
-        Ok(replay)
+        Self::in_turn(name, file, None, clock, Reader::keep_truncated_sample)
     }
 
-    fn in_turn(name: String, file: File, clock: &'a dyn Clock) -> Result<Self> {
+    fn in_turn(
+        name: String,
+        file: File,
+        every: Option<Duration>,
+        clock: &'a dyn Clock,
+        set_up: impl FnOnce(&mut Reader<Text<UntilSignal<'a>>>),
+    ) -> Result<Self> {
         Self::new(name, file, clock, |input| {
-            Ok(Samples::InTurn(Box::new(Reader::new(decompress(UntilSignal { input, clock })?))))
+            let mut reader =
+                Reader::new(decompress(UntilSignal { input, clock })?).with_times(local_zone(), every);
+            set_up(&mut reader);
+            Ok(Samples::InTurn(Box::new(reader)))
         })
     }
 
@@ -175,6 +189,11 @@ impl<'a> Replay<'a> {
 }
 
 /// Opens the file of a capture; returns it with its name for messages.
+/// The zone of times that name none.
+fn local_zone() -> TimeZone {
+    local_time_zone(std::env::var_os("TZ").as_deref())
+}
+
 fn open_capture(path: &Path) -> Result<(String, File)> {
     if path.as_os_str() == "-" {
         // Bypasses the buffer of the standard library: poll(2) does not see data in it.
@@ -275,7 +294,7 @@ mod tests {
         for (lines, is_large) in [(300_000, true), (1, false)] {
             let path = directory.path().join("capture");
             std::fs::write(&path, b"TS 1.0\n".repeat(lines)).unwrap();
-            assert_eq!(is_ahead(Replay::open(&path, &clock)), has_cpus && is_large);
+            assert_eq!(is_ahead(Replay::open(&path, None, &clock)), has_cpus && is_large);
             assert!(!is_ahead(Replay::open_with_truncated_sample(&path, &clock)));
         }
     }

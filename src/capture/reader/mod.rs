@@ -4,19 +4,27 @@
 //! lost its end and a recording was appended to the file, the first line of that recording continues it. Such a line is
 //! split, and both parts are read as separate lines.
 
+mod continuity;
+mod foreign;
 mod state;
 #[cfg(test)]
 mod tests;
 
 use std::io::{self, ErrorKind, Read};
+use std::time::Duration;
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use self::continuity::Continuity;
+use self::foreign::{ForeignLine, ForeignLines};
 pub use self::state::CaptureState;
 use self::state::SampleDevices;
 use self::state::SegmentTracker;
 use self::state::{OpenSample, Position};
 use super::annotation::{Annotation, AnnotationError, EndOfSample, find_embedded_annotation};
 use super::annotation::{RecordingHeader, bounded};
-use super::diskstats_line::has_lost_columns;
+use super::diskstats_line::{has_lost_columns, is_of_linux_2_4};
 use super::line_kind::LineKind;
 use super::line_kind::TimestampLine;
 use super::line_reader::{LineReader, NextLine};
@@ -42,6 +50,14 @@ pub struct Reader<R> {
     dropped_samples: u64,
     /// The scans of cgroups and processes.
     scans: ScanReader,
+    foreign: ForeignLines,
+    /// True if a sample began with a `TS` line.
+    has_ts_lines: bool,
+    /// True to hand out a sample as soon as it has the devices of the one before, which may be wrong if devices change.
+    is_prompt: bool,
+    /// The number of devices in the sample before, and the last of them.
+    last_copy: (usize, String),
+    continuity: Continuity,
 }
 
 impl<R: Read> Reader<R> {
@@ -57,7 +73,22 @@ impl<R: Read> Reader<R> {
             first_line_before_timestamp: None,
             dropped_samples: 0,
             scans: ScanReader::default(),
+            foreign: ForeignLines::new(TimeZone::UTC, None),
+            has_ts_lines: false,
+            is_prompt: false,
+            last_copy: Default::default(),
+            continuity: Continuity::default(),
         }
+    }
+
+    /// Sets the time zone of times that name none, and the distance of samples that have no times.
+    pub fn with_times(self, zone: TimeZone, every: Option<Duration>) -> Self {
+        Self { foreign: ForeignLines::new(zone, every), ..self }
+    }
+
+    /// Makes the reader hand out each sample of a stream as soon as it seems complete, not when the next begins.
+    pub fn hand_out_promptly(&mut self) {
+        self.is_prompt = true;
     }
 
     /// Makes the reader hand out a truncated sample with the lines that are or seem complete, as pt-diskstats does.
@@ -97,9 +128,21 @@ impl<R: Read> Reader<R> {
     /// If the stream cannot be read. Compressed data that ends early is not an error but a truncated capture, and
     /// something else after it is ignored with a warning.
     pub fn next(&mut self, previous: &Sample, sample: &mut Sample) -> io::Result<bool> {
+        let found = self.read_next(previous, sample)?;
+        if found && !self.is_blkstat_recording() {
+            if let Some(kind) = self.continuity.observe(previous, sample) {
+                self.warn(kind);
+            }
+            sample.segment += self.continuity.breaks;
+        }
+        Ok(found)
+    }
+
+    fn read_next(&mut self, previous: &Sample, sample: &mut Sample) -> io::Result<bool> {
         self.devices.clear();
         clear_optional_values(sample);
         loop {
+            let may_be_foreign = !self.has_ts_lines && !self.is_blkstat_recording();
             let (line, ended) = match self.lines.next() {
                 Ok(NextLine::Line { bytes, ended }) => (bytes, ended),
                 Ok(NextLine::TooLong) => {
@@ -118,6 +161,37 @@ impl<R: Read> Reader<R> {
             };
             let accepts_unended = self.keeps_truncated_sample;
             let kind = LineKind::of(line, ended, accepts_unended, self.position.is_in_sample());
+            let mut line = line;
+            let has_no_time = match &kind {
+                LineKind::Timestamp(timestamp) => timestamp.time.is_none(),
+                kind => matches!(kind, LineKind::Device | LineKind::Comment),
+            };
+            if has_no_time && may_be_foreign {
+                if self.last_copy.0 == 0 && is_of_linux_2_4(line) {
+                    return Err(linux_2_4(self.lines.number));
+                }
+                let has_time = matches!(self.position, Position::InSample(_));
+                match self.foreign.read(line, has_time) {
+                    ForeignLine::Time(time) if ended => {
+                        if self.begin_foreign_sample(time, sample) {
+                            return Ok(true);
+                        }
+                        continue;
+                    }
+                    ForeignLine::FirstDevice(time) => {
+                        let is_handed_out = self.begin_foreign_sample(time, sample);
+                        self.lines.repeat_line();
+                        if is_handed_out {
+                            return Ok(true);
+                        }
+                        continue;
+                    }
+                    ForeignLine::Device(at) => line = &line[at..],
+                    ForeignLine::UntimedDevice => self.state.lacks_times = true,
+                    ForeignLine::Other if has_time && !matches!(kind, LineKind::Timestamp(_)) => continue,
+                    ForeignLine::Time(_) | ForeignLine::Other => {}
+                }
+            }
             if let LineKind::Device = kind {
                 match &mut self.position {
                     Position::InSample(open) => {
@@ -127,7 +201,17 @@ impl<R: Read> Reader<R> {
                             false => self.devices.read(line, complete, previous, &mut sample.devices),
                         };
                         match read {
-                            Ok(has_end) => open.is_truncated |= !has_end,
+                            Ok(has_end) => {
+                                open.is_truncated |= !has_end;
+                                if has_end && self.is_prompt && self.devices.are(&self.last_copy, sample) {
+                                    return Ok(self.end_sample(Position::Complete, true, sample));
+                                }
+                            }
+                            Err(CaptureWarningKind::Line(_))
+                                if self.last_copy.0 == 0 && is_of_linux_2_4(line) =>
+                            {
+                                return Err(linux_2_4(self.lines.number));
+                            }
                             Err(CaptureWarningKind::Line(error)) => match find_embedded_annotation(line) {
                                 Some(at) => self.lines.split_line(at),
                                 None => self.warn(CaptureWarningKind::Line(error)),
@@ -162,7 +246,10 @@ impl<R: Read> Reader<R> {
     ) -> bool {
         match kind {
             LineKind::Device | LineKind::Comment => false,
-            LineKind::Timestamp(line) => self.begin_sample(line, sample),
+            LineKind::Timestamp(line) => {
+                self.has_ts_lines |= line.time.is_some();
+                self.begin_sample(line, sample)
+            }
             LineKind::Cpu(cpu) => {
                 sample.cpu = cpu.or(sample.cpu);
                 false
@@ -188,8 +275,23 @@ impl<R: Read> Reader<R> {
                 self.position = Position::Untimed;
                 self.warn(CaptureWarningKind::BetweenSamples);
             }
-            Position::BetweenSamples | Position::Untimed | Position::InSample(_) => {}
+            // The next sample is complete only with this device.
+            Position::Complete if !is_blank => self.last_copy.0 += 1,
+            Position::BetweenSamples | Position::Untimed | Position::Complete | Position::InSample(_) => {}
         }
+    }
+
+    /// Begins a sample without a `TS` line. Returns whether the sample before it is handed out.
+    fn begin_foreign_sample(&mut self, time: Timestamp, sample: &mut Sample) -> bool {
+        if !self.state.lacks_times {
+            self.first_line_before_timestamp = None;
+        }
+        let line = TimestampLine { time: Some(time), written_time: None, found: String::new(), ended: true };
+        let is_handed_out = self.begin_sample(line, sample);
+        if let Position::InSample(open) = &mut self.position {
+            open.is_foreign = true;
+        }
+        is_handed_out
     }
 
     /// Processes a `TS` line, which begins a sample. Returns whether the sample before it is handed out.
@@ -311,6 +413,9 @@ impl<R: Read> Reader<R> {
     fn end_sample(&mut self, next: Position, is_complete: bool, sample: &mut Sample) -> bool {
         let Position::InSample(open) = std::mem::replace(&mut self.position, next) else { return false };
         let device_count = self.devices.take_count();
+        if open.is_foreign && device_count == 0 {
+            return false;
+        }
         let needs_end_mark = self.is_blkstat_recording() && !open.has_invalid_annotation;
         let is_truncated = open.is_truncated || needs_end_mark && !is_complete;
         if is_truncated && !self.keeps_truncated_sample {
@@ -318,7 +423,15 @@ impl<R: Read> Reader<R> {
             clear_optional_values(sample);
             return false;
         }
+        if open.is_foreign
+            && let Some(form) = self.foreign.form.filter(|_| !self.state.has_foreign_times)
+        {
+            self.state.has_foreign_times = true;
+            self.warn_at(open.line, CaptureWarningKind::ForeignTimes(form));
+        }
         self.state.complete_topology();
+        let last = device_count.checked_sub(1).map(|last| sample.devices[last].name.clone());
+        self.last_copy = (device_count, last.unwrap_or_default());
         sample.segment = open.segment.unwrap_or_else(|| self.assign_segment(&open));
         sample.at = open.time();
         sample.devices.truncate(device_count);
@@ -356,6 +469,11 @@ impl<R: Read> Reader<R> {
 }
 
 /// Clears the values that some samples lack.
+fn linux_2_4(line: u64) -> io::Error {
+    let message = "holds /proc/partitions of Linux 2.4; blkstat reads /proc/diskstats of Linux 2.6 and later";
+    io::Error::new(ErrorKind::InvalidData, format!("line {line} {message}"))
+}
+
 fn clear_optional_values(sample: &mut Sample) {
     sample.cpu = None;
     sample.host = HostState::default();

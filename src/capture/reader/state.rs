@@ -29,6 +29,10 @@ pub struct CaptureState {
     pub is_truncated: bool,
     /// True if the stream so far is not text and has no `TS` line.
     pub is_not_text: bool,
+    /// True if devices were found whose time is not known.
+    pub lacks_times: bool,
+    /// True if samples begin without `TS` lines.
+    pub(super) has_foreign_times: bool,
     /// The warnings that were not taken yet.
     pub warnings: Vec<CaptureWarning>,
     /// Devices of the header from further lines, not yet part of its topology.
@@ -119,6 +123,8 @@ impl SegmentTracker {
 pub(super) enum Position {
     /// Before the first `TS` line.
     BeforeFirstTimestamp,
+    /// After the last device of a sample that was handed out before the next began.
+    Complete,
     /// After the end mark of a sample, or at the beginning of a recording.
     BetweenSamples,
     /// In lines without a timestamp, which are skipped: after an invalid `TS` line, or without any `TS` line.
@@ -143,6 +149,8 @@ pub(super) struct OpenSample {
     pub(super) segment: Option<u64>,
     pub(super) monotonic: Option<Duration>,
     pub(super) uptime: Option<u64>,
+    /// It does not begin with a `TS` line.
+    pub(super) is_foreign: bool,
     /// A device line lacks its end.
     pub(super) is_truncated: bool,
     /// An annotation, perhaps the end mark, is invalid.
@@ -158,6 +166,7 @@ impl OpenSample {
             segment: None,
             monotonic: None,
             uptime: None,
+            is_foreign: false,
             is_truncated: false,
             has_invalid_annotation: false,
         }
@@ -180,6 +189,12 @@ pub(super) struct SampleDevices {
 impl SampleDevices {
     pub(super) fn clear(&mut self) {
         (self.count, self.line_bytes, self.has_too_many) = (0, 0, false);
+    }
+
+    /// Returns whether the sample has as many devices as the `copy` before it, and the same one last.
+    pub(super) fn are(&self, copy: &(usize, String), sample: &Sample) -> bool {
+        let (count, last) = copy;
+        self.count == *count && self.count > 0 && sample.devices[self.count - 1].name == *last
     }
 
     /// Returns the number of devices that were added, and starts counting from zero.

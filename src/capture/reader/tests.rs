@@ -245,10 +245,25 @@ fn read_all(input: impl Read, keeps_truncated: bool) -> (Vec<Sample>, Vec<String
     }
     let mut samples: Vec<Sample> = Vec::new();
     let (none, mut sample) = (Sample::default(), Sample::default());
-    while reader.next(samples.last().unwrap_or(&none), &mut sample).unwrap() {
-        samples.push(sample.clone());
+    let mut error = None;
+    loop {
+        match reader.next(samples.last().unwrap_or(&none), &mut sample) {
+            Ok(true) => samples.push(sample.clone()),
+            Ok(false) => break,
+            Err(found) => {
+                error = Some(CaptureWarning {
+                    line: 0,
+                    kind: CaptureWarningKind::RepeatedTime(found.to_string()),
+                    omitted: 0,
+                });
+                break;
+            }
+        }
     }
-    (samples, reader.take_warnings().into_iter().map(|w| format!("{}: {}", w.line, w.kind)).collect())
+    (
+        samples,
+        reader.take_warnings().into_iter().chain(error).map(|w| format!("{}: {}", w.line, w.kind)).collect(),
+    )
 }
 
 /// A capture of up to five devices, whose counters grow at random in each sample.

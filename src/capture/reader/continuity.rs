@@ -1,0 +1,62 @@
+//! Breaks in captures that do not say when another boot or another host begins.
+
+use jiff::Timestamp;
+
+use crate::capture::warning::CaptureWarningKind;
+use crate::counters::Sample;
+
+/// A gap is as many usual intervals, and longer than an hour.
+const MIN_GAP_INTERVALS: f64 = 100.0;
+const MIN_GAP_S: f64 = 3600.0;
+/// Fewer devices may have been replaced one by one.
+const MIN_RESET_DEVICES: usize = 2;
+
+#[derive(Debug, Default)]
+pub(super) struct Continuity {
+    /// The number of breaks so far.
+    pub(super) breaks: u64,
+    latest: Option<Timestamp>,
+    /// The latest two intervals in seconds.
+    latest_s: [f64; 2],
+}
+
+impl Continuity {
+    /// Takes the next sample. Returns the warning if no interval may span the time since the one before.
+    pub(super) fn observe(&mut self, previous: &Sample, sample: &Sample) -> Option<CaptureWarningKind> {
+        let time = sample.at.wall?;
+        let interval_s = time.duration_since(self.latest.replace(time)?).as_secs_f64();
+        let usual_s = self.latest_s[0].min(self.latest_s[1]);
+        let is_gap = usual_s > 0.0 && interval_s > MIN_GAP_S && interval_s > MIN_GAP_INTERVALS * usual_s;
+        let reason = if is_gap {
+            Some("a gap of more than 100 intervals")
+        } else {
+            reason_of_devices(previous, sample)
+        };
+        if reason.is_none() {
+            self.latest_s = [self.latest_s[1], interval_s];
+        }
+        self.breaks += u64::from(reason.is_some());
+        reason.map(|reason| CaptureWarningKind::NewSegment { at: time, reason })
+    }
+}
+
+fn reason_of_devices(previous: &Sample, sample: &Sample) -> Option<&'static str> {
+    let before = |name: &str| previous.devices.iter().find(|device| device.name == name);
+    // The devices are nearly always the same, in the same order.
+    let is_at_place = previous.devices.iter().zip(&sample.devices).all(|(one, other)| one.name == other.name);
+    let pairs: Vec<_> = if is_at_place {
+        previous.devices.iter().zip(&sample.devices).collect()
+    } else {
+        sample.devices.iter().filter_map(|device| Some((before(&device.name)?, device))).collect()
+    };
+    if pairs.is_empty() && !previous.devices.is_empty() && !sample.devices.is_empty() {
+        return Some("other devices");
+    }
+    let went_back = pairs.iter().filter(|(before, after)| {
+        let (before, after) = (&before.counters, &after.counters);
+        after.reads.ios < before.reads.ios && after.reads.sectors < before.reads.sectors
+            || after.writes.ios < before.writes.ios && after.writes.sectors < before.writes.sectors
+    });
+    let count = went_back.count();
+    (count >= MIN_RESET_DEVICES && 2 * count > pairs.len()).then_some("counters that begin again")
+}
