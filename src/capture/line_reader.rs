@@ -18,6 +18,8 @@ pub(super) enum NextLine<'a> {
         bytes: &'a [u8],
         /// True if a newline ended it. Only the last line of a stream and the first part of a split line lack one.
         ended: bool,
+        /// Nothing was read behind it.
+        is_newest: bool,
     },
     /// A line longer than [`MAX_LINE_BYTES`], which was skipped.
     TooLong,
@@ -63,7 +65,7 @@ impl<R: Read> LineReader<R> {
     pub(super) fn next(&mut self) -> io::Result<NextLine<'_>> {
         if let Some(part) = self.first_part.take() {
             self.is_second_part = true;
-            return Ok(NextLine::Line { bytes: &self.buffer[part], ended: false });
+            return Ok(NextLine::Line { bytes: &self.buffer[part], ended: false, is_newest: false });
         }
         let mut searched = 0;
         let mut is_too_long = false;
@@ -84,7 +86,8 @@ impl<R: Read> LineReader<R> {
                 if is_too_long || line.len() > MAX_LINE_BYTES {
                     return Ok(NextLine::TooLong);
                 }
-                return Ok(NextLine::Line { bytes: &self.buffer[line], ended: newline.is_some() });
+                let (ended, is_newest) = (newline.is_some(), self.unread.is_empty());
+                return Ok(NextLine::Line { bytes: &self.buffer[line], ended, is_newest });
             }
             is_too_long |= has_dropped_zeros && length_without_zeros(&unread[searched..]) > 0;
             searched = unread.len();
@@ -145,7 +148,7 @@ mod tests {
         let mut found = Vec::new();
         loop {
             match lines.next().unwrap() {
-                NextLine::Line { bytes, ended } => found.push((bytes.to_vec(), ended)),
+                NextLine::Line { bytes, ended, .. } => found.push((bytes.to_vec(), ended)),
                 NextLine::TooLong => found.push((b"(too long)".to_vec(), true)),
                 NextLine::End => return found,
             }
@@ -200,7 +203,7 @@ mod tests {
         }
         let mut lines = LineReader::new(OneByte(b"ab\ncd\n"));
         for expected in [b"ab", b"cd"] {
-            let NextLine::Line { bytes, ended: true } = lines.next().unwrap() else { panic!("no line") };
+            let NextLine::Line { bytes, ended: true, .. } = lines.next().unwrap() else { panic!("no line") };
             assert_eq!(bytes, expected);
         }
         assert!(matches!(lines.next().unwrap(), NextLine::End));
@@ -212,7 +215,7 @@ mod tests {
         for (text, ended) in [(b"a\nbcd\n".as_slice(), true), (b"a\nbcd", false)] {
             let mut lines = LineReader::new(text);
             let mut next = |split: Option<usize>| {
-                let NextLine::Line { bytes, ended } = lines.next().unwrap() else { panic!("no line") };
+                let NextLine::Line { bytes, ended, .. } = lines.next().unwrap() else { panic!("no line") };
                 let bytes = bytes.to_vec();
                 if let Some(at) = split {
                     lines.split_line(at);

@@ -45,7 +45,7 @@ pub fn copy_range<E: From<io::Error>>(
     let mut samples = 0;
     loop {
         let (line, ended) = match lines.next() {
-            Ok(NextLine::Line { bytes, ended }) => (bytes, ended),
+            Ok(NextLine::Line { bytes, ended, .. }) => (bytes, ended),
             Ok(NextLine::TooLong) => continue,
             Ok(NextLine::End) => break,
             Err(error) if is_end_of_text(&error) => break,
@@ -115,7 +115,7 @@ pub fn scan_times(input: impl Read, mut on_time: impl FnMut(Timestamp)) -> io::R
     let mut lines = LineReader::new(input);
     loop {
         match lines.next() {
-            Ok(NextLine::Line { bytes, ended: true }) => {
+            Ok(NextLine::Line { bytes, ended: true, .. }) => {
                 timestamp_of_line(bytes).into_iter().for_each(&mut on_time)
             }
             Ok(NextLine::Line { ended: false, .. } | NextLine::TooLong) => {}

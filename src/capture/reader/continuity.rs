@@ -58,5 +58,6 @@ fn reason_of_devices(previous: &Sample, sample: &Sample) -> Option<&'static str>
             || after.writes.ios < before.writes.ios && after.writes.sectors < before.writes.sectors
     });
     let count = went_back.count();
-    (count >= MIN_RESET_DEVICES && 2 * count > pairs.len()).then_some("counters that begin again")
+    // Where a third goes on, devices were replaced.
+    (count >= MIN_RESET_DEVICES && 3 * count > 2 * pairs.len()).then_some("counters that begin again")
 }

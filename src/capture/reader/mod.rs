@@ -55,8 +55,8 @@ pub struct Reader<R> {
     has_ts_lines: bool,
     /// True to hand out a sample as soon as it has the devices of the one before, which may be wrong if devices change.
     is_prompt: bool,
-    /// The number of devices in the sample before, and the last of them.
-    last_copy: (usize, String),
+    /// The number of devices in the sample before, and the last of them; `None` if it came late.
+    last_copy: (usize, Option<String>),
     continuity: Continuity,
 }
 
@@ -142,9 +142,11 @@ impl<R: Read> Reader<R> {
         self.devices.clear();
         clear_optional_values(sample);
         loop {
+            // The samples of a recording have end marks.
+            let may_be_whole = !self.is_blkstat_recording();
             let may_be_foreign = !self.has_ts_lines && !self.is_blkstat_recording();
-            let (line, ended) = match self.lines.next() {
-                Ok(NextLine::Line { bytes, ended }) => (bytes, ended),
+            let (line, ended, is_newest) = match self.lines.next() {
+                Ok(NextLine::Line { bytes, ended, is_newest }) => (bytes, ended, is_newest),
                 Ok(NextLine::TooLong) => {
                     self.warn(CaptureWarningKind::LineTooLong);
                     continue;
@@ -203,7 +205,12 @@ impl<R: Read> Reader<R> {
                         match read {
                             Ok(has_end) => {
                                 open.is_truncated |= !has_end;
-                                if has_end && self.is_prompt && self.devices.are(&self.last_copy, sample) {
+                                if has_end
+                                    && self.is_prompt
+                                    && is_newest
+                                    && may_be_whole
+                                    && self.devices.are(&self.last_copy, sample)
+                                {
                                     return Ok(self.end_sample(Position::Complete, true, sample));
                                 }
                             }
@@ -276,7 +283,7 @@ impl<R: Read> Reader<R> {
                 self.warn(CaptureWarningKind::BetweenSamples);
             }
             // The next sample is complete only with this device.
-            Position::Complete if !is_blank => self.last_copy.0 += 1,
+            Position::Complete if !is_blank => self.last_copy = (self.last_copy.0 + 1, None),
             Position::BetweenSamples | Position::Untimed | Position::Complete | Position::InSample(_) => {}
         }
     }
@@ -431,7 +438,7 @@ impl<R: Read> Reader<R> {
         }
         self.state.complete_topology();
         let last = device_count.checked_sub(1).map(|last| sample.devices[last].name.clone());
-        self.last_copy = (device_count, last.unwrap_or_default());
+        self.last_copy = (device_count, last);
         sample.segment = open.segment.unwrap_or_else(|| self.assign_segment(&open));
         sample.at = open.time();
         sample.devices.truncate(device_count);

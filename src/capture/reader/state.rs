@@ -192,9 +192,11 @@ impl SampleDevices {
     }
 
     /// Returns whether the sample has as many devices as the `copy` before it, and the same one last.
-    pub(super) fn are(&self, copy: &(usize, String), sample: &Sample) -> bool {
+    pub(super) fn are(&self, copy: &(usize, Option<String>), sample: &Sample) -> bool {
         let (count, last) = copy;
-        self.count == *count && self.count > 0 && sample.devices[self.count - 1].name == *last
+        self.count == *count
+            && self.count > 0
+            && last.as_ref().is_none_or(|last| sample.devices[self.count - 1].name == *last)
     }
 
     /// Returns the number of devices that were added, and starts counting from zero.
