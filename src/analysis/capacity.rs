@@ -1,15 +1,14 @@
 //! Capacity of a device: the highest rate that it held, and whether more load would bring more.
 
+use libm::log;
 use serde::Serialize;
 
 use super::caps::{Pace, Plateau, pace_of_level};
-use super::load::{
-    ConcurrencyLevel, DIRECTIONS, IoDirection, LoadSample, VonNeumannRatio, count_transitions,
-    group_by_queue, is_single_direction,
-};
+use super::load::{ConcurrencyLevel, IoDirection, LoadSample, count_transitions, group_by_queue};
 use super::thresholds::{
-    MAX_RATE_TOLERANCE, MIN_CONSTANT_QUEUE, MIN_INTERVAL_REQUESTS, MIN_LEVEL_INTERVALS, MIN_LOADED_QUEUE,
-    MIN_MAX_RATE_FRACTION, MIN_MAX_RATE_GROWTH,
+    MAX_RATE_TOLERANCE, MAX_VON_NEUMANN_RATIO, MIN_CONSTANT_QUEUE, MIN_INTERVAL_REQUESTS,
+    MIN_LEVEL_INTERVALS, MIN_LOADED_QUEUE, MIN_MAX_RATE_FRACTION, MIN_MAX_RATE_GROWTH,
+    MIN_SINGLE_DIRECTION_FRACTION,
 };
 
 /// The capacity of a device or of one direction.
@@ -165,6 +164,48 @@ fn range_at_maximum(levels: &[ConcurrencyLevel]) -> Option<std::ops::Range<usize
     (longest >= MIN_MAX_RATE_GROWTH * shortest).then_some(begin..end)
 }
 
+/// Returns whether practically all requests of a load are of one direction.
+pub(crate) fn is_single_direction(load: &LoadSample, direction: IoDirection) -> bool {
+    load.totals(direction).ios >= MIN_SINGLE_DIRECTION_FRACTION * load.totals(IoDirection::Both).ios
+}
+
+/// The directions whose queues are described: reads, writes and both.
+pub(crate) const DIRECTIONS: [IoDirection; 3] = [IoDirection::Reads, IoDirection::Writes, IoDirection::Both];
+
+/// Von Neumann's ratio (1941) of the mean square successive difference to the variance, of the logarithms of a
+/// direction's queue: about 2 for chance. It is calculated interval by interval, before loads are merged.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct VonNeumannRatio {
+    last: Option<f64>,
+    count: f64,
+    mean: f64,
+    squared_deviations: f64,
+    squared_steps: f64,
+}
+
+impl VonNeumannRatio {
+    /// Takes the load of an interval; loads that are light or not of this direction alone do not count.
+    pub(crate) fn observe(&mut self, load: &LoadSample, direction: IoDirection) {
+        let queue = load.queue(direction);
+        if queue < MIN_LOADED_QUEUE || !is_single_direction(load, direction) {
+            return;
+        }
+        let value = log(queue);
+        // Running mean and squared deviations: Welford (1962).
+        self.count += 1.0;
+        let deviation = value - self.mean;
+        self.mean += deviation / self.count;
+        self.squared_deviations += deviation * (value - self.mean);
+        self.squared_steps += self.last.replace(value).map_or(0.0, |last| (value - last).powi(2));
+    }
+
+    /// Returns whether the queue was held or moved slowly. A queue that only varies randomly at a constant load has no
+    /// levels that show what the device can do.
+    pub(crate) fn is_held(&self) -> bool {
+        self.squared_steps <= MAX_VON_NEUMANN_RATIO * self.squared_deviations
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -211,5 +252,31 @@ mod tests {
     #[test]
     fn a_few_slow_intervals_do_not_make_a_maximum() {
         assert_eq!(queues_at_maximum(&[(4.8, 4800.0, 500), (40.0, 4800.0, 20)]), [0.0; 0]);
+    }
+}
+
+#[cfg(test)]
+mod concurrency_sweep_tests {
+    use super::*;
+    use crate::analysis::stats::IoTotals;
+
+    fn load(queue: f64) -> LoadSample {
+        let reads = IoTotals { ios: 100.0, kib: 400.0, ms: 1000.0 * queue };
+        LoadSample { seconds: 1.0, intervals: 1.0, reads, ..LoadSample::default() }
+    }
+
+    fn is_held(queues: impl IntoIterator<Item = f64>) -> bool {
+        let mut ratio = VonNeumannRatio::default();
+        queues.into_iter().for_each(|queue| ratio.observe(&load(queue), IoDirection::Both));
+        ratio.is_held()
+    }
+
+    #[test]
+    fn levels_are_held_and_jumps_are_not() {
+        assert!(is_held((0..60).map(|at| f64::from(1 << (at / 10)))));
+        assert!(is_held((0..6000).map(|at| [1.0, 8.0, 2.0, 64.0][at / 3 % 4])));
+        assert!(!is_held((0..60).map(|at| if at % 2 == 0 { 1.0 } else { 3.0 })));
+        // Intervals that hardly load the device do not count.
+        assert!(is_held((0..60).map(|at| if at % 2 == 0 { 0.1 } else { f64::from(1 << (at / 10)) })));
     }
 }

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use super::baseline::{Baselines, SinceBoot};
-use super::capacity::CapacityByDirection;
+use super::capacity::{CapacityByDirection, DIRECTIONS, VonNeumannRatio};
 use super::caps::{NearLimit, SteadyRates, find_near_limit, find_steady_rates_after};
-use super::load::{DIRECTIONS, LoadHistory, LoadSample, VonNeumannRatio};
+use super::load::{LoadHistory, LoadSample};
 use super::settings::Settings;
 
 /// Lifetimes kept at most; bounds the memory for a device that is reset again and again.

@@ -54,11 +54,6 @@ impl CurrentPlateau {
         self.unsearched_intervals = self.latest_pause;
         self.found.clone()
     }
-
-    /// Marks a break in time.
-    pub(crate) fn clear(&mut self) {
-        *self = Self::default();
-    }
 }
 
 /// The plateau that the latest load lies on with a queue; `None` if it lies on none.

@@ -92,8 +92,9 @@ pub(crate) fn pace_of_level(loads: &[&LoadSample], direction: IoDirection) -> Pa
 /// Returns whether the numbers completed in neighboring intervals under load are clearly more alike than their rates.
 pub(super) fn has_steadier_counts(loads: &[&LoadSample], kind: RateKind) -> bool {
     let pairs = neighbors_under_load(loads, kind);
-    let counts = || pairs.iter().map(|(a, b)| relative_difference(a.amount, b.amount));
-    let rates = || pairs.iter().map(|(a, b)| relative_difference(a.amount / a.seconds, b.amount / b.seconds));
+    let amount = |load: &LoadSample| load.amount(kind.direction, kind.unit);
+    let counts = || pairs.iter().map(|(a, b)| relative_difference(amount(a), amount(b)));
+    let rates = || pairs.iter().map(|(a, b)| relative_difference(kind.rate(a), kind.rate(b)));
     // If half of the counts differ by more than this, they are not clearly more alike, and sorting is not needed.
     let max_delay = pairs.iter().map(|(a, b)| relative_difference(b.seconds, a.seconds)).fold(0.0, f64::max);
     let max_alike = max_alike_counts(max_delay);
@@ -114,33 +115,19 @@ pub(super) fn max_alike_counts(max_delay: f64) -> f64 {
     MAX_REGULAR_RATIO * max_delay / (1.0 - MAX_REGULAR_RATIO * (1.0 + max_delay))
 }
 
-/// The completions of a single interval under load.
-#[derive(Clone, Copy)]
-struct Completed {
-    /// Requests or KiB.
-    amount: f64,
-    seconds: f64,
-    interval_index: f64,
-}
-
 /// Returns the pairs of intervals in a row under load whose lengths differ by no more than late samples explain.
-fn neighbors_under_load(loads: &[&LoadSample], kind: RateKind) -> Vec<(Completed, Completed)> {
-    let mut pairs = Vec::with_capacity(loads.len());
-    let mut before: Option<Completed> = None;
-    for load in loads {
-        let is_loaded = load.intervals == 1.0 && kind.queue(load) >= MIN_CONSTANT_QUEUE;
-        let completed = is_loaded.then(|| Completed {
-            amount: load.amount(kind.direction, kind.unit),
-            seconds: load.seconds,
-            interval_index: load.interval_index,
-        });
-        let pair = std::mem::replace(&mut before, completed).zip(completed);
-        pairs.extend(pair.filter(|(a, b)| {
-            b.interval_index - a.interval_index < 1.5
-                && relative_difference(a.seconds, b.seconds) <= MAX_SAMPLE_DELAY_FRACTION
-        }));
-    }
-    pairs
+fn neighbors_under_load<'a>(
+    loads: &[&'a LoadSample],
+    kind: RateKind,
+) -> Vec<(&'a LoadSample, &'a LoadSample)> {
+    let is_loaded = |load: &LoadSample| load.intervals == 1.0 && kind.queue(load) >= MIN_CONSTANT_QUEUE;
+    let are_neighbors = |(a, b): &(&LoadSample, &LoadSample)| {
+        is_loaded(a)
+            && is_loaded(b)
+            && b.interval_index - a.interval_index < 1.5
+            && relative_difference(a.seconds, b.seconds) <= MAX_SAMPLE_DELAY_FRACTION
+    };
+    loads.windows(2).map(|pair| (pair[0], pair[1])).filter(are_neighbors).collect()
 }
 
 fn relative_difference(before: f64, after: f64) -> f64 {

@@ -224,8 +224,7 @@ impl DeviceAnalysis {
             ios as f64 / total as f64 >= MIN_DOMINANT_FRACTION
         };
         let capacity = measured.both.unwrap_or_default().with_plateaus(caps.iter().filter(is_dominant));
-        let judged = VerdictShares::of_lifetimes(lifetimes.parts(), settings.saturation_threshold);
-        let shares = judged.shares;
+        let (shares, trouble) = VerdictShares::of_lifetimes(lifetimes.parts(), settings.saturation_threshold);
         let mut report = DeviceReport {
             device: std::mem::take(&mut self.device),
             intervals: self.intervals,
@@ -254,7 +253,7 @@ impl DeviceAnalysis {
             overall_verdict(&self, &report, &shares, unclear, near_limit, settings);
         report.ok_below_limit = ok_below_limit(&report, &shares).map(Box::new);
         report.other_causes = other_causes(&report, unclear, host);
-        report.trouble = judged.trouble.finish(report.verdict, &report.plateaus, &loads);
+        report.trouble = trouble.finish(report.verdict, &report.plateaus, &loads);
         report
     }
 }

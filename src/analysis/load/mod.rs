@@ -1,7 +1,6 @@
 //! Loads of a device: one interval each, their history in bounded memory, and their grouping by concurrency.
 
 mod concurrency_levels;
-mod concurrency_sweep;
 mod history;
 mod recent;
 mod sample;
@@ -11,6 +10,5 @@ pub use history::LoadHistory;
 pub use sample::{IoDirection, LoadSample, RateUnit};
 
 pub(super) use concurrency_levels::{group_by_queue, weighted_median_of};
-pub(super) use concurrency_sweep::{DIRECTIONS, VonNeumannRatio, is_single_direction};
 pub(super) use history::{count_transitions, steady_or_all};
 pub(super) use recent::{MAX_RECENT_LOADS, RATE_KINDS, RecentAmounts, RecentLoads};

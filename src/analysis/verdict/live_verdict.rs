@@ -3,8 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 
-use super::hung_requests::is_stall;
-use super::hung_requests::{Hung, HungRequests};
+use super::hung_requests::{Hung, HungRequests, is_stall};
 use super::load_verdict::{DirectionAssessment, Doubt, LoadAssessment};
 use super::{Assessment, Evidence, Latency, Verdict};
 use crate::analysis::baseline::{Baselines, SinceBoot};
@@ -103,8 +102,8 @@ impl LiveVerdict {
     /// Marks a break in time: the next interval does not follow the latest. Baselines stay.
     pub fn interrupt(&mut self) {
         self.recent.clear();
-        self.plateau.clear();
-        self.debounce.clear();
+        self.plateau = CurrentPlateau::default();
+        self.debounce = Debounce::default();
         self.hung.clear();
     }
 
@@ -130,7 +129,7 @@ impl LiveVerdict {
     /// The verdict on the interval by itself; the present verdict stays if a device in trouble has become only a little
     /// faster.
     fn still_in_trouble(&self, assessed: &LoadAssessment) -> Option<Verdict> {
-        let (present, milder) = match self.debounce.present() {
+        let (present, milder) = match self.debounce.present {
             Some(Verdict::Saturated) => (Verdict::Saturated, Verdict::Queueing),
             Some(Verdict::Slow) => (Verdict::Slow, Verdict::Ok),
             _ => return assessed.verdict,
@@ -201,11 +200,6 @@ pub(super) struct Debounce {
 }
 
 impl Debounce {
-    /// The latest verdict that was confirmed.
-    pub(super) fn present(&self) -> Option<Verdict> {
-        self.present
-    }
-
     /// Takes the verdict on an interval by itself, with its length in seconds, and returns the confirmed verdict;
     /// `None` if no verdict is confirmed.
     pub(super) fn confirm(&mut self, verdict: Option<Verdict>, seconds: f64) -> Option<Verdict> {
@@ -226,11 +220,6 @@ impl Debounce {
     pub(super) fn trouble_s(&self) -> f64 {
         let in_trouble = |entry: &&(Option<Verdict>, f64)| entry.0.is_some_and(Verdict::is_trouble);
         self.latest.iter().rev().take_while(in_trouble).map(|(_, seconds)| seconds).sum()
-    }
-
-    /// Forgets everything, after a break.
-    pub(super) fn clear(&mut self) {
-        *self = Self::default();
     }
 
     fn is_confirmed(&self, verdict: Verdict) -> bool {

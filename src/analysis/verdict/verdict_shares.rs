@@ -30,18 +30,12 @@ pub(crate) struct VerdictShares {
     pub(crate) seconds: f64,
 }
 
-/// The shares and the times of trouble.
-pub(crate) struct JudgedLifetimes {
-    pub(crate) shares: VerdictShares,
-    pub(crate) trouble: TroubleSpans,
-}
-
 impl VerdictShares {
     /// The shares of the loads of each lifetime of a device, against its baselines.
     pub(crate) fn of_lifetimes<'a>(
         lifetimes: impl Iterator<Item = LifetimeLoads<'a>>,
         saturation_threshold: f64,
-    ) -> JudgedLifetimes {
+    ) -> (Self, TroubleSpans) {
         let mut shares = Self::default();
         let mut trouble = TroubleSpans::default();
         for lifetime in lifetimes {
@@ -55,7 +49,7 @@ impl VerdictShares {
             shares.unknown /= shares.seconds;
             shares.ok_below_limit /= shares.seconds;
         }
-        JudgedLifetimes { shares, trouble }
+        (shares, trouble)
     }
 
     /// The mean queue of the loads that only the deep queue of a hard disk shows to be saturated; `None` if they are
