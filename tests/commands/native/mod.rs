@@ -2,6 +2,7 @@
 
 mod aggregation;
 mod captures;
+mod foreign;
 mod help;
 mod hot_plug;
 mod input;

@@ -1,0 +1,179 @@
+//! Captures whose samples do not begin with `TS` lines: each form gives the rates of its twin that has them.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+
+use crate::support::program::output;
+
+const FIRST_S: i64 = 1_502_000_000;
+const SAMPLES: i64 = 8;
+
+/// The copies of /proc/diskstats.
+fn copies() -> Vec<Vec<String>> {
+    let line = |second: i64, minor: i64, name: &str| {
+        let (reads, writes) = (500 + second * (40 + 7 * minor), 300 + second * second * 3);
+        format!(
+            "   8       {minor} {name} {reads} 2 {} {} {writes} 5 {} {} {} {} {}",
+            reads * 8,
+            reads * 2,
+            writes * 16,
+            writes * 3,
+            second % 3,
+            second * 400,
+            reads * 2 + writes * 3
+        )
+    };
+    let copy = |second| vec![line(second, 0, "sda"), line(second, 1, "sda1"), line(second, 16, "dm-0")];
+    (0..SAMPLES).map(copy).collect()
+}
+
+/// The time of each copy in the form of strftime(3).
+fn times(form: &str) -> Vec<String> {
+    let time = |second| {
+        let time = jiff::Timestamp::from_second(FIRST_S + second).unwrap();
+        time.to_zoned(jiff::tz::TimeZone::UTC).strftime(form).to_string()
+    };
+    (0..SAMPLES).map(time).collect()
+}
+
+fn before_copies(times: &[String]) -> String {
+    let copies = copies();
+    times.iter().zip(&copies).map(|(time, copy)| format!("{time}\n{}\n", copy.join("\n"))).collect()
+}
+
+fn in_each_line(times: &[String]) -> String {
+    let copies = copies();
+    let lines = times
+        .iter()
+        .zip(&copies)
+        .flat_map(|(time, copy)| copy.iter().map(move |line| format!("{time} {line}\n")));
+    lines.collect()
+}
+
+/// All fields of all lines of JSON but the time, and the note on standard error.
+fn rates(options: &str, capture: &str) -> (Vec<serde_json::Value>, String) {
+    let (out, err, code) = output(&format!("--json --all --partitions {options} --from -"), capture);
+    assert_eq!(code, 0, "{err}");
+    let line = |line: &str| {
+        let mut value: serde_json::Value = serde_json::from_str(line).unwrap();
+        value.as_object_mut().unwrap().remove("time");
+        value
+    };
+    (out.lines().map(line).collect(), err)
+}
+
+#[test]
+fn every_form_of_time_gives_the_rates_of_its_twin() {
+    let (expected, note) = rates("", &before_copies(&times("TS %s.000000000 %F %T")));
+    assert_eq!((expected.len() as i64, note.as_str()), ((SAMPLES - 1) * 3, ""));
+    let with = |form: &str, number: fn(i64) -> String| -> Vec<String> {
+        (0..SAMPLES).map(|second| form.replace("{}", &number(second))).collect()
+    };
+    let mut captures: Vec<(String, String)> = Vec::new();
+    for form in [
+        "%s",
+        "%s.000000000",
+        "%a %b %e %T UTC %Y",
+        "%a %d %b %Y %I:%M:%S %p UTC",
+        "%FT%T+00:00",
+        "%FT%TZ",
+        "%F %T",
+        "### %F %T ###",
+        "--- %T",
+        "zzz ***%a %b %e %T UTC %Y",
+        "TS %FT%T",
+        "So %e. Aug %T UTC 2017",
+        "dimanche %e août %Y, %T (UTC+0000)",
+        "%Y年 %m月 %d日 日曜日 %T UTC",
+        "%b %d %T",
+        "%Y/%m/%d %T",
+        "%s\ncpu  1 2 3 4 5 6 7 8 0 0\nbtime 1500000000",
+    ] {
+        captures.push((form.to_owned(), before_copies(&times(form))));
+    }
+    captures.push((
+        "uptime".to_owned(),
+        before_copies(&with("{}.25 99.10", |second| (5000 + second).to_string())),
+    ));
+    captures.push((
+        "ms".to_owned(),
+        before_copies(&with("{}", |second| ((FIRST_S + second) * 1000).to_string())),
+    ));
+    for form in ["%s", "%FT%TZ", "%FT%T.000000000Z", "%b %d %T", "%b %d %T db1 disks[77]:", "%T", "[%F %T]"] {
+        captures.push((format!("{form} in each line"), in_each_line(&times(form))));
+    }
+    for (form, capture) in captures {
+        let (found, note) = rates("", &capture);
+        assert_eq!(found, expected, "{form}");
+        assert!(
+            note.contains(":1: samples have no 'TS' lines; their times are ") && note.lines().count() == 1,
+            "{form}: {note}"
+        );
+    }
+}
+
+#[test]
+fn a_time_of_day_goes_on_after_midnight() {
+    let text = |hours: &[&str]| before_copies(&hours.iter().map(|&time| time.to_owned()).collect::<Vec<_>>());
+    let (found, _) = rates("", &text(&["23:59:58", "23:59:59", "00:00:00", "00:00:01"]));
+    assert_eq!(found.len(), 9);
+    assert!(found.iter().all(|line| line["elapsed_s"] == 1.0));
+}
+
+#[test]
+fn another_boot_or_host_begins_a_segment() {
+    let sample = |second: i64, names: &[(&str, i64)]| {
+        let line = |(name, ios): &(&str, i64)| {
+            format!("8 0 {name} {ios} 0 {} {ios} {ios} 0 {} 9 0 {ios} {ios}\n", ios * 8, ios * 8)
+        };
+        format!("TS {second}\n{}", names.iter().map(line).collect::<String>())
+    };
+    let warning = |later: &str, first: &str| {
+        let (out, err, _) = output("--json --all --from -", &(first.to_owned() + later));
+        assert!(out.lines().all(|line| line.contains("\"elapsed_s\":1.0,")), "{out}");
+        assert_eq!(err.lines().count(), 1, "{err}");
+        err
+    };
+    let first = sample(100, &[("sda", 500), ("sdb", 500)])
+        + &sample(101, &[("sda", 510), ("sdb", 520)])
+        + &sample(102, &[("sda", 520), ("sdb", 540)]);
+    let reboot = sample(103, &[("sda", 5), ("sdb", 7)]) + &sample(104, &[("sda", 9), ("sdb", 9)]);
+    assert!(warning(&reboot, &first).contains("counters that begin again at 1970-01-01T00:01:43Z"));
+    let host = sample(103, &[("vda", 5), ("vdb", 7)]) + &sample(104, &[("vda", 9), ("vdb", 9)]);
+    assert!(warning(&host, &first).contains("other devices at 1970-01-01T00:01:43Z"));
+    let gap = sample(40_000, &[("sda", 600), ("sdb", 600)]) + &sample(40_001, &[("sda", 610), ("sdb", 620)]);
+    assert!(warning(&gap, &first).contains("a gap of more than 100 intervals at 1970-01-01T11:06:40Z"));
+}
+
+#[test]
+fn lines_of_linux_2_4_are_one_error() {
+    let line = "   8     0   17774160 sda 1 2 3 4 5 6 7 8 9 10 11\n";
+    for capture in [format!("TS 1\n{line}TS 2\n{line}"), format!("{line}{line}")] {
+        let (out, err, code) = output("--from -", &capture);
+        assert_eq!((out.as_str(), err.lines().count(), code), ("", 1, 2), "{err}");
+        assert!(err.contains("Linux 2.4"), "{err}");
+    }
+}
+
+#[test]
+fn a_live_pipe_shows_each_interval_when_its_sample_is_whole() {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_blkstat"))
+        .args(["--json", "--all", "--partitions", "--from", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = program.stdin.take().unwrap();
+    let mut lines = BufReader::new(program.stdout.take().unwrap()).lines();
+    for (time, copy) in times("%s").iter().zip(copies()) {
+        input.write_all(format!("{time}\n{}\n", copy.join("\n")).as_bytes()).unwrap();
+        if *time != times("%s")[0] {
+            // Blocks forever if the interval waits for the next sample.
+            let shown: Vec<String> = lines.by_ref().take(copy.len()).map(Result::unwrap).collect();
+            assert!(shown.iter().all(|line| line.contains("\"elapsed_s\":1.0,")), "{shown:?}");
+        }
+    }
+    drop(input);
+    assert!(program.wait().unwrap().success() && lines.next().is_none());
+}
