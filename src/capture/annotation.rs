@@ -15,7 +15,7 @@ use super::diskstats_line::excerpt;
 use super::recorded_scan::ScanGrowth;
 use super::writer::{ClockChange, DroppedSamples};
 use crate::baselines::{RecordedBaseline, RecordedBaselines};
-use crate::counters::{HostState, Pressure, SwappedPages};
+use crate::counters::{HostState, Missing, Pressure, SwappedPages};
 use crate::topology::{Machine, Node, Topology, bounded_text};
 use crate::units::SampleTime;
 
@@ -216,6 +216,9 @@ pub struct RecordingHeader {
     #[serde(rename = "interval_ns", alias = "every_ns", with = "nanoseconds")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Duration>,
+    /// What the counters lack, if they were rebuilt from a log.
+    #[serde(skip_serializing_if = "Missing::is_nothing")]
+    pub missing: Missing,
     /// The block devices and how they are stacked.
     #[serde(rename = "devices")]
     pub topology: Topology,

@@ -1,6 +1,6 @@
 //! One line of /proc/diskstats, as any kernel prints it.
 
-use crate::counters::{Columns, Counters, Device, Requests};
+use crate::counters::{Columns, Counters, Device, Missing, Requests};
 use crate::sanitize::sanitize;
 
 /// The reason why a line is not a diskstats line.
@@ -234,6 +234,7 @@ fn counters_from(values: &[u64; COUNTERS], count: usize) -> Option<Counters> {
     let (flushes, flush_ms) = if columns >= Columns::Flushes { (values[15], values[16]) } else { (0, 0) };
     Some(Counters {
         columns,
+        missing: Missing::NOTHING,
         reads: requests(0),
         writes: requests(4),
         in_flight: values[8],
@@ -315,6 +316,7 @@ mod tests {
             device.counters,
             Counters {
                 columns: Columns::Flushes,
+                missing: Missing::NOTHING,
                 reads: requests(1, 2, 3, 4),
                 writes: requests(5, 6, 7, 8),
                 in_flight: 9,

@@ -7,6 +7,7 @@ mod annotation;
 mod diskstats_line;
 mod line_kind;
 mod line_reader;
+mod logs;
 pub mod proc_files;
 mod range_copy;
 mod reader;

@@ -36,6 +36,10 @@ pub enum CaptureWarningKind {
     BetweenSamples,
     /// The samples do not begin with `TS` lines; says what their times are instead.
     ForeignTimes(TimeForm),
+    /// The capture was rebuilt from a log; says from which, and what is not known.
+    FromLog(String),
+    /// A line of a log that cannot be used; says why.
+    LogLine(String),
     /// Another boot or another host begins, as counters or the long time without a sample show.
     NewSegment { at: Timestamp, reason: &'static str },
     /// The wall clock did not advance.
@@ -90,6 +94,7 @@ impl CaptureWarningKind {
                 | Self::TooManyDevices
                 | Self::InvalidTimestamp(_)
                 | Self::InvalidAnnotation(_)
+                | Self::LogLine(_)
                 | Self::BeforeFirstTimestamp
                 | Self::BetweenSamples
         )
@@ -97,7 +102,7 @@ impl CaptureWarningKind {
 
     /// Returns whether it tells how the capture was read, and nothing is wrong.
     pub fn is_note(&self) -> bool {
-        matches!(self, Self::ForeignTimes(_))
+        matches!(self, Self::ForeignTimes(_) | Self::FromLog(_))
     }
 
     /// Returns whether the clock did not advance, which breaks time for every reader of the capture.
@@ -127,6 +132,7 @@ impl std::fmt::Display for CaptureWarningKind {
                 write!(f, "lines between the end of a sample and the next 'TS' have no timestamp; skipped")
             }
             Self::ForeignTimes(form) => write!(f, "samples have no 'TS' lines; their times are {form}"),
+            Self::FromLog(text) | Self::LogLine(text) => f.write_str(text),
             Self::NewSegment { at, reason } => {
                 write!(f, "{reason} at {at}: another boot or host begins; no interval spans this point")
             }

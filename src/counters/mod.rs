@@ -62,11 +62,58 @@ pub enum Columns {
     Flushes,
 }
 
+/// What the source of counters does not tell, such as a log that was made from them. What is missing of reads and writes
+/// is not told apart: if their sum is known, the reads have it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Missing {
+    pub in_flight: bool,
+    /// The requests of each direction.
+    pub ios: bool,
+    pub merges: bool,
+    pub sectors: bool,
+    /// The times of requests of each direction.
+    pub ms: bool,
+    pub busy_ms: bool,
+    pub weighted_ms: bool,
+}
+
+impl Missing {
+    pub const NOTHING: Self = Self {
+        in_flight: false,
+        ios: false,
+        merges: false,
+        sectors: false,
+        ms: false,
+        busy_ms: false,
+        weighted_ms: false,
+    };
+
+    /// Returns what either of both lacks.
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            in_flight: self.in_flight | other.in_flight,
+            ios: self.ios | other.ios,
+            merges: self.merges | other.merges,
+            sectors: self.sectors | other.sectors,
+            ms: self.ms | other.ms,
+            busy_ms: self.busy_ms | other.busy_ms,
+            weighted_ms: self.weighted_ms | other.weighted_ms,
+        }
+    }
+
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::NOTHING
+    }
+}
+
 /// The counters of one device. All of them only grow, except `in_flight`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// The columns that the kernel printed; the fields of other columns are zero.
     pub columns: Columns,
+    /// What the source lacks, although the kernel counts it.
+    pub missing: Missing,
     pub reads: Requests,
     pub writes: Requests,
     pub discards: Requests,
@@ -88,6 +135,7 @@ impl Counters {
     /// The counters of a device that was just added.
     pub const ZERO: Self = Self {
         columns: Columns::Basic,
+        missing: Missing::NOTHING,
         reads: NO_REQUESTS,
         writes: NO_REQUESTS,
         discards: NO_REQUESTS,
@@ -107,6 +155,7 @@ impl Counters {
     pub fn plus(&self, other: &Self) -> Self {
         Self {
             columns: self.columns.max(other.columns),
+            missing: self.missing.or(other.missing),
             reads: self.reads.plus(&other.reads),
             writes: self.writes.plus(&other.writes),
             discards: self.discards.plus(&other.discards),

@@ -13,7 +13,7 @@
 //! the time between the samples in seconds.
 
 use super::wraparound::wrapping_sub_u32;
-use crate::counters::{Columns, Counters, Requests};
+use crate::counters::{Columns, Counters, Missing, Requests};
 use crate::units::{SECTOR_BYTES, Span};
 
 /// More requests per second than any device completes: a larger difference does not come from a counter that wrapped.
@@ -37,6 +37,8 @@ pub struct Interval {
     pub discards: Completed,
     /// Not counted before Linux 5.5, and not for partitions. Flushes have no sectors.
     pub flushes: Completed,
+    /// Requests of which it is not known whether they were reads or writes, as a log has them.
+    pub other_ios: u64,
     /// The time with a request in flight, as the kernel counts it.
     pub busy: CountedTime,
     /// The sum of the times that requests waited or were served.
@@ -55,6 +57,10 @@ pub struct Completed {
     /// The nanoseconds in which they were counted; 0 if the kernel does not count them.
     pub ns: u64,
     pub ios: u64,
+    /// True if a log lacks the number of these requests; then it is 0 here.
+    pub lacks_ios: bool,
+    /// True if a log lacks the sectors of these requests; then they are 0 here.
+    pub lacks_sectors: bool,
     /// Requests merged into others before they were issued; `None` if the kernel does not count them.
     pub merges: Option<u64>,
     pub sectors: u64,
@@ -79,8 +85,10 @@ impl Interval {
         let (ns, seconds) = (span.nanos(), span.seconds());
         let columns = older.columns.min(newer.columns);
         let has_times = columns > Columns::Partition;
-        let completed =
-            |older: &Requests, newer: &Requests| Completed::between(older, newer, span, has_times);
+        let missing = older.missing.or(newer.missing);
+        let completed = |older: &Requests, newer: &Requests| {
+            Some(Completed::between(older, newer, span, has_times)?.without(missing))
+        };
         let mut interval = Self {
             ns,
             reads: completed(&older.reads, &newer.reads)?,
@@ -89,6 +97,9 @@ impl Interval {
             in_flight: in_flight(newer),
             ..Self::default()
         };
+        if missing.ios {
+            interval.other_ios = count_delta(older.reads.ios, newer.reads.ios, MAX_IOS_PER_S * seconds)?;
+        }
         if columns >= Columns::Discards {
             interval.discards = completed(&older.discards, &newer.discards)?;
         }
@@ -104,10 +115,12 @@ impl Interval {
             let busy_ms = wrapping_sub_u32(older.busy_ms, newer.busy_ms);
             let has_fallen = newer.busy_ms < older.busy_ms
                 && busy_ms as f64 > MAX_BUSY_MS_PER_S * seconds + BUSY_TOLERANCE_MS;
-            if !has_fallen {
+            if !has_fallen && !missing.busy_ms {
                 interval.busy = CountedTime { ns, ms: busy_ms };
             }
-            if let Some(ms) = ms_delta(older.weighted_ms, newer.weighted_ms, seconds) {
+            if let Some(ms) = ms_delta(older.weighted_ms, newer.weighted_ms, seconds)
+                && !missing.weighted_ms
+            {
                 interval.weighted = CountedTime { ns, ms };
             }
         }
@@ -139,6 +152,7 @@ impl Interval {
             writes: self.writes.followed_by(&later.writes),
             discards: self.discards.followed_by(&later.discards),
             flushes: self.flushes.followed_by(&later.flushes),
+            other_ios: self.other_ios.saturating_add(later.other_ios),
             busy: self.busy.followed_by(later.busy),
             weighted: self.weighted.followed_by(later.weighted),
             in_flight_before: self.in_flight_before,
@@ -155,6 +169,7 @@ impl Interval {
             writes: self.writes.beside(&other.writes),
             discards: self.discards.beside(&other.discards),
             flushes: self.flushes.beside(&other.flushes),
+            other_ios: self.other_ios.saturating_add(other.other_ios),
             busy: CountedTime::default(),
             weighted: self.weighted.beside(other.weighted),
             in_flight_before: add(self.in_flight_before, other.in_flight_before),
@@ -170,7 +185,7 @@ impl Interval {
     /// The number of requests of all kinds that completed.
     pub fn completed(&self) -> u64 {
         let kinds = [self.reads, self.writes, self.discards, self.flushes];
-        kinds.iter().fold(0, |sum, kind| sum.saturating_add(kind.ios))
+        kinds.iter().fold(self.other_ios, |sum, kind| sum.saturating_add(kind.ios))
     }
 
     /// The mean number of requests waiting or being served: Δ weighted ms / 1000 t. It differs from the true average
@@ -222,6 +237,18 @@ impl Completed {
         Some(completed.with_time(ms_delta(older.ms, newer.ms, seconds).filter(|_| has_times)))
     }
 
+    /// The same without what the source of the counters lacks.
+    fn without(self, missing: Missing) -> Self {
+        Self {
+            ios: if missing.ios { 0 } else { self.ios },
+            lacks_ios: missing.ios,
+            merges: self.merges.filter(|_| !missing.merges),
+            sectors: if missing.sectors { 0 } else { self.sectors },
+            lacks_sectors: missing.sectors,
+            ..if missing.ms || missing.ios { self.with_time(None) } else { self }
+        }
+    }
+
     /// Requests that took `ms` milliseconds together; `None` if that is not known.
     pub fn with_time(self, ms: Option<u64>) -> Self {
         let time = ms.map_or(CountedTime::default(), |ms| CountedTime { ns: self.ns, ms });
@@ -245,6 +272,8 @@ impl Completed {
     fn plus(&self, other: &Self) -> Self {
         Self {
             ios: self.ios.saturating_add(other.ios),
+            lacks_ios: self.lacks_ios || other.lacks_ios,
+            lacks_sectors: self.lacks_sectors || other.lacks_sectors,
             merges: match (self.is_counted(), other.is_counted()) {
                 (true, true) => add(self.merges, other.merges),
                 (false, _) => other.merges,
@@ -266,17 +295,17 @@ impl Completed {
 
     /// Requests completed: Δn; `None` if the kernel does not count them.
     pub fn count(&self) -> Option<u64> {
-        self.is_counted().then_some(self.ios)
+        (self.is_counted() && !self.lacks_ios).then_some(self.ios)
     }
 
     /// Requests completed per second: Δn / t.
     pub fn per_s(&self) -> Option<f64> {
-        self.per_second(self.ios)
+        self.per_second(self.count()?)
     }
 
     /// KiB per second: Δs / 2 / t.
     pub fn kib_per_s(&self) -> Option<f64> {
-        self.per_second(self.sectors).map(kib)
+        self.per_second(self.sectors).map(kib).filter(|_| !self.lacks_sectors)
     }
 
     /// Requests merged per second: Δm / t.
@@ -286,7 +315,7 @@ impl Completed {
 
     /// Requests that were merged before they were issued, in percent: 100 Δm / (Δm + Δn).
     pub fn merge_pct(&self) -> Option<f64> {
-        let merges = self.merges? as f64;
+        let merges = self.merges.filter(|_| !self.lacks_ios)? as f64;
         let issued = merges + self.ios as f64;
         (issued > 0.0).then(|| merges / issued * 100.0)
     }
@@ -298,7 +327,8 @@ impl Completed {
 
     /// Mean size in KiB: Δs / 2 / Δn; `None` if nothing completed.
     pub fn size_kib(&self) -> Option<f64> {
-        (self.ios > 0).then(|| kib(self.sectors as f64 / self.ios as f64))
+        (self.ios > 0 && !self.lacks_ios && !self.lacks_sectors)
+            .then(|| kib(self.sectors as f64 / self.ios as f64))
     }
 
     /// KiB transferred: Δs / 2.
@@ -360,11 +390,11 @@ fn ms_delta(older: u64, newer: u64, seconds: f64) -> Option<u64> {
     (newer >= older || delta as f64 <= MAX_QUEUE * 1000.0 * seconds).then_some(delta)
 }
 
-/// Returns the requests in flight; `None` for partitions of old kernels, or if the count, a signed 32-bit number, was
+/// Returns the requests in flight; `None` for partitions of old kernels and for logs, or if the count, a signed 32-bit number, was
 /// miscounted below zero.
 pub fn in_flight(counters: &Counters) -> Option<u64> {
-    (counters.columns != Columns::Partition && counters.in_flight <= i32::MAX as u64)
-        .then_some(counters.in_flight)
+    let is_known = counters.columns != Columns::Partition && !counters.missing.in_flight;
+    (is_known && counters.in_flight <= i32::MAX as u64).then_some(counters.in_flight)
 }
 
 /// Intervals for tests.

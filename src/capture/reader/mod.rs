@@ -28,9 +28,10 @@ use super::diskstats_line::{has_lost_columns, is_of_linux_2_4};
 use super::line_kind::LineKind;
 use super::line_kind::TimestampLine;
 use super::line_reader::{LineReader, NextLine};
+use super::logs::Logs;
 use super::recorded_scan::ScanReader;
 use super::warning::{CaptureWarning, CaptureWarningKind};
-use crate::compression::TrailingData;
+use crate::compression::{TrailingData, is_end_of_text};
 use crate::counters::{HostState, Sample};
 
 /// The most warnings that are kept until they are taken; further ones are counted.
@@ -51,6 +52,7 @@ pub struct Reader<R> {
     /// The scans of cgroups and processes.
     scans: ScanReader,
     foreign: ForeignLines,
+    logs: Logs,
     /// True if a sample began with a `TS` line.
     has_ts_lines: bool,
     /// True to hand out a sample as soon as it has the devices of the one before, which may be wrong if devices change.
@@ -74,6 +76,7 @@ impl<R: Read> Reader<R> {
             dropped_samples: 0,
             scans: ScanReader::default(),
             foreign: ForeignLines::new(TimeZone::UTC, None),
+            logs: Logs::new(&TimeZone::UTC, None),
             has_ts_lines: false,
             is_prompt: false,
             last_copy: Default::default(),
@@ -83,7 +86,7 @@ impl<R: Read> Reader<R> {
 
     /// Sets the time zone of times that name none, and the distance of samples that have no times.
     pub fn with_times(self, zone: TimeZone, every: Option<Duration>) -> Self {
-        Self { foreign: ForeignLines::new(zone, every), ..self }
+        Self { logs: Logs::new(&zone, every), foreign: ForeignLines::new(zone, every), ..self }
     }
 
     /// Makes the reader hand out each sample of a stream as soon as it seems complete, not when the next begins.
@@ -141,6 +144,9 @@ impl<R: Read> Reader<R> {
     fn read_next(&mut self, previous: &Sample, sample: &mut Sample) -> io::Result<bool> {
         self.devices.clear();
         clear_optional_values(sample);
+        if self.logs.is_recognized {
+            return self.next_logged(sample);
+        }
         loop {
             // The samples of a recording have end marks.
             let may_be_whole = !self.is_blkstat_recording();
@@ -168,6 +174,15 @@ impl<R: Read> Reader<R> {
                 LineKind::Timestamp(timestamp) => timestamp.time.is_none(),
                 kind => matches!(kind, LineKind::Device | LineKind::Comment),
             };
+            if may_be_foreign && ended && self.last_copy.0 == 0 {
+                // Before the first sample nothing is known to be wrong with any line.
+                let _ = self.logs.read(line);
+                if self.logs.is_recognized {
+                    (self.position, self.first_line_before_timestamp) = (Position::Untimed, None);
+                    self.state.lacks_times = false;
+                    return self.next_logged(sample);
+                }
+            }
             if has_no_time && may_be_foreign {
                 if self.last_copy.0 == 0 && is_of_linux_2_4(line) {
                     return Err(linux_2_4(self.lines.number));
@@ -239,6 +254,49 @@ impl<R: Read> Reader<R> {
                 self.lines.split_line(at);
             } else if self.read_other_line(kind, ended, previous, sample) {
                 return Ok(true);
+            }
+        }
+    }
+
+    /// Reads the next sample of a log.
+    ///
+    /// # Errors
+    /// If the stream cannot be read.
+    fn next_logged(&mut self, sample: &mut Sample) -> io::Result<bool> {
+        loop {
+            if let Some(begins) = self.logs.next(sample) {
+                self.state.header = Some(self.logs.header());
+                if begins && self.state.header_count > 0 {
+                    self.segments.start_segment();
+                }
+                self.state.header_count += u64::from(begins);
+                let (segment, clock_error) = self.segments.assign(sample.at);
+                sample.segment = segment;
+                clock_error.into_iter().for_each(|kind| self.warn(kind));
+                if !begins && let Some(note) = self.logs.take_note() {
+                    self.warn(CaptureWarningKind::FromLog(note));
+                }
+                return Ok(true);
+            }
+            match self.lines.next() {
+                Ok(NextLine::Line { bytes, ended: true }) => {
+                    if let Err(reason) = self.logs.read(bytes) {
+                        self.warn(CaptureWarningKind::LogLine(reason));
+                    }
+                }
+                Ok(NextLine::Line { ended: false, .. }) => self.state.is_truncated = true,
+                Ok(NextLine::TooLong) => {
+                    self.logs.begins = true;
+                    self.warn(CaptureWarningKind::LineTooLong);
+                }
+                Ok(NextLine::End) if self.logs.finish() => {}
+                Ok(NextLine::End) => return Ok(false),
+                Err(error) if is_end_of_text(&error) => {
+                    self.state.is_truncated = true;
+                    self.warn(CaptureWarningKind::LastSampleTruncated);
+                    return Ok(false);
+                }
+                Err(error) => return Err(error),
             }
         }
     }
@@ -442,6 +500,9 @@ impl<R: Read> Reader<R> {
         sample.segment = open.segment.unwrap_or_else(|| self.assign_segment(&open));
         sample.at = open.time();
         sample.devices.truncate(device_count);
+        if let Some(header) = self.state.header.as_ref().filter(|header| !header.missing.is_nothing()) {
+            sample.devices.iter_mut().for_each(|device| device.counters.missing = header.missing);
+        }
         sample.written_time = open.written_time;
         sample.io_scan = self.scans.take();
         true

@@ -30,6 +30,7 @@ fn device(name: &str) -> DeviceSnapshot {
         info: Arc::new(DeviceInfo { device: name.into(), name: "vg0-root".into(), ..DeviceInfo::default() }),
         counters: Counters {
             columns: Columns::Flushes,
+            missing: crate::counters::Missing::NOTHING,
             reads: requests(10),
             writes: requests(20),
             discards: requests(30),

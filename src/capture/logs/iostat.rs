@@ -1,0 +1,299 @@
+//! Text and JSON of sysstat's `iostat`, of any version since 9: columns are known by their names.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde_json::Value;
+
+use super::json::{JsonElements, JsonPart};
+use super::{LogFormat, LoggedDevice, LoggedHost, Report, SysstatTimes, head_line};
+use crate::capture::diskstats_line::excerpt;
+
+/// A log of iostat.
+pub(super) struct IostatLog {
+    zone: TimeZone,
+    times: SysstatTimes,
+    host: LoggedHost,
+    /// The midnight of the date in the head line, until a report has it.
+    date: Option<Timestamp>,
+    /// The time before the report that is being read.
+    time: Option<Timestamp>,
+    /// The next report is the first of a run, with averages since boot.
+    begins: bool,
+    open: OpenReport,
+    /// The first report of the run.
+    shape: Option<Shape>,
+    /// True if the devices were not the same in each report, as with `iostat -z`.
+    names_vary: bool,
+    /// The most digits after the point so far.
+    digits: usize,
+    /// Numbers of bytes have a letter for their unit, as with `iostat -h`.
+    has_units: bool,
+    json: JsonElements,
+    /// The line before was the header of the averages of CPUs.
+    is_after_cpu_header: bool,
+}
+
+/// The tables of the report that is being read.
+#[derive(Default)]
+struct OpenReport {
+    tables: Vec<Vec<String>>,
+    devices: Vec<LoggedDevice>,
+    /// The columns of the table that is being read; empty after its end.
+    columns: Vec<String>,
+    /// The name on a line of its own, before its numbers.
+    name: Option<String>,
+    is_name_last: bool,
+    is_damaged: bool,
+}
+
+/// What the reports of a run have in common.
+#[derive(PartialEq)]
+struct Shape {
+    tables: usize,
+    names: Vec<String>,
+}
+
+impl IostatLog {
+    pub(super) fn new(zone: TimeZone) -> Self {
+        Self {
+            zone,
+            times: SysstatTimes::default(),
+            host: LoggedHost::default(),
+            date: None,
+            time: None,
+            begins: true,
+            open: OpenReport::default(),
+            shape: None,
+            names_vary: false,
+            has_units: false,
+            digits: 0,
+            json: JsonElements::default(),
+            is_after_cpu_header: false,
+        }
+    }
+
+    /// Takes a line of text.
+    fn read_text(&mut self, line: &str, reports: &mut Vec<Report>) -> Result<bool, String> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if words.is_empty() {
+            self.open.columns.clear();
+            // Of the first report it is not known how many tables it has.
+            let tables = self.open.tables.len();
+            if self.shape.as_ref().is_some_and(|shape| shape.tables == tables) {
+                self.end_report(reports);
+            }
+            return Ok(false);
+        }
+        if let Some((host, rest)) = head_line(line) {
+            self.end_report(reports);
+            self.date = self.times.find(rest, &self.zone, true).filter(|date| self.date != Some(*date));
+            (self.host, self.begins, self.time, self.shape) = (host, true, None, None);
+            return Ok(false);
+        }
+        if std::mem::take(&mut self.is_after_cpu_header) {
+            return Ok(false);
+        }
+        if words.contains(&"%iowait") {
+            self.end_report(reports);
+            self.is_after_cpu_header = true;
+            return Ok(false);
+        }
+        if let Some((columns, is_name_last)) = header(&words) {
+            if self.open.tables.contains(&columns) {
+                self.end_report(reports);
+            }
+            self.open.tables.push(columns.clone());
+            (self.open.columns, self.open.is_name_last, self.open.name) = (columns, is_name_last, None);
+            return Ok(true);
+        }
+        if !self.open.columns.is_empty() {
+            // The total of a group is indented.
+            let is_total = line.starts_with(' ') && !self.open.is_name_last && self.open.name.is_none();
+            let read = if is_total { Ok(()) } else { self.read_row(&words) };
+            self.open.is_damaged |= read.is_err();
+            return read.map(|()| false);
+        }
+        if let Some(time) = self.times.find(line, &self.zone, false) {
+            self.end_report(reports);
+            self.time = Some(time);
+        }
+        Ok(false)
+    }
+
+    /// Takes a line of a table.
+    fn read_row(&mut self, words: &[&str]) -> Result<(), String> {
+        let open = &mut self.open;
+        let (name, numbers) = match (words, open.name.take()) {
+            // A long name has a line of its own.
+            ([name], _) if open.columns.len() > 1 => {
+                open.name = Some((*name).to_owned());
+                return Ok(());
+            }
+            (numbers, Some(name)) if numbers.len() == open.columns.len() => (name, numbers),
+            ([numbers @ .., name], _) if open.is_name_last => ((*name).to_owned(), numbers),
+            ([name, numbers @ ..], _) => ((*name).to_owned(), numbers),
+            ([], _) => return Ok(()),
+        };
+        if numbers.len() != open.columns.len() {
+            let (found, expected) = (numbers.len(), open.columns.len());
+            return Err(format!("{found} numbers after the device, expected {expected}"));
+        }
+        let device = match open.devices.iter_mut().position(|device| device.name == name) {
+            Some(at) => &mut open.devices[at],
+            None => {
+                open.devices.push(LoggedDevice { name, ..LoggedDevice::default() });
+                let last = open.devices.len() - 1;
+                &mut open.devices[last]
+            }
+        };
+        for (column, word) in open.columns.iter().zip(numbers) {
+            let (value, digits, unit) = number(word).ok_or_else(|| {
+                format!("'{}' in column {column}, expected a rate", excerpt(word.as_bytes()))
+            })?;
+            self.digits = self.digits.max(digits);
+            match unit {
+                None => device.set(column, value),
+                // A letter is the unit, whatever the header says.
+                Some(kib) => {
+                    self.has_units = true;
+                    let column = ["MB", "Blk", "sec"]
+                        .iter()
+                        .fold(column.clone(), |name, unit| name.replace(unit, "kB"));
+                    device.set(&column, value * kib);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the report that is being read, if there is one, and hands it out if it is complete.
+    fn end_report(&mut self, reports: &mut Vec<Report>) {
+        let open = std::mem::take(&mut self.open);
+        if open.tables.is_empty() {
+            return;
+        }
+        let shape = Shape {
+            tables: open.tables.len(),
+            names: open.devices.iter().map(|device| device.name.clone()).collect(),
+        };
+        let is_ended = open.columns.is_empty();
+        let is_like_first = self.shape.as_ref().is_some_and(|first| *first == shape);
+        let has_tables = self.shape.as_ref().is_none_or(|first| first.tables == shape.tables);
+        let is_complete = has_tables && (is_ended || is_like_first && !self.names_vary) && !open.is_damaged;
+        self.names_vary |= is_ended && self.shape.is_some() && !is_like_first;
+        let date = self.date.take().filter(|_| self.time.is_none());
+        reports.push(Report {
+            at: self.time.take().or(date),
+            begins: std::mem::take(&mut self.begins) || !is_complete,
+            devices: open.devices,
+        });
+        if self.shape.is_none() {
+            self.shape = Some(shape);
+        }
+    }
+
+    /// Takes an element of the list of reports in JSON.
+    fn read_element(&mut self, element: &Value, reports: &mut Vec<Report>) {
+        let Some(disks) = element["disk"].as_array() else { return };
+        let devices = disks.iter().filter_map(|disk| {
+            let name = disk["disk_device"].as_str()?.to_owned();
+            let mut device = LoggedDevice { name, ..LoggedDevice::default() };
+            for (column, value) in disk.as_object()? {
+                let value = value.as_f64().filter(|value| is_rate(*value));
+                value.into_iter().for_each(|value| device.set(column, value));
+            }
+            Some(device)
+        });
+        let devices = devices.collect();
+        let time = element["timestamp"].as_str().and_then(|time| self.times.find(time, &self.zone, false));
+        let date = self.date.take();
+        reports.push(Report { at: time.or(date), begins: std::mem::take(&mut self.begins), devices });
+    }
+
+    /// Takes what stands before the list of reports in JSON.
+    fn read_json_head(&mut self, host: &Value) {
+        let text = |name: &str| host[name].as_str().map(str::to_owned);
+        let cpus = host["number-of-cpus"].as_u64().and_then(|cpus| usize::try_from(cpus).ok());
+        self.host = LoggedHost { name: text("nodename"), kernel: text("release"), cpus };
+        let date = text("date").and_then(|date| self.times.find(&date, &self.zone, true));
+        (self.begins, self.date) = (true, date.filter(|date| self.date != Some(*date)));
+    }
+}
+
+impl LogFormat for IostatLog {
+    fn read(&mut self, line: &str, reports: &mut Vec<Report>) -> Result<bool, String> {
+        if !self.json.is_json(line) {
+            return self.read_text(line, reports);
+        }
+        let mut found = Vec::new();
+        self.json.read(line, &mut found)?;
+        let mut is_iostat = false;
+        for part in found {
+            match part {
+                JsonPart::Host(host) => self.read_json_head(&host),
+                JsonPart::Element(element) => {
+                    is_iostat |= element["disk"][0]["disk_device"].is_string();
+                    self.read_element(&element, reports);
+                }
+            }
+        }
+        Ok(is_iostat)
+    }
+
+    fn finish(&mut self, reports: &mut Vec<Report>) {
+        self.end_report(reports);
+        // Only a complete report ends an interval, and none follows.
+        reports.retain(|report| !report.begins);
+    }
+
+    fn origin(&self) -> String {
+        let rounding = match self.digits {
+            0 => "1".to_owned(),
+            digits => format!("0.{:0>digits$}", 1),
+        };
+        let units = if self.has_units { ", bytes to 0.1 of the printed unit" } else { "" };
+        format!("from an iostat log: rates rounded to {rounding}{units}")
+    }
+
+    fn host(&self) -> LoggedHost {
+        self.host.clone()
+    }
+}
+
+/// Returns the columns of a line that begins a table of devices, without that of the names, and whether that is the last.
+fn header(words: &[&str]) -> Option<(Vec<String>, bool)> {
+    let (first, last) = (words.first()?, words.last()?);
+    let is_name_last = last.starts_with("Device");
+    let is_name_first =
+        !is_name_last && number(first).is_none() && !first.contains('/') && !first.contains(':')
+            || first.trim_end_matches(':') == "Device";
+    let columns = if is_name_last { &words[..words.len() - 1] } else { &words[1..] };
+    let has_rates = columns.iter().any(|column| LoggedDevice::is_rate(column));
+    let has_numbers = columns.iter().any(|word| number(word).is_some());
+    // The tables of sar look similar.
+    let is_of_sar = words.iter().any(|word| *word == "DEV");
+    let is_header = (is_name_first || is_name_last) && has_rates && !has_numbers && !is_of_sar;
+    is_header.then(|| (columns.iter().map(|column| (*column).to_owned()).collect(), is_name_last))
+}
+
+/// Parses a number with a point or a comma, `12.5`, `12,5%`, `12.5k`. Returns it with the digits after the point, and for a
+/// unit of bytes, how many KiB that is.
+fn number(word: &str) -> Option<(f64, usize, Option<f64>)> {
+    let word = word.strip_suffix('%').unwrap_or(word);
+    let unit = match word.bytes().last()? {
+        b'k' => Some(1.0),
+        b'M' => Some(1024.0),
+        b'G' => Some(1024.0 * 1024.0),
+        b'T' => Some(1024.0 * 1024.0 * 1024.0),
+        _ => None,
+    };
+    let text = if unit.is_some() { &word[..word.len() - 1] } else { word }.replace(',', ".");
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let value = text.parse().ok().filter(|value| is_plain && is_rate(*value))?;
+    Some((value, text.split_once('.').map_or(0, |(_, digits)| digits.len()), unit))
+}
+
+/// Returns whether it can be a rate: larger ones come from counters that went backwards.
+fn is_rate(value: f64) -> bool {
+    (0.0..1e12).contains(&value)
+}

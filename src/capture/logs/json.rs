@@ -1,0 +1,84 @@
+//! The JSON of sysstat (`iostat -o JSON`, `sadf -j`), which is read report by report while it is written.
+
+use serde_json::Value;
+
+use crate::capture::MAX_SAMPLE_BYTES;
+
+/// A part of the JSON that is complete.
+pub(super) enum JsonPart {
+    /// What stands before the list of reports: the object of the host, with an empty list.
+    Host(Value),
+    /// An element of the list of reports.
+    Element(Value),
+}
+
+/// Finds the elements of the list of reports, `{"sysstat": {"hosts": [{..., "statistics": [{...}, ...]}]}}`.
+#[derive(Default)]
+pub(super) struct JsonElements {
+    /// The text of the element that is being read, or of what stands before the list.
+    text: String,
+    /// The objects and lists that are open.
+    depth: usize,
+    is_in_string: bool,
+    is_escaped: bool,
+    has_begun: bool,
+}
+
+/// The depth of an element of the list.
+const ELEMENT_DEPTH: usize = 6;
+
+impl JsonElements {
+    /// Returns whether a line belongs to JSON. A program that was killed leaves it open; the next begins with `{`.
+    pub(super) fn is_json(&mut self, line: &str) -> bool {
+        if line.starts_with('{') {
+            *self = Self { has_begun: true, ..Self::default() };
+        }
+        self.has_begun
+    }
+
+    /// Takes a line, and adds the parts that it completes.
+    ///
+    /// # Errors
+    /// If a part is no JSON, or too long.
+    pub(super) fn read(&mut self, line: &str, parts: &mut Vec<JsonPart>) -> Result<(), String> {
+        for c in line.chars() {
+            let is_structure = !self.is_in_string;
+            if self.is_in_string {
+                self.is_in_string = c != '"' || self.is_escaped;
+                self.is_escaped = c == '\\' && !self.is_escaped;
+            } else if c == '"' {
+                self.is_in_string = true;
+            }
+            if is_structure && c == '{' && self.depth == ELEMENT_DEPTH - 1 {
+                // Between elements there is only a comma.
+                let head = std::mem::take(&mut self.text);
+                if head.trim_start().starts_with('{') {
+                    let mut all = parse(&(head + "]}]}}"))?;
+                    parts.push(JsonPart::Host(all["sysstat"]["hosts"][0].take()));
+                }
+            }
+            self.text.push(c);
+            match c {
+                '{' | '[' if is_structure => self.depth += 1,
+                '}' | ']' if is_structure => {
+                    self.depth = self.depth.saturating_sub(1);
+                    self.has_begun &= self.depth > 0;
+                    if self.depth == ELEMENT_DEPTH - 1 && c == '}' {
+                        let text = std::mem::take(&mut self.text);
+                        parts.push(JsonPart::Element(parse(text.trim_start_matches([',', ' ', '\t']))?));
+                    }
+                }
+                _ => {}
+            }
+        }
+        if self.text.len() > MAX_SAMPLE_BYTES {
+            *self = Self::default();
+            return Err("JSON without a report".to_owned());
+        }
+        Ok(())
+    }
+}
+
+fn parse(text: &str) -> Result<Value, String> {
+    serde_json::from_str(text).map_err(|error| format!("not the JSON of sysstat: {error}"))
+}

@@ -1,0 +1,404 @@
+//! Logs of other programs, which hold rates instead of counters. Counters are rebuilt from them: each grows by the rate
+//! times the seconds, as a whole number. What a log lacks is missing in its counters, not zero.
+//!
+//! A log is recognized by its content. To add a format, implement [`LogFormat`] in a file of its own and name it in
+//! [`formats`].
+
+mod iostat;
+mod json;
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::civil::{Date, DateTime};
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+
+use super::MAX_DEVICES_PER_SAMPLE;
+use super::annotation::RecordingHeader;
+use super::diskstats_line::excerpt;
+use super::time_form::find_time;
+use crate::counters::{Columns, Counters, Device, Missing, Requests, Sample};
+use crate::units::SampleTime;
+
+/// A kind of log.
+pub(super) trait LogFormat: Send {
+    /// Takes the next line, and adds the reports that it completes. Returns whether the log is known to have this format.
+    ///
+    /// # Errors
+    /// What is wrong with the line. The report that it belongs to must not be handed out.
+    fn read(&mut self, line: &str, reports: &mut Vec<Report>) -> Result<bool, String>;
+
+    /// Adds the last report at the end of the log, if it is complete.
+    fn finish(&mut self, reports: &mut Vec<Report>);
+
+    /// Says where the numbers come from: `from an iostat log: rates rounded to 0.01`.
+    fn origin(&self) -> String;
+
+    /// What the first lines say of the host.
+    fn host(&self) -> LoggedHost;
+}
+
+/// Returns a reader for each kind of log. Times without a zone are in `zone`.
+fn formats(zone: &TimeZone) -> Vec<Box<dyn LogFormat>> {
+    vec![Box::new(iostat::IostatLog::new(zone.clone()))]
+}
+
+/// The rates of the devices over the time since the report before.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    /// The time at its end; `None` if the log has no times.
+    pub(super) at: Option<Timestamp>,
+    /// No interval ends here: its rates are averages since boot, or reports before it are missing.
+    pub(super) begins: bool,
+    pub(super) devices: Vec<LoggedDevice>,
+}
+
+/// A device in a report. What the log lacks is `None`.
+#[derive(Debug, Default, Clone)]
+pub(super) struct LoggedDevice {
+    pub(super) name: String,
+    pub(super) reads: Rates,
+    pub(super) writes: Rates,
+    pub(super) discards: Rates,
+    pub(super) flushes: Rates,
+    /// The requests of all kinds together, if the log does not tell reads and writes apart.
+    pub(super) all: Rates,
+    pub(super) queue: Option<f64>,
+    pub(super) util_pct: Option<f64>,
+}
+
+/// Per second.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Rates {
+    pub(super) ios: Option<f64>,
+    pub(super) merges: Option<f64>,
+    pub(super) sectors: Option<f64>,
+    /// Milliseconds per request.
+    pub(super) await_ms: Option<f64>,
+}
+
+/// The host of a log, as far as it is known.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LoggedHost {
+    pub(super) name: Option<String>,
+    pub(super) kernel: Option<String>,
+    pub(super) cpus: Option<usize>,
+}
+
+impl LoggedDevice {
+    /// Sets the value in a column of sysstat's tables: of `iostat`, `sar -d` and their JSON, of all versions. Others are
+    /// ignored: they follow from these.
+    pub(super) fn set(&mut self, column: &str, value: f64) {
+        const KIB: f64 = 2.0;
+        const MIB: f64 = 2048.0;
+        let rates = match column {
+            "r/s" | "rrqm/s" | "r_await" | "rkB/s" | "rMB/s" | "rsec/s" | "rd_sec/s" | "kB_read/s"
+            | "MB_read/s" | "Blk_read/s" => &mut self.reads,
+            "w/s" | "wrqm/s" | "w_await" | "wkB/s" | "wMB/s" | "wsec/s" | "wr_sec/s" | "kB_wrtn/s"
+            | "MB_wrtn/s" | "Blk_wrtn/s" => &mut self.writes,
+            "d/s" | "drqm/s" | "d_await" | "dkB/s" | "dMB/s" | "dsec/s" | "dc_sec/s" | "kB_dscd/s"
+            | "MB_dscd/s" | "Blk_dscd/s" => &mut self.discards,
+            "f/s" | "f_await" => &mut self.flushes,
+            _ => &mut self.all,
+        };
+        match column {
+            "tps" | "r/s" | "w/s" | "d/s" | "f/s" => rates.ios = Some(value),
+            "rqm/s" | "rrqm/s" | "wrqm/s" | "drqm/s" => rates.merges = Some(value),
+            "await" | "r_await" | "w_await" | "d_await" | "f_await" => rates.await_ms = Some(value),
+            "kB/s" | "rkB/s" | "wkB/s" | "dkB/s" | "kB_read/s" | "kB_wrtn/s" | "kB_dscd/s" => {
+                rates.sectors = Some(value * KIB);
+            }
+            "MB/s" | "rMB/s" | "wMB/s" | "dMB/s" | "MB_read/s" | "MB_wrtn/s" | "MB_dscd/s" => {
+                rates.sectors = Some(value * MIB);
+            }
+            "sec/s" | "rsec/s" | "wsec/s" | "dsec/s" | "rd_sec/s" | "wr_sec/s" | "dc_sec/s" | "Blk/s"
+            | "Blk_read/s" | "Blk_wrtn/s" | "Blk_dscd/s" => rates.sectors = Some(value),
+            "aqu-sz" | "avgqu-sz" => self.queue = Some(value),
+            "%util" | "util" => self.util_pct = Some(value),
+            _ => {}
+        }
+    }
+
+    /// Returns whether [`Self::set`] knows a column that every table of devices has one of.
+    pub(super) fn is_rate(column: &str) -> bool {
+        matches!(column, "tps" | "r/s" | "w/s" | "d/s" | "f/s" | "aqu-sz" | "%util")
+    }
+
+    fn missing(&self) -> Missing {
+        let lacks = |of: fn(&Rates) -> Option<f64>| of(&self.reads).is_none() || of(&self.writes).is_none();
+        Missing {
+            in_flight: true,
+            ios: lacks(|rates| rates.ios),
+            merges: lacks(|rates| rates.merges),
+            sectors: lacks(|rates| rates.sectors),
+            ms: lacks(|rates| rates.await_ms),
+            busy_ms: self.util_pct.is_none(),
+            weighted_ms: self.queue.is_none(),
+        }
+    }
+
+    /// Adds what happened in the time since the report before.
+    fn add_to(&self, counters: &mut Counters, seconds: f64) {
+        let whole = |value: f64| (value * seconds).round_ties_even() as u64;
+        let count = |rate: Option<f64>| whole(rate.unwrap_or(0.0));
+        let requests = |rates: &Rates| {
+            let ios = count(rates.ios);
+            let ms = (rates.await_ms.unwrap_or(0.0) * ios as f64).round_ties_even() as u64;
+            Requests { ios, merges: count(rates.merges), sectors: count(rates.sectors), ms }
+        };
+        let missing = self.missing();
+        let (mut reads, writes, all) = (requests(&self.reads), requests(&self.writes), requests(&self.all));
+        if missing.ios {
+            reads.ios = all.ios;
+        }
+        if missing.ms {
+            let ios = reads.ios + writes.ios;
+            reads.ms = (self.all.await_ms.unwrap_or(0.0) * ios as f64).round_ties_even() as u64;
+        }
+        if missing.merges {
+            reads.merges = all.merges;
+        }
+        if missing.sectors {
+            reads.sectors = all.sectors;
+        }
+        let grow = |counter: &mut u64, by: u64| *counter = counter.wrapping_add(by);
+        counters.missing = missing;
+        counters.columns = match (self.flushes.ios, self.discards.ios.or(self.discards.sectors)) {
+            (Some(_), _) => Columns::Flushes,
+            (None, Some(_)) => Columns::Discards,
+            (None, None) => Columns::Basic,
+        };
+        counters.reads = counters.reads.plus(&reads);
+        counters.writes = counters.writes.plus(&writes);
+        counters.discards = counters.discards.plus(&requests(&self.discards));
+        let flushes = requests(&self.flushes);
+        grow(&mut counters.flushes, flushes.ios);
+        grow(&mut counters.flush_ms, flushes.ms);
+        grow(&mut counters.busy_ms, whole(self.util_pct.unwrap_or(0.0) * 10.0));
+        grow(&mut counters.weighted_ms, whole(self.queue.unwrap_or(0.0) * 1000.0));
+    }
+}
+
+/// Reads a log of any kind.
+pub(super) struct Logs {
+    /// The kinds that the log may have; one, once it is recognized.
+    formats: Vec<Box<dyn LogFormat>>,
+    pub(super) is_recognized: bool,
+    /// The distance of reports without times.
+    every: Option<Duration>,
+    reports: VecDeque<Report>,
+    /// The devices so far, with their counters: a report may leave out idle ones.
+    devices: Vec<Device>,
+    indexes: HashMap<String, usize>,
+    latest: Option<Timestamp>,
+    /// The next report has no report before it.
+    pub(super) begins: bool,
+    lacks_times: bool,
+    has_note: bool,
+}
+
+impl Logs {
+    pub(super) fn new(zone: &TimeZone, every: Option<Duration>) -> Self {
+        Self {
+            formats: formats(zone),
+            is_recognized: false,
+            every,
+            reports: VecDeque::new(),
+            devices: Vec::new(),
+            indexes: HashMap::new(),
+            latest: None,
+            begins: true,
+            lacks_times: false,
+            has_note: false,
+        }
+    }
+
+    /// Takes a line, which a newline ended, of a capture that may be a log.
+    ///
+    /// # Errors
+    /// What is wrong with a line of a log.
+    pub(super) fn read(&mut self, line: &[u8]) -> Result<(), String> {
+        let Ok(line) = std::str::from_utf8(line) else {
+            return if self.is_recognized { Err(self.reject(line)) } else { Ok(()) };
+        };
+        let mut found = Vec::new();
+        let mut outcome = Ok(());
+        for index in 0..self.formats.len() {
+            match self.formats[index].read(line, &mut found) {
+                Ok(false) => {}
+                Ok(true) if self.is_recognized => {}
+                Ok(true) => {
+                    self.is_recognized = true;
+                    self.formats.swap(0, index);
+                    self.formats.truncate(1);
+                    break;
+                }
+                Err(error) => outcome = Err(error),
+            }
+        }
+        if self.is_recognized {
+            self.reports.extend(found);
+            self.begins |= outcome.is_err();
+            return outcome.map_err(|error| format!("{error}; the report is skipped"));
+        }
+        Ok(())
+    }
+
+    fn reject(&mut self, line: &[u8]) -> String {
+        self.begins = true;
+        format!("not text: '{}'; skipped", excerpt(line))
+    }
+
+    /// Takes the end of the log. Returns whether it completes a report.
+    pub(super) fn finish(&mut self) -> bool {
+        let mut found = Vec::new();
+        self.formats[0].finish(&mut found);
+        self.reports.extend(found);
+        !self.reports.is_empty()
+    }
+
+    /// Makes a sample of the next report; returns whether no interval ends there. `None` without a complete report.
+    pub(super) fn next(&mut self, sample: &mut Sample) -> Option<bool> {
+        let report = self.reports.pop_front()?;
+        let step = SignedDuration::try_from(self.every.unwrap_or(Duration::from_secs(1))).unwrap_or_default();
+        self.lacks_times |= report.at.is_none();
+        let next = |latest: Timestamp| latest.saturating_add(step).unwrap_or(latest);
+        let at = match (report.at, self.latest) {
+            // Times are whole seconds, and two reports may be in the same.
+            (Some(at), Some(latest)) if at == latest => next(latest),
+            (Some(at), _) => at,
+            (None, latest) => latest.map_or(Timestamp::UNIX_EPOCH, next),
+        };
+        let begins = report.begins | std::mem::take(&mut self.begins);
+        let seconds = self.latest.map_or(0.0, |latest| at.duration_since(latest).as_secs_f64());
+        let seconds = if begins { 0.0 } else { seconds.max(0.0) };
+        for logged in &report.devices {
+            let index = match self.indexes.get(&logged.name) {
+                Some(index) => *index,
+                None if self.devices.len() == MAX_DEVICES_PER_SAMPLE => continue,
+                None => {
+                    let (index, name) = (self.devices.len(), logged.name.clone());
+                    let number = u32::try_from(index).unwrap_or(u32::MAX);
+                    self.indexes.insert(name.clone(), index);
+                    self.devices.push(Device { major: 0, minor: number, name, counters: Counters::ZERO });
+                    index
+                }
+            };
+            logged.add_to(&mut self.devices[index].counters, seconds);
+        }
+        self.latest = Some(at);
+        sample.devices.clone_from(&self.devices);
+        sample.at = SampleTime { wall: Some(at), ..SampleTime::default() };
+        Some(begins)
+    }
+
+    /// Returns what the log says of its host, as the header of a recording.
+    pub(super) fn header(&self) -> Arc<RecordingHeader> {
+        let LoggedHost { name, kernel, cpus } = self.formats[0].host();
+        Arc::new(RecordingHeader {
+            host: name,
+            kernel,
+            cpus,
+            missing: self.missing(),
+            ..RecordingHeader::default()
+        })
+    }
+
+    fn missing(&self) -> Missing {
+        self.devices.iter().fold(Missing::default(), |sum, device| sum.or(device.counters.missing))
+    }
+
+    /// Says once, after the first interval, what the log is and what it lacks.
+    pub(super) fn take_note(&mut self) -> Option<String> {
+        if self.devices.is_empty() || std::mem::replace(&mut self.has_note, true) {
+            return None;
+        }
+        let missing = self.missing();
+        let lacking = [
+            (missing.in_flight, "requests in flight"),
+            (missing.ios, "reads and writes apart"),
+            (missing.sectors, "bytes read and written apart"),
+            (missing.ms, "the latency of reads and of writes"),
+            (missing.merges, "merges"),
+            (missing.busy_ms, "util"),
+            (missing.weighted_ms, "the queue"),
+        ];
+        let lacking: Vec<&str> = lacking.iter().filter(|(is, _)| *is).map(|(_, name)| *name).collect();
+        let mut note = format!("{}; not known: {}", self.formats[0].origin(), lacking.join(", "));
+        if self.lacks_times {
+            let seconds = self.every.unwrap_or(Duration::from_secs(1)).as_secs_f64();
+            note += &format!("; its reports have no times and are taken to be {seconds} s apart");
+            if self.every.is_none() {
+                note += " (--every 2s states another distance)";
+            }
+        }
+        Some(note)
+    }
+}
+
+/// A date or a time as sysstat prints it. A date of three numbers is read in the order of the locale.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SysstatTimes {
+    /// Day before month, as a date showed; `None` while none did.
+    day_first: Option<bool>,
+}
+
+impl SysstatTimes {
+    /// Returns the time in a line; with `midnight` that of a date alone, too.
+    pub(super) fn find(&mut self, line: &str, zone: &TimeZone, midnight: bool) -> Option<Timestamp> {
+        let Some(date) = line.split_whitespace().find_map(|word| self.date(word)) else {
+            return find_time(line, zone).map(|found| found.time);
+        };
+        // The time of day counts from 1970 if no date is known.
+        let rest: String =
+            line.split_whitespace().filter(|word| self.date(word).is_none()).collect::<Vec<_>>().join(" ");
+        let day = DateTime::from(date);
+        let time = match find_time(&rest, &TimeZone::UTC)
+            .map(|found| found.time.duration_since(Timestamp::UNIX_EPOCH))
+        {
+            Some(since_midnight) if since_midnight.as_hours() < 24 => day.checked_add(since_midnight).ok()?,
+            _ if midnight => day,
+            _ => return None,
+        };
+        zone.to_timestamp(time).ok()
+    }
+
+    /// `06/13/2018`, `13.06.2018`, `06/13/18`, `2018-06-13`.
+    fn date(&mut self, word: &str) -> Option<Date> {
+        let separator = word.chars().find(|c| "/.-".contains(*c))?;
+        let parts: Vec<&str> = word.trim_end_matches('.').split(separator).collect();
+        let [first, second, third] = parts[..] else { return None };
+        if parts.iter().any(|part| part.len() > 4 || part.bytes().any(|byte| !byte.is_ascii_digit())) {
+            return None;
+        }
+        let number = |text: &str| text.parse::<i16>().ok();
+        let (first, second, third, is_year_first) =
+            (number(first)?, number(second)?, number(third)?, first.len() == 4);
+        let full = |year: i16| if year < 100 { 2000 + year } else { year };
+        let small = |value: i16| i8::try_from(value).ok();
+        if is_year_first {
+            return Date::new(first, small(second)?, small(third)?).ok();
+        }
+        if first > 12 {
+            self.day_first = Some(true);
+        } else if second > 12 {
+            self.day_first = Some(false);
+        }
+        let (day, month) =
+            if self.day_first.unwrap_or(separator != '/') { (first, second) } else { (second, first) };
+        Date::new(full(third), small(month)?, small(day)?).ok()
+    }
+}
+
+/// Parses the first line of a sysstat log: `Linux 6.8.0 (host) 	03/12/2026 	_x86_64_	(80 CPU)`. Returns the host and the
+/// date, as text.
+pub(super) fn head_line(line: &str) -> Option<(LoggedHost, &str)> {
+    let rest = line.strip_prefix("Linux ")?;
+    let (kernel, rest) = rest.split_once(" (")?;
+    let (name, rest) = rest.split_once(')')?;
+    let cpus = rest.rsplit_once('(').and_then(|(_, cpus)| cpus.split(' ').next()?.parse().ok());
+    let host = LoggedHost { name: Some(name.to_owned()), kernel: Some(kernel.trim().to_owned()), cpus };
+    Some((host, rest))
+}
