@@ -26,6 +26,8 @@ pub struct Replay<'a> {
     has_ended: bool,
     /// Another reader of the capture; `None` for a pipe.
     whole: Option<WholeFile>,
+    /// The distance of samples that have no times.
+    every: Option<Duration>,
     clock: &'a dyn Clock,
 }
 
@@ -72,7 +74,7 @@ impl<'a> Replay<'a> {
         let is_large =
             file.metadata().is_ok_and(|file| file.is_file() && file.len() >= MIN_PARSE_AHEAD_BYTES);
         if is_large && has_cpus {
-            return Self::new(name, file, clock, |input| {
+            return Self::new(name, file, every, clock, |input| {
                 let reader = Reader::new(decompress(input)?).with_times(local_zone(), every);
                 Ok(Samples::Ahead(ParseAhead::start(reader)?))
             });
@@ -103,7 +105,7 @@ impl<'a> Replay<'a> {
         clock: &'a dyn Clock,
         set_up: impl FnOnce(&mut Reader<Text<UntilSignal<'a>>>),
     ) -> Result<Self> {
-        Self::new(name, file, clock, |input| {
+        Self::new(name, file, every, clock, |input| {
             let mut reader =
                 Reader::new(decompress(UntilSignal { input, clock })?).with_times(local_zone(), every);
             set_up(&mut reader);
@@ -114,12 +116,13 @@ impl<'a> Replay<'a> {
     fn new(
         name: String,
         file: File,
+        every: Option<Duration>,
         clock: &'a dyn Clock,
         parser: impl FnOnce(File) -> io::Result<Samples<'a>>,
     ) -> Result<Self> {
         let whole = WholeFile::of(&file);
         let samples = parser(file).with_context(|| format!("cannot read {name}"))?;
-        Ok(Self { name, samples, has_ended: false, whole, clock })
+        Ok(Self { name, samples, has_ended: false, whole, every, clock })
     }
 
     /// Reads the times of the whole capture before its samples are read; `None` for a pipe, which cannot be read ahead,
@@ -128,7 +131,7 @@ impl<'a> Replay<'a> {
     /// # Errors
     /// If the file cannot be read.
     pub fn scan_times(&self) -> Result<Option<CaptureTimes>> {
-        self.whole.as_ref().map_or(Ok(None), |file| file.scan_times(self.clock))
+        self.whole.as_ref().map_or(Ok(None), |file| file.scan_times(self.every, self.clock))
     }
 
     /// Returns whether the capture is in a file, which has an end.
@@ -251,13 +254,32 @@ impl WholeFile {
     ///
     /// # Errors
     /// If it cannot be read.
-    pub(super) fn scan_times(&self, clock: &dyn Clock) -> Result<Option<CaptureTimes>> {
+    pub(super) fn scan_times(
+        &self,
+        every: Option<Duration>,
+        clock: &dyn Clock,
+    ) -> Result<Option<CaptureTimes>> {
         let mut times: Option<CaptureTimes> = None;
-        let file = FileReader { file: &self.file, position: self.start, clock };
-        scan_times(decompress(file)?, |at| match &mut times {
+        let mut observe = |at| match &mut times {
             Some(times) => times.observe(at),
             None => times = Some(CaptureTimes::new(at)),
+        };
+        let text = || decompress(FileReader { file: &self.file, position: self.start, clock });
+        let mut has_ts_lines = false;
+        scan_times(text()?, |at| {
+            has_ts_lines = true;
+            observe(at);
         })?;
+        if !has_ts_lines {
+            // The times of other captures, and of logs, are known only with their samples.
+            let mut reader = Reader::new(text()?).with_times(local_zone(), every);
+            let (mut previous, mut sample) = (Sample::default(), Sample::default());
+            while reader.next(&previous, &mut sample)? {
+                reader.take_warnings();
+                sample.at.wall.into_iter().for_each(&mut observe);
+                std::mem::swap(&mut previous, &mut sample);
+            }
+        }
         Ok(times)
     }
 }

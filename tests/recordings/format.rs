@@ -38,6 +38,7 @@ fn counters() -> impl Strategy<Value = Counters> {
             }
             let has = |required: Columns| columns >= required;
             Counters {
+                missing: blkstat::counters::Missing::NOTHING,
                 columns,
                 reads,
                 writes,

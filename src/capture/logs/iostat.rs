@@ -40,6 +40,8 @@ struct OpenReport {
     devices: Vec<LoggedDevice>,
     /// The columns of the table that is being read; empty after its end.
     columns: Vec<String>,
+    /// The lines of that table so far.
+    rows: usize,
     /// The name on a line of its own, before its numbers.
     name: Option<String>,
     is_name_last: bool,
@@ -103,6 +105,7 @@ impl IostatLog {
                 self.end_report(reports);
             }
             self.open.tables.push(columns.clone());
+            self.open.rows = 0;
             (self.open.columns, self.open.is_name_last, self.open.name) = (columns, is_name_last, None);
             return Ok(true);
         }
@@ -163,6 +166,7 @@ impl IostatLog {
                 }
             }
         }
+        open.rows += 1;
         Ok(())
     }
 
@@ -179,7 +183,8 @@ impl IostatLog {
         let is_ended = open.columns.is_empty();
         let is_like_first = self.shape.as_ref().is_some_and(|first| *first == shape);
         let has_tables = self.shape.as_ref().is_none_or(|first| first.tables == shape.tables);
-        let is_complete = has_tables && (is_ended || is_like_first && !self.names_vary) && !open.is_damaged;
+        let is_full = is_like_first && !self.names_vary && open.rows == open.devices.len();
+        let is_complete = has_tables && (is_ended || is_full) && !open.is_damaged;
         self.names_vary |= is_ended && self.shape.is_some() && !is_like_first;
         let date = self.date.take().filter(|_| self.time.is_none());
         reports.push(Report {

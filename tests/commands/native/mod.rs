@@ -8,6 +8,7 @@ mod hot_plug;
 mod input;
 mod interval_verdicts;
 mod layout;
+mod logs;
 mod machine_formats;
 mod pipes;
 mod range;

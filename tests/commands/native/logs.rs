@@ -1,0 +1,255 @@
+//! Logs of iostat as captures: their rates are those of the counters that the log was made from.
+
+use serde_json::Value;
+
+use crate::support::program::output;
+
+/// The number of samples.
+const SAMPLES: u64 = 6;
+
+/// The counters of a device at a sample, in the columns of /proc/diskstats: small, large and idle ones.
+fn counters(device: u64, sample: u64) -> [u64; 17] {
+    // Devices that were never used are left out by iostat.
+    let mut counters = [100; 17];
+    for step in 1..=sample {
+        for (at, counter) in (0..).zip(&mut counters) {
+            let noise = (step * 7919 + at * 104_729 + device * 1_299_709) % 97;
+            *counter += match (device, at) {
+                // The milliseconds of few requests: their mean has two digits.
+                (0, 3 | 7 | 14) => noise / 4 * 20,
+                (0, 0 | 4 | 11) => 20,
+                (0, _) => noise,
+                (1, 1 | 5) => 5 * noise,
+                (1, _) => 100 * noise,
+                _ => 0,
+            };
+        }
+        // Nothing in flight, and milliseconds of whole percents.
+        (counters[8], counters[9], counters[10]) = (0, counters[9] / 10 * 10, counters[10] / 10 * 10);
+    }
+    counters
+}
+
+/// Samples one second apart; with `before`, an equal one before the first, whose report is that of the time since boot.
+fn capture(before: u64) -> String {
+    let line = |sample: u64| {
+        move |(device, name): (u64, &str)| {
+            let counters = counters(device, sample).map(|counter| counter.to_string());
+            format!("8 {device} {name} {}\n", counters.join(" "))
+        }
+    };
+    let devices = |sample| (0..).zip(["nvme0n1", "sda", "sdc"]).map(line(sample)).collect::<String>();
+    (0..SAMPLES + before)
+        .map(|at| format!("TS {}\n{}", 1_502_000_000 + at - before, devices(at.saturating_sub(before))))
+        .collect()
+}
+
+/// Makes a log with blkstat's own iostat.
+fn log(options: &str) -> String {
+    let (log, err, code) = output(&format!("iostat {options} --from -"), capture(1));
+    assert_eq!((err.as_str(), code), ("", 0), "{options}");
+    log
+}
+
+/// Reads JSON lines. Returns them with standard error.
+fn read(options: &str, input: impl AsRef<[u8]>) -> (Vec<Value>, String) {
+    let (out, err, code) = output(&format!("--json --all {options} --from -"), input);
+    assert!(code < 2, "{err}");
+    (out.lines().map(|line| serde_json::from_str(line).unwrap()).collect(), err)
+}
+
+/// The columns that the log has, with the most that rounding may change: a share of the value, and more.
+const RATES: &[(&str, f64, f64)] = &[
+    ("reads_per_s", 0.0, 0.51),
+    ("writes_per_s", 0.0, 0.51),
+    ("read_kib_per_s", 0.0, 0.51),
+    ("write_kib_per_s", 0.0, 0.51),
+    ("read_merges_per_s", 0.0, 0.51),
+    ("write_merges_per_s", 0.0, 0.51),
+    ("read_await_ms", 0.0, 0.03),
+    ("write_await_ms", 0.0, 0.03),
+    ("discards_per_s", 0.0, 0.51),
+    ("discard_await_ms", 0.0, 0.03),
+    ("flushes_per_s", 0.0, 0.51),
+    ("flush_await_ms", 0.0, 0.05),
+    ("queue", 0.0, 0.006),
+    ("util_pct", 0.0, 0.06),
+];
+
+/// Compares a log with the capture that it was made from, except the named columns, which are missing.
+fn compare(options: &str, rates: &[(&str, f64, f64)], missing: &[&str], text: &str) {
+    let (expected, _) = read("", capture(0));
+    let (found, err) = read("", text);
+    assert_eq!(found.len(), expected.len(), "{options}: {err}\n{text}");
+    for (found, expected) in found.iter().zip(&expected) {
+        assert_eq!((&found["device"], &found["elapsed_s"]), (&expected["device"], &expected["elapsed_s"]));
+        for (column, share, more) in rates {
+            let (found, expected) = (found[column].as_f64(), expected[column].as_f64());
+            let is_near = match (found, expected) {
+                (Some(found), Some(expected)) => (found - expected).abs() <= expected * share + more,
+                (found, expected) => found == expected,
+            };
+            assert!(
+                is_near || missing.contains(column),
+                "{options} {column}: {found:?}, not {expected:?}\n{text}"
+            );
+        }
+        for column in missing.iter().chain(&["in_flight", "util_upper_bound_pct"]) {
+            assert!(found[column].is_null(), "{options} {column}: {}", found[column]);
+        }
+    }
+}
+
+#[test]
+fn a_log_has_the_rates_of_the_counters_that_it_was_made_from() {
+    for options in ["-x", "-xd", "-xt", "-xk", "-xty", "-x -o JSON", "-xt -o JSON", "-xN", "--pretty -x"] {
+        compare(options, RATES, &[], &log(options));
+        let log = log(options);
+        compare(options, RATES, &[], &log.replace('\n', "\r\n"));
+    }
+    // Megabytes have two digits, those for people one.
+    let coarse: Vec<_> = RATES.iter().map(|(column, ..)| (*column, 0.06, 5.3)).collect();
+    for options in ["-xm", "-xdm -o JSON", "-xh", "-xh -m", "-x --human", "-xth"] {
+        compare(options, &coarse, &[], &log(options));
+    }
+    let whole: Vec<_> = RATES.iter().map(|(column, ..)| (*column, 0.01, 0.51)).collect();
+    compare("-x --dec=0", &whole, &[], &log("-x --dec=0"));
+    // Decimal commas.
+    compare("-x", RATES, &[], &log("-x").replace('.', ","));
+}
+
+#[test]
+fn what_a_log_lacks_is_missing() {
+    let split = ["reads_per_s", "writes_per_s", "read_await_ms", "write_await_ms", "queue", "util_pct"];
+    let merges = ["read_merges_per_s", "write_merges_per_s", "discards_per_s", "discard_await_ms"];
+    let flushes = ["flushes_per_s", "flush_await_ms", "write_size_kib"];
+    let all = [&split[..], &merges, &flushes].concat();
+    for options in ["-d", "-dk", "", "-t", "-o JSON", "-dy"] {
+        compare(options, RATES, &all, &log(options));
+    }
+    let short = [&all[..4], &merges[..2], &["read_kib_per_s", "write_kib_per_s"]].concat();
+    let flushes: Vec<_> = RATES.iter().filter(|(name, ..)| !name.starts_with(['d', 'f'])).copied().collect();
+    compare("-xs", &flushes, &short, &log("-xs"));
+    let (_, err) = read("", log("-d"));
+    assert!(
+        err.ends_with(
+            ": from an iostat log: rates rounded to 0.01; not known: requests in flight, reads and writes apart, \
+             the latency of reads and of writes, merges, util, the queue; its reports have no times and are taken to \
+             be 1 s apart (--every 2s states another distance)\n"
+        ),
+        "{err}"
+    );
+    // A device is active if it transfers anything, although no request counts as a read or write.
+    let (out, ..) = output("--json --from -", log("-d"));
+    assert_eq!(out.lines().count() as u64, 2 * (SAMPLES - 1));
+}
+
+#[test]
+fn logs_of_other_versions_are_read() {
+    let head = "Linux 2.6.32-696.el6.x86_64 (db1) \t13.06.2018 \t_x86_64_\t(8 CPU)\n\n";
+    let first = |line: &str| {
+        let zeros = " 0.00".repeat(line.split_whitespace().count() - 1);
+        format!("{line}\nsda{zeros}\n\n")
+    };
+    let of = |line: &str, numbers: &str| {
+        let (found, err) = read("", format!("{head}{}{line}\nsda {numbers}\n\n", first(line)));
+        assert_eq!(found.len(), 1, "{line}: {err}");
+        found[0].clone()
+    };
+    // Version 9: one latency for both directions.
+    let line = "Device:  rrqm/s  wrqm/s  r/s  w/s  rsec/s  wsec/s avgrq-sz avgqu-sz  await  svctm  %util";
+    let found = of(line, "1.00 2.00 30.00 50.00 240.00 480.00 9.00 1.60 20.00 1.00 8.00");
+    assert_eq!(
+        (&found["time"], &found["reads_per_s"]),
+        (&"2018-06-13T00:00:01.000000Z".into(), &30.0.into())
+    );
+    assert_eq!((&found["write_kib_per_s"], &found["read_kib_per_s"]), (&240.0.into(), &120.0.into()));
+    assert_eq!((&found["queue"], &found["util_pct"]), (&1.6.into(), &8.0.into()));
+    assert!(
+        found["read_await_ms"].is_null()
+            && found["write_queue"].is_null()
+            && found["discards_per_s"].is_null()
+    );
+    // Version 10 and 11.
+    let line =
+        "Device: rrqm/s wrqm/s r/s w/s rkB/s wkB/s avgrq-sz avgqu-sz await r_await w_await svctm %util";
+    let found = of(line, "1.00 2.00 30.00 50.00 120.00 240.00 9.00 1.60 20.00 10.00 26.00 1.00 8.00");
+    assert_eq!((&found["read_await_ms"], &found["write_await_ms"]), (&10.0.into(), &26.0.into()));
+    // Version 12.0: discards, but no flushes, and the columns in another order.
+    let line = "Device r/s w/s rMB/s wMB/s rrqm/s wrqm/s %rrqm %wrqm r_await w_await aqu-sz rareq-sz wareq-sz svctm %util";
+    let found = of(line, "30.00 50.00 1.50 0.00 0.00 0.00 0.00 0.00 10.00 26.00 1.60 4.00 4.80 1.00 8.00");
+    assert_eq!((&found["read_kib_per_s"], &found["write_await_ms"]), (&1536.0.into(), &26.0.into()));
+    // Blocks, and a long name on a line of its own.
+    let line = "Device:            tps   Blk_read/s   Blk_wrtn/s   Blk_read   Blk_wrtn";
+    let text =
+        format!("{head}{}", format!("{line}\nlong-name-of-a-volume\n 1.00 80.00 16.00 80 16\n\n").repeat(2));
+    let (found, _) = read("--every 2s", text);
+    assert_eq!(
+        (&found[0]["device"], &found[0]["read_kib_per_s"]),
+        (&"long-name-of-a-volume".into(), &40.0.into())
+    );
+    assert_eq!((&found[0]["elapsed_s"], &found[0]["reads_per_s"]), (&2.0.into(), &Value::Null));
+}
+
+#[test]
+fn a_log_that_is_cut_anywhere_has_fewer_intervals_and_none_that_is_wrong() {
+    for options in ["-x", "-xt", "-d", "-xh", "-x -o JSON", "-dt -o JSON", "-xs", "-xz"] {
+        let log = log(options);
+        let (all, ..) = output("--json --all --from -", &log);
+        let mut lengths = std::collections::BTreeSet::new();
+        for cut in (0..log.len()).step_by(23).chain(log.match_indices('\n').map(|(at, _)| at + 1)) {
+            let (out, err, code) = output("--json --all --from -", &log[..cut]);
+            assert!(all.starts_with(&out) && code < 2, "{options} cut at {cut}: {err}\n{out}");
+            lengths.insert(out.lines().count() as u64);
+        }
+        // Some have all intervals, others fewer.
+        assert!(lengths.len() as u64 >= SAMPLES, "{options}: {lengths:?}");
+    }
+}
+
+#[test]
+fn a_damaged_report_ends_no_interval() {
+    let log = log("-xt");
+    let (all, _) = read("", &log);
+    // The third of six reports loses the middle of a line.
+    let at = log.match_indices("nvme0n1").nth(2).unwrap().0;
+    let (found, err) = read("", [&log[..at + 30], &log[at + 60..]].concat());
+    assert!(err.contains("numbers after the device, expected 22; the report is skipped"), "{err}");
+    let left: Vec<&Value> = all.iter().filter(|line| line["time"] != all[3]["time"]).collect();
+    let rates = |line: &Value| (line["time"].clone(), line["device"].clone(), line["reads_per_s"].clone());
+    let found: Vec<_> = found.iter().map(rates).collect();
+    assert_eq!(found, left.into_iter().map(rates).collect::<Vec<_>>());
+}
+
+#[test]
+fn each_run_of_iostat_in_a_file_begins_anew() {
+    let log = log("-xt");
+    let (one, _) = read("", &log);
+    let (two, err) = read("", log.repeat(2));
+    assert_eq!(two.len(), 2 * one.len(), "{err}");
+    // A run that was killed within a line is followed by another.
+    let cut = log.match_indices("sdc").nth(3).unwrap().0 + 20;
+    let (found, err) = read("", format!("{}{log}", &log[..cut]));
+    assert_eq!(found.len(), one.len() + 2 * 3, "{err}");
+}
+
+#[test]
+fn views_and_ranges_work_on_a_log() {
+    let log = log("-xt");
+    let (found, _) = read("--begin 06:13:22 --end 06:13:24", &log);
+    assert_eq!(found.len(), 3 * 2, "{found:?}");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log.txt");
+    std::fs::write(&path, &log).unwrap();
+    let path = path.display().to_string();
+    let run = |words: &str| {
+        let (out, err, code) = output(&words.replace("LOG", &path), "");
+        assert_eq!(code, 0, "{words}: {err}");
+        out
+    };
+    assert_eq!(run("--json --all --begin -2s --from LOG").lines().count(), 3 * 2);
+    assert!(run("analyze LOG").contains("nvme0n1"));
+    assert!(run("report LOG -o -").contains("nvme0n1"));
+    assert!(run("iostat -x --from LOG").contains("nvme0n1"));
+    assert!(run("pt-diskstats LOG").contains("nvme0n1"));
+}
