@@ -82,8 +82,12 @@ impl DeviceSummary {
 
     /// Returns whether the device did nothing at all.
     pub fn is_empty(&self) -> bool {
-        let Interval { reads, writes, weighted, .. } = self.sum;
-        reads.ios == 0 && writes.ios == 0 && weighted.ms == 0 && self.peak_stall_s.value == 0.0
+        let Interval { reads, writes, other_ios, weighted, .. } = self.sum;
+        reads.ios == 0
+            && writes.ios == 0
+            && other_ios == 0
+            && weighted.ms == 0
+            && self.peak_stall_s.value == 0.0
     }
 }
 

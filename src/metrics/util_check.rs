@@ -72,7 +72,9 @@ impl UtilCheck {
         if util > bound + UPPER_BOUND_TOLERANCE_PCT + ROUNDING_PCT_S / stats.seconds() {
             return Some(DataFlag::UtilTooHigh);
         }
-        self.is_too_low(stats, util).then_some(DataFlag::UtilTooLow)
+        // A log does not tell how many requests were in flight.
+        let is_seen = stats.in_flight.is_some() || self.max_in_flight > 0;
+        (is_seen && self.is_too_low(stats, util)).then_some(DataFlag::UtilTooLow)
     }
 
     fn is_too_low(&self, stats: &Interval, util: f64) -> bool {

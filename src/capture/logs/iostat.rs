@@ -276,7 +276,7 @@ fn header(words: &[&str]) -> Option<(Vec<String>, bool)> {
     let has_rates = columns.iter().any(|column| LoggedDevice::is_rate(column));
     let has_numbers = columns.iter().any(|word| number(word).is_some());
     // The tables of sar look similar.
-    let is_of_sar = words.iter().any(|word| *word == "DEV");
+    let is_of_sar = words.contains(&"DEV");
     let is_header = (is_name_first || is_name_last) && has_rates && !has_numbers && !is_of_sar;
     is_header.then(|| (columns.iter().map(|column| (*column).to_owned()).collect(), is_name_last))
 }

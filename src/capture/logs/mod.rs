@@ -376,7 +376,11 @@ impl SysstatTimes {
         let number = |text: &str| text.parse::<i16>().ok();
         let (first, second, third, is_year_first) =
             (number(first)?, number(second)?, number(third)?, first.len() == 4);
-        let full = |year: i16| if year < 100 { 2000 + year } else { year };
+        let full = |year: i16| match year {
+            0..69 => 2000 + year,
+            69..100 => 1900 + year,
+            _ => year,
+        };
         let small = |value: i16| i8::try_from(value).ok();
         if is_year_first {
             return Date::new(first, small(second)?, small(third)?).ok();
@@ -392,13 +396,15 @@ impl SysstatTimes {
     }
 }
 
-/// Parses the first line of a sysstat log: `Linux 6.8.0 (host) 	03/12/2026 	_x86_64_	(80 CPU)`. Returns the host and the
-/// date, as text.
+/// Parses the first line of a sysstat log, `Linux 6.8.0 (host) 03/12/2026 _x86_64_ (80 CPU)` with tabs. Returns the host, and
+/// the text that has the date.
 pub(super) fn head_line(line: &str) -> Option<(LoggedHost, &str)> {
     let rest = line.strip_prefix("Linux ")?;
     let (kernel, rest) = rest.split_once(" (")?;
     let (name, rest) = rest.split_once(')')?;
     let cpus = rest.rsplit_once('(').and_then(|(_, cpus)| cpus.split(' ').next()?.parse().ok());
-    let host = LoggedHost { name: Some(name.to_owned()), kernel: Some(kernel.trim().to_owned()), cpus };
+    // blkstat writes a dash for what it does not know.
+    let known = |text: &str| Some(text.trim().to_owned()).filter(|text| text != "-");
+    let host = LoggedHost { name: known(name), kernel: known(kernel), cpus };
     Some((host, rest))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::text::{HistogramValue, Label, TextWriter, Value};
 use crate::analysis::RateUnit;
-use crate::counters::{Columns, Counters};
+use crate::counters::{Columns, Counters, Missing};
 use crate::intervals::{
     DeviceSnapshot, KnownLimit, LATENCY_BOUNDS_MS, LimitedCgroup, MetricsSnapshot, QUEUE_BOUNDS,
     SaturationTotals, TimedRequests,
@@ -60,7 +60,7 @@ impl Family {
             }
             Values::Kernel(columns, value) => {
                 let counted = snapshot.devices.iter().filter(|device| device.counters.columns >= columns);
-                for device in counted {
+                for device in counted.filter(|device| !is_missing(self.name, device.counters.missing)) {
                     metrics.labels = vec![("device", &device.info.device)];
                     metrics.push(&[], value(&device.counters));
                 }
@@ -88,6 +88,17 @@ const fn host(
     value: fn(&MetricsSnapshot, Option<Duration>) -> Option<Value>,
 ) -> Family {
     Family::new(kind, name, Values::Host(value))
+}
+
+/// Returns whether a log lacks the counter of the kernel that a family shows.
+fn is_missing(name: &str, missing: Missing) -> bool {
+    let has = |word| name.contains(word);
+    has("completed") && missing.ios
+        || has("merged") && missing.merges
+        || (has("bytes") || has("sectors")) && missing.sectors
+        || has("io_time_seconds") && missing.busy_ms
+        || has("io_time_weighted") && missing.weighted_ms
+        || has("_time_seconds") && !has("io_time") && missing.ms
 }
 
 const fn kernel(name: &'static str, columns: Columns, value: fn(&Counters) -> Value) -> Family {
