@@ -151,7 +151,8 @@ impl IostatLog {
         };
         for (column, word) in open.columns.iter().zip(numbers) {
             let (value, digits, unit) = number(word).ok_or_else(|| {
-                format!("'{}' in column {column}, expected a rate", excerpt(word.as_bytes()))
+                let [word, column] = [word, column.as_str()].map(|text| excerpt(text.as_bytes()));
+                format!("'{word}' in column {column}, expected a rate")
             })?;
             self.digits = self.digits.max(digits);
             match unit {

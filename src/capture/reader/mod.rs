@@ -279,7 +279,7 @@ impl<R: Read> Reader<R> {
                 return Ok(true);
             }
             match self.lines.next() {
-                Ok(NextLine::Line { bytes, ended: true }) => {
+                Ok(NextLine::Line { bytes, ended: true, .. }) => {
                     if let Err(reason) = self.logs.read(bytes) {
                         self.warn(CaptureWarningKind::LogLine(reason));
                     }

@@ -9,6 +9,7 @@
 //!   of the selected cases.
 
 mod compare;
+mod logs;
 mod random;
 mod sandbox;
 
