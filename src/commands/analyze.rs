@@ -48,6 +48,9 @@ pub struct Analyze {
     from: Option<PathBuf>,
     #[command(flatten)]
     range: RangeOptions,
+    /// Analyze only devices whose name matches REGEX
+    #[arg(long, value_name = "REGEX")]
+    devices_regex: Option<String>,
     /// Compare two captures or ranges of time: load, latency at similar queue and size, limits and verdict
     #[arg(long, conflicts_with_all = ["fio", "save_baseline", "from"])]
     compare: bool,
@@ -60,9 +63,6 @@ pub struct Analyze {
     /// Print a fio job file that reproduces the observed load on a file of your choice
     #[arg(long, conflicts_with = "json")]
     fio: bool,
-    /// Analyze only devices whose name matches REGEX
-    #[arg(long, value_name = "REGEX")]
-    devices_regex: Option<String>,
     /// Save the learned unloaded latencies, for --baseline or as /var/lib/blkstat/baseline.json for every live view
     #[arg(long, value_name = "FILE")]
     save_baseline: Option<PathBuf>,

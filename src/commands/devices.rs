@@ -19,15 +19,15 @@ use crate::topology::Topology;
 #[derive(Args, Clone, Debug)]
 #[command(override_usage = "blkstat devices [OPTIONS]")]
 pub struct Devices {
-    /// Print one JSON document with every device
-    #[arg(long)]
-    json: bool,
-    /// Include unused devices, such as loop devices without a file
-    #[arg(long)]
-    all: bool,
     /// Show the devices of the host that FILE was recorded on
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
+    /// Include unused devices, such as loop devices without a file
+    #[arg(long)]
+    all: bool,
+    /// Print one JSON document with every device
+    #[arg(long)]
+    json: bool,
 }
 
 impl Devices {

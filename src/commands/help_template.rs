@@ -1,9 +1,10 @@
-//! The commands for clap: the grammar of [`Arguments`], with help texts that clap cannot derive.
+//! The commands for clap: the grammar of [`Arguments`], with what all commands have in common and help texts that clap
+//! cannot derive.
 
 use std::fmt::Write;
 
 use clap::builder::StyledStr;
-use clap::{Command, CommandFactory};
+use clap::{Arg, Command, CommandFactory};
 
 use super::Arguments;
 use super::options::VIEW_OPERANDS;
@@ -12,13 +13,61 @@ use super::{analyze, export, record, report, top};
 /// An operand as shown in the help, with its meaning.
 pub(super) type Operand = (&'static str, &'static str);
 
+/// The short options, the same in all commands that have the long one. `-p` is that of iostat, `-w` and `-a` those of
+/// vmstat (wide, active) and ls (all), `-f` names the input as in tar, awk and grep, `-o` the output as everywhere, and
+/// sort and JSON have the letters that new tools give them. There is none for an option that overwrites files: `-f` would be
+/// its letter. `-n`, `-c`, `-i` and `-t` stay free, because hands that type them mean COUNT or INTERVAL: see `suggest`.
+/// So do `-x`, `-d`, `-k` and the other letters of iostat, which suggest `blkstat iostat`.
+const SHORT_OPTIONS: [(&str, char); 7] = [
+    ("all", 'a'),
+    ("partitions", 'p'),
+    ("json", 'j'),
+    ("sort", 's'),
+    ("output", 'o'),
+    ("width", 'w'),
+    ("from", 'f'),
+];
+
+/// The headings of options that commands have in common. Other options are those of a command alone.
+const GROUPS: [(&str, &[&str]); 4] = [
+    ("Source", &["from", "begin", "end", "realtime", "strict"]),
+    ("Devices", &["device", "devices_regex", "partitions", "all"]),
+    ("Output", &["output", "force", "json", "csv", "sort", "top", "width", "no_who"]),
+    ("Verdicts", &["saturation_threshold", "cap", "baseline", "baseline_ms", "no_baseline"]),
+];
+
+/// What one types in an incident, at the top of the help.
+const INCIDENT: &str = "\
+In an incident:
+  blkstat                      What is slow? The active devices every second, with verdicts
+  blkstat --explain sda        Why? One device, with the evidence for its verdicts
+  blkstat who                  Who? The cgroups and processes behind the load, and their limits
+  blkstat top                  The full screen, with the last minutes
+  blkstat record inc.gz 1 600  Keep ten minutes, for all views: blkstat --from inc.gz
+  blkstat analyze inc.gz       What happened in them, when, and what the device can do
+  blkstat report inc.gz        One page with charts, for the ticket
+
+";
+
 /// Returns the program and its commands.
 pub(super) fn command() -> Command {
-    let program = Arguments::command().help_template(template(VIEW_OPERANDS, true));
+    let program = with_common(Arguments::command()).help_template(template(VIEW_OPERANDS, INCIDENT));
+    let program = program.mut_subcommands(with_common);
     // In this order, the last ones on lists of commands.
     let with_operands = ["top", "analyze", "report", "who", "export", "latency", "record"];
     with_operands.into_iter().fold(program, |program, name| {
-        program.mut_subcommand(name, |command| command.help_template(template(operands(name), false)))
+        program.mut_subcommand(name, |command| command.help_template(template(operands(name), "")))
+    })
+}
+
+/// Adds the short options and the headings that all commands have in common.
+fn with_common(command: Command) -> Command {
+    command.mut_args(|argument| {
+        let id = argument.get_id().as_str().to_owned();
+        let short = SHORT_OPTIONS.iter().find(|(long, _)| *long == id && !argument.is_positional());
+        let group = GROUPS.iter().find(|(_, options)| options.contains(&id.as_str()));
+        let argument = short.iter().fold(argument, |argument: Arg, (_, short)| argument.short(*short));
+        group.iter().fold(argument, |argument, (heading, _)| argument.help_heading(*heading))
     })
 }
 
@@ -36,17 +85,16 @@ pub(super) fn operands(command: &str) -> &'static [Operand] {
 }
 
 /// Returns the template of `--help`. clap itself shows operands only in a fixed order, with its own brackets.
-fn template(operands: &[Operand], has_commands: bool) -> StyledStr {
+fn template(operands: &[Operand], examples: &str) -> StyledStr {
     let mut template = StyledStr::new();
     let width = operands.iter().map(|(operand, _)| operand.len()).max().unwrap_or(0);
     let arguments: String =
         operands.iter().map(|(operand, meaning)| format!("  {operand:width$}  {meaning}\n")).collect();
-    let commands = if has_commands { "Commands:\n{subcommands}\n\n" } else { "" };
     // Writing to a string cannot fail.
     let _ = write!(
         template,
-        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{commands}Arguments:\n{arguments}\n\
-         Options:\n{{options}}{{after-help}}"
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{examples}Arguments:\n{arguments}\n\
+         {{all-args}}{{after-help}}"
     );
     template
 }

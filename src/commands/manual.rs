@@ -37,7 +37,7 @@ pub(super) fn command_names() -> Vec<String> {
 /// Returns the manual page of the program, or of a command; `None` if there is no such command.
 pub(super) fn manual_page(name: Option<&str>) -> Option<Vec<u8>> {
     // Building passes global options on to the commands and gives them their full names.
-    let mut program = command().disable_help_subcommand(true);
+    let mut program = command().disable_help_subcommand(true).subcommand_help_heading("COMMANDS");
     program.build();
     let version = program.get_version().unwrap_or_default().to_owned();
     let page = match name {

@@ -67,7 +67,6 @@ pub enum Plan {
     disable_version_flag = true,
     args_conflicts_with_subcommands = true,
     override_usage = "blkstat [OPTIONS] [DEVICE]... [INTERVAL [COUNT]]\n       blkstat COMMAND ...",
-    subcommand_help_heading = "COMMANDS",
     after_help = "Help on the table: blkstat help columns, blkstat help verdicts"
 )]
 struct Arguments {
@@ -104,7 +103,7 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
-    /// Show the full screen: devices, verdicts and charts, live and through time, or of a recording
+    /// Show the full screen: devices, verdicts and charts, now, in the past, or of a recording
     Top(Box<top::Top>),
     /// Analyze a capture or the running system: saturation, capacity, caps, with evidence
     Analyze(Box<analyze::Analyze>),
@@ -267,14 +266,23 @@ fn clap_error(error: &clap::Error, arguments: &[OsString]) -> ArgError {
         return ArgError { message: text, exit: Exit::Success };
     }
     if let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg)
-        && let Some(message) =
-            suggest::message_for_unknown_option(option, arguments.get(1..).unwrap_or_default())
+        && let Some(message) = suggest::message_for_unknown_option(
+            option,
+            match error.get(ContextKind::SuggestedArg) {
+                Some(ContextValue::String(similar)) => Some(similar),
+                _ => None,
+            },
+            arguments.get(1..).unwrap_or_default(),
+        )
     {
         return ArgError { message: format!("blkstat: {}\n", sanitize(&message)), exit: Exit::Error };
     }
     let lines: Vec<&str> =
         text.lines().take_while(|line| !line.starts_with("Usage:")).map(str::trim).collect();
-    let relevant = lines.iter().filter(|line| !line.is_empty() && !line.starts_with("For more")).copied();
+    // No option is meant as a value here.
+    let is_relevant =
+        |line: &&&str| !line.is_empty() && !line.starts_with("For more") && !line.starts_with("tip: to pass");
+    let relevant = lines.iter().filter(is_relevant).copied();
     let line = relevant.collect::<Vec<_>>().join("; ");
     let line = line.strip_prefix("error: ").unwrap_or(&line).replace("; tip: ", "; ").replace(":; ", ": ");
     let is_command = |word: &&str| command_names().iter().any(|name| name == word);

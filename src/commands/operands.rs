@@ -66,6 +66,10 @@ pub(super) fn is_number_or_interval(word: &str) -> bool {
 pub(super) fn parse_interval(word: &str) -> Result<Duration, String> {
     const EXPECTED: &str = "expected 10ms or more, such as 1, 0.5, 100ms, 2s or 1m";
     let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    // A slip of the hand must not mean 1,000 s.
+    if digits.contains(['e', 'E']) {
+        return Err(format!("invalid INTERVAL '{word}'; write it without an exponent, such as 1000 or 0.5"));
+    }
     let seconds_in_unit = match &word[digits.len()..] {
         "" | "s" => 1.0,
         "ms" => 1e-3,
@@ -142,7 +146,10 @@ mod tests {
         for word in ["0", "-1", "9ms", "1x", "1.2.3", "0.001", "+inf"] {
             assert!(parts(word).unwrap_err().contains("expected 10ms or more"), "{word}");
         }
-        for word in ["1e400", "99999h", "99999999999", "8785h"] {
+        for word in ["1e3", "2E1s", "1e400"] {
+            assert!(parts(word).unwrap_err().contains("without an exponent"), "{word}");
+        }
+        for word in ["99999h", "99999999999", "8785h"] {
             let message = format!("invalid INTERVAL '{word}'; expected 366 days (8784h) or less");
             assert_eq!(parts(word), Err(message));
         }

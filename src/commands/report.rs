@@ -34,15 +34,6 @@ pub struct Report {
     /// Capture, devices, interval and number of intervals
     #[arg(value_name = "FILE", hide = true, allow_negative_numbers = true)]
     operands: Vec<String>,
-    /// Page to write; - is standard output
-    #[arg(short, long, value_name = "OUT.html", required = true)]
-    output: PathBuf,
-    /// Overwrite the page if it exists
-    #[arg(long)]
-    force: bool,
-    /// Leave out cgroups and processes, for pages that leave the company
-    #[arg(long)]
-    no_who: bool,
     /// Capture to report on, if its name could be taken for a device
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
@@ -53,6 +44,15 @@ pub struct Report {
     strict: StrictOption,
     #[command(flatten)]
     range: RangeOptions,
+    /// Page to write; - is standard output
+    #[arg(short, long, value_name = "OUT.html", required = true)]
+    output: PathBuf,
+    /// Overwrite the page if it exists
+    #[arg(long)]
+    force: bool,
+    /// Leave out cgroups and processes, for pages that leave the company
+    #[arg(long)]
+    no_who: bool,
     #[command(flatten)]
     verdicts: VerdictOptions,
 }

@@ -3,8 +3,10 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use super::help_template::{command, operands};
 use super::manual::command_names;
-use crate::iostat;
+use super::operands::is_number_or_interval;
+use crate::{iostat, pt_diskstats};
 
 /// Returns whether a word is the name of a command.
 pub(super) fn is_command(word: &str) -> bool {
@@ -15,31 +17,147 @@ pub(super) fn is_command(word: &str) -> bool {
 const RENAMED_OPTIONS: [(&str, &str); 2] =
     [("--pace", "--realtime"), ("--saturated-at", "--saturation-threshold")];
 
+/// Options of other tools for the interval or the count, which are operands here.
+const SCHEDULE_OPTIONS: [&str; 12] = [
+    "-n",
+    "-c",
+    "-i",
+    "-t",
+    "--count",
+    "--interval",
+    "--delay",
+    "--seconds",
+    "--samples",
+    "--iterations",
+    "--rate",
+    "--number",
+];
+/// Those for devices.
+const DEVICE_OPTIONS: [&str; 5] = ["--device", "--devices", "--dev", "--disk", "--disks"];
+/// Other names of options that other tools have, with ours.
+const SYNONYMS: [(&str, &str); 10] = [
+    ("--file", "--from"),
+    ("--input", "--from"),
+    ("--replay", "--from"),
+    ("--since", "--begin"),
+    ("--start", "--begin"),
+    ("--until", "--end"),
+    ("--filter", "--devices-regex"),
+    ("--regex", "--devices-regex"),
+    ("--limit", "--top"),
+    ("--columns", "--all-columns"),
+];
+
 /// Returns the message about `option`, which is unknown, on the command line `arguments` (without the program's name);
-/// `None` if there is nothing to suggest.
-pub(super) fn message_for_unknown_option(option: &str, arguments: &[OsString]) -> Option<String> {
+/// `None` if there is nothing to suggest. `similar` is the most similar option of the command.
+pub(super) fn message_for_unknown_option(
+    option: &str,
+    similar: Option<&str>,
+    arguments: &[OsString],
+) -> Option<String> {
     if let Some((_, new)) = RENAMED_OPTIONS.iter().find(|(old, _)| *old == option) {
         return Some(format!("option '{option}' is now '{new}'"));
     }
     let words: Vec<&str> = arguments.iter().map(|argument| argument.to_str()).collect::<Option<_>>()?;
-    if words.iter().any(|word| is_command(word)) {
-        return None;
-    }
-    let suggestion = match words.first().and_then(|word| similar_command(word)) {
-        Some(command) => format!("blkstat {command}"),
-        None => {
-            iostat::parse(arguments, Path::new("/"), &|_| None).ok()?;
-            format!("blkstat iostat {}", words.join(" "))
+    let program = command();
+    let name = words.iter().copied().find(|word| is_command(word));
+    let used = name.and_then(|name| program.find_subcommand(name)).unwrap_or(&program);
+    let operands = operands(used.get_name());
+    // Alone, -d is iostat's.
+    let is_schedule = SCHEDULE_OPTIONS.contains(&option) || option == "-d" && name.is_some();
+    if is_schedule && (option.len() > 2 || has_number(option, &words)) {
+        let file = if used.get_name() == "record" { " FILE" } else { "" };
+        let is_taken = |operand: &str| operands.iter().any(|(term, _)| *term == operand);
+        match (is_taken("[INTERVAL]"), is_taken("[COUNT]")) {
+            (true, true) => {
+                let command = full_name(used);
+                return Some(format!("INTERVAL and COUNT are operands: {command}{file} 1 5"));
+            }
+            (true, false) => return Some(format!("INTERVAL is an operand: {} 1", full_name(used))),
+            _ => {}
         }
+    }
+    if DEVICE_OPTIONS.contains(&option) && operands.iter().any(|(term, _)| *term == "[DEVICE]...") {
+        return Some(format!("DEVICE is an operand: {} sda", full_name(used)));
+    }
+    let found = format!("unexpected argument '{option}' found");
+    let meant = |suggestion: &str| Some(format!("{found}; did you mean '{suggestion}'?"));
+    if name.is_none() {
+        if let Some(command) = words.first().and_then(|word| similar_command(word)) {
+            return meant(&format!("blkstat {command}"));
+        }
+        if iostat::parse(arguments, Path::new("/"), &|_| None).is_ok() {
+            return meant(&format!("blkstat iostat {}", words.join(" ")));
+        }
+    }
+    let synonym = SYNONYMS.iter().find(|(other, _)| *other == option).map(|(_, ours)| *ours);
+    if let Some(ours) = synonym.filter(|ours| has_option(used, ours)) {
+        return meant(ours);
+    }
+    let all = || [&program].into_iter().chain(program.get_subcommands());
+    let owners = all().filter(|owner| has_option(owner, option));
+    let owners: Vec<String> = owners.map(|owner| format!("'{}'", full_name(owner))).collect();
+    if let Some(owners) = listed(&owners) {
+        return Some(format!("{found}; it is an option of {owners}"));
+    }
+    if let Some(similar) = similar {
+        return meant(similar);
+    }
+    let longs = |of: &'_ clap::Command| {
+        let longs = of.get_arguments().filter_map(clap::Arg::get_long);
+        longs.map(|long| (long.to_owned(), full_name(of))).collect::<Vec<_>>()
     };
-    Some(format!("unexpected argument '{option}' found; did you mean '{suggestion}'?"))
+    let typed = option.trim_start_matches('-');
+    let near = all().flat_map(longs).min_by_key(|(long, _)| strsim::damerau_levenshtein(long, typed));
+    if let Some((long, owner)) = near.filter(|(long, _)| is_similar(long, typed)) {
+        return Some(format!("{found}; did you mean '--{long}', an option of '{owner}'?"));
+    }
+    let is_pt_diskstats = name.is_none()
+        && pt_diskstats::parse(arguments, Path::new("/"), &|_| None, &|_| Ok(String::new())).is_ok();
+    if is_pt_diskstats { meant(&format!("blkstat pt-diskstats {}", words.join(" "))) } else { None }
+}
+
+/// Returns whether a short option is followed by a number: `-n 5` or `-n5`. `-c` alone is iostat's.
+fn has_number(option: &str, words: &[&str]) -> bool {
+    let value = words.iter().enumerate().find_map(|(at, word)| match word.strip_prefix(option)? {
+        "" => words.get(at + 1).copied(),
+        value => Some(value.trim_start_matches('=')),
+    });
+    value.is_some_and(is_number_or_interval)
+}
+
+fn has_option(command: &clap::Command, option: &str) -> bool {
+    let (long, short) = (option.strip_prefix("--"), option.strip_prefix('-'));
+    command.get_arguments().filter(|argument| !argument.is_positional()).any(|argument| {
+        long.is_some() && argument.get_long() == long
+            || argument.get_short().is_some_and(|letter| short == Some(letter.encode_utf8(&mut [0; 4])))
+    })
+}
+
+/// Returns the name of a command as one types it.
+fn full_name(command: &clap::Command) -> String {
+    match command.get_name() {
+        "blkstat" => "blkstat".to_owned(),
+        name => format!("blkstat {name}"),
+    }
+}
+
+/// Returns names as a list for a sentence; `None` if there are none.
+fn listed(names: &[String]) -> Option<String> {
+    let (last, others) = names.split_last()?;
+    Some(if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) })
 }
 
 /// Returns the command whose name is most similar to `word`; `None` if none is similar.
 pub(super) fn similar_command(word: &str) -> Option<String> {
     let distance = |command: &String| strsim::damerau_levenshtein(command, word);
-    let is_similar = |command: &String| distance(command) <= command.len() / 3;
-    command_names().into_iter().chain(["help".to_owned()]).filter(is_similar).min_by_key(distance)
+    let names = command_names().into_iter().chain(["help".to_owned()]);
+    names.filter(|command| is_similar(command, word)).min_by_key(distance)
+}
+
+/// Returns whether a word is probably a typo of a name.
+fn is_similar(name: &str, word: &str) -> bool {
+    strsim::damerau_levenshtein(name, word) <= name.len() / 3
 }
 
 #[cfg(test)]
@@ -48,7 +166,7 @@ mod tests {
 
     fn message(option: &str, words: &str) -> Option<String> {
         let arguments: Vec<OsString> = words.split_whitespace().map(OsString::from).collect();
-        message_for_unknown_option(option, &arguments)
+        message_for_unknown_option(option, None, &arguments)
     }
 
     #[test]
@@ -59,9 +177,9 @@ mod tests {
         };
         suggested("-x", "-x 1");
         suggested("-d", "-dx sda 1 5");
-        suggested("-p", "-p ALL 1");
+        suggested("-c", "-c");
         suggested("--human", "--human");
-        for (option, words) in [("-x", "--sort r/s -x"), ("-x", "analyze -x 1"), ("--frm", "--frm x")] {
+        for (option, words) in [("-x", "--sort r/s -x"), ("-x", "analyze -x 1")] {
             assert_eq!(message(option, words), None, "{words}");
         }
     }

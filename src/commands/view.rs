@@ -33,6 +33,8 @@ pub struct View {
     realtime: bool,
     #[command(flatten)]
     range: RangeOptions,
+    #[command(flatten)]
+    selection: SelectionOptions,
     /// Print a JSON object per device and interval
     #[arg(long, conflicts_with = "csv")]
     json: bool,
@@ -42,8 +44,6 @@ pub struct View {
     /// Start with averages since boot
     #[arg(long, conflicts_with = "begin")]
     since_boot: bool,
-    #[command(flatten)]
-    selection: SelectionOptions,
     /// Sort by KEY, descending: a column title, or iops, await, MB/s
     #[arg(long, value_name = "KEY", value_parser = sort_key)]
     sort: Option<SortKey>,
@@ -167,6 +167,9 @@ impl Observer for Output<'_> {
             NotFound::Names { names, .. } => names.first() == first,
             _ => false,
         };
+        if is_first_missing && first.is_some_and(|word| word == "ALL") {
+            return "no such device 'ALL'; --all shows all devices, --partitions their partitions".to_owned();
+        }
         match first.and_then(|word| Some((word, similar_command(word)?))) {
             Some((word, command)) if is_first_missing => {
                 format!("no such device '{}'; did you mean 'blkstat {command}'?", sanitize(word))

@@ -214,7 +214,11 @@ fn every_option_is_named() {
         ("devices", "The device tree"),
     ] {
         let help = print_of(&format!("blkstat {command} --help"));
-        let options = help.lines().filter_map(|line| line.trim_start().strip_prefix("--"));
+        // A short option may precede the long one: `-j, --json`.
+        let options = help.lines().filter_map(|line| {
+            let option = line.trim_start();
+            option.get(4..).filter(|_| option.get(2..4) == Some(", ")).unwrap_or(option).strip_prefix("--")
+        });
         let names: Vec<String> =
             options.map(|option| format!("--{}", option.split(' ').next().unwrap())).collect();
         // Described once, with the incident view.

@@ -39,7 +39,8 @@ fn the_help_explains_columns_and_verdicts() {
 fn usage_lines_have_whole_brackets() {
     for command in ["", "analyze", "who", "record", "man", "devices", "completions", "service", "version"] {
         let (out, _, _) = output(&format!("{command} --help"), "");
-        let usage = out.split("Options:").next().unwrap();
+        let usage =
+            out.split(if command.is_empty() { "In an incident:" } else { "Options:" }).next().unwrap();
         for (open, close) in [('[', ']'), ('<', '>')] {
             assert_eq!(usage.matches(open).count(), usage.matches(close).count(), "{usage}");
         }
@@ -55,4 +56,43 @@ fn a_command_has_a_manual_page_of_its_own() {
     let (out, err, code) = output("man nosuch", "");
     assert_eq!((out.as_str(), code), ("", 2));
     assert!(err.starts_with("blkstat: no manual page for 'nosuch'; expected one of: "), "{err}");
+}
+
+#[test]
+fn the_first_screen_says_what_to_type_in_an_incident() {
+    let (help, _, _) = output("--help", "");
+    let screen: Vec<&str> = help.lines().take(24).collect();
+    assert!(screen.iter().all(|line| line.chars().count() <= 100), "{screen:#?}");
+    for example in
+        ["blkstat  ", "blkstat --explain", "blkstat who", "blkstat top", "blkstat record", "blkstat analyze"]
+    {
+        assert!(screen.iter().any(|line| line.trim_start().starts_with(example)), "{example}: {screen:#?}");
+    }
+}
+
+#[test]
+fn options_are_grouped_in_the_same_way_in_every_command() {
+    const HEADINGS: [&str; 4] = ["Source:", "Devices:", "Output:", "Verdicts:"];
+    let mut groups = std::collections::BTreeMap::new();
+    for command in ["", "top", "analyze", "report", "who", "latency", "record", "export", "devices"] {
+        let (help, _, _) = output(&format!("{command} --help"), "");
+        let mut heading = "";
+        let mut rank = 0;
+        for line in help.lines() {
+            if let Some(at) = HEADINGS.iter().position(|known| line == *known) {
+                assert!(rank <= at, "{command}: {line}");
+                (heading, rank) = (HEADINGS[at], at + 1);
+            }
+            let option = line.trim_start().split("--").nth(1).filter(|_| line.trim_start().starts_with('-'));
+            if let Some(option) = option.and_then(|option| option.split(' ').next()) {
+                let group = groups.entry(option.to_owned()).or_insert(heading);
+                assert_eq!(*group, heading, "{command} --{option}");
+            }
+        }
+    }
+    for (option, heading) in
+        [("from", "Source:"), ("all", "Devices:"), ("json", "Output:"), ("cap", "Verdicts:")]
+    {
+        assert_eq!(groups.get(option), Some(&heading), "{option}");
+    }
 }

@@ -39,6 +39,25 @@ fn mistaken_arguments_are_answered_with_a_suggestion() {
         ("--pace --from x.txt", "option '--pace' is now '--realtime'"),
         ("--saturated-at 4", "option '--saturated-at' is now '--saturation-threshold'"),
         ("analyze --saturated-at=4 x.txt", "option '--saturated-at' is now '--saturation-threshold'"),
+        ("--trace", "unexpected argument '--trace' found; it is an option of 'blkstat who'"),
+        (
+            "devices --csv",
+            "unexpected argument '--csv' found; it is an option of 'blkstat', 'blkstat who' and 'blkstat latency'",
+        ),
+        ("--frm x", "unexpected argument '--frm' found; did you mean '--from'?"),
+        ("who --jsn", "unexpected argument '--jsn' found; did you mean '--json'?"),
+        (
+            "who --sumary",
+            "unexpected argument '--sumary' found; did you mean '--summary', an option of 'blkstat'?",
+        ),
+        ("--since 16:00", "unexpected argument '--since' found; did you mean '--begin'?"),
+        (
+            "--group-by disk",
+            "unexpected argument '--group-by' found; did you mean 'blkstat pt-diskstats --group-by disk'?",
+        ),
+        ("--device sda", "DEVICE is an operand: blkstat sda"),
+        ("-q", "unexpected argument '-q' found; see blkstat --help"),
+        ("1e3", "invalid INTERVAL '1e3'; write it without an exponent, such as 1000 or 0.5"),
         ("1 vda", "unexpected 'vda' after INTERVAL; name devices first"),
         ("help column", "no help on 'column'; expected columns, verdicts or the name of a command"),
         (
@@ -53,8 +72,72 @@ fn mistaken_arguments_are_answered_with_a_suggestion() {
         let (out, err, code) = output(words, "");
         assert_eq!((out.as_str(), err, code), ("", format!("blkstat: {message}\n"), 2), "{words}");
     }
-    assert!(output("--frm x", "").1.ends_with("; see blkstat --help\n"));
     assert!(output("report x", "").1.ends_with("--output <OUT.html>; see blkstat report --help\n"));
+}
+
+#[test]
+fn options_of_other_tools_for_interval_and_count_are_named_as_operands() {
+    let both = "INTERVAL and COUNT are operands";
+    for options in
+        ["-n 5", "-n5", "-c 5", "--count 5", "--count=5", "--interval 1", "-i 1", "-t 1", "-i 100ms"]
+    {
+        for (command, example) in [
+            ("", "blkstat 1 5"),
+            ("who ", "blkstat who 1 5"),
+            ("latency ", "blkstat latency 1 5"),
+            ("analyze ", "blkstat analyze 1 5"),
+            ("report ", "blkstat report 1 5"),
+            ("record ", "blkstat record FILE 1 5"),
+        ] {
+            let (out, err, code) = output(&format!("{command}{options}"), "");
+            let expected = format!("blkstat: {both}: {example}\n");
+            assert_eq!((out.as_str(), err, code), ("", expected, 2), "{command}{options}");
+        }
+    }
+    for (words, message) in [
+        ("top -d 1", "INTERVAL is an operand: blkstat top 1"),
+        ("export --interval 15", "INTERVAL is an operand: blkstat export 1"),
+        ("devices -n 5", "unexpected argument '-n' found; see blkstat devices --help"),
+        // These are iostat's if no number follows.
+        ("-c", "unexpected argument '-c' found; did you mean 'blkstat iostat -c'?"),
+    ] {
+        assert_eq!(output(words, "").1, format!("blkstat: {message}\n"), "{words}");
+    }
+}
+
+#[test]
+fn short_options_are_the_long_ones_in_every_command() {
+    const CAPTURE: &str = "fixtures/captures/mixed.txt";
+    for (short, long) in [
+        (format!("-f {CAPTURE} -apj"), format!("--from {CAPTURE} --all --partitions --json")),
+        (format!("-f {CAPTURE} -s util -w 60"), format!("--from {CAPTURE} --sort util --width 60")),
+        (format!("who -jf {CAPTURE} -s iops"), format!("who --json --from {CAPTURE} --sort iops")),
+        (format!("analyze -j -f {CAPTURE}"), format!("analyze --json --from {CAPTURE}")),
+        (format!("export -paf {CAPTURE}"), format!("export --partitions --all --from {CAPTURE}")),
+        (format!("report -f {CAPTURE} -o -"), format!("report --from {CAPTURE} --output -")),
+    ] {
+        let (out, err, code) = output(&short, "");
+        assert!(code < 2 && err == output(&long, "").1, "{short}: {err}");
+        assert!(out == output(&long, "").0, "{short}");
+    }
+    // A letter has one meaning, and a long option the same letter wherever it occurs.
+    let mut letters = std::collections::BTreeMap::new();
+    for command in ["", "top", "analyze", "report", "who", "latency", "record", "export", "devices"] {
+        let (help, _, _) = output(&format!("{command} --help"), "");
+        for line in help.lines().map(str::trim_start).filter(|line| line.starts_with('-')) {
+            let (letter, long) = line.split_once(", ").unwrap_or(("", line));
+            let long = long.split([' ', '\t']).next().unwrap();
+            let letter = if letter.len() == 2 { letter } else { "" };
+            assert_eq!(
+                letters.entry(long.to_owned()).or_insert(letter.to_owned()),
+                letter,
+                "{command} {long}"
+            );
+        }
+    }
+    let mut used: Vec<&String> = letters.values().filter(|letter| !letter.is_empty()).collect();
+    used.sort();
+    assert_eq!(used, ["-V", "-a", "-f", "-h", "-j", "-o", "-p", "-s", "-w"]);
 }
 
 #[test]
