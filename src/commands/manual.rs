@@ -243,12 +243,9 @@ fn examples(command: &str) -> &'static [(&'static str, &'static str)] {
             ),
         ],
         "report" => &[
+            ("blkstat report incident.gz", "Write incident.html, one page about a recording, for a ticket."),
             (
-                "blkstat report incident.gz -o incident.html",
-                "Write one page about a recording, for a ticket.",
-            ),
-            (
-                "blkstat report incident.gz --begin 16:00 --end 16:30 -o incident.html --no-who",
+                "blkstat report incident.gz --begin 16:00 --end 16:30 -o half.html --no-who",
                 "Write one about half an hour of it, without names of cgroups and processes.",
             ),
         ],

@@ -103,7 +103,7 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
-    /// Show the full screen: devices, verdicts and charts, now, in the past, or of a recording
+    /// Show the full screen: devices, verdicts and charts, now and in the past
     Top(Box<top::Top>),
     /// Analyze a capture or the running system: saturation, capacity, caps, with evidence
     Analyze(Box<analyze::Analyze>),

@@ -1,5 +1,7 @@
 //! `blkstat report`: writes a page about a capture, or about the running system for a time.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -15,6 +17,7 @@ use crate::intervals::{Detail, DeviceSelection, History, Input, IntervalRows, In
 use crate::report::html::{Page, PageSource};
 use crate::sanitize::sanitize;
 use crate::sink::{check_new_file, write_atomically};
+use crate::source::read_hostname;
 
 /// The operands of `report`, for the help.
 pub(super) const OPERANDS: &[Operand] = &[
@@ -28,7 +31,7 @@ pub(super) const OPERANDS: &[Operand] = &[
 ];
 
 #[derive(Args, Clone, Debug)]
-#[command(override_usage = "blkstat report [OPTIONS] [FILE] [DEVICE]... [INTERVAL [COUNT]] -o OUT.html")]
+#[command(override_usage = "blkstat report [OPTIONS] [FILE] [DEVICE]... [INTERVAL [COUNT]]")]
 pub struct Report {
     // Completion scripts show these words; --help shows OPERANDS.
     /// Capture, devices, interval and number of intervals
@@ -44,9 +47,9 @@ pub struct Report {
     strict: StrictOption,
     #[command(flatten)]
     range: RangeOptions,
-    /// Page to write; - is standard output
-    #[arg(short, long, value_name = "OUT.html", required = true)]
-    output: PathBuf,
+    /// Page to write; - is standard output (default: FILE.html in this directory, or blkstat-HOST-TIME.html)
+    #[arg(long, value_name = "OUT.html")]
+    output: Option<PathBuf>,
     /// Overwrite the page if it exists
     #[arg(long)]
     force: bool,
@@ -72,6 +75,8 @@ impl Report {
             strict: self.strict.strict,
             ..host.input(from, range, schedule)
         };
+        let output =
+            self.output.clone().unwrap_or_else(|| default_output(input.from.as_deref(), host, context));
         let page = PageRequest {
             saved_baselines: host.baselines_for(&input),
             input,
@@ -80,12 +85,37 @@ impl Report {
                 regex: self.devices_regex.clone(),
                 ..DeviceSelection::default()
             },
-            output: &self.output,
+            output: &output,
+            says_name: self.output.is_none(),
             force: self.force,
             verdicts: &self.verdicts,
         };
         page.write(context)
     }
+}
+
+/// Returns the name of a page in the current directory: that of the capture with `.html` in place of its last
+/// extensions, or for the running system its host and the time.
+fn default_output(from: Option<&Path>, host: &Host, context: &mut RunContext<'_>) -> PathBuf {
+    const EXTENSIONS: [&str; 8] = [".gz", ".zst", ".txt", ".log", ".out", ".json", ".raw", ".dat"];
+    let Some(from) = from else {
+        let name = read_hostname(&host.root).unwrap_or_default();
+        let is_plain = |c: &char| c.is_ascii_alphanumeric() || "-_".contains(*c);
+        let name: String = name.chars().take_while(|c| *c != '.').filter(is_plain).collect();
+        let time = context.clock.wall().to_zoned(context.time_zone()).strftime("%Y%m%d-%H%M%S").to_string();
+        let parts = ["blkstat", &name, &time].into_iter().filter(|part| !part.is_empty());
+        return format!("{}.html", parts.collect::<Vec<_>>().join("-")).into();
+    };
+    let name = from.file_name().filter(|name| *name != "-").unwrap_or("stdin".as_ref()).as_bytes();
+    let shortened = |name: &[u8]| {
+        let extension = EXTENSIONS.iter().find(|extension| name.ends_with(extension.as_bytes()))?;
+        Some(name.len() - extension.len()).filter(|length| *length > 0)
+    };
+    let mut stem = name;
+    while let Some(length) = shortened(stem) {
+        stem = &stem[..length];
+    }
+    OsStr::from_bytes(&[stem, b".html"].concat()).into()
 }
 
 /// A page and what it is about.
@@ -95,6 +125,8 @@ pub(super) struct PageRequest<'a> {
     pub(super) selection: DeviceSelection,
     /// The file to write; `-` is standard output.
     pub(super) output: &'a Path,
+    /// Whether a message says that it was written, because the user did not choose its name.
+    pub(super) says_name: bool,
     pub(super) force: bool,
     pub(super) verdicts: &'a VerdictOptions,
     /// The files that may hold baselines of the source.
@@ -135,6 +167,9 @@ impl PageRequest<'_> {
         // Check again: another program may have written the file meanwhile.
         check_new_file(self.output, &name, self.force)?;
         write_atomically(self.output, html.as_bytes()).with_context(|| format!("cannot write {name}"))?;
+        if self.says_name {
+            context.print_error(format_args!("wrote {name}"));
+        }
         Ok(exit)
     }
 }

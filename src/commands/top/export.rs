@@ -179,6 +179,7 @@ fn run_report(path: &Path, input: Input, source: &ExportSource) -> Result<()> {
     let page = PageRequest {
         input,
         selection: source.selection.clone(),
+        says_name: false,
         output: path,
         force: false,
         verdicts: &source.verdicts,

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use tempfile::tempdir;
 
+use crate::support::fake_root::FakeRoot;
 use crate::support::program::{Outcome, blkstat};
 
 const CAPTURE: &str = "fixtures/captures/capped-3000.txt";
@@ -63,9 +64,63 @@ fn a_dash_is_standard_output() {
 }
 
 #[test]
-fn a_page_needs_a_name_and_data() {
-    let missing = blkstat(&format!("report {CAPTURE}")).run();
-    assert!(missing.code == 2 && missing.err.contains("--output <OUT.html>"), "{}", missing.err);
+fn a_page_is_named_after_the_capture_and_never_replaces_another() {
+    let directory = tempdir().unwrap();
+    let captures = Path::new("captures");
+    fs::create_dir(directory.path().join(captures)).unwrap();
+    let text = fs::read(CAPTURE).unwrap();
+    for (capture, page) in [
+        ("inc.txt.gz", "inc.html"),
+        ("db1", "db1.html"),
+        ("db1.2026-11-20.log", "db1.2026-11-20.html"),
+        ("x.html", "x.html.html"),
+        (".txt", ".txt.html"),
+    ] {
+        // Compression is recognized by the content, not by the name.
+        fs::write(directory.path().join(captures).join(capture), &text).unwrap();
+        let run = |options: &str| {
+            let file = captures.join(capture);
+            blkstat(&format!("report {} {options}", file.display())).current_dir(directory.path()).run()
+        };
+        let written = run("");
+        let expected = (0, "", format!("blkstat: wrote {page}\n"));
+        assert_eq!((written.code, written.out.as_str(), written.err), expected, "{capture}");
+        let path = directory.path().join(page);
+        assert!(fs::read_to_string(&path).unwrap().starts_with("<!DOCTYPE html>"));
+        fs::write(&path, "precious").unwrap();
+        let refused = run("");
+        let expected = format!("blkstat: {page} already exists; use --force to overwrite it\n");
+        assert_eq!((refused.code, refused.err), (2, expected), "{capture}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+        assert_eq!(run("--force").code, 0);
+        assert!(fs::read_to_string(&path).unwrap().starts_with("<!DOCTYPE html>"));
+    }
+    let piped =
+        blkstat("report -").input(&String::from_utf8(text).unwrap()).current_dir(directory.path()).run();
+    assert_eq!(piped.err, "blkstat: wrote stdin.html\n");
+}
+
+#[test]
+fn a_page_about_the_running_system_is_named_after_the_host_and_the_time() {
+    let directory = tempdir().unwrap();
+    let host = FakeRoot::new();
+    host.file("proc/sys/kernel/hostname", "db1.example.org\n");
+    host.file("proc/diskstats", "   8       0 sda 10 0 80 5 0 0 0 0 0 5 5\n");
+    let written = blkstat("report 0.05 2 --root").args([host.path()]).current_dir(directory.path()).run();
+    let names: Vec<String> = fs::read_dir(directory.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    let [name] = names.as_slice() else { panic!("{names:?}: {}", written.err) };
+    let time = name.strip_prefix("blkstat-db1-").and_then(|rest| rest.strip_suffix(".html")).unwrap();
+    let has_form =
+        time.bytes().zip(b"00000000-000000").all(|(a, b)| a.is_ascii_digit() == b.is_ascii_digit());
+    assert!(time.len() == 15 && has_form, "{name}");
+    assert!(written.err.ends_with(&format!("blkstat: wrote {name}\n")), "{}", written.err);
+}
+
+#[test]
+fn a_page_needs_data() {
     let directory = tempdir().unwrap();
     let page = directory.path().join("page.html");
     let no_device = blkstat(&format!("report {CAPTURE} sdq -o")).args([&page]).run();
