@@ -27,7 +27,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
@@ -265,7 +265,8 @@ fn clap_error(error: &clap::Error, arguments: &[OsString]) -> ArgError {
     if !error.use_stderr() {
         return ArgError { message: text, exit: Exit::Success };
     }
-    if let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg)
+    if error.kind() == ErrorKind::UnknownArgument
+        && let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg)
         && let Some(message) = suggest::message_for_unknown_option(
             option,
             match error.get(ContextKind::SuggestedArg) {

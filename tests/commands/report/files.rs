@@ -95,8 +95,7 @@ fn a_page_is_named_after_the_capture_and_never_replaces_another() {
         assert_eq!(run("--force").code, 0);
         assert!(fs::read_to_string(&path).unwrap().starts_with("<!DOCTYPE html>"));
     }
-    let piped =
-        blkstat("report -").input(&String::from_utf8(text).unwrap()).current_dir(directory.path()).run();
+    let piped = blkstat("report -").input(text).current_dir(directory.path()).run();
     assert_eq!(piped.err, "blkstat: wrote stdin.html\n");
 }
 
