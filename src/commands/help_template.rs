@@ -33,7 +33,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("Source", &["from", "begin", "end", "realtime", "strict"]),
     ("Devices", &["device", "devices_regex", "partitions", "all"]),
     ("Output", &["output", "force", "json", "csv", "sort", "top", "width", "no_who"]),
-    ("Verdicts", &["saturation_threshold", "cap", "baseline", "baseline_ms", "no_baseline"]),
+    ("Verdict settings", &["saturation_threshold", "cap", "baseline", "baseline_ms", "no_baseline"]),
 ];
 
 /// What one types in an incident, at the top of the help.

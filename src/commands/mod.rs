@@ -41,7 +41,7 @@ use crate::console::{ArgError, RunContext, is_closed_pipe};
 use crate::exit::Exit;
 use crate::iostat;
 use crate::pt_diskstats;
-use crate::report::native::help;
+use crate::report::reference;
 use crate::sanitize::sanitize;
 use crate::sink::OutputError;
 use crate::source::{NoBlockDevices, ignores_hangup, read_text_file};
@@ -67,7 +67,7 @@ pub enum Plan {
     disable_version_flag = true,
     args_conflicts_with_subcommands = true,
     override_usage = "blkstat [OPTIONS] [DEVICE]... [INTERVAL [COUNT]]\n       blkstat COMMAND ...",
-    after_help = "Help on the table: blkstat help columns, blkstat help verdicts"
+    after_help = "Reference: blkstat help columns, blkstat help verdicts, blkstat help json, blkstat help csv, blkstat help files"
 )]
 struct Arguments {
     #[command(flatten)]
@@ -149,7 +149,11 @@ pub fn plan(
     arguments: impl IntoIterator<Item = OsString>,
     environment: &dyn Fn(&str) -> Option<OsString>,
 ) -> Result<Plan, ArgError> {
-    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let mut arguments: Vec<OsString> = arguments.into_iter().collect();
+    // Help on help is that of the program: `help --help`, `help who -h`.
+    if arguments.get(1).is_some_and(|word| word == "help") {
+        arguments.retain(|word| word != "--help" && word != "-h");
+    }
     let called = arguments.first().and_then(|name| Path::new(name).file_name()).unwrap_or_default();
     // Replicas and `--version` bypass clap: building its parser takes longer than a report.
     for (name, first) in [(Some(called), 1), (arguments.get(1).map(OsString::as_os_str), 2)] {
@@ -311,23 +315,19 @@ fn completions(shell: Shell) -> Vec<u8> {
     text
 }
 
-/// Returns the help on a topic, or a usage error for a topic that does not exist; `None` if the arguments are not
+/// Returns the reference on a topic, or a usage error for a topic that does not exist; `None` if the arguments are not
 /// `help TOPIC`, or the topic is a command.
 fn help_topic(arguments: &[OsString]) -> Option<ArgError> {
     let [_, help, topic] = arguments else { return None };
     if help != "help" || topic.to_str().is_some_and(suggest::is_command) {
         return None;
     }
-    match topic.to_str()? {
-        "columns" => Some(ArgError { message: help::columns().text(), exit: Exit::Success }),
-        "verdicts" => Some(ArgError { message: help::verdicts().text(), exit: Exit::Success }),
-        option if option.starts_with('-') => None,
-        topic => {
-            let topic = sanitize(topic);
-            let message = format!(
-                "blkstat: no help on '{topic}'; expected columns, verdicts or the name of a command\n"
-            );
-            Some(ArgError { message, exit: Exit::Error })
-        }
+    let topic = topic.to_str().filter(|topic| !topic.starts_with('-'))?;
+    if let Some(message) = reference::reference(topic) {
+        return Some(ArgError { message, exit: Exit::Success });
     }
+    let topics: Vec<&str> = reference::topics().collect();
+    let (topic, topics) = (sanitize(topic), topics.join(", "));
+    let message = format!("blkstat: no help on '{topic}'; expected {topics} or the name of a command\n");
+    Some(ArgError { message, exit: Exit::Error })
 }

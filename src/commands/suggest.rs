@@ -6,7 +6,8 @@ use std::path::Path;
 use super::help_template::{command, operands};
 use super::manual::command_names;
 use super::operands::is_number_or_interval;
-use crate::{iostat, pt_diskstats};
+use crate::iostat;
+use crate::pt_diskstats;
 
 /// Returns whether a word is the name of a command.
 pub(super) fn is_command(word: &str) -> bool {

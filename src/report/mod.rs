@@ -12,6 +12,7 @@ pub mod latency;
 pub(crate) mod layout;
 pub mod native;
 pub mod prometheus;
+pub mod reference;
 pub mod version;
 pub mod who;
 

@@ -46,8 +46,8 @@ fn read_sources(directory: &Path, module: Option<&str>, sources: &mut Sources) {
         let path = entry.unwrap().path();
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
         let module = module.unwrap_or(&name);
-        if name == "tests" {
-            // Unit tests may use any module, also those that are files of their own.
+        if matches!(name.as_str(), "tests" | "manual") {
+            // Unit tests may use any module, also those that are files of their own. The manual is text.
             continue;
         }
         if path.is_dir() {

@@ -11,9 +11,10 @@ use crate::metrics::{CpuPercentages, DataFlag, Interval};
 use crate::report::IntervalWriter;
 use crate::report::evidence::evidence_sentences;
 
-/// A field: its name and its value.
+/// A field: its name, a sentence part about it for the reference, and its value.
 struct Column {
     name: &'static str,
+    meaning: &'static str,
     value: Value,
 }
 
@@ -32,20 +33,32 @@ struct Subject<'a> {
     limit: Option<DeviceLimit<'a>>,
 }
 
-const fn statistic(name: &'static str, value: fn(&Interval) -> Option<f64>) -> Column {
-    Column { name, value: Value::Statistic(value) }
+const fn statistic(name: &'static str, meaning: &'static str, value: fn(&Interval) -> Option<f64>) -> Column {
+    Column { name, meaning, value: Value::Statistic(value) }
 }
 
-const fn activity(name: &'static str, value: fn(&DeviceActivity) -> Option<f64>) -> Column {
-    Column { name, value: Value::Activity(value) }
+const fn activity(
+    name: &'static str,
+    meaning: &'static str,
+    value: fn(&DeviceActivity) -> Option<f64>,
+) -> Column {
+    Column { name, meaning, value: Value::Activity(value) }
 }
 
-const fn column(name: &'static str, value: for<'a> fn(&'a Subject<'a>) -> Field<'a>) -> Column {
-    Column { name, value: Value::Other(value) }
+const fn column(
+    name: &'static str,
+    meaning: &'static str,
+    value: for<'a> fn(&'a Subject<'a>) -> Field<'a>,
+) -> Column {
+    Column { name, meaning, value: Value::Other(value) }
 }
 
-const fn interval_column(name: &'static str, value: fn(&IntervalHeader) -> Field<'static>) -> Column {
-    Column { name, value: Value::OfInterval(value) }
+const fn interval_column(
+    name: &'static str,
+    meaning: &'static str,
+    value: fn(&IntervalHeader) -> Field<'static>,
+) -> Column {
+    Column { name, meaning, value: Value::OfInterval(value) }
 }
 
 fn cpu(header: &IntervalHeader, share: fn(&CpuPercentages) -> f64) -> Field<'static> {
@@ -82,69 +95,152 @@ fn each_line(rows: &IntervalRows, mut push: impl FnMut(&DeviceInterval)) {
 use Field::{Number, Sentences, Text, Time, Whole, Words};
 
 const COLUMNS: &[Column] = &[
-    interval_column("time", |header| Time(header.end)),
-    interval_column("elapsed_s", |header| Number(Some(header.elapsed_s))),
-    column("device", |of| Text(Some(of.device.device()))),
-    statistic("reads_per_s", |s| s.reads.per_s()),
-    statistic("read_kib_per_s", |s| s.reads.kib_per_s()),
-    statistic("read_merges_per_s", |s| s.reads.merges_per_s()),
-    statistic("read_merge_pct", |s| s.reads.merge_pct()),
-    statistic("read_await_ms", |s| s.reads.await_ms()),
-    statistic("read_size_kib", |s| s.reads.size_kib()),
-    statistic("read_queue", |s| s.reads.queue()),
-    statistic("writes_per_s", |s| s.writes.per_s()),
-    statistic("write_kib_per_s", |s| s.writes.kib_per_s()),
-    statistic("write_merges_per_s", |s| s.writes.merges_per_s()),
-    statistic("write_merge_pct", |s| s.writes.merge_pct()),
-    statistic("write_await_ms", |s| s.writes.await_ms()),
-    statistic("write_size_kib", |s| s.writes.size_kib()),
-    statistic("write_queue", |s| s.writes.queue()),
-    statistic("discards_per_s", |s| s.discards.per_s()),
-    statistic("discard_kib_per_s", |s| s.discards.kib_per_s()),
-    statistic("discard_merges_per_s", |s| s.discards.merges_per_s()),
-    statistic("discard_merge_pct", |s| s.discards.merge_pct()),
-    statistic("discard_await_ms", |s| s.discards.await_ms()),
-    statistic("discard_size_kib", |s| s.discards.size_kib()),
-    statistic("discard_queue", |s| s.discards.queue()),
-    statistic("flushes_per_s", |s| s.flushes.per_s()),
-    statistic("flush_await_ms", |s| s.flushes.await_ms()),
-    statistic("queue", |s| s.queue()),
-    column("in_flight", |of| Whole(of.device.stats().and_then(|s| s.in_flight))),
-    statistic("util_pct", |s| s.util_pct()),
-    statistic("util_upper_bound_pct", |s| s.util_upper_bound_pct()),
-    activity("read_saturation", |a| a.assessment.read_saturation),
-    activity("write_saturation", |a| a.assessment.write_saturation),
-    column("verdict", |of| Text(of.device.verdict().map(Verdict::name))),
-    column("flags", |of| Words(flags(of))),
-    activity("stalled_s", |a| Some(a.stalled_s)),
-    interval_column("missed_samples", |header| Whole(Some(header.missed_samples))),
-    interval_column("cpu_user_pct", |header| cpu(header, |cpu| cpu.user + cpu.nice)),
-    interval_column("cpu_system_pct", |header| cpu(header, |cpu| cpu.system)),
-    interval_column("cpu_available_pct", |header| cpu(header, CpuPercentages::available)),
-    interval_column("io_pressure_some_pct", |header| Number(header.host.pressure_some_pct)),
-    interval_column("io_pressure_full_pct", |header| Number(header.host.pressure_full_pct)),
-    column("evidence", |of| {
-        let sentences = of.device.activity().map(|activity| evidence_sentences(&activity.assessment));
-        Sentences(sentences.unwrap_or_default())
+    interval_column("time", "the end of the interval in UTC", |header| Time(header.end)),
+    interval_column("elapsed_s", "its measured length", |header| Number(Some(header.elapsed_s))),
+    column("device", "the kernel's name of the device, or total", |of| Text(Some(of.device.device()))),
+    statistic("reads_per_s", "reads completed per second", |s| s.reads.per_s()),
+    statistic("read_kib_per_s", "KiB per second of reads", |s| s.reads.kib_per_s()),
+    statistic("read_merges_per_s", "reads merged into others per second", |s| s.reads.merges_per_s()),
+    statistic("read_merge_pct", "share of the reads that were merged into others", |s| s.reads.merge_pct()),
+    statistic("read_await_ms", "mean latency of the reads completed", |s| s.reads.await_ms()),
+    statistic("read_size_kib", "mean size of the reads", |s| s.reads.size_kib()),
+    statistic("read_queue", "mean number of reads in the queue or being served", |s| s.reads.queue()),
+    statistic("writes_per_s", "writes completed per second", |s| s.writes.per_s()),
+    statistic("write_kib_per_s", "KiB per second of writes", |s| s.writes.kib_per_s()),
+    statistic("write_merges_per_s", "writes merged into others per second", |s| s.writes.merges_per_s()),
+    statistic("write_merge_pct", "share of the writes that were merged into others", |s| {
+        s.writes.merge_pct()
     }),
-    column("baseline_source", |of| {
-        let source = of.device.activity().and_then(|activity| activity.assessment.baseline_source);
-        Text(source.map(BaselineSource::name))
+    statistic("write_await_ms", "mean latency of the writes completed", |s| s.writes.await_ms()),
+    statistic("write_size_kib", "mean size of the writes", |s| s.writes.size_kib()),
+    statistic("write_queue", "mean number of writes in the queue or being served", |s| s.writes.queue()),
+    statistic("discards_per_s", "discards completed per second", |s| s.discards.per_s()),
+    statistic("discard_kib_per_s", "KiB per second of discards", |s| s.discards.kib_per_s()),
+    statistic("discard_merges_per_s", "discards merged into others per second", |s| {
+        s.discards.merges_per_s()
     }),
-    activity("flush_saturation", |a| a.assessment.flush_saturation),
-    column("verdict_s", |of| Number(verdict_s(of))),
-    interval_column("memory_pressure_some_pct", |header| Number(header.host.memory_pressure_some_pct)),
-    interval_column("hidden_io_wait_pct", |header| Number(hidden_io_wait_pct(&header.host))),
-    column("top_cgroup", |of| {
-        let top = of.device.activity().and_then(|activity| activity.top_cgroup.as_ref());
-        Text(top.map(|top| &*top.path))
+    statistic("discard_merge_pct", "share of the discards that were merged into others", |s| {
+        s.discards.merge_pct()
     }),
-    activity("top_cgroup_share_pct", |a| a.top_cgroup.as_ref().map(|top| top.share_pct)),
-    column("limit_kind", |of| Text(of.limit.as_ref().map(|limit| limit.kind))),
-    column("limit_value", |of| Number(of.limit.as_ref().map(|limit| limit.value))),
-    column("limit_source", |of| Text(of.limit.as_ref().map(|limit| limit.source))),
-    column("limit_cgroup", |of| Text(of.limit.as_ref().and_then(|limit| limit.cgroup))),
+    statistic("discard_await_ms", "mean latency of the discards completed", |s| s.discards.await_ms()),
+    statistic("discard_size_kib", "mean size of the discards", |s| s.discards.size_kib()),
+    statistic("discard_queue", "mean number of discards in the queue or being served", |s| {
+        s.discards.queue()
+    }),
+    statistic("flushes_per_s", "flushes completed per second", |s| s.flushes.per_s()),
+    statistic("flush_await_ms", "their mean latency", |s| s.flushes.await_ms()),
+    statistic("queue", "mean number of requests of all kinds in the queue or being served", |s| s.queue()),
+    column("in_flight", "requests in flight at the end; null if the kernel miscounted them", |of| {
+        Whole(of.device.stats().and_then(|s| s.in_flight))
+    }),
+    statistic("util_pct", "util as the kernel counts it; null for intervals below 100 ms", |s| s.util_pct()),
+    statistic(
+        "util_upper_bound_pct",
+        "upper bound of the true util; null if the kernel miscounted the requests in flight",
+        |s| s.util_upper_bound_pct(),
+    ),
+    activity("read_saturation", "latency of reads as a multiple of that of the unloaded device", |a| {
+        a.assessment.read_saturation
+    }),
+    activity("write_saturation", "the same of writes", |a| a.assessment.write_saturation),
+    column(
+        "verdict",
+        "the state of the device: see 'blkstat help verdicts'; null without enough data",
+        |of| Text(of.device.verdict().map(Verdict::name)),
+    ),
+    column(
+        "flags",
+        "a list, joined by + in CSV: util_too_low, util_too_high (do not trust util_pct), reset (no data, counters began again), accounting_off (requests are not counted), appeared, disappeared, reappeared, appeared_briefly (no numbers: the device was not there for the whole interval), since_boot (averages of --since-boot)",
+        |of| Words(flags(of)),
+    ),
+    activity(
+        "stalled_s",
+        "how long requests have been hanging without any completion; 0 if they are not",
+        |a| Some(a.stalled_s),
+    ),
+    interval_column(
+        "missed_samples",
+        "intervals that were skipped and are part of this one, or samples skipped when it was recorded",
+        |header| Whole(Some(header.missed_samples)),
+    ),
+    interval_column("cpu_user_pct", "CPU time of the host for programs, in percent", |header| {
+        cpu(header, |cpu| cpu.user + cpu.nice)
+    }),
+    interval_column("cpu_system_pct", "for the kernel", |header| cpu(header, |cpu| cpu.system)),
+    interval_column("cpu_available_pct", "idle, including iowait", |header| {
+        cpu(header, CpuPercentages::available)
+    }),
+    interval_column(
+        "io_pressure_some_pct",
+        "share of the time in which some tasks waited for I/O (PSI)",
+        |header| Number(header.host.pressure_some_pct),
+    ),
+    interval_column("io_pressure_full_pct", "in which all tasks with work to do waited for it", |header| {
+        Number(header.host.pressure_full_pct)
+    }),
+    column(
+        "evidence",
+        "the evidence for the verdict, as a list of sentences, joined by \"; \" in CSV",
+        |of| {
+            let sentences = of.device.activity().map(|activity| evidence_sentences(&activity.assessment));
+            Sentences(sentences.unwrap_or_default())
+        },
+    ),
+    column(
+        "baseline_source",
+        "the origin of the unloaded latency: given, saved, learned, or since_boot; null if latency was not compared",
+        |of| {
+            let source = of.device.activity().and_then(|activity| activity.assessment.baseline_source);
+            Text(source.map(BaselineSource::name))
+        },
+    ),
+    activity(
+        "flush_saturation",
+        "latency of flushes as a multiple of its usual one; null until that is known",
+        |a| a.assessment.flush_saturation,
+    ),
+    column(
+        "verdict_s",
+        "the seconds of the interval with that verdict; null without one, and for averages since boot",
+        |of| Number(verdict_s(of)),
+    ),
+    interval_column(
+        "memory_pressure_some_pct",
+        "share of the time in which some tasks waited for memory (PSI)",
+        |header| Number(header.host.memory_pressure_some_pct),
+    ),
+    interval_column(
+        "hidden_io_wait_pct",
+        "share of the time in which a task waited for I/O while no device had a request in flight, at least",
+        |header| Number(hidden_io_wait_pct(&header.host)),
+    ),
+    column(
+        "top_cgroup",
+        "path of the cgroup that does most of the device's bytes; null without --who or a recording that has it",
+        |of| {
+            let top = of.device.activity().and_then(|activity| activity.top_cgroup.as_ref());
+            Text(top.map(|top| &*top.path))
+        },
+    ),
+    activity("top_cgroup_share_pct", "its share of them", |a| a.top_cgroup.as_ref().map(|top| top.share_pct)),
+    column(
+        "limit_kind",
+        "the limit that was reached: read_iops, write_iops, iops, read_kib_per_s, write_kib_per_s or kib_per_s",
+        |of| Text(of.limit.as_ref().map(|limit| limit.kind)),
+    ),
+    column("limit_value", "its value", |of| Number(of.limit.as_ref().map(|limit| limit.value))),
+    column("limit_source", "its origin: cgroup, given (--cap) or inferred from the rate", |of| {
+        Text(of.limit.as_ref().map(|limit| limit.source))
+    }),
+    column("limit_cgroup", "path of the cgroup that has it", |of| {
+        Text(of.limit.as_ref().and_then(|limit| limit.cgroup))
+    }),
 ];
+
+/// Returns the fields with their meanings, for the reference.
+pub(in crate::report) fn fields() -> Vec<(String, &'static str)> {
+    COLUMNS.iter().map(|column| (column.name.to_owned(), column.meaning)).collect()
+}
 
 /// JSON Lines: each device of an interval is an object on a line of its own.
 #[derive(Default)]

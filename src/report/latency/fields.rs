@@ -81,14 +81,43 @@ fn push_buckets(histogram: Option<&LatencyHistogram>, out: &mut Vec<u8>) {
     out.push(b']');
 }
 
-/// Appends the names of the columns.
-pub(super) fn csv_header(out: &mut Vec<u8>) {
+/// Returns the names of all fields except buckets.
+fn names() -> Vec<String> {
     let header = crate::intervals::IntervalHeader::default();
     let (traced, device) = (Default::default(), Default::default());
     let interval = LatencyInterval { header: &header, traced: &traced, devices: Vec::new() };
     let mut names: Vec<String> = Vec::new();
     each_field(&interval, &device, &mut |name, _| names.push(name.to_owned()));
-    out.extend_from_slice(names.join(",").as_bytes());
+    names
+}
+
+/// Returns the fields with their meanings, for the reference.
+pub(in crate::report) fn fields() -> Vec<(String, &'static str)> {
+    let meaning = |name: &str| match name {
+        "time" => "the end of the interval in UTC",
+        "elapsed_s" => "the seconds in which the requests were completed",
+        "device" => "the kernel's name of the device",
+        "matched_pct" => "the percentage of the completed requests whose latency is known",
+        "dropped_requests" => "the requests of all devices that a full histogram did not count",
+        "problem" => "overhead if tracing was paused; failed if the kernel's files could not be used",
+        name if name.ends_with("_count") => "the number of requests of this kind whose latency is known",
+        name if name.ends_with("_max_ms") => "the largest of their latencies, in ms",
+        _ => "a percentile of their latencies, in ms",
+    };
+    let buckets = KINDS.iter().map(|(name, _)| {
+        let meaning = "in JSON, with --buckets: the smallest latency, the largest and the number of requests of each bucket";
+        (format!("{name}_buckets"), meaning)
+    });
+    let with_meaning = names().into_iter().map(|name| {
+        let meaning = meaning(&name);
+        (name, meaning)
+    });
+    with_meaning.chain(buckets).collect()
+}
+
+/// Appends the names of the columns.
+pub(super) fn csv_header(out: &mut Vec<u8>) {
+    out.extend_from_slice(names().join(",").as_bytes());
     out.push(b'\n');
 }
 

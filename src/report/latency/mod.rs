@@ -1,7 +1,7 @@
 //! The latencies of single requests: as a table with histograms for people, as a heat map over time, as JSON Lines and
 //! as CSV.
 
-mod fields;
+pub(super) mod fields;
 mod heatmap;
 mod table;
 #[cfg(test)]

@@ -80,29 +80,36 @@ pub fn verdicts() -> Topic {
 }
 
 impl Topic {
-    /// Returns the topic as plain text.
-    pub fn text(&self) -> String {
-        let mut text = String::new();
-        for (heading, terms) in &self.lists {
-            text += &format!("{heading}:\n");
-            let term_width = terms.iter().map(|(term, _)| term.chars().count()).max().unwrap_or(0);
-            let column = INDENT + term_width + 2;
-            for (term, meaning) in terms {
-                let mut term = *term;
-                for line in wrap(meaning, TEXT_WIDTH - column) {
-                    text += &format!("{:INDENT$}{term:term_width$}  {line}\n", "");
-                    term = "";
-                }
-            }
-            text.push('\n');
-        }
-        for remark in self.remarks {
-            for line in wrap(remark, TEXT_WIDTH) {
-                text += &format!("{line}\n");
-            }
-        }
-        text
+    /// Returns the lists as plain text.
+    pub fn lists_text(&self) -> String {
+        let list =
+            |(heading, terms): &(&str, Vec<(&str, &str)>)| format!("{heading}:\n{}\n", list_text(terms));
+        self.lists.iter().map(list).collect()
     }
+
+    /// Returns the remarks as plain text.
+    pub fn remarks_text(&self) -> String {
+        self.remarks
+            .iter()
+            .flat_map(|remark| wrap(remark, TEXT_WIDTH))
+            .map(|line| format!("{line}\n"))
+            .collect()
+    }
+}
+
+/// Returns a list of terms with their meanings as plain text.
+pub fn list_text(terms: &[(impl AsRef<str>, &str)]) -> String {
+    let mut text = String::new();
+    let term_width = terms.iter().map(|(term, _)| term.as_ref().chars().count()).max().unwrap_or(0);
+    let column = INDENT + term_width + 2;
+    for (term, meaning) in terms {
+        let mut term = term.as_ref();
+        for line in wrap(meaning, TEXT_WIDTH - column) {
+            text += &format!("{:INDENT$}{term:term_width$}  {line}\n", "");
+            term = "";
+        }
+    }
+    text
 }
 
 #[cfg(test)]
@@ -111,7 +118,7 @@ mod tests {
 
     #[test]
     fn every_column_verdict_and_mark_is_explained_within_80_columns() {
-        let text = columns().text() + &verdicts().text();
+        let text = [columns(), verdicts()].map(|topic| topic.lists_text() + &topic.remarks_text()).concat();
         assert!(text.lines().all(|line| line.chars().count() <= TEXT_WIDTH), "{text}");
         let titles = COLUMNS.iter().map(|column| column.title);
         let terms = titles.chain(Verdict::ALL.map(Verdict::name)).chain(MARKS.map(|(mark, _)| mark));

@@ -117,8 +117,13 @@ impl<'a> Row<'a> {
     }
 }
 
-/// A field: its name, the kinds of lines that have it in CSV, and its value.
-type Column = (&'static str, &'static [WhoKind], for<'a> fn(&'a WhoInterval<'a>, &'a Row<'a>) -> Field<'a>);
+/// A field: its name, a sentence part about it for the reference, the kinds of lines that have it in CSV, and its value.
+type Column = (
+    &'static str,
+    &'static str,
+    &'static [WhoKind],
+    for<'a> fn(&'a WhoInterval<'a>, &'a Row<'a>) -> Field<'a>,
+);
 
 const BOTH: &[WhoKind] = &[WhoKind::Cgroup, WhoKind::Process];
 const CGROUP: &[WhoKind] = &[WhoKind::Cgroup];
@@ -126,34 +131,58 @@ const PROCESS: &[WhoKind] = &[WhoKind::Process];
 
 /// All fields, in their order. JSON has all of them in every line, with null for those that have no meaning there.
 const COLUMNS: &[Column] = &[
-    ("time", BOTH, |interval, _| Time(interval.header.end)),
-    ("elapsed_s", BOTH, |_, row| Number(row.elapsed_s)),
-    ("kind", BOTH, |_, row| Text(Some(if row.is_process { "process" } else { "cgroup" }))),
-    ("device", BOTH, |_, row| Text(row.device)),
-    ("cgroup", BOTH, |_, row| Text(row.cgroup)),
-    ("name", BOTH, |_, row| {
+    ("time", "end of the interval in UTC", BOTH, |interval, _| Time(interval.header.end)),
+    ("elapsed_s", "seconds between the scans that the numbers are from", BOTH, |_, row| {
+        Number(row.elapsed_s)
+    }),
+    ("kind", "cgroup or process", BOTH, |_, row| {
+        Text(Some(if row.is_process { "process" } else { "cgroup" }))
+    }),
+    ("device", "the kernel's name of the disk; of a process only with --trace", BOTH, |_, row| {
+        Text(row.device)
+    }),
+    ("cgroup", "path of the cgroup, or unattributed", BOTH, |_, row| Text(row.cgroup)),
+    ("name", "its name for people", BOTH, |_, row| {
         Name(row.cgroup.map(|path| match path {
             UNATTRIBUTED => path.to_owned(),
             path => cgroup_name(path),
         }))
     }),
-    ("comm", PROCESS, |_, row| Text(row.comm)),
-    ("pid", PROCESS, |_, row| Whole(row.pid.map(u64::from))),
-    ("tid", PROCESS, |_, row| Whole(row.tid.map(u64::from))),
-    ("is_blocked", PROCESS, |_, row| Flag(row.is_blocked)),
-    ("reads_per_s", BOTH, |_, row| Number(row.ios_per_s.map(|[reads, _]| reads))),
-    ("read_kib_per_s", BOTH, |_, row| Number(row.kib_per_s.map(|[read, _]| read))),
-    ("writes_per_s", BOTH, |_, row| Number(row.ios_per_s.map(|[_, writes]| writes))),
-    ("write_kib_per_s", BOTH, |_, row| Number(row.kib_per_s.map(|[_, write]| write))),
-    ("share_pct", CGROUP, |_, row| Number(row.share_pct)),
-    ("read_iops_limit", CGROUP, |_, row| row.limit(LimitKind::ReadIops)),
-    ("write_iops_limit", CGROUP, |_, row| row.limit(LimitKind::WriteIops)),
-    ("read_kib_per_s_limit", CGROUP, |_, row| row.limit(LimitKind::ReadBytes)),
-    ("write_kib_per_s_limit", CGROUP, |_, row| row.limit(LimitKind::WriteBytes)),
-    ("at_limit", CGROUP, |_, row| Words(row.reached())),
-    ("delay_pct", PROCESS, |_, row| Number(row.delay_permille.map(|permille| permille as f64 / 10.0))),
-    ("skipped_scans", BOTH, |interval, _| Whole(interval.attribution.map(|one| one.skipped))),
-    ("kernel_role", PROCESS, |_, row| Text(row.kernel_role.map(role_name))),
+    ("comm", "name of the process", PROCESS, |_, row| Text(row.comm)),
+    ("pid", "its number", PROCESS, |_, row| Whole(row.pid.map(u64::from))),
+    ("tid", "the thread, where it is blocked or traced", PROCESS, |_, row| Whole(row.tid.map(u64::from))),
+    ("is_blocked", "whether it is blocked on I/O", PROCESS, |_, row| Flag(row.is_blocked)),
+    ("reads_per_s", "reads per second", BOTH, |_, row| Number(row.ios_per_s.map(|[reads, _]| reads))),
+    ("read_kib_per_s", "KiB read per second", BOTH, |_, row| Number(row.kib_per_s.map(|[read, _]| read))),
+    ("writes_per_s", "writes per second", BOTH, |_, row| Number(row.ios_per_s.map(|[_, writes]| writes))),
+    ("write_kib_per_s", "KiB written per second", BOTH, |_, row| {
+        Number(row.kib_per_s.map(|[_, write]| write))
+    }),
+    ("share_pct", "share of the device's bytes", CGROUP, |_, row| Number(row.share_pct)),
+    ("read_iops_limit", "limit of the cgroup on the device: reads per second", CGROUP, |_, row| {
+        row.limit(LimitKind::ReadIops)
+    }),
+    ("write_iops_limit", "writes per second", CGROUP, |_, row| row.limit(LimitKind::WriteIops)),
+    ("read_kib_per_s_limit", "KiB read per second", CGROUP, |_, row| row.limit(LimitKind::ReadBytes)),
+    ("write_kib_per_s_limit", "KiB written per second", CGROUP, |_, row| row.limit(LimitKind::WriteBytes)),
+    (
+        "at_limit",
+        "the limits that have been reached, as a list: read_iops, write_iops, read_kib_per_s, write_kib_per_s",
+        CGROUP,
+        |_, row| Words(row.reached()),
+    ),
+    ("delay_pct", "share of the time that a blocked task waited", PROCESS, |_, row| {
+        Number(row.delay_permille.map(|permille| permille as f64 / 10.0))
+    }),
+    ("skipped_scans", "scans skipped in the interval", BOTH, |interval, _| {
+        Whole(interval.attribution.map(|one| one.skipped))
+    }),
+    (
+        "kernel_role",
+        "with --trace, what a thread of the kernel does for others: writeback, journal or swap",
+        PROCESS,
+        |_, row| Text(row.kernel_role.map(role_name)),
+    ),
 ];
 
 /// Returns the lines of an interval: for each device its cgroups and the unattributed rest, then the threads, the
@@ -185,7 +214,7 @@ fn rows<'a>(interval: &'a WhoInterval<'_>) -> Vec<Row<'a>> {
 /// Appends the lines of an interval as JSON objects.
 pub(super) fn json_lines(interval: &WhoInterval<'_>, out: &mut Vec<u8>) {
     for row in rows(interval) {
-        for (at, (name, _, value)) in COLUMNS.iter().enumerate() {
+        for (at, (name, .., value)) in COLUMNS.iter().enumerate() {
             out.extend_from_slice(if at == 0 { b"{\"" } else { b",\"" });
             out.extend_from_slice(name.as_bytes());
             out.extend_from_slice(b"\":");
@@ -195,8 +224,13 @@ pub(super) fn json_lines(interval: &WhoInterval<'_>, out: &mut Vec<u8>) {
     }
 }
 
+/// Returns the fields with their meanings, for the reference.
+pub(in crate::report) fn fields() -> Vec<(String, &'static str)> {
+    COLUMNS.iter().map(|(name, meaning, ..)| ((*name).to_owned(), *meaning)).collect()
+}
+
 fn columns_of(kind: WhoKind) -> impl Iterator<Item = &'static Column> {
-    COLUMNS.iter().filter(move |(_, kinds, _)| kinds.contains(&kind))
+    COLUMNS.iter().filter(move |(_, _, kinds, _)| kinds.contains(&kind))
 }
 
 /// Appends the names of the fields of a kind of lines.

@@ -1,6 +1,6 @@
 //! The cgroups and processes that use the devices: as a table for people, as JSON Lines and as CSV.
 
-mod fields;
+pub(super) mod fields;
 mod notes;
 mod table;
 

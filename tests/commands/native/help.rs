@@ -32,6 +32,10 @@ fn the_help_explains_columns_and_verdicts() {
         assert!(output("help", "").0.contains(&format!("blkstat help {topic}")));
     }
     assert_eq!(output("help analyze", ""), output("analyze --help", ""));
+    assert_eq!(output("help analyze --help", ""), output("analyze --help", ""));
+    for words in ["help", "help --help", "help -h"] {
+        assert_eq!(output(words, ""), output("--help", ""), "{words}");
+    }
     assert_eq!(output("help nosuch", "").2, 2);
 }
 
@@ -72,7 +76,7 @@ fn the_first_screen_says_what_to_type_in_an_incident() {
 
 #[test]
 fn options_are_grouped_in_the_same_way_in_every_command() {
-    const HEADINGS: [&str; 4] = ["Source:", "Devices:", "Output:", "Verdicts:"];
+    const HEADINGS: [&str; 4] = ["Source:", "Devices:", "Output:", "Verdict settings:"];
     let mut groups = std::collections::BTreeMap::new();
     for command in ["", "top", "analyze", "report", "who", "latency", "record", "export", "devices"] {
         let (help, _, _) = output(&format!("{command} --help"), "");
@@ -91,8 +95,33 @@ fn options_are_grouped_in_the_same_way_in_every_command() {
         }
     }
     for (option, heading) in
-        [("from", "Source:"), ("all", "Devices:"), ("json", "Output:"), ("cap", "Verdicts:")]
+        [("from", "Source:"), ("all", "Devices:"), ("json", "Output:"), ("cap", "Verdict settings:")]
     {
         assert_eq!(groups.get(option), Some(&heading), "{option}");
     }
+}
+
+#[test]
+fn the_reference_explains_every_field_that_is_printed() {
+    const CAPTURE: &str = "fixtures/captures/mixed.txt";
+    let is_explained = |reference: &str, name: &str| {
+        let mut lines = reference.lines();
+        lines.any(|line| line.strip_prefix(&format!("  {name} ")).is_some_and(|rest| rest.trim().len() > 5))
+    };
+    for topic in ["json", "csv"] {
+        let (reference, err, code) = output(&format!("help {topic}"), "");
+        assert_eq!((err.as_str(), code), ("", 0), "{topic}");
+        let (csv, _, _) = output(&format!("--csv --from {CAPTURE}"), "");
+        let (cgroups, _, _) = output(&format!("who --csv --from {CAPTURE}"), "");
+        let (processes, _, _) = output(&format!("who --csv --kind process --from {CAPTURE}"), "");
+        for header in [csv, cgroups, processes].iter().filter_map(|text| text.lines().next()) {
+            for name in header.split(',') {
+                assert!(is_explained(&reference, name), "{topic}: {name}");
+            }
+        }
+        assert!(is_explained(&reference, "read_p999_ms"), "{reference}");
+        assert!(output("--help", "").0.contains(&format!("blkstat help {topic}")));
+    }
+    let (files, _, code) = output("help files", "");
+    assert!(code == 0 && files.contains("/proc/diskstats") && files.contains("zstd"), "{files}");
 }
