@@ -37,6 +37,8 @@ pub(super) struct ForeignLines {
     names: HashSet<String>,
     /// The number of words before a device in the line before.
     words_before: usize,
+    /// These are the raw data of collectl: copies of many files of /proc.
+    pub(super) is_collectl: bool,
 }
 
 impl ForeignLines {
@@ -49,12 +51,28 @@ impl ForeignLines {
             carried: SignedDuration::ZERO,
             names: HashSet::new(),
             words_before: 0,
+            is_collectl: false,
         }
     }
 
     /// Takes the next line. `has_time` is true if it follows a time.
     pub(super) fn read(&mut self, line: &[u8], has_time: bool) -> ForeignLine {
         let Ok(text) = std::str::from_utf8(line) else { return ForeignLine::Other };
+        if let Some(time) = collectl_time(text, &self.zone) {
+            // The header before it has other times.
+            (self.is_collectl, self.form) = (true, Some(TimeForm::Epoch));
+            self.names.clear();
+            return ForeignLine::Time(time);
+        }
+        if self.is_collectl {
+            let device = text.strip_prefix("disk ").and_then(|line| device_line_start(line, 0));
+            return match device.filter(|device| has_time && device.words_before == 0) {
+                Some(device) if self.names.insert(device.name.to_owned()) => {
+                    ForeignLine::Device("disk ".len() + device.at)
+                }
+                _ => ForeignLine::Other,
+            };
+        }
         let Some(DeviceLineStart { at, name, words_before }) = device_line_start(text, self.words_before)
         else {
             let time = find_time(text, &self.zone).and_then(|found| self.accept(found));
@@ -102,4 +120,10 @@ impl ForeignLines {
         self.latest = Some(time.saturating_add(period).unwrap_or(time));
         self.latest
     }
+}
+
+/// The time of a copy in the raw data of collectl: `>>> 1502000000.001 <<<`.
+fn collectl_time(line: &str, zone: &TimeZone) -> Option<Timestamp> {
+    let found = find_time(line.strip_prefix(">>> ")?.split_once(" <<<")?.0, zone)?;
+    (found.form == TimeForm::Epoch).then_some(found.time)
 }

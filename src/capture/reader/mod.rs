@@ -456,6 +456,11 @@ impl<R: Read> Reader<R> {
     fn finish_last(&mut self, is_stream_truncated: bool, previous: &Sample, sample: &mut Sample) -> bool {
         self.state.is_truncated |= is_stream_truncated;
         let Position::InSample(open) = &self.position else { return false };
+        if self.foreign.is_collectl && self.devices.is_empty() && !is_stream_truncated {
+            // The time at which it ended.
+            self.position = Position::Untimed;
+            return false;
+        }
         let lacks_end_mark = self.is_blkstat_recording() && !open.has_invalid_annotation;
         let truncation = if is_stream_truncated || open.is_truncated || lacks_end_mark {
             Some(CaptureWarningKind::LastSampleTruncated)

@@ -191,6 +191,10 @@ impl SampleDevices {
         (self.count, self.line_bytes, self.has_too_many) = (0, 0, false);
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
     /// Returns whether the sample has as many devices as the `copy` before it, and the same one last.
     pub(super) fn are(&self, copy: &(usize, Option<String>), sample: &Sample) -> bool {
         let (count, last) = copy;
