@@ -3,7 +3,7 @@
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
 use jiff::tz::TimeZone;
 
 use super::options::Input;
@@ -388,6 +388,6 @@ fn open_range(range: &TimeRange, replay: &Replay<'_>) -> Result<RangeFilter> {
     // Whether a local time occurs again is known only from the last time.
     let needs_whole =
         range.points().any(|(_, point)| point.before_end().is_some() || point.needs_time_zone());
-    let whole = if needs_whole { replay.scan_times().with_context(name)? } else { None };
+    let whole = if needs_whole { replay.scan_times()? } else { None };
     Ok(RangeFilter::new(range.clone(), zone, whole))
 }

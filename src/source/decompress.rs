@@ -1,17 +1,26 @@
 //! Decompresses captures.
 
+use std::error::Error;
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
 
 use super::zstd::ZstdReader;
 use crate::compression::{Compression, GZIP_MAGIC, MIN_LOST_ZEROS, TrailingData, length_without_zeros};
+use crate::sanitize::sanitize;
 use flate2::Crc;
 use flate2::bufread::{DeflateDecoder, GzDecoder};
 
 /// The size of the buffer for compressed data.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-pub(super) enum Text<R> {
+/// The text of a capture.
+pub(super) struct Text<R> {
+    decoder: Decoder<R>,
+    /// True if it was read in part.
+    has_begun: bool,
+}
+
+enum Decoder<R> {
     Plain(Start<R>),
     Gzip(Box<GzipReader<BufReader<Start<R>>>>),
     Zstd(Box<ZstdReader<BufReader<Start<R>>>>),
@@ -30,22 +39,83 @@ pub(super) fn decompress<R: Read>(mut input: R) -> io::Result<Text<R>> {
     let compression = Compression::detect(&start);
     let input = Cursor::new(start).chain(input);
     let buffered = |input| BufReader::with_capacity(BUFFER_BYTES, input);
-    Ok(match compression {
-        Some(Compression::Gzip) => Text::Gzip(Box::new(GzipReader::new(buffered(input)))),
-        Some(Compression::Zstd) => Text::Zstd(Box::new(ZstdReader::open(buffered(input))?)),
-        None => Text::Plain(input),
-    })
+    let decoder = match compression {
+        Some(Compression::Gzip) => Decoder::Gzip(Box::new(GzipReader::new(buffered(input)))),
+        Some(Compression::Zstd) => Decoder::Zstd(Box::new(ZstdReader::open(buffered(input))?)),
+        None => Decoder::Plain(input),
+    };
+    Ok(Text { decoder, has_begun: false })
 }
 
 impl<R: Read> Read for Text<R> {
+    /// Reads text.
+    ///
+    /// # Errors
+    /// [`NeedsProgram`] if it begins like a file that another program reads.
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Plain(text) => text.read(into),
-            Self::Gzip(text) => text.read(into),
-            Self::Zstd(text) => text.read(into),
+        let length = match &mut self.decoder {
+            Decoder::Plain(text) => text.read(into),
+            Decoder::Gzip(text) => text.read(into),
+            Decoder::Zstd(text) => text.read(into),
+        }?;
+        if !std::mem::replace(&mut self.has_begun, true) {
+            let is_packed = !matches!(self.decoder, Decoder::Plain(_));
+            let found = NeedsProgram::detect(&into[..length], is_packed);
+            found.map_or(Ok(()), |found| Err(io::Error::other(found)))?;
         }
+        Ok(length)
     }
 }
+
+/// A file that only another program reads.
+#[derive(Debug)]
+pub(super) struct NeedsProgram {
+    what: &'static str,
+    /// The command that prints its text, around its name.
+    command: (&'static str, &'static str),
+    /// It is compressed, which that program cannot read.
+    is_packed: bool,
+}
+
+impl NeedsProgram {
+    /// Recognizes such a file by its first bytes.
+    fn detect(start: &[u8], is_packed: bool) -> Option<Self> {
+        let (what, command) = match start {
+            [0xfd, b'7', b'z', b'X', ..] => ("compressed with xz", ("xz -dc ", "")),
+            [b'B', b'Z', b'h', b'1'..=b'9', ..] => ("compressed with bzip2", ("bzip2 -dc ", "")),
+            // The number of sysstat, in the order of bytes of the host that wrote it.
+            [0x96, 0xd5, ..] | [0xd5, 0x96, ..] => ("a data file of sar", ("sadf -d ", " -- -d")),
+            _ => return None,
+        };
+        Some(Self { what, command, is_packed })
+    }
+
+    /// Returns the message for the file of this name, which is `None` for standard input.
+    pub(super) fn message(&self, name: Option<&str>) -> String {
+        let (before, after) = self.command;
+        let (name, unpack) = if self.is_packed { (None, "decompress it to FILE, and ") } else { (name, "") };
+        let name = name.map_or_else(|| "FILE".to_owned(), |name| shell_word(&sanitize(name)));
+        format!("it is {}; {unpack}read it with: {before}{name}{after} | blkstat --from -", self.what)
+    }
+}
+
+/// Quotes a name for a shell, unless it has ordinary characters only.
+fn shell_word(name: &str) -> String {
+    let is_ordinary = |c: char| c.is_alphanumeric() || "/._-+:,".contains(c);
+    if !name.starts_with('-') && name.chars().all(is_ordinary) {
+        name.to_owned()
+    } else {
+        format!("'{}'", name.replace('\'', r"'\''"))
+    }
+}
+
+impl fmt::Display for NeedsProgram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message(None))
+    }
+}
+
+impl Error for NeedsProgram {}
 
 /// The text of a gzip file, of one member or several.
 ///

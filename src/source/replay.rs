@@ -8,11 +8,11 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::decompress::{Text, decompress};
+use super::decompress::{NeedsProgram, Text, decompress};
 use super::local_time_zone;
 use super::parse_ahead::ParseAhead;
 use crate::capture::{CaptureState, CaptureWarning, Reader, RecordingHeader, copy_range, scan_times};
@@ -30,6 +30,9 @@ pub struct Replay<'a> {
     every: Option<Duration>,
     clock: &'a dyn Clock,
 }
+
+/// The name of standard input in messages.
+const STANDARD_INPUT: &str = "standard input";
 
 /// The size in bytes from which a file is parsed on a separate thread. Parsing a smaller one takes some milliseconds.
 const MIN_PARSE_AHEAD_BYTES: u64 = 1 << 20;
@@ -121,7 +124,7 @@ impl<'a> Replay<'a> {
         parser: impl FnOnce(File) -> io::Result<Samples<'a>>,
     ) -> Result<Self> {
         let whole = WholeFile::of(&file);
-        let samples = parser(file).with_context(|| format!("cannot read {name}"))?;
+        let samples = parser(file).map_err(|error| read_error(&name, error))?;
         Ok(Self { name, samples, has_ended: false, whole, every, clock })
     }
 
@@ -131,7 +134,8 @@ impl<'a> Replay<'a> {
     /// # Errors
     /// If the file cannot be read.
     pub fn scan_times(&self) -> Result<Option<CaptureTimes>> {
-        self.whole.as_ref().map_or(Ok(None), |file| file.scan_times(self.every, self.clock))
+        let Some(whole) = &self.whole else { return Ok(None) };
+        whole.scan_times(self.every, self.clock).map_err(|error| read_error(&self.name, error))
     }
 
     /// Returns whether the capture is in a file, which has an end.
@@ -166,7 +170,7 @@ impl<'a> Replay<'a> {
             },
         };
         self.has_ended = !matches!(found, Ok(true));
-        found.with_context(|| format!("cannot read {}", self.name))
+        found.map_err(|error| read_error(&self.name, error))
     }
 
     /// Takes the warnings since the last call.
@@ -191,17 +195,26 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// Opens the file of a capture; returns it with its name for messages.
 /// The zone of times that name none.
 fn local_zone() -> TimeZone {
     local_time_zone(std::env::var_os("TZ").as_deref())
 }
 
+/// The error of a capture that cannot be read, which names the command that can read it.
+fn read_error(name: &str, error: io::Error) -> anyhow::Error {
+    let message = error.get_ref().and_then(|inner| inner.downcast_ref()).map(|found: &NeedsProgram| {
+        let file = Some(name).filter(|name| *name != STANDARD_INPUT);
+        anyhow!("{}", found.message(file))
+    });
+    message.unwrap_or_else(|| error.into()).context(format!("cannot read {name}"))
+}
+
+/// Opens the file of a capture; returns it with its name for messages.
 fn open_capture(path: &Path) -> Result<(String, File)> {
     if path.as_os_str() == "-" {
         // Bypasses the buffer of the standard library: poll(2) does not see data in it.
         let input = io::stdin().as_fd().try_clone_to_owned().context("cannot read standard input")?;
-        return Ok(("standard input".to_owned(), File::from(input)));
+        return Ok((STANDARD_INPUT.to_owned(), File::from(input)));
     }
     let name = path.display().to_string();
     let file = OpenOptions::new().read(true).open(path).with_context(|| format!("cannot open {name}"))?;
@@ -258,7 +271,7 @@ impl WholeFile {
         &self,
         every: Option<Duration>,
         clock: &dyn Clock,
-    ) -> Result<Option<CaptureTimes>> {
+    ) -> io::Result<Option<CaptureTimes>> {
         let mut times: Option<CaptureTimes> = None;
         let mut observe = |at| match &mut times {
             Some(times) => times.observe(at),
