@@ -246,6 +246,29 @@ fn counters_from(values: &[u64; COUNTERS], count: usize) -> Option<Counters> {
     })
 }
 
+/// Appends the line of a device, as the kernel prints it.
+pub fn write_line(device: &Device, out: &mut Vec<u8>) {
+    let Device { major, minor, name, counters } = device;
+    let Counters { reads, writes, discards, .. } = counters;
+    let of = |requests: &Requests| [requests.ios, requests.merges, requests.sectors, requests.ms];
+    let state = [counters.in_flight, counters.busy_ms, counters.weighted_ms];
+    let values = match counters.columns {
+        Columns::Partition => vec![reads.ios, reads.sectors, writes.ios, writes.sectors],
+        columns => {
+            let mut values = [&of(reads)[..], &of(writes), &state].concat();
+            if columns >= Columns::Discards {
+                values.extend(of(discards));
+            }
+            if columns >= Columns::Flushes {
+                values.extend([counters.flushes, counters.flush_ms]);
+            }
+            values
+        }
+    };
+    let values: String = values.iter().map(|value| format!(" {value}")).collect();
+    out.extend_from_slice(format!("{major:4} {minor:7} {name}{values}\n").as_bytes());
+}
+
 fn parse_device_number(word: &[u8], field: &'static str, line: &[u8]) -> Result<u32, LineError> {
     // Nine digits always fit.
     if word.len() <= 9 && word.iter().all(u8::is_ascii_digit) {

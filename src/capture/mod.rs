@@ -20,7 +20,7 @@ mod writer;
 use crate::counters::{Device, Sample};
 
 pub use self::annotation::{RecordingHeader, write_annotation, write_header};
-pub use self::diskstats_line::{LineError, parse_line};
+pub use self::diskstats_line::{LineError, parse_line, write_line};
 pub use self::range_copy::{copy_range, scan_times};
 pub use self::reader::{CaptureState, Reader};
 pub use self::recorded_scan::{ScanGrowth, ScanWriter};

@@ -4,6 +4,7 @@
 //! answers.
 //! After the first sample, the thread that samples opens files of /proc and /sys only.
 
+mod convert;
 mod learner;
 mod messages;
 mod rotation;
@@ -74,6 +75,10 @@ pub struct Record {
     /// Number of intervals
     #[arg(hide = true, allow_negative_numbers = true)]
     pub count: Option<String>,
+    /// Convert every sample of a capture of any form, or of a log of another program; - is standard input
+    #[arg(long, value_name = "CAPTURE")]
+    #[arg(conflicts_with_all = ["interval", "device", "columns", "no_who", "rotate", "learn_baseline", "baseline"])]
+    pub from: Option<PathBuf>,
     /// Record only this device, by any of its names, with the cgroups that use it or a device below; repeatable
     #[arg(long, value_name = "DEVICE")]
     pub device: Vec<String>,
@@ -125,6 +130,14 @@ impl Record {
                 "missing FILE before '{word}'; usage: blkstat record FILE [INTERVAL [COUNT]] \
                  (./{word} for a file of that name)"
             )));
+        }
+        if let Some(from) = &self.from {
+            let name = if self.file.as_os_str() == "-" {
+                "standard output".into()
+            } else {
+                self.file.display().to_string()
+            };
+            return self.convert(from, &sanitize(&name), context);
         }
         let learns_in_file = |learned: &PathBuf| absolute(learned).ok() == absolute(&self.file).ok();
         if self.learn_baseline.as_ref().is_some_and(learns_in_file) {

@@ -2,6 +2,7 @@
 
 mod aggregation;
 mod captures;
+mod conversion;
 mod foreign;
 mod help;
 mod hot_plug;

@@ -1,0 +1,135 @@
+//! Converts a capture of any form into a recording, whose samples begin with `TS` lines.
+
+use std::fs::canonicalize;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use super::Record;
+use crate::capture::{RecordFilter, SampleText, write_line, write_sample};
+use crate::console::{RunContext, Warnings, require_text};
+use crate::counters::Sample;
+use crate::exit::Exit;
+use crate::sanitize::sanitize;
+use crate::sink::{Destination, OutputError};
+use crate::source::{Replay, copy_capture_range};
+
+/// The least number of bytes of a file that are written at a time.
+const BLOCK_BYTES: usize = 256 * 1024;
+
+impl Record {
+    /// Writes the samples of the capture `from` to the file, whose name in messages is `name`.
+    ///
+    /// # Errors
+    /// If the capture cannot be read, or the file cannot be written. The samples before that point are in the file.
+    pub(super) fn convert(&self, from: &Path, name: &str, context: &mut RunContext<'_>) -> Result<Exit> {
+        if canonicalize(from).is_ok_and(|from| canonicalize(&self.file).is_ok_and(|file| file == from)) {
+            bail!("{name} is the capture itself; convert it to another file");
+        }
+        let zone = context.time_zone();
+        let mut replay = Replay::open(from, None, context.clock)?;
+        let from_name = sanitize(replay.name()).into_owned();
+        let mut warnings = Warnings::about(&from_name);
+        let mut first = Sample::default();
+        let found = replay.next(&Sample::default(), &mut first);
+        replay.take_warnings().iter().for_each(|warning| warnings.warn_capture(warning, context.err));
+        // Nothing is written before the capture has proved to be one.
+        if !found? {
+            require_text(&replay)?;
+            context.print_error(format_args!("{from_name}: no samples found"));
+            return Ok(Exit::NoData);
+        }
+        let mut destination = self.open_destination(None, name, &mut *context.out)?;
+        let mut write = |text: &[u8]| match &mut destination {
+            Destination::File(file) => file.write(text).map(drop),
+            Destination::Output(out) => out.write_all(text).and_then(|()| out.flush()).context(OutputError),
+        };
+        let written = match replay.header() {
+            Some(_) if replay.is_file() => {
+                copy_capture_range(from, (Timestamp::MIN, Timestamp::MAX), &mut write).map(drop)
+            }
+            Some(_) => bail!("{from_name}: this is a recording already; save it as it is"),
+            None => {
+                let mut on_warnings = |replay: &mut Replay<'_>| {
+                    replay
+                        .take_warnings()
+                        .iter()
+                        .for_each(|warning| warnings.warn_capture(warning, context.err));
+                };
+                write_samples(first, &mut replay, &zone, &mut on_warnings, &mut write)
+            }
+        };
+        if let Destination::File(file) = &mut destination {
+            file.remove_if_empty();
+            file.finish()?;
+            file.sync()?;
+        }
+        warnings.finish(context.err);
+        written.map(|()| Exit::Success)
+    }
+}
+
+/// Writes the sample `first` and those that follow it.
+fn write_samples(
+    first: Sample,
+    replay: &mut Replay<'_>,
+    zone: &TimeZone,
+    on_warnings: &mut dyn FnMut(&mut Replay<'_>),
+    write: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    let (mut previous, mut sample) = (Sample::default(), first);
+    let mut text = Vec::new();
+    loop {
+        append_sample(&sample, zone, &mut text);
+        // A stream may end at any time.
+        if text.len() >= BLOCK_BYTES || !replay.is_file() {
+            write(&std::mem::take(&mut text))?;
+        }
+        std::mem::swap(&mut previous, &mut sample);
+        let found = replay.next(&previous, &mut sample);
+        on_warnings(replay);
+        let is_other = replay.header().is_some();
+        if !matches!(found, Ok(true)) || is_other {
+            write(&text)?;
+            if is_other {
+                bail!(
+                    "{}: a recording follows other samples; save it to a file of its own",
+                    sanitize(replay.name())
+                );
+            }
+            return found.map(drop);
+        }
+    }
+}
+
+/// Appends a sample as it is in a recording.
+fn append_sample(sample: &Sample, zone: &TimeZone, out: &mut Vec<u8>) {
+    let mut diskstats = Vec::new();
+    sample.devices.iter().for_each(|device| write_line(device, &mut diskstats));
+    let cpu = sample.cpu.map(|cpu| {
+        format!(
+            "cpu  {} {} {} {} {} {} {} {} {} {}",
+            cpu.user,
+            cpu.nice,
+            cpu.system,
+            cpu.idle,
+            cpu.iowait,
+            cpu.irq,
+            cpu.softirq,
+            cpu.steal,
+            cpu.guest,
+            cpu.guest_nice
+        )
+    });
+    let cpu = cpu.unwrap_or_default();
+    let text = SampleText {
+        at: sample.at,
+        diskstats: &diskstats,
+        cpu: cpu.as_bytes(),
+        host: sample.host,
+        missed_samples: sample.missed_samples,
+    };
+    write_sample(&text, &RecordFilter::default(), zone, out);
+}
