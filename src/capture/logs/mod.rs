@@ -6,6 +6,8 @@
 
 mod iostat;
 mod json;
+mod sadf;
+mod sar;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -42,7 +44,12 @@ pub(super) trait LogFormat: Send {
 
 /// Returns a reader for each kind of log. Times without a zone are in `zone`.
 fn formats(zone: &TimeZone) -> Vec<Box<dyn LogFormat>> {
-    vec![Box::new(iostat::IostatLog::new(zone.clone()))]
+    vec![
+        Box::new(iostat::IostatLog::new(zone.clone())),
+        Box::new(sar::SarLog::new(zone.clone())),
+        Box::new(sadf::SadfLog::new(zone.clone())),
+        Box::new(sadf::SadfJsonLog::new(zone.clone())),
+    ]
 }
 
 /// The rates of the devices over the time since the report before.
@@ -226,6 +233,8 @@ impl Logs {
         let mut found = Vec::new();
         let mut outcome = Ok(());
         for index in 0..self.formats.len() {
+            // What another format has found is not of this log.
+            found.clear();
             match self.formats[index].read(line, &mut found) {
                 Ok(false) => {}
                 Ok(true) if self.is_recognized => {}

@@ -1,0 +1,171 @@
+//! The output of `sadf -d`, whose rows have semicolons, and of `sadf -j`, which is JSON, about the data of `sar -d`.
+
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use super::json::{JsonElements, JsonPart};
+use super::sar::{TimedRows, value};
+use super::{LogFormat, LoggedDevice, LoggedHost, Report, excerpt};
+use crate::capture::time_form::find_time;
+
+/// The words of a head before the columns.
+const HEAD: [&str; 3] = ["# hostname", "interval", "timestamp"];
+
+const ORIGIN: &str = "from the data of sar -d: rates rounded to 0.01";
+
+/// `sadf -d`.
+pub(super) struct SadfLog {
+    zone: TimeZone,
+    host: LoggedHost,
+    /// The columns of the devices; `None` in rows about anything else.
+    columns: Option<Vec<String>>,
+    rows: TimedRows,
+}
+
+impl SadfLog {
+    pub(super) fn new(zone: TimeZone) -> Self {
+        Self { zone, host: LoggedHost::default(), columns: None, rows: TimedRows::default() }
+    }
+
+    fn read_row(&mut self, words: &[&str], columns: &[String], out: &mut Vec<Report>) -> Option<()> {
+        let [host, interval, time, values @ ..] = words else { return None };
+        let at = find_time(time, &self.zone)?.time;
+        let start = start_of(at, interval.parse().ok()?)?;
+        if values.is_empty() || values.len() % columns.len() != 0 {
+            return None;
+        }
+        self.host.name = Some((*host).to_owned());
+        // One device per row, or all of them with `-h`.
+        for values in values.chunks(columns.len()) {
+            let mut device = LoggedDevice { name: values[0].to_owned(), ..LoggedDevice::default() };
+            for (column, text) in columns.iter().zip(values).skip(1) {
+                device.set(column, value(text).ok()?);
+            }
+            self.rows.add(Some(start), at, device, out);
+        }
+        Some(())
+    }
+}
+
+/// The beginning of an interval of whole seconds, some of which end after less than half of one.
+fn start_of(at: Timestamp, seconds: i64) -> Option<Timestamp> {
+    at.checked_sub(SignedDuration::from_secs(seconds.max(0))).ok()
+}
+
+impl LogFormat for SadfLog {
+    fn read(&mut self, line: &str, reports: &mut Vec<Report>) -> Result<bool, String> {
+        let words: Vec<&str> = line.trim().split(';').collect();
+        if words.len() > HEAD.len() && words[..HEAD.len()] == HEAD {
+            self.rows.close(reports);
+            let columns = words[HEAD.len()..].iter().map(|word| word.trim_end_matches("[...]").to_owned());
+            self.columns = Some(columns.collect()).filter(|columns: &Vec<_>| columns[0] == "DEV");
+            return Ok(self.columns.is_some());
+        }
+        if line.contains(";LINUX-RESTART") {
+            self.rows.restart(reports);
+        }
+        let is_row = !words[0].starts_with('#') && words.get(1).is_none_or(|interval| *interval != "-1");
+        let Some(columns) = self.columns.take_if(|_| is_row && !line.trim().is_empty()) else {
+            return Ok(false);
+        };
+        let row = self.read_row(&words, &columns, reports);
+        self.columns = Some(columns);
+        if row.is_none() {
+            let at = words.get(2).and_then(|time| find_time(time, &self.zone)).map(|found| found.time);
+            self.rows.reject(at, reports);
+            return Err(format!("no row of sadf -d: '{}'", excerpt(line.as_bytes())));
+        }
+        Ok(true)
+    }
+
+    fn finish(&mut self, reports: &mut Vec<Report>) {
+        self.rows.finish(reports);
+    }
+
+    fn origin(&self) -> String {
+        ORIGIN.to_owned()
+    }
+
+    fn host(&self) -> LoggedHost {
+        self.host.clone()
+    }
+}
+
+/// `sadf -j`.
+pub(super) struct SadfJsonLog {
+    zone: TimeZone,
+    host: LoggedHost,
+    json: JsonElements,
+    rows: TimedRows,
+}
+
+impl SadfJsonLog {
+    pub(super) fn new(zone: TimeZone) -> Self {
+        Self { zone, host: LoggedHost::default(), json: JsonElements::default(), rows: TimedRows::default() }
+    }
+
+    /// Takes a report. Returns whether it has devices.
+    fn read_report(&mut self, report: &Value, out: &mut Vec<Report>) -> Option<bool> {
+        let Some(devices) = report["disk"].as_array() else { return Some(false) };
+        let time = &report["timestamp"];
+        let zone = if time["utc"] == 1 { &TimeZone::UTC } else { &self.zone };
+        let at = find_time(&format!("{} {}", time["date"].as_str()?, time["time"].as_str()?), zone)?.time;
+        let start = start_of(at, time["interval"].as_i64()?)?;
+        for object in devices {
+            let name = object["disk-device"].as_str()?.replace(char::is_whitespace, "_");
+            let mut device = LoggedDevice { name, ..LoggedDevice::default() };
+            for (key, number) in object.as_object()?.iter().filter(|(key, _)| *key != "disk-device") {
+                let column = match key.as_str() {
+                    "rkB" | "wkB" | "dkB" | "rd_sec" | "wr_sec" | "dc_sec" => format!("{key}/s"),
+                    "util-percent" => "%util".to_owned(),
+                    key => key.to_owned(),
+                };
+                device.set(&column, value(&number.to_string()).ok()?);
+            }
+            self.rows.add(Some(start), at, device, out);
+        }
+        self.rows.close(out);
+        Some(true)
+    }
+}
+
+impl LogFormat for SadfJsonLog {
+    fn read(&mut self, line: &str, reports: &mut Vec<Report>) -> Result<bool, String> {
+        if !self.json.is_json(line) {
+            return Ok(false);
+        }
+        let mut parts = Vec::new();
+        self.json.read(line, &mut parts)?;
+        let mut has_devices = false;
+        for part in parts {
+            match part {
+                JsonPart::Host(host) => {
+                    let text = |key: &str| host[key].as_str().map(str::to_owned);
+                    let cpus = host["number-of-cpus"].as_u64().and_then(|cpus| usize::try_from(cpus).ok());
+                    self.host = LoggedHost { name: text("nodename"), kernel: text("release"), cpus };
+                    self.rows.restart(reports);
+                }
+                JsonPart::Element(report) => match self.read_report(&report, reports) {
+                    Some(is_found) => has_devices |= is_found,
+                    None => {
+                        self.rows = TimedRows::default();
+                        return Err("no report of sadf -j".to_owned());
+                    }
+                },
+            }
+        }
+        Ok(has_devices)
+    }
+
+    /// A report that has no end is incomplete.
+    fn finish(&mut self, _: &mut Vec<Report>) {}
+
+    fn origin(&self) -> String {
+        ORIGIN.to_owned()
+    }
+
+    fn host(&self) -> LoggedHost {
+        self.host.clone()
+    }
+}

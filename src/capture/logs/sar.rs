@@ -1,0 +1,243 @@
+//! The text of `sar -d`: tables of devices, each row with its time, in any version of sysstat since 9.
+//!
+//! The head of a table has the time at which its first interval begins.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use super::{LogFormat, LoggedDevice, LoggedHost, Report, SysstatTimes, head_line};
+
+/// The reports of a log in which every row has a time, as they become complete.
+#[derive(Default)]
+pub(super) struct TimedRows {
+    /// The time of the last complete report in this boot of the host.
+    latest: Option<Timestamp>,
+    /// The number of devices in it, and the last of them.
+    last: Option<(usize, String)>,
+    /// The beginning and the end of the report so far.
+    open: Option<(Timestamp, Timestamp)>,
+    devices: Vec<LoggedDevice>,
+    /// The time of a report that a wrong line made incomplete.
+    damaged: Option<Timestamp>,
+    /// The next report is incomplete.
+    is_next_damaged: bool,
+}
+
+impl TimedRows {
+    /// Adds a device to the report from `start`, or from the one before, to `at`.
+    pub(super) fn add(
+        &mut self,
+        start: Option<Timestamp>,
+        at: Timestamp,
+        device: LoggedDevice,
+        out: &mut Vec<Report>,
+    ) {
+        let is_same = self.open.is_some_and(|(_, open)| open == at)
+            && self.devices.iter().all(|known| known.name != device.name);
+        if !is_same {
+            self.close(out);
+        }
+        if self.damaged != Some(at) {
+            self.damaged = std::mem::take(&mut self.is_next_damaged).then_some(at);
+        }
+        if self.damaged.is_some() {
+            self.latest = Some(at);
+            return;
+        }
+        self.open.get_or_insert((start.or(self.latest).unwrap_or(at), at));
+        self.devices.push(device);
+    }
+
+    /// Hands out the report so far, which is complete.
+    pub(super) fn close(&mut self, out: &mut Vec<Report>) {
+        let Some((start, at)) = self.open.take() else { return };
+        let devices = std::mem::take(&mut self.devices);
+        // The next interval begins where this one ends, but times are whole seconds.
+        let follows = self
+            .latest
+            .is_some_and(|latest| start.duration_since(latest).as_secs().abs() <= 1 && latest <= at);
+        if !follows {
+            out.push(Report { at: Some(start), begins: true, devices: devices.clone() });
+        }
+        self.latest = Some(at);
+        self.last = devices.last().map(|last| (devices.len(), last.name.clone()));
+        out.push(Report { at: Some(at), begins: false, devices });
+    }
+
+    /// Drops the report of a wrong row, which is the one that ends `at` this time. If that is not known, it may be the
+    /// one so far or the next.
+    pub(super) fn reject(&mut self, at: Option<Timestamp>, out: &mut Vec<Report>) {
+        if at.is_some() && self.open.is_some_and(|(_, open)| Some(open) != at) {
+            self.close(out);
+        }
+        self.is_next_damaged |= at.is_none();
+        self.damaged = at.or(self.open.map(|(_, at)| at));
+        self.latest = self.damaged.or(self.latest);
+        (self.open, self.devices) = (None, Vec::new());
+    }
+
+    /// Hands out the report so far at the end of the log, if it has the devices of the one before it.
+    pub(super) fn finish(&mut self, out: &mut Vec<Report>) {
+        let last = self.devices.last().map(|last| (self.devices.len(), last.name.clone()));
+        if last.is_some() && last == self.last {
+            self.close(out);
+        }
+        *self = Self::default();
+    }
+
+    /// Begins the reports of another boot.
+    pub(super) fn restart(&mut self, out: &mut Vec<Report>) {
+        self.close(out);
+        self.latest = None;
+    }
+}
+
+/// Parses a value of a table, in which a decimal comma may stand.
+pub(super) fn value(text: &str) -> Result<f64, String> {
+    let number = text.replace(',', ".").parse::<f64>().ok();
+    number
+        .filter(|value| (0.0..1e15).contains(value))
+        .ok_or_else(|| format!("'{}' is not a number of a table", super::excerpt(text.as_bytes())))
+}
+
+/// The table whose rows are read.
+struct Table {
+    /// The number of words of a time.
+    time_words: usize,
+    /// The words of the head after the time.
+    columns: Vec<String>,
+    /// The time in the head, until the first row.
+    start: Option<Timestamp>,
+}
+
+pub(super) struct SarLog {
+    zone: TimeZone,
+    times: SysstatTimes,
+    host: LoggedHost,
+    /// The date of the first time, as text.
+    date: String,
+    /// The days since then, and the last time.
+    days: i64,
+    last_time: Option<Timestamp>,
+    table: Option<Table>,
+    rows: TimedRows,
+}
+
+impl SarLog {
+    pub(super) fn new(zone: TimeZone) -> Self {
+        Self {
+            zone,
+            times: SysstatTimes::default(),
+            host: LoggedHost::default(),
+            date: String::new(),
+            days: 0,
+            last_time: None,
+            table: None,
+            rows: TimedRows::default(),
+        }
+    }
+
+    /// Returns the time in the first words of a line; `None` if they are none.
+    fn time(&mut self, words: &[&str]) -> Option<Timestamp> {
+        const DAY_SECONDS: i64 = 24 * 3600;
+        if !words.first()?.starts_with(|c: char| c.is_ascii_digit()) {
+            return None;
+        }
+        let time = self.times.find(&format!("{} {}", self.date, words.join(" ")), &self.zone, false)?;
+        let on_day = |days: i64| time.checked_add(jiff::SignedDuration::from_secs(days * DAY_SECONDS)).ok();
+        let mut at = on_day(self.days)?;
+        // Midnight has passed.
+        if self.last_time.is_some_and(|last| last.duration_since(at).as_secs() > DAY_SECONDS / 2) {
+            self.days += 1;
+            at = on_day(self.days)?;
+        }
+        self.last_time = Some(at);
+        Some(at)
+    }
+
+    /// Takes a row of the table. Returns whether it is one.
+    fn read_row(&mut self, words: &[&str], table: &mut Table, out: &mut Vec<Report>) -> Result<bool, String> {
+        let is_row = words.len() == table.time_words + table.columns.len();
+        let Some(at) = words.get(..table.time_words).and_then(|words| self.time(words)) else {
+            // The averages follow the rows.
+            let rates = table.columns.len() - 1;
+            let is_average =
+                words.len() > rates && words[1..].iter().filter(|word| value(word).is_ok()).count() >= rates;
+            return if is_average { Ok(false) } else { Err(wrong_row(words)) };
+        };
+        if !is_row {
+            return Err(wrong_row(words));
+        }
+        let mut device = LoggedDevice::default();
+        for (column, word) in table.columns.iter().zip(&words[table.time_words..]) {
+            match column.as_str() {
+                "DEV" => device.name = (*word).to_owned(),
+                column => device.set(column, value(word)?),
+            }
+        }
+        // The next report follows this one.
+        self.rows.add(table.start.take(), at, device, out);
+        Ok(true)
+    }
+}
+
+fn wrong_row(words: &[&str]) -> String {
+    format!("no row of sar -d: '{}'", super::excerpt(words.join(" ").as_bytes()))
+}
+
+impl LogFormat for SarLog {
+    fn read(&mut self, line: &str, reports: &mut Vec<Report>) -> Result<bool, String> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if let Some((host, rest)) = head_line(line) {
+            self.rows.finish(reports);
+            (self.host, self.days, self.last_time, self.table) = (host, 0, None, None);
+            self.date = rest.split_whitespace().next().unwrap_or_default().to_owned();
+            return Ok(false);
+        }
+        if words.is_empty() {
+            self.rows.close(reports);
+            self.table = None;
+            return Ok(false);
+        }
+        let has = |name: &str| words.iter().any(|word| *word == name);
+        if has("RESTART") {
+            self.rows.restart(reports);
+            self.table = None;
+            return Ok(false);
+        }
+        if has("DEV") && has("tps") {
+            self.rows.close(reports);
+            let first = words.iter().position(|word| ["DEV", "tps"].contains(word)).unwrap_or_default();
+            self.table = self.time(&words[..first]).map(|start| Table {
+                time_words: first,
+                columns: words[first..].iter().map(|word| (*word).to_owned()).collect(),
+                start: Some(start),
+            });
+            return Ok(self.table.is_some());
+        }
+        let Some(mut table) = self.table.take() else { return Ok(false) };
+        let is_row = self.read_row(&words, &mut table, reports);
+        match is_row {
+            Ok(true) => self.table = Some(table),
+            Ok(false) => self.rows.close(reports),
+            Err(_) => {
+                let at = self.time(words.get(..table.time_words).unwrap_or_default());
+                self.rows.reject(at, reports);
+                self.table = Some(table);
+            }
+        }
+        is_row
+    }
+
+    fn finish(&mut self, reports: &mut Vec<Report>) {
+        self.rows.finish(reports);
+    }
+
+    fn origin(&self) -> String {
+        "from a log of sar -d: rates rounded to 0.01".to_owned()
+    }
+
+    fn host(&self) -> LoggedHost {
+        self.host.clone()
+    }
+}
