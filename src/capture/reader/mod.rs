@@ -265,7 +265,7 @@ impl<R: Read> Reader<R> {
     fn next_logged(&mut self, sample: &mut Sample) -> io::Result<bool> {
         loop {
             if let Some(begins) = self.logs.next(sample) {
-                self.state.header = Some(self.logs.header());
+                (self.state.header, self.state.is_log) = (Some(self.logs.header()), true);
                 if begins && self.state.header_count > 0 {
                     self.segments.start_segment();
                 }

@@ -31,6 +31,8 @@ pub struct CaptureState {
     pub is_not_text: bool,
     /// True if devices were found whose time is not known.
     pub lacks_times: bool,
+    /// True if the samples are rebuilt from a log.
+    pub is_log: bool,
     /// True if samples begin without `TS` lines.
     pub(super) has_foreign_times: bool,
     /// The warnings that were not taken yet.

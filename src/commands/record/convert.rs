@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::Record;
-use crate::capture::{RecordFilter, SampleText, write_line, write_sample};
+use crate::capture::{RecordFilter, RecordingHeader, SampleText, write_header, write_line, write_sample};
 use crate::console::{RunContext, Warnings, require_text};
 use crate::counters::Sample;
 use crate::exit::Exit;
@@ -47,11 +47,13 @@ impl Record {
             Destination::Output(out) => out.write_all(text).and_then(|()| out.flush()).context(OutputError),
         };
         let written = match replay.header() {
-            Some(_) if replay.is_file() => {
+            Some(_) if !replay.state().is_log && replay.is_file() => {
                 copy_capture_range(from, (Timestamp::MIN, Timestamp::MAX), &mut write).map(drop)
             }
-            Some(_) => bail!("{from_name}: this is a recording already; save it as it is"),
-            None => {
+            Some(_) if !replay.state().is_log => {
+                bail!("{from_name}: this is a recording already; save it as it is")
+            }
+            _ => {
                 let mut on_warnings = |replay: &mut Replay<'_>| {
                     replay
                         .take_warnings()
@@ -81,7 +83,16 @@ fn write_samples(
 ) -> Result<()> {
     let (mut previous, mut sample) = (Sample::default(), first);
     let mut text = Vec::new();
+    let mut last_header = None;
     loop {
+        // No interval spans two boots.
+        let boot_id = Some(sample.segment.to_string());
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let header = replay.header().map(|log| RecordingHeader { version, boot_id, ..log.clone() });
+        if header != last_header {
+            header.iter().for_each(|header| write_header(header, &mut text));
+            last_header = header;
+        }
         append_sample(&sample, zone, &mut text);
         // A stream may end at any time.
         if text.len() >= BLOCK_BYTES || !replay.is_file() {
@@ -90,7 +101,7 @@ fn write_samples(
         std::mem::swap(&mut previous, &mut sample);
         let found = replay.next(&previous, &mut sample);
         on_warnings(replay);
-        let is_other = replay.header().is_some();
+        let is_other = replay.header().is_some() && !replay.state().is_log;
         if !matches!(found, Ok(true)) || is_other {
             write(&text)?;
             if is_other {
