@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 
 pub use self::warnings::Warnings;
 use crate::clock::Clock;
-use crate::counters::Sample;
+use crate::counters::{Missing, Sample};
 use crate::exit::Exit;
 use crate::memory_lock;
 use crate::os_error::os_error_text;
@@ -134,6 +134,21 @@ impl RunContext<'_> {
 pub fn require_text(replay: &Replay<'_>) -> Result<()> {
     if replay.state().is_not_text {
         bail!("{} is not a text file; expected a diskstats capture", sanitize(replay.name()));
+    }
+    Ok(())
+}
+
+/// Checks that a capture tells everything that a table of another program shows, for which nothing is missing.
+///
+/// # Errors
+/// If it is a log that lacks some of it.
+pub fn require_values(replay: &Replay<'_>, shown: Missing) -> Result<()> {
+    let missing = replay.header().map(|header| header.missing).unwrap_or_default();
+    if missing.lacks_any_of(shown) {
+        let name = sanitize(replay.name());
+        bail!(
+            "{name} is a log without some of these values; 'blkstat --from {name}' shows those that it has"
+        );
     }
     Ok(())
 }

@@ -79,6 +79,16 @@ pub struct Missing {
 }
 
 impl Missing {
+    pub const EVERYTHING: Self = Self {
+        in_flight: true,
+        ios: true,
+        merges: true,
+        sectors: true,
+        ms: true,
+        busy_ms: true,
+        weighted_ms: true,
+    };
+
     pub const NOTHING: Self = Self {
         in_flight: false,
         ios: false,
@@ -100,6 +110,19 @@ impl Missing {
             busy_ms: self.busy_ms | other.busy_ms,
             weighted_ms: self.weighted_ms | other.weighted_ms,
         }
+    }
+
+    /// Returns whether it has any of the `others`, except the requests in flight.
+    pub fn lacks_any_of(self, others: Self) -> bool {
+        let pairs = [
+            (self.ios, others.ios),
+            (self.merges, others.merges),
+            (self.sectors, others.sectors),
+            (self.ms, others.ms),
+            (self.busy_ms, others.busy_ms),
+            (self.weighted_ms, others.weighted_ms),
+        ];
+        pairs.iter().any(|(lacks, is_needed)| *lacks && *is_needed)
     }
 
     pub fn is_nothing(&self) -> bool {

@@ -8,7 +8,7 @@ use super::reporter::Reporter;
 use super::rows::{DeviceRows, NewDevice};
 use super::selection::Selection;
 use crate::clock::WaitOutcome;
-use crate::console::{RunContext, Warnings, require_text};
+use crate::console::{RunContext, Warnings, require_text, require_values};
 use crate::counters::Sample;
 use crate::exit::Exit;
 use crate::os_error::os_error_text;
@@ -105,7 +105,7 @@ fn run_replay(options: &Options, mut source: Replay<'_>, context: &mut RunContex
     let ended = loop {
         let has_sample = source.next(&older, &mut newer);
         source.take_warnings().iter().for_each(|warning| warnings.warn_capture(warning, context.err));
-        match has_sample {
+        match has_sample.and_then(|found| require_values(&source, options.style.shown()).map(|()| found)) {
             Ok(true) => samples += 1,
             Ok(false) => break Ok(()),
             Err(_) if context.clock.signal().is_some() => break Ok(()),

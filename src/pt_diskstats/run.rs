@@ -12,8 +12,8 @@ use super::keys::KeyOutcome;
 use super::options::Options;
 use super::text::format_saved_sample;
 use crate::capture::CaptureWarningKind;
-use crate::console::{RunContext, Warnings, cause_text};
-use crate::counters::Sample;
+use crate::console::{RunContext, Warnings, cause_text, require_values};
+use crate::counters::{Missing, Sample};
 use crate::exit::Exit;
 use crate::sink::SampleFile;
 use crate::source::{Live, Replay, local_time_zone};
@@ -114,6 +114,7 @@ impl Session<'_> {
             if !has_sample? {
                 break;
             }
+            require_values(source, Missing::EVERYTHING)?;
             self.push(&sample, warnings, context);
             if self.text.len() > WRITE_THRESHOLD_BYTES {
                 context.emit(&mut self.text)?;

@@ -1,6 +1,7 @@
 //! The parts and the format of a report.
 
 use super::Palette;
+use crate::counters::Missing;
 
 /// The parts of a report and how they are formatted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,6 +37,20 @@ impl Style {
     /// Returns whether the device report is split into several tables.
     pub(crate) fn is_split(&self) -> bool {
         self.format == Format::Text && self.extended && !self.short && self.pretty && !self.compact
+    }
+
+    /// Returns the values of devices that the report shows: with `-s`, reads and writes are added up.
+    pub(crate) fn shown(&self) -> Missing {
+        let (extended, split) = (self.extended, self.extended && !self.short);
+        Missing {
+            in_flight: false,
+            ios: split,
+            merges: extended,
+            sectors: split || !extended,
+            ms: split,
+            busy_ms: extended,
+            weighted_ms: extended,
+        }
     }
 
     /// Returns the name of the unit in column titles and keys.
