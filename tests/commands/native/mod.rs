@@ -13,6 +13,7 @@ mod logs;
 mod machine_formats;
 mod pipes;
 mod range;
+mod sar_logs;
 mod selection;
 mod snapshots;
 mod summary;
