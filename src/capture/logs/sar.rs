@@ -199,7 +199,7 @@ impl LogFormat for SarLog {
             self.table = None;
             return Ok(false);
         }
-        let has = |name: &str| words.iter().any(|word| *word == name);
+        let has = |name: &str| words.contains(&name);
         if has("RESTART") {
             self.rows.restart(reports);
             self.table = None;
