@@ -59,7 +59,7 @@ fn values(load: u64, interval: u64) -> [f64; 8] {
         per_io(read + written + discarded),
         queued / seconds / 1000.0,
         per_io(ms),
-        busy as f64 / seconds / 10.0,
+        busy / seconds / 10.0,
     ]
 }
 
@@ -81,7 +81,7 @@ const DISCARDS: Columns = (
     },
 );
 
-fn text_of(values: Vec<f64>, separator: &str) -> String {
+fn text_of(values: &[f64], separator: &str) -> String {
     values.iter().map(|value| format!("{value:.2}")).collect::<Vec<_>>().join(separator)
 }
 
@@ -108,14 +108,14 @@ fn sar(columns: Columns, date: &str, has_12_hours: bool, is_live: bool, names_la
             text += &format!("\n{}", row(&clock(at - STEP, has_12_hours), "DEV", &head));
         }
         for (name, load) in DEVICES {
-            let values = text_of((columns.1)(values(load, interval)), "    ");
+            let values = text_of(&(columns.1)(values(load, interval)), "    ");
             text += &row(&clock(at, has_12_hours), name, &values);
         }
     }
     if is_live {
         text += &format!("\n{}", row("Average:", "DEV", columns.0));
     }
-    text + &row("Average:", "sda", &text_of((columns.1)([1.0; 8]), "  "))
+    text + &row("Average:", "sda", &text_of(&(columns.1)([1.0; 8]), "  "))
 }
 
 /// The output of `sadf -d`; with `-h`, one line per interval.
@@ -126,7 +126,7 @@ fn sadf(columns: Columns, is_horizontal: bool) -> String {
         let at = jiff::Timestamp::from_second((START + interval * STEP) as i64).unwrap();
         let start = format!("db1;{STEP};{}", at.strftime("%Y-%m-%d %H:%M:%S UTC"));
         let devices = DEVICES
-            .map(|(name, load)| format!(";{name};{}", text_of((columns.1)(values(load, interval)), ";")));
+            .map(|(name, load)| format!(";{name};{}", text_of(&(columns.1)(values(load, interval)), ";")));
         match is_horizontal {
             true => writeln!(text, "{start}{}", devices.concat()).unwrap(),
             false => devices.iter().for_each(|device| writeln!(text, "{start}{device}").unwrap()),
