@@ -18,9 +18,6 @@ use crate::sanitize::sanitize;
 use crate::source::{TraceOptions, Tracer, remove_leftovers};
 use crate::time_range::TimeRange;
 
-/// The width of a table without a terminal.
-const DEFAULT_WIDTH: usize = 120;
-
 #[derive(Args, Clone, Debug)]
 #[command(
     override_usage = "blkstat latency [OPTIONS] [DEVICE]... [INTERVAL [COUNT]]",
@@ -47,7 +44,7 @@ pub struct Latency {
     /// Remove tracing instances and events that killed runs left in the kernel, and exit
     #[arg(long, conflicts_with_all = ["heatmap", "json", "csv", "operands"])]
     pub(super) cleanup: bool,
-    /// Output width (default: terminal width, or 120)
+    /// Output width (default: that of the terminal; without one, nothing is cut)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(70..))]
     width: Option<u16>,
 }
@@ -98,7 +95,7 @@ impl Latency {
             tracing: &tracing,
             traced_devices: devices,
             header: None,
-            writer: LatencyWriter::new(format, DEFAULT_WIDTH, time_zone),
+            writer: LatencyWriter::new(format, context.width(), time_zone),
             text: Vec::new(),
             notes: 0,
         };

@@ -59,7 +59,7 @@ pub struct View {
     /// Show all columns, including discards and flushes, regardless of the width
     #[arg(long)]
     all_columns: bool,
-    /// Output width (default: terminal width; unlimited without a terminal)
+    /// Output width (default: that of the terminal; without one, nothing is cut)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(20..))]
     width: Option<u16>,
     /// Always print a summary (default: only after Ctrl-C)

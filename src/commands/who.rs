@@ -27,8 +27,6 @@ use crate::report::who::{
 use crate::source::{TraceOptions, Tracer, has_process_io_capabilities};
 use crate::topology::{nvme_head, partition_parents};
 
-/// The width of a table without a terminal.
-const DEFAULT_WIDTH: usize = 80;
 /// The default number of cgroups on a device, and of processes, that a table shows.
 const DEFAULT_TOP: usize = 10;
 
@@ -66,7 +64,7 @@ pub struct Who {
     /// Show at most N cgroups per device and N processes, and every blocked task
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     top: Option<u32>,
-    /// Output width (default: terminal width, or 80)
+    /// Output width (default: that of the terminal; without one, nothing is cut)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(70..))]
     width: Option<u16>,
     #[command(flatten)]
@@ -114,7 +112,7 @@ impl Who {
             sort: self.sort.unwrap_or_default(),
             top: self.top.map_or(default_top, |top| top as usize),
             observed: None,
-            writer: WhoWriter::new(format, DEFAULT_WIDTH, time_zone),
+            writer: WhoWriter::new(format, context.width(), time_zone),
             text: Vec::new(),
             traced_devices: Vec::new(),
             has_attribution: false,

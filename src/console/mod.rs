@@ -15,7 +15,7 @@ use crate::counters::{Missing, Sample};
 use crate::exit::Exit;
 use crate::memory_lock;
 use crate::os_error::os_error_text;
-use crate::report::layout::DEFAULT_WIDTH;
+use crate::report::layout::{DEFAULT_WIDTH, UNLIMITED_WIDTH};
 use crate::sanitize::sanitize;
 use crate::sink::OutputError;
 use crate::source::{Live, Replay, find_time_zone};
@@ -77,9 +77,10 @@ impl RunContext<'_> {
         self.is_terminal.then(screen_size).flatten()
     }
 
-    /// Returns the output width in columns: that of the terminal, or [`DEFAULT_WIDTH`] without one.
+    /// Returns the output width in columns: that of the terminal, or [`UNLIMITED_WIDTH`] without one.
     pub fn width(&self) -> usize {
-        self.screen_size().map_or(DEFAULT_WIDTH, |(columns, _)| columns)
+        let default = if self.is_terminal { DEFAULT_WIDTH } else { UNLIMITED_WIDTH };
+        self.screen_size().map_or(default, |(columns, _)| columns)
     }
 
     /// Writes a report with a single write and empties the buffer.

@@ -12,7 +12,9 @@ use crate::report::evidence::explanation_text;
 use crate::report::layout::number_format as cells;
 use crate::report::layout::sentence_numbers::{counted, duration};
 use crate::report::layout::sparkline::{Point, sparkline};
-use crate::report::layout::{Align, Spacing, column_widths, fit_columns, plain_table};
+use crate::report::layout::{
+    Align, Spacing, UNLIMITED_WIDTH, column_widths, fit_columns, plain_table, sentence_width,
+};
 use crate::sanitize::sanitize;
 
 /// The most characters of a sparkline.
@@ -118,7 +120,7 @@ pub(super) fn push_overview(
         };
         push_paragraph(&format!("+ {more} more {kind} (--details lists all)"), 0, width, out);
     }
-    push_others(report, rows, width, out);
+    push_others(report, rows, sentence_width(width), out);
 }
 
 /// The titles of the columns, and the ranks by which they are dropped if the width is too small for all.
@@ -142,7 +144,9 @@ fn push_table(report: &AnalysisReport<'_>, rows: &[Row<'_>], width: usize, out: 
     // The shape of the latency over time shows more than the columns that are dropped for it.
     let for_columns = if width >= MIN_WIDTH_WITH_POINTS { width - MIN_POINTS } else { width };
     let kept = fit_columns(&widths, &COLUMNS.map(|(_, rank)| rank), for_columns).kept;
-    let points = width.saturating_sub(kept.iter().map(|column| widths[*column]).sum());
+    // Without a limit, the line is as long as sentences, or longer if the columns are.
+    let points = sentence_width(width).saturating_sub(kept.iter().map(|column| widths[*column]).sum());
+    let points = if width == UNLIMITED_WIDTH { points.max(MIN_POINTS) } else { points };
     let points = if points >= MIN_POINTS { points.min(MAX_POINTS) } else { 0 };
     let fits = |title: &&str| title.len() <= points;
     let title = ["await over time", "history"].into_iter().find(fits).unwrap_or_default();

@@ -11,9 +11,9 @@ use crate::analysis::{
     ConcurrencyLevel, DeviceReport, DirectionReport, Distribution, Excluded, Layer, MIN_VERDICT_INTERVALS,
     Pattern, QueueByLayer, Verdict, WaitLocation,
 };
-use crate::report::layout::number_format as cells;
 use crate::report::layout::sentence_numbers::{counted, queue, time};
 use crate::report::layout::{Align, Spacing, plain_table, wrap};
+use crate::report::layout::{number_format as cells, sentence_width};
 use crate::sanitize::sanitize;
 
 const INDENT: usize = 4;
@@ -266,7 +266,7 @@ pub(super) fn layers(layers: &[Layer], out: &mut Vec<u8>) {
 /// Appends a text in lines of at most `width` columns, each after `indent` blanks and broken between words; a word that
 /// is longer than a line is broken. Control characters are escaped.
 pub(super) fn push_paragraph(text: &str, indent: usize, width: usize, out: &mut Vec<u8>) {
-    let text_width = width.saturating_sub(indent).max(1);
+    let text_width = sentence_width(width).saturating_sub(indent).max(1);
     for line in wrap(&sanitize(text), text_width) {
         out.extend(std::iter::repeat_n(b' ', indent));
         out.extend_from_slice(line.as_bytes());

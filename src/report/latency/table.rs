@@ -9,7 +9,7 @@ use crate::counters::{LatencyHistogram, RequestKind, TraceProblem};
 use crate::intervals::{TracedDevice, TracedInterval};
 use crate::metrics::LatencyStats;
 use crate::report::layout::number_format::{count, percent, time};
-use crate::report::layout::{Align, Spacing, column_widths, ellipsize, plain_table, wrap};
+use crate::report::layout::{Align, Spacing, column_widths, ellipsize, plain_table, sentence_width, wrap};
 use crate::sanitize::sanitize;
 
 /// The blanks between cells, and their number if lines would be too wide.
@@ -150,7 +150,9 @@ pub(super) fn interval_notes(traced: &TracedInterval, has_requests: bool) -> Vec
 /// Appends a note in parentheses, in lines of at most `width` columns. The first line begins with `first`, the others
 /// with `next`, which must be as wide.
 pub(crate) fn push_note(note: &str, width: usize, first: &str, next: &str, out: &mut Vec<u8>) {
-    for (number, line) in wrap(&format!("({note})"), width.saturating_sub(first.len())).iter().enumerate() {
+    for (number, line) in
+        wrap(&format!("({note})"), sentence_width(width).saturating_sub(first.len())).iter().enumerate()
+    {
         let begin = if number == 0 { first } else { next };
         out.extend_from_slice(format!("{begin}{line}\n").as_bytes());
     }

@@ -11,5 +11,16 @@ mod wrap;
 pub(crate) use table::{Align, FittedColumns, Spacing, column_widths, fit_columns, plain_table};
 pub(crate) use wrap::{ellipsize, text_width, wrap, wrap_list};
 
-/// The width of a line, in terminal columns, without a terminal.
+/// The rule for the width of reports for people, in all commands: `--width`, or else the width of the terminal. Without
+/// either, nothing is cut: tables have all their columns and whole names, for programs that read them, and sentences are
+/// wrapped at [`DEFAULT_WIDTH`], because nobody reads longer lines. This is the width of such tables; sums with it do not
+/// overflow.
+pub(crate) const UNLIMITED_WIDTH: usize = usize::MAX / 2;
+
+/// The width of sentences without a limit, and of everything on a terminal that does not tell its size.
 pub(crate) const DEFAULT_WIDTH: usize = 100;
+
+/// Returns the width at which sentences are wrapped in a report of this width.
+pub(crate) fn sentence_width(width: usize) -> usize {
+    if width == UNLIMITED_WIDTH { DEFAULT_WIDTH } else { width }
+}

@@ -106,3 +106,12 @@ fn columns_end_below_their_titles() {
         assert_eq!(ends(line)[1..], ends(header)[1..], "{line}");
     }
 }
+
+#[test]
+fn without_a_terminal_no_command_cuts_a_table() {
+    const CAPTURE: &str = "fixtures/captures/mixed.txt";
+    for (command, option) in [("", "--all-columns"), ("devices", ""), ("analyze", "")] {
+        let (out, err, code) = output(&format!("{command} {option} --from {CAPTURE}"), "");
+        assert!(code < 2 && !out.contains("hidden at width"), "{command}: {err}{out}");
+    }
+}

@@ -125,3 +125,19 @@ fn a_path_to_an_nvme_disk_is_listed_only_if_it_is_named() {
     assert_eq!(devices("nvme0c0n1"), "\"nvme0c0n1\"");
     assert_eq!(devices("nvme0n1 nvme0c0n1"), "\"nvme0c0n1\" \"nvme0n1\"");
 }
+
+#[test]
+fn names_are_whole_where_there_is_no_terminal() {
+    let name = format!("{}.service", "long-name-".repeat(14));
+    let shown = |options: &str| {
+        let change = |host: &crate::support::fake_root::FakeRoot| {
+            host.file("proc/2114/cgroup", format!("0::/system.slice/{name}"));
+        };
+        super::host::output_of(change, options, 2).0
+    };
+    let text = shown("1 2");
+    assert!(text.contains(&name), "{text}");
+    assert!(text.lines().filter(|line| line.contains('(')).all(|line| line.chars().count() <= 100), "{text}");
+    let text = shown("--width 80 1 2");
+    assert!(!text.contains(&name) && text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
