@@ -54,7 +54,8 @@ impl JsonElements {
                 let head = std::mem::take(&mut self.text);
                 if head.trim_start().starts_with('{') {
                     let mut all = parse(&(head + "]}]}}"))?;
-                    parts.push(JsonPart::Host(all["sysstat"]["hosts"][0].take()));
+                    let host = all.pointer_mut("/sysstat/hosts/0").map(Value::take);
+                    parts.push(JsonPart::Host(host.unwrap_or_default()));
                 }
             }
             self.text.push(c);
@@ -81,4 +82,17 @@ impl JsonElements {
 
 fn parse(text: &str) -> Result<Value, String> {
     serde_json::from_str(text).map_err(|error| format!("not the JSON of sysstat: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_of_another_shape_has_no_host() {
+        let mut parts = Vec::new();
+        JsonElements::default().read("{\"a\": [[{\"b\": [{\"c\": 1}", &mut parts).unwrap_err();
+        JsonElements::default().read("{\"a\": {\"b\": [{\"c\": [{\"d\": 1}", &mut parts).unwrap();
+        assert!(matches!(&parts[..], [JsonPart::Host(Value::Null), JsonPart::Element(_)]));
+    }
 }
