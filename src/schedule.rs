@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::units::{Elapsed, SampleTime};
+
 pub const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The interval and the number of reports.
@@ -11,6 +13,75 @@ pub struct Schedule {
     pub interval: Option<Duration>,
     /// The number of reports; `None` for no limit.
     pub count: Option<u64>,
+}
+
+const MIN_INTERVAL: Duration = Duration::from_millis(10);
+/// The longest interval in seconds: 366 days.
+const MAX_INTERVAL_S: f64 = 366.0 * 86_400.0;
+
+/// Parses a duration: a number of seconds, or a number followed by `us`, `ms`, `s`, `m` or `h`.
+///
+/// # Errors
+/// A message about it.
+pub fn parse_interval(word: &str) -> Result<Duration, String> {
+    const EXPECTED: &str = "expected 10ms or more, such as 1, 0.5, 100ms, 2s or 1m";
+    let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    // A slip of the hand must not mean 1,000 s.
+    if digits.contains(['e', 'E']) {
+        return Err(format!("invalid INTERVAL '{word}'; write it without an exponent, such as 1000 or 0.5"));
+    }
+    let seconds_in_unit = match &word[digits.len()..] {
+        "" | "s" => 1.0,
+        "ms" => 1e-3,
+        "us" => 1e-6,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(format!("invalid INTERVAL '{word}'; {EXPECTED}")),
+    };
+    let seconds = digits.parse::<f64>().ok().map(|amount| amount * seconds_in_unit);
+    if seconds.is_some_and(|seconds| seconds > MAX_INTERVAL_S) {
+        return Err(format!("invalid INTERVAL '{word}'; expected 366 days (8784h) or less"));
+    }
+    let fits = |seconds: &f64| (0.0..=MAX_INTERVAL_S).contains(seconds);
+    let interval = seconds.filter(fits).and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    interval
+        .filter(|length| *length >= MIN_INTERVAL)
+        .ok_or_else(|| format!("invalid INTERVAL '{word}'; {EXPECTED}"))
+}
+
+/// Says which samples of a capture end an interval that is longer than the time between samples.
+#[derive(Clone, Copy, Debug)]
+pub struct Resampling {
+    interval: Option<Duration>,
+    start: SampleTime,
+    /// The multiple of the interval that comes next.
+    next: f64,
+}
+
+impl Resampling {
+    /// Begins intervals of this length at a sample; `None` ends one at every sample.
+    pub fn new(interval: Option<Duration>, start: SampleTime) -> Self {
+        Self { interval, start, next: 1.0 }
+    }
+
+    /// Returns whether a sample ends an interval; `previous` is the one before it. The sample nearest to the next multiple
+    /// of the interval does, because samples are never exactly on time.
+    pub fn is_due(&mut self, previous: &SampleTime, sample: &SampleTime) -> bool {
+        let Some(interval) = self.interval else { return true };
+        let seconds_since = |from: &SampleTime| match sample.since(from) {
+            Elapsed::Forward(elapsed) => elapsed.seconds(),
+            Elapsed::Unknown => 0.0,
+        };
+        // The next sample is expected after about as long as the last one, unless that followed a gap.
+        let interval_s = interval.as_secs_f64();
+        let step_s = seconds_since(previous).min(interval_s);
+        let multiples = (seconds_since(&self.start) + step_s / 2.0) / interval_s;
+        if multiples < self.next {
+            return false;
+        }
+        self.next = multiples.floor() + 1.0;
+        true
+    }
 }
 
 /// Deadlines at multiples of an interval after a start. Missed deadlines are skipped.

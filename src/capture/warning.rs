@@ -55,6 +55,10 @@ pub enum CaptureWarningKind {
     Rebooted,
     /// The recording continues on another host.
     HostChanged,
+    /// The compressed data of the file ends early; holds the time of its last complete sample.
+    EndsEarly(Option<Timestamp>),
+    /// The capture continues in the file of this name.
+    NextFile(String),
     /// The file ends within its last sample.
     LastSampleTruncated,
     /// The last sample lacks the devices that the sample before it lists last, as if the file were truncated.
@@ -102,7 +106,7 @@ impl CaptureWarningKind {
 
     /// Returns whether it tells how the capture was read, and nothing is wrong.
     pub fn is_note(&self) -> bool {
-        matches!(self, Self::ForeignTimes(_) | Self::FromLog(_))
+        matches!(self, Self::ForeignTimes(_) | Self::FromLog(_) | Self::NextFile(_))
     }
 
     /// Returns whether the clock did not advance, which breaks time for every reader of the capture.
@@ -147,6 +151,11 @@ impl std::fmt::Display for CaptureWarningKind {
             Self::HostChanged => {
                 write!(f, "recording continues on another host; no interval spans this point")
             }
+            Self::EndsEarly(at) => {
+                write!(f, "compressed data is cut off; last sample is truncated; skipped")?;
+                at.map_or(Ok(()), |at| write!(f, "; the readable part ends at {at}"))
+            }
+            Self::NextFile(name) => write!(f, "continues in {name}"),
             Self::LastSampleTruncated => write!(f, "last sample is truncated; skipped"),
             Self::LastSampleLacksDevices { missing, expected } if missing == expected => {
                 write!(f, "last sample has no devices, as if truncated; skipped")

@@ -9,8 +9,8 @@ use jiff::tz::TimeZone;
 
 use super::analysis::analyze_intervals;
 use super::help_template::Operand;
-use super::operands::{devices_and_schedule, file_and_operands, is_file};
-use super::options::{Host, RangeOptions, StrictOption, VerdictOptions, usage_error};
+use super::operands::{Operands, is_file};
+use super::options::{CaptureOptions, Host, RangeOptions, VerdictOptions, usage_error};
 use crate::analysis::{DeviceReport, SavedBaselines};
 use crate::console::RunContext;
 use crate::exit::Exit;
@@ -25,7 +25,10 @@ use crate::time_range::TimeRange;
 
 /// The operands of `analyze`, for the help.
 pub(super) const OPERANDS: &[Operand] = &[
-    ("[FILE]", "Capture to analyze; - is standard input (default: the running system)"),
+    (
+        "[FILE]...",
+        "Capture to analyze, in one or more files; - is standard input (default: the running system)",
+    ),
     ("[DEVICE]...", "Devices to analyze, by any of their names (default: all)"),
     (
         "[INTERVAL]",
@@ -36,7 +39,7 @@ pub(super) const OPERANDS: &[Operand] = &[
 
 #[derive(Args, Clone, Debug)]
 #[command(
-    override_usage = "blkstat analyze [OPTIONS] [FILE] [DEVICE]... [INTERVAL [COUNT]]\n       blkstat analyze --compare BEFORE AFTER [DEVICE]...   (each FILE or FILE@BEGIN..END)"
+    override_usage = "blkstat analyze [OPTIONS] [FILE]... [DEVICE]... [INTERVAL [COUNT]]\n       blkstat analyze --compare BEFORE AFTER [DEVICE]...   (each FILE or FILE@BEGIN..END)"
 )]
 pub struct Analyze {
     // Completion scripts show these words; --help shows OPERANDS.
@@ -67,7 +70,7 @@ pub struct Analyze {
     #[arg(long, value_name = "FILE")]
     save_baseline: Option<PathBuf>,
     #[command(flatten)]
-    strict: StrictOption,
+    capture: CaptureOptions,
     #[command(flatten)]
     verdicts: VerdictOptions,
 }
@@ -77,9 +80,10 @@ impl Analyze {
         if self.compare {
             return self.compare(host, context);
         }
-        let (from, operands) = file_and_operands(self.from.clone(), &self.operands);
-        let range = self.range.range(from.is_some(), context)?;
-        let (input, selection) = self.input_and_selection(from, range, operands, host)?;
+        let operands = Operands::with_file_first(&self.operands, self.from.as_ref(), &host.root);
+        let operands = operands.map_err(usage_error)?;
+        let range = self.range.range(!operands.files.is_empty(), context)?;
+        let (input, selection) = self.input_and_selection(range, operands, host)?;
         if let Some(path) = &self.save_baseline {
             // Check this before the analysis, which may take long.
             read_replaceable_baselines(path)?;
@@ -119,7 +123,12 @@ impl Analyze {
         let mut exit = Exit::Success;
         let mut analyzed = Vec::new();
         for (file, range) in captures {
-            let (input, selection) = self.input_and_selection(Some(file), range, operands, host)?;
+            let operands = Operands::split(operands, Some(&file), &host.root).map_err(usage_error)?;
+            let [_] = operands.files.as_slice() else {
+                let third = operands.files[1].display();
+                return Err(usage_error(format!("'{third}' is a third FILE; --compare takes two")));
+            };
+            let (input, selection) = self.input_and_selection(range, operands, host)?;
             let baselines = self.verdicts.load_baselines(&[], context)?;
             let mut intervals =
                 Intervals::open(&input, &selection, Detail::Comparison, &baselines, context.clock)?;
@@ -149,22 +158,14 @@ impl Analyze {
 
     fn input_and_selection(
         &self,
-        from: Option<PathBuf>,
         range: TimeRange,
-        operands: &[String],
+        operands: Operands,
         host: &Host,
     ) -> Result<(Input, DeviceSelection)> {
-        let (devices, schedule) = devices_and_schedule(operands).map_err(usage_error)?;
-        if let Some(word) = devices.iter().find(|word| is_file(word)) {
-            let taken = match self.compare {
-                true => "third FILE; --compare takes two",
-                false => "second FILE; analyze takes one",
-            };
-            return Err(usage_error(format!("'{word}' is a {taken}")));
-        }
+        let Operands { files, devices, schedule } = operands;
+        let input = host.input(&files, range, schedule, &self.capture)?;
         // A limit of a cgroup is not visible in the counters of a device.
-        let (scans_io, strict) = (from.is_none(), self.strict.strict);
-        let input = Input { scans_io, strict, ..host.input(from, range, schedule) };
+        let input = Input { scans_io: files.is_empty(), ..input };
         let regex = self.devices_regex.clone();
         Ok((input, DeviceSelection { devices, regex, ..DeviceSelection::default() }))
     }

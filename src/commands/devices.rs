@@ -6,22 +6,30 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use clap::Args;
 
-use super::options::Host;
+use super::options::{CaptureOptions, Host};
 use crate::console::{RunContext, require_text};
 use crate::counters::Sample;
 use crate::exit::Exit;
+use crate::intervals::{Input, with_stack};
 use crate::os_error::os_error_text;
 use crate::report::devices::{is_shown, json, tree};
 use crate::sanitize::sanitize;
+use crate::schedule::Schedule;
 use crate::source::{NoBlockDevices, Replay, check_block_dir, read_topology};
+use crate::time_range::TimeRange;
 use crate::topology::Topology;
 
 #[derive(Args, Clone, Debug)]
-#[command(override_usage = "blkstat devices [OPTIONS]")]
+#[command(override_usage = "blkstat devices [OPTIONS] [FILE]")]
 pub struct Devices {
+    /// Recording whose host is shown (default: the running system)
+    #[arg(value_name = "FILE", conflicts_with = "from")]
+    file: Option<PathBuf>,
     /// Show the devices of the host that FILE was recorded on
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
+    #[command(flatten)]
+    capture: CaptureOptions,
     /// Include unused devices, such as loop devices without a file
     #[arg(long)]
     all: bool,
@@ -32,12 +40,16 @@ pub struct Devices {
 
 impl Devices {
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
-        let (topology, place) = match &self.from {
-            Some(path) => recorded_topology(path, context)?,
+        let from = self.from.as_ref().or(self.file.as_ref());
+        // Checks the options.
+        let files: Vec<PathBuf> = from.cloned().into_iter().collect();
+        let input = host.input(&files, TimeRange::default(), Schedule::default(), &self.capture)?;
+        let (topology, place) = match from {
+            Some(path) => recorded_topology(path, &input, context)?,
             None => live_topology(&host.root)?,
         };
         if topology.nodes().is_empty() {
-            if self.from.is_none() {
+            if from.is_none() {
                 return Err(NoBlockDevices::empty_list(&place).into());
             }
             context.print_error(format_args!("no block devices in {place}"));
@@ -80,8 +92,8 @@ fn live_topology(root: &Path) -> Result<(Topology, String)> {
 ///
 /// # Errors
 /// If the file cannot be read or is not a text file.
-fn recorded_topology(path: &Path, context: &RunContext<'_>) -> Result<(Topology, String)> {
-    let mut replay = Replay::open(path, None, context.clock)?;
+fn recorded_topology(path: &Path, input: &Input, context: &RunContext<'_>) -> Result<(Topology, String)> {
+    let mut replay = Replay::open(path, input.every, context.clock)?;
     let mut sample = Sample::default();
     let place = sanitize(replay.name()).into_owned();
     if !replay.next(&Sample::default(), &mut sample)? {
@@ -90,5 +102,6 @@ fn recorded_topology(path: &Path, context: &RunContext<'_>) -> Result<(Topology,
     }
     let recorded = replay.header().map(|header| header.topology.clone());
     let recorded = recorded.filter(|topology| !topology.nodes().is_empty());
-    Ok((recorded.unwrap_or_else(|| Topology::from_names(&sample.devices)), place))
+    let topology = recorded.unwrap_or_else(|| Topology::from_names(&sample.devices));
+    Ok((with_stack(topology, &input.stack), place))
 }

@@ -5,7 +5,8 @@ use clap::Args;
 use jiff::tz::TimeZone;
 
 use super::follow::{Observer, follow};
-use super::options::{Host, ViewOperands, percentage};
+use super::operands::Operands;
+use super::options::{CaptureOptions, Host, ViewOperands, percentage, usage_error};
 use super::tracing::Tracing;
 use crate::console::{RunContext, Warnings};
 use crate::counters::DeviceNumber;
@@ -51,11 +52,16 @@ pub struct Latency {
 
 impl Latency {
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
-        let (devices, schedule) = self.operands.parse()?;
+        let Operands { files, devices, schedule } = self.operands.parse(None, host)?;
+        if let Some(file) = files.first() {
+            let reason =
+                "latency traces the requests of the running system; for a recording, use 'blkstat analyze";
+            return Err(usage_error(format!("{reason} {}'", file.display())));
+        }
         if self.cleanup {
             return clean_up(host, context);
         }
-        let input = host.input(None, TimeRange::default(), schedule);
+        let input = host.input(&[], TimeRange::default(), schedule, &CaptureOptions::default())?;
         let selection = DeviceSelection { devices, ..DeviceSelection::default() };
         let is_restricted = selection.names_devices();
         let baselines = BaselineStore::default();

@@ -1,29 +1,70 @@
 //! Operands that several commands share: a file, devices, an interval, a count.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, parse_interval};
+use crate::source::{is_device_name, is_recording};
 
-const MIN_INTERVAL: Duration = Duration::from_millis(10);
-/// The longest interval in seconds: 366 days.
-const MAX_INTERVAL_S: f64 = 366.0 * 86_400.0;
+/// The operands of a view: recordings, devices, an interval and a count, in any order.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Operands {
+    /// The files of one capture; empty for the running system.
+    pub(super) files: Vec<PathBuf>,
+    pub(super) devices: Vec<String>,
+    pub(super) schedule: Schedule,
+}
 
-/// Splits `[DEVICE]... [INTERVAL [COUNT]]`. The first word that starts like a number is the interval.
-///
-/// # Errors
-/// A message about an invalid interval or count, or a word after them.
-pub(super) fn devices_and_schedule(words: &[String]) -> Result<(Vec<String>, Schedule), String> {
-    let is_number =
-        |word: &String| word.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.'));
-    let devices = words.iter().position(is_number).unwrap_or(words.len());
-    if let Some(word) = words.get(devices + 1).filter(|word| !is_number(word)) {
-        return Err(format!("unexpected '{word}' after INTERVAL; name devices first"));
+impl Operands {
+    /// Splits operands. The first word that starts like a number is the interval, the second one the count. A file is a
+    /// recording unless a device has its name; with `from`, only a path is.
+    ///
+    /// # Errors
+    /// A message about an invalid interval or count, or a number after them.
+    pub(super) fn split(words: &[String], from: Option<&PathBuf>, root: &Path) -> Result<Self, String> {
+        let is_number =
+            |word: &str| word.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.'));
+        let mut operands = Self { files: from.cloned().into_iter().collect(), ..Self::default() };
+        let mut numbers = Vec::new();
+        for word in words {
+            let is_named = from.is_some() && !word.contains(['/', '.']);
+            if !is_named && !is_number_or_interval(word) && is_recording(word, root) {
+                operands.files.push(PathBuf::from(word));
+            } else if is_number(word) && !Path::new(word).is_dir() {
+                numbers.push(word);
+            } else {
+                operands.devices.push(word.clone());
+            }
+        }
+        operands.schedule = parse_schedule(numbers.first().copied(), numbers.get(1).copied())?;
+        if let Some(word) = numbers.get(2) {
+            return Err(format!("unexpected '{word}' after INTERVAL and COUNT"));
+        }
+        if operands.files.len() > 1 && operands.files.iter().any(|file| file.as_os_str() == "-") {
+            return Err("standard input cannot be one of several files".to_owned());
+        }
+        Ok(operands)
     }
-    let schedule = parse_schedule(words.get(devices), words.get(devices + 1))?;
-    match words.get(devices + 2) {
-        Some(word) => Err(format!("unexpected '{word}' after INTERVAL and COUNT; name devices first")),
-        None => Ok((words[..devices].to_vec(), schedule)),
+
+    /// Splits operands like [`Self::split`], where the first may also be a file whose name is that of a device or a
+    /// number, or one that does not exist.
+    ///
+    /// # Errors
+    /// Those of [`Self::split`].
+    pub(super) fn with_file_first(
+        words: &[String],
+        from: Option<&PathBuf>,
+        root: &Path,
+    ) -> Result<Self, String> {
+        let (Some((word, rest)), None) = (words.split_first(), from) else {
+            return Self::split(words, from, root);
+        };
+        // A relative directory is hardly meant as a path on a device.
+        let is_device = Path::new(word).is_dir() && word.starts_with('/') || is_device_name(word, root);
+        if is_device || !is_file(word) {
+            return Self::split(words, from, root);
+        }
+        let operands = Self::split(rest, None, root)?;
+        Ok(Self { files: [vec![PathBuf::from(word)], operands.files].concat(), ..operands })
     }
 }
 
@@ -40,14 +81,6 @@ pub(super) fn parse_schedule(interval: Option<&String>, count: Option<&String>) 
     Ok(Schedule { interval, count: count.map(whole).transpose()? })
 }
 
-/// Splits `[FILE] [DEVICE]... [INTERVAL [COUNT]]` into the capture, which may be given as `from`, and the other operands.
-pub(super) fn file_and_operands(from: Option<PathBuf>, operands: &[String]) -> (Option<PathBuf>, &[String]) {
-    match (from, operands) {
-        (None, [word, rest @ ..]) if is_file(word) => (Some(PathBuf::from(word)), rest),
-        (from, operands) => (from, operands),
-    }
-}
-
 /// Returns whether a word names a capture rather than a device: `-`, a path outside /dev, or a regular file in the
 /// current directory.
 pub(super) fn is_file(word: &str) -> bool {
@@ -60,33 +93,6 @@ pub(super) fn is_file(word: &str) -> bool {
 pub(super) fn is_number_or_interval(word: &str) -> bool {
     let is_number = word.parse::<f64>().is_ok() && word.contains(|c: char| c.is_ascii_digit());
     is_number || parse_interval(word).is_ok()
-}
-
-/// Parses a duration: a number of seconds, or a number followed by `us`, `ms`, `s`, `m` or `h`.
-pub(super) fn parse_interval(word: &str) -> Result<Duration, String> {
-    const EXPECTED: &str = "expected 10ms or more, such as 1, 0.5, 100ms, 2s or 1m";
-    let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    // A slip of the hand must not mean 1,000 s.
-    if digits.contains(['e', 'E']) {
-        return Err(format!("invalid INTERVAL '{word}'; write it without an exponent, such as 1000 or 0.5"));
-    }
-    let seconds_in_unit = match &word[digits.len()..] {
-        "" | "s" => 1.0,
-        "ms" => 1e-3,
-        "us" => 1e-6,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        _ => return Err(format!("invalid INTERVAL '{word}'; {EXPECTED}")),
-    };
-    let seconds = digits.parse::<f64>().ok().map(|amount| amount * seconds_in_unit);
-    if seconds.is_some_and(|seconds| seconds > MAX_INTERVAL_S) {
-        return Err(format!("invalid INTERVAL '{word}'; expected 366 days (8784h) or less"));
-    }
-    let fits = |seconds: &f64| (0.0..=MAX_INTERVAL_S).contains(seconds);
-    let interval = seconds.filter(fits).and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    interval
-        .filter(|length| *length >= MIN_INTERVAL)
-        .ok_or_else(|| format!("invalid INTERVAL '{word}'; {EXPECTED}"))
 }
 
 /// Parses `A`, `A,B` or `,B`, where both are numbers above zero; `None` for any other text.
@@ -107,7 +113,7 @@ mod tests {
     #[allow(clippy::type_complexity)]
     fn parts(words: &str) -> Result<(Vec<String>, Option<u128>, Option<u64>), String> {
         let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
-        let (devices, schedule) = devices_and_schedule(&words)?;
+        let Operands { devices, schedule, .. } = Operands::split(&words, None, Path::new("/"))?;
         Ok((devices, schedule.interval.map(|interval| interval.as_micros()), schedule.count))
     }
 
@@ -125,6 +131,33 @@ mod tests {
         ] {
             assert_eq!(parts(word), Ok((vec![], Some(us), None)), "{word}");
         }
+    }
+
+    #[test]
+    fn operands_may_stand_in_any_order() {
+        for words in ["vda 1 2", "1 vda 2", "1 2 vda"] {
+            assert_eq!(parts(words), Ok((vec!["vda".into()], Some(1_000_000), Some(2))), "{words}");
+        }
+    }
+
+    #[test]
+    fn an_existing_file_is_a_recording_unless_a_device_has_its_name() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(root.path().join("sys/class/block/Cargo.toml")).unwrap();
+        let split = |words: &str, from: Option<&str>, root: &Path| {
+            let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+            let operands = Operands::split(&words, from.map(PathBuf::from).as_ref(), root).unwrap();
+            (operands.files, operands.devices)
+        };
+        let (file, none) = (|name: &str| vec![PathBuf::from(name)], Vec::<String>::new());
+        assert_eq!(split("Cargo.toml", None, Path::new("/")), (file("Cargo.toml"), none.clone()));
+        assert_eq!(split("./Cargo.toml", None, root.path()), (file("./Cargo.toml"), none.clone()));
+        assert_eq!(split("1 -", None, Path::new("/")), (file("-"), none));
+        let device = |name: &str| vec![name.to_owned()];
+        assert_eq!(split("Cargo.toml", None, root.path()), (vec![], device("Cargo.toml")));
+        // With --from, a name without a dot is a device of the recording.
+        assert_eq!(split("LICENSE", Some("x"), Path::new("/")), (file("x"), device("LICENSE")));
+        assert_eq!(split("src /var", None, Path::new("/")), (vec![], vec!["src".into(), "/var".into()]));
     }
 
     #[test]
@@ -154,10 +187,7 @@ mod tests {
             assert_eq!(parts(word), Err(message));
         }
         assert!(parts("8784h").is_ok());
-        assert!(parts("1 2 vda").unwrap_err().contains("unexpected 'vda' after INTERVAL and COUNT"));
-        assert!(
-            parts("1 vda 2").unwrap_err().contains("unexpected 'vda' after INTERVAL; name devices first")
-        );
+        assert!(parts("1 2 vda 3").unwrap_err().contains("unexpected '3' after INTERVAL and COUNT"));
         assert!(parts("1 0").unwrap_err().contains("invalid COUNT '0'"));
     }
 

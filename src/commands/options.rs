@@ -2,18 +2,19 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Error, Result, anyhow};
 use clap::Args;
 
 use super::help_template::Operand;
-use super::operands::{devices_and_schedule, two_numbers};
+use super::operands::{Operands, two_numbers};
 use crate::analysis::{DeviceBaseline, Settings, StatedCap};
 use crate::console::{RunContext, Warnings};
-use crate::intervals::{self, BaselineOption, BaselineStore, DeviceSelection, Input};
+use crate::intervals::{self, BaselineOption, BaselineStore, DeviceSelection, Input, Stacked};
 use crate::report::native::{SortKey, sort_keys};
 use crate::sanitize::sanitize;
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, parse_interval};
 use crate::time_range::{TimePoint, TimeRange};
 
 /// The file with baselines for all users of the host.
@@ -22,10 +23,17 @@ const HOST_FILE: &str = "/var/lib/blkstat/baseline.json";
 const USER_FILE: &str = "blkstat/baseline.json";
 
 /// The operands of a view of intervals, for the help.
-pub(super) const VIEW_OPERANDS: &[Operand] =
-    &[DEVICE_OPERAND, INTERVAL_OPERAND, ("[COUNT]", "Number of intervals (default: until Ctrl-C)")];
+pub(super) const VIEW_OPERANDS: &[Operand] = &[
+    FILE_OPERAND,
+    DEVICE_OPERAND,
+    INTERVAL_OPERAND,
+    ("[COUNT]", "Number of intervals (default: until Ctrl-C)"),
+];
+/// The recording to show, for the help.
+pub(super) const FILE_OPERAND: Operand =
+    ("[FILE]...", "Recording, in one or more files; - is standard input (default: this host)");
 pub(super) const DEVICE_OPERAND: Operand =
-    ("[DEVICE]...", "Devices to show, by any of their names (default: all active ones)");
+    ("[DEVICE]...", "Devices to show, by any of their names or a path on them (default: all active ones)");
 /// The interval of the running system, for the help.
 pub(super) const INTERVAL_OPERAND: Operand =
     ("[INTERVAL]", "Length of an interval: 1, 0.5, 100ms, 2s, 1m (default 1 s)");
@@ -34,6 +42,10 @@ pub(super) const INTERVAL_OPERAND: Operand =
 pub(super) fn usage_error(message: impl AsRef<str>) -> Error {
     anyhow!("{}", sanitize(message.as_ref()))
 }
+
+/// The message about --realtime without a capture.
+pub(super) const NO_REALTIME: &str =
+    "--realtime needs a capture, such as FILE: the running system has no other speed";
 
 /// The host that is read.
 #[derive(Args, Clone, Debug, Default)]
@@ -65,15 +77,32 @@ impl Host {
     }
 
     /// Returns a capture, or this host, as the source of intervals.
-    pub(super) fn input(&self, from: Option<PathBuf>, range: TimeRange, schedule: Schedule) -> Input {
-        Input {
-            from,
+    ///
+    /// # Errors
+    /// If an option about captures is given without one.
+    pub(super) fn input(
+        &self,
+        files: &[PathBuf],
+        range: TimeRange,
+        schedule: Schedule,
+        capture: &CaptureOptions,
+    ) -> Result<Input> {
+        let options = [("--every", capture.every.is_some()), ("--stack", !capture.stack.is_empty())];
+        if let (Some((option, _)), true) = (options.iter().find(|(_, given)| *given), files.is_empty()) {
+            return Err(usage_error(format!("{option} needs a capture, such as FILE")));
+        }
+        Ok(Input {
+            from: files.first().cloned(),
+            more: files.get(1..).unwrap_or_default().to_vec(),
             range,
             root: self.root.clone(),
             interval: schedule.interval,
             count: schedule.count,
+            every: capture.every,
+            stack: capture.stack.clone(),
+            strict: capture.strict,
             ..Input::default()
-        }
+        })
     }
 }
 
@@ -87,12 +116,12 @@ pub(super) struct ViewOperands {
 }
 
 impl ViewOperands {
-    /// Returns the devices, and the interval with the count.
+    /// Returns the files of the capture, the devices, and the interval with the count.
     ///
     /// # Errors
     /// A message about an invalid operand.
-    pub(super) fn parse(&self) -> Result<(Vec<String>, Schedule)> {
-        devices_and_schedule(&self.operands).map_err(usage_error)
+    pub(super) fn parse(&self, from: Option<&PathBuf>, host: &Host) -> Result<Operands> {
+        Operands::split(&self.operands, from, &host.root).map_err(usage_error)
     }
 }
 
@@ -118,12 +147,34 @@ impl SelectionOptions {
     }
 }
 
-/// The option of everything that reads captures.
+/// The options of everything that reads captures.
 #[derive(Args, Clone, Debug, Default)]
-pub(super) struct StrictOption {
+pub(super) struct CaptureOptions {
     /// Treat warnings about a capture as errors
     #[arg(long)]
     pub(super) strict: bool,
+    /// Distance of the samples of a capture without times
+    #[arg(long, value_name = "TIME", value_parser = distance)]
+    pub(super) every: Option<Duration>,
+    /// What a device of a capture without /sys stands on, such as dm-0=sda,sdb; repeatable
+    #[arg(long, value_name = "DEVICE=BELOW,...", value_parser = stacked)]
+    pub(super) stack: Vec<Stacked>,
+}
+
+/// Parses the distance of samples.
+pub(super) fn distance(word: &str) -> Result<Duration, String> {
+    parse_interval(word).map_err(|message| message.replace("INTERVAL", "TIME"))
+}
+
+/// Parses what a device stands on.
+fn stacked(word: &str) -> Result<Stacked, String> {
+    let expected = "expected DEVICE=BELOW[,BELOW]..., such as dm-0=sda,sdb";
+    let (device, below) = word.split_once('=').ok_or(expected)?;
+    let below: Vec<String> = below.split(',').map(str::to_owned).collect();
+    if device.is_empty() || below.iter().any(|name| name.is_empty() || name == device) {
+        return Err(expected.to_owned());
+    }
+    Ok(Stacked { device: device.to_owned(), below })
 }
 
 /// The options that select a range of time of a capture.

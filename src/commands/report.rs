@@ -9,8 +9,8 @@ use clap::Args;
 
 use super::analysis::analyze_intervals;
 use super::help_template::Operand;
-use super::operands::{devices_and_schedule, file_and_operands, is_file};
-use super::options::{Host, RangeOptions, StrictOption, VerdictOptions, usage_error};
+use super::operands::Operands;
+use super::options::{CaptureOptions, Host, RangeOptions, VerdictOptions, usage_error};
 use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{Detail, DeviceSelection, History, Input, IntervalRows, Intervals};
@@ -21,7 +21,10 @@ use crate::source::read_hostname;
 
 /// The operands of `report`, for the help.
 pub(super) const OPERANDS: &[Operand] = &[
-    ("[FILE]", "Capture to report on; - is standard input (default: the running system)"),
+    (
+        "[FILE]...",
+        "Capture to report on, in one or more files; - is standard input (default: the running system)",
+    ),
     ("[DEVICE]...", "Devices to chart, by any of their names (default: those that are not ok)"),
     (
         "[INTERVAL]",
@@ -31,7 +34,7 @@ pub(super) const OPERANDS: &[Operand] = &[
 ];
 
 #[derive(Args, Clone, Debug)]
-#[command(override_usage = "blkstat report [OPTIONS] [FILE] [DEVICE]... [INTERVAL [COUNT]]")]
+#[command(override_usage = "blkstat report [OPTIONS] [FILE]... [DEVICE]... [INTERVAL [COUNT]]")]
 pub struct Report {
     // Completion scripts show these words; --help shows OPERANDS.
     /// Capture, devices, interval and number of intervals
@@ -44,7 +47,7 @@ pub struct Report {
     #[arg(long, value_name = "REGEX")]
     devices_regex: Option<String>,
     #[command(flatten)]
-    strict: StrictOption,
+    capture: CaptureOptions,
     #[command(flatten)]
     range: RangeOptions,
     /// Page to write; - is standard output (default: FILE.html in this directory, or blkstat-HOST-TIME.html)
@@ -62,18 +65,14 @@ pub struct Report {
 
 impl Report {
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
-        let (from, operands) = file_and_operands(self.from.clone(), &self.operands);
-        let (devices, schedule) = devices_and_schedule(operands).map_err(usage_error)?;
-        if let Some(word) = devices.iter().find(|word| is_file(word)) {
-            return Err(usage_error(format!("'{word}' is a second FILE; report takes one")));
-        }
-        let range = self.range.range(from.is_some(), context)?;
+        let operands = Operands::with_file_first(&self.operands, self.from.as_ref(), &host.root);
+        let Operands { files, devices, schedule } = operands.map_err(usage_error)?;
+        let range = self.range.range(!files.is_empty(), context)?;
         let input = Input {
-            scans_io: from.is_none() && !self.no_who,
+            scans_io: files.is_empty() && !self.no_who,
             // The names of cgroups are also in verdicts, so the scans are ignored altogether.
             ignores_scans: self.no_who,
-            strict: self.strict.strict,
-            ..host.input(from, range, schedule)
+            ..host.input(&files, range, schedule, &self.capture)?
         };
         let output =
             self.output.clone().unwrap_or_else(|| default_output(input.from.as_deref(), host, context));

@@ -8,8 +8,10 @@ use clap::Args;
 use jiff::tz::TimeZone;
 
 use super::follow::{Observer, follow};
+use super::operands::Operands;
 use super::options::{
-    Host, RangeOptions, SelectionOptions, StrictOption, VerdictOptions, ViewOperands, sort_key,
+    CaptureOptions, Host, NO_REALTIME, RangeOptions, SelectionOptions, VerdictOptions, ViewOperands,
+    sort_key, usage_error,
 };
 use super::suggest::similar_command;
 use crate::console::RunContext;
@@ -28,8 +30,8 @@ pub struct View {
     /// Replay a capture, plain or compressed; - is standard input
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
-    /// Replay at the recorded speed (with --from)
-    #[arg(long, requires = "from")]
+    /// Replay at the recorded speed (with a capture)
+    #[arg(long)]
     realtime: bool,
     #[command(flatten)]
     range: RangeOptions,
@@ -69,7 +71,7 @@ pub struct View {
     #[arg(long)]
     no_summary: bool,
     #[command(flatten)]
-    strict: StrictOption,
+    capture: CaptureOptions,
     /// Show the evidence for each verdict
     #[arg(long)]
     explain: bool,
@@ -82,9 +84,12 @@ pub struct View {
 
 impl View {
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
-        let (devices, schedule) = self.operands.parse()?;
+        let Operands { files, devices, schedule } = self.operands.parse(self.from.as_ref(), host)?;
         let first_device = devices.first().cloned();
-        let is_replay = self.from.is_some();
+        let is_replay = !files.is_empty();
+        if self.realtime && !is_replay {
+            return Err(usage_error(NO_REALTIME));
+        }
         // The running system is sampled every second or more often.
         let is_longer = |interval: Duration| is_replay || interval > DEFAULT_INTERVAL;
         let table = TableOptions {
@@ -100,8 +105,7 @@ impl View {
         let input = Input {
             scans_io: self.who && !is_replay,
             realtime: self.realtime,
-            strict: self.strict.strict,
-            ..host.input(self.from.clone(), self.range.range(is_replay, context)?, schedule)
+            ..host.input(&files, self.range.range(is_replay, context)?, schedule, &self.capture)?
         };
         let selection = DeviceSelection { total: self.total, ..self.selection.of(devices) };
         let baselines = self.verdicts.load_baselines(host.baselines_for(&input), context)?;

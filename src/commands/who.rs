@@ -9,7 +9,8 @@ use clap::{Args, ValueEnum};
 use jiff::tz::TimeZone;
 
 use super::follow::{Observer, follow};
-use super::options::{Host, RangeOptions, StrictOption, ViewOperands, percentage};
+use super::operands::Operands;
+use super::options::{CaptureOptions, Host, RangeOptions, ViewOperands, percentage, usage_error};
 use super::tracing::Tracing;
 use crate::attribution::{Attribution, CgroupUse};
 use crate::console::RunContext;
@@ -68,7 +69,7 @@ pub struct Who {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(70..))]
     width: Option<u16>,
     #[command(flatten)]
-    strict: StrictOption,
+    capture: CaptureOptions,
 }
 
 /// The values of `--kind`.
@@ -86,12 +87,15 @@ fn sort_key(word: &str) -> Result<WhoSort, String> {
 
 impl Who {
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
-        let (devices, schedule) = self.operands.parse()?;
+        let Operands { files, devices, schedule } = self.operands.parse(self.from.as_ref(), host)?;
         let selection = DeviceSelection { devices, ..DeviceSelection::default() };
-        let is_live = self.from.is_none();
+        let is_live = files.is_empty();
+        if self.trace && !is_live {
+            return Err(usage_error("--trace needs the running system; omit the capture"));
+        }
         let range = self.range.range(!is_live, context)?;
-        let strict = self.strict.strict;
-        let input = Input { scans_io: is_live, strict, ..host.input(self.from.clone(), range, schedule) };
+        let input = host.input(&files, range, schedule, &self.capture)?;
+        let input = Input { scans_io: is_live, ..input };
         let baselines = BaselineStore::default();
         let tracing = Tracing::default();
         let mut intervals = Intervals::open(&input, &selection, Detail::Report, &baselines, context.clock)?;

@@ -44,6 +44,10 @@ impl Warnings {
 
     /// Warns about a capture, and counts the warnings that the reader omitted.
     pub fn warn_capture(&mut self, warning: &CaptureWarning, err: &mut dyn Write) {
+        if let CaptureWarningKind::NextFile(name) = &warning.kind {
+            self.input = sanitize(name).into_owned();
+            return;
+        }
         if let CaptureWarningKind::RepeatedTime(sentence) = &warning.kind {
             return self.warn_input(sentence, err);
         }

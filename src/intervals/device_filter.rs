@@ -128,7 +128,7 @@ impl<'a> DeviceFilter<'a> {
         let mut requested: Vec<bool> = devices.iter().map(matches_pattern).collect();
         self.has_match |= requested.contains(&true);
         for (word, found) in self.selection.devices.iter().zip(&mut self.found) {
-            if let Some(index) = find_device(word, devices, alias, resolver) {
+            if let Some(index) = find_device(word, devices, topology, resolver) {
                 requested[index] = true;
                 *found = true;
             }

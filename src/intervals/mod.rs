@@ -58,14 +58,14 @@ pub use history::{
 pub use latency_series::LatencySeries;
 pub use learn_baselines::learn_baselines;
 pub use load_baselines::load_baselines;
-pub use options::{BaselineOption, Detail, DeviceSelection, Input};
+pub use options::{BaselineOption, Detail, DeviceSelection, Input, Stacked};
 pub use run_clock::RunClock;
 pub use running_totals::{
     BucketCounts, DeviceInfo, DeviceScope, DeviceSnapshot, DeviceTotals, KnownLimit, LATENCY_BOUNDS_MS,
     LimitSource, LimitedCgroup, MetricsSnapshot, QUEUE_BOUNDS, RunningTotals, SaturationTotals, StackRole,
     TimedRequests, VerdictSeconds,
 };
-pub use sample_source::{HostIdentity, OnLiveSample, OnWarning};
+pub use sample_source::{HostIdentity, OnLiveSample, OnWarning, with_stack};
 pub use stream::{Intervals, NextInterval};
 pub use summary::{DeviceSummary, DirectionPeaks, Peak, RunSpan};
 pub use traced::{KernelRole, TracedDevice, TracedInterval, TracedThread};

@@ -12,6 +12,10 @@ use crate::time_range::TimeRange;
 pub struct Input {
     /// A capture to replay, `-` for standard input; `None` for the running system.
     pub from: Option<PathBuf>,
+    /// Further files of the capture, in any order.
+    pub more: Vec<PathBuf>,
+    /// What the user says of how the devices of a capture are stacked.
+    pub stack: Vec<Stacked>,
     /// The directory that holds `proc`, `sys` and `dev`.
     pub root: PathBuf,
     /// The time between reports. `None`: 1 s for the running system, every sample of a capture. A longer interval
@@ -38,6 +42,13 @@ pub struct Input {
     /// Take a single sample per interval of the running system, however long it is: each verdict is that of a whole
     /// interval.
     pub single_samples: bool,
+}
+
+/// A device and the devices directly below it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stacked {
+    pub device: String,
+    pub below: Vec<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

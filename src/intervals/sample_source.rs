@@ -4,9 +4,8 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
-use jiff::tz::TimeZone;
 
-use super::options::Input;
+use super::options::{Input, Stacked};
 use crate::baselines::RecordedBaselines;
 use crate::capture::{CaptureWarning, CaptureWarningKind, RecordingHeader};
 use crate::clock::Clock;
@@ -14,11 +13,10 @@ use crate::counters::Sample;
 use crate::sanitize::sanitize;
 use crate::schedule::{DEFAULT_INTERVAL, SampleDeadlines};
 use crate::source::{
-    DeviceResolver, IoScanner, Live, Replay, find_time_zone, read_machine, read_recording_header,
-    reread_topology,
+    DeviceResolver, IoScanner, Live, Replay, open_range, read_machine, read_recording_header, reread_topology,
 };
-use crate::time_range::{Place, RangeFilter, TimeRange};
-use crate::topology::{Machine, Topology};
+use crate::time_range::{Place, RangeFilter};
+use crate::topology::{Machine, Node, Topology};
 
 /// The age at which the topology of the running system is read again although no device name changed.
 const MAX_TOPOLOGY_AGE: Duration = Duration::from_secs(30);
@@ -232,7 +230,8 @@ impl<'a> SampleSource<'a> {
         };
         source.header_count = source.replay.state().header_count;
         let recorded = recorded_topology(&source.replay).cloned();
-        recorded.unwrap_or_else(|| Topology::from_names(&newest.devices))
+        let topology = recorded.unwrap_or_else(|| Topology::from_names(&newest.devices));
+        with_stack(topology, &self.input.stack)
     }
 
     /// Describes the host; nothing is known of a capture without a header.
@@ -270,7 +269,8 @@ impl<'a> SampleSource<'a> {
 
     /// Returns whether the topology is known rather than inferred from device names.
     pub(super) fn has_known_topology(&self) -> bool {
-        self.replay().is_none_or(|replay| recorded_topology(replay).is_some())
+        let is_recorded = |replay| recorded_topology(replay).is_some();
+        !self.input.stack.is_empty() || self.replay().is_none_or(is_recorded)
     }
 
     /// Returns the baselines of the recording that is replayed; `None` without a recording.
@@ -291,7 +291,7 @@ impl<'a> SourceKind<'a> {
             let source = LiveSource { live, deadlines: None, scanner: None, on_sample: None };
             return Ok(Self::Live(Box::new(source)));
         };
-        let replay = Replay::open(path, input.every, clock)?;
+        let replay = Replay::open_all(path, &input.more, input.every, clock)?;
         let range = match &input.range {
             range if range.is_everything() => None,
             range => Some(open_range(range, &replay)?),
@@ -356,38 +356,22 @@ impl ReplaySource<'_> {
     }
 }
 
+/// Returns a topology with what the user says of how devices are stacked.
+pub fn with_stack(topology: Topology, stack: &[Stacked]) -> Topology {
+    if stack.is_empty() {
+        return topology;
+    }
+    let mut nodes: Vec<Node> = topology.into();
+    for Stacked { device, below } in stack {
+        for node in nodes.iter_mut().filter(|node| node.name == *device) {
+            node.backing_devices.clone_from(below);
+        }
+    }
+    Topology::new(nodes)
+}
+
 /// Returns the topology in the header of a recording; `None` for a capture without one.
 fn recorded_topology<'r>(replay: &'r Replay<'_>) -> Option<&'r Topology> {
     let topology = &replay.header()?.topology;
     (!topology.nodes().is_empty()).then_some(topology)
-}
-
-/// Returns the filter of a range of a capture.
-///
-/// # Errors
-/// When the time zone is not known, the capture cannot be read, or a point before its end is not known in a pipe.
-fn open_range(range: &TimeRange, replay: &Replay<'_>) -> Result<RangeFilter> {
-    let tz = range.time_zone.as_deref();
-    let zone = match find_time_zone(tz) {
-        Some(zone) => zone,
-        None if range.points().all(|(_, point)| !point.needs_time_zone()) => TimeZone::UTC,
-        None => bail!(
-            "unknown time zone '{}' in TZ; give times with their UTC offset, such as 2026-11-20T16:04Z",
-            sanitize(&tz.unwrap_or_default().to_string_lossy())
-        ),
-    };
-    let name = || sanitize(replay.name()).into_owned();
-    if let Some((option, point)) =
-        range.points().find(|(_, point)| point.before_end().is_some() && !replay.is_file())
-    {
-        bail!(
-            "{option} {point} is not known while {} is read from a pipe; save the capture to a file first",
-            name()
-        );
-    }
-    // Whether a local time occurs again is known only from the last time.
-    let needs_whole =
-        range.points().any(|(_, point)| point.before_end().is_some() || point.needs_time_zone());
-    let whole = if needs_whole { replay.scan_times()? } else { None };
-    Ok(RangeFilter::new(range.clone(), zone, whole))
 }

@@ -9,6 +9,7 @@ use super::sample_source::{OnWarning, SampleSource};
 use crate::clock::{Clock, WaitOutcome};
 use crate::counters::Sample;
 use crate::metrics::DeviceMatch;
+use crate::schedule::Resampling;
 use crate::topology::Topology;
 use crate::units::{Elapsed, SampleTime, Span};
 
@@ -61,8 +62,7 @@ pub(super) struct StepSource<'a> {
     pub(super) sample_count: u64,
     /// The beginning of the segment, on the clock and in the samples; paces a replay.
     segment_start: (Duration, SampleTime),
-    /// The beginning of the aggregated intervals, and the multiple of the interval that comes next.
-    aggregation_start: (SampleTime, f64),
+    resampling: Resampling,
     /// True until the first sample of the range of time that is shown is read.
     is_preceding: bool,
 }
@@ -91,7 +91,7 @@ impl<'a> StepSource<'a> {
             is_over: false,
             sample_count: 0,
             segment_start: (Duration::ZERO, SampleTime::default()),
-            aggregation_start: (SampleTime::default(), 1.0),
+            resampling: Resampling::new(input.interval, SampleTime::default()),
             is_preceding: false,
         }
     }
@@ -213,7 +213,7 @@ impl<'a> StepSource<'a> {
         if !is_preceding {
             if std::mem::take(&mut self.is_preceding) {
                 let start = self.first().at;
-                self.aggregation_start = (start, 1.0);
+                self.resampling = Resampling::new(self.input.interval, start);
                 self.segment_start = (self.clock.monotonic(), start);
             }
             if let Some(signal) = self.wait_for_recorded_time() {
@@ -227,31 +227,13 @@ impl<'a> StepSource<'a> {
     /// Begins a new segment with the newest sample.
     fn begin_segment(&mut self) {
         self.segment_start = (self.clock.monotonic(), self.newest.at);
-        self.aggregation_start = (self.newest.at, 1.0);
+        self.resampling = Resampling::new(self.input.interval, self.newest.at);
     }
 
-    /// Returns whether the last sample ends an interval. If a capture is aggregated, the sample nearest to the next
-    /// multiple of the interval does, because samples are never exactly on time; otherwise every sample of a capture
-    /// does.
+    /// Returns whether the last sample ends an interval.
     fn is_due(&mut self) -> bool {
-        if let Some(is_end) = self.samples.ends_interval(&self.newest) {
-            return is_end;
-        }
-        let Some(interval) = self.input.interval else { return true };
-        let (start, next) = self.aggregation_start;
-        let seconds_since = |from: &SampleTime| match self.newest.at.since(from) {
-            Elapsed::Forward(elapsed) => elapsed.seconds(),
-            Elapsed::Unknown => 0.0,
-        };
-        // The next sample is expected after about as long as the last one, unless that followed a gap.
-        let interval_s = interval.as_secs_f64();
-        let step_s = seconds_since(&self.previous.at).min(interval_s);
-        let multiples = (seconds_since(&start) + step_s / 2.0) / interval_s;
-        if multiples < next {
-            return false;
-        }
-        self.aggregation_start.1 = multiples.floor() + 1.0;
-        true
+        let is_end = self.samples.ends_interval(&self.newest);
+        is_end.unwrap_or_else(|| self.resampling.is_due(&self.previous.at, &self.newest.at))
     }
 
     /// With `realtime`, waits until as much time has passed as in the recording.

@@ -2,13 +2,18 @@
 //! iostat's.
 
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
 use super::options::{Colors, DefaultDevices, DeviceFiles, Options, RequestedItem, TimeStyle};
 use super::text::{Format, Palette, Unit};
 use crate::console::ArgError;
 use crate::exit::Exit;
+use crate::sanitize::sanitize;
+use crate::schedule::parse_interval;
+use crate::source::is_recording;
 
 /// The longest live interval. It replaces multiples of 2^32 seconds: alarm(2), which iostat calls, takes 32 bits and
 /// never fires for 0.
@@ -25,7 +30,8 @@ Options are:
 [ { -f | +f } <directory> ] [ -j { ID | LABEL | PATH | UUID | ... } ]
 [ --compact ] [ --dec={ 0 | 1 | 2 } ] [ --human ] [ --pretty ] [ -o JSON ]
 [ [ -H ] -g <group_name> ] [ -p [ <device> [,...] | ALL ] ]
-[ --from <file> ] [ --root <directory> ] [ <device> [...] | ALL ]
+[ --from <file> ] [ --begin <time> ] [ --end <time> ] [ --every <time> ]
+[ --root <directory> ] [ <file> [...] ] [ <device> [...] | ALL ]
 ";
 
 /// Parses the arguments of iostat.
@@ -47,6 +53,13 @@ pub fn parse(
         let options = &mut parsed.options;
         match argument {
             "--from" => options.from = Some(arguments.next().ok_or_else(usage)?.into()),
+            "--begin" => options.range.begin = Some(capture_value(argument, arguments.next())?),
+            "--end" => options.range.end = Some(capture_value(argument, arguments.next())?),
+            "--every" => {
+                let value: String = capture_value(argument, arguments.next())?;
+                let every = parse_interval(&value);
+                options.every = Some(every.map_err(|error| invalid_value(argument, &error))?);
+            }
             "--root" => options.root = arguments.next().ok_or_else(usage)?.into(),
             "-p" => {
                 parsed.add_partitions(arguments.next_if(|next| !next.starts_with('-') && !is_number(next)));
@@ -67,6 +80,16 @@ pub fn parse(
         }
     }
     parsed.resolve(environment)
+}
+
+/// Parses the value of an option about captures, which iostat does not have.
+fn capture_value<T: FromStr<Err: Display>>(option: &str, value: Option<&str>) -> Result<T, ArgError> {
+    let value = value.ok_or_else(|| invalid_value(option, "a value is missing"))?;
+    value.parse().map_err(|error: T::Err| invalid_value(option, &error.to_string()))
+}
+
+fn invalid_value(option: &str, reason: &str) -> ArgError {
+    ArgError { message: format!("blkstat: {option}: {}\n", sanitize(reason)), exit: Exit::Error }
 }
 
 fn usage() -> ArgError {
@@ -207,6 +230,11 @@ impl Parsed {
         if operand == "ALL" {
             self.needs_disk = true;
             self.all = true;
+        } else if !is_number(operand) && is_recording(operand, &self.options.root) {
+            match &self.options.from {
+                None => self.options.from = Some(operand.into()),
+                Some(_) => self.options.more.push(operand.into()),
+            }
         } else if !is_number(operand) {
             self.add_device(operand, false);
         } else if self.options.interval.is_none() {
@@ -244,6 +272,11 @@ impl Parsed {
             return Err(usage());
         }
         options.interval = options.interval.filter(|_| !is_single);
+        options.range.time_zone = environment("TZ");
+        let is_about_capture = !options.range.is_everything() || options.every.is_some();
+        if is_about_capture && options.from.is_none() {
+            return Err(invalid_value("--begin, --end and --every", "need a recording, such as --from FILE"));
+        }
         let includes_unused = self.includes_unused || self.all;
         options.default_devices = match (self.all_partitions, self.all) {
             (true, _) if includes_unused => DefaultDevices::AllWithPartitions,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::text::{Palette, Style};
+use crate::time_range::TimeRange;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
@@ -32,12 +33,18 @@ pub struct Options {
     pub time_style: TimeStyle,
     /// True if the date in the heading is in the format of ISO 8601.
     pub iso_date: bool,
-    /// The time between live reports; `None` for a single report. A capture has its own intervals.
+    /// The time between reports; `None` for a single live report, or for every sample of a capture.
     pub interval: Option<Duration>,
     /// The number of reports; `None` for no limit.
     pub count: Option<u64>,
     /// `--from`: the capture to replay; `None` for a live system.
     pub from: Option<PathBuf>,
+    /// Further files of the capture.
+    pub more: Vec<PathBuf>,
+    /// `--begin` and `--end`: the part of the capture that is shown.
+    pub range: TimeRange,
+    /// `--every`: the distance of samples of a capture without times.
+    pub every: Option<Duration>,
     /// `--root`: the directory that contains `proc`, `sys` and `dev`.
     pub root: PathBuf,
 }

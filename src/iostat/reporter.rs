@@ -43,6 +43,11 @@ impl<'a> Reporter<'a> {
         self.count
     }
 
+    /// Returns whether reports have devices.
+    pub(super) fn shows_devices(&self) -> bool {
+        self.options.style.disk
+    }
+
     /// Returns whether the requested number of reports is reached.
     pub(super) fn is_done(&self) -> bool {
         self.options.count.is_some_and(|count| self.count >= count)

@@ -1,6 +1,6 @@
 //! `blkstat iostat`: reports on the live system or on a capture.
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 
 use super::live_host::LiveHost;
 use super::options::{DefaultDevices, DeviceFiles, Options};
@@ -13,14 +13,15 @@ use crate::counters::Sample;
 use crate::exit::Exit;
 use crate::os_error::os_error_text;
 use crate::sanitize::sanitize;
-use crate::schedule::Deadlines;
-use crate::source::{Host, Live, Precedence, Replay, local_time_zone};
+use crate::schedule::{Deadlines, Resampling};
+use crate::source::{Host, Live, Precedence, Replay, local_time_zone, open_range};
+use crate::time_range::Place;
 use crate::topology::{NamedDevice, Topology};
 use crate::units::{Elapsed, SampleTime, Span};
 
 pub fn run(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
     let ended = match &options.from {
-        Some(path) => match Replay::open(path, None, context.clock) {
+        Some(path) => match Replay::open_all(path, &options.more, options.every, context.clock) {
             // Like a live run, this ends normally at a signal.
             Err(_) if context.clock.signal().is_some() => Ok(Exit::Success),
             source => source.and_then(|source| run_replay(options, source, context)),
@@ -93,7 +94,14 @@ fn run_live(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
 #[inline(never)]
 fn run_replay(options: &Options, mut source: Replay<'_>, context: &mut RunContext<'_>) -> Result<Exit> {
     let mut warnings = Warnings::about(source.name());
-    let (mut older, mut newer) = (Sample::default(), Sample::default());
+    let mut range = match options.range.is_everything() {
+        true => None,
+        false => Some(open_range(&options.range, &source)?),
+    };
+    // The first sample of an interval that has more than two.
+    let mut first: Option<Sample> = None;
+    let (mut previous, mut newer) = (Sample::default(), Sample::default());
+    let mut resampling = Resampling::new(options.interval, SampleTime::default());
     let selection = Selection::from_options(options, |name, _| {
         Some(NamedDevice::plain(name.strip_prefix("/dev/").unwrap_or(name)))
     });
@@ -103,32 +111,62 @@ fn run_replay(options: &Options, mut source: Replay<'_>, context: &mut RunContex
     let mut text = Vec::new();
     let mut samples = 0u64;
     let ended = loop {
-        let has_sample = source.next(&older, &mut newer);
+        let has_sample = source.next(&previous, &mut newer);
         source.take_warnings().iter().for_each(|warning| warnings.warn_capture(warning, context.err));
-        match has_sample.and_then(|found| require_values(&source, options.style.shown()).map(|()| found)) {
-            Ok(true) => samples += 1,
-            Ok(false) => break Ok(()),
+        let found = match has_sample
+            .and_then(|found| require_values(&source, options.style.shown()).map(|()| found))
+        {
+            Ok(found) => found,
             Err(_) if context.clock.signal().is_some() => break Ok(()),
             Err(error) => break Err(error),
-        }
-        if reporter.devices.match_devices(&Sample::default(), &older, &newer) {
-            reporter.devices.update_entries(&newer, &Topology::from_names(&newer.devices));
-        }
-        let has_content = options.style.disk || older.cpu.is_some() && newer.cpu.is_some();
-        if let Elapsed::Forward(interval) = newer.at.since(&older.at)
-            && newer.segment == older.segment
-            && has_content
+        };
+        samples += u64::from(found);
+        let place = match (&mut range, newer.at.wall.filter(|_| found)) {
+            (Some(range), Some(at)) => range.place(at),
+            (Some(range), None) if !found => range.finish().map(|()| Place::Within),
+            _ => Ok(Place::Within),
+        };
+        let place = match place {
+            Ok(place) => place,
+            Err(message) => break Err(anyhow!("{}: {message}", sanitize(source.name()))),
+        };
+        let has_ended = !found || place == Place::Following;
+        let interval = elapsed(&previous, &newer).filter(|_| !has_ended);
+        if let Some(older) = first.take_if(|_| interval.is_none())
+            && let Some(interval) = elapsed(&older, &previous)
         {
-            if reporter.count() == 0 {
-                reporter.begin(&Host::default(), newer.at.wall.unwrap_or_default(), &mut text);
-            }
-            reporter.report(&older, &newer, interval, &mut text);
+            // The rest before a break or before the end.
+            match_devices(&mut reporter, &older, &previous);
+            report(&mut reporter, &source, (&older, &previous, interval), &mut text);
             context.emit(&mut text)?;
             if reporter.is_done() {
                 break Ok(());
             }
         }
-        std::mem::swap(&mut older, &mut newer);
+        if has_ended {
+            break Ok(());
+        }
+        match_devices(&mut reporter, &previous, &newer);
+        match interval.filter(|_| place == Place::Within) {
+            None => resampling = Resampling::new(options.interval, newer.at),
+            Some(interval) if resampling.is_due(&previous.at, &newer.at) => {
+                let first = first.take();
+                if let Some(first) = &first {
+                    match_devices(&mut reporter, first, &newer);
+                }
+                let older = first.as_ref().unwrap_or(&previous);
+                let interval = elapsed(older, &newer).unwrap_or(interval);
+                report(&mut reporter, &source, (older, &newer, interval), &mut text);
+                context.emit(&mut text)?;
+                if reporter.is_done() {
+                    break Ok(());
+                }
+            }
+            Some(_) => {
+                first.get_or_insert_with(|| previous.clone());
+            }
+        }
+        std::mem::swap(&mut previous, &mut newer);
     };
     warnings.finish(context.err);
     if reporter.count() > 0 {
@@ -142,6 +180,9 @@ fn run_replay(options: &Options, mut source: Replay<'_>, context: &mut RunContex
     }
     require_text(&source)?;
     let why = match samples {
+        0 if source.state().lacks_times => {
+            "copies of /proc/diskstats without times; state their distance: --every 1s"
+        }
         0 if source.state().is_truncated => "truncated before the end of its first sample",
         0 | 1 => "fewer than two complete samples",
         _ if options.style.disk => "no two samples in chronological order",
@@ -149,6 +190,42 @@ fn run_replay(options: &Options, mut source: Replay<'_>, context: &mut RunContex
     };
     context.print_error(format_args!("{}: {why}; nothing to report", sanitize(source.name())));
     Ok(Exit::NoData)
+}
+
+fn match_devices(reporter: &mut Reporter<'_>, older: &Sample, newer: &Sample) {
+    if reporter.devices.match_devices(&Sample::default(), older, newer) {
+        reporter.devices.update_entries(newer, &Topology::from_names(&newer.devices));
+    }
+}
+
+/// Reports on the time between two samples of a capture, unless it holds nothing that is shown.
+fn report(
+    reporter: &mut Reporter<'_>,
+    source: &Replay<'_>,
+    (older, newer, interval): (&Sample, &Sample, Span),
+    text: &mut Vec<u8>,
+) {
+    if !reporter.shows_devices() && (older.cpu.is_none() || newer.cpu.is_none()) {
+        return;
+    }
+    if reporter.count() == 0 {
+        let host = source.header().map_or_else(Host::default, |header| Host {
+            nodename: header.host.clone(),
+            release: header.kernel.clone(),
+            hardware: None,
+            cpus: header.cpus,
+        });
+        reporter.begin(&host, newer.at.wall.unwrap_or_default(), text);
+    }
+    reporter.report(older, newer, interval, text);
+}
+
+/// Returns the time between two samples of a capture; `None` across a break.
+fn elapsed(older: &Sample, newer: &Sample) -> Option<Span> {
+    match newer.at.since(&older.at) {
+        Elapsed::Forward(interval) if newer.segment == older.segment => Some(interval),
+        Elapsed::Forward(_) | Elapsed::Unknown => None,
+    }
 }
 
 /// Returns the time between two live samples. As in iostat, an interval of whole seconds is measured by the uptime; for

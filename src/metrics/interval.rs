@@ -20,8 +20,12 @@ use crate::units::{SECTOR_BYTES, Span};
 const MAX_IOS_PER_S: f64 = 20e6;
 /// More sectors per second than any device transfers: 100 GB per second.
 const MAX_SECTORS_PER_S: f64 = 200e6;
-/// The mean queue above which a difference does not come from a column of milliseconds that wrapped.
-const MAX_QUEUE: f64 = 1e5;
+/// How much longer the kernel may count a request than it took: where it counts clock ticks, one at each end.
+const TICKS_MS: f64 = 20.0;
+/// Requests that were in flight before an interval may have waited longer than it is, but hardly this long.
+const MAX_WAIT_MS: f64 = 3_600_000.0;
+/// Counters are not read all at once.
+const TIME_TOLERANCE_MS: f64 = 1000.0;
 /// A busy time that wrapped is still about as long as the interval: at most this many milliseconds per second...
 const MAX_BUSY_MS_PER_S: f64 = 4000.0;
 /// ...plus this many milliseconds.
@@ -86,8 +90,9 @@ impl Interval {
         let columns = older.columns.min(newer.columns);
         let has_times = columns > Columns::Partition;
         let missing = older.missing.or(newer.missing);
+        let possible = PossibleTime { seconds, waiting: in_flight(older).unwrap_or(0) };
         let completed = |older: &Requests, newer: &Requests| {
-            Some(Completed::between(older, newer, span, has_times)?.without(missing))
+            Some(Completed::between(older, newer, span, has_times, possible)?.without(missing))
         };
         let mut interval = Self {
             ns,
@@ -108,7 +113,8 @@ impl Interval {
             interval.flushes = Completed { ns, ios, ..Completed::default() }.with_time(ms_delta(
                 older.flush_ms,
                 newer.flush_ms,
-                seconds,
+                possible,
+                ios,
             ));
         }
         if has_times {
@@ -118,7 +124,8 @@ impl Interval {
             if !has_fallen && !missing.busy_ms {
                 interval.busy = CountedTime { ns, ms: busy_ms };
             }
-            if let Some(ms) = ms_delta(older.weighted_ms, newer.weighted_ms, seconds)
+            let requests = interval.completed().saturating_add(interval.in_flight.unwrap_or(0));
+            if let Some(ms) = ms_delta(older.weighted_ms, newer.weighted_ms, possible, requests)
                 && !missing.weighted_ms
             {
                 interval.weighted = CountedTime { ns, ms };
@@ -224,7 +231,13 @@ impl Interval {
 }
 
 impl Completed {
-    fn between(older: &Requests, newer: &Requests, span: Span, has_times: bool) -> Option<Self> {
+    fn between(
+        older: &Requests,
+        newer: &Requests,
+        span: Span,
+        has_times: bool,
+        possible: PossibleTime,
+    ) -> Option<Self> {
         let seconds = span.seconds();
         let merges = || count_delta(older.merges, newer.merges, MAX_IOS_PER_S * seconds);
         let completed = Self {
@@ -234,7 +247,8 @@ impl Completed {
             sectors: count_delta(older.sectors, newer.sectors, MAX_SECTORS_PER_S * seconds)?,
             ..Self::default()
         };
-        Some(completed.with_time(ms_delta(older.ms, newer.ms, seconds).filter(|_| has_times)))
+        let ms = ms_delta(older.ms, newer.ms, possible, completed.ios);
+        Some(completed.with_time(ms.filter(|_| has_times)))
     }
 
     /// The same without what the source of the counters lacks.
@@ -384,10 +398,28 @@ fn count_delta(older: u64, newer: u64, max: f64) -> Option<u64> {
     (u32::try_from(older).is_ok() && wrapped as f64 <= max.min(f64::from(1u32 << 31))).then_some(wrapped)
 }
 
-/// Returns the difference of a column of milliseconds, which wraps at 32 bits on every kernel; `None` if it fell.
-fn ms_delta(older: u64, newer: u64, seconds: f64) -> Option<u64> {
+/// Returns the difference of a column of milliseconds, which wraps at 32 bits on every kernel; `None` if it fell: a
+/// smaller value would mean that the requests took longer than they can have.
+fn ms_delta(older: u64, newer: u64, possible: PossibleTime, ios: u64) -> Option<u64> {
     let delta = wrapping_sub_u32(older, newer);
-    (newer >= older || delta as f64 <= MAX_QUEUE * 1000.0 * seconds).then_some(delta)
+    (newer >= older || delta as f64 <= possible.ms(ios)).then_some(delta)
+}
+
+/// How long the requests of an interval can have taken together.
+#[derive(Clone, Copy)]
+struct PossibleTime {
+    seconds: f64,
+    /// The requests in flight at the beginning; none if that is not known.
+    waiting: u64,
+}
+
+impl PossibleTime {
+    /// Returns the longest time in milliseconds of this many requests: most began in the interval, so that none took
+    /// longer than it.
+    fn ms(self, ios: u64) -> f64 {
+        let in_interval = ios as f64 * (self.seconds * 1000.0 + TICKS_MS);
+        in_interval + self.waiting.min(ios) as f64 * MAX_WAIT_MS + TIME_TOLERANCE_MS
+    }
 }
 
 /// Returns the requests in flight; `None` for partitions of old kernels and for logs, or if the count, a signed 32-bit number, was

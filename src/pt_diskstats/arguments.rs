@@ -3,12 +3,15 @@
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use super::options::{GroupBy, Options};
 use crate::console::ArgError;
 use crate::exit::Exit;
 use crate::os_error::os_error_text;
+use crate::schedule::parse_interval;
+use crate::time_range::TimeRange;
 
 const VERSION: &str = concat!("pt-diskstats 3.2.1 (blkstat ", env!("CARGO_PKG_VERSION"), ")\n");
 
@@ -17,10 +20,15 @@ const USAGE: &str = "Usage: pt-diskstats [OPTIONS] [FILES]\n";
 const HELP: &str = "\
 Options:
 
+  --begin=T            Show a file from T on: 16:04, 2026-11-20T16:04, -10m
+                       (from its end) or +5m (from its start)
   --columns-regex=s    Print only columns whose names match (default .)
   --config=A           Read these comma-separated configuration files; must be
                        the first option
   --devices-regex=s    Print only devices whose names match
+  --end=T              Show a file up to T
+  --every=T            Distance of the samples of a file without times
+  --from=s             Show this file; - is standard input
   --group-by=s         One line per device and interval (all), per device
                        (disk) or per interval (sample) (default all)
   --headers=H          Blank lines between groups (group), a header on every
@@ -47,9 +55,13 @@ enum OptionValue {
     Number,
 }
 
-const OPTIONS: [(&str, OptionValue); 16] = [
+const OPTIONS: [(&str, OptionValue); 20] = [
+    ("begin", OptionValue::Text),
     ("columns-regex", OptionValue::Text),
     ("devices-regex", OptionValue::Text),
+    ("end", OptionValue::Text),
+    ("every", OptionValue::Text),
+    ("from", OptionValue::Text),
     ("group-by", OptionValue::Text),
     ("headers", OptionValue::Text),
     ("help", OptionValue::None),
@@ -93,7 +105,7 @@ pub fn parse(
         }
     }
     parsed.add(arguments);
-    parsed.resolve(root)
+    parsed.resolve(root, environment("TZ"))
 }
 
 /// Returns the version, as requested text.
@@ -263,7 +275,7 @@ impl ParsedArgs {
     ///
     /// # Errors
     /// The text to print instead of a run: an error, or the help or version that was requested.
-    fn resolve(self, root: &Path) -> Result<Options, ArgError> {
+    fn resolve(self, root: &Path, time_zone: Option<OsString>) -> Result<Options, ArgError> {
         if self.last("version").is_some() {
             return Err(version());
         }
@@ -289,6 +301,16 @@ impl ParsedArgs {
         let headers = self.last("headers").unwrap_or("group,scroll");
         let has_header = |name: &str| headers.split(',').any(|header| header == name);
         let path = |name: &str| self.last(name).map(PathBuf::from);
+        let invalid = |name: &str, error: &dyn Display| {
+            let value = self.last(name).unwrap_or_default();
+            usage_error(&format!("Value \"{value}\" invalid for option {name} ({error})"))
+        };
+        let point = |name: &str| {
+            let parsed = self.last(name).map(str::parse).transpose();
+            parsed.map_err(|error| invalid(name, &error))
+        };
+        let every = self.last("every").map(parse_interval).transpose();
+        let operand = self.operands.first().filter(|name| !is_empty(name));
         Ok(Options {
             columns: self.last("columns-regex").unwrap_or(".").to_owned(),
             devices: self.last("devices-regex").filter(|pattern| !is_empty(pattern)).map(str::to_owned),
@@ -301,7 +323,10 @@ impl ParsedArgs {
             save_samples: path("save-samples"),
             show_inactive: self.last("show-inactive").is_some(),
             show_timestamps: self.last("show-timestamps").is_some(),
-            file: self.operands.first().filter(|name| !is_empty(name)).map(PathBuf::from),
+            file: path("from").or_else(|| operand.map(PathBuf::from)),
+            is_from: self.last("from").is_some(),
+            range: TimeRange { begin: point("begin")?, end: point("end")?, time_zone },
+            every: every.map_err(|error| invalid("every", &error))?,
             root: path("root").unwrap_or_else(|| root.to_owned()),
         })
     }

@@ -190,6 +190,7 @@ pub(super) fn reset_notice(name: &str) -> String {
 mod tests {
     use super::*;
     use crate::counters::{Counters, Device, Requests};
+    use crate::time_range::TimeRange;
     use crate::units::SampleTime;
 
     fn engine(group_by: GroupBy) -> PtEngine {
@@ -205,6 +206,9 @@ mod tests {
             save_samples: None,
             show_inactive: false,
             show_timestamps: false,
+            is_from: false,
+            range: TimeRange::default(),
+            every: None,
             file: Some("capture".into()),
             root: "/".into(),
         };

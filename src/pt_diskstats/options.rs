@@ -1,6 +1,9 @@
 //! The options of pt-diskstats, parsed.
 
 use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::time_range::TimeRange;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -28,6 +31,12 @@ pub struct Options {
     pub show_timestamps: bool,
     /// The capture to read; `None` for a live system.
     pub file: Option<PathBuf>,
+    /// True if `--from` names it, where `-` is standard input.
+    pub is_from: bool,
+    /// `--begin` and `--end`: the part of the capture that is shown.
+    pub range: TimeRange,
+    /// `--every`: the distance of samples of a capture without times.
+    pub every: Option<Duration>,
     /// The directory that contains `proc`; `/` for the running system.
     pub root: PathBuf,
 }

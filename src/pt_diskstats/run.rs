@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -15,9 +15,11 @@ use crate::capture::CaptureWarningKind;
 use crate::console::{RunContext, Warnings, cause_text, require_values};
 use crate::counters::{Missing, Sample};
 use crate::exit::Exit;
+use crate::sanitize::sanitize;
 use crate::sink::SampleFile;
-use crate::source::{Live, Replay, local_time_zone};
+use crate::source::{Live, Replay, local_time_zone, open_range};
 use crate::terminal::{Keyboard, screen_rows};
+use crate::time_range::Place;
 
 /// The size in bytes at which the lines of a file are written.
 const WRITE_THRESHOLD_BYTES: usize = 64 * 1024;
@@ -34,7 +36,8 @@ pub fn run(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
         }
     };
     // A file is read without keys unless its lines can be shown again.
-    let has_keys = options.file.is_none() || context.is_terminal;
+    let reads_input = options.file.as_ref().is_some_and(|file| file.as_os_str() == "-");
+    let has_keys = options.file.is_none() || context.is_terminal && !reads_input;
     let keyboard = if has_keys { Keyboard::open() } else { None };
     let mut session = Session { options, engine, keyboard, time_zone, text: Vec::new() };
     let ended = match &options.file {
@@ -57,7 +60,7 @@ pub(super) struct Session<'a> {
 impl Session<'_> {
     /// Shows a file, and shows it again each time a key redraws it.
     fn run_file(&mut self, path: &Path, context: &mut RunContext<'_>) -> Result<Exit> {
-        if path.as_os_str() == "-" {
+        if path.as_os_str() == "-" && !self.options.is_from {
             // pt-diskstats takes `-` for the name of a file.
             let _ = writeln!(context.err, "Cannot open -: No such file or directory");
             return Ok(Exit::Error);
@@ -68,7 +71,8 @@ impl Session<'_> {
         }
         let mut warnings = Warnings::about(&path.display().to_string());
         loop {
-            let mut source = match Replay::open_with_truncated_sample(path, context.clock) {
+            let mut source = match Replay::open_with_truncated_sample(path, self.options.every, context.clock)
+            {
                 Ok(source) => source,
                 Err(error) => {
                     if let Some(signal) = context.clock.signal() {
@@ -103,6 +107,13 @@ impl Session<'_> {
         context: &mut RunContext<'_>,
     ) -> Result<()> {
         let (mut previous, mut sample) = (Sample::default(), Sample::default());
+        let mut range = match self.options.range.is_everything() {
+            true => None,
+            false => Some(open_range(&self.options.range, source)?),
+        };
+        let name = sanitize(source.name()).into_owned();
+        let in_file = |message: String| anyhow!("{name}: {message}");
+        let mut is_preceding = false;
         loop {
             let has_sample = source.next(&previous, &mut sample);
             for warning in source.take_warnings() {
@@ -112,10 +123,25 @@ impl Session<'_> {
                 }
             }
             if !has_sample? {
+                range.map_or(Ok(()), |range| range.finish()).map_err(in_file)?;
                 break;
             }
             require_values(source, Missing::EVERYTHING)?;
-            self.push(&sample, warnings, context);
+            let place = match (&mut range, sample.at.wall) {
+                (Some(range), Some(at)) => range.place(at).map_err(in_file)?,
+                _ => Place::Within,
+            };
+            if place == Place::Following {
+                break;
+            }
+            if place == Place::Within {
+                if std::mem::take(&mut is_preceding) {
+                    // The first interval begins with the last sample before the range.
+                    self.push(&previous, warnings, context);
+                }
+                self.push(&sample, warnings, context);
+            }
+            is_preceding |= place == Place::Preceding;
             if self.text.len() > WRITE_THRESHOLD_BYTES {
                 context.emit(&mut self.text)?;
             }

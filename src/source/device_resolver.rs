@@ -85,6 +85,17 @@ impl DeviceResolver {
         })
     }
 
+    /// Returns a path of the running system without links; `None` if it does not exist, or describes another system.
+    pub fn real_path(&self, path: &str) -> Option<PathBuf> {
+        if self.is_copy() { None } else { Path::new(path).canonicalize().ok() }
+    }
+
+    /// Returns the number of the device that holds the file system of a path of the running system.
+    pub fn number_below(&self, path: &Path) -> Option<(u32, u32)> {
+        let metadata = path.metadata().ok().filter(|_| !self.is_copy())?;
+        Some((major(metadata.dev()), minor(metadata.dev())))
+    }
+
     fn is_copy(&self) -> bool {
         self.root != Path::new("/")
     }

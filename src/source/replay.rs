@@ -1,10 +1,11 @@
 //! Replays a capture from a file or standard input, plain or compressed.
 
+use std::cell::Cell;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek};
 use std::os::fd::AsFd;
-use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::os::unix::fs::{FileExt, FileTypeExt};
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
@@ -13,20 +14,26 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::decompress::{NeedsProgram, Text, decompress};
-use super::local_time_zone;
 use super::parse_ahead::ParseAhead;
+use super::{find_time_zone, local_time_zone};
 use crate::capture::{CaptureState, CaptureWarning, Reader, RecordingHeader, copy_range, scan_times};
 use crate::clock::{Clock, WaitOutcome};
 use crate::counters::Sample;
-use crate::time_range::CaptureTimes;
+use crate::sanitize::sanitize;
+use crate::time_range::{CaptureTimes, RangeFilter, TimeRange};
 
 pub struct Replay<'a> {
+    /// The name of the capture.
     name: String,
+    /// The name of the file that is read.
+    file_name: String,
     samples: Samples<'a>,
     has_ended: bool,
-    /// Another reader of the capture; `None` for a pipe.
+    /// Another reader of each of its files that is opened; `None` for a pipe.
     whole: Option<WholeFile>,
-    /// The distance of samples that have no times.
+    /// The files that follow, the last one first.
+    following: Vec<PathBuf>,
+    /// The distance of samples without times.
     every: Option<Duration>,
     clock: &'a dyn Clock,
 }
@@ -83,11 +90,44 @@ impl<'a> Replay<'a> {
             });
         }
         let is_stream = !file.metadata().is_ok_and(|file| file.is_file());
-        Self::in_turn(name, file, every, clock, |reader| {
+        let replay = Self::in_turn(name, file, every, clock, |reader| {
             if is_stream {
                 reader.hand_out_promptly();
             }
-        })
+        })?;
+        Ok(Self { every, ..replay })
+    }
+
+    /// Opens a capture that consists of a file and of `more` files, which are read in the order of their first samples.
+    ///
+    /// # Errors
+    /// Those of [`Self::open`], for each of the files.
+    pub fn open_all(
+        first: &Path,
+        more: &[PathBuf],
+        every: Option<Duration>,
+        clock: &'a dyn Clock,
+    ) -> Result<Self> {
+        if more.is_empty() {
+            return Self::open(first, every, clock);
+        }
+        let mut files = Vec::new();
+        for path in std::iter::once(first).chain(more.iter().map(PathBuf::as_path)) {
+            let (name, file) = open_capture(path)?;
+            let mut sample = Sample::default();
+            let mut reader = Self::in_turn(name, file, every, clock, |_| {})?;
+            if !reader.next(&Sample::default(), &mut sample)? {
+                bail!("no samples found in {}, one of several files", reader.name);
+            }
+            files.push((sample.at.wall, path.to_owned()));
+        }
+        // Those that begin at the same time keep their order.
+        files.sort_by_key(|(first, _)| *first);
+        let mut following: Vec<PathBuf> = files.into_iter().rev().map(|(_, path)| path).collect();
+        let (name, file) = open_capture(&following.pop().unwrap_or_else(|| first.to_owned()))?;
+        let replay = Self::in_turn(name.clone(), file, every, clock, |reader| reader.begin_file(name))?;
+        let name = format!("{} and {} more", replay.name, following.len());
+        Ok(Self { name, following, every, ..replay })
     }
 
     /// Opens a capture like [`Self::open`], and also hands out the complete lines of a sample that is truncated at the
@@ -96,9 +136,14 @@ impl<'a> Replay<'a> {
     ///
     /// # Errors
     /// Those of [`Self::open`].
-    pub fn open_with_truncated_sample(path: &Path, clock: &'a dyn Clock) -> Result<Self> {
+    pub fn open_with_truncated_sample(
+        path: &Path,
+        every: Option<Duration>,
+        clock: &'a dyn Clock,
+    ) -> Result<Self> {
         let (name, file) = open_capture(path)?;
-        Self::in_turn(name, file, None, clock, Reader::keep_truncated_sample)
+        let replay = Self::in_turn(name, file, every, clock, Reader::keep_truncated_sample)?;
+        Ok(Self { every, ..replay })
     }
 
     fn in_turn(
@@ -125,7 +170,9 @@ impl<'a> Replay<'a> {
     ) -> Result<Self> {
         let whole = WholeFile::of(&file);
         let samples = parser(file).map_err(|error| read_error(&name, error))?;
-        Ok(Self { name, samples, has_ended: false, whole, every, clock })
+        let file_name = name.clone();
+        let following = Vec::new();
+        Ok(Self { name, file_name, samples, has_ended: false, whole, following, every, clock })
     }
 
     /// Reads the times of the whole capture before its samples are read; `None` for a pipe, which cannot be read ahead,
@@ -134,8 +181,15 @@ impl<'a> Replay<'a> {
     /// # Errors
     /// If the file cannot be read.
     pub fn scan_times(&self) -> Result<Option<CaptureTimes>> {
-        let Some(whole) = &self.whole else { return Ok(None) };
-        whole.scan_times(self.every, self.clock).map_err(|error| read_error(&self.name, error))
+        let Some(file) = &self.whole else { return Ok(None) };
+        let mut times = None;
+        let failed = |error| read_error(&self.name, error);
+        file.scan_times(self.clock, self.every, &mut times).map_err(failed)?;
+        for path in self.following.iter().rev() {
+            let Some(file) = WholeFile::of(&open_capture(path)?.1) else { return Ok(None) };
+            file.scan_times(self.clock, self.every, &mut times).map_err(failed)?;
+        }
+        Ok(times)
     }
 
     /// Returns whether the capture is in a file, which has an end.
@@ -163,14 +217,25 @@ impl<'a> Replay<'a> {
             return Ok(false);
         }
         let found = match &mut self.samples {
-            Samples::InTurn(reader) => reader.next(previous, sample),
+            Samples::InTurn(reader) => loop {
+                let found = reader.next(previous, sample);
+                if !matches!(found, Ok(false)) {
+                    break found;
+                }
+                let Some(path) = self.following.pop() else { break found };
+                let (name, input) = open_capture(&path)?;
+                self.whole = WholeFile::of(&input);
+                let text = decompress(UntilSignal { input, clock: self.clock });
+                reader.continue_with(text.with_context(|| format!("cannot read {name}"))?, name.clone());
+                self.file_name = name;
+            },
             Samples::Ahead(ahead) => match self.clock.signal() {
                 Some(signal) => Err(interruption(signal)),
                 None => ahead.next(sample),
             },
         };
         self.has_ended = !matches!(found, Ok(true));
-        found.map_err(|error| read_error(&self.name, error))
+        found.map_err(|error| read_error(&self.file_name, error))
     }
 
     /// Takes the warnings since the last call.
@@ -195,6 +260,53 @@ impl<'a> Replay<'a> {
     }
 }
 
+/// Returns whether a word names a recording: `-`, or a file or pipe that exists, unless a device has this name.
+pub fn is_recording(word: &str, root: &Path) -> bool {
+    // The kernel's files show up as regular ones.
+    let is_of_kernel = word.starts_with("/proc/") || word.starts_with("/sys/");
+    let is_stream = |path: &Path| {
+        path.metadata()
+            .is_ok_and(|metadata| metadata.is_file() && !is_of_kernel || metadata.file_type().is_fifo())
+    };
+    word == "-" || is_stream(Path::new(word)) && !is_device_name(word, root)
+}
+
+/// Returns whether the running system has a device of this name.
+pub fn is_device_name(word: &str, root: &Path) -> bool {
+    !word.contains('/') && !word.is_empty() && root.join("sys/class/block").join(word).exists()
+}
+
+/// Returns the filter of a range of a capture.
+///
+/// # Errors
+/// When the time zone is not known, the capture cannot be read, or a point before its end is not known in a pipe.
+pub fn open_range(range: &TimeRange, replay: &Replay<'_>) -> Result<RangeFilter> {
+    let tz = range.time_zone.as_deref();
+    let zone = match find_time_zone(tz) {
+        Some(zone) => zone,
+        None if range.points().all(|(_, point)| !point.needs_time_zone()) => TimeZone::UTC,
+        None => bail!(
+            "unknown time zone '{}' in TZ; give times with their UTC offset, such as 2026-11-20T16:04Z",
+            sanitize(&tz.unwrap_or_default().to_string_lossy())
+        ),
+    };
+    let name = || sanitize(replay.name()).into_owned();
+    if let Some((option, point)) =
+        range.points().find(|(_, point)| point.before_end().is_some() && !replay.is_file())
+    {
+        bail!(
+            "{option} {point} is not known while {} is read from a pipe; save the capture to a file first",
+            name()
+        );
+    }
+    // Whether a local time occurs again is known only from the last time.
+    let needs_whole =
+        range.points().any(|(_, point)| point.before_end().is_some() || point.needs_time_zone());
+    let whole = if needs_whole { replay.scan_times()? } else { None };
+    Ok(RangeFilter::new(range.clone(), zone, whole))
+}
+
+/// Opens the file of a capture; returns it with its name for messages.
 /// The zone of times that name none.
 fn local_zone() -> TimeZone {
     local_time_zone(std::env::var_os("TZ").as_deref())
@@ -263,29 +375,29 @@ impl WholeFile {
         Some((read as f64 / self.length.max(1) as f64).min(1.0))
     }
 
-    /// Reads its times; `None` without any.
+    /// Adds its times to those of the files before it.
     ///
     /// # Errors
     /// If it cannot be read.
     pub(super) fn scan_times(
         &self,
-        every: Option<Duration>,
         clock: &dyn Clock,
-    ) -> io::Result<Option<CaptureTimes>> {
-        let mut times: Option<CaptureTimes> = None;
-        let mut observe = |at| match &mut times {
-            Some(times) => times.observe(at),
-            None => times = Some(CaptureTimes::new(at)),
+        every: Option<Duration>,
+        times: &mut Option<CaptureTimes>,
+    ) -> io::Result<()> {
+        let file = || decompress(FileReader { file: &self.file, position: self.start, clock });
+        let has_times = Cell::new(false);
+        let mut observe = |at| {
+            has_times.set(true);
+            match times {
+                Some(times) => times.observe(at),
+                None => *times = Some(CaptureTimes::new(at)),
+            }
         };
-        let text = || decompress(FileReader { file: &self.file, position: self.start, clock });
-        let mut has_ts_lines = false;
-        scan_times(text()?, |at| {
-            has_ts_lines = true;
-            observe(at);
-        })?;
-        if !has_ts_lines {
+        scan_times(file()?, &mut observe)?;
+        if !has_times.get() {
             // The times of other captures, and of logs, are known only with their samples.
-            let mut reader = Reader::new(text()?).with_times(local_zone(), every);
+            let mut reader = Reader::new(file()?).with_times(local_zone(), every);
             let (mut previous, mut sample) = (Sample::default(), Sample::default());
             while reader.next(&previous, &mut sample)? {
                 reader.take_warnings();
@@ -293,7 +405,7 @@ impl WholeFile {
                 std::mem::swap(&mut previous, &mut sample);
             }
         }
-        Ok(times)
+        Ok(())
     }
 }
 
@@ -330,7 +442,7 @@ mod tests {
             let path = directory.path().join("capture");
             std::fs::write(&path, b"TS 1.0\n".repeat(lines)).unwrap();
             assert_eq!(is_ahead(Replay::open(&path, None, &clock)), has_cpus && is_large);
-            assert!(!is_ahead(Replay::open_with_truncated_sample(&path, &clock)));
+            assert!(!is_ahead(Replay::open_with_truncated_sample(&path, None, &clock)));
         }
     }
 }

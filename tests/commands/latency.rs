@@ -87,7 +87,7 @@ fn invalid_arguments_are_usage_errors() {
         ("--buckets", "--json"),
         ("--max-overhead 0", "expected a percentage above 0, up to 100"),
         ("--cleanup sda", "cannot be used with"),
-        ("1 sda", "unexpected 'sda' after INTERVAL"),
+        ("1 sda 2 3", "unexpected '3' after INTERVAL and COUNT"),
     ] {
         let (_, err, code) = latency(&[], options);
         assert!(code == 2 && err.contains(expected), "{options}: {err}");

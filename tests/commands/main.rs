@@ -13,6 +13,7 @@ mod latency;
 mod live;
 mod native;
 mod other_causes;
+mod recordings;
 mod report;
 mod service;
 mod soak;

@@ -26,9 +26,9 @@ pub(super) enum ForeignLine {
 
 /// Finds the copies in such a capture, and their times.
 pub(super) struct ForeignLines {
-    zone: TimeZone,
+    pub(super) zone: TimeZone,
     /// The distance of copies, if they have no times.
-    every: Option<Duration>,
+    pub(super) every: Option<Duration>,
     pub(super) form: Option<TimeForm>,
     latest: Option<Timestamp>,
     /// What is added to times of day after midnight, and to dates after the end of a year.
@@ -53,6 +53,12 @@ impl ForeignLines {
             words_before: 0,
             is_collectl: false,
         }
+    }
+
+    /// Begins the next file, whose times may have another form; equally distant times go on.
+    pub(super) fn begin_file(&mut self) {
+        let latest = self.latest.filter(|_| self.form.is_none());
+        *self = Self { latest, ..Self::new(self.zone.clone(), self.every) };
     }
 
     /// Takes the next line. `has_time` is true if it follows a time.

@@ -11,6 +11,7 @@ mod state;
 mod tests;
 
 use std::io::{self, ErrorKind, Read};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -60,6 +61,10 @@ pub struct Reader<R> {
     /// The number of devices in the sample before, and the last of them; `None` if it came late.
     last_copy: (usize, Option<String>),
     continuity: Continuity,
+    /// The header in the file before, if the capture is in several.
+    header_before: Option<Arc<RecordingHeader>>,
+    /// The time of the last sample.
+    latest: Option<Timestamp>,
 }
 
 impl<R: Read> Reader<R> {
@@ -81,12 +86,32 @@ impl<R: Read> Reader<R> {
             is_prompt: false,
             last_copy: Default::default(),
             continuity: Continuity::default(),
+            header_before: None,
+            latest: None,
         }
     }
 
     /// Sets the time zone of times that name none, and the distance of samples that have no times.
     pub fn with_times(self, zone: TimeZone, every: Option<Duration>) -> Self {
         Self { logs: Logs::new(&zone, every), foreign: ForeignLines::new(zone, every), ..self }
+    }
+
+    /// Says which file the next warnings are about.
+    pub fn begin_file(&mut self, name: String) {
+        self.warn(CaptureWarningKind::NextFile(name));
+    }
+
+    /// Goes on with the next file of the same capture, after the end of the one before. `name` is its name for messages.
+    pub fn continue_with(&mut self, input: R, name: String) {
+        self.lines = LineReader::new(input);
+        self.position = Position::BeforeFirstTimestamp;
+        self.first_line_before_timestamp = None;
+        self.has_ts_lines = false;
+        self.foreign.begin_file();
+        self.logs = Logs::new(&self.foreign.zone, self.foreign.every);
+        // The end of a sample is marked only in a file with a header of its own.
+        self.header_before = self.state.header.take().or(self.header_before.take());
+        self.begin_file(name);
     }
 
     /// Makes the reader hand out each sample of a stream as soon as it seems complete, not when the next begins.
@@ -132,6 +157,9 @@ impl<R: Read> Reader<R> {
     /// something else after it is ignored with a warning.
     pub fn next(&mut self, previous: &Sample, sample: &mut Sample) -> io::Result<bool> {
         let found = self.read_next(previous, sample)?;
+        if found {
+            self.latest = sample.at.wall;
+        }
         if found && !self.is_blkstat_recording() {
             if let Some(kind) = self.continuity.observe(previous, sample) {
                 self.warn(kind);
@@ -418,6 +446,7 @@ impl<R: Read> Reader<R> {
         let is_first_line = matches!(self.position, Position::BeforeFirstTimestamp);
         let next = if is_first_line { Position::BeforeFirstTimestamp } else { Position::BetweenSamples };
         let is_handed_out = self.end_sample(next, false, sample);
+        self.state.header = self.state.header.take().or(self.header_before.take());
         if let Some(change) = self.state.begin_recording(header) {
             self.segments.start_segment();
             self.warn(change);
@@ -455,6 +484,10 @@ impl<R: Read> Reader<R> {
     /// Processes the end of the stream. Returns whether its last sample is handed out.
     fn finish_last(&mut self, is_stream_truncated: bool, previous: &Sample, sample: &mut Sample) -> bool {
         self.state.is_truncated |= is_stream_truncated;
+        if is_stream_truncated && !self.position.is_in_sample() && self.latest.is_some() {
+            // Between two samples, nothing else shows that later ones are missing.
+            self.warn(CaptureWarningKind::EndsEarly(self.latest));
+        }
         let Position::InSample(open) = &self.position else { return false };
         if self.foreign.is_collectl && self.devices.is_empty() && !is_stream_truncated {
             // The time at which it ended.
@@ -462,7 +495,9 @@ impl<R: Read> Reader<R> {
             return false;
         }
         let lacks_end_mark = self.is_blkstat_recording() && !open.has_invalid_annotation;
-        let truncation = if is_stream_truncated || open.is_truncated || lacks_end_mark {
+        let truncation = if is_stream_truncated {
+            Some(CaptureWarningKind::EndsEarly(self.latest))
+        } else if open.is_truncated || lacks_end_mark {
             Some(CaptureWarningKind::LastSampleTruncated)
         } else {
             self.devices.find_missing_end(previous, &sample.devices)

@@ -25,8 +25,10 @@ use self::published::Published;
 use self::textfile::TextfileWriter;
 use super::follow::{Observer, follow};
 use super::help_template::Operand;
-use super::operands::{parse_interval, parse_schedule};
-use super::options::{Host, RangeOptions, VerdictOptions, usage_error};
+use super::operands::Operands;
+use super::options::{
+    CaptureOptions, FILE_OPERAND, Host, RangeOptions, VerdictOptions, distance, usage_error,
+};
 use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{Detail, DeviceScope, DeviceSelection, Input, IntervalRows, Intervals, RunningTotals};
@@ -36,8 +38,10 @@ use crate::schedule::{DEFAULT_INTERVAL, Schedule};
 use crate::source::ScanScope;
 
 /// The operands of `export`, for the help.
-pub(super) const OPERANDS: &[Operand] =
-    &[("[INTERVAL]", "Time between samples (default 1 s), or with --from between points (default 15 s)")];
+pub(super) const OPERANDS: &[Operand] = &[
+    FILE_OPERAND,
+    ("[INTERVAL]", "Time between samples (default 1 s), or of a recording between points (default 15 s)"),
+];
 
 /// The size of the stack of each further thread, all of which is locked in memory.
 const STACK_BYTES: usize = 256 * 1024;
@@ -50,14 +54,14 @@ const NO_TARGET: &str = "nothing to export to; use --listen PORT to serve metric
 
 #[derive(Args, Clone, Debug)]
 #[command(
-    override_usage = "blkstat export [OPTIONS] [INTERVAL]",
+    override_usage = "blkstat export [OPTIONS] [FILE]... [INTERVAL]",
     after_help = "Nothing listens without --listen. --listen and --textfile can be combined."
 )]
 pub struct Export {
     // Completion scripts show these words; --help shows OPERANDS.
-    /// Time between samples, or with --from between points
-    #[arg(hide = true, allow_negative_numbers = true)]
-    interval: Option<String>,
+    /// Recording to convert, and the time between samples, or between points of a recording
+    #[arg(value_name = "FILE", hide = true, allow_negative_numbers = true)]
+    operands: Vec<String>,
     // No doc comment: rustdoc would take the brackets for a link.
     #[arg(
         long,
@@ -70,10 +74,10 @@ pub struct Export {
     #[arg(long, value_name = "FILE", value_parser = textfile_path)]
     pub textfile: Option<PathBuf>,
     /// Time between two versions of the text file (default 15 s)
-    #[arg(long, value_name = "TIME", value_parser = duration, requires = "textfile")]
+    #[arg(long, value_name = "TIME", value_parser = distance, requires = "textfile")]
     textfile_every: Option<Duration>,
     /// Print the metrics of a recording with timestamps, for 'promtool tsdb create-blocks-from openmetrics'
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["listen", "textfile"])]
+    #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
     /// Add a label to every metric, such as instance=db1:9980; repeatable (with --from)
     #[arg(long, value_name = "NAME=VALUE", value_parser = label)]
@@ -91,11 +95,10 @@ pub struct Export {
     #[arg(long)]
     all: bool,
     /// Do not scan cgroups (no time at limits, no verdict 'throttled')
-    #[arg(long, conflicts_with = "from")]
-    no_who: bool,
-    /// Treat warnings about a recording as errors
     #[arg(long)]
-    strict: bool,
+    no_who: bool,
+    #[command(flatten)]
+    capture: CaptureOptions,
     /// Print a Grafana dashboard as JSON
     #[arg(long, exclusive = true)]
     dashboard: bool,
@@ -126,15 +129,17 @@ impl Export {
                 return Ok(Exit::Success);
             }
         }
-        let interval = self.checked_interval().map_err(usage_error)?;
-        let is_replay = self.from.is_some();
+        let operands =
+            Operands::split(&self.operands, self.from.as_ref(), &host.root).map_err(usage_error)?;
+        let interval = self.checked_interval(&operands).map_err(usage_error)?;
+        let files = &operands.files;
+        let is_replay = !files.is_empty();
         let schedule = Schedule { interval: interval.filter(|_| !is_replay), count: None };
         let input = Input {
-            strict: self.strict,
             scans_io: !is_replay && !self.no_who,
             scan_scope: ScanScope::Limits,
             single_samples: true,
-            ..host.input(self.from.clone(), self.range.range(is_replay, context)?, schedule)
+            ..host.input(files, self.range.range(is_replay, context)?, schedule, &self.capture)?
         };
         let selection = DeviceSelection {
             devices: self.device.clone(),
@@ -161,24 +166,35 @@ impl Export {
     }
 
     /// Returns the interval. Checks what clap cannot check.
-    fn checked_interval(&self) -> Result<Option<Duration>, String> {
-        // clap does not require --from if another option excludes it.
-        if self.from.is_none() && (self.strict || !self.label.is_empty()) {
-            let option = if self.strict { "--strict" } else { "--label" };
-            return Err(format!("{option} needs --from FILE"));
+    fn checked_interval(&self, operands: &Operands) -> Result<Option<Duration>, String> {
+        let given = |options: &[(&'static str, bool)]| -> Option<&'static str> {
+            options.iter().find(|(_, given)| *given).map(|(option, _)| *option)
+        };
+        if operands.files.is_empty() {
+            let options = [("--strict", self.capture.strict), ("--label", !self.label.is_empty())];
+            if let Some(option) = given(&options) {
+                return Err(format!("{option} needs --from FILE"));
+            }
+        } else {
+            let is_served = [("--listen", self.listen.is_some()), ("--textfile", self.textfile.is_some())];
+            let options = [is_served[0], is_served[1], ("--no-who", self.no_who)];
+            if let Some(option) = given(&options) {
+                return Err(format!("{option} is about the running system; omit it or the recording"));
+            }
         }
         if let Some(name) = repeated_name(&self.label) {
             return Err(format!("--label {name} is given more than once"));
         }
-        let is_name = |word: &&String| word.starts_with(|c: char| c.is_ascii_alphabetic());
-        if let Some(word) = self.interval.as_ref().filter(is_name) {
+        if let Some(word) = operands.devices.first() {
             return Err(format!("unexpected '{word}'; name devices with --device"));
         }
-        let interval = parse_schedule(self.interval.as_ref(), None)?.interval;
-        if self.from.is_none() && self.listen.is_none() && self.textfile.is_none() {
+        if operands.schedule.count.is_some() {
+            return Err("export takes no COUNT".to_owned());
+        }
+        if operands.files.is_empty() && self.listen.is_none() && self.textfile.is_none() {
             return Err(NO_TARGET.to_owned());
         }
-        Ok(interval)
+        Ok(operands.schedule.interval)
     }
 }
 
@@ -258,10 +274,6 @@ fn textfile_path(word: &str) -> Result<PathBuf, String> {
     is_read
         .then_some(path)
         .ok_or_else(|| "node_exporter reads only files whose names end in .prom".to_owned())
-}
-
-fn duration(word: &str) -> Result<Duration, String> {
-    parse_interval(word).map_err(|message| message.replace("INTERVAL", "TIME"))
 }
 
 /// Parses a label, whose name Prometheus must accept.

@@ -9,7 +9,6 @@ mod learner;
 mod messages;
 mod rotation;
 
-use std::collections::HashMap;
 use std::io;
 use std::path::{PathBuf, absolute};
 use std::sync::{Mutex, PoisonError};
@@ -260,18 +259,13 @@ impl Record {
             return Ok(Vec::new());
         }
         let topology = read_topology(&host.root);
-        let aliases: HashMap<&str, &String> = topology
-            .nodes()
-            .iter()
-            .filter_map(|node| Some((node.name.as_str(), node.alias.as_ref()?)))
-            .collect();
-        let alias = |device: &Device| aliases.get(device.name.as_str()).map(|name| name.as_str());
         let resolver = DeviceResolver::new(&host.root, &[host.root.join("sys")]);
-        let resolve = |name: &String| match find_device(name, devices, alias, Some(&resolver)) {
+        let resolve = |name: &String| match find_device(name, devices, &topology, Some(&resolver)) {
             Some(at) => Ok(devices[at].name.clone()),
             None => {
                 let names = devices.iter().map(|device| device.name.as_str());
-                let similar = similar_name(name, names.chain(aliases.values().map(|name| name.as_str())));
+                let aliases = topology.nodes().iter().filter_map(|node| node.alias.as_deref());
+                let similar = similar_name(name, names.chain(aliases));
                 let (name, list_command) = (name.clone(), "blkstat devices".to_owned());
                 Err(NotFound::Name { name, similar: similar.map(str::to_owned), list_command })
             }

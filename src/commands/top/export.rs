@@ -34,7 +34,7 @@ type Ended = (PathBuf, String);
 #[derive(Clone)]
 pub(super) struct ExportSource {
     /// The capture that is shown; `None` for the running system.
-    pub(super) capture: Option<PathBuf>,
+    pub(super) capture: Option<Input>,
     pub(super) selection: DeviceSelection,
     pub(super) verdicts: VerdictOptions,
     pub(super) saved_baselines: Vec<PathBuf>,
@@ -136,7 +136,10 @@ fn write_samples(path: &Path, range: Range, history: &TextSnapshot, source: &Exp
         }
         Some(capture) => {
             let mut file = RecordingFile::open(path, &name, IfExists::Refuse, None)?;
-            let samples = copy_capture_range(capture, range, |text| file.write(text).map(drop))?;
+            let mut samples = 0;
+            for capture in capture.from.iter().chain(&capture.more) {
+                samples += copy_capture_range(capture, range, |text| file.write(text).map(drop))?;
+            }
             file.finish()?;
             file.sync()?;
             samples
@@ -163,7 +166,7 @@ fn write_report(
         Some(capture) => {
             let point = |at: Timestamp| at.to_string().parse::<TimePoint>().ok();
             let range = TimeRange { begin: point(range.0), end: point(range.1), time_zone: None };
-            (Input { from: Some(capture.clone()), range, ..Input::default() }, None)
+            (Input { range, ..capture.clone() }, None)
         }
     };
     run_report(path, input, source)?;

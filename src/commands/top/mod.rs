@@ -15,10 +15,10 @@ use anyhow::Result;
 use clap::Args;
 
 use super::help_template::Operand;
-use super::operands::devices_and_schedule;
+use super::operands::Operands;
 use super::options::{
-    DEVICE_OPERAND, Host, INTERVAL_OPERAND, RangeOptions, SelectionOptions, StrictOption, VerdictOptions,
-    sort_key, usage_error,
+    CaptureOptions, DEVICE_OPERAND, FILE_OPERAND, Host, INTERVAL_OPERAND, NO_REALTIME, RangeOptions,
+    SelectionOptions, VerdictOptions, sort_key, usage_error,
 };
 use crate::console::RunContext;
 use crate::exit::Exit;
@@ -26,7 +26,7 @@ use crate::intervals::{DeviceSelection, Input};
 use crate::report::native::SortKey;
 
 /// The operands of `top`, for the help.
-pub(super) const OPERANDS: &[Operand] = &[DEVICE_OPERAND, INTERVAL_OPERAND];
+pub(super) const OPERANDS: &[Operand] = &[FILE_OPERAND, DEVICE_OPERAND, INTERVAL_OPERAND];
 
 #[derive(Args, Clone, Debug)]
 #[command(
@@ -43,8 +43,8 @@ pub struct Top {
     from: Option<PathBuf>,
     #[command(flatten)]
     range: RangeOptions,
-    /// Play the capture at the recorded speed from its beginning (with --from)
-    #[arg(long, requires = "from")]
+    /// Play the capture at the recorded speed from its beginning
+    #[arg(long)]
     realtime: bool,
     #[command(flatten)]
     selection: SelectionOptions,
@@ -58,7 +58,7 @@ pub struct Top {
     #[arg(long)]
     no_mouse: bool,
     #[command(flatten)]
-    strict: StrictOption,
+    capture: CaptureOptions,
     #[command(flatten)]
     verdicts: VerdictOptions,
 }
@@ -78,17 +78,20 @@ impl Top {
     }
 
     fn input_and_selection(&self, host: &Host, context: &RunContext<'_>) -> Result<(Input, DeviceSelection)> {
-        let (devices, schedule) = devices_and_schedule(&self.operands).map_err(usage_error)?;
+        let operands = Operands::split(&self.operands, self.from.as_ref(), &host.root);
+        let Operands { files, devices, schedule } = operands.map_err(usage_error)?;
         if schedule.count.is_some() {
             return Err(usage_error("top takes no COUNT; it runs until q"));
         }
-        if self.from.as_ref().is_some_and(|from| from.as_os_str() == "-") {
+        if self.realtime && files.is_empty() {
+            return Err(usage_error(NO_REALTIME));
+        }
+        if files.iter().any(|file| file.as_os_str() == "-") {
             return Err(usage_error(
                 "top cannot replay standard input, which is the keyboard; save the capture to a file",
             ));
         }
-        let range = self.range.range(self.from.is_some(), context)?;
-        let input = host.input(self.from.clone(), range, schedule);
-        Ok((Input { strict: self.strict.strict, ..input }, self.selection.of(devices)))
+        let range = self.range.range(!files.is_empty(), context)?;
+        Ok((host.input(&files, range, schedule, &self.capture)?, self.selection.of(devices)))
     }
 }

@@ -98,7 +98,7 @@ pub(super) fn run(
         has_sampling_ended: false,
         error: None,
         exports: Exports::new(ExportSource {
-            capture: input.from,
+            capture: input.from.is_some().then(|| Input { interval: None, ..input.clone() }),
             selection,
             verdicts,
             saved_baselines,

@@ -164,8 +164,12 @@ impl Intervals<'_> {
             0 if capture.is_some_and(|capture| capture.is_truncated) => {
                 "the capture is truncated before the end of its first sample; two samples are needed"
             }
+            0 if capture.is_some_and(|capture| capture.lacks_times) => {
+                "copies of /proc/diskstats without times; state their distance: --every 1s"
+            }
             0 => {
-                "no samples found; a capture holds copies of /proc/diskstats, each after a line 'TS <seconds>'"
+                "no samples found; a capture holds copies of /proc/diskstats, each after a line with its time, such as \
+                 'TS <seconds>' or that of 'date'"
             }
             1 => "only one complete sample; two are needed",
             _ if !self.input.range.is_everything() => "no interval lies between --begin and --end",

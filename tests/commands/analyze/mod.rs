@@ -292,7 +292,7 @@ fn input_that_cannot_be_analyzed_is_one_line_of_error() {
         ("analyze fixtures/captures/mixed.txt nosuch", 1),
         ("analyze fixtures/captures/mixed.txt --cap x", 2),
         ("analyze fixtures/captures/mixed.txt --saturation-threshold 1", 2),
-        ("analyze fixtures/captures/mixed.txt README.md", 2),
+        ("analyze fixtures/captures/mixed.txt LICENSE", 2),
         ("analyze -", 1),
     ] {
         let (out, err, code) = output(arguments, "");

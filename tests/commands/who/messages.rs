@@ -61,7 +61,7 @@ fn invalid_arguments_are_usage_errors() {
         ("--sort latency", "expected one of: MB/s, rMB/s, wMB/s, iops, r/s, w/s"),
         ("--json --csv", "cannot be used with"),
         ("--top 0", "0 is not in 1.."),
-        ("1 sda", "unexpected 'sda' after INTERVAL"),
+        ("1 sda 2 3", "unexpected '3' after INTERVAL and COUNT"),
     ] {
         let (err, exit) = error(|_| {}, options);
         assert!(exit == Exit::Error && err.contains(expected), "{options}: {err}");
