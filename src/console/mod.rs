@@ -77,7 +77,7 @@ impl RunContext<'_> {
         self.is_terminal.then(screen_size).flatten()
     }
 
-    /// Returns the output width in columns: that of the terminal, or [`UNLIMITED_WIDTH`] without one.
+    /// Returns the output width in columns: that of the terminal; no limit without one.
     pub fn width(&self) -> usize {
         let default = if self.is_terminal { DEFAULT_WIDTH } else { UNLIMITED_WIDTH };
         self.screen_size().map_or(default, |(columns, _)| columns)

@@ -1,6 +1,6 @@
 //! sysstat's iostat, reproduced byte for byte: device selection, arithmetic, engine and text.
 //!
-//! [`Reporter`] takes pairs of samples and appends reports to a buffer. [`parse`] reads the options; [`run()`]
+//! The reporter takes pairs of samples and appends reports to a buffer. `parse` reads the options; [`run()`]
 //! takes the samples and writes the reports.
 
 mod arguments;

@@ -1,6 +1,6 @@
 //! Percona's pt-diskstats, reproduced byte for byte: settings, arithmetic, engine, keys and text.
 //!
-//! [`PtEngine`] takes samples and appends the lines of the report to a buffer. [`parse`] reads the options; [`run()`]
+//! The engine takes samples and appends the lines of the report to a buffer. [`parse`] reads the options; [`run()`]
 //! takes the samples and writes the lines.
 
 mod activity_filter;

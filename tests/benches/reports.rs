@@ -5,9 +5,9 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 
 use blkstat::clock::{ManualClock, WaitOutcome};
-use blkstat::exit::Exit;
 use blkstat::commands::{plan, run};
 use blkstat::console::RunContext;
+use blkstat::exit::Exit;
 use criterion::{Criterion, Throughput};
 use jiff::Timestamp;
 

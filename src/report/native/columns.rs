@@ -362,6 +362,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(feature = "top")]
     fn cells_are_those_of_the_table_and_of_the_sort_keys() {
         let reads = Completed::example(1.0, 2000, 1.5);
         let writes = Completed { sectors: 4480, ..Completed::example(1.0, 0, 0.0) };

@@ -3,8 +3,8 @@
 
 mod arguments;
 
-use blkstat::exit::Exit;
 use blkstat::commands::Plan;
+use blkstat::exit::Exit;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
