@@ -56,7 +56,7 @@ pub enum CaptureWarningKind {
     /// The recording continues on another host.
     HostChanged,
     /// The compressed data of the file ends early; holds the time of its last complete sample.
-    EndsEarly(Option<Timestamp>),
+    EndsEarly { at: Option<Timestamp>, cuts_sample: bool },
     /// The capture continues in the file of this name.
     NextFile(String),
     /// The file ends within its last sample.
@@ -151,8 +151,9 @@ impl std::fmt::Display for CaptureWarningKind {
             Self::HostChanged => {
                 write!(f, "recording continues on another host; no interval spans this point")
             }
-            Self::EndsEarly(at) => {
-                write!(f, "compressed data is cut off; last sample is truncated; skipped")?;
+            Self::EndsEarly { at, cuts_sample } => {
+                let skipped = if *cuts_sample { "; last sample is truncated; skipped" } else { "" };
+                write!(f, "compressed data is cut off{skipped}")?;
                 at.map_or(Ok(()), |at| write!(f, "; the readable part ends at {at}"))
             }
             Self::NextFile(name) => write!(f, "continues in {name}"),

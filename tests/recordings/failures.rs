@@ -202,7 +202,13 @@ fn a_full_disk_ends_a_recording_after_its_last_complete_sample() {
         assert!(err.contains(&format!("{name}: No space left on device")) && exit == Exit::Error, "{err}");
         let (samples, warnings) = replay(&lab.path(name));
         assert!(err.contains(&format!("; {} complete samples saved, up to ", samples.len())), "{err}");
-        assert_eq!(warnings, Vec::<String>::new());
+        // What could be written ends within compressed data, after the last complete sample.
+        let is_cut =
+            |warning: &String| warning.starts_with("compressed data is cut off; the readable part ends at ");
+        assert!(
+            warnings.len() == usize::from(name.ends_with(".gz")) && warnings.iter().all(is_cut),
+            "{warnings:?}"
+        );
     }
     let _mounted = small_file_system(&lab, "full").unwrap();
     fs::write(lab.path("full/fill"), vec![0; 16 * 1024]).unwrap();

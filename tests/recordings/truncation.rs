@@ -62,8 +62,12 @@ fn zeros_that_a_power_failure_left_cost_no_complete_sample() {
         let expected = replay(&lab.path(name)).0;
         for cut in (2..=complete.len()).filter(|cut| cut % 37 == 0 || *cut == complete.len()) {
             fs::write(lab.path(name), &complete[..cut]).unwrap();
-            let (before, without) = replay(&lab.path(name));
+            let (before, mut without) = replay(&lab.path(name));
             let kept = before.len();
+            // The file ends with zeros of its own, which others replace.
+            if complete[cut..].iter().all(|byte| *byte == 0) {
+                without.clear();
+            }
             fs::write(lab.path(name), [&complete[..cut], &[0; 5000]].concat()).unwrap();
             let (samples, warnings) = replay(&lab.path(name));
             assert_eq!(samples, expected[..kept], "{name} cut at {cut}: {warnings:?}");

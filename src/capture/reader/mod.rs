@@ -486,7 +486,7 @@ impl<R: Read> Reader<R> {
         self.state.is_truncated |= is_stream_truncated;
         if is_stream_truncated && !self.position.is_in_sample() && self.latest.is_some() {
             // Between two samples, nothing else shows that later ones are missing.
-            self.warn(CaptureWarningKind::EndsEarly(self.latest));
+            self.warn(CaptureWarningKind::EndsEarly { at: self.latest, cuts_sample: false });
         }
         let Position::InSample(open) = &self.position else { return false };
         if self.foreign.is_collectl && self.devices.is_empty() && !is_stream_truncated {
@@ -496,7 +496,7 @@ impl<R: Read> Reader<R> {
         }
         let lacks_end_mark = self.is_blkstat_recording() && !open.has_invalid_annotation;
         let truncation = if is_stream_truncated {
-            Some(CaptureWarningKind::EndsEarly(self.latest))
+            Some(CaptureWarningKind::EndsEarly { at: self.latest, cuts_sample: true })
         } else if open.is_truncated || lacks_end_mark {
             Some(CaptureWarningKind::LastSampleTruncated)
         } else {
