@@ -21,8 +21,10 @@ impl Operands {
     /// # Errors
     /// A message about an invalid interval or count, or a number after them.
     pub(super) fn split(words: &[String], from: Option<&PathBuf>, root: &Path) -> Result<Self, String> {
-        let is_number =
-            |word: &str| word.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.'));
+        let is_number = |word: &str| {
+            let begins_one = |c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.');
+            word.starts_with(begins_one) && !word.contains('/')
+        };
         let mut operands = Self { files: from.cloned().into_iter().collect(), ..Self::default() };
         let mut numbers = Vec::new();
         for word in words {

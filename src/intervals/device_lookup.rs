@@ -120,7 +120,10 @@ impl fmt::Display for NotFound {
                 write!(f, "no device below '{}'", sanitize(name))
             }
             Self::Name { name, similar: None, list_command } => {
-                write!(f, "no such device '{}'; run '{list_command}' for a list", sanitize(name))
+                // A word like a path may have been meant as a file.
+                let is_path = name.contains(['/', '.']) && !name.starts_with("/dev/");
+                let or_file = if is_path { " or file" } else { "" };
+                write!(f, "no such device{or_file} '{}'; run '{list_command}' for a list", sanitize(name))
             }
             Self::Names { names, list_command } => {
                 write!(f, "no such devices: {}; run '{list_command}' for a list", quoted(names))
