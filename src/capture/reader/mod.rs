@@ -207,6 +207,8 @@ impl<R: Read> Reader<R> {
                 let _ = self.logs.read(line);
                 if self.logs.is_recognized {
                     (self.position, self.first_line_before_timestamp) = (Position::Untimed, None);
+                    // A time before its first report is that of the report.
+                    self.segments = SegmentTracker::default();
                     self.state.lacks_times = false;
                     return self.next_logged(sample);
                 }

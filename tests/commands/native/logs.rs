@@ -266,3 +266,21 @@ fn a_recording_says_what_its_counters_lack() {
         assert!(line["reads_per_s"].is_f64() && line["queue"].is_f64(), "{line}");
     }
 }
+
+#[test]
+fn a_time_before_a_report_is_that_of_the_report() {
+    let report = |second: u64, rate: u64| {
+        format!(
+            "zzz ***Sun Aug 6 06:13:{second} UTC 2017\navg-cpu:  %user\n           1.00\n\nDevice:            tps    kB_read/s    \
+             kB_wrtn/s    kB_read    kB_wrtn\nsda              {rate}.00       80.00         0.00          0          0\n\n"
+        )
+    };
+    let (lines, err) = read("", report(20, 9) + &report(30, 10) + &report(40, 11));
+    let times: Vec<&str> = lines.iter().map(|line| line["time"].as_str().unwrap()).collect();
+    assert_eq!(times, ["2017-08-06T06:13:30.000000Z", "2017-08-06T06:13:40.000000Z"], "{err}");
+    assert!(
+        lines.iter().all(|line| line["elapsed_s"] == 10.0 && line["read_kib_per_s"] == 80.0),
+        "{lines:?}"
+    );
+    assert!(err.contains("from an iostat log") && err.lines().count() == 1, "{err}");
+}
