@@ -214,7 +214,7 @@ impl<R: Read> Reader<R> {
                 }
             }
             if has_no_time && may_be_foreign {
-                if self.last_copy.0 == 0 && is_of_linux_2_4(line) {
+                if self.last_copy.0 == 0 && self.devices.is_empty() && is_of_linux_2_4(line) {
                     return Err(linux_2_4(self.lines.number));
                 }
                 let has_time = matches!(self.position, Position::InSample(_));
@@ -260,7 +260,9 @@ impl<R: Read> Reader<R> {
                                 }
                             }
                             Err(CaptureWarningKind::Line(_))
-                                if self.last_copy.0 == 0 && is_of_linux_2_4(line) =>
+                                if self.last_copy.0 == 0
+                                    && self.devices.is_empty()
+                                    && is_of_linux_2_4(line) =>
                             {
                                 return Err(linux_2_4(self.lines.number));
                             }

@@ -153,6 +153,10 @@ fn lines_of_linux_2_4_are_one_error() {
         assert_eq!((out.as_str(), err.lines().count(), code), ("", 1, 2), "{err}");
         assert!(err.contains("Linux 2.4"), "{err}");
     }
+    // A damaged line that looks like one costs only itself.
+    let good = "   8     16 sdb 1 2 3 4 5 6 7 8 9 10 11\n";
+    let (out, err, code) = output("--json --all --from -", format!("TS 1\n{good}{line}TS 2\n{good}{line}"));
+    assert_eq!((out.lines().count(), code), (1, 0), "{err}");
 }
 
 #[test]
