@@ -61,6 +61,8 @@ pub struct Reader<R> {
     /// The number of devices in the sample before, and the last of them; `None` if it came late.
     last_copy: (usize, Option<String>),
     continuity: Continuity,
+    /// True if any sample had a device.
+    had_devices: bool,
     /// The header in the file before, if the capture is in several.
     header_before: Option<Arc<RecordingHeader>>,
     /// The time of the last sample.
@@ -86,6 +88,7 @@ impl<R: Read> Reader<R> {
             is_prompt: false,
             last_copy: Default::default(),
             continuity: Continuity::default(),
+            had_devices: false,
             header_before: None,
             latest: None,
         }
@@ -214,7 +217,7 @@ impl<R: Read> Reader<R> {
                 }
             }
             if has_no_time && may_be_foreign {
-                if self.last_copy.0 == 0 && self.devices.is_empty() && is_of_linux_2_4(line) {
+                if !self.had_devices && self.devices.is_empty() && is_of_linux_2_4(line) {
                     return Err(linux_2_4(self.lines.number));
                 }
                 let has_time = matches!(self.position, Position::InSample(_));
@@ -260,9 +263,7 @@ impl<R: Read> Reader<R> {
                                 }
                             }
                             Err(CaptureWarningKind::Line(_))
-                                if self.last_copy.0 == 0
-                                    && self.devices.is_empty()
-                                    && is_of_linux_2_4(line) =>
+                                if !self.had_devices && self.devices.is_empty() && is_of_linux_2_4(line) =>
                             {
                                 return Err(linux_2_4(self.lines.number));
                             }
@@ -539,6 +540,7 @@ impl<R: Read> Reader<R> {
             self.warn_at(open.line, CaptureWarningKind::ForeignTimes(form));
         }
         self.state.complete_topology();
+        self.had_devices |= device_count > 0;
         let last = device_count.checked_sub(1).map(|last| sample.devices[last].name.clone());
         self.last_copy = (device_count, last);
         sample.segment = open.segment.unwrap_or_else(|| self.assign_segment(&open));
