@@ -60,8 +60,8 @@ fuzz_target!(|bytes: &[u8]| {
         match reader.next(&previous, &mut sample) {
             Ok(true) => {}
             Ok(false) => break,
-            // The only error is that the first line is of Linux 2.4.
-            Err(error) => return assert!(samples == 0 && error.to_string().contains("Linux 2.4"), "{error}"),
+            // The only error is that the first device is of Linux 2.4.
+            Err(error) => return assert!(devices == 0 && error.to_string().contains("Linux 2.4"), "{error}"),
         }
         samples += 1;
         devices += sample.devices.len();
