@@ -81,21 +81,18 @@ impl<'a> Replay<'a> {
     pub fn open(path: &Path, every: Option<Duration>, clock: &'a dyn Clock) -> Result<Self> {
         let has_cpus = thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
         let (name, file) = open_capture(path)?;
-        let is_large =
-            file.metadata().is_ok_and(|file| file.is_file() && file.len() >= MIN_PARSE_AHEAD_BYTES);
-        if is_large && has_cpus {
+        let file_bytes = file.metadata().ok().filter(|file| file.is_file()).map(|file| file.len());
+        if has_cpus && file_bytes.is_some_and(|bytes| bytes >= MIN_PARSE_AHEAD_BYTES) {
             return Self::new(name, file, every, clock, |input| {
-                let reader = Reader::new(decompress(input)?).with_times(local_zone(), every);
+                let reader = Reader::with_times(decompress(input)?, local_zone(), every);
                 Ok(Samples::Ahead(ParseAhead::start(reader)?))
             });
         }
-        let is_stream = !file.metadata().is_ok_and(|file| file.is_file());
-        let replay = Self::in_turn(name, file, every, clock, |reader| {
-            if is_stream {
+        Self::in_turn(name, file, every, clock, |reader| {
+            if file_bytes.is_none() {
                 reader.hand_out_promptly();
             }
-        })?;
-        Ok(Self { every, ..replay })
+        })
     }
 
     /// Opens a capture that consists of a file and of `more` files, which are read in the order of their first samples.
@@ -127,7 +124,7 @@ impl<'a> Replay<'a> {
         let (name, file) = open_capture(&following.pop().unwrap_or_else(|| first.to_owned()))?;
         let replay = Self::in_turn(name.clone(), file, every, clock, |reader| reader.begin_file(name))?;
         let name = format!("{} and {} more", replay.name, following.len());
-        Ok(Self { name, following, every, ..replay })
+        Ok(Self { name, following, ..replay })
     }
 
     /// Opens a capture like [`Self::open`], and also hands out the complete lines of a sample that is truncated at the
@@ -142,8 +139,7 @@ impl<'a> Replay<'a> {
         clock: &'a dyn Clock,
     ) -> Result<Self> {
         let (name, file) = open_capture(path)?;
-        let replay = Self::in_turn(name, file, every, clock, Reader::keep_truncated_sample)?;
-        Ok(Self { every, ..replay })
+        Self::in_turn(name, file, every, clock, Reader::keep_truncated_sample)
     }
 
     fn in_turn(
@@ -155,7 +151,7 @@ impl<'a> Replay<'a> {
     ) -> Result<Self> {
         Self::new(name, file, every, clock, |input| {
             let mut reader =
-                Reader::new(decompress(UntilSignal { input, clock })?).with_times(local_zone(), every);
+                Reader::with_times(decompress(UntilSignal { input, clock })?, local_zone(), every);
             set_up(&mut reader);
             Ok(Samples::InTurn(Box::new(reader)))
         })
@@ -397,7 +393,7 @@ impl WholeFile {
         scan_times(file()?, &mut observe)?;
         if !has_times.get() {
             // The times of other captures, and of logs, are known only with their samples.
-            let mut reader = Reader::new(file()?).with_times(local_zone(), every);
+            let mut reader = Reader::with_times(file()?, local_zone(), every);
             let (mut previous, mut sample) = (Sample::default(), Sample::default());
             while reader.next(&previous, &mut sample)? {
                 reader.take_warnings();

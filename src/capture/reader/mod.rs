@@ -70,8 +70,14 @@ pub struct Reader<R> {
 }
 
 impl<R: Read> Reader<R> {
-    /// Creates a reader at the start of a capture.
+    /// Creates a reader at the start of a capture, whose times are in UTC if they name no zone.
     pub fn new(input: R) -> Self {
+        Self::with_times(input, TimeZone::UTC, None)
+    }
+
+    /// Creates a reader at the start of a capture. Times that name no zone are in `zone`; `every` is the distance of
+    /// samples that have no times.
+    pub fn with_times(input: R, zone: TimeZone, every: Option<Duration>) -> Self {
         Self {
             lines: LineReader::new(input),
             position: Position::BeforeFirstTimestamp,
@@ -82,8 +88,8 @@ impl<R: Read> Reader<R> {
             first_line_before_timestamp: None,
             dropped_samples: 0,
             scans: ScanReader::default(),
-            foreign: ForeignLines::new(TimeZone::UTC, None),
-            logs: Logs::new(&TimeZone::UTC, None),
+            logs: Logs::new(&zone, every),
+            foreign: ForeignLines::new(zone, every),
             has_ts_lines: false,
             is_prompt: false,
             last_copy: Default::default(),
@@ -92,11 +98,6 @@ impl<R: Read> Reader<R> {
             header_before: None,
             latest: None,
         }
-    }
-
-    /// Sets the time zone of times that name none, and the distance of samples that have no times.
-    pub fn with_times(self, zone: TimeZone, every: Option<Duration>) -> Self {
-        Self { logs: Logs::new(&zone, every), foreign: ForeignLines::new(zone, every), ..self }
     }
 
     /// Says which file the next warnings are about.
@@ -180,8 +181,9 @@ impl<R: Read> Reader<R> {
         }
         loop {
             // The samples of a recording have end marks.
-            let may_be_whole = !self.is_blkstat_recording();
-            let may_be_foreign = !self.has_ts_lines && !self.is_blkstat_recording();
+            let has_end_marks = self.is_blkstat_recording();
+            let may_be_foreign = !self.has_ts_lines && !has_end_marks;
+            let lacks_devices = !self.had_devices && self.devices.is_empty();
             let (line, ended, is_newest) = match self.lines.next() {
                 Ok(NextLine::Line { bytes, ended, is_newest }) => (bytes, ended, is_newest),
                 Ok(NextLine::TooLong) => {
@@ -205,7 +207,7 @@ impl<R: Read> Reader<R> {
                 LineKind::Timestamp(timestamp) => timestamp.time.is_none(),
                 kind => matches!(kind, LineKind::Device | LineKind::Comment),
             };
-            if may_be_foreign && ended && self.last_copy.0 == 0 {
+            if may_be_foreign && ended && !self.had_devices {
                 // Before the first sample nothing is known to be wrong with any line.
                 let _ = self.logs.read(line);
                 if self.logs.is_recognized {
@@ -216,11 +218,11 @@ impl<R: Read> Reader<R> {
                     return self.next_logged(sample);
                 }
             }
+            let has_time = self.position.is_in_sample();
+            if lacks_devices && has_no_time && (may_be_foreign || has_time) && is_of_linux_2_4(line) {
+                return Err(linux_2_4(self.lines.number));
+            }
             if has_no_time && may_be_foreign {
-                if !self.had_devices && self.devices.is_empty() && is_of_linux_2_4(line) {
-                    return Err(linux_2_4(self.lines.number));
-                }
-                let has_time = matches!(self.position, Position::InSample(_));
                 match self.foreign.read(line, has_time) {
                     ForeignLine::Time(time) if ended => {
                         if self.begin_foreign_sample(time, sample) {
@@ -256,16 +258,11 @@ impl<R: Read> Reader<R> {
                                 if has_end
                                     && self.is_prompt
                                     && is_newest
-                                    && may_be_whole
+                                    && !has_end_marks
                                     && self.devices.are(&self.last_copy, sample)
                                 {
                                     return Ok(self.end_sample(Position::Complete, true, sample));
                                 }
-                            }
-                            Err(CaptureWarningKind::Line(_))
-                                if !self.had_devices && self.devices.is_empty() && is_of_linux_2_4(line) =>
-                            {
-                                return Err(linux_2_4(self.lines.number));
                             }
                             Err(CaptureWarningKind::Line(error)) => match find_embedded_annotation(line) {
                                 Some(at) => self.lines.split_line(at),
@@ -582,12 +579,12 @@ impl<R: Read> Reader<R> {
     }
 }
 
-/// Clears the values that some samples lack.
 fn linux_2_4(line: u64) -> io::Error {
     let message = "holds /proc/partitions of Linux 2.4; blkstat reads /proc/diskstats of Linux 2.6 and later";
     io::Error::new(ErrorKind::InvalidData, format!("line {line} {message}"))
 }
 
+/// Clears the values that some samples lack.
 fn clear_optional_values(sample: &mut Sample) {
     sample.cpu = None;
     sample.host = HostState::default();
