@@ -8,6 +8,9 @@ use std::thread;
 /// # Panics
 /// If no thread can be started, or if `work` does.
 pub(crate) fn in_two_threads<T: Send, R: Send>(mut items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
+    if items.len() < 2 {
+        return items.into_iter().map(work).collect();
+    }
     let second = items.split_off(items.len() / 2);
     thread::scope(|scope| {
         let second = scope.spawn(|| second.into_iter().map(&work).collect::<Vec<R>>());

@@ -47,14 +47,14 @@ struct DeviceEntry {
     /// The settings for that device; `None` until the topology was searched for its identity.
     settings: Option<Settings>,
     latency: LatencySeries,
-    /// What its analysis has not taken yet, each with the index of the interval.
+    /// Its intervals that the analysis has not taken yet, each with the index of the interval.
     waiting: Vec<(usize, Observed)>,
 }
 
-/// What an analysis takes of a device in an interval.
-#[expect(clippy::large_enum_variant, reason = "nearly all are statistics, which lie in one piece of memory")]
+/// The part of a device's interval that its analysis uses.
 enum Observed {
-    Statistics { stats: Interval, flag: Option<DataFlag>, stalled_s: f64, is_accounting_off: bool },
+    Active { stats: Interval, flag: Option<DataFlag>, stalled_s: f64 },
+    AccountingOff(Interval),
     Throttled(ReachedLimit),
     Reset,
     Event,
@@ -243,23 +243,17 @@ impl Collector {
         for (place, row) in rows.devices.iter().enumerate() {
             let is_continued = matches!(row.state, DeviceState::Active(_) | DeviceState::AccountingOff(_));
             self.lacks_history |= !is_continued;
-            let is_left_out = is_left_out(row);
             let waiting = &mut self.entry(place, row.device()).waiting;
-            let statistics = |stats, flag, stalled_s, is_accounting_off| Observed::Statistics {
-                stats,
-                flag,
-                stalled_s,
-                is_accounting_off,
-            };
             let observed = match &row.state {
-                _ if is_left_out => Observed::LeftOut,
+                _ if is_left_out(row) => Observed::LeftOut,
                 DeviceState::Active(activity) => {
                     if let Some(limit) = activity.limit.as_ref().filter(|limit| limit.holds_device) {
                         waiting.push((interval, Observed::Throttled(limit.clone())));
                     }
-                    statistics(activity.stats, activity.flag, activity.stalled_s, false)
+                    let (stats, flag, stalled_s) = (activity.stats, activity.flag, activity.stalled_s);
+                    Observed::Active { stats, flag, stalled_s }
                 }
-                DeviceState::AccountingOff(stats) => statistics(**stats, None, 0.0, true),
+                DeviceState::AccountingOff(stats) => Observed::AccountingOff(**stats),
                 DeviceState::Reset | DeviceState::MemberReset => Observed::Reset,
                 DeviceState::Event(_) => Observed::Event,
             };
@@ -316,31 +310,28 @@ impl DeviceEntry {
     fn take_waiting(&mut self, intervals: &[WaitingInterval]) {
         for (index, observed) in self.waiting.drain(..) {
             let WaitingInterval { header, run_s, begin_s, index } = &intervals[index];
-            let host = &header.host;
-            match &observed {
+            let (host, run_s, is_preceding) = (&header.host, *run_s, header.is_preceding);
+            match observed {
                 Observed::LeftOut => self.analysis.note_gap(),
-                Observed::Statistics { is_accounting_off: true, .. } | Observed::Throttled(_)
-                    if header.is_preceding => {}
-                Observed::Statistics { stats, .. } if header.is_preceding => {
-                    self.analysis.observe_preceding(stats, host);
+                Observed::Active { stats, .. } if is_preceding => {
+                    self.analysis.observe_preceding(&stats, host);
                 }
-                Observed::Reset | Observed::Event if header.is_preceding => self.analysis.note_return(),
-                Observed::Statistics { stats, flag, stalled_s, is_accounting_off } => {
-                    let (run_s, flag) = (*run_s, *flag);
-                    let (stalled_s, is_accounting_off) = (*stalled_s, *is_accounting_off);
-                    self.analysis.observe(&Observation {
-                        stats,
-                        flag,
-                        run_s,
-                        stalled_s,
-                        is_accounting_off,
-                        host,
-                    });
-                    if let Some(await_ms) = mean_await_ms(stats).filter(|_| !is_accounting_off) {
+                Observed::AccountingOff(_) | Observed::Throttled(_) if is_preceding => {}
+                Observed::Reset | Observed::Event if is_preceding => self.analysis.note_return(),
+                Observed::Active { stats, flag, stalled_s } => {
+                    let (stats, is_accounting_off) = (&stats, false);
+                    let observation = Observation { stats, flag, run_s, stalled_s, is_accounting_off, host };
+                    self.analysis.observe(&observation);
+                    if let Some(await_ms) = mean_await_ms(stats) {
                         self.latency.add(*begin_s, header.elapsed_s, await_ms);
                     }
                 }
-                Observed::Throttled(limit) => self.analysis.note_throttled(limit, header.elapsed_s),
+                Observed::AccountingOff(stats) => {
+                    let (stats, flag, stalled_s, is_accounting_off) = (&stats, None, 0.0, true);
+                    let observation = Observation { stats, flag, run_s, stalled_s, is_accounting_off, host };
+                    self.analysis.observe(&observation);
+                }
+                Observed::Throttled(limit) => self.analysis.note_throttled(&limit, header.elapsed_s),
                 Observed::Reset => self.analysis.note_reset(),
                 Observed::Event if self.analysis.has_intervals() => self.analysis.note_return(),
                 Observed::Event => self.intervals_before = index + 1,
