@@ -216,7 +216,7 @@ pub struct RecordingHeader {
     #[serde(rename = "interval_ns", alias = "every_ns", with = "nanoseconds")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Duration>,
-    /// What the counters lack, if they were rebuilt from a log.
+    /// The counters that are unknown because they were rebuilt from a log.
     #[serde(skip_serializing_if = "Missing::is_nothing")]
     pub missing: Missing,
     /// The block devices and how they are stacked.

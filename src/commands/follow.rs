@@ -7,7 +7,7 @@ use crate::exit::Exit;
 use crate::intervals::{IntervalRows, Intervals, NextInterval, NotFound};
 use crate::sanitize::sanitize;
 
-/// What a command does with the intervals of a source.
+/// A view that is fed the intervals of a source.
 pub(super) trait Observer {
     /// Returns the message about a device that the running system lacks at the start.
     fn not_found(&self, not_found: &NotFound) -> String {

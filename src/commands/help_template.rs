@@ -36,7 +36,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("Verdict settings", &["saturation_threshold", "cap", "baseline", "baseline_ms", "no_baseline"]),
 ];
 
-/// What one types in an incident, at the top of the help.
+/// The commands to type in an incident, at the top of the help.
 const INCIDENT: &str = "\
 In an incident:
   blkstat                      What is slow? The active devices every second, with verdicts

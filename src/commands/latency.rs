@@ -141,7 +141,7 @@ struct Output<'a> {
 
 impl Observer for Output<'_> {
     fn begin(&mut self, intervals: &mut Intervals<'_>, context: &mut RunContext<'_>) -> Result<()> {
-        // What was traced before the first sample, or across a break, is not of an interval.
+        // Requests traced before the first sample, or across a break, belong to no interval.
         self.tracing.take(intervals);
         context.emit(&mut self.text)
     }

@@ -46,7 +46,7 @@ use crate::sanitize::sanitize;
 use crate::sink::OutputError;
 use crate::source::{NoBlockDevices, ignores_hangup, read_text_file};
 
-/// What the arguments request.
+/// The command that the arguments request.
 #[derive(Clone, Debug)]
 pub enum Plan {
     /// Run a command of blkstat itself on this host.

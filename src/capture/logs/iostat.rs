@@ -48,7 +48,7 @@ struct OpenReport {
     is_damaged: bool,
 }
 
-/// What the reports of a run have in common.
+/// The properties that all reports of a run share.
 #[derive(PartialEq)]
 struct Shape {
     tables: usize,
@@ -216,7 +216,7 @@ impl IostatLog {
         reports.push(Report { at: time.or(date), begins: std::mem::take(&mut self.begins), devices });
     }
 
-    /// Takes what stands before the list of reports in JSON.
+    /// Reads the part of the JSON document before its list of reports.
     fn read_json_head(&mut self, host: &Value) {
         let text = |name: &str| host[name].as_str().map(str::to_owned);
         let cpus = host["number-of-cpus"].as_u64().and_then(|cpus| usize::try_from(cpus).ok());

@@ -6,7 +6,7 @@ use crate::capture::MAX_SAMPLE_BYTES;
 
 /// A part of the JSON that is complete.
 pub(super) enum JsonPart {
-    /// What stands before the list of reports: the object of the host, with an empty list.
+    /// The part of the document before the list of reports: the object of the host, with an empty list.
     Host(Value),
     /// An element of the list of reports.
     Element(Value),
@@ -15,7 +15,7 @@ pub(super) enum JsonPart {
 /// Finds the elements of the list of reports, `{"sysstat": {"hosts": [{..., "statistics": [{...}, ...]}]}}`.
 #[derive(Default)]
 pub(super) struct JsonElements {
-    /// The text of the element that is being read, or of what stands before the list.
+    /// The text read so far of the current element, or of the part before the list.
     text: String,
     /// The objects and lists that are open.
     depth: usize,

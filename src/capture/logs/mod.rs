@@ -29,7 +29,7 @@ pub(super) trait LogFormat: Send {
     /// Takes the next line, and adds the reports that it completes. Returns whether the log is known to have this format.
     ///
     /// # Errors
-    /// What is wrong with the line. The report that it belongs to must not be handed out.
+    /// If the line is damaged; says how. The report that it belongs to must not be handed out.
     fn read(&mut self, line: &str, reports: &mut Vec<Report>) -> Result<bool, String>;
 
     /// Adds the last report at the end of the log, if it is complete.
@@ -38,7 +38,7 @@ pub(super) trait LogFormat: Send {
     /// Says where the numbers come from: `from an iostat log: rates rounded to 0.01`.
     fn origin(&self) -> String;
 
-    /// What the first lines say of the host.
+    /// The host named in the first lines.
     fn host(&self) -> LoggedHost;
 }
 
@@ -225,7 +225,7 @@ impl Logs {
     /// Takes a line, which a newline ended, of a capture that may be a log.
     ///
     /// # Errors
-    /// What is wrong with a line of a log.
+    /// If a line of a log is damaged; says how.
     pub(super) fn read(&mut self, line: &[u8]) -> Result<(), String> {
         let Ok(line) = std::str::from_utf8(line) else {
             return if self.is_recognized { Err(self.reject(line)) } else { Ok(()) };
@@ -233,7 +233,7 @@ impl Logs {
         let mut found = Vec::new();
         let mut outcome = Ok(());
         for index in 0..self.formats.len() {
-            // What another format has found is not of this log.
+            // Discard reports found by another format.
             found.clear();
             match self.formats[index].read(line, &mut found) {
                 Ok(false) => {}
@@ -357,14 +357,17 @@ pub(super) struct SysstatTimes {
 impl SysstatTimes {
     /// Returns the time in a line; with `midnight` that of a date alone, too.
     pub(super) fn find(&mut self, line: &str, zone: &TimeZone, midnight: bool) -> Option<Timestamp> {
-        let Some(date) = line.split_whitespace().find_map(|word| self.date(word)) else {
-            return find_time(line, zone).map(|found| found.time);
-        };
-        // The time of day counts from 1970 if no date is known.
-        let rest: String =
-            line.split_whitespace().filter(|word| self.date(word).is_none()).collect::<Vec<_>>().join(" ");
+        let (mut first_date, mut other_words) = (None, Vec::new());
+        for word in line.split_whitespace() {
+            match self.date(word) {
+                Some(date) => first_date = first_date.or(Some(date)),
+                None => other_words.push(word),
+            }
+        }
+        let Some(date) = first_date else { return find_time(line, zone).map(|found| found.time) };
         let day = DateTime::from(date);
-        let time = match find_time(&rest, &TimeZone::UTC)
+        // The time of day counts from 1970 if no date is known.
+        let time = match find_time(&other_words.join(" "), &TimeZone::UTC)
             .map(|found| found.time.duration_since(Timestamp::UNIX_EPOCH))
         {
             Some(since_midnight) if since_midnight.as_hours() < 24 => day.checked_add(since_midnight).ok()?,

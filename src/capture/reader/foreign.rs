@@ -31,7 +31,7 @@ pub(super) struct ForeignLines {
     pub(super) every: Option<Duration>,
     pub(super) form: Option<TimeForm>,
     latest: Option<Timestamp>,
-    /// What is added to times of day after midnight, and to dates after the end of a year.
+    /// The whole days or years to add to times without a date or a year, once midnight or the new year has passed.
     carried: SignedDuration,
     /// The devices of the copy so far.
     names: HashSet<String>,

@@ -1,5 +1,5 @@
-//! What is known of a capture beside its samples, the device lines of a sample, the reader's position, and the segments
-//! between the points where time breaks: no interval spans such a point.
+//! The state of a reader: facts about the capture beside its samples, the device lines of a sample, the position, and the
+//! segments between the points where time breaks, which no interval spans.
 
 use std::collections::HashSet;
 use std::sync::Arc;
