@@ -48,6 +48,15 @@ pub fn parse_cpu_line(line: &[u8]) -> Option<CpuTimes> {
     })
 }
 
+/// Returns the `cpu ` line of /proc/stat with these times, without a newline.
+pub fn cpu_line(cpu: &CpuTimes) -> String {
+    let times = [cpu.user, cpu.nice, cpu.system, cpu.idle, cpu.iowait, cpu.irq, cpu.softirq];
+    let times = times.into_iter().chain([cpu.steal, cpu.guest, cpu.guest_nice]);
+    // The line of all CPUs has two blanks, those of single ones have one.
+    let texts: String = times.map(|time| format!(" {time}")).collect();
+    format!("cpu {texts}")
+}
+
 /// Finds `procs_blocked` in the text of /proc/stat: tasks blocked on I/O. `None` if the kernel does not report it.
 pub fn parse_blocked(stat: &[u8]) -> Option<u64> {
     number_after(stat, b"\nprocs_blocked ")

@@ -56,6 +56,10 @@ impl Warnings {
         self.omitted += warning.omitted;
     }
 
+    pub fn warn_all(&mut self, warnings: &[CaptureWarning], err: &mut dyn Write) {
+        warnings.iter().for_each(|warning| self.warn_capture(warning, err));
+    }
+
     /// Warns about the input as a whole.
     pub fn warn_input(&mut self, message: &str, err: &mut dyn Write) {
         self.print(Class::Other, &format!("{}: {}", self.input, sanitize(message)), err);

@@ -112,7 +112,7 @@ fn run_replay(options: &Options, mut source: Replay<'_>, context: &mut RunContex
     let mut samples = 0u64;
     let ended = loop {
         let has_sample = source.next(&previous, &mut newer);
-        source.take_warnings().iter().for_each(|warning| warnings.warn_capture(warning, context.err));
+        warnings.warn_all(&source.take_warnings(), context.err);
         let found = match has_sample
             .and_then(|found| require_values(&source, options.style.shown()).map(|()| found))
         {

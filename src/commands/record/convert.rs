@@ -8,7 +8,10 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::Record;
-use crate::capture::{RecordFilter, RecordingHeader, SampleText, write_header, write_line, write_sample};
+use crate::capture::proc_files::cpu_line;
+use crate::capture::{
+    CaptureWarning, RecordFilter, RecordingHeader, SampleText, write_header, write_line, write_sample,
+};
 use crate::console::{RunContext, Warnings, require_text};
 use crate::counters::Sample;
 use crate::exit::Exit;
@@ -34,7 +37,7 @@ impl Record {
         let mut warnings = Warnings::about(&from_name);
         let mut first = Sample::default();
         let found = replay.next(&Sample::default(), &mut first);
-        replay.take_warnings().iter().for_each(|warning| warnings.warn_capture(warning, context.err));
+        warnings.warn_all(&replay.take_warnings(), context.err);
         // Nothing is written before the capture has proved to be one.
         if !found? {
             require_text(&replay)?;
@@ -54,12 +57,7 @@ impl Record {
                 bail!("{from_name}: this is a recording already; save it as it is")
             }
             _ => {
-                let mut on_warnings = |replay: &mut Replay<'_>| {
-                    replay
-                        .take_warnings()
-                        .iter()
-                        .for_each(|warning| warnings.warn_capture(warning, context.err));
-                };
+                let mut on_warnings = |found: &[CaptureWarning]| warnings.warn_all(found, context.err);
                 write_samples(first, &mut replay, &zone, &mut on_warnings, &mut write)
             }
         };
@@ -78,7 +76,7 @@ fn write_samples(
     first: Sample,
     replay: &mut Replay<'_>,
     zone: &TimeZone,
-    on_warnings: &mut dyn FnMut(&mut Replay<'_>),
+    on_warnings: &mut dyn FnMut(&[CaptureWarning]),
     write: &mut dyn FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
     let (mut previous, mut sample) = (Sample::default(), first);
@@ -100,7 +98,7 @@ fn write_samples(
         }
         std::mem::swap(&mut previous, &mut sample);
         let found = replay.next(&previous, &mut sample);
-        on_warnings(replay);
+        on_warnings(&replay.take_warnings());
         let is_other = replay.header().is_some() && !replay.state().is_log;
         if !matches!(found, Ok(true)) || is_other {
             write(&text)?;
@@ -119,22 +117,7 @@ fn write_samples(
 fn append_sample(sample: &Sample, zone: &TimeZone, out: &mut Vec<u8>) {
     let mut diskstats = Vec::new();
     sample.devices.iter().for_each(|device| write_line(device, &mut diskstats));
-    let cpu = sample.cpu.map(|cpu| {
-        format!(
-            "cpu  {} {} {} {} {} {} {} {} {} {}",
-            cpu.user,
-            cpu.nice,
-            cpu.system,
-            cpu.idle,
-            cpu.iowait,
-            cpu.irq,
-            cpu.softirq,
-            cpu.steal,
-            cpu.guest,
-            cpu.guest_nice
-        )
-    });
-    let cpu = cpu.unwrap_or_default();
+    let cpu = sample.cpu.as_ref().map(cpu_line).unwrap_or_default();
     let text = SampleText {
         at: sample.at,
         diskstats: &diskstats,
