@@ -4,6 +4,7 @@
 //! interval that begins at boot with all counters zero. A quantity without a value (a latency without requests, a
 //! counter that went back) is `None`; each output decides how to print it.
 
+mod completed;
 mod cpu;
 mod device_match;
 mod host_stats;
@@ -13,10 +14,11 @@ mod stall_timer;
 mod util_check;
 mod wraparound;
 
+pub use completed::{Completed, CountedTime};
 pub use cpu::CpuPercentages;
 pub use device_match::DeviceMatch;
 pub use host_stats::HostStats;
-pub use interval::{Completed, CountedTime, Interval, in_flight};
+pub use interval::{Interval, in_flight};
 pub use latency::{LatencyStats, PERCENTILES};
 pub use stall_timer::StallTimer;
 pub use util_check::{DataFlag, UtilCheck};
