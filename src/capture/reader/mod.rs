@@ -6,6 +6,7 @@
 
 mod continuity;
 mod foreign;
+mod logged;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -32,7 +33,7 @@ use super::line_reader::{LineReader, NextLine};
 use super::logs::Logs;
 use super::recorded_scan::ScanReader;
 use super::warning::{CaptureWarning, CaptureWarningKind};
-use crate::compression::{TrailingData, is_end_of_text};
+use crate::compression::TrailingData;
 use crate::counters::{HostState, Sample};
 
 /// The most warnings that are kept until they are taken; further ones are counted.
@@ -284,49 +285,6 @@ impl<R: Read> Reader<R> {
                 self.lines.split_line(at);
             } else if self.read_other_line(kind, ended, previous, sample) {
                 return Ok(true);
-            }
-        }
-    }
-
-    /// Reads the next sample of a log.
-    ///
-    /// # Errors
-    /// If the stream cannot be read.
-    fn next_logged(&mut self, sample: &mut Sample) -> io::Result<bool> {
-        loop {
-            if let Some(begins) = self.logs.next(sample) {
-                (self.state.header, self.state.is_log) = (Some(self.logs.header()), true);
-                if begins && self.state.header_count > 0 {
-                    self.segments.start_segment();
-                }
-                self.state.header_count += u64::from(begins);
-                let (segment, clock_error) = self.segments.assign(sample.at);
-                sample.segment = segment;
-                clock_error.into_iter().for_each(|kind| self.warn(kind));
-                if !begins && let Some(note) = self.logs.take_note() {
-                    self.warn(CaptureWarningKind::FromLog(note));
-                }
-                return Ok(true);
-            }
-            match self.lines.next() {
-                Ok(NextLine::Line { bytes, ended: true, .. }) => {
-                    if let Err(reason) = self.logs.read(bytes) {
-                        self.warn(CaptureWarningKind::LogLine(reason));
-                    }
-                }
-                Ok(NextLine::Line { ended: false, .. }) => self.state.is_truncated = true,
-                Ok(NextLine::TooLong) => {
-                    self.logs.begins = true;
-                    self.warn(CaptureWarningKind::LineTooLong);
-                }
-                Ok(NextLine::End) if self.logs.finish() => {}
-                Ok(NextLine::End) => return Ok(false),
-                Err(error) if is_end_of_text(&error) => {
-                    self.state.is_truncated = true;
-                    self.warn(CaptureWarningKind::LastSampleTruncated);
-                    return Ok(false);
-                }
-                Err(error) => return Err(error),
             }
         }
     }

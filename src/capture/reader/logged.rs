@@ -1,0 +1,54 @@
+//! Reads the samples of a log, once it is recognized as one.
+
+use std::io::{self, Read};
+
+use super::Reader;
+use crate::capture::line_reader::NextLine;
+use crate::capture::warning::CaptureWarningKind;
+use crate::compression::is_end_of_text;
+use crate::counters::Sample;
+
+impl<R: Read> Reader<R> {
+    /// Reads the next sample of a log.
+    ///
+    /// # Errors
+    /// If the stream cannot be read.
+    pub(super) fn next_logged(&mut self, sample: &mut Sample) -> io::Result<bool> {
+        loop {
+            if let Some(begins) = self.logs.next(sample) {
+                (self.state.header, self.state.is_log) = (Some(self.logs.header()), true);
+                if begins && self.state.header_count > 0 {
+                    self.segments.start_segment();
+                }
+                self.state.header_count += u64::from(begins);
+                let (segment, clock_error) = self.segments.assign(sample.at);
+                sample.segment = segment;
+                clock_error.into_iter().for_each(|kind| self.warn(kind));
+                if !begins && let Some(note) = self.logs.take_note() {
+                    self.warn(CaptureWarningKind::FromLog(note));
+                }
+                return Ok(true);
+            }
+            match self.lines.next() {
+                Ok(NextLine::Line { bytes, ended: true, .. }) => {
+                    if let Err(reason) = self.logs.read(bytes) {
+                        self.warn(CaptureWarningKind::LogLine(reason));
+                    }
+                }
+                Ok(NextLine::Line { ended: false, .. }) => self.state.is_truncated = true,
+                Ok(NextLine::TooLong) => {
+                    self.logs.begins = true;
+                    self.warn(CaptureWarningKind::LineTooLong);
+                }
+                Ok(NextLine::End) if self.logs.finish() => {}
+                Ok(NextLine::End) => return Ok(false),
+                Err(error) if is_end_of_text(&error) => {
+                    self.state.is_truncated = true;
+                    self.warn(CaptureWarningKind::LastSampleTruncated);
+                    return Ok(false);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
