@@ -3,35 +3,14 @@
 use super::Style;
 use super::colors::{CellClass, class_of, class_of_percentage};
 use super::columns::{Column, Value};
-use super::tables::Table;
 use crate::iostat::rates::IostatRates;
-use crate::report::layout::fixed_decimal::{ColumnFormat, push_fixed, push_whole};
-use crate::report::layout::number_row::RowFormat;
+use crate::report::layout::fixed_decimal::{push_fixed, push_whole};
 
 /// The units of `--human` from KiB up; units larger than PiB are shown as `?`.
 const HUMAN_UNITS: &[u8; 6] = b"kMGTP?";
 
-/// Appends the cells of a device.
-pub(super) fn push_cells(style: &Style, table: &Table, rates: &IostatRates, out: &mut Vec<u8>) {
-    let columns = table.columns();
-    let push_other = |index: usize, out: &mut Vec<u8>| push_cell(style, &columns[index], rates, out);
-    if style.palette.is_some() || style.human {
-        return (0..columns.len()).for_each(|index| push_other(index, out));
-    }
-    table.format.push(&table.values(rates, style.unit), out, push_other);
-}
-
-/// Returns the format of rows whose cells have neither colors nor units.
-pub(super) fn row_format(style: &Style, columns: &[Column]) -> RowFormat {
-    let format = |column: &Column| {
-        let decimals = if let Value::Amount(_) = column.value { 0 } else { style.decimals };
-        ColumnFormat::new(column.width, decimals)
-    };
-    RowFormat::new(columns.iter().map(format).collect())
-}
-
 /// Appends the cell of a column for a device.
-fn push_cell(style: &Style, column: &Column, rates: &IostatRates, out: &mut Vec<u8>) {
+pub(super) fn push_cell(style: &Style, column: &Column, rates: &IostatRates, out: &mut Vec<u8>) {
     let width = column.width;
     match column.value {
         Value::Plain(value) => push_number(style, value(rates).unwrap_or(0.0), width, out),

@@ -1,8 +1,6 @@
 //! The columns of iostat's device report, as data.
 
-use super::style::Unit;
 use crate::iostat::rates::IostatRates;
-use crate::report::layout::number_row::{MAX_COLUMNS, RowValues};
 
 /// The quantity of a column, which determines its scale and format. A value of `None` is printed as zero.
 #[derive(Clone, Copy)]
@@ -18,18 +16,6 @@ pub(super) enum Value {
     Size(fn(&IostatRates) -> Option<f64>),
 }
 
-impl Value {
-    /// Returns the number to print, without units that depend on its size. A large amount is not exact.
-    #[inline(always)]
-    fn number(self, rates: &IostatRates, unit: Unit, unit_kib: f64) -> f64 {
-        match self {
-            Plain(value) | Percent(value) | Size(value) => or_zero(value(rates)),
-            Data(value) => value(rates) / unit_kib,
-            Amount(value) => (value(rates) / unit.sectors()) as f64,
-        }
-    }
-}
-
 /// A column of the device report.
 pub(super) struct Column {
     /// The title, in which `kB` is replaced by the unit of the report.
@@ -39,30 +25,11 @@ pub(super) struct Column {
     pub(super) value: Value,
 }
 
-pub(super) struct Columns {
-    pub(super) all: &'static [Column],
-    /// Returns the numbers of a row.
-    pub(super) values: fn(&IostatRates, Unit) -> RowValues,
-}
-
-/// Defines columns, each with its title, width and quantity. The function for their numbers has each quantity inlined.
-macro_rules! columns {
-    ($($title:literal $width:literal $value:expr;)+) => {
-        Columns {
-            all: &[$(Column { title: $title, width: $width, value: $value }),+],
-            values: |rates, unit| {
-                let kib = unit.kib();
-                let numbers = [$($value.number(rates, unit, kib)),+];
-                let mut values = [0.0; MAX_COLUMNS];
-                values[..numbers.len()].copy_from_slice(&numbers);
-                values
-            },
-        }
-    };
+const fn column(title: &'static str, width: usize, value: Value) -> Column {
+    Column { title, width, value }
 }
 
 /// Replaces the rate of a counter that went backwards by zero, even in a sum.
-#[inline]
 fn or_zero(rate: Option<f64>) -> f64 {
     rate.unwrap_or(0.0)
 }
@@ -70,66 +37,70 @@ fn or_zero(rate: Option<f64>) -> f64 {
 use Value::{Amount, Data, Percent, Plain, Size};
 
 /// The default report: transfers and data.
-pub(super) static BASIC: Columns = columns! {
-    "tps" 8 Plain(|r| r.all.per_s());
-    "kB_read/s" 12 Data(|r| or_zero(r.reads.kib_per_s()));
-    "kB_wrtn/s" 12 Data(|r| or_zero(r.writes.kib_per_s()));
-    "kB_dscd/s" 12 Data(|r| or_zero(r.discards.kib_per_s()));
-    "kB_read" 10 Amount(|r| r.reads.sectors);
-    "kB_wrtn" 10 Amount(|r| r.writes.sectors);
-    "kB_dscd" 10 Amount(|r| r.discards.sectors);
-};
+pub(super) const BASIC: &[Column] = &[
+    column("tps", 8, Plain(|r| r.all.per_s())),
+    column("kB_read/s", 12, Data(|r| or_zero(r.reads.kib_per_s()))),
+    column("kB_wrtn/s", 12, Data(|r| or_zero(r.writes.kib_per_s()))),
+    column("kB_dscd/s", 12, Data(|r| or_zero(r.discards.kib_per_s()))),
+    column("kB_read", 10, Amount(|r| r.reads.sectors)),
+    column("kB_wrtn", 10, Amount(|r| r.writes.sectors)),
+    column("kB_dscd", 10, Amount(|r| r.discards.sectors)),
+];
 
 /// The default report with `-s`.
-pub(super) static BASIC_SHORT: Columns = columns! {
-    "tps" 8 Plain(|r| r.all.per_s());
-    "kB_read/s" 12 Data(|r| or_zero(r.reads.kib_per_s()));
-    "kB_w+d/s" 12 Data(|r| or_zero(r.writes.kib_per_s()) + or_zero(r.discards.kib_per_s()));
-    "kB_read" 10 Amount(|r| r.reads.sectors);
-    "kB_w+d" 10 Amount(|r| r.writes.sectors.wrapping_add(r.discards.sectors));
-};
+pub(super) const BASIC_SHORT: &[Column] = &[
+    column("tps", 8, Plain(|r| r.all.per_s())),
+    column("kB_read/s", 12, Data(|r| or_zero(r.reads.kib_per_s()))),
+    column("kB_w+d/s", 12, Data(|r| or_zero(r.writes.kib_per_s()) + or_zero(r.discards.kib_per_s()))),
+    column("kB_read", 10, Amount(|r| r.reads.sectors)),
+    column("kB_w+d", 10, Amount(|r| r.writes.sectors.wrapping_add(r.discards.sectors))),
+];
 
 /// The report of `-x`: reads, writes, discards, flushes, and the device as a whole.
-pub(super) static EXTENDED: Columns = columns! {
-    "r/s" 7 Plain(|r| r.reads.per_s());
-    "rkB/s" 9 Data(|r| or_zero(r.reads.kib_per_s()));
-    "rrqm/s" 8 Plain(|r| r.reads.merges_per_s());
-    "%rrqm" 6 Percent(|r| r.reads.merge_pct());
-    "r_await" 7 Plain(|r| r.reads.await_ms());
-    "rareq-sz" 8 Size(|r| r.reads.size_kib());
-    "w/s" 7 Plain(|r| r.writes.per_s());
-    "wkB/s" 9 Data(|r| or_zero(r.writes.kib_per_s()));
-    "wrqm/s" 8 Plain(|r| r.writes.merges_per_s());
-    "%wrqm" 6 Percent(|r| r.writes.merge_pct());
-    "w_await" 7 Plain(|r| r.writes.await_ms());
-    "wareq-sz" 8 Size(|r| r.writes.size_kib());
-    "d/s" 7 Plain(|r| r.discards.per_s());
-    "dkB/s" 9 Data(|r| or_zero(r.discards.kib_per_s()));
-    "drqm/s" 8 Plain(|r| r.discards.merges_per_s());
-    "%drqm" 6 Percent(|r| r.discards.merge_pct());
-    "d_await" 7 Plain(|r| r.discards.await_ms());
-    "dareq-sz" 8 Size(|r| r.discards.size_kib());
-    "f/s" 7 Plain(|r| r.flushes_per_s());
-    "f_await" 7 Plain(|r| r.flush_await_ms());
-    "aqu-sz" 7 Plain(|r| r.queue());
-    "%util" 6 Percent(|r| r.util_pct());
-};
+pub(super) const EXTENDED: &[Column] = &[
+    column("r/s", 7, Plain(|r| r.reads.per_s())),
+    column("rkB/s", 9, Data(|r| or_zero(r.reads.kib_per_s()))),
+    column("rrqm/s", 8, Plain(|r| r.reads.merges_per_s())),
+    column("%rrqm", 6, Percent(|r| r.reads.merge_pct())),
+    column("r_await", 7, Plain(|r| r.reads.await_ms())),
+    column("rareq-sz", 8, Size(|r| r.reads.size_kib())),
+    column("w/s", 7, Plain(|r| r.writes.per_s())),
+    column("wkB/s", 9, Data(|r| or_zero(r.writes.kib_per_s()))),
+    column("wrqm/s", 8, Plain(|r| r.writes.merges_per_s())),
+    column("%wrqm", 6, Percent(|r| r.writes.merge_pct())),
+    column("w_await", 7, Plain(|r| r.writes.await_ms())),
+    column("wareq-sz", 8, Size(|r| r.writes.size_kib())),
+    column("d/s", 7, Plain(|r| r.discards.per_s())),
+    column("dkB/s", 9, Data(|r| or_zero(r.discards.kib_per_s()))),
+    column("drqm/s", 8, Plain(|r| r.discards.merges_per_s())),
+    column("%drqm", 6, Percent(|r| r.discards.merge_pct())),
+    column("d_await", 7, Plain(|r| r.discards.await_ms())),
+    column("dareq-sz", 8, Size(|r| r.discards.size_kib())),
+    column("f/s", 7, Plain(|r| r.flushes_per_s())),
+    column("f_await", 7, Plain(|r| r.flush_await_ms())),
+    column("aqu-sz", 7, Plain(|r| r.queue())),
+    column("%util", 6, Percent(|r| r.util_pct())),
+];
 
 /// The tables that `-x --pretty` splits [`EXTENDED`] into.
 pub(super) const EXTENDED_TABLES: [std::ops::Range<usize>; 4] = [0..6, 6..12, 12..18, 18..22];
 
 /// The report of `-x -s`.
-pub(super) static EXTENDED_SHORT: Columns = columns! {
-    "tps" 8 Plain(|r| r.all.per_s());
-    "kB/s" 9 Data(|r| {
+pub(super) const EXTENDED_SHORT: &[Column] = &[
+    column("tps", 8, Plain(|r| r.all.per_s())),
+    column(
+        "kB/s",
+        9,
+        Data(|r| {
             or_zero(r.reads.kib_per_s()) + or_zero(r.writes.kib_per_s()) + or_zero(r.discards.kib_per_s())
-        });
-    "rqm/s" 8 Plain(|r| r.all.merges_per_s());
-    "await" 7 Plain(|r| r.all.await_ms());
-    "areq-sz" 8 Size(|r| r.all.size_kib());
-    "aqu-sz" 7 Plain(|r| r.queue());
-    "%util" 6 Percent(|r| r.util_pct());
-};
+        }),
+    ),
+    column("rqm/s", 8, Plain(|r| r.all.merges_per_s())),
+    column("await", 7, Plain(|r| r.all.await_ms())),
+    column("areq-sz", 8, Size(|r| r.all.size_kib())),
+    column("aqu-sz", 7, Plain(|r| r.queue())),
+    column("%util", 6, Percent(|r| r.util_pct())),
+];
 
 /// The order of the columns of [`EXTENDED`] in the JSON of `-x`.
 pub(super) const EXTENDED_JSON_ORDER: [usize; 22] =

@@ -69,9 +69,9 @@ pub(super) fn end(out: &mut Vec<u8>) {
 fn devices(style: &Style, report: &Report<'_>) -> String {
     let columns: Vec<&Column> = match (style.extended, style.short) {
         // `-s` without `-x` has no effect here.
-        (false, _) => BASIC.all.iter().collect(),
-        (true, false) => EXTENDED_JSON_ORDER.iter().map(|i| &EXTENDED.all[*i]).collect(),
-        (true, true) => EXTENDED_SHORT.all.iter().collect(),
+        (false, _) => BASIC.iter().collect(),
+        (true, false) => EXTENDED_JSON_ORDER.iter().map(|i| &EXTENDED[*i]).collect(),
+        (true, true) => EXTENDED_SHORT.iter().collect(),
     };
     let rows: Vec<String> = report
         .rows

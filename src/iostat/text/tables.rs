@@ -1,15 +1,13 @@
 //! iostat's tables. Columns have fixed widths; a number that does not fit makes its line longer.
 
 use std::io::Write;
-use std::ops::Range;
 
-use super::cells::{push_cells, push_in_color, push_percentage, row_format};
+use super::cells::{push_cell, push_in_color, push_percentage};
 use super::colors::CellClass;
-use super::columns::{BASIC, BASIC_SHORT, Column, Columns, EXTENDED, EXTENDED_SHORT, EXTENDED_TABLES};
-use super::{Report, Row, Style, Unit};
+use super::columns::{BASIC, BASIC_SHORT, Column, EXTENDED, EXTENDED_SHORT, EXTENDED_TABLES};
+use super::{Report, Row, Style};
 use crate::iostat::rates::IostatRates;
 use crate::metrics::CpuPercentages;
-use crate::report::layout::number_row::{RowFormat, RowValues};
 use crate::sanitize::sanitize;
 use crate::source::Host;
 
@@ -21,33 +19,13 @@ const UNKNOWN: &str = "-";
 
 /// A table of the device report.
 pub(super) struct Table {
-    all_columns: &'static Columns,
-    /// The columns of the table, as a range of all columns.
-    range: Range<usize>,
-    /// The format of cells that have neither colors nor units.
-    pub(super) format: RowFormat,
+    columns: &'static [Column],
     titles: String,
 }
 
 impl Table {
-    fn new(style: &Style, all_columns: &'static Columns, range: Range<usize>) -> Self {
-        let columns = &all_columns.all[range.clone()];
-        let (format, titles) = (row_format(style, columns), header_line(style, columns));
-        Self { all_columns, range, format, titles }
-    }
-
-    pub(super) fn columns(&self) -> &'static [Column] {
-        &self.all_columns.all[self.range.clone()]
-    }
-
-    /// Returns the numbers of a row.
-    #[inline]
-    pub(super) fn values(&self, rates: &IostatRates, unit: Unit) -> RowValues {
-        let mut values = (self.all_columns.values)(rates, unit);
-        if self.range.start > 0 {
-            values.copy_within(self.range.clone(), 0);
-        }
-        values
+    fn new(style: &Style, columns: &'static [Column]) -> Self {
+        Self { columns, titles: header_line(style, columns) }
     }
 }
 
@@ -100,15 +78,14 @@ pub(super) fn device_tables(style: &Style) -> Vec<Table> {
     if !style.disk {
         return Vec::new();
     }
-    let table = |columns: &'static Columns| Table::new(style, columns, 0..columns.all.len());
     match (style.extended, style.short) {
-        (false, false) => vec![table(&BASIC)],
-        (false, true) => vec![table(&BASIC_SHORT)],
-        (true, true) => vec![table(&EXTENDED_SHORT)],
+        (false, false) => vec![Table::new(style, BASIC)],
+        (false, true) => vec![Table::new(style, BASIC_SHORT)],
+        (true, true) => vec![Table::new(style, EXTENDED_SHORT)],
         (true, false) if style.is_split() => {
-            EXTENDED_TABLES.map(|range| Table::new(style, &EXTENDED, range)).into()
+            EXTENDED_TABLES.map(|range| Table::new(style, &EXTENDED[range])).into()
         }
-        (true, false) => vec![table(&EXTENDED)],
+        (true, false) => vec![Table::new(style, EXTENDED)],
     }
 }
 
@@ -133,7 +110,7 @@ fn push_line(style: &Style, table: &Table, row: &Row<'_>, rates: &IostatRates, o
             },
         );
     }
-    push_cells(style, table, rates, out);
+    table.columns.iter().for_each(|column| push_cell(style, column, rates, out));
     if style.pretty {
         push_in_color(
             style,

@@ -4,30 +4,31 @@ use std::io::Write;
 
 use crate::pt_diskstats::options::GroupBy;
 use crate::pt_diskstats::rates::PtRates;
-use crate::report::layout::fixed_decimal::ColumnFormat;
-use crate::report::layout::number_row::{MAX_COLUMNS, RowFormat};
+use crate::report::layout::fixed_decimal::push_fixed;
 use crate::sanitize::sanitize;
 
 struct Column {
     /// The title, with its leading blanks.
     title: &'static str,
-    format: ColumnFormat,
+    width: usize,
+    decimals: usize,
+    is_percentage: bool,
     value: fn(&PtRates) -> f64,
 }
 
 /// A column with one decimal.
 const fn tenths(title: &'static str, width: usize, value: fn(&PtRates) -> f64) -> Column {
-    Column { title, format: ColumnFormat::new(width, 1), value }
+    Column { title, width, decimals: 1, is_percentage: false, value }
 }
 
 /// A column of whole percent.
 const fn percent(title: &'static str, width: usize, value: fn(&PtRates) -> f64) -> Column {
-    Column { title, format: ColumnFormat::new(width, 0).with_percent_sign(), value }
+    Column { title, width, decimals: 0, is_percentage: true, value }
 }
 
 /// A column of whole numbers.
 const fn whole(title: &'static str, width: usize, value: fn(&PtRates) -> f64) -> Column {
-    Column { title, format: ColumnFormat::new(width, 0), value }
+    Column { title, width, decimals: 0, is_percentage: false, value }
 }
 
 const COLUMNS: [Column; 17] = [
@@ -56,7 +57,6 @@ const DEVICE_WIDTH: usize = 6;
 /// The layout of lines: the selected columns, and the widths of the first two.
 pub(crate) struct Table {
     columns: Vec<&'static Column>,
-    format: RowFormat,
     /// Their titles, as in the header line.
     titles: String,
     /// The first column is the time of day.
@@ -75,13 +75,8 @@ pub(crate) struct Row<'a> {
 impl Table {
     /// Returns the layout with all columns, and with or without times of day.
     pub(crate) fn new(has_timestamps: bool) -> Self {
-        let mut table = Self {
-            columns: Vec::new(),
-            format: RowFormat::new(Vec::new()),
-            titles: String::new(),
-            has_timestamps,
-            device_width: DEVICE_WIDTH,
-        };
+        let mut table =
+            Self { columns: Vec::new(), titles: String::new(), has_timestamps, device_width: DEVICE_WIDTH };
         table.select_columns(|_| true);
         table
     }
@@ -90,7 +85,6 @@ impl Table {
     pub(crate) fn select_columns(&mut self, matches: impl Fn(&str) -> bool) {
         let is_selected = |column: &&Column| matches(column.title) || matches(column.title.trim_start());
         self.columns = COLUMNS.iter().filter(is_selected).collect();
-        self.format = RowFormat::new(self.columns.iter().map(|column| column.format).collect());
         self.titles = self.columns.iter().map(|column| column.title).collect::<Vec<_>>().join(" ");
     }
 
@@ -121,17 +115,13 @@ impl Table {
         if self.columns.is_empty() {
             out.push(b' ');
         }
-        let mut values = [0.0; MAX_COLUMNS];
-        if self.columns.len() == COLUMNS.len() {
-            let all = COLUMNS.each_ref().map(|column| (column.value)(row.rates));
-            values[..all.len()].copy_from_slice(&all);
-        } else {
-            values
-                .iter_mut()
-                .zip(&self.columns)
-                .for_each(|(value, column)| *value = (column.value)(row.rates));
+        for column in &self.columns {
+            out.push(b' ');
+            push_fixed(out, (column.value)(row.rates), column.width, column.decimals);
+            if column.is_percentage {
+                out.push(b'%');
+            }
         }
-        self.format.push(&values, out, |index, out| self.columns[index].format.push(values[index], out));
         out.push(b'\n');
     }
 

@@ -6,7 +6,6 @@
 use std::io::Write;
 
 use jiff::Timestamp;
-use jiff::tz::Offset;
 use memchr::memchr2;
 
 use crate::analysis::{Evidence, IoDirection, LimitMatch, Plateau, RateUnit};
@@ -36,11 +35,7 @@ pub(in crate::report) fn push_json(field: &Field<'_>, out: &mut Vec<u8>) {
         Text(Some(text)) => push_json_string(text, out),
         Name(Some(text)) => push_json_string(text, out),
         Flag(Some(flag)) => out.extend_from_slice(flag.to_string().as_bytes()),
-        Time(Some(time)) => {
-            out.push(b'"');
-            push_time(*time, out);
-            out.push(b'"');
-        }
+        Time(Some(time)) => push_json_string(&time_text(*time), out),
         Number(Some(value)) => push_number(*value, out),
         Whole(Some(value)) => push_whole(out, *value, 0),
         Words(words) => push_array(words.iter().copied(), out),
@@ -67,7 +62,7 @@ pub(in crate::report) fn push_csv(field: &Field<'_>, out: &mut Vec<u8>) {
         Text(Some(text)) => push_texts([*text], out),
         Name(Some(text)) => push_texts([text.as_str()], out),
         Flag(Some(flag)) => out.extend_from_slice(flag.to_string().as_bytes()),
-        Time(Some(time)) => push_time(*time, out),
+        Time(Some(time)) => out.extend_from_slice(time_text(*time).as_bytes()),
         Number(Some(value)) => push_number(*value, out),
         Whole(Some(value)) => push_whole(out, *value, 0),
         Words(words) => out.extend_from_slice(words.join("+").as_bytes()),
@@ -101,28 +96,7 @@ fn push_texts<'a>(texts: impl IntoIterator<Item = &'a str>, out: &mut Vec<u8>) {
 
 /// Returns a time in UTC to the microsecond, in the format of RFC 3339.
 pub(in crate::report) fn time_text(time: Timestamp) -> String {
-    let mut text = Vec::new();
-    push_time(time, &mut text);
-    String::from_utf8_lossy(&text).into_owned()
-}
-
-/// Appends a time in UTC to the microsecond, in the format of RFC 3339.
-fn push_time(time: Timestamp, out: &mut Vec<u8>) {
-    let at = Offset::UTC.to_datetime(time);
-    let mut text = *b"0000-00-00T00:00:00.000000Z";
-    let parts = [
-        (0..4, i32::from(at.year().max(0))),
-        (5..7, at.month().into()),
-        (8..10, at.day().into()),
-        (11..13, at.hour().into()),
-        (14..16, at.minute().into()),
-        (17..19, at.second().into()),
-        (20..26, at.subsec_nanosecond() / 1000),
-    ];
-    for (place, value) in parts {
-        fill_digits(&mut text[place], value.unsigned_abs().into());
-    }
-    out.extend_from_slice(&text);
+    format!("{time:.6}")
 }
 
 /// Appends a number with at most six decimals, which is finer than the resolution of the counters.
@@ -130,7 +104,7 @@ pub(in crate::report) fn push_number(value: f64, out: &mut Vec<u8>) {
     if !value.is_finite() {
         out.extend_from_slice(b"null");
     } else if (0.0..MAX_EXACT).contains(&value) {
-        push_millionths(out, millionths_of(value));
+        push_millionths(out, (value * 1e6).round() as u64);
     } else {
         let rounded = value.round();
         // Writing to a Vec cannot fail.
@@ -140,24 +114,6 @@ pub(in crate::report) fn push_number(value: f64, out: &mut Vec<u8>) {
 
 /// Below this, a float holds all millionths as whole numbers.
 const MAX_EXACT: f64 = 9e9;
-
-const MICRO: f64 = 1e6;
-
-/// Returns a number that is not negative and below [`MAX_EXACT`] in millionths, rounded.
-fn millionths_of(value: f64) -> u64 {
-    // Like round(), which would be a function call unless the CPU is known to have an instruction for it.
-    let scaled = value * MICRO;
-    let below = scaled as u64;
-    below + u64::from(scaled - below as f64 >= 0.5)
-}
-
-/// Fills `digits` with the last digits of `value`.
-fn fill_digits(digits: &mut [u8], mut value: u64) {
-    for digit in digits.iter_mut().rev() {
-        *digit = b'0' + (value % 10) as u8;
-        value /= 10;
-    }
-}
 
 const KIB: f64 = 1024.0;
 const MIB_KIB: f64 = 1024.0;

@@ -2,7 +2,6 @@
 
 pub(crate) mod fixed_decimal;
 pub(crate) mod number_format;
-pub(crate) mod number_row;
 pub(crate) mod sentence_numbers;
 pub(crate) mod sparkline;
 mod table;
