@@ -20,12 +20,12 @@ pub(crate) fn push_whole(out: &mut Vec<u8>, value: u64, width: usize) {
 
 /// Appends millionths as a decimal number: `12.5`, `3.0`.
 pub(crate) fn push_millionths(out: &mut Vec<u8>, millionths: u64) {
-    let (mut number, mut decimals) = (millionths, 6);
-    while decimals > 1 && number.is_multiple_of(10) {
-        number /= 10;
-        decimals -= 1;
+    if millionths == 0 {
+        return out.extend_from_slice(b"0.0");
     }
-    push_scaled(out, number, 0, decimals);
+    push_scaled(out, millionths, 0, 6);
+    let zeros = out.iter().rev().take(5).take_while(|digit| **digit == b'0').count();
+    out.truncate(out.len() - zeros);
 }
 
 /// Formats `value` with `decimals` (at most 2) decimals, followed by its unit.
@@ -38,25 +38,22 @@ pub(crate) fn fixed(value: f64, decimals: usize, unit: &str) -> String {
 }
 
 /// Appends `number` / 10^`decimals`, right-aligned in `width`.
-fn push_scaled(out: &mut Vec<u8>, mut number: u64, width: usize, decimals: usize) {
-    // The digits of any number, a point and the zero before it fit.
-    let mut text = [0; 24];
-    let mut at = text.len();
-    for place in 0.. {
-        if place > decimals && number == 0 {
-            break;
-        }
-        if place == decimals && decimals > 0 {
-            at -= 1;
-            text[at] = b'.';
-        }
-        at -= 1;
-        text[at] = b'0' + (number % 10) as u8;
-        number /= 10;
+fn push_scaled(out: &mut Vec<u8>, number: u64, width: usize, decimals: usize) {
+    /// The digits of any number fit, and the zeros before one below 1.
+    const LEN: usize = 20;
+    let mut buffer = itoa::Buffer::new();
+    let number = buffer.format(number).as_bytes();
+    let mut digits = [b'0'; LEN];
+    digits[LEN - number.len()..].copy_from_slice(number);
+    let point = LEN - decimals;
+    let start = point.saturating_sub(1).min(LEN - number.len());
+    let length = LEN - start + usize::from(decimals > 0);
+    out.resize(out.len() + width.saturating_sub(length), b' ');
+    out.extend_from_slice(&digits[start..point]);
+    if decimals > 0 {
+        out.push(b'.');
+        out.extend_from_slice(&digits[point..]);
     }
-    let digits = &text[at..];
-    out.resize(out.len() + width.saturating_sub(digits.len()), b' ');
-    out.extend_from_slice(digits);
 }
 
 /// `value` times 10^decimals as a whole number, correctly rounded; `None` if it is large or below zero.
