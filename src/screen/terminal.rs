@@ -8,9 +8,9 @@ use crossterm::cursor::{Hide, MoveTo, Show};
 use crossterm::queue;
 use crossterm::style::{Attribute, Print, SetAttribute};
 use crossterm::terminal::{Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen};
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::style::{Color, Modifier};
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::{Color, Modifier};
 
 use crate::terminal::Keyboard;
 
@@ -136,7 +136,7 @@ fn write(bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Appends the commands that write the cells, with as few commands as possible.
-fn put_changes(changes: &[(u16, u16, &ratatui::buffer::Cell)], out: &mut Vec<u8>) -> io::Result<()> {
+fn put_changes(changes: &[(u16, u16, &ratatui_core::buffer::Cell)], out: &mut Vec<u8>) -> io::Result<()> {
     let mut style = (Color::Reset, Color::Reset, Modifier::empty());
     let mut next: Option<(u16, u16)> = None;
     for (x, y, cell) in changes {
@@ -200,7 +200,7 @@ fn put_color(color: Color, is_background: bool, out: &mut Vec<u8>) -> io::Result
 
 #[cfg(test)]
 mod tests {
-    use ratatui::style::Style;
+    use ratatui_core::style::Style;
 
     use super::*;
 

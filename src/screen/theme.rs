@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use ratatui::style::{Color, Modifier, Style};
+use ratatui_core::style::{Color, Modifier, Style};
 
 use crate::analysis::Verdict;
 use crate::report::native::Emphasis;

@@ -1,8 +1,8 @@
 //! A chart: lines over time, in dots of braille characters or in letters.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::style::Style;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::Style;
 use unicode_width::UnicodeWidthStr;
 
 use super::{put, put_right};

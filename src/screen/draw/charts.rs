@@ -1,7 +1,7 @@
 //! The charts of a device, on one time axis.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
 
 use super::Regions;
 use super::chart::{Chart, GUTTER, Line, plot_area};

@@ -1,9 +1,9 @@
 //! The selected device: evidence, layers, limits, cgroups and tasks, and charts.
 
 use jiff::tz::TimeZone;
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::style::{Modifier, Style};
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::{Modifier, Style};
 use unicode_width::UnicodeWidthStr;
 
 use super::{PaneText, Regions, put};

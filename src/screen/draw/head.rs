@@ -1,8 +1,8 @@
 //! The first line: the host, the time, and whether the screen is live, paused or a replay.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::style::{Modifier, Style};
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::{Modifier, Style};
 use unicode_width::UnicodeWidthStr;
 
 use super::put;

@@ -1,8 +1,8 @@
 //! The help: keys, marks and colors.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::style::Style;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::Style;
 
 use super::{Regions, put};
 use crate::analysis::Verdict;

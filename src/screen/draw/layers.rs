@@ -1,6 +1,6 @@
 //! The devices that a device is stacked on, or that are stacked on it, with the one where requests wait.
 
-use ratatui::style::Style;
+use ratatui_core::style::Style;
 
 use super::detail::{Shown, TextLine};
 use crate::analysis::Verdict;

@@ -1,8 +1,8 @@
 //! The list: a line for each device.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::style::{Modifier, Style};
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::{Modifier, Style};
 use unicode_width::UnicodeWidthStr;
 
 use super::{Regions, put, put_right};

@@ -11,9 +11,9 @@ mod status;
 mod strip;
 mod time_labels;
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::style::Style;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::Style;
 
 use super::app::{App, Page};
 use super::history::DeviceId;

@@ -1,8 +1,8 @@
 //! The last line: the text being typed, a message, or the keys that matter now.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::style::Style;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::Style;
 use unicode_width::UnicodeWidthStr;
 
 use super::put;

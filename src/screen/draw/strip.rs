@@ -1,7 +1,7 @@
 //! The last minutes of each device in one line: a ribbon of verdicts, and a sparkline of latencies.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
 
 use super::{Regions, put};
 use crate::report::layout::number_format::duration;

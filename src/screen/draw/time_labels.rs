@@ -1,8 +1,8 @@
 //! Times of day below charts.
 
 use jiff::Timestamp;
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
 
 use super::put;
 use crate::screen::app::App;

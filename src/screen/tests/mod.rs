@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
 
 use super::app::{Action, App, AppOptions, Cursor, ExportKind, Page, Source};
 use super::history::{Frame, FrameEncoder, History, SampleTexts};
