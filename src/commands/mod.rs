@@ -32,16 +32,14 @@ use clap::{ArgAction, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 use self::help_template::command;
-use self::manual::{command_names, manual_page};
+use self::manual::{command_names, manual_text, print_help};
 pub use self::options::Host;
-use self::options::usage_error;
 pub use self::record::{ColumnCount, Record};
 use self::version::version_flags;
 use crate::console::{ArgError, RunContext, is_closed_pipe};
 use crate::exit::Exit;
 use crate::iostat;
 use crate::pt_diskstats;
-use crate::report::reference;
 use crate::sanitize::sanitize;
 use crate::sink::OutputError;
 use crate::source::{NoBlockDevices, ignores_hangup, read_text_file};
@@ -65,9 +63,12 @@ pub enum Plan {
     name = "blkstat",
     version,
     disable_version_flag = true,
+    disable_help_subcommand = true,
     args_conflicts_with_subcommands = true,
     override_usage = "blkstat [OPTIONS] [DEVICE]... [INTERVAL [COUNT]]\n       blkstat COMMAND ...",
-    after_help = "Reference: blkstat help columns, blkstat help verdicts, blkstat help json, blkstat help csv, blkstat help files"
+    after_help = "Manual: blkstat help COMMAND, blkstat help r_sat (any column, field or verdict), or one of these topics:\n  \
+                  blkstat help verdicts, evidence, baselines, columns, json, csv, recordings, files, prometheus,\n  \
+                  formulas, accuracy, kernels, performance"
 )]
 struct Arguments {
     #[command(flatten)]
@@ -129,14 +130,20 @@ pub enum Command {
     Service(service::Service),
     /// Print the version
     Version(version::Version),
-    /// Print the manual page, or that of a command
-    #[command(override_usage = "blkstat man [COMMAND | --list]")]
+    /// Print a page of the manual for man(1)
+    #[command(override_usage = "blkstat man [NAME | --list]")]
     Man {
-        /// Command (default: the program)
-        command: Option<String>,
-        /// Print the names of all commands that have a page
-        #[arg(long, conflicts_with = "command")]
+        /// A command or a topic (default: the program), or the name of the page's file
+        name: Option<String>,
+        /// Print the names of the files of all pages
+        #[arg(long, conflicts_with = "name")]
         list: bool,
+    },
+    /// Show a page of the manual: a command or a topic, or what it says of a column or field
+    #[command(override_usage = "blkstat help [COMMAND | TOPIC | NAME]")]
+    Help {
+        /// A command, a topic, or the name of a column, field, verdict or metric
+        topic: Option<String>,
     },
 }
 
@@ -149,11 +156,7 @@ pub fn plan(
     arguments: impl IntoIterator<Item = OsString>,
     environment: &dyn Fn(&str) -> Option<OsString>,
 ) -> Result<Plan, ArgError> {
-    let mut arguments: Vec<OsString> = arguments.into_iter().collect();
-    // Help on help is that of the program: `help --help`, `help who -h`.
-    if arguments.get(1).is_some_and(|word| word == "help") {
-        arguments.retain(|word| word != "--help" && word != "-h");
-    }
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
     let called = arguments.first().and_then(|name| Path::new(name).file_name()).unwrap_or_default();
     // Replicas and `--version` bypass clap: building its parser takes longer than a report.
     for (name, first) in [(Some(called), 1), (arguments.get(1).map(OsString::as_os_str), 2)] {
@@ -172,9 +175,6 @@ pub fn plan(
     }
     if let Some(version) = version_flags(&arguments) {
         return version.map(Plan::Facts);
-    }
-    if let Some(help) = help_topic(&arguments) {
-        return Err(help);
     }
     let matches = command().try_get_matches_from(&arguments);
     let Arguments { view, mut host, version: (), command } = matches
@@ -253,11 +253,9 @@ fn run_native(command: &Command, host: &Host, context: &mut RunContext<'_>) -> R
         }
         Command::Service(service) => service.text().into_bytes(),
         Command::Completions { shell } => completions(*shell),
-        Command::Man { list: true, .. } => (command_names().join("\n") + "\n").into_bytes(),
-        Command::Man { command, .. } => manual_page(command.as_deref()).ok_or_else(|| {
-            let (name, names) = (command.as_deref().unwrap_or_default(), command_names().join(", "));
-            usage_error(format!("no manual page for '{name}'; expected one of: {names}"))
-        })?,
+        Command::Help { topic: None } => self::command().render_help().to_string().into_bytes(),
+        Command::Help { topic: Some(topic) } => return print_help(topic, context),
+        Command::Man { name, list } => manual_text(name.as_deref(), *list)?.into_bytes(),
     };
     context.emit(&mut text)?;
     Ok(Exit::Success)
@@ -308,26 +306,10 @@ fn completions(shell: Shell) -> Vec<u8> {
         command = clap::Command::new("blkstat")
             .version(env!("CARGO_PKG_VERSION"))
             .disable_version_flag(true)
+            .disable_help_subcommand(true)
             .args(options)
             .subcommands(command.get_subcommands().cloned());
     }
     clap_complete::generate(shell, &mut command, "blkstat", &mut text);
     text
-}
-
-/// Returns the reference on a topic, or a usage error for a topic that does not exist; `None` if the arguments are not
-/// `help TOPIC`, or the topic is a command.
-fn help_topic(arguments: &[OsString]) -> Option<ArgError> {
-    let [_, help, topic] = arguments else { return None };
-    if help != "help" || topic.to_str().is_some_and(suggest::is_command) {
-        return None;
-    }
-    let topic = topic.to_str().filter(|topic| !topic.starts_with('-'))?;
-    if let Some(message) = reference::reference(topic) {
-        return Some(ArgError { message, exit: Exit::Success });
-    }
-    let topics: Vec<&str> = reference::topics().collect();
-    let (topic, topics) = (sanitize(topic), topics.join(", "));
-    let message = format!("blkstat: no help on '{topic}'; expected {topics} or the name of a command\n");
-    Some(ArgError { message, exit: Exit::Error })
 }

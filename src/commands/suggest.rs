@@ -11,7 +11,7 @@ use crate::pt_diskstats;
 
 /// Returns whether a word is the name of a command.
 pub(super) fn is_command(word: &str) -> bool {
-    word == "help" || command_names().iter().any(|name| name == word)
+    command_names().iter().any(|name| name == word)
 }
 
 /// Options of 0.1.0 and their present names.
@@ -152,8 +152,7 @@ fn listed(names: &[String]) -> Option<String> {
 /// Returns the command whose name is most similar to `word`; `None` if none is similar.
 pub(super) fn similar_command(word: &str) -> Option<String> {
     let distance = |command: &String| strsim::damerau_levenshtein(command, word);
-    let names = command_names().into_iter().chain(["help".to_owned()]);
-    names.filter(|command| is_similar(command, word)).min_by_key(distance)
+    command_names().into_iter().filter(|command| is_similar(command, word)).min_by_key(distance)
 }
 
 /// Returns whether a word is probably a typo of a name.

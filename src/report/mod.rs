@@ -10,9 +10,9 @@ pub mod html;
 pub mod json_csv;
 pub mod latency;
 pub(crate) mod layout;
+pub mod manual;
 pub mod native;
 pub mod prometheus;
-pub mod reference;
 pub mod version;
 pub mod who;
 

@@ -48,38 +48,6 @@ impl Verdict {
         Self::Idle,
     ];
 
-    pub fn meaning(self) -> &'static str {
-        match self {
-            Self::Idle => "nothing completed and nothing was in flight",
-            Self::Ok => {
-                "latency is below 1.5 times unloaded latency, which is given, saved, or was seen on a device that was \
-                 not at its limit; or requests wait at a device above while this one is idle most of the time"
-            }
-            Self::Queueing => "requests wait for each other, but latency or queue is too low for 'saturated'",
-            Self::Slow => {
-                "requests take at least 3 times as long as before although they come one at a time, although the \
-                 rate is no higher than before, or while the device is busy far longer than it was for as many \
-                 requests, in three of the last four intervals; also flushes at any queue"
-            }
-            Self::Saturated => {
-                "latency is at least 3 times unloaded latency (--saturation-threshold) with a queue of 2 or more and \
-                 no less work done than before, or 8 or more wait at a hard disk, in three of the last four intervals"
-            }
-            Self::Capped => {
-                "the rate stays constant while the queue grows or stays long: a limit such as that of a cloud volume"
-            }
-            Self::Throttled => {
-                "a cgroup that does at least half of the device's bytes or requests, or whose tasks are the only ones waiting, has been \
-                 at its limit for three intervals (--who): requests wait above the device"
-            }
-            Self::Stalled => {
-                "requests have been in flight for a second or more and none completed, or some hang while others \
-                 complete"
-            }
-            Self::AccountingOff => "the kernel does not count this device's requests (queue/iostats is 0)",
-        }
-    }
-
     /// Its name in reports and machine formats.
     pub fn name(self) -> &'static str {
         match self {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::escape::escape;
-use crate::analysis::Verdict;
+use crate::report::manual::verdict_meanings;
 
 /// Each kind of panel with its explanation and the question that it answers.
 const PANELS: [&str; 15] = [
@@ -29,17 +29,13 @@ pub(super) fn push_guide(out: &mut String) {
     out.push_str("<details id=\"guide\"><summary>How to read this</summary><dl>");
     out.push_str(&PANELS.concat());
     out.push_str("</dl><h3>Verdicts</h3><dl>");
-    for verdict in Verdict::ALL {
-        let _ = write!(
-            out,
-            "<dt><span class=\"tag {0}\">{0}</span><dd>{1}",
-            verdict.name(),
-            escape(verdict.meaning())
-        );
+    for (name, meaning) in verdict_meanings() {
+        let (class, name) =
+            if name == "-" { ("unknown", "no verdict") } else { (name.as_str(), name.as_str()) };
+        let _ = write!(out, "<dt><span class=\"tag {class}\">{name}</span><dd>{}", escape(&meaning));
     }
     out.push_str(
-        "<dt><span class=\"tag unknown\">no verdict</span><dd>the data do not support one: unloaded latency is not known, or a limit cannot be excluded</dl>\
-         <p class=\"script\">Move the pointer over a chart for the values of all charts at that time; drag to zoom all of them, double-click for everything. \
+        "</dl><p class=\"script\">Move the pointer over a chart for the values of all charts at that time; drag to zoom all of them, double-click for everything. \
          Keys on a chart: ← → move, + − zoom, Home and End, Esc shows everything.</p></details>",
     );
 }

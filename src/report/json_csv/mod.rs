@@ -237,9 +237,9 @@ const COLUMNS: &[Column] = &[
     }),
 ];
 
-/// Returns the fields with their meanings, for the reference.
-pub(in crate::report) fn fields() -> Vec<(String, &'static str)> {
-    COLUMNS.iter().map(|column| (column.name.to_owned(), column.meaning)).collect()
+/// Returns the fields with their meanings, for the manual.
+pub(in crate::report) fn fields() -> Vec<(&'static str, &'static str)> {
+    COLUMNS.iter().map(|column| (column.name, column.meaning)).collect()
 }
 
 /// JSON Lines: each device of an interval is an object on a line of its own.

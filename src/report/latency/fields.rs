@@ -91,8 +91,8 @@ fn names() -> Vec<String> {
     names
 }
 
-/// Returns the fields with their meanings, for the reference.
-pub(in crate::report) fn fields() -> Vec<(String, &'static str)> {
+/// Returns the fields with their meanings, for the manual.
+pub(in crate::report) fn fields() -> Vec<(String, String)> {
     let meaning = |name: &str| match name {
         "time" => "the end of the interval in UTC",
         "elapsed_s" => "the seconds in which the requests were completed",
@@ -112,7 +112,7 @@ pub(in crate::report) fn fields() -> Vec<(String, &'static str)> {
         let meaning = meaning(&name);
         (name, meaning)
     });
-    with_meaning.chain(buckets).collect()
+    with_meaning.chain(buckets).map(|(name, meaning)| (name, meaning.to_owned())).collect()
 }
 
 /// Appends the names of the columns.

@@ -320,6 +320,11 @@ impl SortKey {
     }
 }
 
+/// Returns the columns with their meanings, for the manual.
+pub(in crate::report) fn columns_with_meanings() -> Vec<(&'static str, &'static str)> {
+    COLUMNS.iter().map(|column| (column.title, column.meaning)).collect()
+}
+
 /// A text with its emphasis.
 pub(crate) type Cell = (String, Emphasis);
 

@@ -2,12 +2,12 @@
 
 mod column_choice;
 mod columns;
-pub mod help;
 mod layout;
 mod lines;
 mod summary;
 mod table;
 
+pub(in crate::report) use self::columns::columns_with_meanings;
 pub use self::columns::{SortKey, sort_keys};
 pub use self::layout::TableOptions;
 pub use self::table::TableWriter;

@@ -26,6 +26,11 @@ pub const ALERT_RULES: &str = include_str!("alert_rules.yml");
 /// `blkstat-alerts.yml`.
 pub const ALERT_TESTS: &str = include_str!("alert_tests.yml");
 
+/// Returns the families of metrics with their meanings, for the manual.
+pub(in crate::report) fn metrics() -> Vec<(&'static str, &'static str)> {
+    FAMILIES.iter().map(|family| (family.name, family.help)).collect()
+}
+
 /// Returns the metrics for a scrape; `interval` is the time between samples.
 pub fn metrics_text(snapshot: &MetricsSnapshot, interval: Duration) -> Vec<u8> {
     let mut out = Vec::new();

@@ -224,9 +224,9 @@ pub(super) fn json_lines(interval: &WhoInterval<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// Returns the fields with their meanings, for the reference.
-pub(in crate::report) fn fields() -> Vec<(String, &'static str)> {
-    COLUMNS.iter().map(|(name, meaning, ..)| ((*name).to_owned(), *meaning)).collect()
+/// Returns the fields with their meanings, for the manual.
+pub(in crate::report) fn fields() -> Vec<(&'static str, &'static str)> {
+    COLUMNS.iter().map(|(name, meaning, ..)| (*name, *meaning)).collect()
 }
 
 fn columns_of(kind: WhoKind) -> impl Iterator<Item = &'static Column> {

@@ -7,6 +7,7 @@ use ratatui_core::style::Style;
 use super::{Regions, put};
 use crate::analysis::Verdict;
 use crate::report::layout::wrap;
+use crate::report::manual::verdict_meanings;
 use crate::screen::app::App;
 use crate::screen::keys::KEYS;
 use crate::screen::theme::BOLD;
@@ -36,13 +37,11 @@ impl App {
             lines.push(Vec::new());
         }
         lines.push(vec![("Verdicts, most severe first, with their marks".to_owned(), BOLD)]);
-        for verdict in Verdict::ALL {
-            let term = format!("{} {}", self.options.theme.mark(Some(verdict)), verdict.name());
-            let style = self.options.theme.verdict(Some(verdict));
-            self.push_term(&term, style, verdict.meaning(), width, &mut lines);
+        for (name, meaning) in verdict_meanings() {
+            let verdict = Verdict::ALL.into_iter().find(|verdict| verdict.name() == name);
+            let term = format!("{} {name}", self.options.theme.mark(verdict));
+            self.push_term(&term, self.options.theme.verdict(verdict), &meaning, width, &mut lines);
         }
-        let unknown = "not enough data for a verdict, such as an unknown unloaded latency";
-        self.push_term("? -", self.options.theme.verdict(None), unknown, width, &mut lines);
         lines.push(Vec::new());
         let columns = "Columns and marks in cells: blkstat help columns";
         lines.push(vec![(columns.to_owned(), Style::new())]);

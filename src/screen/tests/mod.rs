@@ -287,20 +287,23 @@ fn the_list_is_sorted_filtered_folded_and_drawn_as_a_tree() {
     assert!(depths[0] == 0 && depths.iter().any(|depth| *depth > 0), "{depths:?}");
 }
 
-/// Returns a screen as the README shows it: each line with four blanks before it.
-fn block(lines: &[String]) -> String {
-    lines.iter().map(|line| format!("    {line}").trim_end().to_owned() + "\n").collect()
-}
-
+/// With BLKSTAT_REFRESH=1, writes the screens instead.
 #[test]
-fn the_screens_in_the_readme_are_real() {
-    let readme = include_str!("../../../README.md");
+#[allow(clippy::disallowed_methods)]
+fn the_screens_are_those_that_were_reviewed() {
     let mut app = replay("captures/capped-3000.txt");
     app.options.source = Source::Capture("capped-3000.txt".to_owned());
-    for (keys, height) in [("", 24), ("\r", 32)] {
+    for (name, keys, height) in [("list", "", 24), ("detail", "\r", 32)] {
         press(&mut app, keys);
-        let shown = block(&lines(&mut app, 100, height));
-        assert!(readme.contains(&shown), "the README lacks\n{shown}");
+        let shown = lines(&mut app, 100, height)
+            .iter()
+            .map(|line| format!("{}\n", line.trim_end()))
+            .collect::<String>();
+        let path = format!("{}/fixtures/snapshots/top/{name}.txt", env!("CARGO_MANIFEST_DIR"));
+        if std::env::var_os("BLKSTAT_REFRESH").is_some() {
+            std::fs::write(&path, &shown).unwrap();
+        }
+        assert_eq!(std::fs::read_to_string(&path).unwrap_or_default(), shown, "{path}");
     }
 }
 

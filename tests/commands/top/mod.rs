@@ -1,5 +1,7 @@
 //! `blkstat top`: the real program on a pseudo-terminal. What is drawn is tested in `src/screen`.
 
+mod picture;
+
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};

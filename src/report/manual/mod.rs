@@ -1,0 +1,253 @@
+//! The manual: pages in plain Markdown, below src/manual, into which the program puts what it knows itself, such as the
+//! descriptions of columns.
+
+mod markdown;
+mod roff;
+mod terminal;
+
+use pulldown_cmark::HeadingLevel;
+
+use self::markdown::{Block, STRONG, parse};
+pub use self::terminal::styled;
+use super::{json_csv, latency, native, prometheus, who};
+
+/// Names with their meanings.
+pub type Terms = Vec<(String, String)>;
+
+macro_rules! pages {
+    ($($name:literal),* $(,)?) => { [$(($name, include_str!(concat!("../../manual/", $name, ".md")))),*] };
+}
+
+/// The pages of commands: the first that of the program. Each begins with a line `# NAME: SUMMARY`.
+const COMMANDS: [(&str, &str); 16] = pages![
+    "blkstat",
+    "top",
+    "who",
+    "latency",
+    "record",
+    "analyze",
+    "report",
+    "export",
+    "devices",
+    "service",
+    "iostat",
+    "pt-diskstats",
+    "completions",
+    "man",
+    "help",
+    "version",
+];
+
+/// The pages of topics.
+const TOPICS: [(&str, &str); 13] = pages![
+    "verdicts",
+    "evidence",
+    "baselines",
+    "columns",
+    "json",
+    "csv",
+    "recordings",
+    "files",
+    "prometheus",
+    "formulas",
+    "accuracy",
+    "kernels",
+    "performance",
+];
+
+/// A page of the manual.
+pub struct Page {
+    name: &'static str,
+    summary: String,
+    blocks: Vec<Block>,
+    /// The files of the pages that it links to, without their endings: `blkstat-top(1)`.
+    see_also: Vec<String>,
+}
+
+/// Returns the names of all pages, those of commands first.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    COMMANDS.iter().chain(&TOPICS).map(|(name, _)| *name)
+}
+
+/// Returns a page; `None` if there is none of this name. `inserted` returns what the page does not contain: a table for
+/// its name, as in a line `{{options}}`.
+pub fn page(name: &str, inserted: &dyn Fn(&str) -> Option<Terms>) -> Option<Page> {
+    let (name, source) = COMMANDS.iter().chain(&TOPICS).find(|(known, _)| *known == name)?;
+    let (title, text) = source.split_once('\n')?;
+    let (blocks, links) = parse(text);
+    let fill = |block: Block| match &block {
+        Block::Paragraph(words) => match words.strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}")) {
+            Some(table) => {
+                Block::Table(with_titles(own_table(table).or_else(|| inserted(table)).unwrap_or_default()))
+            }
+            None => block,
+        },
+        _ => block,
+    };
+    let mut see_also: Vec<String> = Vec::new();
+    for link in links.iter().filter(|link| names().any(|name| name == *link) && link != name) {
+        let page = format!("{}({})", base_name(link), section(link));
+        if !see_also.contains(&page) {
+            see_also.push(page);
+        }
+    }
+    Some(Page {
+        name,
+        summary: title.split_once(": ")?.1.to_owned(),
+        blocks: blocks.into_iter().map(fill).collect(),
+        see_also,
+    })
+}
+
+/// Returns the rows of tables about a name, such as that of a column or field, as text in lines of `width` columns, with
+/// the page that each is from.
+pub fn find_term(term: &str, width: usize) -> Vec<(String, &'static str)> {
+    let is_of_term = |row: &&Vec<String>| {
+        let words = row[0].replace(STRONG, "");
+        words.split([' ', ',']).any(|word| word.eq_ignore_ascii_case(term))
+    };
+    let mut found = Vec::new();
+    for page in TOPICS.iter().chain(&COMMANDS).filter_map(|(name, _)| page(name, &|_| None)) {
+        for block in &page.blocks {
+            let Block::Table(rows) = block else { continue };
+            let matching: Vec<Vec<String>> =
+                rows.iter().take(1).chain(rows.iter().skip(1).filter(is_of_term)).cloned().collect();
+            if matching.len() > 1 {
+                found.push((terminal::table_text(&matching, width), page.name));
+            }
+        }
+    }
+    found
+}
+
+/// Returns the verdicts with their meanings, the most severe first, and `-` for none.
+pub fn verdict_meanings() -> Terms {
+    let plain = |cell: &String| cell.replace(STRONG, "");
+    let page = page("verdicts", &|_| None).map(|page| page.blocks).unwrap_or_default();
+    let table = page.into_iter().find_map(|block| match block {
+        Block::Table(rows) => Some(rows),
+        _ => None,
+    });
+    table.unwrap_or_default().iter().skip(1).map(|row| (plain(&row[0]), plain(&row[1]))).collect()
+}
+
+fn section(name: &str) -> u8 {
+    if COMMANDS.iter().any(|(command, _)| *command == name) { 1 } else { 7 }
+}
+
+fn base_name(name: &str) -> String {
+    if name == "blkstat" { name.to_owned() } else { format!("blkstat-{name}") }
+}
+
+fn with_titles(terms: Terms) -> Vec<Vec<String>> {
+    let strong = |name: String| {
+        name.split(' ').map(|word| format!("{}{word}{}", STRONG[0], STRONG[1])).collect::<Vec<_>>()
+    };
+    let rows = terms.into_iter().map(|(name, meaning)| vec![strong(name).join(" "), meaning]);
+    [vec![String::new(); 2]].into_iter().chain(rows).collect()
+}
+
+/// Returns a table of what is printed by other modules of this one.
+fn own_table(name: &str) -> Option<Terms> {
+    let owned = |terms: Vec<(&str, &str)>| {
+        terms.into_iter().map(|(name, meaning)| (name.to_owned(), meaning.to_owned())).collect()
+    };
+    Some(match name {
+        "columns" => owned(native::columns_with_meanings()),
+        "fields" => owned(json_csv::fields()),
+        "who" => owned(who::fields::fields()),
+        "latency" => latency::fields::fields(),
+        "metrics" => owned(prometheus::metrics()),
+        _ => return None,
+    })
+}
+
+impl Page {
+    /// Puts the ways to call the command before what is said of it.
+    #[must_use]
+    pub fn with_synopsis(mut self, usage: String) -> Self {
+        let heading = |words: &str| Block::Heading(HeadingLevel::H2, words.to_owned());
+        let head = [heading("Synopsis"), Block::Code(usage), heading("Description")];
+        self.blocks.splice(..0, head);
+        self
+    }
+
+    /// The name of the file that man(1) looks for, without a directory.
+    pub fn file_name(&self) -> String {
+        format!("{}.{}", base_name(self.name), section(self.name))
+    }
+
+    fn title(&self) -> String {
+        match self.name {
+            "blkstat" => "blkstat".to_owned(),
+            name if section(name) == 1 => format!("blkstat {name}"),
+            name => name.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::Verdict;
+
+    fn pages() -> impl Iterator<Item = Page> {
+        names().map(|name| page(name, &|_| Some(vec![("term".to_owned(), "meaning".to_owned())])).unwrap())
+    }
+
+    #[test]
+    fn every_page_is_complete_and_within_80_columns() {
+        for page in pages() {
+            let text = page.text(80, false);
+            assert!(!text.contains("{{") && !text.contains("\n\n\n"), "{text}");
+            let is_text = |line: &&str| !line.starts_with("      ");
+            let longest = text.lines().filter(is_text).max_by_key(|line| line.chars().count()).unwrap();
+            assert!(longest.chars().count() <= 80, "{}: {longest}", page.name);
+            assert!(!text.replace('\n', "").contains(char::is_control), "{}", page.name);
+        }
+        assert!(page("nosuch", &|_| None).is_none());
+    }
+
+    #[test]
+    fn roff_is_ascii_and_names_the_pages_that_are_linked() {
+        for page in pages() {
+            let roff = page.roff();
+            assert!(roff.is_ascii() && roff.starts_with(".TH ") && !roff.contains("{{"), "{roff}");
+            let is_request = |line: &str| line.starts_with(['.', '\'']);
+            let known = [".TH", ".SH", ".SS", ".PP", ".IP", ".TP", ".EX", ".EE", ".br"];
+            let stray = roff
+                .lines()
+                .find(|line| is_request(line) && !known.iter().any(|name| line.starts_with(name)));
+            assert_eq!(stray, None, "{}", page.name);
+        }
+        let roff = page("verdicts", &|_| None).unwrap().roff();
+        assert!(roff.contains("blkstat\\-baselines(7)"), "{roff}");
+    }
+
+    #[test]
+    fn every_field_column_and_metric_has_a_meaning() {
+        for table in ["columns", "fields", "who", "latency", "metrics"] {
+            let terms = own_table(table).unwrap();
+            assert!(terms.len() > 20 && terms.iter().all(|(_, meaning)| !meaning.is_empty()), "{table}");
+        }
+    }
+
+    #[test]
+    fn the_verdicts_are_those_of_the_program() {
+        let meanings = verdict_meanings();
+        let named: Vec<&str> = meanings.iter().map(|(name, _)| name.as_str()).collect();
+        let mut expected: Vec<&str> = Verdict::ALL.iter().map(|verdict| verdict.name()).collect();
+        expected.push("-");
+        assert_eq!(named, expected);
+    }
+
+    #[test]
+    fn a_name_is_found_on_the_pages_with_its_meaning() {
+        let found = find_term("R_sat", 80);
+        assert!(
+            found.iter().any(|(text, page)| *page == "columns" && text.contains("saturation")),
+            "{found:?}"
+        );
+        assert_eq!(find_term("nosuch", 80), []);
+    }
+}

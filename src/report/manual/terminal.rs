@@ -1,0 +1,88 @@
+//! The pages of the manual as text for terminals.
+
+use super::Page;
+use super::markdown::{Block, STRONG};
+use crate::report::layout::{Align, Spacing, column_widths, plain_table, text_width, wrap};
+
+/// The indent of everything but headings.
+const INDENT: usize = 2;
+const GAP: usize = 2;
+/// The width at which the first column of a table is broken.
+const MAX_TERM_WIDTH: usize = 26;
+
+impl Page {
+    /// Returns the page as text in lines of `width` columns, as far as its blocks of code allow, with words in bold if
+    /// `is_styled`.
+    pub fn text(&self, width: usize, is_styled: bool) -> String {
+        let strong = |words: &str| format!("{}{words}{}\n", STRONG[0], STRONG[1]);
+        let mut text = strong(&format!("{}: {}", self.title(), self.summary));
+        let mut was_item = false;
+        for block in &self.blocks {
+            let is_item = matches!(block, Block::Item(_));
+            text += if is_item && was_item { "" } else { "\n" };
+            was_item = is_item;
+            match block {
+                Block::Heading(_, words) => text += &strong(words),
+                Block::Paragraph(words) => push_lines("", words, width, &mut text),
+                Block::Item(words) => push_lines("- ", words, width, &mut text),
+                Block::Code(lines) => lines.lines().for_each(|line| push_line("    ", line, &mut text)),
+                Block::Table(rows) => text += &table_text(rows, width),
+            }
+        }
+        styled(&text, is_styled)
+    }
+}
+
+/// Returns a text with the marked words in bold, or as they are.
+pub fn styled(text: &str, is_styled: bool) -> String {
+    let marks = if is_styled { ["\x1b[1m", "\x1b[0m"] } else { [""; 2] };
+    text.replace(STRONG[0], marks[0]).replace(STRONG[1], marks[1])
+}
+
+fn push_line(before: &str, line: &str, text: &mut String) {
+    *text += format!("{:INDENT$}{before}{line}", "").trim_end();
+    text.push('\n');
+}
+
+/// Appends words in lines, the first of them after `mark`.
+fn push_lines(mark: &str, words: &str, width: usize, text: &mut String) {
+    let mut mark = mark.to_owned();
+    for line in wrap(words, width - INDENT - mark.len()) {
+        push_line(&mark, &line, text);
+        mark = " ".repeat(mark.len());
+    }
+}
+
+/// Returns a table: side by side if it fits, or has two columns of which the first is narrow; otherwise the cells of each
+/// row below its first one.
+pub(super) fn table_text(rows: &[Vec<String>], width: usize) -> String {
+    let Some((titles, body)) = rows.split_first() else { return String::new() };
+    let widths = column_widths(&[""].repeat(titles.len()), rows.iter().map(Vec::as_slice));
+    let fits = INDENT + widths.iter().map(|width| width + GAP).sum::<usize>() <= width + GAP;
+    let words = rows.iter().filter_map(|row| row.first()).flat_map(|term| term.split(' '));
+    let longest_word = words.map(text_width).max().unwrap_or(0);
+    let term_width = widths.first().copied().unwrap_or(0).min(MAX_TERM_WIDTH).max(longest_word);
+    if !fits && (titles.len() > 2 || term_width > width / 2) {
+        return records_text(titles, body, width);
+    }
+    let limits = if fits { [usize::MAX; 2] } else { [term_width, width - INDENT - term_width - GAP] };
+    let cell = |(at, cell): (usize, &String)| wrap(cell, limits[at.min(1)]).join("\n");
+    let body = body.iter().map(|row| row.iter().enumerate().map(cell).collect());
+    let header: Vec<&str> = titles.iter().map(String::as_str).collect();
+    // Lists of terms have no titles.
+    let header = if titles.iter().any(String::is_empty) { &[][..] } else { &header };
+    let mut out = Vec::new();
+    plain_table(header, &[Align::Left], body, Spacing { gap: GAP as u16, indent: INDENT }, &mut out);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+fn records_text(titles: &[String], rows: &[Vec<String>], width: usize) -> String {
+    let mut text = String::new();
+    for row in rows {
+        for (at, (title, cell)) in titles.iter().zip(row).enumerate() {
+            let words = if at == 0 || title.is_empty() { cell.clone() } else { format!("{title}: {cell}") };
+            push_lines(if at == 0 { "" } else { "    " }, &words, width, &mut text);
+        }
+    }
+    text
+}
