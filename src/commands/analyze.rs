@@ -100,7 +100,7 @@ impl Analyze {
         let is_selection = selection.names_devices();
         let report = AnalysisReport {
             has_details: self.details || is_selection,
-            is_unicode: context.is_terminal && is_unicode(context),
+            is_unicode: context.is_terminal,
             ..analysis.report(&time_zone, is_selection)
         };
         let mut out = Vec::new();
@@ -112,7 +112,7 @@ impl Analyze {
         if let Some(path) = &self.save_baseline {
             save_baseline(path, &analysis.reports, &analysis.identities)?;
         }
-        context.emit(&mut out)?;
+        context.show(&mut out)?;
         Ok(exit)
     }
 
@@ -152,7 +152,7 @@ impl Analyze {
             true => compare_json(&before, &after, &mut out),
             false => compare_text(&before, &after, context.width(), &mut out),
         }
-        context.emit(&mut out)?;
+        context.show(&mut out)?;
         Ok(exit)
     }
 
@@ -223,15 +223,6 @@ fn file_with_range(word: &str, context: &RunContext<'_>) -> Result<Option<Captur
         return Err(format!("no time in '{word}'; expected FILE@BEGIN..END"));
     }
     Ok(Some((PathBuf::from(file), range)))
-}
-
-/// Returns whether the locale uses UTF-8 (setlocale(3)).
-fn is_unicode(context: &RunContext<'_>) -> bool {
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
-        .into_iter()
-        .find_map(|name| (context.environment)(name).filter(|value| !value.is_empty()))
-        .map(|value| value.to_string_lossy().to_ascii_lowercase());
-    locale.is_some_and(|locale| locale.contains("utf-8") || locale.contains("utf8"))
 }
 
 /// Writes the fio job of the only active device.

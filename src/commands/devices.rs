@@ -65,7 +65,7 @@ impl Devices {
                 .print_error(format_args!("no block device in {place} is in use; --all lists unused ones"));
             return Ok(Exit::NoData);
         }
-        context.emit(&mut text)?;
+        context.show(&mut text)?;
         Ok(Exit::Success)
     }
 }

@@ -119,7 +119,7 @@ fn clean_up(host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
     if removed.is_empty() {
         text.extend_from_slice(b"nothing to remove\n");
     }
-    context.emit(&mut text)?;
+    context.show(&mut text)?;
     Ok(Exit::Success)
 }
 
@@ -143,7 +143,7 @@ impl Observer for Output<'_> {
     fn begin(&mut self, intervals: &mut Intervals<'_>, context: &mut RunContext<'_>) -> Result<()> {
         // Requests traced before the first sample, or across a break, belong to no interval.
         self.tracing.take(intervals);
-        context.emit(&mut self.text)
+        context.show(&mut self.text)
     }
 
     fn observe(&mut self, rows: IntervalRows, _: &mut RunContext<'_>) {
@@ -180,7 +180,7 @@ impl Observer for Output<'_> {
             notes.iter().for_each(|note| context.print_error(note));
         }
         self.notes = notes.len();
-        context.emit(&mut self.text)
+        context.show(&mut self.text)
     }
 }
 

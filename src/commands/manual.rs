@@ -39,8 +39,10 @@ pub(super) fn print_help(topic: &str, context: &mut RunContext<'_>) -> Result<Ex
     if text.is_empty() {
         return Err(usage_error(format!("no help on '{topic}'; 'blkstat help help' lists the pages")));
     }
+    let mut text = text.into_bytes();
+    context.make_displayable(&mut text);
     if !is_terminal || !page_through(&text, context) {
-        context.emit(&mut text.into_bytes())?;
+        context.emit(&mut text)?;
     }
     Ok(Exit::Success)
 }
@@ -117,7 +119,7 @@ fn options(name: &str) -> Terms {
 }
 
 /// Shows a text with the pager of the user; false if it cannot be started.
-fn page_through(text: &str, context: &RunContext<'_>) -> bool {
+fn page_through(text: &[u8], context: &RunContext<'_>) -> bool {
     let variable = |name| (context.environment)(name).filter(|value| !value.is_empty());
     let pager = ["MANPAGER", "PAGER"].into_iter().find_map(variable).unwrap_or_else(|| "less".into());
     let mut shell = Command::new("sh");
@@ -129,7 +131,7 @@ fn page_through(text: &str, context: &RunContext<'_>) -> bool {
     let Ok(mut pager) = shell.spawn() else { return false };
     if let Some(mut input) = pager.stdin.take() {
         // The pager may end before it has read everything.
-        let _ = input.write_all(text.as_bytes());
+        let _ = input.write_all(text);
     }
     // The shell's status if there is no such program.
     pager.wait().is_ok_and(|status| status.code() != Some(127))

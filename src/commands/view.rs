@@ -195,7 +195,7 @@ impl Observer for Output<'_> {
             let name = intervals.source_name();
             context.print_error(format_args!("{}: uptime unknown; no averages since boot", sanitize(&name)));
         }
-        context.emit(&mut self.text)?;
+        context.show(&mut self.text)?;
         if intervals.is_live() && !intervals.has_count() {
             context.lock_memory();
         }
@@ -209,7 +209,7 @@ impl Observer for Output<'_> {
     }
 
     fn show(&mut self, _: bool, _: &Intervals<'_>, context: &mut RunContext<'_>) -> Result<()> {
-        context.emit(&mut self.text)
+        context.show(&mut self.text)
     }
 
     /// Adds the summary, which after an error covers the intervals before it.
@@ -224,6 +224,6 @@ impl Observer for Output<'_> {
             self.adapt_to_terminal(context);
             self.writer.push_summary(&intervals.summaries(), intervals.span(), &mut self.text);
         }
-        context.emit(&mut self.text)
+        context.show(&mut self.text)
     }
 }

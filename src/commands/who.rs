@@ -194,7 +194,7 @@ impl Observer for Output<'_> {
             };
             self.tracing.start(Tracer::start(&self.host.root, options, context.clock)?);
         }
-        context.emit(&mut self.text)?;
+        context.show(&mut self.text)?;
         if intervals.is_live() && !intervals.has_count() {
             context.lock_memory();
         }
@@ -216,7 +216,7 @@ impl Observer for Output<'_> {
         // A capture without scans is not missing any.
         if attribution.is_some() || intervals.is_live() || self.has_attribution {
             self.push(&header, attribution.as_ref(), traced.as_ref(), intervals, context);
-            context.emit(&mut self.text)?;
+            context.show(&mut self.text)?;
         }
         if self.max_overhead.is_some() {
             // Selected devices, or partitions on them, may have appeared or have another number. While all of them are

@@ -15,7 +15,7 @@ use crate::counters::{Missing, Sample};
 use crate::exit::Exit;
 use crate::memory_lock;
 use crate::os_error::os_error_text;
-use crate::report::layout::{DEFAULT_WIDTH, UNLIMITED_WIDTH};
+use crate::report::layout::{DEFAULT_WIDTH, UNLIMITED_WIDTH, shows_utf8, to_ascii};
 use crate::sanitize::sanitize;
 use crate::sink::OutputError;
 use crate::source::{Live, Replay, find_time_zone};
@@ -93,6 +93,23 @@ impl RunContext<'_> {
             text.clear();
         }
         Ok(())
+    }
+
+    /// Writes a report of blkstat itself, in characters that the terminal shows. The replicas print the bytes of their
+    /// originals with [`Self::emit`].
+    ///
+    /// # Errors
+    /// If standard output cannot be written; marked with [`OutputError`].
+    pub fn show(&mut self, text: &mut Vec<u8>) -> Result<()> {
+        self.make_displayable(text);
+        self.emit(text)
+    }
+
+    /// Replaces what is not ASCII if the output is a terminal that shows nothing else.
+    pub fn make_displayable(&self, text: &mut Vec<u8>) {
+        if self.is_terminal && !text.is_ascii() && !shows_utf8(self.environment) {
+            *text = to_ascii(&String::from_utf8_lossy(text)).into_bytes();
+        }
     }
 
     /// Reads a live sample into `sample`. Invalid lines are skipped with a warning.

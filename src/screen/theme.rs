@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use ratatui_core::style::{Color, Modifier, Style};
 
 use crate::analysis::Verdict;
+use crate::report::layout::{shows_utf8, to_ascii};
 use crate::report::native::Emphasis;
 
 pub(crate) const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
@@ -73,13 +74,7 @@ impl Theme {
             _ if term.contains("256color") => ColorDepth::Many,
             _ => ColorDepth::Sixteen,
         };
-        // The locale of the terminal: the first of these that is set.
-        let locale =
-            ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| text(name).filter(|v| !v.is_empty()));
-        let locale = locale.unwrap_or_default().to_ascii_lowercase();
-        let has_utf8 = locale.contains("utf-8") || locale.contains("utf8");
-        // The Linux console has few characters.
-        let is_ascii = is_ascii || !has_utf8 || term == "linux";
+        let is_ascii = is_ascii || !shows_utf8(variable);
         Self { depth, is_light: has_light_background(text("COLORFGBG").as_deref()), is_ascii }
     }
 
@@ -168,19 +163,7 @@ impl Theme {
 
     /// Returns a text that the terminal can show: other characters are replaced if it has only ASCII.
     pub(crate) fn plain(self, text: &str) -> String {
-        if !self.is_ascii || text.is_ascii() {
-            return text.to_owned();
-        }
-        let replace = |c: char| match c {
-            'µ' => 'u'.to_string(),
-            '…' => "~".to_owned(),
-            '≤' => "<=".to_owned(),
-            '±' => "+-".to_owned(),
-            '–' | '—' => "-".to_owned(),
-            c if c.is_ascii() => c.to_string(),
-            _ => "?".to_owned(),
-        };
-        text.chars().map(replace).collect()
+        if self.is_ascii { to_ascii(text) } else { text.to_owned() }
     }
 }
 

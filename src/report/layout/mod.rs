@@ -1,5 +1,6 @@
 //! Text layout shared by all formats: numbers, column fitting, plain tables and wrapping.
 
+mod ascii;
 pub(crate) mod fixed_decimal;
 pub(crate) mod number_format;
 pub(crate) mod sentence_numbers;
@@ -7,6 +8,7 @@ pub(crate) mod sparkline;
 mod table;
 mod wrap;
 
+pub(crate) use ascii::{shows_utf8, to_ascii};
 pub(crate) use table::{Align, FittedColumns, Spacing, column_widths, fit_columns, plain_table};
 pub(crate) use wrap::{ellipsize, text_width, wrap, wrap_list};
 

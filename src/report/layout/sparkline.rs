@@ -3,9 +3,9 @@
 use libm::log;
 
 /// The characters from low to high.
-const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+pub(super) const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// The characters if only ASCII can be shown.
-const ASCII: [char; 8] = ['_', '.', ',', '-', '=', '+', '*', '#'];
+pub(super) const ASCII: [char; 8] = ['_', '.', ',', '-', '=', '+', '*', '#'];
 /// The ratio of the highest to the lowest value below which all are low: a small change must not look like a large one.
 const MIN_RATIO: f64 = 4.0;
 

@@ -1,8 +1,9 @@
 //! Help, manual pages and completions.
 
 use std::io::Read;
+use std::process::Stdio;
 
-use crate::support::program::{blkstat, output};
+use crate::support::program::{Program, blkstat, output};
 use crate::support::terminal::open_terminal;
 
 #[test]
@@ -54,26 +55,29 @@ fn the_help_finds_a_name_on_any_page_and_names_the_pages_if_there_is_none() {
     assert!(err.starts_with("blkstat: no help on 'nosuch'; "), "{err}");
 }
 
+/// Returns what a program that succeeds writes to a terminal.
+pub(super) fn text_on_terminal(program: Program) -> String {
+    let (mut user, terminal) = open_terminal();
+    let mut child = program.spawn(terminal, Stdio::null());
+    let mut text = Vec::new();
+    let mut bytes = [0; 4096];
+    // The terminal reports an error when the program has closed it.
+    while let Ok(length @ 1..) = user.read(&mut bytes) {
+        text.extend_from_slice(&bytes[..length]);
+    }
+    assert!(child.wait().unwrap().success());
+    String::from_utf8(text).unwrap()
+}
+
 #[test]
 fn a_page_is_shown_with_the_pager_on_a_terminal_only() {
-    let shown = |pager: &str| {
-        let (mut user, program) = open_terminal();
-        let page = blkstat("help verdicts").env("PAGER", pager).env("TERM", "xterm");
-        let mut child = page.spawn(program, std::process::Stdio::null());
-        let mut text = Vec::new();
-        let mut bytes = [0; 4096];
-        // The terminal reports an error when the program has closed it.
-        while let Ok(length @ 1..) = user.read(&mut bytes) {
-            text.extend_from_slice(&bytes[..length]);
-        }
-        assert!(child.wait().unwrap().success());
-        String::from_utf8_lossy(&text).into_owned()
-    };
+    let page = || blkstat("help verdicts").env("TERM", "xterm").env("LC_ALL", "C.UTF-8");
+    let shown = |pager: &str| text_on_terminal(page().env("PAGER", pager));
     let paged = shown("sed 's/^/paged: /'");
     assert!(paged.starts_with("paged: \x1b[1mverdicts: "), "{paged}");
     // Without the program, the page is printed all the same.
     assert!(shown("/nonexistent/pager 2>/dev/null").starts_with("\x1b[1mverdicts: "));
-    let piped = blkstat("help verdicts").env("PAGER", "sed 's/^/paged: /'").run();
+    let piped = page().env("PAGER", "sed 's/^/paged: /'").run();
     assert!(piped.out.starts_with("verdicts: "), "{}", piped.out);
 }
 

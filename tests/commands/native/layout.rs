@@ -75,7 +75,7 @@ fn latency_pressure_and_verdicts_have_colors_and_util_has_none() {
     let screen = |more: &str| {
         let words = format!("--from fixtures/captures/capped-3000.txt --width 106 {more}");
         let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| WaitOutcome::Due);
-        in_process(&words).env("TERM", "xterm").on_terminal().run(&clock).0
+        in_process(&words).env("TERM", "xterm").env("LC_ALL", "C.UTF-8").on_terminal().run(&clock).0
     };
     let text = screen("8");
     for colored in [

@@ -1,6 +1,7 @@
 //! blkstat's own view of captures.
 
 mod aggregation;
+mod ascii;
 mod captures;
 mod conversion;
 mod foreign;
