@@ -11,6 +11,9 @@ use crate::compression::length_without_zeros;
 
 const BUFFER_BYTES: usize = 256 * 1024;
 
+/// The most bytes that are looked at before they are handed out.
+const MAX_AHEAD_BYTES: usize = 4 * 1024 * 1024;
+
 /// The outcome of reading a line.
 pub(super) enum NextLine<'a> {
     Line {
@@ -34,6 +37,8 @@ pub(super) struct LineReader<R> {
     /// The bytes of the buffer that have not been handed out yet.
     unread: Range<usize>,
     at_end: bool,
+    /// The error behind what was read ahead.
+    error: Option<io::Error>,
     /// The position in the buffer at which the line handed out last begins.
     line_start: usize,
     /// The first part of a split line, which is to be handed out next.
@@ -51,6 +56,7 @@ impl<R: Read> LineReader<R> {
             buffer: vec![0; BUFFER_BYTES],
             unread: 0..0,
             at_end: false,
+            error: None,
             line_start: 0,
             first_part: None,
             is_second_part: false,
@@ -108,6 +114,36 @@ impl<R: Read> LineReader<R> {
         }
     }
 
+    /// Returns the line that follows `ahead` bytes that are not handed out yet, and adds its bytes to them. `None` at the end
+    /// of the stream, or of what is read ahead.
+    pub(super) fn look_ahead(&mut self, ahead: &mut usize) -> Option<&[u8]> {
+        let mut searched = *ahead;
+        loop {
+            let unread = &self.buffer[self.unread.clone()];
+            if let Some(at) = memchr::memchr(b'\n', &unread[searched..]) {
+                let line = self.unread.start + *ahead..self.unread.start + searched + at;
+                *ahead = searched + at + 1;
+                return Some(&self.buffer[line]);
+            }
+            searched = unread.len();
+            if self.at_end || self.error.is_some() || searched >= MAX_AHEAD_BYTES {
+                return None;
+            }
+            if searched == self.buffer.len() {
+                self.buffer.resize(2 * searched, 0);
+            }
+            if let Err(error) = self.fill() {
+                (self.error, self.at_end) = (Some(error), false);
+            }
+        }
+    }
+
+    /// Leaves out lines that were looked at.
+    pub(super) fn skip(&mut self, bytes: usize, lines: u64) {
+        self.unread.start += bytes;
+        self.number += lines;
+    }
+
     /// Hands out the last line once more.
     pub(super) fn repeat_line(&mut self) {
         self.unread.start = self.line_start;
@@ -122,6 +158,10 @@ impl<R: Read> LineReader<R> {
     }
 
     fn fill(&mut self) -> io::Result<()> {
+        if let Some(error) = self.error.take() {
+            self.at_end = true;
+            return Err(error);
+        }
         self.buffer.copy_within(self.unread.clone(), 0);
         self.unread = 0..self.unread.len();
         loop {

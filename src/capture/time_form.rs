@@ -2,6 +2,7 @@
 //!
 //! A time is found by its content, wherever it is in a line: there is no option that names its form.
 
+use std::borrow::Cow;
 use std::fmt::{self, Display};
 
 use jiff::Timestamp;
@@ -13,23 +14,40 @@ use jiff::tz::{Offset, TimeZone};
 pub enum TimeForm {
     /// Seconds, milliseconds, microseconds or nanoseconds since 1970.
     Epoch,
-    /// A date of three numbers, year first: `2017-08-06T06:13:20Z`, `2017/08/06 06:13:20`.
-    NumericDate,
+    /// A date of three numbers: `2017-08-06T06:13:20Z`, `20170806 06:13:20`.
+    YearFirst,
+    /// `06.08.2017 06:13:20`
+    DayFirst,
+    /// `08/06/2017 06:13:20`
+    MonthFirst,
     /// A date with the name of a month and a year, as `date` prints it in many languages.
     NamedDate,
     /// The name of a month and a day, without a year, as system logs have it.
     DayOfYear,
     /// A time of day without a date.
     TimeOfDay,
-    /// The two numbers of /proc/uptime.
+    /// The numbers of /proc/uptime, or seconds since boot with microseconds.
     Uptime,
+}
+
+impl TimeForm {
+    /// Returns the form in which the same numbers may be read.
+    pub(super) fn other_order(self) -> Option<Self> {
+        match self {
+            Self::DayFirst => Some(Self::MonthFirst),
+            Self::MonthFirst => Some(Self::DayFirst),
+            _ => None,
+        }
+    }
 }
 
 impl Display for TimeForm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Epoch => "seconds since 1970",
-            Self::NumericDate | Self::NamedDate => "dates",
+            Self::YearFirst | Self::NamedDate => "dates",
+            Self::DayFirst => "dates, the day before the month",
+            Self::MonthFirst => "dates, the month before the day",
             Self::DayOfYear => "dates without a year",
             Self::TimeOfDay => "times of day without a date",
             Self::Uptime => "the uptime",
@@ -43,23 +61,73 @@ pub(super) struct FoundTime {
     pub(super) form: TimeForm,
     /// Without a year it is in 1972, without a date on the first day of 1970. An uptime is the time since 1970.
     pub(super) time: Timestamp,
+    /// It names no time zone: `time` is as if it were UTC.
+    pub(super) is_local: bool,
+    /// The number of words and numbers before it.
+    pub(super) words_before: usize,
 }
 
-/// Returns the first time in a line; dates without a time zone are in `zone`.
+/// Returns the first time in a line of a log, which has no uptime; one without a time zone is in `zone`.
 pub(super) fn find_time(line: &str, zone: &TimeZone) -> Option<FoundTime> {
-    if let Some(time) = uptime(line) {
-        return Some(FoundTime { form: TimeForm::Uptime, time });
+    let found = find_times(line).into_iter().find(|found| found.form != TimeForm::Uptime)?;
+    if !found.is_local || found.form == TimeForm::TimeOfDay {
+        return Some(found);
     }
-    let tokens = tokens(line);
-    (0..tokens.len()).find_map(|at| {
-        let rest = &tokens[at..];
-        epoch(rest[0]).or_else(|| numeric_date(rest, zone)).or_else(|| named_date(rest, zone)).or_else(|| {
-            let (time, _) = time_of_day(rest)?;
-            let time =
-                Offset::UTC.to_timestamp(DateTime::from_parts(Date::constant(1970, 1, 1), time)).ok()?;
-            Some(FoundTime { form: TimeForm::TimeOfDay, time })
-        })
-    })
+    let time = zone.to_timestamp(Offset::UTC.to_datetime(found.time)).ok()?;
+    Some(FoundTime { time, ..found })
+}
+
+/// The words of a line that are looked at; lines of /proc/stat have thousands.
+const MAX_WORDS: usize = 64;
+
+/// Returns everything in a line that reads as a time.
+pub(super) fn find_times(line: &str) -> Vec<FoundTime> {
+    let mut times = Vec::new();
+    if !line.bytes().any(|byte| byte.is_ascii_digit() || !byte.is_ascii()) {
+        return times;
+    }
+    if let Some(time) = uptime(line) {
+        times.push(FoundTime { form: TimeForm::Uptime, time, is_local: false, words_before: 0 });
+    }
+    let line = in_ascii(line);
+    let tokens = tokens(&line);
+    for at in 0..tokens.len().min(MAX_WORDS) {
+        let mut add = |form, (time, is_local)| {
+            times.push(FoundTime { form, time, is_local, words_before: at });
+        };
+        let number = epoch(tokens[at]).map(|time| (TimeForm::Epoch, (time, false)));
+        number.into_iter().for_each(|(form, time)| add(form, time));
+        numeric_dates(&tokens[at..]).into_iter().for_each(|(form, time)| add(form, time));
+        named_date(&tokens[at..]).into_iter().for_each(|(form, time)| add(form, time));
+        if let Some(found) = time_of_day(&tokens, at)
+            && let Ok(time) = Offset::UTC.to_timestamp(Date::constant(1970, 1, 1).to_datetime(found.time))
+        {
+            add(TimeForm::TimeOfDay, (time, true));
+        }
+        monotonic(tokens[at]).into_iter().for_each(|time| add(TimeForm::Uptime, (time, false)));
+    }
+    times
+}
+
+/// The digits of other scripts begin with these.
+const ZEROS: &str = "٠۰०০੦૦୦௦౦೦൦๐໐༠၀០᠐០";
+
+/// Replaces what the languages of `date` have instead of ASCII digits and colons.
+fn in_ascii(line: &str) -> Cow<'_, str> {
+    if line.is_ascii() {
+        return Cow::Borrowed(line);
+    }
+    let ascii = |c: char| match c {
+        '時' | '时' | '點' | '点' | '시' | '分' | '분' => ':',
+        '秒' | '초' => ' ',
+        c => {
+            let digit = ZEROS
+                .chars()
+                .find_map(|zero| (c as u32).checked_sub(zero as u32).filter(|digit| *digit < 10));
+            digit.and_then(|digit| char::from_digit(digit, 10)).unwrap_or(c)
+        }
+    };
+    Cow::Owned(line.chars().map(ascii).collect())
 }
 
 /// The words and numbers of a line: digits with the points and colons between them, letters, or a sign with digits.
@@ -79,12 +147,22 @@ fn tokens(line: &str) -> Vec<&str> {
             if kind(c) > 0 && !token.is_empty() {
                 let before = line[..start].chars().next_back().filter(|sign| "+-".contains(*sign));
                 let is_signed = before.is_some() && kind(c) == 1;
+                let (token, rest) = token.split_at(length_of_date(token).unwrap_or(token.len()));
                 tokens.push(if is_signed { &line[start - 1..start + token.len()] } else { token });
+                tokens.extend(Some(rest.trim_start_matches(':')).filter(|rest| !rest.is_empty()));
             }
             start = end;
         }
     }
     tokens
+}
+
+/// Returns the length of a date or year that has a time of day right behind it: `20170806061320`, `2017:06:13:20`.
+fn length_of_date(token: &str) -> Option<usize> {
+    let length = token.find(['.', ',']).unwrap_or(token.len());
+    let is_packed = length == 14 && digits(&token[..14]).is_some();
+    let is_year = token.find(':') == Some(4) && token.matches(':').count() == 3;
+    if is_packed { Some(8) } else { is_year.then_some(4) }
 }
 
 fn digits(token: &str) -> Option<u64> {
@@ -100,42 +178,82 @@ fn decimal(token: &str) -> Option<(u64, u32)> {
     Some((digits(seconds)?, nanos))
 }
 
+/// One or two numbers with hundredths that are the whole line.
 fn uptime(line: &str) -> Option<Timestamp> {
     let mut words = line.split_ascii_whitespace();
-    let (up, idle) = (words.next()?, words.next()?);
-    let has_hundredths = |word: &str| word.rsplit_once('.').is_some_and(|(_, fraction)| fraction.len() == 2);
-    let (seconds, nanos) = decimal(up).filter(|_| has_hundredths(up) && has_hundredths(idle))?;
-    decimal(idle).filter(|_| words.next().is_none())?;
-    Timestamp::new(i64::try_from(seconds).ok()?, i32::try_from(nanos).ok()?).ok()
+    let hundredths = |word: &str| {
+        let (seconds, fraction) = word.split_once('.')?;
+        (fraction.len() == 2).then_some(())?;
+        Some((digits(seconds)?, digits(fraction)?))
+    };
+    let (seconds, fraction) = hundredths(words.next()?)?;
+    words.next().map_or(Some((0, 0)), hundredths).filter(|_| words.next().is_none())?;
+    Timestamp::new(seconds.try_into().ok()?, i32::try_from(fraction).ok()? * 10_000_000).ok()
 }
 
-fn epoch(token: &str) -> Option<FoundTime> {
+/// Seconds since boot as the kernel's log has them: `[12345.678901]`.
+fn monotonic(token: &str) -> Option<Timestamp> {
+    let (seconds, fraction) = token.split_once('.').filter(|(seconds, _)| seconds.len() < 9)?;
+    (fraction.len() == 6).then_some(())?;
+    Timestamp::new(digits(seconds)?.try_into().ok()?, i32::try_from(digits(fraction)?).ok()? * 1000).ok()
+}
+
+/// No copy of /proc/diskstats is older than 2001.
+const EPOCH_SECONDS: std::ops::Range<i64> = 1_000_000_000..5_000_000_000;
+
+fn epoch(token: &str) -> Option<Timestamp> {
     let (number, nanos) = decimal(token)?;
     let unit = match token.find(['.', ',']).unwrap_or(token.len()) {
-        9 | 10 => 1_000_000_000,
+        10 => 1_000_000_000,
         13 => 1_000_000,
         16 => 1000,
         19 => 1,
         _ => return None,
     };
     let nanos = i128::from(number) * unit + i128::from(nanos);
-    Some(FoundTime { form: TimeForm::Epoch, time: Timestamp::from_nanosecond(nanos).ok()? })
+    Timestamp::from_nanosecond(nanos).ok().filter(|time| EPOCH_SECONDS.contains(&time.as_second()))
 }
 
-/// A time of day, and what follows its tokens: `06:13`, `06:13:20.25`, `6:13:20 PM`.
-fn time_of_day<'a, 'b>(tokens: &'b [&'a str]) -> Option<(Time, &'b [&'a str])> {
-    let (first, rest) = tokens.split_first()?;
-    let mut parts = first.splitn(3, ':');
+/// A time of day in a list of words.
+struct DayTime {
+    time: Time,
+    /// The index of the word after it.
+    end: usize,
+}
+
+/// Returns the time of day at a word: `06:13`, `06:13:20.25`, `6:13:20 PM`, `下午 6:13:20`.
+fn time_of_day(tokens: &[&str], at: usize) -> Option<DayTime> {
+    let token = tokens.get(at)?;
+    let mut parts = token.splitn(3, ':');
     let (hour, minute) = (parts.next()?, parts.next()?);
-    let (second, nanos) = parts.next().map_or(Some((0, 0)), decimal)?;
+    time_of_parts(tokens, at, [hour, minute, parts.next().unwrap_or("0")])
+}
+
+/// Returns the time of day at a word behind a date, in which other signs stand for colons: `06.13.20`, `061320`.
+fn time_after_date(tokens: &[&str], at: usize) -> Option<DayTime> {
+    time_of_day(tokens, at).or_else(|| {
+        let token = tokens.get(at)?.trim_start_matches('-');
+        let parts: Vec<&str> = token.split(['.', ',']).collect();
+        match parts[..] {
+            [hour, minute, second] if second.len() == 2 => time_of_parts(tokens, at, [hour, minute, second]),
+            [number] | [number, _] if number.len() == 6 && number.is_ascii() => {
+                time_of_parts(tokens, at, [&token[..2], &token[2..4], &token[4..]])
+            }
+            _ => None,
+        }
+    })
+}
+
+fn time_of_parts(tokens: &[&str], at: usize, [hour, minute, second]: [&str; 3]) -> Option<DayTime> {
     let number = |text: &str| i8::try_from(digits(text).filter(|_| text.len() <= 2)?).ok();
     let mut hour = number(hour)?;
-    let half = rest.first().map(|word| word.to_lowercase());
-    let (is_am, is_pm) = match half.as_deref() {
-        Some("am" | "a" | "오전" | "上午" | "午前") => (true, false),
-        Some("pm" | "p" | "오후" | "下午" | "午後") => (false, true),
-        _ => (false, false),
+    let (second, nanos) = decimal(second)?;
+    let is_half = |at: Option<usize>, halves: &str| {
+        let word = at.and_then(|at| tokens.get(at)).map(|word| word.to_lowercase());
+        word.is_some_and(|word| halves.split(' ').any(|half| half == word))
     };
+    let has_half = |halves| is_half(Some(at + 1), halves) || is_half(at.checked_sub(1), halves);
+    let (is_am, is_pm) = (has_half(AM), has_half(PM));
     if is_pm && hour < 12 {
         hour += 12;
     } else if is_am && hour == 12 {
@@ -144,65 +262,91 @@ fn time_of_day<'a, 'b>(tokens: &'b [&'a str]) -> Option<(Time, &'b [&'a str])> {
     // A leap second is the last second of its minute here.
     let second = i8::try_from(second.min(59)).ok()?;
     let time = Time::new(hour, number(minute)?, second, i32::try_from(nanos).ok()?).ok()?;
-    Some((time, if is_am || is_pm { &rest[1..] } else { rest }))
+    let end = at + 1 + usize::from(is_half(Some(at + 1), AM) || is_half(Some(at + 1), PM));
+    Some(DayTime { time, end })
 }
 
-/// A date of three numbers, then a time of day after up to two other words.
-fn numeric_date(tokens: &[&str], zone: &TimeZone) -> Option<FoundTime> {
-    let sign = |token: &&str| token.trim_start_matches('-').to_owned();
-    let words: Vec<String> = tokens.iter().take(8).map(sign).collect();
-    let first = words.first()?;
-    let dotted: Vec<&str> = first.split('.').collect();
-    let (numbers, used): (Vec<&str>, usize) = match dotted.len() {
-        3 => (dotted, 1),
-        _ if first.len() == 8 => (vec![first.get(..4)?, first.get(4..6)?, first.get(6..)?], 1),
-        // Letters between the numbers, as in Chinese and Japanese, are words of their own.
-        _ => {
-            let numbers: Vec<&str> = words
-                .iter()
-                .take(5)
-                .map(String::as_str)
-                .filter(|word| digits(word).is_some())
-                .take(3)
-                .collect();
-            let last = *numbers.get(2)?;
-            (numbers, words.iter().position(|word| std::ptr::eq(word.as_str(), last))? + 1)
-        }
+/// The halves of a day in the languages in which `date` prints them.
+const AM: &str = "am a 오전 上午 午前";
+const PM: &str = "pm p 오후 下午 午後";
+
+/// Returns the dates that three numbers and a time of day behind them, after up to three other words, can be.
+fn numeric_dates(tokens: &[&str]) -> Vec<(TimeForm, (Timestamp, bool))> {
+    let Some((numbers, used, is_month_likely)) = three_numbers(tokens) else { return Vec::new() };
+    let lengths = numbers.each_ref().map(|number| number.len());
+    let full = |year: &str| match digits(year)? {
+        year if year >= 100 => Some(year),
+        year => Some(if year < 70 { 2000 + year } else { 1900 + year }),
     };
-    let [year, month, day] = numbers[..] else { return None };
-    if year.len() != 4 || month.len() > 2 || day.len() > 2 {
-        return None;
-    }
-    let date = date(digits(year)?, digits(month)?, digits(day)?)?;
-    let after = &tokens[used..];
-    let (time, rest) = (0..after.len().min(4)).find_map(|skip| time_of_day(&after[skip..]))?;
-    let half_before = after.first().is_some_and(|word| ["오후", "下午", "午後"].contains(word));
-    let time =
-        if half_before && time.hour() < 12 { time.with().hour(time.hour() + 12).build().ok()? } else { time };
-    Some(FoundTime {
-        form: TimeForm::NumericDate,
-        time: in_zone(DateTime::from_parts(date, time), rest, zone)?,
-    })
+    let [first, second, third] = &numbers;
+    let orders: &[(TimeForm, [&String; 3])] = match lengths {
+        [4, 1..=2, 1..=2] => &[(TimeForm::YearFirst, [first, second, third])],
+        [1..=2, 1..=2, 4 | 2] if is_month_likely => {
+            &[(TimeForm::MonthFirst, [third, first, second]), (TimeForm::DayFirst, [third, second, first])]
+        }
+        [1..=2, 1..=2, 4 | 2] => {
+            &[(TimeForm::DayFirst, [third, second, first]), (TimeForm::MonthFirst, [third, first, second])]
+        }
+        _ => &[],
+    };
+    let day_time = (used..tokens.len().min(used + 4)).find_map(|at| time_after_date(tokens, at));
+    let Some(DayTime { time, end }) = day_time else { return Vec::new() };
+    let read = |(form, [year, month, day]): &(TimeForm, [&String; 3])| {
+        let date = date(full(year)?, digits(month)?, digits(day)?)?;
+        Some((*form, with_offset(date.to_datetime(time), &tokens[end..])?))
+    };
+    orders.iter().filter_map(read).collect()
 }
 
-/// A month, a day, and maybe a year, before or after a time of day: `Sun Aug  6 06:13:20 UTC 2017`, `So 6. Aug 2017,
-/// 06:13:20`.
-fn named_date(tokens: &[&str], zone: &TimeZone) -> Option<FoundTime> {
+/// Returns the first three numbers, how many words they take, and whether a month is more likely first if no year is.
+fn three_numbers(tokens: &[&str]) -> Option<([String; 3], usize, bool)> {
+    let first = tokens.first()?.trim_start_matches(['-', '+']);
+    let dotted: Vec<&str> = first.split('.').collect();
+    if let [one, two, three] = dotted[..] {
+        return Some(([one, two, three].map(str::to_owned), 1, false));
+    }
+    digits(first)?;
+    match first.len() {
+        8 => return Some(([&first[..4], &first[4..6], &first[6..]].map(str::to_owned), 1, false)),
+        6 => {
+            let [year, month, day] = [&first[..2], &first[2..4], &first[4..]];
+            return Some(([format!("20{year}"), month.to_owned(), day.to_owned()], 1, false));
+        }
+        1..=4 => {}
+        _ => return None,
+    }
+    // Letters between the numbers, as in Chinese and Japanese, are words of their own.
+    let numbers = tokens.iter().enumerate().take(5).filter_map(|(at, word)| {
+        let number = word.trim_start_matches('-');
+        digits(number).map(|_| (at, number.to_owned()))
+    });
+    let [one, two, three]: [(usize, String); 3] = numbers.take(3).collect::<Vec<_>>().try_into().ok()?;
+    let has_sign = tokens.get(1)?.starts_with('-');
+    Some(([one.1, two.1, three.1], three.0 + 1, !has_sign))
+}
+
+/// Returns a date of a month, a day, and maybe a year, before or after a time of day: `Sun Aug  6 06:13:20 UTC 2017`, `So 6.
+/// Aug 2017, 06:13:20`.
+fn named_date(tokens: &[&str]) -> Option<(TimeForm, (Timestamp, bool))> {
     // The date begins with a word, or with the day.
     if month_number(tokens[0]).is_none() && digits(tokens[0]).is_none_or(|day| day > 31) {
         return None;
     }
-    let at = (1..tokens.len().min(7)).find(|at| time_of_day(&tokens[*at..]).is_some())?;
-    let (time, rest) = time_of_day(&tokens[at..])?;
+    let (at, DayTime { time, end }) =
+        (1..tokens.len().min(7)).find_map(|at| Some((at, time_after_date(tokens, at)?)))?;
     // The name of a day may look like that of a month, which follows it: `mar. 8 août` is a Tuesday.
     let month = tokens[..at].iter().rev().find_map(|word| month_number(word))?;
-    let day = tokens[..at].iter().find_map(|word| digits(word).filter(|_| word.len() <= 2))?;
-    let is_year = |word: &&&str| word.len() == 4 && digits(word).is_some();
-    let year = tokens[..at].iter().chain(rest.iter().take(3)).find(is_year).and_then(|word| digits(word));
+    let number = |word: &&str| digits(word.trim_start_matches('-'));
+    let day = tokens[..at].iter().find_map(|word| number(word).filter(|day| *day <= 31))?;
+    let rest = &tokens[end..];
+    let year = tokens[..at]
+        .iter()
+        .chain(rest.iter().take(3))
+        .find_map(|word| number(word).filter(|year| *year > 1000));
     let form = if year.is_some() { TimeForm::NamedDate } else { TimeForm::DayOfYear };
     // A leap year has all days.
     let date = date(year.unwrap_or(1972), month, day)?;
-    Some(FoundTime { form, time: in_zone(DateTime::from_parts(date, time), rest, zone)? })
+    Some((form, with_offset(date.to_datetime(time), rest)?))
 }
 
 fn date(year: u64, month: u64, day: u64) -> Option<Date> {
@@ -211,7 +355,7 @@ fn date(year: u64, month: u64, day: u64) -> Option<Date> {
 
 /// The beginnings of the names of months, in lower case, in the languages of many systems.
 const MONTHS: [&str; 12] = [
-    "jan ene gen янв січ sty led oca tam ιαν",
+    "jan jän ene gen янв січ sty led oca tam ιαν",
     "feb fév fev фев лют lut úno şub hel φεβ",
     "mar mär mrz mrt maa мар бер bře már μαρ μάρ",
     "apr avr abr апр кві kwi dub nis huh ápr απρ",
@@ -235,12 +379,12 @@ fn month_number(word: &str) -> Option<u64> {
     found.map(|(_, number, _)| number)
 }
 
-/// The hours from UTC of time zones that `date` names by letters. Others are read as the local one.
-const ZONES: &str = "UTC 0 GMT 0 Z 0 WET 0 WEST 1 BST 1 CET 1 CEST 2 EET 2 EEST 3 MSK 3 JST 9 KST 9 AEST 10 EST -5 EDT -4 \
-                     CST -6 CDT -5 MST -7 MDT -6 PST -8 PDT -7";
+/// The hours from UTC of time zones that `date` names by letters. Others are taken for the local one.
+const ZONES: &str = "UTC 0 GMT 0 Z 0 WET 0 WEST 1 BST 1 CET 1 CEST 2 EET 2 EEST 3 MSK 3 JST 9 KST 9 AEST 10 AEDT 11 NZST 12 NZDT 13 SAST 2 EST -5 EDT -4 \
+                     CST -6 CDT -5 MST -7 MDT -6 PST -8 PDT -7 AKST -9 AKDT -8 HST -10";
 
-/// The time in the zone that the words after it name, or else in `zone`.
-fn in_zone(time: DateTime, after: &[&str], zone: &TimeZone) -> Option<Timestamp> {
+/// Returns the time in the zone that the words after it name, or else as if in UTC, and true.
+fn with_offset(time: DateTime, after: &[&str]) -> Option<(Timestamp, bool)> {
     let mut zones = ZONES.split(' ');
     let named = after.first().and_then(|word| zones.find(|zone| zone == word));
     let hours = named.and_then(|_| zones.next()?.parse().ok());
@@ -251,10 +395,8 @@ fn in_zone(time: DateTime, after: &[&str], zone: &TimeZone) -> Option<Timestamp>
         let seconds = i32::try_from(number / 100 * 3600 + number % 100 * 60).ok()?;
         Offset::from_seconds(if is_west { -seconds } else { seconds }).ok()
     });
-    match signed.or(hours.and_then(|hours| Offset::from_hours(hours).ok())) {
-        Some(offset) => offset.to_timestamp(time).ok(),
-        None => zone.to_timestamp(time).ok(),
-    }
+    let offset = signed.or(hours.and_then(|hours| Offset::from_hours(hours).ok()));
+    Some((offset.unwrap_or(Offset::UTC).to_timestamp(time).ok()?, offset.is_none()))
 }
 
 #[cfg(test)]
@@ -281,7 +423,7 @@ mod tests {
                 ],
             ),
             (
-                NumericDate,
+                YearFirst,
                 vec![
                     "2017-08-06T06:13:20Z",
                     "2017-08-06T08:13:20+02:00",
@@ -296,6 +438,10 @@ mod tests {
                     "2017. 08. 06. (일) 06:13:20 UTC",
                     "2017.08.06 06:13:20",
                     "TS 2017-08-06T06:13:20+00:00",
+                    "20170806061320",
+                    "20170806-061320",
+                    "170806  6:13:20",
+                    "2017年08月06日 (週日) 06時13分20秒 UTC",
                 ],
             ),
             (
@@ -313,6 +459,8 @@ mod tests {
                     "mar. 06 août 2017 06:13:20 UTC",
                     "Sun Aug  6 06:13:20 +0000 2017",
                     "6 Aug 2017 06:13:20",
+                    "[06/Aug/2017:06:13:20 +0000]",
+                    "su 6. elokuuta 2017 06.13.20 +0000",
                 ],
             ),
         ] {
@@ -320,13 +468,28 @@ mod tests {
                 assert_eq!(found(line), Some((form, time.to_owned())), "{line}");
             }
         }
+        for (line, form) in [
+            ("08/06/2017 06:13:20", MonthFirst),
+            ("08/06/17 6:13:20 AM", MonthFirst),
+            ("13/06/2017 06:13:20", DayFirst),
+            ("06.08.2017 06:13:20", DayFirst),
+            ("06-08-2017 06:13:20", DayFirst),
+        ] {
+            assert_eq!(found(line).map(|(form, _)| form), Some(form), "{line}");
+        }
         assert_eq!(found("--- 06:13:20"), Some((TimeOfDay, "1970-01-01T06:13:20Z".to_owned())));
         assert_eq!(found("--- 6:13:20.5 PM"), Some((TimeOfDay, "1970-01-01T18:13:20.5Z".to_owned())));
         assert_eq!(
             found("Aug 06 06:13:20 db1 disks[77]:"),
             Some((DayOfYear, "1972-08-06T06:13:20Z".to_owned()))
         );
-        assert_eq!(found("351735.27 1234567.00"), Some((Uptime, "1970-01-05T01:42:15.27Z".to_owned())));
+        for (line, time) in [
+            ("351735.27 1234567.00", "1970-01-05T01:42:15.27Z"),
+            ("[12345.678901]", "1970-01-01T03:25:45.678901Z"),
+        ] {
+            let found = find_times(line)[0];
+            assert_eq!((found.form, found.time.to_string().as_str()), (Uptime, time));
+        }
     }
 
     #[test]
@@ -342,6 +505,7 @@ mod tests {
             "::1",
             "host 10.0.0.1",
             "1.5 2.5 3.5",
+            "ctxt 902000000",
         ] {
             assert_eq!(found(line), None, "{line}");
         }

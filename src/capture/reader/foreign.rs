@@ -1,135 +1,498 @@
 //! Captures that were made by other programs than pt-diskstats and blkstat: copies of /proc/diskstats with their times
-//! before them, in each of their lines, or nowhere.
+//! between them, in each of their lines, or nowhere.
+//!
+//! Several things near a copy may read as a time. The clock is the one that goes on from copy to copy, so the first copies
+//! are looked at before any is handed out.
 
 use std::collections::HashSet;
 use std::time::Duration;
 
-use jiff::tz::TimeZone;
+use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::capture::diskstats_line::{DeviceLineStart, device_line_start};
-use crate::capture::time_form::{FoundTime, TimeForm, find_time};
+use crate::capture::time_form::{FoundTime, TimeForm, find_time, find_times};
+
+/// The place of a time beside its copy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Slot {
+    form: TimeForm,
+    /// It is in the lines of the devices, not before them.
+    in_line: bool,
+    words_before: usize,
+    /// The times of this kind that follow it before the copy: headers may precede it.
+    followers: usize,
+}
+
+/// Something near a copy that reads as a time.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    slot: Slot,
+    found: FoundTime,
+    line: u64,
+}
+
+/// What was found before a copy.
+#[derive(Debug, Default)]
+struct Candidates(Vec<Candidate>);
+
+impl Candidates {
+    fn add(&mut self, text: &str, in_line: bool, line: u64) {
+        for found in find_times(text) {
+            if self.0.len() == MAX_CANDIDATES {
+                return;
+            }
+            let slot = Slot { form: found.form, in_line, words_before: found.words_before, followers: 0 };
+            for before in self.0.iter_mut().filter(|before| before.slot.is_like(slot)) {
+                before.slot.followers += 1;
+            }
+            self.0.push(Candidate { slot, found, line });
+        }
+    }
+
+    fn at(&self, slot: Slot) -> Option<&Candidate> {
+        self.0.iter().find(|candidate| candidate.slot == slot)
+    }
+}
+
+/// The most times that are looked at before a copy.
+const MAX_CANDIDATES: usize = 100;
+
+impl Slot {
+    fn is_like(self, other: Self) -> bool {
+        Self { followers: 0, ..self } == Self { followers: 0, ..other }
+    }
+
+    /// Forms that other numbers hardly have come first.
+    fn rank(self) -> u32 {
+        match self.form {
+            TimeForm::YearFirst | TimeForm::DayFirst | TimeForm::MonthFirst | TimeForm::NamedDate => 0,
+            TimeForm::DayOfYear => 1,
+            TimeForm::Uptime => 2,
+            TimeForm::TimeOfDay => 3,
+            TimeForm::Epoch => 4,
+        }
+    }
+
+    /// Whether its times have a date, or at least show the time of day.
+    fn knowledge(self) -> u32 {
+        match self.form {
+            TimeForm::Uptime => 0,
+            TimeForm::TimeOfDay => 1,
+            TimeForm::DayOfYear => 2,
+            _ => 3,
+        }
+    }
+}
+
+/// Makes a time of each copy out of what is written.
+#[derive(Clone, Debug)]
+struct Clock {
+    zone: TimeZone,
+    latest: Option<Timestamp>,
+    /// The time between the latest two copies.
+    usual: Option<SignedDuration>,
+    /// What to add to times without a date or a year, once midnight or the new year has passed, or the clocks were changed.
+    carried: SignedDuration,
+}
+
+impl Clock {
+    fn new(zone: TimeZone) -> Self {
+        Self { zone, latest: None, usual: None, carried: SignedDuration::ZERO }
+    }
+
+    fn advance(&mut self, found: &FoundTime) -> Timestamp {
+        const HOUR: SignedDuration = SignedDuration::from_hours(1);
+        let written = self.in_zone(found);
+        let time = add(written, self.carried);
+        let Some(latest) = self.latest.replace(time) else { return time };
+        let usual = self.usual.unwrap_or(SignedDuration::from_secs(60)).max(SignedDuration::from_secs(1));
+        let follows = |by: SignedDuration| {
+            let step = add(time, by).duration_since(latest);
+            step > SignedDuration::ZERO && step <= usual * 2
+        };
+        let (day, year) = (HOUR * 24, HOUR * 24 * 366);
+        let step = time.duration_since(latest);
+        let by = if step < SignedDuration::ZERO {
+            let (periods, longest_back) = match found.form {
+                TimeForm::TimeOfDay => ([HOUR, HOUR * 12, day], HOUR * 12),
+                TimeForm::DayOfYear => ([HOUR, year, year - day], HOUR * 24 * 180),
+                TimeForm::Epoch | TimeForm::Uptime => ([SignedDuration::ZERO; 3], SignedDuration::MAX),
+                // The clocks of the host were put back.
+                _ if found.is_local => ([HOUR; 3], SignedDuration::MAX),
+                _ => ([SignedDuration::ZERO; 3], SignedDuration::MAX),
+            };
+            let after = if -step > longest_back { periods[2].max(periods[1]) } else { SignedDuration::ZERO };
+            periods.into_iter().find(|by| follows(*by)).unwrap_or(after)
+        } else if found.is_local && usual * 6 < HOUR && follows(-HOUR) && is_after_full_hour(time, usual) {
+            -HOUR
+        } else {
+            SignedDuration::ZERO
+        };
+        self.carried += by;
+        let time = add(time, by);
+        self.usual =
+            Some(time.duration_since(latest)).filter(|step| *step > SignedDuration::ZERO).or(self.usual);
+        self.latest = Some(time);
+        time
+    }
+
+    /// Returns the time in its zone. One of an hour that occurs twice is taken so that it follows the time before.
+    fn in_zone(&self, found: &FoundTime) -> Timestamp {
+        if !found.is_local || found.form == TimeForm::TimeOfDay {
+            return found.time;
+        }
+        let civil = Offset::UTC.to_datetime(found.time);
+        let ambiguous = self.zone.to_ambiguous_timestamp(civil);
+        let is_fold = matches!(ambiguous.offset(), AmbiguousOffset::Fold { .. });
+        let Ok(earlier) = ambiguous.compatible() else { return found.time };
+        let is_over = self.latest.is_some_and(|latest| add(earlier, self.carried) <= latest);
+        let later = ambiguous.later().ok().filter(|_| is_fold && is_over);
+        later.unwrap_or(earlier)
+    }
+}
+
+fn add(time: Timestamp, by: SignedDuration) -> Timestamp {
+    time.saturating_add(by).unwrap_or(time)
+}
+
+fn is_after_full_hour(time: Timestamp, within: SignedDuration) -> bool {
+    time.as_second().rem_euclid(3600) <= within.as_secs()
+}
+
+/// Looks at the first copies of a capture.
+pub(super) struct FirstCopies {
+    zone: TimeZone,
+    copies: Vec<Candidates>,
+    gap: Candidates,
+    /// The devices of the copy so far.
+    names: HashSet<String>,
+    last_name: String,
+    /// The number of devices in each copy before, and the last of them.
+    before: Vec<(usize, String)>,
+    words_before: usize,
+}
+
+/// How much is known of the times of a capture.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Known {
+    Nothing,
+    /// One of several clocks, and later copies may show that it is another.
+    Likely,
+    Enough,
+}
+
+/// The copies that are compared where they do not have to be waited for.
+const ENOUGH_COPIES: usize = 8;
+
+impl FirstCopies {
+    pub(super) fn new(zone: TimeZone) -> Self {
+        Self {
+            zone,
+            copies: Vec::new(),
+            gap: Candidates::default(),
+            names: HashSet::new(),
+            last_name: String::new(),
+            before: Vec::new(),
+            words_before: 0,
+        }
+    }
+
+    /// Returns whether a device was found.
+    pub(super) fn has_devices(&self) -> bool {
+        !self.names.is_empty()
+    }
+
+    /// Takes the next line.
+    pub(super) fn add(&mut self, text: &str) -> Known {
+        let Some(device) = device_line_start(text, self.words_before) else {
+            self.gap.add(text, false, 0);
+            return if self.is_time_after() { self.known() } else { Known::Nothing };
+        };
+        let (at, name) = (device.at, device.name);
+        self.words_before = device.words_before;
+        let is_repeated = self.names.contains(name);
+        if self.copies.is_empty() || is_repeated || !self.gap.0.is_empty() {
+            if !self.copies.is_empty() {
+                self.before.push((self.names.len(), std::mem::take(&mut self.last_name)));
+            }
+            self.names.clear();
+            let mut candidates = std::mem::take(&mut self.gap);
+            candidates.add(&text[..at], true, 0);
+            self.copies.push(candidates);
+        }
+        self.names.insert(name.to_owned());
+        name.clone_into(&mut self.last_name);
+        if self.is_whole() { self.known() } else { Known::Nothing }
+    }
+
+    fn known(&self) -> Known {
+        if self.copies.len() > ENOUGH_COPIES && !self.copies.len().is_power_of_two() {
+            return Known::Likely;
+        }
+        let clocks = self.clocks();
+        match &clocks[..] {
+            [] => Known::Nothing,
+            _ if self.copies.len() < ENOUGH_COPIES => Known::Likely,
+            // Only a later day shows which number is the day.
+            [first, rest @ ..] if rest.iter().any(|other| first.is_other_order(other)) => Known::Likely,
+            _ => Known::Enough,
+        }
+    }
+
+    /// Returns whether the copy so far has the devices of the first one.
+    fn is_whole(&self) -> bool {
+        self.before.first().is_some_and(|(count, last)| self.names.len() == *count && self.last_name == *last)
+    }
+
+    /// Returns whether each time follows its copy: there is none before the first copy, which is whole.
+    fn is_time_after(&self) -> bool {
+        let [first, ..] = &self.copies[..] else { return false };
+        let is_like_second =
+            self.before.get(1).map_or_else(|| self.is_whole(), |second| *second == self.before[0]);
+        first.0.is_empty()
+            && self.copies.len() > 1
+            && is_like_second
+            && !(self.copies.len() == 2 && self.gap.0.is_empty())
+    }
+
+    /// Returns the times that go on from copy to copy, the best first.
+    fn clocks(&self) -> Vec<Advance> {
+        let mut slots: Vec<Slot> = Vec::new();
+        for candidate in self.copies.iter().chain([&self.gap]).flat_map(|copy| &copy.0) {
+            if !slots.contains(&candidate.slot) && slots.len() < MAX_CANDIDATES {
+                slots.push(candidate.slot);
+            }
+        }
+        let mut clocks: Vec<Advance> = slots
+            .into_iter()
+            .filter_map(|slot| self.advance(slot))
+            .filter(|clock| clock.step_s > 0.0)
+            .collect();
+        // The least of alike ones, because the counters beside a clock are faster.
+        clocks.sort_by(|one, other| {
+            let key = |clock: &Advance| (clock.missing, clock.slot.rank());
+            key(one).cmp(&key(other)).then(one.step_s.total_cmp(&other.step_s))
+        });
+        let Some(&surest) = clocks.first() else { return clocks };
+        // Of those that agree with it, the best known one.
+        clocks
+            .retain(|clock| clock.missing == surest.missing && (clock.step_s - surest.step_s).abs() <= 1.01);
+        clocks.sort_by_key(|clock| std::cmp::Reverse((clock.slot.knowledge(), clock.is_fine)));
+        clocks
+    }
+
+    fn advance(&self, slot: Slot) -> Option<Advance> {
+        let mut clock = Clock::new(self.zone.clone());
+        let (mut first, mut latest) = (None, None);
+        let (mut missing, mut steps, mut is_fine) = (0, 0, false);
+        for copy in self.copies.iter().chain(Some(&self.gap).filter(|_| self.is_time_after())) {
+            let Some(candidate) = copy.at(slot) else {
+                missing += 1;
+                continue;
+            };
+            let time = clock.advance(&candidate.found);
+            if latest.is_some_and(|latest| time < latest) {
+                return None;
+            }
+            steps += u64::from(latest.is_some());
+            first = first.or(Some(time));
+            latest = Some(time);
+            is_fine |= time.subsec_nanosecond() != 0;
+        }
+        let step_s = latest?.duration_since(first?).as_secs_f64() / steps.max(1) as f64;
+        Some(Advance { slot, missing, step_s, is_fine })
+    }
+
+    /// Returns the place of the times, after as many copies as can be had.
+    fn choose(&self) -> Option<Slot> {
+        if let Some(clock) = self.clocks().first() {
+            return Some(clock.slot);
+        }
+        // Nothing goes on: a single copy, or a clock that stands still.
+        let all = self.copies.iter().flat_map(|copy| &copy.0).map(|candidate| candidate.slot);
+        all.min_by_key(|slot| slot.rank())
+    }
+}
+
+/// How a time goes on in the first copies.
+#[derive(Clone, Copy, Debug)]
+struct Advance {
+    slot: Slot,
+    /// The copies without it.
+    missing: usize,
+    step_s: f64,
+    /// It has fractions of a second.
+    is_fine: bool,
+}
+
+impl Advance {
+    fn is_other_order(&self, other: &Self) -> bool {
+        self.slot.form.other_order() == Some(other.slot.form)
+    }
+}
 
 /// The meaning of a line.
 #[derive(Debug, PartialEq)]
 pub(super) enum ForeignLine {
-    /// It tells the time of the copy that follows.
-    Time(Timestamp),
-    /// It is the first device of a copy, whose time it tells itself, or that has the next of equally distant times.
-    FirstDevice(Timestamp),
+    /// It is the first device of a copy, whose time is this, from this line; `None` if no time is known. It is to be read
+    /// once more.
+    FirstDevice(Option<(ForeignTime, u64)>),
     /// A device, whose line begins at this byte.
     Device(usize),
-    /// A device of a copy whose time is not known.
-    UntimedDevice,
+    /// The time of the copy before it.
+    TimeOfCopyBefore(Timestamp),
+    /// The time of the copy that follows.
+    Time(Timestamp),
     Other,
+}
+
+/// The time of a copy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum ForeignTime {
+    Known(Timestamp),
+    /// It is behind the copy.
+    Follows,
 }
 
 /// Finds the copies in such a capture, and their times.
 pub(super) struct ForeignLines {
-    pub(super) zone: TimeZone,
+    clock: Clock,
     /// The distance of copies, if they have no times.
-    pub(super) every: Option<Duration>,
-    pub(super) form: Option<TimeForm>,
-    latest: Option<Timestamp>,
-    /// The whole days or years to add to times without a date or a year, once midnight or the new year has passed.
-    carried: SignedDuration,
+    every: Option<Duration>,
+    /// The place of their times; `None` if they have none.
+    slot: Option<Slot>,
+    /// A time follows its copy.
+    is_after: bool,
+    gap: Candidates,
+    before: Candidates,
     /// The devices of the copy so far.
     names: HashSet<String>,
+    /// The next line is the first of a copy, which was announced.
+    has_begun: bool,
     /// The number of words before a device in the line before.
     words_before: usize,
-    /// These are the raw data of collectl: copies of many files of /proc.
-    pub(super) is_collectl: bool,
 }
 
 impl ForeignLines {
-    pub(super) fn new(zone: TimeZone, every: Option<Duration>) -> Self {
+    /// Begins with the first copies, which are read once more. If there are no times, they go on after `latest`.
+    pub(super) fn new(first: &FirstCopies, every: Option<Duration>, latest: Option<Timestamp>) -> Self {
+        let slot = first.choose();
+        let latest = latest.filter(|_| slot.is_none());
         Self {
-            zone,
+            clock: Clock { latest, ..Clock::new(first.zone.clone()) },
             every,
-            form: None,
-            latest: None,
-            carried: SignedDuration::ZERO,
+            slot,
+            is_after: first.is_time_after(),
+            gap: Candidates::default(),
+            before: Candidates::default(),
             names: HashSet::new(),
+            has_begun: false,
             words_before: 0,
-            is_collectl: false,
         }
     }
 
-    /// Begins the next file, whose times may have another form; equally distant times go on.
-    pub(super) fn begin_file(&mut self) {
-        let latest = self.latest.filter(|_| self.form.is_none());
-        *self = Self { latest, ..Self::new(self.zone.clone(), self.every) };
+    pub(super) fn form(&self) -> Option<TimeForm> {
+        self.slot.map(|slot| slot.form)
     }
 
-    /// Takes the next line. `has_time` is true if it follows a time.
-    pub(super) fn read(&mut self, line: &[u8], has_time: bool) -> ForeignLine {
+    /// Takes the next line.
+    pub(super) fn read(&mut self, line: &[u8], number: u64) -> ForeignLine {
         let Ok(text) = std::str::from_utf8(line) else { return ForeignLine::Other };
-        if let Some(time) = collectl_time(text, &self.zone) {
-            // The header before it has other times.
-            (self.is_collectl, self.form) = (true, Some(TimeForm::Epoch));
-            self.names.clear();
-            return ForeignLine::Time(time);
-        }
-        if self.is_collectl {
-            let device = text.strip_prefix("disk ").and_then(|line| device_line_start(line, 0));
-            return match device.filter(|device| has_time && device.words_before == 0) {
-                Some(device) if self.names.insert(device.name.to_owned()) => {
-                    ForeignLine::Device("disk ".len() + device.at)
-                }
-                _ => ForeignLine::Other,
-            };
-        }
         let Some(DeviceLineStart { at, name, words_before }) = device_line_start(text, self.words_before)
         else {
-            let time = find_time(text, &self.zone).and_then(|found| self.accept(found));
-            let Some(time) = time.filter(|_| !has_time || !self.names.is_empty()) else {
+            self.gap.add(text, false, number);
+            let ends_copy = self.is_after && !self.names.is_empty();
+            let is_time = |candidate: &&Candidate| self.slot.is_some_and(|slot| slot.is_like(candidate.slot));
+            let Some(found) = self.gap.0.iter().find(is_time).filter(|_| ends_copy) else {
                 return ForeignLine::Other;
             };
+            let time = self.clock.advance(&found.found);
             self.names.clear();
-            return ForeignLine::Time(time);
+            return ForeignLine::TimeOfCopyBefore(time);
         };
         self.words_before = words_before;
-        if has_time && !self.names.contains(name) {
+        let gap = std::mem::take(&mut self.gap);
+        let in_gap = self.slot.filter(|slot| !slot.in_line && !self.is_after).and_then(|slot| gap.at(slot));
+        let is_first = self.names.is_empty() || self.names.contains(name) || in_gap.is_some();
+        if std::mem::take(&mut self.has_begun) || !is_first {
             self.names.insert(name.to_owned());
             return ForeignLine::Device(at);
         }
-        let time = match find_time(&text[..at], &self.zone) {
-            Some(found) => self.accept(found),
-            None if self.form.is_none() => self.every.map(|every| match self.latest {
-                Some(latest) => latest.saturating_add(every).unwrap_or(latest),
-                None => Timestamp::UNIX_EPOCH,
-            }),
-            None => None,
-        };
+        self.has_begun = true;
         self.names.clear();
-        let Some(time) = time else { return ForeignLine::UntimedDevice };
-        self.latest = Some(time);
-        ForeignLine::FirstDevice(time)
+        let mut candidates = gap;
+        candidates.add(&text[..at], true, number);
+        ForeignLine::FirstDevice(match self.slot {
+            Some(_) if self.is_after => Some((ForeignTime::Follows, number)),
+            Some(slot) => self.time_of(slot, candidates).map(|(time, line)| (ForeignTime::Known(time), line)),
+            None => self.every.map(|every| {
+                let next = self.clock.latest.map(|latest| latest.saturating_add(every).unwrap_or(latest));
+                let time = *self.clock.latest.insert(next.unwrap_or(Timestamp::UNIX_EPOCH));
+                (ForeignTime::Known(time), number)
+            }),
+        })
     }
 
-    /// Returns a time if it has the form of those before it.
-    fn accept(&mut self, found: FoundTime) -> Option<Timestamp> {
-        const HOUR: i64 = 3600;
-        if *self.form.get_or_insert(found.form) != found.form {
-            return None;
-        }
-        // The longest time back that is not the next day or year.
-        let (back, period) = match found.form {
-            TimeForm::TimeOfDay => (12 * HOUR, 24 * HOUR),
-            TimeForm::DayOfYear => (180 * 24 * HOUR, 366 * 24 * HOUR),
-            _ => (i64::MAX, 0),
+    /// Returns the time of a copy and its line.
+    fn time_of(&mut self, slot: Slot, candidates: Candidates) -> Option<(Timestamp, u64)> {
+        const DAY: SignedDuration = SignedDuration::from_hours(24);
+        let before = std::mem::replace(&mut self.before, candidates);
+        let (clock, now) = (&self.clock, &self.before);
+        let step = |slot| {
+            let mut clock = Clock { latest: None, carried: SignedDuration::ZERO, ..clock.clone() };
+            let last = clock.advance(&before.at(slot)?.found);
+            Some(clock.advance(&now.at(slot)?.found).duration_since(last))
         };
-        let time = found.time.saturating_add(self.carried).unwrap_or(found.time);
-        let is_over = self.latest.is_some_and(|latest| latest.duration_since(time).as_secs() > back);
-        let period = SignedDuration::from_secs(if is_over { period } else { 0 });
-        self.carried += period;
-        self.latest = Some(time.saturating_add(period).unwrap_or(time));
-        self.latest
+        let is_next = |step: &SignedDuration| *step > SignedDuration::ZERO && *step < DAY;
+        let alike = |other: &&Candidate| other.slot.form == slot.form && other.slot.in_line == slot.in_line;
+        let mut found = now.at(slot).or_else(|| now.0.iter().rev().find(alike)).copied();
+        if !before.0.is_empty()
+            && found.is_none_or(|_| step(slot).is_some_and(|by| !(SignedDuration::ZERO..DAY).contains(&by)))
+        {
+            // Another one goes on: the day was taken for the month, or the name of the next month is not known.
+            let others = now.0.iter().filter(|other| step(other.slot).filter(is_next).is_some());
+            if let Some(other) = others.min_by_key(|other| (step(other.slot), other.slot.rank()))
+                && let Some(latest) = clock.latest
+                && let Some(last) = before.at(other.slot)
+            {
+                found = Some(*other);
+                self.slot = Some(other.slot);
+                self.clock.carried = latest.duration_since(clock.in_zone(&last.found));
+            }
+        }
+        let found = found?;
+        Some((self.clock.advance(&found.found), found.line))
+    }
+}
+
+/// The raw data of collectl: copies of many files of /proc, each line with the name of its kind.
+#[derive(Default)]
+pub(super) struct CollectlLines {
+    /// The devices of the copy so far.
+    names: HashSet<String>,
+}
+
+impl CollectlLines {
+    /// Takes the next line.
+    pub(super) fn read(&mut self, line: &[u8]) -> ForeignLine {
+        let Ok(text) = std::str::from_utf8(line) else { return ForeignLine::Other };
+        if let Some(time) = collectl_time(text) {
+            self.names.clear();
+            return ForeignLine::Time(time);
+        }
+        let device = text.strip_prefix("disk ").and_then(|line| device_line_start(line, 0));
+        match device.filter(|device| device.words_before == 0) {
+            Some(device) if self.names.insert(device.name.to_owned()) => {
+                ForeignLine::Device("disk ".len() + device.at)
+            }
+            _ => ForeignLine::Other,
+        }
     }
 }
 
 /// The time of a copy in the raw data of collectl: `>>> 1502000000.001 <<<`.
-fn collectl_time(line: &str, zone: &TimeZone) -> Option<Timestamp> {
-    let found = find_time(line.strip_prefix(">>> ")?.split_once(" <<<")?.0, zone)?;
+pub(super) fn collectl_time(line: &str) -> Option<Timestamp> {
+    let found = find_time(line.strip_prefix(">>> ")?.split_once(" <<<")?.0, &TimeZone::UTC)?;
     (found.form == TimeForm::Epoch).then_some(found.time)
 }

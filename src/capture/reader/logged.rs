@@ -4,6 +4,7 @@ use std::io::{self, Read};
 
 use super::Reader;
 use crate::capture::line_reader::NextLine;
+use crate::capture::logs::Logs;
 use crate::capture::warning::CaptureWarningKind;
 use crate::compression::is_end_of_text;
 use crate::counters::Sample;
@@ -13,10 +14,10 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     /// If the stream cannot be read.
-    pub(super) fn next_logged(&mut self, sample: &mut Sample) -> io::Result<bool> {
+    pub(super) fn next_logged(&mut self, logs: &mut Logs, sample: &mut Sample) -> io::Result<bool> {
         loop {
-            if let Some(begins) = self.logs.next(sample) {
-                (self.state.header, self.state.is_log) = (Some(self.logs.header()), true);
+            if let Some(begins) = logs.next(sample) {
+                (self.state.header, self.state.is_log) = (Some(logs.header()), true);
                 if begins && self.state.header_count > 0 {
                     self.segments.start_segment();
                 }
@@ -24,23 +25,23 @@ impl<R: Read> Reader<R> {
                 let (segment, clock_error) = self.segments.assign(sample.at);
                 sample.segment = segment;
                 clock_error.into_iter().for_each(|kind| self.warn(kind));
-                if !begins && let Some(note) = self.logs.take_note() {
+                if !begins && let Some(note) = logs.take_note() {
                     self.warn(CaptureWarningKind::FromLog(note));
                 }
                 return Ok(true);
             }
             match self.lines.next() {
                 Ok(NextLine::Line { bytes, ended: true, .. }) => {
-                    if let Err(reason) = self.logs.read(bytes) {
+                    if let Err(reason) = logs.read(bytes) {
                         self.warn(CaptureWarningKind::LogLine(reason));
                     }
                 }
                 Ok(NextLine::Line { ended: false, .. }) => self.state.is_truncated = true,
                 Ok(NextLine::TooLong) => {
-                    self.logs.begins = true;
+                    logs.begins = true;
                     self.warn(CaptureWarningKind::LineTooLong);
                 }
-                Ok(NextLine::End) if self.logs.finish() => {}
+                Ok(NextLine::End) if logs.finish() => {}
                 Ok(NextLine::End) => return Ok(false),
                 Err(error) if is_end_of_text(&error) => {
                     self.state.is_truncated = true;

@@ -19,25 +19,38 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use self::continuity::Continuity;
-use self::foreign::{ForeignLine, ForeignLines};
+use self::foreign::{
+    CollectlLines, FirstCopies, ForeignLine, ForeignLines, ForeignTime, Known, collectl_time,
+};
 pub use self::state::CaptureState;
 use self::state::SampleDevices;
 use self::state::SegmentTracker;
 use self::state::{OpenSample, Position};
+use super::MAX_LINE_BYTES;
 use super::annotation::{Annotation, AnnotationError, EndOfSample, find_embedded_annotation};
 use super::annotation::{RecordingHeader, bounded};
-use super::diskstats_line::{has_lost_columns, is_of_linux_2_4};
+use super::diskstats_line::is_of_linux_2_4;
 use super::line_kind::LineKind;
 use super::line_kind::TimestampLine;
 use super::line_reader::{LineReader, NextLine};
 use super::logs::Logs;
 use super::recorded_scan::ScanReader;
+use super::time_form::TimeForm;
 use super::warning::{CaptureWarning, CaptureWarningKind};
 use crate::compression::TrailingData;
 use crate::counters::{HostState, Sample};
 
 /// The most warnings that are kept until they are taken; further ones are counted.
 const MAX_WARNINGS: usize = 1000;
+
+/// The kinds of captures, which are read in different ways.
+enum Kind {
+    /// Samples begin with `TS` lines.
+    WithTimestamps,
+    Foreign(ForeignLines),
+    Collectl(CollectlLines),
+    Log(Logs),
+}
 
 /// Reads the samples of a capture in memory bounded by the largest sample.
 pub struct Reader<R> {
@@ -53,10 +66,12 @@ pub struct Reader<R> {
     dropped_samples: u64,
     /// The scans of cgroups and processes.
     scans: ScanReader,
-    foreign: ForeignLines,
-    logs: Logs,
-    /// True if a sample began with a `TS` line.
-    has_ts_lines: bool,
+    /// The zone of times that name none.
+    zone: TimeZone,
+    /// The distance of samples that have no times.
+    every: Option<Duration>,
+    /// The kind of the file; `None` before its first line is read.
+    kind: Option<Kind>,
     /// True to hand out a sample as soon as it has the devices of the one before, which may be wrong if devices change.
     is_prompt: bool,
     /// The number of devices in the sample before, and the last of them; `None` if it came late.
@@ -89,9 +104,9 @@ impl<R: Read> Reader<R> {
             first_line_before_timestamp: None,
             dropped_samples: 0,
             scans: ScanReader::default(),
-            logs: Logs::new(&zone, every),
-            foreign: ForeignLines::new(zone, every),
-            has_ts_lines: false,
+            zone,
+            every,
+            kind: None,
             is_prompt: false,
             last_copy: Default::default(),
             continuity: Continuity::default(),
@@ -111,9 +126,7 @@ impl<R: Read> Reader<R> {
         self.lines = LineReader::new(input);
         self.position = Position::BeforeFirstTimestamp;
         self.first_line_before_timestamp = None;
-        self.has_ts_lines = false;
-        self.foreign.begin_file();
-        self.logs = Logs::new(&self.foreign.zone, self.foreign.every);
+        self.kind = None;
         // The end of a sample is marked only in a file with a header of its own.
         self.header_before = self.state.header.take().or(self.header_before.take());
         self.begin_file(name);
@@ -177,14 +190,67 @@ impl<R: Read> Reader<R> {
     fn read_next(&mut self, previous: &Sample, sample: &mut Sample) -> io::Result<bool> {
         self.devices.clear();
         clear_optional_values(sample);
-        if self.logs.is_recognized {
-            return self.next_logged(sample);
+        let mut kind = match self.kind.take() {
+            Some(kind) => kind,
+            None => self.find_kind()?,
+        };
+        let found = match &mut kind {
+            Kind::WithTimestamps => self.next_with_timestamp(previous, sample),
+            Kind::Log(logs) => self.next_logged(logs, sample),
+            foreign => self.next_foreign(foreign, previous, sample),
+        };
+        self.kind.get_or_insert(kind);
+        found
+    }
+
+    /// Looks at the first lines of a file.
+    ///
+    /// # Errors
+    /// If it is of Linux 2.4.
+    fn find_kind(&mut self) -> io::Result<Kind> {
+        let mut logs = Logs::new(&self.zone, self.every);
+        let mut copies = FirstCopies::new(self.zone.clone());
+        let (mut ahead, mut number) = (0, self.lines.number);
+        while let Some(line) = self.lines.look_ahead(&mut ahead) {
+            number += 1;
+            match LineKind::of(line, true, false, false) {
+                LineKind::Timestamp(TimestampLine { time: Some(_), .. })
+                | LineKind::Annotation(_)
+                | LineKind::InvalidAnnotation(_) => return Ok(Kind::WithTimestamps),
+                _ if line.len() > MAX_LINE_BYTES => continue,
+                _ => {}
+            }
+            let Ok(text) = std::str::from_utf8(line) else { continue };
+            if collectl_time(text).is_some() {
+                return Ok(Kind::Collectl(CollectlLines::default()));
+            }
+            if !copies.has_devices() {
+                if is_of_linux_2_4(line) {
+                    return Err(linux_2_4(number));
+                }
+                // Before the log is recognized, nothing is known to be wrong with any line.
+                let _ = logs.read(line);
+                if logs.is_recognized {
+                    self.lines.skip(ahead, number - self.lines.number);
+                    return Ok(Kind::Log(logs));
+                }
+            }
+            match copies.add(text) {
+                Known::Enough => break,
+                Known::Likely if self.is_prompt => break,
+                Known::Likely | Known::Nothing => {}
+            }
         }
+        Ok(if copies.has_devices() {
+            Kind::Foreign(ForeignLines::new(&copies, self.every, self.latest))
+        } else {
+            Kind::WithTimestamps
+        })
+    }
+
+    /// Reads the next sample of a capture whose samples begin with `TS` lines.
+    fn next_with_timestamp(&mut self, previous: &Sample, sample: &mut Sample) -> io::Result<bool> {
         loop {
-            // The samples of a recording have end marks.
-            let has_end_marks = self.is_blkstat_recording();
-            let may_be_foreign = !self.has_ts_lines && !has_end_marks;
-            let lacks_devices = !self.had_devices && self.devices.is_empty();
             let (line, ended, is_newest) = match self.lines.next() {
                 Ok(NextLine::Line { bytes, ended, is_newest }) => (bytes, ended, is_newest),
                 Ok(NextLine::TooLong) => {
@@ -192,99 +258,124 @@ impl<R: Read> Reader<R> {
                     continue;
                 }
                 Ok(NextLine::End) => return Ok(self.finish_last(false, previous, sample)),
-                Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-                    return Ok(self.finish_last(true, previous, sample));
-                }
-                Err(error) if TrailingData::is(&error) => {
-                    self.warn(CaptureWarningKind::TrailingData);
-                    return Ok(self.finish_last(false, previous, sample));
-                }
-                Err(error) => return Err(error),
+                Err(error) => return self.finish_with(error, previous, sample),
             };
-            let accepts_unended = self.keeps_truncated_sample;
-            let kind = LineKind::of(line, ended, accepts_unended, self.position.is_in_sample());
-            let mut line = line;
-            let has_no_time = match &kind {
-                LineKind::Timestamp(timestamp) => timestamp.time.is_none(),
-                kind => matches!(kind, LineKind::Device | LineKind::Comment),
-            };
-            if may_be_foreign && ended && !self.had_devices {
-                // Before the first sample nothing is known to be wrong with any line.
-                let _ = self.logs.read(line);
-                if self.logs.is_recognized {
-                    (self.position, self.first_line_before_timestamp) = (Position::Untimed, None);
-                    // A time before its first report is that of the report.
-                    self.segments = SegmentTracker::default();
-                    self.state.lacks_times = false;
-                    return self.next_logged(sample);
+            let kind = LineKind::of(line, ended, self.keeps_truncated_sample, self.position.is_in_sample());
+            if !matches!(kind, LineKind::Device) {
+                if let Some(at) = kind.embedded_annotation(line) {
+                    self.lines.split_line(at);
+                } else if self.read_other_line(kind, ended, previous, sample) {
+                    return Ok(true);
                 }
+                continue;
             }
-            let has_time = self.position.is_in_sample();
-            if lacks_devices && has_no_time && (may_be_foreign || has_time) && is_of_linux_2_4(line) {
+            let Position::InSample(open) = &mut self.position else {
+                match find_embedded_annotation(line) {
+                    Some(at) => self.lines.split_line(at),
+                    None => {
+                        let is_blank = line.trim_ascii().is_empty();
+                        let is_text = !line.contains(&0) && std::str::from_utf8(line).is_ok();
+                        self.skip_line(is_blank, is_text);
+                    }
+                }
+                continue;
+            };
+            if !self.had_devices && self.devices.is_empty() && is_of_linux_2_4(line) {
                 return Err(linux_2_4(self.lines.number));
             }
-            if has_no_time && may_be_foreign {
-                match self.foreign.read(line, has_time) {
-                    ForeignLine::Time(time) if ended => {
-                        if self.begin_foreign_sample(time, sample) {
-                            return Ok(true);
-                        }
-                        continue;
+            let is_complete = ended || self.keeps_truncated_sample;
+            match self.devices.read(line, ended, is_complete, previous, &mut sample.devices) {
+                Ok(has_end) => {
+                    open.is_truncated |= !has_end;
+                    let is_whole = has_end && self.devices.are(&self.last_copy, sample);
+                    if is_whole && is_newest && self.is_prompt && !self.is_blkstat_recording() {
+                        return Ok(self.end_sample(Position::Complete, true, sample));
                     }
-                    ForeignLine::FirstDevice(time) => {
-                        let is_handed_out = self.begin_foreign_sample(time, sample);
-                        self.lines.repeat_line();
-                        if is_handed_out {
-                            return Ok(true);
-                        }
-                        continue;
-                    }
-                    ForeignLine::Device(at) => line = &line[at..],
-                    ForeignLine::UntimedDevice => self.state.lacks_times = true,
-                    ForeignLine::Other if has_time && !matches!(kind, LineKind::Timestamp(_)) => continue,
-                    ForeignLine::Time(_) | ForeignLine::Other => {}
                 }
+                Err(CaptureWarningKind::Line(error)) => match find_embedded_annotation(line) {
+                    Some(at) => self.lines.split_line(at),
+                    None => self.warn(CaptureWarningKind::Line(error)),
+                },
+                Err(warning) => self.warn(warning),
             }
-            if let LineKind::Device = kind {
-                match &mut self.position {
-                    Position::InSample(open) => {
-                        let complete = ended || accepts_unended;
-                        let read = match !ended && has_lost_columns(line) {
-                            true => Ok(false),
-                            false => self.devices.read(line, complete, previous, &mut sample.devices),
-                        };
-                        match read {
-                            Ok(has_end) => {
-                                open.is_truncated |= !has_end;
-                                if has_end
-                                    && self.is_prompt
-                                    && is_newest
-                                    && !has_end_marks
-                                    && self.devices.are(&self.last_copy, sample)
-                                {
-                                    return Ok(self.end_sample(Position::Complete, true, sample));
-                                }
-                            }
-                            Err(CaptureWarningKind::Line(error)) => match find_embedded_annotation(line) {
-                                Some(at) => self.lines.split_line(at),
-                                None => self.warn(CaptureWarningKind::Line(error)),
-                            },
-                            Err(warning) => self.warn(warning),
+        }
+    }
+
+    /// Reads the next sample of a capture without `TS` lines.
+    fn next_foreign(&mut self, kind: &mut Kind, previous: &Sample, sample: &mut Sample) -> io::Result<bool> {
+        loop {
+            let number = self.lines.number + 1;
+            let (line, ended, is_newest) = match self.lines.next() {
+                Ok(NextLine::Line { bytes, ended, is_newest }) => (bytes, ended, is_newest),
+                Ok(NextLine::TooLong) => {
+                    self.warn(CaptureWarningKind::LineTooLong);
+                    continue;
+                }
+                Ok(NextLine::End) => return Ok(self.finish_last(false, previous, sample)),
+                Err(error) => return self.finish_with(error, previous, sample),
+            };
+            let is_appended = match LineKind::of(line, ended, false, false) {
+                LineKind::Timestamp(timestamp) => timestamp.time.is_some(),
+                kind => matches!(kind, LineKind::Annotation(_)),
+            };
+            if is_appended {
+                self.kind = Some(Kind::WithTimestamps);
+                self.lines.repeat_line();
+                return self.next_with_timestamp(previous, sample);
+            }
+            let (found, form) = match kind {
+                Kind::Foreign(foreign) => (foreign.read(line, number), foreign.form()),
+                Kind::Collectl(collectl) => (collectl.read(line), Some(TimeForm::Epoch)),
+                Kind::WithTimestamps | Kind::Log(_) => (ForeignLine::Other, None),
+            };
+            match found {
+                ForeignLine::Time(time) if ended => {
+                    if self.begin_foreign_sample(ForeignTime::Known(time), number, form, sample) {
+                        return Ok(true);
+                    }
+                }
+                ForeignLine::FirstDevice(time) => {
+                    self.lines.repeat_line();
+                    let is_handed_out = match time {
+                        Some((time, line)) => self.begin_foreign_sample(time, line, form, sample),
+                        None => {
+                            self.state.lacks_times |= form.is_none();
+                            self.end_sample(Position::Untimed, false, sample)
+                        }
+                    };
+                    if is_handed_out {
+                        return Ok(true);
+                    }
+                }
+                ForeignLine::TimeOfCopyBefore(time) if ended => {
+                    if let Position::InSample(open) = &mut self.position {
+                        (open.wall, open.is_truncated) = (time, false);
+                        if self.end_sample(Position::Untimed, true, sample) {
+                            return Ok(true);
                         }
                     }
-                    _ => match find_embedded_annotation(line) {
-                        Some(at) => self.lines.split_line(at),
-                        None => {
-                            let is_blank = line.trim_ascii().is_empty();
-                            let is_text = !line.contains(&0) && std::str::from_utf8(line).is_ok();
-                            self.skip_line(is_blank, is_text);
-                        }
-                    },
                 }
-            } else if let Some(at) = kind.embedded_annotation(line) {
-                self.lines.split_line(at);
-            } else if self.read_other_line(kind, ended, previous, sample) {
-                return Ok(true);
+                ForeignLine::Device(at) => {
+                    let Position::InSample(open) = &mut self.position else {
+                        if matches!(self.position, Position::Complete) {
+                            // The next copy is whole only with this device.
+                            self.last_copy = (self.last_copy.0 + 1, None);
+                        }
+                        continue;
+                    };
+                    let is_complete = ended || self.keeps_truncated_sample;
+                    match self.devices.read(&line[at..], ended, is_complete, previous, &mut sample.devices) {
+                        Ok(has_end) => {
+                            open.is_truncated |= !has_end;
+                            let is_whole = !open.is_truncated && self.devices.are(&self.last_copy, sample);
+                            if is_whole && is_newest && self.is_prompt {
+                                return Ok(self.end_sample(Position::Complete, true, sample));
+                            }
+                        }
+                        Err(warning) => self.warn(warning),
+                    }
+                }
+                ForeignLine::Time(_) | ForeignLine::TimeOfCopyBefore(_) | ForeignLine::Other => {}
             }
         }
     }
@@ -299,10 +390,7 @@ impl<R: Read> Reader<R> {
     ) -> bool {
         match kind {
             LineKind::Device | LineKind::Comment => false,
-            LineKind::Timestamp(line) => {
-                self.has_ts_lines |= line.time.is_some();
-                self.begin_sample(line, sample)
-            }
+            LineKind::Timestamp(line) => self.begin_sample(line, sample),
             LineKind::Cpu(cpu) => {
                 sample.cpu = cpu.or(sample.cpu);
                 false
@@ -335,15 +423,22 @@ impl<R: Read> Reader<R> {
     }
 
     /// Begins a sample without a `TS` line. Returns whether the sample before it is handed out.
-    fn begin_foreign_sample(&mut self, time: Timestamp, sample: &mut Sample) -> bool {
-        if !self.state.lacks_times {
-            self.first_line_before_timestamp = None;
-        }
-        let line = TimestampLine { time: Some(time), written_time: None, found: String::new(), ended: true };
-        let is_handed_out = self.begin_sample(line, sample);
-        if let Position::InSample(open) = &mut self.position {
-            open.is_foreign = true;
-        }
+    fn begin_foreign_sample(
+        &mut self,
+        time: ForeignTime,
+        line: u64,
+        form: Option<TimeForm>,
+        sample: &mut Sample,
+    ) -> bool {
+        self.state.is_not_text = false;
+        let is_handed_out = self.end_sample(Position::Untimed, false, sample);
+        let (time, is_truncated) = match time {
+            ForeignTime::Known(time) => (time, false),
+            // Without it the copy is not whole.
+            ForeignTime::Follows => (Timestamp::UNIX_EPOCH, true),
+        };
+        let open = OpenSample::new(time, None, line);
+        self.position = Position::InSample(OpenSample { is_foreign: true, form, is_truncated, ..open });
         is_handed_out
     }
 
@@ -441,6 +536,20 @@ impl<R: Read> Reader<R> {
         self.warn(CaptureWarningKind::InvalidAnnotation(reason));
     }
 
+    /// Processes an error, behind which nothing can be read. Returns whether the last sample is handed out.
+    ///
+    /// # Errors
+    /// The error, if it is not about the end of compressed data.
+    fn finish_with(&mut self, error: io::Error, previous: &Sample, sample: &mut Sample) -> io::Result<bool> {
+        let is_trailing_data = TrailingData::is(&error);
+        if is_trailing_data {
+            self.warn(CaptureWarningKind::TrailingData);
+        } else if error.kind() != ErrorKind::UnexpectedEof {
+            return Err(error);
+        }
+        Ok(self.finish_last(!is_trailing_data, previous, sample))
+    }
+
     /// Processes the end of the stream. Returns whether its last sample is handed out.
     fn finish_last(&mut self, is_stream_truncated: bool, previous: &Sample, sample: &mut Sample) -> bool {
         self.state.is_truncated |= is_stream_truncated;
@@ -449,7 +558,7 @@ impl<R: Read> Reader<R> {
             self.warn(CaptureWarningKind::EndsEarly { at: self.latest, cuts_sample: false });
         }
         let Position::InSample(open) = &self.position else { return false };
-        if self.foreign.is_collectl && self.devices.is_empty() && !is_stream_truncated {
+        if open.is_foreign && self.devices.is_empty() && !is_stream_truncated {
             // The time at which it ended.
             self.position = Position::Untimed;
             return false;
@@ -489,7 +598,7 @@ impl<R: Read> Reader<R> {
             return false;
         }
         if open.is_foreign
-            && let Some(form) = self.foreign.form.filter(|_| !self.state.has_foreign_times)
+            && let Some(form) = open.form.filter(|_| !self.state.has_foreign_times)
         {
             self.state.has_foreign_times = true;
             self.warn_at(open.line, CaptureWarningKind::ForeignTimes(form));

@@ -9,7 +9,8 @@ use jiff::Timestamp;
 
 use crate::baselines::RecordedBaseline;
 use crate::capture::annotation::RecordingHeader;
-use crate::capture::diskstats_line::{LineError, parse_line};
+use crate::capture::diskstats_line::{LineError, has_lost_columns, parse_line};
+use crate::capture::time_form::TimeForm;
 use crate::capture::warning::{CaptureWarning, CaptureWarningKind};
 use crate::capture::{
     MAX_BASELINE_NAME_BYTES, MAX_BASELINES, MAX_DEVICES_PER_SAMPLE, MAX_SAMPLE_BYTES, slot,
@@ -142,7 +143,7 @@ impl Position {
 
 /// A sample that is being read, except for its devices.
 pub(super) struct OpenSample {
-    wall: Timestamp,
+    pub(super) wall: Timestamp,
     /// The time of day in the `TS` line; `None` if it has none.
     pub(super) written_time: Option<String>,
     /// The number of the `TS` line.
@@ -153,6 +154,8 @@ pub(super) struct OpenSample {
     pub(super) uptime: Option<u64>,
     /// It does not begin with a `TS` line.
     pub(super) is_foreign: bool,
+    /// The form of its time, if it has one then.
+    pub(super) form: Option<TimeForm>,
     /// A device line lacks its end.
     pub(super) is_truncated: bool,
     /// An annotation, perhaps the end mark, is invalid.
@@ -169,6 +172,7 @@ impl OpenSample {
             monotonic: None,
             uptime: None,
             is_foreign: false,
+            form: None,
             is_truncated: false,
             has_invalid_annotation: false,
         }
@@ -234,8 +238,7 @@ impl SampleDevices {
         (missing > 0).then_some(CaptureWarningKind::LastSampleLacksDevices { missing, expected })
     }
 
-    /// Adds the device of a line to `devices`. If it is not `is_complete`, the line may have lost its end and is
-    /// compared with the `previous` sample. Returns whether it has its end.
+    /// Adds the device of a line to `devices`. If the line is not `is_complete`, it may have lost its end and is compared with the `previous` sample. Returns whether it has its end.
     ///
     /// # Errors
     /// A warning if the line is not valid, or if its device is the first that exceeds the limits; further ones are
@@ -243,6 +246,7 @@ impl SampleDevices {
     pub(super) fn read(
         &mut self,
         line: &[u8],
+        ended: bool,
         is_complete: bool,
         previous: &Sample,
         devices: &mut Vec<Device>,
@@ -251,6 +255,9 @@ impl SampleDevices {
         if self.count == MAX_DEVICES_PER_SAMPLE || self.line_bytes > MAX_SAMPLE_BYTES {
             let is_first = !std::mem::replace(&mut self.has_too_many, true);
             return if is_first { Err(CaptureWarningKind::TooManyDevices) } else { Ok(true) };
+        }
+        if !ended && has_lost_columns(line) {
+            return Ok(false);
         }
         let index = self.count;
         match parse_line(line, slot(devices, index)) {

@@ -50,6 +50,12 @@ fn in_each_line(times: &[String]) -> String {
     lines.collect()
 }
 
+/// The times behind the copies.
+fn after_copies(times: &[String]) -> String {
+    let copies = copies();
+    times.iter().zip(&copies).map(|(time, copy)| format!("{}\n{time}\n", copy.join("\n"))).collect()
+}
+
 /// All fields of all lines of JSON but the time, and the note on standard error.
 fn rates(options: &str, capture: &str) -> (Vec<serde_json::Value>, String) {
     let (out, err, code) = output(&format!("--json --all --partitions {options} --from -"), capture);
@@ -112,6 +118,76 @@ fn every_form_of_time_gives_the_rates_of_its_twin() {
     }
 }
 
+/// Files of /proc that are often copied with diskstats, and hold numbers that look like times.
+fn other_files(second: i64) -> String {
+    let (switches, faults, free) =
+        (1_502_345_678 + second * 5000, 1_402_000_000 + second * 17, second * 7919 % 31);
+    format!(
+        "0.10 0.20 0.30 1/234 5678\ncpu  1 2 3 4\nintr {switches} 0 {faults}\nctxt {switches}\nbtime 1501999000\n\
+         MemTotal: 1602000000 kB\nMemFree: {} kB\npgfault {faults}\n1 0 0 1234567 12345\n",
+        1_502_000_000 + free
+    )
+}
+
+#[test]
+fn the_clock_among_several_times_is_the_one_that_goes_on() {
+    let (expected, _) = rates("", &before_copies(&times("TS %s.000000000")));
+    let head = "db17 since Mon Jul 31 10:00:00 UTC 2017\nLinux 4.9.0 #1 SMP (2017-06-12 06:13:20)\nstart 1501900000\n\n";
+    for form in
+        ["%F %T", "%a %b %e %T UTC %Y", "%s", "--- %T", "node1502003333 %s", "%T up 4 days,  1:42,  2 users"]
+    {
+        let times = times(form);
+        let with_files = |is_first: bool| -> Vec<String> {
+            let both = |(second, time): (usize, &String)| {
+                let files = other_files(second as i64);
+                if is_first { format!("{files}{time}") } else { format!("{time}\n{files}") }
+            };
+            times.iter().enumerate().map(both).collect()
+        };
+        for is_first in [true, false] {
+            let capture = before_copies(&with_files(is_first));
+            assert_eq!(rates("", &capture).0, expected, "{form}, files first: {is_first}");
+            assert_eq!(rates("", &(head.to_owned() + &capture)).0, expected, "{form} below a header");
+        }
+        assert_eq!(rates("", &after_copies(&times)).0, expected, "{form} after each copy");
+        assert_eq!(rates("", &before_copies(&times).replace('\n', "\r\n")).0, expected, "{form} with CRLF");
+    }
+}
+
+#[test]
+fn clocks_go_on_at_midnight_and_when_they_are_changed() {
+    let at = |first: &str, zone: &str, form: &str| {
+        let zone = jiff::tz::TimeZone::get(zone).unwrap();
+        let first: jiff::Timestamp = first.parse().unwrap();
+        let time = |second: i64| jiff::Timestamp::from_second(first.as_second() + second).unwrap();
+        let text = |second| time(second).to_zoned(zone.clone()).strftime(form).to_string();
+        before_copies(&(0..SAMPLES).map(text).collect::<Vec<_>>())
+    };
+    let (expected, _) = rates("", &before_copies(&times("TS %s.000000000")));
+    let berlin = ["2017-10-29T00:59:55Z", "2017-03-26T00:59:55Z"].map(|at| (at, "Europe/Berlin"));
+    let midnight =
+        ["2017-08-31T23:59:55Z", "2020-02-29T23:59:55Z", "2017-12-31T23:59:55Z"].map(|at| (at, "UTC"));
+    for (first, zone) in berlin.into_iter().chain(midnight) {
+        for form in [
+            "%F %T",
+            "%a %b %e %T %Z %Y",
+            "%T",
+            "%b %e %T",
+            "%d/%m/%Y %T",
+            "%m/%d/%Y %I:%M:%S %p",
+            "%I:%M:%S",
+        ] {
+            let (found, note) = rates("", &at(first, zone, form));
+            assert_eq!((found, note.lines().count()), (expected.clone(), 1), "{form} from {first}: {note}");
+        }
+    }
+    // Before midnight either number may be the day, and in a file the next day decides.
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), at("2017-06-07T23:59:55Z", "UTC", "%d/%m/%Y %T")).unwrap();
+    let (out, _, _) = output(&format!("--json --all {}", file.path().display()), "");
+    assert!(out.starts_with("{\"time\":\"2017-06-07T23:59:56."), "{out}");
+}
+
 #[test]
 fn a_time_of_day_goes_on_after_midnight() {
     let text = |hours: &[&str]| before_copies(&hours.iter().map(|&time| time.to_owned()).collect::<Vec<_>>());
@@ -161,6 +237,12 @@ fn lines_of_linux_2_4_are_one_error() {
 
 #[test]
 fn a_live_pipe_shows_each_interval_when_its_sample_is_whole() {
+    for layout in [before_copies, in_each_line, after_copies] {
+        show_as_soon_as_whole(layout);
+    }
+}
+
+fn show_as_soon_as_whole(layout: fn(&[String]) -> String) {
     let mut program = Command::new(env!("CARGO_BIN_EXE_blkstat"))
         .args(["--json", "--all", "--partitions", "--from", "-"])
         .stdin(Stdio::piped())
@@ -170,11 +252,14 @@ fn a_live_pipe_shows_each_interval_when_its_sample_is_whole() {
         .unwrap();
     let mut input = program.stdin.take().unwrap();
     let mut lines = BufReader::new(program.stdout.take().unwrap()).lines();
-    for (time, copy) in times("%s").iter().zip(copies()) {
-        input.write_all(format!("{time}\n{}\n", copy.join("\n")).as_bytes()).unwrap();
-        if *time != times("%s")[0] {
+    let capture = layout(&times("%s "));
+    let lines_of_copy = capture.lines().count() / SAMPLES as usize;
+    let capture: Vec<&str> = capture.lines().collect();
+    for (at, copy) in capture.chunks(lines_of_copy).enumerate() {
+        input.write_all(format!("{}\n", copy.join("\n")).as_bytes()).unwrap();
+        if at > 0 {
             // Blocks forever if the interval waits for the next sample.
-            let shown: Vec<String> = lines.by_ref().take(copy.len()).map(Result::unwrap).collect();
+            let shown: Vec<String> = lines.by_ref().take(copies()[0].len()).map(Result::unwrap).collect();
             assert!(shown.iter().all(|line| line.contains("\"elapsed_s\":1.0,")), "{shown:?}");
         }
     }
