@@ -243,7 +243,7 @@ fn has_waited(cgroup: &Cgroup, older: &HashMap<&str, Pressure>, newer: &IoScan) 
 }
 
 /// Returns whether the cgroup `path` is `outer` or one of its descendants.
-pub(super) fn contains(outer: &str, path: &str) -> bool {
+pub fn contains(outer: &str, path: &str) -> bool {
     let outer = outer.trim_end_matches('/');
     path.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

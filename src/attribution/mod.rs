@@ -11,7 +11,7 @@ pub mod files;
 mod limit_use;
 mod reached_limit;
 
-pub use self::attributor::{Attribution, Attributor, CgroupUse, DeviceUse};
+pub use self::attributor::{Attribution, Attributor, CgroupUse, DeviceUse, contains as is_in_cgroup};
 pub use self::cgroup_name::cgroup_name;
 pub use self::deltas::IoRates;
 pub use self::limit_use::{LimitKind, LimitUse};

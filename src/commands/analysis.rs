@@ -13,9 +13,7 @@ use crate::analysis::{
 };
 use crate::console::{RunContext, Warnings};
 use crate::exit::Exit;
-use crate::intervals::{
-    Events, Incident, IntervalRows, Intervals, LatencySeries, NotFound, RunClock, collect, group_incidents,
-};
+use crate::intervals::{Events, IntervalRows, Intervals, LatencySeries, NotFound, RunClock, collect};
 use crate::report::analysis::AnalysisReport;
 use crate::sanitize::sanitize;
 use crate::topology::Topology;
@@ -29,8 +27,6 @@ pub(super) struct Analysis {
     /// The devices of the host as far as they are known.
     topology: Topology,
     events: Events,
-    /// The incidents that they belong to.
-    incidents: Vec<Incident>,
     /// The host over the same time.
     host: HostReport,
     /// The latency of each device with I/O over time, by the kernel's name.
@@ -52,7 +48,6 @@ impl Analysis {
             is_selection,
             host: &self.host,
             events: &self.events,
-            incidents: &self.incidents,
             latencies: &self.latencies,
             clock: &self.clock,
             time_zone,
@@ -118,13 +113,12 @@ pub(super) fn analyze_intervals(
     let topology = intervals.known_topology().cloned().unwrap_or_default();
     let queues = queue_by_layer(&topology, &reports);
     queues.iter().for_each(|queues| clear_lower_layers(&mut reports, queues));
-    let events = collected.events.events_with(&reports, &collected.clock);
+    // Names show which partitions are on which disk.
+    let events = collected.events.events_with(&reports, &collected.clock, intervals.topology());
     let analysis = Analysis {
         reports,
         queue_by_layer: queues,
         topology,
-        // Names show which partitions are on which disk.
-        incidents: group_incidents(&events.list, intervals.topology()),
         events,
         latencies: collected.latencies,
         clock: collected.clock,

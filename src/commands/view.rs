@@ -1,7 +1,6 @@
 //! The incident view, which `blkstat` without a command shows: the devices of each interval as a table, JSON or CSV.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
@@ -20,7 +19,6 @@ use crate::intervals::{Detail, DeviceInterval, DeviceSelection, Input, IntervalR
 use crate::report::native::{SortKey, TableOptions};
 use crate::report::{Format, IntervalWriter};
 use crate::sanitize::sanitize;
-use crate::schedule::DEFAULT_INTERVAL;
 
 /// The arguments of the incident view.
 #[derive(Args, Clone, Debug)]
@@ -90,12 +88,9 @@ impl View {
         if self.realtime && !is_replay {
             return Err(usage_error(NO_REALTIME));
         }
-        // The running system is sampled every second or more often.
-        let is_longer = |interval: Duration| is_replay || interval > DEFAULT_INTERVAL;
         let table = TableOptions {
             width: self.width.map(usize::from),
             all_columns: self.all_columns,
-            verdict_seconds: schedule.interval.is_some_and(is_longer),
             mounts: self.mounts,
             explain: self.explain,
             who: self.who,
@@ -118,7 +113,7 @@ impl View {
         let mut writer = format.writer(context.is_terminal, time_zone);
         let mut text = Vec::new();
         writer.begin(&mut text);
-        follow(intervals, &mut Output { view: self, first_device, writer, text }, context)
+        follow(intervals, &mut Output { view: self, first_device, writer, format, text }, context)
     }
 }
 
@@ -134,6 +129,7 @@ struct Output<'a> {
     /// The first device that was named, which may be a typo of a command.
     first_device: Option<String>,
     writer: Box<dyn IntervalWriter>,
+    format: Format,
     /// Text that has not been written yet.
     text: Vec<u8>,
 }
@@ -142,6 +138,9 @@ impl Output<'_> {
     /// Adds an interval with the devices that are requested, in the order that is requested.
     fn push(&mut self, mut rows: IntervalRows, context: &RunContext<'_>) {
         let top = self.view.top.map(|top| top as usize);
+        if let Format::Table(_) = self.format {
+            rows.sort_by_incident();
+        }
         if let Some(key) = self.view.sort.or_else(|| top.map(|_| SortKey::QUEUE)) {
             // A stalled device may have no value to sort by, but matters most.
             let value = |device: &DeviceInterval| match device.activity() {

@@ -106,7 +106,6 @@ pub fn collect(
     let mut collector =
         Collector { with_blocks: intervals.detail() == Detail::Comparison, ..Collector::default() };
     let mut host = HostReport::default();
-    let mut events = EventTracker::default();
     let mut signal = None;
     let has_sample = intervals.start(on_warning)?;
     if has_sample && !(intervals.is_live() && intervals.not_found().is_some()) {
@@ -117,7 +116,6 @@ pub fn collect(
             collector.take_histories(intervals);
             match intervals.next_with_preceding(on_warning)? {
                 NextInterval::Rows(rows) => {
-                    events.observe(&rows);
                     if !rows.header.is_preceding {
                         host.observe(&rows.header.host, rows.header.elapsed_s);
                         on_interval(&rows);
@@ -130,7 +128,6 @@ pub fn collect(
                         false => collector.note_gap(),
                     }
                     collector.add_devices(intervals);
-                    events.note_break();
                 }
                 NextInterval::End => break,
                 NextInterval::Signal(number) => {
@@ -145,6 +142,7 @@ pub fn collect(
     let identities = collector.identities();
     let clock = std::mem::take(&mut collector.clock);
     let latencies = collector.latencies();
+    let events = intervals.take_events();
     Ok(Collected { devices: collector.finish(), identities, host, events, latencies, clock, signal })
 }
 

@@ -1,10 +1,13 @@
 //! The unit that every native output consumes: one device over one interval, and the values that all devices of an
 //! interval share.
 
+use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::events::OngoingIncident;
 use crate::analysis::{Assessment, Verdict};
 use crate::attribution::{Attribution, ReachedLimit};
 use crate::metrics::{DataFlag, HostStats, Interval};
@@ -24,6 +27,30 @@ pub struct IntervalRows {
     pub attribution: Option<Attribution>,
     /// True if any selected device has been found so far: a requested one may appear later in a capture.
     pub has_found_any: bool,
+}
+
+impl IntervalRows {
+    /// Moves the devices of incidents to the front: those of the most severe one first, in it the victim before those
+    /// below it.
+    pub fn sort_by_incident(&mut self) {
+        let severity = |device: &DeviceInterval| device.verdict().map_or(0, Verdict::severity);
+        let mut severities: HashMap<u64, u8> = HashMap::new();
+        for device in &self.devices {
+            if let Some(ongoing) = device.incident() {
+                let worst = severities.entry(ongoing.incident.id).or_default();
+                *worst = severity(device).max(*worst);
+            }
+        }
+        if severities.is_empty() {
+            return;
+        }
+        self.devices.sort_by_cached_key(|device| match device.incident() {
+            Some(OngoingIncident { incident, is_victim, .. }) => {
+                (Reverse(severities.get(&incident.id).copied()), incident.id, !is_victim)
+            }
+            None => (Reverse(None), 0, true),
+        });
+    }
 }
 
 /// The values that all devices of an interval share.
@@ -116,6 +143,8 @@ pub struct DeviceActivity {
     pub limit: Option<ReachedLimit>,
     /// The cgroup with most of the device's bytes; `None` without attribution or bytes.
     pub top_cgroup: Option<TopCgroup>,
+    /// The incident that it belongs to in this interval; `None` without one.
+    pub incident: Option<OngoingIncident>,
     /// The end of the sample that the evidence is about, if the interval has several; `None` also without a wall clock.
     pub evidence_at: Option<Timestamp>,
 }
@@ -190,6 +219,11 @@ impl DeviceInterval {
             DeviceState::Active(activity) => Some(activity),
             _ => None,
         }
+    }
+
+    /// The incident that it belongs to; `None` without one.
+    pub fn incident(&self) -> Option<&OngoingIncident> {
+        self.activity()?.incident.as_ref()
     }
 
     /// The statistics; `None` without any.

@@ -3,12 +3,18 @@
 use std::sync::Arc;
 
 use super::device_interval::{DeviceInterval, DeviceState, TopCgroup};
-use crate::attribution::Attribution;
+use crate::attribution::{Attribution, ReachedLimit};
 use crate::topology::Topology;
 
 /// Joins to each device the cgroup with most of its bytes and the limit that a cgroup has reached. Partitions have
-/// neither: the kernel counts the I/O of cgroups on whole disks.
-pub(super) fn note_usage(devices: &mut [DeviceInterval], attribution: &Attribution, topology: &Topology) {
+/// neither: the kernel counts the I/O of cgroups on whole disks. A limit that `is_cause` of an incident holds the device
+/// back even while others use it more.
+pub(super) fn note_usage(
+    devices: &mut [DeviceInterval],
+    attribution: &Attribution,
+    topology: &Topology,
+    is_cause: impl Fn(&ReachedLimit) -> bool,
+) {
     for device in devices.iter_mut().filter(|device| topology.is_whole(device.device())) {
         let name = &device.names.device;
         let DeviceState::Active(activity) = &mut device.state else { continue };
@@ -17,6 +23,9 @@ pub(super) fn note_usage(devices: &mut [DeviceInterval], attribution: &Attributi
             Some(TopCgroup { path: Arc::clone(&top.path), share_pct: top.share_pct?, is_at_least: false })
         });
         activity.limit = attribution.reached_limit(name, &topology.devices_below(name));
+        if let Some(limit) = &mut activity.limit {
+            limit.holds_device |= is_cause(limit);
+        }
         if let Some(limit) = &activity.limit
             && activity.assessment.note_limit(limit)
         {
@@ -80,7 +89,7 @@ mod tests {
 
     fn verdicts(share: f64, before: Option<Verdict>) -> Vec<(Option<Verdict>, usize)> {
         let mut devices = ["sda", "sda1", "dm-0"].map(|name| device(name, before));
-        note_usage(&mut devices, &attribution(share), &topology());
+        note_usage(&mut devices, &attribution(share), &topology(), |_| false);
         let found = devices.iter().map(|device| &device.activity().unwrap().assessment);
         found.map(|assessment| (assessment.verdict, assessment.evidence.len())).collect()
     }
@@ -104,7 +113,7 @@ mod tests {
     #[test]
     fn the_cgroup_with_most_bytes_is_named() {
         let mut devices = [device("sda", None), device("sda1", None)];
-        note_usage(&mut devices, &attribution(0.25), &topology());
+        note_usage(&mut devices, &attribution(0.25), &topology(), |_| false);
         let top = devices.each_ref().map(|device| device.activity().unwrap().top_cgroup.clone());
         assert_eq!(top, [Some(TopCgroup { path: "/db".into(), share_pct: 25.0, is_at_least: false }), None]);
     }

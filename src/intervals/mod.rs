@@ -49,8 +49,8 @@ pub use device_interval::{
 };
 pub use device_lookup::{NotFound, find_device, similar_name};
 pub use events::{
-    Course, Departure, Event, EventEvidence, EventLimit, EventRate, EventTracker, Events, Incident, Moment,
-    PeakLatency, Since, group_incidents,
+    Cause, Course, Departure, Event, EventEvidence, EventLimit, EventRate, EventTracker, Events, Incident,
+    IncidentEvents, Moment, OngoingIncident, PeakLatency, WaitingTask,
 };
 pub use history::{
     BlockedTaskTime, CgroupHistory, DeviceHistory, DeviceQuantity, History, HostQuantity, UsageHistory,

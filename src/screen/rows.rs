@@ -16,7 +16,7 @@ pub(crate) struct Row {
     pub(crate) id: DeviceId,
     /// The device in the interval under the cursor.
     pub(crate) device: DeviceInterval,
-    /// Seconds for which it has had its verdict, or has been in trouble; `None` if only means are known.
+    /// Seconds for which its incident has lasted, 0 without one; `None` if only means are known.
     pub(crate) lasted_s: Option<f64>,
     /// The number of devices above it in the tree.
     pub(crate) depth: usize,

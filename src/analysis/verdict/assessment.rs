@@ -105,12 +105,17 @@ impl Assessment {
     /// Makes the verdict `ok`, because requests wait at a device `above`, not at this one.
     pub fn clear_below_limit(&mut self, above: &str) {
         self.verdict = Some(Verdict::Ok);
+        self.settle_limit_doubts();
+        self.evidence.insert(0, Evidence::WaitingAbove { above: above.to_owned() });
+    }
+
+    /// Removes the doubts that a limit above the device would explain, because it is known whether there is one.
+    fn settle_limit_doubts(&mut self) {
         for evidence in &mut self.evidence {
             if let Evidence::Latency { doubt, .. } = evidence {
-                *doubt = None;
+                *doubt = doubt.filter(|doubt| !doubt.may_be_limit_above());
             }
         }
-        self.evidence.insert(0, Evidence::WaitingAbove { above: above.to_owned() });
     }
 
     /// Adds the evidence that a cgroup has reached its limit. The verdict becomes `throttled` if the limit holds the
@@ -119,6 +124,7 @@ impl Assessment {
         let is_verdict = limit.holds_device && self.verdict < Some(Verdict::Throttled);
         if is_verdict {
             self.verdict = Some(Verdict::Throttled);
+            self.settle_limit_doubts();
             self.evidence.insert(0, Evidence::AtLimit(limit.clone()));
         } else {
             self.evidence.push(Evidence::AtLimit(limit.clone()));

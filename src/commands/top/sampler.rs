@@ -223,10 +223,7 @@ fn follow(
         let frame = match intervals.next(&mut |warning| warnings.warn_capture(warning, text))? {
             NextInterval::Rows(rows) if rows.has_found_any => frames.encode(rows),
             NextInterval::Rows(_) => continue,
-            NextInterval::Break => {
-                frames.encoder.interrupt();
-                continue;
-            }
+            NextInterval::Break => continue,
             NextInterval::End => break,
             NextInterval::Signal(_) => return Ok(()),
         };
@@ -240,7 +237,7 @@ fn follow(
             return Ok(());
         }
         if is_list_due {
-            outlet.send(Update::Events(frames.events()));
+            outlet.send(Update::Events(frames.events(intervals)));
             frames.has_trouble = intervals.is_live() && frames.is_any_ongoing;
             next_list = count + (frames.events as u64 / EVENTS_PER_INTERVAL).max(1);
         }
@@ -248,7 +245,7 @@ fn follow(
             outlet.send(Update::Progress(progress));
         }
     }
-    outlet.send(Update::Events(frames.events()));
+    outlet.send(Update::Events(frames.events(intervals)));
     if count == 0 { no_data(intervals) } else { Ok(()) }
 }
 
@@ -279,8 +276,8 @@ impl Frames {
         self.encoder.encode(rows, Arc::clone(&self.topology))
     }
 
-    fn events(&mut self) -> Vec<Event> {
-        let list = self.encoder.events().list;
+    fn events(&mut self, intervals: &Intervals<'_>) -> Vec<Event> {
+        let list = intervals.events().list;
         self.events = list.len();
         self.is_any_ongoing = list.iter().any(|event| event.is_ongoing);
         list

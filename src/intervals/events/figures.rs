@@ -22,6 +22,8 @@ pub(super) struct Figures {
     ios: [f64; 2],
     kib: [f64; 2],
     flushes: f64,
+    /// The milliseconds that reads, writes and flushes took.
+    ms: [f64; 3],
     queue_s: f64,
     has_queue: bool,
     peak_queue: f64,
@@ -43,6 +45,8 @@ impl Figures {
             ios: directions.map(|of| of.ios as f64),
             kib: directions.map(|of| of.kib()),
             flushes: stats.flushes.ios as f64,
+            ms: [&stats.reads, &stats.writes, &stats.flushes]
+                .map(|of| of.await_ms().unwrap_or(0.0) * of.ios as f64),
             queue_s: queue.unwrap_or(0.0) * stats.seconds(),
             has_queue: queue.is_some(),
             peak_queue: queue.unwrap_or(0.0),
@@ -62,6 +66,7 @@ impl Figures {
             ios: totals.map(|totals| totals.ios),
             kib: totals.map(|totals| totals.kib),
             flushes: load.flushes.ios,
+            ms: [load.reads.ms, load.writes.ms, load.flushes.ms],
             queue_s: totals.iter().map(|totals| totals.ms / 1000.0).sum(),
             has_queue: true,
             peak_queue: span.peak_queue,
@@ -79,6 +84,7 @@ impl Figures {
             self.kib[at] += other.kib[at];
         }
         self.flushes += other.flushes;
+        (0..3).for_each(|at| self.ms[at] += other.ms[at]);
         self.queue_s += other.queue_s;
         self.has_queue |= other.has_queue;
         self.peak_queue = self.peak_queue.max(other.peak_queue);
@@ -100,6 +106,31 @@ impl Figures {
     /// to 0 ms.
     pub(super) fn peak_latency(&self) -> Option<PeakLatency> {
         self.peak_latency.filter(|peak| peak.await_ms > 0.0)
+    }
+
+    /// The kind of requests that waited most; `None` if none completed in a time that the kernel counts.
+    pub(super) fn slowest(&self) -> Option<IoDirection> {
+        let kinds = [IoDirection::Reads, IoDirection::Writes, IoDirection::Flushes];
+        let kinds = kinds.into_iter().zip(self.ms).filter(|(_, ms)| *ms > 0.0);
+        kinds.reduce(|most, one| if one.1 > most.1 { one } else { most }).map(|(kind, _)| kind)
+    }
+
+    /// The mean latency of a kind of requests in milliseconds; `None` if none completed.
+    pub(super) fn await_ms(&self, requests: IoDirection) -> Option<f64> {
+        let [reads, writes, flushes] = self.ms;
+        let (ms, ios) = match requests {
+            IoDirection::Reads => (reads, self.ios[0]),
+            IoDirection::Writes => (writes, self.ios[1]),
+            IoDirection::Both => (reads + writes, self.ios[0] + self.ios[1]),
+            IoDirection::Flushes => (flushes, self.flushes),
+        };
+        (ios > 0.0).then(|| ms / ios)
+    }
+
+    /// The mean number of requests that waited or were served, including flushes.
+    pub(super) fn waiting(&self) -> f64 {
+        let [reads, writes, flushes] = self.ms;
+        (self.queue_s.max((reads + writes) / 1000.0) + flushes / 1000.0) / self.seconds
     }
 
     /// The mean and the longest queue.

@@ -1,100 +1,113 @@
-//! Incidents: simultaneous events of devices that are stacked on each other.
+//! An incident: one trouble, with its cause, on all devices of a stack that it reaches.
 
-use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
-use super::event::Event;
-use crate::topology::Topology;
+use super::event::{EventEvidence, EventLimit, Moment};
+use crate::analysis::IoDirection;
+use crate::attribution::ReachedLimit;
+use crate::intervals::DeviceNames;
 
-/// The fraction of the shorter of two events that the longer one must cover.
-const MIN_OVERLAP_FRACTION: f64 = 0.5;
-
-/// The factor by which the trouble of an event must be greater for it to lead its incident instead of the event chosen
-/// by verdict and place in the device tree.
-const MIN_LEAD_RATIO: f64 = 1.25;
-
-/// Events with one cause, as far as the device tree shows: for example of a partition, its disk and a volume on it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One trouble, from its beginning to the time at which the devices have been well for a while.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Incident {
-    /// The index of the event that leads it: the one with the greatest trouble; among several with about the same, the
-    /// one with the worst verdict; among those, the one at the device where requests wait.
-    pub lead: usize,
-    /// The indices of the others, in the order of time.
-    pub others: Vec<usize>,
+    /// Its number, from 1.
+    pub id: u64,
+    /// The topmost device whose requests take longer.
+    pub victim: Arc<DeviceNames>,
+    pub begin: Moment,
+    /// True if its beginning was observed. If not, it may have begun before the first sample, or before the first after
+    /// a break in time.
+    pub begin_is_known: bool,
+    /// The kind of requests of the victim that wait most; `None` if nothing completes.
+    pub requests: Option<IoDirection>,
+    /// Their latency just before it began, in milliseconds; `None` if it is not known.
+    pub before_ms: Option<f64>,
+    /// The best known cause.
+    pub cause: Option<Cause>,
+    /// The cgroup with the limit or, without one, that with most of the victim's bytes; `None` if it is not known.
+    pub owner: Option<Arc<str>>,
+    /// The tasks that wait for I/O in the cgroup with the limit, in its latest interval with any.
+    pub waiting: Vec<WaitingTask>,
 }
 
-/// Groups events, which must be in the order of time, into incidents, in the order in which the incidents begin. Each
-/// event belongs to one incident. Two events belong together if one device is below the other, on any layer, and they
-/// overlap in time.
-pub fn group_incidents(events: &[Event], topology: &Topology) -> Vec<Incident> {
-    let names: HashSet<&str> = events.iter().map(|event| event.device.as_str()).collect();
-    let below: HashMap<&str, HashSet<String>> =
-        names.iter().map(|name| (*name, all_below(name, topology).into_iter().collect())).collect();
-    // Most devices have none below them, which can be seen without comparing names.
-    let below: Vec<Option<&HashSet<String>>> = (events.iter())
-        .map(|event| below.get(event.device.as_str()).filter(|below| !below.is_empty()))
-        .collect();
-    let is_below =
-        |lower: usize, upper: usize| below[upper].is_some_and(|below| below.contains(&events[lower].device));
-    // The incident of each event, as the index of its first event.
-    let mut groups: Vec<usize> = (0..events.len()).collect();
-    let mut open: Vec<usize> = Vec::new();
-    for (index, event) in events.iter().enumerate() {
-        open.retain(|other| events[*other].end.run_s > event.begin.run_s);
-        for other in &open {
-            let is_stacked = || is_below(*other, index) || is_below(index, *other);
-            if overlaps(&events[*other], event) && is_stacked() {
-                join(&mut groups, *other, index);
-            }
+/// The incident of a device in an interval.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OngoingIncident {
+    pub incident: Arc<Incident>,
+    /// Seconds from its beginning to the end of the interval.
+    pub lasted_s: f64,
+    /// True if the device is the victim.
+    pub is_victim: bool,
+}
+
+/// A task that waits for I/O.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitingTask {
+    pub tid: u32,
+    pub comm: String,
+}
+
+/// The cause of an incident, the most certain first.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cause {
+    /// A device is at a limit.
+    Limit { limit: EventLimit, device: Arc<DeviceNames> },
+    /// A device below the victim is in trouble itself.
+    DeviceBelow(Arc<DeviceNames>),
+    /// Requests wait between the victim and these devices below it.
+    QueuedAbove(Vec<String>),
+    /// Nothing more is known than what the verdict is based on.
+    Evidence(EventEvidence),
+}
+
+impl Cause {
+    /// Its name in machine formats.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Limit { limit: EventLimit::Cgroup(_), .. } => EventEvidence::CgroupLimit.name(),
+            Self::Limit { limit: EventLimit::Cap(_), .. } => EventEvidence::ConstantRate.name(),
+            Self::DeviceBelow(_) => "device_below",
+            Self::QueuedAbove(_) => EventEvidence::QueuedBetween.name(),
+            Self::Evidence(evidence) => evidence.name(),
         }
-        open.push(index);
     }
-    let mut incidents: Vec<Vec<usize>> = vec![Vec::new(); events.len()];
-    (0..events.len()).for_each(|index| incidents[root(&groups, index)].push(index));
-    let lead_of = |members: Vec<usize>| {
-        let rank = |index: &usize| {
-            let event = &events[*index];
-            let others = members.iter().filter(|other| *other != index);
-            let layers_above = others.filter(|other| is_below(*index, **other)).count();
-            (event.verdict.severity(), !event.queued_above.is_empty(), layers_above)
-        };
-        // Among equals, the first one.
-        let ranked = members.iter().rev().copied().max_by_key(rank)?;
-        let trouble_s = |index: &usize| events[*index].trouble_s();
-        let min_s = MIN_LEAD_RATIO * trouble_s(&ranked);
-        let greater = members.iter().rev().copied().filter(|index| trouble_s(index) > min_s);
-        let lead = greater.max_by(|a, b| trouble_s(a).total_cmp(&trouble_s(b))).unwrap_or(ranked);
-        Some(Incident { lead, others: members.iter().copied().filter(|index| *index != lead).collect() })
-    };
-    incidents.into_iter().filter_map(lead_of).collect()
-}
 
-/// The devices below a device, including the disk of a partition.
-fn all_below(name: &str, topology: &Topology) -> Vec<String> {
-    let mut found = topology.devices_below(name);
-    let disks: Vec<String> = [name]
-        .into_iter()
-        .chain(found.iter().map(String::as_str))
-        .filter_map(|name| topology.disk_of(name))
-        .filter(|disk| !disk.is_empty())
-        .map(str::to_owned)
-        .collect();
-    found.extend(disks);
-    found
-}
-
-fn overlaps(a: &Event, b: &Event) -> bool {
-    let common_s = a.end.run_s.min(b.end.run_s) - a.begin.run_s.max(b.begin.run_s);
-    common_s > 0.0 && common_s >= MIN_OVERLAP_FRACTION * a.duration_s.min(b.duration_s)
-}
-
-fn root(groups: &[usize], mut index: usize) -> usize {
-    while groups[index] != index {
-        index = groups[index];
+    /// Its rank: a cause replaces one of a lower rank.
+    pub(super) fn rank(&self) -> u8 {
+        match self {
+            Self::Limit { limit: EventLimit::Cgroup(_), .. } => 4,
+            Self::Limit { limit: EventLimit::Cap(_), .. } => 3,
+            Self::DeviceBelow(_) => 2,
+            Self::QueuedAbove(_) => 1,
+            Self::Evidence(_) => 0,
+        }
     }
-    index
 }
 
-fn join(groups: &mut [usize], a: usize, b: usize) {
-    let (a, b) = (root(groups, a), root(groups, b));
-    groups[a.max(b)] = a.min(b);
+impl Incident {
+    /// The limit of a cgroup that is the cause; `None` if none is.
+    pub fn cgroup_limit(&self) -> Option<&ReachedLimit> {
+        match &self.cause {
+            Some(Cause::Limit { limit: EventLimit::Cgroup(limit), .. }) => Some(limit),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+impl Incident {
+    /// An incident of which nothing more is known.
+    pub(crate) fn example() -> Self {
+        Self {
+            id: 1,
+            victim: DeviceNames::without_alias("sda"),
+            begin: Moment::default(),
+            begin_is_known: true,
+            requests: None,
+            before_ms: None,
+            cause: None,
+            owner: None,
+            waiting: Vec::new(),
+        }
+    }
 }

@@ -17,7 +17,8 @@
 //! After the last interval, the analysis of all intervals may have a baseline that the live verdicts lacked:
 //! [`EventTracker::events_with`] adds the trouble that it shows at times without an event.
 //!
-//! [`group_incidents`] then joins the events of devices stacked on each other.
+//! The events of devices stacked on each other belong to one [`Incident`], which is found while they last: the rows of
+//! their intervals have it, so that all views tell the same of it. Its beginning does not change later.
 //!
 //! [`Assessment::lasted_s`]: crate::analysis::Assessment::lasted_s
 //! [`MAX_GAP_INTERVALS`]: merge::MAX_GAP_INTERVALS
@@ -27,6 +28,7 @@ mod event;
 mod figures;
 mod history;
 mod incident;
+mod incident_tracker;
 mod merge;
 mod phase;
 mod retrospect;
@@ -36,5 +38,6 @@ mod tracker;
 
 pub use departure::Departure;
 pub use event::{Course, Event, EventEvidence, EventLimit, EventRate, Moment, PeakLatency};
-pub use incident::{Incident, group_incidents};
-pub use tracker::{EventTracker, Events, Since};
+pub use incident::{Cause, Incident, OngoingIncident, WaitingTask};
+pub use incident_tracker::IncidentEvents;
+pub use tracker::{EventTracker, Events};

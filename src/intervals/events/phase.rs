@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::event::{Course, Event, EventEvidence, EventLimit, Moment};
 use super::figures::Figures;
+use super::incident::Cause;
 use crate::analysis::{Evidence, IoDirection, RateUnit, TroubleSpan, Verdict};
 use crate::intervals::running_totals::known_limit::limited_requests;
 use crate::intervals::{DeviceActivity, DeviceNames};
@@ -97,6 +98,19 @@ impl Phase {
         self.verdict_s = self.duration_s();
         self.course = vec![Course { verdict: span.verdict, begin: self.begin, duration_s: self.verdict_s }];
         self.conclusion = Conclusion::of_span(span).completed_by(std::mem::take(&mut self.conclusion));
+    }
+
+    /// Returns the cause that the device shows. What a device below the victim is based on says nothing about the victim.
+    pub(super) fn cause(&self, names: &Arc<DeviceNames>, is_victim: bool) -> Option<Cause> {
+        let Conclusion { limit, evidence, queued_above, .. } = &self.conclusion;
+        if let Some(limit) = limit {
+            return Some(Cause::Limit { limit: (**limit).clone(), device: Arc::clone(names) });
+        }
+        if !is_victim {
+            return Some(Cause::DeviceBelow(Arc::clone(names)));
+        }
+        let queued_above = (!queued_above.is_empty()).then(|| Cause::QueuedAbove(queued_above.clone()));
+        queued_above.or(evidence.map(Cause::Evidence))
     }
 
     pub(super) fn into_event(self) -> Event {

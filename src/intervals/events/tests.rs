@@ -39,18 +39,23 @@ fn interval(second: u64, rows: &[Row]) -> IntervalRows {
     }
 }
 
+fn observe(tracker: &mut EventTracker, mut rows: IntervalRows) -> IntervalRows {
+    tracker.observe(&mut rows, &Topology::default());
+    rows
+}
+
 /// The tracker after seconds with these verdicts on sda; a verdict may have lasted for longer.
 fn tracked(seconds: &[(Option<Verdict>, f64)]) -> EventTracker {
     let mut tracker = EventTracker::default();
     for (second, (verdict, lasted_s)) in seconds.iter().enumerate() {
-        tracker.observe(&interval(second as u64, &[("sda", *verdict, *lasted_s)]));
+        observe(&mut tracker, interval(second as u64, &[("sda", *verdict, *lasted_s)]));
     }
     tracker
 }
 
 /// The verdict, beginning and end of each event after seconds with these verdicts on sda, and whether it is ongoing.
 fn events(seconds: &[(Option<Verdict>, f64)]) -> Vec<(Verdict, f64, f64, bool)> {
-    let events = tracked(seconds).events();
+    let events = tracked(seconds).events(&Topology::default());
     events.list.iter().map(|one| (one.verdict, one.begin.run_s, one.end.run_s, one.is_ongoing)).collect()
 }
 
@@ -66,7 +71,7 @@ fn an_event_begins_at_the_onset_and_ends_with_the_last_interval() {
         [repeat(Ok, 2), vec![SILENT; 2], vec![(Some(Saturated), 3.0)], repeat(Saturated, 3), repeat(Ok, 2)];
     assert_eq!(events(&seconds.concat()), [(Saturated, 2.0, 8.0, false)]);
     let tracker = tracked(&seconds.concat());
-    let event = tracker.events().list.remove(0);
+    let event = tracker.events(&Topology::default()).list.remove(0);
     assert_eq!(event.begin.at, Timestamp::from_second(1002).ok());
     assert_eq!(event.claimed_at.run_s, 5.0);
     // The rate includes the intervals before the claim.
@@ -83,9 +88,9 @@ fn requests_that_took_less_time_than_the_kernel_counts_have_no_latency() {
             let mut rows = interval(second, &[("zram1", Some(Throttled), 1.0 + second as f64)]);
             let DeviceState::Active(activity) = &mut rows.devices[0].state else { unreachable!() };
             activity.stats.reads = Completed::example(1.0, 1000, await_ms);
-            tracker.observe(&rows);
+            observe(&mut tracker, rows);
         }
-        let event = tracker.events().list.remove(0);
+        let event = tracker.events(&Topology::default()).list.remove(0);
         assert_eq!(event.peak_latency.map(|peak| peak.await_ms), expected);
     }
 }
@@ -102,19 +107,20 @@ fn an_onset_is_not_before_an_interval_without_trouble() {
 fn an_onset_is_not_before_a_break_or_a_reset() {
     let mut tracker = tracked(&[SILENT; 3]);
     tracker.note_break();
-    tracker.observe(&interval(3, &[("sda", Some(Capped), 4.0)]));
-    assert_eq!(tracker.events().list[0].begin.run_s, 3.0);
+    observe(&mut tracker, interval(3, &[("sda", Some(Capped), 4.0)]));
+    assert_eq!(tracker.events(&Topology::default()).list[0].begin.run_s, 3.0);
     let mut tracker = tracked(&repeat(Saturated, 3));
     tracker.note_break();
-    tracker.observe(&interval(3, &[("sda", Some(Saturated), 4.0)]));
-    let begins: Vec<f64> = tracker.events().list.iter().map(|event| event.begin.run_s).collect();
+    observe(&mut tracker, interval(3, &[("sda", Some(Saturated), 4.0)]));
+    let begins: Vec<f64> =
+        tracker.events(&Topology::default()).list.iter().map(|event| event.begin.run_s).collect();
     assert_eq!(begins, [0.0, 3.0]);
     let mut tracker = tracked(&[SILENT; 3]);
     let mut reset = interval(3, &[("sda", None, 0.0)]);
     reset.devices[0].state = DeviceState::Reset;
-    tracker.observe(&reset);
-    tracker.observe(&interval(4, &[("sda", Some(Capped), 5.0)]));
-    assert_eq!(tracker.events().list[0].begin.run_s, 4.0);
+    observe(&mut tracker, reset);
+    observe(&mut tracker, interval(4, &[("sda", Some(Capped), 5.0)]));
+    assert_eq!(tracker.events(&Topology::default()).list[0].begin.run_s, 4.0);
 }
 
 #[test]
@@ -122,7 +128,7 @@ fn a_cap_that_shows_for_a_part_of_the_time_is_the_same_event() {
     let around = |count: usize| {
         [repeat(Ok, 2), repeat(Saturated, count), repeat(Capped, 3), repeat(Saturated, 12)].concat()
     };
-    let event = tracked(&around(12)).events().list.remove(0);
+    let event = tracked(&around(12)).events(&Topology::default()).list.remove(0);
     assert_eq!((event.verdict, event.duration_s, event.verdict_s), (Capped, 27.0, 3.0));
     // Hours of saturation are not merged into a few seconds at a cap.
     let verdicts: Vec<Verdict> = events(&around(40)).into_iter().map(|event| event.0).collect();
@@ -132,14 +138,14 @@ fn a_cap_that_shows_for_a_part_of_the_time_is_the_same_event() {
 #[test]
 fn the_begin_is_not_known_where_trouble_was_there_at_the_first_sample() {
     let known = |tracker: &EventTracker| -> Vec<bool> {
-        tracker.events().list.iter().map(|event| event.begin_is_known).collect()
+        tracker.events(&Topology::default()).list.iter().map(|event| event.begin_is_known).collect()
     };
     assert_eq!(known(&tracked(&repeat(Saturated, 3))), [false]);
     assert_eq!(known(&tracked(&[SILENT, (Some(Capped), 2.0)])), [false]);
     assert_eq!(known(&tracked(&[SILENT, (Some(Capped), 1.0)])), [true]);
     let mut tracker = tracked(&[repeat(Ok, 2), repeat(Saturated, 3)].concat());
     tracker.note_break();
-    tracker.observe(&interval(5, &[("sda", Some(Saturated), 1.0)]));
+    observe(&mut tracker, interval(5, &[("sda", Some(Saturated), 1.0)]));
     assert_eq!(known(&tracker), [true, false]);
 }
 
@@ -149,10 +155,10 @@ fn trouble_that_began_before_the_range_has_its_true_onset() {
     for (second, verdict) in [Saturated, Ok, Ok, Ok, Ok, Capped, Capped, Capped].into_iter().enumerate() {
         let mut rows = interval(second as u64, &[("sda", Some(verdict), 1.0)]);
         rows.header.is_preceding = second < 6;
-        tracker.observe(&rows);
+        observe(&mut tracker, rows);
     }
     // An event that ended before the range is not listed.
-    let [event] = &tracker.events().list[..] else { panic!("one event") };
+    let [event] = &tracker.events(&Topology::default()).list[..] else { panic!("one event") };
     assert_eq!((event.begin.run_s, event.end.run_s, event.duration_s), (-1.0, 2.0, 3.0));
     assert_eq!(event.begin.at, Timestamp::from_second(1005).ok());
     assert!(event.begin_is_known);
@@ -180,7 +186,7 @@ fn short_interruptions_do_not_split_an_event() {
 fn verdicts_of_one_incident_are_one_event_with_the_worst() {
     let seconds =
         [repeat(Queueing, 3), repeat(Saturated, 5), vec![(Some(Capped), 3.0)], repeat(Capped, 9)].concat();
-    let events_found = tracked(&seconds).events().list;
+    let events_found = tracked(&seconds).events(&Topology::default()).list;
     let course: Vec<(Verdict, f64)> =
         events_found[0].course.iter().map(|one| (one.verdict, one.begin.run_s)).collect();
     assert_eq!(events_found.len(), 1);
@@ -204,29 +210,13 @@ fn long_times_of_milder_verdicts_are_events_of_their_own() {
 }
 
 #[test]
-fn the_present_trouble_has_its_onset() {
-    let seconds =
-        [repeat(Ok, 2), vec![SILENT; 2], vec![(Some(Saturated), 3.0)], repeat(Saturated, 3)].concat();
-    let since = tracked(&seconds).since("sda").unwrap();
-    assert_eq!((since.verdict, since.begin.run_s, since.lasted_s), (Saturated, 2.0, 6.0));
-    let seconds = [seconds, vec![SILENT], repeat(Saturated, 2)].concat();
-    assert_eq!(tracked(&seconds).since("sda").unwrap().begin.run_s, 2.0);
-    assert_eq!(tracked(&[seconds.clone(), repeat(Ok, 1)].concat()).since("sda"), None);
-    assert_eq!(tracked(&seconds).since("sdb"), None);
-    // A device that is not listed is idle.
-    let mut tracker = tracked(&seconds);
-    tracker.observe(&interval(99, &[]));
-    assert_eq!((tracker.since("sda"), tracker.events().list[0].is_ongoing), (None, false));
-}
-
-#[test]
 fn events_stay_bounded() {
     let mut tracker = EventTracker::default();
     for second in 0..110_000 {
         let verdict = if second % 5 == 0 { Saturated } else { Ok };
-        tracker.observe(&interval(second, &[("sda", Some(verdict), 1.0)]));
+        observe(&mut tracker, interval(second, &[("sda", Some(verdict), 1.0)]));
     }
-    let events = tracker.events();
+    let events = tracker.events(&Topology::default());
     assert!((10_000..20_001).contains(&events.list.len()), "{}", events.list.len());
     assert_eq!(events.list.len() as u64 + events.dropped, 22_000);
     assert!(events.list.is_sorted_by(|a, b| a.begin.run_s <= b.begin.run_s));
@@ -237,56 +227,108 @@ fn node(name: &str, kind: Kind, below: &[&str]) -> Node {
     Node { name: name.into(), kind, backing_devices, ..Node::default() }
 }
 
-#[test]
-fn events_of_stacked_devices_at_one_time_are_one_incident() {
-    let topology = Topology::new(vec![
+/// Disks, with a partition and volumes on one of them.
+fn stack() -> Topology {
+    Topology::new(vec![
         node("sda", Kind::Disk, &[]),
         node("sda1", Kind::Partition, &["sda"]),
         node("dm-0", Kind::Lvm, &["sda1"]),
         node("sdb", Kind::Disk, &[]),
-    ]);
-    let rows =
-        |verdicts: [(&'static str, Verdict); 4]| verdicts.map(|(name, verdict)| (name, Some(verdict), 1.0));
-    let mut tracker = EventTracker::default();
-    for second in 0..5 {
-        let verdicts = [("sda", Saturated), ("sda1", Saturated), ("dm-0", Queueing), ("sdb", Saturated)];
-        tracker.observe(&interval(second, &rows(verdicts)));
+    ])
+}
+
+/// Observes these devices for as many seconds as given, and returns the last rows.
+fn observe_for(tracker: &mut EventTracker, seconds: u64, rows: &[(&'static str, Verdict)]) -> IntervalRows {
+    let rows: Vec<Row> = rows.iter().map(|(name, verdict)| (*name, Some(*verdict), 1.0)).collect();
+    let mut last = None;
+    for second in 0..seconds {
+        let mut rows = interval(second, &rows);
+        tracker.observe(&mut rows, &stack());
+        last = Some(rows);
     }
-    for second in 5..10 {
-        tracker.observe(&interval(second, &[("sdb", Some(Saturated), 1.0)]));
-    }
-    for second in 10..15 {
-        tracker.observe(&interval(second, &[("sda", Some(Ok), 1.0), ("dm-0", Some(Capped), 1.0)]));
-    }
-    let events = tracker.events().list;
-    let incidents = group_incidents(&events, &topology);
-    let names = |incident: &Incident| {
-        let others: Vec<&str> = incident.others.iter().map(|at| events[*at].device.as_str()).collect();
-        format!("{} {}", events[incident.lead].device, others.join(" "))
+    last.unwrap()
+}
+
+/// The number of the incident of each device, its victim, its beginning and how long it has lasted.
+fn incidents(rows: &IntervalRows) -> Vec<String> {
+    let text = |row: &DeviceInterval| {
+        let OngoingIncident { incident, lasted_s, .. } = row.incident()?;
+        let (id, victim, begin) = (incident.id, &incident.victim.device, incident.begin.run_s);
+        let since = if incident.begin_is_known { "" } else { ">" };
+        Some(format!("{} #{id} {victim} {begin} {since}{lasted_s}", row.device()))
     };
-    let found: Vec<String> = incidents.iter().map(names).collect();
-    assert_eq!(found, ["sda sda1 dm-0", "sdb ", "dm-0 "]);
-    assert_eq!(group_incidents(&events, &Topology::default()).len(), events.len());
+    rows.devices.iter().filter_map(text).collect()
 }
 
 #[test]
-fn a_long_trouble_leads_its_incident_before_a_short_one_with_a_worse_verdict() {
-    let topology = Topology::new(vec![node("sda", Kind::Disk, &[]), node("dm-0", Kind::Lvm, &["sda"])]);
-    let lead = |throttled_s: u64| {
+fn the_devices_of_a_stack_have_one_incident_whose_victim_is_the_topmost() {
+    let mut tracker = EventTracker::default();
+    observe_for(&mut tracker, 5, &[("sda", Ok), ("dm-0", Ok), ("sdb", Ok)]);
+    let rows = observe_for(&mut tracker, 2, &[("sda", Saturated), ("dm-0", Ok), ("sdb", Capped)]);
+    assert_eq!(incidents(&rows), ["sda #2 sda 5 2", "sdb #1 sdb 5 2"]);
+    let rows = observe_for(
+        &mut tracker,
+        3,
+        &[("sda", Saturated), ("sda1", Saturated), ("dm-0", Queueing), ("sdb", Ok)],
+    );
+    assert_eq!(incidents(&rows), ["sda #2 dm-0 5 5", "sda1 #2 dm-0 5 5", "dm-0 #2 dm-0 5 5"]);
+    let cause = |rows: &IntervalRows| rows.devices[0].incident()?.incident.cause.clone();
+    assert!(matches!(cause(&rows), Some(Cause::DeviceBelow(below)) if below.device == "sda"));
+    let events = tracker.events(&stack());
+    let name = |at: &usize| events.list[*at].device.as_str();
+    let found: Vec<String> = (events.incidents.iter())
+        .map(|one| format!("{} {}", name(&one.lead), one.others.iter().map(name).collect::<String>()))
+        .collect();
+    assert_eq!(found, ["sdb ", "dm-0 sdasda1"]);
+}
+
+#[test]
+fn trouble_that_comes_back_soon_is_the_same_incident() {
+    let begins = |gap_s: u64| {
         let mut tracker = EventTracker::default();
-        for second in 0..20 {
-            let of_disk = if second < throttled_s { Throttled } else { Ok };
-            tracker
-                .observe(&interval(second, &[("dm-0", Some(Saturated), 1.0), ("sda", Some(of_disk), 1.0)]));
-        }
-        let events = tracker.events().list;
-        let incidents = group_incidents(&events, &topology);
-        assert_eq!((events.len(), incidents.len()), (2, 1));
-        let mut sorted: Vec<&Event> = events.iter().collect();
-        sorted.sort_by(|a, b| a.worst_first(b));
-        assert_eq!(sorted[0].device, events[incidents[0].lead].device);
-        events[incidents[0].lead].device.clone()
+        observe_for(&mut tracker, 5, &[("sda", Ok)]);
+        observe_for(&mut tracker, 5, &[("sda", Saturated)]);
+        assert!(incidents(&observe_for(&mut tracker, gap_s, &[("sda", Ok)])).is_empty());
+        observe_for(&mut tracker, 1, &[("sda", Saturated)]);
+        incidents(&observe_for(&mut tracker, 1, &[("sda", Capped)])).remove(0)
     };
-    assert_eq!(lead(5), "dm-0");
-    assert_eq!(lead(20), "sda");
+    assert_eq!([begins(3), begins(10)], ["sda #1 sda 5 10", "sda #1 sda 5 17"]);
+    assert_eq!(begins(11), "sda #2 sda 21 2");
+}
+
+#[test]
+fn an_incident_of_the_first_interval_may_have_begun_before_it() {
+    let mut tracker = EventTracker::default();
+    let rows = observe_for(&mut tracker, 3, &[("sda", Capped)]);
+    assert_eq!(incidents(&rows), ["sda #1 sda 0 >3"]);
+    tracker.note_break();
+    let rows = observe_for(&mut tracker, 3, &[("sda", Capped)]);
+    assert_eq!(incidents(&rows), ["sda #2 sda 3 >3"]);
+}
+
+#[test]
+fn slow_requests_that_nobody_waits_for_are_no_incident() {
+    let found = |await_ms: f64| {
+        let mut tracker = EventTracker::default();
+        let mut rows = interval(0, &[("sda", Some(Slow), 1.0)]);
+        let DeviceState::Active(activity) = &mut rows.devices[0].state else { unreachable!() };
+        let flushes = Completed::example(1.0, 7, await_ms);
+        activity.stats = Interval { flushes, ..Interval::unknown(1.0).with_queue(0.01) };
+        incidents(&observe(&mut tracker, rows)).len()
+    };
+    assert_eq!((found(0.4), found(40.0)), (0, 1));
+}
+
+#[test]
+fn latency_is_compared_with_that_before_the_trouble() {
+    let mut tracker = EventTracker::default();
+    for second in 0..6 {
+        let mut rows = interval(second, &[("sda", Some(if second < 3 { Ok } else { Slow }), 1.0)]);
+        let DeviceState::Active(activity) = &mut rows.devices[0].state else { unreachable!() };
+        activity.stats.reads = Completed::example(1.0, 100, if second < 3 { 2.0 } else { 80.0 });
+        let rows = observe(&mut tracker, rows);
+        let incident = rows.devices[0].incident().map(|ongoing| &ongoing.incident);
+        let expected = (second >= 3).then_some((Some(crate::analysis::IoDirection::Reads), Some(2.0)));
+        assert_eq!(incident.map(|incident| (incident.requests, incident.before_ms)), expected);
+    }
 }

@@ -1,4 +1,4 @@
-//! The events of all devices.
+//! The events of all devices, and the incidents that they belong to.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -6,10 +6,14 @@ use std::sync::Arc;
 use super::departure::{Departure, Departures};
 use super::event::{Event, Moment};
 use super::history::DeviceHistory;
+use super::incident::{Incident, OngoingIncident};
+use super::incident_tracker::{IncidentEvents, IncidentTracker, Trouble};
 use super::phase::Phase;
 use super::retrospect::complete;
 use crate::analysis::{DeviceReport, Verdict};
-use crate::intervals::{DeviceNames, DeviceState, EventKind, IntervalRows, RunClock};
+use crate::attribution::{Attribution, ReachedLimit};
+use crate::intervals::{DeviceInterval, DeviceNames, DeviceState, EventKind, IntervalRows, RunClock};
+use crate::topology::Topology;
 
 /// The number of finished events that are kept. At twice that number, the mildest and shortest are dropped.
 const MAX_EVENTS: usize = 10_000;
@@ -24,6 +28,7 @@ const TOLERANCE_S: f64 = 1e-3;
 #[derive(Debug, Default)]
 pub struct EventTracker {
     devices: HashMap<String, DeviceHistory>,
+    incidents: IncidentTracker,
     finished: Vec<Phase>,
     dropped: u64,
     departures: Departures,
@@ -45,24 +50,14 @@ pub struct Events {
     pub dropped: u64,
     /// The disks that disappeared, in the order of time.
     pub departures: Vec<Departure>,
-}
-
-/// The time for which a device has been in trouble.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Since {
-    pub verdict: Verdict,
-    pub begin: Moment,
-    /// Seconds from the onset to the end of the latest interval.
-    pub lasted_s: f64,
+    /// The incidents that the events belong to, in the order in which they began.
+    pub incidents: Vec<IncidentEvents>,
 }
 
 impl EventTracker {
-    /// Takes the next interval. Intervals before the range of time that is shown matter only for the onset of trouble
-    /// that lasts into the range.
-    pub fn observe(&mut self, rows: &IntervalRows) {
-        if rows.header.is_since_boot {
-            return;
-        }
+    /// Takes the next interval, and adds to its devices the incidents that they belong to. Intervals before the range of
+    /// time that is shown matter only for the onset of trouble that lasts into the range.
+    pub(in crate::intervals) fn observe(&mut self, rows: &mut IntervalRows, topology: &Topology) {
         let before_s = self.now.run_s;
         if self.intervals == 0 {
             self.segment_starts_s.push_back(before_s);
@@ -74,19 +69,24 @@ impl EventTracker {
         }
         self.intervals += 1;
         self.departures.observe(rows, end);
-        for row in &rows.devices {
+        self.incidents.close(before_s, rows.header.elapsed_s);
+        let mut in_trouble = Vec::new();
+        for (index, row) in rows.devices.iter().enumerate() {
             match &row.state {
                 DeviceState::Active(activity) => {
                     let is_idle = activity.assessment.verdict == Some(Verdict::Idle);
                     if is_idle && activity.limit.is_none() {
                         continue;
                     }
-                    let device = self.devices.entry(row.device().to_owned());
-                    let device = device.or_insert_with(|| DeviceHistory::new(&row.names, before_s));
-                    device.seen = self.intervals;
-                    if let Some(ended) = device.observe(activity, end) {
-                        self.push(ended);
+                    if !self.devices.contains_key(row.device()) {
+                        let device = DeviceHistory::new(&row.names, before_s);
+                        self.devices.insert(row.device().to_owned(), device);
                     }
+                    let Some(device) = self.devices.get_mut(row.device()) else { continue };
+                    device.seen = self.intervals;
+                    let ended = device.observe(activity, end);
+                    in_trouble.extend(device.present().map(|_| index));
+                    ended.into_iter().for_each(|ended| self.push(ended));
                 }
                 DeviceState::AccountingOff(_) => {}
                 DeviceState::Reset | DeviceState::MemberReset => self.interrupt(row.device()),
@@ -98,10 +98,56 @@ impl EventTracker {
             self.interrupt(&event.names.device);
         }
         self.observe_idle_devices(end);
+        // The upper devices come first, so that those below them join their incidents.
+        for index in in_trouble.into_iter().rev() {
+            self.find_incident(&mut rows.devices[index], rows.attribution.as_ref(), topology);
+        }
+        self.mark_limited_devices(&mut rows.devices);
+    }
+
+    /// Adds the incident of a device in trouble to its row.
+    fn find_incident(
+        &mut self,
+        row: &mut DeviceInterval,
+        attribution: Option<&Attribution>,
+        topology: &Topology,
+    ) {
+        let DeviceState::Active(activity) = &mut row.state else { return };
+        let Some(device) = self.devices.get(&row.names.device) else { return };
+        let Some((phase, begin)) = device.present() else { return };
+        let begin_is_known = self.is_begin_known(begin.run_s - self.range_begin_s);
+        let trouble = Trouble { device, phase, activity, begin, begin_is_known };
+        let incident = self.incidents.observe(&trouble, device.incident, self.now, attribution, topology);
+        let id = incident.id;
+        activity.incident = Some(self.ongoing(incident, &row.names));
+        if let Some(device) = self.devices.get_mut(&row.names.device).filter(|device| device.incident != id) {
+            device.incident = id;
+        }
+    }
+
+    /// Adds incidents to the rows of the devices that their limits are on.
+    fn mark_limited_devices(&self, rows: &mut [DeviceInterval]) {
+        for (incident, limit) in self.incidents.limited(self.now) {
+            let row = rows.iter_mut().find(|row| row.names.device == limit.limited_device);
+            if let Some(DeviceInterval { names, state: DeviceState::Active(activity) }) = row {
+                activity.incident.get_or_insert_with(|| self.ongoing(Arc::clone(incident), names));
+            }
+        }
+    }
+
+    /// Returns an incident as the row of a device has it in this interval.
+    fn ongoing(&self, incident: Arc<Incident>, names: &DeviceNames) -> OngoingIncident {
+        let is_victim = incident.victim.device == names.device;
+        OngoingIncident { lasted_s: self.now.run_s - incident.begin.run_s, is_victim, incident }
+    }
+
+    /// Returns whether a limit is known to hold a device back, because it is the cause of an incident that may go on.
+    pub(in crate::intervals) fn is_cause(&self, limit: &ReachedLimit) -> bool {
+        self.incidents.is_cause(limit)
     }
 
     /// Notes a break in time: no event spans it.
-    pub fn note_break(&mut self) {
+    pub(in crate::intervals) fn note_break(&mut self) {
         if self.segment_starts_s.len() == MAX_SEGMENTS {
             self.segment_starts_s.pop_front();
         }
@@ -109,22 +155,17 @@ impl EventTracker {
         for mut device in std::mem::take(&mut self.devices).into_values() {
             device.interrupt(self.now.run_s).for_each(|phase| self.push(phase));
         }
-    }
-
-    /// Returns the time for which a device has been in trouble, by the kernel's name; `None` if it is not in trouble.
-    pub fn since(&self, device: &str) -> Option<Since> {
-        let Phase { verdict, begin, .. } = self.devices.get(device)?.present()?;
-        Some(Since { verdict, begin, lasted_s: self.now.run_s - begin.run_s })
+        self.incidents.close_all();
     }
 
     /// Returns the events so far, including ongoing ones.
-    pub fn events(&self) -> Events {
-        self.to_events(self.all_phases(self.finished.clone()))
+    pub fn events(&self, topology: &Topology) -> Events {
+        self.to_events(self.all_phases(self.finished.clone()), topology)
     }
 
     /// Returns the events, including those that only the reports on the whole capture show, because the live verdicts
     /// had no baseline yet in early intervals. `clock` is the wall clock of the run.
-    pub fn events_with(mut self, reports: &[DeviceReport], clock: &RunClock) -> Events {
+    pub fn events_with(mut self, reports: &[DeviceReport], clock: &RunClock, topology: &Topology) -> Events {
         let finished = std::mem::take(&mut self.finished);
         let mut by_device: HashMap<String, Vec<Phase>> = HashMap::new();
         for one in self.all_phases(finished) {
@@ -142,7 +183,7 @@ impl EventTracker {
             }
             by_device.insert(report.device.clone(), own);
         }
-        self.to_events(by_device.into_values().flatten())
+        self.to_events(by_device.into_values().flatten(), topology)
     }
 
     /// Returns these finished phases and the unfinished ones, in the order of time.
@@ -163,7 +204,7 @@ impl EventTracker {
         self.segment_starts_s.get(at).is_none_or(|start_s| *start_s > run_s + TOLERANCE_S)
     }
 
-    fn to_events(&self, phases: impl IntoIterator<Item = Phase>) -> Events {
+    fn to_events(&self, phases: impl IntoIterator<Item = Phase>, topology: &Topology) -> Events {
         let to_event = |phase: Phase| Event {
             begin_is_known: self.is_begin_known(phase.begin.run_s),
             ..phase.into_event()
@@ -174,7 +215,9 @@ impl EventTracker {
                 .then(b.verdict.severity().cmp(&a.verdict.severity()))
                 .then_with(|| a.device.cmp(&b.device))
         });
-        Events { list, dropped: self.dropped, departures: self.departures.after(self.range_begin_s) }
+        let incidents = self.incidents.with_events(&list, self.range_begin_s, topology);
+        let departures = self.departures.after(self.range_begin_s);
+        Events { list, dropped: self.dropped, departures, incidents }
     }
 
     /// Takes an interval for the devices that were idle in it.

@@ -13,6 +13,7 @@ use super::device_filter::DeviceFilter;
 use super::device_interval::{IntervalHeader, IntervalRows};
 use super::device_tracker::{DeviceTracker, Rows};
 use super::device_usage::note_usage;
+use super::events::EventTracker;
 use super::layers::note_held_between;
 use super::options::{Detail, DeviceSelection, Input};
 use super::sample_source::{OnLiveSample, OnWarning, SampleSource};
@@ -38,6 +39,7 @@ pub struct Intervals<'a> {
     attributor: Attributor,
     filter: DeviceFilter<'a>,
     tracker: DeviceTracker<'a>,
+    events: EventTracker,
     topology: Topology,
     machine: Machine,
     /// The number of times that the topology was read.
@@ -108,6 +110,7 @@ impl<'a> Intervals<'a> {
             source: StepSource::new(input, samples, clock, detail == Detail::Report && !input.single_samples),
             attributor: Attributor::default(),
             tracker: DeviceTracker::new(detail, baselines),
+            events: EventTracker::default(),
             topology: Topology::default(),
             machine: Machine::default(),
             topology_revision: 0,
@@ -175,6 +178,7 @@ impl<'a> Intervals<'a> {
                 Next::Rest => false,
                 Next::Break => {
                     self.begin_segment();
+                    self.events.note_break();
                     return Ok(NextInterval::Break);
                 }
                 Next::End => return Ok(NextInterval::End),
@@ -244,11 +248,13 @@ impl<'a> Intervals<'a> {
         devices.extend(neighbors);
         note_held_between(&mut devices, &self.topology);
         if let Some(attribution) = &attribution {
-            note_usage(&mut devices, attribution, &self.topology);
+            note_usage(&mut devices, attribution, &self.topology, |limit| self.events.is_cause(limit));
         }
         devices.truncate(listed_count);
         let has_found_any = self.filter.has_found_any();
-        IntervalRows { header, devices, total, events, attribution, has_found_any }
+        let mut rows = IntervalRows { header, devices, total, events, attribution, has_found_any };
+        self.events.observe(&mut rows, &self.topology);
+        rows
     }
 
     fn is_too_short_for_util(&self, span: Span) -> bool {

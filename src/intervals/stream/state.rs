@@ -10,6 +10,7 @@ use crate::analysis::Settings;
 use crate::baselines::RecordedBaselines;
 use crate::counters::{Counters, DeviceNumber, Sample};
 use crate::intervals::device_lookup::NotFound;
+use crate::intervals::events::{EventTracker, Events};
 use crate::intervals::options::Detail;
 use crate::intervals::sample_source::HostIdentity;
 use crate::intervals::summary::{DeviceSummary, RunSpan};
@@ -106,6 +107,16 @@ impl Intervals<'_> {
             is_selected(&device.name) || head.is_some_and(|head| is_selected(&head))
         });
         selected.map(|device| (device.major, device.minor)).collect()
+    }
+
+    /// Returns the events of the listed devices so far, with the incidents that they belong to.
+    pub fn events(&self) -> Events {
+        self.events.events(&self.topology)
+    }
+
+    /// Takes the events so far, to be completed by what the analysis of all intervals shows.
+    pub(in crate::intervals) fn take_events(&mut self) -> EventTracker {
+        std::mem::take(&mut self.events)
     }
 
     /// Returns the summary of each selected device, by label, worst first ([`DeviceSummary::worst_first`]).

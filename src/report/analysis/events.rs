@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use super::AnalysisReport;
 use super::times::Times;
 use crate::analysis::{DeviceReport, Verdict};
-use crate::intervals::{Event, Incident};
+use crate::intervals::{Event, IncidentEvents};
 use crate::report::evidence::{
     event_latency_text, event_length_text, event_limit_text, event_queue_text, event_rate_text,
     other_device_texts, top_cgroup_text,
@@ -20,15 +20,15 @@ const MAX_OTHERS: usize = 4;
 
 /// Appends the incidents in the order of time, and the number of those not listed.
 pub(super) fn push_events(report: &AnalysisReport<'_>, times: &Times<'_>, out: &mut Vec<u8>) {
-    if report.incidents.is_empty() {
+    if report.events.incidents.is_empty() {
         return;
     }
     let events = &report.events.list;
     let worst = incidents_worst_first(report);
     let listed_count = if report.has_details { worst.len() } else { MAX_LISTED.min(worst.len()) };
     let is_listed =
-        |incident: &&Incident| worst[..listed_count].iter().any(|one| std::ptr::eq(*one, *incident));
-    let listed = report.incidents.iter().filter(is_listed);
+        |incident: &&IncidentEvents| worst[..listed_count].iter().any(|one| std::ptr::eq(*one, *incident));
+    let listed = report.events.incidents.iter().filter(is_listed);
     push_line("Events", out);
     for incident in listed {
         let others: Vec<&Event> = incident.others.iter().map(|other| &events[*other]).collect();
@@ -117,9 +117,9 @@ fn shortened(mut texts: Vec<String>) -> String {
 }
 
 /// The incidents, the worst first, by the events that lead them.
-pub(in crate::report) fn incidents_worst_first<'a>(report: &AnalysisReport<'a>) -> Vec<&'a Incident> {
-    let mut incidents: Vec<&Incident> = report.incidents.iter().collect();
-    let lead = |incident: &Incident| &report.events.list[incident.lead];
+pub(in crate::report) fn incidents_worst_first<'a>(report: &AnalysisReport<'a>) -> Vec<&'a IncidentEvents> {
+    let mut incidents: Vec<&IncidentEvents> = report.events.incidents.iter().collect();
+    let lead = |incident: &IncidentEvents| &report.events.list[incident.lead];
     incidents.sort_by(|a, b| lead(a).worst_first(lead(b)));
     incidents
 }
@@ -127,7 +127,7 @@ pub(in crate::report) fn incidents_worst_first<'a>(report: &AnalysisReport<'a>) 
 /// The indices of the devices, the worst first: those of the worst incident, the leading one before the others, then
 /// those of the next incident; then those without an incident, by verdict, and by latency if they are not ok.
 pub(in crate::report) fn devices_worst_first(report: &AnalysisReport<'_>) -> Vec<usize> {
-    let in_order = |incident: &'_ Incident| {
+    let in_order = |incident: &'_ IncidentEvents| {
         [incident.lead].into_iter().chain(incident.others.clone()).collect::<Vec<_>>()
     };
     let in_trouble: Vec<&str> = incidents_worst_first(report)

@@ -8,7 +8,7 @@ use super::AnalysisReport;
 use super::findings::{cause_sentences, host_sentences, link_text, not_the_disk_sentences};
 
 use crate::analysis::{DeviceReport, IoDirection, LayerLink, Plateau, QueueByLayer, RateUnit, WaitLocation};
-use crate::intervals::{Course, Departure, Event, EventLimit, EventRate, Incident, RunClock};
+use crate::intervals::{Course, Departure, Event, EventLimit, EventRate, IncidentEvents, RunClock};
 use crate::report::evidence::{explanation_text, limit_name};
 use crate::report::json_csv::{DeviceLimit, rate_name, time_text};
 use crate::sanitize::json_text;
@@ -22,7 +22,7 @@ pub fn json(report: &AnalysisReport<'_>, out: &mut Vec<u8>) {
         .field("host", report.host)
         .field("not_the_disk", not_the_disk_sentences(report))
         .field("host_findings", host_sentences(report))
-        .lines("events", (0..events.len()).map(|at| event(at, events, report.incidents)))
+        .lines("events", (0..events.len()).map(|at| event(at, events, &report.events.incidents)))
         .field("dropped_events", report.events.dropped)
         .list("disappeared", report.events.departures.iter().map(departure));
     out.extend_from_slice(document.text().as_bytes());
@@ -140,9 +140,9 @@ fn departure(departure: &Departure) -> Object {
 }
 
 /// An event, flat, with the number of its incident.
-fn event(at: usize, events: &[Event], incidents: &[Incident]) -> Object {
+fn event(at: usize, events: &[Event], incidents: &[IncidentEvents]) -> Object {
     let event = &events[at];
-    let is_member = |incident: &Incident| incident.lead == at || incident.others.contains(&at);
+    let is_member = |incident: &IncidentEvents| incident.lead == at || incident.others.contains(&at);
     let time = |at: Option<Timestamp>| at.map(time_text);
     let limit = event.limit.as_ref().and_then(|limit| match limit {
         EventLimit::Cap(plateau) => DeviceLimit::of_plateau(plateau),

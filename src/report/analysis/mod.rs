@@ -23,7 +23,7 @@ pub(super) use findings::{
 pub(super) use overview::verdict_sentence;
 
 use crate::analysis::{DeviceReport, HostReport, QueueByLayer};
-use crate::intervals::{Events, Incident, LatencySeries, RunClock};
+use crate::intervals::{Events, LatencySeries, RunClock};
 use crate::topology::Topology;
 use jiff::tz::TimeZone;
 use std::collections::HashMap;
@@ -41,8 +41,6 @@ pub struct AnalysisReport<'a> {
     /// The host over the same time.
     pub host: &'a HostReport,
     pub events: &'a Events,
-    /// The incidents that they belong to.
-    pub incidents: &'a [Incident],
     /// The latency of devices over time, by the kernel's name.
     pub latencies: &'a HashMap<String, LatencySeries>,
     pub clock: &'a RunClock,
@@ -68,7 +66,6 @@ pub(super) fn report_of(devices: &[DeviceReport]) -> AnalysisReport<'_> {
         is_selection: false,
         host,
         events,
-        incidents: &[],
         latencies,
         clock,
         time_zone: const { &TimeZone::UTC },

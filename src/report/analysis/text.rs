@@ -33,7 +33,7 @@ pub fn text(report: &AnalysisReport<'_>, width: usize, out: &mut Vec<u8>) {
         out.push(b'\n');
         departures.iter().for_each(|sentence| push_paragraph(sentence, 0, width, out));
     }
-    if !report.incidents.is_empty() {
+    if !report.events.incidents.is_empty() {
         out.push(b'\n');
         push_events(report, &times, out);
     }

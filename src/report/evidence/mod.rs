@@ -1,6 +1,7 @@
 //! Sentences for the evidence of verdicts, shared by the table, JSON, CSV and the report of an analysis.
 
 mod explanation;
+mod incident;
 mod limits;
 
 use std::borrow::Cow;
@@ -8,6 +9,7 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 
 pub(crate) use self::explanation::{explanation_text, knee_text};
+pub(crate) use self::incident::incident_parts;
 use self::limits::{cgroup_limit_text, near_limit_text, plateau_caveat};
 pub(crate) use self::limits::{limit_name, limit_of_cgroup, limit_suffix, plateau_evidence, plateau_rate};
 use crate::analysis::{

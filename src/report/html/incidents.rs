@@ -9,7 +9,7 @@ use super::scale::HEIGHT;
 use super::time_axis::TimeAxis;
 use crate::analysis::{DeviceReport, IoDirection, Verdict};
 use crate::attribution::cgroup_name;
-use crate::intervals::{Event, EventLimit, History, Incident};
+use crate::intervals::{Event, EventLimit, History, IncidentEvents};
 use crate::report::analysis::{AnalysisReport, incidents_worst_first};
 use crate::report::evidence::{
     event_latency_text, event_length_text, event_limit_text, event_queue_text, event_rate_text,
@@ -48,7 +48,7 @@ pub(super) struct PlacedIncident<'a> {
 }
 
 impl<'a> PlacedIncident<'a> {
-    fn new(incident: &Incident, events: &'a [Event], history: &History) -> Self {
+    fn new(incident: &IncidentEvents, events: &'a [Event], history: &History) -> Self {
         let place = |index: usize| PlacedEvent::new(&events[index], history);
         Self { main: place(incident.lead), others: incident.others.iter().copied().map(place).collect() }
     }
@@ -65,7 +65,7 @@ pub(super) fn place_incidents<'a>(
     history: &History,
 ) -> Vec<PlacedIncident<'a>> {
     let events: &'a [Event] = &analysis.events.list;
-    let placed = |incident: &Incident| PlacedIncident::new(incident, events, history);
+    let placed = |incident: &IncidentEvents| PlacedIncident::new(incident, events, history);
     incidents_worst_first(analysis).into_iter().map(placed).collect()
 }
 

@@ -6,7 +6,9 @@ pub(in crate::report) mod value;
 pub(in crate::report) use self::value::{DeviceLimit, cgroup_limit_name, rate_name, time_text};
 use self::value::{Field, push_csv, push_json, push_number};
 use crate::analysis::{BaselineSource, Verdict, hidden_io_wait_pct};
-use crate::intervals::{DeviceActivity, DeviceInterval, DeviceState, IntervalHeader, IntervalRows};
+use crate::intervals::{
+    Cause, DeviceActivity, DeviceInterval, DeviceState, Incident, IntervalHeader, IntervalRows,
+};
 use crate::metrics::{CpuPercentages, DataFlag, Interval};
 use crate::report::IntervalWriter;
 use crate::report::evidence::evidence_sentences;
@@ -92,7 +94,7 @@ fn each_line(rows: &IntervalRows, mut push: impl FnMut(&DeviceInterval)) {
     rows.devices.iter().chain(&rows.total).for_each(push);
 }
 
-use Field::{Number, Sentences, Text, Time, Whole, Words};
+use Field::{Flag, Number, Sentences, Text, Time, Whole, Words};
 
 const COLUMNS: &[Column] = &[
     interval_column("time", "the end of the interval in UTC", |header| Time(header.end)),
@@ -235,7 +237,36 @@ const COLUMNS: &[Column] = &[
     column("limit_cgroup", "path of the cgroup that has it", |of| {
         Text(of.limit.as_ref().and_then(|limit| limit.cgroup))
     }),
+    column("incident", "number of the incident that the device is part of in the interval, from 1", |of| {
+        Whole(incident(of).map(|incident| incident.id))
+    }),
+    column("incident_victim", "the topmost device whose requests take longer", |of| {
+        Text(incident(of).map(|incident| &*incident.victim.device))
+    }),
+    column("incident_begin", "when it began; it does not change later", |of| {
+        Time(incident(of).and_then(|incident| incident.begin.at))
+    }),
+    column(
+        "incident_begin_known",
+        "true, or false if it may have begun before the first sample or the first after a break in time",
+        |of| Flag(incident(of).map(|incident| incident.begin_is_known)),
+    ),
+    column(
+        "incident_cause",
+        "its best known cause: cgroup_limit, constant_rate, device_below, queued_between, nothing_completed, \
+         hung_requests, deep_queue or latency",
+        |of| Text(incident(of).and_then(|incident| incident.cause.as_ref()).map(Cause::name)),
+    ),
+    column(
+        "incident_owner",
+        "path of the cgroup at its limit or, without one, with most of the bytes",
+        |of| Text(incident(of).and_then(|incident| incident.owner.as_deref())),
+    ),
 ];
+
+fn incident<'a>(of: &'a Subject<'a>) -> Option<&'a Incident> {
+    of.device.incident().map(|ongoing| &*ongoing.incident)
+}
 
 /// Returns the fields with their meanings, for the manual.
 pub(in crate::report) fn fields() -> Vec<(&'static str, &'static str)> {

@@ -1,7 +1,7 @@
 //! The choice of columns. It is made for the first devices, and again only if the width of the terminal changes: a
 //! column neither appears nor disappears because of what a device does.
 
-use super::columns::{COLUMNS, Column, VERDICT_WIDTH, VERDICT_WIDTH_WITH_SECONDS};
+use super::columns::{COLUMNS, Column, VERDICT_WIDTH, VERDICT_WIDTH_WITH_TIME};
 use super::layout::{Layout, MIN_NAME_WIDTH, max_name_width};
 use crate::counters::Columns;
 use crate::intervals::DeviceInterval;
@@ -49,8 +49,7 @@ impl ColumnChoice {
         } else {
             0
         };
-        let verdict_width =
-            if layout.has_verdict_seconds() { VERDICT_WIDTH_WITH_SECONDS } else { VERDICT_WIDTH };
+        let verdict_width = if layout.has_verdict_time() { VERDICT_WIDTH_WITH_TIME } else { VERDICT_WIDTH };
         let width = |column: &Column| if column.is_verdict() { verdict_width } else { column.width };
         let counted = counted_columns(lines);
         let is_counted = |column: &Column| layout.options.all_columns || column.needs <= counted;
@@ -155,9 +154,9 @@ mod tests {
     #[test]
     fn narrow_tables_keep_what_matters() {
         let all_but_discards = [
-            "r/s rMB/s r_await r_sz w/s wMB/s w_await w_sz rmrg wmrg r_qu w_qu inflt util ≤util r_sat w_sat verdict",
-            "r/s rMB/s r_await w/s wMB/s w_await r_qu w_qu inflt util ≤util r_sat w_sat verdict",
-            "r/s rMB/s r_await w/s wMB/s w_await r_qu w_qu util verdict",
+            "r/s rMB/s r_await r_sz w/s wMB/s w_await w_sz r_qu w_qu inflt util ≤util r_sat w_sat verdict",
+            "r/s rMB/s r_await w/s wMB/s w_await r_qu w_qu inflt util r_sat w_sat verdict",
+            "r/s rMB/s r_await w/s wMB/s w_await queue util verdict",
             "r/s r_await w/s w_await queue util verdict",
             "r_await queue util verdict",
             "r_await verdict",
@@ -171,12 +170,8 @@ mod tests {
     }
 
     #[test]
-    fn seconds_of_verdicts_and_mount_points_leave_space_for_rates_and_throughput() {
+    fn mount_points_leave_space_for_rates_and_throughput() {
         let options = |width| TableOptions { width: Some(width), ..TableOptions::default() };
-        let seconds = |width| with_options(TableOptions { verdict_seconds: true, ..options(width) });
-        let at_80 = "r/s rMB/s r_await w/s wMB/s w_await queue util verdict";
-        assert_eq!(titles(&seconds(80), Columns::Flushes).0, at_80);
-        assert_eq!(titles(&seconds(60), Columns::Flushes), titles(&layout(Some(60)), Columns::Flushes));
         let mounts = with_options(TableOptions { mounts: true, ..options(100) });
         let at_100 = "r/s rMB/s r_await w/s wMB/s w_await r_qu w_qu util verdict";
         assert_eq!(titles(&mounts, Columns::Flushes).0, at_100);

@@ -5,17 +5,18 @@ use std::borrow::Cow;
 use super::layout::Emphasis;
 use crate::analysis::Verdict;
 use crate::counters::Columns;
-use crate::intervals::{DeviceActivity, DeviceInterval};
+use crate::intervals::{DeviceActivity, DeviceInterval, OngoingIncident};
 use crate::metrics::Completed;
 use crate::report::layout::number_format::{
     Figure, NumberFormat, count_figure, mib_figure, multiple_figure, number_figure, percent_figure,
     queue_figure, size_figure, time_figure,
 };
+use crate::sanitize::sanitize;
 
 /// The width of the verdict, with the blank before it.
 pub(super) const VERDICT_WIDTH: usize = 10;
-/// The width of the verdict with its seconds: `throttled 86400s`.
-pub(super) const VERDICT_WIDTH_WITH_SECONDS: usize = 16;
+/// The width of the verdict with its time: `throttled >99s`.
+pub(super) const VERDICT_WIDTH_WITH_TIME: usize = 15;
 
 /// A column, or another key to sort by.
 pub(super) struct Column {
@@ -151,8 +152,8 @@ pub(super) static COLUMNS: [Column; 27] = [
     device("w_sat", 85, |a| a.assessment.write_saturation, Saturation)
         .meaning("write saturation, defined like read saturation"),
     device("verdict", 100, verdict_severity, CellText::Verdict).meaning(
-        "the state of the device, with its seconds if it held for a part of the interval only; see \
-         'blkstat help verdicts'",
+        "the state of the device, with the time since its incident began (> if that may have been earlier), or the \
+         device that suffers from the incident; see 'blkstat help verdicts'",
     ),
 ];
 
@@ -204,7 +205,7 @@ impl Column {
         }
     }
 
-    /// Appends the text of a cell, that of the verdict with its seconds if it has at most `max_verdict_width` columns.
+    /// Appends the text of a cell, that of the verdict with its time if it has at most `max_verdict_width` columns.
     /// Appends nothing and returns `None` without a value.
     pub(super) fn push_cell(
         &self,
@@ -235,6 +236,8 @@ impl Column {
                 Emphasis::of_saturation((kind.saturation)(activity), threshold)
             }
             (Saturation, _) => Emphasis::of_saturation(self.value(activity), threshold),
+            // Trouble that costs nobody anything belongs to no incident.
+            (CellText::Verdict, _) if activity.incident.is_none() => Emphasis::Plain,
             (CellText::Verdict, _) => match activity.assessment.verdict.map(Verdict::severity) {
                 Some(severity) if severity > Verdict::Queueing.severity() => Emphasis::Alert,
                 Some(severity) if severity == Verdict::Queueing.severity() => Emphasis::Warning,
@@ -263,29 +266,34 @@ pub(super) fn latency_figure(stats: &Completed) -> Option<Figure> {
     Some(time_figure(ms).with_prefix(prefix))
 }
 
-/// The seconds from which no decimal is shown.
-const COARSE_S: f64 = 99.95;
-
-/// Returns the verdict, with its seconds unless it held for the whole interval; without them if that is longer than
-/// `max_width`. `None` without a verdict.
+/// Returns the verdict with the time since its incident began; without that if it is longer than `max_width`. A device
+/// below the one that suffers names that. `None` without a verdict.
 fn verdict_cell(activity: &DeviceActivity, max_width: usize) -> Option<Cow<'static, str>> {
-    let name = activity.assessment.verdict?.name();
-    let Some(verdict_s) = activity.verdict_s.filter(|verdict_s| *verdict_s != activity.stats.seconds())
-    else {
-        return Some(name.into());
+    let name = activity.assessment.verdict.map(Verdict::name);
+    let text = match &activity.incident {
+        Some(ongoing) if ongoing.is_victim => format!("{} {}", name?, incident_time(ongoing)),
+        Some(ongoing) => {
+            let see = format!("see {}", sanitize(&ongoing.incident.victim.label));
+            return Some(if see.chars().count() <= max_width {
+                see.into()
+            } else {
+                name.unwrap_or("see above").into()
+            });
+        }
+        None => return name.map(Cow::from),
     };
-    let with = seconds(verdict_s);
-    if with == seconds(activity.stats.seconds()) {
-        return Some(name.into());
-    }
-    let text = format!("{name} {with}s");
-    Some(if text.len() <= max_width { text.into() } else { name.into() })
+    Some(if text.len() <= max_width { text.into() } else { name?.into() })
 }
 
-/// Seconds, with one decimal unless it is zero or they are many.
-fn seconds(seconds: f64) -> String {
-    let text = if seconds < COARSE_S { format!("{seconds:.1}") } else { format!("{seconds:.0}") };
-    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+/// Returns the time since an incident began: `12s`, `>65s` if it may have begun earlier, `99m`, `3h`, `2d`.
+fn incident_time(ongoing: &OngoingIncident) -> String {
+    let sign = if ongoing.incident.begin_is_known { "" } else { ">" };
+    match ongoing.lasted_s {
+        seconds @ ..99.5 => format!("{sign}{seconds:.0}s"),
+        seconds @ ..5970.0 => format!("{sign}{:.0}m", seconds / 60.0),
+        seconds @ ..171_000.0 => format!("{sign}{:.0}h", seconds / 3600.0),
+        seconds => format!("{sign}{:.0}d", seconds / 86_400.0),
+    }
 }
 
 fn keys() -> impl Iterator<Item = &'static Column> {
@@ -351,7 +359,7 @@ pub(crate) fn cell(title: &str, activity: &DeviceActivity, saturation_threshold:
 mod tests {
     use super::*;
     use crate::analysis::Assessment;
-    use crate::metrics::Interval;
+    use crate::intervals::Incident;
 
     #[test]
     fn titles_are_narrower_than_their_columns() {
@@ -369,6 +377,7 @@ mod tests {
     #[test]
     #[cfg(feature = "top")]
     fn cells_are_those_of_the_table_and_of_the_sort_keys() {
+        use crate::metrics::Interval;
         let reads = Completed::example(1.0, 2000, 1.5);
         let writes = Completed { sectors: 4480, ..Completed::example(1.0, 0, 0.0) };
         let stats = Interval { reads, writes, ..Interval::default() };
@@ -392,26 +401,28 @@ mod tests {
     }
 
     #[test]
-    fn seconds_are_shown_where_a_verdict_held_for_a_part_of_the_interval() {
-        let cell = |verdict: Option<Verdict>, verdict_s: f64, seconds: f64| {
+    fn the_verdict_has_the_time_since_its_incident_began() {
+        let cell = |lasted_s: f64, begin_is_known, is_victim| {
+            let victim = crate::intervals::DeviceNames::without_alias("loop0");
+            let incident = Incident { victim, begin_is_known, ..Incident::example() };
             let activity = DeviceActivity {
-                stats: Interval::unknown(seconds),
-                assessment: Assessment { verdict, ..Assessment::default() },
-                verdict_s: verdict.map(|_| verdict_s),
+                assessment: Assessment { verdict: Some(Verdict::Throttled), ..Assessment::default() },
+                incident: Some(OngoingIncident { incident: incident.into(), lasted_s, is_victim }),
                 ..DeviceActivity::default()
             };
-            verdict_cell(&activity, 15).map(Cow::into_owned)
+            [14, 9].map(|width| verdict_cell(&activity, width).unwrap_or_default().into_owned())
         };
-        let (capped, throttled) = (Some(Verdict::Capped), Some(Verdict::Throttled));
-        assert_eq!(cell(capped, 24.0007, 50.0003).as_deref(), Some("capped 24s"));
-        assert_eq!(cell(capped, 0.75, 1.5).as_deref(), Some("capped 0.8s"));
-        assert_eq!(cell(capped, 50.0003, 50.0003).as_deref(), Some("capped"));
-        assert_eq!(cell(throttled, 99.94, 120.0).as_deref(), Some("throttled 99.9s"));
-        assert_eq!(cell(throttled, 9999.4, 86400.0).as_deref(), Some("throttled 9999s"));
-        // There is no space.
-        assert_eq!(cell(throttled, 86000.0, 86400.0).as_deref(), Some("throttled"));
-        // The remaining time is too short to be shown.
-        assert_eq!(cell(capped, 9.99, 10.0).as_deref(), Some("capped"));
-        assert_eq!(cell(None, 0.0, 10.0), None);
+        assert_eq!(cell(12.4, true, true), ["throttled 12s", "throttled"]);
+        assert_eq!(cell(65.0, false, true), ["throttled >65s", "throttled"]);
+        assert_eq!(cell(4000.0, false, true)[0], "throttled >67m");
+        assert_eq!(cell(90_000.0, true, true)[0], "throttled 25h");
+        assert_eq!(cell(864_000.0, true, true)[0], "throttled 10d");
+        assert_eq!(cell(12.0, true, false), ["see loop0", "see loop0"]);
+        let healthy = DeviceActivity {
+            assessment: Assessment { verdict: Some(Verdict::Ok), ..Assessment::default() },
+            ..DeviceActivity::default()
+        };
+        assert_eq!(verdict_cell(&healthy, 14).as_deref(), Some("ok"));
+        assert_eq!(verdict_cell(&DeviceActivity::default(), 14), None);
     }
 }

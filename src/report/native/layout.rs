@@ -10,8 +10,8 @@ pub(super) const MIN_NAME_WIDTH: usize = 10;
 /// The maximum width of mount points on lines of limited width.
 const MAX_MOUNTS_WIDTH: usize = 24;
 
-/// The line width from which seconds of verdicts have their space: it would take narrower lines too much else.
-const MIN_WIDTH_WITH_VERDICT_SECONDS: usize = 80;
+/// The line width from which the time of verdicts has its space: it would take narrower lines too much else.
+const MIN_WIDTH_WITH_VERDICT_TIME: usize = 80;
 
 /// The number of lines after which the column titles are repeated without a terminal.
 const DEFAULT_ROWS: usize = 50;
@@ -22,8 +22,6 @@ pub struct TableOptions {
     pub width: Option<usize>,
     /// Show all columns, however wide.
     pub all_columns: bool,
-    /// Intervals may have several samples, so that verdicts may hold for a part of an interval.
-    pub verdict_seconds: bool,
     pub mounts: bool,
     /// Show the evidence for each verdict.
     pub explain: bool,
@@ -40,7 +38,6 @@ impl Default for TableOptions {
         Self {
             width: None,
             all_columns: false,
-            verdict_seconds: false,
             mounts: false,
             explain: false,
             who: false,
@@ -88,9 +85,9 @@ impl Layout {
         self.width.unwrap_or(DEFAULT_WIDTH)
     }
 
-    /// Returns whether the column of the verdict has space for seconds.
-    pub(super) fn has_verdict_seconds(&self) -> bool {
-        self.options.verdict_seconds && self.line_width() >= MIN_WIDTH_WITH_VERDICT_SECONDS
+    /// Returns whether the column of the verdict has space for a time.
+    pub(super) fn has_verdict_time(&self) -> bool {
+        self.line_width() >= MIN_WIDTH_WITH_VERDICT_TIME
     }
 
     /// The maximum width of mount points.

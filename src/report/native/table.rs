@@ -18,7 +18,7 @@ use crate::attribution::Attribution;
 use crate::intervals::{DeviceActivity, DeviceInterval, DeviceSummary, IntervalRows, RunSpan};
 use crate::metrics::Completed;
 use crate::report::IntervalWriter;
-use crate::report::evidence::{hidden_io_wait_text, timed_evidence_sentences};
+use crate::report::evidence::{hidden_io_wait_text, incident_parts, timed_evidence_sentences};
 use crate::report::layout::{ellipsize, text_width, wrap};
 use crate::sanitize::sanitize;
 
@@ -158,6 +158,7 @@ impl TableWriter {
         }
         out.push(b'\n');
         self.lines_since_titles = self.lines_since_titles.map(|since| since.saturating_add(1));
+        self.push_incident(line, out);
         if self.layout.options.explain {
             self.push_evidence(line, out);
         }
@@ -183,6 +184,21 @@ impl TableWriter {
         if width > 0 {
             // Writing to a Vec cannot fail.
             let _ = write!(out, "{:MOUNTS_GAP$}{}", "", ellipsize(&sanitize(mountpoints), width));
+        }
+    }
+
+    /// Appends what is known of the incident of a device that suffers from it.
+    fn push_incident(&mut self, line: &DeviceInterval, out: &mut Vec<u8>) {
+        let Some(ongoing) = line.incident().filter(|ongoing| ongoing.is_victim) else { return };
+        let mut text = String::new();
+        for part in incident_parts(&ongoing.incident, line.stats()) {
+            let separator = if text.is_empty() { "  " } else { "; " };
+            if text.is_empty() || text.width() + 2 + part.width() <= self.layout.line_width() {
+                text += &format!("{separator}{part}");
+            }
+        }
+        if !text.is_empty() {
+            self.push_line(&ellipsize(&text, self.layout.line_width()), Emphasis::Warning, out);
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::analysis::Verdict;
 use crate::attribution::Attribution;
-use crate::intervals::{DeviceInterval, DeviceState, EventTracker, Events, IntervalRows};
+use crate::intervals::{DeviceInterval, DeviceState, IntervalRows};
 use crate::topology::Topology;
 
 /// The number of a device: the same for all intervals in which the kernel gave it the same name.
@@ -30,8 +30,6 @@ pub(crate) struct Frame {
     /// The devices and how they are stacked.
     pub(crate) topology: Arc<Topology>,
     layout: Arc<Layout>,
-    /// Seconds for which each device has had its verdict, or has been in trouble.
-    lasted_s: Box<[f32]>,
 }
 
 impl Frame {
@@ -66,9 +64,9 @@ impl Frame {
         self.row_of(self.id_of(device)?)
     }
 
-    /// Returns the seconds for which the device in a row has had its verdict, or has been in trouble.
+    /// Returns the seconds for which the incident of the device in a row has lasted; 0 without one.
     pub(crate) fn lasted_s(&self, row: usize) -> f64 {
-        f64::from(self.lasted_s.get(row).copied().unwrap_or(0.0))
+        self.rows.devices[row].incident().map_or(0.0, |ongoing| ongoing.lasted_s)
     }
 
     /// An estimate of its memory, without the parts that it shares with other intervals.
@@ -78,7 +76,6 @@ impl Frame {
             self.rows.events.iter().map(|event| 64 + event.names.device.len() + event.names.label.len());
         size_of::<Self>()
             + devices.sum::<usize>()
-            + self.lasted_s.len() * size_of::<f32>()
             + events.sum::<usize>()
             + self.rows.attribution.as_ref().map_or(0, |attribution| attribution.memory())
     }
@@ -87,37 +84,20 @@ impl Frame {
 #[derive(Debug, Default)]
 pub(crate) struct FrameEncoder {
     layout: Arc<Layout>,
-    tracker: EventTracker,
     run_s: f64,
 }
 
 impl FrameEncoder {
-    /// Notes a break in time.
-    pub(crate) fn interrupt(&mut self) {
-        self.tracker.note_break();
-    }
-
-    /// Returns the events so far, including ongoing ones.
-    pub(crate) fn events(&self) -> Events {
-        self.tracker.events()
-    }
-
     /// Returns the frame of the next interval; `topology` is that of its devices.
     pub(crate) fn encode(&mut self, rows: IntervalRows, topology: Arc<Topology>) -> Frame {
-        self.tracker.observe(&rows);
         self.run_s += rows.header.elapsed_s;
         self.update_layout(&rows.devices);
-        let lasted_s = |device: &DeviceInterval| {
-            self.tracker.since(device.device()).map_or(0.0, |since| since.lasted_s as f32)
-        };
-        let lasted_s = rows.devices.iter().map(lasted_s).collect();
         let attribution = rows.attribution.map(|all| Attribution { processes: None, ..all });
         Frame {
             rows: IntervalRows { total: None, attribution, has_found_any: true, ..rows },
             end_s: self.run_s,
             topology,
             layout: Arc::clone(&self.layout),
-            lasted_s,
         }
     }
 

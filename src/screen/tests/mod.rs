@@ -47,12 +47,12 @@ fn frames_of(capture: &str, all: bool, mut see: impl FnMut(&IntervalRows)) -> (V
                 see(&rows);
                 frames.push(encoder.encode(rows, topology));
             }
-            NextInterval::Break => encoder.interrupt(),
+            NextInterval::Break => {}
             NextInterval::End => break,
             NextInterval::Signal(_) => unreachable!(),
         }
     }
-    (frames, encoder.events().list)
+    (frames, intervals.events().list)
 }
 
 fn app(source: Source) -> App {

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use blkstat::analysis::{DeviceAnalysis, DeviceReport, HostReport, QueueByLayer, Settings, queue_by_layer};
 use blkstat::clock::RealClock;
 use blkstat::intervals::{
-    BaselineStore, Detail, DeviceSelection, Events, Incident, Input, Intervals, LatencySeries, RunClock,
-    collect, group_incidents,
+    BaselineStore, Detail, DeviceSelection, Events, Input, Intervals, LatencySeries, RunClock, collect,
 };
 use blkstat::report::analysis::{AnalysisReport, fio_job, json, text};
 use blkstat::topology::{Node, Topology};
@@ -22,7 +21,6 @@ struct Analysis {
     topology: Topology,
     host: HostReport,
     events: Events,
-    incidents: Vec<Incident>,
     latencies: HashMap<String, LatencySeries>,
     clock: RunClock,
     has_details: bool,
@@ -38,7 +36,6 @@ impl Analysis {
             is_selection: false,
             host: &self.host,
             events: &self.events,
-            incidents: &self.incidents,
             latencies: &self.latencies,
             clock: &self.clock,
             time_zone: const { &TimeZone::UTC },
@@ -77,10 +74,9 @@ fn analyze_stacked(capture: &str, topology: Topology) -> Analysis {
     let mut devices: Vec<DeviceReport> = collected.devices.into_iter().map(finish).collect();
     devices.sort_by(|a, b| a.device.cmp(&b.device));
     let queue_by_layer = queue_by_layer(&topology, &devices);
-    let events = collected.events.events_with(&devices, &collected.clock);
-    let incidents = group_incidents(&events.list, &topology);
+    let events = collected.events.events_with(&devices, &collected.clock, &topology);
     let (latencies, clock, has_details) = (collected.latencies, collected.clock, true);
-    Analysis { devices, queue_by_layer, topology, host, events, incidents, latencies, clock, has_details }
+    Analysis { devices, queue_by_layer, topology, host, events, latencies, clock, has_details }
 }
 
 /// Captures whose layout and JSON are checked.

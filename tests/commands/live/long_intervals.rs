@@ -94,7 +94,7 @@ fn a_live_interval_is_sampled_every_second_and_printed_once() {
     assert_eq!(intervals[1]["evidence"][0], "7 in flight, none completed for 7.0 s");
     assert_eq!(intervals[1]["stalled_s"], 0.0);
     let (table, ..) = live("sda 10 2", 13_000, 100, (0, 0));
-    assert!(table.ends_with(" stalled 7s\n"), "{table}");
+    assert!(table.contains(" stalled 7s\n"), "{table}");
 }
 
 #[test]

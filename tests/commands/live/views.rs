@@ -7,16 +7,16 @@ use super::host::{json, output};
 #[test]
 fn a_report_shows_the_host_and_every_device() {
     let expected = "\
-hidden at width 100: r_sz w_sz d/s dMB/s d_await d_sz f/s f_await rmrg wmrg dmrg d_qu (--width N,
---all-columns)
+hidden at width 100: r_sz w_sz d/s dMB/s d_await d_sz f/s f_await rmrg wmrg dmrg d_qu ≤util (--width
+N, --all-columns)
 1970-01-01 UTC
 00:00:01  1.000s  cpu 10% user 5% sys 85% avail  io 25% some 5.0% full  blocked 3
-device       r/s rMB/s r_await   w/s wMB/s w_await r_qu w_qu inflt  util ≤util r_sat w_sat   verdict
-sda          100  0.39  2.00ms   100  0.39  2.00ms 0.20 0.20     0   20%   40%  1.0x  1.0x         -
+device       r/s rMB/s r_await   w/s wMB/s w_await r_qu w_qu inflt  util r_sat w_sat        verdict
+sda          100  0.39  2.00ms   100  0.39  2.00ms 0.20 0.20     0   20%  1.0x  1.0x              -
 sdb        I/O accounting disabled (queue/iostats=0)
-sdc         1.00  0.00 ~2.00ms  1.00  0.00 ~2.00ms 0.00 0.00     4  0.2%  100%     -     -         -
-sda2         100  0.39  2.00ms   100  0.39  2.00ms 0.20 0.20     0   20%   40%  1.0x  1.0x         -
-vg0-root     100  0.39  2.00ms   100  0.39  2.00ms 0.20 0.20     0   20%   40%  1.0x  1.0x         -
+sdc         1.00  0.00 ~2.00ms  1.00  0.00 ~2.00ms 0.00 0.00     4  0.2%     -     -              -
+sda2         100  0.39  2.00ms   100  0.39  2.00ms 0.20 0.20     0   20%  1.0x  1.0x              -
+vg0-root     100  0.39  2.00ms   100  0.39  2.00ms 0.20 0.20     0   20%  1.0x  1.0x              -
 ";
     assert_eq!(output("--width 100 1 1", 1), (expected.to_owned(), String::new(), Exit::Success));
 }
@@ -24,14 +24,14 @@ vg0-root     100  0.39  2.00ms   100  0.39  2.00ms 0.20 0.20     0   20%   40%  
 #[test]
 fn mount_points_push_out_no_rate_and_a_loop_device_shows_its_file() {
     let expected = "\
-device       r/s r_await   w/s w_await queue  util   verdict  mountpoints
-loop0          0       -     0       -     0    0%      idle  /images/a.img
+device       r/s r_await   w/s w_await queue  util        verdict  mountpoints
+loop0          0       -     0       -     0    0%           idle  /images/a.img
 ";
     let (out, _, _) = output("--width 80 --mounts --all loop0 vg0-root 1 1", 1);
     for line in expected.lines() {
         assert!(out.lines().any(|printed| printed == line), "{out}");
     }
-    assert!(out.contains(" 100  2.00ms   100  2.00ms  0.40   20%         -  /\n"), "{out}");
+    assert!(out.contains(" 100  2.00ms   100  2.00ms  0.40   20%              -  /\n"), "{out}");
 }
 
 #[test]

@@ -106,24 +106,27 @@ fn saturation_over_a_long_interval_is_the_latency_of_all_its_requests() {
 }
 
 #[test]
-fn the_table_says_for_how_long_a_verdict_held() {
+fn the_table_says_how_long_ago_the_incident_began() {
     let options = "--from fixtures/captures/capped-3000.txt loop0 8";
     let wide = printed(options);
     let narrow = printed(&format!("--width 80 {options}"));
     let cell =
         |text: &str, end: &str| text.lines().any(|line| line.starts_with("loop0") && line.ends_with(end));
     let json = lines(&printed(&format!("--json {options}")));
-    let is_partial = |line: &&Value| line["verdict_s"].as_f64() < line["elapsed_s"].as_f64();
-    let partial = json.iter().filter(is_partial).find(|line| line["verdict"] == "queueing").unwrap();
-    let verdict = partial["verdict"].as_str().unwrap();
-    let with = partial["verdict_s"].as_f64().unwrap().round();
-    for text in [&wide, &narrow] {
-        assert!(cell(text, &format!(" {verdict} {with}s")), "{text}");
+    let in_incident: Vec<&Value> = json.iter().filter(|line| !line["incident"].is_null()).collect();
+    assert!(in_incident.len() > 3);
+    for line in in_incident {
+        let story = ["incident", "incident_victim", "incident_begin", "incident_begin_known"];
+        let first = json.iter().find(|line| !line["incident"].is_null()).unwrap();
+        assert_eq!(story.map(|field| &line[field]), story.map(|field| &first[field]));
+        let seconds = (micros(&line["time"]) - micros(&line["incident_begin"])) as f64 / 1e6;
+        let expected = format!(" {} {seconds:.0}s", line["verdict"].as_str().unwrap());
+        for text in [&wide, &narrow] {
+            assert!(cell(text, &expected), "{expected}: {text}");
+        }
     }
     assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
-    let whole = json.iter().find(|line| line["verdict_s"] == line["elapsed_s"]).unwrap();
-    assert!(cell(&wide, &format!(" {}", whole["verdict"].as_str().unwrap())), "{wide}");
-    // There is no space for the seconds.
+    // There is no space for the time.
     let narrowest = printed("--width 40 --from fixtures/captures/capped-3000.txt 20");
     assert!(cell(&narrowest, " saturated"), "{narrowest}");
     assert!(narrowest.lines().all(|line| line.chars().count() <= 40), "{narrowest}");

@@ -40,7 +40,13 @@ fn without_who_nothing_is_scanned() {
 fn the_table_names_cgroups_and_blocked_tasks_below_the_device() {
     let (out, _, _) = run_on_host("", |_| {}, "--who --explain --width 100 1 4", 4);
     let last = out.rsplit("00:00:04").next().unwrap();
-    assert!(last.contains("- throttled\n"), "{out}");
+    assert!(last.contains(" throttled >4s\n"), "{out}");
+    let incident = "\n  db.service is at its limit of 100 reads/s on sda (io.max); reads take 1.00 ms";
+    assert!(
+        last.contains(incident)
+            && !last.contains("sda (io.max)\n  read latency 1.00 ms, 1.0x unloaded, queue 0.15; may"),
+        "{out}"
+    );
     let who = "\n  who: db.service 67% (100 r/s), docker 3f2a9c1b7d5e 27%, /evil\\u{1b}[2J, \"quoted\" 3.3%; at limit:\n  \
                db.service 100 reads/s; D state: mysqld(2114) x\\u{1b}[2J(3302)\n";
     assert!(last.contains(who), "{out}");

@@ -1,0 +1,370 @@
+//! Finds the incidents that devices in trouble belong to.
+
+use std::sync::Arc;
+
+use super::event::{Event, EventLimit, Moment};
+use super::figures::Figures;
+use super::history::DeviceHistory;
+use super::incident::{Cause, Incident, WaitingTask};
+use super::phase::Phase;
+use crate::analysis::IoDirection;
+use crate::attribution::{Attribution, ReachedLimit, is_in_cgroup};
+use crate::intervals::running_totals::known_limit::limited_requests;
+use crate::intervals::{DeviceActivity, DeviceNames};
+use crate::topology::Topology;
+
+/// The time in seconds, and the number of intervals if they are longer, after which trouble that comes back is another
+/// incident.
+const MAX_GAP_S: f64 = 10.0;
+const MAX_GAP_INTERVALS: f64 = 3.0;
+/// The most incidents that are kept after their end. The first of them are dropped.
+const MAX_FINISHED: usize = 10_000;
+/// The fraction of a device's bytes in percent from which a cgroup owns its load.
+const MIN_OWNER_PCT: f64 = 50.0;
+/// The most waiting tasks that are kept.
+const MAX_WAITING: usize = 8;
+
+/// An incident with the devices that it has reached.
+#[derive(Clone, Debug)]
+struct Tracked {
+    incident: Arc<Incident>,
+    devices: Vec<Arc<DeviceNames>>,
+    /// The end of the last interval in which one of them was in trouble.
+    end: Moment,
+}
+
+/// The events of an incident, as indices of the list of events.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IncidentEvents {
+    pub incident: Arc<Incident>,
+    /// The worst event of the victim.
+    pub lead: usize,
+    /// The others, in the order of time.
+    pub others: Vec<usize>,
+}
+
+/// The device in trouble whose incident is looked for.
+pub(super) struct Trouble<'a> {
+    pub(super) device: &'a DeviceHistory,
+    pub(super) phase: &'a Phase,
+    pub(super) activity: &'a DeviceActivity,
+    /// The onset of its trouble, and whether it was observed.
+    pub(super) begin: Moment,
+    pub(super) begin_is_known: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct IncidentTracker {
+    /// Those that may go on, by their numbers.
+    open: Vec<Tracked>,
+    finished: Vec<Tracked>,
+    count: u64,
+}
+
+impl IncidentTracker {
+    /// Ends the incidents in which no device has been in trouble for a while, before an interval of this length that
+    /// begins at `now_s`.
+    pub(super) fn close(&mut self, now_s: f64, interval_s: f64) {
+        let max_gap_s = MAX_GAP_S.max(MAX_GAP_INTERVALS * interval_s);
+        let ended = self.open.extract_if(.., |one| now_s - one.end.run_s > max_gap_s);
+        self.finished.extend(ended);
+        if self.finished.len() >= 2 * MAX_FINISHED {
+            self.finished.drain(..MAX_FINISHED);
+        }
+    }
+
+    /// Ends all incidents, at a break in time.
+    pub(super) fn close_all(&mut self) {
+        self.finished.append(&mut self.open);
+    }
+
+    /// Adds an interval of a device in trouble, which ends at `end`. Returns its incident; `known` is the number of the
+    /// one that it belonged to before, or 0.
+    pub(super) fn observe(
+        &mut self,
+        trouble: &Trouble<'_>,
+        known: u64,
+        end: Moment,
+        attribution: Option<&Attribution>,
+        topology: &Topology,
+    ) -> Arc<Incident> {
+        let at = self.open.binary_search_by_key(&known, |one| one.incident.id).ok();
+        let at = at.unwrap_or_else(|| self.join(trouble, topology));
+        let tracked = &mut self.open[at];
+        tracked.end = end;
+        tracked.note_cause(trouble, topology);
+        tracked.note_usage(trouble.activity, attribution);
+        Arc::clone(&tracked.incident)
+    }
+
+    /// Returns the incidents that a limit of a cgroup causes, with devices in trouble in the interval that ends `now`.
+    pub(super) fn limited(&self, now: Moment) -> impl Iterator<Item = (&Arc<Incident>, &ReachedLimit)> {
+        let present = self.open.iter().filter(move |one| one.end == now);
+        present.filter_map(|one| Some((&one.incident, one.incident.cgroup_limit()?)))
+    }
+
+    /// Returns whether an incident that may go on is known to be caused by this limit.
+    pub(super) fn is_cause(&self, limit: &ReachedLimit) -> bool {
+        let is_same = |known: &ReachedLimit| {
+            (&known.cgroup, &known.limited_device, known.kind)
+                == (&limit.cgroup, &limit.limited_device, limit.kind)
+        };
+        self.open.iter().any(|one| one.incident.cgroup_limit().is_some_and(is_same))
+    }
+
+    /// Returns the index of the open incident of a device that was not in trouble before: the one of a device that it is
+    /// stacked with, or a new one. Incidents that it links become the earliest of them.
+    fn join(&mut self, trouble: &Trouble<'_>, topology: &Topology) -> usize {
+        let names = trouble.device.names();
+        let below = all_below(&names.device, topology);
+        let mut linked = (0..self.open.len()).filter(|at| self.open[*at].is_linked(names, &below, topology));
+        let Some(first) = linked.next() else {
+            self.count += 1;
+            let tracked = Tracked::new(self.count, trouble);
+            self.open.push(tracked);
+            return self.open.len() - 1;
+        };
+        for at in linked.collect::<Vec<_>>().into_iter().rev() {
+            let other = self.open.remove(at);
+            self.open[first].devices.extend(other.devices);
+        }
+        let tracked = &mut self.open[first];
+        if !tracked.has(names) {
+            tracked.devices.push(Arc::clone(names));
+        }
+        if is_above(&names.device, &below, &tracked.incident.victim.device, topology) {
+            tracked.set_victim(trouble);
+        }
+        first
+    }
+
+    /// Returns the incidents with their events, which must be in the order of time; both count seconds from `range_begin_s`
+    /// on. Events that only hindsight shows become incidents of their own.
+    pub(super) fn with_events(
+        &self,
+        events: &[Event],
+        range_begin_s: f64,
+        topology: &Topology,
+    ) -> Vec<IncidentEvents> {
+        let known = self.finished.iter().chain(&self.open);
+        let mut all: Vec<(Tracked, Vec<usize>)> =
+            known.map(|one| (one.shifted(-range_begin_s), Vec::new())).collect();
+        all.sort_by(|a, b| a.0.begin_s().total_cmp(&b.0.begin_s()));
+        let (known_count, mut next, mut count) = (all.len(), 0, self.count);
+        // The incidents that may overlap the event.
+        let mut near: Vec<usize> = Vec::new();
+        for (at, event) in events.iter().enumerate() {
+            near.retain(|one| all[*one].0.end.run_s > event.begin.run_s);
+            while next < known_count && all[next].0.begin_s() < event.end.run_s {
+                near.push(next);
+                next += 1;
+            }
+            let names = DeviceNames::without_alias(&event.device);
+            let below = all_below(&event.device, topology);
+            let own = near.iter().copied().filter(|one| all[*one].0.has(&names));
+            let overlap_s = |one: &usize| all[*one].0.overlap_s(event);
+            let own = own.filter(|one| overlap_s(one) > 0.0);
+            let own = own.max_by(|a, b| overlap_s(a).total_cmp(&overlap_s(b)));
+            let is_linked = |one: &&usize| {
+                let tracked = &all[**one].0;
+                let shorter_s = event.duration_s.min(tracked.end.run_s - tracked.begin_s());
+                2.0 * overlap_s(one) >= shorter_s && tracked.is_linked(&names, &below, topology)
+            };
+            let Some(found) = own.or_else(|| near.iter().find(is_linked).copied()) else {
+                count += 1;
+                let incident = Arc::new(Incident::of_event(count, event));
+                near.push(all.len());
+                all.push((Tracked { incident, devices: vec![names], end: event.end }, vec![at]));
+                continue;
+            };
+            let (tracked, members) = &mut all[found];
+            members.push(at);
+            if found >= known_count {
+                tracked.add_event(event, names, &below, topology);
+            }
+        }
+        let mut found: Vec<IncidentEvents> =
+            all.into_iter().filter_map(|(one, members)| one.with_events(members, events)).collect();
+        found.sort_by(|a, b| a.incident.begin.run_s.total_cmp(&b.incident.begin.run_s));
+        found
+    }
+}
+
+impl Tracked {
+    fn new(id: u64, trouble: &Trouble<'_>) -> Self {
+        let names = trouble.device.names();
+        let (requests, before_ms) = requests_and_latency(trouble);
+        let incident = Incident {
+            id,
+            victim: Arc::clone(names),
+            begin: trouble.begin,
+            begin_is_known: trouble.begin_is_known,
+            requests,
+            before_ms,
+            cause: None,
+            owner: None,
+            waiting: Vec::new(),
+        };
+        Self { incident: Arc::new(incident), devices: vec![Arc::clone(names)], end: trouble.begin }
+    }
+
+    /// Returns whether a device, with these devices below it, belongs to the incident or is stacked with one that does.
+    fn is_linked(&self, names: &DeviceNames, below: &[String], topology: &Topology) -> bool {
+        self.devices.iter().any(|one| {
+            one.device == names.device
+                || below.contains(&one.device)
+                || !topology.backing_devices(&one.device).is_empty()
+                    && all_below(&one.device, topology).contains(&names.device)
+        })
+    }
+
+    fn set_victim(&mut self, trouble: &Trouble<'_>) {
+        let (requests, before_ms) = requests_and_latency(trouble);
+        let incident = Arc::make_mut(&mut self.incident);
+        let below = std::mem::replace(&mut incident.victim, Arc::clone(trouble.device.names()));
+        (incident.requests, incident.before_ms) = (requests, before_ms);
+        if incident.cause.as_ref().is_none_or(|cause| cause.rank() < Cause::DeviceBelow(below.clone()).rank())
+        {
+            incident.cause = Some(Cause::DeviceBelow(below));
+        }
+    }
+
+    /// Keeps the most certain cause.
+    fn note_cause(&mut self, trouble: &Trouble<'_>, topology: &Topology) {
+        let names = trouble.device.names();
+        let is_victim = names.device == self.incident.victim.device;
+        let Some(cause) = trouble.phase.cause(names, is_victim) else { return };
+        if self.incident.cause.as_ref().is_some_and(|known| known.rank() >= cause.rank()) {
+            return;
+        }
+        if !is_victim && !all_below(&self.incident.victim.device, topology).contains(&names.device) {
+            return;
+        }
+        let incident = Arc::make_mut(&mut self.incident);
+        if let Cause::Limit { limit: EventLimit::Cgroup(limit), .. } = &cause {
+            incident.owner = Some(Arc::clone(&limit.cgroup));
+            let (requests, _) = limited_requests(limit.kind);
+            if is_victim && incident.requests != Some(requests) {
+                incident.requests = Some(requests);
+                incident.before_ms = trouble.device.latency_before_ms(trouble.begin, requests);
+            }
+        }
+        incident.cause = Some(cause);
+    }
+
+    /// Notes the cgroup with most of the victim's bytes, and the tasks that wait in the cgroup with the limit.
+    fn note_usage(&mut self, activity: &DeviceActivity, attribution: Option<&Attribution>) {
+        if self.incident.owner.is_none()
+            && let Some(top) = activity.top_cgroup.as_ref().filter(|top| top.share_pct >= MIN_OWNER_PCT)
+        {
+            Arc::make_mut(&mut self.incident).owner = Some(Arc::clone(&top.path));
+        }
+        let (Some(attribution), Some(limit)) = (attribution, self.incident.cgroup_limit()) else { return };
+        let is_inside =
+            |path: &Option<Arc<str>>| path.as_deref().is_some_and(|path| is_in_cgroup(&limit.cgroup, path));
+        let inside = attribution.blocked.iter().filter(|task| is_inside(&task.cgroup));
+        let waiting: Vec<WaitingTask> = inside
+            .take(MAX_WAITING)
+            .map(|task| WaitingTask { tid: task.tid, comm: task.comm.clone() })
+            .collect();
+        if !waiting.is_empty() && waiting != self.incident.waiting {
+            Arc::make_mut(&mut self.incident).waiting = waiting;
+        }
+    }
+
+    fn begin_s(&self) -> f64 {
+        self.incident.begin.run_s
+    }
+
+    fn has(&self, names: &DeviceNames) -> bool {
+        self.devices.iter().any(|one| one.device == names.device)
+    }
+
+    fn overlap_s(&self, event: &Event) -> f64 {
+        self.end.run_s.min(event.end.run_s) - self.begin_s().max(event.begin.run_s)
+    }
+
+    /// Adds an event that only hindsight shows.
+    fn add_event(&mut self, event: &Event, names: Arc<DeviceNames>, below: &[String], topology: &Topology) {
+        if is_above(&event.device, below, &self.incident.victim.device, topology) {
+            self.incident = Arc::new(Incident::of_event(self.incident.id, event));
+        }
+        if event.end.run_s > self.end.run_s {
+            self.end = event.end;
+        }
+        self.devices.push(names);
+    }
+
+    fn shifted(&self, seconds: f64) -> Self {
+        let mut shifted = self.clone();
+        if seconds != 0.0 {
+            Arc::make_mut(&mut shifted.incident).begin.run_s += seconds;
+            shifted.end.run_s += seconds;
+        }
+        shifted
+    }
+
+    /// Returns the incident with these of the events; `None` without any.
+    fn with_events(self, members: Vec<usize>, events: &[Event]) -> Option<IncidentEvents> {
+        let is_of_victim = |at: &usize| events[*at].device == self.incident.victim.device;
+        let trouble_s = |at: &usize| (is_of_victim(at), events[*at].trouble_s());
+        // Among equals, the first one.
+        let lead = members.iter().rev().copied();
+        let lead =
+            lead.max_by(|a, b| trouble_s(a).partial_cmp(&trouble_s(b)).unwrap_or(std::cmp::Ordering::Equal))?;
+        let others = members.into_iter().filter(|at| *at != lead).collect();
+        Some(IncidentEvents { incident: self.incident, lead, others })
+    }
+}
+
+impl Incident {
+    /// The incident of an event that only hindsight shows.
+    fn of_event(id: u64, event: &Event) -> Self {
+        let victim = Arc::new(DeviceNames {
+            device: event.device.clone(),
+            label: event.label.clone(),
+            mountpoints: String::new(),
+        });
+        let limit = event.limit.clone();
+        let cause = limit.map(|limit| Cause::Limit { limit, device: Arc::clone(&victim) });
+        Self {
+            id,
+            begin: event.begin,
+            begin_is_known: event.begin_is_known,
+            requests: event.peak_latency.map(|peak| peak.direction),
+            before_ms: None,
+            cause: cause.or(event.evidence.map(Cause::Evidence)),
+            owner: event.top_cgroup.as_ref().map(|top| Arc::clone(&top.path)),
+            waiting: Vec::new(),
+            victim,
+        }
+    }
+}
+
+/// Returns the kind of requests that wait most, and their latency before the trouble.
+fn requests_and_latency(trouble: &Trouble<'_>) -> (Option<IoDirection>, Option<f64>) {
+    let requests = Figures::of(trouble.activity).slowest();
+    let before_ms = requests.and_then(|requests| trouble.device.latency_before_ms(trouble.begin, requests));
+    (requests, before_ms)
+}
+
+/// Returns whether a device, with these devices `below` it, is the victim rather than `other`: it is stacked on it. A disk
+/// is the victim rather than its partitions.
+fn is_above(name: &str, below: &[String], other: &str, topology: &Topology) -> bool {
+    let is_disk_of = |disk: &str, partition: &str| topology.disk_of(partition) == Some(disk);
+    is_disk_of(name, other) || below.iter().any(|one| one == other) && !is_disk_of(other, name)
+}
+
+/// The devices below a device, including the disk of a partition.
+fn all_below(name: &str, topology: &Topology) -> Vec<String> {
+    let mut found = topology.devices_below(name);
+    let disks: Vec<String> = [name]
+        .into_iter()
+        .chain(found.iter().map(String::as_str))
+        .filter_map(|name| topology.disk_of(name))
+        .filter(|disk| !disk.is_empty())
+        .map(str::to_owned)
+        .collect();
+    found.extend(disks);
+    found
+}
