@@ -5,6 +5,7 @@
 //! The header of a recording has the host that was recorded, its devices, and the baselines for them. It takes several
 //! lines if they are many.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
@@ -15,7 +16,7 @@ use super::diskstats_line::excerpt;
 use super::recorded_scan::ScanGrowth;
 use super::writer::{ClockChange, DroppedSamples};
 use crate::baselines::{RecordedBaseline, RecordedBaselines};
-use crate::counters::{HostState, Missing, Pressure, SwappedPages};
+use crate::counters::{HealthFacts, HostState, Missing, Pressure, SwappedPages};
 use crate::topology::{Machine, Node, Topology, bounded_text};
 use crate::units::SampleTime;
 
@@ -30,6 +31,8 @@ pub(super) enum Annotation {
     Devices(Vec<Node>),
     /// The baselines that belong to the header, or more of them.
     Baselines(Vec<RecordedBaseline>),
+    /// The facts about the health of devices, or more of them.
+    Health(HealthLine),
     /// A part of the scan of cgroups and processes that belongs to the next sample.
     IoScan(ScanGrowth),
     /// Notes that samples were dropped before the next one.
@@ -50,6 +53,15 @@ struct DevicesLine {
 #[derive(Serialize, Deserialize)]
 struct BaselinesLine {
     pub(super) baselines: Vec<RecordedBaseline>,
+}
+
+/// A line with facts about the health of devices.
+#[derive(Default, Serialize, Deserialize)]
+pub(super) struct HealthLine {
+    pub(super) health: HealthFacts,
+    /// True if it adds devices to those of the line before it, because they do not fit on one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) continues: bool,
 }
 
 /// A line with a part of a scan.
@@ -135,6 +147,7 @@ impl Annotation {
             b"clock_step_s" | b"suspended_s" => parse(json, Self::ClockChange),
             _ if is_header() => parse(json, |header: RecordingHeader| Self::Header(header.bounded().into())),
             b"devices" => parse(json, |line: DevicesLine| Self::Devices(line.devices)),
+            b"health" => parse(json, Self::Health),
             b"baselines" => parse(json, |line: BaselinesLine| Self::Baselines(line.baselines)),
             _ => parse(json, Self::EndOfSample),
         })
@@ -252,6 +265,15 @@ pub fn write_header(header: &RecordingHeader, out: &mut Vec<u8>) {
     let baselines = header.baselines.iter().filter(|baseline| json_bytes(baseline) <= MAX_LIST_BYTES);
     for baselines in split_list(baselines.cloned()) {
         write_annotation(&BaselinesLine { baselines }, out);
+    }
+}
+
+/// Appends the lines with facts about the health of devices, which follow the header.
+pub fn write_health(facts: &HealthFacts, out: &mut Vec<u8>) {
+    let entries = split_list(facts.iter().filter(|entry| json_bytes(entry) <= MAX_LIST_BYTES));
+    for (index, entries) in entries.into_iter().enumerate() {
+        let health = entries.into_iter().map(|(name, health)| (name.clone(), Arc::clone(health))).collect();
+        write_annotation(&HealthLine { health, continues: index > 0 }, out);
     }
 }
 

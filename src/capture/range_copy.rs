@@ -77,7 +77,9 @@ pub fn copy_range<E: From<io::Error>>(
                 place = Place::Header;
                 header.clear();
             }
-            LineKind::Annotation(Annotation::Devices(_) | Annotation::Baselines(_)) => {}
+            LineKind::Annotation(
+                Annotation::Devices(_) | Annotation::Baselines(_) | Annotation::Health(_),
+            ) => {}
             LineKind::Annotation(_) if place == Place::Header => place = Place::Between,
             _ => {}
         }

@@ -2,20 +2,21 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use clap::Args;
 
 use super::options::{CaptureOptions, Host};
 use crate::console::{RunContext, require_text};
-use crate::counters::Sample;
+use crate::counters::{HealthFacts, Sample};
 use crate::exit::Exit;
 use crate::intervals::{Input, with_stack};
 use crate::os_error::os_error_text;
-use crate::report::devices::{is_shown, json, tree};
+use crate::report::devices::{is_shown, json, push_troubles, tree};
 use crate::sanitize::sanitize;
 use crate::schedule::Schedule;
-use crate::source::{NoBlockDevices, Replay, check_block_dir, read_topology};
+use crate::source::{HealthReader, NoBlockDevices, Replay, check_block_dir, read_topology};
 use crate::time_range::TimeRange;
 use crate::topology::Topology;
 
@@ -44,9 +45,9 @@ impl Devices {
         // Checks the options.
         let files: Vec<PathBuf> = from.cloned().into_iter().collect();
         let input = host.input(&files, TimeRange::default(), Schedule::default(), &self.capture)?;
-        let (topology, place) = match from {
+        let (topology, facts, place) = match from {
             Some(path) => recorded_topology(path, &input, context)?,
-            None => live_topology(&host.root)?,
+            None => live_topology(&host.root, context)?,
         };
         if topology.nodes().is_empty() {
             if from.is_none() {
@@ -57,9 +58,10 @@ impl Devices {
         }
         let mut text = Vec::new();
         if self.json {
-            json(&topology, &mut text);
+            json(&topology, &facts, &mut text);
         } else if topology.nodes().iter().any(|node| is_shown(node, &topology, self.all)) {
             tree(&topology, self.all, context.width(), &mut text);
+            push_troubles(&topology, &facts, context.width(), &mut text);
         } else {
             context
                 .print_error(format_args!("no block device in {place} is in use; --all lists unused ones"));
@@ -70,11 +72,15 @@ impl Devices {
     }
 }
 
-/// Reads the devices of the system below `root`. Returns them with the name of the directory that lists them.
+/// Devices, the facts about their health, and where they are from.
+type Described = (Topology, Arc<HealthFacts>, String);
+
+/// Reads the devices of the system below `root`. Returns them with what the kernel says of
+/// their health and the name of the directory that lists them.
 ///
 /// # Errors
 /// If that directory does not exist ([`NoBlockDevices`]) or cannot be read.
-fn live_topology(root: &Path) -> Result<(Topology, String)> {
+fn live_topology(root: &Path, context: &RunContext<'_>) -> Result<Described> {
     let block = root.join("sys/block");
     let place = sanitize(&block.display().to_string()).into_owned();
     if let Err(error) = check_block_dir(&block) {
@@ -84,24 +90,29 @@ fn live_topology(root: &Path) -> Result<(Topology, String)> {
         }
         bail!(reason);
     }
-    Ok((read_topology(root), place))
+    let reader = HealthReader::start(root, context.clock)?;
+    let topology = read_topology(root);
+    reader.wait_for_first();
+    let facts = reader.latest(context.clock.monotonic()).unwrap_or_default();
+    Ok((topology, facts, place))
 }
 
 /// Reads the devices in the header of a recording, or infers them from the names in the first sample of another
-/// capture. Returns them with the name of the file; without devices if it has no samples.
+/// capture. Returns them with what is recorded of their health and the name of the file; without devices if it has no
+/// samples.
 ///
 /// # Errors
 /// If the file cannot be read or is not a text file.
-fn recorded_topology(path: &Path, input: &Input, context: &RunContext<'_>) -> Result<(Topology, String)> {
+fn recorded_topology(path: &Path, input: &Input, context: &RunContext<'_>) -> Result<Described> {
     let mut replay = Replay::open(path, input.every, context.clock)?;
     let mut sample = Sample::default();
     let place = sanitize(replay.name()).into_owned();
     if !replay.next(&Sample::default(), &mut sample)? {
         require_text(&replay)?;
-        return Ok((Topology::default(), place));
+        return Ok((Topology::default(), Arc::default(), place));
     }
     let recorded = replay.header().map(|header| header.topology.clone());
     let recorded = recorded.filter(|topology| !topology.nodes().is_empty());
     let topology = recorded.unwrap_or_else(|| Topology::from_names(&sample.devices));
-    Ok((with_stack(topology, &input.stack), place))
+    Ok((with_stack(topology, &input.stack), sample.health.unwrap_or_default(), place))
 }

@@ -2,15 +2,16 @@
 
 use std::collections::HashSet;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
 
 use crate::capture::{
     ClockChange, RecordFilter, RecordingHeader, SampleText, ScanWriter, write_clock_change, write_header,
-    write_sample,
+    write_health, write_sample,
 };
-use crate::counters::{DeviceNumber, Sample};
+use crate::counters::{DeviceNumber, HealthFacts, Sample};
 use crate::intervals::BaselineStore;
 use crate::sink::SampleBlock;
 use crate::source::{Live, read_recording_header};
@@ -28,6 +29,10 @@ pub(super) struct Recorder<'a> {
     /// The number of requests that each of them had completed.
     completed: Vec<[u64; 4]>,
     topology: Topology,
+    /// The text of the last header.
+    header: Vec<u8>,
+    /// The facts about the health of devices that were recorded last.
+    health: Arc<HealthFacts>,
     scans: ScanWriter,
     /// The devices whose cgroups are recorded: the requested ones and those below them; all if empty.
     scanned_devices: HashSet<DeviceNumber>,
@@ -56,6 +61,8 @@ impl<'a> Recorder<'a> {
             devices: Vec::new(),
             completed: Vec::new(),
             topology: Topology::default(),
+            header: Vec::new(),
+            health: Arc::default(),
             scans: ScanWriter::default(),
             scanned_devices: HashSet::new(),
             skipped_scans: 0,
@@ -87,8 +94,16 @@ impl<'a> Recorder<'a> {
         self.completed.clear();
         self.completed.extend(completed());
         let mut block = SampleBlock { at: sample.at.wall, ..SampleBlock::default() };
+        let facts = sample.health.as_ref().filter(|facts| self.has_changed(facts)).cloned();
         if needs_header {
-            self.write_header(sample, &mut block.header, on_mismatch);
+            self.header.clear();
+            self.write_header(sample, on_mismatch);
+        }
+        if needs_header || facts.is_some() {
+            self.health = facts.unwrap_or_else(|| Arc::clone(&self.health));
+            // The header is not read again: that might hang with a device that is in trouble now.
+            block.header.clone_from(&self.header);
+            write_health(&self.health, &mut block.header);
         }
         write_clock_change(&ClockChange::between(&self.last_at, &sample.at), &mut block.notes);
         if let Some(scan) = &sample.io_scan {
@@ -111,9 +126,18 @@ impl<'a> Recorder<'a> {
         block
     }
 
-    /// Appends the header of the recording. Before the first sample, `on_mismatch` gets a message if a given baseline
+    /// Returns whether facts about the health of devices differ from those that were recorded last.
+    fn has_changed(&self, facts: &Arc<HealthFacts>) -> bool {
+        !Arc::ptr_eq(facts, &self.health)
+            && (facts.len() != self.health.len()
+                || facts.iter().any(|(name, facts)| {
+                    self.health.get(name).is_none_or(|recorded| facts.differs(recorded))
+                }))
+    }
+
+    /// Renews the text of the header of the recording. Before the first sample, `on_mismatch` gets a message if a given baseline
     /// is for other devices.
-    fn write_header(&mut self, sample: &Sample, out: &mut Vec<u8>, on_mismatch: &mut dyn FnMut(String)) {
+    fn write_header(&mut self, sample: &Sample, on_mismatch: &mut dyn FnMut(String)) {
         let header = read_recording_header(self.root, &self.topology);
         if self.samples == 0 {
             let names = sample.devices.iter().map(|device| device.name.as_str());
@@ -123,7 +147,7 @@ impl<'a> Recorder<'a> {
         }
         let baselines = self.baselines.to_record(&sample.devices, &header.topology);
         let header = RecordingHeader { interval: Some(self.interval), baselines, ..header };
-        write_header(&header, out);
+        write_header(&header, &mut self.header);
         self.topology = header.topology;
         self.scanned_devices =
             self.filter.devices.iter().flat_map(|name| self.numbers_down_from(name)).collect();

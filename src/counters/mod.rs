@@ -2,6 +2,7 @@
 //!
 //! Plain data that `capture` and `source` read, and that `metrics` and `attribution` interpret.
 
+mod health;
 mod host_sources;
 mod io_scan;
 mod traced_io;
@@ -10,6 +11,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::health::{FACTS, Fact, FactKind, FactPlace, FactValue, Health, HealthFacts};
+pub use self::health::{SYNC_ACTION, SYNC_COMPLETED, SYNC_SPEED};
 pub use self::host_sources::{
     Access, CgroupSource, DiskstatsSource, HostSources, Privileges, ProcessIoSource,
 };
@@ -354,6 +357,8 @@ pub struct Sample {
     pub missed_samples: u64,
     /// The last finished scan of cgroups and processes; `None` if they are not scanned, or if no scan has finished yet.
     pub io_scan: Option<Arc<IoScan>>,
+    /// The facts about the health of devices that were read last; `None` if they are not known.
+    pub health: Option<Arc<HealthFacts>>,
 }
 
 impl Clone for Sample {
@@ -364,12 +369,13 @@ impl Clone for Sample {
     }
 
     fn clone_from(&mut self, source: &Self) {
-        let Self { at, segment, devices, written_time, cpu, host, missed_samples, io_scan } = source;
+        let Self { at, segment, devices, written_time, cpu, host, missed_samples, io_scan, health } = source;
         (self.at, self.segment, self.missed_samples) = (*at, *segment, *missed_samples);
         self.devices.clone_from(devices);
         self.written_time.clone_from(written_time);
         (self.cpu, self.host) = (*cpu, *host);
         self.io_scan.clone_from(io_scan);
+        self.health.clone_from(health);
     }
 }
 

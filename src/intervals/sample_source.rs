@@ -13,7 +13,8 @@ use crate::counters::Sample;
 use crate::sanitize::sanitize;
 use crate::schedule::{DEFAULT_INTERVAL, SampleDeadlines};
 use crate::source::{
-    DeviceResolver, IoScanner, Live, Replay, open_range, read_machine, read_recording_header, reread_topology,
+    DeviceResolver, HealthReader, IoScanner, Live, Replay, open_range, read_machine, read_recording_header,
+    reread_topology,
 };
 use crate::time_range::{Place, RangeFilter};
 use crate::topology::{Machine, Node, Topology};
@@ -51,6 +52,7 @@ struct LiveSource<'a> {
     deadlines: Option<SampleDeadlines>,
     /// `None` if cgroups and processes are not scanned.
     scanner: Option<IoScanner>,
+    health: HealthReader,
     on_sample: Option<OnLiveSample<'a>>,
 }
 
@@ -288,7 +290,8 @@ impl<'a> SourceKind<'a> {
     fn open(input: &'a Input, clock: &'a dyn Clock) -> Result<Self> {
         let Some(path) = &input.from else {
             let live = Live::new(&input.root, clock).with_host_state();
-            let source = LiveSource { live, deadlines: None, scanner: None, on_sample: None };
+            let health = HealthReader::start(&input.root, clock)?;
+            let source = LiveSource { live, deadlines: None, scanner: None, health, on_sample: None };
             return Ok(Self::Live(Box::new(source)));
         };
         let replay = Replay::open_all(path, &input.more, input.every, clock)?;
@@ -307,6 +310,7 @@ impl LiveSource<'_> {
             on_warning(&CaptureWarning { line: line as u64, kind, omitted: 0 });
         };
         if self.deadlines.is_none() {
+            self.health.wait_for_first();
             self.scanner.iter().for_each(IoScanner::wait_for_first);
             self.live.read_first(sample, on_error)?;
         } else {
@@ -314,6 +318,7 @@ impl LiveSource<'_> {
         }
         let now = sample.at.monotonic.unwrap_or_default();
         sample.io_scan = self.scanner.as_mut().and_then(|scanner| scanner.latest(now));
+        sample.health = self.health.latest(now);
         if let Some(on_sample) = &mut self.on_sample {
             on_sample(sample, &self.live);
         }

@@ -5,9 +5,11 @@ use std::collections::HashSet;
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
+use crate::counters::{Health, HealthFacts};
+use crate::report::evidence::health_text;
 use crate::report::layout::number_format::lsblk_size;
 use crate::report::layout::{
-    Align, FittedColumns, Spacing, column_widths, fit_columns, plain_table, wrap_list,
+    Align, FittedColumns, Spacing, column_widths, fit_columns, plain_table, sentence_width, wrap, wrap_list,
 };
 use crate::sanitize::{json_text, sanitize};
 use crate::topology::{Kind, Node, Topology};
@@ -21,21 +23,36 @@ struct Device<'a> {
     depth: usize,
     /// Devices stacked directly on it.
     holders: Vec<&'a str>,
+    /// What the kernel says of its health.
+    health: &'a Health,
 }
 
 /// Appends every device as `{"devices":[...]}`, one to a line: its [`Node`] with null for unknown values, the number of
-/// layers below it, and the devices stacked directly on it.
-pub fn json(topology: &Topology, out: &mut Vec<u8>) {
+/// layers below it, the devices stacked directly on it, and the facts about its health.
+pub fn json(topology: &Topology, facts: &HealthFacts, out: &mut Vec<u8>) {
+    let unknown = Health::default();
     out.extend_from_slice(b"{\"devices\":[");
     for (index, node) in topology.nodes().iter().enumerate() {
         let holders = topology.holders(&node.name).map(|node| node.name.as_str()).collect();
-        let device = Device { node, depth: topology.depth(&node.name), holders };
+        let health = facts.get(&node.name).map_or(&unknown, |health| health);
+        let device = Device { node, depth: topology.depth(&node.name), holders, health };
         out.extend_from_slice(if index == 0 { b"\n" } else { b",\n" });
         // Serializing text and numbers cannot fail.
         let line = serde_json::to_string(&device).unwrap_or_default();
         out.extend_from_slice(json_text(line).as_bytes());
     }
     out.extend_from_slice(b"\n]}\n");
+}
+
+/// Appends a line for each device that something is wrong with, as the kernel says.
+pub fn push_troubles(topology: &Topology, facts: &HealthFacts, width: usize, out: &mut Vec<u8>) {
+    let known = topology.nodes().iter().filter_map(|node| Some((&node.name, facts.get(&node.name)?)));
+    for text in known.filter_map(|(name, health)| health_text(name, &health.troubles(None), None)) {
+        for line in wrap(&text, sentence_width(width)) {
+            out.extend_from_slice(line.as_bytes());
+            out.push(b'\n');
+        }
+    }
 }
 
 /// Blanks between columns if all of them fit.
@@ -231,7 +248,7 @@ mod json_tests {
         let disk = Node { name: hostile.into(), major: 8, size_bytes: Some(512), ..Node::default() };
         let part = Node { name: "sda1".into(), backing_devices: vec![hostile.into()], ..Node::default() };
         let mut out = Vec::new();
-        json(&Topology::new(vec![disk, part]), &mut out);
+        json(&Topology::new(vec![disk, part]), &HealthFacts::new(), &mut out);
         let text = String::from_utf8(out).unwrap();
         let is_unsafe = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
         assert!(!text.contains(is_unsafe) && text.lines().count() == 4, "{text:?}");
@@ -246,7 +263,7 @@ mod json_tests {
     #[test]
     fn without_devices_the_list_is_empty() {
         let mut out = Vec::new();
-        json(&Topology::default(), &mut out);
+        json(&Topology::default(), &HealthFacts::new(), &mut out);
         assert_eq!(out, b"{\"devices\":[\n]}\n");
     }
 }

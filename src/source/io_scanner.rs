@@ -20,7 +20,7 @@ use crate::topology::partition_parents;
 use crate::units::SECTOR_BYTES;
 
 /// The size of the stack of each thread, all of which may be locked in memory.
-const STACK_BYTES: usize = 256 * 1024;
+pub(super) const STACK_BYTES: usize = 256 * 1024;
 /// The shortest and the longest time by which a scan begins before the sample that uses it.
 const LEAD: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(250)];
 
@@ -48,19 +48,23 @@ enum Worker {
 
 /// What a thread has read so far, such as its last finished scan.
 #[derive(Default)]
-struct Shared<T> {
+pub(super) struct Shared<T> {
     state: Mutex<T>,
-    finished: Condvar,
+    pub(super) finished: Condvar,
 }
 
 impl<T> Shared<T> {
     /// Locks the state. What a thread read before it panicked is still valid.
-    fn lock(&self) -> MutexGuard<'_, T> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits while a condition holds, at most for `limit`.
-    fn wait_while(&self, limit: Duration, is_waiting: impl FnMut(&mut T) -> bool) -> MutexGuard<'_, T> {
+    pub(super) fn wait_while(
+        &self,
+        limit: Duration,
+        is_waiting: impl FnMut(&mut T) -> bool,
+    ) -> MutexGuard<'_, T> {
         let waited = self.finished.wait_timeout_while(self.lock(), limit, is_waiting);
         waited.unwrap_or_else(PoisonError::into_inner).0
     }

@@ -4,6 +4,7 @@
 mod cgroups;
 mod decompress;
 mod device_resolver;
+mod health;
 mod host;
 mod io_scanner;
 mod live;
@@ -16,6 +17,7 @@ mod tracefs;
 mod zstd;
 
 pub use self::device_resolver::DeviceResolver;
+pub use self::health::HealthReader;
 pub use self::host::{
     Host, has_process_io_capabilities, ignores_hangup, read_host_sources, read_hostname, read_machine,
     read_recording_header,

@@ -8,6 +8,7 @@ mod devices;
 mod export;
 mod faults;
 mod hard_disks;
+mod health;
 mod known_limits;
 mod latency;
 mod live;

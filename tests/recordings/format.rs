@@ -122,6 +122,7 @@ fn samples(limit: usize) -> impl Strategy<Value = Vec<Sample>> {
                     host,
                     missed_samples: step % 3,
                     io_scan: None,
+                    health: None,
                 }
             })
             .collect()

@@ -26,9 +26,9 @@ pub use self::state::CaptureState;
 use self::state::SampleDevices;
 use self::state::SegmentTracker;
 use self::state::{OpenSample, Position};
-use super::MAX_LINE_BYTES;
+use super::{MAX_DEVICES_PER_SAMPLE, MAX_LINE_BYTES};
 use super::annotation::{Annotation, AnnotationError, EndOfSample, find_embedded_annotation};
-use super::annotation::{RecordingHeader, bounded};
+use super::annotation::{HealthLine, RecordingHeader, bounded};
 use super::diskstats_line::is_of_linux_2_4;
 use super::line_kind::LineKind;
 use super::line_kind::TimestampLine;
@@ -38,7 +38,7 @@ use super::recorded_scan::ScanReader;
 use super::time_form::TimeForm;
 use super::warning::{CaptureWarning, CaptureWarningKind};
 use crate::compression::TrailingData;
-use crate::counters::{HostState, Sample};
+use crate::counters::{HealthFacts, HostState, Sample};
 
 /// The most warnings that are kept until they are taken; further ones are counted.
 const MAX_WARNINGS: usize = 1000;
@@ -64,6 +64,8 @@ pub struct Reader<R> {
     first_line_before_timestamp: Option<u64>,
     /// The number of samples that the recorder dropped before the next one.
     dropped_samples: u64,
+    /// The facts about the health of devices; `None` if they are not recorded.
+    health: Option<Arc<HealthFacts>>,
     /// The scans of cgroups and processes.
     scans: ScanReader,
     /// The zone of times that name none.
@@ -103,6 +105,7 @@ impl<R: Read> Reader<R> {
             keeps_truncated_sample: false,
             first_line_before_timestamp: None,
             dropped_samples: 0,
+            health: None,
             scans: ScanReader::default(),
             zone,
             every,
@@ -473,6 +476,7 @@ impl<R: Read> Reader<R> {
             Annotation::Header(header) => return self.begin_recording(*header, previous, sample),
             Annotation::Devices(devices) => self.state.append_devices(bounded(devices)),
             Annotation::Baselines(baselines) => self.state.append_baselines(baselines),
+            Annotation::Health(line) => self.read_health(line),
             Annotation::IoScan(part) => self.scans.add(part),
             Annotation::DroppedSamples(dropped) if dropped.count > 0 => {
                 self.dropped_samples = self.dropped_samples.saturating_add(dropped.count);
@@ -502,11 +506,22 @@ impl<R: Read> Reader<R> {
         let next = if is_first_line { Position::BeforeFirstTimestamp } else { Position::BetweenSamples };
         let is_handed_out = self.end_sample(next, false, sample);
         self.state.header = self.state.header.take().or(self.header_before.take());
+        self.health = None;
         if let Some(change) = self.state.begin_recording(header) {
             self.segments.start_segment();
             self.warn(change);
         }
         is_handed_out
+    }
+
+    /// Takes facts about the health of devices, in place of earlier ones or in addition to them.
+    fn read_health(&mut self, line: HealthLine) {
+        let facts = Arc::make_mut(self.health.get_or_insert_default());
+        if !line.continues {
+            facts.clear();
+        }
+        let free = MAX_DEVICES_PER_SAMPLE.saturating_sub(facts.len());
+        facts.extend(line.health.into_iter().take(free));
     }
 
     fn read_end_of_sample(&mut self, end: &EndOfSample, sample: &mut Sample) -> bool {
@@ -615,6 +630,7 @@ impl<R: Read> Reader<R> {
         }
         sample.written_time = open.written_time;
         sample.io_scan = self.scans.take();
+        sample.health.clone_from(&self.health);
         true
     }
 

@@ -40,7 +40,7 @@ use crate::sink::{
     Destination, EndOnDrop, IfExists, RecordingFile, Rotation, WriteQueue, block_device_message,
     write_recording,
 };
-use crate::source::{DeviceResolver, IoScanner, Live, ScanScope, read_topology};
+use crate::source::{DeviceResolver, HealthReader, IoScanner, Live, ScanScope, read_topology};
 
 /// The operands of `record`, for the help.
 pub(super) const OPERANDS: &[Operand] = &[
@@ -155,7 +155,9 @@ impl Record {
             true => None,
         };
         // Before the first sample, so that waiting for it misses no deadline.
+        let health = HealthReader::start(&host.root, context.clock)?;
         scanner.iter().for_each(IoScanner::wait_for_first);
+        health.wait_for_first();
         source.read_first(&mut sample, |line, error| warnings.warn_line(line as u64, &error, context.err))?;
         let devices = match self.kernel_names(host, &sample.devices) {
             Ok(devices) => devices,
@@ -217,6 +219,7 @@ impl Record {
                 recorder,
                 source,
                 scanner,
+                health,
                 warnings,
                 events: FileEvents::default(),
                 queue,
@@ -287,6 +290,7 @@ struct Recording<'a> {
     source: Live<'a>,
     /// `None` if cgroups and processes are not recorded.
     scanner: Option<IoScanner>,
+    health: HealthReader,
     warnings: Warnings,
     events: FileEvents,
     queue: &'a WriteQueue,
@@ -337,6 +341,7 @@ impl Recording<'_> {
         loop {
             let now = sample.at.monotonic.unwrap_or_default();
             sample.io_scan = self.scanner.as_mut().and_then(|scanner| scanner.latest(now));
+            sample.health = self.health.latest(now);
             let block = self.recorder.block(sample, &self.source, &mut |message| {
                 context.print_error(message);
             });

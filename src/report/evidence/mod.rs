@@ -2,6 +2,7 @@
 
 mod explanation;
 mod incident;
+mod health;
 mod limits;
 
 use std::borrow::Cow;
@@ -10,6 +11,7 @@ use jiff::Timestamp;
 
 pub(crate) use self::explanation::{explanation_text, knee_text};
 pub(crate) use self::incident::incident_parts;
+pub(crate) use self::health::health_text;
 use self::limits::{cgroup_limit_text, near_limit_text, plateau_caveat};
 pub(crate) use self::limits::{limit_name, limit_of_cgroup, limit_suffix, plateau_evidence, plateau_rate};
 use crate::analysis::{

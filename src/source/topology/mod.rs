@@ -98,7 +98,7 @@ fn kernel_version(root: &Path) -> Option<(u32, u32)> {
 }
 
 /// Resolves a symbolic link at `path` within `root`: an absolute link in a copied tree must not lead to this system.
-fn resolve_in_root(root: &Path, path: PathBuf) -> PathBuf {
+pub(super) fn resolve_in_root(root: &Path, path: PathBuf) -> PathBuf {
     if root == Path::new("/") {
         return path;
     }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::time::Instant;
 
+use blkstat::counters::HealthFacts;
 use blkstat::report::devices::json;
 use blkstat::source::{read_topology, reread_topology};
 use blkstat::topology::Topology;
@@ -62,7 +63,7 @@ fn every_kind_of_device_has_its_identity() {
     }
     assert_eq!((topology.identity("sda"), topology.identity("sdd")), (identity("sda"), None));
     let mut out = Vec::new();
-    json(&topology, &mut out);
+    json(&topology, &HealthFacts::new(), &mut out);
     let document: serde_json::Value = serde_json::from_slice(&out).unwrap();
     let md0 = document["devices"].as_array().unwrap().iter().find(|device| device["name"] == "md0").unwrap();
     assert_eq!(md0["identity"], "md:8a5e2c1f:00000000");

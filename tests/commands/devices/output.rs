@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use blkstat::clock::{ManualClock, RealClock, WaitOutcome};
+use blkstat::counters::HealthFacts;
 use blkstat::exit::Exit;
 use blkstat::report::devices::json;
 use blkstat::source::read_topology;
@@ -80,7 +81,7 @@ fn a_host_without_devices_gives_a_message() {
 fn json_has_every_device_in_full() {
     let host = server();
     let mut out = Vec::new();
-    json(&read_topology(host.path()), &mut out);
+    json(&read_topology(host.path()), &HealthFacts::new(), &mut out);
     let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
     let devices = value["devices"].as_array().unwrap();
     let of = |name: &str| devices.iter().find(|device| device["name"] == name).unwrap();

@@ -1,0 +1,160 @@
+//! Reads the facts about the health of devices, in a thread of its own: a read of sysfs may hang with its device, and
+//! sampling must not.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use super::io_scanner::{STACK_BYTES, Shared};
+use super::small_file::{read_line_lossy, read_text};
+use super::topology::{device_dir, list_devices, resolve_in_root};
+use crate::clock::{Clock, RealClock};
+use crate::counters::{FACTS, FactPlace, FactValue, HealthFacts};
+
+/// The time between two readings, unless trouble begins.
+const INTERVAL: Duration = Duration::from_secs(10);
+/// The shortest time between two readings.
+const MIN_INTERVAL: Duration = Duration::from_secs(1);
+/// The age from which facts are no longer known, because a read hangs.
+const MAX_AGE: Duration = Duration::from_secs(60);
+/// The longest wait for the first reading, which takes a few milliseconds.
+const MAX_FIRST_WAIT: Duration = Duration::from_millis(100);
+
+/// The last reading, with its monotonic time; `None` before the first.
+type Latest = Option<(Duration, Arc<HealthFacts>)>;
+
+/// Reads the facts of a system again and again.
+pub struct HealthReader {
+    root: PathBuf,
+    latest: Arc<Shared<Latest>>,
+    /// Asks for a reading at once. The thread ends with this sender. `None` if there is no thread, because a clock that
+    /// advances only while waiting leaves no time for one.
+    requests: Option<SyncSender<()>>,
+}
+
+impl HealthReader {
+    /// Starts to read the facts about the devices of the system below `root`, for samples that `clock` times.
+    ///
+    /// # Errors
+    /// If no thread can be started.
+    pub fn start(root: &Path, clock: &dyn Clock) -> io::Result<Self> {
+        let latest = Arc::<Shared<Latest>>::default();
+        let mut reader = Self { root: root.to_owned(), latest: Arc::clone(&latest), requests: None };
+        if !clock.is_manual() {
+            let (sender, requests) = sync_channel(1);
+            let root = root.to_owned();
+            let run = move || read_until_closed(&root, &requests, &latest);
+            thread::Builder::new().name("blkstat-health".to_owned()).stack_size(STACK_BYTES).spawn(run)?;
+            reader.requests = Some(sender);
+        }
+        Ok(reader)
+    }
+
+    /// Waits until the facts have been read once, but not long, so that the first sample has them.
+    pub fn wait_for_first(&self) {
+        if self.requests.is_some() {
+            drop(self.latest.wait_while(MAX_FIRST_WAIT, |latest| latest.is_none()));
+        }
+    }
+
+    /// Asks for a reading at once, because trouble begins.
+    pub fn request(&self) {
+        match &self.requests {
+            // If a request is waiting, another one says the same.
+            Some(requests) => drop(requests.try_send(())),
+            None => *self.latest.lock() = None,
+        }
+    }
+
+    /// Returns the facts of the last reading; `now` is a monotonic time. `None` before the first, and while a read
+    /// hangs.
+    pub fn latest(&self, now: Duration) -> Option<Arc<HealthFacts>> {
+        let mut latest = self.latest.lock();
+        let age = latest.as_ref().map(|(at, _)| now.saturating_sub(*at));
+        if self.requests.is_none() && age.is_none_or(|age| age >= INTERVAL) {
+            *latest = Some((now, Arc::new(read_health(&self.root))));
+        }
+        latest
+            .as_ref()
+            .filter(|(at, _)| now.saturating_sub(*at) < MAX_AGE)
+            .map(|(_, facts)| Arc::clone(facts))
+    }
+}
+
+fn read_until_closed(root: &Path, requests: &Receiver<()>, latest: &Shared<Latest>) {
+    let clock = RealClock::new(None);
+    loop {
+        let facts = Arc::new(read_health(root));
+        let at = clock.monotonic();
+        let mut latest_facts = latest.lock();
+        // The same facts share their memory.
+        let facts = match latest_facts.take() {
+            Some((_, last)) if last == facts => last,
+            _ => facts,
+        };
+        *latest_facts = Some((at, facts));
+        drop(latest_facts);
+        latest.finished.notify_all();
+        match requests.recv_timeout(INTERVAL) {
+            Err(RecvTimeoutError::Disconnected) => return,
+            Err(RecvTimeoutError::Timeout) => {}
+            Ok(()) => drop(clock.wait_until(at + MIN_INTERVAL)),
+        }
+    }
+}
+
+/// Reads the facts about the devices of the system below `root`, whole ones and partitions.
+fn read_health(root: &Path) -> HealthFacts {
+    let mut facts = HealthFacts::new();
+    let block = resolve_in_root(root, root.join("sys/block"));
+    for name in list_devices(&block).unwrap_or_default() {
+        let dir = resolve_in_root(root, device_dir(&block, &name));
+        for member in list_devices(&dir.join("md")).unwrap_or_default() {
+            if let Some(device) = member.strip_prefix("dev-") {
+                read_place(FactPlace::Member, &dir.join("md").join(&member), device, &mut facts);
+            }
+        }
+        read_place(FactPlace::Device, &dir, &name, &mut facts);
+    }
+    let ext4 = root.join("sys/fs/ext4");
+    for name in list_devices(&ext4).unwrap_or_default() {
+        read_place(FactPlace::FileSystem, &device_dir(&ext4, &name), &name, &mut facts);
+    }
+    read_btrfs(&root.join("sys/fs/btrfs"), &mut facts);
+    facts.retain(|_, health| !health.is_empty());
+    facts
+}
+
+/// Adds the facts of one directory to those about a device.
+fn read_place(place: FactPlace, dir: &Path, device: &str, facts: &mut HealthFacts) {
+    let health = Arc::make_mut(facts.entry(device.to_owned()).or_default());
+    for fact in FACTS.iter().filter(|fact| fact.place == place) {
+        if let Some(line) = read_line_lossy(&dir.join(fact.file)) {
+            health.read(fact, &line);
+        }
+    }
+}
+
+/// Adds the errors of btrfs file systems, which do not say which device has which number: the sum is that of each.
+fn read_btrfs(btrfs: &Path, facts: &mut HealthFacts) {
+    let list = |dir: &Path| list_devices(dir).unwrap_or_default();
+    for dir in list(btrfs).iter().map(|name| btrfs.join(name)) {
+        let devices = dir.join("devinfo");
+        let texts =
+            list(&devices).into_iter().filter_map(|id| read_text(&devices.join(id).join("error_stats")));
+        let counts = texts.map(|text| {
+            let numbers = text.lines().filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
+            numbers.fold(0, u64::saturating_add)
+        });
+        let Some(errors) = counts.reduce(u64::saturating_add) else { continue };
+        for device in list(&dir.join("devices")) {
+            let health = Arc::make_mut(facts.entry(device).or_default());
+            for fact in FACTS.iter().filter(|fact| fact.place == FactPlace::FileSystem) {
+                health.insert(fact, Some(FactValue::Number(errors)));
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! What the kernel says of the health of devices, of hosts below a directory.
+
+use std::time::{Duration, Instant};
+
+use blkstat::clock::{ManualClock, RealClock, WaitOutcome};
+use blkstat::exit::Exit;
+use blkstat::source::copy_capture_range;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::support::fake_root::{FakeRoot, busy_line};
+use crate::support::in_process::in_process;
+
+/// Two disks in an array, which rebuilds onto the second one, with a suspended volume on it; and an NVMe disk with two
+/// paths.
+fn host() -> FakeRoot {
+    let host = FakeRoot::new();
+    host.disk("sda", "8:0", 1024).disk("sdb", "8:16", 1024).virtual_device("md0", "9:0", 1024);
+    host.mapped("dm-0", "253:0", 512, "vg-data", "LVM-x").on("md0", &["sda", "sdb"]).on("dm-0", &["md0"]);
+    for (disk, errors, timeouts) in [("sda", "0x0", "0x0"), ("sdb", "0x1f", "0x2")] {
+        let device = format!("sys/block/{disk}/device");
+        host.file(&format!("{device}/state"), "running").file(&format!("{device}/ioerr_cnt"), errors);
+        host.file(&format!("{device}/iotmo_cnt"), timeouts).file(&format!("{device}/iodone_cnt"), "0x400");
+        host.file(&format!("{device}/queue_depth"), 32).file(&format!("sys/block/{disk}/ro"), 0);
+        host.file(&format!("sys/block/{disk}/queue/io_timeout"), 30_000);
+    }
+    for (file, text) in [
+        ("array_state", "clean"),
+        ("sync_action", "recover"),
+        ("sync_completed", "903 / 2100"),
+        ("sync_speed", "184320"),
+        ("degraded", "1"),
+        ("dev-sda/state", "in_sync"),
+        ("dev-sda/errors", "0"),
+        ("dev-sdb/state", "spare"),
+        ("dev-sdb/errors", "3"),
+    ] {
+        host.file(&format!("sys/block/md0/md/{file}"), text);
+    }
+    host.file("sys/block/dm-0/dm/suspended", 1).file("sys/fs/ext4/dm-0/errors_count", 4);
+    host.file("sys/fs/ext4/features/lazy_itable_init", "supported");
+    host.disk("nvme0n1", "259:0", 1024);
+    for (path, state, ana) in
+        [("nvme0c0n1", "live", "optimized"), ("nvme0c1n1", "connecting", "inaccessible")]
+    {
+        host.device("pci0000:00/nvme", path, "0:0", 1024).file(&format!("sys/block/{path}/hidden"), 1);
+        host.file(&format!("sys/block/{path}/device/state"), state);
+        host.file(&format!("sys/block/{path}/ana_state"), ana);
+        host.file(&format!("sys/block/{path}/diag/multipath_failover_count"), 7);
+    }
+    let lines: String = [("   8 0", "sda"), ("   8 16", "sdb"), (" 253 0", "dm-0"), ("   9 0", "md0")]
+        .map(|(number, name)| busy_line(number, name, 1000, 0))
+        .concat();
+    host.diskstats(&lines).uptime(100).cpu("1 2 3 4", 0);
+    host
+}
+
+fn run(command: &str, host: &FakeRoot) -> (String, String, Exit) {
+    in_process(command).root(host.path()).run(&RealClock::new(None))
+}
+
+#[test]
+fn the_device_tree_says_what_is_wrong() {
+    let (out, _, _) = run("devices", &host());
+    let troubles: Vec<&str> = out.lines().filter(|line| line.contains(": ")).collect();
+    let expected = [
+        "dm-0: suspended; 4 file system errors",
+        "md0: rebuilding, 43% done, 180 MiB/s; 1 missing member",
+        "nvme0c0n1: 7 failovers",
+        "nvme0c1n1: state is connecting; path is inaccessible; 7 failovers",
+        "sdb: member is spare; 2 timeouts, 31 errors, 3 corrected read errors",
+    ];
+    assert_eq!(troubles, expected, "{out}");
+}
+
+#[test]
+fn machine_readable_output_has_every_fact() {
+    let (out, _, _) = run("devices --json", &host());
+    let document: Value = serde_json::from_str(&out).unwrap();
+    let health = |name: &str| {
+        let devices = document["devices"].as_array().unwrap();
+        devices.iter().find(|device| device["name"] == name).unwrap()["health"].clone()
+    };
+    let expected = json!({
+        "state": "running", "timeouts": 2, "errors": 31, "commands": 1024, "member_state": "spare",
+        "member_errors": 3, "read_only": 0, "queue_depth": 32, "request_timeout_ms": 30_000,
+    });
+    assert_eq!(health("sdb"), expected);
+    assert_eq!(health("dm-0"), json!({"suspended": 1, "file_system_errors": 4}));
+    assert_eq!(health("nvme0n1"), json!({}));
+}
+
+#[test]
+fn errors_of_btrfs_are_added_up_for_each_of_its_devices() {
+    let host = host();
+    for (id, text) in [(1, "write_errs 1\nread_errs 2\ncorruption_errs 0"), (2, "write_errs 4\n")] {
+        host.file(&format!("sys/fs/btrfs/f1/devinfo/{id}/error_stats"), text);
+    }
+    host.folder("sys/fs/btrfs/f1/devices/sda").folder("sys/fs/btrfs/f1/devices/sdb");
+    let (out, _, _) = run("devices", &host);
+    assert!(out.contains("sda: 7 file system errors") && out.contains("7 file system errors\n"), "{out}");
+}
+
+#[test]
+fn facts_are_recorded_when_they_change_and_replayed() {
+    let host = host();
+    let root = host.path().to_owned();
+    let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |wait| {
+        let host = FakeRoot::at(&root);
+        // Commands complete all the time. A change is seen at the next reading.
+        host.file("sys/block/sdb/device/iodone_cnt", format!("0x{wait}00"));
+        if wait == 12 {
+            host.file("sys/block/sdb/device/ioerr_cnt", "0x29");
+        }
+        host.uptime(100 + wait);
+        WaitOutcome::Due
+    });
+    let file = host.path().join("recording");
+    let record = format!("record {} 1 45", file.display());
+    let (_, err, exit) = in_process(&record).root(host.path()).run(&clock);
+    assert_eq!(exit, Exit::Success, "{err}");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("#blkstat {\"health\":")).collect();
+    assert_eq!(lines.len(), 2, "{lines:#?}");
+    assert!(lines[0].contains("\"errors\":31") && lines[1].contains("\"errors\":41"), "{lines:#?}");
+
+    let (out, _, _) = in_process(&format!("devices {}", file.display())).run(&clock);
+    assert!(
+        out.contains("\nsdb: member is spare; 2 timeouts, 31 errors, 3 corrected read errors\n"),
+        "{out}"
+    );
+    // A copy of a part that begins later has what was known then.
+    let part = host.path().join("part");
+    let range = (Timestamp::from_second(40).unwrap(), Timestamp::MAX);
+    let mut copied = Vec::new();
+    copy_capture_range(&file, range, &mut |text: &[u8]| {
+        copied.extend_from_slice(text);
+        Ok(())
+    })
+    .unwrap();
+    std::fs::write(&part, copied).unwrap();
+    let (out, _, _) = in_process(&format!("devices {}", part.display())).run(&clock);
+    assert!(out.contains(" 41 errors"), "{out}");
+}
+
+#[test]
+fn a_read_that_hangs_delays_no_sample() {
+    let host = host();
+    host.pipe("sys/block/md0/md/sync_action");
+    let start = Instant::now();
+    let (out, _, exit) = run("--json --all 0.1 3", &host);
+    assert_eq!((exit, out.lines().count()), (Exit::Success, 12), "{out}");
+    let (out, _, exit) = run("devices", &host);
+    assert!(exit == Exit::Success && out.contains("\nsdb") && !out.contains("errors"), "{out}");
+    assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
+}
