@@ -60,6 +60,7 @@ pub use thresholds::{
     MIN_UTIL_INTERVAL_S, MIN_VERDICT_INTERVALS,
 };
 pub use verdict::{
-    Assessment, DeepQueue, DirectionLatency, Doubt, Evidence, ExceededCap, Explanation, HeldBetween, Latency,
-    LiveVerdict, MaxRate, OkMargin, OtherCause, Reason, TroubleSpan, Verdict, held_between, is_idle_below,
+    Assessment, DeepQueue, DirectionLatency, Doubt, Evidence, ExceededCap, Explanation, HealthEvidence,
+    HeldBetween, Latency, LiveVerdict, MaxRate, OkMargin, OtherCause, Reason, TroubleSpan, Verdict,
+    held_between, is_idle_below,
 };

@@ -118,9 +118,9 @@ pub static FACTS: &[Fact] = &[
     fact(SYNC_ACTION, Device, "md/sync_action", State("array", &["idle"]), "blkstat_disk_sync_action_info",
         "What the md array does beside serving requests: idle, recover (onto a new member), resync, check, repair, reshape or frozen."),
     scaled(0.01, &fact(SYNC_COMPLETED, Device, "md/sync_completed", Amount, "blkstat_disk_sync_completed_ratio",
-        "How much of that is done.")),
+        "The part of what the md array does beside serving requests that is done.")),
     scaled(1024.0, &fact(SYNC_SPEED, Device, "md/sync_speed", Amount, "blkstat_disk_sync_bytes_per_second",
-        "The speed of that.")),
+        "The speed of what the md array does beside serving requests.")),
     fact("missing_members", Device, "md/degraded", Trouble("missing member"), "blkstat_disk_missing_members",
         "Members that the md array lacks."),
     fact("member_state", Member, "state", State("member", &["in_sync"]), "blkstat_disk_member_state_info",
@@ -174,10 +174,17 @@ impl Health {
         self.0.iter().map(|(fact, value)| (*fact, value))
     }
 
+    /// Returns the value of a fact; `None` if it is not known.
+    pub fn value(&self, name: &str) -> Option<&FactValue> {
+        self.0.iter().find(|(fact, _)| fact.name == name).map(|(_, value)| value)
+    }
+
     /// Returns the number of a fact; `None` if it is not known.
     pub fn number(&self, name: &str) -> Option<u64> {
-        let found = self.0.iter().find(|(fact, _)| fact.name == name);
-        found.and_then(|(_, value)| if let FactValue::Number(number) = value { Some(*number) } else { None })
+        match self.value(name)? {
+            FactValue::Number(number) => Some(*number),
+            FactValue::Word(_) => None,
+        }
     }
 
     pub fn is_suspended(&self) -> bool {

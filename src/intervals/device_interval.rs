@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use super::events::OngoingIncident;
 use crate::analysis::{Assessment, Verdict};
 use crate::attribution::{Attribution, ReachedLimit};
+use crate::counters::Health;
 use crate::metrics::{DataFlag, HostStats, Interval};
 
 /// One interval: its header, the devices, an optional total, and devices that appeared or disappeared.
@@ -147,6 +148,8 @@ pub struct DeviceActivity {
     pub incident: Option<OngoingIncident>,
     /// The end of the sample that the evidence is about, if the interval has several; `None` also without a wall clock.
     pub evidence_at: Option<Timestamp>,
+    /// The facts about its health; `None` if none are known.
+    pub health: Option<Arc<Health>>,
 }
 
 /// The cgroup with most of a device's bytes.

@@ -7,12 +7,13 @@ use super::baseline_store::BaselineStore;
 use super::device_filter::{DeviceAttributes, DeviceFilter};
 use super::device_interval::{DeviceEvent, DeviceInterval, DeviceNames, DeviceState, EventKind};
 use super::device_record::{DepartedDevices, DeviceJudge, DeviceRecord};
+use super::health_watch::HealthWatch;
 use super::judged::Judged;
 use super::options::Detail;
 use super::step_source::Step;
 use super::summary::DeviceSummary;
 use super::total::{Total, counts_in_total};
-use crate::analysis::{KnownDevice, LiveVerdict, Settings, SinceBoot};
+use crate::analysis::{KnownDevice, LiveVerdict, Settings, SinceBoot, Verdict};
 use crate::baselines::RecordedBaselines;
 use crate::counters::{Device, Sample};
 use crate::metrics::{CountedTime, DeviceMatch, HostStats, Interval};
@@ -45,6 +46,7 @@ pub(super) struct DeviceTracker<'b> {
     recorded: RecordedBaselines,
     /// True if the counters of a device were reset since the attributes were learned, so that it may be another one.
     pub(super) had_reset: bool,
+    pub(super) health: HealthWatch,
 }
 
 pub(super) struct Rows {
@@ -69,6 +71,7 @@ impl<'b> DeviceTracker<'b> {
             transient_devices: BTreeSet::new(),
             recorded: RecordedBaselines::default(),
             had_reset: false,
+            health: HealthWatch::default(),
         }
     }
 
@@ -101,6 +104,7 @@ impl<'b> DeviceTracker<'b> {
     /// Notes the beginning of a segment: the next interval does not follow the latest.
     pub(super) fn interrupt(&mut self) {
         self.records.iter_mut().for_each(DeviceRecord::interrupt);
+        self.health.interrupt();
     }
 
     /// Forgets the summaries of all devices, because the range of time that is shown begins.
@@ -187,7 +191,8 @@ impl<'b> DeviceTracker<'b> {
     }
 
     /// Judges a step of every device, and adds it to the interval.
-    pub(super) fn judge(&mut self, step: &Step<'_>, without_util: bool) {
+    pub(super) fn judge(&mut self, step: &Step<'_>, topology: &Topology, without_util: bool) {
+        self.health.begin(step);
         let host = HostStats::between(step.older, step.newer, step.span);
         for (index, (record, newer)) in self.records.iter_mut().zip(&step.newer.devices).enumerate() {
             let Some(previous) = step.device_match.previous_index(index) else { continue };
@@ -205,9 +210,10 @@ impl<'b> DeviceTracker<'b> {
             }
             let interval = shown_util(interval, without_util);
             let known = self.known_devices.get(index).copied().unwrap_or_default();
-            let assessment = record.judge.judge(&interval, &host, || {
+            let mut assessment = record.judge.judge(&interval, &host, || {
                 new_live_verdict(self.baselines, attributes, known, &self.recorded, older)
             });
+            self.health.note(&newer.name, &mut assessment, &interval, step.newer, topology);
             record.judged.add_assessment(assessment, &interval, step.newer.at.wall);
         }
     }
@@ -243,6 +249,7 @@ impl<'b> DeviceTracker<'b> {
             // The fast path for devices that are not listed: most devices of a large host are idle.
             if self.detail == Detail::Report
                 && is_unchanged
+                && !record.judged.is_in_trouble()
                 && let Some(interval) = &interval
                 && !filter.is_listed(attributes, counters, None)
             {
@@ -265,6 +272,7 @@ impl<'b> DeviceTracker<'b> {
                 Some(stats) => {
                     let mut activity = Box::new(record.judged.take_activity(stats));
                     record.observe(&mut activity, last.at.wall);
+                    activity.health = last.health.as_ref().and_then(|facts| facts.get(&device.name)).cloned();
                     DeviceState::Active(activity)
                 }
             };
@@ -275,7 +283,8 @@ impl<'b> DeviceTracker<'b> {
             }
             let row = DeviceInterval { names: Arc::clone(&attributes.names), state };
             let is_listed = filter.is_listed(attributes, counters, row.stats())
-                || matches!(row.state, DeviceState::Reset) && is_selected;
+                || matches!(row.state, DeviceState::Reset) && is_selected
+                || row.verdict().is_some_and(Verdict::is_trouble) && is_selected;
             if is_listed || self.detail.lists_all() && is_selected {
                 rows.push(row);
             } else if attributes.is_neighbor {

@@ -61,6 +61,12 @@ impl Judged {
         }
     }
 
+    /// Returns whether the device was in trouble in a step.
+    pub(super) fn is_in_trouble(&self) -> bool {
+        let worst = self.worst.as_ref().and_then(|(worst, _)| worst.verdict);
+        worst.is_some_and(Verdict::is_trouble)
+    }
+
     /// Returns the activity of the device, with the verdict, in the interval as it is to be shown. The verdict is taken out.
     pub(super) fn take_activity(&mut self, stats: Interval) -> DeviceActivity {
         /// More than the rounding error of a sum, and less than any step.

@@ -22,6 +22,7 @@ mod device_record;
 mod device_tracker;
 mod device_usage;
 mod events;
+mod health_watch;
 mod history;
 mod judged;
 mod latency_series;

@@ -140,6 +140,13 @@ impl<'a> SampleSource<'a> {
         Ok(())
     }
 
+    /// Reads the facts about the health of devices at once, because trouble begins.
+    pub(super) fn refresh_health(&mut self) {
+        if let Some(source) = self.live() {
+            source.health.request();
+        }
+    }
+
     /// The name of the source in messages.
     pub(super) fn name(&self) -> String {
         match &self.kind {

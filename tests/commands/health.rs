@@ -143,6 +143,87 @@ fn facts_are_recorded_when_they_change_and_replayed() {
     assert!(out.contains(" 41 errors"), "{out}");
 }
 
+/// Prints intervals of a second, while `change` changes the host after each.
+fn watch(options: &str, host: &FakeRoot, change: impl Fn(&FakeRoot, u64)) -> String {
+    let root = host.path().to_owned();
+    let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |wait| {
+        change(FakeRoot::at(&root).uptime(100 + wait), wait);
+        WaitOutcome::Due
+    });
+    let (out, err, exit) = in_process(options).root(host.path()).run(&clock);
+    assert_eq!(exit, Exit::Success, "{err}");
+    out
+}
+
+/// The values of a field of a device, interval by interval.
+fn field(out: &str, device: &str, field: &str) -> Vec<Value> {
+    let lines = out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines.filter(|line| line["device"] == device).map(|line| line[field].clone()).collect()
+}
+
+#[test]
+fn a_suspended_volume_that_tasks_wait_for_is_stalled() {
+    let host = host();
+    host.file("sys/block/dm-0/dm/suspended", 0);
+    let suspend = |host: &FakeRoot, wait: u64| {
+        // Tasks wait from the third second, and the volume is suspended from then up to the 24th.
+        host.cpu("1 2 3 4", u64::from((3..25).contains(&wait)));
+        host.file("sys/block/dm-0/dm/suspended", u8::from((3..25).contains(&wait)));
+    };
+    let out = watch("--json --all 1 40", &host, suspend);
+    let verdicts = field(&out, "dm-0", "verdict");
+    let stalled: Vec<usize> = (0..verdicts.len()).filter(|at| verdicts[*at] == "stalled").collect();
+    // The facts are read every ten seconds.
+    let (first, last) = (stalled[0], *stalled.last().unwrap());
+    assert!((2..=12).contains(&first) && (23..=34).contains(&last), "{verdicts:?}");
+    assert_eq!(stalled.len(), last - first + 1);
+    assert_eq!(field(&out, "dm-0", "evidence")[first][0], "dm-0: suspended");
+    assert_eq!(field(&out, "dm-0", "health")[first], json!(["dm-0: suspended; 4 file system errors"]));
+    assert!(field(&out, "md0", "verdict").iter().all(|verdict| verdict == "idle"), "{out}");
+
+    host.file("sys/block/dm-0/dm/suspended", 0);
+    let table = watch("1 30", &host, suspend);
+    assert!(
+        table.contains("STALLED: the device is suspended") && table.contains("dm-0: suspended"),
+        "{table}"
+    );
+}
+
+#[test]
+fn a_suspended_volume_that_nothing_waits_for_is_idle() {
+    let out = watch("--json --all 1 15", &host(), |_, _| {});
+    assert!(field(&out, "dm-0", "verdict").iter().all(|verdict| verdict == "idle"), "{out}");
+}
+
+#[test]
+fn errors_and_rebuilds_since_trouble_began_are_its_cause() {
+    let host = host();
+    let hang = |host: &FakeRoot, wait: u64| {
+        let in_flight = if wait < 5 { 0 } else { 3 };
+        let lines = [("8 0", "sda", 0), ("8 16", "sdb", in_flight), ("253 0", "dm-0", 0), ("9 0", "md0", 0)]
+            .map(|(number, name, in_flight)| busy_line(number, name, 1000, in_flight));
+        host.diskstats(&lines.concat());
+        if wait >= 8 {
+            host.file("sys/block/sdb/device/iotmo_cnt", "0x5");
+        }
+    };
+    let out = watch("--json --all 1 30", &host, hang);
+    let evidence = field(&out, "sdb", "evidence");
+    let sentences = |at: usize| evidence[at].as_array().unwrap().clone();
+    assert_eq!(
+        sentences(6)[..2],
+        [json!("sdb: member is spare"), json!("md0: rebuilding, 43% done, 180 MiB/s; 1 missing member")]
+    );
+    let last = sentences(29);
+    assert!(
+        last[0].as_str().unwrap().starts_with("sdb: member is spare; 3 timeouts in the last 2"),
+        "{last:?}"
+    );
+    assert_eq!(field(&out, "sdb", "timeout_count")[29], 5);
+    assert_eq!(field(&out, "sdb", "verdict")[29], "stalled");
+    assert!(field(&out, "sda", "evidence")[29].as_array().unwrap().len() <= 1);
+}
+
 #[test]
 fn a_read_that_hangs_delays_no_sample() {
     let host = host();

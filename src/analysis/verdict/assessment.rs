@@ -7,6 +7,7 @@ use crate::analysis::caps::{NearLimit, Plateau};
 use crate::analysis::load::IoDirection;
 use crate::analysis::settings::BaselineSource;
 use crate::attribution::ReachedLimit;
+use crate::counters::Health;
 
 /// The less severe come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -30,7 +31,8 @@ pub enum Verdict {
     Capped,
     /// A cgroup that does most of the device's I/O has reached its limit, so that its requests wait above the device.
     Throttled,
-    /// Requests have been in flight for a second or more and none was completed, or some hang while others complete.
+    /// Requests have been in flight for a second or more and none was completed, some hang while others complete, or the
+    /// device is suspended while something waits for it.
     Stalled,
 }
 
@@ -193,6 +195,19 @@ pub enum Evidence {
     NearLimit(NearLimit),
     /// A cgroup that uses the device has reached its limit.
     AtLimit(ReachedLimit),
+    /// The kernel says that something is wrong.
+    Health(HealthEvidence),
+}
+
+/// What the kernel says is wrong with the device, one below it, or an array above it that rebuilds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HealthEvidence {
+    /// The kernel's name of the device that it says it of.
+    pub device: String,
+    /// The facts; counts are of what was added.
+    pub troubles: Health,
+    /// The seconds in which that was added: since the trouble began.
+    pub counted_s: f64,
 }
 
 /// A mean latency with the queue at which it was measured.

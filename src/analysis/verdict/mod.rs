@@ -8,7 +8,7 @@ mod live_verdict;
 mod load_verdict;
 mod verdict_shares;
 
-pub use assessment::{Assessment, Evidence, Latency, Verdict};
+pub use assessment::{Assessment, Evidence, HealthEvidence, Latency, Verdict};
 pub use explanation::{DirectionLatency, ExceededCap, Explanation, MaxRate, OkMargin, OtherCause, Reason};
 pub use held_between::{HeldBetween, held_between, is_idle_below};
 pub use live_verdict::LiveVerdict;

@@ -26,7 +26,6 @@ pub use self::state::CaptureState;
 use self::state::SampleDevices;
 use self::state::SegmentTracker;
 use self::state::{OpenSample, Position};
-use super::{MAX_DEVICES_PER_SAMPLE, MAX_LINE_BYTES};
 use super::annotation::{Annotation, AnnotationError, EndOfSample, find_embedded_annotation};
 use super::annotation::{HealthLine, RecordingHeader, bounded};
 use super::diskstats_line::is_of_linux_2_4;
@@ -37,6 +36,7 @@ use super::logs::Logs;
 use super::recorded_scan::ScanReader;
 use super::time_form::TimeForm;
 use super::warning::{CaptureWarning, CaptureWarningKind};
+use super::{MAX_DEVICES_PER_SAMPLE, MAX_LINE_BYTES};
 use crate::compression::TrailingData;
 use crate::counters::{HealthFacts, HostState, Sample};
 

@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::analysis::{IoDirection, Plateau, RateUnit, Verdict};
+use crate::analysis::{HealthEvidence, IoDirection, Plateau, RateUnit, Verdict};
 use crate::attribution::ReachedLimit;
 use crate::intervals::TopCgroup;
 
@@ -67,6 +67,8 @@ pub struct Event {
     pub evidence: Option<EventEvidence>,
     /// The devices below this one, by the kernel's names, if requests waited between it and them; otherwise empty.
     pub queued_above: Vec<String>,
+    /// What the kernel said was wrong when the trouble was seen last.
+    pub health: Vec<HealthEvidence>,
 }
 
 /// A verdict within an event.
@@ -128,6 +130,8 @@ pub enum EventEvidence {
     NothingCompleted,
     /// Some requests hung while others completed.
     HungRequests,
+    /// The kernel said so.
+    Health,
 }
 
 impl EventEvidence {
@@ -141,6 +145,7 @@ impl EventEvidence {
             Self::DeepQueue => "deep_queue",
             Self::NothingCompleted => "nothing_completed",
             Self::HungRequests => "hung_requests",
+            Self::Health => "health",
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::event::{EventEvidence, EventLimit, Moment};
-use crate::analysis::IoDirection;
+use crate::analysis::{HealthEvidence, IoDirection};
 use crate::attribution::ReachedLimit;
 use crate::intervals::DeviceNames;
 
@@ -52,6 +52,8 @@ pub struct WaitingTask {
 pub enum Cause {
     /// A device is at a limit.
     Limit { limit: EventLimit, device: Arc<DeviceNames> },
+    /// The kernel says what is wrong.
+    Health(HealthEvidence),
     /// A device below the victim is in trouble itself.
     DeviceBelow(Arc<DeviceNames>),
     /// Requests wait between the victim and these devices below it.
@@ -66,6 +68,7 @@ impl Cause {
         match self {
             Self::Limit { limit: EventLimit::Cgroup(_), .. } => EventEvidence::CgroupLimit.name(),
             Self::Limit { limit: EventLimit::Cap(_), .. } => EventEvidence::ConstantRate.name(),
+            Self::Health(_) => EventEvidence::Health.name(),
             Self::DeviceBelow(_) => "device_below",
             Self::QueuedAbove(_) => EventEvidence::QueuedBetween.name(),
             Self::Evidence(evidence) => evidence.name(),
@@ -75,7 +78,8 @@ impl Cause {
     /// Its rank: a cause replaces one of a lower rank.
     pub(super) fn rank(&self) -> u8 {
         match self {
-            Self::Limit { limit: EventLimit::Cgroup(_), .. } => 4,
+            Self::Limit { limit: EventLimit::Cgroup(_), .. } => 5,
+            Self::Health(_) => 4,
             Self::Limit { limit: EventLimit::Cap(_), .. } => 3,
             Self::DeviceBelow(_) => 2,
             Self::QueuedAbove(_) => 1,

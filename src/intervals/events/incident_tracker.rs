@@ -234,7 +234,9 @@ impl Tracked {
         let names = trouble.device.names();
         let is_victim = names.device == self.incident.victim.device;
         let Some(cause) = trouble.phase.cause(names, is_victim) else { return };
-        if self.incident.cause.as_ref().is_some_and(|known| known.rank() >= cause.rank()) {
+        // What the kernel says changes: errors are counted, a rebuild goes on.
+        let is_news = matches!((&self.incident.cause, &cause), (Some(Cause::Health(known)), Cause::Health(new)) if known != new);
+        if !is_news && self.incident.cause.as_ref().is_some_and(|known| known.rank() >= cause.rank()) {
             return;
         }
         if !is_victim && !all_below(&self.incident.victim.device, topology).contains(&names.device) {

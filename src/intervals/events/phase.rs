@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::event::{Course, Event, EventEvidence, EventLimit, Moment};
 use super::figures::Figures;
 use super::incident::Cause;
-use crate::analysis::{Evidence, IoDirection, RateUnit, TroubleSpan, Verdict};
+use crate::analysis::{Evidence, HealthEvidence, IoDirection, RateUnit, TroubleSpan, Verdict};
 use crate::intervals::running_totals::known_limit::limited_requests;
 use crate::intervals::{DeviceActivity, DeviceNames};
 
@@ -36,6 +36,7 @@ pub(super) struct Conclusion {
     requests: Option<(IoDirection, RateUnit)>,
     hung_requests: Option<u64>,
     queued_above: Vec<String>,
+    health: Vec<HealthEvidence>,
 }
 
 impl Phase {
@@ -102,9 +103,12 @@ impl Phase {
 
     /// Returns the cause that the device shows. What a device below the victim is based on says nothing about the victim.
     pub(super) fn cause(&self, names: &Arc<DeviceNames>, is_victim: bool) -> Option<Cause> {
-        let Conclusion { limit, evidence, queued_above, .. } = &self.conclusion;
+        let Conclusion { limit, evidence, queued_above, health, .. } = &self.conclusion;
         if let Some(limit) = limit {
             return Some(Cause::Limit { limit: (**limit).clone(), device: Arc::clone(names) });
+        }
+        if let Some(health) = health.first() {
+            return Some(Cause::Health(health.clone()));
         }
         if !is_victim {
             return Some(Cause::DeviceBelow(Arc::clone(names)));
@@ -115,7 +119,7 @@ impl Phase {
 
     pub(super) fn into_event(self) -> Event {
         let duration_s = self.duration_s();
-        let Conclusion { limit, evidence, requests, hung_requests, queued_above } = self.conclusion;
+        let Conclusion { limit, evidence, requests, hung_requests, queued_above, health } = self.conclusion;
         let queue = self.figures.queue();
         Event {
             device: self.names.device.clone(),
@@ -138,6 +142,7 @@ impl Phase {
             top_cgroup: self.figures.top_cgroup(),
             evidence,
             queued_above,
+            health,
         }
     }
 }
@@ -172,8 +177,12 @@ impl Conclusion {
                     found.hung_requests = Some(*requests);
                 }
                 Evidence::HeldBetween { below, .. } => found.queued_above.clone_from(below),
+                Evidence::Health(health) => found.health.push(health.clone()),
                 _ => {}
             }
+        }
+        if found.evidence.is_none() && !found.health.is_empty() {
+            found.evidence = Some(EventEvidence::Health);
         }
         // A known limit says more than a rate that looks like a limit.
         if let Some(limit) = activity.limit.as_ref().filter(|limit| limit.holds_device) {
@@ -189,6 +198,9 @@ impl Conclusion {
         self.requests = later.requests.or(self.requests);
         self.evidence = self.evidence.or(later.evidence);
         self.hung_requests = self.hung_requests.max(later.hung_requests);
+        if !later.health.is_empty() {
+            self.health = later.health;
+        }
         if self.queued_above.is_empty() {
             self.queued_above = later.queued_above;
         }
@@ -200,6 +212,9 @@ impl Conclusion {
             self.queued_above = milder.queued_above;
         }
         self.hung_requests = self.hung_requests.max(milder.hung_requests);
+        if self.health.is_empty() {
+            self.health = milder.health;
+        }
         self.limit = self.limit.or(milder.limit);
         self.requests = self.requests.or(milder.requests);
         self

@@ -211,7 +211,10 @@ impl<'a> Intervals<'a> {
             self.learn_topology();
         }
         let step = self.source.step();
-        self.tracker.judge(&step, self.is_too_short_for_util(step.span));
+        self.tracker.judge(&step, &self.topology, self.is_too_short_for_util(step.span));
+        if self.tracker.health.has_new_trouble {
+            self.source.samples.refresh_health();
+        }
         self.observe_io_scan();
     }
 

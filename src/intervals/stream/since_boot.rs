@@ -23,7 +23,7 @@ impl Intervals<'_> {
         let recorded = self.source.samples.recorded_baselines();
         tracker.learn(&newer.devices, &self.topology, recorded, resolver.as_ref(), &mut self.filter);
         tracker.begin_interval();
-        tracker.judge(&step, false);
+        tracker.judge(&step, &self.topology, false);
         let header = header(&boot, newer, span, self.has_all_requests);
         let header = IntervalHeader { is_since_boot: true, ..header };
         let Rows { listed: devices, total, .. } = tracker.rows(&boot, newer, span, &self.filter, false);

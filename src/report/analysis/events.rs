@@ -7,8 +7,8 @@ use super::times::Times;
 use crate::analysis::{DeviceReport, Verdict};
 use crate::intervals::{Event, IncidentEvents};
 use crate::report::evidence::{
-    event_latency_text, event_length_text, event_limit_text, event_queue_text, event_rate_text,
-    other_device_texts, top_cgroup_text,
+    event_health_text, event_latency_text, event_length_text, event_limit_text, event_queue_text,
+    event_rate_text, other_device_texts, top_cgroup_text,
 };
 use crate::sanitize::sanitize;
 
@@ -59,6 +59,7 @@ fn event_line(event: &Event, others: &[&Event], times: &Times<'_>) -> String {
         event.limit.as_ref().map(|limit| format!("limit {}", event_limit_text(limit))),
         (!event.queued_above.is_empty()).then(|| format!("waiting above {}", held_above(event))),
         event.top_cgroup.as_ref().map(top_cgroup_text),
+        event_health_text(event),
         again_text(event, others, times),
         also_text(event, others),
     ];

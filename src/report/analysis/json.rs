@@ -9,7 +9,7 @@ use super::findings::{cause_sentences, host_sentences, link_text, not_the_disk_s
 
 use crate::analysis::{DeviceReport, IoDirection, LayerLink, Plateau, QueueByLayer, RateUnit, WaitLocation};
 use crate::intervals::{Course, Departure, Event, EventLimit, EventRate, IncidentEvents, RunClock};
-use crate::report::evidence::{explanation_text, limit_name};
+use crate::report::evidence::{event_health_text, explanation_text, limit_name};
 use crate::report::json_csv::{DeviceLimit, rate_name, time_text};
 use crate::sanitize::json_text;
 
@@ -187,6 +187,7 @@ fn event(at: usize, events: &[Event], incidents: &[IncidentEvents]) -> Object {
         .field("queued_above", queued_above)
         .field("incident", incidents.iter().position(is_member).map_or(0, |index| index + 1))
         .field("leads_incident", incidents.iter().any(|incident| incident.lead == at))
+        .field("health", event_health_text(event))
 }
 
 /// The name of a rate in fields; `None` for flushes, which have no limit.

@@ -1,5 +1,6 @@
 //! Sentences for what the kernel says of the health of devices.
 
+use crate::analysis::HealthEvidence;
 use crate::counters::{Fact, FactKind, FactValue, Health, SYNC_ACTION, SYNC_COMPLETED, SYNC_SPEED};
 use crate::report::layout::sentence_numbers::{counted, duration, number};
 use crate::sanitize::sanitize;
@@ -13,6 +14,11 @@ pub(crate) fn health_text(device: &str, troubles: &Health, counted_s: Option<f64
     let states = texts(troubles, |kind| !matches!(kind, FactKind::Errors(_)));
     let all: Vec<String> = states.into_iter().chain(counts).collect();
     (!all.is_empty()).then(|| format!("{}: {}", sanitize(device), all.join("; ")))
+}
+
+/// What is wrong in a time of trouble.
+pub(crate) fn health_evidence_text(evidence: &HealthEvidence) -> String {
+    health_text(&evidence.device, &evidence.troubles, Some(evidence.counted_s)).unwrap_or_default()
 }
 
 fn texts(troubles: &Health, is_wanted: impl Fn(FactKind) -> bool) -> Vec<String> {

@@ -1,5 +1,6 @@
 //! An incident in words: the same in every view.
 
+use super::health_evidence_text;
 use super::limits::{limit_of_cgroup, plateau_rate};
 use crate::analysis::IoDirection;
 use crate::attribution::cgroup_name;
@@ -40,6 +41,7 @@ fn cause_text(cause: &Cause, incident: &Incident) -> Option<String> {
         Cause::Limit { limit: EventLimit::Cap(plateau), device } => {
             format!("{} stays at {}, as at a limit", device.label, plateau_rate(plateau))
         }
+        Cause::Health(health) => health_evidence_text(health),
         Cause::DeviceBelow(below) => format!("{} below it is in trouble", below.label),
         Cause::QueuedAbove(below) => {
             format!("requests wait between {} and {}", incident.victim.label, below.join(", "))

@@ -1,8 +1,8 @@
 //! Sentences for the evidence of verdicts, shared by the table, JSON, CSV and the report of an analysis.
 
 mod explanation;
-mod incident;
 mod health;
+mod incident;
 mod limits;
 
 use std::borrow::Cow;
@@ -10,8 +10,8 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 
 pub(crate) use self::explanation::{explanation_text, knee_text};
+pub(crate) use self::health::{health_evidence_text, health_text};
 pub(crate) use self::incident::incident_parts;
-pub(crate) use self::health::health_text;
 use self::limits::{cgroup_limit_text, near_limit_text, plateau_caveat};
 pub(crate) use self::limits::{limit_name, limit_of_cgroup, limit_suffix, plateau_evidence, plateau_rate};
 use crate::analysis::{
@@ -125,6 +125,7 @@ fn evidence_text(evidence: &Evidence) -> String {
         }
         Evidence::NearLimit(near) => near_limit_text(near),
         Evidence::AtLimit(limit) => cgroup_limit_text(limit),
+        Evidence::Health(health) => health_evidence_text(health),
     }
 }
 
@@ -244,6 +245,12 @@ pub(crate) fn event_limit_text(limit: &EventLimit) -> String {
             sanitize(&limit.limited_device)
         ),
     }
+}
+
+/// What the kernel said in an event; `None` if it said nothing.
+pub(crate) fn event_health_text(event: &Event) -> Option<String> {
+    let texts: Vec<String> = event.health.iter().map(health_evidence_text).collect();
+    (!texts.is_empty()).then(|| texts.join(", "))
 }
 
 /// The cgroup with most of an event's bytes, with its share: `db.service 97%`. The name is escaped for terminals.

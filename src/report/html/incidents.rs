@@ -12,8 +12,8 @@ use crate::attribution::cgroup_name;
 use crate::intervals::{Event, EventLimit, History, IncidentEvents};
 use crate::report::analysis::{AnalysisReport, incidents_worst_first};
 use crate::report::evidence::{
-    event_latency_text, event_length_text, event_limit_text, event_queue_text, event_rate_text,
-    other_device_texts, share_text, top_cgroup_text,
+    event_health_text, event_latency_text, event_length_text, event_limit_text, event_queue_text,
+    event_rate_text, other_device_texts, share_text, top_cgroup_text,
 };
 use crate::report::layout::sentence_numbers::{counted, duration, time};
 
@@ -178,6 +178,7 @@ fn details(event: &Event) -> Vec<String> {
             .top_cgroup
             .as_ref()
             .map(|top| format!("{} of the bytes by {}", share_text(top), cgroup_name(&top.path))),
+        event_health_text(event),
     ];
     details.into_iter().flatten().collect()
 }

@@ -11,7 +11,7 @@ use crate::intervals::{
 };
 use crate::metrics::{CpuPercentages, DataFlag, Interval};
 use crate::report::IntervalWriter;
-use crate::report::evidence::evidence_sentences;
+use crate::report::evidence::{evidence_sentences, health_text};
 
 /// A field: its name, a sentence part about it for the reference, and its value.
 struct Column {
@@ -254,7 +254,7 @@ const COLUMNS: &[Column] = &[
     column(
         "incident_cause",
         "its best known cause: cgroup_limit, constant_rate, device_below, queued_between, nothing_completed, \
-         hung_requests, deep_queue or latency",
+         hung_requests, deep_queue, latency, or health (the kernel says it)",
         |of| Text(incident(of).and_then(|incident| incident.cause.as_ref()).map(Cause::name)),
     ),
     column(
@@ -262,6 +262,24 @@ const COLUMNS: &[Column] = &[
         "path of the cgroup at its limit or, without one, with most of the bytes",
         |of| Text(incident(of).and_then(|incident| incident.owner.as_deref())),
     ),
+    column(
+        "health",
+        "what the kernel says is wrong with the device, as a list of sentences; counts are since it appeared",
+        |of| {
+            let health = of.device.activity().and_then(|activity| activity.health.as_ref());
+            let text =
+                health.and_then(|health| health_text(of.device.device(), &health.troubles(None), None));
+            Sentences(text.into_iter().collect())
+        },
+    ),
+    column(
+        "error_count",
+        "errors of commands since the device appeared; null unless it is SCSI or ATA",
+        |of| Whole(of.device.activity().and_then(|activity| activity.health.as_ref()?.number("errors"))),
+    ),
+    column("timeout_count", "its commands that timed out, in the same way", |of| {
+        Whole(of.device.activity().and_then(|activity| activity.health.as_ref()?.number("timeouts")))
+    }),
 ];
 
 fn incident<'a>(of: &'a Subject<'a>) -> Option<&'a Incident> {

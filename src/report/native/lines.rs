@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::columns::{Cell, latency_figure};
 use super::layout::Emphasis;
-use crate::analysis::{MIN_STALL_S, high_memory_pressure_pct};
+use crate::analysis::{MIN_STALL_S, Verdict, high_memory_pressure_pct};
 use crate::attribution::{Attribution, CgroupUse, DeviceUse, cgroup_name};
 use crate::counters::BlockedTask;
 use crate::intervals::{DeviceActivity, DeviceEvent, DeviceState, EventKind, IntervalHeader};
@@ -88,6 +88,10 @@ impl Message {
     /// Returns the message of a device that shows no cells; `None` for one that shows them.
     pub(super) fn for_state(state: &DeviceState) -> Option<Self> {
         match state {
+            DeviceState::Active(activity) if is_held(activity) => {
+                let long = "STALLED: the device is suspended";
+                Some(Self::new([long, "STALLED: suspended", "STALLED"], Emphasis::Alert))
+            }
             DeviceState::Active(activity) => (activity.stalled_s > 0.0).then(|| Self::stall(activity)),
             DeviceState::Reset => {
                 let long = "counters reset: no data for this interval";
@@ -131,6 +135,11 @@ impl Message {
         let text = discards_and_flushes(activity);
         Self::new([&format!("no reads or writes; {text}"), &text, "no reads or writes"], Emphasis::Plain)
     }
+}
+
+/// Returns whether the kernel says that the device holds its requests back, without counting them.
+fn is_held(activity: &DeviceActivity) -> bool {
+    activity.assessment.verdict == Some(Verdict::Stalled) && activity.stats.is_idle()
 }
 
 pub(super) fn has_discards(activity: &DeviceActivity) -> bool {
