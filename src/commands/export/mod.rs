@@ -301,7 +301,7 @@ fn repeated_name(labels: &[(String, String)]) -> Option<&str> {
 }
 
 /// The labels that metrics have themselves.
-const OWN_LABELS: [&str; 14] = [
+const OWN_LABELS: [&str; 15] = [
     "device",
     "name",
     "kind",
@@ -316,6 +316,7 @@ const OWN_LABELS: [&str; 14] = [
     "cgroup",
     "version",
     "quantile",
+    "state",
 ];
 
 #[cfg(test)]

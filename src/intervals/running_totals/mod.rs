@@ -23,7 +23,7 @@ use super::stream::Intervals;
 use super::total::counts_in_total;
 use super::total_role::total_roles;
 use crate::analysis::StatedCap;
-use crate::counters::{Counters, Pressure};
+use crate::counters::{Counters, Health, Pressure};
 use crate::topology::Kind;
 
 /// The selected devices that have metrics.
@@ -88,6 +88,8 @@ pub struct DeviceSnapshot {
     pub totals: DeviceTotals,
     /// The limits that the user states, and those of requests and of bytes that it reached last.
     pub limits: Vec<KnownLimit>,
+    /// What the kernel says of its health; `None` if that is not known.
+    pub health: Option<Arc<Health>>,
 }
 
 impl RunningTotals {
@@ -122,7 +124,8 @@ impl RunningTotals {
             let (info, totals) = (Arc::clone(&record.info), record.totals.clone());
             let stated = self.cap.into_iter().flat_map(KnownLimit::stated);
             let limits = stated.chain(totals.reached_limits.into_iter().flatten()).collect();
-            Some(DeviceSnapshot { info, counters: *counters, totals, limits })
+            let health = sample.health.as_ref().and_then(|facts| facts.get(name)).cloned();
+            Some(DeviceSnapshot { info, counters: *counters, totals, limits, health })
         });
         MetricsSnapshot {
             at: sample.at.wall,

@@ -1,11 +1,12 @@
 //! The metrics, as rows of one table. The counters of the kernel have node_exporter's names after `node_disk_`, and its
 //! units.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use super::text::{HistogramValue, Label, TextWriter, Value};
 use crate::analysis::RateUnit;
-use crate::counters::{Columns, Counters, Missing};
+use crate::counters::{Columns, Counters, FACTS, Fact, FactKind, FactValue, Missing};
 use crate::intervals::{
     DeviceSnapshot, KnownLimit, LATENCY_BOUNDS_MS, LimitedCgroup, MetricsSnapshot, QUEUE_BOUNDS,
     SaturationTotals, TimedRequests,
@@ -14,6 +15,7 @@ use crate::metrics::in_flight;
 use crate::units::SECTOR_BYTES;
 
 /// A family of metrics: a name, a type and a description for all metrics that differ only in their labels.
+#[derive(Clone, Copy)]
 pub(super) struct Family {
     /// Its name: that of its metrics, or what the names of a histogram's metrics begin with.
     pub(super) name: &'static str,
@@ -23,6 +25,7 @@ pub(super) struct Family {
     values: Values,
 }
 
+#[derive(Clone, Copy)]
 enum Values {
     /// One value of the host or of blkstat itself, given the time between samples if that is known.
     Host(fn(&MetricsSnapshot, Option<Duration>) -> Option<Value>),
@@ -30,6 +33,8 @@ enum Values {
     Kernel(Columns, fn(&Counters) -> Value),
     /// Metrics of each device.
     Device(fn(&DeviceSnapshot, &mut Metrics<'_, '_>)),
+    /// What the kernel says of the health of each device.
+    Health(&'static Fact),
     /// Metrics of each cgroup that has limits.
     Cgroup(fn(&LimitedCgroup, &mut Metrics<'_, '_>)),
 }
@@ -69,6 +74,22 @@ impl Family {
                 for device in &snapshot.devices {
                     metrics.labels = vec![("device", &device.info.device)];
                     write(device, &mut metrics);
+                }
+            }
+            Values::Health(fact) => {
+                for device in &snapshot.devices {
+                    metrics.labels = vec![("device", &device.info.device)];
+                    let value = device.health.as_ref().and_then(|health| health.value(fact.name));
+                    match value {
+                        Some(FactValue::Word(word)) => metrics.push(&[("state", word)], Whole(1)),
+                        Some(FactValue::Number(number)) if fact.scale == 1.0 => {
+                            metrics.push(&[], Whole(*number));
+                        }
+                        Some(FactValue::Number(number)) => {
+                            metrics.push(&[], Real(*number as f64 * fact.scale));
+                        }
+                        None => {}
+                    }
                 }
             }
             Values::Cgroup(write) => {
@@ -193,7 +214,18 @@ use Value::{Real, Whole};
 /// The name of the family whose label is the version.
 const BUILD: &str = "blkstat_build_info";
 
-pub(super) const FAMILIES: &[Family] = &[
+/// All families.
+pub(super) static FAMILIES: LazyLock<Vec<Family>> = LazyLock::new(|| {
+    let of_fact = |fact: &'static Fact| {
+        let is_counter = matches!(fact.kind, FactKind::Errors(_) | FactKind::Count);
+        let kind = if is_counter { "counter" } else { "gauge" };
+        Family::new(kind, fact.metric, Values::Health(fact)).help(fact.meaning)
+    };
+    OWN_FAMILIES.iter().copied().chain(FACTS.iter().map(of_fact)).collect()
+});
+
+/// The families beside those of [`FACTS`].
+const OWN_FAMILIES: &[Family] = &[
     host("gauge", BUILD, |_, _| Some(Whole(1))).help("The version of blkstat."),
     host("gauge", "blkstat_sample_interval_seconds", |_, interval| Some(Real(interval?.as_secs_f64())))
         .help("Time between samples."),

@@ -35,7 +35,7 @@ pub(in crate::report) fn metrics() -> Vec<(&'static str, &'static str)> {
 pub fn metrics_text(snapshot: &MetricsSnapshot, interval: Duration) -> Vec<u8> {
     let mut out = Vec::new();
     let mut text = TextWriter::new(None, "", &mut out);
-    for family in FAMILIES {
+    for family in FAMILIES.iter() {
         text.metadata(family);
         family.write(snapshot, Some(interval), &mut text);
     }
@@ -105,7 +105,7 @@ mod dashboard_tests {
     #[test]
     fn every_metric_of_the_dashboard_exists_and_most_metrics_are_on_it() {
         let mut known: Vec<String> = Vec::new();
-        for Family { name, kind, .. } in FAMILIES {
+        for Family { name, kind, .. } in FAMILIES.iter() {
             let suffixes: &[&str] = if *kind == "histogram" { &["_bucket", "_sum", "_count"] } else { &[""] };
             known.extend(suffixes.iter().map(|suffix| format!("{name}{suffix}")));
         }

@@ -13,6 +13,9 @@ use crate::intervals::{
 
 const INTERVAL: Duration = Duration::from_secs(1);
 
+const HEALTH: &str = r#"{"suspended":1,"state":"offline","errors":31,"sync_action":"recover","sync_completed_pct":43,
+    "sync_kib_per_s":100}"#;
+
 /// A device with every metric.
 fn device(name: &str) -> DeviceSnapshot {
     let requests = |n| Requests { ios: n, merges: n + 1, sectors: 8 * n, ms: 3 * n };
@@ -47,6 +50,7 @@ fn device(name: &str) -> DeviceSnapshot {
             limit(IoDirection::Both, RateUnit::Requests, LimitSource::Inferred),
             limit(IoDirection::Both, RateUnit::Kib, LimitSource::Inferred),
         ],
+        health: serde_json::from_str(HEALTH).ok(),
     }
 }
 
@@ -219,9 +223,24 @@ fn a_recording_has_timestamps_labels_and_one_end() {
 
 #[test]
 fn every_metric_has_a_name_and_a_description_as_prometheus_wants_them() {
-    for Family { name, kind, help, .. } in FAMILIES {
+    for Family { name, kind, help, .. } in FAMILIES.iter() {
         assert!(name.starts_with("blkstat_") && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'));
         assert!(help.ends_with('.') && !help.contains(['\n', '\\', '"']), "{name}: {help}");
         assert_eq!(name.ends_with("_total"), *kind == "counter", "{name}");
     }
+}
+
+#[test]
+fn what_the_kernel_says_has_metrics_in_base_units() {
+    let text = text(&snapshot(vec![device("sda")]));
+    for line in [
+        "blkstat_disk_suspended{device=\"sda\"} 1",
+        "blkstat_disk_state_info{device=\"sda\",state=\"offline\"} 1",
+        "blkstat_disk_errors_total{device=\"sda\"} 31",
+        "blkstat_disk_sync_completed_ratio{device=\"sda\"} 0.43",
+        "blkstat_disk_sync_bytes_per_second{device=\"sda\"} 102400",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+    }
+    assert!(!text.contains("blkstat_disk_timeouts_total{"));
 }
