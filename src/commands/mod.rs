@@ -67,8 +67,8 @@ pub enum Plan {
     args_conflicts_with_subcommands = true,
     override_usage = "blkstat [OPTIONS] [DEVICE]... [INTERVAL [COUNT]]\n       blkstat COMMAND ...",
     after_help = "Manual: blkstat help COMMAND, blkstat help r_sat (any column, field or verdict), or one of these topics:\n  \
-                  blkstat help verdicts, evidence, baselines, columns, json, csv, recordings, files, prometheus,\n  \
-                  formulas, accuracy, kernels, performance"
+                  blkstat help verdicts, evidence, health, baselines, columns, json, csv, recordings, files,\n  \
+                  prometheus, formulas, accuracy, kernels, performance"
 )]
 struct Arguments {
     #[command(flatten)]

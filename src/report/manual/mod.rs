@@ -10,6 +10,7 @@ use pulldown_cmark::HeadingLevel;
 use self::markdown::{Block, STRONG, parse};
 pub use self::terminal::styled;
 use super::{json_csv, latency, native, prometheus, who};
+use crate::counters::FACTS;
 
 /// Names with their meanings.
 pub type Terms = Vec<(String, String)>;
@@ -39,9 +40,10 @@ const COMMANDS: [(&str, &str); 16] = pages![
 ];
 
 /// The pages of topics.
-const TOPICS: [(&str, &str); 13] = pages![
+const TOPICS: [(&str, &str); 14] = pages![
     "verdicts",
     "evidence",
+    "health",
     "baselines",
     "columns",
     "json",
@@ -158,6 +160,7 @@ fn own_table(name: &str) -> Option<Terms> {
         "who" => owned(who::fields::fields()),
         "latency" => latency::fields::fields(),
         "metrics" => owned(prometheus::metrics()),
+        "health" => FACTS.iter().map(|fact| (fact.name.to_owned(), fact.meaning.to_owned())).collect(),
         _ => return None,
     })
 }
@@ -226,7 +229,7 @@ mod tests {
 
     #[test]
     fn every_field_column_and_metric_has_a_meaning() {
-        for table in ["columns", "fields", "who", "latency", "metrics"] {
+        for table in ["columns", "fields", "who", "latency", "metrics", "health"] {
             let terms = own_table(table).unwrap();
             assert!(terms.len() > 20 && terms.iter().all(|(_, meaning)| !meaning.is_empty()), "{table}");
         }

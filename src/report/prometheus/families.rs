@@ -221,7 +221,8 @@ pub(super) static FAMILIES: LazyLock<Vec<Family>> = LazyLock::new(|| {
         let kind = if is_counter { "counter" } else { "gauge" };
         Family::new(kind, fact.metric, Values::Health(fact)).help(fact.meaning)
     };
-    OWN_FAMILIES.iter().copied().chain(FACTS.iter().map(of_fact)).collect()
+    let facts = FACTS.iter().filter(|fact| !fact.metric.is_empty());
+    OWN_FAMILIES.iter().copied().chain(facts.map(of_fact)).collect()
 });
 
 /// The families beside those of [`FACTS`].
