@@ -46,6 +46,7 @@ In an incident:
   blkstat record inc.gz 1 600  Keep ten minutes, for all views: blkstat --from inc.gz
   blkstat analyze inc.gz       What happened in them, when, and what the device can do
   blkstat report inc.gz        One page with charts, for the ticket
+  blkstat help r_sat           What is it? Any column or verdict; the manual: blkstat help help
 
 ";
 

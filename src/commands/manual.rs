@@ -28,10 +28,12 @@ pub(super) fn command_names() -> Vec<String> {
 pub(super) fn print_help(topic: &str, context: &mut RunContext<'_>) -> Result<Exit> {
     let is_terminal = context.is_terminal;
     let width = context.screen_size().map_or(TEXT_WIDTH, |(columns, _)| columns.clamp(60, DEFAULT_WIDTH));
-    let text = match manual_page(topic) {
+    // `column` means `columns`.
+    let page = manual_page(topic).or_else(|| manual_page(&format!("{topic}s")));
+    let text = match page {
         Some(page) => page.text(width, is_terminal),
         None => {
-            let found = find_term(topic, width);
+            let found = find_term(topic, names().filter_map(manual_page).collect(), width);
             let parts = found.iter().map(|(text, page)| format!("{text}  (blkstat help {page})\n"));
             styled(&parts.collect::<Vec<_>>().join("\n"), is_terminal)
         }

@@ -66,8 +66,10 @@ pub enum Plan {
     disable_help_subcommand = true,
     args_conflicts_with_subcommands = true,
     override_usage = "blkstat [OPTIONS] [DEVICE]... [INTERVAL [COUNT]]\n       blkstat COMMAND ...",
-    after_help = "Manual: blkstat help COMMAND, blkstat help r_sat (any column, field or verdict), or one of these topics:\n  \
-                  blkstat help verdicts, evidence, health, baselines, columns, json, csv, recordings, files,\n  \
+    after_help = "Manual: blkstat help COMMAND, or blkstat help TOPIC, which may be:
+  \
+                  verdicts, evidence, health, baselines, columns, json, csv, recordings, files,
+  \
                   prometheus, formulas, accuracy, kernels, performance"
 )]
 struct Arguments {
@@ -139,10 +141,11 @@ pub enum Command {
         #[arg(long, conflicts_with = "name")]
         list: bool,
     },
-    /// Show a page of the manual: a command or a topic, or what it says of a column or field
-    #[command(override_usage = "blkstat help [COMMAND | TOPIC | NAME]")]
+    /// Show a page of the manual: a command, a topic, or what it says of a word, such as a column
+    #[command(override_usage = "blkstat help [COMMAND | TOPIC | WORD]")]
     Help {
-        /// A command, a topic, or the name of a column, field, verdict or metric
+        /// A command, a topic, or a word to look up: a column, field, verdict, metric or option
+        #[arg(allow_hyphen_values = true)]
         topic: Option<String>,
     },
 }

@@ -5,6 +5,8 @@ mod markdown;
 mod roff;
 mod terminal;
 
+use std::cmp::Reverse;
+
 use pulldown_cmark::HeadingLevel;
 
 use self::markdown::{Block, STRONG, parse};
@@ -101,25 +103,36 @@ pub fn page(name: &str, inserted: &dyn Fn(&str) -> Option<Terms>) -> Option<Page
     })
 }
 
-/// Returns the rows of tables about a name, such as that of a column or field, as text in lines of `width` columns, with
-/// the page that each is from.
-pub fn find_term(term: &str, width: usize) -> Vec<(String, &'static str)> {
-    let is_of_term = |row: &&Vec<String>| {
-        let words = row[0].replace(STRONG, "");
-        words.split([' ', ',']).any(|word| word.eq_ignore_ascii_case(term))
+/// Returns what the pages say of a name, as text in lines of `width` columns, with the page that each is from: the rows
+/// of tables about it, such as those of a column or field; if there is none, the sentences with this word.
+pub fn find_term(term: &str, mut pages: Vec<Page>, width: usize) -> Vec<(String, &'static str)> {
+    pages.sort_by_key(|page| Reverse(section(page.name)));
+    let find = |part: &dyn Fn(&Block) -> Option<Block>| {
+        let parts =
+            pages.iter().flat_map(|page| page.blocks.iter().map(move |block| (part(block), page.name)));
+        let found = parts.filter_map(|(part, page)| Some((terminal::block_text(&part?, width), page)));
+        found.collect::<Vec<_>>()
     };
-    let mut found = Vec::new();
-    for page in TOPICS.iter().chain(&COMMANDS).filter_map(|(name, _)| page(name, &|_| None)) {
-        for block in &page.blocks {
-            let Block::Table(rows) = block else { continue };
-            let matching: Vec<Vec<String>> =
-                rows.iter().take(1).chain(rows.iter().skip(1).filter(is_of_term)).cloned().collect();
-            if matching.len() > 1 {
-                found.push((terminal::table_text(&matching, width), page.name));
-            }
-        }
+    let rows = find(&|block| {
+        let Block::Table(rows) = block else { return None };
+        let about = |row: &&Vec<String>| has_word(&row[0], term);
+        let matching: Vec<_> =
+            rows.iter().take(1).chain(rows.iter().skip(1).filter(about)).cloned().collect();
+        (matching.len() > 1).then_some(Block::Table(matching))
+    });
+    if !rows.is_empty() {
+        return rows;
     }
-    found
+    find(&|block| match block {
+        Block::Paragraph(words) | Block::Item(words) => has_word(words, term).then(|| block.clone()),
+        _ => None,
+    })
+}
+
+fn has_word(text: &str, word: &str) -> bool {
+    let text = text.replace(STRONG, "");
+    let mut words = text.split([' ', ',']);
+    words.any(|one| one.trim_matches(['.', ':', ';', '(', ')', '"']).eq_ignore_ascii_case(word))
 }
 
 /// Returns the verdicts with their meanings, the most severe first, and `-` for none.
@@ -246,11 +259,14 @@ mod tests {
 
     #[test]
     fn a_name_is_found_on_the_pages_with_its_meaning() {
-        let found = find_term("R_sat", 80);
+        let found = find_term("R_sat", pages().collect(), 80);
         assert!(
             found.iter().any(|(text, page)| *page == "columns" && text.contains("saturation")),
             "{found:?}"
         );
-        assert_eq!(find_term("nosuch", 80), []);
+        // A word that no table is about is found in sentences.
+        let found = find_term("null", pages().collect(), 80);
+        assert!(found.iter().any(|(text, page)| *page == "json" && text.contains("never 0")), "{found:?}");
+        assert_eq!(find_term("nosuch", pages().collect(), 80), []);
     }
 }

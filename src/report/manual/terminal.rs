@@ -14,23 +14,32 @@ impl Page {
     /// Returns the page as text in lines of `width` columns, as far as its blocks of code allow, with words in bold if
     /// `is_styled`.
     pub fn text(&self, width: usize, is_styled: bool) -> String {
-        let strong = |words: &str| format!("{}{words}{}\n", STRONG[0], STRONG[1]);
         let mut text = strong(&format!("{}: {}", self.title(), self.summary));
         let mut was_item = false;
         for block in &self.blocks {
             let is_item = matches!(block, Block::Item(_));
             text += if is_item && was_item { "" } else { "\n" };
             was_item = is_item;
-            match block {
-                Block::Heading(_, words) => text += &strong(words),
-                Block::Paragraph(words) => push_lines("", words, width, &mut text),
-                Block::Item(words) => push_lines("- ", words, width, &mut text),
-                Block::Code(lines) => lines.lines().for_each(|line| push_line("    ", line, &mut text)),
-                Block::Table(rows) => text += &table_text(rows, width),
-            }
+            text += &block_text(block, width);
         }
         styled(&text, is_styled)
     }
+}
+
+pub(super) fn block_text(block: &Block, width: usize) -> String {
+    let mut text = String::new();
+    match block {
+        Block::Heading(_, words) => text = strong(words),
+        Block::Paragraph(words) => push_lines("", words, width, &mut text),
+        Block::Item(words) => push_lines("- ", words, width, &mut text),
+        Block::Code(lines) => lines.lines().for_each(|line| push_line("    ", line, &mut text)),
+        Block::Table(rows) => text = table_text(rows, width),
+    }
+    text
+}
+
+fn strong(words: &str) -> String {
+    format!("{}{words}{}\n", STRONG[0], STRONG[1])
 }
 
 /// Returns a text with the marked words in bold, or as they are.

@@ -47,7 +47,7 @@ fn the_help_finds_a_name_on_any_page_and_names_the_pages_if_there_is_none() {
     let (out, err, code) = output("help R_SAT", "");
     assert_eq!((err.as_str(), code), ("", 0));
     assert!(out.starts_with("  r_sat  ") && out.contains("(blkstat help columns)\n"), "{out}");
-    for name in ["limit_cgroup", "blkstat_disk_io_now", "BlkstatDiskSlow", "throttled"] {
+    for name in ["limit_cgroup", "blkstat_disk_io_now", "BlkstatDiskSlow", "throttled", "--rotate", "null"] {
         assert_eq!(output(&format!("help {name}"), "").2, 0, "{name}");
     }
     let (out, err, code) = output("help nosuch", "");

@@ -58,7 +58,7 @@ fn mistaken_arguments_are_answered_with_a_suggestion() {
         ("--device sda", "DEVICE is an operand: blkstat sda"),
         ("-q", "unexpected argument '-q' found; see blkstat --help"),
         ("1e3", "invalid INTERVAL '1e3'; write it without an exponent, such as 1000 or 0.5"),
-        ("help column", "no help on 'column'; 'blkstat help help' lists the pages"),
+        ("help colunm", "no help on 'colunm'; 'blkstat help help' lists the pages"),
         (
             "record 1 5",
             "missing FILE before '1'; usage: blkstat record FILE [INTERVAL [COUNT]] (./1 for a file of that name)",
