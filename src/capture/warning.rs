@@ -34,8 +34,9 @@ pub enum CaptureWarningKind {
     BeforeFirstTimestamp,
     /// Lines between the end of a sample and the next `TS` line.
     BetweenSamples,
-    /// The samples do not begin with `TS` lines; says what their times are instead.
-    ForeignTimes(TimeForm),
+    /// The samples do not begin with `TS` lines; says what their times are instead, and whether those that are written alike
+    /// are spread evenly.
+    ForeignTimes { form: TimeForm, is_spread: bool },
     /// The capture was rebuilt from a log; says from which, and what is not known.
     FromLog(String),
     /// A line of a log that cannot be used; says why.
@@ -106,7 +107,7 @@ impl CaptureWarningKind {
 
     /// Returns whether it tells how the capture was read, and nothing is wrong.
     pub fn is_note(&self) -> bool {
-        matches!(self, Self::ForeignTimes(_) | Self::FromLog(_) | Self::NextFile(_))
+        matches!(self, Self::ForeignTimes { .. } | Self::FromLog(_) | Self::NextFile(_))
     }
 
     /// Returns whether the clock did not advance, which breaks time for every reader of the capture.
@@ -135,7 +136,10 @@ impl std::fmt::Display for CaptureWarningKind {
             Self::BetweenSamples => {
                 write!(f, "lines between the end of a sample and the next 'TS' have no timestamp; skipped")
             }
-            Self::ForeignTimes(form) => write!(f, "samples have no 'TS' lines; their times are {form}"),
+            Self::ForeignTimes { form, is_spread } => {
+                let spread = if *is_spread { "; spread evenly where several are the same" } else { "" };
+                write!(f, "samples have no 'TS' lines; their times are {form}{spread}")
+            }
             Self::FromLog(text) | Self::LogLine(text) => f.write_str(text),
             Self::NewSegment { at, reason } => {
                 write!(f, "{reason} at {at}: another boot or host begins; no interval spans this point")

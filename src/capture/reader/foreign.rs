@@ -94,11 +94,82 @@ struct Clock {
     usual: Option<SignedDuration>,
     /// What to add to times without a date or a year, once midnight or the new year has passed, or the clocks were changed.
     carried: SignedDuration,
+    spread: Option<Spread>,
+}
+
+/// The distance of copies that are taken more often than the written time, in whole seconds or minutes, changes.
+#[derive(Clone, Copy, Debug)]
+struct Spread {
+    /// The longest time for which the written one may stand still.
+    unit: SignedDuration,
+    step: SignedDuration,
+    is_stated: bool,
+    /// The first copy is so much later than written.
+    first_late: SignedDuration,
+    /// The time written last, and the one handed out.
+    latest: Option<(Timestamp, Timestamp)>,
+    /// A written time that was new, and the copies since then.
+    since: Option<(Timestamp, i32)>,
+}
+
+impl Spread {
+    /// Returns the time of the next copy, which is not before the written one, and not a unit behind it.
+    fn next(&mut self, written: Timestamp) -> Timestamp {
+        let end = add(written, self.unit);
+        let time = match self.latest {
+            None => add(written, self.first_late),
+            // The clock was changed.
+            Some((before, _)) if written < before => written,
+            Some((before, latest)) => {
+                self.measure(before, written);
+                match add(latest, self.step) {
+                    next if next >= end => {
+                        add(latest, (end.duration_since(latest) / 2).max(SignedDuration::from_nanos(1)))
+                    }
+                    next => next.max(written),
+                }
+            }
+        };
+        self.latest = Some((written, time));
+        time
+    }
+
+    /// Takes the distance from the copies so far, unless it is stated.
+    fn measure(&mut self, before: Timestamp, written: Timestamp) {
+        let is_gap = written.duration_since(before) > self.unit;
+        self.since = match self.since.filter(|_| !is_gap) {
+            Some((first, copies)) => {
+                if written != before && !self.is_stated {
+                    self.step = written.duration_since(first) / (copies + 1);
+                }
+                Some((first, copies.saturating_add(1)))
+            }
+            None => Some((written, 0)).filter(|_| written != before),
+        };
+    }
 }
 
 impl Clock {
     fn new(zone: TimeZone) -> Self {
-        Self { zone, latest: None, usual: None, carried: SignedDuration::ZERO }
+        Self { zone, latest: None, usual: None, carried: SignedDuration::ZERO, spread: None }
+    }
+
+    /// Returns the time of the next copy.
+    fn next(&mut self, found: &FoundTime) -> Timestamp {
+        let before = self.latest;
+        let written = self.advance(found);
+        if before == Some(written) && written.subsec_nanosecond() == 0 && self.spread.is_none() {
+            let unit = SignedDuration::from_secs(1);
+            self.spread = Some(Spread {
+                unit,
+                step: unit / 2,
+                is_stated: false,
+                first_late: SignedDuration::ZERO,
+                latest: Some((written, written)),
+                since: Some((written, 0)),
+            });
+        }
+        self.spread.as_mut().map_or(written, |spread| spread.next(written))
     }
 
     fn advance(&mut self, found: &FoundTime) -> Timestamp {
@@ -228,11 +299,13 @@ impl FirstCopies {
 
     fn known(&self) -> Known {
         if self.copies.len() > ENOUGH_COPIES && !self.copies.len().is_power_of_two() {
-            return Known::Likely;
+            return Known::Nothing;
         }
         let clocks = self.clocks();
         match &clocks[..] {
             [] => Known::Nothing,
+            // Two whole seconds show how many copies each has.
+            [clock, ..] if clock.repeats > 0 && clock.changes < 3 => Known::Likely,
             _ if self.copies.len() < ENOUGH_COPIES => Known::Likely,
             // Only a later day shows which number is the day.
             [first, rest @ ..] if rest.iter().any(|other| first.is_other_order(other)) => Known::Likely,
@@ -285,7 +358,7 @@ impl FirstCopies {
     fn advance(&self, slot: Slot) -> Option<Advance> {
         let mut clock = Clock::new(self.zone.clone());
         let (mut first, mut latest) = (None, None);
-        let (mut missing, mut steps, mut is_fine) = (0, 0, false);
+        let (mut missing, mut repeats, mut changes, mut is_fine) = (0, 0, 0, false);
         for copy in self.copies.iter().chain(Some(&self.gap).filter(|_| self.is_time_after())) {
             let Some(candidate) = copy.at(slot) else {
                 missing += 1;
@@ -295,13 +368,50 @@ impl FirstCopies {
             if latest.is_some_and(|latest| time < latest) {
                 return None;
             }
-            steps += u64::from(latest.is_some());
+            let is_same = latest == Some(time);
+            repeats += usize::from(is_same);
+            changes += usize::from(latest.is_some() && !is_same);
             first = first.or(Some(time));
             latest = Some(time);
             is_fine |= time.subsec_nanosecond() != 0;
         }
-        let step_s = latest?.duration_since(first?).as_secs_f64() / steps.max(1) as f64;
-        Some(Advance { slot, missing, step_s, is_fine })
+        let step_s = latest?.duration_since(first?).as_secs_f64() / (repeats + changes).max(1) as f64;
+        Some(Advance { slot, missing, step_s, repeats, changes, is_fine })
+    }
+
+    /// Returns the distance of copies that are taken more often than the time in a slot changes; `None` if it always does.
+    /// `every` is the distance if it is stated.
+    fn spread(&self, slot: Slot, every: Option<Duration>) -> Option<Spread> {
+        let mut clock = Clock::new(self.zone.clone());
+        let found: Vec<FoundTime> =
+            self.copies.iter().filter_map(|copy| Some(copy.at(slot)?.found)).collect();
+        let times: Vec<Timestamp> = found.iter().map(|found| clock.advance(found)).collect();
+        let is_whole = |seconds: i64| {
+            times.iter().all(|time| time.subsec_nanosecond() == 0 && time.as_second() % seconds == 0)
+        };
+        let unit = SignedDuration::from_secs(if is_whole(60) { 60 } else { 1 });
+        let every =
+            every.and_then(|every| SignedDuration::try_from(every).ok()).filter(|every| *every < unit);
+        if !is_whole(1) || every.is_none() && times.windows(2).all(|pair| pair[0] != pair[1]) {
+            return None;
+        }
+        let changes: Vec<usize> = (1..times.len()).filter(|at| times[*at] != times[at - 1]).collect();
+        let (&first, &last) = (changes.first()?, changes.last()?);
+        // With a single change, the first copies may have begun within a second.
+        let (span, steps) = if first == last {
+            (unit, first)
+        } else {
+            (times[last].duration_since(times[first]), last - first)
+        };
+        let step = every.unwrap_or(span / i32::try_from(steps).ok()?);
+        // The latest copy of those that must not be earlier decides.
+        let late = |(at, time): (i32, &Timestamp)| time.duration_since(times[0]) - step * at;
+        let first_late = (0..)
+            .zip(&times)
+            .map(late)
+            .max()?
+            .clamp(SignedDuration::ZERO, unit - SignedDuration::from_nanos(1));
+        Some(Spread { unit, step, is_stated: every.is_some(), first_late, latest: None, since: None })
     }
 
     /// Returns the place of the times, after as many copies as can be had.
@@ -322,6 +432,9 @@ struct Advance {
     /// The copies without it.
     missing: usize,
     step_s: f64,
+    /// The copies with the time of the one before, and the others.
+    repeats: usize,
+    changes: usize,
     /// It has fractions of a second.
     is_fine: bool,
 }
@@ -379,8 +492,9 @@ impl ForeignLines {
     pub(super) fn new(first: &FirstCopies, every: Option<Duration>, latest: Option<Timestamp>) -> Self {
         let slot = first.choose();
         let latest = latest.filter(|_| slot.is_none());
+        let spread = slot.and_then(|slot| first.spread(slot, every));
         Self {
-            clock: Clock { latest, ..Clock::new(first.zone.clone()) },
+            clock: Clock { latest, spread, ..Clock::new(first.zone.clone()) },
             every,
             slot,
             is_after: first.is_time_after(),
@@ -392,8 +506,9 @@ impl ForeignLines {
         }
     }
 
-    pub(super) fn form(&self) -> Option<TimeForm> {
-        self.slot.map(|slot| slot.form)
+    /// Returns the form of the times, and whether those of copies in the same second or minute are spread evenly.
+    pub(super) fn form(&self) -> Option<(TimeForm, bool)> {
+        self.slot.map(|slot| (slot.form, self.clock.spread.is_some()))
     }
 
     /// Takes the next line.
@@ -407,7 +522,7 @@ impl ForeignLines {
             let Some(found) = self.gap.0.iter().find(is_time).filter(|_| ends_copy) else {
                 return ForeignLine::Other;
             };
-            let time = self.clock.advance(&found.found);
+            let time = self.clock.next(&found.found);
             self.names.clear();
             return ForeignLine::TimeOfCopyBefore(time);
         };
@@ -462,7 +577,7 @@ impl ForeignLines {
             }
         }
         let found = found?;
-        Some((self.clock.advance(&found.found), found.line))
+        Some((self.clock.next(&found.found), found.line))
     }
 }
 

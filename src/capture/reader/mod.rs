@@ -328,7 +328,7 @@ impl<R: Read> Reader<R> {
             }
             let (found, form) = match kind {
                 Kind::Foreign(foreign) => (foreign.read(line, number), foreign.form()),
-                Kind::Collectl(collectl) => (collectl.read(line), Some(TimeForm::Epoch)),
+                Kind::Collectl(collectl) => (collectl.read(line), Some((TimeForm::Epoch, false))),
                 Kind::WithTimestamps | Kind::Log(_) => (ForeignLine::Other, None),
             };
             match found {
@@ -430,7 +430,7 @@ impl<R: Read> Reader<R> {
         &mut self,
         time: ForeignTime,
         line: u64,
-        form: Option<TimeForm>,
+        form: Option<(TimeForm, bool)>,
         sample: &mut Sample,
     ) -> bool {
         self.state.is_not_text = false;
@@ -613,10 +613,10 @@ impl<R: Read> Reader<R> {
             return false;
         }
         if open.is_foreign
-            && let Some(form) = open.form.filter(|_| !self.state.has_foreign_times)
+            && let Some((form, is_spread)) = open.form.filter(|_| !self.state.has_foreign_times)
         {
             self.state.has_foreign_times = true;
-            self.warn_at(open.line, CaptureWarningKind::ForeignTimes(form));
+            self.warn_at(open.line, CaptureWarningKind::ForeignTimes { form, is_spread });
         }
         self.state.complete_topology();
         self.had_devices |= device_count > 0;

@@ -154,8 +154,8 @@ pub(super) struct OpenSample {
     pub(super) uptime: Option<u64>,
     /// It does not begin with a `TS` line.
     pub(super) is_foreign: bool,
-    /// The form of its time, if it has one then.
-    pub(super) form: Option<TimeForm>,
+    /// The form of its time, if it has one then, and whether the times are spread evenly.
+    pub(super) form: Option<(TimeForm, bool)>,
     /// A device line lacks its end.
     pub(super) is_truncated: bool,
     /// An annotation, perhaps the end mark, is invalid.

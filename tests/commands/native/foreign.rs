@@ -189,6 +189,39 @@ fn clocks_go_on_at_midnight_and_when_they_are_changed() {
 }
 
 #[test]
+fn copies_within_a_second_are_spread_evenly() {
+    // Eight copies in a second and more, from any point of it.
+    for (per_second, first) in [(2, 0), (2, 1), (4, 3), (8, 5)] {
+        let seconds = |at: i64| (FIRST_S * per_second + first + at) as f64 / per_second as f64;
+        let copies: Vec<String> = (0..5).flat_map(|_| copies()).map(|copy| copy[0].clone()).collect();
+        let growing = |at: usize| copies[0].replacen(" 500 ", &format!(" {} ", 500 + 10 * at), 1);
+        let capture = |form: fn(f64) -> String| -> String {
+            (0..copies.len()).map(|at| format!("{}\n{}\n", form(seconds(at as i64)), growing(at))).collect()
+        };
+        let (expected, _) = rates("", &capture(|second| format!("TS {second:.9}")));
+        let whole = capture(|second| format!("{}", second.floor()));
+        let (found, note) = rates("", &whole);
+        assert_eq!(note.lines().count(), 1, "{note}");
+        let differing = expected.iter().zip(&found).filter(|(one, other)| one != other).count();
+        // What is shown of a pipe before the first full second may be wrong.
+        assert!(
+            expected.len() == found.len() && differing < 2 * per_second as usize,
+            "{per_second}: {differing}"
+        );
+        let every = format!("--every {}ms", 1000 / per_second);
+        assert_eq!(rates(&every, &whole).0, expected, "{every} from {first}");
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), &whole).unwrap();
+        let (out, _, _) = output(&format!("--json --all {}", file.path().display()), "");
+        let steady = format!("\"elapsed_s\":{},", 1.0 / per_second as f64);
+        assert!(
+            out.lines().count() == expected.len() && out.lines().all(|line| line.contains(&steady)),
+            "{out}"
+        );
+    }
+}
+
+#[test]
 fn a_time_of_day_goes_on_after_midnight() {
     let text = |hours: &[&str]| before_copies(&hours.iter().map(|&time| time.to_owned()).collect::<Vec<_>>());
     let (found, _) = rates("", &text(&["23:59:58", "23:59:59", "00:00:00", "00:00:01"]));
