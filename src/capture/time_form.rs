@@ -392,7 +392,8 @@ fn with_offset(time: DateTime, after: &[&str]) -> Option<(Timestamp, bool)> {
         let is_west = word.starts_with('-');
         let number = word.strip_prefix(['+', '-'])?.replace(':', "");
         let number = digits(&number).map(|value| if number.len() <= 2 { value * 100 } else { value })?;
-        let seconds = i32::try_from(number / 100 * 3600 + number % 100 * 60).ok()?;
+        let number = i32::try_from(number).ok().filter(|number| *number < 10_000)?;
+        let seconds = number / 100 * 3600 + number % 100 * 60;
         Offset::from_seconds(if is_west { -seconds } else { seconds }).ok()
     });
     let offset = signed.or(hours.and_then(|hours| Offset::from_hours(hours).ok()));
@@ -468,6 +469,7 @@ mod tests {
                 assert_eq!(found(line), Some((form, time.to_owned())), "{line}");
             }
         }
+        assert!(find_time("2026-11-24 10:30:00 -4444444444444444444", &TimeZone::UTC).is_some(), "no zone");
         for (line, form) in [
             ("08/06/2017 06:13:20", MonthFirst),
             ("08/06/17 6:13:20 AM", MonthFirst),
@@ -506,6 +508,7 @@ mod tests {
             "host 10.0.0.1",
             "1.5 2.5 3.5",
             "ctxt 902000000",
+            "[44444444444-444444444444444444444444]",
         ] {
             assert_eq!(found(line), None, "{line}");
         }

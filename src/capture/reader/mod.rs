@@ -283,7 +283,9 @@ impl<R: Read> Reader<R> {
                 }
                 continue;
             };
-            if !self.had_devices && self.devices.is_empty() && is_of_linux_2_4(line) {
+            // A recording was made from /proc/diskstats, so that such a line of it is damaged.
+            let may_be_of_2_4 = self.state.header.is_none() && !self.had_devices && self.devices.is_empty();
+            if may_be_of_2_4 && is_of_linux_2_4(line) {
                 return Err(linux_2_4(self.lines.number));
             }
             let is_complete = ended || self.keeps_truncated_sample;
