@@ -35,10 +35,11 @@ type Candidate<'a> = (&'a CgroupUse, &'a str, LimitKind, u64);
 impl Attribution {
     /// Returns the limit that holds the requests of a device back, or that of the cgroup with most of its bytes among
     /// those at a limit. The limits are on the device itself or on those `below` it. `None` if no cgroup that uses the
-    /// device has reached one.
-    pub fn reached_limit(&self, device: &str, below: &[String]) -> Option<ReachedLimit> {
+    /// device has reached one; if the device is not idle but completes nothing, it may be any.
+    pub fn reached_limit(&self, device: &str, below: &[String], is_idle: bool) -> Option<ReachedLimit> {
         let hierarchy = self.hierarchy?;
-        let usage = self.device(device)?;
+        let none = DeviceUse::default();
+        let usage = self.device(device).unwrap_or(&none);
         let limited = [device].into_iter().chain(below.iter().map(String::as_str));
         let candidates: Vec<Candidate<'_>> = limited.flat_map(|name| self.reached_on(name)).collect();
         let applies = |(limited, ..): &Candidate<'_>, path: &str| match hierarchy {
@@ -65,7 +66,9 @@ impl Attribution {
         })?;
         let is_any = |path: &str| candidates.iter().any(|candidate| applies(candidate, path));
         let is_much = |share: Option<f64>| share.is_some_and(|share| share >= MIN_SHARE);
-        let uses_device = usage.cgroups.iter().any(|cgroup| is_any(&cgroup.path));
+        // Where nothing completes, no cgroup is seen to use the device.
+        let is_unused = !is_idle && usage.total.ios_per_s() == 0.0 && usage.cgroups.is_empty();
+        let uses_device = is_unused || usage.cgroups.iter().any(|cgroup| is_any(&cgroup.path));
         let mut waiting = self.blocked.iter().filter_map(|task| task.cgroup.as_deref()).peekable();
         let are_all_waiting_limited = waiting.peek().is_some() && waiting.all(is_any);
         let holds_device =
@@ -124,7 +127,7 @@ mod tests {
 
     fn held(attribution: &Attribution, name: &str, below: &[&str]) -> Option<(String, Option<f64>, bool)> {
         let below: Vec<String> = below.iter().map(|name| (*name).to_owned()).collect();
-        let limit = attribution.reached_limit(name, &below)?;
+        let limit = attribution.reached_limit(name, &below, false)?;
         Some((format!("{} on {}", limit.cgroup, limit.limited_device), limit.share_pct, limit.holds_device))
     }
 

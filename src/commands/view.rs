@@ -19,6 +19,7 @@ use crate::intervals::{Detail, DeviceInterval, DeviceSelection, Input, IntervalR
 use crate::report::native::{SortKey, TableOptions};
 use crate::report::{Format, IntervalWriter};
 use crate::sanitize::sanitize;
+use crate::source::ScanScope;
 
 /// The arguments of the incident view.
 #[derive(Args, Clone, Debug)]
@@ -73,9 +74,12 @@ pub struct View {
     /// Show the evidence for each verdict
     #[arg(long)]
     explain: bool,
-    /// Find the cgroups and processes behind the load of each device, and limits that cgroups have reached
+    /// Show the cgroups and processes behind the load of every device, not only of those in trouble
     #[arg(long)]
     who: bool,
+    /// Do not look for limits of cgroups and for blocked tasks
+    #[arg(long, conflicts_with = "who")]
+    no_who: bool,
     #[command(flatten)]
     verdicts: VerdictOptions,
 }
@@ -98,7 +102,9 @@ impl View {
             saturation_threshold: self.verdicts.saturation_threshold,
         };
         let input = Input {
-            scans_io: self.who && !is_replay,
+            scans_io: !is_replay && !self.no_who,
+            scan_scope: if self.who { ScanScope::Everything } else { ScanScope::Limits },
+            ignores_scans: self.no_who,
             realtime: self.realtime,
             ..host.input(&files, self.range.range(is_replay, context)?, schedule, &self.capture)?
         };

@@ -22,7 +22,8 @@ pub(super) fn note_usage(
         activity.top_cgroup = top.and_then(|top| {
             Some(TopCgroup { path: Arc::clone(&top.path), share_pct: top.share_pct?, is_at_least: false })
         });
-        activity.limit = attribution.reached_limit(name, &topology.devices_below(name));
+        let below = topology.devices_below(name);
+        activity.limit = attribution.reached_limit(name, &below, activity.stats.is_idle());
         if let Some(limit) = &mut activity.limit {
             limit.holds_device |= is_cause(limit);
         }

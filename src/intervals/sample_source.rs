@@ -147,6 +147,13 @@ impl<'a> SampleSource<'a> {
         }
     }
 
+    /// Notes whether a device of the running system is in trouble or may be.
+    pub(super) fn note_trouble(&mut self, is_in_trouble: bool) {
+        if let Some(LiveSource { scanner: Some(scanner), .. }) = self.live() {
+            scanner.note_trouble(is_in_trouble);
+        }
+    }
+
     /// The name of the source in messages.
     pub(super) fn name(&self) -> String {
         match &self.kind {

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -29,12 +29,17 @@ const LEAD: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(25
 pub enum ScanScope {
     #[default]
     Everything,
-    /// Cgroups, and the blocked tasks if any cgroup has a limit: enough to know whether a limit has been reached.
+    /// Cgroups, and the blocked tasks if any cgroup has a limit or a device is in trouble: enough to know whether a limit has
+    /// been reached.
     Limits,
 }
 
 /// Scans the cgroups and processes of a system in the background.
-pub struct IoScanner(Worker);
+pub struct IoScanner {
+    worker: Worker,
+    /// True while a device is in trouble: what explains it is then looked for in every scan.
+    is_in_trouble: Arc<AtomicBool>,
+}
 
 enum Worker {
     /// Scans at once: a clock that advances only while waiting leaves no time for a thread.
@@ -85,22 +90,29 @@ impl IoScanner {
             ScanScope::Everything if is_manual => Some(Processes::Immediate(reader())),
             ScanScope::Everything => Some(Processes::Thread(ProcessThread::start(reader())?)),
         };
-        let scan = Box::new(Scan::new(root, cgroups, processes, is_v1));
+        let is_in_trouble = Arc::<AtomicBool>::default();
+        let scan = Box::new(Scan::new(root, cgroups, processes, is_v1, &is_in_trouble));
         if is_manual {
-            return Ok(Self(Worker::Immediate(scan)));
+            return Ok(Self { worker: Worker::Immediate(scan), is_in_trouble });
         }
         let (due, requests) = sync_channel(1);
         let latest = Arc::<Shared<Option<Arc<IoScan>>>>::default();
         let shared = Arc::clone(&latest);
         let run = move || scan_on_request(*scan, &requests, &shared);
         thread::Builder::new().name("blkstat-scan".to_owned()).stack_size(STACK_BYTES).spawn(run)?;
-        Ok(Self(Worker::Thread { due, latest }))
+        Ok(Self { worker: Worker::Thread { due, latest }, is_in_trouble })
+    }
+
+    /// Notes whether a device is in trouble or may be: the next scans then look for new cgroups, changed limits and blocked
+    /// tasks at once.
+    pub fn note_trouble(&self, is_in_trouble: bool) {
+        self.is_in_trouble.store(is_in_trouble, Ordering::Relaxed);
     }
 
     /// Asks for a scan that finishes when the next sample is due, at this monotonic time. Does nothing while a scan is
     /// still running.
     pub fn request(&self, due: Duration) {
-        if let Worker::Thread { due: requests, .. } = &self.0 {
+        if let Worker::Thread { due: requests, .. } = &self.worker {
             // If the thread has not taken the last request, it is behind and needs no other.
             let _ = requests.try_send(due);
         }
@@ -108,7 +120,7 @@ impl IoScanner {
 
     /// Waits until the first scan has finished, but not long. With it, the first interval has a scan at each end.
     pub fn wait_for_first(&self) {
-        if let Worker::Thread { latest, .. } = &self.0 {
+        if let Worker::Thread { latest, .. } = &self.worker {
             // Without it, the interval goes without.
             drop(latest.wait_while(LEAD[1], |scan| scan.is_none()));
         }
@@ -116,7 +128,7 @@ impl IoScanner {
 
     /// Returns the last finished scan; `now` is a monotonic time. `None` before the first.
     pub fn latest(&mut self, now: Duration) -> Option<Arc<IoScan>> {
-        match &mut self.0 {
+        match &mut self.worker {
             Worker::Immediate(scan) => Some(Arc::new(scan.read(&|| now))),
             Worker::Thread { latest, .. } => latest.lock().clone(),
         }
@@ -173,17 +185,25 @@ struct Scan {
     /// `None` if they are not scanned.
     processes: Option<Processes>,
     blocked: BlockedTaskReader,
+    is_in_trouble: Arc<AtomicBool>,
     text: Vec<u8>,
     sample: Sample,
 }
 
 impl Scan {
-    fn new(root: &Path, cgroups: CgroupReader, processes: Option<Processes>, is_v1: bool) -> Self {
+    fn new(
+        root: &Path,
+        cgroups: CgroupReader,
+        processes: Option<Processes>,
+        is_v1: bool,
+        is_in_trouble: &Arc<AtomicBool>,
+    ) -> Self {
         Self {
             diskstats: root.join("proc/diskstats"),
             cgroups,
             blocked: BlockedTaskReader::new(root, is_v1, processes.is_some()),
             processes,
+            is_in_trouble: Arc::clone(is_in_trouble),
             text: Vec::new(),
             sample: Sample::default(),
         }
@@ -191,7 +211,8 @@ impl Scan {
 
     /// Scans the system; `now` returns the monotonic time.
     fn read(&mut self, now: &dyn Fn() -> Duration) -> IoScan {
-        self.cgroups.prepare(now());
+        let is_in_trouble = self.is_in_trouble.load(Ordering::Relaxed);
+        self.cgroups.prepare(now(), is_in_trouble);
         let begin = now();
         let devices = self.read_devices();
         let found = self.cgroups.read();
@@ -206,7 +227,8 @@ impl Scan {
                 .flat_map(|cgroup| &cgroup.devices)
                 .any(|device| device.limits != IoLimits::default())
         };
-        let blocked = if self.processes.is_some() || has_limits() { self.blocked.read(now) } else { None };
+        let searches_tasks = self.processes.is_some() || is_in_trouble || has_limits();
+        let blocked = if searches_tasks { self.blocked.read(now) } else { None };
         let (processes, hung_read) =
             self.processes.as_mut().map_or((None, None), |processes| processes.read(now));
         IoScan { at: begin + now.saturating_sub(begin) / 2, devices, processes, hung_read, blocked, ..found }

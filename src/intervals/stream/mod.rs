@@ -10,7 +10,7 @@ use anyhow::Result;
 use super::all_requests::are_all_requests_counted;
 use super::baseline_store::BaselineStore;
 use super::device_filter::DeviceFilter;
-use super::device_interval::{IntervalHeader, IntervalRows};
+use super::device_interval::{DeviceInterval, IntervalHeader, IntervalRows};
 use super::device_tracker::{DeviceTracker, Rows};
 use super::device_usage::note_usage;
 use super::events::EventTracker;
@@ -19,7 +19,7 @@ use super::options::{Detail, DeviceSelection, Input};
 use super::sample_source::{OnLiveSample, OnWarning, SampleSource};
 use super::step_source::{Next, StepSource};
 use super::summary::RunSpan;
-use crate::analysis::{KnownDevice, MIN_UTIL_INTERVAL_S};
+use crate::analysis::{Evidence, KnownDevice, MIN_UTIL_INTERVAL_S};
 use crate::attribution::Attributor;
 use crate::clock::Clock;
 use crate::counters::Sample;
@@ -257,6 +257,7 @@ impl<'a> Intervals<'a> {
         let has_found_any = self.filter.has_found_any();
         let mut rows = IntervalRows { header, devices, total, events, attribution, has_found_any };
         self.events.observe(&mut rows, &self.topology);
+        self.source.samples.note_trouble(rows.devices.iter().any(may_be_in_trouble));
         rows
     }
 
@@ -286,6 +287,17 @@ impl<'a> Intervals<'a> {
     fn is_topology_stale(&self) -> bool {
         self.is_live() && self.tracker.had_reset || self.source.is_topology_stale()
     }
+}
+
+/// Returns whether a device is in trouble, or may be before other intervals confirm it.
+fn may_be_in_trouble(device: &DeviceInterval) -> bool {
+    let is_sign =
+        |evidence: &Evidence| matches!(evidence, Evidence::Unconfirmed(_) | Evidence::HeldBetween { .. });
+    device.activity().is_some_and(|activity| {
+        activity.incident.is_some()
+            || activity.stalled_s > 0.0
+            || activity.assessment.evidence.iter().any(is_sign)
+    })
 }
 
 /// Returns the facts about the device of this kernel name that the analysis needs.

@@ -218,7 +218,7 @@ const COLUMNS: &[Column] = &[
     ),
     column(
         "top_cgroup",
-        "path of the cgroup that does most of the device's bytes; null without --who or a recording that has it",
+        "path of the cgroup that does most of the device's bytes; null with --no-who, or if a recording lacks it",
         |of| {
             let top = of.device.activity().and_then(|activity| activity.top_cgroup.as_ref());
             Text(top.map(|top| &*top.path))

@@ -231,7 +231,8 @@ pub(super) const MIB: f64 = 1024.0 * 1024.0;
 pub(crate) fn limit_value(kind: LimitKind, value: u64) -> String {
     let bytes = |direction: char| match value as f64 / MIB {
         mib @ 1.0.. => format!("{} {direction}MB/s", number(mib)),
-        mib => format!("{} {direction}kB/s", number(mib * 1024.0)),
+        mib if mib >= 1.0 / 1024.0 => format!("{} {direction}kB/s", number(mib * 1024.0)),
+        _ => format!("{value} {direction}B/s"),
     };
     match kind {
         LimitKind::ReadIops => format!("{value} r/s"),

@@ -18,7 +18,9 @@ use crate::source::small_file::read_lossy;
 
 /// The time after which the reader looks for new cgroups. Until then, their I/O is part of their parent's in version 2.
 const DISCOVERY_PERIOD: Duration = Duration::from_secs(5);
-/// The time after which limits are read again.
+/// The same while a device is in trouble.
+const TROUBLE_PERIOD: Duration = Duration::from_secs(1);
+/// The time after which the limits of cgroups without I/O are read again.
 const LIMITS_PERIOD: Duration = Duration::from_secs(10);
 /// A cgroup that has neither limits nor I/O is included only in one of this many rereads of limits. Once it has I/O,
 /// its limits are read at once.
@@ -113,11 +115,12 @@ impl CgroupReader {
         self.hierarchy.as_ref().map(|hierarchy| hierarchy.version)
     }
 
-    /// Looks for new cgroups and reads limits, if they are due; `now` is a monotonic time. Slow work is done here, so
-    /// that all counters can then be read shortly after each other.
-    pub(super) fn prepare(&mut self, now: Duration) {
+    /// Looks for new cgroups and reads limits, if they are due, or if a device is in trouble; `now` is a monotonic time.
+    /// Slow work is done here, so that all counters can then be read shortly after each other.
+    pub(super) fn prepare(&mut self, now: Duration, is_in_trouble: bool) {
         let Some(version) = self.version() else { return };
-        if is_due(&mut self.discovered_at, DISCOVERY_PERIOD, now) {
+        let discovery_period = if is_in_trouble { TROUBLE_PERIOD } else { DISCOVERY_PERIOD };
+        if is_due(&mut self.discovered_at, discovery_period, now) {
             self.discover(version);
         }
         let are_limits_due = is_due(&mut self.limits_read_at, LIMITS_PERIOD, now);
@@ -125,7 +128,9 @@ impl CgroupReader {
         for (at, cgroup) in self.cgroups.iter_mut().enumerate() {
             let is_due = are_limits_due
                 && (!cgroup.is_resting() || at % IDLE_LIMITS_PERIOD == self.limit_reads % IDLE_LIMITS_PERIOD);
-            if is_due || cgroup.is_new {
+            // A limit matters only to a cgroup that does I/O or that it holds back.
+            let is_affected = cgroup.has_changed || is_in_trouble && cgroup.files.is_limited();
+            if is_due || cgroup.is_new || is_affected {
                 cgroup.files.read_limits();
             }
         }

@@ -40,7 +40,7 @@ impl Tree {
 
 /// Scans at a time in seconds.
 fn scan(reader: &mut CgroupReader, at_s: u64) -> IoScan {
-    reader.prepare(Duration::from_secs(at_s));
+    reader.prepare(Duration::from_secs(at_s), false);
     reader.read()
 }
 

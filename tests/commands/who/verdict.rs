@@ -29,8 +29,12 @@ fn a_device_whose_cgroup_is_at_its_limit_is_throttled() {
 }
 
 #[test]
-fn without_who_nothing_is_scanned() {
-    for line in lines("", 4) {
+fn limits_are_found_by_default_and_nothing_is_scanned_without() {
+    let last = lines("", 4).remove(3);
+    let story = ["verdict", "incident_victim", "incident_cause", "incident_owner", "incident_begin_known"];
+    let expected = json!(["throttled", "sda", "cgroup_limit", "/system.slice/db.service", false]);
+    assert_eq!(Value::from(story.map(|field| last[field].clone()).to_vec()), expected);
+    for line in lines("--no-who", 4) {
         assert_ne!(line["verdict"], "throttled");
         assert!(line["top_cgroup"].is_null() && line["limit_kind"].is_null(), "{line}");
     }
