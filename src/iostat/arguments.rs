@@ -19,9 +19,12 @@ use crate::source::is_recording;
 /// never fires for 0.
 const MAX_INTERVAL: Duration = Duration::from_secs(u32::MAX as u64);
 
-/// The text of `-V`, which is not iostat's.
-const VERSION: &str =
-    concat!("blkstat ", env!("CARGO_PKG_VERSION"), ", compatible with iostat of sysstat 12.7.9\n");
+/// The text of `-V`, which is not iostat's. All was compared with 12.7.5 except what is named.
+const VERSION: &str = concat!(
+    "blkstat ",
+    env!("CARGO_PKG_VERSION"),
+    ", compatible with iostat of sysstat 12.7.5; -G, -U, -y and the end by SIGTERM are those of 12.7.9\n"
+);
 
 const USAGE: &str = "\
 Usage: iostat [ options ] [ <interval> [ <count> ] ]

@@ -17,6 +17,4 @@ mod wraparound;
 
 pub use arguments::parse;
 pub use options::Options;
-pub use rates::{IostatRates, RequestRates};
 pub use run::run;
-pub use wraparound::MillisDelta;

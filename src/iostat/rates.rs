@@ -1,76 +1,94 @@
-//! The numbers of one device over one interval, by the formulas of iostat's manual and the kernel's iostats.rst.
+//! The numbers of one device over one interval, by the formulas of iostat's manual and the kernel's iostats.rst. If a
+//! counter went backwards, its rate is zero with `-x`; the rates without `-x`, and the means and percentages of the
+//! difference, may be huge, like in iostat.
 
-use super::wraparound::{MillisDelta, wrapped_sectors};
+use super::wraparound::{Delta, wrapped_sectors};
 use crate::counters::{Counters, Requests};
-use crate::metrics::RequestChange;
 use crate::units::{PerSecond, SECTOR_BYTES, Span};
 
 /// The rates of one kind of request, or of several kinds together. Each is computed on demand, because a report needs
 /// only a few of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RequestRates {
-    change: RequestChange,
+pub(super) struct RequestRates {
+    ios: Delta,
+    merges: Delta,
+    kib: Delta,
+    ms: u64,
     /// Sectors transferred, as iostat totals them: it assumes that a counter that went backwards has wrapped.
-    pub sectors: u64,
+    pub(super) sectors: u64,
     per_second: PerSecond,
 }
 
 impl RequestRates {
     #[inline]
     fn between(older: &Requests, newer: &Requests, per_second: PerSecond) -> Self {
-        let sectors = wrapped_sectors(older.sectors, newer.sectors);
-        Self { change: RequestChange::between(older, newer), sectors, per_second }
+        Self {
+            ios: Delta::between(older.ios, newer.ios),
+            merges: Delta::between(older.merges, newer.merges),
+            kib: Delta::between(older.sectors, newer.sectors),
+            ms: Delta::of_millis(older.ms, newer.ms).amount,
+            sectors: wrapped_sectors(older.sectors, newer.sectors),
+            per_second,
+        }
     }
 
-    /// Returns the requests completed; `None` if the counter went backwards.
-    pub fn ios(&self) -> Option<u64> {
-        self.change.ios
-    }
-
-    /// Returns the requests completed per second: Δn / t; `None` if the counter went backwards.
+    /// Returns the requests completed per second: Δn / t.
     #[inline]
-    pub fn per_s(&self) -> Option<f64> {
-        self.change.ios.map(|ios| self.per_second.of(ios))
+    pub(super) fn per_s(&self) -> f64 {
+        self.per_second.of(self.ios.or_zero())
     }
 
-    /// Returns KiB per second: Δs / 2 / t; `None` if the counter went backwards.
+    /// Returns KiB per second: Δs / 2 / t.
     #[inline]
-    pub fn kib_per_s(&self) -> Option<f64> {
-        self.change.sectors.map(|sectors| kib(self.per_second.of(sectors)))
+    pub(super) fn kib_per_s(&self) -> f64 {
+        kib(self.per_second.of(self.kib.or_zero()))
     }
 
-    /// Returns the requests merged per second: Δm / t; `None` if the counter went backwards.
+    /// Returns the requests completed per second, as the report without `-x` computes them: from the difference
+    /// modulo 2^64 if the counter went backwards.
     #[inline]
-    pub fn merges_per_s(&self) -> Option<f64> {
-        self.change.merges.map(|merges| self.per_second.of(merges))
+    pub(super) fn wrapping_per_s(&self) -> f64 {
+        self.per_second.of(self.ios.amount)
     }
 
-    /// Returns the requests merged before they were issued, in percent of all: 100 Δm / (Δm + Δn); `None` if there were
-    /// none, or if a counter went backwards.
+    /// Returns KiB per second, computed in the same way.
     #[inline]
-    pub fn merge_pct(&self) -> Option<f64> {
-        let (merges, ios) = self.change.merges.zip(self.change.ios)?;
-        let issued = merges.saturating_add(ios);
-        (issued > 0).then(|| merges as f64 / issued as f64 * 100.0)
+    pub(super) fn wrapping_kib_per_s(&self) -> f64 {
+        kib(self.per_second.of(self.kib.amount))
     }
 
-    /// Returns the mean latency in milliseconds: ΔT / Δn; `None` if no request was completed.
+    /// Returns the requests merged per second: Δm / t.
     #[inline]
-    pub fn await_ms(&self) -> Option<f64> {
-        self.completed().map(|completed| self.change.ms as f64 / completed)
+    pub(super) fn merges_per_s(&self) -> f64 {
+        self.per_second.of(self.merges.or_zero())
     }
 
-    /// Returns the mean request size in KiB: Δs / 2 / Δn; `None` if no request was completed.
+    /// Returns the requests merged before they were issued, in percent of all: 100 Δm / (Δm + Δn).
     #[inline]
-    pub fn size_kib(&self) -> Option<f64> {
-        let (sectors, completed) = self.change.sectors.zip(self.completed())?;
-        Some(kib(sectors as f64 / completed))
+    pub(super) fn merge_pct(&self) -> f64 {
+        let issued = self.merges.amount.wrapping_add(self.ios.amount);
+        if issued == 0 { 0.0 } else { self.merges.amount as f64 / issued as f64 * 100.0 }
     }
 
-    /// Returns the requests completed, if there were any.
+    /// Returns the mean latency in milliseconds: ΔT / Δn.
     #[inline]
-    fn completed(&self) -> Option<f64> {
-        self.change.ios.filter(|ios| *ios > 0).map(|ios| ios as f64)
+    pub(super) fn await_ms(&self) -> f64 {
+        mean(self.ms, self.ios)
+    }
+
+    /// Returns the mean request size in KiB: Δs / 2 / Δn.
+    #[inline]
+    pub(super) fn size_kib(&self) -> f64 {
+        kib(mean(self.kib.amount, self.ios))
+    }
+}
+
+/// Returns the mean of a sum over requests; zero if none was completed.
+#[inline]
+fn mean(sum: u64, requests: Delta) -> f64 {
+    match requests.or_zero() {
+        0 => 0.0,
+        requests => sum as f64 / requests as f64,
     }
 }
 
@@ -80,17 +98,16 @@ fn kib(sectors: f64) -> f64 {
 
 /// The numbers of one device over one interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct IostatRates {
-    pub reads: RequestRates,
-    pub writes: RequestRates,
-    pub discards: RequestRates,
+pub(super) struct IostatRates {
+    pub(super) reads: RequestRates,
+    pub(super) writes: RequestRates,
+    pub(super) discards: RequestRates,
     /// Reads, writes and discards together, without flushes.
-    pub all: RequestRates,
-    /// `None` if the counter went backwards.
-    flushes: Option<u64>,
+    pub(super) all: RequestRates,
+    flushes: Delta,
     flush_ms: u64,
-    weighted: MillisDelta,
-    busy: MillisDelta,
+    weighted: Delta,
+    busy: Delta,
     per_second: PerSecond,
     /// The number of devices whose counters were added up; utilization is their mean.
     devices: u32,
@@ -98,13 +115,13 @@ pub struct IostatRates {
 
 impl IostatRates {
     /// Returns the numbers of an interval without activity.
-    pub fn none() -> Self {
+    pub(super) fn none() -> Self {
         Self::between(&Counters::ZERO, &Counters::ZERO, Span::HUNDREDTH)
     }
 
     /// Returns the numbers between two readings of one device.
     #[inline]
-    pub fn between(older: &Counters, newer: &Counters, interval: Span) -> Self {
+    pub(super) fn between(older: &Counters, newer: &Counters, interval: Span) -> Self {
         let per_second = interval.divisor();
         let rates = |older: &Requests, newer: &Requests| RequestRates::between(older, newer, per_second);
         Self {
@@ -112,41 +129,38 @@ impl IostatRates {
             writes: rates(&older.writes, &newer.writes),
             discards: rates(&older.discards, &newer.discards),
             all: rates(&older.requests(), &newer.requests()),
-            flushes: newer.flushes.checked_sub(older.flushes),
-            flush_ms: MillisDelta::between(older.flush_ms, newer.flush_ms).ms,
-            weighted: MillisDelta::between(older.weighted_ms, newer.weighted_ms),
-            busy: MillisDelta::between(older.busy_ms, newer.busy_ms),
+            flushes: Delta::between(older.flushes, newer.flushes),
+            flush_ms: Delta::of_millis(older.flush_ms, newer.flush_ms).amount,
+            weighted: Delta::of_millis(older.weighted_ms, newer.weighted_ms),
+            busy: Delta::of_millis(older.busy_ms, newer.busy_ms),
             per_second,
             devices: 1,
         }
     }
 
     /// Marks the counters as the sum of several devices; zero counts as one.
-    pub fn with_devices(self, devices: u32) -> Self {
+    pub(super) fn with_devices(self, devices: u32) -> Self {
         Self { devices: devices.max(1), ..self }
     }
 
-    /// Returns the flushes completed per second: zero if the kernel does not count them, `None` if the counter went
-    /// backwards.
-    pub fn flushes_per_s(&self) -> Option<f64> {
-        self.flushes.map(|flushes| self.per_second.of(flushes))
+    /// Returns the flushes completed per second: zero if the kernel does not count them.
+    pub(super) fn flushes_per_s(&self) -> f64 {
+        self.per_second.of(self.flushes.or_zero())
     }
 
-    /// Returns the mean time of a flush in milliseconds; `None` if no flush was completed.
-    pub fn flush_await_ms(&self) -> Option<f64> {
-        self.flushes.filter(|flushes| *flushes > 0).map(|flushes| self.flush_ms as f64 / flushes as f64)
+    /// Returns the mean time of a flush in milliseconds.
+    pub(super) fn flush_await_ms(&self) -> f64 {
+        mean(self.flush_ms, self.flushes)
     }
 
-    /// Returns the mean number of requests in the queue or being served: Δ(weighted ms) / 1000 t; `None` if the
-    /// counter went backwards.
-    pub fn queue(&self) -> Option<f64> {
-        (!self.weighted.went_back).then(|| self.per_second.of(self.weighted.ms) / 1000.0)
+    /// Returns the mean number of requests in the queue or being served: Δ(weighted ms) / 1000 t.
+    pub(super) fn queue(&self) -> f64 {
+        self.per_second.of(self.weighted.or_zero()) / 1000.0
     }
 
-    /// Returns the time with a request in flight, in percent of the interval. It may exceed 100; `None` if the counter
-    /// went backwards.
-    pub fn util_pct(&self) -> Option<f64> {
-        (!self.busy.went_back).then(|| self.per_second.of(self.busy.ms) / 10.0 / f64::from(self.devices))
+    /// Returns the time with a request in flight, in percent of the interval. It may exceed 100.
+    pub(super) fn util_pct(&self) -> f64 {
+        self.per_second.of(self.busy.or_zero()) / 10.0 / f64::from(self.devices)
     }
 }
 
@@ -175,30 +189,27 @@ mod tests {
         let newer = counters([300, 60, 4000, 250], [4, 0, 64, 6], 2500, 3206);
         let rates = IostatRates::between(&older, &newer, two_seconds());
         // 200 reads in 2 s; 3200 sectors are 1600 KiB; 50 of 250 merged; 200 ms over 200 reads.
-        assert_eq!(rates.reads.per_s(), Some(100.0));
+        assert_eq!(rates.reads.per_s(), 100.0);
         assert_eq!(rates.reads.sectors, 3200);
-        assert_eq!(rates.reads.kib_per_s(), Some(800.0));
-        assert_eq!(rates.reads.merges_per_s(), Some(25.0));
-        assert_eq!(rates.reads.merge_pct(), Some(20.0));
-        assert_eq!(rates.reads.await_ms(), Some(1.0));
-        assert_eq!(rates.reads.size_kib(), Some(8.0));
-        assert_eq!((rates.writes.await_ms(), rates.writes.size_kib()), (Some(1.5), Some(8.0)));
+        assert_eq!(rates.reads.kib_per_s(), 800.0);
+        assert_eq!(rates.reads.merges_per_s(), 25.0);
+        assert_eq!(rates.reads.merge_pct(), 20.0);
+        assert_eq!(rates.reads.await_ms(), 1.0);
+        assert_eq!(rates.reads.size_kib(), 8.0);
+        assert_eq!((rates.writes.await_ms(), rates.writes.size_kib()), (1.5, 8.0));
         // Together: 204 requests in 206 ms.
-        assert_eq!((rates.all.per_s(), rates.all.await_ms()), (Some(102.0), Some(206.0 / 204.0)));
+        assert_eq!((rates.all.per_s(), rates.all.await_ms()), (102.0, 206.0 / 204.0));
         // 206 weighted ms in 2000; 1500 busy ms in 2000.
-        assert_eq!((rates.queue(), rates.util_pct()), (Some(0.103), Some(75.0)));
+        assert_eq!((rates.queue(), rates.util_pct()), (0.103, 75.0));
     }
 
     #[test]
     fn without_requests_there_is_no_latency() {
         let unchanged = counters([5, 5, 5, 5], [5; 4], 5, 5);
         let rates = IostatRates::between(&unchanged, &unchanged, two_seconds());
-        assert_eq!((rates.reads.per_s(), rates.queue()), (Some(0.0), Some(0.0)));
-        assert_eq!(
-            (rates.reads.await_ms(), rates.reads.size_kib(), rates.reads.merge_pct()),
-            (None, None, None)
-        );
-        assert_eq!(rates.flush_await_ms(), None);
+        assert_eq!((rates.reads.per_s(), rates.queue(), rates.flush_await_ms()), (0.0, 0.0, 0.0));
+        let reads = rates.reads;
+        assert_eq!((reads.await_ms(), reads.size_kib(), reads.merge_pct()), (0.0, 0.0, 0.0));
     }
 
     #[test]
@@ -207,25 +218,36 @@ mod tests {
         let newer = counters([99, 9, 799, 51], [0; 4], 999, 2999);
         let rates = IostatRates::between(&older, &newer, two_seconds());
         for requests in [rates.reads, rates.all] {
-            assert_eq!((requests.ios(), requests.per_s(), requests.kib_per_s()), (None, None, None));
-            assert_eq!((requests.merges_per_s(), requests.merge_pct()), (None, None));
-            assert_eq!((requests.await_ms(), requests.size_kib()), (None, None));
+            assert_eq!((requests.per_s(), requests.kib_per_s(), requests.merges_per_s()), (0.0, 0.0, 0.0));
+            assert_eq!((requests.await_ms(), requests.size_kib()), (0.0, 0.0));
             assert_eq!(requests.sectors, u64::from(u32::MAX));
         }
-        assert_eq!((rates.queue(), rates.util_pct()), (None, None));
+        assert_eq!((rates.queue(), rates.util_pct()), (0.0, 0.0));
+    }
+
+    #[test]
+    fn means_of_a_counter_that_went_backwards_are_huge_as_in_iostat() {
+        let older = counters([0, 5, 800, 0], [0; 4], 0, 0);
+        let newer = counters([4, 2, 790, 0], [0; 4], 0, 0);
+        let reads = IostatRates::between(&older, &newer, two_seconds()).reads;
+        assert_eq!(reads.size_kib(), (u64::MAX - 9) as f64 / 8.0);
+        // 2^64 - 3 merges and 4 requests add up to 1.
+        assert_eq!(reads.merge_pct(), (u64::MAX - 2) as f64 * 100.0);
+        assert_eq!((reads.per_s(), reads.kib_per_s(), reads.merges_per_s()), (2.0, 0.0, 0.0));
+        assert_eq!((reads.wrapping_per_s(), reads.wrapping_kib_per_s()), (2.0, (u64::MAX - 9) as f64 / 4.0));
     }
 
     #[test]
     fn latency_is_right_when_its_32_bit_counter_wraps() {
         let older = counters([100, 0, 0, u64::from(u32::MAX) - 9], [0; 4], 0, 0);
         let newer = counters([110, 0, 0, 10], [0; 4], 0, 0);
-        assert_eq!(IostatRates::between(&older, &newer, two_seconds()).reads.await_ms(), Some(2.0));
+        assert_eq!(IostatRates::between(&older, &newer, two_seconds()).reads.await_ms(), 2.0);
     }
 
     #[test]
     fn flushes_have_a_rate_and_a_time() {
         let at = |flushes, flush_ms| Counters { flushes, flush_ms, ..Counters::default() };
         let rates = IostatRates::between(&at(1, 10), &at(5, 16), two_seconds());
-        assert_eq!((rates.flushes_per_s(), rates.flush_await_ms()), (Some(2.0), Some(1.5)));
+        assert_eq!((rates.flushes_per_s(), rates.flush_await_ms()), (2.0, 1.5));
     }
 }

@@ -84,7 +84,10 @@ impl<'a> Reporter<'a> {
         let older_cpu = if is_boot(older) { Some(CpuTimes::default()) } else { older.cpu };
         // In a live run, iostat treats missing CPU times as zeros.
         let newer_cpu = newer.cpu.or_else(|| self.options.from.is_none().then(CpuTimes::default));
-        let (rows, is_truncated) = self.devices.between(older, newer, interval);
+        let (rows, is_truncated) = match self.shows_devices() {
+            true => self.devices.between(older, newer, interval),
+            false => (Vec::new(), false),
+        };
         let report = Report {
             time: newer.at.wall.filter(|_| self.options.timestamps).map(|now| self.time(now)),
             cpu: older_cpu.zip(newer_cpu).map(|(older, newer)| CpuPercentages::between(&older, &newer)),

@@ -124,7 +124,7 @@ impl<'a> DeviceRows<'a> {
                         if self.unreadable_major == Some(newer.devices[entry.index].major) {
                             return (rows, true);
                         }
-                        let rates = rates(before, now, interval);
+                        let rates = Some(rates(before, now, interval));
                         rows.push(Row { name: self.display_name(entry, newer), is_group: false, rates });
                     }
                 }
@@ -182,10 +182,7 @@ impl<'a> DeviceRows<'a> {
 
     fn group_row(&self, at: usize, sum: &GroupSum, interval: Span) -> Option<Row<'static>> {
         let Some(SelectedItem::Group(name)) = self.selection.items.get(at) else { return None };
-        if sum.devices == 0 && self.options.style.extended && !self.groups_with_devices.contains(&at) {
-            // Only the short report has a row for a group that never had a device.
-            return None;
-        }
+        let row = |rates| Row { name: Cow::Owned(format!(" {name}")), is_group: true, rates };
         let now = &sum.newer;
         if self.options.style.used_only && now.completed() == [0; 4] {
             // A group is hidden like a device that has not been used yet.
@@ -201,8 +198,10 @@ impl<'a> DeviceRows<'a> {
         if self.is_omitted(before, now) {
             return None;
         }
-        let rates = rates(before, now, interval).with_devices(sum.devices);
-        Some(Row { name: Cow::Owned(format!(" {name}")), is_group: true, rates })
+        if sum.devices == 0 && self.options.style.extended && !self.groups_with_devices.contains(&at) {
+            return Some(row(None));
+        }
+        Some(row(Some(rates(before, now, interval).with_devices(sum.devices))))
     }
 }
 

@@ -3,20 +3,29 @@
 use crate::counters::Counters;
 use crate::metrics::wrapping_sub_u32;
 
-/// Change of a millisecond counter that moves only while a device is busy.
+/// Change of a counter between two readings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MillisDelta {
-    /// Milliseconds, modulo 2^32.
-    pub ms: u64,
+pub(super) struct Delta {
+    /// The difference, modulo the size of the counter: a huge number if it went backwards. iostat computes means of it.
+    pub(super) amount: u64,
     /// True if the counter went backwards: it wrapped around or was reset.
-    pub went_back: bool,
+    pub(super) went_back: bool,
 }
 
-impl MillisDelta {
-    /// Returns the change between two readings.
-    pub fn between(older: u64, newer: u64) -> Self {
-        // The kernel's counters have 32 bits; if a file has more, iostat ignores them.
-        Self { ms: wrapping_sub_u32(older, newer), went_back: (newer as u32) < older as u32 }
+impl Delta {
+    pub(super) fn between(older: u64, newer: u64) -> Self {
+        Self { amount: newer.wrapping_sub(older), went_back: newer < older }
+    }
+
+    /// Returns the change of a counter of milliseconds. The kernel's have 32 bits; if a file has more, iostat ignores
+    /// them.
+    pub(super) fn of_millis(older: u64, newer: u64) -> Self {
+        Self { amount: wrapping_sub_u32(older, newer), went_back: (newer as u32) < older as u32 }
+    }
+
+    /// Returns the amount, or zero if the counter went backwards. iostat computes rates of it.
+    pub(super) fn or_zero(self) -> u64 {
+        if self.went_back { 0 } else { self.amount }
     }
 }
 
@@ -50,8 +59,8 @@ mod tests {
 
     #[test]
     fn milliseconds_wrap_at_32_bits() {
-        assert_eq!(MillisDelta::between(4_294_967_290, 4), MillisDelta { ms: 10, went_back: true });
-        assert_eq!(MillisDelta::between(4, 10), MillisDelta { ms: 6, went_back: false });
+        assert_eq!(Delta::of_millis(4_294_967_290, 4), Delta { amount: 10, went_back: true });
+        assert_eq!(Delta::of_millis(4, 10), Delta { amount: 6, went_back: false });
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Table cells: number, unit and color.
 
 use super::Style;
-use super::colors::{CellClass, class_of, class_of_percentage};
+use super::colors::{Alarm, CellClass, class_of, class_of_percentage};
 use super::columns::{Column, Value};
 use crate::iostat::rates::IostatRates;
 use crate::report::layout::fixed_decimal::{push_fixed, push_whole};
@@ -13,8 +13,8 @@ const HUMAN_UNITS: &[u8; 6] = b"kMGTP?";
 pub(super) fn push_cell(style: &Style, column: &Column, rates: &IostatRates, out: &mut Vec<u8>) {
     let width = column.width;
     match column.value {
-        Value::Plain(value) => push_number(style, value(rates).unwrap_or(0.0), width, out),
-        Value::Percent(value) => push_percentage(style, value(rates).unwrap_or(0.0), width, out),
+        Value::Plain(value) => push_number(style, value(rates), width, out),
+        Value::Percent(alarm, value) => push_percentage(style, alarm, value(rates), width, out),
         Value::Data(value) if style.human => {
             let kib = value(rates);
             // iostat uses the number of sectors to decide which values are colored as zero.
@@ -22,7 +22,7 @@ pub(super) fn push_cell(style: &Style, column: &Column, rates: &IostatRates, out
         }
         Value::Data(value) => push_number(style, value(rates) / style.unit.kib(), width, out),
         Value::Size(value) => {
-            let kib = value(rates).unwrap_or(0.0);
+            let kib = value(rates);
             if style.human {
                 push_human(style, kib, class_of(kib, style.decimals), width, out);
             } else {
@@ -45,10 +45,10 @@ fn push_number(style: &Style, value: f64, width: usize, out: &mut Vec<u8>) {
     push_colored(style, class, out, |out| push_fixed(out, value, width, style.decimals));
 }
 
-pub(super) fn push_percentage(style: &Style, percentage: f64, width: usize, out: &mut Vec<u8>) {
+pub(super) fn push_percentage(style: &Style, alarm: Alarm, percentage: f64, width: usize, out: &mut Vec<u8>) {
     let (width, decimals) =
         if style.human { (width - 1, human_decimals(style)) } else { (width, style.decimals) };
-    let class = || class_of_percentage(percentage, decimals);
+    let class = || class_of_percentage(alarm, percentage, decimals);
     push_colored(style, class, out, |out| push_fixed(out, percentage, width, decimals));
     if style.human {
         out.push(b'%');

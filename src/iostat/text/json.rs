@@ -59,7 +59,10 @@ pub(super) fn report(style: &Style, report: &Report<'_>, position: Position, out
     if style.disk {
         members.push(devices(style, report));
     }
-    let _ = write!(out, "\t\t\t\t{{\n\t\t\t\t\t{}\n\t\t\t\t}}", members.join(",\n\t\t\t\t\t"));
+    let _ = write!(out, "\t\t\t\t{{\n\t\t\t\t\t{}", members.join(",\n\t\t\t\t\t"));
+    if !report.is_truncated {
+        out.extend_from_slice(b"\n\t\t\t\t}");
+    }
 }
 
 pub(super) fn end(out: &mut Vec<u8>) {
@@ -77,14 +80,15 @@ fn devices(style: &Style, report: &Report<'_>) -> String {
         .rows
         .iter()
         .map(|row| {
+            let Some(rates) = &row.rates else { return String::new() };
             let mut line = format!("\t\t\t\t\t\t{{\"disk_device\": {}", json_string(&row.name));
             for column in &columns {
                 let key = column.title.trim_start_matches('%').replace("kB", style.unit_name());
                 let number = match column.value {
-                    Value::Amount(value) => (value(&row.rates) / style.unit.sectors()).to_string(),
-                    Value::Data(value) => format!("{:.2}", value(&row.rates) / style.unit.kib()),
-                    Value::Plain(value) | Value::Percent(value) | Value::Size(value) => {
-                        format!("{:.2}", value(&row.rates).unwrap_or(0.0))
+                    Value::Amount(value) => (value(rates) / style.unit.sectors()).to_string(),
+                    Value::Data(value) => format!("{:.2}", value(rates) / style.unit.kib()),
+                    Value::Plain(value) | Value::Percent(_, value) | Value::Size(value) => {
+                        format!("{:.2}", value(rates))
                     }
                 };
                 let _ = write!(line, ", \"{key}\": {number}");
@@ -93,5 +97,10 @@ fn devices(style: &Style, report: &Report<'_>) -> String {
             line
         })
         .collect();
-    format!("\"disk\": [\n{}\n\t\t\t\t\t]", rows.join(",\n"))
+    let end = match report.is_truncated {
+        true if rows.is_empty() => "",
+        true => ",\n",
+        false => "\n\t\t\t\t\t]",
+    };
+    format!("\"disk\": [\n{}{end}", rows.join(",\n"))
 }

@@ -33,7 +33,8 @@ pub(super) struct Report<'a> {
 pub(super) struct Row<'a> {
     pub(super) name: Cow<'a, str>,
     pub(super) is_group: bool,
-    pub(super) rates: IostatRates,
+    /// `None` for a group that never had a device: it is not printed, but JSON has the comma after it.
+    pub(super) rates: Option<IostatRates>,
 }
 
 /// Appends the reports of one run to a buffer.

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use super::cells::{push_cell, push_in_color, push_percentage};
-use super::colors::CellClass;
+use super::colors::{Alarm, CellClass};
 use super::columns::{BASIC, BASIC_SHORT, Column, EXTENDED, EXTENDED_SHORT, EXTENDED_TABLES};
 use super::{Report, Row, Style};
 use crate::iostat::rates::IostatRates;
@@ -54,12 +54,13 @@ pub(super) fn report(style: &Style, tables: &[Table], report: &Report<'_>, out: 
     for (index, table) in tables.iter().enumerate() {
         out.extend_from_slice(table.titles.as_bytes());
         for row in &report.rows {
+            let Some(rates) = &row.rates else { continue };
             // After the first table, iostat no longer has the sums of a group.
             let is_lost = row.is_group && index > 0;
             if is_lost && (style.active_only || style.used_only) {
                 continue;
             }
-            let rates = if is_lost { &no_rates } else { &row.rates };
+            let rates = if is_lost { &no_rates } else { rates };
             push_line(style, table, row, rates, out);
         }
         if report.is_truncated {
@@ -127,8 +128,9 @@ fn push_line(style: &Style, table: &Table, row: &Row<'_>, rates: &IostatRates, o
 
 fn push_cpu_table(style: &Style, cpu: &CpuPercentages, out: &mut Vec<u8>) {
     out.extend_from_slice(b"avg-cpu:  %user   %nice %system %iowait  %steal   %idle\n       ");
-    for percentage in [cpu.user, cpu.nice, cpu.system, cpu.iowait, cpu.steal, cpu.idle] {
-        push_percentage(style, percentage, 7, out);
+    for percentage in [cpu.user, cpu.nice, cpu.system, cpu.iowait, cpu.steal] {
+        push_percentage(style, Alarm::High, percentage, 7, out);
     }
+    push_percentage(style, Alarm::Low, cpu.idle, 7, out);
     out.extend_from_slice(b"\n\n");
 }

@@ -75,27 +75,19 @@ impl Ends {
             (Some(kind), "/s" | "_await") => self.zero(&[kind.ios]),
             (Some(kind), "kB/s") => self.zero(&[kind.sectors]),
             (Some(kind), "rqm/s") => self.zero(&[kind.merges]),
-            (Some(kind), "rqm") if self.any(&[kind.ios, kind.merges]) => Cell::Any,
-            (Some(kind), "areq-sz") if self.was_reset(kind.ios) => Cell::Zero,
-            (Some(kind), "areq-sz") => self.zero(&[kind.sectors]),
+            (Some(kind), "areq-sz") => self.zero(&[kind.ios]),
             _ => self.common_cell(title),
         }
     }
 
     fn common_cell(&self, title: &str) -> Cell {
         match title {
-            "kB_read/s" => self.zero(&[READS.sectors]),
-            "kB_wrtn/s" => self.zero(&[WRITES.sectors]),
-            "kB_dscd/s" => self.zero(&[DISCARDS.sectors]),
-            "kB_w+d/s" => self.zero(&[WRITES.sectors, DISCARDS.sectors]),
             "f/s" | "f_await" => self.zero(&[FLUSHES]),
             "aqu-sz" => self.zero(&[WEIGHTED]),
             "util" => self.zero(&[BUSY]),
-            "tps" | "await" => self.zero(&ALL.map(|kind| kind.ios)),
+            "tps" | "await" | "areq-sz" => self.zero(&ALL.map(|kind| kind.ios)),
             "kB/s" => self.zero(&ALL.map(|kind| kind.sectors)),
             "rqm/s" => self.zero(&ALL.map(|kind| kind.merges)),
-            "areq-sz" if self.zero(&ALL.map(|kind| kind.ios)) != Cell::Unchanged => Cell::Any,
-            "areq-sz" => self.zero(&ALL.map(|kind| kind.sectors)),
             _ => Cell::Unchanged,
         }
     }

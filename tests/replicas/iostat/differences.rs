@@ -1,4 +1,6 @@
-//! The allowed differences between blkstat and the packaged iostat 12.6.1, with reasons. All else must be equal.
+//! The allowed differences between blkstat and a real iostat, with reasons. All else must be equal.
+
+use std::iter;
 
 use super::case::{Case, End};
 use super::counter_resets::{Cell, Ends, zero_like};
@@ -7,28 +9,41 @@ use super::machine::Machine;
 use super::rows::{self, Row};
 use crate::support::references::Outcome;
 
+/// A version of sysstat, such as 12.7.5.
+pub(crate) type Version = [u32; 3];
+
+/// No version yet.
+const NEVER: Version = [u32::MAX; 3];
+
 /// An allowed difference.
 pub(crate) struct Difference {
     /// Why blkstat differs.
     pub(crate) reason: &'static str,
+    /// The first version of sysstat without it.
+    until: Version,
     pub(crate) applies: fn(&Case, &Machine) -> bool,
     /// Changes the output of the real iostat to the expected one, or masks in both what cannot be derived.
     normalize: fn(&Case, &Machine, &mut Outcome, &mut Outcome),
 }
 
 /// The output of `-V`.
-const VERSION: &str =
-    concat!("blkstat ", env!("CARGO_PKG_VERSION"), ", compatible with iostat of sysstat 12.7.9\n");
+const VERSION: &str = concat!(
+    "blkstat ",
+    env!("CARGO_PKG_VERSION"),
+    ", compatible with iostat of sysstat 12.7.5; -G, -U, -y and the end by SIGTERM are those of 12.7.9\n"
+);
 
 /// All allowed differences.
-pub(crate) const DIFFERENCES: [Difference; 9] = [
+pub(crate) const DIFFERENCES: [Difference; 11] = [
     Difference {
         reason: "12.7.9 prints no blank line in place of the report that -y leaves out, except in JSON",
+        until: [12, 7, 9],
         applies: |case, _| case.first_sample() == 1 && !case.has_word("-o"),
         normalize: |_, _, theirs, _| theirs.stdout = theirs.stdout.replacen("\n\n\n", "\n\n", 1),
     },
     Difference {
-        reason: "12.7.9 refuses --dec= with anything but 0, 1 and 2",
+        reason: "12.7.3 refuses --dec= with anything but 0, 1 and 2",
+        until: [12, 7, 3],
         applies: |case, _| {
             let dec = |word: &String| word.strip_prefix("--dec=").map(|n| ["0", "1", "2"].contains(&n));
             case.arguments.iter().any(|word| dec(word) == Some(false))
@@ -36,14 +51,16 @@ pub(crate) const DIFFERENCES: [Difference; 9] = [
         normalize: |_, _, theirs, _| *theirs = Outcome { stdout: String::new(), status: 1 },
     },
     Difference {
-        reason: "12.7.9 shows 0.00 if a counter went backwards, 12.6.1 wraps",
-        applies: |_, _| true,
+        reason: "with -x, 12.7 shows a rate of 0.00 if a counter went backwards, 12.6.1 wraps",
+        until: [12, 7, 3],
+        applies: |case, _| case.has('x'),
         normalize: |case, machine, theirs, ours| {
             rows::change(&mut theirs.stdout, &mut ours.stdout, |row| normalize_resets(case, machine, row));
         },
     },
     Difference {
         reason: "iostat divides the %util of a group by the number of the report, too, which is a bug",
+        until: NEVER,
         applies: |case, _| case.has_word("-g"),
         normalize: |case, _, theirs, ours| {
             let skipped = case.first_sample();
@@ -51,16 +68,34 @@ pub(crate) const DIFFERENCES: [Difference; 9] = [
         },
     },
     Difference {
-        reason: "a group cannot be compared if counters of its devices went backwards, nor its %util if its devices changed",
+        reason: "for that, iostat adds up the devices that a group had in each report, which may change",
+        until: NEVER,
         applies: |case, _| case.has_word("-g"),
         normalize: |case, machine, theirs, ours| {
             rows::change(&mut theirs.stdout, &mut ours.stdout, |row| {
-                normalize_broken_group(case, machine, row)
+                normalize_changed_group(case, machine, row)
             });
         },
     },
     Difference {
+        reason: "a group cannot be compared if counters of its devices went backwards, or its devices changed",
+        until: [12, 7, 3],
+        applies: |case, _| case.has('x') && case.has_word("-g"),
+        normalize: |case, machine, theirs, ours| {
+            rows::change(&mut theirs.stdout, &mut ours.stdout, |row| {
+                normalize_reset_group(case, machine, row)
+            });
+        },
+    },
+    Difference {
+        reason: "12.7.2 gives other percentages the colors of warnings and alarms",
+        until: [12, 7, 2],
+        applies: |case, _| case.environment.iter().any(|(name, _)| name == "S_COLORS"),
+        normalize: |_, _, theirs, ours| normalize_colors(&mut theirs.stdout, &ours.stdout),
+    },
+    Difference {
         reason: "-V prints the version of the program itself",
+        until: NEVER,
         applies: |case, _| case.has('V'),
         normalize: |_, _, theirs, _| {
             if theirs.stdout.starts_with("sysstat version") {
@@ -71,11 +106,13 @@ pub(crate) const DIFFERENCES: [Difference; 9] = [
     Difference {
         // A test of its own compares the reports of such an interval.
         reason: "0.5 is an interval for blkstat, and a device name for iostat",
+        until: NEVER,
         applies: |case, _| case.arguments.iter().any(|word| is_fraction(word)),
         normalize: |_, _, theirs, ours| theirs.clone_from(ours),
     },
     Difference {
         reason: "12.7.9 ends at SIGTERM as at SIGINT, and closes a JSON document",
+        until: [12, 7, 9],
         applies: |case, _| case.end == End::Signal("TERM"),
         normalize: |case, _, theirs, _| {
             let closed = if case.has_word("-o") { "\n\t\t\t]\n\t\t}\n\t]\n}}\n" } else { "\n" };
@@ -85,17 +122,26 @@ pub(crate) const DIFFERENCES: [Difference; 9] = [
     },
     Difference {
         // Tests of their own compare their reports with those of -k and -t.
-        reason: "-G and -U are new in 12.7",
+        reason: "-G and -U are new in 12.7.9",
+        until: [12, 7, 9],
         applies: |case, _| case.has('G') || case.has('U'),
         normalize: |_, _, theirs, ours| theirs.clone_from(ours),
     },
 ];
 
 /// Returns the differences that are not allowed; `None` if there are none.
-pub(crate) fn mismatch(case: &Case, machine: &Machine, theirs: &Outcome, ours: &Outcome) -> Option<String> {
+pub(crate) fn mismatch(
+    case: &Case,
+    machine: &Machine,
+    version: Version,
+    theirs: &Outcome,
+    ours: &Outcome,
+) -> Option<String> {
     let (mut theirs, mut ours) = (theirs.clone(), ours.clone());
     let mut reasons = String::new();
-    for difference in DIFFERENCES.iter().filter(|difference| (difference.applies)(case, machine)) {
+    let is_allowed =
+        |difference: &&Difference| version < difference.until && (difference.applies)(case, machine);
+    for difference in DIFFERENCES.iter().filter(is_allowed) {
         let before = (theirs.clone(), ours.clone());
         (difference.normalize)(case, machine, &mut theirs, &mut ours);
         if before != (theirs.clone(), ours.clone()) {
@@ -110,9 +156,10 @@ fn is_fraction(word: &str) -> bool {
 }
 
 fn normalize_resets(case: &Case, machine: &Machine, row: &mut Row<'_>) -> bool {
-    let Some(ends) = Ends::of_report(machine, case, row.name, row.report).filter(Ends::has_any_reset) else {
-        return false;
-    };
+    let mapped = machine.steps.iter().flat_map(|step| &step.mapped).find(|mapped| mapped.name == row.name);
+    let device = mapped.map_or(row.name, |mapped| &mapped.device);
+    let ends = Ends::of_report(machine, case, device, row.report).filter(Ends::has_any_reset);
+    let Some(ends) = ends else { return false };
     for (column, title) in row.titles.iter().enumerate() {
         match ends.cell(title) {
             Cell::Unchanged => {}
@@ -138,27 +185,41 @@ fn normalize_group_util(skipped: usize, row: &mut Row<'_>) -> bool {
     false
 }
 
-fn normalize_broken_group(case: &Case, machine: &Machine, row: &mut Row<'_>) -> bool {
+fn normalize_changed_group(case: &Case, machine: &Machine, row: &mut Row<'_>) -> bool {
     let last = case.first_sample() + row.report;
-    let every = case.interval().unwrap_or(1);
-    let names = |sample: usize| {
-        machine.step(sample * every).devices.iter().map(|device| device.name.clone()).collect::<Vec<_>>()
-    };
-    let devices_changed = (last.saturating_sub(2)..last).any(|sample| names(sample) != names(last));
+    let names = |sample| names_at(case, machine, sample);
+    let devices_changed = (0..last).any(|sample| names(sample) != names(last));
+    let util = row.titles.iter().position(|title| title == "util");
+    let Some(util) = util.filter(|_| row.name.starts_with(' ') && devices_changed) else { return false };
+    row.theirs[util].clone_from(&row.ours[util]);
+    true
+}
+
+fn normalize_reset_group(case: &Case, machine: &Machine, row: &mut Row<'_>) -> bool {
     let was_reset = |name: &String| {
         Ends::of_report(machine, case, name, row.report)
             .is_some_and(|ends| ends.replugged || ends.has_any_reset())
     };
-    if !row.name.starts_with(' ') {
-        return false;
-    }
-    if names(last).iter().any(was_reset) {
+    let last = case.first_sample() + row.report;
+    let names = names_at(case, machine, last);
+    // The sum also falls if a device is removed.
+    let devices_changed = (0..last).any(|sample| names_at(case, machine, sample) != names);
+    let is_unknown = row.name.starts_with(' ') && (devices_changed || names.iter().any(was_reset));
+    if is_unknown {
         row.theirs.clone_from(row.ours);
-        return true;
     }
-    let util = row.titles.iter().position(|title| title == "util").filter(|_| devices_changed);
-    if let Some(util) = util {
-        row.theirs[util].clone_from(&row.ours[util]);
-    }
-    util.is_some()
+    is_unknown
+}
+
+/// Returns the names of the devices at a sample.
+fn names_at(case: &Case, machine: &Machine, sample: usize) -> Vec<String> {
+    let devices = &machine.step(sample * case.interval().unwrap_or(1)).devices;
+    devices.iter().map(|device| device.name.clone()).collect()
+}
+
+/// Replaces lines that differ only in their colors by ours.
+fn normalize_colors(theirs: &mut String, ours: &str) {
+    let same_text = |a: &str, b: &str| rows::without_colors(a) == rows::without_colors(b);
+    let lines = theirs.split_inclusive('\n').zip(ours.split_inclusive('\n').chain(iter::repeat("")));
+    *theirs = lines.map(|(theirs, ours)| if same_text(theirs, ours) { ours } else { theirs }).collect();
 }

@@ -80,7 +80,7 @@ fn find_mismatches(machine: &Machine) -> Vec<String> {
         if is_in_directory_order(&case) {
             (theirs.stdout, ours.stdout) = (with_sorted_rows(&theirs.stdout), with_sorted_rows(&ours.stdout));
         }
-        mismatches.extend(differences::mismatch(&case, machine, &theirs, &ours));
+        mismatches.extend(differences::mismatch(&case, machine, recorded::VERSION, &theirs, &ours));
     }
     mismatches
 }

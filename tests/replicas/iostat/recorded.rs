@@ -5,11 +5,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::case::Case;
+use super::differences::Version;
 use super::mask;
 use crate::support::references::{self, Outcome, Repeats};
 
 /// The directory of the files.
-const FOLDER: &str = "fixtures/reference/iostat-12.6.1";
+const FOLDER: &str = "fixtures/reference/iostat-12.7.5";
+
+/// The version of the iostat that was recorded.
+pub(crate) const VERSION: Version = [12, 7, 5];
 
 fn path(file: &str) -> PathBuf {
     Path::new(FOLDER).join(format!("{file}.txt"))
@@ -43,10 +47,11 @@ pub(crate) fn read_machine(machine: &str) -> Vec<(String, Outcome)> {
 }
 
 /// Writes a file. The heading of a report, which describes the recording host, is masked.
-pub(crate) fn write(file: &str, version: &str, outcomes: &[(Case, Outcome)]) {
+pub(crate) fn write(file: &str, outcomes: &[(Case, Outcome)]) {
     let machine = file.split('/').next().unwrap_or(file);
+    let version = VERSION.map(|number| number.to_string()).join(".");
     let heading = format!(
-        "# Output of the real iostat ({version}) on the synthetic machine fixtures/machines/{machine}.txt.\n\
+        "# Output of the real iostat (sysstat version {version}) on the synthetic machine fixtures/machines/{machine}.txt.\n\
          # Written by BLKSTAT_RECORD=1 cargo test --test replicas recorded_on_request; times, host and CPUs are masked.\n"
     );
     let masked = |outcome: &Outcome| mask::machine(&mask::times(&outcome.stdout));

@@ -46,7 +46,8 @@ fn split(text: &str) -> Vec<String> {
     text.split_inclusive('\n').map(str::to_owned).collect()
 }
 
-fn without_colors(line: &str) -> String {
+/// Returns a line without its colors.
+pub(crate) fn without_colors(line: &str) -> String {
     let mut pieces = line.split('\u{1b}');
     let first = pieces.next().unwrap_or("").to_owned();
     first + &pieces.filter_map(|piece| piece.split_once('m').map(|(_, text)| text)).collect::<String>()

@@ -6,8 +6,9 @@ use std::thread;
 
 use super::sandbox::Sandbox;
 use crate::iostat::case::Case;
+use crate::iostat::differences::{self, Version};
 use crate::iostat::machine::Machine;
-use crate::iostat::{differences, mask};
+use crate::iostat::mask;
 use crate::support::program::BLKSTAT;
 use crate::support::references::Outcome;
 
@@ -90,7 +91,7 @@ fn run_batch(machine: &Machine, cases: &[Case]) -> Vec<Pair> {
 }
 
 /// Returns the differences that are not allowed; `None` if there are none.
-pub(crate) fn mismatch(machine: &Machine, pair: &Pair) -> Option<String> {
+pub(crate) fn mismatch(machine: &Machine, version: Version, pair: &Pair) -> Option<String> {
     let masked = |outcome: &Outcome| Outcome { stdout: mask::times(&outcome.stdout), status: outcome.status };
-    differences::mismatch(&pair.case, machine, &masked(&pair.theirs), &masked(&pair.ours))
+    differences::mismatch(&pair.case, machine, version, &masked(&pair.theirs), &masked(&pair.ours))
 }

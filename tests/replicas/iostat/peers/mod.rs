@@ -4,7 +4,7 @@
 //! `nsenter` and `mount`. Without one of them the tests are skipped; with BLKSTAT_PEERS=required they fail.
 //!
 //! - BLKSTAT_PEERS_ONLY=TEXT: only the cases whose machine and line contain the text.
-//! - BLKSTAT_PEERS_RANDOM=N: N random machines, too; BLKSTAT_PEERS_SEED=S: with this seed.
+//! - BLKSTAT_PEERS_RANDOM=N: N random machines instead of a few; BLKSTAT_PEERS_SEED=S: with this seed.
 //! - BLKSTAT_RECORD=1: records the output of the real iostat in `fixtures/reference`; with BLKSTAT_PEERS_ONLY, only that
 //!   of the selected cases.
 
@@ -18,6 +18,7 @@ use std::env::var;
 use std::process::Command;
 
 use crate::iostat::case::Case;
+use crate::iostat::differences::Version;
 use crate::iostat::machine::Machine;
 use crate::iostat::{mask, recorded, table};
 use crate::support::references::Outcome;
@@ -25,10 +26,10 @@ use crate::wait_for_turn;
 use compare::{mismatch, run};
 use sandbox::Sandbox;
 
-/// Returns the version of the real iostat as text; `None` if it or the sandbox is missing.
-fn real_iostat() -> Option<String> {
+/// Returns the version of the real iostat; `None` if it or the sandbox is missing.
+fn real_iostat() -> Option<Version> {
     let version = Command::new("iostat").arg("-V").output().ok().map(|out| out.stdout);
-    let version = version.and_then(|text| Some(String::from_utf8(text).ok()?.lines().next()?.to_owned()));
+    let version = version.and_then(|text| parse_version(String::from_utf8(text).ok()?.lines().next()?));
     let works = || Sandbox::new(&Machine::parse("smallest", "step 1.00\ncpu 1\n")).is_some();
     let ready = version.filter(|_| works());
     if ready.is_none() {
@@ -36,6 +37,12 @@ fn real_iostat() -> Option<String> {
         assert_ne!(var("BLKSTAT_PEERS").as_deref(), Ok("required"), "the peers cannot be run");
     }
     ready
+}
+
+/// Returns the version in a text such as `sysstat version 12.6.1`.
+fn parse_version(text: &str) -> Option<Version> {
+    let numbers = text.strip_prefix("sysstat version ")?.split('.').map(|number| number.parse().ok());
+    numbers.collect::<Option<Vec<u32>>>()?.try_into().ok()
 }
 
 fn selected() -> (BTreeMap<String, Machine>, Vec<Case>) {
@@ -57,31 +64,31 @@ fn fail_if_any(found: &[String], of: usize) {
 #[test]
 fn blkstat_prints_what_iostat_prints() {
     let _turn = wait_for_turn();
-    if var("BLKSTAT_RECORD").is_ok() || real_iostat().is_none() {
-        return;
-    }
+    let Some(version) = real_iostat().filter(|_| var("BLKSTAT_RECORD").is_err()) else { return };
     let (machines, cases) = selected();
     let of = |machine: &str| &machines[machine];
-    let pairs = run(&machines, &cases, &|pair, _| mismatch(of(&pair.case.machine), pair).is_none());
-    let found: Vec<String> = pairs.iter().filter_map(|pair| mismatch(of(&pair.case.machine), pair)).collect();
+    let pairs = run(&machines, &cases, &|pair, _| mismatch(of(&pair.case.machine), version, pair).is_none());
+    let found: Vec<String> =
+        pairs.iter().filter_map(|pair| mismatch(of(&pair.case.machine), version, pair)).collect();
     fail_if_any(&found, pairs.len());
 }
 
 #[test]
 fn blkstat_prints_what_iostat_prints_on_random_machines() {
     let _turn = wait_for_turn();
-    let Some(count) = var("BLKSTAT_PEERS_RANDOM").ok().and_then(|n| n.parse().ok()) else { return };
-    if real_iostat().is_none() {
-        return;
-    }
-    let seed = var("BLKSTAT_PEERS_SEED").ok().and_then(|n| n.parse().ok()).unwrap_or_else(random::any_seed);
+    let Some(version) = real_iostat() else { return };
+    let number = |name: &str| var(name).ok().and_then(|n| n.parse().ok());
+    let count = number("BLKSTAT_PEERS_RANDOM");
+    let seed = number("BLKSTAT_PEERS_SEED");
+    let seed = seed.or_else(|| count.map(|_| random::any_seed())).unwrap_or(random::SEED);
     println!("BLKSTAT_PEERS_SEED={seed}");
+    let count = count.unwrap_or(random::MACHINES);
     let (machines, cases, texts) = random::machines(seed, count);
     let of = |machine: &str| &machines[machine];
-    let pairs = run(&machines, &cases, &|pair, _| mismatch(of(&pair.case.machine), pair).is_none());
+    let pairs = run(&machines, &cases, &|pair, _| mismatch(of(&pair.case.machine), version, pair).is_none());
     let mut found: BTreeMap<&str, String> = BTreeMap::new();
     for pair in &pairs {
-        if let Some(difference) = mismatch(of(&pair.case.machine), pair) {
+        if let Some(difference) = mismatch(of(&pair.case.machine), version, pair) {
             found.entry(&pair.case.machine).or_default().push_str(&difference);
         }
     }
@@ -108,7 +115,10 @@ fn with_recorded(file: &str, mut outcomes: Vec<(Case, Outcome)>) -> Vec<(Case, O
 #[test]
 fn the_output_of_iostat_is_recorded_on_request() {
     let _turn = wait_for_turn();
-    let Some(version) = var("BLKSTAT_RECORD").ok().and_then(|_| real_iostat()) else { return };
+    if var("BLKSTAT_RECORD").is_err() || real_iostat().is_none() {
+        return;
+    }
+    assert_eq!(real_iostat(), Some(recorded::VERSION), "another iostat was recorded");
     let (machines, cases) = selected();
     // Repeated until two runs are equal, so that no sample on the wrong side of a step is recorded.
     let masked = |outcome: &Outcome| (mask::times(&outcome.stdout), outcome.status);
@@ -121,6 +131,6 @@ fn the_output_of_iostat_is_recorded_on_request() {
         by_file.entry(&pair.case.file).or_default().push(outcome);
     }
     for (file, outcomes) in by_file {
-        recorded::write(file, &version, &with_recorded(file, outcomes));
+        recorded::write(file, &with_recorded(file, outcomes));
     }
 }

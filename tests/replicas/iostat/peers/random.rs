@@ -60,6 +60,10 @@ impl Rng {
     }
 }
 
+/// The seed of the machines that are always compared, and their number.
+pub(crate) const SEED: u64 = 46;
+pub(crate) const MACHINES: u64 = 8;
+
 /// Returns an arbitrary seed.
 pub(crate) fn any_seed() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs())
@@ -172,21 +176,33 @@ fn replug(rng: &mut Rng, disk: &Disk, text: &mut String) {
     }
 }
 
+/// Adds to the counters of a disk and its partitions. Sometimes a counter gets another value, which is often smaller.
 fn add_activity(rng: &mut Rng, disk: &Disk, text: &mut String) {
     for name in disk.partitions.iter().map(|(name, _)| name).chain([&disk.name]) {
         let bits = if rng.one_in(8) { 24 } else { 14 };
-        writeln!(text, "add {name} {}", numbers(rng, disk.columns, bits)).unwrap();
+        let mut words: Vec<String> = numbers(rng, disk.columns, bits).split(' ').map(str::to_owned).collect();
+        if rng.one_in(3) {
+            for _ in 0..1 + rng.below(3) {
+                let column = usize::try_from(rng.below(disk.columns as u64)).unwrap();
+                words[column] = format!("={}", number_of_column(rng, column, 40));
+            }
+        }
+        writeln!(text, "add {name} {}", words.join(" ")).unwrap();
     }
 }
 
 fn numbers(rng: &mut Rng, count: usize, bits: u64) -> String {
-    // Few requests are in flight, and the kernel counts milliseconds in 32 bits.
-    let max_bits = |column: usize| match column {
+    (0..count).map(|column| number_of_column(rng, column, bits).to_string()).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the value of a column: few requests are in flight, and the kernel counts milliseconds in 32 bits.
+fn number_of_column(rng: &mut Rng, column: usize, bits: u64) -> u64 {
+    let max_bits = match column {
         8 => 10,
-        3 | 7 | 9 | 10 | 14 | 16 => 31,
+        3 | 7 | 9 | 10 | 14 | 16 => 32,
         _ => 64,
     };
-    (0..count).map(|column| rng.number(bits.min(max_bits(column))).to_string()).collect::<Vec<_>>().join(" ")
+    rng.number(bits.min(max_bits))
 }
 
 fn line(rng: &mut Rng, disks: &[Disk]) -> String {
