@@ -3,8 +3,10 @@
 use std::error::Error;
 use std::fmt;
 use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+
+use flate2::bufread::GzDecoder;
 
 use crate::sanitize::sanitize;
 use crate::source::small_file::{read_bytes_into, read_line, read_text};
@@ -33,7 +35,12 @@ impl TraceDir {
         }
         let systems = read_text(&root.join("proc/filesystems")).unwrap_or_default();
         let has_tracefs = systems.lines().any(|line| line.split_whitespace().last() == Some("tracefs"));
-        Err(if has_tracefs { TraceError::NotMounted } else { TraceError::NoTracefs })
+        if !has_tracefs {
+            return Err(TraceError::NoTracefs);
+        }
+        // A mounted one would not help.
+        let missing = options_disabled_in_config(root);
+        Err(if missing.is_empty() { TraceError::NotMounted } else { TraceError::MissingConfig(missing) })
     }
 
     fn checked(self, root: &Path) -> Result<Self, TraceError> {
@@ -45,16 +52,14 @@ impl TraceDir {
         {
             return Err(TraceError::NotPermitted);
         }
-        if !self.has("events/block") {
-            return Err(TraceError::MissingConfig("CONFIG_BLK_DEV_IO_TRACE"));
-        }
-        if !self.has("events/block/block_bio_queue/hist") {
-            return Err(TraceError::MissingConfig("CONFIG_HIST_TRIGGERS"));
-        }
-        if !self.has("synthetic_events") {
-            return Err(TraceError::MissingConfig("CONFIG_SYNTH_EVENTS"));
-        }
-        Ok(self)
+        // Every kernel with tracefs has the events of the scheduler.
+        let has_hist = ["block/block_bio_queue", "sched/sched_switch"]
+            .iter()
+            .any(|event| self.has(&format!("events/{event}/hist")));
+        let found = [self.has("events/block"), has_hist, self.has("synthetic_events")];
+        let missing = OPTIONS.into_iter().zip(found).filter(|(_, found)| !found);
+        let missing: Vec<&'static str> = missing.map(|(option, _)| option).collect();
+        if missing.is_empty() { Ok(self) } else { Err(TraceError::MissingConfig(missing)) }
     }
 
     /// Returns whether the kernel refuses to open files although permissions allow it, as a locked-down kernel does
@@ -151,6 +156,24 @@ impl TraceDir {
     }
 }
 
+/// The options of the kernel that tracing needs.
+const OPTIONS: [&str; 3] = ["CONFIG_BLK_DEV_IO_TRACE", "CONFIG_HIST_TRIGGERS", "CONFIG_SYNTH_EVENTS"];
+
+/// Returns the options that the kernel's configuration lacks; none if it cannot be read. Distributions put it into
+/// /boot; a kernel may have it in /proc.
+fn options_disabled_in_config(root: &Path) -> Vec<&'static str> {
+    let release = read_line(&root.join("proc/sys/kernel/osrelease")).unwrap_or_default();
+    let from_proc = || {
+        let (mut packed, mut text) = (Vec::new(), String::new());
+        read_bytes_into(&root.join("proc/config.gz"), &mut packed).ok()?;
+        GzDecoder::new(packed.as_slice()).read_to_string(&mut text).ok().map(|_| text)
+    };
+    let config = read_text(&root.join(format!("boot/config-{release}"))).or_else(from_proc);
+    let Some(config) = config else { return Vec::new() };
+    let is_set = |option: &str| config.lines().any(|line| line.strip_prefix(option) == Some("=y"));
+    OPTIONS.into_iter().filter(|option| !is_set(option)).collect()
+}
+
 /// Returns whether the kernel's lockdown prohibits reading its memory and thus tracing.
 fn is_locked_down(root: &Path) -> bool {
     let line = read_line(&root.join("sys/kernel/security/lockdown"));
@@ -166,8 +189,8 @@ pub enum TraceError {
     LockedDown,
     NoTracefs,
     NotMounted,
-    /// The kernel was built without this option, which a feature of tracing needs.
-    MissingConfig(&'static str),
+    /// The kernel was built without these options, which features of tracing need.
+    MissingConfig(Vec<&'static str>),
     /// The kernel has none of these tracepoints.
     MissingEvent(&'static str),
     /// The instance with this name exists already.
@@ -208,13 +231,11 @@ impl fmt::Display for TraceError {
             Self::NotMounted => f.write_str(
                 "tracefs is not mounted; run 'mount -t tracefs tracefs /sys/kernel/tracing' as root",
             ),
-            Self::MissingConfig(option) => {
-                write!(
-                    f,
-                    "cannot trace requests: this kernel was built without {option}; Debian's, Ubuntu's and RHEL's \
-                     have it"
-                )
-            }
+            Self::MissingConfig(options) => write!(
+                f,
+                "cannot trace requests: this kernel was built without {}; use a kernel of Debian, Ubuntu or RHEL",
+                options.join(", ")
+            ),
             Self::MissingEvent(names) => {
                 write!(f, "cannot trace requests: this kernel has no tracepoint {names}; report it with 'uname -r'")
             }
@@ -271,9 +292,27 @@ mod tests {
         for (files, expected) in [
             (&["proc/filesystems=nodev\tsysfs\n"][..], "has no tracefs"),
             (&["proc/filesystems=nodev\ttracefs\n"], "run 'mount -t tracefs tracefs /sys/kernel/tracing'"),
-            (&["sys/kernel/tracing/events/enable"], "built without CONFIG_BLK_DEV_IO_TRACE"),
-            (&["sys/kernel/tracing/events/block/enable"], "built without CONFIG_HIST_TRIGGERS"),
-            (&[HIST], "built without CONFIG_SYNTH_EVENTS"),
+            (
+                &["sys/kernel/tracing/events/enable"],
+                "built without CONFIG_BLK_DEV_IO_TRACE, CONFIG_HIST_TRIGGERS, CONFIG_SYNTH_EVENTS;",
+            ),
+            (
+                &["sys/kernel/tracing/events/block/enable"],
+                "built without CONFIG_HIST_TRIGGERS, CONFIG_SYNTH_EVENTS;",
+            ),
+            (
+                &["sys/kernel/tracing/events/sched/sched_switch/hist", SYNTHETIC],
+                "built without CONFIG_BLK_DEV_IO_TRACE;",
+            ),
+            (&[HIST], "built without CONFIG_SYNTH_EVENTS;"),
+            (
+                &[
+                    "proc/filesystems=nodev\ttracefs\n",
+                    "proc/sys/kernel/osrelease=6.1.0\n",
+                    "boot/config-6.1.0=CONFIG_BLK_DEV_IO_TRACE=y\n# CONFIG_HIST_TRIGGERS is not set\n",
+                ],
+                "built without CONFIG_HIST_TRIGGERS, CONFIG_SYNTH_EVENTS;",
+            ),
             (&[HIST, SYNTHETIC], "found"),
             (
                 &[HIST, SYNTHETIC, "sys/kernel/security/lockdown=none integrity [confidentiality]\n"],
