@@ -50,6 +50,8 @@ pub(crate) enum Page {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Action {
     Quit,
+    /// Quit as at SIGINT.
+    Interrupt,
     /// Stop until the shell continues it.
     Suspend,
     /// Redraw everything, because the terminal may show something else.

@@ -80,7 +80,8 @@ impl App {
             return self.type_key(key);
         }
         match key {
-            Key::Char('q') | Key::Ctrl('c') => return Some(Action::Quit),
+            Key::Char('q') => return Some(Action::Quit),
+            Key::Ctrl('c') => return Some(Action::Interrupt),
             Key::Ctrl('z') => return Some(Action::Suspend),
             Key::Ctrl('l') => return Some(Action::Redraw),
             Key::Char('?') => {
@@ -166,17 +167,26 @@ impl App {
             Key::End | Key::Char('G') => self.select_by(isize::MAX / 2),
             Key::Char('s') => self.sort_by(self.sort.next(true)),
             Key::Char('S') => self.sort_by(self.sort.next(false)),
-            Key::Char('f') => {
-                self.folds = !self.folds;
-                self.scroll = 0;
-            }
+            Key::Char('f') => self.toggle_folds(),
             Key::Char('t') => {
                 self.is_tree = !self.is_tree;
                 self.say(if self.is_tree { "tree of devices" } else { "list of devices" });
             }
             Key::Char('u') => self.change_unit(),
+            Key::Char(c) => self.say(format!("{c} has no meaning here; ? shows the keys")),
             _ => {}
         }
+    }
+
+    fn toggle_folds(&mut self) {
+        self.folds = !self.folds;
+        self.scroll = 0;
+        let (ok, idle) = self.rows().folded;
+        self.say(match (self.folds, ok + idle) {
+            (true, 0) => "no device is ok or idle, so that none is folded".to_owned(),
+            (true, _) => "devices that are ok or idle are folded".to_owned(),
+            (false, _) => "all devices are listed".to_owned(),
+        });
     }
 
     fn scroll_text(&mut self, key: Key) {

@@ -38,6 +38,8 @@ const ESCAPE_PATIENCE: Duration = Duration::from_millis(40);
 const MIN_READING_TICK: Duration = Duration::from_millis(100);
 /// SIGHUP, for the exit code.
 const SIGHUP: u8 = 1;
+/// SIGINT, for the exit code.
+const SIGINT: u8 = 2;
 
 /// Shows the screen until the user quits.
 ///
@@ -275,6 +277,7 @@ impl Session {
             panic_on_key(&event);
             match self.app.handle(event) {
                 Some(Action::Quit) => return Ok(Some(Exit::Success)),
+                Some(Action::Interrupt) => return Ok(Some(Exit::Signal(SIGINT))),
                 Some(Action::Suspend) => self.suspend()?,
                 Some(Action::Redraw) => self.screen.forget(),
                 Some(Action::ToggleRecording) => self.toggle_recording(context),

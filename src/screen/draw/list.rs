@@ -193,7 +193,9 @@ impl App {
         for column in layout.columns.iter().map(|at| &COLUMNS[*at]) {
             let end = x + column.width as u16;
             let title = match column.title {
-                "MB/s" => self.unit.title(),
+                // A title as wide as its column would touch the one before it.
+                "MB/s" if self.unit.title().len() < column.width => self.unit.title(),
+                "MB/s" => self.unit.title().trim_end_matches("/s"),
                 "r_await" if layout.joins_latencies => "await",
                 title => title,
             };

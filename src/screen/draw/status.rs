@@ -6,12 +6,15 @@ use ratatui_core::style::Style;
 use unicode_width::UnicodeWidthStr;
 
 use super::put;
-use crate::report::layout::ellipsize;
 use crate::report::layout::sentence_numbers::counted;
+use crate::report::layout::{ellipsize, wrap};
 use crate::sanitize::sanitize;
 use crate::screen::app::{App, Page, Source};
 use crate::screen::prompt::Question;
 use crate::screen::theme::{BOLD, REVERSED};
+
+/// The last lines of a message that are shown.
+const MAX_MESSAGE_LINES: usize = 3;
 
 /// A key and its present effect.
 type Hint = (&'static str, &'static str);
@@ -20,10 +23,12 @@ impl App {
     pub(super) fn draw_status(&self, buffer: &mut Buffer, area: Rect) {
         let theme = self.options.theme;
         let mut area = area;
-        // A message with the name of a file needs the whole line of a narrow screen.
-        let message_width = self.message.as_ref().map_or(0, |(text, _)| text.width());
+        // What the user types, and a message that is longer than the half, need the whole line.
         let half = usize::from(area.width / 2);
-        if let Some(text) = self.recording_text().filter(|_| message_width < half) {
+        let message = self.message.as_ref().map(|(text, _)| theme.plain(&sanitize(text)));
+        let needs_line =
+            self.prompt.is_some() || message.as_ref().is_some_and(|message| message.width() >= half);
+        if let Some(text) = self.recording_text().filter(|_| !needs_line) {
             let text = ellipsize(&text, half);
             let width = text.width() as u16;
             let style = theme.emphasis(crate::report::native::Emphasis::Alert);
@@ -44,9 +49,8 @@ impl App {
             }
             return;
         }
-        if let Some((text, _)) = &self.message {
-            let text = ellipsize(&sanitize(text), usize::from(area.width));
-            put(buffer, area.x, area.y, area.width, &theme.plain(&text), BOLD);
+        if let Some(message) = message {
+            self.draw_message(buffer, area, &message);
             return;
         }
         let mut x = area.x;
@@ -61,6 +65,17 @@ impl App {
             }
             x = put(buffer, x, area.y, width, key, BOLD);
             x = put(buffer, x + 1, area.y, width, meaning, theme.dim()) + 2;
+        }
+    }
+
+    /// Draws a message that ends in the last line. If it is too long for one line, it covers those above.
+    fn draw_message(&self, buffer: &mut Buffer, area: Rect, message: &str) {
+        let width = usize::from(area.width);
+        let lines = wrap(message, width);
+        let first = lines.len().saturating_sub(MAX_MESSAGE_LINES);
+        for (line, y) in lines[first..].iter().rev().zip((0..=area.y).rev()) {
+            let line = ellipsize(line, width);
+            put(buffer, area.x, y, area.width, &format!("{line:width$}"), BOLD);
         }
     }
 

@@ -336,7 +336,7 @@ fn with_ascii_every_character_is() {
 fn keys_that_leave_the_screen_are_actions() {
     let mut app = live("captures/capped-3000.txt");
     assert_eq!(press(&mut app, "q"), [Action::Quit]);
-    assert_eq!(press(&mut app, "\x03"), [Action::Quit]);
+    assert_eq!(press(&mut app, "\x03"), [Action::Interrupt]);
     assert_eq!(press(&mut app, "\x1a"), [Action::Suspend]);
     assert_eq!(press(&mut app, "r"), [Action::ToggleRecording]);
     let exported = press(&mut app, "er");
