@@ -67,7 +67,7 @@ pub struct Export {
         long,
         value_name = "[ADDR:]PORT",
         value_parser = listen_address,
-        help = "Serve metrics over HTTP: PORT, ADDR:PORT or [ADDR]:PORT (default address 127.0.0.1; port 0 is any free one)"
+        help = "Serve metrics over HTTP: PORT, ADDR:PORT or [ADDR]:PORT. PORT and :PORT mean 127.0.0.1 only; 0.0.0.0:PORT or [::]:PORT mean every interface. Port 0 is any free one"
     )]
     pub listen: Option<SocketAddr>,
     /// Keep FILE up to date for node_exporter's textfile collector; its name must end in .prom
@@ -221,7 +221,9 @@ impl Observer for Publisher<'_> {
         }
         if let Some(listener) = self.bound.take() {
             let server = self.server.insert(RunningServer::start(listener, &self.published)?);
-            context.print_error(format_args!("serving metrics at http://{}/metrics", server.address));
+            let address = server.address;
+            let reach = if address.ip().is_loopback() { ", to this host only" } else { "" };
+            context.print_error(format_args!("serving metrics at http://{address}/metrics{reach}"));
         }
         if let Some(path) = &self.export.textfile {
             let name = path.display().to_string();

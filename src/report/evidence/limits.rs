@@ -3,7 +3,7 @@
 use crate::analysis::{CloudLimit, CloudVolume, IoDirection, LimitMatch, NearLimit, Plateau, RateUnit};
 use crate::attribution::{LimitKind, ReachedLimit, cgroup_name};
 use crate::counters::CgroupHierarchy;
-use crate::report::layout::sentence_numbers::{number, per_second, percent, queue, time};
+use crate::report::layout::sentence_numbers::{counted, number, per_second, percent, queue, time};
 use crate::sanitize::sanitize;
 use crate::topology::Provider;
 
@@ -177,7 +177,7 @@ pub(crate) fn limit_of_cgroup(kind: LimitKind, value: u64) -> String {
 fn bytes_per_s(value: u64) -> String {
     let in_units = |unit: u64| exact(value as f64 / unit as f64);
     match value {
-        0..KIB => format!("{value} bytes/s"),
+        0..KIB => format!("{}/s", counted(value, "byte")),
         KIB..MIB => format!("{} KiB/s", in_units(KIB)),
         _ => format!("{} MiB/s", in_units(MIB)),
     }
@@ -265,7 +265,8 @@ mod cgroup_limit_tests {
                     (blkio.throttle.write_bps_device); it accounts for 12% of the bytes here";
         assert_eq!(cgroup_limit_text(&other), text);
         let of = |value| limit_of_cgroup(LimitKind::WriteBytes, value);
-        let texts = ["500 bytes/s of writes", "1.95 KiB/s of writes", "512 KiB/s of writes"];
-        assert_eq!([500, 2000, 512 << 10].map(of), texts);
+        let texts =
+            ["1 byte/s of writes", "500 bytes/s of writes", "1.95 KiB/s of writes", "512 KiB/s of writes"];
+        assert_eq!([1, 500, 2000, 512 << 10].map(of), texts);
     }
 }
