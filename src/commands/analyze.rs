@@ -16,7 +16,7 @@ use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{Detail, DeviceSelection, Input, Intervals};
 use crate::report::analysis::{
-    AnalysisReport, ComparedCapture, compare_json, compare_text, fio_job, json, text,
+    AnalysisReport, ComparedCapture, Comparison, compare_json, compare_text, fio_job, json, text,
 };
 use crate::sanitize::sanitize;
 use crate::sink::write_atomically;
@@ -57,6 +57,9 @@ pub struct Analyze {
     /// Compare two captures or ranges of time: load, latency at similar queue and size, limits and verdict
     #[arg(long, conflicts_with_all = ["fio", "save_baseline", "from"])]
     compare: bool,
+    /// Compare a device with one of another name in the second capture
+    #[arg(long, value_name = "BEFORE=AFTER", requires = "compare", value_parser = device_pair)]
+    pair: Vec<(String, String)>,
     /// Show workload, queue levels and capacity of each device (default if a device is named)
     #[arg(long, conflicts_with_all = ["json", "fio", "compare"])]
     details: bool,
@@ -147,10 +150,19 @@ impl Analyze {
             clock: &analysis.clock,
             time_zone: &time_zone,
         });
+        for (name_before, name_after) in &self.pair {
+            for (name, capture) in [(name_before, &before), (name_after, &after)] {
+                if !capture.devices.iter().any(|report| report.device == *name) {
+                    let file = sanitize(capture.name);
+                    return Err(usage_error(format!("--pair: no device '{}' in {file}", sanitize(name))));
+                }
+            }
+        }
+        let comparison = Comparison { before, after, pairs: &self.pair };
         let mut out = Vec::new();
         match self.json {
-            true => compare_json(&before, &after, &mut out),
-            false => compare_text(&before, &after, context.width(), &mut out),
+            true => compare_json(&comparison, &mut out),
+            false => compare_text(&comparison, context.width(), &mut out),
         }
         context.show(&mut out)?;
         Ok(exit)
@@ -169,6 +181,11 @@ impl Analyze {
         let regex = self.devices_regex.clone();
         Ok((input, DeviceSelection { devices, regex, ..DeviceSelection::default() }))
     }
+}
+
+fn device_pair(word: &str) -> Result<(String, String), String> {
+    let (before, after) = word.split_once('=').ok_or("expected BEFORE=AFTER, such as xvdb=dm-3")?;
+    Ok((before.to_owned(), after.to_owned()))
 }
 
 /// A capture and the range of it.

@@ -26,47 +26,70 @@ pub struct ComparedCapture<'a> {
     pub time_zone: &'a TimeZone,
 }
 
-/// The devices that are in both captures.
-fn in_both<'a>(
-    before: &ComparedCapture<'a>,
-    after: &ComparedCapture<'a>,
-) -> Vec<(&'a DeviceReport, &'a DeviceReport)> {
-    let find = |name: &str| after.devices.iter().find(|device| device.device == name);
-    let is_busy = |one: &DeviceReport, other: &DeviceReport| one.busy_intervals + other.busy_intervals > 0;
-    let pairs = before.devices.iter().filter_map(|device| Some((device, find(&device.device)?)));
-    pairs.filter(|(one, other)| is_busy(one, other)).collect()
+/// Two captures, with the names of devices that differ between them.
+#[derive(Clone, Copy, Debug)]
+pub struct Comparison<'a> {
+    pub before: ComparedCapture<'a>,
+    pub after: ComparedCapture<'a>,
+    /// The name of a device before and after.
+    pub pairs: &'a [(String, String)],
 }
 
-/// The names of the devices of a capture that the other lacks.
-fn only_in<'a>(capture: &ComparedCapture<'a>, other: &ComparedCapture<'_>) -> Vec<&'a str> {
-    let has = |name: &str| other.devices.iter().any(|device| device.device == name);
-    capture.devices.iter().map(|device| device.device.as_str()).filter(|name| !has(name)).collect()
+impl<'a> Comparison<'a> {
+    /// The devices that are in both captures and were busy in one.
+    fn in_both(&self) -> Vec<(&'a DeviceReport, &'a DeviceReport)> {
+        let find = |name: &str| self.after.devices.iter().find(|device| device.device == name);
+        let is_busy =
+            |one: &DeviceReport, other: &DeviceReport| one.busy_intervals + other.busy_intervals > 0;
+        let pairs = self.before.devices.iter();
+        let pairs = pairs.filter_map(|device| Some((device, find(self.name_after(&device.device)?)?)));
+        pairs.filter(|(one, other)| is_busy(one, other)).collect()
+    }
+
+    /// Returns the name that a device of the earlier capture has in the later one; `None` if another device has it.
+    fn name_after(&self, name: &'a str) -> Option<&'a str> {
+        let pair = self.pairs.iter().find(|(before, _)| before == name);
+        match pair {
+            Some((_, after)) => Some(after),
+            None => self.pairs.iter().all(|(_, after)| after != name).then_some(name),
+        }
+    }
+
+    /// The names of the devices of each capture that the other lacks.
+    fn only_in_one(&self) -> [Vec<&'a str>; 2] {
+        let names = |capture: &ComparedCapture<'a>| -> Vec<&'a str> {
+            capture.devices.iter().map(|device| device.device.as_str()).collect()
+        };
+        let (before, after) = (names(&self.before), names(&self.after));
+        let found: Vec<&str> = before.iter().filter_map(|name| self.name_after(name)).collect();
+        let lacks = |name: &&&str| self.name_after(name).is_none_or(|name| !after.contains(&name));
+        let only_before = before.iter().filter(lacks).copied().collect();
+        [only_before, after.iter().filter(|name| !found.contains(name)).copied().collect()]
+    }
 }
 
 /// Appends the comparison for people, in lines of at most `width` columns if that is 60 or more.
-pub fn compare_text(
-    before: &ComparedCapture<'_>,
-    after: &ComparedCapture<'_>,
-    width: usize,
-    out: &mut Vec<u8>,
-) {
+pub fn compare_text(comparison: &Comparison<'_>, width: usize, out: &mut Vec<u8>) {
+    let Comparison { before, after, .. } = comparison;
     for (title, capture) in [("Before", before), ("After", after)] {
         let times = Times::new(capture.clock, capture.time_zone).run();
         let seconds = cells::duration(capture.clock.end.run_s);
         let span = format!("{title}: {}, {seconds}; {times}", capture.name);
         push_paragraph(&span, 0, width, out);
     }
-    let pairs = in_both(before, after);
+    let pairs = comparison.in_both();
     for (old, new) in &pairs {
         out.push(b'\n');
         push_device(old, new, width, out);
     }
     if pairs.is_empty() {
         out.push(b'\n');
-        push_paragraph("No device was active in both captures.", 0, width, out);
+        let text =
+            "No device was active in both captures; --pair BEFORE=AFTER compares devices of different names.";
+        push_paragraph(text, 0, width, out);
     }
-    for (title, capture, other) in [("before", before, after), ("after", after, before)] {
-        let names = only_in(capture, other);
+    let only = comparison.only_in_one();
+    for ((title, capture), names) in [("before", before), ("after", after)].into_iter().zip(only) {
         if !names.is_empty() {
             out.push(b'\n');
             let place =
@@ -82,7 +105,11 @@ fn push_device(old: &DeviceReport, new: &DeviceReport, width: usize, out: &mut V
         (one, other) if one == other => format!("{one} in both"),
         (one, other) => format!("{one} -> {other}"),
     };
-    push_paragraph(&format!("{}: {verdicts}", old.device), 0, width, out);
+    let name = match old.device == new.device {
+        true => old.device.clone(),
+        false => format!("{} -> {}", old.device, new.device),
+    };
+    push_paragraph(&format!("{name}: {verdicts}"), 0, width, out);
     let differences = compare(old, new);
     let of = |outcome| differences.iter().filter(move |one: &&Difference| one.outcome == outcome);
     let sections = [
@@ -98,7 +125,7 @@ fn push_device(old: &DeviceReport, new: &DeviceReport, width: usize, out: &mut V
             of(outcome).for_each(|one| push_paragraph(&format!("{}.", sentence(one)), 4, width, out));
         }
     }
-    let same: Vec<String> = of(Outcome::NoDifference).map(|one| name(one.quantity)).collect();
+    let same: Vec<String> = of(Outcome::NoDifference).map(|one| quantity_name(one.quantity)).collect();
     if !same.is_empty() {
         push_paragraph("No difference beyond the spread between blocks", 2, width, out);
         push_paragraph(&format!("{}.", same.join("; ")), 4, width, out);
@@ -137,10 +164,10 @@ fn sentence(difference: &Difference) -> String {
         }
     };
     let ranges = format!("{}; {}", range(before), range(after));
-    format!("{}: {} -> {} ({ranges})", name(*quantity), value(before.median), value(after.median))
+    format!("{}: {} -> {} ({ranges})", quantity_name(*quantity), value(before.median), value(after.median))
 }
 
-fn name(quantity: Quantity) -> String {
+fn quantity_name(quantity: Quantity) -> String {
     match quantity {
         Quantity::Rate(direction) => format!("{} per second", direction.noun()),
         Quantity::Throughput(direction) => format!("{} throughput", direction.name()),
@@ -197,7 +224,7 @@ fn quantity_json(difference: &Difference) -> Object {
 
 /// Appends `{"before":…,"after":…,"devices":[…],"only_before":[…],"only_after":[…]}`, with one device per line. Times
 /// are in UTC, `null` without a wall clock.
-pub fn compare_json(before: &ComparedCapture<'_>, after: &ComparedCapture<'_>, out: &mut Vec<u8>) {
+pub fn compare_json(comparison: &Comparison<'_>, out: &mut Vec<u8>) {
     let capture = |capture: &ComparedCapture<'_>| {
         let (begin, end) = capture.clock.range().unzip();
         let object = Object::new().field("begin", begin.map(time_text)).field("end", end.map(time_text));
@@ -215,12 +242,14 @@ pub fn compare_json(before: &ComparedCapture<'_>, after: &ComparedCapture<'_>, o
             .list("quantities", compare(old, new).iter().map(quantity_json))
             .field("limits_before", limits(old))
             .field("limits_after", limits(new))
+            .field("device_after", &new.device)
     };
+    let [only_before, only_after] = comparison.only_in_one();
     let document = Object::document()
-        .object("before", capture(before))
-        .object("after", capture(after))
-        .lines("devices", in_both(before, after).into_iter().map(device))
-        .field("only_before", only_in(before, after))
-        .field("only_after", only_in(after, before));
+        .object("before", capture(&comparison.before))
+        .object("after", capture(&comparison.after))
+        .lines("devices", comparison.in_both().into_iter().map(device))
+        .field("only_before", only_before)
+        .field("only_after", only_after);
     out.extend_from_slice(document.text().as_bytes());
 }

@@ -9,7 +9,7 @@ mod overview;
 mod text;
 mod times;
 
-pub use compare::{ComparedCapture, compare_json, compare_text};
+pub use compare::{ComparedCapture, Comparison, compare_json, compare_text};
 pub use fio::fio_job;
 pub use json::json;
 pub use text::text;

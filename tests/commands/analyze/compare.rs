@@ -137,3 +137,28 @@ fn two_captures_are_needed() {
     assert!(run("", &three).1.contains("third FILE; --compare takes two"));
     assert_eq!(run("--fio", &three[..2]).2, 2);
 }
+
+#[test]
+fn a_device_is_compared_with_one_of_another_name() {
+    let (dir, mut files) = captures(&[("guest.txt", 150, 3300.0, 1.2), ("host.txt", 150, 1400.0, 2.9)]);
+    let renamed = fs::read_to_string(&files[1]).unwrap().replace("nvme0n1", "dm-3");
+    files[1] = dir.path().join("renamed.txt");
+    fs::write(&files[1], renamed).unwrap();
+    let (out, _, code) = run("", &files);
+    let text = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(code == 0 && text.contains("--pair BEFORE=AFTER compares devices of different names"), "{out}");
+    let (out, err, code) = run("--pair nvme0n1=dm-3", &files);
+    assert_eq!((err.as_str(), code), ("", 0));
+    assert!(out.contains("nvme0n1 -> dm-3:") && out.contains("1.20 ms -> 2.90 ms"), "{out}");
+    assert!(!out.contains("Only"), "{out}");
+    let document: Value = serde_json::from_str(&run("--json --pair nvme0n1=dm-3", &files).0).unwrap();
+    assert_eq!(document["devices"][0]["device_after"], "dm-3");
+    assert_eq!(
+        (&document["only_before"], &document["only_after"]),
+        (&Value::Array(vec![]), &Value::Array(vec![]))
+    );
+    let (_, err, code) = run("--pair sda=dm-3", &files);
+    assert!(code == 2 && err.contains("--pair: no device 'sda' in"), "{err}");
+    let (_, err, code) = run("--pair sda", &files);
+    assert!(code == 2 && err.contains("expected BEFORE=AFTER"), "{err}");
+}
