@@ -80,6 +80,7 @@ impl Report {
             saved_baselines: host.baselines_for(&input),
             input,
             selection: DeviceSelection {
+                total: devices.is_empty() && self.devices_regex.is_none(),
                 devices,
                 regex: self.devices_regex.clone(),
                 ..DeviceSelection::default()

@@ -38,6 +38,8 @@ pub struct History {
     /// The clock that places the points: seconds since 1970, or since the first sample without a wall clock.
     pub clock: RunClock,
     devices: HashMap<String, DeviceHistory>,
+    /// The history of the total over physical disks; empty without a total.
+    pub total: DeviceHistory,
     host: [Series<Extent>; HostQuantity::COUNT],
     usage: HashMap<String, UsageHistory>,
     blocked: BlockedTasks,
@@ -62,6 +64,9 @@ impl History {
         for row in &rows.devices {
             let device = self.devices.entry(row.device().to_owned()).or_default();
             device.observe(row, index, self.timeline.points());
+        }
+        if let Some(total) = &rows.total {
+            self.total.observe(total, index, self.timeline.points());
         }
         let active_devices = self.devices.values().filter(|device| device.is_active()).count();
         if let Some(attribution) = &rows.attribution {
@@ -94,6 +99,7 @@ impl History {
 
     fn merge(&mut self, merged: &[usize]) {
         self.devices.values_mut().for_each(|device| device.merge(merged));
+        self.total.merge(merged);
         self.host.iter_mut().for_each(|series| series.merge(merged));
         self.usage.values_mut().for_each(|usage| usage.merge(merged));
         let last = self.attributed_points.checked_sub(1).and_then(|last| merged.get(last));

@@ -8,12 +8,34 @@ use super::escape::{escape, name};
 use super::scale::Unit;
 use crate::attribution::cgroup_name;
 use crate::intervals::series::{Extent, Series, Sum};
-use crate::intervals::{CgroupHistory, History, HostQuantity, UsageHistory};
+use crate::intervals::{CgroupHistory, DeviceQuantity, History, HostQuantity, UsageHistory};
 use crate::report::layout::sentence_numbers::{duration, number, percent};
 use crate::sanitize::sanitize;
 
+/// The lines of the charts about all disks: title, label, quantity and class.
+const DISK_LINES: [(&str, &str, DeviceQuantity, &str); 3] = [
+    ("Queue of all disks", "mean queue", DeviceQuantity::Queue, "all"),
+    ("Operations of all disks", "reads", DeviceQuantity::ReadsPerS, "read"),
+    ("Operations of all disks", "writes", DeviceQuantity::WritesPerS, "write"),
+];
+
 /// Appends the charts; nothing without values.
 pub(super) fn push_host_charts(history: &History, time: ChartTime<'_>, out: &mut String) {
+    let charts = [
+        ("Queue of all disks", "How much waits in all? ", Unit::Count("requests")),
+        ("Operations of all disks", "How many in all? ", Unit::PerSecond),
+    ];
+    for (title, question, unit) in charts {
+        let own = DISK_LINES.iter().filter(|(chart, ..)| *chart == title);
+        let lines = own.map(|(_, label, quantity, class)| Line {
+            label,
+            key: quantity.name(),
+            class,
+            values: history.total.values(*quantity),
+        });
+        let (lines, references) = (lines.collect(), Vec::new());
+        Chart { title, question, unit, lines, references, shades: "" }.push(time, out);
+    }
     let area = |label: &str, quantity: HostQuantity, class: &'static str| Area {
         label: label.to_owned(),
         key: quantity.name().to_owned(),
@@ -55,7 +77,11 @@ pub(super) fn host_data(history: &History) -> Group<'_> {
     let series = HostQuantity::all()
         .filter(|quantity| !history.host(*quantity).is_empty())
         .map(|quantity| (quantity.name().to_owned(), Values::Extents(history.host(quantity))));
-    Group { name: "host", verdicts: &[], series: series.collect() }
+    let of_disks =
+        DISK_LINES.iter().map(|(_, _, quantity, _)| (quantity.name(), history.total.values(*quantity)));
+    let of_disks = of_disks.filter(|(_, values)| !values.is_empty());
+    let of_disks = of_disks.map(|(name, values)| (name.to_owned(), Values::Extents(values)));
+    Group { name: "host", verdicts: &[], series: series.chain(of_disks).collect() }
 }
 
 /// The most cgroups with their own color.

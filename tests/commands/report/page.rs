@@ -294,3 +294,24 @@ fn the_command_for_exact_values_can_be_pasted_into_a_shell() {
         assert_eq!(printed.out, blkstat("--csv --from").args([&capture]).run().out);
     }
 }
+
+#[test]
+fn the_charts_of_all_disks_have_the_numbers_of_the_total() {
+    let capture = "fixtures/captures/mixed.txt";
+    let data = data(&page(capture, ""));
+    let groups = data["groups"].as_array().unwrap();
+    let host = groups.iter().find(|group| group["name"] == "host").unwrap();
+    let lines = blkstat(&format!("--json --total --from {capture}")).run().out;
+    let rows = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let totals: Vec<Value> = rows.filter(|row| row["device"] == "total").collect();
+    assert!(totals.len() > 10);
+    for name in ["queue", "reads_per_s", "writes_per_s"] {
+        let drawn = numbers(&host["series"][name]["mean"]);
+        assert!(drawn.iter().flatten().any(|value| *value > 0.0), "{name}");
+        for (point, total) in drawn.iter().zip(&totals) {
+            let (point, total) = (point.unwrap_or(0.0), total[name].as_f64().unwrap_or(0.0));
+            assert!((point - total).abs() <= 0.005 * total.abs() + 0.005, "{name}: {point} {total}");
+        }
+        assert_eq!(drawn.len(), totals.len());
+    }
+}
