@@ -1,5 +1,7 @@
 //! `blkstat iostat`: reports on the live system or on a capture.
 
+use std::io;
+
 use anyhow::{Result, anyhow};
 
 use super::live_host::LiveHost;
@@ -36,6 +38,10 @@ fn run_live(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
     let lists_all = options.default_devices.are_in_diskstats_order();
     let mut source = Live::new(&options.root, context.clock);
     source = match &options.device_files {
+        // iostat reads /proc/diskstats only for the list of all devices, otherwise the file of each in /sys.
+        DeviceFiles::System if lacks_devices(options, lists_all) => {
+            source.with_device_files(&options.root.join("sys"), Precedence::Alone, lists_all)
+        }
         DeviceFiles::System => source,
         DeviceFiles::Only(directory) => source.with_device_files(directory, Precedence::Alone, lists_all),
         DeviceFiles::Also(directory) => {
@@ -55,12 +61,23 @@ fn run_live(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
     let zone = local_time_zone((context.environment)("TZ").as_deref());
     let mut reporter = Reporter::new(options, devices, zone, context.is_terminal);
     let mut text = Vec::new();
-    reporter.begin(&Host::this(&options.root), context.clock.wall(), &mut text);
+    let this = Host::this(&options.root);
+    if let Some(error) = source.stat_error().filter(|_| this.cpus.is_none()) {
+        // iostat counts the CPUs first.
+        print_stat_error(options, &error, context);
+        return Ok(Exit::NoData);
+    }
+    reporter.begin(&this, context.clock.wall(), &mut text);
     let mut skips_report = options.skip_first && deadlines.is_some();
     loop {
         if newer.at.uptime.is_none() {
             context.emit(&mut text)?;
             let _ = writeln!(context.err, "Cannot read {}", options.root.join("proc/uptime").display());
+            return Ok(Exit::Error);
+        }
+        if let Some(error) = source.stat_error().filter(|_| newer.cpu.is_none()) {
+            context.emit(&mut text)?;
+            print_stat_error(options, &error, context);
             return Ok(Exit::Error);
         }
         let unreadable = host.update_devices(&mut reporter.devices, [&oldest, &older, &newer]);
@@ -88,6 +105,17 @@ fn run_live(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
     reporter.end(&mut text);
     context.emit(&mut text)?;
     Ok(Exit::Success)
+}
+
+fn print_stat_error(options: &Options, error: &io::Error, context: &mut RunContext<'_>) {
+    let path = options.root.join("proc/stat");
+    let _ = writeln!(context.err, "Cannot open {}: {}", path.display(), os_error_text(error));
+}
+
+/// Returns whether the system lacks the files that a report shares with iostat's.
+fn lacks_devices(options: &Options, lists_all: bool) -> bool {
+    let lacks = |path: &str| !options.root.join(path).exists();
+    lacks("proc/diskstats") || !lists_all && lacks("sys/block")
 }
 
 /// Not inlined, so that a live run does not touch the memory that this needs on the stack.

@@ -80,13 +80,21 @@ pub fn read_machine(root: &Path) -> Machine {
     machine.bounded()
 }
 
-/// Counts the CPUs, including those that are offline; `None` if they are not listed.
+/// Counts the CPUs, including those that are offline, or without /sys those in /proc/stat; `None` if neither lists them.
 fn count_cpus(root: &Path) -> Option<usize> {
     let is_cpu = |name: &str| {
         name.strip_prefix("cpu").is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
     };
-    let entries = read_dir(root.join("sys/devices/system/cpu")).ok()?;
-    Some(entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(is_cpu)).count())
+    match read_dir(root.join("sys/devices/system/cpu")) {
+        Ok(entries) => {
+            Some(entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(is_cpu)).count())
+        }
+        Err(_) => {
+            let stat = read_text(&root.join("proc/stat"))?;
+            let words = stat.lines().filter_map(|line| line.split(' ').next());
+            Some(words.filter(|word| is_cpu(word)).count()).filter(|count| *count > 0)
+        }
+    }
 }
 
 /// The most processes that are checked.

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::error::Error;
 use std::fmt;
-use std::fs::read_dir;
+use std::fs::{File, read_dir};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -164,6 +164,11 @@ impl<'a> Live<'a> {
     /// be read.
     pub fn cpu_line(&self) -> &[u8] {
         &self.cpu_line
+    }
+
+    /// Returns why /proc/stat cannot be opened; `None` if it can.
+    pub fn stat_error(&self) -> Option<io::Error> {
+        File::open(self.proc.join("stat")).err()
     }
 
     /// Returns the path that the devices are read from, for messages.

@@ -129,12 +129,13 @@ fn a_signal_ends_the_run_and_closes_the_document() {
 }
 
 #[test]
-fn a_missing_diskstats_is_one_line_and_exit_status_2() {
+fn without_proc_iostat_cannot_count_the_cpus() {
     let host = FakeRoot::new();
     let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| WaitOutcome::Due);
     let (out, err, exit) = run_iostat("-d", host.path(), &clock);
-    assert_eq!((out.as_str(), exit), ("", Exit::Error));
-    assert!(err.starts_with("blkstat: cannot read ") && err.lines().count() == 1, "{err}");
+    assert_eq!((out.as_str(), exit), ("", Exit::NoData));
+    let stat = host.path().join("proc/stat");
+    assert_eq!(err, format!("Cannot open {}: No such file or directory\n", stat.display()));
 }
 
 #[test]

@@ -10,6 +10,7 @@
 
 mod compare;
 mod logs;
+mod missing_files;
 mod random;
 mod sandbox;
 
