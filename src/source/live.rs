@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::error::Error;
 use std::fmt;
-use std::fs::{File, read_dir};
+use std::fs::read_dir;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -166,9 +166,9 @@ impl<'a> Live<'a> {
         &self.cpu_line
     }
 
-    /// Returns why /proc/stat cannot be opened; `None` if it can.
+    /// Returns why /proc/stat cannot be read; `None` if it can.
     pub fn stat_error(&self) -> Option<io::Error> {
-        File::open(self.proc.join("stat")).err()
+        read_bytes_into(&self.proc.join("stat"), &mut Vec::new()).err()
     }
 
     /// Returns the path that the devices are read from, for messages.
