@@ -31,7 +31,9 @@ fn a_host_without_diskstats_is_one_line_that_names_the_file() {
     let root = host();
     let file = root.path().join("proc/diskstats");
     fs::remove_file(&file).unwrap();
-    let commands = || LIVE.iter().chain(&["pt-diskstats --root ROOT --iterations 1"]);
+    // iostat reads other files then.
+    let live = || LIVE.iter().filter(|words| !words.starts_with("iostat"));
+    let commands = || live().chain(&["pt-diskstats --root ROOT --iterations 1"]);
     let missing: Vec<Outcome> = commands().map(|words| run_on(root.path(), words)).collect();
     // An unreadable file is treated the same. Even root cannot read a directory.
     fs::create_dir(&file).unwrap();
