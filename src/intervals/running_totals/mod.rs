@@ -19,6 +19,7 @@ pub use self::device_info::{DeviceInfo, StackRole};
 pub use self::device_totals::{DeviceTotals, SaturationTotals, VerdictSeconds};
 pub use self::known_limit::{KnownLimit, LimitSource};
 use super::device_interval::IntervalRows;
+use super::events::Incident;
 use super::stream::Intervals;
 use super::total::counts_in_total;
 use super::total_role::total_roles;
@@ -53,6 +54,8 @@ pub struct RunningTotals {
 struct Record {
     info: Arc<DeviceInfo>,
     totals: DeviceTotals,
+    /// The incident that it belonged to in the last interval.
+    incident: Option<Arc<Incident>>,
 }
 
 /// The metrics at the end of an interval.
@@ -90,6 +93,8 @@ pub struct DeviceSnapshot {
     pub limits: Vec<KnownLimit>,
     /// What the kernel says of its health; `None` if that is not known.
     pub health: Option<Arc<Health>>,
+    /// The incident that it belongs to; `None` without one.
+    pub incident: Option<Arc<Incident>>,
 }
 
 impl RunningTotals {
@@ -102,9 +107,11 @@ impl RunningTotals {
         let elapsed_s = rows.header.elapsed_s;
         self.intervals += 1;
         self.missed_samples = self.missed_samples.saturating_add(rows.header.missed_samples);
+        self.devices.values_mut().for_each(|record| record.incident = None);
         for device in &rows.devices {
             let record = self.devices.entry(device.device().to_owned()).or_default();
             record.totals.observe(device, elapsed_s);
+            record.incident = device.incident().map(|ongoing| Arc::clone(&ongoing.incident));
         }
         if let Some(attribution) = &rows.attribution {
             self.skipped_scans = self.skipped_scans.saturating_add(attribution.skipped);
@@ -125,7 +132,8 @@ impl RunningTotals {
             let stated = self.cap.into_iter().flat_map(KnownLimit::stated);
             let limits = stated.chain(totals.reached_limits.into_iter().flatten()).collect();
             let health = sample.health.as_ref().and_then(|facts| facts.get(name)).cloned();
-            Some(DeviceSnapshot { info, counters: *counters, totals, limits, health })
+            let incident = record.incident.clone();
+            Some(DeviceSnapshot { info, counters: *counters, totals, limits, health, incident })
         });
         MetricsSnapshot {
             at: sample.at.wall,

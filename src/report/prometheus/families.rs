@@ -8,8 +8,8 @@ use super::text::{HistogramValue, Label, TextWriter, Value};
 use crate::analysis::RateUnit;
 use crate::counters::{Columns, Counters, FACTS, Fact, FactKind, FactValue, Missing};
 use crate::intervals::{
-    DeviceSnapshot, KnownLimit, LATENCY_BOUNDS_MS, LimitedCgroup, MetricsSnapshot, QUEUE_BOUNDS,
-    SaturationTotals, TimedRequests,
+    Cause, DeviceSnapshot, Incident, KnownLimit, LATENCY_BOUNDS_MS, LimitedCgroup, MetricsSnapshot,
+    QUEUE_BOUNDS, SaturationTotals, TimedRequests,
 };
 use crate::metrics::in_flight;
 use crate::units::SECTOR_BYTES;
@@ -182,6 +182,18 @@ impl Metrics<'_, '_> {
         }
     }
 
+    fn incident(&mut self, incident: &Incident) {
+        let Some(begin) = incident.begin.at else { return };
+        let labels = [
+            ("incident", &*incident.id.to_string()),
+            ("victim", &incident.victim.device),
+            ("cause", incident.cause.as_ref().map_or("", Cause::name)),
+            ("owner", incident.owner.as_deref().unwrap_or_default()),
+            ("begin_known", if incident.begin_is_known { "true" } else { "false" }),
+        ];
+        self.push(&labels, Value::Real(begin.as_millisecond() as f64 / 1e3));
+    }
+
     /// Pushes a value for each of the directions whose latency is compared with that of the unloaded device.
     fn compared(&mut self, device: &DeviceSnapshot, value: impl Fn(&SaturationTotals) -> f64) {
         for (direction, totals) in compared(device) {
@@ -316,6 +328,16 @@ const OWN_FAMILIES: &[Family] = &[
     .help(
         "Seconds with each verdict since the start of blkstat; 'unknown' without one. See 'blkstat help \
          verdicts'.",
+    ),
+    device("gauge", "blkstat_disk_incident_begin_timestamp_seconds", |device, metrics| {
+        if let Some(incident) = &device.incident {
+            metrics.incident(incident);
+        }
+    })
+    .help(
+        "Time at which the incident began that the device belongs to; no series without one. The labels say its \
+         number, the topmost device that suffers, the cause, the cgroup that owns it, and whether its beginning \
+         was observed ('false': it may have begun earlier).",
     ),
     device("counter", "blkstat_disk_stalled_seconds_total", |d, m| m.push(&[], Real(d.totals.stalled_s)))
         .help(

@@ -8,7 +8,8 @@ use super::*;
 use crate::analysis::{BaselineSource, IoDirection, RateUnit};
 use crate::counters::{Columns, Counters, Pressure, Requests};
 use crate::intervals::{
-    DeviceInfo, DeviceSnapshot, DeviceTotals, KnownLimit, LimitSource, LimitedCgroup, SaturationTotals,
+    Cause, DeviceInfo, DeviceNames, DeviceSnapshot, DeviceTotals, Incident, KnownLimit, LimitSource,
+    LimitedCgroup, Moment, SaturationTotals,
 };
 
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -51,6 +52,13 @@ fn device(name: &str) -> DeviceSnapshot {
             limit(IoDirection::Both, RateUnit::Kib, LimitSource::Inferred),
         ],
         health: serde_json::from_str(HEALTH).ok(),
+        incident: Some(Arc::new(Incident {
+            begin: Moment { at: "2026-11-22T07:59:00.5Z".parse().ok(), ..Moment::default() },
+            begin_is_known: false,
+            cause: Some(Cause::DeviceBelow(DeviceNames::without_alias("sdb"))),
+            owner: Some("/tenant".into()),
+            ..Incident::example()
+        })),
     }
 }
 
@@ -89,7 +97,7 @@ fn metrics(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn a_device_with_three_directions_has_at_most_89_series() {
+fn a_device_with_three_directions_has_at_most_90_series() {
     // A SCSI disk with a file system that is a member of an array.
     let health = r#"{"state":"running","timeouts":0,"errors":0,"commands":9,"member_state":"in_sync","member_errors":0,
         "file_system_errors":0,"read_only":0,"queue_depth":32,"request_timeout_ms":30000,"counts_passthrough":0}"#;
@@ -98,7 +106,7 @@ fn a_device_with_three_directions_has_at_most_89_series() {
     let of_device = metrics(&text).into_iter().filter(|line| line.starts_with("blkstat_disk_"));
     let count = of_device.clone().count();
     let distinct: BTreeSet<&str> = of_device.map(|line| line.rsplit_once(' ').unwrap().0).collect();
-    assert_eq!((count, distinct.len()), (89, 89), "{text}");
+    assert_eq!((count, distinct.len()), (90, 90), "{text}");
 }
 
 #[test]
@@ -109,6 +117,7 @@ fn a_scrape_has_every_metric_in_the_text_format() {
     assert!(text.contains("# TYPE blkstat_disk_read_bytes_total counter\n"));
     assert!(text.contains("# TYPE blkstat_disk_interval_queue histogram\n"));
     for line in [
+        "blkstat_disk_incident_begin_timestamp_seconds{device=\"dm-0\",incident=\"1\",victim=\"sda\",cause=\"device_below\",owner=\"/tenant\",begin_known=\"false\"} 1795334340.5",
         "blkstat_disk_info{device=\"sda\",name=\"vg0-root\",kind=\"disk\",role=\"physical\",model=\"\",serial=\"\",identity=\"\"} 1",
         "blkstat_disk_read_bytes_total{device=\"sda\"} 40960",
         "blkstat_disk_read_time_seconds_total{device=\"sda\"} 0.03",
