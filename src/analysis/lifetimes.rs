@@ -108,7 +108,6 @@ impl Lifetimes {
             });
             FinishedLifetime {
                 first_interval: lifetime.first_interval.unwrap_or(f64::INFINITY),
-                is_hard_disk: given.device.is_hard_disk,
                 steady_rates: find_steady_rates_after(
                     preceding.collect(),
                     &loads,
@@ -139,14 +138,11 @@ pub(super) struct FinishedLifetimes {
 pub(super) struct LifetimeLoads<'a> {
     pub(super) loads: &'a [LoadSample],
     pub(super) baselines: &'a Baselines,
-    /// See [`KnownDevice::is_hard_disk`].
-    pub(super) is_hard_disk: bool,
 }
 
 struct FinishedLifetime {
     /// Infinite without a load.
     first_interval: f64,
-    is_hard_disk: bool,
     loads: Vec<LoadSample>,
     baselines: Baselines,
     steady_rates: SteadyRates,
@@ -181,11 +177,7 @@ impl FinishedLifetimes {
 
     /// The loads and baselines of each lifetime.
     pub(super) fn parts(&self) -> impl Iterator<Item = LifetimeLoads<'_>> {
-        self.iter().map(|lifetime| LifetimeLoads {
-            loads: &lifetime.loads,
-            baselines: &lifetime.baselines,
-            is_hard_disk: lifetime.is_hard_disk,
-        })
+        self.iter().map(|lifetime| LifetimeLoads { loads: &lifetime.loads, baselines: &lifetime.baselines })
     }
 
     /// The baselines of the present device.

@@ -42,7 +42,7 @@ mod stats;
 mod thresholds;
 mod verdict;
 
-pub use baseline::{Baseline, Baselines, Reference, SinceBoot};
+pub use baseline::{Baseline, Baselines, SinceBoot, UnloadedRange, UpperBound};
 pub use blocks::{Block, MIN_BLOCK_S, RequestClass};
 pub use capacity::{CapacityByDirection, CapacityReport};
 pub use caps::{CloudLimit, CloudVolume, LimitMatch, NearLimit, Plateau, find_plateaus};
@@ -60,7 +60,7 @@ pub use thresholds::{
     MIN_UTIL_INTERVAL_S, MIN_VERDICT_INTERVALS,
 };
 pub use verdict::{
-    Assessment, DeepQueue, DirectionLatency, Doubt, Evidence, ExceededCap, Explanation, HealthEvidence,
-    HeldBetween, Latency, LiveVerdict, MaxRate, OkMargin, OtherCause, Reason, TroubleSpan, Verdict,
-    held_between, is_idle_below,
+    Assessment, DirectionLatency, Doubt, Evidence, ExceededCap, Explanation, HealthEvidence, HeldBetween,
+    Latency, LiveVerdict, MaxRate, OkMargin, OtherCause, Reason, TroubleSpan, Verdict, held_between,
+    is_idle_below,
 };

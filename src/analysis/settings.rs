@@ -2,7 +2,7 @@
 
 use super::saved_baselines::DeviceBaseline;
 use super::thresholds::DEFAULT_SATURATION_THRESHOLD;
-use crate::topology::Provider;
+use crate::topology::{DeviceClass, Provider};
 
 /// A cap that the user states.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -20,19 +20,30 @@ pub enum BaselineSource {
     Given,
     /// Read from a saved baseline that belongs to the host.
     Saved,
-    /// Learned from intervals under light load.
+    /// Learned from requests that hardly waited for each other.
     Learned,
+    /// The lowest latency seen, although others waited, too.
+    Lowest,
+    /// What unloaded devices of this class need at most, or of any class if it is not known.
+    Class(Option<DeviceClass>),
     /// The mean since the host booted.
     SinceBoot,
 }
 
 impl BaselineSource {
+    /// Returns whether the latency was neither given nor seen by itself.
+    pub fn is_assumed(self) -> bool {
+        matches!(self, Self::Class(_) | Self::SinceBoot)
+    }
+
     /// Its name in machine formats.
     pub fn name(self) -> &'static str {
         match self {
             Self::Given => "given",
             Self::Saved => "saved",
             Self::Learned => "learned",
+            Self::Lowest => "lowest",
+            Self::Class(_) => "class",
             Self::SinceBoot => "since_boot",
         }
     }
@@ -45,9 +56,8 @@ pub struct KnownDevice {
     pub size_bytes: Option<u64>,
     /// The provider of its volume; `None` if it is not known.
     pub provider: Option<Provider>,
-    /// True if it is known to be a hard disk, or a partition of one, rather than a volume of several disks or of other
-    /// media.
-    pub is_hard_disk: bool,
+    /// What it is made of; `None` if that is not known.
+    pub class: Option<DeviceClass>,
 }
 
 /// The settings of the analysis of one device.

@@ -32,28 +32,12 @@ pub(super) const MIN_SATURATED_QUEUE: f64 = 2.0;
 pub(super) const MIN_SLOW_SATURATION: f64 = 3.0;
 /// Busy time from which a device is slow, in multiples of that at unloaded latency: kernels count up to 4 times too much.
 pub(super) const MIN_SLOW_BUSY_RATIO: f64 = 4.0 * MIN_SLOW_SATURATION;
-/// Multiple of unloaded latency from which a few requests show that a device is slow: with a heavy tail, a single
-/// request takes three times the mean now and then.
-pub(super) const MIN_SINGLE_REQUEST_SATURATION: f64 = 6.0;
 /// Mean number of requests in flight while there are any, up to which they came one at a time: one, plus one for two
 /// that overlap.
 pub(super) const MAX_SERIAL_BUSY_QUEUE: f64 = 2.0;
 /// Fraction of the highest rate seen at low latency below which higher latency is not the effect of more load. A device
 /// beyond its best point loses some of its rate.
 pub(super) const MIN_LOADED_RATE_RATIO: f64 = 0.9;
-/// Multiple of the mean latency since boot from which a device is in trouble: twice the threshold against a real
-/// baseline, because that mean is of mixed sizes and patterns.
-pub(super) const MIN_SINCE_BOOT_SATURATION: f64 = 6.0;
-/// Queue from which requests wait for each other at any hard disk: it has one or two actuators, so at least three of
-/// four requests wait.
-pub(super) const MIN_DEEP_QUEUE: f64 = 8.0;
-/// Fraction of the time for which a deep queue has requests in flight: a short burst is not a deep queue.
-pub(super) const MIN_DEEP_QUEUE_BUSY_FRACTION: f64 = 0.85;
-/// Milliseconds that a slow hard disk of 5,400 revolutions per minute needs on average to reach any position: half a
-/// revolution (5.6) and an average seek (9).
-pub(super) const MAX_HARD_DISK_ACCESS_MS: f64 = 15.0;
-/// The lowest transfer rate of a hard disk, at its inner tracks, in KiB per millisecond.
-pub(super) const MIN_HARD_DISK_KIB_PER_MS: f64 = 75.0;
 /// Number of latest intervals that are searched for requests that hang while others complete.
 pub(super) const HUNG_WINDOW_INTERVALS: usize = 10;
 /// Requests in flight hang if they are at least this multiple of the mean queue of those that complete...
@@ -95,8 +79,6 @@ pub(super) const MIN_RECOVERED_INTERVALS: usize = 2;
 /// Fraction of the saturation threshold above which a device that was saturated still is: so that a latency near the
 /// threshold does not change the verdict at every interval.
 pub(super) const STILL_SATURATED_FRACTION: f64 = 0.75;
-/// Intervals with a changed kind of requests after which these are compared only with their own kind.
-pub(super) const MIN_CHANGED_INTERVALS: u32 = 8;
 /// Relative distance from a plateau's rate within which an interval lies on it: the plateau's own tolerance, plus half
 /// of that for the interval's noise.
 pub(super) const ON_PLATEAU_TOLERANCE: f64 = 0.015;
@@ -133,13 +115,40 @@ pub(super) const MIN_EXCEEDED_CAP_RATIO: f64 = 1.05;
 pub(super) const MIN_LATENCY_REQUESTS: f64 = 30.0;
 /// Milliseconds behind one latency of the baseline: a sum is exact to 1 ms (kernel), which is 5% of 20 ms.
 pub(super) const MIN_LATENCY_SUM_MS: f64 = 20.0;
-/// Quantile of the latencies, weighted by requests, that is the baseline: the median. Simulation: with a low quantile,
-/// devices whose service times have a heavy tail look slow most of the time.
-pub(super) const BASELINE_QUANTILE: f64 = 0.5;
 /// Intervals behind a latency that is compared with others: two may be chance.
 pub(super) const MIN_BASELINE_INTERVALS: f64 = 3.0;
-/// Relative difference within which two latencies are the same.
-pub(super) const SAME_LATENCY_TOLERANCE: f64 = 0.2;
+/// Standard errors by which the mean latency of requests may be low by chance, if their latency varies as much as its
+/// mean: two, beyond which one of forty lies.
+pub(super) const CHANCE_SIGMAS: f64 = 2.0;
+/// Multiple of a rate, and of its queue, from which a higher rate shows how latency grows with the rate: noise of a tenth
+/// in both latencies then moves what follows for no load by less than a half.
+pub(super) const MIN_CHORD_RATE_RATIO: f64 = 1.5;
+/// Fraction of the latency at the lower rate that must remain for no load: the less remains, the more it is noise.
+pub(super) const MIN_CHORD_SHARE: f64 = 0.4;
+/// Multiple of the mean latency since boot that the unloaded latency does not exceed, although that mean is of mixed
+/// sizes and patterns.
+pub(super) const SINCE_BOOT_RATIO: f64 = 2.0;
+/// Milliseconds that any unloaded disk takes for small requests at most: the slowest hard disks, of 4,200 revolutions
+/// per minute, need half a revolution (7) and an average seek of up to 15.
+pub(super) const MAX_DISK_MS: f64 = 25.0;
+/// Milliseconds that an unloaded hard disk takes for small requests at most: a slow one of 5,400 revolutions per minute
+/// needs half a revolution (5.6) and an average seek (9)...
+pub(super) const MAX_HARD_DISK_MS: f64 = 15.0;
+/// ...and KiB per millisecond that it transfers at least, at its inner tracks.
+pub(super) const MIN_HARD_DISK_KIB_PER_MS: f64 = 75.0;
+/// The same of flash behind SATA or SAS: SATA at 3 Gbit/s transfers 280, and slow drives read 4 KiB in 0.2 ms...
+pub(super) const MAX_FLASH_MS: f64 = 0.5;
+/// ...and write 200 continuously.
+pub(super) const MIN_FLASH_KIB_PER_MS: f64 = 200.0;
+/// The same of flash behind NVMe: slow drives read 4 KiB in 0.15 ms...
+pub(super) const MAX_NVME_MS: f64 = 0.3;
+/// ...and write 500 continuously.
+pub(super) const MIN_NVME_KIB_PER_MS: f64 = 500.0;
+/// The same of volumes in clouds: those of hard disks take 10 ms as providers state ("single-digit milliseconds" for
+/// flash)...
+pub(super) const MAX_NETWORK_MS: f64 = 10.0;
+/// ...and the smallest transfer 30.
+pub(super) const MIN_NETWORK_KIB_PER_MS: f64 = 30.0;
 /// Multiple of a rate that the device must have reached at another time to prove that the latency at the lower rate is
 /// not caused by a limit: twice, less some scatter.
 pub(super) const MIN_PROVEN_RATE_RATIO: f64 = 1.9;
@@ -147,7 +156,7 @@ pub(super) const MIN_PROVEN_RATE_RATIO: f64 = 1.9;
 pub(super) const MAX_PROVEN_RATE_RATIO: f64 = 16.0;
 /// Fraction of the busy time of a queue that is equally long all the time, from which requests did not come in bursts
 /// with idle time in between: requests that arrive at random leave a device idle for exp(-queue) of the time.
-pub(super) const MIN_CONTINUOUS_BUSY_FRACTION: f64 = 0.7;
+pub(super) const MIN_CONTINUOUS_BUSY_FRACTION: f64 = 0.9;
 /// Dispersion from which completions are irregular: well above that of a cap. A token bucket has about 0.01, a
 /// jittering one 0.1 or more.
 pub(super) const MIN_IRREGULAR_DISPERSION: f64 = 0.3;
@@ -161,9 +170,6 @@ pub(super) const MAX_UNBEATEN_RATIO: f64 = 0.8;
 pub(super) const MIN_LIFETIME_REQUESTS: f64 = 1000.0;
 /// Ratio of two mean sizes up to which latencies are compared.
 pub(super) const MAX_SIZE_RATIO: f64 = 2.0;
-/// Multiple of a baseline's queue from which latency is compared with that baseline if it is only an upper bound: twice
-/// the queue, less some scatter, so that all intervals of a level are treated alike.
-pub(super) const MIN_BOUND_QUEUE_RATIO: f64 = 1.8;
 /// Requests in flight when sampled from which an interval may hold the end of a burst...
 pub(super) const MIN_BURST_EDGE_IN_FLIGHT: u64 = 4;
 /// ...if they are more than this multiple of its mean queue: its latency is then that of a long queue although its mean

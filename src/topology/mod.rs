@@ -17,7 +17,7 @@ pub use self::partitions::natural_key;
 pub use named_device::{DeviceKey, NamedDevice};
 pub use node::Node;
 pub use partitions::{partition_parents, possible_disks};
-pub use provider::{Machine, Provider, bounded_text};
+pub use provider::{DeviceClass, Machine, Provider, bounded_text};
 
 /// The block devices of a system and how they are stacked. In JSON it is the list of devices.
 ///

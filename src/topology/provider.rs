@@ -147,27 +147,59 @@ const OTHER_MODELS: [&str; 18] = [
     "scsi_debug",
 ];
 
-/// The beginnings of the names of disks whose driver does not report what they are made of: virtio, Xen, NVMe and
+/// The beginnings of the names of disks whose driver does not report what they are made of: virtio, Xen and
 /// devices that are software.
-const OTHER_NAMES: [&str; 9] = ["vd", "xvd", "nvme", "nbd", "rbd", "drbd", "bcache", "zd", "mmcblk"];
+const OTHER_NAMES: [&str; 8] = ["vd", "xvd", "nbd", "rbd", "drbd", "bcache", "zd", "mmcblk"];
+
+/// What a device is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceClass {
+    HardDisk,
+    /// Flash behind SATA or SAS.
+    Ssd,
+    /// Flash in the host behind NVMe.
+    Nvme,
+    /// A volume of a cloud.
+    Network,
+}
+
+impl DeviceClass {
+    pub const ALL: [Self; 4] = [Self::HardDisk, Self::Ssd, Self::Nvme, Self::Network];
+
+    /// Its name in options.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::HardDisk => "hdd",
+            Self::Ssd => "ssd",
+            Self::Nvme => "nvme",
+            Self::Network => "network",
+        }
+    }
+}
 
 impl Topology {
-    /// Returns whether a device of `machine`, or the disk that it is a partition of, is known to be a single hard disk:
-    /// rotational according to the kernel, with a model that is not that of a hypervisor or of a disk array.
-    pub fn is_hard_disk(&self, name: &str, machine: &Machine) -> bool {
+    /// Returns the class of a device of `machine`, or of the disk that it is a partition of; `None` if it is not known
+    /// to be a single disk, or a volume of a cloud.
+    pub fn device_class(&self, name: &str, machine: &Machine) -> Option<DeviceClass> {
         let disk = self.disk_of(name).unwrap_or(name);
-        let has_other_name = OTHER_NAMES.iter().any(|start| disk.starts_with(start));
-        self.node(disk).is_some_and(|node| {
-            let is_disk = node.kind == Kind::Disk && node.backing_devices.is_empty();
-            let is_rotational = node.rotational == Some(true);
-            // Without a model it may be anything: the kernel assumes that disks are rotational if they do not report
-            // it.
-            let is_model_of_disk = node.model.as_deref().is_some_and(|model| {
-                let model = model.trim().to_lowercase();
-                !model.is_empty() && !OTHER_MODELS.iter().any(|other| model.contains(other))
-            });
-            is_disk && is_rotational && is_model_of_disk && !has_other_name && !machine.is_virtual()
-        })
+        let node =
+            self.node(disk).filter(|node| node.kind == Kind::Disk && node.backing_devices.is_empty())?;
+        let is_volume = provider(node, machine).is_some_and(|provider| provider != Provider::Other);
+        let model = node.model.as_deref().unwrap_or_default().trim();
+        let is_local = model.starts_with(EC2_LOCAL_MODEL) || model.starts_with(AZURE_LOCAL_MODEL);
+        let lower_model = model.to_lowercase();
+        // Without a model it may be anything: the kernel assumes that disks are rotational if they do not report it.
+        let is_model_of_disk =
+            !model.is_empty() && !OTHER_MODELS.iter().any(|other| lower_model.contains(other));
+        let is_single = is_model_of_disk && !machine.is_virtual();
+        match node.rotational {
+            _ if is_volume => Some(DeviceClass::Network),
+            _ if disk.starts_with("nvme") => (is_single || is_local).then_some(DeviceClass::Nvme),
+            Some(is_rotational) if is_single && !OTHER_NAMES.iter().any(|start| disk.starts_with(start)) => {
+                Some(if is_rotational { DeviceClass::HardDisk } else { DeviceClass::Ssd })
+            }
+            _ => None,
+        }
     }
 }
 
@@ -248,9 +280,17 @@ mod tests {
         Node { name: name.into(), rotational: Some(true), model, ..Node::default() }
     }
 
-    fn is_hard_disk(node: Node) -> bool {
+    fn class_on(machine: &Machine, node: Node) -> Option<DeviceClass> {
         let name = node.name.clone();
-        Topology::new(vec![node]).is_hard_disk(&name, &Machine::default())
+        Topology::new(vec![node]).device_class(&name, machine)
+    }
+
+    fn class(node: Node) -> Option<DeviceClass> {
+        class_on(&Machine::default(), node)
+    }
+
+    fn is_hard_disk(node: Node) -> bool {
+        class(node) == Some(DeviceClass::HardDisk)
     }
 
     #[test]
@@ -300,8 +340,21 @@ mod tests {
             ..Node::default()
         };
         let topology = Topology::new(vec![disk("sda", "ST4000NM0035-1V4"), partition]);
-        assert!(topology.is_hard_disk("sda1", &Machine::default()));
+        assert_eq!(topology.device_class("sda1", &Machine::default()), Some(DeviceClass::HardDisk));
         let cloud = Machine { sys_vendor: Some("Google".into()), ..Machine::default() };
-        assert!(!topology.is_hard_disk("sda1", &cloud) && !topology.is_hard_disk("sdb", &Machine::default()));
+        assert_eq!(topology.device_class("sda1", &cloud), Some(DeviceClass::Network));
+        assert_eq!(topology.device_class("sdb", &Machine::default()), None);
+    }
+
+    #[test]
+    fn flash_and_volumes_of_clouds_have_their_classes() {
+        let flash = |name, model| Node { rotational: Some(false), ..disk(name, model) };
+        assert_eq!(class(flash("sda", "Samsung SSD 870")), Some(DeviceClass::Ssd));
+        assert_eq!(class(flash("nvme0n1", "SAMSUNG MZQL23T8HCLS-00A07")), Some(DeviceClass::Nvme));
+        assert_eq!(class(flash("nvme0n1", "QEMU NVMe Ctrl")), None);
+        assert_eq!(class(flash("nvme0n1", EBS_MODEL)), Some(DeviceClass::Network));
+        let cloud = Machine { sys_vendor: Some("Amazon EC2".into()), ..Machine::default() };
+        assert_eq!(class_on(&cloud, flash("nvme1n1", EC2_LOCAL_MODEL)), Some(DeviceClass::Nvme));
+        assert_eq!(class_on(&cloud, flash("xvda", "")), Some(DeviceClass::Network));
     }
 }

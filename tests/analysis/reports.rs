@@ -48,7 +48,7 @@ fn the_worst_interval_is_in_the_explanation() {
     });
     let report = analyze(load);
     let expected =
-        "read latency 101 µs (1.0x unloaded) or less 95% of the time, worst 6.50 ms (65.1x unloaded)";
+        "read latency 101 µs (1.0x unloaded) or less 95% of the time, worst 6.50 ms (65.0x unloaded)";
     assert!(explanation(&report).contains(expected), "{report}");
 }
 

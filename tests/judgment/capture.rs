@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::random::Random;
-use crate::simulator::{Device, Host, Nanos, Observed, Setup, nanos};
+use crate::simulator::{Device, Host, Nanos, Observed, Setup, Stage, nanos};
 use crate::truth::{Truth, truths};
 
 /// The wall clock at the start of every simulation, in seconds since 1970.
@@ -41,12 +41,16 @@ pub(crate) fn simulate(setup: &Setup, random: &mut Random) -> Capture {
     Capture { setup: setup.clone(), text, truths }
 }
 
-/// The model of a device in JSON. Stacked devices have none.
+/// The model of a device in JSON: one that is as fast as the simulated one. Stacked devices have none, nor have volumes
+/// with a limit.
 fn model(setup: &Setup, device: &Device) -> &'static str {
+    let station = &setup.station;
+    let is_within = |seconds: f64| station.service_s.iter().all(|service_s| *service_s <= seconds);
     match (device.kind, device.name) {
-        ("disk", _) if setup.station.sequential_s.is_some() => "\"ST4000NM0035-1V4\"",
-        ("disk", "sda") => "\"Samsung SSD 870 \"",
-        ("disk", "nvme0n1") => "\"SAMSUNG MZQL23T8HCLS-00A07\"",
+        _ if matches!(setup.stages.last(), Some(Stage::Gate(_))) => "null",
+        ("disk", _) if station.sequential_s.is_some() => "\"ST4000NM0035-1V4\"",
+        ("disk", "sda") if is_within(0.0004) => "\"Samsung SSD 870 \"",
+        ("disk", "nvme0n1") if is_within(0.0002) => "\"SAMSUNG MZQL23T8HCLS-00A07\"",
         _ => "null",
     }
 }

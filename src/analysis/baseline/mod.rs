@@ -1,70 +1,87 @@
-//! Unloaded latency of a device: given, learned from its intervals, or inferred from its counters since boot; and
-//! saturation against it.
+//! Unloaded latency of a device as a range: whatever is known of it (given, saved, the class of the device, loads that
+//! were seen, the counters since boot) narrows the range, and a verdict is claimed where all of the range agrees.
 
 mod irregularity;
-mod rate_levels;
+mod seen_loads;
+mod since_boot;
 
 use std::collections::BTreeMap;
 use std::f64::consts::SQRT_2;
 
 use libm::{exp2, ilogb};
 
-use super::load::{IoDirection, LoadSample};
+use super::load::{IoDirection, LoadSample, RateUnit};
 use super::saved_baselines::UnloadedLatency;
 use super::settings::{BaselineSource, Settings};
-use super::stats::{Histogram, IoTotals};
+use super::stats::IoTotals;
 use super::thresholds::{
-    BASELINE_QUANTILE, MAX_SIZE_RATIO, MAX_UNLOADED_QUEUE, MIN_BOUND_QUEUE_RATIO, MIN_LATENCY_REQUESTS,
-    MIN_LATENCY_SUM_MS, MIN_LIFETIME_REQUESTS,
+    MAX_DISK_MS, MAX_FLASH_MS, MAX_HARD_DISK_MS, MAX_NETWORK_MS, MAX_NVME_MS, MAX_UNBEATEN_RATIO,
+    MAX_UNLOADED_QUEUE, MIN_FLASH_KIB_PER_MS, MIN_HARD_DISK_KIB_PER_MS, MIN_NETWORK_KIB_PER_MS,
+    MIN_NVME_KIB_PER_MS, MIN_QUEUEING_SATURATION, MIN_SATURATED_QUEUE, SINCE_BOOT_RATIO,
 };
-use crate::counters::{Columns, Counters, Requests};
-use crate::units::SECTOR_BYTES;
+use crate::topology::DeviceClass;
 use irregularity::Irregularity;
-use rate_levels::RateLevels;
+use seen_loads::{Lowest, SeenLoad, SeenLoads, SeenRange};
+pub use since_boot::SinceBoot;
+use since_boot::WRAP_MARGIN;
 
-/// The number of queue classes kept for each size class: those of the shortest queues.
-const MAX_QUEUE_CLASSES: usize = 3;
-/// The baseline of a size class is computed again when its number of intervals has grown by one in this many.
+/// The conclusions of a size class are drawn again when its number of intervals has grown by one in this many.
 const INTERVALS_PER_UPDATE: u32 = 16;
 /// Sizes up to this many KiB are one class.
 const MIN_SIZE_CLASS_KIB: f64 = 0.25;
-/// Queues below this are one class: an unloaded device has no shorter queue that would matter.
-const MIN_QUEUE_CLASS: f64 = 0.5;
 
-/// The latency that requests are compared with.
+/// An upper bound of the unloaded latency.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Reference {
-    /// Unloaded latency in milliseconds, or an upper bound of it.
-    pub await_ms: f64,
+pub struct UpperBound {
+    /// The latency that its source shows, in milliseconds.
+    pub ms: f64,
+    /// The same with an allowance for chance or for requests of other kinds.
+    pub max_ms: f64,
     pub source: BaselineSource,
-    /// The mean queue at which it was seen, if it is only an upper bound: the unloaded device may be faster.
-    pub bound_queue: Option<f64>,
-    /// True if it is certainly not the latency of a device at its limit: it was given or saved, or the device doubled
-    /// the rate at another time. Only such a latency proves that a device is ok.
-    pub is_proven: bool,
-    /// The highest rate per second that was seen at about this latency; `None` if no rate was.
-    pub max_unloaded_rate: Option<f64>,
-    /// The rate per second above which this latency may be that of another state of the device, which sleeps between
-    /// rare requests. Infinite if it is given.
-    pub max_comparable_rate: f64,
 }
 
-impl Reference {
-    /// Latency as a multiple of this one. Against an upper bound it is a lower bound, and `None` unless the queue is
-    /// about twice that of the bound.
-    pub fn saturation(&self, await_ms: f64, total_queue: f64) -> Option<f64> {
-        let is_comparable = self.bound_queue.is_none_or(|queue| total_queue >= MIN_BOUND_QUEUE_RATIO * queue);
-        let saturation = await_ms / self.await_ms;
-        (is_comparable && saturation.is_finite()).then_some(saturation)
+/// The range in which the unloaded latency of requests lies.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct UnloadedRange {
+    /// In milliseconds; `None` if it may be any shorter.
+    pub lo_ms: Option<f64>,
+    /// `None` if it may be any longer.
+    pub hi: Option<UpperBound>,
+    /// The unloaded device is not known to be faster than `hi`, which is about its latency unless a limit was active.
+    pub is_exact: bool,
+    /// The highest rate per second that was seen at about the lowest latency; `None` if no rate was.
+    pub max_unloaded_rate: Option<f64>,
+}
+
+impl UnloadedRange {
+    /// Latency as a multiple of unloaded latency, at least; `None` if nothing is known.
+    pub fn min_saturation(&self, await_ms: f64) -> Option<f64> {
+        self.hi.map(|hi| await_ms / hi.max_ms).filter(|one| one.is_finite())
+    }
+
+    /// Latency as a multiple of unloaded latency, at most; infinite if it may be any.
+    pub fn max_saturation(&self, await_ms: f64) -> f64 {
+        self.lo_ms.map_or(f64::INFINITY, |lo_ms| await_ms / lo_ms)
+    }
+
+    /// The multiple to be shown, with the source of what it is a multiple of: `None` unless that is about the unloaded
+    /// latency, or the multiple shows that requests waited.
+    pub fn shown_saturation(&self, await_ms: f64) -> Option<(f64, BaselineSource)> {
+        let UpperBound { ms, source, .. } = self.hi?;
+        let is_meaningful = (self.is_exact && !matches!(source, BaselineSource::Class(_)))
+            || source == BaselineSource::SinceBoot
+            || self.min_saturation(await_ms)? >= MIN_QUEUEING_SATURATION;
+        let saturation = await_ms / ms;
+        (is_meaningful && saturation.is_finite()).then_some((saturation, source))
     }
 }
 
-/// The baseline of one direction: the median, weighted by requests, of the latencies at the shortest queue seen, for
-/// similar sizes. Its memory is bounded.
+/// The baseline of one direction. Its memory is bounded.
 #[derive(Clone, Debug, Default)]
 pub struct Baseline {
     given: Vec<UnloadedLatency>,
     given_source: BaselineSource,
+    class: Option<DeviceClass>,
     since_boot: SinceBoot,
     /// By class of size. Boxed because they are large: a search then goes through less memory.
     observed: BTreeMap<i32, Box<SizeClass>>,
@@ -73,93 +90,28 @@ pub struct Baseline {
 /// The intervals of requests of similar size.
 #[derive(Clone, Debug, Default)]
 struct SizeClass {
-    /// By class of queue.
-    by_queue: BTreeMap<i32, LatencyClass>,
-    by_rate: RateLevels,
+    loads: SeenLoads,
+    /// Requests that are still too few for a latency. Short intervals are pooled, not left out: leaving out those with
+    /// little request time would keep the slow ones.
+    pending: SeenLoad,
     intervals: u32,
-    /// The number of intervals at which `learned` is computed again: the more there are, the less one more changes it.
+    /// The number of intervals at which conclusions are drawn again: the more there are, the less one more changes.
     next_update: u32,
-    learned: Option<Reference>,
-}
-
-/// The conclusions from the intervals of a size.
-#[derive(Clone, Copy, Debug)]
-struct LearnedLatency {
-    unloaded: UnloadedLatency,
-    is_proven: bool,
-    max_unloaded_rate: Option<f64>,
-    max_comparable_rate: f64,
-}
-
-impl LearnedLatency {
-    fn reference(self, source: BaselineSource) -> Reference {
-        let UnloadedLatency { await_ms, queue, is_upper_bound, .. } = self.unloaded;
-        Reference {
-            await_ms,
-            source,
-            bound_queue: queue.filter(|_| is_upper_bound),
-            is_proven: !is_upper_bound && self.is_proven,
-            max_unloaded_rate: self.max_unloaded_rate,
-            max_comparable_rate: self.max_comparable_rate,
-        }
-    }
+    seen: SeenRange,
 }
 
 impl SizeClass {
-    /// Computes the learned latency again if enough intervals were added since the last time.
-    fn update(&mut self, size_class: i32) {
+    fn observe(&mut self, load: &SeenLoad) {
+        self.pending = self.pending.plus(load);
+        if !self.pending.has_latency() {
+            return;
+        }
+        self.loads.observe(&std::mem::take(&mut self.pending));
         self.intervals += 1;
         if self.intervals >= self.next_update {
             self.next_update = self.intervals + 1 + self.intervals / INTERVALS_PER_UPDATE;
-            self.learned = self.learn(size_class).map(|learned| learned.reference(BaselineSource::Learned));
+            self.seen = self.loads.conclude();
         }
-    }
-
-    /// Takes the requests of an interval, the mean queue of all requests of the device, and the seconds with a request
-    /// in flight.
-    fn observe(&mut self, totals: &IoTotals, seconds: f64, total_queue: f64, busy_s: Option<f64>) {
-        self.by_rate.observe(totals, seconds, total_queue, busy_s);
-        let queue = queue_class(total_queue);
-        // Once the latency at a shorter queue is known, longer queues are not needed.
-        if self.by_queue.iter().any(|(shorter, latencies)| *shorter < queue && latencies.is_known()) {
-            return;
-        }
-        if !self.by_queue.contains_key(&queue) && self.by_queue.len() == MAX_QUEUE_CLASSES {
-            if self.by_queue.keys().next_back().is_some_and(|longest| queue > *longest) {
-                return;
-            }
-            self.by_queue.pop_last();
-        }
-        let latencies = self.by_queue.entry(queue).or_default();
-        latencies.observe(totals, total_queue);
-        if latencies.is_known() {
-            self.by_queue.retain(|other, _| *other <= queue);
-        }
-    }
-
-    fn learn(&self, size_class: i32) -> Option<LearnedLatency> {
-        let at_shortest_queue = self.by_queue.values().find_map(|latencies| {
-            let queue = latencies.queue.quantile(0.5)?;
-            let await_ms = latencies.await_ms.quantile(BASELINE_QUANTILE)?;
-            Some(UnloadedLatency {
-                size_kib: Some(exp2(f64::from(size_class))),
-                await_ms,
-                queue: Some(queue),
-                is_upper_bound: queue > MAX_UNLOADED_QUEUE && !self.by_rate.is_flat(await_ms),
-            })
-        })?;
-        let unloaded = match self.by_rate.beaten_by(at_shortest_queue.await_ms) {
-            None => at_shortest_queue,
-            Some((await_ms, queue)) => {
-                UnloadedLatency { await_ms, queue: Some(queue), is_upper_bound: true, ..at_shortest_queue }
-            }
-        };
-        Some(LearnedLatency {
-            unloaded,
-            is_proven: self.by_rate.is_proven(unloaded.await_ms),
-            max_unloaded_rate: self.by_rate.max_unloaded_rate(unloaded.await_ms),
-            max_comparable_rate: self.by_rate.max_comparable_rate(unloaded.await_ms),
-        })
     }
 }
 
@@ -169,50 +121,69 @@ impl Baseline {
         Self { given: given.to_vec(), given_source: source, ..self }
     }
 
-    /// Learns from an interval's requests in this direction, at the mean queue of all requests of the device, which had
-    /// a request in flight for `busy_s` (`None` if that is unknown).
-    pub fn observe(&mut self, totals: &IoTotals, seconds: f64, total_queue: f64, busy_s: Option<f64>) {
-        let Some(size) = totals.size_kib() else { return };
-        if !total_queue.is_finite() {
-            return;
+    /// Learns from an interval's requests in this direction.
+    fn observe(&mut self, load: &SeenLoad) {
+        if let Some(size_kib) = load.totals.size_kib() {
+            self.observed.entry(size_class(size_kib)).or_default().observe(load);
         }
-        let size_class = size_class(size);
-        let class = self.observed.entry(size_class).or_default();
-        class.observe(totals, seconds, total_queue, busy_s);
-        class.update(size_class);
     }
 
-    /// Forgets the latency learned for requests of this size, and the mean since boot: the requests are of another kind
-    /// now.
-    pub fn forget(&mut self, size_kib: f64) {
-        self.observed.remove(&size_class(size_kib));
-        self.since_boot = SinceBoot::default();
-    }
-
-    /// The latency to compare requests of this size with, other than the mean since boot; `None` while it is unknown.
-    pub fn reference(&self, size_kib: f64) -> Option<Reference> {
-        let class = size_class(size_kib);
-        let observed = self.observed.get(&class);
+    /// The value that was given for a size, unless faster requests beside others disprove it.
+    fn given(&self, class: i32) -> Option<&UnloadedLatency> {
         let fits = |given: &&UnloadedLatency| given.size_kib.is_none_or(|size| size_class(size) == class);
-        let is_beaten = |one: &UnloadedLatency| {
-            observed.is_some_and(|class| class.by_rate.beaten_by(one.await_ms).is_some())
-        };
-        let Some(given) = self.given.iter().find(fits).copied().filter(|one| !is_beaten(one)) else {
-            return observed?.learned;
-        };
-        let given = LearnedLatency {
-            unloaded: given,
-            is_proven: true,
-            max_unloaded_rate: observed.and_then(|class| class.by_rate.max_unloaded_rate(given.await_ms)),
-            max_comparable_rate: f64::INFINITY,
-        };
-        Some(given.reference(self.given_source))
+        let lowest = self.observed.get(&class).and_then(|class| class.seen.lowest);
+        self.given.iter().find(fits).filter(|given| {
+            lowest.is_none_or(|lowest| {
+                lowest.queue < MIN_SATURATED_QUEUE || lowest.max_ms >= MAX_UNBEATEN_RATIO * given.await_ms
+            })
+        })
     }
 
-    /// The mean latency since boot of requests of about this size; `None` unless it is certain. It can show trouble,
-    /// but not that there is none.
-    pub fn since_boot_ms(&self, direction: IoDirection, totals: &IoTotals) -> Option<f64> {
-        self.since_boot.mean_latency_ms(direction, totals.size_kib()?, WRAP_MARGIN * totals.await_ms()?)
+    /// The range that is known for requests of a direction that take so long at this rate. `is_irregular` if completions are so irregular that no
+    /// limit can be active.
+    fn range(
+        &self,
+        direction: IoDirection,
+        totals: &IoTotals,
+        rate: f64,
+        is_irregular: bool,
+    ) -> UnloadedRange {
+        let Some((size_kib, await_ms)) = totals.size_kib().zip(totals.await_ms()) else {
+            return UnloadedRange::default();
+        };
+        let class = size_class(size_kib);
+        let seen = self.observed.get(&class).map(|class| class.seen).unwrap_or_default();
+        let max_unloaded_rate = seen.max_unloaded_rate;
+        let upper = |ms: f64, max_ms: f64, source| UpperBound { ms, max_ms, source };
+        if let Some(UnloadedLatency { await_ms: ms, is_upper_bound, .. }) = self.given(class).copied() {
+            let hi = Some(upper(ms, ms, self.given_source));
+            let lo_ms = (!is_upper_bound).then_some(ms);
+            return UnloadedRange { lo_ms, hi, is_exact: !is_upper_bound, max_unloaded_rate };
+        }
+        let lower = [seen.by_rate, seen.if_irregular.filter(|_| is_irregular)].into_iter().flatten();
+        let lo_ms = lower.filter(|bound| rate <= bound.max_rate).map(|bound| bound.ms).reduce(f64::max);
+        let lowest = seen.lowest.map(|lowest| {
+            let is_unloaded = lowest.queue <= MAX_UNLOADED_QUEUE;
+            let source = if is_unloaded { BaselineSource::Learned } else { BaselineSource::Lowest };
+            upper(lowest.ms, lowest.max_ms, source)
+        });
+        let since_boot = self.since_boot.mean_latency_ms(direction, size_kib, WRAP_MARGIN * await_ms);
+        let since_boot = since_boot.map(|ms| upper(ms, SINCE_BOOT_RATIO * ms, BaselineSource::SinceBoot));
+        let is_flush = direction == IoDirection::Flushes;
+        let of_class = (!is_flush).then(|| {
+            let ms = max_unloaded_ms(self.class, size_kib);
+            upper(ms, ms, BaselineSource::Class(self.class))
+        });
+        // A source that a newer one contradicts is of other contents, or was wrong.
+        let is_possible = |hi: &UpperBound| lo_ms.is_none_or(|lo_ms| hi.max_ms >= MAX_UNBEATEN_RATIO * lo_ms);
+        let older = [of_class, since_boot].into_iter().flatten().filter(is_possible);
+        let hi = lowest.into_iter().chain(older).min_by(|a, b| a.max_ms.total_cmp(&b.max_ms));
+        let is_near = hi.zip(lo_ms).is_some_and(|(hi, lo_ms)| hi.max_ms <= MIN_QUEUEING_SATURATION * lo_ms);
+        let was_unloaded = hi.is_some_and(|hi| hi.source == BaselineSource::Learned);
+        let is_about = |hi: UpperBound, ms: f64| ms < MIN_QUEUEING_SATURATION * hi.max_ms;
+        let was_at_hi = hi.zip(lowest).is_some_and(|(hi, lowest)| is_about(hi, lowest.ms));
+        let max_unloaded_rate = max_unloaded_rate.filter(|_| was_at_hi);
+        UnloadedRange { lo_ms, hi, is_exact: is_near || was_unloaded, max_unloaded_rate }
     }
 
     /// The mean latency since boot under the assumption that requests have always taken as long as these. If it is far
@@ -225,13 +196,20 @@ impl Baseline {
     /// The unloaded latency for requests of this size, given or learned; `None` while it is unknown.
     pub fn unloaded_latency(&self, size_kib: f64) -> Option<UnloadedLatency> {
         let class = size_class(size_kib);
-        let fits = |given: &&UnloadedLatency| given.size_kib.is_none_or(|size| size_class(size) == class);
-        self.given.iter().find(fits).copied().or_else(|| self.learned(class))
+        self.given(class).copied().or_else(|| self.learned(class))
     }
 
-    /// The latency learned for a class of sizes, from all its intervals.
+    /// The latency learned for a class of sizes.
     fn learned(&self, class: i32) -> Option<UnloadedLatency> {
-        Some(self.observed.get(&class)?.learn(class)?.unloaded)
+        let seen = self.observed.get(&class)?.seen;
+        let Lowest { ms: await_ms, queue, .. } = seen.lowest?;
+        let is_near = seen.by_rate.is_some_and(|lo| await_ms <= MIN_QUEUEING_SATURATION * lo.ms);
+        Some(UnloadedLatency {
+            size_kib: Some(exp2(f64::from(class))),
+            await_ms,
+            queue: Some(queue),
+            is_upper_bound: queue > MAX_UNLOADED_QUEUE && !is_near,
+        })
     }
 
     /// Every value, given or learned, to be saved and given again.
@@ -240,14 +218,6 @@ impl Baseline {
         let is_given =
             |learned: &UnloadedLatency| self.given.iter().any(|given| given.size_kib == learned.size_kib);
         self.given.iter().copied().chain(learned.filter(|learned| !is_given(learned))).collect()
-    }
-
-    /// Latency as a multiple of unloaded latency for similar sizes; `None` if unloaded latency is unknown.
-    ///
-    /// If only an upper bound of unloaded latency is known, the multiple is a lower bound. It is then given only at
-    /// about twice the queue of the bound or more.
-    pub fn saturation(&self, totals: &IoTotals, total_queue: f64) -> Option<f64> {
-        self.reference(totals.size_kib()?)?.saturation(totals.await_ms()?, total_queue)
     }
 }
 
@@ -267,9 +237,10 @@ impl Baselines {
             since_boot,
             ..baseline.with_given(given, settings.baseline_source)
         };
+        let class = settings.device.class;
         Self {
-            reads: complete(self.reads, &given.read),
-            writes: complete(self.writes, &given.write),
+            reads: Baseline { class, ..complete(self.reads, &given.read) },
+            writes: Baseline { class, ..complete(self.writes, &given.write) },
             flushes: complete(self.flushes, &given.flush),
             irregularity: self.irregularity,
         }
@@ -314,27 +285,34 @@ impl Baselines {
     pub(super) fn learn(&mut self, load: &LoadSample, slow: impl Fn(IoDirection) -> bool) {
         self.irregularity.observe(load);
         if !load.is_edge_of_burst() {
-            let total_queue = load.total_queue();
+            let queue_s = load.total_queue() * load.seconds;
             for direction in Self::DIRECTIONS.into_iter().filter(|direction| !slow(*direction)) {
                 let totals = load.totals(direction);
-                self.of_mut(direction).observe(&totals, load.seconds, total_queue, load.busy_s);
+                self.of_mut(direction).observe(&SeenLoad {
+                    intervals: load.intervals,
+                    totals,
+                    seconds: load.seconds,
+                    queue_s,
+                    busy_s: load.busy_s,
+                });
             }
         }
     }
 
-    /// Returns whether it is proven that the latency of reads and writes that come one at a time is not caused by a
-    /// limit.
-    pub(super) fn are_completions_irregular(&self) -> bool {
-        self.irregularity.is_proven()
+    /// The range in which the unloaded latency of the requests of a direction lies.
+    pub(super) fn range(&self, direction: IoDirection, load: &LoadSample) -> UnloadedRange {
+        let (totals, rate) = (load.totals(direction), load.rate(direction, RateUnit::Requests));
+        let is_irregular = self.irregularity.is_proven();
+        self.of(direction).range(direction, &totals, rate, is_irregular)
     }
 
+    /// The multiples of latencies that were given or seen.
     pub(super) fn saturations(&self, load: &LoadSample) -> Saturations {
-        let total_queue = load.total_queue();
-        let [reads, writes] =
-            [(&self.reads, &load.reads), (&self.writes, &load.writes)].map(|(baseline, totals)| {
-                // Many loads have requests of one direction only.
-                if totals.ios > 0.0 { baseline.saturation(totals, total_queue) } else { None }
-            });
+        let [reads, writes] = [IoDirection::Reads, IoDirection::Writes].map(|direction| {
+            let await_ms = load.totals(direction).await_ms()?;
+            let (saturation, source) = self.range(direction, load).shown_saturation(await_ms)?;
+            (!source.is_assumed()).then_some(saturation)
+        });
         Saturations { reads, writes, both: combined_saturation(load, reads, writes) }
     }
 }
@@ -365,186 +343,104 @@ fn combined_saturation(load: &LoadSample, reads: Option<f64>, writes: Option<f64
     Some(ms / unloaded_ms).filter(|saturation| saturation.is_finite())
 }
 
+/// The milliseconds that requests of a size take on average on an unloaded device of a class, at most; of any class if
+/// it is `None`.
+fn max_unloaded_ms(class: Option<DeviceClass>, size_kib: f64) -> f64 {
+    let (small_ms, kib_per_ms) = match class {
+        None => (MAX_DISK_MS, MIN_NETWORK_KIB_PER_MS),
+        Some(DeviceClass::HardDisk) => (MAX_HARD_DISK_MS, MIN_HARD_DISK_KIB_PER_MS),
+        Some(DeviceClass::Ssd) => (MAX_FLASH_MS, MIN_FLASH_KIB_PER_MS),
+        Some(DeviceClass::Nvme) => (MAX_NVME_MS, MIN_NVME_KIB_PER_MS),
+        Some(DeviceClass::Network) => (MAX_NETWORK_MS, MIN_NETWORK_KIB_PER_MS),
+    };
+    small_ms + size_kib / kib_per_ms
+}
+
 /// The class of a size: the nearest power of two in KiB.
 fn size_class(size_kib: f64) -> i32 {
     ilogb(SQRT_2 * size_kib.max(MIN_SIZE_CLASS_KIB))
 }
 
-/// The class of a queue: its power of two.
-fn queue_class(queue: f64) -> i32 {
-    ilogb(queue.max(MIN_QUEUE_CLASS))
-}
-
-/// Latencies of one class of sizes and queues.
-#[derive(Clone, Debug, Default)]
-pub(super) struct LatencyClass {
-    pub(super) await_ms: Histogram,
-    pub(super) queue: Histogram,
-    /// Requests that are still too few for a latency.
-    pending: IoTotals,
-}
-
-impl LatencyClass {
-    /// Returns whether there were enough requests for a latency.
-    pub(super) fn is_known(&self) -> bool {
-        self.await_ms.weight() > 0.0
-    }
-
-    /// Takes the requests of an interval and the mean queue of all requests of the device.
-    pub(super) fn observe(&mut self, totals: &IoTotals, queue: f64) {
-        self.queue.add(queue, totals.ios);
-        self.pending = self.pending.plus(totals);
-        // Short intervals are pooled, not left out: leaving out those with little request time would keep the slow
-        // ones.
-        if self.pending.ios >= MIN_LATENCY_REQUESTS && self.pending.ms >= MIN_LATENCY_SUM_MS {
-            let pooled = std::mem::take(&mut self.pending);
-            self.await_ms.add(pooled.ms / pooled.ios, pooled.ios);
-        }
-    }
-}
-
-/// Milliseconds after which the kernel's column of request times starts again at zero.
-const TIME_WRAPS_AT_MS: f64 = (1u64 << 32) as f64;
-/// Multiple of the mean latency that past requests may have had without the column having wrapped unnoticed.
-pub(super) const WRAP_MARGIN: f64 = 10.0;
-
-/// The sums of a device's counters at the first sample. They mix all sizes and patterns, including past incidents, so
-/// they can show trouble but not that there is none.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SinceBoot {
-    reads: IoTotals,
-    writes: IoTotals,
-    flushes: IoTotals,
-}
-
-impl SinceBoot {
-    /// The sums in the counters of a device. Empty if the kernel gives no request times.
-    pub fn from_counters(counters: &Counters) -> Self {
-        if counters.columns == Columns::Partition {
-            return Self::default();
-        }
-        let totals = |requests: &Requests| IoTotals {
-            ios: requests.ios as f64,
-            kib: requests.sectors as f64 * SECTOR_BYTES as f64 / 1024.0,
-            ms: requests.ms as f64,
-        };
-        let flushes = IoTotals { ios: counters.flushes as f64, kib: 0.0, ms: counters.flush_ms as f64 };
-        Self { reads: totals(&counters.reads), writes: totals(&counters.writes), flushes }
-    }
-
-    /// The mean latency in milliseconds of requests of about this size. `None` if there were too few requests, if they
-    /// had other sizes, or if the column of their times, which has 32 bits, would have wrapped had they always taken
-    /// `assumed_ms`.
-    pub(super) fn mean_latency_ms(
-        &self,
-        direction: IoDirection,
-        size_kib: f64,
-        assumed_ms: f64,
-    ) -> Option<f64> {
-        let totals = match direction {
-            IoDirection::Reads => self.reads,
-            IoDirection::Writes => self.writes,
-            IoDirection::Flushes => self.flushes,
-            IoDirection::Both => self.reads.plus(&self.writes),
-        };
-        let is_enough = totals.ios >= MIN_LIFETIME_REQUESTS && totals.ms >= MIN_LATENCY_SUM_MS;
-        let is_complete = totals.ios * assumed_ms < TIME_WRAPS_AT_MS;
-        let size_ratio = size_kib.max(MIN_SIZE_KIB) / totals.size_kib()?.max(MIN_SIZE_KIB);
-        let is_like = (1.0 / MAX_SIZE_RATIO..=MAX_SIZE_RATIO).contains(&size_ratio);
-        totals.await_ms().filter(|_| is_enough && is_complete && is_like)
-    }
-}
-
-/// Sizes up to this many KiB count as the same: a single sector, and flushes, which have no size.
-const MIN_SIZE_KIB: f64 = 0.25;
-
 #[cfg(test)]
 mod tests {
     use super::super::saved_baselines::DeviceBaseline;
+    use super::super::settings::KnownDevice;
     use super::*;
+    use crate::counters::{Columns, Counters, Requests};
 
-    fn totals(ios: f64, size_kib: f64, await_ms: f64) -> IoTotals {
-        IoTotals { ios, kib: ios * size_kib, ms: ios * await_ms }
+    /// A second of reads.
+    fn load(ios: f64, size_kib: f64, await_ms: f64) -> LoadSample {
+        let reads = IoTotals { ios, kib: ios * size_kib, ms: ios * await_ms };
+        LoadSample { seconds: 1.0, intervals: 1.0, reads, ..LoadSample::default() }
+    }
+
+    fn learned(loads: impl IntoIterator<Item = LoadSample>, settings: &Settings) -> Baselines {
+        let mut baselines = Baselines::default().with_given(settings, SinceBoot::default());
+        loads.into_iter().for_each(|load| baselines.learn(&load, |_| false));
+        baselines
+    }
+
+    fn hi(baselines: &Baselines, load: &LoadSample) -> (f64, BaselineSource) {
+        let hi = baselines.range(IoDirection::Reads, load).hi.unwrap();
+        ((hi.max_ms * 1000.0).round() / 1000.0, hi.source)
     }
 
     #[test]
-    fn a_baseline_is_learned_from_the_shortest_queue() {
-        let mut baseline = Baseline::default();
-        baseline.observe(&totals(10_000.0, 4.0, 1.6), 1.0, 16.0, None);
-        assert!(baseline.unloaded_latency(4.0).is_some_and(|found| found.is_upper_bound));
-        baseline.observe(&totals(1000.0, 4.0, 0.2), 1.0, 0.2, None);
-        let unloaded = baseline.unloaded_latency(4.1).unwrap();
-        assert!((unloaded.await_ms - 0.2).abs() < 1e-9 && !unloaded.is_upper_bound);
-        // A baseline does not hold for other sizes.
-        assert_eq!(baseline.unloaded_latency(64.0), None);
-        let saturation = baseline.saturation(&totals(5000.0, 4.0, 0.6), 3.0);
-        assert_eq!(saturation.map(|x| (x * 10.0).round()), Some(30.0));
-        assert_eq!(baseline.saturation(&totals(5000.0, 64.0, 0.6), 3.0), None);
+    fn the_lowest_latency_narrows_the_range_of_its_size() {
+        let baselines =
+            learned([load(10_000.0, 4.0, 1.6), load(1_000_000.0, 4.0, 0.2)], &Settings::default());
+        // Less than a thousandth may be chance.
+        assert_eq!(hi(&baselines, &load(100.0, 4.1, 1.0)), (0.2, BaselineSource::Lowest));
+        assert_eq!(hi(&baselines, &load(100.0, 60.0, 1.0)), (27.0, BaselineSource::Class(None)));
+        let unloaded = baselines.reads.unloaded_latency(4.0).unwrap();
+        assert!((unloaded.await_ms - 0.2).abs() < 1e-9 && unloaded.is_upper_bound);
     }
 
     #[test]
-    fn the_baseline_of_a_capture_is_an_upper_bound_where_the_shortest_queue_is_long() {
-        let mut baseline = Baseline::default();
-        for queue in [64.0, 32.0, 16.0, 8.0] {
-            baseline.observe(&totals(1000.0, 4.0, queue / 10.0), 1.0, queue, None);
-        }
-        let unloaded = baseline.unloaded_latency(4.0).unwrap();
-        assert!(unloaded.is_upper_bound && unloaded.queue.is_some_and(|queue| (queue - 8.0).abs() < 1e-9));
-        // At the queue that it was learned from, saturation is unknown.
-        assert_eq!(baseline.saturation(&totals(1000.0, 4.0, 0.8), 8.0), None);
-        let saturation = baseline.saturation(&totals(1000.0, 4.0, 3.2), 32.0);
-        assert!(saturation.is_some_and(|x| (x - 4.0).abs() < 1e-9));
+    fn a_class_and_the_mean_since_boot_narrow_the_range() {
+        let device = KnownDevice { class: Some(DeviceClass::Ssd), ..KnownDevice::default() };
+        let settings = Settings { device, ..Settings::default() };
+        let waiting = load(1000.0, 4.0, 8.0);
+        let baselines = learned([waiting], &settings);
+        let of_class = (0.52, BaselineSource::Class(Some(DeviceClass::Ssd)));
+        assert_eq!(hi(&baselines, &waiting), of_class);
+        let reads = Requests { ios: 100_000, merges: 0, sectors: 800_000, ms: 10_000 };
+        let counters = Counters { columns: Columns::Flushes, reads, ..Counters::ZERO };
+        let baselines = baselines.with_given(&settings, SinceBoot::from_counters(&counters));
+        assert_eq!(hi(&baselines, &waiting), (0.2, BaselineSource::SinceBoot));
+    }
+
+    #[test]
+    fn a_multiple_is_shown_if_it_is_about_the_true_one_or_shows_waiting() {
+        let baselines = learned([load(1000.0, 4.0, 8.0)], &Settings::default());
+        let shown = |await_ms| {
+            baselines.range(IoDirection::Reads, &load(1000.0, 4.0, await_ms)).shown_saturation(await_ms)
+        };
+        assert_eq!(shown(8.0), None);
+        assert_eq!(shown(32.0), Some((4.0, BaselineSource::Lowest)));
+        let baselines = learned([load(1000.0, 4.0, 0.2)], &Settings::default());
+        let range = baselines.range(IoDirection::Reads, &load(1000.0, 4.0, 0.2));
+        assert!(range.is_exact && range.shown_saturation(0.2).is_some());
     }
 
     #[test]
     fn few_requests_are_pooled_until_a_millisecond_matters_little() {
-        let mut baseline = Baseline::default();
         // 0.7 ms each, counted as 1, 1, 0 ms and so on.
-        for n in 0..40 {
-            let ms = if n % 10 < 7 { 1.0 } else { 0.0 };
-            baseline.observe(&IoTotals { ios: 1.0, kib: 4.0, ms }, 1.0, 0.01, None);
-        }
-        assert!(baseline.unloaded_latency(4.0).is_some_and(|found| (found.await_ms - 0.7).abs() < 0.05));
+        let reads = (0..40).map(|n| load(1.0, 4.0, if n % 10 < 7 { 1.0 } else { 0.0 }));
+        let baselines = learned(reads, &Settings::default());
+        let unloaded = baselines.reads.unloaded_latency(4.0);
+        assert!(unloaded.is_some_and(|found| (found.await_ms - 0.7).abs() < 0.05), "{unloaded:?}");
     }
 
     #[test]
     fn given_values_win_and_learned_ones_can_be_given() {
-        let mut learned = Baseline::default();
-        learned.observe(&totals(1000.0, 4.0, 0.2), 1.0, 0.2, None);
-        let saved = serde_json::to_string(&learned.export()).unwrap();
+        let once = learned([load(1000.0, 4.0, 0.2)], &Settings::default()).reads;
+        let saved = serde_json::to_string(&once.export()).unwrap();
         let given: Vec<UnloadedLatency> = serde_json::from_str(&saved).unwrap();
         let again = Baseline::default().with_given(&given, BaselineSource::Given);
-        assert_eq!(again.unloaded_latency(4.0), learned.unloaded_latency(4.0));
-        let stated = DeviceBaseline::stated(Some(0.5), None);
-        let mut stated = Baseline::default().with_given(&stated.read, BaselineSource::Given);
-        stated.observe(&totals(1000.0, 4.0, 0.2), 1.0, 0.2, None);
-        assert_eq!(stated.unloaded_latency(4.0).map(|found| found.await_ms), Some(0.5));
-    }
-}
-
-#[cfg(test)]
-mod since_boot_tests {
-    use super::*;
-
-    fn reads(ios: u64, ms: u64) -> SinceBoot {
-        let reads = Requests { ios, merges: 0, sectors: ios * 8, ms };
-        SinceBoot::from_counters(&Counters { columns: Columns::Flushes, reads, ..Counters::ZERO })
-    }
-
-    #[test]
-    fn the_mean_since_boot_is_of_like_requests_only() {
-        let history = reads(1_000_000, 200_000);
-        assert_eq!(history.mean_latency_ms(IoDirection::Reads, 4.0, 5.0), Some(0.2));
-        assert_eq!(history.mean_latency_ms(IoDirection::Reads, 64.0, 5.0), None);
-        assert_eq!(history.mean_latency_ms(IoDirection::Writes, 4.0, 5.0), None);
-        assert_eq!(reads(10, 2).mean_latency_ms(IoDirection::Reads, 4.0, 5.0), None);
-    }
-
-    #[test]
-    fn a_column_that_may_have_wrapped_is_not_used() {
-        // 100 million requests of 5 ms are 500 million ms, which fit in 32 bits. Ten times that is more than they hold.
-        let history = reads(100_000_000, 20_000_000);
-        assert_eq!(history.mean_latency_ms(IoDirection::Reads, 4.0, 5.0), Some(0.2));
-        assert_eq!(history.mean_latency_ms(IoDirection::Reads, 4.0, 50.0), None);
+        assert_eq!(again.unloaded_latency(4.0), once.unloaded_latency(4.0));
+        let baseline = Some(DeviceBaseline::stated(Some(0.5), None));
+        let stated = learned([load(1000.0, 4.0, 0.2)], &Settings { baseline, ..Settings::default() });
+        assert_eq!(hi(&stated, &load(1000.0, 4.0, 0.2)), (0.5, BaselineSource::Given));
     }
 }

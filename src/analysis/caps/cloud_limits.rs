@@ -274,7 +274,7 @@ mod tests {
         }
     }
 
-    const UNKNOWN: KnownDevice = KnownDevice { size_bytes: None, provider: None, is_hard_disk: false };
+    const UNKNOWN: KnownDevice = KnownDevice { size_bytes: None, provider: None, class: None };
 
     fn device(gib: u64, provider: Option<Provider>) -> KnownDevice {
         KnownDevice { size_bytes: Some(gib * BYTES_PER_GIB), provider, ..KnownDevice::default() }

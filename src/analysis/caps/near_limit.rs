@@ -140,7 +140,7 @@ mod tests {
     use crate::analysis::stats::IoTotals;
     use crate::topology::Provider;
 
-    const UNKNOWN: KnownDevice = KnownDevice { size_bytes: None, provider: None, is_hard_disk: false };
+    const UNKNOWN: KnownDevice = KnownDevice { size_bytes: None, provider: None, class: None };
 
     /// Loads of `(requests of 4 KiB, queue)` with a constant number in flight.
     fn loads(intervals: &[(f64, f64)]) -> Vec<LoadSample> {

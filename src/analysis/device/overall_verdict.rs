@@ -119,7 +119,7 @@ fn reason_saturated(report: &DeviceReport, shares: &VerdictShares, saturation_th
         fraction: shares.saturated,
         latency: highest_level.or_else(|| shares.saturated_loads.latency()),
         max_rate,
-        deep_queue: shares.deep_queue(),
+        assumed: shares.assumed_saturation(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{DeepQueue, Doubt, HeldBetween};
+use super::{Doubt, HeldBetween};
 use crate::analysis::caps::{NearLimit, Plateau};
 use crate::analysis::load::IoDirection;
 use crate::analysis::settings::BaselineSource;
@@ -173,8 +173,6 @@ pub enum Evidence {
         /// The reason why this direction has no verdict; `None` if it has one.
         doubt: Option<Doubt>,
     },
-    /// More requests are in flight at a hard disk than it serves at a time.
-    DeepQueue(DeepQueue),
     /// The rate lies on a plateau.
     ConstantRate(Plateau),
     /// Most requests waited between the device and those below it.

@@ -3,6 +3,7 @@
 use super::Latency;
 use crate::analysis::caps::{NearLimit, Plateau};
 use crate::analysis::load::IoDirection;
+use crate::analysis::settings::BaselineSource;
 use crate::attribution::ReachedLimit;
 
 /// The explanation of the verdict on a device over all intervals.
@@ -109,9 +110,9 @@ pub enum Reason {
         latency: Option<Latency>,
         /// The maximum rate; `None` if the knee is not known.
         max_rate: Option<MaxRate>,
-        /// The mean queue of the loads that are saturated because a hard disk serves one request at a time; `None` if
-        /// most saturated loads were compared with a baseline.
-        deep_queue: Option<f64>,
+        /// The multiple of unloaded latency and the source of that, if it was neither given nor seen for most of the
+        /// saturated time.
+        assumed: Option<(f64, BaselineSource)>,
     },
     /// Requests took three times as long as at other times although they came one at a time, or flushes took three
     /// times as long.

@@ -4,15 +4,14 @@ use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 use super::hung_requests::{Hung, HungRequests, is_stall};
-use super::load_verdict::{DirectionAssessment, Doubt, LoadAssessment};
+use super::load_verdict::{DirectionAssessment, LoadAssessment};
 use super::{Assessment, Evidence, Latency, Verdict};
 use crate::analysis::baseline::{Baselines, SinceBoot};
 use crate::analysis::caps::{CurrentPlateau, near_limit_of_latest, seconds_on_plateau};
 use crate::analysis::load::{LoadSample, RecentLoads};
 use crate::analysis::settings::Settings;
 use crate::analysis::thresholds::{
-    MIN_CHANGED_INTERVALS, MIN_RECOVERED_INTERVALS, MIN_SATURATED_INTERVALS, SATURATION_WINDOW_INTERVALS,
-    STILL_SATURATED_FRACTION,
+    MIN_RECOVERED_INTERVALS, MIN_SATURATED_INTERVALS, SATURATION_WINDOW_INTERVALS, STILL_SATURATED_FRACTION,
 };
 use crate::metrics::{HostStats, Interval};
 
@@ -25,8 +24,6 @@ pub struct LiveVerdict {
     plateau: CurrentPlateau,
     debounce: Debounce,
     hung: HungRequests,
-    /// Number of latest consecutive intervals in which requests were of another kind than those of the baseline.
-    changed_intervals: u32,
     intervals: f64,
 }
 
@@ -55,18 +52,11 @@ impl LiveVerdict {
             assessment.evidence.push(Evidence::NoLatency);
             return assessment;
         };
-        let mut assessed = LoadAssessment::of(&load, &self.baselines, self.settings.saturation_threshold);
-        if self.settings.device.is_hard_disk {
-            assessed = assessed.at_hard_disk(&load, self.settings.saturation_threshold);
-        }
+        let assessed = LoadAssessment::of(&load, &self.baselines, self.settings.saturation_threshold);
         // The baselines learn after the assessment: an interval must not be compared with itself.
         self.baselines.learn(&load, |direction| assessed.is_slow(direction));
-        self.forget_changed_requests(&load, &assessed);
         self.recent.push(load);
         assess_directions(&assessed, &mut assessment);
-        if let Some(deep_queue) = assessed.deep_queue {
-            assessment.evidence.insert(0, Evidence::DeepQueue(deep_queue));
-        }
         let mut verdict = self.still_in_trouble(&assessed);
         let mut lasted_s = None;
         if let Some(plateau) = self.plateau.observe(&self.recent, self.settings.cap, &self.settings.device) {
@@ -142,22 +132,6 @@ impl LiveVerdict {
             });
         if is_still { Some(present) } else { assessed.verdict }
     }
-
-    /// Forgets the baseline if requests have been of another kind for a while: from now on they are compared with their
-    /// own kind.
-    fn forget_changed_requests(&mut self, load: &LoadSample, assessed: &LoadAssessment) {
-        let fell = |doubt: Doubt| matches!(doubt, Doubt::RateFell { .. });
-        let is_changed = |one: &&DirectionAssessment| one.is_major && one.verdict.is_err_and(fell);
-        let mut changed = assessed.directions().filter(is_changed).map(|one| one.direction).peekable();
-        self.changed_intervals = if changed.peek().is_none() { 0 } else { self.changed_intervals + 1 };
-        if self.changed_intervals >= MIN_CHANGED_INTERVALS {
-            self.changed_intervals = 0;
-            for direction in changed {
-                let size_kib = load.totals(direction).size_kib().unwrap_or_default();
-                self.baselines.of_mut(direction).forget(size_kib);
-            }
-        }
-    }
 }
 
 /// Sets the saturations and the evidence of a load, but not the verdict.
@@ -186,7 +160,7 @@ fn assess_directions(assessed: &LoadAssessment, assessment: &mut Assessment) {
     // In the order of `Baselines::DIRECTIONS`.
     [assessment.read_saturation, assessment.write_saturation, assessment.flush_saturation] =
         assessed.directions.each_ref().map(saturation);
-    assessment.baseline_source = assessed.baseline_source();
+    assessment.baseline_source = assessed.decisive_saturation().map(|(_, source)| source);
 }
 
 /// Confirms the verdicts on single intervals. An interval whose verdict differs from the present one and is not

@@ -12,7 +12,7 @@ pub use assessment::{Assessment, Evidence, HealthEvidence, Latency, Verdict};
 pub use explanation::{DirectionLatency, ExceededCap, Explanation, MaxRate, OkMargin, OtherCause, Reason};
 pub use held_between::{HeldBetween, held_between, is_idle_below};
 pub use live_verdict::LiveVerdict;
-pub use load_verdict::{DeepQueue, Doubt};
+pub use load_verdict::Doubt;
 pub use verdict_shares::TroubleSpan;
 
 pub(super) use held_between::is_mostly_idle;

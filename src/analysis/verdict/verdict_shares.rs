@@ -6,6 +6,7 @@ use crate::analysis::baseline::Baselines;
 use crate::analysis::caps::{Plateau, is_on_plateau};
 use crate::analysis::lifetimes::LifetimeLoads;
 use crate::analysis::load::{IoDirection, LoadSample};
+use crate::analysis::settings::BaselineSource;
 use crate::analysis::stats::IoTotals;
 use crate::analysis::thresholds::{MIN_SATURATED_INTERVALS, SATURATION_WINDOW_INTERVALS};
 
@@ -21,8 +22,8 @@ pub(crate) struct VerdictShares {
     pub(crate) ok_below_limit: f64,
     pub(crate) saturated_intervals: f64,
     pub(crate) saturated_loads: LoadSum,
-    /// The saturated loads that only the deep queue of a hard disk shows to be saturated.
-    pub(crate) deep_queue_loads: LoadSum,
+    /// The saturated time by a source other than latencies that were given or seen.
+    assumed: Vec<(BaselineSource, AssumedTime)>,
     pub(crate) slow_intervals: f64,
     pub(crate) slow_loads: LoadSum,
     pub(crate) unknown_loads: LoadSum,
@@ -52,11 +53,12 @@ impl VerdictShares {
         (shares, trouble)
     }
 
-    /// The mean queue of the loads that only the deep queue of a hard disk shows to be saturated; `None` if they are
-    /// less than half of the saturated time.
-    pub(crate) fn deep_queue(&self) -> Option<f64> {
-        let is_most = 2.0 * self.deep_queue_loads.seconds >= self.saturated_loads.seconds;
-        self.deep_queue_loads.latency().filter(|_| is_most).map(|latency| latency.queue)
+    /// The multiple of the unloaded latency that saturated loads have at least, with the source of that bound; `None` if
+    /// most of them were compared with latencies that were given or seen.
+    pub(crate) fn assumed_saturation(&self) -> Option<(f64, BaselineSource)> {
+        let is_most = |(_, time): &&(_, AssumedTime)| 2.0 * time.seconds >= self.saturated_loads.seconds;
+        let (source, time) = self.assumed.iter().find(is_most)?;
+        Some((time.ms / time.unloaded_ms, *source))
     }
 
     /// The fractions if a limit above the device holds requests: some of the unknown time is then ok.
@@ -76,8 +78,8 @@ impl VerdictShares {
         saturation_threshold: f64,
         trouble: &mut TroubleSpans,
     ) {
-        let LifetimeLoads { loads, baselines, is_hard_disk } = *lifetime;
-        let judged = judge_loads(loads, baselines, is_hard_disk, saturation_threshold);
+        let LifetimeLoads { loads, baselines } = *lifetime;
+        let judged = judge_loads(loads, baselines, saturation_threshold);
         let verdicts: Vec<Option<Verdict>> = judged.iter().map(|one| one.verdict).collect();
         for (index, load) in loads.iter().enumerate() {
             self.seconds += load.seconds;
@@ -94,8 +96,16 @@ impl VerdictShares {
                     self.saturated += load.seconds;
                     self.saturated_intervals += load.intervals;
                     self.saturated_loads.add(load);
-                    if judged[index].is_deep_queue {
-                        self.deep_queue_loads.add(load);
+                    if let Some((saturation, source)) = judged[index].assumed_saturation {
+                        let known = self.assumed.iter().position(|(known, _)| *known == source);
+                        let place = known.unwrap_or_else(|| {
+                            self.assumed.push((source, AssumedTime::default()));
+                            self.assumed.len() - 1
+                        });
+                        let (ms, time) = (load.totals(IoDirection::Both).ms, &mut self.assumed[place].1);
+                        time.seconds += load.seconds;
+                        time.ms += ms;
+                        time.unloaded_ms += ms / saturation;
                     }
                 }
                 Some(_) => self.ok += load.seconds,
@@ -109,37 +119,41 @@ impl VerdictShares {
     }
 }
 
+/// The saturated time that one source shows.
+#[derive(Clone, Copy, Debug, Default)]
+struct AssumedTime {
+    seconds: f64,
+    ms: f64,
+    /// The milliseconds that the same requests would have taken unloaded.
+    unloaded_ms: f64,
+}
+
 /// The verdict on a load alone.
 struct JudgedLoad {
     verdict: Option<Verdict>,
+    /// The saturation that decides, if its source is neither given nor seen.
+    assumed_saturation: Option<(f64, BaselineSource)>,
     /// It would be ok if a limit above the device were known to hold requests.
     is_ok_below_limit: bool,
-    /// It is saturated only by the deep queue of a hard disk.
-    is_deep_queue: bool,
 }
 
 /// The verdict on each load by itself: against the baselines learned over all the time, or against those learned before
 /// the load if that verdict is worse. Trouble that lasts for most of the time is in the former baselines and would not
 /// show.
-fn judge_loads(
-    loads: &[LoadSample],
-    baselines: &Baselines,
-    is_hard_disk: bool,
-    saturation_threshold: f64,
-) -> Vec<JudgedLoad> {
+fn judge_loads(loads: &[LoadSample], baselines: &Baselines, saturation_threshold: f64) -> Vec<JudgedLoad> {
     let mut before = baselines.without_learned();
     let judge = |load: &LoadSample| {
         let earlier = LoadAssessment::of(load, &before, saturation_threshold);
         before.learn(load, |direction| earlier.is_slow(direction));
         let trouble = earlier.verdict.filter(|verdict| verdict.is_trouble());
         let compared = LoadAssessment::of(load, baselines, saturation_threshold);
-        let assessed = LoadAssessment { verdict: compared.verdict.max(trouble), ..compared };
-        let assessed =
-            if is_hard_disk { assessed.at_hard_disk(load, saturation_threshold) } else { assessed };
+        let compared_verdict = compared.verdict;
+        let assessed = LoadAssessment { verdict: compared_verdict.max(trouble), ..compared };
+        let decisive = if earlier.verdict > compared_verdict { &earlier } else { &assessed };
         JudgedLoad {
             verdict: assessed.verdict,
+            assumed_saturation: decisive.decisive_saturation().filter(|(_, source)| source.is_assumed()),
             is_ok_below_limit: assessed.is_ok_below_limit(),
-            is_deep_queue: assessed.deep_queue.is_some(),
         }
     };
     loads.iter().map(judge).collect()

@@ -124,8 +124,6 @@ pub enum EventEvidence {
     QueuedBetween,
     /// A cgroup was at its limit.
     CgroupLimit,
-    /// More requests were in flight at a hard disk than it serves at a time.
-    DeepQueue,
     /// Requests were in flight and none completed.
     NothingCompleted,
     /// Some requests hung while others completed.
@@ -142,7 +140,6 @@ impl EventEvidence {
             Self::ConstantRate => "constant_rate",
             Self::QueuedBetween => "queued_between",
             Self::CgroupLimit => "cgroup_limit",
-            Self::DeepQueue => "deep_queue",
             Self::NothingCompleted => "nothing_completed",
             Self::HungRequests => "hung_requests",
             Self::Health => "health",

@@ -232,7 +232,6 @@ fn kind(evidence: &Evidence, verdict: Verdict) -> Option<EventEvidence> {
         (_, Verdict::Throttled) => None,
         (Evidence::ConstantRate(_), Verdict::Capped) => Some(Kind::ConstantRate),
         (_, Verdict::Capped) => None,
-        (Evidence::DeepQueue(_), _) => Some(Kind::DeepQueue),
         (Evidence::Latency { doubt: None, .. }, _) => Some(Kind::Latency),
         (Evidence::HeldBetween { .. }, _) => Some(Kind::QueuedBetween),
         _ => None,

@@ -303,7 +303,7 @@ fn may_be_in_trouble(device: &DeviceInterval) -> bool {
 /// Returns the facts about the device of this kernel name that the analysis needs.
 fn known_device(topology: &Topology, machine: &Machine, name: &str) -> KnownDevice {
     let (provider, size_bytes) = topology.volume(name, machine);
-    KnownDevice { size_bytes, provider, is_hard_disk: topology.is_hard_disk(name, machine) }
+    KnownDevice { size_bytes, provider, class: topology.device_class(name, machine) }
 }
 
 /// The header of an interval. The time with a request in flight is not known if the requests of some device are not

@@ -3,7 +3,7 @@
 use super::limits::cgroup_limit_text;
 use super::limits::near_limit_text;
 use super::limits::{limit_suffix, plateau_caveat, plateau_evidence, plateau_rate, variation_text};
-use super::{deep_queue_text, latency_name, latency_text};
+use super::{latency_name, latency_text, push_multiple};
 use crate::analysis::{
     DirectionLatency, ExceededCap, Explanation, Latency, MaxRate, OkMargin, Plateau, Reason,
 };
@@ -97,11 +97,15 @@ fn reason_text(reason: &Reason) -> String {
             format!("is throttled {} of busy time: {}", percent_of(*fraction), cgroup_limit_text(limit))
         }
         Reason::Capped { plateaus } => capped_text(plateaus),
-        Reason::Saturated { fraction, latency, max_rate, deep_queue } => {
+        Reason::Saturated { fraction, latency, max_rate, assumed } => {
             let max_rate = max_rate.map(|max| max_rate_text(&max)).unwrap_or_default();
-            let deep_queue = deep_queue.map(|queue| format!("; {}", deep_queue_text(queue))).unwrap_or_default();
+            let mut against = String::new();
+            if let Some((times, source)) = assumed {
+                against += "; ";
+                push_multiple(&mut against, *times, Some(*source));
+            }
             format!(
-                "is saturated {} of busy time{}{max_rate}{deep_queue}",
+                "is saturated {} of busy time{}{against}{max_rate}",
                 percent_of(*fraction),
                 with_latency(latency)
             )
@@ -310,7 +314,7 @@ mod tests {
             stall_s: Some(3.0),
             exceeded_iops: Some(ExceededCap { cap: 3000.0, seen: 131_000.0 }),
             exceeded_mib_per_s: Some(ExceededCap { cap: 125.0, seen: 512.0 }),
-            ..Reason::Saturated { fraction: 0.46, latency, max_rate, deep_queue: None }.into()
+            ..Reason::Saturated { fraction: 0.46, latency, max_rate, assumed: None }.into()
         };
         assert_eq!(
             explanation_text("vda", &explanation),

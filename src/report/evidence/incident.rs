@@ -46,9 +46,6 @@ fn cause_text(cause: &Cause, incident: &Incident) -> Option<String> {
         Cause::QueuedAbove(below) => {
             format!("requests wait between {} and {}", incident.victim.label, below.join(", "))
         }
-        Cause::Evidence(EventEvidence::DeepQueue) => {
-            "more requests wait than a hard disk serves at a time".to_owned()
-        }
         Cause::Evidence(EventEvidence::HungRequests) => "some requests hang while others complete".to_owned(),
         Cause::Evidence(_) => return None,
     })

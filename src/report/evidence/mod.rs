@@ -14,14 +14,13 @@ pub(crate) use self::health::{health_evidence_text, health_text};
 pub(crate) use self::incident::incident_parts;
 use self::limits::{cgroup_limit_text, near_limit_text, plateau_caveat};
 pub(crate) use self::limits::{limit_name, limit_of_cgroup, limit_suffix, plateau_evidence, plateau_rate};
-use crate::analysis::{
-    Assessment, BaselineSource, DeepQueue, Doubt, Evidence, IoDirection, Latency, RateUnit,
-};
+use crate::analysis::{Assessment, BaselineSource, Doubt, Evidence, IoDirection, Latency, RateUnit};
 use crate::attribution::cgroup_name;
 use crate::intervals::{DeviceActivity, Event, EventEvidence, EventLimit, EventRate, TopCgroup};
 use crate::report::layout::number_format::{multiple_figure, queue_figure, time_figure};
 use crate::report::layout::sentence_numbers::{counted, duration, number, per_second, percent, queue, time};
 use crate::sanitize::sanitize;
+use crate::topology::DeviceClass;
 
 /// Returns a sentence for each piece of evidence. Without a verdict, the first names the baseline that is missing.
 pub(crate) fn evidence_sentences(assessment: &Assessment) -> Vec<String> {
@@ -118,7 +117,6 @@ fn evidence_text(evidence: &Evidence) -> String {
             push_latency(&mut text, latency, *source);
             text + &doubt.map(|doubt| doubt_text(&doubt, *direction)).unwrap_or_default()
         }
-        Evidence::DeepQueue(DeepQueue { queue, .. }) => deep_queue_text(*queue),
         Evidence::ConstantRate(plateau) => {
             let (rate, limit) = (plateau_rate(plateau), limit_suffix(plateau));
             format!("{rate}{limit}: {}{}", plateau_evidence(plateau), plateau_caveat(plateau))
@@ -149,14 +147,31 @@ fn push_latency(text: &mut String, latency: &Latency, source: Option<BaselineSou
     time_figure(latency.await_ms).push_str_apart("ms", text);
     if let Some(times) = latency.saturation {
         *text += ", ";
-        multiple_figure(times).push_str(text);
-        *text += match source {
-            Some(BaselineSource::SinceBoot) => " the mean since boot",
-            _ => " unloaded",
-        };
+        push_multiple(text, times, source);
     }
     *text += ", queue ";
     queue_figure(latency.queue).push_str(text);
+}
+
+/// Appends a multiple with what it is a multiple of: `6.8x what any hard disk needs`.
+fn push_multiple(text: &mut String, times: f64, source: Option<BaselineSource>) {
+    multiple_figure(times).push_str(text);
+    *text += match source {
+        Some(BaselineSource::SinceBoot) => " the mean since boot",
+        Some(BaselineSource::Class(class)) => class_text(class),
+        Some(BaselineSource::Lowest) => " the lowest seen",
+        _ => " unloaded",
+    };
+}
+
+fn class_text(class: Option<DeviceClass>) -> &'static str {
+    match class {
+        None => " what any disk needs",
+        Some(DeviceClass::HardDisk) => " what any hard disk needs",
+        Some(DeviceClass::Ssd) => " what any SSD needs",
+        Some(DeviceClass::Nvme) => " what any NVMe SSD needs",
+        Some(DeviceClass::Network) => " what any network volume needs",
+    }
 }
 
 /// The reason why a direction has no verdict, to be appended to its latency.
@@ -173,18 +188,9 @@ fn doubt_text(doubt: &Doubt, direction: IoDirection) -> Cow<'static, str> {
             ));
         }
         Doubt::Bursts => "; requests may come in short bursts and wait for each other",
-        Doubt::Faster => "; faster than the unloaded requests seen before, which were of another kind",
         Doubt::FewRequests => "; too few requests for a verdict",
     };
     Cow::Borrowed(text)
-}
-
-/// The reason why a hard disk is saturated, shown without a baseline.
-fn deep_queue_text(queue: f64) -> String {
-    format!(
-        "a queue of {} at a hard disk, which serves one at a time",
-        counted(queue.round() as u64, "request")
-    )
 }
 
 /// The addition to a sentence about requests that no task waits for.

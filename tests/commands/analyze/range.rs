@@ -75,7 +75,7 @@ fn times_of_an_hour_that_occurs_twice_have_their_distance_from_utc() {
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert!(lines[0].contains(" 02:39:00+02:00-02:39:00+01:00 (60 min"), "{lines:?}");
     // A partition and its disk are one incident, also where only their names show that.
-    assert!(lines[0].contains(", also sda1 saturated for "), "{lines:?}");
+    assert!(lines[0].contains(", also sda1 slow for "), "{lines:?}");
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn a_reset_drops_what_was_learned_but_a_saved_baseline_stays() {
     let without = saturations(&out);
     // After the reset there is nothing but the load itself to compare it with.
     assert_eq!((&without[1..10], without[10]), (&[Some(1.0); 9][..], None));
-    assert_eq!(without[11..], [Some(1.0); 5]);
+    assert_eq!(without[11..], [Some(1.0), None, None, None, None]);
     host.load("sda", &[]);
     let (out, _, _) = host.run("--json 1 16", std::slice::from_ref(&file), on_wait);
     assert_eq!(saturations(&out)[11..], [Some(4.0); 5]);
@@ -46,8 +46,8 @@ fn another_device_under_the_name_has_its_own_baseline() {
         out
     };
     let learned = saturations(&run("--json 1 40", &[]));
-    // Of the other one, only the mean since boot is known.
-    assert_eq!((learned[25], learned[35]), (Some(8.0), Some(1.2)), "{learned:?}");
+    // Of the other one, only the mean since boot is known, and then the load itself.
+    assert_eq!((learned[25], learned[30], learned[35]), (Some(8.0), Some(1.2), None), "{learned:?}");
     let saved = saturations(&run("--json 1 40", std::slice::from_ref(&file)));
     assert_eq!((saved[25], saved[35]), (Some(8.0), Some(2.0)), "{saved:?}");
 

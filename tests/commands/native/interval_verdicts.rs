@@ -128,7 +128,7 @@ fn the_table_says_how_long_ago_the_incident_began() {
     assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
     // There is no space for the time.
     let narrowest = printed("--width 40 --from fixtures/captures/capped-3000.txt 20");
-    assert!(cell(&narrowest, " saturated"), "{narrowest}");
+    assert!(cell(&narrowest, " capped"), "{narrowest}");
     assert!(narrowest.lines().all(|line| line.chars().count() <= 40), "{narrowest}");
     let last_titles = narrowest.lines().rfind(|line| line.starts_with("device")).unwrap();
     let titles: Vec<&str> = last_titles.split_whitespace().collect();
