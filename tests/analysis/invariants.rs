@@ -35,8 +35,11 @@ pub(crate) fn iostat(document: &str) -> usize {
     for report in reports {
         for disk in report["disk"].as_array().into_iter().flatten() {
             for (name, value) in disk.as_object().unwrap() {
-                let most = if ["rrqm", "wrqm", "drqm"].contains(&name.as_str()) { 100.0 } else { f64::MAX };
-                assert!(value.as_f64().is_none_or(|number| (0.0..=most).contains(&number)), "{name}: {disk}");
+                // Even a share of the requests may be huge, as in iostat, if a counter went backwards.
+                assert!(
+                    value.as_f64().is_none_or(|number| (0.0..=f64::MAX).contains(&number)),
+                    "{name}: {disk}"
+                );
             }
         }
         for (name, value) in report["avg-cpu"].as_object().into_iter().flatten() {
