@@ -130,7 +130,7 @@ fn direction_rates(requests: &Requests, seconds: f64, devices: f64) -> Direction
         mib_per_s: sectors / 2048.0 / seconds,
         // A product of 2^53 or more is rounded before the division, so the quotient may slightly exceed 100.
         merge_pct: ratio(100.0 * merges, ios + merges).min(100.0),
-        concurrency: ms / 1000.0 / seconds / devices,
+        concurrency: ms / seconds / 1000.0 / devices,
         // Without completed requests there is no latency, even if requests were merged.
         response_ms: if ios > 0.0 { ms / (ios + merges) } else { 0.0 },
     }
