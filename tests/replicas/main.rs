@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 mod iostat;
 mod logs;
 mod pt_diskstats;
+mod random_numbers;
 
 /// Waits until no other test runs that needs this computer for itself: because its programs have to keep the time, or
 /// because it keeps all CPUs busy.

@@ -4,7 +4,6 @@
 //! `nsenter` and `mount`. Without one of them the tests are skipped; with BLKSTAT_PEERS=required they fail.
 //!
 //! - BLKSTAT_PEERS_ONLY=TEXT: only the cases whose machine and line contain the text.
-//! - BLKSTAT_PEERS_RANDOM=N: N random machines instead of a few; BLKSTAT_PEERS_SEED=S: with this seed.
 //! - BLKSTAT_RECORD=1: records the output of the real iostat in `fixtures/reference`; with BLKSTAT_PEERS_ONLY, only that
 //!   of the selected cases.
 
@@ -22,6 +21,7 @@ use crate::iostat::case::Case;
 use crate::iostat::differences::Version;
 use crate::iostat::machine::Machine;
 use crate::iostat::{mask, recorded, table};
+use crate::random_numbers::requested;
 use crate::support::references::Outcome;
 use crate::wait_for_turn;
 use compare::{mismatch, run};
@@ -78,12 +78,7 @@ fn blkstat_prints_what_iostat_prints() {
 fn blkstat_prints_what_iostat_prints_on_random_machines() {
     let _turn = wait_for_turn();
     let Some(version) = real_iostat() else { return };
-    let number = |name: &str| var(name).ok().and_then(|n| n.parse().ok());
-    let count = number("BLKSTAT_PEERS_RANDOM");
-    let seed = number("BLKSTAT_PEERS_SEED");
-    let seed = seed.or_else(|| count.map(|_| random::any_seed())).unwrap_or(random::SEED);
-    println!("BLKSTAT_PEERS_SEED={seed}");
-    let count = count.unwrap_or(random::MACHINES);
+    let (seed, count) = requested(random::SEED, random::MACHINES);
     let (machines, cases, texts) = random::machines(seed, count);
     let of = |machine: &str| &machines[machine];
     let pairs = run(&machines, &cases, &|pair, _| mismatch(of(&pair.case.machine), version, pair).is_none());

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::iostat::case::Case;
 use crate::iostat::machine::Machine;
+use crate::random_numbers::Rng;
 
 /// Command lines per machine.
 const LINES: usize = 8;
@@ -30,44 +30,9 @@ const OPTIONS: [&str; 14] = [
     "-s",
 ];
 
-/// A random number generator with a seed: SplitMix64.
-struct Rng(u64);
-
-impl Rng {
-    fn roll(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        self.roll() % limit
-    }
-
-    fn one_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
-    }
-
-    fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
-        from[usize::try_from(self.below(from.len() as u64)).unwrap()]
-    }
-
-    /// Returns a number of any size; small ones are as frequent as large ones.
-    fn number(&mut self, bits: u64) -> u64 {
-        let width = self.below(bits + 1);
-        if width == 0 { 0 } else { self.roll() >> (64 - width) }
-    }
-}
-
 /// The seed of the machines that are always compared, and their number.
 pub(crate) const SEED: u64 = 46;
 pub(crate) const MACHINES: u64 = 8;
-
-/// Returns an arbitrary seed.
-pub(crate) fn any_seed() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs())
-}
 
 /// Returns random machines by name, their cases, and the texts of the machines.
 pub(crate) fn machines(
@@ -78,7 +43,7 @@ pub(crate) fn machines(
     let mut texts = BTreeMap::new();
     let mut cases = Vec::new();
     for number in 0..count {
-        let mut rng = Rng(seed.wrapping_add(number));
+        let mut rng = Rng::new(seed.wrapping_add(number));
         let name = format!("seed-{}", seed.wrapping_add(number));
         let disks = disks(&mut rng);
         let machine = Machine::parse(&name, texts.entry(name.clone()).or_insert(text(&mut rng, &disks)));

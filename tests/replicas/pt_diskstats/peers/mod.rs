@@ -6,8 +6,11 @@
 //! - BLKSTAT_PEERS_ONLY=TEXT: only the cases whose capture and line contain the text.
 //! - BLKSTAT_RECORD=1: records the output of the real pt-diskstats in `fixtures/reference`.
 
+mod random;
+
 use std::collections::BTreeMap;
 use std::env::var;
+use std::fs;
 
 use crate::pt_diskstats::captures::{COLUMNS, Captures};
 use crate::pt_diskstats::case::{Case, Session};
@@ -15,6 +18,7 @@ use crate::pt_diskstats::differences::mismatch;
 use crate::pt_diskstats::fail_if_any;
 use crate::pt_diskstats::programs::{OURS, map, run};
 use crate::pt_diskstats::{recorded, table, terminal};
+use crate::random_numbers::requested;
 use crate::support::program::Program;
 use crate::support::references::Outcome;
 use crate::wait_for_turn;
@@ -63,6 +67,29 @@ fn blkstat_prints_what_pt_diskstats_prints_at_every_width() {
             mismatch(&case.capture, &format!("{} ({columns} columns)", case.line), &theirs, &ours)
         });
         differ.reduce(|all, more| all + &more)
+    });
+    fail_if_any(found);
+}
+
+#[test]
+fn blkstat_prints_what_pt_diskstats_prints_of_random_captures() {
+    let _turn = wait_for_turn();
+    if real().is_none() {
+        return;
+    }
+    let (seed, count) = requested(random::SEED, random::CAPTURES);
+    let dir = tempfile::tempdir().unwrap();
+    let numbers: Vec<u64> = (0..count).map(|number| seed.wrapping_add(number)).collect();
+    let found = map(&numbers, MAX_RUNS, |seed| {
+        let (capture, lines) = random::capture(*seed);
+        let path = dir.path().join(seed.to_string());
+        fs::write(&path, &capture).unwrap();
+        let differs = lines.iter().filter_map(|line| {
+            let arguments = Case::new("random", line).arguments(&path);
+            let [theirs, ours] = [REAL, OURS].map(|program| run(program, &arguments));
+            mismatch(&format!("seed {seed}"), line, &theirs, &ours)
+        });
+        differs.reduce(|all, more| all + &more).map(|text| format!("{text}{capture}"))
     });
     fail_if_any(found);
 }
