@@ -146,7 +146,7 @@ pub enum Command {
     Help {
         /// A command, a topic, or a word to look up: a column, field, verdict, metric or option
         #[arg(allow_hyphen_values = true)]
-        topic: Option<String>,
+        topic: Vec<String>,
     },
 }
 
@@ -256,8 +256,8 @@ fn run_native(command: &Command, host: &Host, context: &mut RunContext<'_>) -> R
         }
         Command::Service(service) => service.text().into_bytes(),
         Command::Completions { shell } => completions(*shell),
-        Command::Help { topic: None } => self::command().render_help().to_string().into_bytes(),
-        Command::Help { topic: Some(topic) } => return print_help(topic, context),
+        Command::Help { topic } if topic.is_empty() => self::command().render_help().to_string().into_bytes(),
+        Command::Help { topic } => return print_help(&topic.join(" "), context),
         Command::Man { name, list } => manual_text(name.as_deref(), *list)?.into_bytes(),
     };
     context.emit(&mut text)?;

@@ -104,7 +104,8 @@ pub fn page(name: &str, inserted: &dyn Fn(&str) -> Option<Terms>) -> Option<Page
 }
 
 /// Returns what the pages say of a name, as text in lines of `width` columns, with the page that each is from: the rows
-/// of tables about it, such as those of a column or field; if there is none, the sentences with this word.
+/// of tables about it, such as those of a column, field or option; if there is none, the paragraphs with this word; or
+/// else everything with these words, or a longer one that begins so.
 pub fn find_term(term: &str, mut pages: Vec<Page>, width: usize) -> Vec<(String, &'static str)> {
     pages.sort_by_key(|page| Reverse(section(page.name)));
     let find = |part: &dyn Fn(&Block) -> Option<Block>| {
@@ -113,26 +114,41 @@ pub fn find_term(term: &str, mut pages: Vec<Page>, width: usize) -> Vec<(String,
         let found = parts.filter_map(|(part, page)| Some((terminal::block_text(&part?, width), page)));
         found.collect::<Vec<_>>()
     };
-    let rows = find(&|block| {
-        let Block::Table(rows) = block else { return None };
-        let about = |row: &&Vec<String>| has_word(&row[0], term);
-        let matching: Vec<_> =
-            rows.iter().take(1).chain(rows.iter().skip(1).filter(about)).cloned().collect();
-        (matching.len() > 1).then_some(Block::Table(matching))
-    });
-    if !rows.is_empty() {
-        return rows;
+    let rows = |is_about: &dyn Fn(&[String]) -> bool| {
+        find(&|block| {
+            let Block::Table(rows) = block else { return None };
+            let (titles, rows) = rows.split_first()?;
+            let mut matching = vec![titles.clone()];
+            matching.extend(rows.iter().filter(|row| is_about(row)).cloned());
+            (matching.len() > 1).then_some(Block::Table(matching))
+        })
+    };
+    let paragraphs = |is_about: &dyn Fn(&str) -> bool| {
+        find(&|block| match block {
+            Block::Paragraph(words) | Block::Item(words) => is_about(words).then(|| block.clone()),
+            _ => None,
+        })
+    };
+    let mut found = rows(&|row| has_word(&row[0], term));
+    if found.is_empty() {
+        found = paragraphs(&|words| has_word(words, term));
     }
-    find(&|block| match block {
-        Block::Paragraph(words) | Block::Item(words) => has_word(words, term).then(|| block.clone()),
-        _ => None,
-    })
+    if found.is_empty() {
+        let beginning = format!(" {}", term.to_lowercase());
+        let is_about = |words: &str| words.to_lowercase().contains(&beginning);
+        found = paragraphs(&is_about);
+        found.extend(rows(&|row| row.iter().any(|cell| is_about(cell))));
+    }
+    found
 }
 
 fn has_word(text: &str, word: &str) -> bool {
     let text = text.replace(STRONG, "");
     let mut words = text.split([' ', ',']);
-    words.any(|one| one.trim_matches(['.', ':', ';', '(', ')', '"']).eq_ignore_ascii_case(word))
+    words.any(|one| {
+        let one = one.trim_matches(['.', ':', ';', '(', ')', '"']);
+        one.eq_ignore_ascii_case(word) || one.trim_start_matches('-').eq_ignore_ascii_case(word)
+    })
 }
 
 /// Returns the verdicts with their meanings, the most severe first, and `-` for none.
@@ -267,6 +283,19 @@ mod tests {
         // A word that no table is about is found in sentences.
         let found = find_term("null", pages().collect(), 80);
         assert!(found.iter().any(|(text, page)| *page == "json" && text.contains("never 0")), "{found:?}");
+        // Other tools' names, options without their dashes, several words, and the beginning of one.
+        for (term, page, expected) in [
+            ("svctm", "columns", "no service time"),
+            ("rotate", "record", "new file"),
+            ("kernel log", "verdicts", "dmesg"),
+            ("compress", "recordings", "ompress"),
+        ] {
+            let found = find_term(term, pages().collect(), 80);
+            assert!(
+                found.iter().any(|(text, of)| *of == page && text.contains(expected)),
+                "{term}: {found:?}"
+            );
+        }
         assert_eq!(find_term("nosuch", pages().collect(), 80), []);
     }
 }
