@@ -48,7 +48,7 @@ impl Display for TimeForm {
             Self::YearFirst | Self::NamedDate => "dates",
             Self::DayFirst => "dates, the day before the month",
             Self::MonthFirst => "dates, the month before the day",
-            Self::DayOfYear => "dates without a year",
+            Self::DayOfYear => "dates without a year, taken to be in the latest year possible",
             Self::TimeOfDay => "times of day without a date",
             Self::Uptime => "the uptime",
         })
@@ -67,14 +67,42 @@ pub(super) struct FoundTime {
     pub(super) words_before: usize,
 }
 
-/// Returns the first time in a line of a log, which has no uptime; one without a time zone is in `zone`.
-pub(super) fn find_time(line: &str, zone: &TimeZone) -> Option<FoundTime> {
-    let found = find_times(line).into_iter().find(|found| found.form != TimeForm::Uptime)?;
-    if !found.is_local || found.form == TimeForm::TimeOfDay {
-        return Some(found);
+/// What times need that name no zone or no year.
+#[derive(Clone, Debug)]
+pub struct LocalTimes {
+    pub zone: TimeZone,
+    /// Nothing was written later.
+    pub latest: Timestamp,
+}
+
+impl LocalTimes {
+    /// Times are in UTC if they name no zone, and in the year that ends at `latest` if they name none.
+    pub fn utc(latest: Timestamp) -> Self {
+        Self { zone: TimeZone::UTC, latest }
     }
-    let time = zone.to_timestamp(Offset::UTC.to_datetime(found.time)).ok()?;
-    Some(FoundTime { time, ..found })
+
+    /// Returns the date and time as they are written. Without a year it is in the latest one possible.
+    pub(super) fn civil(&self, found: &FoundTime) -> DateTime {
+        let written = Offset::UTC.to_datetime(found.time);
+        if found.form != TimeForm::DayOfYear {
+            return written;
+        }
+        let latest = self.zone.to_datetime(self.latest);
+        let in_year = |year| written.with().year(year).build().ok().filter(|time| *time <= latest);
+        // There may be seven years between two leap years.
+        (0..=8).find_map(|back| in_year(latest.year() - back)).unwrap_or(written)
+    }
+
+    pub(super) fn timestamp(&self, found: &FoundTime) -> Timestamp {
+        let zone =
+            if found.is_local && found.form != TimeForm::TimeOfDay { &self.zone } else { &TimeZone::UTC };
+        zone.to_timestamp(self.civil(found)).unwrap_or(found.time)
+    }
+}
+
+/// Returns the first time in a line of a log, which has no uptime.
+pub(super) fn find_time(line: &str) -> Option<FoundTime> {
+    find_times(line).into_iter().find(|found| found.form != TimeForm::Uptime)
 }
 
 /// The words of a line that are looked at; lines of /proc/stat have thousands.
@@ -405,7 +433,7 @@ mod tests {
     use super::*;
 
     fn found(line: &str) -> Option<(TimeForm, String)> {
-        find_time(line, &TimeZone::UTC).map(|found| (found.form, found.time.to_string()))
+        find_time(line).map(|found| (found.form, found.time.to_string()))
     }
 
     #[test]
@@ -469,7 +497,7 @@ mod tests {
                 assert_eq!(found(line), Some((form, time.to_owned())), "{line}");
             }
         }
-        assert!(find_time("2026-11-24 10:30:00 -4444444444444444444", &TimeZone::UTC).is_some(), "no zone");
+        assert!(find_time("2026-11-24 10:30:00 -4444444444444444444").is_some(), "no zone");
         for (line, form) in [
             ("08/06/2017 06:13:20", MonthFirst),
             ("08/06/17 6:13:20 AM", MonthFirst),

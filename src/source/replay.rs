@@ -10,13 +10,15 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 
 use super::decompress::{NeedsProgram, Text, decompress};
 use super::parse_ahead::ParseAhead;
 use super::{find_time_zone, local_time_zone};
-use crate::capture::{CaptureState, CaptureWarning, Reader, RecordingHeader, copy_range, scan_times};
+use crate::capture::{
+    CaptureState, CaptureWarning, LocalTimes, Reader, RecordingHeader, copy_range, scan_times,
+};
 use crate::clock::{Clock, WaitOutcome};
 use crate::counters::Sample;
 use crate::sanitize::sanitize;
@@ -84,7 +86,8 @@ impl<'a> Replay<'a> {
         let file_bytes = file.metadata().ok().filter(|file| file.is_file()).map(|file| file.len());
         if has_cpus && file_bytes.is_some_and(|bytes| bytes >= MIN_PARSE_AHEAD_BYTES) {
             return Self::new(name, file, every, clock, |input| {
-                let reader = Reader::with_times(decompress(input)?, local_zone(), every);
+                let local = local_times(&input, clock);
+                let reader = Reader::with_times(decompress(input)?, local, every);
                 Ok(Samples::Ahead(ParseAhead::start(reader)?))
             });
         }
@@ -150,8 +153,8 @@ impl<'a> Replay<'a> {
         set_up: impl FnOnce(&mut Reader<Text<UntilSignal<'a>>>),
     ) -> Result<Self> {
         Self::new(name, file, every, clock, |input| {
-            let mut reader =
-                Reader::with_times(decompress(UntilSignal { input, clock })?, local_zone(), every);
+            let local = local_times(&input, clock);
+            let mut reader = Reader::with_times(decompress(UntilSignal { input, clock })?, local, every);
             set_up(&mut reader);
             Ok(Samples::InTurn(Box::new(reader)))
         })
@@ -302,10 +305,16 @@ pub fn open_range(range: &TimeRange, replay: &Replay<'_>) -> Result<RangeFilter>
     Ok(RangeFilter::new(range.clone(), zone, whole))
 }
 
-/// Opens the file of a capture; returns it with its name for messages.
-/// The zone of times that name none.
-fn local_zone() -> TimeZone {
-    local_time_zone(std::env::var_os("TZ").as_deref())
+/// Returns what the times of a capture need that name no zone or no year: a file ends before it was last changed.
+fn local_times(file: &File, clock: &dyn Clock) -> LocalTimes {
+    // It may be in another zone, or be a pipe that is written meanwhile.
+    let (zone_slack, pipe_slack) = (SignedDuration::from_hours(24), SignedDuration::from_hours(31 * 24));
+    let changed =
+        file.metadata().ok().filter(std::fs::Metadata::is_file).and_then(|file| file.modified().ok());
+    let changed = changed.and_then(|time| Timestamp::try_from(time).ok()).map(|time| (time, zone_slack));
+    let (end, slack) = changed.unwrap_or_else(|| (clock.wall(), pipe_slack));
+    let zone = local_time_zone(std::env::var_os("TZ").as_deref());
+    LocalTimes { zone, latest: end.saturating_add(slack).unwrap_or(end) }
 }
 
 /// The error of a capture that cannot be read, which names the command that can read it.
@@ -393,7 +402,7 @@ impl WholeFile {
         scan_times(file()?, &mut observe)?;
         if !has_times.get() {
             // The times of other captures, and of logs, are known only with their samples.
-            let mut reader = Reader::with_times(file()?, local_zone(), every);
+            let mut reader = Reader::with_times(file()?, local_times(&self.file, clock), every);
             let (mut previous, mut sample) = (Sample::default(), Sample::default());
             while reader.next(&previous, &mut sample)? {
                 reader.take_warnings();

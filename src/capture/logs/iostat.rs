@@ -1,22 +1,22 @@
 //! Text and JSON of sysstat's `iostat`, of any version since 9: columns are known by their names.
 
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use super::json::{JsonElements, JsonPart};
-use super::{LogFormat, LoggedDevice, LoggedHost, Report, SysstatTimes, head_line};
-use crate::capture::diskstats_line::excerpt;
+use super::{LogFormat, LoggedDevice, LoggedHost, Report, Rounding, SysstatTimes, head_line, number};
+use crate::capture::time_form::LocalTimes;
 
 /// A log of iostat.
 pub(super) struct IostatLog {
-    zone: TimeZone,
     times: SysstatTimes,
     host: LoggedHost,
     /// The midnight of the date in the head line, until a report has it.
     date: Option<Timestamp>,
     /// The time before the report that is being read.
     time: Option<Timestamp>,
+    /// What a collector of logs put before the line.
+    prefix: String,
     /// The next report is the first of a run, with averages since boot.
     begins: bool,
     open: OpenReport,
@@ -24,10 +24,7 @@ pub(super) struct IostatLog {
     shape: Option<Shape>,
     /// True if the devices were not the same in each report, as with `iostat -z`.
     names_vary: bool,
-    /// The most digits after the point so far.
-    digits: usize,
-    /// Numbers of bytes have a letter for their unit, as with `iostat -h`.
-    has_units: bool,
+    rounding: Rounding,
     json: JsonElements,
     /// The line before was the header of the averages of CPUs.
     is_after_cpu_header: bool,
@@ -37,6 +34,8 @@ pub(super) struct IostatLog {
 #[derive(Default)]
 struct OpenReport {
     tables: Vec<Vec<String>>,
+    /// The time before its first line.
+    at: Option<Timestamp>,
     devices: Vec<LoggedDevice>,
     /// The columns of the table that is being read; empty after its end.
     columns: Vec<String>,
@@ -56,19 +55,18 @@ struct Shape {
 }
 
 impl IostatLog {
-    pub(super) fn new(zone: TimeZone) -> Self {
+    pub(super) fn new(local: LocalTimes) -> Self {
         Self {
-            zone,
-            times: SysstatTimes::default(),
+            times: SysstatTimes::new(local),
             host: LoggedHost::default(),
             date: None,
             time: None,
+            prefix: String::new(),
             begins: true,
             open: OpenReport::default(),
             shape: None,
             names_vary: false,
-            has_units: false,
-            digits: 0,
+            rounding: Rounding::default(),
             json: JsonElements::default(),
             is_after_cpu_header: false,
         }
@@ -88,7 +86,7 @@ impl IostatLog {
         }
         if let Some((host, rest)) = head_line(line) {
             self.end_report(reports);
-            self.date = self.times.find(rest, &self.zone, true).filter(|date| self.date != Some(*date));
+            self.date = self.times.begin(rest).filter(|date| self.date != Some(*date));
             (self.host, self.begins, self.time, self.shape) = (host, true, None, None);
             return Ok(false);
         }
@@ -104,6 +102,9 @@ impl IostatLog {
             if self.open.tables.contains(&columns) {
                 self.end_report(reports);
             }
+            if self.open.tables.is_empty() {
+                self.open.at = self.times.find(&self.prefix);
+            }
             self.open.tables.push(columns.clone());
             self.open.rows = 0;
             (self.open.columns, self.open.is_name_last, self.open.name) = (columns, is_name_last, None);
@@ -116,7 +117,7 @@ impl IostatLog {
             self.open.is_damaged |= read.is_err();
             return read.map(|()| false);
         }
-        if let Some(time) = self.times.find(line, &self.zone, false) {
+        if let Some(time) = self.times.find(line) {
             self.end_report(reports);
             self.time = Some(time);
         }
@@ -150,22 +151,7 @@ impl IostatLog {
             }
         };
         for (column, word) in open.columns.iter().zip(numbers) {
-            let (value, digits, unit) = number(word).ok_or_else(|| {
-                let [word, column] = [word, column.as_str()].map(|text| excerpt(text.as_bytes()));
-                format!("'{word}' in column {column}, expected a rate")
-            })?;
-            self.digits = self.digits.max(digits);
-            match unit {
-                None => device.set(column, value),
-                // A letter is the unit, whatever the header says.
-                Some(kib) => {
-                    self.has_units = true;
-                    let column = ["MB", "Blk", "sec"]
-                        .iter()
-                        .fold(column.clone(), |name, unit| name.replace(unit, "kB"));
-                    device.set(&column, value * kib);
-                }
-            }
+            device.set_text(column, word, &mut self.rounding)?;
         }
         open.rows += 1;
         Ok(())
@@ -187,9 +173,9 @@ impl IostatLog {
         let is_full = is_like_first && !self.names_vary && open.rows == open.devices.len();
         let is_complete = has_tables && (is_ended || is_full) && !open.is_damaged;
         self.names_vary |= is_ended && self.shape.is_some() && !is_like_first;
-        let date = self.date.take().filter(|_| self.time.is_none());
+        let date = self.date.take();
         reports.push(Report {
-            at: self.time.take().or(date),
+            at: self.time.take().or(open.at).or(date),
             begins: std::mem::take(&mut self.begins) || !is_complete,
             devices: open.devices,
         });
@@ -205,14 +191,14 @@ impl IostatLog {
             let name = disk["disk_device"].as_str()?.to_owned();
             let mut device = LoggedDevice { name, ..LoggedDevice::default() };
             for (column, value) in disk.as_object()? {
-                let value = value.as_f64().filter(|value| is_rate(*value));
-                value.into_iter().for_each(|value| device.set(column, value));
+                // Other columns, and those whose counters went backwards, do not matter.
+                let _ = device.set_text(column, &value.to_string(), &mut self.rounding);
             }
             Some(device)
         });
         let devices = devices.collect();
-        let time = element["timestamp"].as_str().and_then(|time| self.times.find(time, &self.zone, false));
-        let date = self.date.take();
+        let time = element["timestamp"].as_str().unwrap_or(&self.prefix);
+        let (time, date) = (self.times.find(time), self.date.take());
         reports.push(Report { at: time.or(date), begins: std::mem::take(&mut self.begins), devices });
     }
 
@@ -221,7 +207,9 @@ impl IostatLog {
         let text = |name: &str| host[name].as_str().map(str::to_owned);
         let cpus = host["number-of-cpus"].as_u64().and_then(|cpus| usize::try_from(cpus).ok());
         self.host = LoggedHost { name: text("nodename"), kernel: text("release"), cpus };
-        let date = text("date").and_then(|date| self.times.find(&date, &self.zone, true));
+        // JSON leaves out zeros at the end.
+        self.rounding.digits = 2;
+        let date = text("date").and_then(|date| self.times.begin(&date));
         (self.begins, self.date) = (true, date.filter(|date| self.date != Some(*date)));
     }
 }
@@ -246,6 +234,10 @@ impl LogFormat for IostatLog {
         Ok(is_iostat)
     }
 
+    fn set_prefix(&mut self, prefix: &str) {
+        prefix.clone_into(&mut self.prefix);
+    }
+
     fn finish(&mut self, reports: &mut Vec<Report>) {
         self.end_report(reports);
         // Only a complete report ends an interval, and none follows.
@@ -253,12 +245,7 @@ impl LogFormat for IostatLog {
     }
 
     fn origin(&self) -> String {
-        let rounding = match self.digits {
-            0 => "1".to_owned(),
-            digits => format!("0.{:0>digits$}", 1),
-        };
-        let units = if self.has_units { ", bytes to 0.1 of the printed unit" } else { "" };
-        format!("from an iostat log: rates rounded to {rounding}{units}")
+        format!("from an iostat log: {}", self.rounding)
     }
 
     fn host(&self) -> LoggedHost {
@@ -267,7 +254,7 @@ impl LogFormat for IostatLog {
 }
 
 /// Returns the columns of a line that begins a table of devices, without that of the names, and whether that is the last.
-fn header(words: &[&str]) -> Option<(Vec<String>, bool)> {
+pub(super) fn header(words: &[&str]) -> Option<(Vec<String>, bool)> {
     let (first, last) = (words.first()?, words.last()?);
     let is_name_last = last.starts_with("Device");
     let is_name_first =
@@ -280,26 +267,4 @@ fn header(words: &[&str]) -> Option<(Vec<String>, bool)> {
     let is_of_sar = words.contains(&"DEV");
     let is_header = (is_name_first || is_name_last) && has_rates && !has_numbers && !is_of_sar;
     is_header.then(|| (columns.iter().map(|column| (*column).to_owned()).collect(), is_name_last))
-}
-
-/// Parses a number with a point or a comma, `12.5`, `12,5%`, `12.5k`. Returns it with the digits after the point, and for a
-/// unit of bytes, how many KiB that is.
-fn number(word: &str) -> Option<(f64, usize, Option<f64>)> {
-    let word = word.strip_suffix('%').unwrap_or(word);
-    let unit = match word.bytes().last()? {
-        b'k' => Some(1.0),
-        b'M' => Some(1024.0),
-        b'G' => Some(1024.0 * 1024.0),
-        b'T' => Some(1024.0 * 1024.0 * 1024.0),
-        _ => None,
-    };
-    let text = if unit.is_some() { &word[..word.len() - 1] } else { word }.replace(',', ".");
-    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let value = text.parse().ok().filter(|value| is_plain && is_rate(*value))?;
-    Some((value, text.split_once('.').map_or(0, |(_, digits)| digits.len()), unit))
-}
-
-/// Returns whether it can be a rate: larger ones come from counters that went backwards.
-fn is_rate(value: f64) -> bool {
-    (0.0..1e12).contains(&value)
 }

@@ -9,18 +9,19 @@ mod json;
 mod sadf;
 mod sar;
 
+use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::civil::{Date, DateTime};
-use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use super::MAX_DEVICES_PER_SAMPLE;
 use super::annotation::RecordingHeader;
 use super::diskstats_line::excerpt;
-use super::time_form::find_time;
+use super::time_form::{LocalTimes, TimeForm, find_time};
 use crate::counters::{Columns, Counters, Device, Missing, Requests, Sample};
 use crate::units::SampleTime;
 
@@ -32,6 +33,9 @@ pub(super) trait LogFormat: Send {
     /// If the line is damaged; says how. The report that it belongs to must not be handed out.
     fn read(&mut self, line: &str, reports: &mut Vec<Report>) -> Result<bool, String>;
 
+    /// Takes what stands before each line, if a collector of logs added it, before the next line. It may have a time.
+    fn set_prefix(&mut self, _prefix: &str) {}
+
     /// Adds the last report at the end of the log, if it is complete.
     fn finish(&mut self, reports: &mut Vec<Report>);
 
@@ -42,13 +46,13 @@ pub(super) trait LogFormat: Send {
     fn host(&self) -> LoggedHost;
 }
 
-/// Returns a reader for each kind of log. Times without a zone are in `zone`.
-fn formats(zone: &TimeZone) -> Vec<Box<dyn LogFormat>> {
+/// Returns a reader for each kind of log.
+fn formats(local: &LocalTimes) -> Vec<Box<dyn LogFormat>> {
     vec![
-        Box::new(iostat::IostatLog::new(zone.clone())),
-        Box::new(sar::SarLog::new(zone.clone())),
-        Box::new(sadf::SadfLog::new(zone.clone())),
-        Box::new(sadf::SadfJsonLog::new(zone.clone())),
+        Box::new(iostat::IostatLog::new(local.clone())),
+        Box::new(sar::SarLog::new(local.clone())),
+        Box::new(sadf::SadfLog::new(local.clone())),
+        Box::new(sadf::SadfJsonLog::new(local.clone())),
     ]
 }
 
@@ -128,6 +132,32 @@ impl LoggedDevice {
         }
     }
 
+    /// Sets the value in a column from its text.
+    ///
+    /// # Errors
+    /// If it is not a rate; says so.
+    fn set_text(&mut self, column: &str, text: &str, rounding: &mut Rounding) -> Result<(), String> {
+        let Some((value, digits, unit_kib)) = number(text) else {
+            let [text, column] = [text, column].map(|text| excerpt(text.as_bytes()));
+            return Err(format!("'{text}' in column {column}, expected a rate"));
+        };
+        // More come from JSON, whose numbers are binary fractions.
+        rounding.digits = rounding.digits.max(digits.min(2));
+        rounding.has_units |= unit_kib.is_some();
+        match unit_kib {
+            None => self.set(column, value),
+            // A letter is the unit, whatever the header says.
+            Some(kib) => {
+                let units = ["MB", "Blk", "sec"];
+                self.set(
+                    &units.iter().fold(column.to_owned(), |name, unit| name.replace(unit, "kB")),
+                    value * kib,
+                );
+            }
+        }
+        Ok(())
+    }
+
     /// Returns whether [`Self::set`] knows a column that every table of devices has one of.
     pub(super) fn is_rate(column: &str) -> bool {
         matches!(column, "tps" | "r/s" | "w/s" | "d/s" | "f/s" | "aqu-sz" | "%util")
@@ -188,6 +218,44 @@ impl LoggedDevice {
     }
 }
 
+/// How far the numbers of a log are rounded.
+#[derive(Debug, Default)]
+pub(super) struct Rounding {
+    /// The most digits after the point.
+    digits: usize,
+    /// Numbers of bytes have a letter for their unit, as with `iostat -h`.
+    has_units: bool,
+}
+
+impl fmt::Display for Rounding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("rates rounded to ")?;
+        match self.digits {
+            0 => write!(f, "1")?,
+            digits => write!(f, "0.{:0>digits$}", 1)?,
+        }
+        if self.has_units { write!(f, ", bytes to 0.1 of the printed unit") } else { Ok(()) }
+    }
+}
+
+/// Parses a number with a point or a comma, `12.5`, `12,5%`, `12.5k`. Returns it with the digits after the point, and for a
+/// unit of bytes, how many KiB that is.
+fn number(word: &str) -> Option<(f64, usize, Option<f64>)> {
+    let word = word.strip_suffix('%').unwrap_or(word);
+    let unit = match word.bytes().last()? {
+        b'k' => Some(1.0),
+        b'M' => Some(1024.0),
+        b'G' => Some(1024.0 * 1024.0),
+        b'T' => Some(1024.0 * 1024.0 * 1024.0),
+        _ => None,
+    };
+    let text = if unit.is_some() { &word[..word.len() - 1] } else { word }.replace(',', ".");
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    // Larger ones come from counters that went backwards.
+    let value = text.parse().ok().filter(|value| is_plain && (0.0..1e12).contains(value))?;
+    Some((value, text.split_once('.').map_or(0, |(_, digits)| digits.len()), unit))
+}
+
 /// Reads a log of any kind.
 pub(super) struct Logs {
     /// The kinds that the log may have; one, once it is recognized.
@@ -195,6 +263,7 @@ pub(super) struct Logs {
     pub(super) is_recognized: bool,
     /// The distance of reports without times.
     every: Option<Duration>,
+    prefix: Option<Prefix>,
     reports: VecDeque<Report>,
     /// The devices so far, with their counters: a report may leave out idle ones.
     devices: Vec<Device>,
@@ -207,11 +276,12 @@ pub(super) struct Logs {
 }
 
 impl Logs {
-    pub(super) fn new(zone: &TimeZone, every: Option<Duration>) -> Self {
+    pub(super) fn new(local: &LocalTimes, every: Option<Duration>) -> Self {
         Self {
-            formats: formats(zone),
+            formats: formats(local),
             is_recognized: false,
             every,
+            prefix: None,
             reports: VecDeque::new(),
             devices: Vec::new(),
             indexes: HashMap::new(),
@@ -230,11 +300,23 @@ impl Logs {
         let Ok(line) = std::str::from_utf8(line) else {
             return if self.is_recognized { Err(self.reject(line)) } else { Ok(()) };
         };
+        let line = &*without_escapes(line);
+        if !self.is_recognized && self.prefix.is_none() {
+            self.prefix = Prefix::before_first_line(line);
+        }
+        let (prefix, line) = match &self.prefix {
+            Some(prefix) => match prefix.split(line) {
+                Some((before, line)) => (Some(before), line),
+                None => return Ok(()),
+            },
+            None => (None, line),
+        };
         let mut found = Vec::new();
         let mut outcome = Ok(());
         for index in 0..self.formats.len() {
             // Discard reports found by another format.
             found.clear();
+            prefix.iter().for_each(|prefix| self.formats[index].set_prefix(prefix));
             match self.formats[index].read(line, &mut found) {
                 Ok(false) => {}
                 Ok(true) if self.is_recognized => {}
@@ -347,34 +429,111 @@ impl Logs {
     }
 }
 
-/// A date or a time as sysstat prints it. A date of three numbers is read in the order of the locale.
-#[derive(Clone, Copy, Debug, Default)]
+/// The words before each line of a log, as `ts` and collectors of logs add them.
+struct Prefix {
+    words: usize,
+    /// The name of the program at its end, with a colon: lines of other programs may be between.
+    program: Option<String>,
+}
+
+impl Prefix {
+    /// Returns what stands before a line with which a log of sysstat begins.
+    fn before_first_line(line: &str) -> Option<Self> {
+        let begins = |rest: &&str| {
+            ["avg-cpu: ", "# hostname;", "{\"sysstat\""].iter().any(|first| rest.starts_with(first))
+                || head_line(rest).is_some() && rest.trim_end().ends_with(" CPU)")
+                || rest.starts_with("Device")
+                    && iostat::header(&rest.split_whitespace().collect::<Vec<_>>()).is_some()
+        };
+        let starts = line.match_indices([' ', '\t']).map(|(at, _)| at + 1);
+        let at = starts.take(MAX_PREFIX_WORDS).find(|at| begins(&&line[*at..]))?;
+        let words = line[..at].split_whitespace();
+        let program = words.clone().last().filter(|word| word.ends_with(':')).map(str::to_owned);
+        Some(Self { words: words.count(), program })
+    }
+
+    /// Splits a line behind it; `None` if it is not of the log.
+    fn split<'a>(&self, line: &'a str) -> Option<(&'a str, &'a str)> {
+        let (mut rest, mut last) = (line, "");
+        for _ in 0..self.words {
+            rest = rest.trim_start();
+            (last, rest) = rest.split_at(rest.find(char::is_whitespace).unwrap_or(rest.len()));
+        }
+        let is_of_log = !last.is_empty() && self.program.as_ref().is_none_or(|program| program == last);
+        let mut text = rest.chars();
+        text.next();
+        is_of_log.then(|| (&line[..line.len() - rest.len()], text.as_str()))
+    }
+}
+
+/// A prefix is in the first words of a line; the spaces between them count, too.
+const MAX_PREFIX_WORDS: usize = 16;
+
+/// Removes the colors of a terminal, as `script` records them.
+fn without_escapes(line: &str) -> Cow<'_, str> {
+    if !line.contains('\x1b') {
+        return Cow::Borrowed(line);
+    }
+    let mut parts = line.split("\x1b[");
+    let first = parts.next().unwrap_or_default().to_owned();
+    Cow::Owned(parts.fold(first, |text, part| {
+        text + part.split_once(|c: char| ('@'..='~').contains(&c)).map_or("", |(_, rest)| rest)
+    }))
+}
+
+/// The dates and times that sysstat prints. A date of three numbers is read in the order of the locale.
+#[derive(Clone, Debug)]
 pub(super) struct SysstatTimes {
+    local: LocalTimes,
     /// Day before month, as a date showed; `None` while none did.
     day_first: Option<bool>,
+    /// The date in the head line, which times of day follow.
+    date: Date,
+    /// The last time of day, and the date on which it was.
+    last: Option<DateTime>,
 }
 
 impl SysstatTimes {
-    /// Returns the time in a line; with `midnight` that of a date alone, too.
-    pub(super) fn find(&mut self, line: &str, zone: &TimeZone, midnight: bool) -> Option<Timestamp> {
-        let (mut first_date, mut other_words) = (None, Vec::new());
+    pub(super) fn new(local: LocalTimes) -> Self {
+        Self { local, day_first: None, date: Date::constant(1970, 1, 1), last: None }
+    }
+
+    /// Takes the date of a head line. Returns its midnight.
+    pub(super) fn begin(&mut self, head: &str) -> Option<Timestamp> {
+        self.last = None;
+        let date = head.split_whitespace().find_map(|word| self.date(word))?;
+        self.date = date;
+        self.local.zone.to_timestamp(date.into()).ok()
+    }
+
+    /// Returns the time in a line.
+    pub(super) fn find(&mut self, line: &str) -> Option<Timestamp> {
+        let (mut date, mut other_words) = (None, Vec::new());
         for word in line.split_whitespace() {
             match self.date(word) {
-                Some(date) => first_date = first_date.or(Some(date)),
+                Some(found) => date = date.or(Some(found)),
                 None => other_words.push(word),
             }
         }
-        let Some(date) = first_date else { return find_time(line, zone).map(|found| found.time) };
-        let day = DateTime::from(date);
-        // The time of day counts from 1970 if no date is known.
-        let time = match find_time(&other_words.join(" "), &TimeZone::UTC)
-            .map(|found| found.time.duration_since(Timestamp::UNIX_EPOCH))
-        {
-            Some(since_midnight) if since_midnight.as_hours() < 24 => day.checked_add(since_midnight).ok()?,
-            _ if midnight => day,
-            _ => return None,
+        let found = find_time(&other_words.join(" "))?;
+        if found.form != TimeForm::TimeOfDay {
+            return date.is_none().then(|| self.local.timestamp(&found));
+        }
+        let of_day = self.local.civil(&found).time();
+        let time = match (date, self.last) {
+            (Some(date), _) => date.to_datetime(of_day),
+            (None, None) => self.date.to_datetime(of_day),
+            (None, Some(last)) => {
+                // Midnight has passed if it went back by more than half a day.
+                let same_day = last.date().to_datetime(of_day);
+                let is_next = last.duration_since(same_day) > SignedDuration::from_hours(12);
+                if is_next { same_day.tomorrow().ok()? } else { same_day }
+            }
         };
-        zone.to_timestamp(time).ok()
+        if date.is_none() {
+            self.last = Some(time);
+        }
+        self.local.zone.to_timestamp(time).ok()
     }
 
     /// `06/13/2018`, `13.06.2018`, `06/13/18`, `2018-06-13`.

@@ -1,36 +1,44 @@
 //! The output of `sadf -d`, whose rows have semicolons, and of `sadf -j`, which is JSON, about the data of `sar -d`.
 
-use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::json::{JsonElements, JsonPart};
-use super::sar::{TimedRows, value};
-use super::{LogFormat, LoggedDevice, LoggedHost, Report, excerpt};
-use crate::capture::time_form::find_time;
+use super::sar::TimedRows;
+use super::{LogFormat, LoggedDevice, LoggedHost, Report, Rounding, excerpt};
+use crate::capture::time_form::{LocalTimes, find_time};
 
 /// The words of a head before the columns.
 const HEAD: [&str; 3] = ["# hostname", "interval", "timestamp"];
 
-const ORIGIN: &str = "from the data of sar -d: rates rounded to 0.01";
-
 /// `sadf -d`.
 pub(super) struct SadfLog {
-    zone: TimeZone,
+    local: LocalTimes,
     host: LoggedHost,
     /// The columns of the devices; `None` in rows about anything else.
     columns: Option<Vec<String>>,
     rows: TimedRows,
+    rounding: Rounding,
 }
 
 impl SadfLog {
-    pub(super) fn new(zone: TimeZone) -> Self {
-        Self { zone, host: LoggedHost::default(), columns: None, rows: TimedRows::default() }
+    pub(super) fn new(local: LocalTimes) -> Self {
+        Self {
+            local,
+            host: LoggedHost::default(),
+            columns: None,
+            rows: TimedRows::default(),
+            rounding: Rounding::default(),
+        }
+    }
+
+    fn time(&self, text: &str) -> Option<Timestamp> {
+        find_time(text).map(|found| self.local.timestamp(&found))
     }
 
     fn read_row(&mut self, words: &[&str], columns: &[String], out: &mut Vec<Report>) -> Option<()> {
         let [host, interval, time, values @ ..] = words else { return None };
-        let at = find_time(time, &self.zone)?.time;
+        let at = self.time(time)?;
         let start = start_of(at, interval.parse().ok()?)?;
         if values.is_empty() || values.len() % columns.len() != 0 {
             return None;
@@ -40,7 +48,7 @@ impl SadfLog {
         for values in values.chunks(columns.len()) {
             let mut device = LoggedDevice { name: values[0].to_owned(), ..LoggedDevice::default() };
             for (column, text) in columns.iter().zip(values).skip(1) {
-                device.set(column, value(text).ok()?);
+                device.set_text(column, text, &mut self.rounding).ok()?;
             }
             self.rows.add(Some(start), at, device, out);
         }
@@ -72,7 +80,7 @@ impl LogFormat for SadfLog {
         let row = self.read_row(&words, &columns, reports);
         self.columns = Some(columns);
         if row.is_none() {
-            let at = words.get(2).and_then(|time| find_time(time, &self.zone)).map(|found| found.time);
+            let at = words.get(2).and_then(|time| self.time(time));
             self.rows.reject(at, reports);
             return Err(format!("no row of sadf -d: '{}'", excerpt(line.as_bytes())));
         }
@@ -84,7 +92,7 @@ impl LogFormat for SadfLog {
     }
 
     fn origin(&self) -> String {
-        ORIGIN.to_owned()
+        format!("from the data of sar -d: {}", self.rounding)
     }
 
     fn host(&self) -> LoggedHost {
@@ -94,23 +102,30 @@ impl LogFormat for SadfLog {
 
 /// `sadf -j`.
 pub(super) struct SadfJsonLog {
-    zone: TimeZone,
+    local: LocalTimes,
     host: LoggedHost,
     json: JsonElements,
     rows: TimedRows,
+    rounding: Rounding,
 }
 
 impl SadfJsonLog {
-    pub(super) fn new(zone: TimeZone) -> Self {
-        Self { zone, host: LoggedHost::default(), json: JsonElements::default(), rows: TimedRows::default() }
+    pub(super) fn new(local: LocalTimes) -> Self {
+        Self {
+            local,
+            host: LoggedHost::default(),
+            json: JsonElements::default(),
+            rows: TimedRows::default(),
+            rounding: Rounding::default(),
+        }
     }
 
     /// Takes a report. Returns whether it has devices.
     fn read_report(&mut self, report: &Value, out: &mut Vec<Report>) -> Option<bool> {
         let Some(devices) = report["disk"].as_array() else { return Some(false) };
         let time = &report["timestamp"];
-        let zone = if time["utc"] == 1 { &TimeZone::UTC } else { &self.zone };
-        let at = find_time(&format!("{} {}", time["date"].as_str()?, time["time"].as_str()?), zone)?.time;
+        let found = find_time(&format!("{} {}", time["date"].as_str()?, time["time"].as_str()?))?;
+        let at = if time["utc"] == 1 { found.time } else { self.local.timestamp(&found) };
         let start = start_of(at, time["interval"].as_i64()?)?;
         for object in devices {
             let name = object["disk-device"].as_str()?.replace(char::is_whitespace, "_");
@@ -121,7 +136,7 @@ impl SadfJsonLog {
                     "util-percent" => "%util".to_owned(),
                     key => key.to_owned(),
                 };
-                device.set(&column, value(&number.to_string()).ok()?);
+                device.set_text(&column, &number.to_string(), &mut self.rounding).ok()?;
             }
             self.rows.add(Some(start), at, device, out);
         }
@@ -162,7 +177,7 @@ impl LogFormat for SadfJsonLog {
     fn finish(&mut self, _: &mut Vec<Report>) {}
 
     fn origin(&self) -> String {
-        ORIGIN.to_owned()
+        format!("from the data of sar -d: {}", self.rounding)
     }
 
     fn host(&self) -> LoggedHost {

@@ -3,9 +3,9 @@
 //! The head of a table has the time at which its first interval begins.
 
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 
-use super::{LogFormat, LoggedDevice, LoggedHost, Report, SysstatTimes, head_line};
+use super::{LogFormat, LoggedDevice, LoggedHost, Report, Rounding, SysstatTimes, head_line, number};
+use crate::capture::time_form::LocalTimes;
 
 /// The reports of a log in which every row has a time, as they become complete.
 #[derive(Default)]
@@ -92,14 +92,6 @@ impl TimedRows {
     }
 }
 
-/// Parses a value of a table, in which a decimal comma may stand.
-pub(super) fn value(text: &str) -> Result<f64, String> {
-    let number = text.replace(',', ".").parse::<f64>().ok();
-    number
-        .filter(|value| (0.0..1e15).contains(value))
-        .ok_or_else(|| format!("'{}' is not a number of a table", super::excerpt(text.as_bytes())))
-}
-
 /// The table whose rows are read.
 struct Table {
     /// The number of words of a time.
@@ -111,48 +103,28 @@ struct Table {
 }
 
 pub(super) struct SarLog {
-    zone: TimeZone,
     times: SysstatTimes,
     host: LoggedHost,
-    /// The date of the first time, as text.
-    date: String,
-    /// The days since then, and the last time.
-    days: i64,
-    last_time: Option<Timestamp>,
     table: Option<Table>,
     rows: TimedRows,
+    rounding: Rounding,
 }
 
 impl SarLog {
-    pub(super) fn new(zone: TimeZone) -> Self {
+    pub(super) fn new(local: LocalTimes) -> Self {
         Self {
-            zone,
-            times: SysstatTimes::default(),
+            times: SysstatTimes::new(local),
             host: LoggedHost::default(),
-            date: String::new(),
-            days: 0,
-            last_time: None,
             table: None,
             rows: TimedRows::default(),
+            rounding: Rounding::default(),
         }
     }
 
     /// Returns the time in the first words of a line; `None` if they are none.
     fn time(&mut self, words: &[&str]) -> Option<Timestamp> {
-        const DAY_SECONDS: i64 = 24 * 3600;
-        if !words.first()?.starts_with(|c: char| c.is_ascii_digit()) {
-            return None;
-        }
-        let time = self.times.find(&format!("{} {}", self.date, words.join(" ")), &self.zone, false)?;
-        let on_day = |days: i64| time.checked_add(jiff::SignedDuration::from_secs(days * DAY_SECONDS)).ok();
-        let mut at = on_day(self.days)?;
-        // Midnight has passed.
-        if self.last_time.is_some_and(|last| last.duration_since(at).as_secs() > DAY_SECONDS / 2) {
-            self.days += 1;
-            at = on_day(self.days)?;
-        }
-        self.last_time = Some(at);
-        Some(at)
+        let is_time = words.first()?.starts_with(|c: char| c.is_ascii_digit());
+        is_time.then(|| self.times.find(&words.join(" ")))?
     }
 
     /// Takes a row of the table. Returns whether it is one.
@@ -161,8 +133,8 @@ impl SarLog {
         let Some(at) = words.get(..table.time_words).and_then(|words| self.time(words)) else {
             // The averages follow the rows.
             let rates = table.columns.len() - 1;
-            let is_average =
-                words.len() > rates && words[1..].iter().filter(|word| value(word).is_ok()).count() >= rates;
+            let is_average = words.len() > rates
+                && words[1..].iter().filter(|word| number(word).is_some()).count() >= rates;
             return if is_average { Ok(false) } else { Err(wrong_row(words)) };
         };
         if !is_row {
@@ -172,7 +144,7 @@ impl SarLog {
         for (column, word) in table.columns.iter().zip(&words[table.time_words..]) {
             match column.as_str() {
                 "DEV" => device.name = (*word).to_owned(),
-                column => device.set(column, value(word)?),
+                column => device.set_text(column, word, &mut self.rounding)?,
             }
         }
         // The next report follows this one.
@@ -190,8 +162,8 @@ impl LogFormat for SarLog {
         let words: Vec<&str> = line.split_whitespace().collect();
         if let Some((host, rest)) = head_line(line) {
             self.rows.finish(reports);
-            (self.host, self.days, self.last_time, self.table) = (host, 0, None, None);
-            self.date = rest.split_whitespace().next().unwrap_or_default().to_owned();
+            self.times.begin(rest);
+            (self.host, self.table) = (host, None);
             return Ok(false);
         }
         if words.is_empty() {
@@ -234,7 +206,7 @@ impl LogFormat for SarLog {
     }
 
     fn origin(&self) -> String {
-        "from a log of sar -d: rates rounded to 0.01".to_owned()
+        format!("from a log of sar -d: {}", self.rounding)
     }
 
     fn host(&self) -> LoggedHost {

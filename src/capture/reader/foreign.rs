@@ -7,11 +7,11 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
+use jiff::tz::AmbiguousOffset;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::capture::diskstats_line::{DeviceLineStart, device_line_start};
-use crate::capture::time_form::{FoundTime, TimeForm, find_time, find_times};
+use crate::capture::time_form::{FoundTime, LocalTimes, TimeForm, find_time, find_times};
 
 /// The place of a time beside its copy.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -88,11 +88,11 @@ impl Slot {
 /// Makes a time of each copy out of what is written.
 #[derive(Clone, Debug)]
 struct Clock {
-    zone: TimeZone,
+    local: LocalTimes,
     latest: Option<Timestamp>,
     /// The time between the latest two copies.
     usual: Option<SignedDuration>,
-    /// What to add to times without a date or a year, once midnight or the new year has passed, or the clocks were changed.
+    /// What to add to times without a date, once midnight has passed, or once the clocks were changed.
     carried: SignedDuration,
     spread: Option<Spread>,
 }
@@ -150,8 +150,8 @@ impl Spread {
 }
 
 impl Clock {
-    fn new(zone: TimeZone) -> Self {
-        Self { zone, latest: None, usual: None, carried: SignedDuration::ZERO, spread: None }
+    fn new(local: LocalTimes) -> Self {
+        Self { local, latest: None, usual: None, carried: SignedDuration::ZERO, spread: None }
     }
 
     /// Returns the time of the next copy.
@@ -182,18 +182,16 @@ impl Clock {
             let step = add(time, by).duration_since(latest);
             step > SignedDuration::ZERO && step <= usual * 2
         };
-        let (day, year) = (HOUR * 24, HOUR * 24 * 366);
         let step = time.duration_since(latest);
         let by = if step < SignedDuration::ZERO {
             let (periods, longest_back) = match found.form {
-                TimeForm::TimeOfDay => ([HOUR, HOUR * 12, day], HOUR * 12),
-                TimeForm::DayOfYear => ([HOUR, year, year - day], HOUR * 24 * 180),
+                TimeForm::TimeOfDay => ([HOUR, HOUR * 12, HOUR * 24], HOUR * 12),
                 TimeForm::Epoch | TimeForm::Uptime => ([SignedDuration::ZERO; 3], SignedDuration::MAX),
                 // The clocks of the host were put back.
                 _ if found.is_local => ([HOUR; 3], SignedDuration::MAX),
                 _ => ([SignedDuration::ZERO; 3], SignedDuration::MAX),
             };
-            let after = if -step > longest_back { periods[2].max(periods[1]) } else { SignedDuration::ZERO };
+            let after = if -step > longest_back { periods[2] } else { SignedDuration::ZERO };
             periods.into_iter().find(|by| follows(*by)).unwrap_or(after)
         } else if found.is_local && usual * 6 < HOUR && follows(-HOUR) && is_after_full_hour(time, usual) {
             -HOUR
@@ -210,13 +208,12 @@ impl Clock {
 
     /// Returns the time in its zone. One of an hour that occurs twice is taken so that it follows the time before.
     fn in_zone(&self, found: &FoundTime) -> Timestamp {
+        let earlier = self.local.timestamp(found);
         if !found.is_local || found.form == TimeForm::TimeOfDay {
-            return found.time;
+            return earlier;
         }
-        let civil = Offset::UTC.to_datetime(found.time);
-        let ambiguous = self.zone.to_ambiguous_timestamp(civil);
+        let ambiguous = self.local.zone.to_ambiguous_timestamp(self.local.civil(found));
         let is_fold = matches!(ambiguous.offset(), AmbiguousOffset::Fold { .. });
-        let Ok(earlier) = ambiguous.compatible() else { return found.time };
         let is_over = self.latest.is_some_and(|latest| add(earlier, self.carried) <= latest);
         let later = ambiguous.later().ok().filter(|_| is_fold && is_over);
         later.unwrap_or(earlier)
@@ -233,7 +230,7 @@ fn is_after_full_hour(time: Timestamp, within: SignedDuration) -> bool {
 
 /// Looks at the first copies of a capture.
 pub(super) struct FirstCopies {
-    zone: TimeZone,
+    local: LocalTimes,
     copies: Vec<Candidates>,
     gap: Candidates,
     /// The devices of the copy so far.
@@ -257,9 +254,9 @@ pub(super) enum Known {
 const ENOUGH_COPIES: usize = 8;
 
 impl FirstCopies {
-    pub(super) fn new(zone: TimeZone) -> Self {
+    pub(super) fn new(local: LocalTimes) -> Self {
         Self {
-            zone,
+            local,
             copies: Vec::new(),
             gap: Candidates::default(),
             names: HashSet::new(),
@@ -356,7 +353,7 @@ impl FirstCopies {
     }
 
     fn advance(&self, slot: Slot) -> Option<Advance> {
-        let mut clock = Clock::new(self.zone.clone());
+        let mut clock = Clock::new(self.local.clone());
         let (mut first, mut latest) = (None, None);
         let (mut missing, mut repeats, mut changes, mut is_fine) = (0, 0, 0, false);
         for copy in self.copies.iter().chain(Some(&self.gap).filter(|_| self.is_time_after())) {
@@ -382,7 +379,7 @@ impl FirstCopies {
     /// Returns the distance of copies that are taken more often than the time in a slot changes; `None` if it always does.
     /// `every` is the distance if it is stated.
     fn spread(&self, slot: Slot, every: Option<Duration>) -> Option<Spread> {
-        let mut clock = Clock::new(self.zone.clone());
+        let mut clock = Clock::new(self.local.clone());
         let found: Vec<FoundTime> =
             self.copies.iter().filter_map(|copy| Some(copy.at(slot)?.found)).collect();
         let times: Vec<Timestamp> = found.iter().map(|found| clock.advance(found)).collect();
@@ -494,7 +491,7 @@ impl ForeignLines {
         let latest = latest.filter(|_| slot.is_none());
         let spread = slot.and_then(|slot| first.spread(slot, every));
         Self {
-            clock: Clock { latest, spread, ..Clock::new(first.zone.clone()) },
+            clock: Clock { latest, spread, ..Clock::new(first.local.clone()) },
             every,
             slot,
             is_after: first.is_time_after(),
@@ -608,6 +605,6 @@ impl CollectlLines {
 
 /// The time of a copy in the raw data of collectl: `>>> 1502000000.001 <<<`.
 pub(super) fn collectl_time(line: &str) -> Option<Timestamp> {
-    let found = find_time(line.strip_prefix(">>> ")?.split_once(" <<<")?.0, &TimeZone::UTC)?;
+    let found = find_time(line.strip_prefix(">>> ")?.split_once(" <<<")?.0)?;
     (found.form == TimeForm::Epoch).then_some(found.time)
 }

@@ -16,7 +16,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 
 use self::continuity::Continuity;
 use self::foreign::{
@@ -34,7 +33,7 @@ use super::line_kind::TimestampLine;
 use super::line_reader::{LineReader, NextLine};
 use super::logs::Logs;
 use super::recorded_scan::ScanReader;
-use super::time_form::TimeForm;
+use super::time_form::{LocalTimes, TimeForm};
 use super::warning::{CaptureWarning, CaptureWarningKind};
 use super::{MAX_DEVICES_PER_SAMPLE, MAX_LINE_BYTES};
 use crate::compression::TrailingData;
@@ -68,8 +67,7 @@ pub struct Reader<R> {
     health: Option<Arc<HealthFacts>>,
     /// The scans of cgroups and processes.
     scans: ScanReader,
-    /// The zone of times that name none.
-    zone: TimeZone,
+    local: LocalTimes,
     /// The distance of samples that have no times.
     every: Option<Duration>,
     /// The kind of the file; `None` before its first line is read.
@@ -90,12 +88,11 @@ pub struct Reader<R> {
 impl<R: Read> Reader<R> {
     /// Creates a reader at the start of a capture, whose times are in UTC if they name no zone.
     pub fn new(input: R) -> Self {
-        Self::with_times(input, TimeZone::UTC, None)
+        Self::with_times(input, LocalTimes::utc(Timestamp::UNIX_EPOCH), None)
     }
 
-    /// Creates a reader at the start of a capture. Times that name no zone are in `zone`; `every` is the distance of
-    /// samples that have no times.
-    pub fn with_times(input: R, zone: TimeZone, every: Option<Duration>) -> Self {
+    /// Creates a reader at the start of a capture. `every` is the distance of samples that have no times.
+    pub fn with_times(input: R, local: LocalTimes, every: Option<Duration>) -> Self {
         Self {
             lines: LineReader::new(input),
             position: Position::BeforeFirstTimestamp,
@@ -107,7 +104,7 @@ impl<R: Read> Reader<R> {
             dropped_samples: 0,
             health: None,
             scans: ScanReader::default(),
-            zone,
+            local,
             every,
             kind: None,
             is_prompt: false,
@@ -211,8 +208,8 @@ impl<R: Read> Reader<R> {
     /// # Errors
     /// If it is of Linux 2.4.
     fn find_kind(&mut self) -> io::Result<Kind> {
-        let mut logs = Logs::new(&self.zone, self.every);
-        let mut copies = FirstCopies::new(self.zone.clone());
+        let mut logs = Logs::new(&self.local, self.every);
+        let mut copies = FirstCopies::new(self.local.clone());
         let (mut ahead, mut number) = (0, self.lines.number);
         while let Some(line) = self.lines.look_ahead(&mut ahead) {
             number += 1;

@@ -119,6 +119,70 @@ fn a_log_has_the_rates_of_the_counters_that_it_was_made_from() {
 }
 
 #[test]
+fn what_stands_before_each_line_of_a_log_is_its_time() {
+    let (expected, _) = read("", capture(0));
+    let (start, options) = (1_502_000_000, ["-x", "-xd", "-xh", "-x -o JSON"]);
+    for form in [
+        "%b %e %T",
+        "%FT%T.25Z",
+        "[%F %T]",
+        "%s",
+        "%b %d %T db1 iostat[77]:",
+        "%T",
+        "iostat-1  | %FT%T.123456789Z",
+    ] {
+        for options in options {
+            let (mut second, mut reports) = (start, 0);
+            let mut stamped = String::new();
+            for line in log(options).lines() {
+                let begins = ["Device", "r/s", "tps"].iter().any(|word| line.trim_start().starts_with(word))
+                    || line.contains("\"disk\": [");
+                second += i64::from(begins && reports > 0);
+                reports += u64::from(begins);
+                let zone = jiff::tz::TimeZone::UTC;
+                let time = jiff::Timestamp::from_second(second).unwrap().to_zoned(zone);
+                stamped += &format!("{} {line}\n", time.strftime(form));
+                if form.contains("db1") && line.is_empty() && reports == 2 {
+                    stamped +=
+                        &format!("{} db1 cron[5]: a line of another program\n", time.strftime("%b %d %T"));
+                }
+            }
+            let (found, err) = read("", &stamped);
+            assert_eq!((found.len(), err.lines().count()), (expected.len(), 1), "{form} {options}: {err}");
+            for (found, expected) in found.iter().zip(&expected) {
+                let seconds = |line: &Value| line["time"].as_str().unwrap()[17..19].to_owned();
+                assert_eq!(seconds(found), seconds(expected), "{form} {options}");
+                assert!(
+                    found["writes_per_s"].as_f64() == expected["writes_per_s"].as_f64() || options == "-xh"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_date_without_a_year_is_in_that_in_which_the_file_was_changed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log.txt");
+    let lines =
+        |times: &[&str], text: &str| times.iter().map(|time| format!("{time} {text}")).collect::<String>();
+    let disk = "8 0 sda 1 2 3 4 5 6 7 8 9 10 11\n";
+    let copies = lines(&["Dec 31 23:59:59", "Jan  1 00:00:00", "Jan  1 00:00:01"], disk);
+    let head = "Linux 6.1.0 (db1) _x86_64_ (2 CPU)\n";
+    let report = "Device tps kB_read/s\nsda 1.00 4.00\n\n";
+    let reports = lines(&["Dec 31 23:59:59", "Jan  1 00:00:00", "Jan  1 00:00:01"], report);
+    let stamped = |text: String| text.replace("\nsda", "\n- - - sda").replace("\n\n", "\n- - - \n");
+    for text in [copies, stamped(format!("Dec 31 23:59:58 {head}{reports}"))] {
+        std::fs::write(&path, text).unwrap();
+        let changed = "2024-01-01T00:00:02Z".parse::<jiff::Timestamp>().unwrap();
+        std::fs::File::options().write(true).open(&path).unwrap().set_modified(changed.into()).unwrap();
+        let (out, err, _) = output(&format!("--json --all {}", path.display()), "");
+        let times: Vec<&str> = out.lines().map(|line| &line[9..29]).collect();
+        assert_eq!(times, ["2024-01-01T00:00:00.", "2024-01-01T00:00:01."], "{err}");
+    }
+}
+
+#[test]
 fn what_a_log_lacks_is_missing() {
     let split = ["reads_per_s", "writes_per_s", "read_await_ms", "write_await_ms", "queue", "util_pct"];
     let merges = ["read_merges_per_s", "write_merges_per_s", "discards_per_s", "discard_await_ms"];

@@ -285,7 +285,7 @@ fn boots_and_other_tables_end_a_table_and_a_wrong_row_costs_its_report() {
     let damaged = text.replacen("10:10:00 sdb 0.00", "10:10:00 sdb x", 1);
     assert_eq!(times(&damaged), all[2..], "the interval after it has no beginning");
     assert!(
-        read(&damaged).1.contains("'x' is not a number of a table; the report is skipped"),
+        read(&damaged).1.contains("'x' in column tps, expected a rate; the report is skipped"),
         "{}",
         read(&damaged).1
     );
