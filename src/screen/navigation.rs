@@ -110,7 +110,10 @@ impl App {
 
     /// Plays faster; after the highest speed, returns to the recorded speed.
     pub(crate) fn change_speed(&mut self) {
-        self.playing = self.playing.map(|at| (at + 1) % PLAY_SPEEDS.len());
+        match &mut self.playing {
+            Some(at) => *at = (*at + 1) % PLAY_SPEEDS.len(),
+            None => self.say("x changes the speed of a recording that plays"),
+        }
     }
 
     /// Moves by a number of intervals.

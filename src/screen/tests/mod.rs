@@ -240,6 +240,18 @@ fn a_time_is_found_by_the_clock_and_by_distance() {
 }
 
 #[test]
+fn a_key_without_effect_says_so() {
+    let mut app = replay("captures/capped-3000.txt");
+    press(&mut app, "y");
+    assert!(text(&mut app).contains("y has no meaning here; ? shows the keys"));
+    press(&mut app, "x");
+    assert!(text(&mut app).contains("x changes the speed of a recording that plays"));
+    press(&mut app, "px");
+    assert_eq!(app.playing, Some(1));
+    assert!(!text(&mut app).contains("x changes the speed"));
+}
+
+#[test]
 fn events_and_the_worst_interval_are_found() {
     let mut app = replay("captures/sweep-randread.txt");
     press(&mut app, "0");
