@@ -68,6 +68,8 @@ impl TraceSet {
     pub(super) fn build(dir: &TraceDir, name: String, kind: SetKind, size: u32) -> Result<Self, TraceError> {
         dir.make_instance(&name)?;
         let set = Self { dir: dir.clone(), name, kind, size, last: SetCounts::default(), text: Vec::new() };
+        // `record-cmd`, which an instance inherits, stays: turning it off in one instance stops it for the enabled events
+        // of all others, and the kernel then counts the stops without a start.
         // An error does not matter: the buffer is only larger then.
         let _ = set.write("buffer_size_kb", &BUFFER_KIB.to_string());
         match &set.kind {
