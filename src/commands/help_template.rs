@@ -75,7 +75,9 @@ fn with_common(command: Command) -> Command {
 /// Returns the operands of a command; none if clap describes them.
 pub(super) fn operands(command: &str) -> &'static [Operand] {
     match command {
-        "blkstat" | "latency" | "who" => VIEW_OPERANDS,
+        "blkstat" | "who" => VIEW_OPERANDS,
+        // Recordings have no single requests.
+        "latency" => VIEW_OPERANDS.get(1..).unwrap_or_default(),
         "analyze" => analyze::OPERANDS,
         "export" => export::OPERANDS,
         "record" => record::OPERANDS,

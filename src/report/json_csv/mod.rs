@@ -213,7 +213,8 @@ const COLUMNS: &[Column] = &[
     ),
     interval_column(
         "hidden_io_wait_pct",
-        "share of the time in which a task waited for I/O while no device had a request in flight, at least",
+        "share of the time in which a task waited for I/O while no device had a request in flight, at least; 0 if the \
+         devices may account for the waits",
         |header| Number(hidden_io_wait_pct(&header.host)),
     ),
     column(
@@ -254,7 +255,7 @@ const COLUMNS: &[Column] = &[
     column(
         "incident_cause",
         "its best known cause: cgroup_limit, constant_rate, device_below, queued_between, nothing_completed, \
-         hung_requests, deep_queue, latency, or health (the kernel says it)",
+         hung_requests, latency, or health (the kernel says it)",
         |of| Text(incident(of).and_then(|incident| incident.cause.as_ref()).map(Cause::name)),
     ),
     column(
