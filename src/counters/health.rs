@@ -78,6 +78,7 @@ use FactPlace::{Device, FileSystem, Member};
 
 /// The name of the fact that a suspended device-mapper device has.
 const SUSPENDED: &str = "suspended";
+const ERRORS: &str = "errors";
 /// What an array does; how far it is and how fast belong to it.
 pub const SYNC_ACTION: &str = "sync_action";
 pub const SYNC_COMPLETED: &str = "sync_completed_pct";
@@ -94,7 +95,7 @@ pub static FACTS: &[Fact] = &[
         "The state of an NVMe path (ANA)."),
     fact("timeouts", Device, "device/iotmo_cnt", Errors("timeout"), "blkstat_disk_timeouts_total",
         "Commands that timed out at the SCSI or ATA device."),
-    fact("errors", Device, "device/ioerr_cnt", Errors("error"), "blkstat_disk_errors_total",
+    fact(ERRORS, Device, "device/ioerr_cnt", Errors("error"), "blkstat_disk_errors_total",
         "Commands that the SCSI or ATA device completed with an error, also those of programs that ask what it can do."),
     fact("commands", Device, "device/iodone_cnt", Count, "blkstat_disk_commands_completed_total",
         "Commands that the SCSI or ATA device completed or rejected."),
@@ -192,10 +193,12 @@ impl Health {
     }
 
     /// Returns the facts that say that something is wrong, with the extent of it. Counts are of what was added since
-    /// `before`, all of it without that.
+    /// `before`, all of it without that; but then not those of errors of commands, which nearly every disk has from being
+    /// asked at the start what it can do.
     pub fn troubles(&self, before: Option<&Self>) -> Self {
         let trouble = |(fact, value): &(&'static Fact, FactValue)| {
             let value = match (fact.kind, value) {
+                (Errors(_), _) if fact.name == ERRORS && before.is_none() => return None,
                 (Errors(_), FactValue::Number(count)) => {
                     let before = before.map_or(0, |before| before.number(fact.name).unwrap_or(*count));
                     FactValue::Number(count.saturating_sub(before))
@@ -312,7 +315,7 @@ mod tests {
         let before = health(&[("errors", "7"), ("timeouts", "1"), ("state", "running"), ("commands", "50")]);
         let now = health(&[("errors", "9"), ("timeouts", "1"), ("state", "running"), ("commands", "90")]);
         assert_eq!(now.troubles(Some(&before)), health(&[("errors", "2")]));
-        assert_eq!(now.troubles(None), health(&[("errors", "9"), ("timeouts", "1")]));
+        assert_eq!(now.troubles(None), health(&[("timeouts", "1")]));
         assert_eq!(before.troubles(Some(&before)), Health::default());
         assert!(now.differs(&before));
         let only_commands =
