@@ -249,4 +249,83 @@ mod tests {
             assert!(release.starts_with(&format!("{}.", guest.version)), "{release}");
         });
     }
+
+    /// The longest time in seconds after which a state is seen, and has left again: facts are read every 10 s. The guest is
+    /// slow.
+    const MAX_SEEN_AFTER_S: f64 = 12.0;
+
+    /// Checks that a device has a state in live intervals or a replay soon after trouble began, and no longer at the end.
+    fn check_seen(guest: &Guest, file: &str, name: &str, is_seen: &dyn Fn(&Value) -> bool) {
+        let text = guest.read(file);
+        let records = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let records: Vec<Value> = records.filter(|record| record["device"] == name).collect();
+        let began = guest.read("health-begin").trim().parse::<f64>().unwrap();
+        let after_s = |record: &Value| {
+            let at: jiff::Timestamp = record["time"].as_str().unwrap().parse().unwrap();
+            at.as_nanosecond() as f64 / 1e9 - began
+        };
+        let first = records.iter().find(|record| is_seen(record));
+        let first = first.unwrap_or_else(|| panic!("{}: {file}: {name}: not seen", guest.version));
+        let seen_after_s = after_s(first);
+        assert!(
+            (0.0..MAX_SEEN_AFTER_S).contains(&seen_after_s),
+            "{}: {name}: {seen_after_s} s",
+            guest.version
+        );
+        assert!(!is_seen(records.last().unwrap()), "{}: {file}: {name}: {:?}", guest.version, records.last());
+    }
+
+    #[test]
+    fn what_the_kernel_says_of_health_is_seen_everywhere_and_leaves_again() {
+        on_each_kernel(|guest| {
+            let debug = guest.read("debug").trim().to_owned();
+            let has = |record: &Value, field: &str, words: &str| {
+                record[field].as_array().unwrap().iter().any(|text| text.as_str().unwrap().contains(words))
+            };
+            for file in ["health.json", "health-replay.json"] {
+                check_seen(guest, file, "dm-0", &|record| {
+                    record["verdict"] == "stalled" && has(record, "evidence", "dm-0: suspended")
+                });
+                check_seen(guest, file, "md0", &|record| has(record, "health", "rebuilding"));
+                check_seen(guest, file, &debug, &|record| {
+                    record["verdict"] == "stalled" && has(record, "evidence", " timeout")
+                });
+            }
+            let health = |file: &str, name: &str| {
+                let devices = guest.devices_in(file);
+                devices.iter().find(|device| device["name"] == name).map(|device| device["health"].clone())
+            };
+            let (well, trouble) = ("devices-well.json", "devices-trouble.json");
+            let of = |file: &str, name: &str, fact: &str| health(file, name).unwrap()[fact].clone();
+            assert_eq!([of(well, "dm-0", "suspended"), of(trouble, "dm-0", "suspended")], [0, 1]);
+            assert_eq!(
+                [of(well, "md0", "sync_action"), of(trouble, "md0", "sync_action")],
+                ["idle", "recover"]
+            );
+            assert_eq!([of(well, "md0", "missing_members"), of(trouble, "md0", "missing_members")], [0, 1]);
+            assert_eq!(of(well, &debug, "timeouts"), 0, "{}", guest.version);
+            assert!(of(trouble, &debug, "timeouts").as_u64() > Some(0), "{}", guest.version);
+            let paths = guest.disks("nvme_paths");
+            assert_eq!(of(trouble, &paths[0], "state"), "live");
+            assert_eq!(of(trouble, &paths[0], "path_state"), "optimized");
+            assert!(health(well, &paths[1]).is_some() && health(trouble, &paths[1]).is_none());
+            let tree = guest.read("devices-trouble");
+            for text in ["dm-0: suspended", "md0: rebuilding", &format!("{debug}: ")] {
+                assert!(tree.lines().any(|line| line.starts_with(text)), "{}: {text}\n{tree}", guest.version);
+            }
+            let metric = |file: &str, start: &str| {
+                let text = guest.read(file);
+                let line = text.lines().find(|line| line.starts_with(start));
+                line.map(|line| line.rsplit_once(' ').unwrap().1.parse::<f64>().unwrap())
+            };
+            let (trouble, after) = ("health-trouble.prom", "health-after.prom");
+            let suspended = "blkstat_disk_suspended{device=\"dm-0\"}";
+            assert_eq!([metric(trouble, suspended), metric(after, suspended)], [Some(1.0), Some(0.0)]);
+            let action =
+                |action: &str| format!("blkstat_disk_sync_action_info{{device=\"md0\",state=\"{action}\"}}");
+            assert_eq!([metric(trouble, &action("recover")), metric(after, &action("idle"))], [Some(1.0); 2]);
+            let timeouts = format!("blkstat_disk_timeouts_total{{device=\"{debug}\"}}");
+            assert!(metric(trouble, &timeouts) > Some(0.0), "{}", guest.version);
+        });
+    }
 }
