@@ -104,8 +104,8 @@ pub fn page(name: &str, inserted: &dyn Fn(&str) -> Option<Terms>) -> Option<Page
 }
 
 /// Returns what the pages say of a name, as text in lines of `width` columns, with the page that each is from: the rows
-/// of tables about it, such as those of a column, field or option; if there is none, the paragraphs with this word; or
-/// else everything with these words, or a longer one that begins so.
+/// of tables about it, such as those of a column, field or option; if there is none, the sections with this title; or
+/// the paragraphs with this word; or else everything with these words, or a longer one that begins so.
 pub fn find_term(term: &str, mut pages: Vec<Page>, width: usize) -> Vec<(String, &'static str)> {
     pages.sort_by_key(|page| Reverse(section(page.name)));
     let find = |part: &dyn Fn(&Block) -> Option<Block>| {
@@ -131,6 +131,13 @@ pub fn find_term(term: &str, mut pages: Vec<Page>, width: usize) -> Vec<(String,
     };
     let mut found = rows(&|row| has_word(&row[0], term));
     if found.is_empty() {
+        let of_page = |page: &Page| {
+            let text = |blocks| (terminal::blocks_text(blocks, width), page.name);
+            sections(&page.blocks, term).map(text).collect::<Vec<_>>()
+        };
+        found = pages.iter().flat_map(of_page).collect();
+    }
+    if found.is_empty() {
         found = paragraphs(&|words| has_word(words, term));
     }
     if found.is_empty() {
@@ -140,6 +147,15 @@ pub fn find_term(term: &str, mut pages: Vec<Page>, width: usize) -> Vec<(String,
         found.extend(rows(&|row| row.iter().any(|cell| is_about(cell))));
     }
     found
+}
+
+/// Returns what stands below the headings of this title, up to the next one.
+fn sections<'a>(blocks: &'a [Block], title: &str) -> impl Iterator<Item = &'a [Block]> {
+    let is_heading = |block: &Block| matches!(block, Block::Heading(..));
+    let has_title =
+        |block: &Block| matches!(block, Block::Heading(_, text) if text.eq_ignore_ascii_case(title));
+    let starts = (1..blocks.len()).filter(move |at| has_title(&blocks[at - 1]));
+    starts.filter_map(move |at| blocks[at..].split(is_heading).next())
 }
 
 fn has_word(text: &str, word: &str) -> bool {
@@ -283,6 +299,9 @@ mod tests {
         // A word that no table is about is found in sentences.
         let found = find_term("null", pages().collect(), 80);
         assert!(found.iter().any(|(text, page)| *page == "json" && text.contains("never 0")), "{found:?}");
+        let found = find_term("exit status", pages().collect(), 80);
+        let [(text, "blkstat")] = &*found else { panic!("{found:?}") };
+        assert!(text.contains("usage error") && text.ends_with("originals.\n"), "{text}");
         // Other tools' names, options without their dashes, several words, and the beginning of one.
         for (term, page, expected) in [
             ("svctm", "columns", "no service time"),

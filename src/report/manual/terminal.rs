@@ -14,16 +14,22 @@ impl Page {
     /// Returns the page as text in lines of `width` columns, as far as its blocks of code allow, with words in bold if
     /// `is_styled`.
     pub fn text(&self, width: usize, is_styled: bool) -> String {
-        let mut text = strong(&format!("{}: {}", self.title(), self.summary));
-        let mut was_item = false;
-        for block in &self.blocks {
-            let is_item = matches!(block, Block::Item(_));
-            text += if is_item && was_item { "" } else { "\n" };
-            was_item = is_item;
-            text += &block_text(block, width);
-        }
-        styled(&text, is_styled)
+        let title = strong(&format!("{}: {}", self.title(), self.summary)) + "\n";
+        styled(&(title + &blocks_text(&self.blocks, width)), is_styled)
     }
+}
+
+/// Returns blocks with empty lines between them, but not between items of a list.
+pub(super) fn blocks_text(blocks: &[Block], width: usize) -> String {
+    let mut text = String::new();
+    let mut was_item = false;
+    for block in blocks {
+        let is_item = matches!(block, Block::Item(_));
+        text += if text.is_empty() || is_item && was_item { "" } else { "\n" };
+        was_item = is_item;
+        text += &block_text(block, width);
+    }
+    text
 }
 
 pub(super) fn block_text(block: &Block, width: usize) -> String {
