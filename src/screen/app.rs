@@ -14,7 +14,7 @@ use super::prompt::Prompt;
 use super::sort::Sort;
 use super::theme::Theme;
 use super::time_axis::TimeAxis;
-use crate::intervals::Event;
+use crate::intervals::IncidentSummary;
 use crate::report::layout::number_format::duration;
 use crate::report::native::event_text;
 use crate::sanitize::sanitize;
@@ -151,7 +151,8 @@ pub(crate) struct App {
     pub(crate) unit: ThroughputUnit,
     pub(crate) filter: Option<(String, Regex)>,
     pub(crate) prompt: Option<Prompt>,
-    pub(crate) events: Vec<Event>,
+    /// The incidents so far, in the order in which they began.
+    pub(crate) incidents: Vec<IncidentSummary>,
     pub(crate) recording: Option<RecordingStatus>,
     /// A message, and the time until which it is shown.
     pub(crate) message: Option<(String, f64)>,
@@ -191,7 +192,7 @@ impl App {
             unit: ThroughputUnit::default(),
             filter: None,
             prompt: None,
-            events: Vec::new(),
+            incidents: Vec::new(),
             recording: None,
             message: None,
             progress: (options.source != Source::Live).then_some(0.0),
@@ -224,11 +225,6 @@ impl App {
             self.cursor = Cursor::At(frame.end_s);
         }
         self.history.push(frame);
-    }
-
-    /// Takes the events so far, in the order in which they began.
-    pub(crate) fn set_events(&mut self, events: Vec<Event>) {
-        self.events = events;
     }
 
     /// The moment under the cursor; `None` before the first interval.

@@ -5,11 +5,11 @@ use jiff::Timestamp;
 use super::app::{App, Cursor, Page, Source};
 use super::history::{DeviceId, Frame, Moment, is_trouble, severity};
 use crate::analysis::Verdict;
-use crate::intervals::Event;
+use crate::intervals::IncidentSummary;
 
-/// The time shown when a capture is opened, as a multiple of the length of the event that it opens at, and its minimum
+/// The time shown when a capture is opened, as a multiple of the length of the incident that it opens at, and its minimum
 /// below.
-const EVENT_CONTEXT: f64 = 3.0;
+const INCIDENT_CONTEXT: f64 = 3.0;
 const DEFAULT_SPAN_S: f64 = 180.0;
 
 /// The speeds at which a recording plays: seconds of the recording per second.
@@ -35,19 +35,19 @@ impl App {
         }
     }
 
-    /// Notes that the whole capture has been read. The screen goes to the event that matters most, unless the user
+    /// Notes that the whole capture has been read. The screen goes to the worst incident, unless the user
     /// has moved.
     pub(crate) fn finish_loading(&mut self) {
         self.progress = None;
         if self.has_moved || self.options.source == Source::Live {
             return;
         }
-        let first = self.events.iter().min_by(|a, b| a.worst_first(b)).cloned();
+        let worst = self.incidents.iter().rev().max_by(|a, b| a.trouble_s.total_cmp(&b.trouble_s)).cloned();
         let all_s = self.history.newest().map_or(0.0, |newest| newest.end_s);
-        let event_s = first.as_ref().map_or(0.0, |event| event.duration_s);
-        self.axis.show_at_least(all_s.min((EVENT_CONTEXT * event_s).max(DEFAULT_SPAN_S)));
-        match first {
-            Some(event) => self.go_to_worst_of(&event),
+        let incident_s = worst.as_ref().map_or(0.0, IncidentSummary::duration_s);
+        self.axis.show_at_least(all_s.min((INCIDENT_CONTEXT * incident_s).max(DEFAULT_SPAN_S)));
+        match worst {
+            Some(incident) => self.go_to_worst_of(&incident),
             None => self.go_to_worst(),
         }
         self.message = None;
@@ -184,37 +184,35 @@ impl App {
         self.selected = Some(id);
     }
 
-    /// Moves to the beginning of the next or the previous event; only to those of the selected device if only that is
-    /// shown.
-    pub(crate) fn go_to_next_event(&mut self, forward: bool) {
+    /// Moves to the beginning of the next or the previous incident; only to those of the selected device if only that
+    /// is shown.
+    pub(crate) fn go_to_next_incident(&mut self, forward: bool) {
         let current = self.cursor_s();
         let only = self.selected.filter(|_| self.page == Page::Detail);
-        let own =
-            self.events.iter().filter(|event| only.is_none_or(|id| self.id_of(&event.device) == Some(id)));
-        let begin_s = |event: &&Event| event.begin.run_s;
-        let target =
-            |event: &Event| self.history.at(event.begin.run_s + 1e-6).map_or(0.0, |moment| moment.end_s());
+        let own = (self.incidents.iter()).filter(|one| only.is_none_or(|id| self.is_part(one, id)));
+        let begin_s = |one: &&IncidentSummary| one.incident.begin.run_s;
+        let target = |one: &IncidentSummary| {
+            self.history.at(one.incident.begin.run_s + 1e-6).map_or(0.0, |moment| moment.end_s())
+        };
         let found = if forward {
-            own.filter(|event| target(event) > current + 1e-9)
-                .min_by(|a, b| begin_s(a).total_cmp(&begin_s(b)))
+            own.filter(|one| target(one) > current + 1e-9).min_by(|a, b| begin_s(a).total_cmp(&begin_s(b)))
         } else {
-            own.filter(|event| target(event) < current - 1e-9)
-                .max_by(|a, b| begin_s(a).total_cmp(&begin_s(b)))
+            own.filter(|one| target(one) < current - 1e-9).max_by(|a, b| begin_s(a).total_cmp(&begin_s(b)))
         };
         match found.cloned() {
-            Some(event) => self.go_to_event(&event),
-            None if forward => self.say("no later event"),
-            None => self.say("no earlier event"),
+            Some(incident) => self.go_to_incident(&incident),
+            None if forward => self.say("no later incident"),
+            None => self.say("no earlier incident"),
         }
     }
 
-    /// Moves to the worst interval of an event.
-    fn go_to_worst_of(&mut self, event: &Event) {
-        self.go_to_event(event);
+    /// Moves to the worst interval of an incident.
+    fn go_to_worst_of(&mut self, incident: &IncidentSummary) {
+        self.go_to_incident(incident);
         let Some(id) = self.selected else { return };
         let frames = self.history.frames();
-        let first = frames.partition_point(|frame| frame.begin_s() < event.begin.run_s - 1e-6);
-        let within = frames.range(first..).take_while(|frame| frame.end_s <= event.end.run_s + 1e-6);
+        let first = frames.partition_point(|frame| frame.begin_s() < incident.incident.begin.run_s - 1e-6);
+        let within = frames.range(first..).take_while(|frame| frame.end_s <= incident.end.run_s + 1e-6);
         let rank = |frame: &Frame| frame.row_of(id).map(|row| rank(frame, row));
         let worst = within.max_by(|a, b| rank(a).partial_cmp(&rank(b)).unwrap_or(std::cmp::Ordering::Equal));
         if let Some(end_s) = worst.map(|frame| frame.end_s) {
@@ -222,23 +220,27 @@ impl App {
         }
     }
 
-    fn go_to_event(&mut self, event: &Event) {
-        let begin = self.history.at(event.begin.run_s + 1e-6).map(|moment| moment.end_s());
+    /// Moves to the beginning of an incident and selects its victim.
+    fn go_to_incident(&mut self, incident: &IncidentSummary) {
+        let begin = self.history.at(incident.incident.begin.run_s + 1e-6).map(|moment| moment.end_s());
         self.move_to(begin, false);
-        if let Some(id) = self.id_of(&event.device) {
+        if let Some(id) = self.id_of(&incident.incident.victim.device) {
             self.selected = Some(id);
         }
     }
 
-    /// The number of the event under the cursor, from 1, and the number of events; `None` outside events.
-    pub(crate) fn event_at_cursor(&self) -> Option<(usize, usize)> {
-        let moment = self.moment()?;
-        let end_s = moment.end_s();
-        let selected = self.selected;
-        let is_at = |event: &Event| event.begin.run_s < end_s - 1e-9 && end_s <= event.end.run_s + 1e-9;
-        let own = |event: &Event| self.id_of(&event.device) == selected;
-        let at = self.events.iter().position(|event| is_at(event) && own(event));
-        at.or_else(|| self.events.iter().position(is_at)).map(|at| (at + 1, self.events.len()))
+    fn is_part(&self, incident: &IncidentSummary, id: DeviceId) -> bool {
+        incident.devices.iter().any(|names| self.id_of(&names.device) == Some(id))
+    }
+
+    /// The number of the incident under the cursor, from 1, and the number of incidents; `None` outside incidents.
+    pub(crate) fn incident_at_cursor(&self) -> Option<(usize, usize)> {
+        let end_s = self.moment()?.end_s();
+        let is_at =
+            |one: &IncidentSummary| one.incident.begin.run_s < end_s - 1e-9 && end_s <= one.end.run_s + 1e-6;
+        let own = |one: &IncidentSummary| self.selected.is_some_and(|id| self.is_part(one, id));
+        let at = self.incidents.iter().position(|one| is_at(one) && own(one));
+        at.or_else(|| self.incidents.iter().position(is_at)).map(|at| (at + 1, self.incidents.len()))
     }
 
     /// Returns the number of a device by the kernel's name; `None` if no interval has it.

@@ -18,7 +18,7 @@ use crate::clock::{Clock, StoppableClock};
 use crate::console::Warnings;
 use crate::counters::Sample;
 use crate::intervals::{
-    BaselineStore, Detail, DeviceSelection, Event, Input, IntervalRows, Intervals, NextInterval,
+    BaselineStore, Detail, DeviceSelection, IncidentSummary, Input, IntervalRows, Intervals, NextInterval,
 };
 use crate::screen::{Frame, FrameEncoder, LIVE_HISTORY_S, MAX_TEXT_BYTES, SampleTexts, is_trouble};
 use crate::sink::{SampleBlock, WriteQueue};
@@ -27,11 +27,11 @@ use crate::topology::Topology;
 
 /// The most intervals that may wait for the screen, as while a terminal is stopped: an hour.
 const MAX_WAITING: usize = 3600;
-/// The number of intervals of a capture between two lists of events.
+/// The number of intervals of a capture between two lists of incidents.
 const INTERVALS_PER_LIST: u64 = 500;
 
-/// The mean number of listed events per interval of the running system: a list has all events, so it is sent less often
-/// if there are many.
+/// The mean number of listed events per interval of the running system: a list of incidents is made of all events, so it is
+/// sent less often if there are many.
 const EVENTS_PER_INTERVAL: u64 = 200;
 
 /// A message of the sampling thread to the screen.
@@ -39,7 +39,7 @@ pub(super) enum Update {
     /// The first sample has been taken.
     Started(Started),
     Frame(Box<Frame>),
-    Events(Vec<Event>),
+    Incidents(Vec<IncidentSummary>),
     /// The fraction of the capture that has been read.
     Progress(f64),
     /// There are no more intervals, for this reason; `None` at a normal end.
@@ -237,7 +237,7 @@ fn follow(
             return Ok(());
         }
         if is_list_due {
-            outlet.send(Update::Events(frames.events(intervals)));
+            outlet.send(Update::Incidents(frames.incidents(intervals)));
             frames.has_trouble = intervals.is_live() && frames.is_any_ongoing;
             next_list = count + (frames.events as u64 / EVENTS_PER_INTERVAL).max(1);
         }
@@ -245,7 +245,7 @@ fn follow(
             outlet.send(Update::Progress(progress));
         }
     }
-    outlet.send(Update::Events(frames.events(intervals)));
+    outlet.send(Update::Incidents(frames.incidents(intervals)));
     if count == 0 { no_data(intervals) } else { Ok(()) }
 }
 
@@ -258,7 +258,7 @@ struct Frames {
     /// True if devices are in trouble or recently were.
     has_trouble: bool,
     is_any_ongoing: bool,
-    /// The number of events in the last list.
+    /// The number of events of the incidents in the last list.
     events: usize,
 }
 
@@ -276,11 +276,11 @@ impl Frames {
         self.encoder.encode(rows, Arc::clone(&self.topology))
     }
 
-    fn events(&mut self, intervals: &Intervals<'_>) -> Vec<Event> {
-        let list = intervals.events().list;
-        self.events = list.len();
-        self.is_any_ongoing = list.iter().any(|event| event.is_ongoing);
-        list
+    fn incidents(&mut self, intervals: &Intervals<'_>) -> Vec<IncidentSummary> {
+        let events = intervals.events();
+        self.events = events.list.len();
+        self.is_any_ongoing = events.list.iter().any(|event| event.is_ongoing);
+        events.incidents
     }
 }
 

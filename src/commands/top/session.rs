@@ -152,7 +152,7 @@ fn wait_for_start(
                 }
                 Update::Ended(Some(error)) => return Err(error),
                 Update::Ended(None) => bail!("no samples"),
-                Update::Events(_) | Update::Progress(_) => {}
+                Update::Incidents(_) | Update::Progress(_) => {}
             }
             continue;
         }
@@ -313,7 +313,7 @@ impl Session {
                         context.lock_memory();
                     }
                 }
-                Update::Events(events) => self.app.set_events(events),
+                Update::Incidents(incidents) => self.app.incidents = incidents,
                 Update::Progress(progress) => self.app.progress = Some(progress),
                 Update::Ended(None) => self.app.finish_loading(),
                 Update::Ended(Some(error)) => {

@@ -146,33 +146,3 @@ impl EventEvidence {
         }
     }
 }
-
-impl Event {
-    /// Compares two events for a list with the worst first: by [`Event::trouble_s`], then verdict, then latency.
-    pub fn worst_first(&self, other: &Self) -> std::cmp::Ordering {
-        let latency = |event: &Self| event.peak_latency.map_or(0.0, |peak| peak.await_ms);
-        (other.trouble_s().total_cmp(&self.trouble_s()))
-            .then(other.verdict.severity().cmp(&self.verdict.severity()))
-            .then(latency(other).total_cmp(&latency(self)))
-    }
-
-    /// Its seconds, each weighted by its verdict, so that a long time at a limit counts more than a short stall.
-    pub fn trouble_s(&self) -> f64 {
-        let known_s: f64 = self.course.iter().map(|one| one.duration_s).sum();
-        let weighted_s: f64 =
-            self.course.iter().map(|one| one.duration_s * verdict_weight(one.verdict)).sum();
-        weighted_s + (self.duration_s - known_s).max(0.0) * verdict_weight(Verdict::Queueing)
-    }
-}
-
-/// Returns how many seconds of queueing a second of a verdict counts as. During a stall nothing completes; at a limit
-/// or saturated, requests take several times longer than unloaded; a slow device still serves its load.
-fn verdict_weight(verdict: Verdict) -> f64 {
-    match verdict {
-        Verdict::Stalled => 20.0,
-        Verdict::Throttled | Verdict::Capped => 4.0,
-        Verdict::Saturated => 3.0,
-        Verdict::Slow => 2.0,
-        Verdict::Queueing | Verdict::AccountingOff | Verdict::Ok | Verdict::Idle => 1.0,
-    }
-}

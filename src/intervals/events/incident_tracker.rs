@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::event::{Event, EventLimit, Moment};
+use super::event::{EventLimit, EventRate, Moment};
 use super::figures::Figures;
 use super::history::DeviceHistory;
 use super::incident::{Cause, Incident, WaitingTask};
 use super::phase::Phase;
-use crate::analysis::IoDirection;
+use crate::analysis::{IoDirection, RateUnit, Verdict};
 use crate::attribution::{Attribution, ReachedLimit, is_in_cgroup};
 use crate::intervals::running_totals::known_limit::limited_requests;
 use crate::intervals::{DeviceActivity, DeviceNames};
@@ -31,16 +31,45 @@ struct Tracked {
     devices: Vec<Arc<DeviceNames>>,
     /// The end of the last interval in which one of them was in trouble.
     end: Moment,
+    /// The intervals of the victim in trouble, added up.
+    figures: Figures,
 }
 
-/// The events of an incident, as indices of the list of events.
+/// An incident with all that is known of it at the end of a run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct IncidentEvents {
+pub struct IncidentSummary {
     pub incident: Arc<Incident>,
-    /// The worst event of the victim.
-    pub lead: usize,
-    /// The others, in the order of time.
-    pub others: Vec<usize>,
+    /// The verdict on the victim that weighs most, and the seconds for which the victim had it.
+    pub verdict: Verdict,
+    pub verdict_s: f64,
+    /// The end of the last interval in trouble so far.
+    pub end: Moment,
+    /// True if it still lasts, or lasted when the run ended.
+    pub is_ongoing: bool,
+    pub harm: Harm,
+    /// The devices in trouble, the victim first.
+    pub devices: Vec<Arc<DeviceNames>>,
+    /// How bad it was: the seconds in trouble of the victim, each weighted by its verdict.
+    pub trouble_s: f64,
+    /// Its events, as indices of the list of events.
+    pub events: Vec<usize>,
+}
+
+impl IncidentSummary {
+    pub fn duration_s(&self) -> f64 {
+        self.end.run_s - self.incident.begin.run_s
+    }
+}
+
+/// What the requests of a device in trouble met with on average.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Harm {
+    /// The latency in milliseconds of the kind of requests that waited most; `None` if none completed.
+    pub await_ms: Option<f64>,
+    /// The rate of these requests; `None` if none completed.
+    pub rate: Option<EventRate>,
+    /// The mean queue or, where nothing completed, the requests in flight.
+    pub queue: Option<f64>,
 }
 
 /// The device in trouble whose incident is looked for.
@@ -92,6 +121,9 @@ impl IncidentTracker {
         let at = at.unwrap_or_else(|| self.join(trouble, topology));
         let tracked = &mut self.open[at];
         tracked.end = end;
+        if trouble.device.names().device == tracked.incident.victim.device {
+            tracked.figures.add(&Figures::of(trouble.activity));
+        }
         tracked.note_cause(trouble, topology);
         tracked.note_usage(trouble.activity, attribution);
         Arc::clone(&tracked.incident)
@@ -138,53 +170,55 @@ impl IncidentTracker {
         first
     }
 
-    /// Returns the incidents with their events, which must be in the order of time; both count seconds from `range_begin_s`
-    /// on. Events that only hindsight shows become incidents of their own.
-    pub(super) fn with_events(
+    /// Returns the incidents with their phases, which must be in the order of time; both count seconds from
+    /// `range_begin_s` on. Phases that only hindsight shows become incidents of their own; `is_begin_known` says whether
+    /// the onset of one after these seconds was observed.
+    pub(super) fn summaries(
         &self,
-        events: &[Event],
+        phases: &[Phase],
         range_begin_s: f64,
+        is_begin_known: impl Fn(f64) -> bool,
         topology: &Topology,
-    ) -> Vec<IncidentEvents> {
+    ) -> Vec<IncidentSummary> {
         let known = self.finished.iter().chain(&self.open);
         let mut all: Vec<(Tracked, Vec<usize>)> =
             known.map(|one| (one.shifted(-range_begin_s), Vec::new())).collect();
         all.sort_by(|a, b| a.0.begin_s().total_cmp(&b.0.begin_s()));
         let (known_count, mut next, mut count) = (all.len(), 0, self.count);
-        // The incidents that may overlap the event.
+        // The incidents that may overlap the phase.
         let mut near: Vec<usize> = Vec::new();
-        for (at, event) in events.iter().enumerate() {
-            near.retain(|one| all[*one].0.end.run_s > event.begin.run_s);
-            while next < known_count && all[next].0.begin_s() < event.end.run_s {
+        for (at, phase) in phases.iter().enumerate() {
+            near.retain(|one| all[*one].0.end.run_s > phase.begin.run_s);
+            while next < known_count && all[next].0.begin_s() < phase.end.run_s {
                 near.push(next);
                 next += 1;
             }
-            let names = DeviceNames::without_alias(&event.device);
-            let below = all_below(&event.device, topology);
-            let own = near.iter().copied().filter(|one| all[*one].0.has(&names));
-            let overlap_s = |one: &usize| all[*one].0.overlap_s(event);
+            let names = &phase.names;
+            let below = all_below(&names.device, topology);
+            let own = near.iter().copied().filter(|one| all[*one].0.has(names));
+            let overlap_s = |one: &usize| all[*one].0.overlap_s(phase);
             let own = own.filter(|one| overlap_s(one) > 0.0);
             let own = own.max_by(|a, b| overlap_s(a).total_cmp(&overlap_s(b)));
             let is_linked = |one: &&usize| {
                 let tracked = &all[**one].0;
-                let shorter_s = event.duration_s.min(tracked.end.run_s - tracked.begin_s());
-                2.0 * overlap_s(one) >= shorter_s && tracked.is_linked(&names, &below, topology)
+                let shorter_s = phase.duration_s().min(tracked.end.run_s - tracked.begin_s());
+                2.0 * overlap_s(one) >= shorter_s && tracked.is_linked(names, &below, topology)
             };
             let Some(found) = own.or_else(|| near.iter().find(is_linked).copied()) else {
                 count += 1;
-                let incident = Arc::new(Incident::of_event(count, event));
                 near.push(all.len());
-                all.push((Tracked { incident, devices: vec![names], end: event.end }, vec![at]));
+                let tracked = Tracked::of_phase(count, phase, is_begin_known(phase.begin.run_s));
+                all.push((tracked, vec![at]));
                 continue;
             };
             let (tracked, members) = &mut all[found];
             members.push(at);
             if found >= known_count {
-                tracked.add_event(event, names, &below, topology);
+                tracked.add_phase(phase, &below, is_begin_known(phase.begin.run_s), topology);
             }
         }
-        let mut found: Vec<IncidentEvents> =
-            all.into_iter().filter_map(|(one, members)| one.with_events(members, events)).collect();
+        let mut found: Vec<IncidentSummary> =
+            all.into_iter().filter_map(|(one, members)| one.summary(members, phases)).collect();
         found.sort_by(|a, b| a.incident.begin.run_s.total_cmp(&b.incident.begin.run_s));
         found
     }
@@ -205,7 +239,25 @@ impl Tracked {
             owner: None,
             waiting: Vec::new(),
         };
-        Self { incident: Arc::new(incident), devices: vec![Arc::clone(names)], end: trouble.begin }
+        let (devices, figures) = (vec![Arc::clone(names)], Figures::default());
+        Self { incident: Arc::new(incident), devices, end: trouble.begin, figures }
+    }
+
+    /// The incident of a phase that only hindsight shows.
+    fn of_phase(id: u64, phase: &Phase, begin_is_known: bool) -> Self {
+        let incident = Incident {
+            id,
+            victim: Arc::clone(&phase.names),
+            begin: phase.begin,
+            begin_is_known,
+            requests: phase.figures.slowest(),
+            before_ms: None,
+            cause: phase.cause(&phase.names, true),
+            owner: phase.figures.top_cgroup().map(|top| top.path),
+            waiting: Vec::new(),
+        };
+        let (devices, figures) = (vec![Arc::clone(&phase.names)], phase.figures.clone());
+        Self { incident: Arc::new(incident), devices, end: phase.end, figures }
     }
 
     /// Returns whether a device, with these devices below it, belongs to the incident or is stacked with one that does.
@@ -223,6 +275,7 @@ impl Tracked {
         let incident = Arc::make_mut(&mut self.incident);
         let below = std::mem::replace(&mut incident.victim, Arc::clone(trouble.device.names()));
         (incident.requests, incident.before_ms) = (requests, before_ms);
+        self.figures = Figures::default();
         if incident.cause.as_ref().is_none_or(|cause| cause.rank() < Cause::DeviceBelow(below.clone()).rank())
         {
             incident.cause = Some(Cause::DeviceBelow(below));
@@ -282,19 +335,22 @@ impl Tracked {
         self.devices.iter().any(|one| one.device == names.device)
     }
 
-    fn overlap_s(&self, event: &Event) -> f64 {
-        self.end.run_s.min(event.end.run_s) - self.begin_s().max(event.begin.run_s)
+    fn overlap_s(&self, phase: &Phase) -> f64 {
+        self.end.run_s.min(phase.end.run_s) - self.begin_s().max(phase.begin.run_s)
     }
 
-    /// Adds an event that only hindsight shows.
-    fn add_event(&mut self, event: &Event, names: Arc<DeviceNames>, below: &[String], topology: &Topology) {
-        if is_above(&event.device, below, &self.incident.victim.device, topology) {
-            self.incident = Arc::new(Incident::of_event(self.incident.id, event));
+    /// Adds a phase that only hindsight shows.
+    fn add_phase(&mut self, phase: &Phase, below: &[String], begin_is_known: bool, topology: &Topology) {
+        if is_above(&phase.names.device, below, &self.incident.victim.device, topology) {
+            let Self { incident, figures, .. } = Self::of_phase(self.incident.id, phase, begin_is_known);
+            (self.incident, self.figures) = (incident, figures);
         }
-        if event.end.run_s > self.end.run_s {
-            self.end = event.end;
+        if phase.end.run_s > self.end.run_s {
+            self.end = phase.end;
         }
-        self.devices.push(names);
+        if !self.has(&phase.names) {
+            self.devices.push(Arc::clone(&phase.names));
+        }
     }
 
     fn shifted(&self, seconds: f64) -> Self {
@@ -306,40 +362,34 @@ impl Tracked {
         shifted
     }
 
-    /// Returns the incident with these of the events; `None` without any.
-    fn with_events(self, members: Vec<usize>, events: &[Event]) -> Option<IncidentEvents> {
-        let is_of_victim = |at: &usize| events[*at].device == self.incident.victim.device;
-        let trouble_s = |at: &usize| (is_of_victim(at), events[*at].trouble_s());
-        // Among equals, the first one.
-        let lead = members.iter().rev().copied();
-        let lead =
-            lead.max_by(|a, b| trouble_s(a).partial_cmp(&trouble_s(b)).unwrap_or(std::cmp::Ordering::Equal))?;
-        let others = members.into_iter().filter(|at| *at != lead).collect();
-        Some(IncidentEvents { incident: self.incident, lead, others })
-    }
-}
-
-impl Incident {
-    /// The incident of an event that only hindsight shows.
-    fn of_event(id: u64, event: &Event) -> Self {
-        let victim = Arc::new(DeviceNames {
-            device: event.device.clone(),
-            label: event.label.clone(),
-            mountpoints: String::new(),
-        });
-        let limit = event.limit.clone();
-        let cause = limit.map(|limit| Cause::Limit { limit, device: Arc::clone(&victim) });
-        Self {
-            id,
-            begin: event.begin,
-            begin_is_known: event.begin_is_known,
-            requests: event.peak_latency.map(|peak| peak.direction),
-            before_ms: None,
-            cause: cause.or(event.evidence.map(Cause::Evidence)),
-            owner: event.top_cgroup.as_ref().map(|top| Arc::clone(&top.path)),
-            waiting: Vec::new(),
-            victim,
-        }
+    /// Returns the incident with these of the phases; `None` without any.
+    fn summary(self, members: Vec<usize>, phases: &[Phase]) -> Option<IncidentSummary> {
+        let Self { incident, mut devices, end, figures } = self;
+        devices.sort_by_key(|one| one.device != incident.victim.device);
+        let of_victim = members.iter().map(|at| &phases[*at]);
+        let of_victim = of_victim.filter(|phase| phase.names.device == incident.victim.device);
+        // Where the victim is not shown, the worst device below it is.
+        let worst = of_victim.clone().max_by(|a, b| a.trouble_s().total_cmp(&b.trouble_s()));
+        let worst = worst.or_else(|| members.first().map(|at| &phases[*at]))?;
+        let verdict_s = of_victim.clone().filter(|phase| phase.verdict == worst.verdict);
+        let latest =
+            members.iter().map(|at| &phases[*at]).max_by(|a, b| a.end.run_s.total_cmp(&b.end.run_s))?;
+        let requests = incident.requests;
+        Some(IncidentSummary {
+            verdict: worst.verdict,
+            verdict_s: verdict_s.map(|phase| phase.verdict_s).sum(),
+            end: if latest.end.run_s > end.run_s { latest.end } else { end },
+            is_ongoing: members.iter().any(|at| phases[*at].is_ongoing),
+            harm: Harm {
+                await_ms: requests.and_then(|requests| figures.await_ms(requests)),
+                rate: requests.and_then(|requests| figures.rate(Some((requests, RateUnit::Requests)))),
+                queue: figures.queue().map(|(mean, _)| mean),
+            },
+            devices,
+            trouble_s: of_victim.map(Phase::trouble_s).sum(),
+            events: members,
+            incident,
+        })
     }
 }
 

@@ -39,5 +39,5 @@ mod tracker;
 pub use departure::Departure;
 pub use event::{Course, Event, EventEvidence, EventLimit, EventRate, Moment, PeakLatency};
 pub use incident::{Cause, Incident, OngoingIncident, WaitingTask};
-pub use incident_tracker::IncidentEvents;
+pub use incident_tracker::{Harm, IncidentSummary};
 pub use tracker::{EventTracker, Events};

@@ -70,6 +70,14 @@ impl Phase {
         self.end.run_s - self.begin.run_s
     }
 
+    /// Its seconds, each weighted by its verdict, so that a long time at a limit counts more than a short stall.
+    pub(super) fn trouble_s(&self) -> f64 {
+        let known_s: f64 = self.course.iter().map(|one| one.duration_s).sum();
+        let weighted_s: f64 =
+            self.course.iter().map(|one| one.duration_s * verdict_weight(one.verdict)).sum();
+        weighted_s + (self.duration_s() - known_s).max(0.0) * verdict_weight(Verdict::Queueing)
+    }
+
     /// Adds another interval with its verdict.
     pub(super) fn extend(&mut self, end: Moment, figures: &Figures, conclusion: Conclusion) {
         self.set_end(end);
@@ -218,6 +226,18 @@ impl Conclusion {
         self.limit = self.limit.or(milder.limit);
         self.requests = self.requests.or(milder.requests);
         self
+    }
+}
+
+/// Returns how many seconds of queueing a second of a verdict counts as. During a stall nothing completes; at a limit
+/// or saturated, requests take several times longer than unloaded; a slow device still serves its load.
+fn verdict_weight(verdict: Verdict) -> f64 {
+    match verdict {
+        Verdict::Stalled => 20.0,
+        Verdict::Throttled | Verdict::Capped => 4.0,
+        Verdict::Saturated => 3.0,
+        Verdict::Slow => 2.0,
+        Verdict::Queueing | Verdict::AccountingOff | Verdict::Ok | Verdict::Idle => 1.0,
     }
 }
 

@@ -275,11 +275,10 @@ fn the_devices_of_a_stack_have_one_incident_whose_victim_is_the_topmost() {
     let cause = |rows: &IntervalRows| rows.devices[0].incident()?.incident.cause.clone();
     assert!(matches!(cause(&rows), Some(Cause::DeviceBelow(below)) if below.device == "sda"));
     let events = tracker.events(&stack());
-    let name = |at: &usize| events.list[*at].device.as_str();
-    let found: Vec<String> = (events.incidents.iter())
-        .map(|one| format!("{} {}", name(&one.lead), one.others.iter().map(name).collect::<String>()))
-        .collect();
-    assert_eq!(found, ["sdb ", "dm-0 sdasda1"]);
+    let names =
+        |one: &IncidentSummary| one.devices.iter().map(|one| &*one.device).collect::<Vec<_>>().join(" ");
+    let found: Vec<String> = events.incidents.iter().map(names).collect();
+    assert_eq!(found, ["sdb", "dm-0 sda sda1"]);
 }
 
 #[test]
@@ -294,6 +293,16 @@ fn trouble_that_comes_back_soon_is_the_same_incident() {
     };
     assert_eq!([begins(3), begins(10)], ["sda #1 sda 5 10", "sda #1 sda 5 17"]);
     assert_eq!(begins(11), "sda #2 sda 21 2");
+}
+
+#[test]
+fn a_short_stall_does_not_weigh_more_than_a_long_time_at_a_limit() {
+    let trouble_s = |verdict, seconds| {
+        let events = tracked(&repeat(verdict, seconds)).events(&Topology::default());
+        events.incidents[0].trouble_s
+    };
+    let (limit, short, long) = (trouble_s(Capped, 600), trouble_s(Stalled, 3), trouble_s(Stalled, 150));
+    assert!(short < limit && limit < long, "{short} {limit} {long}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::departure::{Departure, Departures};
 use super::event::{Event, Moment};
 use super::history::DeviceHistory;
 use super::incident::{Incident, OngoingIncident};
-use super::incident_tracker::{IncidentEvents, IncidentTracker, Trouble};
+use super::incident_tracker::{IncidentSummary, IncidentTracker, Trouble};
 use super::phase::Phase;
 use super::retrospect::complete;
 use crate::analysis::{DeviceReport, Verdict};
@@ -51,7 +51,7 @@ pub struct Events {
     /// The disks that disappeared, in the order of time.
     pub departures: Vec<Departure>,
     /// The incidents that the events belong to, in the order in which they began.
-    pub incidents: Vec<IncidentEvents>,
+    pub incidents: Vec<IncidentSummary>,
 }
 
 impl EventTracker {
@@ -205,17 +205,19 @@ impl EventTracker {
     }
 
     fn to_events(&self, phases: impl IntoIterator<Item = Phase>, topology: &Topology) -> Events {
+        let mut phases: Vec<Phase> = phases.into_iter().collect();
+        phases.sort_by(|a, b| {
+            (a.begin.run_s.total_cmp(&b.begin.run_s))
+                .then(b.verdict.severity().cmp(&a.verdict.severity()))
+                .then_with(|| a.names.device.cmp(&b.names.device))
+        });
+        let is_begin_known = |begin_s| self.is_begin_known(begin_s);
+        let incidents = self.incidents.summaries(&phases, self.range_begin_s, is_begin_known, topology);
         let to_event = |phase: Phase| Event {
             begin_is_known: self.is_begin_known(phase.begin.run_s),
             ..phase.into_event()
         };
-        let mut list: Vec<Event> = phases.into_iter().map(to_event).collect();
-        list.sort_by(|a, b| {
-            (a.begin.run_s.total_cmp(&b.begin.run_s))
-                .then(b.verdict.severity().cmp(&a.verdict.severity()))
-                .then_with(|| a.device.cmp(&b.device))
-        });
-        let incidents = self.incidents.with_events(&list, self.range_begin_s, topology);
+        let list = phases.into_iter().map(to_event).collect();
         let departures = self.departures.after(self.range_begin_s);
         Events { list, dropped: self.dropped, departures, incidents }
     }

@@ -8,21 +8,22 @@ use super::AnalysisReport;
 use super::findings::{cause_sentences, host_sentences, link_text, not_the_disk_sentences};
 
 use crate::analysis::{DeviceReport, IoDirection, LayerLink, Plateau, QueueByLayer, RateUnit, WaitLocation};
-use crate::intervals::{Course, Departure, Event, EventLimit, EventRate, IncidentEvents, RunClock};
-use crate::report::evidence::{event_health_text, explanation_text, limit_name};
+use crate::intervals::{Cause, Course, Departure, Event, EventLimit, EventRate, IncidentSummary, RunClock};
+use crate::report::evidence::{event_health_text, explanation_text, incident_parts, limit_name};
 use crate::report::json_csv::{DeviceLimit, rate_name, time_text};
 use crate::sanitize::json_text;
 
 /// Appends the document. Every device and event is on a line of its own, so that a line found by a search is complete.
 pub fn json(report: &AnalysisReport<'_>, out: &mut Vec<u8>) {
-    let events = &report.events.list;
+    let (events, incidents) = (&report.events.list, &report.events.incidents);
     let document = Object::document()
         .lines("devices", report.devices.iter().map(|one| device(one, report.clock)))
         .object("queue_by_layer", report.queue_by_layer.map(queue_by_layer))
         .field("host", report.host)
         .field("not_the_disk", not_the_disk_sentences(report))
         .field("host_findings", host_sentences(report))
-        .lines("events", (0..events.len()).map(|at| event(at, events, &report.events.incidents)))
+        .lines("incidents", incidents.iter().map(incident))
+        .lines("events", (0..events.len()).map(|at| event(at, &events[at], incidents)))
         .field("dropped_events", report.events.dropped)
         .list("disappeared", report.events.departures.iter().map(departure));
     out.extend_from_slice(document.text().as_bytes());
@@ -139,10 +140,39 @@ fn departure(departure: &Departure) -> Object {
         .field("back_at", departure.back_at.and_then(|moment| moment.at).map(time_text))
 }
 
+/// An incident, flat, with the fields that lines of the incident view have, too.
+fn incident(summary: &IncidentSummary) -> Object {
+    let IncidentSummary { incident, harm, .. } = summary;
+    let time = |at: Option<Timestamp>| at.map(time_text);
+    let devices: Vec<&str> = summary.devices.iter().map(|one| &*one.device).collect();
+    let waiting: Vec<String> =
+        incident.waiting.iter().map(|task| format!("{}({})", task.comm, task.tid)).collect();
+    Object::new()
+        .field("incident", incident.id)
+        .field("victim", &incident.victim.device)
+        .field("devices", devices.join(","))
+        .field("verdict", summary.verdict)
+        .field("verdict_s", summary.verdict_s)
+        .field("begin", time(incident.begin.at))
+        .field("begin_known", incident.begin_is_known)
+        .field("end", time(summary.end.at.filter(|_| !summary.is_ongoing)))
+        .field("ongoing", summary.is_ongoing)
+        .field("begin_s", incident.begin.run_s)
+        .field("end_s", summary.end.run_s)
+        .field("cause", incident.cause.as_ref().map(Cause::name))
+        .field("owner", &incident.owner)
+        .field("requests", incident.requests)
+        .field("await_ms", harm.await_ms)
+        .field("await_before_ms", incident.before_ms)
+        .field("requests_per_s", harm.rate.map(|rate| rate.per_s))
+        .field("queue", harm.queue)
+        .field("waiting_tasks", waiting.join(","))
+        .field("text", incident_parts(incident, harm).join("; "))
+}
+
 /// An event, flat, with the number of its incident.
-fn event(at: usize, events: &[Event], incidents: &[IncidentEvents]) -> Object {
-    let event = &events[at];
-    let is_member = |incident: &IncidentEvents| incident.lead == at || incident.others.contains(&at);
+fn event(at: usize, event: &Event, incidents: &[IncidentSummary]) -> Object {
+    let incident = incidents.iter().find(|incident| incident.events.contains(&at));
     let time = |at: Option<Timestamp>| at.map(time_text);
     let limit = event.limit.as_ref().and_then(|limit| match limit {
         EventLimit::Cap(plateau) => DeviceLimit::of_plateau(plateau),
@@ -185,8 +215,7 @@ fn event(at: usize, events: &[Event], incidents: &[IncidentEvents]) -> Object {
         .field("top_cgroup_share_pct", top_cgroup.map(|top| top.share_pct))
         .field("evidence", event.evidence.map(|evidence| evidence.name()))
         .field("queued_above", queued_above)
-        .field("incident", incidents.iter().position(is_member).map_or(0, |index| index + 1))
-        .field("leads_incident", incidents.iter().any(|incident| incident.lead == at))
+        .field("incident", incident.map(|incident| incident.incident.id))
         .field("health", event_health_text(event))
 }
 

@@ -1,7 +1,7 @@
 //! The text for people, to be read from top to bottom.
 
 use super::AnalysisReport;
-use super::events::{departure_sentences, push_events};
+use super::events::{departure_sentences, incident_line, incidents_worst_first, push_incidents};
 use super::findings::{
     capacity_sentences, cause_sentences, host_sentences, link_text, not_the_disk_sentences,
 };
@@ -21,22 +21,23 @@ const INDENT: usize = 4;
 /// The most devices whose verdict is explained without `--details`.
 const MAX_EXPLAINED: usize = 5;
 
-/// Appends the table of devices, the disks that disappeared, the events, and the reasons for the verdicts on the worst
+/// Appends the worst incident, the table of devices, the disks that disappeared, the other incidents, and the reasons for the verdicts on the worst
 /// devices or, with [`AnalysisReport::has_details`], the whole report of each device that was busy; then findings about
-/// the host. Lines have at most `width` columns if that is 60 or more, except for those of events.
+/// the host. Lines have at most `width` columns if that is 60 or more, except for those of several incidents.
 pub fn text(report: &AnalysisReport<'_>, width: usize, out: &mut Vec<u8>) {
     let times = Times::new(report.clock, report.time_zone);
     let rows = overview::rows(report);
+    if let Some(worst) = incidents_worst_first(report).first() {
+        push_paragraph(&format!("{}.", incident_line(worst, &times)), 0, width, out);
+        out.push(b'\n');
+    }
     overview::push_overview(report, &rows, &times, width, out);
     let departures = departure_sentences(report);
     if !departures.is_empty() {
         out.push(b'\n');
         departures.iter().for_each(|sentence| push_paragraph(sentence, 0, width, out));
     }
-    if !report.events.incidents.is_empty() {
-        out.push(b'\n');
-        push_events(report, &times, out);
-    }
+    push_incidents(report, &times, out);
     if report.has_details {
         push_devices(report, width, out);
     } else {

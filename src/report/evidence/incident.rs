@@ -5,21 +5,76 @@ use super::limits::{limit_of_cgroup, plateau_rate};
 use crate::analysis::IoDirection;
 use crate::attribution::cgroup_name;
 use crate::counters::CgroupHierarchy;
-use crate::intervals::{Cause, EventEvidence, EventLimit, Incident};
+use crate::intervals::{Cause, EventEvidence, EventLimit, Harm, Incident, IncidentSummary};
 use crate::metrics::Interval;
-use crate::report::layout::sentence_numbers::time;
+use crate::report::layout::sentence_numbers::{duration, per_second, queue, time};
 use crate::sanitize::sanitize;
 
 /// The most waiting tasks that are named.
 const MAX_NAMED: usize = 2;
 
-/// What is known of an incident, as the parts of a sentence without the victim's name, the most important first; `stats`
-/// are those of the victim now: `tenant-a is at its limit of 300 reads/s on vda (blkio.throttle); reads take 53.6 ms, 0.19 ms before;
-/// fio(812) waits`.
-pub(crate) fn incident_parts(incident: &Incident, stats: Option<&Interval>) -> Vec<String> {
+/// The fraction of an incident without its verdict from which the time of that verdict is given, too.
+const MIN_OTHER_FRACTION: f64 = 0.1;
+
+/// An incident as a sentence without a period; `times` are those of its beginning and its end:
+/// `loop0 throttled 16:04:47-16:05:12 (25 s): /tenant-a is at its limit of 300 reads/s on vda (blkio.throttle); reads take 53.6 ms, 190 µs before`.
+pub(crate) fn incident_sentence(summary: &IncidentSummary, times: &[String; 2]) -> String {
+    let heading = incident_heading(summary, times);
+    let parts = incident_parts(&summary.incident, &summary.harm);
+    if parts.is_empty() { heading } else { format!("{heading}: {}", parts.join("; ")) }
+}
+
+/// The victim, its verdict and the time of an incident: `loop0 throttled 16:04:47-16:05:12 (25 s)`.
+pub(crate) fn incident_heading(summary: &IncidentSummary, times: &[String; 2]) -> String {
+    format!(
+        "{} {} {} ({})",
+        sanitize(&summary.incident.victim.label),
+        summary.verdict.name(),
+        incident_time_text(summary, times),
+        incident_length_text(summary)
+    )
+}
+
+/// When it was: `16:04:47-16:05:12`, or `since before 16:04:14` if its beginning is not known and it goes on.
+pub(crate) fn incident_time_text(summary: &IncidentSummary, [begin, end]: &[String; 2]) -> String {
+    match (summary.incident.begin_is_known, summary.is_ongoing) {
+        (true, false) => format!("{begin}-{end}"),
+        (true, true) => format!("since {begin}"),
+        (false, false) => format!("since before {begin}, until {end}"),
+        (false, true) => format!("since before {begin}"),
+    }
+}
+
+/// How long it was, and for how long it had its verdict if that is much shorter: `>41 s, stalled for 3.0 s`. The sign says that
+/// it may have begun earlier.
+pub(crate) fn incident_length_text(summary: &IncidentSummary) -> String {
+    let duration_s = summary.duration_s();
+    let sign = if summary.incident.begin_is_known { "" } else { ">" };
+    let has_other = duration_s - summary.verdict_s >= MIN_OTHER_FRACTION * duration_s;
+    let verdict =
+        has_other.then(|| format!(", {} for {}", summary.verdict.name(), duration(summary.verdict_s)));
+    let ongoing = if summary.is_ongoing { ", ongoing" } else { "" };
+    format!("{sign}{}{}{ongoing}", duration(duration_s), verdict.unwrap_or_default())
+}
+
+/// The harm in an interval of the victim, whose rate and queue stand in the same view.
+pub(crate) fn present_harm(incident: &Incident, stats: Option<&Interval>) -> Harm {
+    let latency_ms = |stats: &Interval| match incident.requests? {
+        IoDirection::Reads => stats.reads.await_ms(),
+        IoDirection::Writes => stats.writes.await_ms(),
+        IoDirection::Both => stats.reads.beside(&stats.writes).await_ms(),
+        IoDirection::Flushes => stats.flushes.await_ms(),
+    };
+    Harm { await_ms: stats.and_then(latency_ms), ..Harm::default() }
+}
+
+/// What is known of an incident, as the parts of a sentence without the victim's name, the most important first:
+/// `tenant-a is at its limit of 300 reads/s on vda (blkio.throttle); reads take 53.6 ms, 190 µs before; fio(812) waiting`.
+pub(crate) fn incident_parts(incident: &Incident, harm: &Harm) -> Vec<String> {
     let parts = [
         incident.cause.as_ref().and_then(|cause| cause_text(cause, incident)),
-        stats.and_then(|stats| latency_text(incident, stats)),
+        latency_text(incident, harm),
+        load_text(harm),
         owner_text(incident),
         waiting_text(incident),
     ];
@@ -51,17 +106,22 @@ fn cause_text(cause: &Cause, incident: &Incident) -> Option<String> {
     })
 }
 
-/// The latency of the requests that wait most: `reads take 53.6 ms, 0.19 ms before`.
-fn latency_text(incident: &Incident, stats: &Interval) -> Option<String> {
-    let requests = incident.requests?;
-    let await_ms = match requests {
-        IoDirection::Reads => stats.reads.await_ms(),
-        IoDirection::Writes => stats.writes.await_ms(),
-        IoDirection::Both => stats.reads.beside(&stats.writes).await_ms(),
-        IoDirection::Flushes => stats.flushes.await_ms(),
-    };
+/// The latency of the requests that wait most: `reads take 53.6 ms, 190 µs before`.
+fn latency_text(incident: &Incident, harm: &Harm) -> Option<String> {
     let before = incident.before_ms.filter(|ms| *ms > 0.0).map(|ms| format!(", {} before", time(ms)));
-    Some(format!("{} take {}{}", requests.noun(), time(await_ms?), before.unwrap_or_default()))
+    let await_ms = harm.await_ms.filter(|ms| *ms > 0.0)?;
+    Some(format!("{} take {}{}", incident.requests?.noun(), time(await_ms), before.unwrap_or_default()))
+}
+
+/// The rate of these requests and the queue: `300 reads/s, queue 16.0`, or `24 in flight, none completed`.
+fn load_text(harm: &Harm) -> Option<String> {
+    match harm.rate {
+        Some(rate) => {
+            let queue = harm.queue.map(|length| format!(", queue {}", queue(length)));
+            Some(format!("{}{}", per_second(rate.per_s, rate.direction.noun()), queue.unwrap_or_default()))
+        }
+        None => harm.queue.map(|in_flight| format!("{in_flight:.0} in flight, none completed")),
+    }
 }
 
 /// The cgroup that has most of the bytes, unless the limit names it.
@@ -112,14 +172,14 @@ mod tests {
         let reads = Completed::example(1.0, 300, 53.6);
         let stats = Interval { reads, ..Interval::unknown(1.0) };
         assert_eq!(
-            incident_parts(&incident, Some(&stats)).join("; "),
+            incident_parts(&incident, &present_harm(&incident, Some(&stats))).join("; "),
             "/tenant-a is at its limit of 300 reads/s on vda (blkio.throttle); reads take 53.6 ms, 190 \u{b5}s before; \
              fio(1) fio(2) +1 waiting"
         );
         let below = Some(Cause::DeviceBelow(DeviceNames::without_alias("vda")));
         let incident = Incident { cause: below, before_ms: None, waiting: Vec::new(), ..incident };
         assert_eq!(
-            incident_parts(&incident, None),
+            incident_parts(&incident, &Harm::default()),
             ["vda below it is in trouble", "most bytes by /tenant-a"]
         );
     }

@@ -7,7 +7,7 @@ use crate::report::manual::verdict_meanings;
 
 /// Each kind of panel with its explanation and the question that it answers.
 const PANELS: [&str; 15] = [
-    "<dt>Incidents<dd>What happened, and what belongs together? Devices that are stacked on each other and in trouble at the same time are one incident. Its first row is the device with the greatest trouble, measured by length and severity.",
+    "<dt>Incidents<dd>What happened, and what belongs together? Devices that are stacked on each other and in trouble at the same time are one incident. The first device is the one that suffers: the topmost whose requests take longer.",
     "<dt>Verdict band<dd>When was the device in trouble? The worst verdict of each moment; hatched where the data support no verdict.",
     "<dt>Latency<dd>How long do requests take? The mean of each interval on a logarithmic scale; the gray lines are the unloaded latency and the latency from which the device counts as saturated. Above the upper line with a long queue, requests wait for each other.",
     "<dt>Operations, bandwidth<dd>How much does the workload demand? A rate that is flat while the queue grows is a limit.",

@@ -26,7 +26,7 @@ use self::data::push_data;
 use self::device::{Section, SectionContext};
 use self::escape::{escape, name, shell_word};
 use self::incidents::push_headline;
-use self::incidents::{PlacedEvent, PlacedIncident, place_incidents};
+use self::incidents::{PlacedIncident, place_incidents};
 use self::overview::OverviewRow;
 use self::scale::HEIGHT;
 use self::time_axis::TimeAxis;
@@ -172,8 +172,8 @@ impl Page<'_> {
             history: self.history.device(&report.device),
             events: incidents
                 .iter()
-                .flat_map(PlacedIncident::events)
-                .filter(|placed: &&PlacedEvent<'_>| placed.event.device == report.device)
+                .flat_map(|incident| &incident.events)
+                .filter(|placed| placed.event.device == report.device)
                 .collect(),
             usage,
             areas: usage.map(|usage| host::areas(usage, points)).unwrap_or_default(),
@@ -232,7 +232,7 @@ impl Page<'_> {
             true => {
                 let _ = write!(out, "<h1>{}</h1>", self.headline_without_events());
             }
-            false => push_headline(incidents, self.analysis.devices, time, out),
+            false => push_headline(incidents, time, out),
         }
         out.push_str("<p class=\"source\">");
         let source = self.source;

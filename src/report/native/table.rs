@@ -18,7 +18,7 @@ use crate::attribution::Attribution;
 use crate::intervals::{DeviceActivity, DeviceInterval, DeviceSummary, IntervalRows, RunSpan};
 use crate::metrics::Completed;
 use crate::report::IntervalWriter;
-use crate::report::evidence::{hidden_io_wait_text, incident_parts, timed_evidence_sentences};
+use crate::report::evidence::{hidden_io_wait_text, incident_parts, present_harm, timed_evidence_sentences};
 use crate::report::layout::{ellipsize, text_width, wrap};
 use crate::sanitize::sanitize;
 
@@ -191,7 +191,8 @@ impl TableWriter {
     fn push_incident(&mut self, line: &DeviceInterval, out: &mut Vec<u8>) {
         let Some(ongoing) = line.incident().filter(|ongoing| ongoing.is_victim) else { return };
         let mut text = String::new();
-        for part in incident_parts(&ongoing.incident, line.stats()) {
+        let harm = present_harm(&ongoing.incident, line.stats());
+        for part in incident_parts(&ongoing.incident, &harm) {
             let separator = if text.is_empty() { "  " } else { "; " };
             if text.is_empty() || text.width() + 2 + part.width() <= self.layout.line_width() {
                 text += &format!("{separator}{part}");

@@ -98,8 +98,8 @@ impl App {
         if let Some(late_s) = self.late_s() {
             return (format!(" NO SAMPLE FOR {} ", duration(late_s)), theme.loud());
         }
-        let event = self.event_at_cursor().filter(|_| !self.follows());
-        let event = event.map(|(at, count)| format!("event {at} of {count}  ")).unwrap_or_default();
+        let incident = self.incident_at_cursor().filter(|_| !self.follows());
+        let incident = incident.map(|(at, count)| format!("incident {at} of {count}  ")).unwrap_or_default();
         let state = match (&self.options.source, self.progress) {
             (Source::Live, _) if self.follows() => "LIVE".to_owned(),
             (Source::Live, _) => {
@@ -108,14 +108,14 @@ impl App {
                 let behind_s = newest_s - self.cursor_s();
                 let behind_s = if behind_s < 0.5 { behind_s } else { behind_s.round() };
                 return (
-                    format!("{event}PAUSED -{}", duration(behind_s)),
+                    format!("{incident}PAUSED -{}", duration(behind_s)),
                     BOLD.add_modifier(Modifier::REVERSED),
                 );
             }
-            (Source::Capture(_), Some(progress)) => format!("{event}READING {:.0}%", progress * 100.0),
+            (Source::Capture(_), Some(progress)) => format!("{incident}READING {:.0}%", progress * 100.0),
             (Source::Capture(_), None) => match self.play_speed() {
-                Some(speed) => format!("{event}REPLAY x{speed:.0}"),
-                None => format!("{event}REPLAY"),
+                Some(speed) => format!("{incident}REPLAY x{speed:.0}"),
+                None => format!("{incident}REPLAY"),
             },
         };
         (state, BOLD)

@@ -114,7 +114,7 @@ impl App {
     fn select_default(&mut self) {
         let ids = self.listed_ids();
         let is_listed = self.selected.is_some_and(|id| ids.contains(&id));
-        // If the cursor is in the past, the event there has selected its device.
+        // If the cursor is in the past, the incident there has selected its device.
         if !is_listed && self.page == Page::List
             || self.selected.is_none()
             || !self.has_selected && self.follows()

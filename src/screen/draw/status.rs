@@ -96,8 +96,8 @@ impl App {
         });
         hints.extend(self.play_speed().map(|_| ("x", "speed")));
         hints.push(("left right", "step"));
-        if !self.events.is_empty() {
-            hints.extend([("[ ]", "events"), ("w", "worst")]);
+        if !self.incidents.is_empty() {
+            hints.extend([("[ ]", "incidents"), ("w", "worst")]);
         }
         hints.push(("b", "go to"));
         if !self.is_on_page() {

@@ -128,7 +128,7 @@ fn the_time_is_shown_on_the_narrowest_screen() {
     let mut app = replay("captures/capped-3000.txt");
     app.options.source = Source::Capture("a-long-name-of-a-capture.txt".to_owned());
     let head = lines(&mut app, 60, 15).swap_remove(0);
-    assert!(head.contains("18:23:04") && head.contains("event 1 of 1  REPLAY"), "{head}");
+    assert!(head.contains("18:23:04") && head.contains("incident 1 of 1  REPLAY"), "{head}");
 }
 
 #[test]

@@ -21,8 +21,8 @@ use crate::analysis::{Assessment, BaselineSource, Evidence, IoDirection, Latency
 use crate::clock::RealClock;
 use crate::counters::{Columns, Counters, Requests};
 use crate::intervals::{
-    BaselineStore, Detail, DeviceActivity, DeviceInterval, DeviceSelection, DeviceState, Event, Input,
-    IntervalHeader, IntervalRows, Intervals, NextInterval,
+    BaselineStore, Detail, DeviceActivity, DeviceInterval, DeviceSelection, DeviceState, IncidentSummary,
+    Input, IntervalHeader, IntervalRows, Intervals, NextInterval,
 };
 use crate::metrics::{Completed, Interval};
 use crate::report::IntervalWriter;
@@ -31,8 +31,12 @@ use crate::units::Span;
 
 const THEME: Theme = Theme { depth: ColorDepth::None, is_light: false, is_ascii: false };
 
-/// Returns the frames of a capture with its events, and calls `see` with each interval.
-fn frames_of(capture: &str, all: bool, mut see: impl FnMut(&IntervalRows)) -> (Vec<Frame>, Vec<Event>) {
+/// Returns the frames of a capture with its incidents, and calls `see` with each interval.
+fn frames_of(
+    capture: &str,
+    all: bool,
+    mut see: impl FnMut(&IntervalRows),
+) -> (Vec<Frame>, Vec<IncidentSummary>) {
     let input = Input { from: Some(Path::new("fixtures").join(capture)), ..Input::default() };
     let selection = DeviceSelection { all, ..DeviceSelection::default() };
     let (baselines, clock) = (BaselineStore::default(), RealClock::new(None));
@@ -52,7 +56,7 @@ fn frames_of(capture: &str, all: bool, mut see: impl FnMut(&IntervalRows)) -> (V
             NextInterval::Signal(_) => unreachable!(),
         }
     }
-    (frames, intervals.events().list)
+    (frames, intervals.events().incidents)
 }
 
 fn app(source: Source) -> App {
@@ -72,20 +76,20 @@ fn app(source: Source) -> App {
 
 /// Returns the screen of a capture that has been read.
 fn replay(capture: &str) -> App {
-    let (frames, events) = frames_of(capture, false, |_| {});
+    let (frames, incidents) = frames_of(capture, false, |_| {});
     let mut app = app(Source::Capture(capture.to_owned()));
     frames.into_iter().for_each(|frame| app.push(frame));
-    app.set_events(events);
+    app.incidents = incidents;
     app.finish_loading();
     app
 }
 
 /// Returns the screen of a running system that does what a capture recorded.
 fn live(capture: &str) -> App {
-    let (frames, events) = frames_of(capture, false, |_| {});
+    let (frames, incidents) = frames_of(capture, false, |_| {});
     let mut app = app(Source::Live);
     frames.into_iter().for_each(|frame| app.push(frame));
-    app.set_events(events);
+    app.incidents = incidents;
     app
 }
 
@@ -149,26 +153,12 @@ fn every_interval_of_the_past_is_exactly_what_the_scrolling_view_prints() {
 }
 
 #[test]
-fn a_capture_opens_at_the_worst_interval_of_its_worst_event() {
+fn a_capture_opens_at_the_worst_interval_of_its_worst_incident() {
     let mut app = replay("captures/capped-3000.txt");
     let text = text(&mut app);
-    assert!(text.contains("REPLAY") && text.contains("event 1 of 1"), "{text}");
+    assert!(text.contains("REPLAY") && text.contains("incident 1 of 1"), "{text}");
     assert!(text.contains("loop0: capped for"), "{text}");
     assert!(text.contains("rate stayed constant"), "{text}");
-}
-
-#[test]
-fn a_short_stall_does_not_hide_a_long_time_at_a_limit() {
-    let (_, events) = frames_of("captures/capped-3000.txt", false, |_| {});
-    let event = |verdict, duration_s| {
-        let course = vec![crate::intervals::Course { verdict, duration_s, begin: events[0].begin }];
-        Event { verdict, duration_s, course, ..events[0].clone() }
-    };
-    let (limit, short, long) =
-        (event(Verdict::Capped, 600.0), event(Verdict::Stalled, 3.0), event(Verdict::Stalled, 150.0));
-    let mut sorted = [short.clone(), limit.clone(), long.clone()];
-    sorted.sort_by(Event::worst_first);
-    assert_eq!(sorted, [long, limit, short]);
 }
 
 #[test]
@@ -252,20 +242,20 @@ fn a_key_without_effect_says_so() {
 }
 
 #[test]
-fn events_and_the_worst_interval_are_found() {
+fn incidents_and_the_worst_interval_are_found() {
     let mut app = replay("captures/sweep-randread.txt");
     press(&mut app, "0");
     let mut seen = Vec::new();
-    for _ in 0..app.events.len() {
+    for _ in 0..app.incidents.len() {
         press(&mut app, "]");
         seen.push(app.cursor_s());
-        assert!(app.event_at_cursor().is_some());
+        assert!(app.incident_at_cursor().is_some());
     }
     press(&mut app, "]");
-    assert!(text(&mut app).contains("no later event"));
-    assert!(seen.len() == 2 && seen.is_sorted(), "{seen:?}");
+    assert!(text(&mut app).contains("no later incident"));
+    assert_eq!(seen.len(), 1);
     press(&mut app, "0w");
-    let worst = app.events.iter().map(|event| event.verdict.severity()).max();
+    let worst = app.incidents.iter().map(|one| one.verdict.severity()).max();
     let row = app.rows().listed.into_iter().find(|row| Some(row.id) == app.selected).unwrap();
     assert_eq!(row.device.verdict().map(|verdict| verdict.severity()), worst);
 }

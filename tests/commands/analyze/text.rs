@@ -82,12 +82,12 @@ fn analyze_stacked(capture: &str, topology: Topology) -> Analysis {
 /// Captures whose layout and JSON are checked.
 const CAPTURES: [&str; 7] = ["hotplug", "faults", "hostile", "names", "old-kernel", "stalls", "mixed"];
 
-/// Returns whether all lines fit but for those of events, each of which is one line.
+/// Returns whether all lines fit but for those of incidents, each of which is one line.
 fn fits(text: &str, width: usize) -> bool {
-    let mut is_event = false;
+    let mut is_incident = false;
     text.lines().all(|line| {
-        is_event = line == "Events" || is_event && !line.is_empty();
-        is_event || line.width() <= width
+        is_incident = line == "Incidents" || is_incident && !line.is_empty();
+        is_incident || line.width() <= width
     })
 }
 

@@ -128,7 +128,7 @@ fn the_pictures_show_what_the_program_draws() {
         let path = format!(".github/top-{}.svg", look.name);
         let shown = fs::read_to_string(&path).unwrap_or_default();
         let mut session = Session::start("--from fixtures/captures/capped-3000.txt", SIZE, &look.variables);
-        session.wait_for("event 1 of 1");
+        session.wait_for("incident 1 of 1");
         // The charts grow while the recording is read.
         session.press("?", "regular expression");
         session.press("\x1b", "loop0: capped");
