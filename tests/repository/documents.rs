@@ -203,7 +203,9 @@ fn every_field_of_an_analysis_and_of_the_device_tree_is_named() {
     let captures = ["capped-3000", "sweep-randread", "mixed", "stalls"]
         .map(|capture| format!("analyze --json fixtures/captures/{capture}.txt"));
     let tree = "devices --json --from fixtures/recordings-0.1.0/recording.txt".to_owned();
-    for words in captures.into_iter().chain([tree]) {
+    let limited = "fixtures/captures/limit-from-midway.txt";
+    let compared = format!("analyze --json --compare {limited}@..15:38:48 {limited}@15:38:50..");
+    for words in captures.into_iter().chain([tree, compared]) {
         collect_keys(&serde_json::from_str(&print_of(&format!("blkstat {words}"))).unwrap(), &mut keys);
     }
     assert!(keys.len() > 100, "{keys:?}");
