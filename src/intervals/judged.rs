@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::device_interval::DeviceActivity;
+use super::events::MAX_GAP_INTERVALS;
 use crate::analysis::{Assessment, Verdict};
 use crate::counters::Counters;
 use crate::metrics::{Completed, Interval, in_flight};
@@ -24,6 +25,7 @@ pub(super) struct Judged {
     worst: Option<(Assessment, Option<Timestamp>)>,
     /// The seconds with that verdict.
     verdict_s: f64,
+    trouble: Trouble,
     /// Those of reads, writes and flushes.
     saturations: [MeanSaturation; 3],
 }
@@ -45,7 +47,17 @@ impl Judged {
     }
 
     /// Adds the assessment of a step that ended `at`.
-    pub(super) fn add_assessment(&mut self, assessment: Assessment, step: &Interval, at: Option<Timestamp>) {
+    pub(super) fn add_assessment(
+        &mut self,
+        mut assessment: Assessment,
+        step: &Interval,
+        at: Option<Timestamp>,
+    ) {
+        if let Some(lasted_s) = &mut assessment.lasted_s {
+            *lasted_s = self.trouble.continued_s(*lasted_s, step.seconds());
+        } else {
+            self.trouble.pause(assessment.verdict, step.seconds());
+        }
         let [reads, writes, flushes] = &mut self.saturations;
         reads.add(assessment.read_saturation, &step.reads);
         writes.add(assessment.write_saturation, &step.writes);
@@ -83,6 +95,34 @@ impl Judged {
             // The evidence about the only step is that about the interval.
             evidence_at: evidence_at.filter(|_| self.steps > 1),
             ..DeviceActivity::default()
+        }
+    }
+}
+
+/// The trouble in the latest steps, up to the latest one that showed it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Trouble {
+    /// The seconds for which it has lasted; 0 without one.
+    lasted_s: f64,
+    /// The seconds since then that did not show it.
+    pause_s: f64,
+}
+
+impl Trouble {
+    /// Adds a step that shows trouble which has lasted for these seconds by itself. Returns the seconds since the
+    /// beginning of trouble that paused for so few steps that they may be chance.
+    fn continued_s(&mut self, lasted_s: f64, step_s: f64) -> f64 {
+        let is_same = self.lasted_s > 0.0 && self.pause_s <= MAX_GAP_INTERVALS * step_s;
+        let since_s = if is_same { self.lasted_s + self.pause_s + step_s } else { 0.0 };
+        *self = Self { lasted_s: lasted_s.max(since_s), pause_s: 0.0 };
+        self.lasted_s
+    }
+
+    /// Adds a step that shows no trouble.
+    fn pause(&mut self, verdict: Option<Verdict>, step_s: f64) {
+        match verdict {
+            None => self.pause_s += step_s,
+            Some(_) => *self = Self::default(),
         }
     }
 }

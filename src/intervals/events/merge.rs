@@ -7,7 +7,7 @@ use crate::analysis::Verdict;
 /// The most intervals without a verdict, or with another one, that do not split an event. Confirming a verdict takes
 /// three of four intervals, and confirming the end of trouble takes two: a shorter gap may be random variation of one
 /// load.
-pub(super) const MAX_GAP_INTERVALS: f64 = 3.0;
+pub(in crate::intervals) const MAX_GAP_INTERVALS: f64 = 3.0;
 
 /// The length in seconds, or [`MAX_GAP_INTERVALS`] if that is longer, up to which a milder phase belongs to the worse
 /// one next to it, as the way into trouble or out of it.

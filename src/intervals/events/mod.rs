@@ -40,4 +40,5 @@ pub use departure::Departure;
 pub use event::{Course, Event, EventEvidence, EventLimit, EventRate, Moment, PeakLatency};
 pub use incident::{Cause, Incident, OngoingIncident, WaitingTask};
 pub use incident_tracker::{Harm, IncidentSummary};
+pub(super) use merge::MAX_GAP_INTERVALS;
 pub use tracker::{EventTracker, Events};
