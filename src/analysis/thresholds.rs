@@ -164,6 +164,21 @@ pub(super) const MIN_IRREGULAR_DISPERSION: f64 = 0.3;
 pub(super) const MIN_IRREGULAR_INTERVALS: usize = 6;
 /// ...each over at least this many seconds: sample times are uncertain by a millisecond or so.
 pub(super) const MIN_IRREGULAR_S: f64 = 0.9;
+/// Intervals that show whether latency depends on the arrivals, at least.
+pub(super) const MIN_ELASTICITY_INTERVALS: usize = 20;
+/// Relative growth of latency with that of the arrivals, from which requests may wait for each other: at 1.5 times the
+/// unloaded latency of a single server it is a half...
+pub(super) const MAX_ELASTICITY: f64 = 0.35;
+/// ...beyond this many standard errors: one of a hundred errs that far in one direction.
+pub(super) const ELASTICITY_SIGMAS: f64 = 2.6;
+/// Correlation of the deviations of neighboring intervals from which their latency depends on something that lasts.
+pub(super) const MAX_AUTOCORRELATION: f64 = 0.3;
+/// Dispersion of the arrivals below which they do not vary enough to show anything: random arrivals have 1.
+pub(super) const MIN_ARRIVAL_DISPERSION: f64 = 0.7;
+/// Fraction of the intervals that may be outliers...
+pub(super) const MAX_OUTLIER_FRACTION: f64 = 0.05;
+/// ...which are this many median deviations away.
+pub(super) const MAX_OUTLIER_MADS: f64 = 6.0;
 /// Multiple of a supposed unloaded latency below which the latency of requests with others in flight disproves it.
 pub(super) const MAX_UNBEATEN_RATIO: f64 = 0.8;
 /// Requests since boot that a mean latency needs to serve as a baseline.

@@ -8,7 +8,7 @@ use crate::metrics::Interval;
 use crate::topology::{Kind, Node, Topology};
 
 /// Adds the evidence to each stacked device that its requests were held between it and the devices below. If that shows
-/// saturation and the device has no verdict of its own, the verdict becomes `saturated`.
+/// saturation and the device has no verdict of its own or a milder one, the verdict becomes `saturated`.
 pub(super) fn note_held_between(devices: &mut [DeviceInterval], topology: &Topology) {
     // Looking up each device would take far longer.
     if !topology.nodes().iter().any(is_stacked) {
@@ -53,7 +53,8 @@ fn clear_devices_below(devices: &mut [DeviceInterval], above: usize, topology: &
 fn is_saturated(assessment: &Assessment, evidence: &Evidence) -> bool {
     let may_hang = assessment.evidence.iter().any(|one| matches!(one, Evidence::Hung { .. }));
     let Evidence::HeldBetween { latencies, .. } = evidence else { return false };
-    assessment.verdict.is_none() && !may_hang && latencies.shows_saturation()
+    let is_milder = matches!(assessment.verdict, None | Some(Verdict::Queueing));
+    is_milder && !may_hang && latencies.shows_saturation()
 }
 
 fn is_stacked(node: &Node) -> bool {

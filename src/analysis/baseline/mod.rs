@@ -1,6 +1,7 @@
 //! Unloaded latency of a device as a range: whatever is known of it (given, saved, the class of the device, loads that
 //! were seen, the counters since boot) narrows the range, and a verdict is claimed where all of the range agrees.
 
+mod elasticity;
 mod irregularity;
 mod seen_loads;
 mod since_boot;
@@ -20,6 +21,7 @@ use super::thresholds::{
     MIN_NVME_KIB_PER_MS, MIN_QUEUEING_SATURATION, MIN_SATURATED_QUEUE, SINCE_BOOT_RATIO,
 };
 use crate::topology::DeviceClass;
+use elasticity::Elasticity;
 use irregularity::Irregularity;
 use seen_loads::{Lowest, SeenLoad, SeenLoads, SeenRange};
 pub use since_boot::SinceBoot;
@@ -91,6 +93,7 @@ pub struct Baseline {
 #[derive(Clone, Debug, Default)]
 struct SizeClass {
     loads: SeenLoads,
+    elasticity: Elasticity,
     /// Requests that are still too few for a latency. Short intervals are pooled, not left out: leaving out those with
     /// little request time would keep the slow ones.
     pending: SeenLoad,
@@ -98,6 +101,8 @@ struct SizeClass {
     /// The number of intervals at which conclusions are drawn again: the more there are, the less one more changes.
     next_update: u32,
     seen: SeenRange,
+    /// The usual latency in milliseconds, if it is proven not to depend on how many requests come.
+    inelastic_ms: Option<f64>,
 }
 
 impl SizeClass {
@@ -106,11 +111,14 @@ impl SizeClass {
         if !self.pending.has_latency() {
             return;
         }
-        self.loads.observe(&std::mem::take(&mut self.pending));
+        let load = std::mem::take(&mut self.pending);
+        self.loads.observe(&load);
+        self.elasticity.observe(&load);
         self.intervals += 1;
         if self.intervals >= self.next_update {
             self.next_update = self.intervals + 1 + self.intervals / INTERVALS_PER_UPDATE;
             self.seen = self.loads.conclude();
+            self.inelastic_ms = self.elasticity.inelastic_ms();
         }
     }
 }
@@ -152,7 +160,8 @@ impl Baseline {
             return UnloadedRange::default();
         };
         let class = size_class(size_kib);
-        let seen = self.observed.get(&class).map(|class| class.seen).unwrap_or_default();
+        let observed = self.observed.get(&class);
+        let seen = observed.map(|class| class.seen).unwrap_or_default();
         let max_unloaded_rate = seen.max_unloaded_rate;
         let upper = |ms: f64, max_ms: f64, source| UpperBound { ms, max_ms, source };
         if let Some(UnloadedLatency { await_ms: ms, is_upper_bound, .. }) = self.given(class).copied() {
@@ -161,7 +170,11 @@ impl Baseline {
             return UnloadedRange { lo_ms, hi, is_exact: !is_upper_bound, max_unloaded_rate };
         }
         let lower = [seen.by_rate, seen.if_irregular.filter(|_| is_irregular)].into_iter().flatten();
-        let lo_ms = lower.filter(|bound| rate <= bound.max_rate).map(|bound| bound.ms).reduce(f64::max);
+        let lo_ms = lower.filter(|bound| rate <= bound.max_rate).map(|bound| bound.ms);
+        // No unloaded disk takes longer than that, so what takes longer waits, however even its latency.
+        let is_of_disk = |ms: &f64| *ms <= max_unloaded_ms(None, size_kib);
+        let inelastic_ms = observed.and_then(|class| class.inelastic_ms).filter(is_of_disk);
+        let lo_ms = lo_ms.chain(inelastic_ms).reduce(f64::max);
         let lowest = seen.lowest.map(|lowest| {
             let is_unloaded = lowest.queue <= MAX_UNLOADED_QUEUE;
             let source = if is_unloaded { BaselineSource::Learned } else { BaselineSource::Lowest };
@@ -292,6 +305,7 @@ impl Baselines {
                     intervals: load.intervals,
                     totals,
                     seconds: load.seconds,
+                    arrivals: load.totals(IoDirection::Both).ios + load.in_flight_change,
                     queue_s,
                     busy_s: load.busy_s,
                 });

@@ -6,9 +6,9 @@ use super::nearby_amounts::{Chance, MIN_PLATEAU_LOADS, NearbyAmounts};
 use crate::analysis::load::{IoDirection, LoadSample, RATE_KINDS, RateUnit, RecentLoads};
 use crate::analysis::settings::{KnownDevice, StatedCap};
 use crate::analysis::thresholds::{
-    CLOSED_LOOP_TOLERANCE, CONSTANT_QUEUE_INTERVALS, MIN_CAPPED_QUEUE, MIN_CAPPED_QUEUE_RATIO,
-    MIN_CONSTANT_QUEUE, MIN_IRREGULAR_DISPERSION, MIN_PLATEAU_INTERVALS, MIN_QUEUE_CHANGE_RATIO,
-    MIN_RATE_CHANGE_RATIO, ON_PLATEAU_TOLERANCE, STEADY_WINDOW,
+    ABOVE_LIMIT_RATIO, CLOSED_LOOP_TOLERANCE, CONSTANT_QUEUE_INTERVALS, MIN_CAPPED_QUEUE,
+    MIN_CAPPED_QUEUE_RATIO, MIN_CONSTANT_QUEUE, MIN_IRREGULAR_DISPERSION, MIN_PLATEAU_INTERVALS,
+    MIN_QUEUE_CHANGE_RATIO, MIN_RATE_CHANGE_RATIO, ON_PLATEAU_TOLERANCE, STEADY_WINDOW,
 };
 
 /// The directions that can have a cap.
@@ -21,6 +21,11 @@ const MAX_DISTANCE: f64 = STEADY_WINDOW + ON_PLATEAU_TOLERANCE;
 /// The highest number of intervals on a plateau before it is searched for again.
 const MAX_UNSEARCHED_INTERVALS: u32 = 15;
 
+/// The searches that may fail for each that found a plateau...
+const FOUND_CREDIT: u32 = 4;
+/// ...and the most that may fail.
+const MAX_CREDIT: u32 = 64;
+
 /// The plateau that the loads of a device lie on at present. While they stay on a plateau that several searches have
 /// found, searches become rarer and rarer, because a search takes longer than everything else that is done for an
 /// interval.
@@ -29,6 +34,8 @@ pub(crate) struct CurrentPlateau {
     found: Option<Plateau>,
     /// The remaining intervals for which the plateau is taken without a search.
     unsearched_intervals: u32,
+    /// The searches that found a plateau minus those that did not.
+    credit: u32,
     /// The number of intervals between the latest two searches.
     latest_pause: u32,
 }
@@ -47,12 +54,23 @@ impl CurrentPlateau {
             self.unsearched_intervals -= 1;
             return self.found.clone();
         }
-        self.found = plateau_of_latest(recent, stated, device);
-        let is_confirmed = stays && self.found.is_some();
+        let found = plateau_of_latest(recent, stated, device);
+        let is_confirmed = stays && found.is_some();
+        // A device that is at a limit stays there while its rate does, and comes back to it.
+        let is_exceeded = self.found.as_ref().is_some_and(|plateau| is_above_plateau(plateau, latest));
+        if found.is_some() {
+            self.credit = (self.credit + FOUND_CREDIT).min(MAX_CREDIT);
+        } else if stays {
+            self.credit = self.credit.saturating_sub(1);
+        }
+        if found.is_some() || is_exceeded || self.credit == 0 {
+            self.credit = if is_exceeded { 0 } else { self.credit };
+            self.found = found;
+        }
         self.latest_pause =
             if is_confirmed { (2 * self.latest_pause + 1).min(MAX_UNSEARCHED_INTERVALS) } else { 0 };
         self.unsearched_intervals = self.latest_pause;
-        self.found.clone()
+        self.found.clone().filter(|plateau| is_on_plateau(plateau, latest))
     }
 }
 
@@ -192,12 +210,22 @@ pub(crate) fn seconds_on_plateau<'a>(
     seconds
 }
 
-/// Returns whether the load lies on the plateau with a queue.
-pub(crate) fn is_on_plateau(plateau: &Plateau, load: &LoadSample) -> bool {
-    let plateau_rate = match plateau.unit {
+/// Returns whether the load exceeds the limit that a plateau would be.
+fn is_above_plateau(plateau: &Plateau, load: &LoadSample) -> bool {
+    load.rate(plateau.direction, plateau.unit) > ABOVE_LIMIT_RATIO * rate_of(plateau)
+}
+
+/// The rate of a plateau in its unit.
+fn rate_of(plateau: &Plateau) -> f64 {
+    match plateau.unit {
         RateUnit::Requests => plateau.iops,
         RateUnit::Kib => plateau.mib_per_s * 1024.0,
-    };
+    }
+}
+
+/// Returns whether the load lies on the plateau with a queue.
+pub(crate) fn is_on_plateau(plateau: &Plateau, load: &LoadSample) -> bool {
+    let plateau_rate = rate_of(plateau);
     let min_queue = MIN_CAPPED_QUEUE.max(MIN_CAPPED_QUEUE_RATIO * plateau.queue_from);
     let queue = load.queue(plateau.direction);
     let is_at_constant_queue = queue >= MIN_CONSTANT_QUEUE && plateau.is_at_constant_queue;
@@ -305,7 +333,7 @@ mod tests {
         assert_eq!(observe(3000.0), (Some(9), 0));
         assert_eq!(observe(3000.0), (Some(11), 3));
         assert_eq!(observe(2000.0), (None, 0));
-        // The load after one at another rate is not steady.
-        assert_eq!(observe(3000.0), (Some(11), 0));
+        // It comes back to the plateau.
+        assert_eq!(observe(3000.0), (Some(11), 1));
     }
 }

@@ -8,10 +8,11 @@ use super::load_verdict::{DirectionAssessment, LoadAssessment};
 use super::{Assessment, Evidence, Latency, Verdict};
 use crate::analysis::baseline::{Baselines, SinceBoot};
 use crate::analysis::caps::{CurrentPlateau, near_limit_of_latest, seconds_on_plateau};
-use crate::analysis::load::{LoadSample, RecentLoads};
+use crate::analysis::load::{IoDirection, LoadSample, RecentLoads};
 use crate::analysis::settings::Settings;
 use crate::analysis::thresholds::{
-    MIN_RECOVERED_INTERVALS, MIN_SATURATED_INTERVALS, SATURATION_WINDOW_INTERVALS, STILL_SATURATED_FRACTION,
+    MIN_INTERVAL_REQUESTS, MIN_RECOVERED_INTERVALS, MIN_SATURATED_INTERVALS, SATURATION_WINDOW_INTERVALS,
+    STILL_SATURATED_FRACTION,
 };
 use crate::metrics::{HostStats, Interval};
 
@@ -76,6 +77,7 @@ impl LiveVerdict {
                 lasted_s = Some(for_s);
             }
         }
+        self.debounce.has_few_requests = load.totals(IoDirection::Both).ios < MIN_INTERVAL_REQUESTS;
         assessment.verdict = self.debounce.confirm(verdict, stats.seconds());
         let trouble_s = self.debounce.trouble_s();
         assessment.lasted_s = lasted_s.or((trouble_s > 0.0).then_some(trouble_s));
@@ -124,6 +126,10 @@ impl LiveVerdict {
             Some(Verdict::Slow) => (Verdict::Slow, Verdict::Ok),
             _ => return assessed.verdict,
         };
+        // That one direction is slow does not show that another, which is unknown, no longer waits.
+        if assessed.is_unknown && (present, assessed.verdict) == (Verdict::Saturated, Some(Verdict::Slow)) {
+            return None;
+        }
         let min_saturation = STILL_SATURATED_FRACTION * self.settings.saturation_threshold;
         let is_still = assessed.verdict == Some(milder)
             && assessed.directions().any(|one| {
@@ -171,6 +177,7 @@ pub(super) struct Debounce {
     present: Option<Verdict>,
     /// The verdicts on the latest intervals alone, with their lengths in seconds.
     latest: VecDeque<(Option<Verdict>, f64)>,
+    has_few_requests: bool,
 }
 
 impl Debounce {
@@ -182,11 +189,13 @@ impl Debounce {
         }
         self.latest.push_back((verdict, seconds));
         let verdict = verdict?;
-        if self.present != Some(verdict) && !self.is_confirmed(verdict) {
-            return None;
+        if self.present == Some(verdict) || self.is_confirmed(verdict) {
+            self.present = Some(verdict);
+            return self.present;
         }
-        self.present = Some(verdict);
-        Some(verdict)
+        // Requests wait for each other in any case: one interval makes neither more nor less of it.
+        let is_waiting = |verdict| matches!(verdict, Verdict::Queueing | Verdict::Saturated);
+        self.present.filter(|present| is_waiting(*present) && is_waiting(verdict))
     }
 
     /// Returns the total seconds of the latest consecutive intervals that showed trouble, as far as they are
@@ -206,9 +215,20 @@ impl Debounce {
             | Verdict::Capped
             | Verdict::AccountingOff => 1,
             Verdict::Ok if was_in_trouble => MIN_RECOVERED_INTERVALS,
+            // A few requests now and then do not end that a device is idle.
+            Verdict::Ok if self.has_few_requests && self.present == Some(Verdict::Idle) => {
+                MIN_RECOVERED_INTERVALS
+            }
             Verdict::Ok => 1,
             Verdict::Queueing | Verdict::Slow | Verdict::Saturated => MIN_SATURATED_INTERVALS,
         };
+        let is_saturated = |(other, _): &(Option<Verdict>, f64)| *other == Some(Verdict::Saturated);
+        // A device whose latency is about the threshold stays saturated.
+        if (verdict, self.present) == (Verdict::Queueing, Some(Verdict::Saturated))
+            && self.latest.iter().any(is_saturated)
+        {
+            return false;
+        }
         // A saturated device also queues.
         let supports = |(other, _): &&(Option<Verdict>, f64)| match other {
             Some(Verdict::Saturated | Verdict::Capped) if verdict == Verdict::Queueing => true,

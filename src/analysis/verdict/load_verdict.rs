@@ -65,6 +65,8 @@ pub(crate) struct DirectionAssessment {
 pub(crate) struct LoadAssessment {
     /// The verdict; `None` if the data do not support one.
     pub(crate) verdict: Option<Verdict>,
+    /// A direction that matters has no verdict, so that the load may be in worse trouble.
+    pub(crate) is_unknown: bool,
     /// The directions with requests, in the order of [`Baselines::DIRECTIONS`].
     pub(crate) directions: [Option<DirectionAssessment>; Baselines::DIRECTIONS.len()],
 }
@@ -97,7 +99,7 @@ impl LoadAssessment {
             }
         }
         let verdict = verdict.filter(|verdict| *verdict != Verdict::Ok || !is_unknown);
-        Self { verdict, directions }
+        Self { verdict, is_unknown, directions }
     }
 
     /// Returns whether the latency of a direction is far above its baseline without a queue that explains it.
