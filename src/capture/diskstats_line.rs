@@ -89,11 +89,15 @@ pub(super) fn device_line_start(line: &str, likely: usize) -> Option<DeviceLineS
         line.split_ascii_whitespace().map(|word| word.as_ptr().addr() - line.as_ptr().addr()).collect();
     // Seven words are the shortest line.
     let last = starts.len().checked_sub(PARTITION_COLUMNS)?;
+    let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
     let is_device = |words_before: &usize| {
         let mut words = line[starts[*words_before]..].split_ascii_whitespace();
-        let mut is_number =
-            || words.next().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
-        is_number() && is_number() && words.next().is_some_and(|name| name.starts_with(char::is_alphabetic))
+        let [Some(major), Some(minor), Some(name), Some(reads)] = [(); 4].map(|()| words.next()) else {
+            return false;
+        };
+        let is_name = name.starts_with(char::is_alphabetic);
+        // Lists of processes have letters between numbers, too.
+        is_name && [major, minor, reads].into_iter().all(is_number)
     };
     let found = std::iter::once(likely.min(last)).chain(0..=last).find(is_device)?;
     let name = line[starts[found + 2]..].split_ascii_whitespace().next()?;

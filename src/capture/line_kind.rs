@@ -47,19 +47,27 @@ impl LineKind {
         }
     }
 
-    /// Returns the position in a line of this kind of an annotation that should have been a separate line; `None` if
-    /// there is none.
+    /// Returns the position in a line of this kind of what should have been a separate line; `None` if there is none.
     ///
     /// A valid annotation contains no other: the marker can only occur in one of its strings. Device lines are searched
     /// later, if they turn out to be invalid.
-    pub(super) fn embedded_annotation(&self, line: &[u8]) -> Option<usize> {
+    pub(super) fn embedded_line(&self, line: &[u8]) -> Option<usize> {
         match self {
             Self::Device | Self::Annotation(_) => None,
             Self::Comment | Self::Timestamp(_) | Self::Cpu(_) | Self::InvalidAnnotation(_) => {
-                find_embedded_annotation(line)
+                find_embedded_line(line)
             }
         }
     }
+}
+
+/// Returns the position of an annotation or a `TS` line that follows a line without an end: the writer was killed.
+pub(super) fn find_embedded_line(line: &[u8]) -> Option<usize> {
+    let timestamp = || {
+        let starts = memchr::memmem::find_iter(line, b"TS ").filter(|at| *at > 0);
+        starts.into_iter().find(|at| parse_time(&line[*at..]).is_some())
+    };
+    find_embedded_annotation(line).or_else(timestamp)
 }
 
 /// A `TS` line.

@@ -6,8 +6,8 @@ use std::ops::RangeInclusive;
 
 use jiff::Timestamp;
 
-use super::annotation::{Annotation, find_embedded_annotation};
-use super::line_kind::{LineKind, timestamp_of_line};
+use super::annotation::Annotation;
+use super::line_kind::{LineKind, find_embedded_line, timestamp_of_line};
 use super::line_reader::{LineReader, NextLine};
 use crate::compression::is_end_of_text;
 
@@ -55,8 +55,8 @@ pub fn copy_range<E: From<io::Error>>(
         let kind = LineKind::of(line, ended, false, is_in_sample(place));
         // The reader splits such a line as well.
         let embedded = match kind {
-            LineKind::Device => find_embedded_annotation(line),
-            _ => kind.embedded_annotation(line),
+            LineKind::Device => find_embedded_line(line),
+            _ => kind.embedded_line(line),
         };
         if let Some(at) = embedded {
             lines.split_line(at);

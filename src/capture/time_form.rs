@@ -65,6 +65,8 @@ pub(super) struct FoundTime {
     pub(super) is_local: bool,
     /// The number of words and numbers before it.
     pub(super) words_before: usize,
+    /// The digits of seconds, milliseconds and so on since 1970; 0 for other forms.
+    pub(super) digits: usize,
 }
 
 /// What times need that name no zone or no year.
@@ -115,13 +117,14 @@ pub(super) fn find_times(line: &str) -> Vec<FoundTime> {
         return times;
     }
     if let Some(time) = uptime(line) {
-        times.push(FoundTime { form: TimeForm::Uptime, time, is_local: false, words_before: 0 });
+        times.push(FoundTime { form: TimeForm::Uptime, time, is_local: false, words_before: 0, digits: 0 });
     }
     let line = in_ascii(line);
     let tokens = tokens(&line);
     for at in 0..tokens.len().min(MAX_WORDS) {
         let mut add = |form, (time, is_local)| {
-            times.push(FoundTime { form, time, is_local, words_before: at });
+            let digits = if form == TimeForm::Epoch { whole_digits(tokens[at]) } else { 0 };
+            times.push(FoundTime { form, time, is_local, words_before: at, digits });
         };
         let number = epoch(tokens[at]).map(|time| (TimeForm::Epoch, (time, false)));
         number.into_iter().for_each(|(form, time)| add(form, time));
@@ -229,9 +232,13 @@ fn monotonic(token: &str) -> Option<Timestamp> {
 /// No copy of /proc/diskstats is older than 2001.
 const EPOCH_SECONDS: std::ops::Range<i64> = 1_000_000_000..5_000_000_000;
 
+fn whole_digits(token: &str) -> usize {
+    token.find(['.', ',']).unwrap_or(token.len())
+}
+
 fn epoch(token: &str) -> Option<Timestamp> {
     let (number, nanos) = decimal(token)?;
-    let unit = match token.find(['.', ',']).unwrap_or(token.len()) {
+    let unit = match whole_digits(token) {
         10 => 1_000_000_000,
         13 => 1_000_000,
         16 => 1000,
@@ -288,7 +295,7 @@ fn time_of_parts(tokens: &[&str], at: usize, [hour, minute, second]: [&str; 3]) 
         hour = 0;
     }
     // A leap second is the last second of its minute here.
-    let second = i8::try_from(second.min(59)).ok()?;
+    let second = i8::try_from(if second == 60 { 59 } else { second }).ok()?;
     let time = Time::new(hour, number(minute)?, second, i32::try_from(nanos).ok()?).ok()?;
     let end = at + 1 + usize::from(is_half(Some(at + 1), AM) || is_half(Some(at + 1), PM));
     Some(DayTime { time, end })

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::capture::warning::CaptureWarningKind;
-use crate::counters::Sample;
+use crate::counters::{Counters, Device, Sample};
 
 /// A gap is as many usual intervals, and longer than an hour.
 const MIN_GAP_INTERVALS: f64 = 100.0;
@@ -30,9 +30,9 @@ impl Continuity {
         let reason = if is_gap {
             Some("a gap of more than 100 intervals")
         } else {
-            reason_of_devices(previous, sample)
+            reason_of_devices(previous, sample, interval_s)
         };
-        if reason.is_none() {
+        if reason.is_none() && interval_s > 0.0 {
             self.latest_s = [self.latest_s[1], interval_s];
         }
         self.breaks += u64::from(reason.is_some());
@@ -40,7 +40,7 @@ impl Continuity {
     }
 }
 
-fn reason_of_devices(previous: &Sample, sample: &Sample) -> Option<&'static str> {
+fn reason_of_devices(previous: &Sample, sample: &Sample, interval_s: f64) -> Option<&'static str> {
     let before = |name: &str| previous.devices.iter().find(|device| device.name == name);
     // The devices are nearly always the same, in the same order.
     let is_at_place = previous.devices.iter().zip(&sample.devices).all(|(one, other)| one.name == other.name);
@@ -52,12 +52,25 @@ fn reason_of_devices(previous: &Sample, sample: &Sample) -> Option<&'static str>
     if pairs.is_empty() && !previous.devices.is_empty() && !sample.devices.is_empty() {
         return Some("other devices");
     }
-    let went_back = pairs.iter().filter(|(before, after)| {
-        let (before, after) = (&before.counters, &after.counters);
-        after.reads.ios < before.reads.ios && after.reads.sectors < before.reads.sectors
-            || after.writes.ios < before.writes.ios && after.writes.sectors < before.writes.sectors
-    });
-    let count = went_back.count();
+    // Devices that were never used are the same on any host.
+    let is_used = |device: &Device| device.counters.reads.ios > 0 || device.counters.writes.ios > 0;
+    let used = pairs.iter().filter(|(before, after)| is_used(before) || is_used(after));
+    let (goes_on, others): (Vec<_>, Vec<_>) =
+        used.partition(|(before, after)| can_follow(&before.counters, &after.counters, interval_s));
+    let fell = others.iter().filter(|(before, after)| has_fallen(&before.counters, &after.counters)).count();
     // Where a third goes on, devices were replaced.
-    (count >= MIN_RESET_DEVICES && 3 * count > 2 * pairs.len()).then_some("counters that begin again")
+    let is_other = fell > 0 && others.len() >= MIN_RESET_DEVICES && others.len() > 2 * goes_on.len();
+    is_other.then_some("counters that begin again")
+}
+
+fn has_fallen(before: &Counters, after: &Counters) -> bool {
+    after.reads.ios < before.reads.ios && after.reads.sectors < before.reads.sectors
+        || after.writes.ios < before.writes.ios && after.writes.sectors < before.writes.sectors
+}
+
+/// Returns whether the counters can be those of the same device after this time, in which it cannot be busy for much longer.
+/// Old kernels count some time twice, and 7-column lines have no times.
+fn can_follow(before: &Counters, after: &Counters, interval_s: f64) -> bool {
+    let busy_ms = after.busy_ms.wrapping_sub(before.busy_ms) & u64::from(u32::MAX);
+    !has_fallen(before, after) && busy_ms as f64 <= 10_000.0 * interval_s.max(1.0)
 }

@@ -20,6 +20,7 @@ struct Slot {
     /// It is in the lines of the devices, not before them.
     in_line: bool,
     words_before: usize,
+    digits: usize,
     /// The times of this kind that follow it before the copy: headers may precede it.
     followers: usize,
 }
@@ -34,24 +35,36 @@ struct Candidate {
 
 /// What was found before a copy.
 #[derive(Debug, Default)]
-struct Candidates(Vec<Candidate>);
+struct Candidates {
+    times: Vec<Candidate>,
+    last_line: u64,
+}
 
 impl Candidates {
     fn add(&mut self, text: &str, in_line: bool, line: u64) {
+        if !text.trim_ascii().is_empty() {
+            self.last_line = line;
+        }
         for found in find_times(text) {
-            if self.0.len() == MAX_CANDIDATES {
+            if self.times.len() == MAX_CANDIDATES {
                 return;
             }
-            let slot = Slot { form: found.form, in_line, words_before: found.words_before, followers: 0 };
-            for before in self.0.iter_mut().filter(|before| before.slot.is_like(slot)) {
+            let FoundTime { form, words_before, digits, .. } = found;
+            let slot = Slot { form, in_line, words_before, digits, followers: 0 };
+            for before in self.times.iter_mut().filter(|before| before.slot.is_like(slot)) {
                 before.slot.followers += 1;
             }
-            self.0.push(Candidate { slot, found, line });
+            self.times.push(Candidate { slot, found, line });
         }
     }
 
     fn at(&self, slot: Slot) -> Option<&Candidate> {
-        self.0.iter().find(|candidate| candidate.slot == slot)
+        self.times.iter().find(|candidate| candidate.slot == slot)
+    }
+
+    /// Returns whether other lines are between the time and the copy; `false` without a time.
+    fn has_lines_behind(&self, slot: Slot) -> bool {
+        self.at(slot).is_some_and(|candidate| candidate.line < self.last_line)
     }
 }
 
@@ -239,6 +252,7 @@ pub(super) struct FirstCopies {
     /// The number of devices in each copy before, and the last of them.
     before: Vec<(usize, String)>,
     words_before: usize,
+    line: u64,
 }
 
 /// How much is known of the times of a capture.
@@ -263,6 +277,7 @@ impl FirstCopies {
             last_name: String::new(),
             before: Vec::new(),
             words_before: 0,
+            line: 0,
         }
     }
 
@@ -273,20 +288,21 @@ impl FirstCopies {
 
     /// Takes the next line.
     pub(super) fn add(&mut self, text: &str) -> Known {
+        self.line += 1;
         let Some(device) = device_line_start(text, self.words_before) else {
-            self.gap.add(text, false, 0);
+            self.gap.add(text, false, self.line);
             return if self.is_time_after() { self.known() } else { Known::Nothing };
         };
         let (at, name) = (device.at, device.name);
         self.words_before = device.words_before;
         let is_repeated = self.names.contains(name);
-        if self.copies.is_empty() || is_repeated || !self.gap.0.is_empty() {
+        if self.copies.is_empty() || is_repeated || !self.gap.times.is_empty() {
             if !self.copies.is_empty() {
                 self.before.push((self.names.len(), std::mem::take(&mut self.last_name)));
             }
             self.names.clear();
             let mut candidates = std::mem::take(&mut self.gap);
-            candidates.add(&text[..at], true, 0);
+            candidates.add(&text[..at], true, self.line);
             self.copies.push(candidates);
         }
         self.names.insert(name.to_owned());
@@ -320,16 +336,16 @@ impl FirstCopies {
         let [first, ..] = &self.copies[..] else { return false };
         let is_like_second =
             self.before.get(1).map_or_else(|| self.is_whole(), |second| *second == self.before[0]);
-        first.0.is_empty()
+        first.times.is_empty()
             && self.copies.len() > 1
             && is_like_second
-            && !(self.copies.len() == 2 && self.gap.0.is_empty())
+            && !(self.copies.len() == 2 && self.gap.times.is_empty())
     }
 
     /// Returns the times that go on from copy to copy, the best first.
     fn clocks(&self) -> Vec<Advance> {
         let mut slots: Vec<Slot> = Vec::new();
-        for candidate in self.copies.iter().chain([&self.gap]).flat_map(|copy| &copy.0) {
+        for candidate in self.copies.iter().chain([&self.gap]).flat_map(|copy| &copy.times) {
             if !slots.contains(&candidate.slot) && slots.len() < MAX_CANDIDATES {
                 slots.push(candidate.slot);
             }
@@ -417,7 +433,7 @@ impl FirstCopies {
             return Some(clock.slot);
         }
         // Nothing goes on: a single copy, or a clock that stands still.
-        let all = self.copies.iter().flat_map(|copy| &copy.0).map(|candidate| candidate.slot);
+        let all = self.copies.iter().flat_map(|copy| &copy.times).map(|candidate| candidate.slot);
         all.min_by_key(|slot| slot.rank())
     }
 }
@@ -474,6 +490,8 @@ pub(super) struct ForeignLines {
     slot: Option<Slot>,
     /// A time follows its copy.
     is_after: bool,
+    /// Nothing is between a time and its copy.
+    is_adjacent: bool,
     gap: Candidates,
     before: Candidates,
     /// The devices of the copy so far.
@@ -495,6 +513,8 @@ impl ForeignLines {
             every,
             slot,
             is_after: first.is_time_after(),
+            is_adjacent: !slot
+                .is_some_and(|slot| first.copies.iter().any(|copy| copy.has_lines_behind(slot))),
             gap: Candidates::default(),
             before: Candidates::default(),
             names: HashSet::new(),
@@ -516,7 +536,7 @@ impl ForeignLines {
             self.gap.add(text, false, number);
             let ends_copy = self.is_after && !self.names.is_empty();
             let is_time = |candidate: &&Candidate| self.slot.is_some_and(|slot| slot.is_like(candidate.slot));
-            let Some(found) = self.gap.0.iter().find(is_time).filter(|_| ends_copy) else {
+            let Some(found) = self.gap.times.iter().find(is_time).filter(|_| ends_copy) else {
                 return ForeignLine::Other;
             };
             let time = self.clock.next(&found.found);
@@ -537,6 +557,8 @@ impl ForeignLines {
         candidates.add(&text[..at], true, number);
         ForeignLine::FirstDevice(match self.slot {
             Some(_) if self.is_after => Some((ForeignTime::Follows, number)),
+            // A damaged line there is from the copy of this time, and the device from the next.
+            Some(slot) if self.is_adjacent && candidates.has_lines_behind(slot) => None,
             Some(slot) => self.time_of(slot, candidates).map(|(time, line)| (ForeignTime::Known(time), line)),
             None => self.every.map(|every| {
                 let next = self.clock.latest.map(|latest| latest.saturating_add(every).unwrap_or(latest));
@@ -557,13 +579,16 @@ impl ForeignLines {
             Some(clock.advance(&now.at(slot)?.found).duration_since(last))
         };
         let is_next = |step: &SignedDuration| *step > SignedDuration::ZERO && *step < DAY;
-        let alike = |other: &&Candidate| other.slot.form == slot.form && other.slot.in_line == slot.in_line;
-        let mut found = now.at(slot).or_else(|| now.0.iter().rev().find(alike)).copied();
-        if !before.0.is_empty()
+        let alike = |other: &&Candidate| {
+            let key = |slot: Slot| (slot.form, slot.in_line, slot.digits);
+            key(other.slot) == key(slot)
+        };
+        let mut found = now.at(slot).or_else(|| now.times.iter().rev().find(alike)).copied();
+        if !before.times.is_empty()
             && found.is_none_or(|_| step(slot).is_some_and(|by| !(SignedDuration::ZERO..DAY).contains(&by)))
         {
             // Another one goes on: the day was taken for the month, or the name of the next month is not known.
-            let others = now.0.iter().filter(|other| step(other.slot).filter(is_next).is_some());
+            let others = now.times.iter().filter(|other| step(other.slot).filter(is_next).is_some());
             if let Some(other) = others.min_by_key(|other| (step(other.slot), other.slot.rank()))
                 && let Some(latest) = clock.latest
                 && let Some(last) = before.at(other.slot)

@@ -25,11 +25,10 @@ pub use self::state::CaptureState;
 use self::state::SampleDevices;
 use self::state::SegmentTracker;
 use self::state::{OpenSample, Position};
-use super::annotation::{Annotation, AnnotationError, EndOfSample, find_embedded_annotation};
+use super::annotation::{Annotation, AnnotationError, EndOfSample};
 use super::annotation::{HealthLine, RecordingHeader, bounded};
 use super::diskstats_line::is_of_linux_2_4;
-use super::line_kind::LineKind;
-use super::line_kind::TimestampLine;
+use super::line_kind::{LineKind, TimestampLine, find_embedded_line};
 use super::line_reader::{LineReader, NextLine};
 use super::logs::Logs;
 use super::recorded_scan::ScanReader;
@@ -77,6 +76,8 @@ pub struct Reader<R> {
     /// The number of devices in the sample before, and the last of them; `None` if it came late.
     last_copy: (usize, Option<String>),
     continuity: Continuity,
+    /// The number of samples since the last one that was left out because it looked damaged.
+    undamaged_samples: u64,
     /// True if any sample had a device.
     had_devices: bool,
     /// The header in the file before, if the capture is in several.
@@ -110,6 +111,7 @@ impl<R: Read> Reader<R> {
             is_prompt: false,
             last_copy: Default::default(),
             continuity: Continuity::default(),
+            undamaged_samples: u64::from(u32::MAX),
             had_devices: false,
             header_before: None,
             latest: None,
@@ -262,7 +264,7 @@ impl<R: Read> Reader<R> {
             };
             let kind = LineKind::of(line, ended, self.keeps_truncated_sample, self.position.is_in_sample());
             if !matches!(kind, LineKind::Device) {
-                if let Some(at) = kind.embedded_annotation(line) {
+                if let Some(at) = kind.embedded_line(line) {
                     self.lines.split_line(at);
                 } else if self.read_other_line(kind, ended, previous, sample) {
                     return Ok(true);
@@ -270,7 +272,7 @@ impl<R: Read> Reader<R> {
                 continue;
             }
             let Position::InSample(open) = &mut self.position else {
-                match find_embedded_annotation(line) {
+                match find_embedded_line(line) {
                     Some(at) => self.lines.split_line(at),
                     None => {
                         let is_blank = line.trim_ascii().is_empty();
@@ -294,7 +296,7 @@ impl<R: Read> Reader<R> {
                         return Ok(self.end_sample(Position::Complete, true, sample));
                     }
                 }
-                Err(CaptureWarningKind::Line(error)) => match find_embedded_annotation(line) {
+                Err(CaptureWarningKind::Line(error)) => match find_embedded_line(line) {
                     Some(at) => self.lines.split_line(at),
                     None => self.warn(CaptureWarningKind::Line(error)),
                 },
@@ -604,8 +606,12 @@ impl<R: Read> Reader<R> {
         if open.is_foreign && device_count == 0 {
             return false;
         }
-        let needs_end_mark = self.is_blkstat_recording() && !open.has_invalid_annotation;
-        let is_truncated = open.is_truncated || needs_end_mark && !is_complete;
+        let is_recording = self.is_blkstat_recording();
+        let lacks_end_mark = is_recording && !open.has_invalid_annotation && !is_complete;
+        // Counters that look damaged again and again are as the kernel has them.
+        let is_damaged = !is_recording && self.devices.are_damaged && self.undamaged_samples >= 8;
+        self.undamaged_samples = if is_damaged { 0 } else { self.undamaged_samples + 1 };
+        let is_truncated = open.is_truncated || lacks_end_mark || is_damaged;
         if is_truncated && !self.keeps_truncated_sample {
             self.warn_at(open.line, CaptureWarningKind::SampleTruncated);
             clear_optional_values(sample);

@@ -190,11 +190,14 @@ pub(super) struct SampleDevices {
     count: usize,
     line_bytes: usize,
     has_too_many: bool,
+    /// The last line seems to have lost its end, or the devices begin again: they are those of two samples.
+    pub(super) are_damaged: bool,
+    has_begun_again: bool,
 }
 
 impl SampleDevices {
     pub(super) fn clear(&mut self) {
-        (self.count, self.line_bytes, self.has_too_many) = (0, 0, false);
+        *self = Self::default();
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -263,6 +266,12 @@ impl SampleDevices {
         match parse_line(line, slot(devices, index)) {
             Ok(()) => {
                 self.count += 1;
+                let begins_again = index > 0 && devices[index].name == devices[0].name;
+                let before = previous.devices.get(index).filter(|before| before.name == devices[index].name);
+                self.are_damaged = begins_again
+                    || self.has_begun_again
+                    || before.is_some_and(|before| has_other_end(&devices[index].counters, &before.counters));
+                self.has_begun_again |= begins_again;
                 Ok(is_complete || !looks_truncated(&devices[index], &devices[..index], previous))
             }
             Err(_) if line.trim_ascii().is_empty() => Ok(is_complete),
@@ -282,6 +291,23 @@ fn looks_truncated(device: &Device, neighbors: &[Device], previous: &Sample) -> 
         }
         None => neighbors.iter().any(|other| other.counters.columns > counters.columns),
     }
+}
+
+/// Returns whether the end of a line is lost or joined with the next line, although a newline ends it: its last columns are
+/// missing, or its last number, of milliseconds, fell or grew by 11 days more than those of reads and writes.
+fn has_other_end(counters: &Counters, before: &Counters) -> bool {
+    const MAX_GROWTH_MS: u64 = 1_000_000_000;
+    let grows = counters.reads.ios >= before.reads.ios
+        && counters.writes.ios >= before.writes.ios
+        && counters.busy_ms >= before.busy_ms;
+    // They wrap at 32 bits.
+    let growth = |now: u64, before: u64| now.wrapping_sub(before) & u64::from(u32::MAX);
+    let of_requests =
+        growth(counters.reads.ms, before.reads.ms) + growth(counters.writes.ms, before.writes.ms);
+    let last = last_number(counters);
+    let is_other =
+        last > u64::from(u32::MAX) || growth(last, last_number(before)) > MAX_GROWTH_MS + of_requests;
+    grows && (counters.columns < before.columns || counters.columns > Columns::Partition && is_other)
 }
 
 /// Returns the number in the last column that the kernel printed.

@@ -179,13 +179,18 @@ fn of_many_warnings_the_first_are_kept_and_the_rest_counted() {
 
 #[test]
 fn devices_beyond_the_limits_are_skipped() {
-    let text = sample(10, &vec![("sda", 1); MAX_DEVICES_PER_SAMPLE + 5]) + &sample(11, &[("sda", 2)]);
+    let mut devices = vec![("sda", 1); MAX_DEVICES_PER_SAMPLE + 5];
+    devices[0].0 = "sdb";
+    let text = sample(10, &devices) + &sample(11, &[("sda", 2)]);
     let (samples, warnings) = read(text.as_bytes());
     assert_eq!(samples.iter().map(|sample| sample.2.len()).collect::<Vec<_>>(), [MAX_DEVICES_PER_SAMPLE, 1]);
     let message = "sample exceeds 100000 devices or 32 MiB; remaining devices skipped".to_owned();
     assert_eq!(warnings, [(MAX_DEVICES_PER_SAMPLE as u64 + 2, message.clone())]);
     let long = "x".repeat(60_000);
-    let text = sample(10, &vec![(long.as_str(), 1); 600]) + &sample(11, &[("sda", 2)]);
+    let mut devices = vec![(long.as_str(), 1); 600];
+    let other = long.replace('x', "y");
+    devices[0].0 = &other;
+    let text = sample(10, &devices) + &sample(11, &[("sda", 2)]);
     let (samples, warnings) = read(text.as_bytes());
     assert_eq!((samples[0].2.len(), samples[1].2.len()), (MAX_SAMPLE_BYTES / line(&long, 1).len(), 1));
     assert_eq!(warnings[0].1, message);

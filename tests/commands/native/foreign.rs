@@ -255,6 +255,85 @@ fn another_boot_or_host_begins_a_segment() {
 }
 
 #[test]
+fn another_host_with_larger_counters_of_one_device_begins_a_segment() {
+    let sample = |second: i64, names: &[(&str, i64, i64)]| {
+        let line = |(name, ios, busy): &(&str, i64, i64)| {
+            format!("8 0 {name} {ios} 0 {ios} {ios} {ios} 0 {ios} 9 0 {busy} {ios}\n")
+        };
+        format!("TS {second}\n{}", names.iter().map(line).collect::<String>())
+    };
+    let text = |later: [(i64, i64); 2]| {
+        let [(ios, busy), (next_ios, next_busy)] = later;
+        sample(100, &[("sda", 500, 1000), ("sdb", 500, 1000)])
+            + &sample(101, &[("sda", 510, 1010), ("sdb", 520, 1020)])
+            + &sample(102, &[("sda", 90, 700), ("sdb", ios, busy)])
+            + &sample(103, &[("sda", 91, 710), ("sdb", next_ios, next_busy)])
+    };
+    let (out, err, _) =
+        output("--json --all --from -", text([(9_000_000, 90_000_000), (9_000_010, 90_000_010)]));
+    assert!(err.contains("counters that begin again at 1970-01-01T00:01:42Z"), "{err}");
+    assert_eq!(out.lines().count(), 4, "{out}");
+    // A device that was replaced while the other goes on is a matter of that device.
+    assert_eq!(output("--json --all --from -", text([(530, 1030), (540, 1040)])).1, "");
+}
+
+/// A sample that is cut anywhere, with or without the newline of an editor or a terminal, costs itself.
+#[test]
+fn a_sample_that_is_cut_in_the_middle_of_a_capture_gives_no_wrong_number() {
+    let expected = rates_by_time(&before_copies(&times("%s")));
+    for form in ["TS %s.0", "%s", "%F %T"] {
+        let whole: Vec<String> = times(form)
+            .iter()
+            .zip(copies())
+            .map(|(time, copy)| format!("{time}\n{}\n", copy.join("\n")))
+            .collect();
+        for cut in (0..whole[3].len()).step_by(5) {
+            for end in ["", "\n"] {
+                let text = [&whole[..3].concat(), &whole[3][..cut], end, &whole[4..].concat()].concat();
+                for line in rates_by_time(&text) {
+                    let is_right = line["elapsed_s"] != 1.0
+                        || expected.iter().any(|right| {
+                            let keys = ["time", "device", "elapsed_s"];
+                            let mut values = line.as_object().unwrap().iter();
+                            keys.iter().all(|key| line[key] == right[key])
+                                && values.all(|(key, value)| {
+                                    value.is_null()
+                                        || !NUMBERS.contains(&key.as_str())
+                                        || *value == right[key]
+                                })
+                        });
+                    assert!(is_right, "{form} cut at {cut} {end:?}: {line}");
+                }
+            }
+        }
+    }
+}
+
+const NUMBERS: [&str; 8] = [
+    "reads_per_s",
+    "writes_per_s",
+    "read_kib_per_s",
+    "write_kib_per_s",
+    "read_await_ms",
+    "write_await_ms",
+    "queue",
+    "util_pct",
+];
+
+fn rates_by_time(capture: &str) -> Vec<serde_json::Value> {
+    let (out, ..) = output("--json --all --partitions --from -", capture);
+    out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn lists_of_processes_between_copies_hold_no_devices() {
+    let (expected, _) = rates("", &before_copies(&times("TS %s.000000000")));
+    let top = "%F %T\n    PID USER      PR  NI    VIRT    RES    SHR S  %%CPU  %%MEM     TIME+ COMMAND\n    \
+               822 root      20   0  167404  11712   8376 S   0.0   0.1   0:05.12 systemd";
+    assert_eq!(rates("", &before_copies(&times(top))).0, expected);
+}
+
+#[test]
 fn lines_of_linux_2_4_are_one_error() {
     let line = "   8     0   17774160 sda 1 2 3 4 5 6 7 8 9 10 11\n";
     for capture in [format!("TS 1\n{line}TS 2\n{line}"), format!("{line}{line}")] {
