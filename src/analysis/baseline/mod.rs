@@ -93,7 +93,6 @@ pub struct Baseline {
 #[derive(Clone, Debug, Default)]
 struct SizeClass {
     loads: SeenLoads,
-    elasticity: Elasticity,
     /// Requests that are still too few for a latency. Short intervals are pooled, not left out: leaving out those with
     /// little request time would keep the slow ones.
     pending: SeenLoad,
@@ -101,8 +100,6 @@ struct SizeClass {
     /// The number of intervals at which conclusions are drawn again: the more there are, the less one more changes.
     next_update: u32,
     seen: SeenRange,
-    /// The usual latency in milliseconds, if it is proven not to depend on how many requests come.
-    inelastic_ms: Option<f64>,
 }
 
 impl SizeClass {
@@ -111,14 +108,11 @@ impl SizeClass {
         if !self.pending.has_latency() {
             return;
         }
-        let load = std::mem::take(&mut self.pending);
-        self.loads.observe(&load);
-        self.elasticity.observe(&load);
+        self.loads.observe(&std::mem::take(&mut self.pending));
         self.intervals += 1;
         if self.intervals >= self.next_update {
             self.next_update = self.intervals + 1 + self.intervals / INTERVALS_PER_UPDATE;
             self.seen = self.loads.conclude();
-            self.inelastic_ms = self.elasticity.inelastic_ms();
         }
     }
 }
@@ -148,20 +142,20 @@ impl Baseline {
     }
 
     /// The range that is known for requests of a direction that take so long at this rate. `is_irregular` if completions are so irregular that no
-    /// limit can be active.
+    /// limit can be active; `inelastic_ms` is their usual latency if it is proven not to depend on how many come.
     fn range(
         &self,
         direction: IoDirection,
         totals: &IoTotals,
         rate: f64,
         is_irregular: bool,
+        inelastic_ms: Option<f64>,
     ) -> UnloadedRange {
         let Some((size_kib, await_ms)) = totals.size_kib().zip(totals.await_ms()) else {
             return UnloadedRange::default();
         };
         let class = size_class(size_kib);
-        let observed = self.observed.get(&class);
-        let seen = observed.map(|class| class.seen).unwrap_or_default();
+        let seen = self.observed.get(&class).map(|class| class.seen).unwrap_or_default();
         let max_unloaded_rate = seen.max_unloaded_rate;
         let upper = |ms: f64, max_ms: f64, source| UpperBound { ms, max_ms, source };
         if let Some(UnloadedLatency { await_ms: ms, is_upper_bound, .. }) = self.given(class).copied() {
@@ -173,8 +167,7 @@ impl Baseline {
         let lo_ms = lower.filter(|bound| rate <= bound.max_rate).map(|bound| bound.ms);
         // No unloaded disk takes longer than that, so what takes longer waits, however even its latency.
         let is_of_disk = |ms: &f64| *ms <= max_unloaded_ms(None, size_kib);
-        let inelastic_ms = observed.and_then(|class| class.inelastic_ms).filter(is_of_disk);
-        let lo_ms = lo_ms.chain(inelastic_ms).reduce(f64::max);
+        let lo_ms = lo_ms.chain(inelastic_ms.filter(is_of_disk)).reduce(f64::max);
         let lowest = seen.lowest.map(|lowest| {
             let is_unloaded = lowest.queue <= MAX_UNLOADED_QUEUE;
             let source = if is_unloaded { BaselineSource::Learned } else { BaselineSource::Lowest };
@@ -240,6 +233,7 @@ pub struct Baselines {
     pub writes: Baseline,
     pub flushes: Baseline,
     irregularity: Irregularity,
+    elasticity: Elasticity,
 }
 
 impl Baselines {
@@ -256,6 +250,7 @@ impl Baselines {
             writes: Baseline { class, ..complete(self.writes, &given.write) },
             flushes: complete(self.flushes, &given.flush),
             irregularity: self.irregularity,
+            elasticity: self.elasticity,
         }
     }
 
@@ -289,6 +284,7 @@ impl Baselines {
             writes: without(&self.writes),
             flushes: without(&self.flushes),
             irregularity: Irregularity::default(),
+            elasticity: Elasticity::default(),
         }
     }
 
@@ -298,6 +294,7 @@ impl Baselines {
     pub(super) fn learn(&mut self, load: &LoadSample, slow: impl Fn(IoDirection) -> bool) {
         self.irregularity.observe(load);
         if !load.is_edge_of_burst() {
+            self.elasticity.observe(load);
             let queue_s = load.total_queue() * load.seconds;
             for direction in Self::DIRECTIONS.into_iter().filter(|direction| !slow(*direction)) {
                 let totals = load.totals(direction);
@@ -305,7 +302,6 @@ impl Baselines {
                     intervals: load.intervals,
                     totals,
                     seconds: load.seconds,
-                    arrivals: load.totals(IoDirection::Both).ios + load.in_flight_change,
                     queue_s,
                     busy_s: load.busy_s,
                 });
@@ -317,7 +313,9 @@ impl Baselines {
     pub(super) fn range(&self, direction: IoDirection, load: &LoadSample) -> UnloadedRange {
         let (totals, rate) = (load.totals(direction), load.rate(direction, RateUnit::Requests));
         let is_irregular = self.irregularity.is_proven();
-        self.of(direction).range(direction, &totals, rate, is_irregular)
+        let inelastic_ms =
+            totals.size_kib().and_then(|size_kib| self.elasticity.inelastic_ms(direction, size_kib));
+        self.of(direction).range(direction, &totals, rate, is_irregular, inelastic_ms)
     }
 
     /// The multiples of latencies that were given or seen.

@@ -19,8 +19,6 @@ pub(super) struct SeenLoad {
     pub(super) intervals: f64,
     pub(super) totals: IoTotals,
     pub(super) seconds: f64,
-    /// Requests of all kinds that came to the device.
-    pub(super) arrivals: f64,
     /// The request time of all requests of the device in seconds: the mean queue times the seconds.
     pub(super) queue_s: f64,
     /// Seconds with a request in flight; `None` if the kernel does not count them.
@@ -34,7 +32,6 @@ impl SeenLoad {
             intervals: self.intervals + other.intervals,
             totals: self.totals.plus(&other.totals),
             seconds: self.seconds + other.seconds,
-            arrivals: self.arrivals + other.arrivals,
             queue_s: self.queue_s + other.queue_s,
             busy_s: busy_s(self).zip(busy_s(other)).map(|(one, other)| one + other),
         }
@@ -45,7 +42,7 @@ impl SeenLoad {
         self.totals.ios >= MIN_LATENCY_REQUESTS && self.totals.ms >= MIN_LATENCY_SUM_MS
     }
 
-    pub(super) fn await_ms(&self) -> f64 {
+    fn await_ms(&self) -> f64 {
         self.totals.ms / self.totals.ios
     }
 
@@ -258,14 +255,7 @@ mod tests {
         let mut seen = SeenLoads::default();
         for (rate, await_ms, queue) in loads {
             let totals = IoTotals { ios: *rate, kib: 4.0 * rate, ms: await_ms * rate };
-            let load = SeenLoad {
-                intervals: 1.0,
-                totals,
-                seconds: 1.0,
-                arrivals: *rate,
-                queue_s: *queue,
-                busy_s: Some(busy),
-            };
+            let load = SeenLoad { intervals: 1.0, totals, seconds: 1.0, queue_s: *queue, busy_s: Some(busy) };
             (0..3).for_each(|_| seen.observe(&load));
         }
         seen.conclude()
@@ -325,14 +315,7 @@ mod tests {
         for index in 0..10_000 {
             let ios = 1.5_f64.powi(index % 40);
             let totals = IoTotals { ios, kib: ios, ms: ios * 1.7_f64.powi(index % 37 - 10) };
-            seen.observe(&SeenLoad {
-                intervals: 1.0,
-                totals,
-                seconds: 1.0,
-                arrivals: ios,
-                queue_s: 1.0,
-                busy_s: None,
-            });
+            seen.observe(&SeenLoad { intervals: 1.0, totals, seconds: 1.0, queue_s: 1.0, busy_s: None });
         }
         assert!(seen.groups.len() <= MAX_GROUPS);
     }
