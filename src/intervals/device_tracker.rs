@@ -213,7 +213,7 @@ impl<'b> DeviceTracker<'b> {
             let mut assessment = record.judge.judge(&interval, &host, || {
                 new_live_verdict(self.baselines, attributes, known, &self.recorded, older)
             });
-            self.health.note(&newer.name, &mut assessment, &interval, step.newer, topology);
+            self.health.note(&newer.name, &mut assessment, &interval, step.newer, &host, topology);
             record.judged.add_assessment(assessment, &interval, step.newer.at.wall);
         }
     }

@@ -7,11 +7,15 @@ use std::sync::Arc;
 use super::step_source::Step;
 use crate::analysis::{Assessment, Evidence, HealthEvidence, Verdict};
 use crate::counters::{HealthFacts, SYNC_ACTION, Sample};
-use crate::metrics::{Interval, in_flight};
+use crate::metrics::{HostStats, Interval, in_flight};
 use crate::topology::Topology;
 
 /// The seconds without trouble after which another time of trouble begins, whose errors are counted from zero.
 const MAX_PAUSE_S: f64 = 30.0;
+
+/// The least share of the time in which some task waits for I/O where one waits all the time: pressure is measured at
+/// other times than the samples are taken.
+const MOST_OF_THE_TIME_PCT: f64 = 50.0;
 
 /// Follows the facts about the health of devices from step to step.
 #[derive(Debug, Default)]
@@ -23,8 +27,8 @@ pub(super) struct HealthWatch {
     /// Seconds since the start, without breaks.
     run_s: f64,
     troubles: HashMap<String, Trouble>,
-    /// True if a device has got into trouble in this step.
-    pub(super) has_new_trouble: bool,
+    /// True if a device is in trouble in this step.
+    pub(super) has_trouble: bool,
 }
 
 /// A time of trouble of a device.
@@ -40,7 +44,7 @@ impl HealthWatch {
     /// Begins a step.
     pub(super) fn begin(&mut self, step: &Step<'_>) {
         self.run_s += step.span.seconds();
-        self.has_new_trouble = false;
+        self.has_trouble = false;
         self.previous = self.facts.take();
         self.facts.clone_from(&step.newer.health);
         let is_same = match (&self.previous, &self.facts) {
@@ -60,13 +64,14 @@ impl HealthWatch {
         assessment: &mut Assessment,
         stats: &Interval,
         sample: &Sample,
+        host: &HostStats,
         topology: &Topology,
     ) {
         let Some(facts) = self.facts.clone() else { return };
         if self.has_suspended
             && stats.completed() == 0
             && facts.get(device).is_some_and(|health| health.is_suspended())
-            && is_waited_for(device, sample, topology)
+            && is_waited_for(device, sample, host, topology)
         {
             assessment.verdict = Some(Verdict::Stalled);
             assessment.evidence.retain(|evidence| *evidence != Evidence::Idle);
@@ -74,6 +79,7 @@ impl HealthWatch {
         if !assessment.verdict.is_some_and(Verdict::is_trouble) {
             return;
         }
+        self.has_trouble = true;
         let (begin_s, end_s) = (self.run_s - stats.seconds(), self.run_s);
         let trouble = self.troubles.get_mut(device).filter(|trouble| begin_s - trouble.end_s <= MAX_PAUSE_S);
         let (before, counted_s) = match trouble {
@@ -82,7 +88,6 @@ impl HealthWatch {
                 (Arc::clone(&trouble.before), end_s - trouble.begin_s)
             }
             None => {
-                self.has_new_trouble = true;
                 let before = Arc::clone(self.previous.as_ref().unwrap_or(&facts));
                 let trouble = Trouble { before: Arc::clone(&before), begin_s, end_s };
                 self.troubles.insert(device.to_owned(), trouble);
@@ -113,8 +118,9 @@ impl HealthWatch {
 
 /// Returns whether requests wait for a device that is suspended: its own, those of a device above it, or those of
 /// tasks that wait for I/O although fewer requests are in flight than tasks wait. The kernel does not count the requests
-/// that a suspended device holds back.
-fn is_waited_for(device: &str, sample: &Sample, topology: &Topology) -> bool {
+/// that a suspended device holds back. Its count of blocked tasks may be too low, too, but then pressure shows a task that
+/// waits while nothing is in flight.
+fn is_waited_for(device: &str, sample: &Sample, host: &HostStats, topology: &Topology) -> bool {
     let has_requests = |name: &str| {
         sample.device(name).and_then(|device| in_flight(&device.counters)).is_some_and(|count| count > 0)
     };
@@ -122,4 +128,5 @@ fn is_waited_for(device: &str, sample: &Sample, topology: &Topology) -> bool {
     has_requests(device)
         || topology.holders(device).any(|holder| has_requests(&holder.name))
         || sample.host.blocked.is_some_and(|blocked| blocked > in_flight)
+        || in_flight == 0 && host.pressure_some_pct.is_some_and(|percent| percent >= MOST_OF_THE_TIME_PCT)
 }

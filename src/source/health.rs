@@ -14,10 +14,10 @@ use super::topology::{device_dir, list_devices, resolve_in_root};
 use crate::clock::{Clock, RealClock};
 use crate::counters::{FACTS, FactPlace, FactValue, HealthFacts};
 
-/// The time between two readings, unless trouble begins.
+/// The time between two readings while all is well.
 const INTERVAL: Duration = Duration::from_secs(10);
-/// The shortest time between two readings.
-const MIN_INTERVAL: Duration = Duration::from_secs(1);
+/// The shortest time between two readings: what the kernel says of trouble may follow it by seconds, as a timeout does.
+const MIN_INTERVAL: Duration = Duration::from_secs(2);
 /// The age from which facts are no longer known, because a read hangs.
 const MAX_AGE: Duration = Duration::from_secs(60);
 /// The longest wait for the first reading, which takes a few milliseconds.
@@ -60,7 +60,7 @@ impl HealthReader {
         }
     }
 
-    /// Asks for a reading at once, because trouble begins.
+    /// Asks for a reading at once, because a device is in trouble.
     pub fn request(&self) {
         match &self.requests {
             // If a request is waiting, another one says the same.

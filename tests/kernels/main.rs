@@ -250,16 +250,16 @@ mod tests {
         });
     }
 
-    /// The longest time in seconds after which a state is seen, and has left again: facts are read every 10 s. The guest is
-    /// slow.
-    const MAX_SEEN_AFTER_S: f64 = 12.0;
+    /// The longest time in seconds after which a state is seen. The recorder reads facts every 10 s, whether or not there is
+    /// trouble; a command times out after 2 s, and its retry after 2 more. The guest is slow.
+    const MAX_SEEN_AFTER_S: f64 = 16.0;
 
     /// Checks that a device has a state in live intervals or a replay soon after trouble began, and no longer at the end.
-    fn check_seen(guest: &Guest, file: &str, name: &str, is_seen: &dyn Fn(&Value) -> bool) {
+    fn check_seen(guest: &Guest, file: &str, name: &str, begin: &str, is_seen: &dyn Fn(&Value) -> bool) {
         let text = guest.read(file);
         let records = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         let records: Vec<Value> = records.filter(|record| record["device"] == name).collect();
-        let began = guest.read("health-begin").trim().parse::<f64>().unwrap();
+        let began = guest.read(begin).trim().parse::<f64>().unwrap();
         let after_s = |record: &Value| {
             let at: jiff::Timestamp = record["time"].as_str().unwrap().parse().unwrap();
             at.as_nanosecond() as f64 / 1e9 - began
@@ -269,7 +269,7 @@ mod tests {
         let seen_after_s = after_s(first);
         assert!(
             (0.0..MAX_SEEN_AFTER_S).contains(&seen_after_s),
-            "{}: {name}: {seen_after_s} s",
+            "{}: {file}: {name}: {seen_after_s} s",
             guest.version
         );
         assert!(!is_seen(records.last().unwrap()), "{}: {file}: {name}: {:?}", guest.version, records.last());
@@ -283,11 +283,11 @@ mod tests {
                 record[field].as_array().unwrap().iter().any(|text| text.as_str().unwrap().contains(words))
             };
             for file in ["health.json", "health-replay.json"] {
-                check_seen(guest, file, "dm-0", &|record| {
+                check_seen(guest, file, "dm-0", "suspend-begin", &|record| {
                     record["verdict"] == "stalled" && has(record, "evidence", "dm-0: suspended")
                 });
-                check_seen(guest, file, "md0", &|record| has(record, "health", "rebuilding"));
-                check_seen(guest, file, &debug, &|record| {
+                check_seen(guest, file, "md0", "health-begin", &|record| has(record, "health", "rebuilding"));
+                check_seen(guest, file, &debug, "health-begin", &|record| {
                     record["verdict"] == "stalled" && has(record, "evidence", " timeout")
                 });
             }
@@ -296,8 +296,9 @@ mod tests {
                 devices.iter().find(|device| device["name"] == name).map(|device| device["health"].clone())
             };
             let (well, trouble) = ("devices-well.json", "devices-trouble.json");
+            let suspended = "devices-suspended.json";
             let of = |file: &str, name: &str, fact: &str| health(file, name).unwrap()[fact].clone();
-            assert_eq!([of(well, "dm-0", "suspended"), of(trouble, "dm-0", "suspended")], [0, 1]);
+            assert_eq!([of(well, "dm-0", "suspended"), of(suspended, "dm-0", "suspended")], [0, 1]);
             assert_eq!(
                 [of(well, "md0", "sync_action"), of(trouble, "md0", "sync_action")],
                 ["idle", "recover"]
@@ -307,10 +308,13 @@ mod tests {
             assert!(of(trouble, &debug, "timeouts").as_u64() > Some(0), "{}", guest.version);
             let paths = guest.disks("nvme_paths");
             assert_eq!(of(trouble, &paths[0], "state"), "live");
-            assert_eq!(of(trouble, &paths[0], "path_state"), "optimized");
             assert!(health(well, &paths[1]).is_some() && health(trouble, &paths[1]).is_none());
-            let tree = guest.read("devices-trouble");
-            for text in ["dm-0: suspended", "md0: rebuilding", &format!("{debug}: ")] {
+            for (file, text) in [
+                ("devices-suspended", "dm-0: suspended"),
+                ("devices-trouble", "md0: rebuilding"),
+                ("devices-trouble", &format!("{debug}: ")),
+            ] {
+                let tree = guest.read(file);
                 assert!(tree.lines().any(|line| line.starts_with(text)), "{}: {text}\n{tree}", guest.version);
             }
             let metric = |file: &str, start: &str| {
@@ -320,7 +324,10 @@ mod tests {
             };
             let (trouble, after) = ("health-trouble.prom", "health-after.prom");
             let suspended = "blkstat_disk_suspended{device=\"dm-0\"}";
-            assert_eq!([metric(trouble, suspended), metric(after, suspended)], [Some(1.0), Some(0.0)]);
+            assert_eq!(
+                [metric("health-suspended.prom", suspended), metric(after, suspended)],
+                [Some(1.0), Some(0.0)]
+            );
             let action =
                 |action: &str| format!("blkstat_disk_sync_action_info{{device=\"md0\",state=\"{action}\"}}");
             assert_eq!([metric(trouble, &action("recover")), metric(after, &action("idle"))], [Some(1.0); 2]);

@@ -212,7 +212,7 @@ impl<'a> Intervals<'a> {
         }
         let step = self.source.step();
         self.tracker.judge(&step, &self.topology, self.is_too_short_for_util(step.span));
-        if self.tracker.health.has_new_trouble {
+        if self.tracker.health.has_trouble {
             self.source.samples.refresh_health();
         }
         self.observe_io_scan();
