@@ -1,15 +1,24 @@
 //! Lets a real Prometheus scrape a running exporter and import a recording, and evaluates every expression of the
-//! dashboard and of the alert rules there.
+//! dashboard and of the alert rules there. Lets promtool find the slow disks of a simulated fleet by the rules for peers:
+//! BLKSTAT_FLEET_HOSTS=N and BLKSTAT_FLEET_DISKS=M make it larger.
 //!
 //! The exporter reads a host in memory whose counters grow with the time: a volume that is at its limit (from a capture
 //! of a real one), and a disk with every kind of request, whose writes a cgroup's limit holds back. It takes about two
 //! minutes, needs `prometheus` and `promtool`, and runs only if BLKSTAT_PROMETHEUS is set. Without the programs it is
 //! skipped; with BLKSTAT_PROMETHEUS=required it fails.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::print_stderr)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    clippy::print_stdout
+)]
 
 #[cfg(test)]
 mod advancing_host;
+#[cfg(test)]
+mod fleet;
 #[cfg(test)]
 mod server;
 
@@ -19,11 +28,12 @@ mod support {
     pub(crate) mod fake_root;
     pub(crate) mod http;
     pub(crate) mod program;
+    pub(crate) mod random_numbers;
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
     use std::io::{BufRead, BufReader};
     use std::process::Stdio;
     use std::time::{Duration, Instant};
@@ -31,6 +41,7 @@ mod tests {
     use serde_json::Value;
 
     use crate::advancing_host::{AdvancingHost, READS_PER_S, WRITE_LIMIT_BYTES};
+    use crate::fleet::{Disk, Fleet, Truth};
     use crate::server::{Prometheus, promtool, write_file};
     use crate::support::http::Exporter;
     use crate::support::program::blkstat;
@@ -168,5 +179,66 @@ mod tests {
         let capped =
             "blkstat_disk_verdict_seconds_total{instance=\"recorded\",verdict=\"capped\",device=\"loop0\"}";
         assert!(has_data(&prometheus.query(capped, Some(CAPTURE_TIME))));
+    }
+
+    /// Rules for node_exporter in public collections: their names, expressions and how long they must be true.
+    const PUBLIC_RULES: [(&str, &str, &str); 3] = [
+        ("NodeDiskIOSaturation", "rate(node_disk_io_time_weighted_seconds_total[5m]) > 10", "30m"),
+        (
+            "HostUnusualDiskReadLatency",
+            "rate(node_disk_read_time_seconds_total[2m]) / rate(node_disk_reads_completed_total[2m]) > 0.1 \
+             and rate(node_disk_reads_completed_total[2m]) > 0",
+            "2m",
+        ),
+        ("HostUnusualDiskIo", "rate(node_disk_io_time_seconds_total[5m]) > 0.8", "5m"),
+    ];
+
+    #[test]
+    fn the_rules_name_the_slow_disks_and_the_slow_rack_of_a_fleet() {
+        let Some(folder) = Prometheus::folder() else { return };
+        let number = |name: &str, default: usize| {
+            std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+        };
+        let (hosts, disks) = (number("BLKSTAT_FLEET_HOSTS", 24), number("BLKSTAT_FLEET_DISKS", 10));
+        for (rules, prefix, alerts) in
+            [("--peer-rules", "blkstat_disk_", "Blkstat"), ("--node-exporter-rules", "node_disk_", "Node")]
+        {
+            let rules = blkstat(&format!("export {rules}")).run().out;
+            write_file(&folder, "peers.yml", &rules);
+            promtool(&["check", "rules", &folder.path().join("peers.yml").display().to_string()], "");
+            let fleet = Fleet::new(hosts, disks, prefix);
+            let slow: BTreeSet<_> =
+                fleet.with(Truth::Slow).map(|disk| (disk.host, disk.name.clone())).collect();
+            assert!(!slow.is_empty());
+            assert_eq!(fleet.named(&format!("{alerts}DiskSlowerThanPeers"), &folder, &rules), slow);
+            let rack: BTreeSet<_> =
+                fleet.with(Truth::InSlowRack).map(|disk| (disk.host, String::new())).collect();
+            // A host of the rack that also has more load than others is not told from one that is only loaded.
+            let named = fleet.named(&format!("{alerts}HostSlowerThanFleet"), &folder, &rules);
+            assert!(!named.is_empty() && named.is_subset(&rack), "{named:?}");
+            println!("{alerts}HostSlowerThanFleet: {} of {} hosts", named.len(), rack.len());
+        }
+        // For the table in the manual.
+        let fleet = Fleet::new(hosts, disks, "node_disk_");
+        for (alert, expression, holds) in PUBLIC_RULES {
+            let rules = format!(
+                "groups: [{{name: public, rules: [{{alert: {alert}, expr: '{expression}', for: {holds}}}]}}]"
+            );
+            let named = fleet.named(alert, &folder, &rules);
+            let named_of = |truth: Truth| {
+                let is_named = |disk: &&Disk| named.contains(&(disk.host, disk.name.clone()));
+                fleet.with(truth).filter(is_named).count()
+            };
+            println!(
+                "{alert}: slow {}, loaded {}, rack {}, healthy {}",
+                named_of(Truth::Slow),
+                named_of(Truth::Loaded),
+                named_of(Truth::InSlowRack),
+                named_of(Truth::Healthy)
+            );
+        }
+        for truth in [Truth::Slow, Truth::Loaded, Truth::InSlowRack, Truth::Healthy] {
+            println!("{truth:?}: {}", fleet.with(truth).count());
+        }
     }
 }

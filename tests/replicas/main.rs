@@ -9,7 +9,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 mod iostat;
 mod logs;
 mod pt_diskstats;
-mod random_numbers;
 
 /// Waits until no other test runs that needs this computer for itself: because its programs have to keep the time, or
 /// because it keeps all CPUs busy.
@@ -24,6 +23,7 @@ mod support {
     pub(crate) mod fake_root;
     pub(crate) mod in_process;
     pub(crate) mod program;
+    pub(crate) mod random_numbers;
     pub(crate) mod references;
     pub(crate) mod snapshot;
     pub(crate) mod terminal;

@@ -32,7 +32,7 @@ use super::options::{
 use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{Detail, DeviceScope, DeviceSelection, Input, IntervalRows, Intervals, RunningTotals};
-use crate::report::prometheus::{ALERT_RULES, ALERT_TESTS, DASHBOARD};
+use crate::report::prometheus::{ALERT_RULES, ALERT_TESTS, DASHBOARD, PEER_RULES, node_exporter_rules};
 use crate::sanitize::sanitize;
 use crate::schedule::{DEFAULT_INTERVAL, Schedule};
 use crate::source::ScanScope;
@@ -108,6 +108,12 @@ pub struct Export {
     /// Print unit tests of the alert rules, for 'promtool test rules'
     #[arg(long, exclusive = true)]
     alert_tests: bool,
+    /// Print rules that compare each disk with its peers on the host, and each host with the others
+    #[arg(long, exclusive = true)]
+    peer_rules: bool,
+    /// Print the same rules for the metrics of node_exporter, for hosts without blkstat
+    #[arg(long, exclusive = true)]
+    node_exporter_rules: bool,
     #[command(flatten)]
     range: RangeOptions,
     #[command(flatten)]
@@ -121,13 +127,16 @@ impl Export {
     /// If an argument is invalid, a sample cannot be read, the address cannot be used, or the file cannot be written at
     /// the start.
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
-        for (is_wanted, text) in
-            [(self.dashboard, DASHBOARD), (self.alerts, ALERT_RULES), (self.alert_tests, ALERT_TESTS)]
-        {
-            if is_wanted {
-                context.emit(&mut text.as_bytes().to_vec())?;
-                return Ok(Exit::Success);
-            }
+        let texts = [
+            (self.dashboard, DASHBOARD.to_owned()),
+            (self.alerts, ALERT_RULES.to_owned()),
+            (self.alert_tests, ALERT_TESTS.to_owned()),
+            (self.peer_rules, PEER_RULES.to_owned()),
+            (self.node_exporter_rules, node_exporter_rules()),
+        ];
+        if let Some((_, text)) = texts.into_iter().find(|(is_wanted, _)| *is_wanted) {
+            context.emit(&mut text.into_bytes())?;
+            return Ok(Exit::Success);
         }
         let operands =
             Operands::split(&self.operands, self.from.as_ref(), &host.root).map_err(usage_error)?;

@@ -26,6 +26,20 @@ pub const ALERT_RULES: &str = include_str!("alert_rules.yml");
 /// `blkstat-alerts.yml`.
 pub const ALERT_TESTS: &str = include_str!("alert_tests.yml");
 
+/// Rules that compare each disk with its peers, and each host with the others.
+pub const PEER_RULES: &str = include_str!("peer_rules.yml");
+
+/// Returns the rules of [`PEER_RULES`] for the metrics of node_exporter, where no blkstat runs. It says nothing of what a
+/// device is, so that disks are told by their names.
+pub fn node_exporter_rules() -> String {
+    const NO_DISKS: &str = "(dm-|md|loop|zram|ram|sr|nbd|drbd|bcache).*";
+    PEER_RULES
+        .replace("blkstat_disk_info{role=\"physical\"}", &format!("node_disk_info{{device!~\"{NO_DISKS}\"}}"))
+        .replace("blkstat_disk_", "node_disk_")
+        .replace("blkstat-", "node-")
+        .replace("alert: Blkstat", "alert: Node")
+}
+
 /// Returns the families of metrics with their meanings, for the manual.
 pub(in crate::report) fn metrics() -> Vec<(&'static str, &'static str)> {
     FAMILIES.iter().map(|family| (family.name, family.help)).collect()

@@ -21,7 +21,7 @@ use crate::iostat::case::Case;
 use crate::iostat::differences::Version;
 use crate::iostat::machine::Machine;
 use crate::iostat::{mask, recorded, table};
-use crate::random_numbers::requested;
+use crate::support::random_numbers::requested;
 use crate::support::references::Outcome;
 use crate::wait_for_turn;
 use compare::{mismatch, run};

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use crate::iostat::case::Case;
 use crate::iostat::machine::Machine;
-use crate::random_numbers::Rng;
+use crate::support::random_numbers::Rng;
 
 /// Command lines per machine.
 const LINES: usize = 8;

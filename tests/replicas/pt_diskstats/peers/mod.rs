@@ -18,8 +18,8 @@ use crate::pt_diskstats::differences::mismatch;
 use crate::pt_diskstats::fail_if_any;
 use crate::pt_diskstats::programs::{OURS, map, run};
 use crate::pt_diskstats::{recorded, table, terminal};
-use crate::random_numbers::requested;
 use crate::support::program::Program;
+use crate::support::random_numbers::requested;
 use crate::support::references::Outcome;
 use crate::wait_for_turn;
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::random_numbers::Rng;
+use crate::support::random_numbers::Rng;
 
 /// The seed of the captures that are always compared, and their number.
 pub(crate) const SEED: u64 = 7;

@@ -1,6 +1,7 @@
-//! Random numbers for comparisons with the real tools.
+//! Random numbers, the same for the same seed.
 //!
-//! - BLKSTAT_PEERS_RANDOM=N: N random inputs instead of a few; BLKSTAT_PEERS_SEED=S: with this seed.
+//! In comparisons with the real tools, BLKSTAT_PEERS_RANDOM=N asks for N random inputs instead of a few, and
+//! BLKSTAT_PEERS_SEED=S for this seed.
 
 use std::env::var;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -33,6 +34,17 @@ impl Rng {
 
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.roll() % limit
+    }
+
+    /// Returns a number from 0 to 1.
+    pub(crate) fn fraction(&mut self) -> f64 {
+        self.below(1 << 32) as f64 / (1_u64 << 32) as f64
+    }
+
+    /// Returns a factor around 1, whose logarithm is nearly normal with this standard deviation.
+    pub(crate) fn factor(&mut self, deviation: f64) -> f64 {
+        let sum: f64 = (0..12).map(|_| self.fraction()).sum();
+        (deviation * (sum - 6.0)).exp()
     }
 
     pub(crate) fn one_in(&mut self, n: u64) -> bool {
