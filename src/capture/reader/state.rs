@@ -304,9 +304,10 @@ fn has_other_end(counters: &Counters, before: &Counters) -> bool {
     let growth = |now: u64, before: u64| now.wrapping_sub(before) & u64::from(u32::MAX);
     let of_requests =
         growth(counters.reads.ms, before.reads.ms) + growth(counters.writes.ms, before.writes.ms);
-    let last = last_number(counters);
-    let is_other =
-        last > u64::from(u32::MAX) || growth(last, last_number(before)) > MAX_GROWTH_MS + of_requests;
+    let (last, last_before) = (last_number(counters), last_number(before));
+    let fits = last <= u64::from(u32::MAX);
+    let last_growth = if fits { growth(last, last_before) } else { last.abs_diff(last_before) };
+    let is_other = last_growth > MAX_GROWTH_MS + of_requests;
     grows && (counters.columns < before.columns || counters.columns > Columns::Partition && is_other)
 }
 
