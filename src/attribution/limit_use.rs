@@ -44,6 +44,11 @@ impl LimitKind {
         all.into_iter().filter_map(|(kind, value)| Some((kind, value?)))
     }
 
+    /// Returns whether it counts bytes rather than requests.
+    pub fn is_bytes(self) -> bool {
+        matches!(self, Self::ReadBytes | Self::WriteBytes)
+    }
+
     /// Returns the amount that the limit applies to, and the mean amount of a request.
     fn amount(self, io: &IoCounters) -> (u64, f64) {
         let mean = |bytes: u64, requests: u64| bytes as f64 / requests.max(1) as f64;

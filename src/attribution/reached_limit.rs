@@ -10,6 +10,11 @@ use crate::counters::CgroupHierarchy;
 /// device back: with less, most of its requests do not wait for a limit.
 const MIN_SHARE: f64 = 0.5;
 
+/// The fractions of a limit between which a limit that has held a device back goes on to do so, without a rate that is
+/// exactly at it in three intervals: the load may be a little uneven, and scans come late.
+const STILL_REACHED: [f64; 2] = [0.8, 2.0];
+const SMALLEST_REQUEST_BYTES: f64 = 4096.0;
+
 /// A limit that a cgroup has reached, as seen from a device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReachedLimit {
@@ -81,6 +86,20 @@ impl Attribution {
             hierarchy,
             share_pct: bytes(&|path| applies(first, path)).map(|share| 100.0 * share),
             holds_device,
+        })
+    }
+
+    /// Returns whether a limit that has held a device back still does: it is still set, and the rate is near it or, where
+    /// it permits less than a request per second, the device is in trouble.
+    pub fn still_holds(&self, known: &ReachedLimit, is_in_trouble: bool) -> bool {
+        let cgroups = self.device(&known.limited_device).into_iter().flat_map(|device| &device.cgroups);
+        let limits = cgroups.filter(|cgroup| cgroup.path == known.cgroup).flat_map(|cgroup| &cgroup.limits);
+        let mut same = limits.filter(|limit| (limit.kind, limit.value) == (known.kind, known.value));
+        same.any(|limit| {
+            let permitted = limit.value as f64;
+            let is_near = (STILL_REACHED[0] * permitted..=STILL_REACHED[1] * permitted).contains(&limit.rate);
+            let permits_no_request = limit.kind.is_bytes() && permitted < SMALLEST_REQUEST_BYTES;
+            limit.is_reached || is_near || permits_no_request && is_in_trouble
         })
     }
 

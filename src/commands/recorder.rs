@@ -73,7 +73,7 @@ impl<'a> Recorder<'a> {
 
     /// Returns the block of the sample that `source` read last. A header precedes the first sample and each sample
     /// whose devices differ from those of the sample before it, or had their counters reset: they may be other devices
-    /// with the same names.
+    /// with the same names. So it does once a loop device has got a file.
     pub(super) fn block(
         &mut self,
         sample: &mut Sample,
@@ -87,7 +87,8 @@ impl<'a> Recorder<'a> {
             |(now, before): ([u64; 4], &[u64; 4])| now.iter().zip(before).any(|(now, before)| now < before);
         let needs_header = self.samples == 0
             || !names().eq(self.devices.iter().map(String::as_str))
-            || completed().zip(&self.completed).any(is_less);
+            || completed().zip(&self.completed).any(is_less)
+            || self.has_new_loop(sample);
         if needs_header {
             self.devices = names().map(str::to_owned).collect();
         }
@@ -124,6 +125,15 @@ impl<'a> Recorder<'a> {
         self.last_at = sample.at;
         self.samples += 1;
         block
+    }
+
+    /// Returns whether a loop device that had no file has completed requests since the sample before, which had the same
+    /// devices.
+    fn has_new_loop(&self, sample: &Sample) -> bool {
+        self.topology.unbound_loops().any(|name| {
+            let at = self.devices.iter().position(|device| device == name);
+            at.is_some_and(|at| sample.devices[at].counters.completed() != self.completed[at])
+        })
     }
 
     /// Returns whether facts about the health of devices differ from those that were recorded last.

@@ -3,30 +3,37 @@
 use std::sync::Arc;
 
 use super::device_interval::{DeviceInterval, DeviceState, TopCgroup};
+use crate::analysis::Verdict;
 use crate::attribution::{Attribution, ReachedLimit};
 use crate::topology::Topology;
 
 /// Joins to each device the cgroup with most of its bytes and the limit that a cgroup has reached. Partitions have
-/// neither: the kernel counts the I/O of cgroups on whole disks. A limit that `is_cause` of an incident holds the device
-/// back even while others use it more.
-pub(super) fn note_usage(
+/// neither: the kernel counts the I/O of cgroups on whole disks. The limit that has held a device back in an incident,
+/// which `limit_of` returns, does so while the device is in trouble or the cgroup stays near the limit.
+pub(super) fn note_usage<'a>(
     devices: &mut [DeviceInterval],
-    attribution: &Attribution,
+    attribution: Option<&Attribution>,
     topology: &Topology,
-    is_cause: impl Fn(&ReachedLimit) -> bool,
+    limit_of: impl Fn(&str) -> Option<&'a ReachedLimit>,
 ) {
     for device in devices.iter_mut().filter(|device| topology.is_whole(device.device())) {
         let name = &device.names.device;
         let DeviceState::Active(activity) = &mut device.state else { continue };
-        let top = attribution.device(name).and_then(|usage| usage.top_cgroup());
+        let top =
+            attribution.and_then(|attribution| attribution.device(name)).and_then(|usage| usage.top_cgroup());
         activity.top_cgroup = top.and_then(|top| {
             Some(TopCgroup { path: Arc::clone(&top.path), share_pct: top.share_pct?, is_at_least: false })
         });
         let below = topology.devices_below(name);
-        activity.limit = attribution.reached_limit(name, &below, activity.stats.is_idle());
-        if let Some(limit) = &mut activity.limit {
-            limit.holds_device |= is_cause(limit);
-        }
+        let is_in_trouble = activity.assessment.verdict > Some(Verdict::Queueing);
+        let still_holds = |limit: &&ReachedLimit| match attribution {
+            Some(attribution) => attribution.still_holds(limit, is_in_trouble),
+            // A scan may come late.
+            None => is_in_trouble,
+        };
+        let held = limit_of(name).filter(still_holds);
+        let reached = || attribution?.reached_limit(name, &below, activity.stats.is_idle());
+        activity.limit = held.cloned().or_else(reached);
         if let Some(limit) = &activity.limit
             && activity.assessment.note_limit(limit)
         {
@@ -39,7 +46,7 @@ pub(super) fn note_usage(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::{Assessment, Evidence, Verdict};
+    use crate::analysis::{Assessment, Evidence};
     use crate::attribution::{CgroupUse, DeviceUse, IoRates, LimitKind, LimitUse};
     use crate::counters::CgroupHierarchy;
     use crate::intervals::DeviceActivity;
@@ -90,7 +97,7 @@ mod tests {
 
     fn verdicts(share: f64, before: Option<Verdict>) -> Vec<(Option<Verdict>, usize)> {
         let mut devices = ["sda", "sda1", "dm-0"].map(|name| device(name, before));
-        note_usage(&mut devices, &attribution(share), &topology(), |_| false);
+        note_usage(&mut devices, Some(&attribution(share)), &topology(), |_| None);
         let found = devices.iter().map(|device| &device.activity().unwrap().assessment);
         found.map(|assessment| (assessment.verdict, assessment.evidence.len())).collect()
     }
@@ -114,7 +121,7 @@ mod tests {
     #[test]
     fn the_cgroup_with_most_bytes_is_named() {
         let mut devices = [device("sda", None), device("sda1", None)];
-        note_usage(&mut devices, &attribution(0.25), &topology(), |_| false);
+        note_usage(&mut devices, Some(&attribution(0.25)), &topology(), |_| None);
         let top = devices.each_ref().map(|device| device.activity().unwrap().top_cgroup.clone());
         assert_eq!(top, [Some(TopCgroup { path: "/db".into(), share_pct: 25.0, is_at_least: false }), None]);
     }

@@ -131,6 +131,13 @@ impl Topology {
         Some(node.backing_devices.first().map_or("", String::as_str))
     }
 
+    /// The loop devices that had no file. Once one completes requests, it has one, and this description is out of date.
+    pub fn unbound_loops(&self) -> impl Iterator<Item = &str> {
+        let unbound =
+            self.nodes.iter().filter(|node| node.kind == Kind::Loop && node.size_bytes.unwrap_or(0) == 0);
+        unbound.map(|node| node.name.as_str())
+    }
+
     /// Returns whether `name` is a whole device; see [`Self::disk_of`].
     pub fn is_whole(&self, name: &str) -> bool {
         self.disk_of(name).is_none()

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::event::Moment;
+use super::event::{Course, Moment};
 use super::figures::Figures;
 use super::merge::{MAX_GAP_INTERVALS, is_same_event, merge};
 use super::phase::{Conclusion, Phase};
@@ -19,6 +19,8 @@ const THROTTLED_INTERVALS: usize = 3;
 /// The mean number of waiting requests from which slow ones cost anybody anything: nobody notices that a flush takes
 /// 0.4 ms instead of 0.05 seven times a second.
 const MIN_WAITING: f64 = 0.1;
+/// The factor from which latency has clearly risen.
+const MIN_RISE: f64 = 2.0;
 /// Less than any interval, more than the rounding error of a sum of seconds.
 const TOLERANCE_S: f64 = 1e-3;
 
@@ -139,7 +141,7 @@ impl DeviceHistory {
     /// The unfinished events: the latest and the one before it.
     pub(super) fn unfinished(&self) -> impl Iterator<Item = Phase> + use<> {
         let (previous, current) = self.joined();
-        let is_ongoing = self.present().is_some();
+        let is_ongoing = self.current.is_some() && self.gap_intervals == 0.0;
         previous.into_iter().chain(current.map(|phase| Phase { is_ongoing, ..phase }))
     }
 
@@ -147,18 +149,54 @@ impl DeviceHistory {
         &self.names
     }
 
-    /// The ongoing phase, and the onset of the event that it belongs to; `None` without trouble.
+    /// The ongoing phase, and the onset of the trouble that it belongs to; `None` without trouble. Requests that only
+    /// wait for each other a little are the way into trouble.
     pub(super) fn present(&self) -> Option<(&Phase, Moment)> {
         let current = self.current.as_ref().filter(|_| self.gap_intervals == 0.0)?;
-        let same = |previous: &&Phase| is_same_event(previous, current, self.interval_s);
-        Some((current, self.previous.as_ref().filter(same).map_or(current.begin, |previous| previous.begin)))
+        let trouble = self.course().find(|one| one.verdict != Verdict::Queueing);
+        Some((current, trouble.map_or(current.begin, |trouble| trouble.begin)))
     }
 
-    /// The mean latency of a kind of requests in the recent intervals before a moment; `None` if none completed.
-    pub(super) fn latency_before_ms(&self, moment: Moment, requests: IoDirection) -> Option<f64> {
+    pub(super) fn onset_of_event(&self) -> Option<Moment> {
+        self.course().next().map(|first| first.begin)
+    }
+
+    /// The verdicts of the ongoing event.
+    fn course(&self) -> impl Iterator<Item = &Course> {
+        let current = self.current.as_ref();
+        let same = |previous: &&Phase| {
+            current.is_some_and(|current| is_same_event(previous, current, self.interval_s))
+        };
+        let previous = self.previous.as_ref().filter(same);
+        previous.into_iter().chain(current).flat_map(|phase| &phase.course)
+    }
+
+    /// Returns whether it is in trouble, or has been shortly before, beyond requests that wait for each other a little.
+    pub(super) fn is_in_trouble(&self) -> bool {
+        self.present().is_some_and(|(current, begin)| {
+            current.verdict != Verdict::Queueing || begin.run_s < current.begin.run_s
+        })
+    }
+
+    /// Returns the beginning of the first recent interval from `onset` on in which requests of this kind took clearly
+    /// longer than `before_ms`, compared with those of the latest interval. The evidence for an onset may include
+    /// intervals of a milder load.
+    pub(super) fn rise(&self, onset: Moment, requests: IoDirection, before_ms: f64) -> Option<Moment> {
+        let now_ms = self.recent.back()?.figures.await_ms(requests)?;
+        let threshold_ms = libm::sqrt(before_ms * now_ms).max(MIN_RISE * before_ms);
+        let since = self.recent.iter().skip_while(|one| one.begin_s < onset.run_s - TOLERANCE_S);
+        let is_risen = |one: &&RecentInterval| {
+            one.figures.await_ms(requests).is_some_and(|await_ms| await_ms >= threshold_ms)
+        };
+        let first = { since }.find(is_risen)?;
+        Some(onset.minus(onset.run_s - first.begin_s))
+    }
+
+    /// The mean latency of a kind of requests in the recent intervals before the ongoing event; `None` if none completed.
+    pub(super) fn latency_before_ms(&self, requests: IoDirection) -> Option<f64> {
         let mut sum = Figures::default();
-        let is_before =
-            |one: &&RecentInterval| one.begin_s + one.figures.seconds <= moment.run_s + TOLERANCE_S;
+        let begin_s = self.onset_of_event()?.run_s;
+        let is_before = |one: &&RecentInterval| one.begin_s + one.figures.seconds <= begin_s + TOLERANCE_S;
         self.recent.iter().filter(is_before).for_each(|one| sum.add(&one.figures));
         sum.await_ms(requests)
     }

@@ -21,6 +21,8 @@ const MAX_GAP_INTERVALS: f64 = 3.0;
 const MAX_FINISHED: usize = 10_000;
 /// The fraction of a device's bytes in percent from which a cgroup owns its load.
 const MIN_OWNER_PCT: f64 = 50.0;
+/// Less than any interval, more than the rounding error of a sum of seconds.
+const TOLERANCE_S: f64 = 1e-3;
 /// The most waiting tasks that are kept.
 const MAX_WAITING: usize = 8;
 
@@ -31,8 +33,10 @@ struct Tracked {
     devices: Vec<Arc<DeviceNames>>,
     /// The end of the last interval in which one of them was in trouble.
     end: Moment,
-    /// The intervals of the victim in trouble, added up.
+    /// The intervals of the victim in trouble, added up; without the first one, which may have begun before.
     figures: Figures,
+    /// The number of these intervals, with the first one.
+    intervals: u64,
 }
 
 /// An incident with all that is known of it at the end of a run.
@@ -108,7 +112,8 @@ impl IncidentTracker {
     }
 
     /// Adds an interval of a device in trouble, which ends at `end`. Returns its incident; `known` is the number of the
-    /// one that it belonged to before, or 0.
+    /// one that it belonged to before, or 0. `None` if its requests only wait for each other a little, which is no
+    /// incident by itself.
     pub(super) fn observe(
         &mut self,
         trouble: &Trouble<'_>,
@@ -116,17 +121,18 @@ impl IncidentTracker {
         end: Moment,
         attribution: Option<&Attribution>,
         topology: &Topology,
-    ) -> Arc<Incident> {
+    ) -> Option<Arc<Incident>> {
         let at = self.open.binary_search_by_key(&known, |one| one.incident.id).ok();
-        let at = at.unwrap_or_else(|| self.join(trouble, topology));
+        let at =
+            at.filter(|_| trouble.device.is_in_trouble()).or_else(|| self.join(trouble, end, topology))?;
         let tracked = &mut self.open[at];
-        tracked.end = end;
-        if trouble.device.names().device == tracked.incident.victim.device {
-            tracked.figures.add(&Figures::of(trouble.activity));
+        if trouble.phase.verdict != Verdict::Queueing {
+            tracked.end = end;
         }
+        tracked.note_figures(trouble);
         tracked.note_cause(trouble, topology);
         tracked.note_usage(trouble.activity, attribution);
-        Arc::clone(&tracked.incident)
+        Some(Arc::clone(&tracked.incident))
     }
 
     /// Returns the incidents that a limit of a cgroup causes, with devices in trouble in the interval that ends `now`.
@@ -135,26 +141,33 @@ impl IncidentTracker {
         present.filter_map(|one| Some((&one.incident, one.incident.cgroup_limit()?)))
     }
 
-    /// Returns whether an incident that may go on is known to be caused by this limit.
-    pub(super) fn is_cause(&self, limit: &ReachedLimit) -> bool {
-        let is_same = |known: &ReachedLimit| {
-            (&known.cgroup, &known.limited_device, known.kind)
-                == (&limit.cgroup, &limit.limited_device, limit.kind)
-        };
-        self.open.iter().any(|one| one.incident.cgroup_limit().is_some_and(is_same))
+    /// Returns the limit that causes the incident of a device, or that is on it, if the incident may go on.
+    pub(super) fn limit_of(&self, device: &str) -> Option<&ReachedLimit> {
+        self.open.iter().find_map(|one| {
+            let limit = one.incident.cgroup_limit()?;
+            let is_own = limit.limited_device == device || one.devices.iter().any(|own| own.device == device);
+            is_own.then_some(limit)
+        })
     }
 
     /// Returns the index of the open incident of a device that was not in trouble before: the one of a device that it is
     /// stacked with, or a new one. Incidents that it links become the earliest of them.
-    fn join(&mut self, trouble: &Trouble<'_>, topology: &Topology) -> usize {
+    fn join(&mut self, trouble: &Trouble<'_>, end: Moment, topology: &Topology) -> Option<usize> {
         let names = trouble.device.names();
         let below = all_below(&names.device, topology);
-        let mut linked = (0..self.open.len()).filter(|at| self.open[*at].is_linked(names, &below, topology));
+        let is_in_trouble = trouble.device.is_in_trouble();
+        let begin_s = end.run_s - trouble.activity.stats.seconds() - TOLERANCE_S;
+        let mut linked = (0..self.open.len()).filter(|at| {
+            let one = &self.open[*at];
+            (is_in_trouble || one.end.run_s >= begin_s) && one.is_linked(names, &below, topology)
+        });
         let Some(first) = linked.next() else {
+            if !is_in_trouble {
+                return None;
+            }
             self.count += 1;
-            let tracked = Tracked::new(self.count, trouble);
-            self.open.push(tracked);
-            return self.open.len() - 1;
+            self.open.push(Tracked::new(self.count, trouble));
+            return Some(self.open.len() - 1);
         };
         for at in linked.collect::<Vec<_>>().into_iter().rev() {
             let other = self.open.remove(at);
@@ -167,7 +180,7 @@ impl IncidentTracker {
         if is_above(&names.device, &below, &tracked.incident.victim.device, topology) {
             tracked.set_victim(trouble);
         }
-        first
+        Some(first)
     }
 
     /// Returns the incidents with their phases, which must be in the order of time; both count seconds from
@@ -205,6 +218,9 @@ impl IncidentTracker {
                 2.0 * overlap_s(one) >= shorter_s && tracked.is_linked(names, &below, topology)
             };
             let Some(found) = own.or_else(|| near.iter().find(is_linked).copied()) else {
+                if phase.verdict == Verdict::Queueing {
+                    continue;
+                }
                 count += 1;
                 near.push(all.len());
                 let tracked = Tracked::of_phase(count, phase, is_begin_known(phase.begin.run_s));
@@ -228,10 +244,13 @@ impl Tracked {
     fn new(id: u64, trouble: &Trouble<'_>) -> Self {
         let names = trouble.device.names();
         let (requests, before_ms) = requests_and_latency(trouble);
+        let rise = requests
+            .zip(before_ms)
+            .and_then(|(requests, before_ms)| trouble.device.rise(trouble.begin, requests, before_ms));
         let incident = Incident {
             id,
             victim: Arc::clone(names),
-            begin: trouble.begin,
+            begin: rise.unwrap_or(trouble.begin),
             begin_is_known: trouble.begin_is_known,
             requests,
             before_ms,
@@ -240,7 +259,7 @@ impl Tracked {
             waiting: Vec::new(),
         };
         let (devices, figures) = (vec![Arc::clone(names)], Figures::default());
-        Self { incident: Arc::new(incident), devices, end: trouble.begin, figures }
+        Self { incident: Arc::new(incident), devices, end: trouble.begin, figures, intervals: 0 }
     }
 
     /// The incident of a phase that only hindsight shows.
@@ -257,7 +276,7 @@ impl Tracked {
             waiting: Vec::new(),
         };
         let (devices, figures) = (vec![Arc::clone(&phase.names)], phase.figures.clone());
-        Self { incident: Arc::new(incident), devices, end: phase.end, figures }
+        Self { incident: Arc::new(incident), devices, end: phase.end, figures, intervals: 0 }
     }
 
     /// Returns whether a device, with these devices below it, belongs to the incident or is stacked with one that does.
@@ -275,11 +294,26 @@ impl Tracked {
         let incident = Arc::make_mut(&mut self.incident);
         let below = std::mem::replace(&mut incident.victim, Arc::clone(trouble.device.names()));
         (incident.requests, incident.before_ms) = (requests, before_ms);
-        self.figures = Figures::default();
+        self.intervals = 0;
         if incident.cause.as_ref().is_none_or(|cause| cause.rank() < Cause::DeviceBelow(below.clone()).rank())
         {
             incident.cause = Some(Cause::DeviceBelow(below));
         }
+    }
+
+    /// Adds an interval of the victim.
+    fn note_figures(&mut self, trouble: &Trouble<'_>) {
+        let is_victim = trouble.device.names().device == self.incident.victim.device;
+        if !is_victim || trouble.phase.verdict == Verdict::Queueing && self.intervals > 0 {
+            return;
+        }
+        let figures = Figures::of(trouble.activity);
+        if self.intervals < 2 {
+            self.figures = figures;
+        } else {
+            self.figures.add(&figures);
+        }
+        self.intervals += 1;
     }
 
     /// Keeps the most certain cause.
@@ -301,7 +335,7 @@ impl Tracked {
             let (requests, _) = limited_requests(limit.kind);
             if is_victim && incident.requests != Some(requests) {
                 incident.requests = Some(requests);
-                incident.before_ms = trouble.device.latency_before_ms(trouble.begin, requests);
+                incident.before_ms = trouble.device.latency_before_ms(requests);
             }
         }
         incident.cause = Some(cause);
@@ -364,7 +398,7 @@ impl Tracked {
 
     /// Returns the incident with these of the phases; `None` without any.
     fn summary(self, members: Vec<usize>, phases: &[Phase]) -> Option<IncidentSummary> {
-        let Self { incident, mut devices, end, figures } = self;
+        let Self { incident, mut devices, end, figures, .. } = self;
         devices.sort_by_key(|one| one.device != incident.victim.device);
         let of_victim = members.iter().map(|at| &phases[*at]);
         let of_victim = of_victim.filter(|phase| phase.names.device == incident.victim.device);
@@ -372,8 +406,8 @@ impl Tracked {
         let worst = of_victim.clone().max_by(|a, b| a.trouble_s().total_cmp(&b.trouble_s()));
         let worst = worst.or_else(|| members.first().map(|at| &phases[*at]))?;
         let verdict_s = of_victim.clone().filter(|phase| phase.verdict == worst.verdict);
-        let latest =
-            members.iter().map(|at| &phases[*at]).max_by(|a, b| a.end.run_s.total_cmp(&b.end.run_s))?;
+        let in_trouble = members.iter().map(|at| &phases[*at]).filter(|one| one.verdict != Verdict::Queueing);
+        let latest = in_trouble.max_by(|a, b| a.end.run_s.total_cmp(&b.end.run_s))?;
         let requests = incident.requests;
         Some(IncidentSummary {
             verdict: worst.verdict,
@@ -396,7 +430,7 @@ impl Tracked {
 /// Returns the kind of requests that wait most, and their latency before the trouble.
 fn requests_and_latency(trouble: &Trouble<'_>) -> (Option<IoDirection>, Option<f64>) {
     let requests = Figures::of(trouble.activity).slowest();
-    let before_ms = requests.and_then(|requests| trouble.device.latency_before_ms(trouble.begin, requests));
+    let before_ms = requests.and_then(|requests| trouble.device.latency_before_ms(requests));
     (requests, before_ms)
 }
 

@@ -115,9 +115,15 @@ impl EventTracker {
         let DeviceState::Active(activity) = &mut row.state else { return };
         let Some(device) = self.devices.get(&row.names.device) else { return };
         let Some((phase, begin)) = device.present() else { return };
-        let begin_is_known = self.is_begin_known(begin.run_s - self.range_begin_s);
+        let is_known = |begin: Moment| self.is_begin_known(begin.run_s - self.range_begin_s);
+        // The device may have been in worse trouble before the first sample than at it.
+        let unknown = device.onset_of_event().filter(|onset| !is_known(*onset));
+        let (begin, begin_is_known) = unknown.map_or((begin, true), |onset| (onset, false));
         let trouble = Trouble { device, phase, activity, begin, begin_is_known };
-        let incident = self.incidents.observe(&trouble, device.incident, self.now, attribution, topology);
+        let known = device.incident;
+        let Some(incident) = self.incidents.observe(&trouble, known, self.now, attribution, topology) else {
+            return;
+        };
         let id = incident.id;
         activity.incident = Some(self.ongoing(incident, &row.names));
         if let Some(device) = self.devices.get_mut(&row.names.device).filter(|device| device.incident != id) {
@@ -141,9 +147,9 @@ impl EventTracker {
         OngoingIncident { lasted_s: self.now.run_s - incident.begin.run_s, is_victim, incident }
     }
 
-    /// Returns whether a limit is known to hold a device back, because it is the cause of an incident that may go on.
-    pub(in crate::intervals) fn is_cause(&self, limit: &ReachedLimit) -> bool {
-        self.incidents.is_cause(limit)
+    /// Returns the limit that has held a device back, because it is the cause of an incident that may go on.
+    pub(in crate::intervals) fn limit_of(&self, device: &str) -> Option<&ReachedLimit> {
+        self.incidents.limit_of(device)
     }
 
     /// Notes a break in time: no event spans it.

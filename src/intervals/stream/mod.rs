@@ -22,7 +22,7 @@ use super::summary::RunSpan;
 use crate::analysis::{Evidence, KnownDevice, MIN_UTIL_INTERVAL_S};
 use crate::attribution::Attributor;
 use crate::clock::Clock;
-use crate::counters::Sample;
+use crate::counters::{Device, Sample};
 use crate::metrics::HostStats;
 use crate::topology::{Machine, Topology};
 use crate::units::Span;
@@ -250,9 +250,7 @@ impl<'a> Intervals<'a> {
         let listed_count = devices.len();
         devices.extend(neighbors);
         note_held_between(&mut devices, &self.topology);
-        if let Some(attribution) = &attribution {
-            note_usage(&mut devices, attribution, &self.topology, |limit| self.events.is_cause(limit));
-        }
+        note_usage(&mut devices, attribution.as_ref(), &self.topology, |device| self.events.limit_of(device));
         devices.truncate(listed_count);
         let has_found_any = self.filter.has_found_any();
         let mut rows = IntervalRows { header, devices, total, events, attribution, has_found_any };
@@ -285,7 +283,15 @@ impl<'a> Intervals<'a> {
     /// Returns whether the topology should be read again. A device whose counters started at zero may be another one
     /// with the same name.
     fn is_topology_stale(&self) -> bool {
-        self.is_live() && self.tracker.had_reset || self.source.is_topology_stale()
+        let has_new_loop = || {
+            let step = self.source.step();
+            let completed = |devices: &[Device], name: &str| {
+                devices.iter().find(|device| device.name == name).map(|device| device.counters.completed())
+            };
+            let mut unbound = self.topology.unbound_loops();
+            unbound.any(|name| completed(&step.older.devices, name) != completed(&step.newer.devices, name))
+        };
+        self.is_live() && (self.tracker.had_reset || has_new_loop()) || self.source.is_topology_stale()
     }
 }
 
