@@ -3,29 +3,22 @@
 use super::device::DeviceReport;
 use super::host::{HostReport, Range};
 use super::thresholds::{
-    LOW_AVAILABLE_CPU_PCT, LOW_IO_PRESSURE_PCT, MIN_HIDDEN_IO_WAIT_PCT, MIN_MEMORY_PRESSURE_PCT,
-    MIN_REPORTED_STEAL_PCT, MIN_SWAPPED_PAGES_PER_S,
+    LOW_AVAILABLE_CPU_PCT, LOW_IO_PRESSURE_PCT, MAX_SHORT_QUEUE, MAX_UNIMPORTANT_QUEUE,
+    MIN_HIDDEN_IO_WAIT_PCT, MIN_MEMORY_PRESSURE_PCT, MIN_REPORTED_STEAL_PCT, MIN_SWAPPED_PAGES_PER_S,
 };
-use super::verdict::{OtherCause, Verdict};
+use super::verdict::Verdict;
 use crate::topology::Topology;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum HostFinding {
     /// No device did any I/O.
     NoDeviceBusy,
-    /// These devices are far from saturated.
-    FarFromSaturated {
-        /// Their kernel names.
-        devices: Vec<String>,
-        /// The highest 95th percentile of the multiple of unloaded latency.
-        p95_saturation: f64,
-    },
-    /// These devices are not saturated, because their queues are short.
+    /// Hardly anyone waited for these devices.
     ShortQueue {
         /// Their kernel names.
         devices: Vec<String>,
-        /// The highest 99th percentile of the queue.
-        p99_queue: f64,
+        /// The longest mean queue.
+        queue: f64,
     },
     /// CPU time, in percent of all CPUs.
     Cpu {
@@ -85,36 +78,24 @@ pub enum HostFinding {
 }
 
 /// The evidence that none of these devices is the bottleneck, and the findings about the host. `None` unless each
-/// device is idle, or provably ok with hardly any request waiting, and tasks did not wait long for I/O of these devices.
+/// device is idle, or had hardly ever a request that someone could wait for, and tasks did not wait long for I/O of these
+/// devices.
 pub fn not_the_disk(devices: &[DeviceReport], host: &HostReport) -> Option<Vec<HostFinding>> {
     // A device that is not saturated may still be what tasks wait for most of the time.
     if hidden_io_wait(host).is_none() && long_io_wait(host).is_some() {
         return None;
     }
-    let (mut far_from_saturated, mut highest_saturation) = (Vec::new(), 0.0f64);
-    let (mut short_queues, mut longest_queue) = (Vec::new(), 0.0f64);
+    let (mut busy, mut longest_queue) = (Vec::new(), 0.0f64);
     for report in devices.iter().filter(|report| report.verdict != Some(Verdict::Idle)) {
-        match report.other_causes.first().filter(|_| report.verdict == Some(Verdict::Ok))? {
-            OtherCause::FarFromSaturated { p95_saturation } => {
-                far_from_saturated.push(report.device.clone());
-                highest_saturation = highest_saturation.max(*p95_saturation);
-            }
-            OtherCause::ShortQueue { p99_queue } => {
-                short_queues.push(report.device.clone());
-                longest_queue = longest_queue.max(*p99_queue);
-            }
-            OtherCause::OneAtATime { .. } | OtherCause::BackgroundWrites { .. } => return None,
-        }
+        let is_fine = matches!(report.verdict, None | Some(Verdict::Ok));
+        let is_short = report.all.queue.p99? <= MAX_SHORT_QUEUE;
+        let queue = report.mean_queue.filter(|queue| *queue <= MAX_UNIMPORTANT_QUEUE);
+        longest_queue = longest_queue.max(queue.filter(|_| is_fine && is_short)?);
+        busy.push(report.device.clone());
     }
-    let is_any_busy = !far_from_saturated.is_empty() || !short_queues.is_empty();
     let findings = [
-        (!devices.is_empty() && !is_any_busy).then_some(HostFinding::NoDeviceBusy),
-        (!far_from_saturated.is_empty()).then_some(HostFinding::FarFromSaturated {
-            devices: far_from_saturated,
-            p95_saturation: highest_saturation,
-        }),
-        (!short_queues.is_empty())
-            .then_some(HostFinding::ShortQueue { devices: short_queues, p99_queue: longest_queue }),
+        (!devices.is_empty() && busy.is_empty()).then_some(HostFinding::NoDeviceBusy),
+        (!busy.is_empty()).then_some(HostFinding::ShortQueue { devices: busy, queue: longest_queue }),
         cpu(host),
         io_pressure(host),
         dirty_memory(host),
@@ -206,41 +187,35 @@ mod tests {
         range
     }
 
-    fn report(device: &str, verdict: Option<Verdict>, other_causes: &[OtherCause]) -> DeviceReport {
-        DeviceReport {
-            device: device.into(),
-            verdict,
-            other_causes: other_causes.to_vec(),
-            ..DeviceReport::default()
-        }
+    fn report(device: &str, verdict: Option<Verdict>, queue: f64) -> DeviceReport {
+        let mut report = DeviceReport { verdict, mean_queue: Some(queue), ..DeviceReport::default() };
+        report.device = device.into();
+        report.all.queue.p99 = Some(5.0 * queue);
+        report
     }
 
-    fn ok(device: &str, p95_saturation: f64) -> DeviceReport {
-        let far = OtherCause::FarFromSaturated { p95_saturation };
-        report(device, Some(Verdict::Ok), &[far, OtherCause::OneAtATime { util_pct: 96.0, queue: 0.96 }])
+    fn ok(device: &str, queue: f64) -> DeviceReport {
+        report(device, Some(Verdict::Ok), queue)
     }
 
     #[test]
     fn a_claim_needs_proof_for_every_busy_device() {
-        let idle = report("sdc", Some(Verdict::Idle), &[]);
+        let idle = report("sdc", Some(Verdict::Idle), 0.0);
         let host = HostReport::default();
-        let far = |names: &[&str], p95_saturation| HostFinding::FarFromSaturated {
+        let short = |names: &[&str], queue| HostFinding::ShortQueue {
             devices: names.iter().map(|name| (*name).to_owned()).collect(),
-            p95_saturation,
+            queue,
         };
-        let two = [ok("sda", 1.2), idle.clone(), ok("sdb", 1.1)];
-        assert_eq!(not_the_disk(&two, &host), Some(vec![far(&["sda", "sdb"], 1.2)]));
-        let short = report("sdd", Some(Verdict::Ok), &[OtherCause::ShortQueue { p99_queue: 0.2 }]);
-        let short_queue = HostFinding::ShortQueue { devices: vec!["sdd".into()], p99_queue: 0.2 };
-        assert_eq!(
-            not_the_disk(&[ok("sda", 1.2), short], &host),
-            Some(vec![far(&["sda"], 1.2), short_queue])
-        );
+        let two = [ok("sda", 0.02), idle.clone(), report("sdb", None, 0.08)];
+        assert_eq!(not_the_disk(&two, &host), Some(vec![short(&["sda", "sdb"], 0.08)]));
         assert_eq!(not_the_disk(std::slice::from_ref(&idle), &host), Some(vec![HostFinding::NoDeviceBusy]));
         assert_eq!(not_the_disk(&[], &host), None);
-        for verdict in [None, Some(Verdict::Queueing), Some(Verdict::AccountingOff), Some(Verdict::Ok)] {
-            let other = report("sdb", verdict, &[]);
-            assert_eq!(not_the_disk(&[ok("sda", 1.0), other], &host), None, "{verdict:?}");
+        let mut in_bursts = ok("sdb", 0.02);
+        in_bursts.all.queue.p99 = Some(4.0);
+        let queueing = report("sdb", Some(Verdict::Queueing), 0.05);
+        for other in [in_bursts, queueing, ok("sdb", 0.96), report("sdb", Some(Verdict::AccountingOff), 0.0)]
+        {
+            assert_eq!(not_the_disk(&[ok("sda", 0.02), other.clone()], &host), None, "{other:?}");
         }
     }
 
@@ -267,14 +242,14 @@ mod tests {
             HostFinding::IoPressure { some_pct: 0.31, full_pct: None, is_low: true },
             HostFinding::DirtyMemory { dirty_kib: (12288.0, 12288.0), writeback_kib: None },
         ];
-        assert_eq!(not_the_disk(&[ok("sda", 1.0)], &host).unwrap()[1..], expected);
+        assert_eq!(not_the_disk(&[ok("sda", 0.02)], &host).unwrap()[1..], expected);
     }
 
     #[test]
     fn a_device_that_tasks_wait_for_is_not_ruled_out() {
         let pressure =
             |some_pct| HostReport { io_pressure_some_pct: range(some_pct), ..HostReport::default() };
-        let devices = [ok("sda", 1.0)];
+        let devices = [ok("sda", 0.02)];
         assert!(not_the_disk(&devices, &pressure(9.9)).is_some());
         assert_eq!(host_findings(&devices, &Topology::default(), &pressure(9.9)), []);
         assert_eq!(not_the_disk(&devices, &pressure(42.0)), None);
@@ -289,7 +264,7 @@ mod tests {
     fn hidden_waits_memory_and_swap_are_found_with_any_verdict() {
         let swap = Node { name: "sda2".into(), mountpoints: vec![Node::SWAP.into()], ..Node::default() };
         let topology = Topology::new(vec![swap]);
-        let mut sda2 = report("sda2", None, &[]);
+        let mut sda2 = report("sda2", None, 0.0);
         sda2.read.mib_per_s.mean = Some(4.5);
         let host = HostReport {
             io_pressure_some_pct: range(85.0),

@@ -451,11 +451,10 @@ pub(super) const MAX_IN_FLIGHT_FRACTION: f64 = 0.25;
 pub(super) const MIN_MEMORY_PRESSURE_PCT: f64 = 5.0;
 /// Pages swapped per second from which swapping is reported: fewer are less than 40 KiB/s with pages of 4 KiB.
 pub(super) const MIN_SWAPPED_PAGES_PER_S: f64 = 10.0;
-/// 99th percentile of the queue below which two requests are rarely in flight together.
+/// Mean queue up to which a device is not what anyone waits for: by Little's law, it is the mean number of requests that
+/// someone waits for.
+pub(super) const MAX_UNIMPORTANT_QUEUE: f64 = 0.1;
+/// 99th percentile of the queue up to which that holds at any time: two requests are rarely in flight together.
 pub(super) const MAX_SHORT_QUEUE: f64 = 0.5;
 /// Queue up to which requests came one at a time.
 pub(super) const MAX_SERIAL_QUEUE: f64 = 1.2;
-/// Util in percent from which people take a device for full...
-pub(super) const MIN_HIGH_UTIL_PCT: f64 = 60.0;
-/// ...and above which it is too inaccurate to be quoted.
-pub(super) const MAX_PLAUSIBLE_UTIL_PCT: f64 = 110.0;

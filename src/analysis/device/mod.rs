@@ -232,6 +232,7 @@ impl DeviceAnalysis {
             busy_intervals: self.busy_intervals,
             excluded: Excluded { transitions: count_transitions(&loads), ..self.excluded },
             longest_stall_s: self.longest_stall_s,
+            mean_queue: mean_queue(&self.sum),
             util_pct: self.util_pct.distribution(),
             read,
             write,
@@ -252,10 +253,15 @@ impl DeviceAnalysis {
         (report.verdict, report.explanation) =
             overall_verdict(&self, &report, &shares, unclear, near_limit, settings);
         report.ok_below_limit = ok_below_limit(&report, &shares).map(Box::new);
-        report.other_causes = other_causes(&report, unclear, host);
+        report.other_causes = other_causes(&report, host);
         report.trouble = trouble.finish(report.verdict, &report.plateaus, &loads);
         report
     }
+}
+
+/// The mean number of reads, writes and flushes in flight; `None` if the kernel gives no times of reads and writes.
+fn mean_queue(sum: &Interval) -> Option<f64> {
+    Some(sum.reads.queue()? + sum.writes.queue()? + sum.flushes.queue().unwrap_or(0.0))
 }
 
 /// Adds the unloaded latency for the median size.
@@ -336,6 +342,8 @@ pub struct DeviceReport {
     pub excluded: Excluded,
     /// The longest stall in seconds; zero without one.
     pub longest_stall_s: f64,
+    /// The mean number of reads, writes and flushes in flight over all of the time; `None` if the kernel gives no times.
+    pub mean_queue: Option<f64>,
     /// Percentage of the time with at least one request in flight as the kernel counts it, without the intervals in
     /// which that count cannot be right or that are too short for it.
     pub util_pct: Distribution,

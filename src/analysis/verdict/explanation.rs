@@ -187,20 +187,9 @@ pub struct ExceededCap {
 /// A hint at a cause other than the device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum OtherCause {
-    /// The device is far from saturated.
-    FarFromSaturated {
-        /// The 95th percentile of the multiple of unloaded latency.
-        p95_saturation: f64,
-    },
-    /// The device is not saturated, because its queue is short.
-    ShortQueue {
-        /// The 99th percentile of the queue.
-        p99_queue: f64,
-    },
-    /// Requests were issued one at a time, so that a high util is not a limit.
+    /// Requests were issued one at a time, and something waited for them for most of the time, although the device was
+    /// not overloaded.
     OneAtATime {
-        /// The median util in percent, at most 100.
-        util_pct: f64,
         /// The mean queue while busy.
         queue: f64,
     },

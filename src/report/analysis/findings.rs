@@ -11,6 +11,7 @@ use crate::report::evidence::{
     HIDDEN_IO_WAIT_CAUSES, knee_text, limit_suffix, plateau_evidence, plateau_rate,
 };
 use crate::report::layout::sentence_numbers::{duration, mib, multiple, number, per_second, percent, queue};
+use crate::sanitize::sanitize;
 
 /// Relative difference within which two maximum rates count as the same.
 const SAME_MAX_TOLERANCE: f64 = 0.01;
@@ -98,18 +99,16 @@ fn plateau_sentence(plateau: &Plateau, times: &Times<'_>) -> String {
 
 /// The hints about a device, each as a sentence. Its explanation already shows that it is not saturated.
 pub(in crate::report) fn cause_sentences(report: &DeviceReport) -> Vec<String> {
-    report.other_causes.iter().filter_map(cause_sentence).collect()
+    report.other_causes.iter().map(|cause| cause_sentence(&report.device, cause)).collect()
 }
 
-/// A hint as a sentence; `None` for a hint that the explanation contains.
-fn cause_sentence(cause: &OtherCause) -> Option<String> {
-    Some(match *cause {
-        OtherCause::FarFromSaturated { .. } | OtherCause::ShortQueue { .. } => return None,
-        OtherCause::OneAtATime { util_pct, queue: mean_queue } => format!(
-            "Requests were issued one at a time ({} util, queue {}); high util is not a limit: most devices do more \
-             in parallel.",
-            percent(util_pct),
-            queue(mean_queue)
+fn cause_sentence(device: &str, cause: &OtherCause) -> String {
+    match *cause {
+        OtherCause::OneAtATime { queue } => format!(
+            "{} is not overloaded, but what uses it waits for it {} of the time, one request at a time: lower \
+             latency, or more requests at once, would help.",
+            sanitize(device),
+            percent(100.0 * queue.min(1.0))
         ),
         OtherCause::BackgroundWrites { p95_saturation, some_pct, max_writeback_kib } => format!(
             "Write latency was up to {} unloaded, but hardly any task waited for I/O ({} of the time, without \
@@ -118,7 +117,7 @@ fn cause_sentence(cause: &OtherCause) -> Option<String> {
             percent(some_pct),
             mib(max_writeback_kib)
         ),
-    })
+    }
 }
 
 /// The queues of a link and where the requests wait, as a sentence without a period.
@@ -154,14 +153,12 @@ pub(in crate::report) fn host_sentences(report: &AnalysisReport<'_>) -> Vec<Stri
 fn sentence(finding: &HostFinding) -> String {
     match finding {
         HostFinding::NoDeviceBusy => "No device did any I/O.".to_owned(),
-        HostFinding::FarFromSaturated { devices, p95_saturation } => format!(
-            "{} far from saturated: latency at most {} unloaded for 95% of the time.",
-            are(devices),
-            multiple(*p95_saturation)
+        HostFinding::ShortQueue { devices, queue: longest } => format!(
+            "Hardly anyone waited for {}: queue {} or less on average, {} of the time.",
+            names(devices),
+            queue(*longest),
+            percent(100.0 * longest)
         ),
-        HostFinding::ShortQueue { devices, p99_queue } => {
-            format!("{} not saturated: queue {} or less 99% of the time.", are(devices), queue(*p99_queue))
-        }
         HostFinding::Cpu { available_pct, user_pct, system_pct, steal_pct, is_short } => {
             let steal = steal_pct.map(|steal| format!(", steal {}", percent(steal))).unwrap_or_default();
             let cpu = format!(
@@ -214,12 +211,12 @@ fn sentence(finding: &HostFinding) -> String {
     }
 }
 
-/// The names with their verb: `sda is`, `sda and sdb are`, `sda, sdb and sdc are`.
-fn are(devices: &[String]) -> String {
+/// The names as a list: `sda`, `sda and sdb`, `sda, sdb and sdc`.
+fn names(devices: &[String]) -> String {
     match devices {
         [] => String::new(),
-        [device] => format!("{device} is"),
-        [several @ .., last] => format!("{} and {last} are", several.join(", ")),
+        [device] => device.clone(),
+        [several @ .., last] => format!("{} and {last}", several.join(", ")),
     }
 }
 
@@ -300,9 +297,9 @@ mod other_causes_tests {
     fn each_hint_is_a_sentence_with_its_numbers() {
         let causes = [
             (
-                OtherCause::OneAtATime { util_pct: 96.0, queue: 0.96 },
-                "Requests were issued one at a time (96% util, queue 0.96); high util is not a limit: most devices do \
-                 more in parallel.",
+                OtherCause::OneAtATime { queue: 0.96 },
+                "sda is not overloaded, but what uses it waits for it 96% of the time, one request at a time: lower \
+                 latency, or more requests at once, would help.",
             ),
             (
                 OtherCause::BackgroundWrites {
@@ -315,9 +312,8 @@ mod other_causes_tests {
             ),
         ];
         for (cause, expected) in causes {
-            assert_eq!(cause_sentence(&cause).as_deref(), Some(expected));
+            assert_eq!(cause_sentence("sda", &cause), expected);
         }
-        assert_eq!(cause_sentence(&OtherCause::ShortQueue { p99_queue: 0.15 }), None);
     }
 }
 
@@ -366,15 +362,8 @@ mod host_findings_tests {
         };
         let findings = [
             (
-                HostFinding::FarFromSaturated {
-                    devices: devices(&["sda", "sdb", "sdc"]),
-                    p95_saturation: 1.02,
-                },
-                "sda, sdb and sdc are far from saturated: latency at most 1.0x unloaded for 95% of the time.",
-            ),
-            (
-                HostFinding::ShortQueue { devices: devices(&["sda"]), p99_queue: 0.15 },
-                "sda is not saturated: queue 0.15 or less 99% of the time.",
+                HostFinding::ShortQueue { devices: devices(&["sda", "sdb", "sdc"]), queue: 0.05 },
+                "Hardly anyone waited for sda, sdb and sdc: queue 0.05 or less on average, 5.0% of the time.",
             ),
             (cpu, "Only 4.0% CPU available (user 80%, system 10%, steal 6.0%): CPU may be the bottleneck."),
             (

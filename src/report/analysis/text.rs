@@ -60,6 +60,13 @@ fn push_explanations(report: &AnalysisReport<'_>, rows: &[Row<'_>], width: usize
         out.push(b'\n');
         push_paragraph(&overview::verdict_sentence(report, row.report), 0, width, out);
     }
+    // A device that is ok may be what its users wait for.
+    let is_waited_for = |report: &&DeviceReport| report.verdict == Some(Verdict::Ok);
+    for sentence in report.devices.iter().filter(is_waited_for).flat_map(cause_sentences).take(MAX_EXPLAINED)
+    {
+        out.push(b'\n');
+        push_paragraph(&sentence, 0, width, out);
+    }
     let is_listed = |device: &str| rows.iter().take(MAX_EXPLAINED).any(|row| row.report.device == device);
     let links = report.queue_by_layer.iter().flat_map(|queues| &queues.links);
     for link in links.filter(|link| link.waiting != WaitLocation::Nowhere && is_listed(&link.above)) {
