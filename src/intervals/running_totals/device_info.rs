@@ -45,6 +45,8 @@ pub struct DeviceInfo {
     pub serial: String,
     /// A text that stays the same when it gets another name: see [`Node::identity`].
     pub identity: String,
+    /// The volume of Kubernetes that the device is, and the UID of the pod that it is mounted for.
+    pub volume: Option<(String, String)>,
 }
 
 impl DeviceInfo {
@@ -52,7 +54,8 @@ impl DeviceInfo {
     /// counts its requests.
     pub(super) fn new(device: &str, node: Option<&Node>, is_counted: bool) -> Self {
         let unknown = || Node { kind: Kind::from_name(device), ..Node::default() };
-        let Node { kind, alias, model, serial, identity, .. } = node.cloned().unwrap_or_else(unknown);
+        let Node { kind, alias, model, serial, identity, mountpoints, .. } =
+            node.cloned().unwrap_or_else(unknown);
         let role = match kind {
             _ if is_counted => StackRole::Physical,
             Kind::Partition => StackRole::Partition,
@@ -68,7 +71,21 @@ impl DeviceInfo {
             model: model.unwrap_or_default(),
             serial: serial.unwrap_or_default(),
             identity: identity.unwrap_or_default(),
+            volume: mountpoints.iter().find_map(|path| kubernetes_volume(path)),
         }
+    }
+}
+
+/// Returns the names of the volume and of the pod in the path where the kubelet mounts a volume for a pod:
+/// `.../pods/POD/volumes/PLUGIN/VOLUME`, and for CSI `/mount` after it.
+fn kubernetes_volume(path: &str) -> Option<(String, String)> {
+    let (_, path) = path.split_once("/pods/")?;
+    let parts: Vec<&str> = path.split('/').collect();
+    match parts[..] {
+        [pod, "volumes", _, volume] | [pod, "volumes", _, volume, "mount"] => {
+            Some((volume.to_owned(), pod.to_owned()))
+        }
+        _ => None,
     }
 }
 
@@ -86,6 +103,19 @@ mod tests {
         assert_eq!(role(Kind::Partition, false), StackRole::Partition);
         assert_eq!(role(Kind::NvmePath, false), StackRole::Path);
         assert_eq!(role(Kind::Zram, false), StackRole::Memory);
+    }
+
+    #[test]
+    fn a_volume_of_kubernetes_is_known_by_where_the_kubelet_mounts_it() {
+        let volume = |path: &str| {
+            let node = Node { mountpoints: vec!["/data".into(), path.into()], ..Node::default() };
+            DeviceInfo::new("sda", Some(&node), true).volume
+        };
+        let expected = Some(("pvc-7".into(), "1f-2e".into()));
+        assert_eq!(volume("/var/lib/kubelet/pods/1f-2e/volumes/kubernetes.io~csi/pvc-7/mount"), expected);
+        assert_eq!(volume("/srv/kubelet/pods/1f-2e/volumes/kubernetes.io~local-volume/pvc-7"), expected);
+        assert_eq!(volume("/var/lib/kubelet/pods/1f-2e/volume-subpaths/pvc-7/db/0"), None);
+        assert_eq!(volume("/var/lib/pods/volumes"), None);
     }
 
     #[test]

@@ -272,7 +272,7 @@ const OWN_FAMILIES: &[Family] = &[
     .help("Time in which all tasks that had work waited for memory (PSI)."),
     device("gauge", "blkstat_disk_info", |device, metrics| {
         let info = &device.info;
-        let labels = [
+        let mut labels = vec![
             ("name", info.name.as_str()),
             ("kind", info.kind.name()),
             ("role", info.role.name()),
@@ -280,6 +280,9 @@ const OWN_FAMILIES: &[Family] = &[
             ("serial", &info.serial),
             ("identity", &info.identity),
         ];
+        if let Some((volume, pod)) = &info.volume {
+            labels.extend([("pv", volume.as_str()), ("pod_uid", pod)]);
+        }
         metrics.push(&labels, Whole(1));
     })
     .help(

@@ -33,6 +33,7 @@ fn host() -> FakeRoot {
     host.virtual_device("loop0", "7:0", 16)
         .mapped("dm-0", "253:0", 512, "vg0-\"root", "LVM-a")
         .on("dm-0", &["sda1"]);
+    host.mounts(&[("8:16", "/var/lib/kubelet/pods/1f-2e/volumes/kubernetes.io~csi/pvc-7/mount", "/dev/sdb")]);
     host.file("sys/block/sda/device/model", "QEMU HARDDISK").file("sys/block/sda/device/serial", "S1 2");
     let lines = [("8 0", "sda"), ("8 1", "sda1"), ("8 16", "sdb"), ("253 0", "dm-0")]
         .map(|(number, name)| busy_line(number, name, 100, 0));
@@ -48,6 +49,7 @@ fn volumes_disks_and_partitions_have_different_identities() {
     let text = exporter.get("/metrics").text().to_owned();
     for line in [
         "blkstat_disk_info{device=\"sda\",name=\"sda\",kind=\"disk\",role=\"physical\",model=\"QEMU HARDDISK\",serial=\"S1_2\",identity=\"serial:S1_2\"} 1",
+        "blkstat_disk_info{device=\"sdb\",name=\"sdb\",kind=\"disk\",role=\"physical\",model=\"\",serial=\"\",identity=\"\",pv=\"pvc-7\",pod_uid=\"1f-2e\"} 1",
         "blkstat_disk_info{device=\"dm-0\",name=\"vg0-\\\"root\",kind=\"lvm\",role=\"stacked\",model=\"\",serial=\"\",identity=\"dm:LVM-a\"} 1",
     ] {
         assert!(text.contains(line), "{line}\n{text}");
