@@ -7,11 +7,12 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use clap::Args;
 
-use super::options::{CaptureOptions, Host};
+use super::operands::Operands;
+use super::options::{CaptureOptions, Host, usage_error};
 use crate::console::{RunContext, require_text};
 use crate::counters::{HealthFacts, Sample};
 use crate::exit::Exit;
-use crate::intervals::{Input, with_stack};
+use crate::intervals::{Input, check_stack, with_stack};
 use crate::os_error::os_error_text;
 use crate::report::devices::{is_shown, json, push_troubles, tree};
 use crate::sanitize::sanitize;
@@ -21,11 +22,11 @@ use crate::time_range::TimeRange;
 use crate::topology::Topology;
 
 #[derive(Args, Clone, Debug)]
-#[command(override_usage = "blkstat devices [OPTIONS] [FILE]")]
+#[command(override_usage = "blkstat devices [OPTIONS] [FILE...]")]
 pub struct Devices {
-    /// Recording whose host is shown (default: the running system)
-    #[arg(value_name = "FILE", conflicts_with = "from")]
-    file: Option<PathBuf>,
+    /// Recording whose host is shown (default: the running system), in one or several files
+    #[arg(value_name = "FILE")]
+    operands: Vec<String>,
     /// Show the devices of the host that FILE was recorded on
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
@@ -41,16 +42,22 @@ pub struct Devices {
 
 impl Devices {
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
-        let from = self.from.as_ref().or(self.file.as_ref());
-        // Checks the options.
-        let files: Vec<PathBuf> = from.cloned().into_iter().collect();
-        let input = host.input(&files, TimeRange::default(), Schedule::default(), &self.capture)?;
-        let (topology, facts, place) = match from {
-            Some(path) => recorded_topology(path, &input, context)?,
+        let operands = Operands::with_file_first(&self.operands, self.from.as_ref(), &host.root);
+        let Operands { files, devices, schedule } = operands.map_err(usage_error)?;
+        if schedule != Schedule::default() {
+            return Err(usage_error("devices shows the devices once, without INTERVAL and COUNT"));
+        }
+        if let Some(word) = devices.first() {
+            return Err(usage_error(format!("no such file '{word}'; devices shows all devices, of FILE")));
+        }
+        let input = host.input(&files, TimeRange::default(), schedule, &self.capture)?;
+        let is_recorded = !files.is_empty();
+        let (topology, facts, place) = match files.split_first() {
+            Some((first, more)) => recorded_topology(first, more, &input, context)?,
             None => live_topology(&host.root, context)?,
         };
         if topology.nodes().is_empty() {
-            if from.is_none() {
+            if !is_recorded {
                 return Err(NoBlockDevices::empty_list(&place).into());
             }
             context.print_error(format_args!("no block devices in {place}"));
@@ -103,8 +110,13 @@ fn live_topology(root: &Path, context: &RunContext<'_>) -> Result<Described> {
 ///
 /// # Errors
 /// If the file cannot be read or is not a text file.
-fn recorded_topology(path: &Path, input: &Input, context: &RunContext<'_>) -> Result<Described> {
-    let mut replay = Replay::open(path, input.every, context.clock)?;
+fn recorded_topology(
+    first: &Path,
+    more: &[PathBuf],
+    input: &Input,
+    context: &RunContext<'_>,
+) -> Result<Described> {
+    let mut replay = Replay::open_all(first, more, input.every, context.clock)?;
     let mut sample = Sample::default();
     let place = sanitize(replay.name()).into_owned();
     if !replay.next(&Sample::default(), &mut sample)? {
@@ -114,5 +126,6 @@ fn recorded_topology(path: &Path, input: &Input, context: &RunContext<'_>) -> Re
     let recorded = replay.header().map(|header| header.topology.clone());
     let recorded = recorded.filter(|topology| !topology.nodes().is_empty());
     let topology = recorded.unwrap_or_else(|| Topology::from_names(&sample.devices));
+    check_stack(&topology, &input.stack)?;
     Ok((with_stack(topology, &input.stack), sample.health.unwrap_or_default(), place))
 }

@@ -375,6 +375,21 @@ impl ReplaySource<'_> {
     }
 }
 
+/// Checks that a capture has the devices that the user says are stacked.
+///
+/// # Errors
+/// If it lacks one.
+pub fn check_stack(topology: &Topology, stack: &[Stacked]) -> Result<()> {
+    for Stacked { device, below } in stack {
+        let has = |name: &&String| topology.nodes().iter().any(|node| node.name == **name);
+        if let Some(missing) = std::iter::once(device).chain(below).find(|name| !has(name)) {
+            let (below, missing) = (sanitize(&below.join(",")).into_owned(), sanitize(missing));
+            bail!("--stack {}={below}: the capture has no device {missing}", sanitize(device));
+        }
+    }
+    Ok(())
+}
+
 /// Returns a topology with what the user says of how devices are stacked.
 pub fn with_stack(topology: Topology, stack: &[Stacked]) -> Topology {
     if stack.is_empty() {

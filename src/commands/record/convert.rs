@@ -32,7 +32,7 @@ impl Record {
             bail!("{name} is the capture itself; convert it to another file");
         }
         let zone = context.time_zone();
-        let mut replay = Replay::open(from, None, context.clock)?;
+        let mut replay = Replay::open(from, self.every, context.clock)?;
         let from_name = sanitize(replay.name()).into_owned();
         let mut warnings = Warnings::about(&from_name);
         let mut first = Sample::default();
@@ -41,7 +41,7 @@ impl Record {
         // Nothing is written before the capture has proved to be one.
         if !found? {
             require_text(&replay)?;
-            context.print_error(format_args!("{from_name}: no samples found"));
+            context.print_error(format_args!("{from_name}: {}", replay.no_samples_reason()));
             return Ok(Exit::NoData);
         }
         let mut destination = self.open_destination(None, name, &mut *context.out)?;

@@ -23,7 +23,7 @@ use self::messages::{FileEvents, end_recording, print_summary, saved, status};
 use self::rotation::{kept_files, rotation, rotation_limits};
 use super::help_template::Operand;
 use super::operands::{is_number_or_interval, parse_schedule};
-use super::options::{BaselineOptions, Host, usage_error};
+use super::options::{BaselineOptions, Host, distance, usage_error};
 use super::progress::Progress;
 use super::recorder::Recorder;
 use crate::analysis::Settings;
@@ -78,6 +78,9 @@ pub struct Record {
     #[arg(long, value_name = "CAPTURE")]
     #[arg(conflicts_with_all = ["interval", "device", "columns", "no_who", "rotate", "learn_baseline", "baseline"])]
     pub from: Option<PathBuf>,
+    /// Distance of the samples of a capture without times
+    #[arg(long, value_name = "TIME", value_parser = distance)]
+    pub every: Option<Duration>,
     /// Record only this device, by any of its names, with the cgroups that use it or a device below; repeatable
     #[arg(long, value_name = "DEVICE")]
     pub device: Vec<String>,
@@ -129,6 +132,9 @@ impl Record {
                 "missing FILE before '{word}'; usage: blkstat record FILE [INTERVAL [COUNT]] \
                  (./{word} for a file of that name)"
             )));
+        }
+        if self.every.is_some() && self.from.is_none() {
+            return Err(usage_error("--every needs a capture, such as --from CAPTURE"));
         }
         if let Some(from) = &self.from {
             let name = if self.file.as_os_str() == "-" {

@@ -15,6 +15,7 @@ use crate::intervals::options::Detail;
 use crate::intervals::sample_source::HostIdentity;
 use crate::intervals::summary::{DeviceSummary, RunSpan};
 use crate::sanitize::sanitize;
+use crate::source::Replay;
 use crate::topology::{Topology, nvme_head};
 
 impl Intervals<'_> {
@@ -172,16 +173,7 @@ impl Intervals<'_> {
         Ok(match self.source.sample_count {
             // Later samples were not read.
             0 | 1 if self.input.range.end.is_some() => "fewer than two complete samples up to --end",
-            0 if capture.is_some_and(|capture| capture.is_truncated) => {
-                "the capture is truncated before the end of its first sample; two samples are needed"
-            }
-            0 if capture.is_some_and(|capture| capture.lacks_times) => {
-                "copies of /proc/diskstats without times; state their distance: --every 1s"
-            }
-            0 => {
-                "no samples found; a capture holds copies of /proc/diskstats, each after a line with its time, such as \
-                 'TS <seconds>' or that of 'date'"
-            }
+            0 => self.source.samples.replay().map_or("no samples found", Replay::no_samples_reason),
             1 => "only one complete sample; two are needed",
             _ if !self.input.range.is_everything() => "no interval lies between --begin and --end",
             _ => "no two consecutive samples in order of time",

@@ -334,6 +334,45 @@ fn lists_of_processes_between_copies_hold_no_devices() {
 }
 
 #[test]
+fn copies_without_times_are_converted_with_their_distance() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let (capture, file) = (path("copies.txt"), path("out.gz"));
+    std::fs::write(&capture, before_copies(&vec![String::new(); SAMPLES as usize])).unwrap();
+    let (_, err, code) = output(&format!("record --from {capture} {file}"), "");
+    assert!(code == 1 && err.contains("without times; state their distance: --every 1s"), "{err}");
+    let (_, err, code) = output(&format!("record --every 2s --from {capture} {file}"), "");
+    assert_eq!((err.as_str(), code), ("", 0));
+    let (out, ..) = output(&format!("--json --all {file}"), "");
+    assert!(out.lines().count() > 0 && out.lines().all(|line| line.contains("\"elapsed_s\":2.0,")), "{out}");
+    let (_, err, code) = output(&format!("record --every 2s {file} 1 1"), "");
+    assert_eq!((err.as_str(), code), ("blkstat: --every needs a capture, such as --from CAPTURE\n", 2));
+}
+
+#[test]
+fn stacking_of_a_device_that_the_capture_lacks_is_an_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("copies.txt").display().to_string();
+    std::fs::write(&path, before_copies(&times("%s"))).unwrap();
+    for command in ["", "analyze", "devices"] {
+        for (stack, missing) in [("dm-0=sdz", "sdz"), ("dm-7=sda", "dm-7"), ("dm-0=sda,sdz", "sdz")] {
+            let (_, err, code) = output(&format!("{command} --stack {stack} {path}"), "");
+            let last = err.lines().last().unwrap_or_default();
+            let message = format!("blkstat: --stack {stack}: the capture has no device {missing}");
+            assert_eq!((last, code), (message.as_str(), 2), "{command}");
+        }
+    }
+    // Of several files the first shows the devices.
+    let (out, err, code) = output(&format!("devices {path} {path}"), "");
+    assert!(out.contains("dm-0") && err.is_empty() && code == 0, "{err}");
+    let (_, err, code) = output(&format!("devices {path} 5"), "");
+    assert_eq!(
+        (err.as_str(), code),
+        ("blkstat: devices shows the devices once, without INTERVAL and COUNT\n", 2)
+    );
+}
+
+#[test]
 fn lines_of_linux_2_4_are_one_error() {
     let line = "   8     0   17774160 sda 1 2 3 4 5 6 7 8 9 10 11\n";
     for capture in [format!("TS 1\n{line}TS 2\n{line}"), format!("{line}{line}")] {
