@@ -5,17 +5,16 @@
 
 use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
+use std::path::Path;
+use std::process::Stdio;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use blkstat::counters::Sample;
 use rustix::process::{Pid, Signal, kill_process};
-use tempfile::TempDir;
 
 use super::lab::replay;
+use super::volume::{Group, Running, Volume, run_if_possible, try_run};
 use crate::support::program::{BLKSTAT, blkstat};
 
 const INTERVAL: Duration = Duration::from_millis(250);
@@ -25,165 +24,6 @@ const HUNG: Duration = Duration::from_secs(5);
 const MARGIN: Duration = Duration::from_millis(1500);
 /// More than a busy machine needs for anything.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// One test at a time: they drop caches and measure times.
-static ALONE: Mutex<()> = Mutex::new(());
-
-/// Runs a program and returns what it printed; the reason for a failure otherwise.
-fn try_run(program: &str, arguments: &[&str]) -> Result<String, String> {
-    let output =
-        Command::new(program).args(arguments).output().map_err(|error| format!("{program}: {error}"))?;
-    let text = |bytes| String::from_utf8_lossy(bytes).trim().to_owned();
-    output
-        .status
-        .success()
-        .then(|| text(&output.stdout))
-        .ok_or_else(|| format!("{program}: {}", text(&output.stderr)))
-}
-
-/// An ext4 file system in memory, behind a loop device.
-struct Volume {
-    folder: TempDir,
-    device: String,
-}
-
-impl Volume {
-    fn new() -> Result<Self, String> {
-        let folder = tempfile::tempdir_in("/dev/shm").map_err(|error| error.to_string())?;
-        let image = folder.path().join("image");
-        File::create(&image).unwrap().set_len(512 << 20).unwrap();
-        try_run("mkfs.ext4", &["-q", "-F", "-E", "lazy_itable_init=0", image.to_str().unwrap()])?;
-        let device = try_run("losetup", &["--find", "--show", image.to_str().unwrap()])?;
-        let volume = Self { folder, device };
-        fs::create_dir(volume.mount()).unwrap();
-        try_run("mount", &[&volume.device, volume.mount().to_str().unwrap()])?;
-        Ok(volume)
-    }
-
-    fn mount(&self) -> PathBuf {
-        self.folder.path().join("mount")
-    }
-
-    /// A path in memory, which never hangs.
-    fn beside(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn freeze(&self, option: &str) {
-        try_run("fsfreeze", &[option, self.mount().to_str().unwrap()]).unwrap();
-    }
-
-    /// The device number.
-    fn number(&self) -> String {
-        let name = self.device.strip_prefix("/dev/").unwrap();
-        fs::read_to_string(format!("/sys/block/{name}/dev")).unwrap().trim().to_owned()
-    }
-}
-
-impl Drop for Volume {
-    fn drop(&mut self) {
-        let mount = self.mount();
-        // Only if a test failed is it still frozen.
-        let _ = try_run("fsfreeze", &["--unfreeze", mount.to_str().unwrap()]);
-        let _ = try_run("umount", &["--lazy", mount.to_str().unwrap()]);
-        let _ = try_run("losetup", &["--detach", &self.device]);
-    }
-}
-
-/// A group of processes whose I/O on a device can be limited.
-struct Group {
-    folders: Vec<PathBuf>,
-    number: String,
-}
-
-impl Group {
-    fn new(volume: &Volume, controllers: &[&str]) -> Result<Self, String> {
-        let name = format!("blkstat-test-{}", std::process::id());
-        let folder = |controller: &&str| Path::new("/sys/fs/cgroup").join(controller).join(&name);
-        let group = Self { folders: controllers.iter().map(folder).collect(), number: volume.number() };
-        for folder in &group.folders {
-            let parent = folder.parent().unwrap();
-            if !parent.join("cgroup.procs").exists() {
-                return Err(format!("no cgroup v1 controller {}", parent.display()));
-            }
-            fs::create_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        }
-        Ok(group)
-    }
-
-    /// Limits reads or writes to this number of bytes per second; 0 is no limit.
-    fn limit(&self, direction: &str, bytes: u64) {
-        let file = self.folders[0].join(format!("blkio.throttle.{direction}_bps_device"));
-        fs::write(file, format!("{} {bytes}", self.number)).unwrap();
-    }
-
-    /// Evicts the memory of its processes that can be read again from their files.
-    fn evict(&self) {
-        fs::write("/proc/sys/vm/drop_caches", "1").unwrap();
-        // Fails where some of it cannot be evicted.
-        let _ = fs::write(self.folders[1].join("memory.force_empty"), "0");
-    }
-
-    /// Starts a program in the group.
-    fn spawn(&self, words: &str, output: &Path) -> Running {
-        let procs: Vec<String> = self
-            .folders
-            .iter()
-            .map(|folder| format!("echo $$ > {}/cgroup.procs;", folder.display()))
-            .collect();
-        let script = format!("{} exec {words}", procs.concat());
-        let output = File::create(output).unwrap();
-        Running(
-            Command::new("sh").args(["-c", &script]).stdout(output).stderr(Stdio::inherit()).spawn().unwrap(),
-        )
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        for folder in &self.folders {
-            // It is busy until its processes have ended.
-            let start = Instant::now();
-            while fs::remove_dir(folder).is_err() && start.elapsed() < Duration::from_secs(5) {
-                sleep(Duration::from_millis(50));
-            }
-        }
-    }
-}
-
-/// A program that is killed if the test fails.
-struct Running(Child);
-
-impl Running {
-    /// Ends it as Ctrl-C does, and waits for it.
-    fn interrupt(mut self) {
-        kill_process(Pid::from_child(&self.0), Signal::INT).unwrap();
-        assert_eq!(self.0.wait().unwrap().code(), Some(130));
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-    }
-}
-
-/// Runs a test alone; where that is not possible it is skipped or, if that is required, fails.
-fn run_if_possible(test: impl FnOnce() -> Result<(), String>) {
-    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    if !rustix::process::geteuid().is_root() {
-        return skip("needs root");
-    }
-    if let Err(reason) = test() {
-        skip(&reason);
-    }
-}
-
-fn skip(reason: &str) {
-    eprintln!("skipped: {reason}");
-    let is_required = std::env::var("BLKSTAT_HUNG_DISK").is_ok_and(|value| value == "required");
-    assert!(!is_required, "BLKSTAT_HUNG_DISK=required, but: {reason}");
-}
 
 /// Starts a recording. Its options are separated by blanks.
 fn record(file: &Path) -> Running {
@@ -250,10 +90,10 @@ fn a_recording_on_a_disk_of_one_byte_per_second_has_every_sample() {
         let options = format!("{BLKSTAT} record {} {}", file.display(), INTERVAL.as_secs_f64());
         let recordings = [group.spawn(&options, &volume.beside("out")), record(&other)];
         sleep(MARGIN);
-        group.limit("write", 1);
+        group.limit("write_bps", 1);
         // The next sync comes within 5 s.
         sleep(Duration::from_secs(5) + HUNG);
-        group.limit("write", 0);
+        group.limit("write_bps", 0);
         sleep(MARGIN);
         recordings.into_iter().for_each(Running::interrupt);
         check_complete(&file, &other);
@@ -346,13 +186,13 @@ fn a_recording_and_a_view_go_on_while_the_disk_with_the_program_does_not_answer(
             sleep(INTERVAL);
         }
         sleep(MARGIN);
-        group.limit("read", 1);
+        group.limit("read_bps", 1);
         group.evict();
         sleep(INTERVAL);
         let before = [&files[0], &files[1], &files[2]].map(|file| fs::read_to_string(file).unwrap());
         sleep(HUNG);
         let after = [&files[0], &files[1], &files[2]].map(|file| fs::read_to_string(file).unwrap());
-        group.limit("read", 0);
+        group.limit("read_bps", 0);
         recorder.interrupt();
         view.interrupt();
         unlocked.interrupt();

@@ -10,6 +10,7 @@ mod clocks;
 mod failures;
 mod format;
 mod hung_disk;
+mod incident;
 mod killed;
 mod lab;
 mod learning;
@@ -17,6 +18,7 @@ mod old_recordings;
 mod recordings;
 mod rotation;
 mod truncation;
+mod volume;
 
 #[allow(dead_code)] // The tests of the commands use the rest.
 #[path = "../support"]

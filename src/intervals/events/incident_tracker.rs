@@ -7,7 +7,7 @@ use super::figures::Figures;
 use super::history::DeviceHistory;
 use super::incident::{Cause, Incident, WaitingTask};
 use super::phase::Phase;
-use crate::analysis::{IoDirection, RateUnit, Verdict};
+use crate::analysis::{Histogram, IoDirection, RateUnit, Verdict};
 use crate::attribution::{Attribution, ReachedLimit, is_in_cgroup};
 use crate::intervals::running_totals::known_limit::limited_requests;
 use crate::intervals::{DeviceActivity, DeviceNames};
@@ -33,10 +33,42 @@ struct Tracked {
     devices: Vec<Arc<DeviceNames>>,
     /// The end of the last interval in which one of them was in trouble.
     end: Moment,
-    /// The intervals of the victim in trouble, added up; without the first one, which may have begun before.
-    figures: Figures,
-    /// The number of these intervals, with the first one.
-    intervals: u64,
+    /// The victim's intervals in trouble, while it may go on.
+    intervals: Option<Box<TroubledIntervals>>,
+    /// What it met with in them, once that is over.
+    harm: Harm,
+}
+
+/// Latency, rate and queue of a device in intervals of trouble.
+#[derive(Clone, Debug, Default)]
+struct TroubledIntervals {
+    await_ms: Histogram,
+    per_s: Histogram,
+    queue: Histogram,
+}
+
+impl TroubledIntervals {
+    fn add(&mut self, figures: &Figures, requests: Option<IoDirection>) {
+        let rate = requests.and_then(|requests| figures.rate(Some((requests, RateUnit::Requests))));
+        let values = [
+            (&mut self.await_ms, requests.and_then(|requests| figures.await_ms(requests))),
+            (&mut self.per_s, rate.map(|rate| rate.per_s)),
+            (&mut self.queue, figures.queue().map(|(mean, _)| mean)),
+        ];
+        for (histogram, value) in values {
+            value.into_iter().for_each(|value| histogram.add(value, figures.seconds));
+        }
+    }
+
+    /// The medians: a mean would be that of the few intervals in which the load begins or ends.
+    fn harm(&self, requests: Option<IoDirection>) -> Harm {
+        let rate = |(direction, per_s)| EventRate { direction, unit: RateUnit::Requests, per_s };
+        Harm {
+            await_ms: self.await_ms.quantile(0.5),
+            rate: requests.zip(self.per_s.quantile(0.5)).map(rate),
+            queue: self.queue.quantile(0.5),
+        }
+    }
 }
 
 /// An incident with all that is known of it at the end of a run.
@@ -65,14 +97,14 @@ impl IncidentSummary {
     }
 }
 
-/// What the requests of a device in trouble met with on average.
+/// What the requests of a device in trouble meet with in most intervals.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Harm {
     /// The latency in milliseconds of the kind of requests that waited most; `None` if none completed.
     pub await_ms: Option<f64>,
     /// The rate of these requests; `None` if none completed.
     pub rate: Option<EventRate>,
-    /// The mean queue or, where nothing completed, the requests in flight.
+    /// The queue or, where nothing completed, the requests in flight.
     pub queue: Option<f64>,
 }
 
@@ -100,7 +132,7 @@ impl IncidentTracker {
     pub(super) fn close(&mut self, now_s: f64, interval_s: f64) {
         let max_gap_s = MAX_GAP_S.max(MAX_GAP_INTERVALS * interval_s);
         let ended = self.open.extract_if(.., |one| now_s - one.end.run_s > max_gap_s);
-        self.finished.extend(ended);
+        self.finished.extend(ended.map(Tracked::finished));
         if self.finished.len() >= 2 * MAX_FINISHED {
             self.finished.drain(..MAX_FINISHED);
         }
@@ -108,7 +140,7 @@ impl IncidentTracker {
 
     /// Ends all incidents, at a break in time.
     pub(super) fn close_all(&mut self) {
-        self.finished.append(&mut self.open);
+        self.finished.extend(self.open.drain(..).map(Tracked::finished));
     }
 
     /// Adds an interval of a device in trouble, which ends at `end`. Returns its incident; `known` is the number of the
@@ -129,7 +161,7 @@ impl IncidentTracker {
         if trouble.phase.verdict != Verdict::Queueing {
             tracked.end = end;
         }
-        tracked.note_figures(trouble);
+        tracked.note_interval(trouble);
         tracked.note_cause(trouble, topology);
         tracked.note_usage(trouble.activity, attribution);
         Some(Arc::clone(&tracked.incident))
@@ -258,8 +290,13 @@ impl Tracked {
             owner: None,
             waiting: Vec::new(),
         };
-        let (devices, figures) = (vec![Arc::clone(names)], Figures::default());
-        Self { incident: Arc::new(incident), devices, end: trouble.begin, figures, intervals: 0 }
+        Self {
+            incident: Arc::new(incident),
+            devices: vec![Arc::clone(names)],
+            end: trouble.begin,
+            intervals: None,
+            harm: Harm::default(),
+        }
     }
 
     /// The incident of a phase that only hindsight shows.
@@ -275,8 +312,15 @@ impl Tracked {
             owner: phase.figures.top_cgroup().map(|top| top.path),
             waiting: Vec::new(),
         };
-        let (devices, figures) = (vec![Arc::clone(&phase.names)], phase.figures.clone());
-        Self { incident: Arc::new(incident), devices, end: phase.end, figures, intervals: 0 }
+        let mut intervals = TroubledIntervals::default();
+        intervals.add(&phase.figures, incident.requests);
+        Self {
+            harm: intervals.harm(incident.requests),
+            incident: Arc::new(incident),
+            devices: vec![Arc::clone(&phase.names)],
+            end: phase.end,
+            intervals: None,
+        }
     }
 
     /// Returns whether a device, with these devices below it, belongs to the incident or is stacked with one that does.
@@ -294,7 +338,7 @@ impl Tracked {
         let incident = Arc::make_mut(&mut self.incident);
         let below = std::mem::replace(&mut incident.victim, Arc::clone(trouble.device.names()));
         (incident.requests, incident.before_ms) = (requests, before_ms);
-        self.intervals = 0;
+        self.intervals = None;
         if incident.cause.as_ref().is_none_or(|cause| cause.rank() < Cause::DeviceBelow(below.clone()).rank())
         {
             incident.cause = Some(Cause::DeviceBelow(below));
@@ -302,18 +346,20 @@ impl Tracked {
     }
 
     /// Adds an interval of the victim.
-    fn note_figures(&mut self, trouble: &Trouble<'_>) {
+    fn note_interval(&mut self, trouble: &Trouble<'_>) {
         let is_victim = trouble.device.names().device == self.incident.victim.device;
-        if !is_victim || trouble.phase.verdict == Verdict::Queueing && self.intervals > 0 {
-            return;
+        if is_victim && trouble.phase.verdict != Verdict::Queueing {
+            let requests = self.incident.requests;
+            self.intervals.get_or_insert_default().add(&Figures::of(trouble.activity), requests);
         }
-        let figures = Figures::of(trouble.activity);
-        if self.intervals < 2 {
-            self.figures = figures;
-        } else {
-            self.figures.add(&figures);
+    }
+
+    /// Keeps only what is told of an incident that has ended.
+    fn finished(mut self) -> Self {
+        if let Some(intervals) = self.intervals.take() {
+            self.harm = intervals.harm(self.incident.requests);
         }
-        self.intervals += 1;
+        self
     }
 
     /// Keeps the most certain cause.
@@ -334,6 +380,7 @@ impl Tracked {
             incident.owner = Some(Arc::clone(&limit.cgroup));
             let (requests, _) = limited_requests(limit.kind);
             if is_victim && incident.requests != Some(requests) {
+                self.intervals = None;
                 incident.requests = Some(requests);
                 incident.before_ms = trouble.device.latency_before_ms(requests);
             }
@@ -376,8 +423,8 @@ impl Tracked {
     /// Adds a phase that only hindsight shows.
     fn add_phase(&mut self, phase: &Phase, below: &[String], begin_is_known: bool, topology: &Topology) {
         if is_above(&phase.names.device, below, &self.incident.victim.device, topology) {
-            let Self { incident, figures, .. } = Self::of_phase(self.incident.id, phase, begin_is_known);
-            (self.incident, self.figures) = (incident, figures);
+            let Self { incident, harm, .. } = Self::of_phase(self.incident.id, phase, begin_is_known);
+            (self.incident, self.harm) = (incident, harm);
         }
         if phase.end.run_s > self.end.run_s {
             self.end = phase.end;
@@ -398,7 +445,7 @@ impl Tracked {
 
     /// Returns the incident with these of the phases; `None` without any.
     fn summary(self, members: Vec<usize>, phases: &[Phase]) -> Option<IncidentSummary> {
-        let Self { incident, mut devices, end, figures, .. } = self;
+        let Self { incident, mut devices, end, harm, .. } = self.finished();
         devices.sort_by_key(|one| one.device != incident.victim.device);
         let of_victim = members.iter().map(|at| &phases[*at]);
         let of_victim = of_victim.filter(|phase| phase.names.device == incident.victim.device);
@@ -408,17 +455,12 @@ impl Tracked {
         let verdict_s = of_victim.clone().filter(|phase| phase.verdict == worst.verdict);
         let in_trouble = members.iter().map(|at| &phases[*at]).filter(|one| one.verdict != Verdict::Queueing);
         let latest = in_trouble.max_by(|a, b| a.end.run_s.total_cmp(&b.end.run_s))?;
-        let requests = incident.requests;
         Some(IncidentSummary {
             verdict: worst.verdict,
             verdict_s: verdict_s.map(|phase| phase.verdict_s).sum(),
             end: if latest.end.run_s > end.run_s { latest.end } else { end },
             is_ongoing: members.iter().any(|at| phases[*at].is_ongoing),
-            harm: Harm {
-                await_ms: requests.and_then(|requests| figures.await_ms(requests)),
-                rate: requests.and_then(|requests| figures.rate(Some((requests, RateUnit::Requests)))),
-                queue: figures.queue().map(|(mean, _)| mean),
-            },
+            harm,
             devices,
             trouble_s: of_victim.map(Phase::trouble_s).sum(),
             events: members,
