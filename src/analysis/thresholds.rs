@@ -30,6 +30,9 @@ pub(super) const MIN_SATURATED_QUEUE: f64 = 2.0;
 /// Multiple of unloaded latency from which a device is slow although no request waits for another: the same as for
 /// overload.
 pub(super) const MIN_SLOW_SATURATION: f64 = 3.0;
+/// Milliseconds by which requests are longer than before, from which that is trouble although hardly any is in flight: a
+/// page or a transaction of some requests one after the other is then late by a tenth of a second, which people notice.
+pub(super) const MIN_NOTICED_DELAY_MS: f64 = 10.0;
 /// Busy time from which a device is slow, in multiples of that at unloaded latency: kernels count up to 4 times too much.
 pub(super) const MIN_SLOW_BUSY_RATIO: f64 = 4.0 * MIN_SLOW_SATURATION;
 /// Mean number of requests in flight while there are any, up to which they came one at a time: one, plus one for two

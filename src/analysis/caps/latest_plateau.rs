@@ -7,8 +7,9 @@ use crate::analysis::load::{IoDirection, LoadSample, RATE_KINDS, RateUnit, Recen
 use crate::analysis::settings::{KnownDevice, StatedCap};
 use crate::analysis::thresholds::{
     ABOVE_LIMIT_RATIO, CLOSED_LOOP_TOLERANCE, CONSTANT_QUEUE_INTERVALS, MIN_CAPPED_QUEUE,
-    MIN_CAPPED_QUEUE_RATIO, MIN_CONSTANT_QUEUE, MIN_IRREGULAR_DISPERSION, MIN_PLATEAU_INTERVALS,
-    MIN_QUEUE_CHANGE_RATIO, MIN_RATE_CHANGE_RATIO, ON_PLATEAU_TOLERANCE, STEADY_WINDOW,
+    MIN_CAPPED_QUEUE_RATIO, MIN_CONCURRENCY_GROWTH, MIN_CONSTANT_QUEUE, MIN_IRREGULAR_DISPERSION,
+    MIN_PLATEAU_INTERVALS, MIN_QUEUE_CHANGE_RATIO, MIN_RATE_CHANGE_RATIO, ON_PLATEAU_TOLERANCE,
+    STEADY_WINDOW,
 };
 
 /// The directions that can have a cap.
@@ -226,10 +227,15 @@ fn rate_of(plateau: &Plateau) -> f64 {
 /// Returns whether the load lies on the plateau with a queue.
 pub(crate) fn is_on_plateau(plateau: &Plateau, load: &LoadSample) -> bool {
     let plateau_rate = rate_of(plateau);
-    let min_queue = MIN_CAPPED_QUEUE.max(MIN_CAPPED_QUEUE_RATIO * plateau.queue_from);
-    let queue = load.queue(plateau.direction);
-    let is_at_constant_queue = queue >= MIN_CONSTANT_QUEUE && plateau.is_at_constant_queue;
-    let is_loaded = queue >= min_queue || plateau.queue_from >= MIN_CAPPED_QUEUE || is_at_constant_queue;
+    // Where the queue grew, the device may just keep up at the shortest.
+    let has_grown = plateau.queue_to >= MIN_CONCURRENCY_GROWTH * plateau.queue_from;
+    let min_queue = if plateau.is_at_constant_queue { MIN_CONSTANT_QUEUE } else { MIN_CAPPED_QUEUE };
+    let min_grown_queue = if has_grown || plateau.queue_from < min_queue {
+        MIN_CAPPED_QUEUE_RATIO * plateau.queue_from
+    } else {
+        0.0
+    };
+    let is_loaded = load.queue(plateau.direction) >= min_queue.max(min_grown_queue);
     let is_long = plateau.intervals as f64 >= MIN_PLATEAU_INTERVALS;
     // The rate, or the number of completions in an interval of the usual length.
     let is_on_plateau =

@@ -106,7 +106,7 @@ fn near_limit_in<'a>(
     let near_rate = weighted_median_of(&near, |load| Some(load.rate(IoDirection::Both, unit)))?;
     let paces = [&near, &waiting].map(|loads| {
         let is_at_constant_queue = has_constant_queue(loads, IoDirection::Both);
-        pace(loads, IoDirection::Both, unit, near_rate, is_at_constant_queue)
+        pace(loads, IoDirection::Both, unit, near_rate, is_at_constant_queue, true)
     });
     if paces.contains(&Pace::Arrivals) {
         return None;

@@ -37,13 +37,15 @@ impl Pace {
 /// In a closed loop, each completion causes the next request to be issued, so the number in flight is constant and e +
 /// D equals e; then the completions set the pace.
 ///
-/// `is_at_constant_queue` is what [`has_constant_queue`] returns for the loads.
+/// `is_at_constant_queue` is what [`has_constant_queue`] returns for the loads. `were_faster` if requests are known to
+/// wait, because they took less time at a shorter queue: then the number in flight does not vary by chance.
 pub(super) fn pace(
     loads: &[&LoadSample],
     direction: IoDirection,
     unit: RateUnit,
     rate: f64,
     is_at_constant_queue: bool,
+    were_faster: bool,
 ) -> Pace {
     let single =
         || loads.iter().copied().filter(|load| load.intervals == 1.0 && load.in_flight_at_end.is_some());
@@ -62,7 +64,11 @@ pub(super) fn pace(
         weighted_median_of(loads, |load| Some(load.amount(direction, unit) / load.totals(direction).ios));
     let others =
         weighted_median_of(loads, |load| Some(load.queue(IoDirection::Both) - load.queue(direction)));
-    let uncertain = MAX_COUNTING_ERROR_REQUESTS.max(MAX_OTHERS_RATIO * others.unwrap_or(0.0));
+    // Of requests that do not wait, a chance number is in flight, which varies by its square root.
+    let queue = weighted_median_of(loads, |load| Some(load.queue(direction)).filter(|_| !were_faster));
+    let uncertain = MAX_COUNTING_ERROR_REQUESTS
+        .max(queue.unwrap_or(0.0).sqrt())
+        .max(MAX_OTHERS_RATIO * others.unwrap_or(0.0));
     let uncertain = uncertain * each.unwrap_or(0.0);
     let arrivals = |load: &LoadSample| completions(load) + change(load);
     let is_irregular = || {
@@ -85,7 +91,7 @@ pub(crate) fn pace_of_level(loads: &[&LoadSample], direction: IoDirection) -> Pa
     let unit = RateUnit::Requests;
     let rate = weighted_median_of(loads, |load| Some(load.rate(direction, unit)));
     rate.map_or(Pace::Unclear, |rate| {
-        pace(loads, direction, unit, rate, has_constant_queue(loads, direction))
+        pace(loads, direction, unit, rate, has_constant_queue(loads, direction), true)
     })
 }
 
@@ -231,7 +237,7 @@ mod tests {
         let loads: Vec<LoadSample> = intervals.iter().map(load).collect();
         let loads: Vec<&LoadSample> = loads.iter().collect();
         let is_at_constant_queue = has_constant_queue(&loads, IoDirection::Reads);
-        pace(&loads, IoDirection::Reads, RateUnit::Requests, 1000.0, is_at_constant_queue)
+        pace(&loads, IoDirection::Reads, RateUnit::Requests, 1000.0, is_at_constant_queue, true)
     }
 
     proptest! {
@@ -304,7 +310,7 @@ mod tests {
             };
             let loads: Vec<LoadSample> = in_flight.windows(2).map(load).collect();
             let loads: Vec<&LoadSample> = loads.iter().collect();
-            pace(&loads, IoDirection::Reads, RateUnit::Requests, 1000.0, false)
+            pace(&loads, IoDirection::Reads, RateUnit::Requests, 1000.0, false, true)
         };
         assert_eq!(pace_beside(6.0), Pace::Unclear);
         assert_eq!(pace_beside(0.5), Pace::Completions);

@@ -15,9 +15,9 @@ use crate::analysis::thresholds::{
     MAX_CAP_DISPERSION, MAX_CONSTANT_QUEUE_DISPERSION, MAX_LIGHTER_QUEUE_RATIO, MAX_ONE_CLIENT_DISPERSION,
     MAX_ONE_CLIENT_QUEUE, MAX_POSSIBLE_CAP_DISPERSION, MIN_CAPPED_QUEUE, MIN_CONCURRENCY_GROWTH,
     MIN_CONSTANT_QUEUE, MIN_INTERVAL_REQUESTS, MIN_LIGHT_INTERVALS, MIN_ON_RATE_FRACTION,
-    MIN_PLATEAU_INTERVALS, MIN_PLATEAU_QUEUE, MIN_QUEUE_END_INTERVALS, MIN_RATE_CHANGE_RATIO,
-    ON_RATE_TOLERANCE_RATIO, PLATEAU_END_INTERVALS, SAME_LIMIT_TOLERANCE, SAME_QUEUE_TOLERANCE,
-    STEADY_TOLERANCE,
+    MIN_PLATEAU_INTERVALS, MIN_PLATEAU_QUEUE, MIN_QUEUE_END_INTERVALS, MIN_QUEUEING_SATURATION,
+    MIN_RATE_CHANGE_RATIO, MIN_WITNESS_INTERVALS, ON_RATE_TOLERANCE_RATIO, PLATEAU_END_INTERVALS,
+    SAME_LIMIT_TOLERANCE, SAME_QUEUE_TOLERANCE, STEADY_TOLERANCE,
 };
 
 /// A direction of a device and the unit of its rate.
@@ -161,10 +161,20 @@ impl SteadyRate<'_> {
         })
     }
 
+    /// Returns whether requests took clearly less time at a shorter queue, so that they wait at this rate.
+    fn were_faster(&self) -> bool {
+        let longest = self.min_queue / self.rate / MIN_QUEUEING_SATURATION;
+        let lighter = lighter_loads(&self.all, self.kind, self.rate, self.min_queue, longest);
+        count_intervals(lighter.into_iter()) >= MIN_WITNESS_INTERVALS
+    }
+
     /// The more regular of arrivals and completions.
     fn pace(&self) -> Pace {
         let RateKind { direction, unit, .. } = self.kind;
-        *self.pace.get_or_init(|| pace(&self.loaded, direction, unit, self.rate, self.is_at_constant_queue))
+        *self.pace.get_or_init(|| {
+            let is_at_constant_queue = self.is_at_constant_queue;
+            pace(&self.loaded, direction, unit, self.rate, is_at_constant_queue, self.were_faster())
+        })
     }
 
     /// Returns whether it may be steady if `others` of the loaded intervals are left out.

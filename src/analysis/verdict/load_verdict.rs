@@ -6,9 +6,9 @@ use crate::analysis::load::{IoDirection, LoadSample};
 use crate::analysis::settings::BaselineSource;
 use crate::analysis::stats::IoTotals;
 use crate::analysis::thresholds::{
-    MAX_SERIAL_BUSY_QUEUE, MAX_UNBEATEN_RATIO, MAX_UNLOADED_QUEUE, MIN_INTERVAL_REQUESTS,
-    MIN_LOADED_RATE_RATIO, MIN_QUEUEING_SATURATION, MIN_SATURATED_QUEUE, MIN_SLOW_BUSY_RATIO,
-    MIN_SLOW_SATURATION,
+    MAX_SERIAL_BUSY_QUEUE, MAX_UNBEATEN_RATIO, MAX_UNLOADED_QUEUE, MIN_INTERVAL_REQUESTS, MIN_LOADED_QUEUE,
+    MIN_LOADED_RATE_RATIO, MIN_NOTICED_DELAY_MS, MIN_QUEUEING_SATURATION, MIN_SATURATED_QUEUE,
+    MIN_SLOW_BUSY_RATIO, MIN_SLOW_SATURATION,
 };
 
 /// The reason why a direction has no verdict.
@@ -32,6 +32,8 @@ pub enum Doubt {
     Bursts,
     /// There are too few requests for a verdict.
     FewRequests,
+    /// Requests take longer than before, but so briefly and so few at a time that hardly anyone notices.
+    LittleImpact,
 }
 
 impl Doubt {
@@ -216,8 +218,23 @@ impl DirectionLoad<'_> {
         Baselines::DIRECTIONS.into_iter().map(of_direction).sum()
     }
 
+    /// Returns whether a latency that is longer than before matters: someone waits for a request for half of the time, or
+    /// for longer than is noticed at a single one.
+    fn is_noticed(&self, await_ms: f64, range: &UnloadedRange) -> bool {
+        self.queue >= MIN_LOADED_QUEUE
+            || range.hi.is_none_or(|hi| await_ms - hi.max_ms >= MIN_NOTICED_DELAY_MS)
+    }
+
     /// The verdict that all of a range of unloaded latencies leads to.
     fn against(&self, await_ms: f64, range: &UnloadedRange) -> Result<Verdict, Doubt> {
+        match self.compared(await_ms, range) {
+            Ok(Verdict::Slow) if !self.is_noticed(await_ms, range) => Err(Doubt::LittleImpact),
+            verdict => verdict,
+        }
+    }
+
+    /// The verdict without regard to whether anyone notices.
+    fn compared(&self, await_ms: f64, range: &UnloadedRange) -> Result<Verdict, Doubt> {
         let saturation = range.min_saturation(await_ms);
         let is_at_least = |threshold: f64| saturation.is_some_and(|one| one >= threshold);
         let is_slower = is_at_least(MIN_QUEUEING_SATURATION);

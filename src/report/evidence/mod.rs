@@ -191,6 +191,7 @@ fn doubt_text(doubt: &Doubt, direction: IoDirection) -> Cow<'static, str> {
         }
         Doubt::Bursts => "; requests may come in short bursts and wait for each other",
         Doubt::FewRequests => "; too few requests for a verdict",
+        Doubt::LittleImpact => "; too short and too few at a time to matter",
     };
     Cow::Borrowed(text)
 }
