@@ -31,6 +31,9 @@ const MAX_LITTLE_ROWS: usize = 3;
 /// The mean queue up to which a device has little I/O: it works for a twentieth of the time.
 const MAX_LITTLE_QUEUE: f64 = 0.05;
 const GAP: usize = 2;
+/// The least range of latencies in milliseconds that sparklines distinguish: all devices have one scale, so that a
+/// latency that is high all the time looks high.
+const LATENCY_SCALE_MS: std::ops::Range<f64> = 0.1..10.0;
 
 pub(super) struct Row<'a> {
     pub(super) report: &'a DeviceReport,
@@ -155,9 +158,16 @@ fn push_table(report: &AnalysisReport<'_>, rows: &[Row<'_>], width: usize, out: 
         .map(|column| if *column < 2 { Align::Left } else { Align::Right })
         .chain([Align::Left])
         .collect();
+    let series = |row: &Row<'_>| report.latencies.get(&row.report.device);
+    let range = rows
+        .iter()
+        .filter_map(series)
+        .filter_map(LatencySeries::range)
+        .fold((LATENCY_SCALE_MS.start, LATENCY_SCALE_MS.end), |(low, high), (min, max)| {
+            (low.min(min), high.max(max))
+        });
     let rows = rows.iter().zip(table).map(|(row, cells)| {
-        let series = report.latencies.get(&row.report.device);
-        let drawn = series.map(|series| drawn(series, report, points)).unwrap_or_default();
+        let drawn = series(row).map(|series| drawn(series, range, report, points)).unwrap_or_default();
         kept.iter().map(|column| cells[*column].clone()).chain([drawn]).collect()
     });
     plain_table(&header, &aligns, rows, Spacing { gap: GAP as u16, indent: 0 }, out);
@@ -197,7 +207,7 @@ fn row_cells(report: &AnalysisReport<'_>, row: &Row<'_>) -> Vec<String> {
 }
 
 /// The latency of a device over the time of the run.
-fn drawn(series: &LatencySeries, report: &AnalysisReport<'_>, width: usize) -> String {
+fn drawn(series: &LatencySeries, range: (f64, f64), report: &AnalysisReport<'_>, width: usize) -> String {
     let total_s = report.clock.elapsed_s(report.clock.end.run_s);
     let gaps = report.clock.gaps();
     let step_s = total_s / width as f64;
@@ -211,7 +221,7 @@ fn drawn(series: &LatencySeries, report: &AnalysisReport<'_>, width: usize) -> S
         }
     };
     let points: Vec<Point> = (0..width).map(point).collect();
-    sparkline(&points, series.range().unwrap_or((1.0, 1.0)), report.is_unicode)
+    sparkline(&points, range, report.is_unicode)
 }
 
 /// Appends the devices that are not in the table: those without a verdict on one line, and those that are ok or idle on

@@ -6,9 +6,6 @@ use libm::log;
 pub(super) const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// The characters if only ASCII can be shown.
 pub(super) const ASCII: [char; 8] = ['_', '.', ',', '-', '=', '+', '*', '#'];
-/// The ratio of the highest to the lowest value below which all are low: a small change must not look like a large one.
-const MIN_RATIO: f64 = 4.0;
-
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Point {
     /// A value above zero; infinite if it is higher than any other.
@@ -23,7 +20,7 @@ pub(crate) enum Point {
 pub(crate) fn sparkline(points: &[Point], (low, high): (f64, f64), is_unicode: bool) -> String {
     let characters = if is_unicode { BLOCKS } else { ASCII };
     let top = characters.len() - 1;
-    let span = log((high / low).max(MIN_RATIO));
+    let span = log(high / low);
     let draw = |point: &Point| match *point {
         Point::Gap => '~',
         Point::Nothing => ' ',
@@ -46,6 +43,6 @@ mod tests {
         let points = [Value(1.0), Value(10.0), Value(100.0), Nothing, Gap, Value(f64::INFINITY)];
         assert_eq!(sparkline(&points, (1.0, 100.0), true), "▁▅█ ~!");
         assert_eq!(sparkline(&points, (1.0, 100.0), false), "_=# ~!");
-        assert_eq!(sparkline(&[Value(1.0), Value(1.1)], (1.0, 1.1), true), "▁▁");
+        assert_eq!(sparkline(&[Value(90.0), Value(100.0)], (1.0, 100.0), true), "██");
     }
 }
