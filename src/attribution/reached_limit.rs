@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::attributor::{Attribution, CgroupUse, DeviceUse, contains};
-use super::limit_use::LimitKind;
+use super::limit_use::{LimitKind, LimitUse};
 use crate::counters::CgroupHierarchy;
 
 /// The fraction of a device's bytes or requests that cgroups at their limits must have for their limits to hold the
@@ -89,6 +89,31 @@ impl Attribution {
         })
     }
 
+    /// Returns a limit on these devices that permits less than a request per second. Requests that wait for it are in no
+    /// counter, and asynchronous ones block no task: it is the cause if a device above has requests in flight of which none
+    /// completes, while these devices have none.
+    pub fn blocking_limit<'a>(
+        &'a self,
+        limited: impl IntoIterator<Item = &'a String>,
+    ) -> Option<ReachedLimit> {
+        let hierarchy = self.hierarchy?;
+        let of_device = |name: &'a String| {
+            let cgroups = self.device(name).into_iter().flat_map(|device| &device.cgroups);
+            cgroups.flat_map(move |cgroup| cgroup.limits.iter().map(move |limit| (name, cgroup, limit)))
+        };
+        let mut limits = limited.into_iter().flat_map(of_device);
+        let (name, cgroup, limit) = limits.find(|(.., limit)| permits_no_request(limit))?;
+        Some(ReachedLimit {
+            cgroup: Arc::clone(&cgroup.path),
+            limited_device: name.clone(),
+            kind: limit.kind,
+            value: limit.value,
+            hierarchy,
+            share_pct: None,
+            holds_device: true,
+        })
+    }
+
     /// Returns whether a limit that has held a device back still does: it is still set, and the rate is near it or, where
     /// it permits less than a request per second, the device is in trouble.
     pub fn still_holds(&self, known: &ReachedLimit, is_in_trouble: bool) -> bool {
@@ -98,8 +123,7 @@ impl Attribution {
         same.any(|limit| {
             let permitted = limit.value as f64;
             let is_near = (STILL_REACHED[0] * permitted..=STILL_REACHED[1] * permitted).contains(&limit.rate);
-            let permits_no_request = limit.kind.is_bytes() && permitted < SMALLEST_REQUEST_BYTES;
-            limit.is_reached || is_near || permits_no_request && is_in_trouble
+            limit.is_reached || is_near || permits_no_request(limit) && is_in_trouble
         })
     }
 
@@ -117,10 +141,14 @@ impl Attribution {
     }
 }
 
+fn permits_no_request(limit: &LimitUse) -> bool {
+    limit.kind.is_bytes() && (limit.value as f64) < SMALLEST_REQUEST_BYTES
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attribution::{IoRates, LimitUse};
+    use crate::attribution::IoRates;
     use crate::counters::BlockedTask;
 
     fn cgroup(path: &str, bytes: f64, limit: Option<u64>) -> CgroupUse {
@@ -148,6 +176,22 @@ mod tests {
         let below: Vec<String> = below.iter().map(|name| (*name).to_owned()).collect();
         let limit = attribution.reached_limit(name, &below, false)?;
         Some((format!("{} on {}", limit.cgroup, limit.limited_device), limit.share_pct, limit.holds_device))
+    }
+
+    #[test]
+    fn a_limit_of_less_than_a_request_blocks_whoever_is_in_flight_above() {
+        let mut limited = cgroup("/db", 0.0, Some(100));
+        let attribution = |limited: &CgroupUse| attribution(vec![device("sda", vec![limited.clone()])]);
+        let below = ["sda".to_owned()];
+        assert_eq!(attribution(&limited).blocking_limit(&below), None);
+        limited.limits[0].kind = LimitKind::ReadBytes;
+        (limited.limits[0].is_reached, limited.limits[0].rate) = (false, 0.0);
+        let found = attribution(&limited).blocking_limit(&below).unwrap();
+        assert_eq!((&*found.cgroup, found.holds_device), ("/db", true));
+        assert!(attribution(&limited).still_holds(&found, true));
+        assert!(!attribution(&limited).still_holds(&found, false));
+        limited.limits[0].value = 1 << 20;
+        assert_eq!(attribution(&limited).blocking_limit(&below), None);
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! The cgroups that use each device, joined to its interval, and the verdict that follows from their limits.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::device_interval::{DeviceInterval, DeviceState, TopCgroup};
 use crate::analysis::Verdict;
 use crate::attribution::{Attribution, ReachedLimit};
+use crate::metrics::Interval;
 use crate::topology::Topology;
 
 /// Joins to each device the cgroup with most of its bytes and the limit that a cgroup has reached. Partitions have
@@ -16,6 +18,12 @@ pub(super) fn note_usage<'a>(
     topology: &Topology,
     limit_of: impl Fn(&str) -> Option<&'a ReachedLimit>,
 ) {
+    let has_stalled = devices.iter().filter_map(DeviceInterval::stats).any(Interval::is_stalled);
+    // The devices without a request in flight, if another one stalls.
+    let empty: HashSet<String> = (devices.iter())
+        .filter(|device| has_stalled && device.stats().is_some_and(|stats| stats.in_flight == Some(0)))
+        .map(|device| device.names.device.clone())
+        .collect();
     for device in devices.iter_mut().filter(|device| topology.is_whole(device.device())) {
         let name = &device.names.device;
         let DeviceState::Active(activity) = &mut device.state else { continue };
@@ -33,7 +41,11 @@ pub(super) fn note_usage<'a>(
         };
         let held = limit_of(name).filter(still_holds);
         let reached = || attribution?.reached_limit(name, &below, activity.stats.is_idle());
-        activity.limit = held.cloned().or_else(reached);
+        let blocking = || {
+            let below = below.iter().filter(|name| activity.stats.is_stalled() && empty.contains(*name));
+            attribution?.blocking_limit(below)
+        };
+        activity.limit = held.cloned().or_else(reached).or_else(blocking);
         if let Some(limit) = &activity.limit
             && activity.assessment.note_limit(limit)
         {
@@ -50,7 +62,6 @@ mod tests {
     use crate::attribution::{CgroupUse, DeviceUse, IoRates, LimitKind, LimitUse};
     use crate::counters::CgroupHierarchy;
     use crate::intervals::DeviceActivity;
-    use crate::metrics::Interval;
     use crate::topology::{Kind, Node};
 
     fn node(name: &str, kind: Kind, below: &[&str]) -> Node {

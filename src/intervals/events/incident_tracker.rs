@@ -52,7 +52,7 @@ impl TroubledIntervals {
         let rate = requests.and_then(|requests| figures.rate(Some((requests, RateUnit::Requests))));
         let values = [
             (&mut self.await_ms, requests.and_then(|requests| figures.await_ms(requests))),
-            (&mut self.per_s, rate.map(|rate| rate.per_s)),
+            (&mut self.per_s, Some(rate.map_or(0.0, |rate| rate.per_s))),
             (&mut self.queue, figures.queue().map(|(mean, _)| mean)),
         ];
         for (histogram, value) in values {
@@ -62,10 +62,11 @@ impl TroubledIntervals {
 
     /// The medians: a mean would be that of the few intervals in which the load begins or ends.
     fn harm(&self, requests: Option<IoDirection>) -> Harm {
+        let per_s = self.per_s.quantile(0.5).filter(|per_s| *per_s > 0.0);
         let rate = |(direction, per_s)| EventRate { direction, unit: RateUnit::Requests, per_s };
         Harm {
-            await_ms: self.await_ms.quantile(0.5),
-            rate: requests.zip(self.per_s.quantile(0.5)).map(rate),
+            await_ms: self.await_ms.quantile(0.5).filter(|_| per_s.is_some()),
+            rate: requests.zip(per_s).map(rate),
             queue: self.queue.quantile(0.5),
         }
     }

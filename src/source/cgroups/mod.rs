@@ -128,8 +128,8 @@ impl CgroupReader {
         for (at, cgroup) in self.cgroups.iter_mut().enumerate() {
             let is_due = are_limits_due
                 && (!cgroup.is_resting() || at % IDLE_LIMITS_PERIOD == self.limit_reads % IDLE_LIMITS_PERIOD);
-            // A limit matters only to a cgroup that does I/O or that it holds back.
-            let is_affected = cgroup.has_changed || is_in_trouble && cgroup.files.is_limited();
+            // A limit matters only to a cgroup that does I/O or that it holds back. A new one may hold it back entirely.
+            let is_affected = cgroup.has_changed || is_in_trouble && !cgroup.is_resting();
             if is_due || cgroup.is_new || is_affected {
                 cgroup.files.read_limits();
             }
