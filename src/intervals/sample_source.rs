@@ -84,7 +84,9 @@ impl<'a> SampleSource<'a> {
     pub(super) fn open(input: &'a Input, clock: &'a dyn Clock) -> Result<Self> {
         let mut source =
             Self { input, kind: SourceKind::open(input, clock)?, topology_read_at: Duration::ZERO };
-        source.set_io_scans(input.scans_io, clock)?;
+        if let Some(LiveSource { scanner, .. }) = source.live().filter(|_| input.scans_io) {
+            *scanner = Some(IoScanner::start(&input.root, clock, input.scan_scope)?);
+        }
         Ok(source)
     }
 
@@ -124,20 +126,6 @@ impl<'a> SampleSource<'a> {
         if let Some(source) = self.live() {
             source.on_sample = Some(tap);
         }
-    }
-
-    /// Starts or stops scanning the cgroups and processes of the running system.
-    ///
-    /// # Errors
-    /// When no thread can be started.
-    pub(super) fn set_io_scans(&mut self, scans_io: bool, clock: &dyn Clock) -> Result<()> {
-        let Input { root, scan_scope, .. } = self.input;
-        if let Some(LiveSource { scanner, .. }) = self.live()
-            && scanner.is_some() != scans_io
-        {
-            *scanner = if scans_io { Some(IoScanner::start(root, clock, *scan_scope)?) } else { None };
-        }
-        Ok(())
     }
 
     /// Reads the facts about the health of devices at once, because trouble begins.

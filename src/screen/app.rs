@@ -303,11 +303,6 @@ impl App {
         let (begin, end) = (self.history.at(begin_s + 1e-6)?.times().0, self.history.at(end_s)?.end());
         begin.zip(end)
     }
-
-    /// Returns whether cgroups and processes are to be scanned: only while they are shown.
-    pub(crate) fn wants_io_scans(&self) -> bool {
-        self.options.source == Source::Live && (self.page == Page::Detail || self.regions.shows_detail)
-    }
 }
 
 /// Returns text in which no character has a meaning in regular expressions.

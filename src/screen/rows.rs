@@ -50,9 +50,12 @@ impl App {
         }
         let filtered = total - rows.len();
         let folded = if self.folds { self.fold(&mut rows) } else { (0, 0) };
-        // Of equally severe devices, the one that has been in trouble longest is the more likely cause.
-        let key =
-            |row: &Row| (self.sort.value(&row.device), row.lasted_s.filter(|_| self.sort == Sort::Severity));
+        // Of equally severe devices, the one that suffers comes first, then the one that has been in trouble longest.
+        let key = |row: &Row| {
+            let is_victim = row.device.incident().is_some_and(|ongoing| ongoing.is_victim);
+            let in_trouble = row.lasted_s.map(|lasted_s| (is_victim, lasted_s));
+            (self.sort.value(&row.device), in_trouble.filter(|_| self.sort == Sort::Severity))
+        };
         rows.sort_by(|a, b| key(b).partial_cmp(&key(a)).unwrap_or(Ordering::Equal));
         if self.is_tree
             && let Some(topology) = self.topology()

@@ -5,6 +5,8 @@ use super::app::App;
 /// The spans of time that the user can choose, in seconds.
 const SPANS_S: [u32; 13] =
     [30, 60, 180, 600, 1800, 3600, 7200, 14_400, 28_800, 86_400, 259_200, 604_800, 2_592_000];
+/// The least span while there are few intervals.
+const MIN_SPAN_S: f64 = 15.0;
 /// The index of the default span: three minutes.
 const DEFAULT_SPAN: usize = 2;
 
@@ -14,24 +16,30 @@ pub(crate) struct TimeAxis {
     /// The end of the time shown while the cursor is in the past, so that the charts do not move; `None` while they
     /// follow.
     pinned_end_s: Option<f64>,
+    /// The seconds of all intervals, which are not exceeded without need.
+    all_s: f64,
     /// Seconds that a replay has played since the interval under the cursor.
     pub(crate) played_s: f64,
 }
 
 impl Default for TimeAxis {
     fn default() -> Self {
-        Self { span: DEFAULT_SPAN, pinned_end_s: None, played_s: 0.0 }
+        Self { span: DEFAULT_SPAN, pinned_end_s: None, all_s: 0.0, played_s: 0.0 }
     }
 }
 
 impl TimeAxis {
-    /// The length of the time shown, in seconds.
+    /// The length of the time shown, in seconds: the chosen one, or that of all intervals if there are fewer.
     pub(crate) fn span_s(&self) -> f64 {
-        f64::from(SPANS_S[self.span])
+        f64::from(SPANS_S[self.span]).min(self.all_s.max(MIN_SPAN_S))
     }
 
     /// Shows less time or more.
     pub(crate) fn zoom(&mut self, into: bool) {
+        // A span that exceeds all intervals looks like that of all.
+        while into && self.span > 0 && f64::from(SPANS_S[self.span - 1]) >= self.span_s() {
+            self.span -= 1;
+        }
         self.span = if into { self.span.saturating_sub(1) } else { (self.span + 1).min(SPANS_S.len() - 1) };
         self.pinned_end_s = None;
     }
@@ -44,6 +52,7 @@ impl TimeAxis {
 
     /// Keeps the cursor within the time shown. Must be called before drawing.
     pub(crate) fn follow(&mut self, cursor_s: f64, newest_s: f64, follows: bool) {
+        self.all_s = newest_s;
         let span_s = self.span_s();
         if follows {
             self.pinned_end_s = None;

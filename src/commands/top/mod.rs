@@ -92,6 +92,7 @@ impl Top {
             ));
         }
         let range = self.range.range(!files.is_empty(), context)?;
-        Ok((host.input(&files, range, schedule, &self.capture)?, self.selection.of(devices)))
+        let input = host.input(&files, range, schedule, &self.capture)?;
+        Ok((Input { scans_io: files.is_empty(), ..input }, self.selection.of(devices)))
     }
 }

@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -57,8 +56,6 @@ pub(super) struct Started {
 /// The state that the sampling thread and the screen share.
 #[derive(Default)]
 pub(super) struct Shared {
-    /// True if cgroups and processes are to be scanned.
-    pub(super) wants_io_scans: AtomicBool,
     texts: Mutex<Option<SampleTexts>>,
     /// The queue of the recording in progress.
     queue: Mutex<Option<Arc<WriteQueue>>>,
@@ -218,7 +215,6 @@ fn follow(
     // For the running system, the interval from which the next list is sent.
     let mut next_list = 0;
     loop {
-        intervals.set_io_scans(shared.wants_io_scans.load(Ordering::Relaxed), clock)?;
         frames.update_topology(intervals);
         let frame = match intervals.next(&mut |warning| warnings.warn_capture(warning, text))? {
             NextInterval::Rows(rows) if rows.has_found_any => frames.encode(rows),

@@ -2,7 +2,6 @@
 
 use std::io::Read;
 use std::os::fd::AsFd;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -200,8 +199,6 @@ impl Session {
             if let Some(message) = self.exports.take_message() {
                 self.app.say(message);
             }
-            let scans = self.app.wants_io_scans() || self.recording.is_some();
-            self.sampler.shared.wants_io_scans.store(scans, Ordering::Relaxed);
             if self.signals.take_stop() {
                 self.suspend()?;
             }

@@ -126,14 +126,6 @@ impl<'a> Intervals<'a> {
         self.source.samples.tap(tap);
     }
 
-    /// Starts or stops scanning the cgroups and processes of the running system, regardless of the input.
-    ///
-    /// # Errors
-    /// When no thread can be started.
-    pub fn set_io_scans(&mut self, scans_io: bool, clock: &dyn Clock) -> Result<()> {
-        self.source.samples.set_io_scans(scans_io, clock)
-    }
-
     /// Takes the first sample. `false` if there is none.
     ///
     /// # Errors

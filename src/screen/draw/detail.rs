@@ -12,10 +12,10 @@ use crate::attribution::{Attribution, CgroupUse, cgroup_name};
 use crate::counters::BlockedTask;
 use crate::intervals::{DeviceInterval, IntervalRows};
 use crate::report::IntervalWriter;
-use crate::report::evidence::timed_evidence_sentences;
+use crate::report::evidence::{incident_parts, present_harm, timed_evidence_sentences};
 use crate::report::layout::sentence_numbers::{number, percent};
 use crate::report::layout::{ellipsize, wrap};
-use crate::report::native::{TableOptions, TableWriter, who_line};
+use crate::report::native::{Emphasis, TableOptions, TableWriter, who_line};
 use crate::report::who::limit_value;
 use crate::sanitize::sanitize;
 use crate::screen::app::{App, Page, Source};
@@ -150,7 +150,9 @@ impl App {
             name += &format!(" ({})", sanitize(device.device()));
         }
         let for_s = if is_trouble(verdict) {
-            format!(" for {}", crate::report::layout::sentence_numbers::duration(lasted_s.round()))
+            let is_cut = device.incident().is_some_and(|ongoing| !ongoing.incident.begin_is_known);
+            let sign = if is_cut { ">" } else { "" };
+            format!(" for {sign}{}", crate::report::layout::sentence_numbers::duration(lasted_s.round()))
         } else {
             String::new()
         };
@@ -172,6 +174,15 @@ impl App {
 
     fn push_sentences(&self, shown: &Shown<'_>, lines: &mut Vec<TextLine>) {
         let Some(activity) = shown.device.activity() else { return };
+        if let Some(ongoing) = &activity.incident {
+            let stats = Some(&activity.stats).filter(|_| ongoing.is_victim);
+            let parts = incident_parts(&ongoing.incident, &present_harm(&ongoing.incident, stats));
+            let style = self.options.theme.emphasis(Emphasis::Warning);
+            let victim = sanitize(&ongoing.incident.victim.label);
+            let see = (!ongoing.is_victim).then(|| format!("see {victim}"));
+            let text = see.into_iter().chain(parts).collect::<Vec<_>>().join("; ");
+            push_wrapped(&text, shown.width, style, lines);
+        }
         let mut sentences = timed_evidence_sentences(activity, |at| {
             at.to_zoned(self.options.time_zone.clone()).strftime("%H:%M:%S").to_string()
         });
@@ -195,7 +206,7 @@ impl App {
             .filter(|disk| !disk.is_empty())
             .unwrap_or(device.device());
         let Some(attribution) = &frame.rows.attribution else {
-            let text = if self.wants_io_scans() && self.follows() {
+            let text = if self.options.source == Source::Live && self.follows() {
                 "who: cgroups and processes are being read ..."
             } else if is_page {
                 "who: cgroups and processes of this interval are not known"
@@ -220,7 +231,7 @@ impl App {
         if more > 0 {
             lines.push(vec![(format!("  and {more} more cgroups: blkstat who"), theme.dim())]);
         }
-        push_blocked(attribution, width, theme.emphasis(crate::report::native::Emphasis::Warning), lines);
+        push_blocked(attribution, width, theme.emphasis(Emphasis::Warning), lines);
         if cgroups.is_empty() && attribution.blocked.is_empty() {
             lines.push(vec![("  who: no cgroup used this device".to_owned(), theme.dim())]);
         }

@@ -230,6 +230,9 @@ impl App {
                 }
                 ("since", _) => {
                     let since = row.lasted_s.filter(|_| is_trouble(verdict)).map(since_text);
+                    let is_cut =
+                        row.device.incident().is_some_and(|ongoing| !ongoing.incident.begin_is_known);
+                    let since = since.map(|text| if is_cut { format!(">{text}") } else { text });
                     let style = if since.is_some() { Style::new() } else { theme.dim() };
                     put_right(buffer, end, area.y, since.as_deref().unwrap_or("-"), style);
                 }
