@@ -12,7 +12,7 @@ use super::options::{CaptureOptions, Host, usage_error};
 use crate::console::{RunContext, require_text};
 use crate::counters::{HealthFacts, Sample};
 use crate::exit::Exit;
-use crate::intervals::{Input, check_stack, with_stack};
+use crate::intervals::{Input, check_stated, with_stated};
 use crate::os_error::os_error_text;
 use crate::report::devices::{is_shown, json, push_troubles, tree};
 use crate::sanitize::sanitize;
@@ -126,6 +126,6 @@ fn recorded_topology(
     let recorded = replay.header().map(|header| header.topology.clone());
     let recorded = recorded.filter(|topology| !topology.nodes().is_empty());
     let topology = recorded.unwrap_or_else(|| Topology::from_names(&sample.devices));
-    check_stack(&topology, &input.stack)?;
-    Ok((with_stack(topology, &input.stack), sample.health.unwrap_or_default(), place))
+    check_stated(&topology, input)?;
+    Ok((with_stated(topology, input), sample.health.unwrap_or_default(), place))
 }

@@ -16,6 +16,7 @@ use crate::report::native::{SortKey, sort_keys};
 use crate::sanitize::sanitize;
 use crate::schedule::{Schedule, parse_interval};
 use crate::time_range::{TimePoint, TimeRange};
+use crate::topology::DeviceClass;
 
 /// The file with baselines for all users of the host.
 const HOST_FILE: &str = "/var/lib/blkstat/baseline.json";
@@ -87,7 +88,11 @@ impl Host {
         schedule: Schedule,
         capture: &CaptureOptions,
     ) -> Result<Input> {
-        let options = [("--every", capture.every.is_some()), ("--stack", !capture.stack.is_empty())];
+        let options = [
+            ("--every", capture.every.is_some()),
+            ("--stack", !capture.stack.is_empty()),
+            ("--class", !capture.classes.is_empty()),
+        ];
         if let (Some((option, _)), true) = (options.iter().find(|(_, given)| *given), files.is_empty()) {
             return Err(usage_error(format!("{option} needs a capture, such as FILE")));
         }
@@ -100,6 +105,7 @@ impl Host {
             count: schedule.count,
             every: capture.every,
             stack: capture.stack.clone(),
+            classes: capture.classes.clone(),
             strict: capture.strict,
             ..Input::default()
         })
@@ -159,11 +165,25 @@ pub(super) struct CaptureOptions {
     /// What a device of a capture without /sys stands on, such as dm-0=sda,sdb; repeatable
     #[arg(long, value_name = "DEVICE=BELOW,...", value_parser = stacked)]
     pub(super) stack: Vec<Stacked>,
+    /// What a device of a capture without /sys is: hdd, ssd, nvme or network; repeatable
+    #[arg(long = "class", value_name = "DEVICE=CLASS", value_parser = class)]
+    pub(super) classes: Vec<(String, DeviceClass)>,
 }
 
 /// Parses the distance of samples.
 pub(super) fn distance(word: &str) -> Result<Duration, String> {
     parse_interval(word).map_err(|message| message.replace("INTERVAL", "TIME"))
+}
+
+/// Parses what a device is made of.
+fn class(word: &str) -> Result<(String, DeviceClass), String> {
+    let names = DeviceClass::ALL.map(DeviceClass::name).join(", ");
+    let (device, name) = word.split_once('=').unwrap_or_default();
+    let class = DeviceClass::ALL.into_iter().find(|class| class.name() == name);
+    let class = class.filter(|_| !device.is_empty());
+    class
+        .map(|class| (device.to_owned(), class))
+        .ok_or_else(|| format!("expected DEVICE=CLASS, such as sda=ssd; classes are {names}"))
 }
 
 /// Parses what a device stands on.

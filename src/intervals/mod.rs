@@ -66,7 +66,7 @@ pub use running_totals::{
     LimitSource, LimitedCgroup, MetricsSnapshot, QUEUE_BOUNDS, RunningTotals, SaturationTotals, StackRole,
     TimedRequests, VerdictSeconds,
 };
-pub use sample_source::{HostIdentity, OnLiveSample, OnWarning, check_stack, with_stack};
+pub use sample_source::{HostIdentity, OnLiveSample, OnWarning, check_stated, with_stated};
 pub use stream::{Intervals, NextInterval};
 pub use summary::{DeviceSummary, DirectionPeaks, Peak, RunSpan};
 pub use traced::{KernelRole, TracedDevice, TracedInterval, TracedThread};

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::analysis::DeviceBaseline;
 use crate::source::ScanScope;
 use crate::time_range::TimeRange;
+use crate::topology::DeviceClass;
 
 /// The source of the samples and how often to report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub struct Input {
     pub more: Vec<PathBuf>,
     /// What the user says of how the devices of a capture are stacked.
     pub stack: Vec<Stacked>,
+    /// What the user says of what the devices of a capture are made of.
+    pub classes: Vec<(String, DeviceClass)>,
     /// The directory that holds `proc`, `sys` and `dev`.
     pub root: PathBuf,
     /// The time between reports. `None`: 1 s for the running system, every sample of a capture. A longer interval

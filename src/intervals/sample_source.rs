@@ -235,7 +235,7 @@ impl<'a> SampleSource<'a> {
         source.header_count = source.replay.state().header_count;
         let recorded = recorded_topology(&source.replay).cloned();
         let topology = recorded.unwrap_or_else(|| Topology::from_names(&newest.devices));
-        with_stack(topology, &self.input.stack)
+        with_stated(topology, self.input)
     }
 
     /// Describes the host; nothing is known of a capture without a header.
@@ -363,13 +363,17 @@ impl ReplaySource<'_> {
     }
 }
 
-/// Checks that a capture has the devices that the user says are stacked.
+/// Checks that a capture has the devices of which the user says how they are stacked or what they are made of.
 ///
 /// # Errors
 /// If it lacks one.
-pub fn check_stack(topology: &Topology, stack: &[Stacked]) -> Result<()> {
-    for Stacked { device, below } in stack {
-        let has = |name: &&String| topology.nodes().iter().any(|node| node.name == **name);
+pub fn check_stated(topology: &Topology, input: &Input) -> Result<()> {
+    let has = |name: &&String| topology.nodes().iter().any(|node| node.name == **name);
+    if let Some((missing, class)) = input.classes.iter().find(|(device, _)| !has(&device)) {
+        let (missing, class) = (sanitize(missing), class.name());
+        bail!("--class {missing}={class}: the capture has no device {missing}");
+    }
+    for Stacked { device, below } in &input.stack {
         if let Some(missing) = std::iter::once(device).chain(below).find(|name| !has(name)) {
             let (below, missing) = (sanitize(&below.join(",")).into_owned(), sanitize(missing));
             bail!("--stack {}={below}: the capture has no device {missing}", sanitize(device));
@@ -378,13 +382,18 @@ pub fn check_stack(topology: &Topology, stack: &[Stacked]) -> Result<()> {
     Ok(())
 }
 
-/// Returns a topology with what the user says of how devices are stacked.
-pub fn with_stack(topology: Topology, stack: &[Stacked]) -> Topology {
-    if stack.is_empty() {
+/// Returns a topology with what the user says of how devices are stacked and what they are made of.
+pub fn with_stated(topology: Topology, input: &Input) -> Topology {
+    if input.stack.is_empty() && input.classes.is_empty() {
         return topology;
     }
     let mut nodes: Vec<Node> = topology.into();
-    for Stacked { device, below } in stack {
+    for (device, class) in &input.classes {
+        for node in nodes.iter_mut().filter(|node| node.name == *device) {
+            node.stated_class = Some(*class);
+        }
+    }
+    for Stacked { device, below } in &input.stack {
         for node in nodes.iter_mut().filter(|node| node.name == *device) {
             node.backing_devices.clone_from(below);
         }

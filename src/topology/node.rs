@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::provider::DeviceClass;
+
 /// A block device as sysfs describes it. An unknown value is `None`, an unknown list is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -22,6 +24,9 @@ pub struct Node {
     pub size_bytes: Option<u64>,
     /// The model that the device reports, such as `Amazon Elastic Block Store`; only of disks.
     pub model: Option<String>,
+    /// What the user says that it is made of.
+    #[serde(skip)]
+    pub stated_class: Option<DeviceClass>,
     /// True for rotational media, according to the kernel.
     pub rotational: Option<bool>,
     /// The active I/O scheduler, which may be `none`.

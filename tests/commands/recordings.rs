@@ -128,6 +128,28 @@ fn how_devices_of_a_capture_are_stacked_can_be_stated() {
 }
 
 #[test]
+fn what_a_device_of_a_capture_is_made_of_can_be_stated() {
+    let evidence = |words: &str| {
+        let (out, err, code) =
+            output(&format!("--json {words} fixtures/captures/sweep-randread.txt vda"), "");
+        assert_eq!((err.as_str(), code), ("", 0));
+        out.contains("x what any NVMe SSD needs")
+    };
+    assert!(!evidence("") && evidence("--class vda=nvme"));
+    let text = capture(0..6, 10);
+    for (words, message) in [
+        ("--class sda", "expected DEVICE=CLASS, such as sda=ssd; classes are hdd, ssd, nvme, network"),
+        ("--class =ssd", "expected DEVICE=CLASS"),
+        ("--class sda=disk", "expected DEVICE=CLASS"),
+        ("--class sdz=hdd", "--class sdz=hdd: the capture has no device sdz"),
+    ] {
+        let (_, err, code) = output(&format!("{words} --from -"), &text);
+        assert!(err.contains(message) && code == 2, "{err}");
+    }
+    assert_eq!(output("--class sda=ssd 1 1", "").1, "blkstat: --class needs a capture, such as FILE\n");
+}
+
+#[test]
 fn iostat_resamples_a_recording_and_cuts_it() {
     let text = capture(0..31, 10);
     let reports = |words: &str| {

@@ -131,7 +131,9 @@ impl LiveVerdict {
             return None;
         }
         let min_saturation = STILL_SATURATED_FRACTION * self.settings.saturation_threshold;
-        let is_still = assessed.verdict == Some(milder)
+        // That one direction is slow does not end that another waits.
+        let is_slow_meanwhile = present == Verdict::Saturated && assessed.verdict == Some(Verdict::Slow);
+        let is_still = (assessed.verdict == Some(milder) || is_slow_meanwhile)
             && assessed.directions().any(|one| {
                 one.verdict == Ok(milder)
                     && one.saturation.is_some_and(|(saturation, _)| saturation >= min_saturation)

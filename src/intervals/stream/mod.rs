@@ -16,7 +16,7 @@ use super::device_usage::note_usage;
 use super::events::EventTracker;
 use super::layers::note_held_between;
 use super::options::{Detail, DeviceSelection, Input};
-use super::sample_source::{OnLiveSample, OnWarning, SampleSource, check_stack};
+use super::sample_source::{OnLiveSample, OnWarning, SampleSource, check_stated};
 use super::step_source::{Next, StepSource};
 use super::summary::RunSpan;
 use crate::analysis::{Evidence, KnownDevice, MIN_UTIL_INTERVAL_S};
@@ -134,7 +134,7 @@ impl<'a> Intervals<'a> {
         let found = self.source.start(on_warning)?;
         if found {
             self.begin_segment();
-            check_stack(&self.topology, &self.input.stack)?;
+            check_stated(&self.topology, self.input)?;
         }
         Ok(found)
     }

@@ -69,7 +69,10 @@ fn reason_text(reason: &Reason) -> String {
             latency_text(latency, None)
         ),
         Reason::NoBaseline { latency: Some(latency) } => {
-            format!("has no verdict: unloaded latency not measured; latency {}", latency_text(latency, None))
+            format!(
+                "has no verdict: unloaded latency not measured (--class or --baseline-ms narrow it down); latency {}",
+                latency_text(latency, None)
+            )
         }
         Reason::NoBaseline { latency: None } => {
             "has no verdict: unloaded latency not measured, because the kernel counted hardly any request time"
@@ -267,7 +270,8 @@ mod tests {
             ),
             (
                 Reason::NoBaseline { latency },
-                "sda has no verdict: unloaded latency not measured; latency 4.44 ms, queue 16.0",
+                "sda has no verdict: unloaded latency not measured (--class or --baseline-ms narrow it down); latency 4.44 \
+                 ms, queue 16.0",
             ),
             (
                 Reason::PartlyUnknown { ok_fraction: 0.65, unknown_fraction: 0.3, latency },

@@ -67,7 +67,9 @@ fn missing_baseline(assessment: &Assessment) -> Option<String> {
     let has_flushes = doubts().any(|(direction, _)| direction == IoDirection::Flushes);
     let option = if has_flushes { "--baseline" } else { "--baseline-ms" };
     let missing = match doubt {
-        Doubt::NoBaseline => format!("unloaded latency of {nouns} unknown; give it with {option}"),
+        Doubt::NoBaseline => {
+            format!("unloaded latency of {nouns} unknown; give it with {option} (or --class for a capture)")
+        }
         Doubt::ConstantLoad if has_flushes => {
             format!("{nouns} may be unloaded or at a limit; give their unloaded latency with {option}")
         }
@@ -246,7 +248,9 @@ mod tests {
         let unknown = Some(Doubt::NoBaseline);
         assert_eq!(
             sentences(&[(Reads, unknown), (Writes, unknown)]),
-            ["no verdict: unloaded latency of reads and writes unknown; give it with --baseline-ms"]
+            [
+                "no verdict: unloaded latency of reads and writes unknown; give it with --baseline-ms (or --class for a capture)"
+            ]
         );
         assert_eq!(
             sentences(&[(Writes, None), (Flushes, Some(Doubt::ConstantLoad))]),
