@@ -51,19 +51,23 @@ impl LineKind {
     ///
     /// A valid annotation contains no other: the marker can only occur in one of its strings. Device lines are searched
     /// later, if they turn out to be invalid.
-    pub(super) fn embedded_line(&self, line: &[u8]) -> Option<usize> {
+    pub(super) fn embedded_line(&self, line: &[u8], splits_samples: bool) -> Option<usize> {
         match self {
             Self::Device | Self::Annotation(_) => None,
             Self::Comment | Self::Timestamp(_) | Self::Cpu(_) | Self::InvalidAnnotation(_) => {
-                find_embedded_line(line)
+                find_embedded_line(line, splits_samples)
             }
         }
     }
 }
 
-/// Returns the position of an annotation or a `TS` line that follows a line without an end: the writer was killed.
-pub(super) fn find_embedded_line(line: &[u8]) -> Option<usize> {
+/// Returns the position of an annotation or, if it `splits_samples`, of a `TS` line that follows a line without an end: the
+/// writer was killed.
+pub(super) fn find_embedded_line(line: &[u8], splits_samples: bool) -> Option<usize> {
     let timestamp = || {
+        if !splits_samples {
+            return None;
+        }
         let starts = memchr::memmem::find_iter(line, b"TS ").filter(|at| *at > 0);
         starts.into_iter().find(|at| parse_time(&line[*at..]).is_some())
     };

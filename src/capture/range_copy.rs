@@ -55,8 +55,8 @@ pub fn copy_range<E: From<io::Error>>(
         let kind = LineKind::of(line, ended, false, is_in_sample(place));
         // The reader splits such a line as well.
         let embedded = match kind {
-            LineKind::Device => find_embedded_line(line),
-            _ => kind.embedded_line(line),
+            LineKind::Device => find_embedded_line(line, true),
+            _ => kind.embedded_line(line, true),
         };
         if let Some(at) = embedded {
             lines.split_line(at);

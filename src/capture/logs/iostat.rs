@@ -5,16 +5,16 @@ use serde_json::Value;
 
 use super::json::{JsonElements, JsonPart};
 use super::{LogFormat, LoggedDevice, LoggedHost, Report, Rounding, SysstatTimes, head_line, number};
-use crate::capture::time_form::LocalTimes;
+use crate::capture::time_form::{LocalTimes, find_time};
 
 /// A log of iostat.
 pub(super) struct IostatLog {
     times: SysstatTimes,
     host: LoggedHost,
-    /// The midnight of the date in the head line, until a report has it.
-    date: Option<Timestamp>,
-    /// The time before the report that is being read.
-    time: Option<Timestamp>,
+    /// No report has the date in the head line yet.
+    has_date: bool,
+    /// The line with a time before the report that is being read.
+    time: Option<String>,
     /// What a collector of logs put before the line.
     prefix: String,
     /// The next report is the first of a run, with averages since boot.
@@ -34,8 +34,8 @@ pub(super) struct IostatLog {
 #[derive(Default)]
 struct OpenReport {
     tables: Vec<Vec<String>>,
-    /// The time before its first line.
-    at: Option<Timestamp>,
+    /// What stands before its first line.
+    prefix: String,
     devices: Vec<LoggedDevice>,
     /// The columns of the table that is being read; empty after its end.
     columns: Vec<String>,
@@ -59,7 +59,7 @@ impl IostatLog {
         Self {
             times: SysstatTimes::new(local),
             host: LoggedHost::default(),
-            date: None,
+            has_date: false,
             time: None,
             prefix: String::new(),
             begins: true,
@@ -86,8 +86,8 @@ impl IostatLog {
         }
         if let Some((host, rest)) = head_line(line) {
             self.end_report(reports);
-            self.date = self.times.begin(rest).filter(|date| self.date != Some(*date));
-            (self.host, self.begins, self.time, self.shape) = (host, true, None, None);
+            self.times.begin(rest);
+            (self.host, self.has_date, self.begins, self.time, self.shape) = (host, true, true, None, None);
             return Ok(false);
         }
         if std::mem::take(&mut self.is_after_cpu_header) {
@@ -103,7 +103,7 @@ impl IostatLog {
                 self.end_report(reports);
             }
             if self.open.tables.is_empty() {
-                self.open.at = self.times.find(&self.prefix);
+                self.open.prefix.clone_from(&self.prefix);
             }
             self.open.tables.push(columns.clone());
             self.open.rows = 0;
@@ -117,9 +117,9 @@ impl IostatLog {
             self.open.is_damaged |= read.is_err();
             return read.map(|()| false);
         }
-        if let Some(time) = self.times.find(line) {
+        if find_time(line).is_some() {
             self.end_report(reports);
-            self.time = Some(time);
+            self.time = Some(line.to_owned());
         }
         Ok(false)
     }
@@ -151,10 +151,17 @@ impl IostatLog {
             }
         };
         for (column, word) in open.columns.iter().zip(numbers) {
+            self.times.observe_number(word);
             device.set_text(column, word, &mut self.rounding)?;
         }
         open.rows += 1;
         Ok(())
+    }
+
+    /// Returns the time in a text; without one, the first report is at the midnight of the date in the head line.
+    fn find_time(&mut self, text: &str) -> Option<Timestamp> {
+        let is_first = std::mem::take(&mut self.has_date);
+        self.times.find(text).or_else(|| self.times.midnight().filter(|_| is_first))
     }
 
     /// Ends the report that is being read, if there is one, and hands it out if it is complete.
@@ -173,9 +180,9 @@ impl IostatLog {
         let is_full = is_like_first && !self.names_vary && open.rows == open.devices.len();
         let is_complete = has_tables && (is_ended || is_full) && !open.is_damaged;
         self.names_vary |= is_ended && self.shape.is_some() && !is_like_first;
-        let date = self.date.take();
+        let time = self.time.take().unwrap_or(open.prefix);
         reports.push(Report {
-            at: self.time.take().or(open.at).or(date),
+            at: self.find_time(&time),
             begins: std::mem::take(&mut self.begins) || !is_complete,
             devices: open.devices,
         });
@@ -197,9 +204,9 @@ impl IostatLog {
             Some(device)
         });
         let devices = devices.collect();
-        let time = element["timestamp"].as_str().unwrap_or(&self.prefix);
-        let (time, date) = (self.times.find(time), self.date.take());
-        reports.push(Report { at: time.or(date), begins: std::mem::take(&mut self.begins), devices });
+        let prefix = std::mem::take(&mut self.prefix);
+        let at = self.find_time(element["timestamp"].as_str().unwrap_or(&prefix));
+        reports.push(Report { at, begins: std::mem::take(&mut self.begins), devices });
     }
 
     /// Reads the part of the JSON document before its list of reports.
@@ -209,8 +216,8 @@ impl IostatLog {
         self.host = LoggedHost { name: text("nodename"), kernel: text("release"), cpus };
         // JSON leaves out zeros at the end.
         self.rounding.digits = 2;
-        let date = text("date").and_then(|date| self.times.begin(&date));
-        (self.begins, self.date) = (true, date.filter(|date| self.date != Some(*date)));
+        self.times.begin(host["date"].as_str().unwrap_or_default());
+        (self.begins, self.has_date) = (true, true);
     }
 }
 
@@ -245,7 +252,7 @@ impl LogFormat for IostatLog {
     }
 
     fn origin(&self) -> String {
-        format!("from an iostat log: {}", self.rounding)
+        format!("from an iostat log: {}{}", self.rounding, self.times)
     }
 
     fn host(&self) -> LoggedHost {

@@ -66,6 +66,18 @@ pub(super) struct Report {
     pub(super) devices: Vec<LoggedDevice>,
 }
 
+impl Report {
+    /// Returns the whole seconds that its amounts show; `None` if they are too small.
+    fn length(&self) -> Option<Duration> {
+        const MIN_AMOUNT: f64 = 100.0;
+        let [amount, rate] =
+            [0, 1].map(|at| self.devices.iter().map(|device| device.amount[at]).sum::<f64>());
+        let seconds = (amount / rate).round();
+        let is_exact = amount >= MIN_AMOUNT && (amount / rate - seconds).abs() <= 0.05 * seconds;
+        (is_exact && seconds >= 1.0).then(|| Duration::try_from_secs_f64(seconds).ok())?
+    }
+}
+
 /// A device in a report. What the log lacks is `None`.
 #[derive(Debug, Default, Clone)]
 pub(super) struct LoggedDevice {
@@ -78,6 +90,8 @@ pub(super) struct LoggedDevice {
     pub(super) all: Rates,
     pub(super) queue: Option<f64>,
     pub(super) util_pct: Option<f64>,
+    /// The amounts of data in the report and per second, in the same unit.
+    pub(super) amount: [f64; 2],
 }
 
 /// Per second.
@@ -114,6 +128,9 @@ impl LoggedDevice {
             "f/s" | "f_await" => &mut self.flushes,
             _ => &mut self.all,
         };
+        if ["_read", "_wrtn", "_dscd"].iter().any(|end| column.trim_end_matches("/s").ends_with(end)) {
+            self.amount[usize::from(column.ends_with("/s"))] += value;
+        }
         match column {
             "tps" | "r/s" | "w/s" | "d/s" | "f/s" => rates.ios = Some(value),
             "rqm/s" | "rrqm/s" | "wrqm/s" | "drqm/s" => rates.merges = Some(value),
@@ -261,8 +278,10 @@ pub(super) struct Logs {
     /// The kinds that the log may have; one, once it is recognized.
     formats: Vec<Box<dyn LogFormat>>,
     pub(super) is_recognized: bool,
-    /// The distance of reports without times.
+    /// The stated distance of reports without times.
     every: Option<Duration>,
+    /// The distance that the amounts of a report show.
+    step: Option<Duration>,
     prefix: Option<Prefix>,
     reports: VecDeque<Report>,
     /// The devices so far, with their counters: a report may leave out idle ones.
@@ -281,6 +300,7 @@ impl Logs {
             formats: formats(local),
             is_recognized: false,
             every,
+            step: None,
             prefix: None,
             reports: VecDeque::new(),
             devices: Vec::new(),
@@ -353,7 +373,11 @@ impl Logs {
     /// Makes a sample of the next report; returns whether no interval ends there. `None` without a complete report.
     pub(super) fn next(&mut self, sample: &mut Sample) -> Option<bool> {
         let report = self.reports.pop_front()?;
-        let step = SignedDuration::try_from(self.every.unwrap_or(Duration::from_secs(1))).unwrap_or_default();
+        let begins = report.begins | std::mem::take(&mut self.begins);
+        if !begins && self.every.is_none() {
+            self.step = report.length().or(self.step);
+        }
+        let step = SignedDuration::try_from(self.step()).unwrap_or_default();
         self.lacks_times |= report.at.is_none();
         let next = |latest: Timestamp| latest.saturating_add(step).unwrap_or(latest);
         let at = match (report.at, self.latest) {
@@ -362,7 +386,6 @@ impl Logs {
             (Some(at), _) => at,
             (None, latest) => latest.map_or(Timestamp::UNIX_EPOCH, next),
         };
-        let begins = report.begins | std::mem::take(&mut self.begins);
         let seconds = self.latest.map_or(0.0, |latest| at.duration_since(latest).as_secs_f64());
         let seconds = if begins { 0.0 } else { seconds.max(0.0) };
         for logged in &report.devices {
@@ -397,6 +420,11 @@ impl Logs {
         })
     }
 
+    /// The distance of reports without times.
+    fn step(&self) -> Duration {
+        self.every.or(self.step).unwrap_or(Duration::from_secs(1))
+    }
+
     fn missing(&self) -> Missing {
         self.devices.iter().fold(Missing::default(), |sum, device| sum.or(device.counters.missing))
     }
@@ -419,9 +447,10 @@ impl Logs {
         let lacking: Vec<&str> = lacking.iter().filter(|(is, _)| *is).map(|(_, name)| *name).collect();
         let mut note = format!("{}; not known: {}", self.formats[0].origin(), lacking.join(", "));
         if self.lacks_times {
-            let seconds = self.every.unwrap_or(Duration::from_secs(1)).as_secs_f64();
-            note += &format!("; its reports have no times and are taken to be {seconds} s apart");
-            if self.every.is_none() {
+            let seconds = self.step().as_secs_f64();
+            let are = if self.step.is_some() { "are, as their amounts show," } else { "are taken to be" };
+            note += &format!("; its reports have no times and {are} {seconds} s apart");
+            if self.every.or(self.step).is_none() {
                 note += " (--every 2s states another distance)";
             }
         }
@@ -485,29 +514,56 @@ fn without_escapes(line: &str) -> Cow<'_, str> {
 #[derive(Clone, Debug)]
 pub(super) struct SysstatTimes {
     local: LocalTimes,
-    /// Day before month, as a date showed; `None` while none did.
+    /// Day before month, as something showed; `None` while nothing did.
     day_first: Option<bool>,
-    /// The date in the head line, which times of day follow.
-    date: Date,
+    /// The order of a date was a guess, and it would also be valid in the other.
+    is_ambiguous: bool,
+    /// The numbers of the last such date.
+    last_date: Option<[i16; 3]>,
+    /// The text with the date in the head line, which times of day follow.
+    head: String,
     /// The last time of day, and the date on which it was.
     last: Option<DateTime>,
 }
 
 impl SysstatTimes {
     pub(super) fn new(local: LocalTimes) -> Self {
-        Self { local, day_first: None, date: Date::constant(1970, 1, 1), last: None }
+        let (day_first, last_date, last) = Default::default();
+        Self { local, day_first, is_ambiguous: false, last_date, head: String::new(), last }
     }
 
-    /// Takes the date of a head line. Returns its midnight.
-    pub(super) fn begin(&mut self, head: &str) -> Option<Timestamp> {
+    /// Takes the text of a head line.
+    pub(super) fn begin(&mut self, head: &str) {
+        head.clone_into(&mut self.head);
         self.last = None;
-        let date = head.split_whitespace().find_map(|word| self.date(word))?;
-        self.date = date;
+    }
+
+    /// Takes the text of a number: languages with a decimal comma have the day first.
+    pub(super) fn observe_number(&mut self, word: &str) {
+        if word.contains(',') {
+            self.day_first.get_or_insert(true);
+        }
+    }
+
+    /// Returns the date in the head line.
+    fn head_date(&mut self) -> Option<Date> {
+        let head = std::mem::take(&mut self.head);
+        let date = head.split_whitespace().find_map(|word| self.date(word));
+        self.head = head;
+        date
+    }
+
+    /// Returns the midnight of the date in the head line.
+    pub(super) fn midnight(&mut self) -> Option<Timestamp> {
+        let date = self.head_date()?;
         self.local.zone.to_timestamp(date.into()).ok()
     }
 
     /// Returns the time in a line.
     pub(super) fn find(&mut self, line: &str) -> Option<Timestamp> {
+        if line.split_whitespace().any(|word| matches!(word, "AM" | "PM")) {
+            self.day_first.get_or_insert(false);
+        }
         let (mut date, mut other_words) = (None, Vec::new());
         for word in line.split_whitespace() {
             match self.date(word) {
@@ -522,7 +578,7 @@ impl SysstatTimes {
         let of_day = self.local.civil(&found).time();
         let time = match (date, self.last) {
             (Some(date), _) => date.to_datetime(of_day),
-            (None, None) => self.date.to_datetime(of_day),
+            (None, None) => self.head_date().unwrap_or(Date::constant(1970, 1, 1)).to_datetime(of_day),
             (None, Some(last)) => {
                 // Midnight has passed if it went back by more than half a day.
                 let same_day = last.date().to_datetime(of_day);
@@ -556,14 +612,47 @@ impl SysstatTimes {
         if is_year_first {
             return Date::new(first, small(second)?, small(third)?).ok();
         }
-        if first > 12 {
-            self.day_first = Some(true);
-        } else if second > 12 {
-            self.day_first = Some(false);
+        let in_order = |[first, second, third]: [i16; 3], day_first: bool| {
+            let (day, month) = if day_first { (first, second) } else { (second, first) };
+            Date::new(full(third), small(month)?, small(day)?).ok()
+        };
+        let numbers = [first, second, third];
+        let (by_day, by_month) = (in_order(numbers, true), in_order(numbers, false));
+        let order = match (by_day, by_month) {
+            (Some(_), None) => Some(true),
+            (None, Some(_)) => Some(false),
+            (Some(day), Some(month)) => self.day_first.or_else(|| self.order_of(day, month, in_order)),
+            (None, None) => return None,
+        };
+        self.day_first = order;
+        self.is_ambiguous = order.is_none() && separator != '.' && by_day != by_month;
+        self.last_date = Some(numbers);
+        if order.unwrap_or(separator != '/') { by_day } else { by_month }
+    }
+
+    /// Returns whether the day is first, if a date in both orders shows it: only one is not in the future, or is the next day.
+    fn order_of(
+        &self,
+        day: Date,
+        month: Date,
+        in_order: impl Fn([i16; 3], bool) -> Option<Date>,
+    ) -> Option<bool> {
+        let latest = self.local.zone.to_datetime(self.local.latest).date();
+        if (day <= latest) != (month <= latest) {
+            return Some(day <= latest);
         }
-        let (day, month) =
-            if self.day_first.unwrap_or(separator != '/') { (first, second) } else { (second, first) };
-        Date::new(full(third), small(month)?, small(day)?).ok()
+        let is_next = |date: Date, day_first| {
+            self.last_date.and_then(|last| in_order(last, day_first)?.tomorrow().ok()) == Some(date)
+        };
+        let (day, month) = (is_next(day, true), is_next(month, false));
+        (day != month).then_some(day)
+    }
+}
+
+impl fmt::Display for SysstatTimes {
+    /// Says what was assumed.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_ambiguous { write!(f, ", dates taken for month/day") } else { Ok(()) }
     }
 }
 

@@ -5,7 +5,7 @@
 use jiff::Timestamp;
 
 use super::{LogFormat, LoggedDevice, LoggedHost, Report, Rounding, SysstatTimes, head_line, number};
-use crate::capture::time_form::LocalTimes;
+use crate::capture::time_form::{LocalTimes, find_time};
 
 /// The reports of a log in which every row has a time, as they become complete.
 #[derive(Default)]
@@ -98,7 +98,8 @@ struct Table {
     time_words: usize,
     /// The words of the head after the time.
     columns: Vec<String>,
-    /// The time in the head, until the first row.
+    /// The text of the time in the head, until the first row shows its order, and the time.
+    head: Option<String>,
     start: Option<Timestamp>,
 }
 
@@ -129,6 +130,10 @@ impl SarLog {
 
     /// Takes a row of the table. Returns whether it is one.
     fn read_row(&mut self, words: &[&str], table: &mut Table, out: &mut Vec<Report>) -> Result<bool, String> {
+        words.iter().for_each(|word| self.times.observe_number(word));
+        if let Some(start) = table.head.take() {
+            table.start = self.times.find(&start);
+        }
         let is_row = words.len() == table.time_words + table.columns.len();
         let Some(at) = words.get(..table.time_words).and_then(|words| self.time(words)) else {
             // The averages follow the rows.
@@ -180,10 +185,12 @@ impl LogFormat for SarLog {
         if has("DEV") && has("tps") {
             self.rows.close(reports);
             let first = words.iter().position(|word| ["DEV", "tps"].contains(word)).unwrap_or_default();
-            self.table = self.time(&words[..first]).map(|start| Table {
+            let time = words[..first].join(" ");
+            self.table = find_time(&time).map(|_| Table {
                 time_words: first,
                 columns: words[first..].iter().map(|word| (*word).to_owned()).collect(),
-                start: Some(start),
+                head: Some(time),
+                start: None,
             });
             return Ok(self.table.is_some());
         }
@@ -206,7 +213,7 @@ impl LogFormat for SarLog {
     }
 
     fn origin(&self) -> String {
-        format!("from a log of sar -d: {}", self.rounding)
+        format!("from a log of sar -d: {}{}", self.rounding, self.times)
     }
 
     fn host(&self) -> LoggedHost {

@@ -180,8 +180,10 @@ impl<R: Read> Reader<R> {
         if found {
             self.latest = sample.at.wall;
         }
-        if found && !self.is_blkstat_recording() {
-            if let Some(kind) = self.continuity.observe(previous, sample) {
+        if found && (self.state.is_log || !self.is_blkstat_recording()) {
+            // A log says where another run begins.
+            let is_known = self.state.is_log && sample.segment + self.continuity.breaks != previous.segment;
+            if let Some(kind) = self.continuity.observe(previous, sample).filter(|_| !is_known) {
                 self.warn(kind);
             }
             sample.segment += self.continuity.breaks;
@@ -252,6 +254,8 @@ impl<R: Read> Reader<R> {
 
     /// Reads the next sample of a capture whose samples begin with `TS` lines.
     fn next_with_timestamp(&mut self, previous: &Sample, sample: &mut Sample) -> io::Result<bool> {
+        // pt-diskstats finds a `TS` line only at the beginning of a line.
+        let splits_samples = !self.keeps_truncated_sample;
         loop {
             let (line, ended, is_newest) = match self.lines.next() {
                 Ok(NextLine::Line { bytes, ended, is_newest }) => (bytes, ended, is_newest),
@@ -264,7 +268,7 @@ impl<R: Read> Reader<R> {
             };
             let kind = LineKind::of(line, ended, self.keeps_truncated_sample, self.position.is_in_sample());
             if !matches!(kind, LineKind::Device) {
-                if let Some(at) = kind.embedded_line(line) {
+                if let Some(at) = kind.embedded_line(line, splits_samples) {
                     self.lines.split_line(at);
                 } else if self.read_other_line(kind, ended, previous, sample) {
                     return Ok(true);
@@ -272,7 +276,7 @@ impl<R: Read> Reader<R> {
                 continue;
             }
             let Position::InSample(open) = &mut self.position else {
-                match find_embedded_line(line) {
+                match find_embedded_line(line, splits_samples) {
                     Some(at) => self.lines.split_line(at),
                     None => {
                         let is_blank = line.trim_ascii().is_empty();
@@ -296,7 +300,7 @@ impl<R: Read> Reader<R> {
                         return Ok(self.end_sample(Position::Complete, true, sample));
                     }
                 }
-                Err(CaptureWarningKind::Line(error)) => match find_embedded_line(line) {
+                Err(CaptureWarningKind::Line(error)) => match find_embedded_line(line, splits_samples) {
                     Some(at) => self.lines.split_line(at),
                     None => self.warn(CaptureWarningKind::Line(error)),
                 },

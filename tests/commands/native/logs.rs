@@ -183,6 +183,85 @@ fn a_date_without_a_year_is_in_that_in_which_the_file_was_changed() {
 }
 
 #[test]
+fn the_order_of_day_and_month_follows_from_the_log() {
+    let report =
+        |time: &str, number: &str| format!("{time}\nDevice tps kB_read/s\nsda {number} {number}\n\n");
+    let log = |date: &str, times: [&str; 3], number: &str| {
+        format!("Linux 6.1.0 (db1) \t{date} \t_x86_64_\t(2 CPU)\n\n")
+            + &times.map(|time| report(time, number)).concat()
+    };
+    let of = |text: &str| {
+        let (lines, err) = read("", text);
+        let times: Vec<_> =
+            lines.iter().map(|line| line["time"].as_str().unwrap()[..19].to_owned()).collect();
+        (times, err.contains(", dates taken for month/day;"), err)
+    };
+    let (june, december) =
+        (["2018-06-12T11:00:01", "2018-06-12T11:00:02"], ["2018-12-06T11:00:01", "2018-12-06T11:00:02"]);
+    for (times, number, expected, is_ambiguous) in [
+        (["11:00:00", "11:00:01", "11:00:02"], "1.00", june, true),
+        (["11:00:00 AM", "11:00:01 AM", "11:00:02 AM"], "1.00", june, false),
+        (["11:00:00", "11:00:01", "11:00:02"], "1,00", december, false),
+    ] {
+        for date in ["", "06/12/2018 "] {
+            let times = times.map(|time| format!("{date}{time}"));
+            let (found, is_said, err) = of(&log("06/12/2018", times.each_ref().map(String::as_str), number));
+            assert_eq!(
+                (&found[..], is_said),
+                (&expected.map(str::to_owned)[..], is_ambiguous),
+                "{number}: {err}"
+            );
+        }
+    }
+    // The next day shows it, and nothing spans the day that was taken for another.
+    let times = ["06/12/2018 23:59:58", "06/12/2018 23:59:59", "07/12/2018 00:00:00"];
+    let first = log("06/12/2018", ["06/12/2018 23:59:56", "06/12/2018 23:59:57", times[0]], "1.00");
+    let text = first + &times[1..].iter().map(|time| report(time, "1.00")).collect::<String>();
+    let (found, _, err) = of(&(text + &report("07/12/2018 00:00:01", "1.00")));
+    let days: Vec<&str> = found.iter().map(|time| &time[..10]).collect();
+    assert_eq!(days, ["2018-06-12", "2018-06-12", "2018-06-12", "2018-12-07"], "{err}");
+    assert!(err.contains("a gap of more than 100 intervals"), "{err}");
+    // A file has no dates after its last change.
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(
+        file.path(),
+        log("02/01/2018", ["02/01/2018 11:00:00", "02/01/2018 11:00:01", "x"], "1.00"),
+    )
+    .unwrap();
+    file.as_file().set_modified("2018-01-02T11:00:02Z".parse::<jiff::Timestamp>().unwrap().into()).unwrap();
+    let (out, err, _) = output(&format!("--json --all {}", file.path().display()), "");
+    assert!(out.starts_with("{\"time\":\"2018-01-02T11:00:01.") && !err.contains("month/day"), "{out}{err}");
+}
+
+#[test]
+fn amounts_and_rates_show_how_far_apart_reports_are() {
+    let report = |rate: u64, seconds: u64| {
+        format!(
+            "Device tps kB_read/s kB_wrtn/s kB_read kB_wrtn\nsda {rate}.00 {rate}.20 0.00 {} 0\n\n",
+            rate * seconds
+        )
+    };
+    let text = |seconds: u64| {
+        "Linux 6.1.0 (db1) 08/13/17 (2 CPU)\n\n".to_owned()
+            + &report(40, 86_400)
+            + &report(50, seconds)
+            + &report(0, seconds)
+            + &report(70, seconds)
+    };
+    for seconds in [1, 5, 60] {
+        let (lines, err) = read("", text(seconds));
+        assert!(
+            lines.len() == 3 && lines.iter().all(|line| line["elapsed_s"] == seconds as f64),
+            "{lines:?}"
+        );
+        let found =
+            err.contains(&format!("have no times and are, as their amounts show, {seconds} s apart\n"));
+        assert_eq!(found, seconds > 1, "{err}");
+    }
+    assert!(read("--every 2s", text(5)).0.iter().all(|line| line["elapsed_s"] == 2.0));
+}
+
+#[test]
 fn what_a_log_lacks_is_missing() {
     let split = ["reads_per_s", "writes_per_s", "read_await_ms", "write_await_ms", "queue", "util_pct"];
     let merges = ["read_merges_per_s", "write_merges_per_s", "discards_per_s", "discard_await_ms"];
@@ -197,12 +276,14 @@ fn what_a_log_lacks_is_missing() {
     let (_, err) = read("", log("-d"));
     assert!(
         err.ends_with(
-            ": from an iostat log: rates rounded to 0.01; not known: requests in flight, reads and writes apart, \
-             the latency of reads and of writes, merges, util, the queue; its reports have no times and are taken to \
-             be 1 s apart (--every 2s states another distance)\n"
+            ": from an iostat log: rates rounded to 0.01, dates taken for month/day; not known: requests in flight, reads and writes apart, \
+             the latency of reads and of writes, merges, util, the queue; its reports have no times and are, as \
+             their amounts show, 1 s apart\n"
         ),
         "{err}"
     );
+    let (_, err) = read("", log("-x"));
+    assert!(err.ends_with(" are taken to be 1 s apart (--every 2s states another distance)\n"), "{err}");
     // A device is active if it transfers anything, although no request counts as a read or write.
     let (out, ..) = output("--json --from -", log("-d"));
     assert_eq!(out.lines().count() as u64, 2 * (SAMPLES - 1));
