@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use super::analysis::analyze_intervals;
 use super::help_template::Operand;
 use super::operands::{Operands, is_file};
-use super::options::{CaptureOptions, Host, RangeOptions, VerdictOptions, usage_error};
+use super::options::{CaptureOptions, Host, RangeOptions, VerdictOptions, WidthOption, usage_error};
 use crate::analysis::{DeviceReport, SavedBaselines};
 use crate::console::RunContext;
 use crate::exit::Exit;
@@ -73,6 +73,8 @@ pub struct Analyze {
     #[arg(long, value_name = "FILE")]
     save_baseline: Option<PathBuf>,
     #[command(flatten)]
+    width: WidthOption,
+    #[command(flatten)]
     capture: CaptureOptions,
     #[command(flatten)]
     verdicts: VerdictOptions,
@@ -110,7 +112,7 @@ impl Analyze {
         match (self.fio, self.json) {
             (true, _) => write_fio_job(&analysis.reports, &mut out)?,
             (_, true) => json(&report, &mut out),
-            _ => text(&report, context.width(), &mut out),
+            _ => text(&report, self.width.or_available(context), &mut out),
         }
         if let Some(path) = &self.save_baseline {
             save_baseline(path, &analysis.reports, &analysis.identities)?;
@@ -162,7 +164,7 @@ impl Analyze {
         let mut out = Vec::new();
         match self.json {
             true => compare_json(&comparison, &mut out),
-            false => compare_text(&comparison, context.width(), &mut out),
+            false => compare_text(&comparison, self.width.or_available(context), &mut out),
         }
         context.show(&mut out)?;
         Ok(exit)

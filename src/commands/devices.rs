@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use super::operands::Operands;
-use super::options::{CaptureOptions, Host, usage_error};
+use super::options::{CaptureOptions, Host, WidthOption, usage_error};
 use crate::console::{RunContext, require_text};
 use crate::counters::{HealthFacts, Sample};
 use crate::exit::Exit;
@@ -38,6 +38,8 @@ pub struct Devices {
     /// Print one JSON document with every device
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    width: WidthOption,
 }
 
 impl Devices {
@@ -67,8 +69,9 @@ impl Devices {
         if self.json {
             json(&topology, &facts, &mut text);
         } else if topology.nodes().iter().any(|node| is_shown(node, &topology, self.all)) {
-            tree(&topology, self.all, context.width(), &mut text);
-            push_troubles(&topology, &facts, context.width(), &mut text);
+            let width = self.width.or_available(context);
+            tree(&topology, self.all, width, &mut text);
+            push_troubles(&topology, &facts, width, &mut text);
         } else {
             context
                 .print_error(format_args!("no block device in {place} is in use; --all lists unused ones"));

@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 
 use super::follow::{Observer, follow};
 use super::operands::Operands;
-use super::options::{CaptureOptions, Host, ViewOperands, percentage, usage_error};
+use super::options::{CaptureOptions, Host, ViewOperands, WidthOption, percentage, usage_error};
 use super::tracing::Tracing;
 use crate::console::{RunContext, Warnings};
 use crate::counters::DeviceNumber;
@@ -45,9 +45,8 @@ pub struct Latency {
     /// Remove tracing instances and events that killed runs left in the kernel, and exit
     #[arg(long, conflicts_with_all = ["heatmap", "json", "csv", "operands"])]
     pub(super) cleanup: bool,
-    /// Output width (default: that of the terminal; without one, nothing is cut)
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(70..))]
-    width: Option<u16>,
+    #[command(flatten)]
+    width: WidthOption,
 }
 
 impl Latency {
@@ -88,7 +87,7 @@ impl Latency {
         tracing.start(Tracer::start(&host.root, options, context.clock)?);
         let mut intervals = open()?;
         intervals.tap(Box::new(|sample, _| tracing.read(sample)));
-        let width = self.width.map(usize::from);
+        let width = self.width.given();
         let (format, time_zone) = match (self.json, self.csv, self.heatmap) {
             (true, ..) => (LatencyFormat::Json { buckets: self.buckets }, TimeZone::UTC),
             (_, true, _) => (LatencyFormat::Csv, TimeZone::UTC),

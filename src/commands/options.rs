@@ -49,6 +49,24 @@ pub(super) const NO_REALTIME: &str =
     "--realtime needs a capture, such as FILE: the running system has no other speed";
 
 /// The host that is read.
+#[derive(Args, Clone, Debug)]
+pub(super) struct WidthOption {
+    /// Output width (default: that of the terminal; without one, nothing is cut)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(20..))]
+    width: Option<u16>,
+}
+
+impl WidthOption {
+    pub(super) fn given(&self) -> Option<usize> {
+        self.width.map(usize::from)
+    }
+
+    /// The width of text that cannot be wider than its place.
+    pub(super) fn or_available(&self, context: &RunContext<'_>) -> usize {
+        self.given().unwrap_or_else(|| context.width())
+    }
+}
+
 #[derive(Args, Clone, Debug, Default)]
 pub struct Host {
     /// Use DIR/proc and DIR/sys instead of /proc and /sys

@@ -10,7 +10,7 @@ use super::follow::{Observer, follow};
 use super::operands::Operands;
 use super::options::{
     CaptureOptions, Host, NO_REALTIME, RangeOptions, SelectionOptions, VerdictOptions, ViewOperands,
-    sort_key, usage_error,
+    WidthOption, sort_key, usage_error,
 };
 use super::suggest::similar_command;
 use crate::console::RunContext;
@@ -60,9 +60,8 @@ pub struct View {
     /// Show all columns, including discards and flushes, regardless of the width
     #[arg(long)]
     all_columns: bool,
-    /// Output width (default: that of the terminal; without one, nothing is cut)
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(20..))]
-    width: Option<u16>,
+    #[command(flatten)]
+    width: WidthOption,
     /// Always print a summary (default: only after Ctrl-C)
     #[arg(long, overrides_with = "no_summary")]
     summary: bool,
@@ -93,7 +92,7 @@ impl View {
             return Err(usage_error(NO_REALTIME));
         }
         let table = TableOptions {
-            width: self.width.map(usize::from),
+            width: self.width.given(),
             all_columns: self.all_columns,
             mounts: self.mounts,
             explain: self.explain,

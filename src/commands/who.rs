@@ -10,7 +10,9 @@ use jiff::tz::TimeZone;
 
 use super::follow::{Observer, follow};
 use super::operands::Operands;
-use super::options::{CaptureOptions, Host, RangeOptions, ViewOperands, percentage, usage_error};
+use super::options::{
+    CaptureOptions, Host, RangeOptions, ViewOperands, WidthOption, percentage, usage_error,
+};
 use super::tracing::Tracing;
 use crate::attribution::{Attribution, CgroupUse};
 use crate::console::RunContext;
@@ -65,9 +67,8 @@ pub struct Who {
     /// Show at most N cgroups per device and N processes, and every blocked task
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     top: Option<u32>,
-    /// Output width (default: that of the terminal; without one, nothing is cut)
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(70..))]
-    width: Option<u16>,
+    #[command(flatten)]
+    width: WidthOption,
     #[command(flatten)]
     capture: CaptureOptions,
 }
@@ -104,7 +105,7 @@ impl Who {
             (true, ..) => (WhoFormat::Json, TimeZone::UTC),
             (_, true, Kind::Cgroup) => (WhoFormat::Csv(WhoKind::Cgroup), TimeZone::UTC),
             (_, true, Kind::Process) => (WhoFormat::Csv(WhoKind::Process), TimeZone::UTC),
-            _ => (WhoFormat::Table(self.width.map(usize::from)), context.time_zone()),
+            _ => (WhoFormat::Table(self.width.given()), context.time_zone()),
         };
         // Output for programs has all of them.
         let default_top = if self.json || self.csv { usize::MAX } else { DEFAULT_TOP };

@@ -9,7 +9,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::support::program::output;
+use crate::support::program::{blkstat, output};
 
 fn report(arguments: &str, input: &str, device: &str) -> Value {
     let (out, err, code) = output(&format!("analyze --json {arguments}"), input);
@@ -313,4 +313,13 @@ fn a_baseline_saved_by_0_1_0_still_loads() {
     let with = report(&format!("- {saved}"), &busy, "vda");
     assert_eq!((&with["verdict"], &with["read"]["baseline_queue"].is_f64()), (&"saturated".into(), &true));
     assert!(report("-", &busy, "vda")["verdict"].is_null());
+}
+
+#[test]
+fn a_given_width_is_kept() {
+    for command in ["analyze", "devices"] {
+        let outcome = blkstat(&format!("{command} -w 70 fixtures/captures/throttled-volume.txt.gz")).run();
+        assert!(outcome.out.lines().count() > 2, "{}", outcome.err);
+        assert!(outcome.out.lines().all(|line| line.chars().count() <= 70), "{}", outcome.out);
+    }
 }
