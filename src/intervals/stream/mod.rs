@@ -24,7 +24,7 @@ use crate::attribution::Attributor;
 use crate::clock::Clock;
 use crate::counters::{Device, Sample};
 use crate::metrics::HostStats;
-use crate::topology::{Machine, Topology};
+use crate::topology::{Kind, Machine, Provider, Topology};
 use crate::units::Span;
 
 /// The shortest measured interval with a util, in seconds: a little less than [`MIN_UTIL_INTERVAL_S`], which is
@@ -302,6 +302,10 @@ fn may_be_in_trouble(device: &DeviceInterval) -> bool {
 /// Returns the facts about the device of this kernel name that the analysis needs.
 fn known_device(topology: &Topology, machine: &Machine, name: &str) -> KnownDevice {
     let (provider, size_bytes) = topology.volume(name, machine);
+    // What is no disk is a volume of a cloud only if its disk is known to be one.
+    let kind = topology.node(name).map_or(Kind::Disk, |node| node.kind);
+    let is_disk = matches!(kind, Kind::Disk | Kind::Partition | Kind::NvmePath | Kind::Multipath);
+    let provider = provider.or((!is_disk).then_some(Provider::Other));
     KnownDevice { size_bytes, provider, class: topology.device_class(name, machine) }
 }
 
