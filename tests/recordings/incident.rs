@@ -148,6 +148,7 @@ impl Truth {
         let text = output(&format!("analyze {recording}"), "").0.replace('\n', " ");
         assert!(text.starts_with(&heading) && text.contains(&format!(": {}", self.cause)), "{text}");
         let page = output(&format!("report {recording} -o -"), "").0;
+        let heading = heading.replacen(&self.victim, &format!("<bdi>{}</bdi>", self.victim), 1);
         assert!(page.contains(&format!("<h1>{heading}")), "{}", &page[..9000]);
         assert!(page.contains(&format!("<p class=\"main\">{}; ", self.cause)), "{}", &page[..9000]);
         let metrics = output(&format!("export --from {recording} 1"), "").0;

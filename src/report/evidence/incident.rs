@@ -19,16 +19,16 @@ const MIN_OTHER_FRACTION: f64 = 0.1;
 /// An incident as a sentence without a period; `times` are those of its beginning and its end:
 /// `loop0 throttled 16:04:47-16:05:12 (25 s): /tenant-a is at its limit of 300 reads/s on vda (blkio.throttle); reads take 53.6 ms, 190 µs before`.
 pub(crate) fn incident_sentence(summary: &IncidentSummary, times: &[String; 2]) -> String {
-    let heading = incident_heading(summary, times);
+    let victim = sanitize(&summary.incident.victim.label);
+    let heading = format!("{victim} {}", incident_heading(summary, times));
     let parts = incident_parts(&summary.incident, &summary.harm);
     if parts.is_empty() { heading } else { format!("{heading}: {}", parts.join("; ")) }
 }
 
-/// The victim, its verdict and the time of an incident: `loop0 throttled 16:04:47-16:05:12 (25 s)`.
+/// The verdict on the victim and the time of an incident: `throttled 16:04:47-16:05:12 (25 s)`.
 pub(crate) fn incident_heading(summary: &IncidentSummary, times: &[String; 2]) -> String {
     format!(
-        "{} {} {} ({})",
-        sanitize(&summary.incident.victim.label),
+        "{} {} ({})",
         summary.verdict.name(),
         incident_time_text(summary, times),
         incident_length_text(summary)

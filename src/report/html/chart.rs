@@ -69,7 +69,7 @@ impl Chart<'_> {
         if shown.is_empty() {
             return;
         }
-        let scale = self.scale(&shown);
+        let (scale, cut) = self.scale(&shown);
         let legend = shown.iter().map(|line| (line.class, line.key, line.label));
         push_head(self.title, self.question, self.unit, legend, out);
         push_y_axis(&scale, self.unit, out);
@@ -80,6 +80,9 @@ impl Chart<'_> {
         }
         for line in &shown {
             push_line(line, self.unit.factor(), &scale, time, out);
+        }
+        if cut.is_some() {
+            self.push_cuts(&shown, &scale, time, out);
         }
         for reference in &self.references {
             let y = scale.y(reference.value);
@@ -92,18 +95,59 @@ impl Chart<'_> {
             let label = escape(&reference.label);
             let _ = write!(out, "<span class=\"ref {side}\" style=\"top:{top:.1}%\">{label}</span>");
         }
+        if let Some(max) = cut {
+            let label = self.unit.label(max);
+            let _ = write!(out, "<span class=\"ref under\" style=\"top:0%\">cut: up to {label}</span>");
+        }
         end_plot(time.axis, out);
     }
 
-    fn scale(&self, shown: &[&Line<'_>]) -> Scale {
+    /// Returns the scale, and the greatest value if that is cut off: on a linear axis, one short burst must not hide how
+    /// all other values change.
+    fn scale(&self, shown: &[&Line<'_>]) -> (Scale, Option<f64>) {
         let factor = self.unit.factor();
         let references = self.references.iter().map(|reference| reference.value);
-        let max =
-            shown.iter().filter_map(|line| line.max()).map(|max| max * factor).chain(references.clone());
-        let max = max.fold(0.0, f64::max);
+        let highest = references.clone().fold(0.0, f64::max);
+        let max = shown.iter().filter_map(|line| line.max()).fold(0.0, f64::max) * factor;
+        let is_rate = matches!(self.unit, Unit::PerSecond | Unit::Bandwidth);
+        let usual = if is_rate { MAX_BURST_RATIO * usual_max(shown) * factor } else { max };
+        let is_cut = usual > 0.0 && max > usual && highest <= usual;
+        let top = if is_cut { usual / MAX_BURST_RATIO * CUT_ROOM } else { max };
         let min = shown.iter().filter_map(|line| line.min_above_zero()).map(|min| min * factor);
-        self.unit.scale(min.chain(references).fold(f64::INFINITY, f64::min), max)
+        let min = min.chain(references).fold(f64::INFINITY, f64::min);
+        (self.unit.scale(min, top.max(highest)), is_cut.then_some(max))
     }
+
+    /// Marks the points whose values are cut off.
+    fn push_cuts(&self, shown: &[&Line<'_>], scale: &Scale, time: ChartTime<'_>, out: &mut String) {
+        let factor = self.unit.factor();
+        let mut path = Path::default();
+        for (index, span) in time.timeline.points().iter().enumerate() {
+            let of_point = shown.iter().filter_map(|line| line.values.get(index)?.max());
+            if of_point.fold(0.0, f64::max) * factor > scale.max() {
+                path.step(time.axis.x(span.start_s), time.axis.x(span.end_s), 0);
+            }
+        }
+        let _ = write!(out, "<path class=\"cut\" d=\"{}\"/>", path.text());
+    }
+}
+
+/// A value this many times above nearly all others is a burst; the axis leaves this room above them.
+const MAX_BURST_RATIO: f64 = 3.0;
+const CUT_ROOM: f64 = 1.2;
+/// The fraction of the points that are not bursts.
+const USUAL_FRACTION: f64 = 0.95;
+
+/// Returns the value that the maxima of nearly all points with values do not exceed.
+fn usual_max(shown: &[&Line<'_>]) -> f64 {
+    let of_line = |line: &&Line<'_>| {
+        let mut maxima: Vec<f64> =
+            line.values.iter().filter_map(Extent::max).filter(|max| *max > 0.0).collect();
+        maxima.sort_by(f64::total_cmp);
+        let at = (maxima.len() as f64 * USUAL_FRACTION).ceil() as usize;
+        maxima.get(at.saturating_sub(1)).copied().unwrap_or(0.0)
+    };
+    shown.iter().map(of_line).fold(0.0, f64::max)
 }
 
 /// Appends the beginning of a panel: title, unit and question.

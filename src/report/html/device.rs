@@ -6,19 +6,21 @@ use super::chart::{Area, Chart, ChartTime, Line, Reference};
 use super::data::{Group, Values};
 use super::escape::{escape, name};
 use super::host::{push_cgroup_table, push_usage};
-use super::incidents::PlacedEvent;
-use super::incidents::push_shades;
+use super::incidents::{PlacedIncident, push_shades};
 use super::overview::{push_band, tags};
 use super::scale::Unit;
 use super::stack::{has_link, push_stack};
 use super::xy_chart::push_concurrency_charts;
 use super::xy_chart::push_heat_map;
-use crate::analysis::{DeviceReport, DirectionReport};
-use crate::intervals::{DeviceHistory, DeviceQuantity, UsageHistory};
+use crate::analysis::{DeviceReport, DirectionReport, RateUnit};
+use crate::intervals::{Cause, DeviceHistory, DeviceQuantity, EventLimit, UsageHistory};
 use crate::report::analysis::{
     AnalysisReport, capacity_sentences, cause_sentences, verdict_sentence, worse_event_verdict,
 };
-use crate::report::layout::sentence_numbers::{multiple, time as time_text};
+use crate::report::layout::sentence_numbers::{multiple, number, time as time_text};
+
+/// The fewest busy intervals of a device with charts.
+const MIN_CHARTED_INTERVALS: u64 = 3;
 
 /// A device with its own section.
 pub(super) struct Section<'a> {
@@ -27,7 +29,7 @@ pub(super) struct Section<'a> {
     pub(super) report: &'a DeviceReport,
     /// Its history; `None` if it was in no interval.
     pub(super) history: Option<&'a DeviceHistory>,
-    pub(super) events: Vec<&'a PlacedEvent<'a>>,
+    pub(super) incidents: Vec<&'a PlacedIncident<'a>>,
     /// The use by cgroups of this device, or of the device below; `None` without attribution.
     pub(super) usage: Option<&'a UsageHistory>,
     /// The shares of the cgroups.
@@ -80,11 +82,13 @@ impl<'a> Section<'a> {
             push_band(history.verdicts.values(), time, out);
         }
         let shades = format!("e{}", self.index);
-        push_shades(&self.events, &shades, time, out);
+        push_shades(&self.incidents, &shades, time, out);
         out.push_str("<div class=\"panels\">");
-        let charts = self.charts(context.saturation_threshold, &shades);
-        charts.iter().for_each(|chart| chart.push(time, out));
-        if let Some(history) = self.history {
+        // A chart of one or two intervals shows no more than the table.
+        let has_charts = self.report.busy_intervals >= MIN_CHARTED_INTERVALS;
+        let charts = self.charts(context, &shades);
+        charts.iter().filter(|_| has_charts).for_each(|chart| chart.push(time, out));
+        if let Some(history) = self.history.filter(|_| has_charts) {
             push_concurrency_charts(history, &self.report.levels, &self.report.capacity, out);
             let title = "Heat map of interval means";
             push_heat_map(title, "One speed, or several? ", history.latencies.values(), time, out);
@@ -119,7 +123,8 @@ impl<'a> Section<'a> {
     }
 
     /// The charts over time, that of latency first.
-    fn charts<'b>(&'b self, saturation_threshold: f64, shades: &'b str) -> [Chart<'b>; 8] {
+    fn charts<'b>(&'b self, context: SectionContext<'_>, shades: &'b str) -> [Chart<'b>; 8] {
+        let saturation_threshold = context.saturation_threshold;
         use DeviceQuantity as Q;
         let lines = [
             ("Latency", "read", Q::ReadAwaitMs, "read"),
@@ -175,10 +180,44 @@ impl<'a> Section<'a> {
                     label: format!("threshold {}", multiple(saturation_threshold)),
                     value: saturation_threshold,
                 }],
+                "Operations" => self.limits(context.analysis, RateUnit::Requests),
+                "Bandwidth" => self.limits(context.analysis, RateUnit::Kib),
                 _ => Vec::new(),
             };
             Chart { title, question, unit, lines: own.map(line).collect(), references, shades }
         })
+    }
+
+    /// The limits that caused incidents of the device, in requests or MiB per second.
+    fn limits(&self, analysis: &AnalysisReport<'_>, unit: RateUnit) -> Vec<Reference> {
+        let own = analysis
+            .events
+            .incidents
+            .iter()
+            .filter(|incident| incident.devices.iter().any(|names| names.device == self.report.device));
+        let limits = own.filter_map(|incident| match &incident.incident.cause {
+            Some(Cause::Limit { limit, .. }) => Some(limit),
+            _ => None,
+        });
+        let mut found: Vec<Reference> = Vec::new();
+        for limit in limits {
+            const MIB: f64 = 1024.0 * 1024.0;
+            let (of, value) = match limit {
+                EventLimit::Cap(plateau) if plateau.unit == RateUnit::Kib => {
+                    (RateUnit::Kib, plateau.mib_per_s)
+                }
+                EventLimit::Cap(plateau) => (RateUnit::Requests, plateau.iops),
+                EventLimit::Cgroup(limit) if limit.kind.is_bytes() => {
+                    (RateUnit::Kib, limit.value as f64 / MIB)
+                }
+                EventLimit::Cgroup(limit) => (RateUnit::Requests, limit.value as f64),
+            };
+            let label = format!("limit {}", number(value));
+            if of == unit && !found.iter().any(|known| known.label == label) {
+                found.push(Reference { label, value });
+            }
+        }
+        found
     }
 
     /// The unloaded latency and the saturation threshold of the direction with more requests, or of both.

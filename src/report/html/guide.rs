@@ -21,7 +21,7 @@ const PANELS: [&str; 15] = [
     "<dt>Where requests wait<dd>At which layer? A limit above a disk holds requests at the upper device while the lower one is idle.",
     "<dt>Who<dd>Who causes it? Bytes by cgroup. Buffered writes may belong to no cgroup.",
     "<dt>CPU, pressure, blocked tasks<dd>Is it the disk at all? Without available CPU the disk is rarely the bottleneck; pressure is the part of the time in which tasks waited for I/O (asynchronous I/O does not count).",
-    "<dt>All charts<dd>A band is the range from minimum to maximum of a point, the line its mean. Gaps are time without data. Shaded times are events of the device.",
+    "<dt>All charts<dd>A band is the range from minimum to maximum of a point, the line its mean. Gaps are time without data. Shaded times are incidents of the device. On the axes of rates, a short burst is cut and marked at the top.",
 ];
 
 /// Appends the explanations, folded.

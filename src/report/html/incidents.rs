@@ -6,50 +6,28 @@ use std::fmt::Write;
 use super::chart::ChartTime;
 use super::escape::{escape, name};
 use super::scale::HEIGHT;
-use super::time_axis::TimeAxis;
-use crate::intervals::{Event, History, IncidentSummary};
+use crate::intervals::{History, IncidentSummary};
 use crate::report::analysis::{AnalysisReport, incidents_worst_first};
 use crate::report::evidence::{incident_heading, incident_length_text, incident_parts, incident_time_text};
 use crate::report::layout::sentence_numbers::{counted, duration};
-
-/// An event with its place in the charts.
-pub(super) struct PlacedEvent<'a> {
-    pub(super) event: &'a Event,
-    /// Its beginning on the axis of time, possibly before the time that the page shows.
-    pub(super) begin_s: f64,
-    pub(super) end_s: f64,
-}
-
-impl<'a> PlacedEvent<'a> {
-    fn new(event: &'a Event, history: &History) -> Self {
-        let begin_s = history.clock.axis_s(event.begin.run_s);
-        let end_s = history.clock.axis_end_s(event.end.run_s);
-        Self { event, begin_s, end_s: end_s.max(begin_s) }
-    }
-
-    /// Returns whether it began before the time that the page shows.
-    fn is_cut(&self, axis: &TimeAxis) -> bool {
-        /// More than the rounding error of a time, less than any interval.
-        const TOLERANCE_S: f64 = 1e-3;
-        self.begin_s < axis.span().start_s - TOLERANCE_S
-    }
-}
 
 /// An incident with its place in the charts.
 pub(super) struct PlacedIncident<'a> {
     pub(super) summary: &'a IncidentSummary,
     begin_s: f64,
     end_s: f64,
-    /// Its events, in the order of time.
-    pub(super) events: Vec<PlacedEvent<'a>>,
 }
 
 impl<'a> PlacedIncident<'a> {
-    fn new(summary: &'a IncidentSummary, events: &'a [Event], history: &History) -> Self {
+    fn new(summary: &'a IncidentSummary, history: &History) -> Self {
         let begin_s = history.clock.axis_s(summary.incident.begin.run_s);
         let end_s = history.clock.axis_end_s(summary.end.run_s).max(begin_s);
-        let events = summary.events.iter().map(|index| PlacedEvent::new(&events[*index], history)).collect();
-        Self { summary, begin_s, end_s, events }
+        Self { summary, begin_s, end_s }
+    }
+
+    /// Returns whether a device is part of it.
+    pub(super) fn has(&self, device: &str) -> bool {
+        self.summary.devices.iter().any(|names| names.device == device)
     }
 
     /// The times of its beginning and its end.
@@ -63,8 +41,7 @@ pub(super) fn place_incidents<'a>(
     analysis: &AnalysisReport<'a>,
     history: &History,
 ) -> Vec<PlacedIncident<'a>> {
-    let events: &'a [Event] = &analysis.events.list;
-    let placed = |incident: &'a IncidentSummary| PlacedIncident::new(incident, events, history);
+    let placed = |incident: &'a IncidentSummary| PlacedIncident::new(incident, history);
     incidents_worst_first(analysis).into_iter().map(placed).collect()
 }
 
@@ -74,7 +51,9 @@ const MAX_NAMED: usize = 3;
 /// Appends the sentences on the incidents, the first of which is the main one.
 pub(super) fn push_headline(incidents: &[PlacedIncident<'_>], time_of: ChartTime<'_>, out: &mut String) {
     let Some((main, others)) = incidents.split_first() else { return };
-    let _ = write!(out, "<h1>{}.</h1>", escape(&incident_heading(main.summary, &main.times(time_of))));
+    let victim = name(&main.summary.incident.victim.label);
+    let heading = incident_heading(main.summary, &main.times(time_of));
+    let _ = write!(out, "<h1>{victim} {}.</h1>", escape(&heading));
     let parts = incident_parts(&main.summary.incident, &main.summary.harm);
     if !parts.is_empty() {
         let _ = write!(out, "<p class=\"main\">{}.</p>", escape(&parts.join("; ")));
@@ -177,14 +156,19 @@ fn push_row(
     );
 }
 
-/// Appends the shades of a device's events, which its charts refer to by `id`.
-pub(super) fn push_shades(events: &[&PlacedEvent<'_>], id: &str, time: ChartTime<'_>, out: &mut String) {
+/// Appends the shades of a device's incidents, which its charts refer to by `id`.
+pub(super) fn push_shades(
+    incidents: &[&PlacedIncident<'_>],
+    id: &str,
+    time: ChartTime<'_>,
+    out: &mut String,
+) {
     let _ = write!(out, "<svg class=\"defs\" aria-hidden=\"true\"><g id=\"{id}\">");
-    for placed in events {
+    for placed in incidents {
         let (x, end) = (time.axis.x(placed.begin_s), time.axis.x(placed.end_s));
         let width = (end - x).max(1);
-        let verdict = placed.event.verdict.name();
-        let has_begin = placed.event.begin_is_known && !placed.is_cut(time.axis);
+        let verdict = placed.summary.verdict.name();
+        let has_begin = placed.summary.incident.begin_is_known && placed.begin_s >= time.axis.span().start_s;
         let begin = if has_begin { format!("M{x} 0v{HEIGHT}") } else { String::new() };
         let _ = write!(
             out,

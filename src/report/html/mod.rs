@@ -115,6 +115,15 @@ impl Page<'_> {
         self.push_head(&axis, &mut out);
         self.push_summary(&incidents, time, &mut out);
         let anchor = |device: &str| sections.iter().position(|section| section.report.device == device);
+        let context = SectionContext {
+            time,
+            analysis: &self.analysis,
+            saturation_threshold: self.saturation_threshold,
+        };
+        // The device that suffers from the worst incident comes first, those without trouble last.
+        let is_open = |section: &&Section<'_>| !section.incidents.is_empty() || self.analysis.is_selection;
+        let first = sections.first().filter(|section| !section.incidents.is_empty());
+        first.into_iter().for_each(|section| section.push(context, &mut out));
         incidents::push_table(&incidents, &anchor, time, &mut out);
         let rows: Vec<OverviewRow<'_>> = devices_worst_first(&self.analysis)
             .into_iter()
@@ -127,12 +136,15 @@ impl Page<'_> {
             })
             .collect();
         overview::push_overview(&rows, history, time, &mut out);
-        let context = SectionContext {
-            time,
-            analysis: &self.analysis,
-            saturation_threshold: self.saturation_threshold,
-        };
-        sections.iter().for_each(|section| section.push(context, &mut out));
+        let rest = &sections[usize::from(first.is_some())..];
+        rest.iter().filter(is_open).for_each(|section| section.push(context, &mut out));
+        let folded: Vec<&Section<'_>> = rest.iter().filter(|section| !is_open(section)).collect();
+        if !folded.is_empty() {
+            let count = counted(folded.len() as u64, "device");
+            let _ = write!(out, "<details class=\"folded\"><summary>{count} without an incident</summary>");
+            folded.iter().for_each(|section| section.push(context, &mut out));
+            out.push_str("</details>");
+        }
         self.push_host(sections.len(), time, &mut out);
         let others: Vec<&DeviceReport> =
             rows.iter().filter(|row| row.section.is_none()).map(|row| row.report).collect();
@@ -170,11 +182,7 @@ impl Page<'_> {
             index,
             report,
             history: self.history.device(&report.device),
-            events: incidents
-                .iter()
-                .flat_map(|incident| &incident.events)
-                .filter(|placed| placed.event.device == report.device)
-                .collect(),
+            incidents: incidents.iter().filter(|incident| incident.has(&report.device)).collect(),
             usage,
             areas: usage.map(|usage| host::areas(usage, points)).unwrap_or_default(),
         }

@@ -123,6 +123,13 @@ impl Scale {
         }
     }
 
+    /// The value at the top.
+    pub(super) fn max(&self) -> f64 {
+        match *self {
+            Self::Linear { max } | Self::Log { max, .. } => max,
+        }
+    }
+
     /// Returns the position of a value from 0 at the bottom to 1 at the top; values outside are at the ends.
     pub(super) fn position(&self, value: f64) -> f64 {
         let position = match *self {

@@ -188,6 +188,53 @@ pub(super) fn many_bad_devices(devices: u64, seconds: u64) -> String {
     text
 }
 
+/// A capture of a disk with this many reads of 1 ms in each second.
+fn reads(per_second: &[u64]) -> String {
+    let (mut text, mut sum) = (String::new(), 0);
+    for (second, reads) in per_second.iter().enumerate() {
+        sum += reads;
+        text += &format!(
+            "TS {}.0 2026-11-20 00:00:00\n8 0 sda {sum} 0 {} {sum} 0 0 0 0 0 {sum} {sum}\n",
+            1_795_200_000 + second,
+            8 * sum
+        );
+    }
+    text
+}
+
+#[test]
+fn a_burst_does_not_hide_how_the_rate_changed_and_is_marked_where_it_is_cut() {
+    let steady = [vec![1000; 20], vec![300; 20]].concat();
+    let with_burst = [&steady[..], &[22_000], &steady[..]].concat();
+    let axis = |per_second: &[u64]| {
+        let page = page("-", &reads(per_second));
+        let (_, chart) = page.split_once("aria-label=\"Operations\"").unwrap();
+        let (before, _) = page.split_once("aria-label=\"Operations\"").unwrap();
+        let top = before.rsplit_once("</i></div>").unwrap().0.rsplit_once('>').unwrap().1.to_owned();
+        (top, chart.split_once("</figure>").unwrap().0.contains("cut: up to 22k</span>"))
+    };
+    assert_eq!(axis(&steady), ("1,000".to_owned(), false));
+    assert_eq!(axis(&with_burst), ("2,000".to_owned(), true));
+    // Half of the time is no burst.
+    assert_eq!(axis(&[vec![22_000; 20], vec![300; 20]].concat()).0, "50k");
+}
+
+#[test]
+fn a_device_that_was_busy_for_two_intervals_has_no_charts() {
+    for (busy, charts) in [(2, false), (3, true)] {
+        let page = page("-", &reads(&[vec![0; 10], vec![500; busy], vec![0; 10]].concat()));
+        assert_eq!(page.contains("aria-label=\"Latency\""), charts);
+        assert!(page.contains("1 device without an incident</summary>"));
+    }
+}
+
+#[test]
+fn the_limit_is_drawn_where_it_acts() {
+    let page = page(THROTTLED, "");
+    let (_, operations) = page.split_once("aria-label=\"Operations\"").unwrap();
+    assert!(operations.split_once("</figure>").unwrap().0.contains(">limit 400</span>"));
+}
+
 #[test]
 fn a_page_about_many_bad_devices_is_small_and_still_has_many_points() {
     let page = page("-", &many_bad_devices(20, 240));
