@@ -177,7 +177,7 @@ impl IostatLog {
         let is_ended = open.columns.is_empty();
         let is_like_first = self.shape.as_ref().is_some_and(|first| *first == shape);
         let has_tables = self.shape.as_ref().is_none_or(|first| first.tables == shape.tables);
-        let is_full = is_like_first && !self.names_vary && open.rows == open.devices.len();
+        let is_full = is_like_first && !self.names_vary && open.rows > 0 && open.rows == open.devices.len();
         let is_complete = has_tables && (is_ended || is_full) && !open.is_damaged;
         self.names_vary |= is_ended && self.shape.is_some() && !is_like_first;
         let time = self.time.take().unwrap_or(open.prefix);

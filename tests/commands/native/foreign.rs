@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
+use super::sar_logs::samples;
 use crate::support::program::output;
 
 const FIRST_S: i64 = 1_502_000_000;
@@ -323,6 +324,33 @@ const NUMBERS: [&str; 8] = [
 fn rates_by_time(capture: &str) -> Vec<serde_json::Value> {
     let (out, ..) = output("--json --all --partitions --from -", capture);
     out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_capture_that_is_cut_anywhere_has_fewer_samples_and_no_others() {
+    let forms = [
+        "%s",
+        "%s.25",
+        "%FT%TZ",
+        "%F %T",
+        "%a %b %e %T UTC %Y",
+        "%d/%m/%Y %T",
+        "--- %T",
+        "%b %d %T db1 disks[7]:",
+    ];
+    for form in forms {
+        for layout in [before_copies, in_each_line, after_copies] {
+            let capture = layout(&times(form));
+            let whole = samples(capture.as_bytes());
+            assert_eq!(whole.len() as i64, SAMPLES, "{form}");
+            for cut in (0..capture.len()).step_by(5) {
+                let part = samples(&capture.as_bytes()[..cut]);
+                // A single sample, which may lack devices, gives no interval.
+                let is_shorter = part.len() < 2 || whole.starts_with(&part);
+                assert!(is_shorter, "{form} cut at {cut}: {:?}", part.last());
+            }
+        }
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::sar_logs::samples;
 use crate::support::program::output;
 
 /// The number of samples.
@@ -338,17 +339,24 @@ fn logs_of_other_versions_are_read() {
 
 #[test]
 fn a_log_that_is_cut_anywhere_has_fewer_intervals_and_none_that_is_wrong() {
-    for options in ["-x", "-xt", "-d", "-xh", "-x -o JSON", "-dt -o JSON", "-xs", "-xz"] {
-        let log = log(options);
-        let (all, ..) = output("--json --all --from -", &log);
-        let mut lengths = std::collections::BTreeSet::new();
-        for cut in (0..log.len()).step_by(23).chain(log.match_indices('\n').map(|(at, _)| at + 1)) {
-            let (out, err, code) = output("--json --all --from -", &log[..cut]);
-            assert!(all.starts_with(&out) && code < 2, "{options} cut at {cut}: {err}\n{out}");
-            lengths.insert(out.lines().count() as u64);
+    let options = ["-x", "-xt", "-d", "-xh", "-xm", "-x -o JSON", "-dt -o JSON", "-xs", "-xz", "-dy", "-xN"];
+    let logs = options.map(|options| (options, log(options)));
+    let stamped = logs.iter().map(|(options, log)| {
+        (*options, log.lines().map(|line| format!("2017-08-06T06:13:20.5Z {line}\n")).collect::<String>())
+    });
+    for (first, (options, log)) in logs.iter().cloned().chain(stamped).enumerate() {
+        for log in [log.replace('\n', "\r\n"), log] {
+            let whole = samples(log.as_bytes());
+            let mut lengths = std::collections::BTreeSet::new();
+            let lines = log.match_indices('\n').map(|(at, _)| at + 1);
+            for cut in (first % 13..log.len()).step_by(13).chain(lines) {
+                let part = samples(&log.as_bytes()[..cut]);
+                assert!(whole.starts_with(&part), "{options} cut at {cut}: {part:?}");
+                lengths.insert(part.len() as u64);
+            }
+            // Some have all intervals, others fewer.
+            assert!(lengths.len() as u64 >= SAMPLES, "{options}: {lengths:?}");
         }
-        // Some have all intervals, others fewer.
-        assert!(lengths.len() as u64 >= SAMPLES, "{options}: {lengths:?}");
     }
 }
 

@@ -292,7 +292,7 @@ fn boots_and_other_tables_end_a_table_and_a_wrong_row_costs_its_report() {
 }
 
 /// The samples of a log.
-fn samples(mut log: &[u8]) -> Vec<Sample> {
+pub(super) fn samples(mut log: &[u8]) -> Vec<Sample> {
     let mut reader = Reader::new(&mut log);
     let (mut samples, mut sample) = (Vec::new(), Sample::default());
     while reader.next(samples.last().unwrap_or(&Sample::default()), &mut sample).unwrap() {
