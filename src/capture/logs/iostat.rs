@@ -211,9 +211,7 @@ impl IostatLog {
 
     /// Reads the part of the JSON document before its list of reports.
     fn read_json_head(&mut self, host: &Value) {
-        let text = |name: &str| host[name].as_str().map(str::to_owned);
-        let cpus = host["number-of-cpus"].as_u64().and_then(|cpus| usize::try_from(cpus).ok());
-        self.host = LoggedHost { name: text("nodename"), kernel: text("release"), cpus };
+        self.host = LoggedHost::of_json(host);
         // JSON leaves out zeros at the end.
         self.rounding.digits = 2;
         self.times.begin(host["date"].as_str().unwrap_or_default());

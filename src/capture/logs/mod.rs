@@ -112,6 +112,15 @@ pub(super) struct LoggedHost {
     pub(super) cpus: Option<usize>,
 }
 
+impl LoggedHost {
+    /// Returns the host in the JSON of `iostat` and `sadf`.
+    fn of_json(host: &serde_json::Value) -> Self {
+        let text = |name: &str| host[name].as_str().map(str::to_owned);
+        let cpus = host["number-of-cpus"].as_u64().and_then(|cpus| usize::try_from(cpus).ok());
+        Self { name: text("nodename"), kernel: text("release"), cpus }
+    }
+}
+
 impl LoggedDevice {
     /// Sets the value in a column of sysstat's tables: of `iostat`, `sar -d` and their JSON, of all versions. Others are
     /// ignored: they follow from these.

@@ -156,9 +156,7 @@ impl LogFormat for SadfJsonLog {
         for part in parts {
             match part {
                 JsonPart::Host(host) => {
-                    let text = |key: &str| host[key].as_str().map(str::to_owned);
-                    let cpus = host["number-of-cpus"].as_u64().and_then(|cpus| usize::try_from(cpus).ok());
-                    self.host = LoggedHost { name: text("nodename"), kernel: text("release"), cpus };
+                    self.host = LoggedHost::of_json(&host);
                     self.rows.restart(reports);
                 }
                 JsonPart::Element(report) => match self.read_report(&report, reports) {
