@@ -56,7 +56,7 @@ pub use saved_baselines::{DeviceBaseline, DeviceMatching, SavedBaselines, Unload
 pub use settings::{BaselineSource, KnownDevice, Settings, StatedCap};
 pub use stats::{BusyMean, DirectionReport, Distribution, Histogram, IoTotals, Pattern};
 pub use thresholds::{
-    DEFAULT_SATURATION_THRESHOLD, MAX_RATE_TOLERANCE, MIN_QUEUEING_SATURATION, MIN_STALL_S,
+    DEFAULT_SATURATION_THRESHOLD, MAX_RATE_TOLERANCE, MIN_LOADED_QUEUE, MIN_QUEUEING_SATURATION, MIN_STALL_S,
     MIN_UTIL_INTERVAL_S, MIN_VERDICT_INTERVALS,
 };
 pub use verdict::{

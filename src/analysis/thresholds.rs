@@ -202,7 +202,7 @@ pub(super) const SAME_LOAD_TOLERANCE: f64 = 0.15;
 /// longer queue does not change its rate.
 pub(super) const SAME_RATE_TOLERANCE: f64 = 0.02;
 /// Queue from which a device counts as loaded: with one request half of the time, its rate shows what it can do.
-pub(super) const MIN_LOADED_QUEUE: f64 = 0.5;
+pub const MIN_LOADED_QUEUE: f64 = 0.5;
 /// Requests in an interval for its rate to be used: with fewer, the count is too coarse, and different rates give the
 /// same one (kernel counts whole requests).
 pub(super) const MIN_INTERVAL_REQUESTS: f64 = 5.0;

@@ -23,6 +23,7 @@
 //! [`Assessment::lasted_s`]: crate::analysis::Assessment::lasted_s
 //! [`MAX_GAP_INTERVALS`]: merge::MAX_GAP_INTERVALS
 
+mod coverage;
 mod departure;
 mod event;
 mod figures;
@@ -36,6 +37,7 @@ mod retrospect;
 mod tests;
 mod tracker;
 
+pub use coverage::VerdictCoverage;
 pub use departure::Departure;
 pub use event::{Course, Event, EventEvidence, EventLimit, EventRate, Moment, PeakLatency};
 pub use incident::{Cause, Incident, OngoingIncident, WaitingTask};

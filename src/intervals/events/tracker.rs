@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use super::coverage::VerdictCoverage;
 use super::departure::{Departure, Departures};
 use super::event::{Event, Moment};
 use super::history::DeviceHistory;
@@ -32,6 +33,7 @@ pub struct EventTracker {
     finished: Vec<Phase>,
     dropped: u64,
     departures: Departures,
+    coverage: VerdictCoverage,
     /// The end of the latest interval.
     now: Moment,
     /// The beginning of the range of time that is shown, in seconds of all intervals, including those before it.
@@ -52,6 +54,7 @@ pub struct Events {
     pub departures: Vec<Departure>,
     /// The incidents that the events belong to, in the order in which they began.
     pub incidents: Vec<IncidentSummary>,
+    pub coverage: VerdictCoverage,
 }
 
 impl EventTracker {
@@ -74,6 +77,9 @@ impl EventTracker {
         for (index, row) in rows.devices.iter().enumerate() {
             match &row.state {
                 DeviceState::Active(activity) => {
+                    if !rows.header.is_preceding {
+                        self.coverage.observe(activity);
+                    }
                     let is_idle = activity.assessment.verdict == Some(Verdict::Idle);
                     if is_idle && activity.limit.is_none() {
                         continue;
@@ -225,7 +231,7 @@ impl EventTracker {
         };
         let list = phases.into_iter().map(to_event).collect();
         let departures = self.departures.after(self.range_begin_s);
-        Events { list, dropped: self.dropped, departures, incidents }
+        Events { list, dropped: self.dropped, departures, incidents, coverage: self.coverage }
     }
 
     /// Takes an interval for the devices that were idle in it.

@@ -7,10 +7,13 @@ use crate::analysis::{
     CapacityReport, DeviceReport, DirectionReport, HostFinding, IoDirection, LayerLink, MAX_RATE_TOLERANCE,
     OtherCause, Plateau, Verdict, WaitLocation, host_findings, not_the_disk,
 };
+use crate::intervals::VerdictCoverage;
 use crate::report::evidence::{
     HIDDEN_IO_WAIT_CAUSES, knee_text, limit_suffix, plateau_evidence, plateau_rate,
 };
-use crate::report::layout::sentence_numbers::{duration, mib, multiple, number, per_second, percent, queue};
+use crate::report::layout::sentence_numbers::{
+    duration, mib, multiple, number, per_second, percent, percent_of, queue,
+};
 use crate::sanitize::sanitize;
 
 /// Relative difference within which two maximum rates count as the same.
@@ -225,6 +228,26 @@ fn all(full_pct: Option<f64>) -> String {
     full_pct.map(|full| format!(", all non-idle tasks {}", percent(full))).unwrap_or_default()
 }
 
+/// The share of the loaded time without a verdict that needs no explanation: a verdict comes after some intervals.
+const MAX_UNEXPLAINED_FRACTION: f64 = 0.1;
+
+/// How much of the loaded time has a verdict, what the rest lacks, and which option supplies it. `None` without load.
+pub(super) fn coverage_sentence(coverage: &VerdictCoverage) -> Option<String> {
+    let VerdictCoverage { loaded_s, silent_s, without_baseline_s } = *coverage;
+    if loaded_s <= 0.0 {
+        return None;
+    }
+    let judged = percent_of((loaded_s - silent_s) / loaded_s);
+    let rest = match () {
+        () if silent_s <= MAX_UNEXPLAINED_FRACTION * loaded_s => "",
+        () if without_baseline_s >= silent_s / 2.0 => {
+            "; the rest needs the unloaded latency (--class, --baseline-ms)"
+        }
+        () => "; blkstat --explain says why the rest has none",
+    };
+    Some(format!("{judged} of the loaded time has a verdict{rest}."))
+}
+
 #[cfg(test)]
 mod capacity_tests {
     use super::*;
@@ -236,6 +259,23 @@ mod capacity_tests {
 
     fn reads(capacity: &CapacityReport) -> Option<String> {
         capacity_sentence("Reads", IoDirection::Reads, capacity)
+    }
+
+    #[test]
+    fn the_share_of_the_loaded_time_with_a_verdict_is_told() {
+        let sentence = |loaded_s, silent_s, without_baseline_s| {
+            coverage_sentence(&VerdictCoverage { loaded_s, silent_s, without_baseline_s })
+        };
+        assert_eq!(sentence(0.0, 0.0, 0.0), None);
+        assert_eq!(sentence(50.0, 2.0, 2.0).unwrap(), "96% of the loaded time has a verdict.");
+        let lacks_baseline = sentence(50.0, 20.0, 15.0).unwrap();
+        assert_eq!(
+            lacks_baseline,
+            "60% of the loaded time has a verdict; the rest needs the unloaded latency (--class, --baseline-ms)."
+        );
+        assert!(
+            sentence(50.0, 20.0, 5.0).unwrap().ends_with("; blkstat --explain says why the rest has none.")
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::AnalysisReport;
 use super::events::{departure_sentences, incident_line, incidents_worst_first, push_incidents};
 use super::findings::{
-    capacity_sentences, cause_sentences, host_sentences, link_text, not_the_disk_sentences,
+    capacity_sentences, cause_sentences, coverage_sentence, host_sentences, link_text, not_the_disk_sentences,
 };
 use super::overview::{self, Row};
 use super::times::Times;
@@ -45,6 +45,10 @@ pub fn text(report: &AnalysisReport<'_>, width: usize, out: &mut Vec<u8>) {
     }
     push_host("Not the disk", &not_the_disk_sentences(report).unwrap_or_default(), width, out);
     push_host("Host", &host_sentences(report), width, out);
+    if let Some(sentence) = coverage_sentence(&report.events.coverage) {
+        out.push(b'\n');
+        push_paragraph(&sentence, 0, width, out);
+    }
     if !report.has_details && report.devices.iter().any(|device| device.busy_intervals > 0) {
         out.push(b'\n');
         let hint = "For workload, capacity and queueing by layer, use --details or name a device.";
