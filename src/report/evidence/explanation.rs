@@ -209,8 +209,7 @@ fn direction_latency_text(latency: &DirectionLatency) -> String {
 fn unclear_text(plateau: &Plateau) -> String {
     let (from, to) = (queue(plateau.queue_from), queue(plateau.queue_to));
     format!(
-        "; from queue {from} to {to} the rate stayed at {} ({}): a cap or fully busy servers, it varied too much to \
-         tell",
+        "; from queue {from} to {to} the rate stayed at {} ({}), by a cap or because the device is fully busy",
         plateau_rate(plateau),
         variation_text(plateau)
     )
@@ -324,7 +323,7 @@ mod tests {
             explanation_text("vda", &explanation),
             "vda is saturated 46% of busy time: latency 1.46 ms, 43.0x unloaded, queue 217; maximum 152k \
              requests/s, reached between queue 18.9 and 37.4; from queue 0.90 to 63.6 the rate stayed at \
-             3,000 reads/s (±0.3%): a cap or fully busy servers, it varied too much to tell; near a \
+             3,000 reads/s (±0.3%), by a cap or because the device is fully busy; near a \
              known limit: 2,990 requests/s; 3,000 is the limit of an AWS gp3 volume with default settings; requests \
              hung for up to 3.0 s without any completion; load temporarily exceeded the stated cap of 3,000 requests/s (131k seen) and \
              125 MiB/s (512 seen)"
