@@ -108,11 +108,14 @@ impl Figures {
         self.peak_latency.filter(|peak| peak.await_ms > 0.0)
     }
 
-    /// The kind of requests that waited most; `None` if none completed in a time that the kernel counts.
-    pub(super) fn slowest(&self) -> Option<IoDirection> {
+    /// The kind of requests that waited most beyond what they took before; `None` if none completed in a time that the
+    /// kernel counts. `before_ms` is the mean latency of a kind before, if that is known.
+    pub(super) fn slowest(&self, before_ms: impl Fn(IoDirection) -> Option<f64>) -> Option<IoDirection> {
         let kinds = [IoDirection::Reads, IoDirection::Writes, IoDirection::Flushes];
-        let kinds = kinds.into_iter().zip(self.ms).filter(|(_, ms)| *ms > 0.0);
-        kinds.reduce(|most, one| if one.1 > most.1 { one } else { most }).map(|(kind, _)| kind)
+        let counts = [self.ios[0], self.ios[1], self.flushes];
+        let waited = kinds.into_iter().zip(self.ms).zip(counts).filter(|((_, ms), _)| *ms > 0.0);
+        let beyond = waited.map(|((kind, ms), count)| (kind, ms - before_ms(kind).unwrap_or(0.0) * count));
+        beyond.reduce(|most, one| if one.1 > most.1 { one } else { most }).map(|(kind, _)| kind)
     }
 
     /// The mean latency of a kind of requests in milliseconds; `None` if none completed.

@@ -307,7 +307,7 @@ impl Tracked {
             victim: Arc::clone(&phase.names),
             begin: phase.begin,
             begin_is_known,
-            requests: phase.figures.slowest(),
+            requests: phase.figures.slowest(|_| None),
             before_ms: None,
             cause: phase.cause(&phase.names, true),
             owner: phase.figures.top_cgroup().map(|top| top.path),
@@ -470,10 +470,11 @@ impl Tracked {
     }
 }
 
-/// Returns the kind of requests that wait most, and their latency before the trouble.
+/// Returns the kind of requests that wait most beyond what they took before, and their latency before the trouble.
 fn requests_and_latency(trouble: &Trouble<'_>) -> (Option<IoDirection>, Option<f64>) {
-    let requests = Figures::of(trouble.activity).slowest();
-    let before_ms = requests.and_then(|requests| trouble.device.latency_before_ms(requests));
+    let before_ms = |requests| trouble.device.latency_before_ms(requests);
+    let requests = Figures::of(trouble.activity).slowest(before_ms);
+    let before_ms = requests.and_then(before_ms);
     (requests, before_ms)
 }
 
