@@ -121,20 +121,25 @@ pub struct Export {
 }
 
 impl Export {
+    /// Returns the text of this program that is to be printed; `None` if metrics are to be exported.
+    fn text(&self) -> Option<String> {
+        let texts = [
+            (self.dashboard, DASHBOARD),
+            (self.alerts, ALERT_RULES),
+            (self.alert_tests, ALERT_TESTS),
+            (self.peer_rules, PEER_RULES),
+        ];
+        let found = texts.into_iter().find(|(is_wanted, _)| *is_wanted);
+        found.map(|(_, text)| text.to_owned()).or_else(|| self.node_exporter_rules.then(node_exporter_rules))
+    }
+
     /// Exports metrics until a signal comes, or those of a recording to its end.
     ///
     /// # Errors
     /// If an argument is invalid, a sample cannot be read, the address cannot be used, or the file cannot be written at
     /// the start.
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
-        let texts = [
-            (self.dashboard, DASHBOARD.to_owned()),
-            (self.alerts, ALERT_RULES.to_owned()),
-            (self.alert_tests, ALERT_TESTS.to_owned()),
-            (self.peer_rules, PEER_RULES.to_owned()),
-            (self.node_exporter_rules, node_exporter_rules()),
-        ];
-        if let Some((_, text)) = texts.into_iter().find(|(is_wanted, _)| *is_wanted) {
+        if let Some(text) = self.text() {
             context.emit(&mut text.into_bytes())?;
             return Ok(Exit::Success);
         }
