@@ -42,7 +42,7 @@ impl App {
         if self.has_moved || self.options.source == Source::Live {
             return;
         }
-        let worst = self.incidents.iter().rev().max_by(|a, b| a.trouble_s.total_cmp(&b.trouble_s)).cloned();
+        let worst = self.incidents.iter().min_by(|a, b| a.worst_first(b)).cloned();
         let all_s = self.history.newest().map_or(0.0, |newest| newest.end_s);
         let incident_s = worst.as_ref().map_or(0.0, IncidentSummary::duration_s);
         self.axis.show_at_least(all_s.min((INCIDENT_CONTEXT * incident_s).max(DEFAULT_SPAN_S)));

@@ -6,6 +6,9 @@ use crate::analysis::{HealthEvidence, IoDirection, Plateau, RateUnit, Verdict};
 use crate::attribution::ReachedLimit;
 use crate::intervals::TopCgroup;
 
+/// Less than any interval, more than the rounding error of a sum of seconds.
+pub(super) const TOLERANCE_S: f64 = 1e-3;
+
 /// A point in time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moment {

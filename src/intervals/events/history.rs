@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::event::{Course, Moment};
+use super::event::{Course, Moment, TOLERANCE_S};
 use super::figures::Figures;
 use super::merge::{MAX_GAP_INTERVALS, is_same_event, merge};
 use super::phase::{Conclusion, Phase};
@@ -21,8 +21,6 @@ const THROTTLED_INTERVALS: usize = 3;
 const MIN_WAITING: f64 = 0.1;
 /// The factor from which latency has clearly risen.
 const MIN_RISE: f64 = 2.0;
-/// Less than any interval, more than the rounding error of a sum of seconds.
-const TOLERANCE_S: f64 = 1e-3;
 
 /// One interval of a device.
 #[derive(Clone, Debug)]

@@ -1,8 +1,9 @@
 //! Finds the incidents that devices in trouble belong to.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::event::{EventLimit, EventRate, Moment};
+use super::event::{EventLimit, EventRate, Moment, TOLERANCE_S};
 use super::figures::Figures;
 use super::history::DeviceHistory;
 use super::incident::{Cause, Incident, WaitingTask};
@@ -21,8 +22,6 @@ const MAX_GAP_INTERVALS: f64 = 3.0;
 const MAX_FINISHED: usize = 10_000;
 /// The fraction of a device's bytes in percent from which a cgroup owns its load.
 const MIN_OWNER_PCT: f64 = 50.0;
-/// Less than any interval, more than the rounding error of a sum of seconds.
-const TOLERANCE_S: f64 = 1e-3;
 /// The most waiting tasks that are kept.
 const MAX_WAITING: usize = 8;
 
@@ -35,7 +34,7 @@ struct Tracked {
     end: Moment,
     /// The victim's intervals in trouble, while it may go on.
     intervals: Option<Box<TroubledIntervals>>,
-    /// What it met with in them, once that is over.
+    /// The harm in these intervals, once they are over.
     harm: Harm,
 }
 
@@ -49,11 +48,11 @@ struct TroubledIntervals {
 
 impl TroubledIntervals {
     fn add(&mut self, figures: &Figures, requests: Option<IoDirection>) {
-        let rate = requests.and_then(|requests| figures.rate(Some((requests, RateUnit::Requests))));
+        let Harm { await_ms, rate, queue } = Harm::of(figures, requests);
         let values = [
-            (&mut self.await_ms, requests.and_then(|requests| figures.await_ms(requests))),
+            (&mut self.await_ms, await_ms),
             (&mut self.per_s, Some(rate.map_or(0.0, |rate| rate.per_s))),
-            (&mut self.queue, figures.queue().map(|(mean, _)| mean)),
+            (&mut self.queue, queue),
         ];
         for (histogram, value) in values {
             value.into_iter().for_each(|value| histogram.add(value, figures.seconds));
@@ -96,9 +95,14 @@ impl IncidentSummary {
     pub fn duration_s(&self) -> f64 {
         self.end.run_s - self.incident.begin.run_s
     }
+
+    /// Compares two incidents for a list with the worst first.
+    pub fn worst_first(&self, other: &Self) -> Ordering {
+        other.trouble_s.total_cmp(&self.trouble_s)
+    }
 }
 
-/// What the requests of a device in trouble meet with in most intervals.
+/// The latency, rate and queue of a device in trouble: those of an interval, or the medians of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Harm {
     /// The latency in milliseconds of the kind of requests that waited most; `None` if none completed.
@@ -107,6 +111,16 @@ pub struct Harm {
     pub rate: Option<EventRate>,
     /// The queue or, where nothing completed, the requests in flight.
     pub queue: Option<f64>,
+}
+
+impl Harm {
+    fn of(figures: &Figures, requests: Option<IoDirection>) -> Self {
+        Self {
+            await_ms: requests.and_then(|requests| figures.await_ms(requests)),
+            rate: requests.and_then(|requests| figures.rate(Some((requests, RateUnit::Requests)))),
+            queue: figures.queue().map(|(mean, _)| mean),
+        }
+    }
 }
 
 /// The device in trouble whose incident is looked for.
@@ -313,10 +327,8 @@ impl Tracked {
             owner: phase.figures.top_cgroup().map(|top| top.path),
             waiting: Vec::new(),
         };
-        let mut intervals = TroubledIntervals::default();
-        intervals.add(&phase.figures, incident.requests);
         Self {
-            harm: intervals.harm(incident.requests),
+            harm: Harm::of(&phase.figures, incident.requests),
             incident: Arc::new(incident),
             devices: vec![Arc::clone(&phase.names)],
             end: phase.end,

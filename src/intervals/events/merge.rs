@@ -1,6 +1,6 @@
 //! The rules by which phases of trouble become one event.
 
-use super::event::{Course, Moment};
+use super::event::{Course, Moment, TOLERANCE_S};
 use super::phase::Phase;
 use crate::analysis::Verdict;
 
@@ -20,8 +20,6 @@ const MAX_MILDER_RATIO: f64 = 9.0;
 /// Returns whether two consecutive phases of a device are one event. `interval_s` is the present length of an interval
 /// in seconds.
 pub(super) fn is_same_event(before: &Phase, after: &Phase, interval_s: f64) -> bool {
-    /// Less than any interval, more than the rounding error of a sum.
-    const TOLERANCE_S: f64 = 1e-3;
     let max_gap_s = MAX_GAP_INTERVALS * interval_s;
     let gap_s = after.begin.run_s - before.end.run_s;
     if gap_s > max_gap_s + TOLERANCE_S || is_broken(before.end, after.begin) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::coverage::VerdictCoverage;
 use super::departure::{Departure, Departures};
-use super::event::{Event, Moment};
+use super::event::{Event, Moment, TOLERANCE_S};
 use super::history::DeviceHistory;
 use super::incident::{Incident, OngoingIncident};
 use super::incident_tracker::{IncidentSummary, IncidentTracker, Trouble};
@@ -21,9 +21,6 @@ const MAX_EVENTS: usize = 10_000;
 
 /// The number of beginnings of segments that are kept.
 const MAX_SEGMENTS: usize = 1000;
-
-/// Less than any interval, more than the rounding error of a sum of seconds.
-const TOLERANCE_S: f64 = 1e-3;
 
 /// Follows the devices through the intervals and collects their events, in bounded memory.
 #[derive(Debug, Default)]

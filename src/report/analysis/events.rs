@@ -1,4 +1,5 @@
-//! The incidents, one per line, each with its time, so that a line found by a search shows when it was; the order of incidents and devices, and the disks that disappeared.
+//! The incidents, one per line, each with its time, so that a line found by a search shows when it was; the order of
+//! incidents and devices; and the disks that disappeared.
 
 use std::cmp::Reverse;
 
@@ -60,7 +61,7 @@ pub(super) fn incident_line(incident: &IncidentSummary, times: &Times<'_>) -> St
 /// The incidents, the worst first.
 pub(in crate::report) fn incidents_worst_first<'a>(report: &AnalysisReport<'a>) -> Vec<&'a IncidentSummary> {
     let mut incidents: Vec<&IncidentSummary> = report.events.incidents.iter().collect();
-    incidents.sort_by(|a, b| b.trouble_s.total_cmp(&a.trouble_s));
+    incidents.sort_by(|a, b| a.worst_first(b));
     incidents
 }
 

@@ -17,7 +17,8 @@ const MAX_NAMED: usize = 2;
 const MIN_OTHER_FRACTION: f64 = 0.1;
 
 /// An incident as a sentence without a period; `times` are those of its beginning and its end:
-/// `loop0 throttled 16:04:47-16:05:12 (25 s): /tenant-a is at its limit of 300 reads/s on vda (blkio.throttle); reads take 53.6 ms, 190 µs before`.
+/// `loop0 throttled 16:04:47-16:05:12 (25 s): /tenant-a is at its limit of 300 reads/s on vda (blkio.throttle); reads take
+/// 53.6 ms, 190 µs before`.
 pub(crate) fn incident_sentence(summary: &IncidentSummary, times: &[String; 2]) -> String {
     let victim = sanitize(&summary.incident.victim.label);
     let heading = format!("{victim} {}", incident_heading(summary, times));
@@ -45,16 +46,20 @@ pub(crate) fn incident_time_text(summary: &IncidentSummary, [begin, end]: &[Stri
     }
 }
 
-/// How long it was, and for how long it had its verdict if that is much shorter: `>41 s, stalled for 3.0 s`. The sign says that
-/// it may have begun earlier.
+/// How long it was, and for how long it had its verdict if that is much shorter: `>41 s, stalled for 3.0 s`.
 pub(crate) fn incident_length_text(summary: &IncidentSummary) -> String {
     let duration_s = summary.duration_s();
-    let sign = if summary.incident.begin_is_known { "" } else { ">" };
+    let sign = sign_of_begin(&summary.incident);
     let has_other = duration_s - summary.verdict_s >= MIN_OTHER_FRACTION * duration_s;
     let verdict =
         has_other.then(|| format!(", {} for {}", summary.verdict.name(), duration(summary.verdict_s)));
     let ongoing = if summary.is_ongoing { ", ongoing" } else { "" };
     format!("{sign}{}{}{ongoing}", duration(duration_s), verdict.unwrap_or_default())
+}
+
+/// The sign before the time for which an incident has lasted: `>` if it may have begun earlier.
+pub(crate) fn sign_of_begin(incident: &Incident) -> &'static str {
+    if incident.begin_is_known { "" } else { ">" }
 }
 
 /// The harm in an interval of the victim, whose rate and queue stand in the same view.
@@ -68,8 +73,9 @@ pub(crate) fn present_harm(incident: &Incident, stats: Option<&Interval>) -> Har
     Harm { await_ms: stats.and_then(latency_ms), ..Harm::default() }
 }
 
-/// What is known of an incident, as the parts of a sentence without the victim's name, the most important first:
-/// `tenant-a is at its limit of 300 reads/s on vda (blkio.throttle); reads take 53.6 ms, 190 µs before; fio(812) waiting`.
+/// The cause, harm and owner of an incident, as the parts of a sentence without the victim's name, the most important
+/// first: `tenant-a is at its limit of 300 reads/s on vda (blkio.throttle); reads take 53.6 ms, 190 µs before; fio(812)
+/// waiting`.
 pub(crate) fn incident_parts(incident: &Incident, harm: &Harm) -> Vec<String> {
     let parts = [
         incident.cause.as_ref().and_then(|cause| cause_text(cause, incident)),

@@ -13,7 +13,7 @@ pub(crate) use self::explanation::{explanation_text, knee_text};
 pub(crate) use self::health::{health_evidence_text, health_text};
 pub(crate) use self::incident::{
     incident_heading, incident_length_text, incident_parts, incident_sentence, incident_time_text,
-    present_harm,
+    present_harm, sign_of_begin,
 };
 use self::limits::{cgroup_limit_text, near_limit_text, plateau_caveat};
 pub(crate) use self::limits::{limit_name, limit_of_cgroup, limit_suffix, plateau_evidence, plateau_rate};

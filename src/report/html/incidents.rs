@@ -8,7 +8,9 @@ use super::escape::{escape, name};
 use super::scale::HEIGHT;
 use crate::intervals::{History, IncidentSummary};
 use crate::report::analysis::{AnalysisReport, incidents_worst_first};
-use crate::report::evidence::{incident_heading, incident_length_text, incident_parts, incident_time_text};
+use crate::report::evidence::{
+    incident_heading, incident_length_text, incident_parts, incident_time_text, sign_of_begin,
+};
 use crate::report::layout::sentence_numbers::{counted, duration};
 
 /// An incident with its place in the charts.
@@ -145,7 +147,7 @@ fn push_row(
         _ => format!(" <small>also {}</small>", devices[1..].join(", ")),
     };
     let verdict = summary.verdict.name();
-    let sign = if summary.incident.begin_is_known { "" } else { "&gt;" };
+    let sign = escape(sign_of_begin(&summary.incident));
     let _ = write!(
         out,
         "<tr data-from=\"{begin_s:.3}\" data-to=\"{end_s:.3}\"><td>{number}<td class=\"device\">{}{others}<td><span class=\"tag {verdict}\">{verdict}</span><td class=\"time\">{}<td class=\"l n\" data-l=\"for\">{sign}{}<td class=\"l long\" data-l=\"why\">{}</tr>",

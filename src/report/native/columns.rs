@@ -7,6 +7,7 @@ use crate::analysis::Verdict;
 use crate::counters::Columns;
 use crate::intervals::{DeviceActivity, DeviceInterval, OngoingIncident};
 use crate::metrics::Completed;
+use crate::report::evidence::sign_of_begin;
 use crate::report::layout::number_format::{
     Figure, NumberFormat, count_figure, mib_figure, multiple_figure, number_figure, percent_figure,
     queue_figure, size_figure, time_figure,
@@ -287,7 +288,7 @@ fn verdict_cell(activity: &DeviceActivity, max_width: usize) -> Option<Cow<'stat
 
 /// Returns the time since an incident began: `12s`, `>65s` if it may have begun earlier, `99m`, `3h`, `2d`.
 fn incident_time(ongoing: &OngoingIncident) -> String {
-    let sign = if ongoing.incident.begin_is_known { "" } else { ">" };
+    let sign = sign_of_begin(&ongoing.incident);
     match ongoing.lasted_s {
         seconds @ ..99.5 => format!("{sign}{seconds:.0}s"),
         seconds @ ..5970.0 => format!("{sign}{:.0}m", seconds / 60.0),

@@ -12,7 +12,7 @@ use crate::attribution::{Attribution, CgroupUse, cgroup_name};
 use crate::counters::BlockedTask;
 use crate::intervals::{DeviceInterval, IntervalRows};
 use crate::report::IntervalWriter;
-use crate::report::evidence::{incident_parts, present_harm, timed_evidence_sentences};
+use crate::report::evidence::{incident_parts, present_harm, sign_of_begin, timed_evidence_sentences};
 use crate::report::layout::sentence_numbers::{number, percent};
 use crate::report::layout::{ellipsize, wrap};
 use crate::report::native::{Emphasis, TableOptions, TableWriter, who_line};
@@ -150,8 +150,7 @@ impl App {
             name += &format!(" ({})", sanitize(device.device()));
         }
         let for_s = if is_trouble(verdict) {
-            let is_cut = device.incident().is_some_and(|ongoing| !ongoing.incident.begin_is_known);
-            let sign = if is_cut { ">" } else { "" };
+            let sign = device.incident().map_or("", |ongoing| sign_of_begin(&ongoing.incident));
             format!(" for {sign}{}", crate::report::layout::sentence_numbers::duration(lasted_s.round()))
         } else {
             String::new()

@@ -8,6 +8,7 @@ use unicode_width::UnicodeWidthStr;
 use super::{Regions, put, put_right};
 use crate::analysis::Verdict;
 use crate::intervals::DeviceActivity;
+use crate::report::evidence::sign_of_begin;
 use crate::report::layout::number_format::number;
 use crate::report::layout::{ellipsize, fit_columns};
 use crate::report::native::{Cell, Emphasis, cell, state_message};
@@ -229,10 +230,9 @@ impl App {
                     put(buffer, x, area.y, end - x, &theme.plain(&text), theme.verdict(verdict));
                 }
                 ("since", _) => {
+                    let sign = row.device.incident().map_or("", |ongoing| sign_of_begin(&ongoing.incident));
                     let since = row.lasted_s.filter(|_| is_trouble(verdict)).map(since_text);
-                    let is_cut =
-                        row.device.incident().is_some_and(|ongoing| !ongoing.incident.begin_is_known);
-                    let since = since.map(|text| if is_cut { format!(">{text}") } else { text });
+                    let since = since.map(|text| format!("{sign}{text}"));
                     let style = if since.is_some() { Style::new() } else { theme.dim() };
                     put_right(buffer, end, area.y, since.as_deref().unwrap_or("-"), style);
                 }
