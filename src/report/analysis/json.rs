@@ -174,10 +174,7 @@ fn incident(summary: &IncidentSummary) -> Object {
 fn event(at: usize, event: &Event, incidents: &[IncidentSummary]) -> Object {
     let incident = incidents.iter().find(|incident| incident.events.contains(&at));
     let time = |at: Option<Timestamp>| at.map(time_text);
-    let limit = event.limit.as_ref().and_then(|limit| match limit {
-        EventLimit::Cap(plateau) => DeviceLimit::of_plateau(plateau),
-        EventLimit::Cgroup(limit) => Some(DeviceLimit::of_cgroup(limit)),
-    });
+    let limit = event.limit.as_ref().and_then(DeviceLimit::of_event);
     let limit_device = match &event.limit {
         Some(EventLimit::Cgroup(limit)) => Some(&limit.limited_device),
         _ => None,

@@ -13,10 +13,11 @@ use super::stack::{has_link, push_stack};
 use super::xy_chart::push_concurrency_charts;
 use super::xy_chart::push_heat_map;
 use crate::analysis::{DeviceReport, DirectionReport, RateUnit};
-use crate::intervals::{Cause, DeviceHistory, DeviceQuantity, EventLimit, UsageHistory};
+use crate::intervals::{Cause, DeviceHistory, DeviceQuantity, UsageHistory};
 use crate::report::analysis::{
     AnalysisReport, capacity_sentences, cause_sentences, verdict_sentence, worse_event_verdict,
 };
+use crate::report::json_csv::DeviceLimit;
 use crate::report::layout::sentence_numbers::{multiple, number, time as time_text};
 
 /// The fewest busy intervals of a device with charts.
@@ -86,7 +87,7 @@ impl<'a> Section<'a> {
         out.push_str("<div class=\"panels\">");
         // A chart of one or two intervals shows no more than the table.
         let has_charts = self.report.busy_intervals >= MIN_CHARTED_INTERVALS;
-        let charts = self.charts(context, &shades);
+        let charts = self.charts(context.saturation_threshold, &shades);
         charts.iter().filter(|_| has_charts).for_each(|chart| chart.push(time, out));
         if let Some(history) = self.history.filter(|_| has_charts) {
             push_concurrency_charts(history, &self.report.levels, &self.report.capacity, out);
@@ -123,8 +124,7 @@ impl<'a> Section<'a> {
     }
 
     /// The charts over time, that of latency first.
-    fn charts<'b>(&'b self, context: SectionContext<'_>, shades: &'b str) -> [Chart<'b>; 8] {
-        let saturation_threshold = context.saturation_threshold;
+    fn charts<'b>(&'b self, saturation_threshold: f64, shades: &'b str) -> [Chart<'b>; 8] {
         use DeviceQuantity as Q;
         let lines = [
             ("Latency", "read", Q::ReadAwaitMs, "read"),
@@ -180,8 +180,8 @@ impl<'a> Section<'a> {
                     label: format!("threshold {}", multiple(saturation_threshold)),
                     value: saturation_threshold,
                 }],
-                "Operations" => self.limits(context.analysis, RateUnit::Requests),
-                "Bandwidth" => self.limits(context.analysis, RateUnit::Kib),
+                "Operations" => self.limits(RateUnit::Requests),
+                "Bandwidth" => self.limits(RateUnit::Kib),
                 _ => Vec::new(),
             };
             Chart { title, question, unit, lines: own.map(line).collect(), references, shades }
@@ -189,31 +189,16 @@ impl<'a> Section<'a> {
     }
 
     /// The limits that caused incidents of the device, in requests or MiB per second.
-    fn limits(&self, analysis: &AnalysisReport<'_>, unit: RateUnit) -> Vec<Reference> {
-        let own = analysis
-            .events
-            .incidents
-            .iter()
-            .filter(|incident| incident.devices.iter().any(|names| names.device == self.report.device));
-        let limits = own.filter_map(|incident| match &incident.incident.cause {
-            Some(Cause::Limit { limit, .. }) => Some(limit),
+    fn limits(&self, unit: RateUnit) -> Vec<Reference> {
+        let limits = self.incidents.iter().filter_map(|placed| match &placed.summary.incident.cause {
+            Some(Cause::Limit { limit, .. }) => DeviceLimit::of_event(limit),
             _ => None,
         });
         let mut found: Vec<Reference> = Vec::new();
-        for limit in limits {
-            const MIB: f64 = 1024.0 * 1024.0;
-            let (of, value) = match limit {
-                EventLimit::Cap(plateau) if plateau.unit == RateUnit::Kib => {
-                    (RateUnit::Kib, plateau.mib_per_s)
-                }
-                EventLimit::Cap(plateau) => (RateUnit::Requests, plateau.iops),
-                EventLimit::Cgroup(limit) if limit.kind.is_bytes() => {
-                    (RateUnit::Kib, limit.value as f64 / MIB)
-                }
-                EventLimit::Cgroup(limit) => (RateUnit::Requests, limit.value as f64),
-            };
+        for limit in limits.filter(|limit| limit.unit == unit) {
+            let value = if unit == RateUnit::Kib { limit.value / 1024.0 } else { limit.value };
             let label = format!("limit {}", number(value));
-            if of == unit && !found.iter().any(|known| known.label == label) {
+            if !found.iter().any(|known| known.label == label) {
                 found.push(Reference { label, value });
             }
         }

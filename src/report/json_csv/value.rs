@@ -10,7 +10,7 @@ use memchr::memchr2;
 
 use crate::analysis::{Evidence, IoDirection, LimitMatch, Plateau, RateUnit};
 use crate::attribution::{LimitKind, ReachedLimit};
-use crate::intervals::DeviceInterval;
+use crate::intervals::{DeviceInterval, EventLimit};
 use crate::report::layout::fixed_decimal::{push_millionths, push_whole};
 use crate::sanitize::{push_json_string, sanitize};
 use Field::{Flag, Name, Number, Sentences, Text, Time, Whole, Words};
@@ -130,6 +130,7 @@ const MIB_KIB: f64 = 1024.0;
 pub(in crate::report) struct DeviceLimit<'a> {
     /// The rate that is limited: `read_iops`, `write_iops`, `iops`, `read_kib_per_s`, `write_kib_per_s` or `kib_per_s`.
     pub(in crate::report) kind: &'static str,
+    pub(in crate::report) unit: RateUnit,
     /// Requests or KiB per second.
     pub(in crate::report) value: f64,
     /// The origin: `cgroup`, `given` or `inferred`.
@@ -151,25 +152,36 @@ impl<'a> DeviceLimit<'a> {
         activity.limit.as_ref().map(Self::of_cgroup).or_else(cap)
     }
 
-    pub(in crate::report) fn of_cgroup(limit: &'a ReachedLimit) -> Self {
-        let is_bytes = matches!(limit.kind, LimitKind::ReadBytes | LimitKind::WriteBytes);
+    /// Returns the limit that an event or incident was at.
+    pub(in crate::report) fn of_event(limit: &'a EventLimit) -> Option<Self> {
+        match limit {
+            EventLimit::Cap(plateau) => Self::of_plateau(plateau),
+            EventLimit::Cgroup(limit) => Some(Self::of_cgroup(limit)),
+        }
+    }
+
+    fn of_cgroup(limit: &'a ReachedLimit) -> Self {
+        let unit = if limit.kind.is_bytes() { RateUnit::Kib } else { RateUnit::Requests };
         Self {
             kind: cgroup_limit_name(limit.kind),
-            value: limit.value as f64 / if is_bytes { KIB } else { 1.0 },
+            unit,
+            value: limit.value as f64 / if unit == RateUnit::Kib { KIB } else { 1.0 },
             source: "cgroup",
             cgroup: Some(&limit.cgroup),
         }
     }
 
     /// A constant rate.
-    pub(in crate::report) fn of_plateau(plateau: &Plateau) -> Option<Self> {
+    fn of_plateau(plateau: &Plateau) -> Option<Self> {
         let kind = rate_name(plateau.direction, plateau.unit)?;
-        let value = match plateau.unit {
+        let unit = plateau.unit;
+        let value = match unit {
             RateUnit::Requests => plateau.iops,
             RateUnit::Kib => plateau.mib_per_s * MIB_KIB,
         };
         let is_given = matches!(plateau.matches_limit, Some(LimitMatch::Stated));
-        Some(Self { kind, value, source: if is_given { "given" } else { "inferred" }, cgroup: None })
+        let source = if is_given { "given" } else { "inferred" };
+        Some(Self { kind, unit, value, source, cgroup: None })
     }
 }
 

@@ -105,9 +105,8 @@ impl<'a> Row<'a> {
 
     /// Returns a limit in the unit of its field; `None` if it is not set.
     fn limit(&self, kind: LimitKind) -> Field<'a> {
-        let is_bytes = matches!(kind, LimitKind::ReadBytes | LimitKind::WriteBytes);
         let limit = self.limits.iter().find(|limit| limit.kind == kind);
-        Number(limit.map(|limit| limit.value as f64 / if is_bytes { KIB } else { 1.0 }))
+        Number(limit.map(|limit| limit.value as f64 / if kind.is_bytes() { KIB } else { 1.0 }))
     }
 
     /// Returns the limits that have been reached.
