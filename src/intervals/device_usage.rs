@@ -32,7 +32,7 @@ pub(super) fn note_usage<'a>(
         activity.top_cgroup = top.and_then(|top| {
             Some(TopCgroup { path: Arc::clone(&top.path), share_pct: top.share_pct?, is_at_least: false })
         });
-        let below = topology.devices_below(name);
+        let below = attribution.map_or_else(Vec::new, |_| topology.devices_below(name));
         let is_in_trouble = activity.assessment.verdict > Some(Verdict::Queueing);
         let still_holds = |limit: &&ReachedLimit| match attribution {
             Some(attribution) => attribution.still_holds(limit, is_in_trouble),
