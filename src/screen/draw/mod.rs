@@ -28,8 +28,6 @@ pub(crate) struct Regions {
     /// The first line that is shown.
     scroll: usize,
     pub(crate) list_rows: usize,
-    /// True if the details of a device are shown.
-    pub(crate) shows_detail: bool,
     list_top: u16,
     devices: Vec<DeviceId>,
     titles: Vec<(u16, u16, Sort)>,
@@ -93,14 +91,10 @@ impl App {
         let body = Rect { y: area.y + 1, height: area.height - 2, ..area };
         match self.page {
             Page::Help => self.draw_help(buffer, body, &mut regions),
-            Page::Detail => {
-                regions.shows_detail = true;
-                self.draw_detail(buffer, body, &mut regions);
-            }
+            Page::Detail => self.draw_detail(buffer, body, &mut regions),
             Page::List => {
                 let pane = self.draw_list(buffer, body, &mut regions);
                 if pane.height > 0 {
-                    regions.shows_detail = true;
                     self.draw_pane(buffer, pane, &mut regions);
                 }
             }
