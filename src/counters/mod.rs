@@ -157,6 +157,12 @@ pub struct Counters {
 
 const NO_REQUESTS: Requests = Requests { ios: 0, merges: 0, sectors: 0, ms: 0 };
 
+/// Returns the difference of two millisecond counters, which wrap at 2^32 on every kernel (they are `unsigned int` in
+/// the kernel's `diskstats_show`).
+pub fn wrapping_sub_u32(older: u64, newer: u64) -> u64 {
+    newer.wrapping_sub(older) & u64::from(u32::MAX)
+}
+
 impl Counters {
     /// The counters of a device that was just added.
     pub const ZERO: Self = Self {
@@ -383,5 +389,16 @@ impl Sample {
     /// Returns the device with this name; `None` if the sample lacks it.
     pub fn device(&self, name: &str) -> Option<&Device> {
         self.devices.iter().find(|device| device.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn milliseconds_wrap_at_32_bits() {
+        assert_eq!(wrapping_sub_u32(4_294_967_290, 4), 10);
+        assert_eq!(wrapping_sub_u32(4, 4), 0);
     }
 }

@@ -1,7 +1,7 @@
 //! Counters that went backwards, as iostat treats them: as wraparound, reset or another device.
 
 use crate::counters::Counters;
-use crate::metrics::wrapping_sub_u32;
+use crate::counters::wrapping_sub_u32;
 
 /// Change of a counter between two readings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,6 @@
 //! The requests of one kind that completed between two samples, and the times that the kernel counted.
 
-use super::wraparound::wrapping_sub_u32;
-use crate::counters::{Missing, Requests};
+use crate::counters::{Missing, Requests, wrapping_sub_u32};
 use crate::units::{SECTOR_BYTES, Span};
 
 /// More requests per second than any device completes: a larger difference does not come from a counter that wrapped.

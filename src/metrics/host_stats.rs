@@ -3,8 +3,7 @@
 use super::CpuPercentages;
 use super::device_match::DeviceMatch;
 use super::interval::in_flight;
-use super::wraparound::wrapping_sub_u32;
-use crate::counters::{Columns, Sample};
+use crate::counters::{Columns, Sample, wrapping_sub_u32};
 use crate::units::Span;
 
 /// CPU, pressure and memory of the host. `None` means not known.

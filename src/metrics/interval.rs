@@ -13,8 +13,7 @@
 //! the time between the samples in seconds.
 
 use super::completed::{Completed, CountedTime, PossibleTime, add, ios_delta, ms_delta};
-use super::wraparound::wrapping_sub_u32;
-use crate::counters::{Columns, Counters, Requests};
+use crate::counters::{Columns, Counters, Requests, wrapping_sub_u32};
 use crate::units::Span;
 
 /// A busy time that wrapped is still about as long as the interval: at most this many milliseconds per second...

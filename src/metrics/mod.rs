@@ -22,4 +22,4 @@ pub use interval::{Interval, in_flight};
 pub use latency::{LatencyStats, PERCENTILES};
 pub use stall_timer::StallTimer;
 pub use util_check::{DataFlag, UtilCheck};
-pub use wraparound::{RequestChange, wrapping_sub_u32};
+pub use wraparound::RequestChange;

@@ -1,6 +1,6 @@
 //! Counter differences that allow for wraparound.
 
-use crate::counters::Requests;
+use crate::counters::{Requests, wrapping_sub_u32};
 
 /// The change of the counters of one kind of request. `None` means that the counter went backwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,12 +26,6 @@ impl RequestChange {
     }
 }
 
-/// Returns the difference of two millisecond counters, which wrap at 2^32 on every kernel (they are `unsigned int` in
-/// the kernel's `diskstats_show`).
-pub fn wrapping_sub_u32(older: u64, newer: u64) -> u64 {
-    newer.wrapping_sub(older) & u64::from(u32::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -49,11 +43,5 @@ mod tests {
         let requests = |ios, sectors| Requests { ios, sectors, ..Requests::default() };
         let change = RequestChange::between(&requests(10, 80), &requests(9, 81));
         assert_eq!((change.ios, change.sectors), (None, Some(1)));
-    }
-
-    #[test]
-    fn milliseconds_wrap_at_32_bits() {
-        assert_eq!(wrapping_sub_u32(4_294_967_290, 4), 10);
-        assert_eq!(wrapping_sub_u32(4, 4), 0);
     }
 }

@@ -1,7 +1,7 @@
 //! The numbers of pt-diskstats, which are defined differently from those of iostat (see OUTPUT in its manual).
 
-use crate::counters::{Counters, Requests};
-use crate::metrics::{RequestChange, wrapping_sub_u32};
+use crate::counters::{Counters, Requests, wrapping_sub_u32};
+use crate::metrics::RequestChange;
 
 /// Differences of counters, summed over devices or over intervals.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

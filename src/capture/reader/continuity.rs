@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::capture::warning::CaptureWarningKind;
-use crate::counters::{Counters, Device, Sample};
+use crate::counters::{Counters, Device, Sample, wrapping_sub_u32};
 
 /// A gap is as many usual intervals, and longer than an hour.
 const MIN_GAP_INTERVALS: f64 = 100.0;
@@ -54,12 +54,17 @@ fn reason_of_devices(previous: &Sample, sample: &Sample, interval_s: f64) -> Opt
     }
     // Devices that were never used are the same on any host.
     let is_used = |device: &Device| device.counters.reads.ios > 0 || device.counters.writes.ios > 0;
-    let used = pairs.iter().filter(|(before, after)| is_used(before) || is_used(after));
-    let (goes_on, others): (Vec<_>, Vec<_>) =
-        used.partition(|(before, after)| can_follow(&before.counters, &after.counters, interval_s));
-    let fell = others.iter().filter(|(before, after)| has_fallen(&before.counters, &after.counters)).count();
+    let (mut going_on, mut others, mut has_any_fallen) = (0, 0, false);
+    for (before, after) in pairs.into_iter().filter(|(before, after)| is_used(before) || is_used(after)) {
+        if can_follow(&before.counters, &after.counters, interval_s) {
+            going_on += 1;
+        } else {
+            others += 1;
+            has_any_fallen |= has_fallen(&before.counters, &after.counters);
+        }
+    }
     // Where a third goes on, devices were replaced.
-    let is_other = fell > 0 && others.len() >= MIN_RESET_DEVICES && others.len() > 2 * goes_on.len();
+    let is_other = has_any_fallen && others >= MIN_RESET_DEVICES && others > 2 * going_on;
     is_other.then_some("counters that begin again")
 }
 
@@ -71,6 +76,6 @@ fn has_fallen(before: &Counters, after: &Counters) -> bool {
 /// Returns whether the counters can be those of the same device after this time, in which it cannot be busy for much longer.
 /// Old kernels count some time twice, and 7-column lines have no times.
 fn can_follow(before: &Counters, after: &Counters, interval_s: f64) -> bool {
-    let busy_ms = after.busy_ms.wrapping_sub(before.busy_ms) & u64::from(u32::MAX);
+    let busy_ms = wrapping_sub_u32(before.busy_ms, after.busy_ms);
     !has_fallen(before, after) && busy_ms as f64 <= 10_000.0 * interval_s.max(1.0)
 }

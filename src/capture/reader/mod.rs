@@ -40,6 +40,8 @@ use crate::counters::{HealthFacts, HostState, Sample};
 
 /// The most warnings that are kept until they are taken; further ones are counted.
 const MAX_WARNINGS: usize = 1000;
+/// The samples after one that looks damaged, in which others that do are taken as they are: the kernel's counters are odd.
+const MIN_UNDAMAGED_SAMPLES: u64 = 8;
 
 /// The kinds of captures, which are read in different ways.
 enum Kind {
@@ -111,7 +113,7 @@ impl<R: Read> Reader<R> {
             is_prompt: false,
             last_copy: Default::default(),
             continuity: Continuity::default(),
-            undamaged_samples: u64::from(u32::MAX),
+            undamaged_samples: MIN_UNDAMAGED_SAMPLES,
             had_devices: false,
             header_before: None,
             latest: None,
@@ -613,7 +615,8 @@ impl<R: Read> Reader<R> {
         let is_recording = self.is_blkstat_recording();
         let lacks_end_mark = is_recording && !open.has_invalid_annotation && !is_complete;
         // Counters that look damaged again and again are as the kernel has them.
-        let is_damaged = !is_recording && self.devices.are_damaged && self.undamaged_samples >= 8;
+        let is_damaged =
+            !is_recording && self.devices.are_damaged && self.undamaged_samples >= MIN_UNDAMAGED_SAMPLES;
         self.undamaged_samples = if is_damaged { 0 } else { self.undamaged_samples + 1 };
         let is_truncated = open.is_truncated || lacks_end_mark || is_damaged;
         if is_truncated && !self.keeps_truncated_sample {

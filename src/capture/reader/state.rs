@@ -15,7 +15,7 @@ use crate::capture::warning::{CaptureWarning, CaptureWarningKind};
 use crate::capture::{
     MAX_BASELINE_NAME_BYTES, MAX_BASELINES, MAX_DEVICES_PER_SAMPLE, MAX_SAMPLE_BYTES, slot,
 };
-use crate::counters::{Columns, Counters, Device, Sample};
+use crate::counters::{Columns, Counters, Device, Sample, wrapping_sub_u32};
 use crate::topology::{Node, Topology};
 use crate::units::SampleTime;
 
@@ -190,8 +190,9 @@ pub(super) struct SampleDevices {
     count: usize,
     line_bytes: usize,
     has_too_many: bool,
-    /// The last line seems to have lost its end, or the devices begin again: they are those of two samples.
+    /// The last line seems to have lost its end, or the devices are those of two samples.
     pub(super) are_damaged: bool,
+    /// The first device has occurred once more.
     has_begun_again: bool,
 }
 
@@ -266,12 +267,10 @@ impl SampleDevices {
         match parse_line(line, slot(devices, index)) {
             Ok(()) => {
                 self.count += 1;
-                let begins_again = index > 0 && devices[index].name == devices[0].name;
+                self.has_begun_again |= index > 0 && devices[index].name == devices[0].name;
                 let before = previous.devices.get(index).filter(|before| before.name == devices[index].name);
-                self.are_damaged = begins_again
-                    || self.has_begun_again
+                self.are_damaged = self.has_begun_again
                     || before.is_some_and(|before| has_other_end(&devices[index].counters, &before.counters));
-                self.has_begun_again |= begins_again;
                 Ok(is_complete || !looks_truncated(&devices[index], &devices[..index], previous))
             }
             Err(_) if line.trim_ascii().is_empty() => Ok(is_complete),
@@ -300,13 +299,11 @@ fn has_other_end(counters: &Counters, before: &Counters) -> bool {
     let grows = counters.reads.ios >= before.reads.ios
         && counters.writes.ios >= before.writes.ios
         && counters.busy_ms >= before.busy_ms;
-    // They wrap at 32 bits.
-    let growth = |now: u64, before: u64| now.wrapping_sub(before) & u64::from(u32::MAX);
-    let of_requests =
-        growth(counters.reads.ms, before.reads.ms) + growth(counters.writes.ms, before.writes.ms);
+    let of_requests = wrapping_sub_u32(before.reads.ms, counters.reads.ms)
+        + wrapping_sub_u32(before.writes.ms, counters.writes.ms);
     let (last, last_before) = (last_number(counters), last_number(before));
     let fits = last <= u64::from(u32::MAX);
-    let last_growth = if fits { growth(last, last_before) } else { last.abs_diff(last_before) };
+    let last_growth = if fits { wrapping_sub_u32(last_before, last) } else { last.abs_diff(last_before) };
     let is_other = last_growth > MAX_GROWTH_MS + of_requests;
     grows && (counters.columns < before.columns || counters.columns > Columns::Partition && is_other)
 }
