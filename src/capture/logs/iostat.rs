@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::json::{JsonElements, JsonPart};
-use super::{LogFormat, LoggedDevice, LoggedHost, Report, Rounding, SysstatTimes, head_line, number};
+use super::sysstat_times::SysstatTimes;
+use super::{LogFormat, LoggedDevice, LoggedHost, Report, Rounding, head_line, number};
 use crate::capture::time_form::{LocalTimes, find_time};
 
 /// A log of iostat.
@@ -15,7 +16,7 @@ pub(super) struct IostatLog {
     has_date: bool,
     /// The line with a time before the report that is being read.
     time: Option<String>,
-    /// What a collector of logs put before the line.
+    /// The prefix of the line, which a collector of logs added.
     prefix: String,
     /// The next report is the first of a run, with averages since boot.
     begins: bool,
@@ -34,7 +35,7 @@ pub(super) struct IostatLog {
 #[derive(Default)]
 struct OpenReport {
     tables: Vec<Vec<String>>,
-    /// What stands before its first line.
+    /// The prefix of its first line.
     prefix: String,
     devices: Vec<LoggedDevice>,
     /// The columns of the table that is being read; empty after its end.

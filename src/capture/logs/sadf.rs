@@ -11,6 +11,10 @@ use crate::capture::time_form::{LocalTimes, find_time};
 /// The words of a head before the columns.
 const HEAD: [&str; 3] = ["# hostname", "interval", "timestamp"];
 
+fn origin(rounding: &Rounding) -> String {
+    format!("from the data of sar -d: {rounding}")
+}
+
 /// `sadf -d`.
 pub(super) struct SadfLog {
     local: LocalTimes,
@@ -92,7 +96,7 @@ impl LogFormat for SadfLog {
     }
 
     fn origin(&self) -> String {
-        format!("from the data of sar -d: {}", self.rounding)
+        origin(&self.rounding)
     }
 
     fn host(&self) -> LoggedHost {
@@ -175,7 +179,7 @@ impl LogFormat for SadfJsonLog {
     fn finish(&mut self, _: &mut Vec<Report>) {}
 
     fn origin(&self) -> String {
-        format!("from the data of sar -d: {}", self.rounding)
+        origin(&self.rounding)
     }
 
     fn host(&self) -> LoggedHost {

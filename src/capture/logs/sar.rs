@@ -4,7 +4,8 @@
 
 use jiff::Timestamp;
 
-use super::{LogFormat, LoggedDevice, LoggedHost, Report, Rounding, SysstatTimes, head_line, number};
+use super::sysstat_times::SysstatTimes;
+use super::{LogFormat, LoggedDevice, LoggedHost, Report, Rounding, head_line, number};
 use crate::capture::time_form::{LocalTimes, find_time};
 
 /// The reports of a log in which every row has a time, as they become complete.
