@@ -22,9 +22,9 @@ const MAX_DISTANCE: f64 = STEADY_WINDOW + ON_PLATEAU_TOLERANCE;
 /// The highest number of intervals on a plateau before it is searched for again.
 const MAX_UNSEARCHED_INTERVALS: u32 = 15;
 
-/// The searches that may fail for each that found a plateau...
+/// The number of searches that may fail for each that found a plateau...
 const FOUND_CREDIT: u32 = 4;
-/// ...and the most that may fail.
+/// ...and the most of them.
 const MAX_CREDIT: u32 = 64;
 
 /// The plateau that the loads of a device lie on at present. While they stay on a plateau that several searches have
@@ -35,7 +35,7 @@ pub(crate) struct CurrentPlateau {
     found: Option<Plateau>,
     /// The remaining intervals for which the plateau is taken without a search.
     unsearched_intervals: u32,
-    /// The searches that found a plateau minus those that did not.
+    /// The number of searches that may fail before the plateau is given up.
     credit: u32,
     /// The number of intervals between the latest two searches.
     latest_pause: u32,
@@ -64,8 +64,10 @@ impl CurrentPlateau {
         } else if stays {
             self.credit = self.credit.saturating_sub(1);
         }
-        if found.is_some() || is_exceeded || self.credit == 0 {
-            self.credit = if is_exceeded { 0 } else { self.credit };
+        if is_exceeded {
+            self.credit = 0;
+        }
+        if found.is_some() || self.credit == 0 {
             self.found = found;
         }
         self.latest_pause =

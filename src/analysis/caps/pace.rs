@@ -65,10 +65,9 @@ pub(super) fn pace(
     let others =
         weighted_median_of(loads, |load| Some(load.queue(IoDirection::Both) - load.queue(direction)));
     // Of requests that do not wait, a chance number is in flight, which varies by its square root.
-    let queue = weighted_median_of(loads, |load| Some(load.queue(direction)).filter(|_| !were_faster));
-    let uncertain = MAX_COUNTING_ERROR_REQUESTS
-        .max(queue.unwrap_or(0.0).sqrt())
-        .max(MAX_OTHERS_RATIO * others.unwrap_or(0.0));
+    let queue = || weighted_median_of(loads, |load| Some(load.queue(direction))).unwrap_or(0.0);
+    let chance = if were_faster { 0.0 } else { queue().sqrt() };
+    let uncertain = MAX_COUNTING_ERROR_REQUESTS.max(chance).max(MAX_OTHERS_RATIO * others.unwrap_or(0.0));
     let uncertain = uncertain * each.unwrap_or(0.0);
     let arrivals = |load: &LoadSample| completions(load) + change(load);
     let is_irregular = || {

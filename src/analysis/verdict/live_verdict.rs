@@ -126,13 +126,12 @@ impl LiveVerdict {
             Some(Verdict::Slow) => (Verdict::Slow, Verdict::Ok),
             _ => return assessed.verdict,
         };
-        // That one direction is slow does not show that another, which is unknown, no longer waits.
-        if assessed.is_unknown && (present, assessed.verdict) == (Verdict::Saturated, Some(Verdict::Slow)) {
+        // If one direction is slow, requests of another may still wait for each other.
+        let is_slow_meanwhile = present == Verdict::Saturated && assessed.verdict == Some(Verdict::Slow);
+        if is_slow_meanwhile && assessed.is_unknown {
             return None;
         }
         let min_saturation = STILL_SATURATED_FRACTION * self.settings.saturation_threshold;
-        // That one direction is slow does not end that another waits.
-        let is_slow_meanwhile = present == Verdict::Saturated && assessed.verdict == Some(Verdict::Slow);
         let is_still = (assessed.verdict == Some(milder) || is_slow_meanwhile)
             && assessed.directions().any(|one| {
                 one.verdict == Ok(milder)
@@ -179,6 +178,7 @@ pub(super) struct Debounce {
     present: Option<Verdict>,
     /// The verdicts on the latest intervals alone, with their lengths in seconds.
     latest: VecDeque<(Option<Verdict>, f64)>,
+    /// The latest interval with I/O had too few requests to tell much.
     has_few_requests: bool,
 }
 
