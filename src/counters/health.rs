@@ -25,6 +25,9 @@ pub enum FactPlace {
 pub enum FactKind {
     /// A count of what went wrong, with its noun.
     Errors(&'static str),
+    /// The same, but nearly every device has some from being asked at the start what it can do, so that only those since
+    /// then say that something is wrong.
+    UsualErrors(&'static str),
     /// A count of what is normal.
     Count,
     /// A number that is 0 unless something is wrong, with its noun.
@@ -33,6 +36,16 @@ pub enum FactKind {
     State(&'static str, &'static [&'static str]),
     /// A setting, or the extent of what another fact says.
     Amount,
+}
+
+impl FactKind {
+    /// The noun of a count of what went wrong; `None` for other facts.
+    pub fn errors(self) -> Option<&'static str> {
+        match self {
+            Self::Errors(noun) | Self::UsualErrors(noun) => Some(noun),
+            Self::Count | Self::Trouble(_) | Self::State(..) | Self::Amount => None,
+        }
+    }
 }
 
 /// A row of the table.
@@ -73,12 +86,11 @@ const fn scaled(scale: f64, fact: &Fact) -> Fact {
     Fact { scale, ..*fact }
 }
 
-use FactKind::{Amount, Count, Errors, State, Trouble};
+use FactKind::{Amount, Count, Errors, State, Trouble, UsualErrors};
 use FactPlace::{Device, FileSystem, Member};
 
 /// The name of the fact that a suspended device-mapper device has.
 const SUSPENDED: &str = "suspended";
-const ERRORS: &str = "errors";
 /// What an array does; how far it is and how fast belong to it.
 pub const SYNC_ACTION: &str = "sync_action";
 pub const SYNC_COMPLETED: &str = "sync_completed_pct";
@@ -95,7 +107,7 @@ pub static FACTS: &[Fact] = &[
         "The state of an NVMe path (ANA)."),
     fact("timeouts", Device, "device/iotmo_cnt", Errors("timeout"), "blkstat_disk_timeouts_total",
         "Commands that timed out at the SCSI or ATA device."),
-    fact(ERRORS, Device, "device/ioerr_cnt", Errors("error"), "blkstat_disk_errors_total",
+    fact("errors", Device, "device/ioerr_cnt", UsualErrors("error"), "blkstat_disk_errors_total",
         "Commands that the SCSI or ATA device completed with an error, also those of programs that ask what it can do."),
     fact("commands", Device, "device/iodone_cnt", Count, "blkstat_disk_commands_completed_total",
         "Commands that the SCSI or ATA device completed or rejected."),
@@ -193,13 +205,12 @@ impl Health {
     }
 
     /// Returns the facts that say that something is wrong, with the extent of it. Counts are of what was added since
-    /// `before`, all of it without that; but then not those of errors of commands, which nearly every disk has from being
-    /// asked at the start what it can do.
+    /// `before`, all of it without that.
     pub fn troubles(&self, before: Option<&Self>) -> Self {
         let trouble = |(fact, value): &(&'static Fact, FactValue)| {
             let value = match (fact.kind, value) {
-                (Errors(_), _) if fact.name == ERRORS && before.is_none() => return None,
-                (Errors(_), FactValue::Number(count)) => {
+                (UsualErrors(_), _) if before.is_none() => return None,
+                (kind, FactValue::Number(count)) if kind.errors().is_some() => {
                     let before = before.map_or(0, |before| before.number(fact.name).unwrap_or(*count));
                     FactValue::Number(count.saturating_sub(before))
                 }

@@ -8,10 +8,10 @@ use crate::sanitize::sanitize;
 /// What is wrong with a device, as a sentence without a period: `sdb: 2 timeouts, 5 errors in the last 40 s`. Counts are
 /// of the last `counted_s` seconds, or of the time since the device appeared. `None` if nothing is wrong.
 pub(crate) fn health_text(device: &str, troubles: &Health, counted_s: Option<f64>) -> Option<String> {
-    let counts: Vec<String> = texts(troubles, |kind| matches!(kind, FactKind::Errors(_)));
+    let counts: Vec<String> = texts(troubles, |kind| kind.errors().is_some());
     let span = counted_s.map(|seconds| format!(" in the last {}", duration(seconds))).unwrap_or_default();
     let counts = (!counts.is_empty()).then(|| format!("{}{span}", counts.join(", ")));
-    let states = texts(troubles, |kind| !matches!(kind, FactKind::Errors(_)));
+    let states = texts(troubles, |kind| kind.errors().is_none());
     let all: Vec<String> = states.into_iter().chain(counts).collect();
     (!all.is_empty()).then(|| format!("{}: {}", sanitize(device), all.join("; ")))
 }
@@ -32,7 +32,8 @@ fn fact_text(fact: &Fact, value: &FactValue, troubles: &Health) -> Option<String
         (FactKind::State(..), FactValue::Word(word)) if fact.name == SYNC_ACTION => sync_text(word, troubles),
         (FactKind::State(noun, _), FactValue::Word(word)) => format!("{noun} is {}", sanitize(word)),
         (FactKind::Trouble("suspended"), _) => "suspended".to_owned(),
-        (FactKind::Trouble(noun) | FactKind::Errors(noun), FactValue::Number(count)) => counted(*count, noun),
+        (FactKind::Trouble(noun), FactValue::Number(count)) => counted(*count, noun),
+        (kind, FactValue::Number(count)) => counted(*count, kind.errors()?),
         _ => return None,
     })
 }

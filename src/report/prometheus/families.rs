@@ -229,7 +229,7 @@ const BUILD: &str = "blkstat_build_info";
 /// All families.
 pub(super) static FAMILIES: LazyLock<Vec<Family>> = LazyLock::new(|| {
     let of_fact = |fact: &'static Fact| {
-        let is_counter = matches!(fact.kind, FactKind::Errors(_) | FactKind::Count);
+        let is_counter = fact.kind == FactKind::Count || fact.kind.errors().is_some();
         let kind = if is_counter { "counter" } else { "gauge" };
         Family::new(kind, fact.metric, Values::Health(fact)).help(fact.meaning)
     };
