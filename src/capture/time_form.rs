@@ -69,7 +69,7 @@ pub(super) struct FoundTime {
     pub(super) digits: usize,
 }
 
-/// What times need that name no zone or no year.
+/// The zone and the latest date of a capture, for times that name no zone or no year.
 #[derive(Clone, Debug)]
 pub struct LocalTimes {
     pub zone: TimeZone,

@@ -48,7 +48,6 @@ pub(super) fn usage_error(message: impl AsRef<str>) -> Error {
 pub(super) const NO_REALTIME: &str =
     "--realtime needs a capture, such as FILE: the running system has no other speed";
 
-/// The host that is read.
 #[derive(Args, Clone, Debug)]
 pub(super) struct WidthOption {
     /// Output width (default: that of the terminal; without one, nothing is cut)
@@ -61,12 +60,13 @@ impl WidthOption {
         self.width.map(usize::from)
     }
 
-    /// The width of text that cannot be wider than its place.
+    /// The width that was given, or else that of the terminal.
     pub(super) fn or_available(&self, context: &RunContext<'_>) -> usize {
         self.given().unwrap_or_else(|| context.width())
     }
 }
 
+/// The host that is read.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Host {
     /// Use DIR/proc and DIR/sys instead of /proc and /sys
@@ -183,7 +183,7 @@ pub(super) struct CaptureOptions {
     /// What a device of a capture without /sys stands on, such as dm-0=sda,sdb; repeatable
     #[arg(long, value_name = "DEVICE=BELOW,...", value_parser = stacked)]
     pub(super) stack: Vec<Stacked>,
-    /// What a device of a capture without /sys is: hdd, ssd, nvme or network; repeatable
+    /// Class of a device of a capture without /sys: hdd, ssd, nvme or network; repeatable
     #[arg(long = "class", value_name = "DEVICE=CLASS", value_parser = class)]
     pub(super) classes: Vec<(String, DeviceClass)>,
 }
@@ -193,7 +193,7 @@ pub(super) fn distance(word: &str) -> Result<Duration, String> {
     parse_interval(word).map_err(|message| message.replace("INTERVAL", "TIME"))
 }
 
-/// Parses what a device is made of.
+/// Parses the class of a device.
 fn class(word: &str) -> Result<(String, DeviceClass), String> {
     let names = DeviceClass::ALL.map(DeviceClass::name).join(", ");
     let (device, name) = word.split_once('=').unwrap_or_default();

@@ -17,7 +17,7 @@ pub struct Input {
     pub more: Vec<PathBuf>,
     /// What the user says of how the devices of a capture are stacked.
     pub stack: Vec<Stacked>,
-    /// What the user says of what the devices of a capture are made of.
+    /// The classes of devices of a capture, as the user states them.
     pub classes: Vec<(String, DeviceClass)>,
     /// The directory that holds `proc`, `sys` and `dev`.
     pub root: PathBuf,

@@ -363,7 +363,7 @@ impl ReplaySource<'_> {
     }
 }
 
-/// Checks that a capture has the devices of which the user says how they are stacked or what they are made of.
+/// Checks that a capture has the devices whose stack or class the user states.
 ///
 /// # Errors
 /// If it lacks one.
@@ -382,7 +382,7 @@ pub fn check_stated(topology: &Topology, input: &Input) -> Result<()> {
     Ok(())
 }
 
-/// Returns a topology with what the user says of how devices are stacked and what they are made of.
+/// Returns a topology with the stacks and classes that the user states.
 pub fn with_stated(topology: Topology, input: &Input) -> Topology {
     if input.stack.is_empty() && input.classes.is_empty() {
         return topology;

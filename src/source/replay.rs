@@ -321,7 +321,7 @@ pub fn open_range(range: &TimeRange, replay: &Replay<'_>) -> Result<RangeFilter>
     Ok(RangeFilter::new(range.clone(), zone, whole))
 }
 
-/// Returns what the times of a capture need that name no zone or no year: a file ends before it was last changed.
+/// Returns the zone and the latest date for the times of a capture: a file ends before it was last changed.
 fn local_times(file: &File, clock: &dyn Clock) -> LocalTimes {
     // It may be in another zone, or be a pipe that is written meanwhile.
     let (zone_slack, pipe_slack) = (SignedDuration::from_hours(24), SignedDuration::from_hours(31 * 24));

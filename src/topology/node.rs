@@ -24,7 +24,7 @@ pub struct Node {
     pub size_bytes: Option<u64>,
     /// The model that the device reports, such as `Amazon Elastic Block Store`; only of disks.
     pub model: Option<String>,
-    /// What the user says that it is made of.
+    /// The class that the user states.
     #[serde(skip)]
     pub stated_class: Option<DeviceClass>,
     /// True for rotational media, according to the kernel.

@@ -178,8 +178,8 @@ impl DeviceClass {
 }
 
 impl Topology {
-    /// Returns the class of a device of `machine`, or of the disk that it is a partition of: what the user says, or else
-    /// what the kernel does. `None` if it is not known to be a single disk, or a volume of a cloud.
+    /// Returns the class of a device of `machine`, or of the disk that it is a partition of: the one that the user states,
+    /// else the one that the kernel's facts show. `None` if it is not known to be a single disk, or a volume of a cloud.
     pub fn device_class(&self, name: &str, machine: &Machine) -> Option<DeviceClass> {
         let disk = self.disk_of(name).unwrap_or(name);
         let stated = [name, disk].into_iter().find_map(|name| self.node(name)?.stated_class);

@@ -7,7 +7,7 @@ use crate::analysis::thresholds::{
 };
 use crate::analysis::verdict::{OtherCause, Verdict};
 
-/// What else than an overload of the device delays those who use it. Empty without evidence.
+/// Reasons other than overload for which users of the device wait. Empty without evidence.
 pub(crate) fn other_causes(report: &DeviceReport, host: &HostReport) -> Vec<OtherCause> {
     one_at_a_time(report).or_else(|| background_writes(report, host)).into_iter().collect()
 }

@@ -105,7 +105,7 @@ struct Clock {
     latest: Option<Timestamp>,
     /// The time between the latest two copies.
     usual: Option<SignedDuration>,
-    /// What to add to times without a date, once midnight has passed, or once the clocks were changed.
+    /// The time that is added to times without a date after midnight, and to all after the clocks were changed.
     carried: SignedDuration,
     spread: Option<Spread>,
 }

@@ -302,7 +302,7 @@ fn may_be_in_trouble(device: &DeviceInterval) -> bool {
 /// Returns the facts about the device of this kernel name that the analysis needs.
 fn known_device(topology: &Topology, machine: &Machine, name: &str) -> KnownDevice {
     let (provider, size_bytes) = topology.volume(name, machine);
-    // What is no disk is a volume of a cloud only if its disk is known to be one.
+    // A loop or device-mapper device is no volume of a cloud, unless the disk below it is known to be one.
     let kind = topology.node(name).map_or(Kind::Disk, |node| node.kind);
     let is_disk = matches!(kind, Kind::Disk | Kind::Partition | Kind::NvmePath | Kind::Multipath);
     let provider = provider.or((!is_disk).then_some(Provider::Other));

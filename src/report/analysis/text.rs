@@ -21,9 +21,9 @@ const INDENT: usize = 4;
 /// The most devices whose verdict is explained without `--details`.
 const MAX_EXPLAINED: usize = 5;
 
-/// Appends the worst incident, the table of devices, the disks that disappeared, the other incidents, and the reasons for the verdicts on the worst
-/// devices or, with [`AnalysisReport::has_details`], the whole report of each device that was busy; then findings about
-/// the host. Lines have at most `width` columns if that is 60 or more, except for those of several incidents.
+/// Appends the worst incident, the table of devices, the disks that disappeared, all incidents if there are several, and
+/// the reasons for the verdicts on the worst devices or, with [`AnalysisReport::has_details`], the whole report of each
+/// device that was busy; then findings about the host. Lines have at most `width` columns if that is 60 or more, except for those of several incidents.
 pub fn text(report: &AnalysisReport<'_>, width: usize, out: &mut Vec<u8>) {
     let times = Times::new(report.clock, report.time_zone);
     let rows = overview::rows(report);

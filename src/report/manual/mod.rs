@@ -104,8 +104,8 @@ pub fn page(name: &str, inserted: &dyn Fn(&str) -> Option<Terms>) -> Option<Page
 }
 
 /// Returns what the pages say of a name, as text in lines of `width` columns, with the page that each is from: the rows
-/// of tables about it, such as those of a column, field or option; if there is none, the sections with this title; or
-/// the paragraphs with this word; or else everything with these words, or a longer one that begins so.
+/// of tables about it, such as those of a column, field or option. If there are none: the sections with this title, else
+/// the paragraphs with this word, else every paragraph and row with words that begin with it.
 pub fn find_term(term: &str, mut pages: Vec<Page>, width: usize) -> Vec<(String, &'static str)> {
     pages.sort_by_key(|page| Reverse(section(page.name)));
     let find = |part: &dyn Fn(&Block) -> Option<Block>| {
@@ -149,7 +149,7 @@ pub fn find_term(term: &str, mut pages: Vec<Page>, width: usize) -> Vec<(String,
     found
 }
 
-/// Returns what stands below the headings of this title, up to the next one.
+/// Returns the sections with this title, without the title.
 fn sections<'a>(blocks: &'a [Block], title: &str) -> impl Iterator<Item = &'a [Block]> {
     let is_heading = |block: &Block| matches!(block, Block::Heading(..));
     let has_title =
