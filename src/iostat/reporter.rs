@@ -66,10 +66,12 @@ impl<'a> Reporter<'a> {
         self.printer.begin(host, &date, out);
     }
 
-    /// Omits the report since boot, which ends with this sample.
-    pub(super) fn skip_report(&mut self, newer: &Sample) {
+    /// Omits the report since boot. Returns whether it would be complete.
+    pub(super) fn skip_report(&mut self, older: &Sample, newer: &Sample, interval: Span) -> bool {
         self.printer.skip_report();
+        let is_truncated = self.shows_devices() && self.devices.between(older, newer, interval).1;
         self.devices.store_sums(newer);
+        !is_truncated
     }
 
     /// Appends the report on an interval. Returns whether it is complete; if not, it ends before a device whose

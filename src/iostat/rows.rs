@@ -86,11 +86,13 @@ impl<'a> DeviceRows<'a> {
 
     /// Determines the entries of a report for the devices of a sample.
     pub(super) fn update_entries(&mut self, newer: &Sample, topology: &Topology) {
-        if self.options.default_devices.are_in_diskstats_order() {
-            for device in &newer.devices {
-                let rank = self.first_seen.len();
-                self.first_seen.entry(device.name.clone()).or_insert(rank);
-            }
+        let mut devices: Vec<_> = newer.devices.iter().collect();
+        if !self.options.default_devices.are_in_diskstats_order() {
+            devices.sort_by_key(|device| topology.index_of(&device.name));
+        }
+        for device in devices {
+            let rank = self.first_seen.len();
+            self.first_seen.entry(device.name.clone()).or_insert(rank);
         }
         self.entries = self.selection.entries(&newer.devices, topology, &self.first_seen);
     }

@@ -82,9 +82,12 @@ fn run_live(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
         }
         let unreadable = host.update_devices(&mut reporter.devices, [&oldest, &older, &newer]);
         let interval = live_interval(options, &older, &newer);
-        if std::mem::take(&mut skips_report) {
-            reporter.skip_report(&newer);
-        } else if !reporter.report(&older, &newer, interval, &mut text) {
+        let is_complete = if std::mem::take(&mut skips_report) {
+            reporter.skip_report(&older, &newer, interval)
+        } else {
+            reporter.report(&older, &newer, interval, &mut text)
+        };
+        if !is_complete {
             context.emit(&mut text)?;
             let directory = options.root.join("dev/mapper");
             let why = unreadable.map_or_else(String::new, |error| os_error_text(&error));

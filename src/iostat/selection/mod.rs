@@ -58,7 +58,7 @@ impl Selection {
     /// onwards, where the order is that of the command line and then of /proc/diskstats or /sys.
     ///
     /// They are valid as long as the names of the devices do not change. `first_seen` ranks names by their first
-    /// appearance; in the order of /proc/diskstats a device keeps its position while it is absent.
+    /// appearance: a device keeps its position while it is absent, and new ones come last.
     pub(super) fn entries(
         &self,
         devices: &[Device],
@@ -157,10 +157,8 @@ impl Selection {
         let mut indexes: Vec<usize> = (0..devices.len()).filter(is_default).collect();
         if is_sorted {
             indexes.sort_by(|&a, &b| devices[a].name.cmp(&devices[b].name));
-        } else if self.default_devices.are_in_diskstats_order() {
-            indexes.sort_by_key(|&index| first_seen.get(&devices[index].name).copied().unwrap_or(usize::MAX));
         } else {
-            indexes.sort_by_key(|&index| topology.index_of(&devices[index].name));
+            indexes.sort_by_key(|&index| first_seen.get(&devices[index].name).copied().unwrap_or(usize::MAX));
         }
         indexes
     }

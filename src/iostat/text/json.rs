@@ -97,10 +97,6 @@ fn devices(style: &Style, report: &Report<'_>) -> String {
             line
         })
         .collect();
-    let end = match report.is_truncated {
-        true if rows.is_empty() => "",
-        true => ",\n",
-        false => "\n\t\t\t\t\t]",
-    };
+    let end = if report.is_truncated { "" } else { "\n\t\t\t\t\t]" };
     format!("\"disk\": [\n{}{end}", rows.join(",\n"))
 }

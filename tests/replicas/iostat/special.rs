@@ -156,6 +156,8 @@ pub(super) const LINES: &[Lines] = &[
         ],
     },
     Lines { machine: "unchanged", group: "", lines: &["-c @", "-x -z @", "-xs -o JSON @"] },
+    Lines { machine: "mapper_added", group: "", lines: MAPPED },
+    Lines { machine: "mapper_unreadable", group: "", lines: MAPPED },
     Lines { machine: "backwards", group: "", lines: &["@", "-x @", "-xs -o JSON @"] },
 ];
 
@@ -255,4 +257,19 @@ const LABELS: &[&str] = &[
     "-d -j ID ata-INVENTED wwn-0x5000 @",
     "-d -j ID -o JSON @",
     "-d -j LABEL -g G ant zebra @",
+];
+
+const MAPPED: &[&str] = &[
+    "-dN @",
+    "-dNy @",
+    "-dN -o JSON @",
+    "-xN -o JSON @",
+    "-dNy -o JSON @",
+    "-dNz -o JSON @",
+    "-dN -o JSON -p ALL @",
+    "-dN -o JSON aaa dm-0 @",
+    "-dN -o JSON -g G ALL @",
+    "-dN -o JSON -g G aaa abb -g H dm-0 @",
+    "-xN -o JSON -g E -g G aaa -g H dm-0 @",
+    "-dN -H -g G aaa dm-0 @",
 ];
