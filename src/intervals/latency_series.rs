@@ -45,9 +45,10 @@ impl LatencySeries {
         values.reduce(f32::max).map(f64::from)
     }
 
-    /// Returns the lowest and the highest latency of a bucket in milliseconds, without stalls; `None` without I/O.
+    /// Returns the lowest and the highest latency of a bucket in milliseconds, without stalls and requests that took less
+    /// than the kernel counts; `None` without any.
     pub fn range(&self) -> Option<(f64, f64)> {
-        let finite = || self.buckets.iter().copied().filter(|value| value.is_finite());
+        let finite = || self.buckets.iter().copied().filter(|value| value.is_finite() && *value > 0.0);
         Some((finite().reduce(f32::min)?.into(), finite().reduce(f32::max)?.into()))
     }
 
@@ -75,6 +76,7 @@ mod tests {
         assert_eq!(series.max(320.0, 384.0), None);
         assert_eq!(series.range(), Some((1.0, 50.0)));
         series.add(990.0, 1.0, f64::INFINITY);
+        series.add(310.0, 1.0, 0.0);
         assert_eq!((series.max(984.0, 1000.0), series.range()), (Some(f64::INFINITY), Some((1.0, 50.0))));
     }
 }
