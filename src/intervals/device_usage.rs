@@ -19,9 +19,9 @@ pub(super) fn note_usage<'a>(
     limit_of: impl Fn(&str) -> Option<&'a ReachedLimit>,
 ) {
     let has_stalled = devices.iter().filter_map(DeviceInterval::stats).any(Interval::is_stalled);
-    // The devices without a request in flight, if another one stalls.
-    let empty: HashSet<String> = (devices.iter())
-        .filter(|device| has_stalled && device.stats().is_some_and(|stats| stats.in_flight == Some(0)))
+    // The devices with requests in flight, if another one stalls. One that is not among these rows has been idle.
+    let busy: HashSet<String> = (devices.iter())
+        .filter(|device| has_stalled && device.stats().is_some_and(|stats| stats.in_flight != Some(0)))
         .map(|device| device.names.device.clone())
         .collect();
     for device in devices.iter_mut().filter(|device| topology.is_whole(device.device())) {
@@ -42,7 +42,7 @@ pub(super) fn note_usage<'a>(
         let held = limit_of(name).filter(still_holds);
         let reached = || attribution?.reached_limit(name, &below, activity.stats.is_idle());
         let blocking = || {
-            let below = below.iter().filter(|name| activity.stats.is_stalled() && empty.contains(*name));
+            let below = below.iter().filter(|name| activity.stats.is_stalled() && !busy.contains(*name));
             attribution?.blocking_limit(below)
         };
         activity.limit = held.cloned().or_else(reached).or_else(blocking);
