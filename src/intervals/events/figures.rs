@@ -118,6 +118,11 @@ impl Figures {
         beyond.reduce(|most, one| if one.1 > most.1 { one } else { most }).map(|(kind, _)| kind)
     }
 
+    /// Returns whether nothing completed although requests were in flight.
+    pub(super) fn is_stalled(&self) -> bool {
+        self.ios == [0.0; 2] && self.flushes == 0.0 && self.peak_queue > 0.0
+    }
+
     /// The mean latency of a kind of requests in milliseconds; `None` if none completed.
     pub(super) fn await_ms(&self, requests: IoDirection) -> Option<f64> {
         let [reads, writes, flushes] = self.ms;

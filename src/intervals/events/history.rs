@@ -176,17 +176,28 @@ impl DeviceHistory {
         })
     }
 
-    /// Returns the beginning of the first recent interval from `onset` on in which requests of this kind took clearly
-    /// longer than `before_ms`, compared with those of the latest interval. The evidence for an onset may include
-    /// intervals of a milder load.
-    pub(super) fn rise(&self, onset: Moment, requests: IoDirection, before_ms: f64) -> Option<Moment> {
-        let now_ms = self.recent.back()?.figures.await_ms(requests)?;
-        let threshold_ms = libm::sqrt(before_ms * now_ms).max(MIN_RISE * before_ms);
-        let since = self.recent.iter().skip_while(|one| one.begin_s < onset.run_s - TOLERANCE_S);
-        let is_risen = |one: &&RecentInterval| {
-            one.figures.await_ms(requests).is_some_and(|await_ms| await_ms >= threshold_ms)
+    /// Returns the beginning of the first recent interval from `onset` on that shows the trouble: requests of this kind
+    /// took clearly longer than `before_ms`, compared with those of the latest interval, or nothing has completed since.
+    /// The evidence for an onset may include intervals of a milder load.
+    pub(super) fn rise(
+        &self,
+        onset: Moment,
+        requests: Option<IoDirection>,
+        before_ms: Option<f64>,
+    ) -> Option<Moment> {
+        let latest = &self.recent.back()?.figures;
+        let since = || self.recent.iter().filter(|one| one.begin_s >= onset.run_s - TOLERANCE_S);
+        let first = if latest.is_stalled() {
+            since().rev().take_while(|one| one.figures.is_stalled()).last()?
+        } else {
+            let (requests, before_ms) = (requests?, before_ms?);
+            let now_ms = latest.await_ms(requests)?;
+            let threshold_ms = libm::sqrt(before_ms * now_ms).max(MIN_RISE * before_ms);
+            let is_risen = |one: &&RecentInterval| {
+                one.figures.await_ms(requests).is_some_and(|await_ms| await_ms >= threshold_ms)
+            };
+            since().find(is_risen)?
         };
-        let first = { since }.find(is_risen)?;
         Some(onset.minus(onset.run_s - first.begin_s))
     }
 

@@ -291,9 +291,7 @@ impl Tracked {
     fn new(id: u64, trouble: &Trouble<'_>) -> Self {
         let names = trouble.device.names();
         let (requests, before_ms) = requests_and_latency(trouble);
-        let rise = requests
-            .zip(before_ms)
-            .and_then(|(requests, before_ms)| trouble.device.rise(trouble.begin, requests, before_ms));
+        let rise = trouble.device.rise(trouble.begin, requests, before_ms);
         let incident = Incident {
             id,
             victim: Arc::clone(names),
