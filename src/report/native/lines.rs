@@ -11,7 +11,7 @@ use crate::attribution::{Attribution, CgroupUse, DeviceUse, cgroup_name};
 use crate::counters::BlockedTask;
 use crate::intervals::{DeviceActivity, DeviceEvent, DeviceState, EventKind, IntervalHeader};
 use crate::metrics::CpuPercentages;
-use crate::report::evidence::limit_of_cgroup;
+use crate::report::evidence::{limit_of_cgroup, sign_of_begin};
 use crate::report::layout::fit_columns;
 use crate::report::layout::number_format::{duration, number, percent, time};
 use crate::report::layout::sentence_numbers;
@@ -19,6 +19,9 @@ use crate::sanitize::sanitize;
 
 /// The length in seconds from which an interval is shown with one decimal instead of three.
 const COARSE_S: f64 = 9.995;
+
+/// The share of CPU time in percent from which that taken by other virtual machines is shown.
+const MIN_STEAL_PCT: f64 = 1.0;
 
 /// Returns the date of an interval with its time zone; empty without a wall clock.
 pub(super) fn date(header: &IntervalHeader, time_zone: &TimeZone) -> String {
@@ -32,8 +35,15 @@ pub(super) fn time_of_day(time: Timestamp, time_zone: &TimeZone) -> String {
 
 pub(super) const GAP: &str = "  ";
 
+/// The widths of the longest texts of the segments that are always there: a line has the same segments at the same
+/// places in every interval.
+const TIME_WIDTH: usize = "23:59:59  1.000s".len();
+const CPU_WIDTH: usize = "cpu 33% user 33% sys 34% avail".len();
+const PRESSURE_WIDTH: usize = "io 9.9% some 9.9% full".len();
+const BLOCKED_WIDTH: usize = "blocked 999".len();
+
 /// Returns the segments of the line: the time of day with the length of the interval, and the host. Segments that do not
-/// fit into `width` are left out, the least important ones first.
+/// fit into `width` are left out, the least important ones first. Only a warning about memory takes another's place.
 pub(crate) fn header_line(header: &IntervalHeader, time_zone: &TimeZone, width: usize) -> Vec<Cell> {
     let host = &header.host;
     let plain = |text: String| (text, Emphasis::Plain);
@@ -45,33 +55,46 @@ pub(crate) fn header_line(header: &IntervalHeader, time_zone: &TimeZone, width: 
     });
     let memory =
         high_memory_pressure_pct(host).map(|some| (format!("mem {} some", percent(some)), Emphasis::Warning));
+    let steal = host.cpu.as_ref().map(|cpu| cpu.steal).filter(|steal| *steal >= MIN_STEAL_PCT);
     let missed = (header.missed_samples > 0).then(|| format!("missed: {}", header.missed_samples));
-    // From left to right, with ranks: those that are not always there come last, so that the others keep their places.
+    // From left to right, with ranks and widths: those that are not always there come last, so that the others keep
+    // their places.
     let segments = [
-        (6, Some(plain(format!("{time}  {:.decimals$}s", header.elapsed_s)))),
-        (3, host.cpu.as_ref().map(cpu_text).map(plain)),
-        (5, pressure),
-        (1, host.blocked.map(|blocked| plain(format!("blocked {blocked}")))),
-        (4, memory),
-        (2, missed.map(plain)),
+        (7, TIME_WIDTH, Some(plain(format!("{time}  {:.decimals$}s", header.elapsed_s)))),
+        (4, CPU_WIDTH, host.cpu.as_ref().map(cpu_text).map(plain)),
+        (6, PRESSURE_WIDTH, pressure),
+        (3, BLOCKED_WIDTH, host.blocked.map(|blocked| plain(format!("blocked {blocked}")))),
+        (5, 0, memory),
+        (2, 0, missed.map(plain)),
+        (1, 0, steal.map(|steal| plain(format!("steal {steal:.0}%")))),
     ];
-    let (ranks, segments): (Vec<u8>, Vec<Cell>) =
-        segments.into_iter().filter_map(|(rank, segment)| Some((rank, segment?))).unzip();
-    let widths: Vec<usize> = segments.iter().map(|(text, _)| GAP.len() + text.chars().count()).collect();
+    let segments: Vec<(u8, usize, Cell)> = (segments.into_iter())
+        .filter_map(|(rank, width, cell)| cell.map(|cell| (rank, width.max(cell.0.width()), cell)))
+        .collect();
+    let widths: Vec<usize> = segments.iter().map(|(_, width, _)| GAP.len() + width).collect();
+    let ranks: Vec<u8> = segments.iter().map(|(rank, ..)| *rank).collect();
     let mut kept = fit_columns(&widths, &ranks, width.saturating_add(GAP.len())).kept;
     if kept.is_empty() {
         // The time is always there.
         kept.push(0);
     }
-    kept.into_iter().filter_map(|index| segments.get(index).cloned()).collect()
+    let last = kept.last().copied();
+    let padded = |at: usize| {
+        let (_, width, (text, emphasis)) = segments.get(at)?;
+        let width = if last == Some(at) { 0 } else { *width };
+        Some((format!("{text:width$}"), *emphasis))
+    };
+    kept.into_iter().filter_map(padded).collect()
 }
 
 fn cpu_text(cpu: &CpuPercentages) -> String {
     let share = |value: f64| format!("{value:.0}%");
     let (user, system, available) = (share(cpu.user + cpu.nice), share(cpu.system), share(cpu.available()));
-    let steal = if cpu.steal >= 1.0 { format!(" {} steal", share(cpu.steal)) } else { String::new() };
-    format!("cpu {user} user {system} sys {available} avail{steal}")
+    format!("cpu {user} user {system} sys {available} avail")
 }
+
+/// The difference in seconds up to which two lengths of time are the same.
+const TOLERANCE_S: f64 = 0.05;
 
 /// A text that replaces the cells.
 pub(super) struct Message {
@@ -114,12 +137,16 @@ impl Message {
         let (word, emphasis) =
             if is_stall { ("STALLED", Emphasis::Alert) } else { ("waiting", Emphasis::Plain) };
         let in_flight = activity.stats.in_flight.unwrap_or(0);
-        let length = duration(activity.stalled_s);
+        // A stall that has lasted since the beginning of an incident began as early as that.
+        let since_begin =
+            activity.incident.as_ref().filter(|one| activity.stalled_s >= one.lasted_s - TOLERANCE_S);
+        let sign = since_begin.map_or("", |ongoing| sign_of_begin(&ongoing.incident));
+        let length = format!("{sign}{}", duration(activity.stalled_s));
         let texts = vec![
             format!("{word} for {length}: {in_flight} in flight, nothing completed"),
             format!("{word} {length}, {in_flight} in flight"),
             format!("{word} {length}"),
-            format!("{word} {}", time(activity.stalled_s * 1e3)),
+            format!("{word} {sign}{}", time(activity.stalled_s * 1e3)),
             word.to_owned(),
         ];
         Self { texts, emphasis }
@@ -262,6 +289,34 @@ mod header_line_tests {
     use crate::metrics::HostStats;
 
     #[test]
+    fn the_line_is_the_same_for_all_values_at_a_width() {
+        let begins = |user, some, full, blocked| {
+            let cpu = CpuPercentages { user, system: 9.0, idle: 91.0 - user, ..CpuPercentages::default() };
+            let host = HostStats {
+                cpu: Some(cpu),
+                blocked: Some(blocked),
+                pressure_some_pct: Some(some),
+                pressure_full_pct: Some(full),
+                ..HostStats::default()
+            };
+            let header = IntervalHeader { elapsed_s: 1.0, host, ..IntervalHeader::default() };
+            let at = |width| {
+                let texts: Vec<String> =
+                    header_line(&header, &TimeZone::UTC, width).into_iter().map(|(text, _)| text).collect();
+                let line = texts.join(GAP);
+                assert!(line.len() <= width && !line.ends_with(' '), "{line:?}");
+                ["cpu", "io", "blocked"].map(|word| line.find(word))
+            };
+            [40, 80, 85, 120].map(at)
+        };
+        assert_eq!(begins(1.0, 0.0, 0.0, 0), begins(45.0, 99.4, 9.9, 240));
+        assert_eq!(
+            begins(1.0, 0.0, 0.0, 0)[1..3],
+            [[Some(18), Some(50), None], [Some(18), Some(50), Some(74)]]
+        );
+    }
+
+    #[test]
     fn pressure_stays_longest_where_space_is_short() {
         let host = HostStats {
             cpu: Some(CpuPercentages { user: 72.0, system: 20.0, iowait: 8.0, ..CpuPercentages::default() }),
@@ -275,14 +330,14 @@ mod header_line_tests {
         for (width, expected) in [
             (
                 120,
-                "--:--:--  1.000s  cpu 72% user 20% sys 8% avail  io 26% some 7.0% full  blocked 12  mem 12% some  missed: 3",
+                "--:--:--  1.000s  cpu 72% user 20% sys 8% avail   io 26% some 7.0% full   blocked 12   mem 12% some  missed: 3",
             ),
             (
                 100,
-                "--:--:--  1.000s  cpu 72% user 20% sys 8% avail  io 26% some 7.0% full  mem 12% some  missed: 3",
+                "--:--:--  1.000s  cpu 72% user 20% sys 8% avail   io 26% some 7.0% full   blocked 12   mem 12% some",
             ),
-            (86, "--:--:--  1.000s  cpu 72% user 20% sys 8% avail  io 26% some 7.0% full  mem 12% some"),
-            (80, "--:--:--  1.000s  io 26% some 7.0% full  mem 12% some"),
+            (86, "--:--:--  1.000s  cpu 72% user 20% sys 8% avail   io 26% some 7.0% full   mem 12% some"),
+            (80, "--:--:--  1.000s  io 26% some 7.0% full   mem 12% some"),
             (50, "--:--:--  1.000s  io 26% some 7.0% full"),
             (38, "--:--:--  1.000s"),
             (5, "--:--:--  1.000s"),

@@ -13,7 +13,7 @@ use super::lines::{
     GAP, Message, date, event_text, has_discards, has_flushes, header_line, time_of_day, who_line,
 };
 use super::summary::draw_summary;
-use crate::analysis::{Verdict, hidden_io_wait_pct};
+use crate::analysis::{IoDirection, Verdict, hidden_io_wait_pct};
 use crate::attribution::Attribution;
 use crate::intervals::{DeviceActivity, DeviceInterval, DeviceSummary, IntervalRows, RunSpan};
 use crate::metrics::Completed;
@@ -187,12 +187,17 @@ impl TableWriter {
         }
     }
 
-    /// Appends what is known of the incident of a device that suffers from it.
+    /// Appends what is known of the incident of a device that suffers from it: on one line, and on several if the
+    /// latency that made the verdict would be nowhere else, because the columns of flushes are hidden.
     fn push_incident(&mut self, line: &DeviceInterval, out: &mut Vec<u8>) {
         let Some(ongoing) = line.incident().filter(|ongoing| ongoing.is_victim) else { return };
+        let parts = incident_parts(&ongoing.incident, &present_harm(&ongoing.incident, line.stats()));
+        if ongoing.incident.requests == Some(IoDirection::Flushes) && !self.is_shown("f_await") {
+            self.push_paragraph(&parts.join("; "), "  ", Emphasis::Warning, out);
+            return;
+        }
         let mut text = String::new();
-        let harm = present_harm(&ongoing.incident, line.stats());
-        for part in incident_parts(&ongoing.incident, &harm) {
+        for part in parts {
             let separator = if text.is_empty() { "  " } else { "; " };
             if text.is_empty() || text.width() + 2 + part.width() <= self.layout.line_width() {
                 text += &format!("{separator}{part}");
@@ -261,12 +266,16 @@ impl TableWriter {
         paint(text, emphasis, self.layout.options.colors, out);
     }
 
+    fn is_shown(&self, title: &str) -> bool {
+        self.columns.shown.iter().any(|column| column.title == title)
+    }
+
     /// Returns whether a device only had discards or flushes, and their columns are hidden.
     fn is_activity_hidden(&self, activity: &DeviceActivity) -> bool {
         let has_none = |of: &Completed| of.count() == Some(0);
-        let is_shown = |title: &str| self.columns.shown.iter().any(|column| column.title == title);
-        let has_hidden =
-            || has_discards(activity) && !is_shown("d/s") || has_flushes(activity) && !is_shown("f/s");
+        let has_hidden = || {
+            has_discards(activity) && !self.is_shown("d/s") || has_flushes(activity) && !self.is_shown("f/s")
+        };
         has_none(&activity.stats.reads) && has_none(&activity.stats.writes) && has_hidden()
     }
 
@@ -296,8 +305,12 @@ impl TableWriter {
 
     /// Appends a text in dim lines, each after `indent`.
     fn push_wrapped(&mut self, text: &str, indent: &str, out: &mut Vec<u8>) {
+        self.push_paragraph(text, indent, Emphasis::Dim, out);
+    }
+
+    fn push_paragraph(&mut self, text: &str, indent: &str, emphasis: Emphasis, out: &mut Vec<u8>) {
         for line in wrap(text, self.layout.text_width().saturating_sub(indent.len())) {
-            self.push_line(&format!("{indent}{line}"), Emphasis::Dim, out);
+            self.push_line(&format!("{indent}{line}"), emphasis, out);
         }
     }
 
