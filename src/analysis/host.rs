@@ -20,8 +20,19 @@ pub struct Range {
     weighted: f64,
 }
 
+/// An NFS mount whose server has requests to answer while tasks wait for I/O that no device shows.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NfsWait {
+    /// The mount point.
+    pub mount: String,
+    /// Requests that were sent and not answered.
+    pub unanswered: u64,
+    /// The mean time of requests that ended since tasks began to wait; `None` if none did.
+    pub mean_ms: Option<f64>,
+}
+
 /// The host over all intervals. CPU percentages are of the time of all CPUs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct HostReport {
     /// Seconds in the intervals.
     pub seconds: f64,
@@ -40,6 +51,8 @@ pub struct HostReport {
     /// A lower bound of the percentage of the time in which a task waited for I/O while no device had a request in
     /// flight: see [`hidden_io_wait_pct`].
     pub hidden_io_wait_pct: Range,
+    /// The NFS mounts that tasks may have waited for, each as it was with the most requests without an answer.
+    pub nfs_waits: Vec<NfsWait>,
     /// Percentage of the time in which at least one task waited for memory.
     pub memory_pressure_some_pct: Range,
     /// Percentage of the time in which all non-idle tasks waited for memory.
@@ -86,6 +99,17 @@ impl Range {
 }
 
 impl HostReport {
+    /// Takes the mounts that tasks may have waited for in an interval.
+    pub fn observe_nfs(&mut self, waits: &[NfsWait]) {
+        for wait in waits {
+            match self.nfs_waits.iter_mut().find(|known| known.mount == wait.mount) {
+                Some(known) if known.unanswered < wait.unanswered => known.clone_from(wait),
+                Some(_) => {}
+                None => self.nfs_waits.push(wait.clone()),
+            }
+        }
+    }
+
     /// Takes an interval of `seconds`; one without length is ignored.
     pub fn observe(&mut self, stats: &HostStats, seconds: f64) {
         if !seconds.is_finite() || seconds <= 0.0 {

@@ -1,7 +1,7 @@
 //! Findings about the host that point to causes other than its disks, as data. `report` turns them into sentences.
 
 use super::device::DeviceReport;
-use super::host::{HostReport, Range};
+use super::host::{HostReport, NfsWait, Range};
 use super::thresholds::{
     LOW_AVAILABLE_CPU_PCT, LOW_IO_PRESSURE_PCT, MAX_SHORT_QUEUE, MAX_UNIMPORTANT_QUEUE,
     MIN_HIDDEN_IO_WAIT_PCT, MIN_MEMORY_PRESSURE_PCT, MIN_REPORTED_STEAL_PCT, MIN_SWAPPED_PAGES_PER_S,
@@ -53,6 +53,7 @@ pub enum HostFinding {
         some_pct: f64,
         /// A lower bound of the percentage of the time in which one did while no device had a request in flight.
         hidden_pct: f64,
+        nfs: Vec<NfsWait>,
     },
     /// Tasks waited for memory.
     MemoryPressure {
@@ -146,7 +147,8 @@ fn dirty_memory(host: &HostReport) -> Option<HostFinding> {
 
 fn hidden_io_wait(host: &HostReport) -> Option<HostFinding> {
     let hidden_pct = host.hidden_io_wait_pct.mean.filter(|hidden| *hidden >= MIN_HIDDEN_IO_WAIT_PCT)?;
-    Some(HostFinding::HiddenIoWait { some_pct: host.io_pressure_some_pct.mean?, hidden_pct })
+    let (some_pct, nfs) = (host.io_pressure_some_pct.mean?, host.nfs_waits.clone());
+    Some(HostFinding::HiddenIoWait { some_pct, hidden_pct, nfs })
 }
 
 fn memory_pressure(host: &HostReport) -> Option<HostFinding> {
@@ -275,7 +277,7 @@ mod tests {
             ..HostReport::default()
         };
         let expected = [
-            HostFinding::HiddenIoWait { some_pct: 85.0, hidden_pct: 80.0 },
+            HostFinding::HiddenIoWait { some_pct: 85.0, hidden_pct: 80.0, nfs: Vec::new() },
             HostFinding::MemoryPressure { some_pct: 5.0, full_pct: None },
             HostFinding::Swapping { in_pages_per_s: 9.0, out_pages_per_s: 1.0, devices: vec!["sda2".into()] },
             HostFinding::SwapDevice { device: "sda2".into(), read_mib_per_s: 4.5, write_mib_per_s: 0.0 },

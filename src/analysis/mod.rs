@@ -48,7 +48,7 @@ pub use capacity::{CapacityByDirection, CapacityReport};
 pub use caps::{CloudLimit, CloudVolume, LimitMatch, NearLimit, Plateau, find_plateaus};
 pub use compare::{BlockMeans, Difference, Outcome, Quantity, compare};
 pub use device::{DeviceAnalysis, DeviceReport, Excluded, Observation};
-pub use host::{HostReport, Range, hidden_io_wait_pct, high_memory_pressure_pct};
+pub use host::{HostReport, NfsWait, Range, hidden_io_wait_pct, high_memory_pressure_pct};
 pub use host_findings::{HostFinding, host_findings, not_the_disk};
 pub use load::{ConcurrencyLevel, IoDirection, LoadHistory, LoadSample, RateUnit, concurrency_levels};
 pub use queue_by_layer::{Layer, LayerLink, QueueByLayer, WaitLocation, clear_lower_layers, queue_by_layer};

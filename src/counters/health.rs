@@ -19,6 +19,8 @@ pub enum FactPlace {
     Member,
     /// The one of the file system on the device, `/sys/fs/ext4/sda1`.
     FileSystem,
+    /// None: `/proc/self/mountstats` has it, and it is about the mount point of an NFS.
+    Nfs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,21 +89,27 @@ const fn scaled(scale: f64, fact: &Fact) -> Fact {
 }
 
 use FactKind::{Amount, Count, Errors, State, Trouble, UsualErrors};
-use FactPlace::{Device, FileSystem, Member};
+use FactPlace::{Device, FileSystem, Member, Nfs};
 
 /// The name of the fact that a suspended device-mapper device has.
 const SUSPENDED: &str = "suspended";
+/// The state of a SCSI device or of an NVMe controller, and those in which requests wait until it changes.
+const STATE: &str = "state";
+const HOLDING_STATES: [&str; 4] = ["blocked", "quiesce", "resetting", "connecting"];
 /// What an array does; how far it is and how fast belong to it.
 pub const SYNC_ACTION: &str = "sync_action";
 pub const SYNC_COMPLETED: &str = "sync_completed_pct";
 pub const SYNC_SPEED: &str = "sync_kib_per_s";
+pub const NFS_UNANSWERED: &str = "nfs_unanswered";
+pub const NFS_REQUESTS: &str = "nfs_requests";
+pub const NFS_MS: &str = "nfs_ms";
 
 /// All facts, the most important first. Kernels and drivers have only some of the files.
 #[rustfmt::skip]
 pub static FACTS: &[Fact] = &[
     fact(SUSPENDED, Device, "dm/suspended", Trouble("suspended"), "blkstat_disk_suspended",
         "1 while the device-mapper device is suspended: it holds all requests back."),
-    fact("state", Device, "device/state", State("state", &["running", "live", "Connected"]), "blkstat_disk_state_info",
+    fact(STATE, Device, "device/state", State("state", &["running", "live", "Connected"]), "blkstat_disk_state_info",
         "The state of the SCSI or ATA device, or of the NVMe controller; running or live if all is well."),
     fact("path_state", Device, "ana_state", State("path", &["optimized", "non-optimized"]), "blkstat_disk_path_state_info",
         "The state of an NVMe path (ANA)."),
@@ -151,6 +159,10 @@ pub static FACTS: &[Fact] = &[
         "The latency of reads above which the kernel holds buffered writes back; 0 if it does not."),
     fact("counts_passthrough", Device, "queue/iostats_passthrough", Amount, "",
         "1 if the counters include commands that programs send to the device themselves."),
+    fact(NFS_UNANSWERED, Nfs, "", Amount, "",
+        "Requests that were sent to the server of an NFS mount, and that it has not answered."),
+    fact(NFS_REQUESTS, Nfs, "", Count, "", "Requests of an NFS mount that ended."),
+    fact(NFS_MS, Nfs, "", Count, "", "The time from their start to their end, added up."),
 ];
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -164,7 +176,8 @@ pub enum FactValue {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Health(Vec<(&'static Fact, FactValue)>);
 
-/// The facts about the devices of a host, by the kernel's names. Devices without any are left out.
+/// The facts about the devices of a host, by the kernel's names, and about its NFS mounts, by their mount points, which
+/// begin with a slash. Those without any are left out.
 pub type HealthFacts = BTreeMap<String, Arc<Health>>;
 
 impl Health {
@@ -200,8 +213,12 @@ impl Health {
         }
     }
 
-    pub fn is_suspended(&self) -> bool {
-        self.number(SUSPENDED).is_some_and(|suspended| suspended > 0)
+    /// Returns whether the kernel holds the requests of the device back: it is suspended, or its controller or its link
+    /// recovers from an error.
+    pub fn holds_requests(&self) -> bool {
+        let holds =
+            |word: &FactValue| matches!(word, FactValue::Word(word) if HOLDING_STATES.contains(&&**word));
+        self.number(SUSPENDED).is_some_and(|suspended| suspended > 0) || self.value(STATE).is_some_and(holds)
     }
 
     /// Returns the facts that say that something is wrong, with the extent of it. Counts are of what was added since

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use self::health::{FACTS, Fact, FactKind, FactPlace, FactValue, Health, HealthFacts};
-pub use self::health::{SYNC_ACTION, SYNC_COMPLETED, SYNC_SPEED};
+pub use self::health::{NFS_MS, NFS_REQUESTS, NFS_UNANSWERED, SYNC_ACTION, SYNC_COMPLETED, SYNC_SPEED};
 pub use self::host_sources::{
     Access, CgroupSource, DiskstatsSource, HostSources, Privileges, ProcessIoSource,
 };

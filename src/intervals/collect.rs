@@ -118,6 +118,7 @@ pub fn collect(
                 NextInterval::Rows(rows) => {
                     if !rows.header.is_preceding {
                         host.observe(&rows.header.host, rows.header.elapsed_s);
+                        host.observe_nfs(&rows.header.nfs_waits);
                         on_interval(&rows);
                     }
                     collector.observe(&rows, |_| false);
@@ -229,14 +230,15 @@ impl Collector {
 
     /// Takes the devices of an interval. Those that `is_left_out` count, but are not analyzed.
     pub(super) fn observe(&mut self, rows: &IntervalRows, is_left_out: impl Fn(&DeviceInterval) -> bool) {
-        let header = rows.header;
+        let header = &rows.header;
         if !header.is_preceding {
-            self.clock.observe(&header);
+            self.clock.observe(header);
         }
         let run_s = (self.clock.end.run_s - header.elapsed_s).max(0.0);
         let begin_s = self.clock.elapsed_s(run_s);
         let interval = self.waiting.len();
-        self.waiting.push(WaitingInterval { header, run_s, begin_s, index: self.intervals });
+        let index = self.intervals;
+        self.waiting.push(WaitingInterval { header: header.clone(), run_s, begin_s, index });
         self.waiting_rows += rows.devices.len();
         for (place, row) in rows.devices.iter().enumerate() {
             let is_continued = matches!(row.state, DeviceState::Active(_) | DeviceState::AccountingOff(_));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::events::OngoingIncident;
-use crate::analysis::{Assessment, Verdict};
+use crate::analysis::{Assessment, NfsWait, Verdict};
 use crate::attribution::{Attribution, ReachedLimit};
 use crate::counters::Health;
 use crate::metrics::{DataFlag, HostStats, Interval};
@@ -55,7 +55,7 @@ impl IntervalRows {
 }
 
 /// The values that all devices of an interval share.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct IntervalHeader {
     /// The beginning of the interval; `None` without a wall clock.
     pub start: Option<Timestamp>,
@@ -71,6 +71,8 @@ pub struct IntervalHeader {
     /// Intervals that were skipped, and are part of this one, or samples that were skipped when a capture was recorded.
     pub missed_samples: u64,
     pub host: HostStats,
+    /// The NFS mounts that tasks may wait for; empty unless they wait for I/O that no device shows.
+    pub nfs_waits: Vec<NfsWait>,
 }
 
 /// One device over one interval.

@@ -194,6 +194,7 @@ impl<'b> DeviceTracker<'b> {
     pub(super) fn judge(&mut self, step: &Step<'_>, topology: &Topology, without_util: bool) {
         self.health.begin(step);
         let host = HostStats::between(step.older, step.newer, step.span);
+        self.health.note_nfs(&host);
         for (index, (record, newer)) in self.records.iter_mut().zip(&step.newer.devices).enumerate() {
             let Some(previous) = step.device_match.previous_index(index) else { continue };
             let older = &step.older.devices[previous];

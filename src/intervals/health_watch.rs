@@ -1,16 +1,17 @@
 //! What the kernel says of the health of devices, as evidence: a suspended device is stalled although its counters show
 //! nothing, and a device in trouble has errors, a rebuild or a path without connection as a cause.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::step_source::Step;
-use crate::analysis::{Assessment, Evidence, HealthEvidence, Verdict};
-use crate::counters::{HealthFacts, SYNC_ACTION, Sample};
+use crate::analysis::{Assessment, Evidence, HealthEvidence, NfsWait, Verdict, hidden_io_wait_pct};
+use crate::counters::{Health, HealthFacts, NFS_MS, NFS_REQUESTS, NFS_UNANSWERED, SYNC_ACTION, Sample};
 use crate::metrics::{HostStats, Interval, in_flight};
 use crate::topology::Topology;
 
-/// The seconds without trouble after which another time of trouble begins, whose errors are counted from zero.
+/// The seconds without trouble after which another time of trouble begins, whose errors are counted from zero. Also those
+/// after which requests to an NFS that nobody waits for were given up.
 const MAX_PAUSE_S: f64 = 30.0;
 
 /// The least share of the time in which some task waits for I/O where one waits all the time: pressure is measured at
@@ -23,12 +24,26 @@ pub(super) struct HealthWatch {
     facts: Option<Arc<HealthFacts>>,
     /// The facts of the step before.
     previous: Option<Arc<HealthFacts>>,
-    has_suspended: bool,
+    has_holding: bool,
     /// Seconds since the start, without breaks.
     run_s: f64,
     troubles: HashMap<String, Trouble>,
-    /// True if a device is in trouble in this step.
+    /// True if a device is in trouble in this step, or tasks wait for I/O that no device shows.
     pub(super) has_trouble: bool,
+    /// What is known of NFS mounts from the last time when tasks did not wait for I/O that no device shows.
+    calm: BTreeMap<String, CalmMount>,
+    /// The NFS mounts with requests without an answer at the end of the last step in which tasks so waited.
+    pub(super) nfs_waits: Vec<NfsWait>,
+}
+
+/// An NFS mount that no task waits for.
+#[derive(Debug)]
+struct CalmMount {
+    facts: Arc<Health>,
+    /// The time since which its requests are the same.
+    same_since_s: f64,
+    /// Requests that no answer is awaited for any more, because they were given up; the kernel goes on to count them.
+    given_up: u64,
 }
 
 /// A time of trouble of a device.
@@ -52,8 +67,47 @@ impl HealthWatch {
             (previous, facts) => previous.is_none() && facts.is_none(),
         };
         if !is_same {
-            let suspended = |facts: &Arc<HealthFacts>| facts.values().any(|health| health.is_suspended());
-            self.has_suspended = self.facts.as_ref().is_some_and(suspended);
+            let holding = |facts: &Arc<HealthFacts>| facts.values().any(|health| health.holds_requests());
+            self.has_holding = self.facts.as_ref().is_some_and(holding);
+        }
+    }
+
+    /// Looks for NFS mounts that tasks may wait for in a step.
+    pub(super) fn note_nfs(&mut self, host: &HostStats) {
+        let Some((facts, hidden_pct)) = self.facts.as_ref().zip(hidden_io_wait_pct(host)) else { return };
+        let mounts =
+            facts.iter().filter_map(|(name, health)| Some((name, health, health.number(NFS_UNANSWERED)?)));
+        if hidden_pct > 0.0 {
+            self.has_trouble = true;
+            let wait = |(mount, health, count): (&String, &Arc<Health>, u64)| {
+                let calm = self.calm.get(mount);
+                let given_up = calm.map_or(0, |calm| calm.given_up);
+                let unanswered = count.checked_sub(given_up).filter(|count| *count > 0)?;
+                let grown = |fact: &str| health.number(fact)?.checked_sub(calm?.facts.number(fact)?);
+                let ended = grown(NFS_REQUESTS).filter(|ended| *ended > 0);
+                let mean_ms = grown(NFS_MS).zip(ended).map(|(ms, ended)| ms as f64 / ended as f64);
+                Some(NfsWait { mount: mount.clone(), unanswered, mean_ms })
+            };
+            self.nfs_waits = mounts.filter_map(wait).collect();
+        } else {
+            let calm = |(mount, facts, count): (&String, &Arc<Health>, u64)| {
+                let facts = Arc::clone(facts);
+                let (mut same_since_s, mut given_up) = (self.run_s, 0);
+                if let Some(before) = self.calm.get(mount) {
+                    given_up = before.given_up.min(count);
+                    if [NFS_UNANSWERED, NFS_REQUESTS]
+                        .iter()
+                        .all(|of| before.facts.value(of) == facts.value(of))
+                    {
+                        same_since_s = before.same_since_s;
+                    }
+                }
+                if self.run_s - same_since_s >= MAX_PAUSE_S {
+                    given_up = count;
+                }
+                (mount.clone(), CalmMount { facts, same_since_s, given_up })
+            };
+            self.calm = mounts.map(calm).collect();
         }
     }
 
@@ -68,9 +122,9 @@ impl HealthWatch {
         topology: &Topology,
     ) {
         let Some(facts) = self.facts.clone() else { return };
-        if self.has_suspended
+        if self.has_holding
             && stats.completed() == 0
-            && facts.get(device).is_some_and(|health| health.is_suspended())
+            && facts.get(device).is_some_and(|health| health.holds_requests())
             && is_waited_for(device, sample, host, topology)
         {
             assessment.verdict = Some(Verdict::Stalled);
@@ -116,7 +170,7 @@ impl HealthWatch {
     }
 }
 
-/// Returns whether requests wait for a device that is suspended: its own, those of a device above it, or those of
+/// Returns whether requests wait for a device that holds them back: its own, those of a device above it, or those of
 /// tasks that wait for I/O although fewer requests are in flight than tasks wait. The kernel does not count the requests
 /// that a suspended device holds back. Its count of blocked tasks may be too low, too, but then pressure shows a task that
 /// waits while nothing is in flight.

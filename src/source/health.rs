@@ -1,6 +1,7 @@
 //! Reads the facts about the health of devices, in a thread of its own: a read of sysfs may hang with its device, and
 //! sampling must not.
 
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,11 +9,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
+use procfs::FromBufRead;
+use procfs::process::{MountStats, NFSOperationStat};
+
 use super::io_scanner::{STACK_BYTES, Shared};
 use super::small_file::{read_line_lossy, read_text};
-use super::topology::{device_dir, list_devices, resolve_in_root};
+use super::topology::{device_dir, list_devices, resolve_in_root, unescape};
 use crate::clock::{Clock, RealClock};
-use crate::counters::{FACTS, FactPlace, FactValue, HealthFacts};
+use crate::counters::{FACTS, FactPlace, FactValue, HealthFacts, NFS_MS, NFS_REQUESTS, NFS_UNANSWERED};
 
 /// The time between two readings while all is well.
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -124,6 +128,9 @@ fn read_health(root: &Path) -> HealthFacts {
         read_place(FactPlace::FileSystem, &device_dir(&ext4, &name), &name, &mut facts);
     }
     read_btrfs(&root.join("sys/fs/btrfs"), &mut facts);
+    if let Some(text) = read_text(&root.join("proc/self/mountstats")) {
+        read_nfs(&text, &mut facts);
+    }
     facts.retain(|_, health| !health.is_empty());
     facts
 }
@@ -157,4 +164,66 @@ fn read_btrfs(btrfs: &Path, facts: &mut HealthFacts) {
             }
         }
     }
+}
+
+/// Adds the facts about NFS mounts.
+///
+/// The kernel counts what was sent to a server and what it answered; mounts of one server share the connection, and so
+/// these counts. A request that was sent again has one answer, so that those who ended show how many were.
+fn read_nfs(text: &str, facts: &mut HealthFacts) {
+    let Ok(MountStats(mounts)) = MountStats::from_buf_read(text.as_bytes()) else { return };
+    let text = format!("\n{text}");
+    let sections = text.split("\ndevice ").skip(1).map(connection);
+    let found: Vec<_> = mounts
+        .iter()
+        .zip(sections)
+        .filter_map(|(mount, connection)| {
+            let operations = mount.statistics.as_ref()?.per_op_stats.values();
+            let sum =
+                |of: fn(&NFSOperationStat) -> u64| operations.clone().map(of).fold(0, u64::saturating_add);
+            let requests = sum(|of| of.operations);
+            let sent_again = sum(|of| of.transmissions).saturating_sub(requests);
+            let ms = sum(|of| u64::try_from(of.cum_total_req_time.as_millis()).unwrap_or(u64::MAX));
+            let server = mount.device.as_ref()?.rsplit_once(":/")?.0;
+            Some((
+                server,
+                unescape(&mount.mount_point.to_string_lossy()),
+                connection?,
+                sent_again,
+                requests,
+                ms,
+            ))
+        })
+        .collect();
+    let mut all_sent_again = HashMap::<&str, u64>::new();
+    for (server, _, _, sent_again, ..) in &found {
+        *all_sent_again.entry(server).or_default() += sent_again;
+    }
+    for (server, mount, [sent, answered], _, requests, ms) in &found {
+        let answered = answered.saturating_add(all_sent_again[server]);
+        let health = Arc::make_mut(facts.entry(mount.clone()).or_default());
+        let value = |name| match name {
+            NFS_UNANSWERED => Some(sent.saturating_sub(answered)),
+            NFS_REQUESTS => Some(*requests),
+            NFS_MS => Some(*ms),
+            _ => None,
+        };
+        for fact in FACTS.iter().filter(|fact| fact.place == FactPlace::Nfs) {
+            health.insert(fact, value(fact.name).map(FactValue::Number));
+        }
+    }
+}
+
+/// Finds what was sent over the connections of a mount and what was answered, which procfs leaves out, in its section.
+fn connection(section: &str) -> Option<[u64; 2]> {
+    let lines = section.lines().filter_map(|line| line.trim().strip_prefix("xprt:"));
+    let counts = lines.filter_map(|line| {
+        let mut words = line.split_whitespace();
+        // Those of UDP and of local sockets have other columns.
+        words.next().filter(|kind| matches!(*kind, "tcp" | "rdma"))?;
+        let mut counts = words.skip(5).map_while(|word| word.parse::<u64>().ok());
+        Some([counts.next()?, counts.next()?])
+    });
+    // A mount may use several connections by turns.
+    counts.reduce(|a, b| [0, 1].map(|at| a[at].saturating_add(b[at])))
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::support::fake_root::FakeRoot;
 use crate::support::in_process::in_process;
-use crate::support::program::output;
+use crate::support::program::{blkstat, output};
 
 /// The load of a host in each second: shares of the time that tasks waited, in percent, and reads of sda.
 #[derive(Clone, Copy, Default)]
@@ -94,6 +94,74 @@ fn waits_that_no_device_shows_are_named() {
         text.contains("\nNot the disk\n    No device did") && text.contains("\nHost\n    Tasks"),
         "{text}"
     );
+}
+
+/// The lines of an NFS mount in mountstats, whose connections sent and received so many messages, and whose reads are so
+/// many, with the times that they were sent.
+fn nfs_mount(mount: &str, [sent, received]: [u64; 2], [reads, transmissions, ms]: [u64; 3]) -> String {
+    format!(
+        "device filer:/export mounted on {mount} with fstype nfs4 statvers=1.1\n\topts:\trw,vers=4.2,proto=tcp\n\tage:\t9\n\
+         \tcaps:\tcaps=0xfff,wtmult=512\n\tsec:\tflavor=1,pseudoflavor=1\n\tevents:\t{}\n\tbytes:\t0 0 0 0 0 0 0 0 \n\
+         \tRPC iostats version: 1.1  p/v: 100003/4 (nfs)\n\
+         \txprt:\ttcp 913 1 1 0 -7 {} {} 0 5 0 2 0 0\n\txprt:\ttcp 771 1 1 0 0 1 1 0 5 0 2 0 0\n\
+         \tper-op statistics\n\t        NULL: 1 1 0 44 24 0 0 0 0\n\
+         \t        READ: {reads} {transmissions} 0 9 9 0 {ms} {ms} 0\n\n",
+        ["0"; 27].join(" "),
+        sent - 1,
+        received - 1,
+    )
+}
+
+/// Writes mountstats after so many seconds. After the 35th second 10 reads of 2 ms end in each, until a server hangs from the
+/// 45th on; one request was given up long ago, and one was sent twice.
+fn write_nfs(host: &FakeRoot, second: u64) {
+    let reads = 10 * (second.clamp(35, 45) - 35);
+    let unanswered = if second > 45 { 4 } else { 1 };
+    let mount = nfs_mount("/srv/a\\040b", [reads + unanswered + 2, reads + 1], [reads, reads + 1, 2 * reads]);
+    let text = format!("device proc mounted on /proc with fstype proc\n{mount}");
+    host.file("proc/self/mountstats", text + "device tmpfs mounted on /run with fstype tmpfs\n");
+}
+
+/// Runs blkstat on a host whose disk is idle, and whose tasks wait from the 45th second on.
+fn run_nfs(options: &str) -> String {
+    let host = FakeRoot::new();
+    let write = |second: u64| {
+        write_host(&host, Load::default(), second);
+        host.pressure(900_000 * second.saturating_sub(45), 0);
+        write_nfs(&host, second);
+    };
+    write(0);
+    let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |second| {
+        write(second);
+        WaitOutcome::Due
+    });
+    let (out, err, exit) = in_process(options).root(host.path()).run(&clock);
+    assert_eq!(exit, Exit::Success, "{err}");
+    out
+}
+
+#[test]
+fn nfs_mounts_that_tasks_may_wait_for_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("recording").display().to_string();
+    run_nfs(&format!("record {file} 1 70"));
+    let text = "NFS at /srv/a b has 3 requests without an answer";
+    for out in [run_nfs("--json sda 1 70"), blkstat(&format!("--json sda --from {file}")).run().out] {
+        let waits: Vec<Value> = out
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap()["nfs_waits"].clone())
+            .collect();
+        let has_text = |waits: &Value| waits[0].as_str().is_some_and(|wait| wait.starts_with(text));
+        assert_eq!(waits.len(), 70);
+        assert!(waits[..45].iter().all(|waits| waits == &serde_json::json!([])), "{waits:?}");
+        assert!(waits[55..].iter().all(has_text), "{waits:?}");
+    }
+    assert_eq!(analyze(NETWORK)["host"]["nfs_waits"], serde_json::json!([]));
+    let out = blkstat(&format!("analyze {file}")).run().out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(out.contains(&format!("At worst: {text}")), "{out}");
+    let out = blkstat(&format!("--explain --from {file}")).run().out;
+    let last = out.rsplit("tasks wait").next().unwrap();
+    assert!(last.contains("or more: NFS at /srv/a") && !last.contains("cgroup io.max"), "{out}");
 }
 
 #[test]

@@ -19,7 +19,7 @@ use super::options::{Detail, DeviceSelection, Input};
 use super::sample_source::{OnLiveSample, OnWarning, SampleSource, check_stated};
 use super::step_source::{Next, StepSource};
 use super::summary::RunSpan;
-use crate::analysis::{Evidence, KnownDevice, MIN_UTIL_INTERVAL_S};
+use crate::analysis::{Evidence, KnownDevice, MIN_UTIL_INTERVAL_S, hidden_io_wait_pct};
 use crate::attribution::Attributor;
 use crate::clock::Clock;
 use crate::counters::{Device, Sample};
@@ -229,11 +229,14 @@ impl<'a> Intervals<'a> {
         let (first, last, span) = (self.source.first(), &self.source.newest, self.source.span());
         let events = self.tracker.events(first, last, &self.filter);
         let missed_samples = self.source.missed_samples;
-        let header = IntervalHeader {
+        let mut header = IntervalHeader {
             is_preceding,
             missed_samples,
             ..header(first, last, span, self.has_all_requests)
         };
+        if hidden_io_wait_pct(&header.host).is_some_and(|hidden| hidden > 0.0) {
+            header.nfs_waits.clone_from(&self.tracker.health.nfs_waits);
+        }
         let without_util = self.is_too_short_for_util(span);
         if !is_preceding {
             self.span.observe(header.elapsed_s, header.start, header.end);

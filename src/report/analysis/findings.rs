@@ -9,7 +9,7 @@ use crate::analysis::{
 };
 use crate::intervals::VerdictCoverage;
 use crate::report::evidence::{
-    HIDDEN_IO_WAIT_CAUSES, knee_text, limit_suffix, plateau_evidence, plateau_rate,
+    hidden_io_wait_causes, knee_text, limit_suffix, plateau_evidence, plateau_rate,
 };
 use crate::report::layout::sentence_numbers::{
     duration, mib, multiple, number, per_second, percent, percent_of, queue,
@@ -185,11 +185,13 @@ fn sentence(finding: &HostFinding) -> String {
             let writeback = writeback_kib.map(|kib| format!("; under writeback: {}", range(kib)));
             format!("Dirty memory: {}{}.", range(*dirty_kib), writeback.unwrap_or_default())
         }
-        HostFinding::HiddenIoWait { some_pct, hidden_pct } => format!(
+        HostFinding::HiddenIoWait { some_pct, hidden_pct, nfs } => format!(
             "Tasks waited for I/O that no device shows: at least one waited {} of the time, and for {} of the time or \
-             more, one did while no device seen had a request in flight. Possible causes: {HIDDEN_IO_WAIT_CAUSES}.",
+             more, one did while no device seen had a request in flight. {}: {}.",
             percent(*some_pct),
-            percent(*hidden_pct)
+            percent(*hidden_pct),
+            if nfs.is_empty() { "Possible causes" } else { "At worst" },
+            hidden_io_wait_causes(nfs)
         ),
         HostFinding::MemoryPressure { some_pct, full_pct } => format!(
             "Memory is short: at least one task waited for memory {} of the time{}. Reclaiming memory and \
@@ -424,7 +426,7 @@ mod host_findings_tests {
                  2.00 MiB at most.",
             ),
             (
-                HostFinding::HiddenIoWait { some_pct: 85.0, hidden_pct: 83.0 },
+                HostFinding::HiddenIoWait { some_pct: 85.0, hidden_pct: 83.0, nfs: Vec::new() },
                 "Tasks waited for I/O that no device shows: at least one waited 85% of the time, and for 83% of the \
                  time or more, one did while no device seen had a request in flight. Possible causes: a network file \
                  system, a limit above the device (cgroup io.max), or swap in a cgroup.",

@@ -17,8 +17,10 @@ pub(crate) use self::incident::{
 };
 use self::limits::{cgroup_limit_text, near_limit_text, plateau_caveat};
 pub(crate) use self::limits::{limit_name, limit_of_cgroup, limit_suffix, plateau_evidence, plateau_rate};
-use crate::analysis::{Assessment, BaselineSource, Doubt, Evidence, IoDirection, Latency};
-use crate::intervals::{DeviceActivity, Event};
+use crate::analysis::{
+    Assessment, BaselineSource, Doubt, Evidence, IoDirection, Latency, NfsWait, hidden_io_wait_pct,
+};
+use crate::intervals::{DeviceActivity, Event, IntervalHeader};
 use crate::report::layout::number_format::{multiple_figure, queue_figure, time_figure};
 use crate::report::layout::sentence_numbers::{counted, duration, number, per_second, percent, time};
 use crate::sanitize::sanitize;
@@ -213,17 +215,33 @@ pub(crate) fn event_health_text(event: &Event) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join(", "))
 }
 
-/// The possible causes of such waits.
-pub(crate) const HIDDEN_IO_WAIT_CAUSES: &str =
-    "a network file system, a limit above the device (cgroup io.max), or swap in a cgroup";
+/// The causes of such waits: NFS mounts with requests without an answer or, without one, what may cause them.
+pub(crate) fn hidden_io_wait_causes(nfs: &[NfsWait]) -> String {
+    if nfs.is_empty() {
+        return "a network file system, a limit above the device (cgroup io.max), or swap in a cgroup"
+            .to_owned();
+    }
+    nfs.iter().map(nfs_wait_text).collect::<Vec<_>>().join(", ")
+}
 
-/// The waits of an interval as a sentence without a period; `hidden_pct` is a lower bound of the percentage of the
-/// time.
-pub(crate) fn hidden_io_wait_text(hidden_pct: f64) -> String {
-    format!(
-        "tasks wait for I/O that no device shows, {} of the time or more: {HIDDEN_IO_WAIT_CAUSES}",
-        percent(hidden_pct)
-    )
+/// What an NFS mount waits for: `NFS at /data has 3 requests without an answer (those that end take 1.20 s)`.
+pub(crate) fn nfs_wait_text(wait: &NfsWait) -> String {
+    let requests = counted(wait.unanswered, "request");
+    let mean = match wait.mean_ms {
+        Some(mean_ms) => format!("those that end take {}", time(mean_ms)),
+        None => "none ends".to_owned(),
+    };
+    format!("NFS at {} has {requests} without an answer ({mean})", sanitize(&wait.mount))
+}
+
+/// The waits of an interval as a sentence without a period; `None` if no task waits so.
+pub(crate) fn hidden_io_wait_text(header: &IntervalHeader) -> Option<String> {
+    let hidden_pct = hidden_io_wait_pct(&header.host).filter(|hidden| *hidden > 0.0)?;
+    Some(format!(
+        "tasks wait for I/O that no device shows, {} of the time or more: {}",
+        percent(hidden_pct),
+        hidden_io_wait_causes(&header.nfs_waits)
+    ))
 }
 
 #[cfg(test)]

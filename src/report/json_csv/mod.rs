@@ -11,7 +11,7 @@ use crate::intervals::{
 };
 use crate::metrics::{CpuPercentages, DataFlag, Interval};
 use crate::report::IntervalWriter;
-use crate::report::evidence::{evidence_sentences, health_text};
+use crate::report::evidence::{evidence_sentences, health_text, nfs_wait_text};
 
 /// A field: its name, a sentence part about it for the reference, and its value.
 struct Column {
@@ -281,6 +281,11 @@ const COLUMNS: &[Column] = &[
     column("timeout_count", "its commands that timed out, in the same way", |of| {
         Whole(of.device.activity().and_then(|activity| activity.health.as_ref()?.number("timeouts")))
     }),
+    interval_column(
+        "nfs_waits",
+        "the NFS mounts with requests without an answer while tasks wait for I/O that no device shows, as a list of sentences",
+        |header| Sentences(header.nfs_waits.iter().map(nfs_wait_text).collect()),
+    ),
 ];
 
 fn incident<'a>(of: &'a Subject<'a>) -> Option<&'a Incident> {

@@ -13,7 +13,7 @@ use super::lines::{
     GAP, Message, date, event_text, has_discards, has_flushes, header_line, time_of_day, who_line,
 };
 use super::summary::draw_summary;
-use crate::analysis::{IoDirection, Verdict, hidden_io_wait_pct};
+use crate::analysis::{IoDirection, Verdict};
 use crate::attribution::Attribution;
 use crate::intervals::{DeviceActivity, DeviceInterval, DeviceSummary, IntervalRows, RunSpan};
 use crate::metrics::Completed;
@@ -233,9 +233,8 @@ impl TableWriter {
 
     /// Appends a line if tasks wait for I/O that no device shows.
     fn push_hidden_io_wait(&mut self, rows: &IntervalRows, out: &mut Vec<u8>) {
-        let hidden_pct = hidden_io_wait_pct(&rows.header.host).filter(|hidden| *hidden > 0.0);
-        if let Some(hidden_pct) = hidden_pct {
-            self.push_wrapped(&hidden_io_wait_text(hidden_pct), "  ", out);
+        if let Some(text) = hidden_io_wait_text(&rows.header) {
+            self.push_wrapped(&text, "  ", out);
         }
     }
 

@@ -12,7 +12,9 @@ use crate::attribution::{Attribution, CgroupUse, cgroup_name};
 use crate::counters::BlockedTask;
 use crate::intervals::{DeviceInterval, IntervalRows};
 use crate::report::IntervalWriter;
-use crate::report::evidence::{incident_parts, present_harm, sign_of_begin, timed_evidence_sentences};
+use crate::report::evidence::{
+    hidden_io_wait_text, incident_parts, present_harm, sign_of_begin, timed_evidence_sentences,
+};
 use crate::report::layout::sentence_numbers::{number, percent};
 use crate::report::layout::{ellipsize, wrap};
 use crate::report::native::{Emphasis, TableOptions, TableWriter, who_line};
@@ -185,9 +187,7 @@ impl App {
         let mut sentences = timed_evidence_sentences(activity, |at| {
             at.to_zoned(self.options.time_zone.clone()).strftime("%H:%M:%S").to_string()
         });
-        let hidden =
-            crate::analysis::hidden_io_wait_pct(&shown.frame.rows.header.host).filter(|hidden| *hidden > 0.0);
-        sentences.extend(hidden.map(crate::report::evidence::hidden_io_wait_text));
+        sentences.extend(hidden_io_wait_text(&shown.frame.rows.header));
         for sentence in sentences {
             push_wrapped(&sanitize(&sentence), shown.width, Style::new(), lines);
         }
@@ -253,7 +253,7 @@ pub(super) fn push_wrapped(text: &str, width: usize, style: Style, lines: &mut V
 fn push_table_lines(shown: &Shown<'_>, time_zone: &TimeZone, lines: &mut Vec<TextLine>) {
     let options = TableOptions { width: Some(shown.width), ..TableOptions::default() };
     let mut writer = TableWriter::new(&options, false, time_zone.clone());
-    let (header, devices) = (shown.frame.rows.header, vec![shown.device.clone()]);
+    let (header, devices) = (shown.frame.rows.header.clone(), vec![shown.device.clone()]);
     let rows = IntervalRows { header, devices, has_found_any: true, ..IntervalRows::default() };
     let mut text = Vec::new();
     writer.push_interval(&rows, &mut text);

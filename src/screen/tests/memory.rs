@@ -167,5 +167,5 @@ fn attribution(names: &[String], stats: &[Interval]) -> Attribution {
 /// Returns values of an interval that do not matter here.
 fn app_header() -> IntervalHeader {
     let (frames, _) = frames_of("captures/pt/ten.txt", false, |_| {});
-    frames[0].rows.header
+    frames[0].rows.header.clone()
 }
