@@ -1,6 +1,6 @@
 //! Lets a real Prometheus scrape a running exporter and import a recording, and evaluates every expression of the
-//! dashboard and of the alert rules there. Lets promtool find the slow disks of a simulated fleet by the rules for peers:
-//! BLKSTAT_FLEET_HOSTS=N and BLKSTAT_FLEET_DISKS=M make it larger.
+//! dashboard and of the alert rules there. Lets it find the slow disks of a simulated fleet by the rules for peers:
+//! BLKSTAT_FLEET_HOSTS=N, BLKSTAT_FLEET_DISKS=M and BLKSTAT_FLEET_HOURS=H make it larger.
 //!
 //! The exporter reads a host in memory whose counters grow with the time: a volume that is at its limit (from a capture
 //! of a real one), and a disk with every kind of request, whose writes a cgroup's limit holds back. It takes about two
@@ -41,7 +41,7 @@ mod tests {
     use serde_json::Value;
 
     use crate::advancing_host::{AdvancingHost, READS_PER_S, WRITE_LIMIT_BYTES};
-    use crate::fleet::{Disk, Fleet, Truth};
+    use crate::fleet::{Disk, Fleet, Truth, rule_expression};
     use crate::server::{Prometheus, promtool, write_file};
     use crate::support::http::Exporter;
     use crate::support::program::blkstat;
@@ -65,7 +65,7 @@ mod tests {
     const CAPTURE_TIME: &str = "1795198970";
 
     /// Returns the expressions of the dashboard with its variables replaced.
-    fn dashboard_expressions() -> Vec<String> {
+    fn dashboard_expressions([rate, range]: [&str; 2]) -> Vec<String> {
         let dashboard: Value = serde_json::from_str(&blkstat("export --dashboard").run().out).unwrap();
         let queries = dashboard["panels"]
             .as_array()
@@ -75,8 +75,8 @@ mod tests {
         let expressions = queries.map(|query| {
             let expression = query["expr"].as_str().unwrap();
             expression
-                .replace("$__rate_interval", "20s")
-                .replace("$__range", "60s")
+                .replace("$__rate_interval", rate)
+                .replace("$__range", range)
                 .replace("$instance", ".*")
                 .replace("$device", ".*")
         });
@@ -123,7 +123,7 @@ mod tests {
         assert!(start.elapsed() > Duration::from_secs(RATE_S as u64));
 
         let mut empty: Vec<String> = Vec::new();
-        for expression in dashboard_expressions() {
+        for expression in dashboard_expressions(["20s", "60s"]) {
             if !has_data(&prometheus.query(&expression, None)) {
                 empty.push(expression);
             }
@@ -181,64 +181,93 @@ mod tests {
         assert!(has_data(&prometheus.query(capped, Some(CAPTURE_TIME))));
     }
 
-    /// Rules for node_exporter in public collections: their names, expressions and how long they must be true.
-    const PUBLIC_RULES: [(&str, &str, &str); 3] = [
-        ("NodeDiskIOSaturation", "rate(node_disk_io_time_weighted_seconds_total[5m]) > 10", "30m"),
+    /// Rules for node_exporter in public collections, or what is often advised: their names, expressions and the minutes
+    /// for which they must be true.
+    const PUBLIC_RULES: [(&str, &str, usize); 5] = [
+        ("NodeDiskIOSaturation (queue > 10)", "rate(node_disk_io_time_weighted_seconds_total[5m]) > 10", 30),
         (
-            "HostUnusualDiskReadLatency",
-            "rate(node_disk_read_time_seconds_total[2m]) / rate(node_disk_reads_completed_total[2m]) > 0.1 \
-             and rate(node_disk_reads_completed_total[2m]) > 0",
-            "2m",
+            "HostUnusualDiskReadLatency (> 100 ms)",
+            "rate(node_disk_read_time_seconds_total[1m]) / rate(node_disk_reads_completed_total[1m]) > 0.1 \
+             and rate(node_disk_reads_completed_total[1m]) > 0",
+            2,
         ),
-        ("HostUnusualDiskIo", "rate(node_disk_io_time_seconds_total[5m]) > 0.8", "5m"),
+        (
+            "HostUnusualDiskWriteLatency (> 100 ms)",
+            "rate(node_disk_write_time_seconds_total[1m]) / rate(node_disk_writes_completed_total[1m]) > 0.1 \
+             and rate(node_disk_writes_completed_total[1m]) > 0",
+            2,
+        ),
+        ("HostUnusualDiskIo (util > 80%)", "rate(node_disk_io_time_seconds_total[5m]) > 0.8", 5),
+        (
+            "await > 20 ms",
+            "(rate(node_disk_read_time_seconds_total[5m]) + rate(node_disk_write_time_seconds_total[5m])) \
+             / (rate(node_disk_reads_completed_total[5m]) + rate(node_disk_writes_completed_total[5m])) > 0.02",
+            5,
+        ),
     ];
 
     #[test]
     fn the_rules_name_the_slow_disks_and_the_slow_rack_of_a_fleet() {
-        let Some(folder) = Prometheus::folder() else { return };
+        if Prometheus::folder().is_none() {
+            return;
+        }
         let number = |name: &str, default: usize| {
             std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
         };
-        let (hosts, disks) = (number("BLKSTAT_FLEET_HOSTS", 24), number("BLKSTAT_FLEET_DISKS", 10));
-        for (rules, prefix, alerts) in
-            [("--peer-rules", "blkstat_disk_", "Blkstat"), ("--node-exporter-rules", "node_disk_", "Node")]
-        {
-            let rules = blkstat(&format!("export {rules}")).run().out;
+        let (hosts, disks) = (number("BLKSTAT_FLEET_HOSTS", 24), number("BLKSTAT_FLEET_DISKS", 12));
+        let minutes = 60 * number("BLKSTAT_FLEET_HOURS", 2);
+        for (option, prefix, alerts, minutes) in [
+            ("--node-exporter-rules", "node_disk_", "Node", minutes),
+            ("--peer-rules", "blkstat_disk_", "Blkstat", 120),
+        ] {
+            let folder = Prometheus::folder().unwrap();
+            let rules = blkstat(&format!("export {option}")).run().out;
             write_file(&folder, "peers.yml", &rules);
             promtool(&["check", "rules", &folder.path().join("peers.yml").display().to_string()], "");
-            let fleet = Fleet::new(hosts, disks, prefix);
+            let mut fleet = Fleet::new(hosts, disks, minutes, prefix);
+            fleet.import(&folder);
+            fleet.record(&folder, &rules);
+            let prometheus = Prometheus::start_without_rules(&folder);
+            let print = |name: &str, named: &BTreeSet<(usize, String)>| {
+                let counts = [Truth::Slow, Truth::InSlowRack, Truth::Loaded, Truth::Healthy].map(|truth| {
+                    let of = |disk: &&Disk| named.contains(&(disk.host, disk.name.clone()));
+                    format!(
+                        "{truth:?} {} of {}",
+                        fleet.with(truth).filter(of).count(),
+                        fleet.with(truth).count()
+                    )
+                });
+                println!("{name}: {}", counts.join(", "));
+            };
+            let alert = |name: &str| {
+                rule_expression(rules.split_once(&format!("alert: {alerts}{name}\n")).unwrap().1)
+            };
             let slow: BTreeSet<_> =
                 fleet.with(Truth::Slow).map(|disk| (disk.host, disk.name.clone())).collect();
             assert!(!slow.is_empty());
-            assert_eq!(fleet.named(&format!("{alerts}DiskSlowerThanPeers"), &folder, &rules), slow);
+            let named = fleet.named(&prometheus, &alert("DiskSlowerThanPeers"), 15);
+            print(&format!("{alerts}DiskSlowerThanPeers"), &named);
+            assert_eq!(named, slow);
             let rack: BTreeSet<_> =
                 fleet.with(Truth::InSlowRack).map(|disk| (disk.host, String::new())).collect();
             // A host of the rack that also has more load than others is not told from one that is only loaded.
-            let named = fleet.named(&format!("{alerts}HostSlowerThanFleet"), &folder, &rules);
+            let named = fleet.named(&prometheus, &alert("HostSlowerThanFleet"), 15);
+            println!("{alerts}HostSlowerThanFleet: {} of {} hosts of the rack", named.len(), rack.len());
             assert!(!named.is_empty() && named.is_subset(&rack), "{named:?}");
-            println!("{alerts}HostSlowerThanFleet: {} of {} hosts", named.len(), rack.len());
-        }
-        // For the table in the manual.
-        let fleet = Fleet::new(hosts, disks, "node_disk_");
-        for (alert, expression, holds) in PUBLIC_RULES {
-            let rules = format!(
-                "groups: [{{name: public, rules: [{{alert: {alert}, expr: '{expression}', for: {holds}}}]}}]"
-            );
-            let named = fleet.named(alert, &folder, &rules);
-            let named_of = |truth: Truth| {
-                let is_named = |disk: &&Disk| named.contains(&(disk.host, disk.name.clone()));
-                fleet.with(truth).filter(is_named).count()
-            };
-            println!(
-                "{alert}: slow {}, loaded {}, rack {}, healthy {}",
-                named_of(Truth::Slow),
-                named_of(Truth::Loaded),
-                named_of(Truth::InSlowRack),
-                named_of(Truth::Healthy)
-            );
-        }
-        for truth in [Truth::Slow, Truth::Loaded, Truth::InSlowRack, Truth::Healthy] {
-            println!("{truth:?}: {}", fleet.with(truth).count());
+            let expressions = rules.split("\n      - ").skip(1).map(rule_expression);
+            let times: Vec<f64> =
+                expressions.map(|expression| fleet.query_s(&prometheus, &expression)).collect();
+            println!("seconds of the rules, {:.2} together: {times:.2?}", times.iter().sum::<f64>());
+            if prefix == "node_disk_" {
+                for (name, expression, holds) in PUBLIC_RULES {
+                    print(name, &fleet.named(&prometheus, expression, holds));
+                }
+            } else {
+                let expressions = dashboard_expressions(["5m", "1h"]);
+                let times: Vec<f64> =
+                    expressions.iter().map(|query| fleet.hour_s(&prometheus, query)).collect();
+                println!("seconds of an hour of the dashboard's panels: {times:.2?}");
+            }
         }
     }
 }

@@ -17,7 +17,7 @@ const READY_WAIT: Duration = Duration::from_secs(60);
 /// A running Prometheus, which ends when this is dropped.
 pub(crate) struct Prometheus {
     child: Child,
-    address: String,
+    pub(crate) address: String,
 }
 
 impl Prometheus {
@@ -55,7 +55,16 @@ impl Prometheus {
             "global: {{scrape_interval: 1s, evaluation_interval: 1s}}\nrule_files: [rules.yml]\nscrape_configs:\n  \
              - {{job_name: blkstat, static_configs: [{{targets: ['{target}']}}]}}\n"
         );
-        write_file(folder, "prometheus.yml", &config);
+        Self::start_with(folder, &config)
+    }
+
+    /// Starts it with the data in the folder, which it leaves as they are.
+    pub(crate) fn start_without_rules(folder: &TempDir) -> Self {
+        Self::start_with(folder, "global: {scrape_interval: 1h}\n")
+    }
+
+    fn start_with(folder: &TempDir, config: &str) -> Self {
+        write_file(folder, "prometheus.yml", config);
         // A port that was free a moment ago.
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
         let child = Command::new("prometheus")
@@ -64,8 +73,11 @@ impl Prometheus {
                 "--config.file=prometheus.yml",
                 "--storage.tsdb.path=data",
                 "--storage.tsdb.retention.time=100y",
+                "--storage.tsdb.max-block-duration=2h",
+                "--query.max-samples=500000000",
+                "--query.timeout=1h",
             ])
-            .args([&format!("--web.listen-address={address}"), "--log.level=warn"])
+            .args([&format!("--web.listen-address={address}"), "--log.level=error"])
             .spawn()
             .unwrap();
         let prometheus = Self { child, address };
@@ -91,6 +103,22 @@ impl Prometheus {
         if let Some(time) = time {
             write!(path, "&time={time}").unwrap();
         }
+        let answer = self.get(&path);
+        answer["data"]["result"].as_array().unwrap_or_else(|| panic!("{expression}: {answer}")).clone()
+    }
+
+    /// Returns the series of a query from one time to another, in seconds.
+    ///
+    /// # Panics
+    /// If the query is not valid.
+    pub(crate) fn query_range(
+        &self,
+        expression: &str,
+        [start, end]: [usize; 2],
+        step_s: usize,
+    ) -> Vec<Value> {
+        let query = percent_encoded(expression);
+        let path = format!("/api/v1/query_range?query={query}&start={start}&end={end}&step={step_s}");
         let answer = self.get(&path);
         answer["data"]["result"].as_array().unwrap_or_else(|| panic!("{expression}: {answer}")).clone()
     }
