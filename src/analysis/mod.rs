@@ -14,6 +14,7 @@
 //! | `host` | CPU, pressure and memory over all intervals |
 //! | `load` | loads of intervals, their history, levels of concurrency |
 //! | `saved_baselines`, `settings` | unloaded latency as it is saved; what the user can state |
+//! | `peers` | devices of one kind beside each other |
 //! | `baseline` | unloaded latency as it is learned |
 //! | `caps` | rates that stay constant, plateaus, known limits |
 //! | `capacity` | the highest rate held, and whether it is the maximum |
@@ -35,6 +36,7 @@ mod host;
 mod host_findings;
 mod lifetimes;
 mod load;
+mod peers;
 mod queue_by_layer;
 mod saved_baselines;
 mod settings;
@@ -45,12 +47,15 @@ mod verdict;
 pub use baseline::{Baseline, Baselines, SinceBoot, UnloadedRange, UpperBound};
 pub use blocks::{Block, MIN_BLOCK_S, RequestClass};
 pub use capacity::{CapacityByDirection, CapacityReport};
-pub use caps::{CloudLimit, CloudVolume, LimitMatch, NearLimit, Plateau, find_plateaus};
+pub use caps::{
+    CloudLimit, CloudVolume, LimitMatch, NearLimit, Plateau, SharedLimit, SharedLimits, find_plateaus,
+};
 pub use compare::{BlockMeans, Difference, Outcome, Quantity, compare};
 pub use device::{DeviceAnalysis, DeviceReport, Excluded, Observation};
 pub use host::{HostReport, NfsWait, Range, hidden_io_wait_pct, high_memory_pressure_pct};
 pub use host_findings::{HostFinding, host_findings, not_the_disk};
 pub use load::{ConcurrencyLevel, IoDirection, LoadHistory, LoadSample, RateUnit, concurrency_levels};
+pub use peers::{PEER_ROUND_S, PeerGroup, PeerHistory, SlowBesidePeers};
 pub use queue_by_layer::{Layer, LayerLink, QueueByLayer, WaitLocation, clear_lower_layers, queue_by_layer};
 pub use saved_baselines::{DeviceBaseline, DeviceMatching, SavedBaselines, UnloadedLatency};
 pub use settings::{BaselineSource, KnownDevice, Settings, StatedCap};
@@ -60,7 +65,7 @@ pub use thresholds::{
     MIN_UTIL_INTERVAL_S, MIN_VERDICT_INTERVALS,
 };
 pub use verdict::{
-    Assessment, DirectionLatency, Doubt, Evidence, ExceededCap, Explanation, HealthEvidence, HeldBetween,
-    Latency, LiveVerdict, MaxRate, OkMargin, OtherCause, Reason, TroubleSpan, Verdict, held_between,
-    is_idle_below,
+    Assessment, Beside, DirectionLatency, Doubt, Evidence, ExceededCap, Explanation, HealthEvidence,
+    HeldBetween, Latency, LiveVerdict, MaxRate, OkMargin, OtherCause, Reason, TroubleSpan, Verdict,
+    held_between, is_idle_below,
 };

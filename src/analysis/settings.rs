@@ -28,12 +28,14 @@ pub enum BaselineSource {
     Class(Option<DeviceClass>),
     /// The mean since the host booted.
     SinceBoot,
+    /// The latency of devices of its kind at the same time.
+    Peers,
 }
 
 impl BaselineSource {
     /// Returns whether the latency was neither given nor seen by itself.
     pub fn is_assumed(self) -> bool {
-        matches!(self, Self::Class(_) | Self::SinceBoot)
+        matches!(self, Self::Class(_) | Self::SinceBoot | Self::Peers)
     }
 
     /// Its name in machine formats.
@@ -45,6 +47,7 @@ impl BaselineSource {
             Self::Lowest => "lowest",
             Self::Class(_) => "class",
             Self::SinceBoot => "since_boot",
+            Self::Peers => "peers",
         }
     }
 }

@@ -194,6 +194,27 @@ pub(super) const MIN_BURST_EDGE_IN_FLIGHT: u64 = 4;
 /// queue is short, and shows nothing about the unloaded device.
 pub(super) const MIN_BURST_EDGE_RATIO: f64 = 3.0;
 
+// Peers.
+
+/// Other devices of one kind that a device is compared with, at least: of two, either may be the odd one.
+pub(super) const MIN_PEERS: usize = 3;
+/// Ratio of rates, sizes or latencies up to which those of two devices are alike. In a study of 1,473 drives, the
+/// latency of a normal one over that of its peers was 1.16 in a day at most, which is more within minutes.
+pub(super) const MAX_LIKE_RATIO: f64 = 1.25;
+/// Fraction of the peers that must be alike: then most devices are of one kind under one load, and odd ones are few.
+pub(super) const MIN_LIKE_PEERS_FRACTION: f64 = 0.75;
+/// Multiple of the median latency of the peers from which a device is slow. In the same study, one of 165,000 normal
+/// quarters of an hour was that far from the others, and four of five of slow drives.
+pub(super) const MIN_SLOW_PEER_RATIO: f64 = 1.5;
+/// Rounds, of a minute each, that show whether it is: a quarter of an hour, in which garbage collection and other work
+/// of its own ends...
+pub(super) const PEER_WINDOW_ROUNDS: usize = 15;
+/// ...or this many, if it is far slower in each.
+pub(super) const MIN_PEER_ROUNDS: usize = 3;
+/// Ratio of rates up to which requests that wait show a slower device: near its limit, a little more load makes them
+/// wait far longer. Arrays spread their requests evenly, but for chance.
+pub(super) const MAX_SHARED_LOAD_RATIO: f64 = 1.0 + SAME_RATE_TOLERANCE;
+
 // Loads and their changes.
 
 /// Relative difference of rate and of queue within which two intervals had the same load.
@@ -379,6 +400,24 @@ pub(super) const MAX_SAMPLING_DISPERSION: f64 = 0.15;
 /// Difference of the logarithms of two likelihoods up to which the less likely dispersion is possible: half the 90%
 /// quantile of the chi-squared distribution with one degree of freedom.
 pub(super) const MAX_LIKELIHOOD_DIFFERENCE: f64 = 1.35;
+
+// Limits that devices share.
+
+/// Steps in which the sum of the rates of several devices must be steady...
+pub(super) const SHARED_LIMIT_INTERVALS: usize = 16;
+/// ...except this many, before and after a late sample...
+pub(super) const LATE_SAMPLE_STEPS: usize = 2;
+/// ...so that its variance is below this fraction of what it would be for rates that have nothing to do with each other:
+/// by chance, it is in one of 200,000 windows...
+pub(super) const MAX_SHARED_VARIANCE_RATIO: f64 = 0.05;
+/// ...while the rate of each varies by more than this: others have limits of their own.
+pub(super) const MIN_SHARING_VARIATION: f64 = 0.002;
+/// Windows in a row that show it, as for other witnesses.
+pub(super) const MIN_SHARED_WINDOWS: usize = 3;
+/// Fraction of the sum from which a device shares in it: less is within the variation of the others.
+pub(super) const MIN_SHARED_FRACTION: f64 = 0.05;
+/// Devices of which one may have nothing to do with the limit, at most: more sets would be alike by chance.
+pub(super) const MAX_LEFT_OUT_DEVICES: usize = 8;
 
 // Known limits of cloud volumes.
 

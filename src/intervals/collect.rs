@@ -11,7 +11,9 @@ use super::options::Detail;
 use super::run_clock::RunClock;
 use super::sample_source::OnWarning;
 use super::stream::{Intervals, NextInterval};
-use crate::analysis::{DeviceAnalysis, HostReport, Observation, Settings, SinceBoot};
+use crate::analysis::{
+    DeviceAnalysis, HostReport, Observation, Settings, SharedLimit, SinceBoot, SlowBesidePeers,
+};
 use crate::attribution::ReachedLimit;
 use crate::metrics::{DataFlag, Interval};
 use crate::two_threads::in_two_threads;
@@ -56,6 +58,8 @@ enum Observed {
     Active { stats: Interval, flag: Option<DataFlag>, stalled_s: f64 },
     AccountingOff(Interval),
     Throttled(ReachedLimit),
+    SlowBesidePeers(SlowBesidePeers),
+    SharedLimit(Box<SharedLimit>),
     Reset,
     Event,
     LeftOut,
@@ -250,6 +254,12 @@ impl Collector {
                     if let Some(limit) = activity.limit.as_ref().filter(|limit| limit.holds_device) {
                         waiting.push((interval, Observed::Throttled(limit.clone())));
                     }
+                    if let Some(slow) = activity.assessment.slow_beside_peers() {
+                        waiting.push((interval, Observed::SlowBesidePeers(*slow)));
+                    }
+                    if let Some(limit) = activity.assessment.shared_limit() {
+                        waiting.push((interval, Observed::SharedLimit(Box::new(limit.clone()))));
+                    }
                     let (stats, flag, stalled_s) = (activity.stats, activity.flag, activity.stalled_s);
                     Observed::Active { stats, flag, stalled_s }
                 }
@@ -316,7 +326,11 @@ impl DeviceEntry {
                 Observed::Active { stats, .. } if is_preceding => {
                     self.analysis.observe_preceding(&stats, host);
                 }
-                Observed::AccountingOff(_) | Observed::Throttled(_) if is_preceding => {}
+                Observed::AccountingOff(_)
+                | Observed::Throttled(_)
+                | Observed::SlowBesidePeers(_)
+                | Observed::SharedLimit(_)
+                    if is_preceding => {}
                 Observed::Reset | Observed::Event if is_preceding => self.analysis.note_return(),
                 Observed::Active { stats, flag, stalled_s } => {
                     let (stats, is_accounting_off) = (&stats, false);
@@ -332,6 +346,12 @@ impl DeviceEntry {
                     self.analysis.observe(&observation);
                 }
                 Observed::Throttled(limit) => self.analysis.note_throttled(&limit, header.elapsed_s),
+                Observed::SlowBesidePeers(slow) => {
+                    self.analysis.note_slow_beside_peers(&slow, header.elapsed_s);
+                }
+                Observed::SharedLimit(limit) => {
+                    self.analysis.note_shared_limit(*limit, header.elapsed_s);
+                }
                 Observed::Reset => self.analysis.note_reset(),
                 Observed::Event if self.analysis.has_intervals() => self.analysis.note_return(),
                 Observed::Event => self.intervals_before = index + 1,

@@ -25,6 +25,8 @@ pub(super) struct DeviceAttributes {
     pub(super) identity: Option<String>,
     /// The kernel does not count its requests.
     pub(super) is_accounting_off: bool,
+    /// It is a disk, with no device below it whose requests it also counts.
+    pub(super) is_lowest: bool,
     /// Its part in a total.
     pub(super) total_role: TotalRole,
     is_listed_only_while_active: bool,
@@ -97,6 +99,7 @@ impl<'a> DeviceFilter<'a> {
                 }),
                 identity: topology.identity(&device.name).map(str::to_owned),
                 is_accounting_off: node.is_some_and(Node::is_accounting_off),
+                is_lowest: kind == Kind::Disk && topology.depth(&device.name) == 0,
                 total_role,
                 is_listed_only_while_active: is_often_idle && !(is_partition && self.selection.partitions),
                 is_requested,

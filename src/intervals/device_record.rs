@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::device_interval::DeviceActivity;
 use super::judged::Judged;
 use super::summary::DeviceSummary;
-use crate::analysis::{Assessment, LiveVerdict, Verdict};
+use crate::analysis::{Assessment, Beside, LiveVerdict, PeerHistory, SharedLimit, Verdict};
 use crate::metrics::{HostStats, Interval, StallTimer, UtilCheck};
 
 /// The most departed devices that are remembered: bounds the memory if new names keep appearing.
@@ -19,6 +19,7 @@ pub(super) struct DeviceJudge {
     /// `None` until the device is active: most devices of a large host never are.
     live_verdict: Option<Box<LiveVerdict>>,
     stall_timer: StallTimer,
+    pub(super) peers: PeerHistory,
 }
 
 impl DeviceJudge {
@@ -28,13 +29,15 @@ impl DeviceJudge {
             live_verdict.interrupt();
         }
         self.stall_timer = StallTimer::default();
+        self.peers = PeerHistory::default();
     }
 
-    /// Judges a step, with the host in it. `new_live_verdict` creates the live verdict of a device that becomes active.
+    /// Judges a step, with the host in it and the limit that the device shares with others. `new_live_verdict` creates the live verdict of a device that becomes active.
     pub(super) fn judge(
         &mut self,
         stats: &Interval,
         host: &HostStats,
+        shared_limit: Option<SharedLimit>,
         new_live_verdict: impl FnOnce() -> LiveVerdict,
     ) -> Assessment {
         let stalled_s = self.stall_timer.observe(stats);
@@ -42,7 +45,7 @@ impl DeviceJudge {
             return Assessment { verdict: Some(Verdict::Idle), ..Assessment::default() };
         }
         let live_verdict = self.live_verdict.get_or_insert_with(|| Box::new(new_live_verdict()));
-        live_verdict.observe(stats, stalled_s, host)
+        live_verdict.observe(stats, stalled_s, host, Beside { slow: self.peers.slow(), shared_limit })
     }
 }
 

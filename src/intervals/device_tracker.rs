@@ -13,7 +13,9 @@ use super::options::Detail;
 use super::step_source::Step;
 use super::summary::DeviceSummary;
 use super::total::{Total, counts_in_total};
-use crate::analysis::{KnownDevice, LiveVerdict, Settings, SinceBoot, Verdict};
+use crate::analysis::{
+    KnownDevice, LiveVerdict, PEER_ROUND_S, PeerGroup, Settings, SharedLimits, SinceBoot, Verdict,
+};
 use crate::baselines::RecordedBaselines;
 use crate::counters::{Device, Sample};
 use crate::metrics::{CountedTime, DeviceMatch, HostStats, Interval};
@@ -38,6 +40,10 @@ pub(super) struct DeviceTracker<'b> {
     /// The facts about the devices of the last sample, which decide which known limits may apply to them.
     pub(super) known_devices: Vec<KnownDevice>,
     departed: DepartedDevices,
+    shared_limits: SharedLimits,
+    peer_groups: Vec<PeerGroup>,
+    /// The seconds of the present round in which peers are compared.
+    peer_round_s: f64,
     /// The attributes of the devices at the beginning of the interval, if devices have changed since then.
     old_attributes: Option<Vec<DeviceAttributes>>,
     /// Devices that appeared in the interval and disappeared again. Some may also be in its first or last sample.
@@ -67,6 +73,9 @@ impl<'b> DeviceTracker<'b> {
             records: Vec::new(),
             known_devices: Vec::new(),
             departed: DepartedDevices::default(),
+            shared_limits: SharedLimits::default(),
+            peer_groups: Vec::new(),
+            peer_round_s: 0.0,
             old_attributes: None,
             transient_devices: BTreeSet::new(),
             recorded: RecordedBaselines::default(),
@@ -89,6 +98,8 @@ impl<'b> DeviceTracker<'b> {
             // An analysis lists devices in the order of the capture.
             self.order = (0..devices.len()).collect();
         }
+        self.shared_limits.clear();
+        self.peer_groups = PeerGroup::all(devices.iter().map(|device| device.name.as_str()), topology);
         self.had_reset = false;
         let none = RecordedBaselines::default();
         let recorded = recorded.unwrap_or(&none);
@@ -104,6 +115,8 @@ impl<'b> DeviceTracker<'b> {
     /// Notes the beginning of a segment: the next interval does not follow the latest.
     pub(super) fn interrupt(&mut self) {
         self.records.iter_mut().for_each(DeviceRecord::interrupt);
+        self.peer_round_s = 0.0;
+        self.shared_limits.clear();
         self.health.interrupt();
     }
 
@@ -193,6 +206,7 @@ impl<'b> DeviceTracker<'b> {
     /// Judges a step of every device, and adds it to the interval.
     pub(super) fn judge(&mut self, step: &Step<'_>, topology: &Topology, without_util: bool) {
         self.health.begin(step);
+        self.shared_limits.begin_step();
         let host = HostStats::between(step.older, step.newer, step.span);
         self.health.note_nfs(&host);
         for (index, (record, newer)) in self.records.iter_mut().zip(&step.newer.devices).enumerate() {
@@ -210,13 +224,37 @@ impl<'b> DeviceTracker<'b> {
                 continue;
             }
             let interval = shown_util(interval, without_util);
+            record.judge.peers.add(&interval);
+            let name_of = |index: usize| self.attributes[index].names.device.as_str();
+            let shared_limit = self.shared_limits.of(index, name_of);
+            if attributes.is_lowest {
+                self.shared_limits.add(index, &interval);
+            }
             let known = self.known_devices.get(index).copied().unwrap_or_default();
-            let mut assessment = record.judge.judge(&interval, &host, || {
+            let mut assessment = record.judge.judge(&interval, &host, shared_limit, || {
                 new_live_verdict(self.baselines, attributes, known, &self.recorded, older)
             });
             self.health.note(&newer.name, &mut assessment, &interval, step.newer, &host, topology);
             record.judged.add_assessment(assessment, &interval, step.newer.at.wall);
         }
+        self.shared_limits.end_step(step.span.seconds());
+        self.peer_round_s += step.span.seconds();
+        if self.peer_round_s >= PEER_ROUND_S {
+            self.compare_peers();
+        }
+    }
+
+    /// Compares each device with its peers over the round that has ended.
+    fn compare_peers(&mut self) {
+        for group in &self.peer_groups {
+            let members = group.members();
+            let rounds: Vec<_> =
+                members.iter().map(|index| self.records[*index].judge.peers.take_round()).collect();
+            for (index, comparison) in members.iter().zip(group.compare(&rounds)) {
+                self.records[*index].judge.peers.push(comparison, self.peer_round_s);
+            }
+        }
+        self.peer_round_s = 0.0;
     }
 
     /// Returns the devices of an interval; `without_util` if it is too short for util.

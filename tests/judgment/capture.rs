@@ -62,7 +62,7 @@ fn push_header(setup: &Setup, text: &mut String) {
         .enumerate()
         .map(|(index, device)| {
             let below: Vec<String> =
-                setup.devices.get(index + 1).iter().map(|below| format!("\"{}\"", below.name)).collect();
+                setup.devices.get(index + 1).filter(|_| !setup.has_volumes).iter().map(|below| format!("\"{}\"", below.name)).collect();
             format!(
                 "{{\"name\":\"{}\",\"major\":{},\"minor\":{},\"kind\":\"{}\",\"backing_devices\":[{}],\
                  \"size_bytes\":107374182400,\"model\":{},\"rotational\":{},\"scheduler\":\"none\",\"iostats_enabled\":true}}",

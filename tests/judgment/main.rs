@@ -22,6 +22,7 @@ mod events;
 mod gates;
 mod goals;
 mod judge;
+mod neighbors;
 mod random;
 mod run;
 mod scenarios;

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 /// The modules, lowest first: each may import those before it.
-const MODULES: [&str; 16] = [
+const MODULES: [&str; 17] = [
     "thresholds",
     "stats",
     "host",
     "load",
+    "peers",
     "saved_baselines",
     "baseline",
     "settings",

@@ -7,11 +7,13 @@ mod latest_plateau;
 mod near_limit;
 mod nearby_amounts;
 mod pace;
+mod shared_limit;
 mod steady_rate;
 
 pub use cloud_limits::{CloudLimit, CloudVolume};
 pub use find_plateaus::{LimitMatch, Plateau, find_plateaus};
 pub use near_limit::NearLimit;
+pub use shared_limit::{SharedLimit, SharedLimits};
 
 pub(super) use find_plateaus::{SteadyRates, find_steady_rates_after};
 pub(super) use latest_plateau::{CurrentPlateau, is_on_plateau, seconds_on_plateau};

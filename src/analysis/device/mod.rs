@@ -11,14 +11,15 @@ use overall_verdict::{ok_below_limit, overall_verdict};
 use super::baseline::{Baseline, Baselines, Saturations, SinceBoot};
 use super::blocks::{Block, BlockHistory};
 use super::capacity::{CapacityByDirection, CapacityReport};
-use super::caps::{Plateau, SteadyRates};
+use super::caps::{Plateau, SharedLimit, SteadyRates};
 use super::host::HostReport;
 use super::lifetimes::Lifetimes;
 use super::load::{ConcurrencyLevel, IoDirection, LoadSample, concurrency_levels, count_transitions};
+use super::peers::SlowBesidePeers;
 use super::saved_baselines::DeviceBaseline;
 use super::settings::Settings;
 use super::stats::{DirectionReport, DirectionSummary, Distribution, Histogram};
-use super::thresholds::{MIN_DOMINANT_FRACTION, MIN_UTIL_INTERVAL_S};
+use super::thresholds::{MIN_DOMINANT_FRACTION, MIN_TIME_FRACTION, MIN_UTIL_INTERVAL_S};
 use super::verdict::{
     Explanation, Hung, HungRequests, OtherCause, TroubleSpan, Verdict, VerdictShares, is_stall,
 };
@@ -57,6 +58,8 @@ pub struct DeviceAnalysis {
     /// The requests that hung for longest while others completed.
     longest_hung: Option<Hung>,
     throttled: ThrottledTime,
+    slow_beside_peers: Option<TimeBeside<SlowBesidePeers>>,
+    shared_limit: Option<TimeBeside<SharedLimit>>,
     busy_intervals: u64,
     util_pct: Histogram,
     /// `None` unless blocks were requested by [`DeviceAnalysis::with_blocks`].
@@ -144,6 +147,16 @@ impl DeviceAnalysis {
     /// Notes that a cgroup at its limit held the device back in an interval of this length in seconds.
     pub fn note_throttled(&mut self, limit: &ReachedLimit, seconds: f64) {
         self.throttled.add(limit, seconds);
+    }
+
+    /// Notes that the device was slower than its peers in an interval of this length in seconds.
+    pub fn note_slow_beside_peers(&mut self, slow: &SlowBesidePeers, seconds: f64) {
+        TimeBeside::add(&mut self.slow_beside_peers, *slow, |slow| slow.lasted_s, seconds);
+    }
+
+    /// Notes that a limit that the device shares held it back in an interval of this length in seconds.
+    pub fn note_shared_limit(&mut self, limit: SharedLimit, seconds: f64) {
+        TimeBeside::add(&mut self.shared_limit, limit, |limit| limit.lasted_s, seconds);
     }
 
     /// Takes the counters of the device at the first sample, or the first after a reset. Later calls change nothing
@@ -272,6 +285,36 @@ fn with_baseline(report: DirectionReport, baseline: &Baseline, sizes_kib: &Histo
         baseline_queue: unloaded.and_then(|one| one.queue),
         baseline_is_upper_bound: unloaded.is_some_and(|one| one.is_upper_bound),
         ..report
+    }
+}
+
+/// The time for which other devices showed something about one.
+#[derive(Clone, Debug)]
+pub(crate) struct TimeBeside<T> {
+    pub(crate) seconds: f64,
+    /// As it was for longest.
+    pub(crate) longest: T,
+}
+
+impl<T> TimeBeside<T> {
+    /// Adds an interval of this length in seconds, after which it has lasted for longer than that: the time in which it
+    /// was not known yet counts, too.
+    fn add(place: &mut Option<Self>, found: T, lasted_s: fn(&T) -> f64, seconds: f64) {
+        match place {
+            Some(time) => {
+                time.seconds += seconds;
+                if lasted_s(&found) >= lasted_s(&time.longest) {
+                    time.longest = found;
+                }
+            }
+            None => *place = Some(Self { seconds: lasted_s(&found), longest: found }),
+        }
+    }
+
+    /// What it was for longest, with the fraction of these seconds, if that is substantial.
+    pub(crate) fn substantial(&self, busy_s: f64) -> Option<(&T, f64)> {
+        (self.seconds >= MIN_TIME_FRACTION * busy_s)
+            .then(|| (&self.longest, (self.seconds / busy_s).min(1.0)))
     }
 }
 

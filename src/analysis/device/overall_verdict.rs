@@ -32,6 +32,9 @@ pub(crate) fn overall_verdict(
     let is_saturated =
         shares.saturated >= MIN_TIME_FRACTION && shares.saturated_intervals >= MIN_VERDICT_INTERVALS as f64;
     let is_slow = shares.slow >= MIN_TIME_FRACTION && shares.slow_intervals >= MIN_VERDICT_INTERVALS as f64;
+    let slow_beside_peers =
+        analysis.slow_beside_peers.as_ref().and_then(|one| one.substantial(shares.seconds));
+    let shared_limit = analysis.shared_limit.as_ref().and_then(|one| one.substantial(shares.seconds));
     let stall_s = is_stalled.then_some(analysis.certain_stall_s);
     let unclear = || unclear.cloned();
     let (verdict, explanation) = if analysis.is_accounting_off && !analysis.was_busy {
@@ -51,6 +54,9 @@ pub(crate) fn overall_verdict(
     } else if is_capped {
         let reason = Reason::Capped { plateaus: report.plateaus.to_vec() };
         (Some(Verdict::Capped), Explanation { stall_s, ..reason.into() })
+    } else if let Some((limit, fraction)) = shared_limit {
+        let reason = Reason::SharedLimit { fraction, limit: limit.clone() };
+        (Some(Verdict::Capped), Explanation { stall_s, ..reason.into() })
     } else if report.busy_intervals == 0 {
         (None, reason_without_latency(analysis).into())
     } else if report.busy_intervals < MIN_VERDICT_INTERVALS {
@@ -58,6 +64,9 @@ pub(crate) fn overall_verdict(
     } else if is_saturated {
         let reason = reason_saturated(report, shares, settings.saturation_threshold);
         (Some(Verdict::Saturated), Explanation { unclear: unclear(), stall_s, ..reason.into() })
+    } else if let Some((slow, fraction)) = slow_beside_peers {
+        let reason = Reason::SlowBesidePeers { fraction, slow: *slow };
+        (Some(Verdict::Slow), Explanation { stall_s, ..reason.into() })
     } else if is_slow {
         let reason = Reason::Slow { fraction: shares.slow, latency: shares.slow_loads.latency() };
         (Some(Verdict::Slow), Explanation { unclear: unclear(), stall_s, ..reason.into() })

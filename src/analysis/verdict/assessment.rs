@@ -3,8 +3,9 @@
 use serde::Serialize;
 
 use super::{Doubt, HeldBetween};
-use crate::analysis::caps::{NearLimit, Plateau};
+use crate::analysis::caps::{NearLimit, Plateau, SharedLimit};
 use crate::analysis::load::IoDirection;
+use crate::analysis::peers::SlowBesidePeers;
 use crate::analysis::settings::BaselineSource;
 use crate::attribution::ReachedLimit;
 use crate::counters::Health;
@@ -111,6 +112,54 @@ impl Assessment {
         self.evidence.insert(0, Evidence::WaitingAbove { above: above.to_owned() });
     }
 
+    /// What the device is beside its peers, if it is slower than they are.
+    pub fn slow_beside_peers(&self) -> Option<&SlowBesidePeers> {
+        self.evidence.iter().find_map(|evidence| match evidence {
+            Evidence::SlowBesidePeers(slow) => Some(slow),
+            _ => None,
+        })
+    }
+
+    /// The limit that the device shares with others, if that is the verdict.
+    pub fn shared_limit(&self) -> Option<&SharedLimit> {
+        self.evidence.iter().find_map(|evidence| match evidence {
+            Evidence::SharedLimit(limit) => Some(&**limit),
+            _ => None,
+        })
+    }
+
+    /// Makes the verdict `capped`, unless a worse one applies, because the device shares a limit with others.
+    pub(super) fn note_shared_limit(&mut self, limit: SharedLimit) {
+        if self.verdict < Some(Verdict::Capped) {
+            self.lasted_s = Some(limit.lasted_s);
+            self.conclude(Verdict::Capped, Evidence::SharedLimit(Box::new(limit)));
+        }
+    }
+
+    /// Replaces the verdict by one with evidence of its own, which leaves no doubt.
+    fn conclude(&mut self, verdict: Verdict, evidence: Evidence) {
+        self.verdict = Some(verdict);
+        self.evidence.retain(|evidence| !matches!(evidence, Evidence::Unconfirmed(_)));
+        for evidence in &mut self.evidence {
+            if let Evidence::Latency { doubt, .. } = evidence {
+                *doubt = None;
+            }
+        }
+        self.evidence.insert(0, evidence);
+    }
+
+    /// Takes into account that the device is slower than its peers: the verdict becomes `slow` unless a worse one applies.
+    pub(super) fn note_slow_beside_peers(&mut self, slow: &SlowBesidePeers) {
+        let evidence = Evidence::SlowBesidePeers(*slow);
+        if self.verdict > Some(Verdict::Slow) {
+            self.evidence.push(evidence);
+            return;
+        }
+        self.baseline_source = Some(BaselineSource::Peers);
+        self.lasted_s = Some(self.lasted_s.map_or(slow.lasted_s, |lasted_s| lasted_s.max(slow.lasted_s)));
+        self.conclude(Verdict::Slow, evidence);
+    }
+
     /// Removes the doubts that a limit above the device would explain, because it is known whether there is one.
     fn settle_limit_doubts(&mut self) {
         for evidence in &mut self.evidence {
@@ -173,6 +222,10 @@ pub enum Evidence {
         /// The reason why this direction has no verdict; `None` if it has one.
         doubt: Option<Doubt>,
     },
+    /// It is slower than devices of its kind.
+    SlowBesidePeers(SlowBesidePeers),
+    /// It shares a limit with other devices.
+    SharedLimit(Box<SharedLimit>),
     /// The rate lies on a plateau.
     ConstantRate(Plateau),
     /// Most requests waited between the device and those below it.

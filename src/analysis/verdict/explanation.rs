@@ -1,8 +1,9 @@
 //! The explanation of a verdict over all intervals, as data.
 
 use super::Latency;
-use crate::analysis::caps::{NearLimit, Plateau};
+use crate::analysis::caps::{NearLimit, Plateau, SharedLimit};
 use crate::analysis::load::IoDirection;
+use crate::analysis::peers::SlowBesidePeers;
 use crate::analysis::settings::BaselineSource;
 use crate::attribution::ReachedLimit;
 
@@ -101,6 +102,13 @@ pub enum Reason {
         /// The plateaus in the order of time; at least one.
         plateaus: Vec<Plateau>,
     },
+    /// A limit that several devices share held it back.
+    SharedLimit {
+        /// Fraction of the time.
+        fraction: f64,
+        /// What it was for most of it.
+        limit: SharedLimit,
+    },
     /// The device was saturated for a substantial part of the time.
     Saturated {
         /// Fraction of the time.
@@ -121,6 +129,13 @@ pub enum Reason {
         fraction: f64,
         /// The mean latency of the slow loads.
         latency: Option<Latency>,
+    },
+    /// Requests took longer than those of devices of the same kind at the same time.
+    SlowBesidePeers {
+        /// Fraction of the time.
+        fraction: f64,
+        /// What it was for most of it.
+        slow: SlowBesidePeers,
     },
     /// Requests waited for each other for a substantial part of the time.
     Queueing {

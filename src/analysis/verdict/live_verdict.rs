@@ -7,14 +7,24 @@ use super::hung_requests::{Hung, HungRequests, is_stall};
 use super::load_verdict::{DirectionAssessment, LoadAssessment};
 use super::{Assessment, Evidence, Latency, Verdict};
 use crate::analysis::baseline::{Baselines, SinceBoot};
-use crate::analysis::caps::{CurrentPlateau, near_limit_of_latest, seconds_on_plateau};
+use crate::analysis::caps::{CurrentPlateau, SharedLimit, near_limit_of_latest, seconds_on_plateau};
 use crate::analysis::load::{IoDirection, LoadSample, RecentLoads};
+use crate::analysis::peers::SlowBesidePeers;
 use crate::analysis::settings::Settings;
 use crate::analysis::thresholds::{
-    MIN_INTERVAL_REQUESTS, MIN_RECOVERED_INTERVALS, MIN_SATURATED_INTERVALS, SATURATION_WINDOW_INTERVALS,
-    STILL_SATURATED_FRACTION,
+    MIN_CAPPED_QUEUE, MIN_INTERVAL_REQUESTS, MIN_RECOVERED_INTERVALS, MIN_SATURATED_INTERVALS,
+    SATURATION_WINDOW_INTERVALS, STILL_SATURATED_FRACTION,
 };
 use crate::metrics::{HostStats, Interval};
+
+/// What other devices show about one.
+#[derive(Clone, Debug, Default)]
+pub struct Beside<'a> {
+    /// It is slower than its peers.
+    pub slow: Option<&'a SlowBesidePeers>,
+    /// It shares this limit, which was reached up to the interval before.
+    pub shared_limit: Option<SharedLimit>,
+}
 
 /// Assesses a device after every interval, from the intervals so far, in bounded memory.
 #[derive(Clone, Debug, Default)]
@@ -40,8 +50,15 @@ impl LiveVerdict {
     }
 
     /// Assesses the interval that has just ended. `stalled_s` is the length of the current stall in seconds, as
-    /// [`crate::metrics::StallTimer::observe`] returns it for this interval; `host` is the host in the interval.
-    pub fn observe(&mut self, stats: &Interval, stalled_s: f64, host: &HostStats) -> Assessment {
+    /// [`crate::metrics::StallTimer::observe`] returns it for this interval; `host` is the host in the interval, and
+    /// `beside` what other devices show.
+    pub fn observe(
+        &mut self,
+        stats: &Interval,
+        stalled_s: f64,
+        host: &HostStats,
+        beside: Beside<'_>,
+    ) -> Assessment {
         let mut assessment = Assessment::default();
         self.intervals += 1.0;
         let hung = self.hung.observe(stats, host);
@@ -83,6 +100,12 @@ impl LiveVerdict {
         assessment.lasted_s = lasted_s.or((trouble_s > 0.0).then_some(trouble_s));
         if let Some(unconfirmed) = verdict.filter(|_| assessment.verdict.is_none()) {
             assessment.evidence.insert(0, Evidence::Unconfirmed(unconfirmed));
+        }
+        if let Some(slow) = beside.slow.filter(|_| !self.debounce.has_few_requests) {
+            assessment.note_slow_beside_peers(slow);
+        }
+        if let Some(limit) = beside.shared_limit.filter(|_| load.total_queue() >= MIN_CAPPED_QUEUE) {
+            assessment.note_shared_limit(limit);
         }
         if matches!(assessment.verdict, None | Some(Verdict::Saturated | Verdict::Queueing)) {
             let near_limit = near_limit_of_latest(&self.recent, &self.settings.device);

@@ -11,7 +11,7 @@ mod verdict_shares;
 pub use assessment::{Assessment, Evidence, HealthEvidence, Latency, Verdict};
 pub use explanation::{DirectionLatency, ExceededCap, Explanation, MaxRate, OkMargin, OtherCause, Reason};
 pub use held_between::{HeldBetween, held_between, is_idle_below};
-pub use live_verdict::LiveVerdict;
+pub use live_verdict::{Beside, LiveVerdict};
 pub use load_verdict::Doubt;
 pub use verdict_shares::TroubleSpan;
 

@@ -121,6 +121,8 @@ pub enum EventLimit {
 pub enum EventEvidence {
     /// Latency as a multiple of unloaded latency.
     Latency,
+    /// Latency as a multiple of that of devices of the same kind.
+    Peers,
     /// The rate stayed constant.
     ConstantRate,
     /// Requests waited between the device and those below it.
@@ -140,6 +142,7 @@ impl EventEvidence {
     pub fn name(self) -> &'static str {
         match self {
             Self::Latency => "latency",
+            Self::Peers => "peers",
             Self::ConstantRate => "constant_rate",
             Self::QueuedBetween => "queued_between",
             Self::CgroupLimit => "cgroup_limit",

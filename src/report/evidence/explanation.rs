@@ -3,7 +3,7 @@
 use super::limits::cgroup_limit_text;
 use super::limits::near_limit_text;
 use super::limits::{limit_suffix, plateau_caveat, plateau_evidence, plateau_rate, variation_text};
-use super::{latency_name, latency_text, push_multiple};
+use super::{latency_name, latency_text, push_multiple, shared_limit_text, slow_beside_peers_text};
 use crate::analysis::{
     DirectionLatency, ExceededCap, Explanation, Latency, MaxRate, OkMargin, Plateau, Reason,
 };
@@ -119,6 +119,14 @@ fn reason_text(reason: &Reason) -> String {
                 percent_of(*fraction),
                 with_latency(latency)
             ),
+        Reason::SlowBesidePeers { fraction, slow } => format!(
+            "is slow {} of busy time: {} (a failing device, or one that is used or set up differently)",
+            percent_of(*fraction),
+            slow_beside_peers_text(slow)
+        ),
+        Reason::SharedLimit { fraction, limit } => {
+            format!("is capped {} of busy time, {}", percent_of(*fraction), shared_limit_text(limit))
+        }
         Reason::Queueing { fraction, latency } => format!(
                 "is queueing {} of busy time (requests wait for each other){}",
                 percent_of(*fraction),
@@ -211,7 +219,7 @@ fn unclear_text(plateau: &Plateau) -> String {
     format!(
         "; from queue {from} to {to} the rate stayed at {} ({}), by a cap or because the device is fully busy",
         plateau_rate(plateau),
-        variation_text(plateau)
+        variation_text(plateau.variation)
     )
 }
 

@@ -111,12 +111,12 @@ pub(crate) fn plateau_evidence(plateau: &Plateau) -> String {
     } else {
         time(plateau.await_to_ms)
     };
-    format!("rate stayed constant ({}) {queues}; latency {latency}", variation_text(plateau))
+    format!("rate stayed constant ({}) {queues}; latency {latency}", variation_text(plateau.variation))
 }
 
-/// The variation of the rate: `±0.3%`, never below 0.1%.
-pub(super) fn variation_text(plateau: &Plateau) -> String {
-    format!("±{:.1}%", (plateau.variation * 100.0).max(0.1))
+/// The variation of a rate: `±0.3%`, never below 0.1%.
+pub(super) fn variation_text(variation: f64) -> String {
+    format!("±{:.1}%", (variation * 100.0).max(0.1))
 }
 
 /// The caveat of a plateau; empty if it is certain.

@@ -15,14 +15,17 @@ pub(crate) use self::incident::{
     incident_heading, incident_length_text, incident_parts, incident_sentence, incident_time_text,
     present_harm, sign_of_begin,
 };
-use self::limits::{cgroup_limit_text, near_limit_text, plateau_caveat};
+use self::limits::{cgroup_limit_text, near_limit_text, plateau_caveat, variation_text};
 pub(crate) use self::limits::{limit_name, limit_of_cgroup, limit_suffix, plateau_evidence, plateau_rate};
 use crate::analysis::{
-    Assessment, BaselineSource, Doubt, Evidence, IoDirection, Latency, NfsWait, hidden_io_wait_pct,
+    Assessment, BaselineSource, Doubt, Evidence, IoDirection, Latency, NfsWait, RateUnit, SharedLimit,
+    SlowBesidePeers, hidden_io_wait_pct,
 };
 use crate::intervals::{DeviceActivity, Event, IntervalHeader};
 use crate::report::layout::number_format::{multiple_figure, queue_figure, time_figure};
-use crate::report::layout::sentence_numbers::{counted, duration, number, per_second, percent, time};
+use crate::report::layout::sentence_numbers::{
+    counted, duration, multiple, number, per_second, percent, time,
+};
 use crate::sanitize::sanitize;
 use crate::topology::DeviceClass;
 
@@ -123,6 +126,10 @@ fn evidence_text(evidence: &Evidence) -> String {
             push_latency(&mut text, latency, *source);
             text + &doubt.map(|doubt| doubt_text(&doubt, *direction)).unwrap_or_default()
         }
+        Evidence::SlowBesidePeers(slow) => {
+            format!("{}, for {}", slow_beside_peers_text(slow), duration(slow.lasted_s))
+        }
+        Evidence::SharedLimit(limit) => shared_limit_text(limit),
         Evidence::ConstantRate(plateau) => {
             let (rate, limit) = (plateau_rate(plateau), limit_suffix(plateau));
             format!("{rate}{limit}: {}{}", plateau_evidence(plateau), plateau_caveat(plateau))
@@ -166,8 +173,28 @@ fn push_multiple(text: &mut String, times: f64, source: Option<BaselineSource>) 
         Some(BaselineSource::SinceBoot) => " the mean since boot",
         Some(BaselineSource::Class(class)) => class_text(class),
         Some(BaselineSource::Lowest) => " the lowest seen",
+        Some(BaselineSource::Peers) => " its peers",
         _ => " unloaded",
     };
+}
+
+/// `write latency 2.0x its 11 peers at the same time, with a like load`.
+fn slow_beside_peers_text(slow: &SlowBesidePeers) -> String {
+    let SlowBesidePeers { direction, times, peers, .. } = slow;
+    let times = multiple(*times);
+    format!("{} {times} its {peers} peers at the same time, with a like load", latency_name(*direction))
+}
+
+/// `shared with sdb and sdc: together 3,000 requests/s (±0.2%), while the rate of each varies`.
+fn shared_limit_text(limit: &SharedLimit) -> String {
+    let SharedLimit { others, unit, rate, variation, .. } = limit;
+    let others: Vec<String> = others.iter().map(|name| sanitize(name).into_owned()).collect();
+    let rate = match unit {
+        RateUnit::Requests => per_second(*rate, "requests"),
+        RateUnit::Kib => format!("{} MiB/s", number(*rate / 1024.0)),
+    };
+    let variation = variation_text(*variation);
+    format!("shared with {}: together {rate} ({variation}), while the rate of each varies", others.join(", "))
 }
 
 fn class_text(class: Option<DeviceClass>) -> &'static str {

@@ -190,7 +190,7 @@ const COLUMNS: &[Column] = &[
     ),
     column(
         "baseline_source",
-        "the origin of the unloaded latency: given, saved, learned, lowest (seen beside other requests), class (what such a device needs at most), or since_boot; null if latency was not compared",
+        "the origin of the unloaded latency: given, saved, learned, lowest (seen beside other requests), class (what such a device needs at most), since_boot, or peers (like devices at the same time); null if latency was not compared",
         |of| {
             let source = of.device.activity().and_then(|activity| activity.assessment.baseline_source);
             Text(source.map(BaselineSource::name))

@@ -3,7 +3,7 @@
 use super::Scenario;
 use super::building::{any_gate, any_mix, capture, clients, light_then, servers};
 use crate::random::Random;
-use crate::simulator::{Gate, Limited, Load, Mix, Pacing, Setup, Spread, Station, Unit};
+use crate::simulator::{Arrivals, Device, Gate, Limited, Load, Mix, Pacing, Setup, Spread, Station, Unit};
 
 pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario { name: "request cap met at once", build: met_at_once },
@@ -16,6 +16,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario { name: "request cap with 1 to 2% jitter", build: jittery },
     Scenario { name: "burst credits run out", build: credits_run_out },
     Scenario { name: "one client on spent credits", build: one_client_credits },
+    Scenario { name: "limit shared by three volumes", build: shared },
 ];
 
 /// A device that could do several times a rate in requests per second.
@@ -45,6 +46,25 @@ fn met_at_once(random: &mut Random) -> Setup {
     let load = clients(enough_clients(random, &setup, rate), any_mix(random));
     setup.limit_inside(any_gate(random, Limited::Both, Unit::Requests, rate));
     light_then(random, &mut setup, (0.2, 0.5), load);
+    setup
+}
+
+/// The limit of an instance for all of its volumes, whose loads vary.
+fn shared(random: &mut Random) -> Setup {
+    let (mut setup, rate) = capped(random);
+    (setup.devices, setup.has_volumes) = (Device::VOLUMES.to_vec(), true);
+    let mix = any_mix(random);
+    let working_s = setup.station.service_s[0];
+    setup.loads = (0..setup.devices.len())
+        .map(|_| {
+            // Alone, each would do most of what the limit lets pass, or more.
+            let count = ((rate * working_s).ceil() as u32 + 2) * random.count(4, 12);
+            let think_s = f64::from(count) / rate * random.between(0.3, 1.2);
+            Load::always(Arrivals::Closed { clients: count, think_s }, mix)
+        })
+        .collect();
+    setup.limit_inside(any_gate(random, Limited::Both, Unit::Requests, rate));
+    setup.begins_loaded = true;
     setup
 }
 

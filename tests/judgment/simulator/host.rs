@@ -239,6 +239,7 @@ impl Host {
             match *stage {
                 Stage::Device(index) => {
                     request.entered[index] = self.now;
+                    let index = if self.setup.has_volumes { request.load } else { index };
                     self.accounts[index].start(request.operation, self.now);
                 }
                 Stage::Gate(index) => {
@@ -312,7 +313,9 @@ impl Host {
 
     fn end(&mut self, place: u32) {
         let request = self.requests[place as usize].clone();
-        for (account, entered) in self.accounts.iter_mut().zip(request.entered) {
+        let first = if self.setup.has_volumes { request.load } else { 0 };
+        let used = if self.setup.has_volumes { 1 } else { self.accounts.len() };
+        for (account, entered) in self.accounts[first..first + used].iter_mut().zip(request.entered) {
             account.finish(&request, entered, self.now);
         }
         if request.load == usize::MAX {

@@ -28,6 +28,12 @@ impl Device {
     pub(crate) const DISK: Self = Self { name: "sda", kind: "disk", numbers: (8, 0), counts_in_ticks: false };
     pub(crate) const PARTITION: Self =
         Self { name: "sda1", kind: "partition", numbers: (8, 1), counts_in_ticks: false };
+    /// Volumes of one host, which share what is behind them.
+    pub(crate) const VOLUMES: [Self; 3] = [
+        Self::DISK,
+        Self { name: "sdb", numbers: (8, 16), ..Self::DISK },
+        Self { name: "sdc", numbers: (8, 32), ..Self::DISK },
+    ];
     pub(crate) const LOOP: Self =
         Self { name: "loop0", kind: "loop", numbers: (7, 0), counts_in_ticks: false };
     pub(crate) const MAPPED: Self =
@@ -67,6 +73,8 @@ pub(crate) struct Setup {
     pub(crate) begins_loaded: bool,
     /// The devices, the uppermost first.
     pub(crate) devices: Vec<Device>,
+    /// Each load has a device of its own, by its index, which is where its requests enter the first stage.
+    pub(crate) has_volumes: bool,
     pub(crate) stages: Vec<Stage>,
     pub(crate) gates: Vec<Gate>,
     pub(crate) station: Station,
@@ -93,6 +101,7 @@ impl Setup {
             ticks: IoTicks::AllBeforeEnd,
             begins_loaded: false,
             devices: vec![Device::DISK],
+            has_volumes: false,
             stages: vec![Stage::Device(0)],
             gates: Vec::new(),
             station: Station::new(1, 0.001, Spread::Exponential),
