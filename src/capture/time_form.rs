@@ -158,6 +158,7 @@ fn in_ascii(line: &str) -> Cow<'_, str> {
             digit.and_then(|digit| char::from_digit(digit, 10)).unwrap_or(c)
         }
     };
+    let line = ["시 ", "분 "].iter().fold(line.to_owned(), |line, unit| line.replace(unit, ":"));
     Cow::Owned(line.chars().map(ascii).collect())
 }
 
@@ -179,13 +180,25 @@ fn tokens(line: &str) -> Vec<&str> {
                 let before = line[..start].chars().next_back().filter(|sign| "+-".contains(*sign));
                 let is_signed = before.is_some() && kind(c) == 1;
                 let (token, rest) = token.split_at(length_of_date(token).unwrap_or(token.len()));
-                tokens.push(if is_signed { &line[start - 1..start + token.len()] } else { token });
+                let is_of_name = is_number_of_name(&line[..start], token);
+                tokens.push(if is_signed || is_of_name {
+                    &line[start - 1..start + token.len()]
+                } else {
+                    token
+                });
                 tokens.extend(Some(rest.trim_start_matches(':')).filter(|rest| !rest.is_empty()));
             }
             start = end;
         }
     }
     tokens
+}
+
+/// Returns whether a short number belongs to the word before it, as in `db1`. A `T` may stand before a time of day.
+fn is_number_of_name(before: &str, token: &str) -> bool {
+    let is_short = token.starts_with(|c: char| c.is_ascii_digit())
+        && token.find(|c: char| !c.is_ascii_digit()).unwrap_or(token.len()) <= 3;
+    is_short && before.ends_with(|c: char| c.is_ascii_alphabetic() && c != 'T')
 }
 
 /// Returns the length of a date or year that has a time of day right behind it: `20170806061320`, `2017:06:13:20`.
@@ -264,11 +277,17 @@ fn time_of_day(tokens: &[&str], at: usize) -> Option<DayTime> {
     time_of_parts(tokens, at, [hour, minute, parts.next().unwrap_or("0")])
 }
 
-/// Returns the time of day at a word behind a date, in which other signs stand for colons: `06.13.20`, `061320`.
+/// Returns the time of day at a word behind a date, in which other signs stand for colons: `06.13.20`, `06-13-20`, `061320`.
 fn time_after_date(tokens: &[&str], at: usize) -> Option<DayTime> {
     time_of_day(tokens, at).or_else(|| {
         let token = tokens.get(at)?.trim_start_matches('-');
-        let parts: Vec<&str> = token.split(['.', ',']).collect();
+        if let Some([minute, second]) = tokens.get(at + 1..at + 3)
+            && let (Some(minute), Some(second)) = (minute.strip_prefix('-'), second.strip_prefix('-'))
+        {
+            let time = time_of_parts(tokens, at, [token, minute, second])?;
+            return Some(DayTime { end: at + 3, ..time });
+        }
+        let parts: Vec<&str> = token.split(['.', ',', ':']).collect();
         match parts[..] {
             [hour, minute, second] if second.len() == 2 => time_of_parts(tokens, at, [hour, minute, second]),
             [number] | [number, _] if number.len() == 6 && number.is_ascii() => {
@@ -324,6 +343,11 @@ fn numeric_dates(tokens: &[&str]) -> Vec<(TimeForm, (Timestamp, bool))> {
         }
         _ => &[],
     };
+    // The third number may be the year of a date of its own: `<14>1 2017-08-06T06:13:20Z`.
+    let is_in_other = lengths[2] == 4
+        && three_numbers(&tokens[used - 1..]).is_some_and(|(other, ..)| other[0].len() == 4)
+        && !numeric_dates(&tokens[used - 1..]).is_empty();
+    let orders = if is_in_other { &[] } else { orders };
     let day_time = (used..tokens.len().min(used + 4)).find_map(|at| time_after_date(tokens, at));
     let Some(DayTime { time, end }) = day_time else { return Vec::new() };
     let read = |(form, [year, month, day]): &(TimeForm, [&String; 3])| {
@@ -478,6 +502,11 @@ mod tests {
                     "20170806-061320",
                     "170806  6:13:20",
                     "2017年08月06日 (週日) 06時13分20秒 UTC",
+                    "2017년 08월 06일 일요일 오전 06시 13분 20초",
+                    "2017-08-06-06:13:20",
+                    "2017-08-06_06-13-20",
+                    "<14>1 2017-08-06T06:13:20Z db1 disks 77 - -",
+                    "[pod/disks-x2l4/disks] 2017-08-06T06:13:20Z",
                 ],
             ),
             (
@@ -496,6 +525,8 @@ mod tests {
                     "Sun Aug  6 06:13:20 +0000 2017",
                     "6 Aug 2017 06:13:20",
                     "[06/Aug/2017:06:13:20 +0000]",
+                    "db17 [06/Aug/2017:06:13:20 +0000]",
+                    "Every 1.0s: cat /proc/diskstats      db1: Sun Aug  6 06:13:20 2017",
                     "su 6. elokuuta 2017 06.13.20 +0000",
                 ],
             ),

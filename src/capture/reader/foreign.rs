@@ -253,6 +253,8 @@ pub(super) struct FirstCopies {
     before: Vec<(usize, String)>,
     words_before: usize,
     line: u64,
+    /// The times in lines that go back within a copy: they are those since the line before.
+    going_back: Vec<Slot>,
 }
 
 /// How much is known of the times of a capture.
@@ -278,6 +280,7 @@ impl FirstCopies {
             before: Vec::new(),
             words_before: 0,
             line: 0,
+            going_back: Vec::new(),
         }
     }
 
@@ -304,6 +307,16 @@ impl FirstCopies {
             let mut candidates = std::mem::take(&mut self.gap);
             candidates.add(&text[..at], true, self.line);
             self.copies.push(candidates);
+        }
+        let mut in_line = Candidates::default();
+        in_line.add(&text[..at], true, self.line);
+        if let Some(copy) = self.copies.last() {
+            let is_earlier = |now: &&Candidate| {
+                let before = copy.at(now.slot).map(|before| before.found.time.duration_since(now.found.time));
+                before
+                    .is_some_and(|back| back > SignedDuration::ZERO && back < SignedDuration::from_hours(11))
+            };
+            self.going_back.extend(in_line.times.iter().filter(is_earlier).map(|now| now.slot));
         }
         self.names.insert(name.to_owned());
         name.clone_into(&mut self.last_name);
@@ -346,7 +359,8 @@ impl FirstCopies {
     fn clocks(&self) -> Vec<Advance> {
         let mut slots: Vec<Slot> = Vec::new();
         for candidate in self.copies.iter().chain([&self.gap]).flat_map(|copy| &copy.times) {
-            if !slots.contains(&candidate.slot) && slots.len() < MAX_CANDIDATES {
+            let is_known = slots.contains(&candidate.slot) || self.going_back.contains(&candidate.slot);
+            if !is_known && slots.len() < MAX_CANDIDATES {
                 slots.push(candidate.slot);
             }
         }
@@ -364,14 +378,18 @@ impl FirstCopies {
         // Of those that agree with it, the best known one.
         clocks
             .retain(|clock| clock.missing == surest.missing && (clock.step_s - surest.step_s).abs() <= 1.01);
-        clocks.sort_by_key(|clock| std::cmp::Reverse((clock.slot.knowledge(), clock.is_fine)));
+        // A copy was made after all that stands before it, so of alike ones the latest is the nearest.
+        clocks.sort_by_key(|clock| {
+            std::cmp::Reverse((clock.slot.knowledge(), clock.is_fine, !clock.is_local, clock.latest))
+        });
         clocks
     }
 
     fn advance(&self, slot: Slot) -> Option<Advance> {
         let mut clock = Clock::new(self.local.clone());
         let (mut first, mut latest) = (None, None);
-        let (mut missing, mut repeats, mut changes, mut is_fine) = (0, 0, 0, false);
+        let (mut missing, mut repeats, mut changes) = (0, 0, 0);
+        let (mut is_fine, mut is_local) = (false, false);
         for copy in self.copies.iter().chain(Some(&self.gap).filter(|_| self.is_time_after())) {
             let Some(candidate) = copy.at(slot) else {
                 missing += 1;
@@ -387,9 +405,11 @@ impl FirstCopies {
             first = first.or(Some(time));
             latest = Some(time);
             is_fine |= time.subsec_nanosecond() != 0;
+            is_local |= candidate.found.is_local;
         }
-        let step_s = latest?.duration_since(first?).as_secs_f64() / (repeats + changes).max(1) as f64;
-        Some(Advance { slot, missing, step_s, repeats, changes, is_fine })
+        let latest = latest?;
+        let step_s = latest.duration_since(first?).as_secs_f64() / (repeats + changes).max(1) as f64;
+        Some(Advance { slot, missing, step_s, repeats, changes, is_fine, is_local, latest })
     }
 
     /// Returns the distance of copies that are taken more often than the time in a slot changes; `None` if it always does.
@@ -434,7 +454,7 @@ impl FirstCopies {
         }
         // Nothing goes on: a single copy, or a clock that stands still.
         let all = self.copies.iter().flat_map(|copy| &copy.times).map(|candidate| candidate.slot);
-        all.min_by_key(|slot| slot.rank())
+        all.filter(|slot| !self.going_back.contains(slot)).min_by_key(|slot| slot.rank())
     }
 }
 
@@ -450,6 +470,9 @@ struct Advance {
     changes: usize,
     /// It has fractions of a second.
     is_fine: bool,
+    /// It names no time zone.
+    is_local: bool,
+    latest: Timestamp,
 }
 
 impl Advance {

@@ -94,6 +94,9 @@ fn every_form_of_time_gives_the_rates_of_its_twin() {
         "%Y年 %m月 %d日 日曜日 %T UTC",
         "%b %d %T",
         "%Y/%m/%d %T",
+        "%F-%T",
+        "%F_%H-%M-%S",
+        "Every 1.0s: cat /proc/diskstats      db1: %a %b %e %T %Y\n",
         "%s\ncpu  1 2 3 4 5 6 7 8 0 0\nbtime 1500000000",
     ] {
         captures.push((form.to_owned(), before_copies(&times(form))));
@@ -219,6 +222,26 @@ fn copies_within_a_second_are_spread_evenly() {
             out.lines().count() == expected.len() && out.lines().all(|line| line.contains(&steady)),
             "{out}"
         );
+    }
+}
+
+#[test]
+fn times_since_the_line_before_are_no_clock() {
+    let line = |(at, line): (usize, &String)| format!("00:00:0{} {line}\n", u8::from(at == 0));
+    let capture: String =
+        copies().iter().map(|copy| copy.iter().enumerate().map(line).collect::<String>()).collect();
+    let (out, err, code) = output("--json --all --from -", capture);
+    assert_eq!((out.as_str(), code), ("", 1));
+    assert!(err.ends_with("without times; state their distance: --every 1s\n"), "{err}");
+}
+
+#[test]
+fn of_several_dates_before_a_copy_the_nearest_is_its_time() {
+    let login = "Last login: %a %b %e %H:00:00 %Y from db2\n%a %b %e %T UTC %Y";
+    let earlier = times("Last login: %a %b %e %T 2016 from db2\n%a %b %e %T UTC %Y");
+    for times in [times(login), earlier] {
+        let (out, err, _) = output("--json --all --from -", before_copies(&times));
+        assert!(out.starts_with("{\"time\":\"2017-08-06T06:13:21.000000Z\""), "{err}{out}");
     }
 }
 
