@@ -18,18 +18,24 @@ pub enum LineError {
     NotDiskstats(String),
 }
 
-impl std::fmt::Display for LineError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl LineError {
+    /// Returns what is wrong with the line.
+    pub(super) fn reason(&self) -> String {
         match self {
-            LineError::InvalidNumber { field, found } => {
-                write!(f, "invalid number '{found}' in '{field}'; line skipped")
-            }
+            LineError::InvalidNumber { field, found } => format!("invalid number '{found}' in '{field}'"),
             LineError::ColumnCount(n) => {
                 let s = if *n == 1 { "" } else { "s" };
-                write!(f, "{n} column{s}, expected 7, 14, 18 or 20; line skipped")
+                format!("{n} column{s}, expected 7, 14, 18 or 20")
             }
-            LineError::NotDiskstats(found) => write!(f, "not a diskstats line: '{found}'; skipped"),
+            LineError::NotDiskstats(found) => format!("not a diskstats line: '{found}'"),
         }
+    }
+}
+
+impl std::fmt::Display for LineError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let line = if matches!(self, Self::NotDiskstats(_)) { "" } else { "line " };
+        write!(f, "{}; {line}skipped", self.reason())
     }
 }
 

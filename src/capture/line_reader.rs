@@ -7,6 +7,7 @@ use std::io::{self, ErrorKind, Read};
 use std::ops::Range;
 
 use super::MAX_LINE_BYTES;
+use super::plain_lines::PlainLines;
 use crate::compression::length_without_zeros;
 
 const BUFFER_BYTES: usize = 256 * 1024;
@@ -32,7 +33,7 @@ pub(super) enum NextLine<'a> {
 
 /// Hands out and counts the lines of a stream.
 pub(super) struct LineReader<R> {
-    input: R,
+    input: PlainLines<R>,
     buffer: Vec<u8>,
     /// The bytes of the buffer that have not been handed out yet.
     unread: Range<usize>,
@@ -52,7 +53,7 @@ pub(super) struct LineReader<R> {
 impl<R: Read> LineReader<R> {
     pub(super) fn new(input: R) -> Self {
         Self {
-            input,
+            input: PlainLines::new(input),
             buffer: vec![0; BUFFER_BYTES],
             unread: 0..0,
             at_end: false,

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use self::prefix::{Prefix, without_escapes};
+use self::prefix::Prefix;
 use super::MAX_DEVICES_PER_SAMPLE;
 use super::annotation::RecordingHeader;
 use super::diskstats_line::excerpt;
@@ -330,7 +330,6 @@ impl Logs {
         let Ok(line) = std::str::from_utf8(line) else {
             return if self.is_recognized { Err(self.reject(line)) } else { Ok(()) };
         };
-        let line = &*without_escapes(line);
         if !self.is_recognized && self.prefix.is_none() {
             self.prefix = Prefix::before_first_line(line);
         }

@@ -1,6 +1,4 @@
-//! What collectors of logs and terminals add to the lines of a log.
-
-use std::borrow::Cow;
+//! What collectors of logs add to the lines of a log.
 
 use super::{head_line, iostat};
 
@@ -43,15 +41,3 @@ impl Prefix {
 
 /// A prefix is in the first words of a line; the spaces between them count, too.
 const MAX_PREFIX_WORDS: usize = 16;
-
-/// Removes the colors of a terminal, as `script` records them.
-pub(super) fn without_escapes(line: &str) -> Cow<'_, str> {
-    if !line.contains('\x1b') {
-        return Cow::Borrowed(line);
-    }
-    let mut parts = line.split("\x1b[");
-    let first = parts.next().unwrap_or_default().to_owned();
-    Cow::Owned(parts.fold(first, |text, part| {
-        text + part.split_once(|c: char| ('@'..='~').contains(&c)).map_or("", |(_, rest)| rest)
-    }))
-}

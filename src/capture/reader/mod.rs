@@ -27,7 +27,7 @@ use self::state::SegmentTracker;
 use self::state::{OpenSample, Position};
 use super::annotation::{Annotation, AnnotationError, EndOfSample};
 use super::annotation::{HealthLine, RecordingHeader, bounded};
-use super::diskstats_line::is_of_linux_2_4;
+use super::diskstats_line::{LineError, is_of_linux_2_4};
 use super::line_kind::{LineKind, TimestampLine, find_embedded_line};
 use super::line_reader::{LineReader, NextLine};
 use super::logs::Logs;
@@ -82,6 +82,10 @@ pub struct Reader<R> {
     undamaged_samples: u64,
     /// True if any sample had a device.
     had_devices: bool,
+    /// What is wrong with lines before that: if nothing else follows, the file is of another kind.
+    warnings_of_lines: Vec<CaptureWarning>,
+    /// How many of them there were before the last sample.
+    wrong_lines_before: usize,
     /// The header in the file before, if the capture is in several.
     header_before: Option<Arc<RecordingHeader>>,
     /// The time of the last sample.
@@ -115,6 +119,8 @@ impl<R: Read> Reader<R> {
             continuity: Continuity::default(),
             undamaged_samples: MIN_UNDAMAGED_SAMPLES,
             had_devices: false,
+            warnings_of_lines: Vec::new(),
+            wrong_lines_before: 0,
             header_before: None,
             latest: None,
         }
@@ -179,6 +185,15 @@ impl<R: Read> Reader<R> {
     /// something else after it is ignored with a warning.
     pub fn next(&mut self, previous: &Sample, sample: &mut Sample) -> io::Result<bool> {
         let found = self.read_next(previous, sample)?;
+        let has_more_wrong_lines = self.warnings_of_lines.len() > self.wrong_lines_before;
+        if !self.had_devices
+            && (!found || self.wrong_lines_before > 0 && has_more_wrong_lines)
+            && let Some(CaptureWarning { line, kind: CaptureWarningKind::Line(error), .. }) =
+                self.warnings_of_lines.first()
+        {
+            return Err(no_line_of_diskstats(*line, error));
+        }
+        self.wrong_lines_before = self.warnings_of_lines.len();
         if found {
             self.latest = sample.at.wall;
         }
@@ -304,7 +319,7 @@ impl<R: Read> Reader<R> {
                 }
                 Err(CaptureWarningKind::Line(error)) => match find_embedded_line(line, splits_samples) {
                     Some(at) => self.lines.split_line(at),
-                    None => self.warn(CaptureWarningKind::Line(error)),
+                    None => self.warn_of_line(CaptureWarningKind::Line(error)),
                 },
                 Err(warning) => self.warn(warning),
             }
@@ -382,7 +397,7 @@ impl<R: Read> Reader<R> {
                                 return Ok(self.end_sample(Position::Complete, true, sample));
                             }
                         }
-                        Err(warning) => self.warn(warning),
+                        Err(warning) => self.warn_of_line(warning),
                     }
                 }
                 ForeignLine::Time(_) | ForeignLine::TimeOfCopyBefore(_) | ForeignLine::Other => {}
@@ -631,7 +646,10 @@ impl<R: Read> Reader<R> {
             self.warn_at(open.line, CaptureWarningKind::ForeignTimes { form, is_spread });
         }
         self.state.complete_topology();
-        self.had_devices |= device_count > 0;
+        if device_count > 0 {
+            self.had_devices = true;
+            self.state.warnings.append(&mut self.warnings_of_lines);
+        }
         let last = device_count.checked_sub(1).map(|last| sample.devices[last].name.clone());
         self.last_copy = (device_count, last);
         sample.segment = open.segment.unwrap_or_else(|| self.assign_segment(&open));
@@ -660,6 +678,17 @@ impl<R: Read> Reader<R> {
         self.state.header.is_some()
     }
 
+    fn warn_of_line(&mut self, kind: CaptureWarningKind) {
+        let is_of_capture = self.had_devices || !self.devices.is_empty() || self.state.header.is_some();
+        if is_of_capture || self.keeps_truncated_sample {
+            self.warn(kind);
+        } else if self.warnings_of_lines.len() < MAX_WARNINGS {
+            self.warnings_of_lines.push(CaptureWarning { line: self.lines.number, kind, omitted: 0 });
+        } else if let Some(last) = self.warnings_of_lines.last_mut() {
+            last.omitted += 1;
+        }
+    }
+
     fn warn(&mut self, kind: CaptureWarningKind) {
         self.warn_at(self.lines.number, kind);
     }
@@ -677,6 +706,15 @@ impl<R: Read> Reader<R> {
 fn linux_2_4(line: u64) -> io::Error {
     let message = "holds /proc/partitions of Linux 2.4; blkstat reads /proc/diskstats of Linux 2.6 and later";
     io::Error::new(ErrorKind::InvalidData, format!("line {line} {message}"))
+}
+
+fn no_line_of_diskstats(line: u64, error: &LineError) -> io::Error {
+    let message = format!(
+        "no line is one of /proc/diskstats, with two numbers, the name of a device, and 4, 11, 15 or 17 numbers; line {line}, the \
+         first wrong one: {}",
+        error.reason()
+    );
+    io::Error::new(ErrorKind::InvalidData, message)
 }
 
 /// Clears the values that some samples lack.

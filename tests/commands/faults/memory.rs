@@ -75,8 +75,9 @@ fn endless(megabytes: usize) {
         });
         assert_bounded(&after_samples, &format!("{words}: two samples, then an endless line"));
         assert_eq!(after_samples.code, 0, "{}", after_samples.err);
+        let first = two.clone();
         let invalid = run(words, move |stdin| {
-            stdin.write_all(b"TS 1\n")?;
+            stdin.write_all(first.as_bytes())?;
             repeat(b"not a diskstats line\n", bytes / 8)(stdin)
         });
         assert_bounded(&invalid, &format!("{words}: invalid lines in one sample"));

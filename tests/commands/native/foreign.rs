@@ -225,6 +225,62 @@ fn copies_within_a_second_are_spread_evenly() {
     }
 }
 
+/// What collectors of logs and terminals wrap lines in.
+#[test]
+fn wrapped_lines_give_the_rates_of_their_twin() {
+    let (expected, _) = rates("", &before_copies(&times("TS %s.000000000")));
+    let with_lines = |form: &str, line: fn(&str, &str) -> String| -> String {
+        let lines = times(form).into_iter().zip(copies());
+        lines.flat_map(|(time, copy)| copy.into_iter().map(move |text| line(&time, &text))).collect()
+    };
+    let lines_of_json = with_lines("%FT%TZ", |time, line| {
+        format!("{{\"log\":\"{line}\\n\",\"stream\":\"stdout\",\"time\":\"{time}\"}}\n")
+    });
+    let journal = with_lines("%s000000", |time, line| {
+        let uptime = time.replace("150200", "90");
+        format!(
+            "{{\"MESSAGE\":\"{line}\",\"__MONOTONIC_TIMESTAMP\":\"{uptime}\",\"__REALTIME_TIMESTAMP\":\"{time}\"}}\n"
+        )
+    });
+    let copies_of_json: String = times("%s")
+        .iter()
+        .zip(copies())
+        .map(|(time, copy)| format!("{{\"ts\":{time}.0,\"disks\":\"{}\\n\"}}\n", copy.join("\\n")))
+        .collect();
+    let colors = before_copies(&times("\u{1b}[32m%F %T\u{1b}[0m"))
+        .replace("sda", "\u{1b}[01;31m\u{1b}[Ksda\u{1b}[m\u{1b}[K");
+    for capture in [lines_of_json, journal, copies_of_json, colors] {
+        assert_eq!(rates("", &capture).0, expected, "{capture}");
+    }
+    let files = with_lines("%s", |time, line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        format!("{time} /sys/block/{}/stat: {}\n", words[2], words[3..].join("   "))
+    });
+    assert_eq!(rates("", &files).0, expected);
+}
+
+#[test]
+fn a_file_without_any_line_of_diskstats_is_one_error() {
+    let capture = before_copies(&times("TS %s"));
+    let cut = |columns: std::ops::Range<usize>| -> String {
+        let line = |line: &str| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let is_time = words[0] == "TS";
+            words[if is_time { 0..2 } else { columns.clone() }].join(" ") + "\n"
+        };
+        capture.lines().map(line).collect()
+    };
+    for (columns, reason) in [
+        (2..14, "not a diskstats line: 'sda 500 2 4000 1000 300 5 4800 900 0 0 1…'"),
+        (0..11, "11 columns, expected 7, 14, 18 or 20"),
+        (0..10, "10 columns, expected 7, 14, 18 or 20"),
+    ] {
+        let (out, err, code) = output("--json --all --from -", cut(columns));
+        assert_eq!((out.as_str(), err.lines().count(), code), ("", 1, 2), "{err}");
+        assert!(err.ends_with(&format!("line 2, the first wrong one: {reason}\n")), "{err}");
+    }
+}
+
 #[test]
 fn times_since_the_line_before_are_no_clock() {
     let line = |(at, line): (usize, &String)| format!("00:00:0{} {line}\n", u8::from(at == 0));
