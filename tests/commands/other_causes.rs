@@ -229,7 +229,7 @@ fn a_short_memory_and_swap_devices_are_named() {
     assert!(with_partition.contains("sda2 is swap: "), "{with_partition}");
     let header = |options: &str| run(options, load, 2);
     assert!(header("--width 130 1 2").contains("io 30% some 0% full     blocked 0    mem 40% some\n"));
-    assert!(header("--width 60 1 2").contains("io 30% some 0% full  mem 40% some\n"));
+    assert!(header("--width 60 1 2").contains("io 30% some 0% full     mem 40% some\n"));
     assert!(header("--width 45 1 2").contains("io 30% some 0% full\n"));
     let calm = Load { memory_pressure_pct: 4, ..load };
     assert!(!run("--width 130 1 2", calm, 2).contains("mem "));
