@@ -129,7 +129,9 @@ impl CgroupReader {
             let is_due = are_limits_due
                 && (!cgroup.is_resting() || at % IDLE_LIMITS_PERIOD == self.limit_reads % IDLE_LIMITS_PERIOD);
             // A limit matters only to a cgroup that does I/O or that it holds back. A new one may hold it back entirely.
-            let is_affected = cgroup.has_changed || is_in_trouble && !cgroup.is_resting();
+            // That of one that does I/O on healthy devices may be noticed a scan later.
+            let is_in_turn = at % 2 == self.scans % 2;
+            let is_affected = cgroup.has_changed && is_in_turn || is_in_trouble && !cgroup.is_resting();
             if is_due || cgroup.is_new || is_affected {
                 cgroup.files.read_limits();
             }
