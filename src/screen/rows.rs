@@ -8,7 +8,7 @@ use super::app::App;
 use super::history::{CoarseSpan, DeviceId, Frame, Moment, is_event, is_trouble};
 use super::sort::Sort;
 use crate::analysis::{Assessment, Verdict};
-use crate::intervals::{DeviceActivity, DeviceInterval, DeviceNames, DeviceState};
+use crate::intervals::{DeviceActivity, DeviceInterval, DeviceNames, DeviceState, OngoingIncident};
 use crate::topology::Topology;
 
 #[derive(Clone, Debug)]
@@ -50,11 +50,19 @@ impl App {
         }
         let filtered = total - rows.len();
         let folded = if self.folds { self.fold(&mut rows) } else { (0, 0) };
-        // Of equally severe devices, the one that suffers comes first, then the one that has been in trouble longest.
+        // The devices of an incident follow the one that suffers; of equally severe ones, the longest comes first.
+        let incident_of: fn(&Row) -> Option<&OngoingIncident> =
+            if self.sort == Sort::Severity { |row| row.device.incident() } else { |_| None };
+        let victims: HashMap<u64, f64> = (rows.iter())
+            .filter_map(|row| Some((row, incident_of(row).filter(|ongoing| ongoing.is_victim)?)))
+            .map(|(row, ongoing)| (ongoing.incident.id, self.sort.value(&row.device)))
+            .collect();
         let key = |row: &Row| {
-            let is_victim = row.device.incident().is_some_and(|ongoing| ongoing.is_victim);
-            let in_trouble = row.lasted_s.map(|lasted_s| (is_victim, lasted_s));
-            (self.sort.value(&row.device), in_trouble.filter(|_| self.sort == Sort::Severity))
+            let ongoing = incident_of(row);
+            let of_victim = ongoing.and_then(|ongoing| victims.get(&ongoing.incident.id).copied());
+            let incident = ongoing
+                .map(|ongoing| (row.lasted_s, std::cmp::Reverse(ongoing.incident.id), ongoing.is_victim));
+            (of_victim.unwrap_or_else(|| self.sort.value(&row.device)), incident)
         };
         rows.sort_by(|a, b| key(b).partial_cmp(&key(a)).unwrap_or(Ordering::Equal));
         if self.is_tree
