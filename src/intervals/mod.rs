@@ -50,8 +50,8 @@ pub use device_interval::{
 };
 pub use device_lookup::{NotFound, find_device, similar_name};
 pub use events::{
-    Cause, Course, Departure, Event, EventEvidence, EventLimit, EventRate, EventTracker, Events, Harm,
-    Incident, IncidentSummary, Moment, OngoingIncident, PeakLatency, VerdictCoverage, WaitingTask,
+    Cause, Course, Departure, DeviceInTrouble, Event, EventEvidence, EventLimit, EventTracker, Events, Harm,
+    Incident, IncidentSummary, Moment, OngoingIncident, VerdictCoverage, WaitingTask,
 };
 pub use history::{
     BlockedTaskTime, CgroupHistory, DeviceHistory, DeviceQuantity, History, HostQuantity, UsageHistory,

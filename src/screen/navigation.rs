@@ -230,7 +230,7 @@ impl App {
     }
 
     fn is_part(&self, incident: &IncidentSummary, id: DeviceId) -> bool {
-        incident.devices.iter().any(|names| self.id_of(&names.device) == Some(id))
+        incident.devices.iter().any(|one| self.id_of(&one.names.device) == Some(id))
     }
 
     /// The number of the incident under the cursor, from 1, and the number of incidents; `None` outside incidents.

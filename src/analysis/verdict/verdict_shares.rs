@@ -201,10 +201,6 @@ pub struct TroubleSpan {
     pub end_s: f64,
     /// Its loads merged into one.
     pub load: LoadSample,
-    /// The longest mean queue of a load.
-    pub peak_queue: f64,
-    /// The highest mean latency of a load in milliseconds, and its direction; `None` without reads and writes.
-    pub peak_await: Option<(f64, IoDirection)>,
 }
 
 /// Collects spans from loads in the order of time.
@@ -252,16 +248,10 @@ impl TroubleSpans {
         // Merged loads lie farther apart.
         let max_gap_s = (3.0 * interval_s).max(2.0 * load.seconds);
         let end_s = load.begin_s + load.seconds;
-        let queue = load.queue(IoDirection::Both);
-        let peak_await = peak_await(load);
         match self.0.last_mut() {
             Some(last) if last.verdict == verdict && load.begin_s - last.end_s <= max_gap_s => {
                 last.end_s = last.end_s.max(end_s);
                 last.load = last.load.merge(load);
-                last.peak_queue = last.peak_queue.max(queue);
-                if peak_await.map_or(0.0, |peak| peak.0) > last.peak_await.map_or(0.0, |peak| peak.0) {
-                    last.peak_await = peak_await;
-                }
             }
             _ => self.0.push(TroubleSpan {
                 verdict,
@@ -269,16 +259,7 @@ impl TroubleSpans {
                 begin_s: load.begin_s,
                 end_s,
                 load: *load,
-                peak_queue: queue,
-                peak_await,
             }),
         }
     }
-}
-
-/// The latency of the direction with most of the queue.
-fn peak_await(load: &LoadSample) -> Option<(f64, IoDirection)> {
-    let is_read = load.queue(IoDirection::Reads) >= load.queue(IoDirection::Writes);
-    let direction = if is_read { IoDirection::Reads } else { IoDirection::Writes };
-    Some((load.totals(direction).await_ms()?, direction))
 }

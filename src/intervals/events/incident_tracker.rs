@@ -3,12 +3,12 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::event::{EventLimit, EventRate, Moment, TOLERANCE_S};
+use super::event::{EventLimit, Moment, TOLERANCE_S};
 use super::figures::Figures;
 use super::history::DeviceHistory;
 use super::incident::{Cause, Incident, WaitingTask};
 use super::phase::Phase;
-use crate::analysis::{Histogram, IoDirection, RateUnit, Verdict};
+use crate::analysis::{Histogram, IoDirection, Verdict};
 use crate::attribution::{Attribution, ReachedLimit, is_in_cgroup};
 use crate::intervals::running_totals::known_limit::limited_requests;
 use crate::intervals::{DeviceActivity, DeviceNames};
@@ -48,10 +48,10 @@ struct TroubledIntervals {
 
 impl TroubledIntervals {
     fn add(&mut self, figures: &Figures, requests: Option<IoDirection>) {
-        let Harm { await_ms, rate, queue } = Harm::of(figures, requests);
+        let Harm { await_ms, per_s, queue } = Harm::of(figures, requests);
         let values = [
             (&mut self.await_ms, await_ms),
-            (&mut self.per_s, Some(rate.map_or(0.0, |rate| rate.per_s))),
+            (&mut self.per_s, Some(per_s.unwrap_or(0.0))),
             (&mut self.queue, queue),
         ];
         for (histogram, value) in values {
@@ -62,10 +62,9 @@ impl TroubledIntervals {
     /// The medians: a mean would be that of the few intervals in which the load begins or ends.
     fn harm(&self, requests: Option<IoDirection>) -> Harm {
         let per_s = self.per_s.quantile(0.5).filter(|per_s| *per_s > 0.0);
-        let rate = |(direction, per_s)| EventRate { direction, unit: RateUnit::Requests, per_s };
         Harm {
             await_ms: self.await_ms.quantile(0.5).filter(|_| per_s.is_some()),
-            rate: requests.zip(per_s).map(rate),
+            per_s: requests.and(per_s),
             queue: self.queue.quantile(0.5),
         }
     }
@@ -84,11 +83,17 @@ pub struct IncidentSummary {
     pub is_ongoing: bool,
     pub harm: Harm,
     /// The devices in trouble, the victim first.
-    pub devices: Vec<Arc<DeviceNames>>,
+    pub devices: Vec<DeviceInTrouble>,
     /// How bad it was: the seconds in trouble of the victim, each weighted by its verdict.
     pub trouble_s: f64,
-    /// Its events, as indices of the list of events.
-    pub events: Vec<usize>,
+}
+
+/// A device of an incident.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeviceInTrouble {
+    pub names: Arc<DeviceNames>,
+    /// The verdict on it that weighs most, and the seconds with that; `None` if it is not shown by itself.
+    pub verdict: Option<(Verdict, f64)>,
 }
 
 impl IncidentSummary {
@@ -108,7 +113,7 @@ pub struct Harm {
     /// The latency in milliseconds of the kind of requests that waited most; `None` if none completed.
     pub await_ms: Option<f64>,
     /// The rate of these requests; `None` if none completed.
-    pub rate: Option<EventRate>,
+    pub per_s: Option<f64>,
     /// The queue or, where nothing completed, the requests in flight.
     pub queue: Option<f64>,
 }
@@ -117,8 +122,8 @@ impl Harm {
     fn of(figures: &Figures, requests: Option<IoDirection>) -> Self {
         Self {
             await_ms: requests.and_then(|requests| figures.await_ms(requests)),
-            rate: requests.and_then(|requests| figures.rate(Some((requests, RateUnit::Requests)))),
-            queue: figures.queue().map(|(mean, _)| mean),
+            per_s: requests.and_then(|requests| figures.per_s(requests)),
+            queue: figures.queue(),
         }
     }
 }
@@ -230,16 +235,17 @@ impl IncidentTracker {
         Some(first)
     }
 
-    /// Returns the incidents with their phases, which must be in the order of time; both count seconds from
-    /// `range_begin_s` on. Phases that only hindsight shows become incidents of their own; `is_begin_known` says whether
-    /// the onset of one after these seconds was observed.
+    /// Returns the incidents, and for each phase which of them it belongs to. The phases must be in the order of time; both
+    /// count seconds from `range_begin_s` on. Phases that only hindsight shows become incidents of their own;
+    /// `is_begin_known` says whether the onset of one after these seconds was observed. Trouble of a victim begins with its
+    /// incident, not before.
     pub(super) fn summaries(
         &self,
-        phases: &[Phase],
+        phases: &mut [Phase],
         range_begin_s: f64,
         is_begin_known: impl Fn(f64) -> bool,
         topology: &Topology,
-    ) -> Vec<IncidentSummary> {
+    ) -> (Vec<IncidentSummary>, Vec<Option<usize>>) {
         let known = self.finished.iter().chain(&self.open);
         let mut all: Vec<(Tracked, Vec<usize>)> =
             known.map(|one| (one.shifted(-range_begin_s), Vec::new())).collect();
@@ -280,10 +286,16 @@ impl IncidentTracker {
                 tracked.add_phase(phase, &below, is_begin_known(phase.begin.run_s), topology);
             }
         }
-        let mut found: Vec<IncidentSummary> =
-            all.into_iter().filter_map(|(one, members)| one.summary(members, phases)).collect();
-        found.sort_by(|a, b| a.incident.begin.run_s.total_cmp(&b.incident.begin.run_s));
-        found
+        all.sort_by(|a, b| a.0.begin_s().total_cmp(&b.0.begin_s()));
+        let mut incident_of = vec![None; phases.len()];
+        let mut found = Vec::new();
+        for (one, members) in all {
+            members.iter().for_each(|at| one.limit_begin(&mut phases[*at]));
+            let Some(summary) = one.summary(&members, phases) else { continue };
+            members.iter().for_each(|at| incident_of[*at] = Some(found.len()));
+            found.push(summary);
+        }
+        (found, incident_of)
     }
 }
 
@@ -455,28 +467,45 @@ impl Tracked {
     }
 
     /// Returns the incident with these of the phases; `None` without any.
-    fn summary(self, members: Vec<usize>, phases: &[Phase]) -> Option<IncidentSummary> {
+    fn summary(self, members: &[usize], phases: &[Phase]) -> Option<IncidentSummary> {
         let Self { incident, mut devices, end, harm, .. } = self.finished();
         devices.sort_by_key(|one| one.device != incident.victim.device);
-        let of_victim = members.iter().map(|at| &phases[*at]);
-        let of_victim = of_victim.filter(|phase| phase.names.device == incident.victim.device);
+        let of_device = |names: &DeviceNames| {
+            let phases = members.iter().map(|at| &phases[*at]);
+            let own: Vec<&Phase> = phases.filter(|phase| phase.names.device == names.device).collect();
+            own
+        };
+        let worst = |own: &[&Phase]| {
+            let worst = own.iter().max_by(|a, b| a.trouble_s().total_cmp(&b.trouble_s()))?.verdict;
+            let same = own.iter().filter(|phase| phase.verdict == worst);
+            Some((worst, same.map(|phase| phase.verdict_s).sum()))
+        };
+        let to_device =
+            |names: Arc<DeviceNames>| DeviceInTrouble { verdict: worst(&of_device(&names)), names };
+        let devices: Vec<DeviceInTrouble> = devices.into_iter().map(to_device).collect();
         // Where the victim is not shown, the worst device below it is.
-        let worst = of_victim.clone().max_by(|a, b| a.trouble_s().total_cmp(&b.trouble_s()));
-        let worst = worst.or_else(|| members.first().map(|at| &phases[*at]))?;
-        let verdict_s = of_victim.clone().filter(|phase| phase.verdict == worst.verdict);
+        let (verdict, verdict_s) = devices.iter().find_map(|one| one.verdict)?;
         let in_trouble = members.iter().map(|at| &phases[*at]).filter(|one| one.verdict != Verdict::Queueing);
         let latest = in_trouble.max_by(|a, b| a.end.run_s.total_cmp(&b.end.run_s))?;
         Some(IncidentSummary {
-            verdict: worst.verdict,
-            verdict_s: verdict_s.map(|phase| phase.verdict_s).sum(),
+            verdict,
+            verdict_s,
             end: if latest.end.run_s > end.run_s { latest.end } else { end },
             is_ongoing: members.iter().any(|at| phases[*at].is_ongoing),
             harm,
             devices,
-            trouble_s: of_victim.map(Phase::trouble_s).sum(),
-            events: members,
+            trouble_s: of_device(&incident.victim).into_iter().map(Phase::trouble_s).sum(),
             incident,
         })
+    }
+
+    /// Cuts what precedes the incident from a phase of the victim.
+    fn limit_begin(&self, phase: &mut Phase) {
+        let begin = self.incident.begin;
+        let is_victim = phase.names.device == self.incident.victim.device;
+        if is_victim && phase.begin.run_s < begin.run_s && begin.run_s < phase.end.run_s {
+            phase.begin = begin;
+        }
     }
 }
 

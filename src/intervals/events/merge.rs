@@ -61,8 +61,7 @@ pub(super) fn merge(before: Phase, after: Phase) -> Phase {
     let mut course = before.course;
     after.course.into_iter().for_each(|one| push(&mut course, one));
     let is_worse = after.verdict.severity() > before.verdict.severity();
-    let (verdict, claimed_at) =
-        if is_worse { (after.verdict, after.claimed_at) } else { (before.verdict, before.claimed_at) };
+    let verdict = if is_worse { after.verdict } else { before.verdict };
     let (worse, milder, worse_s) = if is_worse || is_same {
         (after.conclusion, before.conclusion, after.verdict_s)
     } else {
@@ -71,7 +70,7 @@ pub(super) fn merge(before: Phase, after: Phase) -> Phase {
     let verdict_s = if is_same { before.verdict_s + after.verdict_s } else { worse_s };
     let conclusion = worse.completed_by(milder);
     let is_ongoing = after.is_ongoing;
-    Phase { is_ongoing, verdict, verdict_s, claimed_at, end, course, figures, conclusion, ..before }
+    Phase { is_ongoing, verdict, verdict_s, end, course, figures, conclusion, ..before }
 }
 
 /// Adds a verdict to a course. If there are too many, the first ones are kept: they show how the trouble began.

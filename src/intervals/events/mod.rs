@@ -39,8 +39,8 @@ mod tracker;
 
 pub use coverage::VerdictCoverage;
 pub use departure::Departure;
-pub use event::{Course, Event, EventEvidence, EventLimit, EventRate, Moment, PeakLatency};
+pub use event::{Course, Event, EventEvidence, EventLimit, Moment};
 pub use incident::{Cause, Incident, OngoingIncident, WaitingTask};
-pub use incident_tracker::{Harm, IncidentSummary};
+pub use incident_tracker::{DeviceInTrouble, Harm, IncidentSummary};
 pub(super) use merge::MAX_GAP_INTERVALS;
 pub use tracker::{EventTracker, Events};

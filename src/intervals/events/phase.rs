@@ -5,8 +5,7 @@ use std::sync::Arc;
 use super::event::{Course, Event, EventEvidence, EventLimit, Moment};
 use super::figures::Figures;
 use super::incident::Cause;
-use crate::analysis::{Evidence, HealthEvidence, IoDirection, RateUnit, TroubleSpan, Verdict};
-use crate::intervals::running_totals::known_limit::limited_requests;
+use crate::analysis::{Evidence, HealthEvidence, TroubleSpan, Verdict};
 use crate::intervals::{DeviceActivity, DeviceNames};
 
 /// One or several times of trouble of a device that belong together.
@@ -19,7 +18,6 @@ pub(super) struct Phase {
     /// Seconds with the worst verdict.
     pub(super) verdict_s: f64,
     pub(super) begin: Moment,
-    pub(super) claimed_at: Moment,
     pub(super) end: Moment,
     pub(super) course: Vec<Course>,
     pub(super) figures: Figures,
@@ -32,9 +30,6 @@ pub(super) struct Conclusion {
     /// Boxed because it is large and most events have none.
     limit: Option<Box<EventLimit>>,
     evidence: Option<EventEvidence>,
-    /// The requests that the verdict is about.
-    requests: Option<(IoDirection, RateUnit)>,
-    hung_requests: Option<u64>,
     queued_above: Vec<String>,
     health: Vec<HealthEvidence>,
 }
@@ -52,18 +47,7 @@ impl Phase {
         let course = vec![Course { verdict, begin, duration_s: verdict_s }];
         let names = Arc::clone(names);
         let is_ongoing = false;
-        Self {
-            names,
-            is_ongoing,
-            verdict,
-            verdict_s,
-            begin,
-            claimed_at: end,
-            end,
-            course,
-            figures,
-            conclusion,
-        }
+        Self { names, is_ongoing, verdict, verdict_s, begin, end, course, figures, conclusion }
     }
 
     pub(super) fn duration_s(&self) -> f64 {
@@ -96,7 +80,7 @@ impl Phase {
 
     /// Changes the seconds of all moments.
     pub(super) fn shift(&mut self, seconds: f64) {
-        let own = [&mut self.begin, &mut self.claimed_at, &mut self.end];
+        let own = [&mut self.begin, &mut self.end];
         let moments = own.into_iter().chain(self.course.iter_mut().map(|one| &mut one.begin));
         moments.for_each(|moment| moment.run_s += seconds);
     }
@@ -125,33 +109,10 @@ impl Phase {
         queued_above.or(evidence.map(Cause::Evidence))
     }
 
-    pub(super) fn into_event(self) -> Event {
-        let duration_s = self.duration_s();
-        let Conclusion { limit, evidence, requests, hung_requests, queued_above, health } = self.conclusion;
-        let queue = self.figures.queue();
-        Event {
-            device: self.names.device.clone(),
-            label: self.names.label.clone(),
-            verdict: self.verdict,
-            begin: self.begin,
-            begin_is_known: true,
-            claimed_at: self.claimed_at,
-            end: self.end,
-            is_ongoing: self.is_ongoing,
-            duration_s,
-            verdict_s: self.verdict_s,
-            course: self.course,
-            rate: self.figures.rate(requests),
-            peak_latency: self.figures.peak_latency(),
-            mean_queue: queue.map(|(mean, _)| mean),
-            peak_queue: queue.map(|(_, peak)| peak),
-            hung_requests,
-            limit: limit.map(|limit| *limit),
-            top_cgroup: self.figures.top_cgroup(),
-            evidence,
-            queued_above,
-            health,
-        }
+    /// The phase as an event of this incident, whose onset was observed or not.
+    pub(super) fn into_event(self, incident: Option<u64>, begin_is_known: bool) -> Event {
+        let Self { names, verdict, verdict_s, begin, end, is_ongoing, course, .. } = self;
+        Event { names, verdict, verdict_s, begin, begin_is_known, end, is_ongoing, course, incident }
     }
 }
 
@@ -160,7 +121,6 @@ impl Conclusion {
     pub(super) fn of_span(span: &TroubleSpan) -> Self {
         let plateau = span.plateau.as_ref();
         Self {
-            requests: plateau.map(|plateau| (plateau.direction, plateau.unit)),
             limit: plateau.map(|plateau| Box::new(EventLimit::Cap(plateau.clone()))),
             evidence: Some(match plateau {
                 Some(_) => EventEvidence::ConstantRate,
@@ -178,11 +138,7 @@ impl Conclusion {
         for one in evidence {
             match one {
                 Evidence::ConstantRate(plateau) if verdict == Verdict::Capped => {
-                    found.requests = Some((plateau.direction, plateau.unit));
                     found.limit = Some(Box::new(EventLimit::Cap(plateau.clone())));
-                }
-                Evidence::Hung { requests, .. } if verdict == Verdict::Stalled => {
-                    found.hung_requests = Some(*requests);
                 }
                 Evidence::HeldBetween { below, .. } => found.queued_above.clone_from(below),
                 Evidence::Health(health) => found.health.push(health.clone()),
@@ -194,7 +150,6 @@ impl Conclusion {
         }
         // A known limit says more than a rate that looks like a limit.
         if let Some(limit) = activity.limit.as_ref().filter(|limit| limit.holds_device) {
-            found.requests = Some(limited_requests(limit.kind));
             found.limit = Some(Box::new(EventLimit::Cgroup(limit.clone())));
         }
         found
@@ -203,9 +158,7 @@ impl Conclusion {
     /// Replaces the values that a later interval has.
     fn update(&mut self, later: Self) {
         self.limit = later.limit.or(self.limit.take());
-        self.requests = later.requests.or(self.requests);
         self.evidence = self.evidence.or(later.evidence);
-        self.hung_requests = self.hung_requests.max(later.hung_requests);
         if !later.health.is_empty() {
             self.health = later.health;
         }
@@ -219,12 +172,10 @@ impl Conclusion {
         if self.queued_above.is_empty() {
             self.queued_above = milder.queued_above;
         }
-        self.hung_requests = self.hung_requests.max(milder.hung_requests);
         if self.health.is_empty() {
             self.health = milder.health;
         }
         self.limit = self.limit.or(milder.limit);
-        self.requests = self.requests.or(milder.requests);
         self
     }
 }

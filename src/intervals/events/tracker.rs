@@ -54,6 +54,19 @@ pub struct Events {
     pub coverage: VerdictCoverage,
 }
 
+impl Events {
+    /// The incidents of a device, with the verdict on it that weighs most and the seconds with that.
+    pub fn incidents_of(
+        &self,
+        device: &str,
+    ) -> impl Iterator<Item = (&IncidentSummary, Option<(Verdict, f64)>)> {
+        self.incidents.iter().filter_map(move |incident| {
+            let own = incident.devices.iter().find(|one| one.names.device == device)?;
+            Some((incident, own.verdict))
+        })
+    }
+}
+
 impl EventTracker {
     /// Takes the next interval, and adds to its devices the incidents that they belong to. Intervals before the range of
     /// time that is shown matter only for the onset of trouble that lasts into the range.
@@ -221,12 +234,17 @@ impl EventTracker {
                 .then_with(|| a.names.device.cmp(&b.names.device))
         });
         let is_begin_known = |begin_s| self.is_begin_known(begin_s);
-        let incidents = self.incidents.summaries(&phases, self.range_begin_s, is_begin_known, topology);
-        let to_event = |phase: Phase| Event {
-            begin_is_known: self.is_begin_known(phase.begin.run_s),
-            ..phase.into_event()
+        let (incidents, incident_of) =
+            self.incidents.summaries(&mut phases, self.range_begin_s, is_begin_known, topology);
+        let to_event = |(phase, at): (Phase, Option<usize>)| {
+            let incident = at.map(|at| &*incidents[at].incident);
+            let of_victim =
+                incident.filter(|one| one.victim.device == phase.names.device && one.begin == phase.begin);
+            let begin_is_known = of_victim
+                .map_or_else(|| is_begin_known(phase.begin.run_s), |incident| incident.begin_is_known);
+            phase.into_event(incident.map(|incident| incident.id), begin_is_known)
         };
-        let list = phases.into_iter().map(to_event).collect();
+        let list = phases.into_iter().zip(incident_of).map(to_event).collect();
         let departures = self.departures.after(self.range_begin_s);
         Events { list, dropped: self.dropped, departures, incidents, coverage: self.coverage }
     }

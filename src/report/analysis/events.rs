@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use super::AnalysisReport;
 use super::times::Times;
 use crate::analysis::{DeviceReport, Verdict};
-use crate::intervals::{Event, IncidentSummary};
+use crate::intervals::IncidentSummary;
 use crate::report::evidence::incident_sentence;
 use crate::sanitize::sanitize;
 
@@ -35,7 +35,7 @@ pub(super) fn push_incidents(report: &AnalysisReport<'_>, times: &Times<'_>, out
         push_line(&format!("+ {milder} milder or shorter ones (--details lists all)"), out);
     }
     if report.events.dropped > 0 {
-        push_line(&format!("+ {} events were too many to keep", report.events.dropped), out);
+        push_line(&format!("+ {} times of trouble were too many to keep", report.events.dropped), out);
     }
 }
 
@@ -47,7 +47,7 @@ fn push_line(text: &str, out: &mut Vec<u8>) {
 /// An incident as in all views, with the other devices in trouble: `...; also vda, sda1`.
 pub(super) fn incident_line(incident: &IncidentSummary, times: &Times<'_>) -> String {
     let sentence = incident_sentence(incident, &times.both(incident.incident.begin, incident.end));
-    let others: Vec<&str> = incident.devices[1..].iter().map(|one| &*one.label).collect();
+    let others: Vec<&str> = incident.devices[1..].iter().map(|one| &*one.names.label).collect();
     let more = others.len().saturating_sub(MAX_OTHERS);
     let more = if more > 0 { format!(" +{more}") } else { String::new() };
     match others.is_empty() {
@@ -70,7 +70,7 @@ pub(in crate::report) fn incidents_worst_first<'a>(report: &AnalysisReport<'a>) 
 pub(in crate::report) fn devices_worst_first(report: &AnalysisReport<'_>) -> Vec<usize> {
     let in_trouble: Vec<&str> = incidents_worst_first(report)
         .into_iter()
-        .flat_map(|incident| incident.devices.iter().map(|names| &*names.device))
+        .flat_map(|incident| incident.devices.iter().map(|one| &*one.names.device))
         .collect();
     // A device without a verdict may be in trouble.
     let rank = |verdict: Option<Verdict>| match verdict {
@@ -95,14 +95,13 @@ pub(in crate::report) fn devices_worst_first(report: &AnalysisReport<'_>) -> Vec
     order.into_iter().map(|(_, _, at)| at).collect()
 }
 
-/// The worst verdict of a device's events, if it is worse than the verdict on the whole run.
-pub(in crate::report) fn worse_event_verdict(
+/// The worst verdict on a device in its incidents, if it is worse than the verdict on the whole run.
+pub(in crate::report) fn worse_verdict(
     report: &AnalysisReport<'_>,
     device: &DeviceReport,
 ) -> Option<Verdict> {
     let own = device.verdict.map(Verdict::severity);
-    let of_device = |event: &&Event| event.device == device.device;
-    let verdicts = report.events.list.iter().filter(of_device).map(|event| event.verdict);
+    let verdicts = report.events.incidents_of(&device.device).filter_map(|(_, verdict)| Some(verdict?.0));
     let worst = verdicts.max_by_key(|verdict| verdict.severity());
     worst.filter(|worst| own.is_none_or(|own| worst.severity() > own))
 }

@@ -5,7 +5,7 @@ use super::text::has_requests;
 use super::times::Times;
 use crate::analysis::{
     CapacityReport, DeviceReport, DirectionReport, HostFinding, IoDirection, LayerLink, MAX_RATE_TOLERANCE,
-    OtherCause, Plateau, Verdict, WaitLocation, host_findings, not_the_disk,
+    OtherCause, Plateau, WaitLocation, host_findings, not_the_disk,
 };
 use crate::intervals::VerdictCoverage;
 use crate::report::evidence::{
@@ -138,9 +138,7 @@ pub(in crate::report) fn link_text(link: &LayerLink) -> String {
 /// The sentences under "Not the disk"; `None` if a device may be the bottleneck or was for a time, if a disk disappeared,
 /// or if only some devices were analyzed and these did nothing.
 pub(in crate::report) fn not_the_disk_sentences(report: &AnalysisReport<'_>) -> Option<Vec<String>> {
-    let is_worse = |verdict: Verdict| verdict.severity() > Verdict::Queueing.severity();
-    let was_worse = report.events.list.iter().any(|event| is_worse(event.verdict));
-    if was_worse || !report.events.departures.is_empty() {
+    if !report.events.incidents.is_empty() || !report.events.departures.is_empty() {
         return None;
     }
     let findings = not_the_disk(report.devices, report.host)?;

@@ -7,10 +7,10 @@ use serde::Serialize;
 use super::AnalysisReport;
 use super::findings::{cause_sentences, host_sentences, link_text, not_the_disk_sentences};
 
-use crate::analysis::{DeviceReport, IoDirection, LayerLink, Plateau, QueueByLayer, RateUnit, WaitLocation};
-use crate::intervals::{Cause, Course, Departure, Event, EventLimit, EventRate, IncidentSummary, RunClock};
-use crate::report::evidence::{event_health_text, explanation_text, incident_parts, limit_name};
-use crate::report::json_csv::{DeviceLimit, rate_name, time_text};
+use crate::analysis::{DeviceReport, LayerLink, Plateau, QueueByLayer, WaitLocation};
+use crate::intervals::{Cause, Course, Departure, Event, IncidentSummary, RunClock};
+use crate::report::evidence::{explanation_text, incident_parts, limit_name};
+use crate::report::json_csv::{DeviceLimit, time_text};
 use crate::sanitize::json_text;
 
 /// Appends the document. Every device and event is on a line of its own, so that a line found by a search is complete.
@@ -23,7 +23,7 @@ pub fn json(report: &AnalysisReport<'_>, out: &mut Vec<u8>) {
         .field("not_the_disk", not_the_disk_sentences(report))
         .field("host_findings", host_sentences(report))
         .lines("incidents", incidents.iter().map(incident))
-        .lines("events", (0..events.len()).map(|at| event(at, &events[at], incidents)))
+        .lines("events", events.iter().map(event))
         .field("dropped_events", report.events.dropped)
         .list("disappeared", report.events.departures.iter().map(departure));
     out.extend_from_slice(document.text().as_bytes());
@@ -144,7 +144,14 @@ fn departure(departure: &Departure) -> Object {
 fn incident(summary: &IncidentSummary) -> Object {
     let IncidentSummary { incident, harm, .. } = summary;
     let time = |at: Option<Timestamp>| at.map(time_text);
-    let devices: Vec<&str> = summary.devices.iter().map(|one| &*one.device).collect();
+    let devices: Vec<&str> = summary.devices.iter().map(|one| &*one.names.device).collect();
+    let limit = match &incident.cause {
+        Some(Cause::Limit { limit, device }) => DeviceLimit::of_event(limit).map(|found| {
+            let cgroup_limit = incident.cgroup_limit().map(|limit| &*limit.limited_device);
+            (found, cgroup_limit.unwrap_or(&device.device))
+        }),
+        _ => None,
+    };
     let waiting: Vec<String> =
         incident.waiting.iter().map(|task| format!("{}({})", task.comm, task.tid)).collect();
     Object::new()
@@ -164,64 +171,32 @@ fn incident(summary: &IncidentSummary) -> Object {
         .field("requests", incident.requests)
         .field("await_ms", harm.await_ms)
         .field("await_before_ms", incident.before_ms)
-        .field("requests_per_s", harm.rate.map(|rate| rate.per_s))
+        .field("requests_per_s", harm.per_s)
         .field("queue", harm.queue)
         .field("waiting_tasks", waiting.join(","))
+        .field("limit_kind", limit.as_ref().map(|(limit, _)| limit.kind))
+        .field("limit_value", limit.as_ref().map(|(limit, _)| limit.value))
+        .field("limit_source", limit.as_ref().map(|(limit, _)| limit.source))
+        .field("limit_device", limit.as_ref().map(|(_, device)| device))
         .field("text", incident_parts(incident, harm).join("; "))
 }
 
-/// An event, flat, with the number of its incident.
-fn event(at: usize, event: &Event, incidents: &[IncidentSummary]) -> Object {
-    let incident = incidents.iter().find(|incident| incident.events.contains(&at));
+/// A time in which one device was in trouble, flat, with the number of its incident.
+fn event(event: &Event) -> Object {
     let time = |at: Option<Timestamp>| at.map(time_text);
-    let limit = event.limit.as_ref().and_then(DeviceLimit::of_event);
-    let limit_device = match &event.limit {
-        Some(EventLimit::Cgroup(limit)) => Some(&limit.limited_device),
-        _ => None,
-    };
-    let rate = event.rate.filter(|rate| rate_kind(rate).is_some());
-    let top_cgroup = event.top_cgroup.as_ref();
-    let queued_above = (!event.queued_above.is_empty()).then(|| event.queued_above.join(","));
     Object::new()
-        .field("device", &event.device)
-        .field("label", &event.label)
+        .field("device", &event.names.device)
+        .field("label", &event.names.label)
         .field("verdict", event.verdict)
         .field("begin", time(event.begin.at))
         .field("begin_known", event.begin_is_known)
         .field("end", time(event.end.at.filter(|_| !event.is_ongoing)))
         .field("ongoing", event.is_ongoing)
-        .field("claimed_at", time(event.claimed_at.at))
         .field("begin_s", event.begin.run_s)
         .field("end_s", event.end.run_s)
-        .field("duration_s", event.duration_s)
         .field("verdict_s", event.verdict_s)
         .field("course", event.course.iter().map(course).collect::<Vec<_>>().join(", "))
-        .field("rate", rate.map(|rate| rate.per_s))
-        .field("rate_kind", rate.as_ref().and_then(rate_kind))
-        .field("peak_await_ms", event.peak_latency.map(|peak| peak.await_ms))
-        .field("peak_await_direction", event.peak_latency.map(|peak| peak.direction))
-        .field("mean_queue", event.mean_queue)
-        .field("peak_queue", event.peak_queue)
-        .field("hung_requests", event.hung_requests)
-        .field("limit_kind", limit.as_ref().map(|limit| limit.kind))
-        .field("limit_value", limit.as_ref().map(|limit| limit.value))
-        .field("limit_source", limit.as_ref().map(|limit| limit.source))
-        .field("limit_cgroup", limit.as_ref().and_then(|limit| limit.cgroup))
-        .field("limit_device", limit_device)
-        .field("top_cgroup", top_cgroup.map(|top| &top.path))
-        .field("top_cgroup_share_pct", top_cgroup.map(|top| top.share_pct))
-        .field("evidence", event.evidence.map(|evidence| evidence.name()))
-        .field("queued_above", queued_above)
-        .field("incident", incident.map(|incident| incident.incident.id))
-        .field("health", event_health_text(event))
-}
-
-/// The name of a rate in fields; `None` for flushes, which have no limit.
-fn rate_kind(rate: &EventRate) -> Option<&'static str> {
-    match rate.direction {
-        IoDirection::Flushes => (rate.unit == RateUnit::Requests).then_some("flushes_per_s"),
-        direction => rate_name(direction, rate.unit),
-    }
+        .field("incident", event.incident)
 }
 
 /// A verdict and its onset.

@@ -14,9 +14,7 @@ pub use fio::fio_job;
 pub use json::json;
 pub use text::text;
 
-pub(super) use events::{
-    departure_sentences, devices_worst_first, incidents_worst_first, worse_event_verdict,
-};
+pub(super) use events::{departure_sentences, devices_worst_first, incidents_worst_first, worse_verdict};
 pub(super) use findings::{
     capacity_sentences, cause_sentences, host_sentences, link_text, not_the_disk_sentences,
 };

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use super::AnalysisReport;
-use super::events::{devices_worst_first, worse_event_verdict};
+use super::events::{devices_worst_first, worse_verdict};
 use super::text::push_paragraph;
 use super::times::Times;
 use crate::analysis::{DeviceReport, Verdict};
-use crate::intervals::{Event, LatencySeries};
+use crate::intervals::{IncidentSummary, LatencySeries};
 use crate::report::evidence::explanation_text;
 use crate::report::layout::number_format as cells;
 use crate::report::layout::sentence_numbers::{counted, duration};
@@ -37,38 +37,40 @@ const LATENCY_SCALE_MS: std::ops::Range<f64> = 0.1..10.0;
 
 pub(super) struct Row<'a> {
     pub(super) report: &'a DeviceReport,
-    /// The verdict of its worst event, if it is worse than the verdict on the whole run.
+    /// The worst verdict in an incident, if it is worse than the verdict on the whole run.
     worse: Option<Verdict>,
-    has_event: bool,
+    /// The seconds of its incidents.
     trouble_s: f64,
 }
 
-/// The verdict on a device over the whole run as a sentence, after that of its worst events if it is worse: `sda was
+/// The verdict on a device over the whole run as a sentence, after that of its incidents if it is worse: `sda was
 /// saturated for 40 s; over the whole time, sda is far from saturated: ...`
 pub(in crate::report) fn verdict_sentence(report: &AnalysisReport<'_>, device: &DeviceReport) -> String {
     let explanation = explanation_text(&device.device, &device.explanation);
-    let worse = worse_event_verdict(report, device).filter(|_| device.verdict.is_some());
+    let worse = worse_verdict(report, device).filter(|_| device.verdict.is_some());
     let Some(worse) = worse else { return format!("{explanation}.") };
-    let worst = report.events.list.iter().filter(|one| one.device == device.device && one.verdict == worse);
-    let worst_s = duration(worst.map(|event| event.verdict_s.min(length_s(event))).sum());
+    let of_incident = |(incident, verdict): (&IncidentSummary, Option<(Verdict, f64)>)| {
+        let (_, verdict_s) = verdict.filter(|(verdict, _)| *verdict == worse)?;
+        Some(verdict_s.min(length_s(incident)))
+    };
+    let worst_s = duration(report.events.incidents_of(&device.device).filter_map(of_incident).sum());
     format!("{} was {} for {worst_s}; over the whole time, {explanation}.", device.device, worse.name())
 }
 
-/// The seconds of an event within the run.
-fn length_s(event: &Event) -> f64 {
-    event.end.run_s - event.begin.run_s.max(0.0)
+/// The seconds of an incident within the run.
+fn length_s(incident: &IncidentSummary) -> f64 {
+    incident.end.run_s - incident.incident.begin.run_s.max(0.0)
 }
 
 /// Returns the devices of the table, the worst first: those with a verdict other than `ok` and `idle`, without one, or
 /// with trouble at some time. Many devices with little I/O and without a verdict are left out.
 pub(super) fn rows<'a>(report: &AnalysisReport<'a>) -> Vec<Row<'a>> {
     let row = |device: &'a DeviceReport| {
-        let own = report.events.list.iter().filter(|event| event.device == device.device);
+        let own = report.events.incidents_of(&device.device);
         Row {
             report: device,
-            worse: worse_event_verdict(report, device),
-            trouble_s: own.clone().map(length_s).sum(),
-            has_event: own.count() > 0,
+            worse: worse_verdict(report, device),
+            trouble_s: own.map(|(incident, _)| length_s(incident)).sum(),
         }
     };
     let devices = devices_worst_first(report).into_iter().map(|at| &report.devices[at]);
@@ -80,20 +82,24 @@ pub(super) fn rows<'a>(report: &AnalysisReport<'a>) -> Vec<Row<'a>> {
 }
 
 impl Row<'_> {
+    fn has_incident(&self) -> bool {
+        self.trouble_s > 0.0
+    }
+
     fn is_listed(&self) -> bool {
         let is_fine = matches!(self.report.verdict, Some(Verdict::Ok | Verdict::Idle));
-        self.report.intervals > 0 && (!is_fine || self.has_event)
+        self.report.intervals > 0 && (!is_fine || self.has_incident())
     }
 
     fn has_little_io(&self) -> bool {
         let queue = self.report.all.queue.mean;
         self.report.verdict.is_none()
-            && !self.has_event
+            && !self.has_incident()
             && queue.is_some_and(|queue| queue <= MAX_LITTLE_QUEUE)
     }
 
     fn is_unknown(&self) -> bool {
-        self.report.verdict.is_none() && !self.has_event
+        self.report.verdict.is_none() && !self.has_incident()
     }
 }
 
@@ -184,7 +190,7 @@ pub(super) fn full_name<'a>(report: &AnalysisReport<'_>, device: &'a DeviceRepor
 fn row_cells(report: &AnalysisReport<'_>, row: &Row<'_>) -> Vec<String> {
     let DeviceReport { read, write, all, util_pct, .. } = row.report;
     let name: String = sanitize(&full_name(report, row.report)).chars().take(MAX_NAME).collect();
-    // A device that is ok for most of the time is listed because of its worst event.
+    // A device that is ok for most of the time is listed because of its worst incident.
     let verdict = match (row.report.verdict, row.worse) {
         (Some(own), Some(worst)) => format!("{}, {}", own.name(), worst.name()),
         (Some(verdict), None) | (None, Some(verdict)) => verdict.name().to_owned(),

@@ -80,7 +80,7 @@ pub(crate) fn incident_parts(incident: &Incident, harm: &Harm) -> Vec<String> {
     let parts = [
         incident.cause.as_ref().and_then(|cause| cause_text(cause, incident)),
         latency_text(incident, harm),
-        load_text(harm),
+        load_text(incident.requests, harm),
         owner_text(incident),
         waiting_text(incident),
     ];
@@ -120,11 +120,11 @@ fn latency_text(incident: &Incident, harm: &Harm) -> Option<String> {
 }
 
 /// The rate of these requests and the queue: `300 reads/s, queue 16.0`, or `24 in flight, none completed`.
-fn load_text(harm: &Harm) -> Option<String> {
-    match harm.rate {
-        Some(rate) => {
+fn load_text(requests: Option<IoDirection>, harm: &Harm) -> Option<String> {
+    match requests.zip(harm.per_s) {
+        Some((requests, per_s)) => {
             let queue = harm.queue.map(|length| format!(", queue {}", queue(length)));
-            Some(format!("{}{}", per_second(rate.per_s, rate.direction.noun()), queue.unwrap_or_default()))
+            Some(format!("{}{}", per_second(per_s, requests.noun()), queue.unwrap_or_default()))
         }
         None => harm.queue.map(|in_flight| format!("{in_flight:.0} in flight, none completed")),
     }

@@ -21,7 +21,7 @@ use crate::analysis::{
     Assessment, BaselineSource, Doubt, Evidence, IoDirection, Latency, NfsWait, RateUnit, SharedLimit,
     SlowBesidePeers, hidden_io_wait_pct,
 };
-use crate::intervals::{DeviceActivity, Event, IntervalHeader};
+use crate::intervals::{DeviceActivity, IntervalHeader};
 use crate::report::layout::number_format::{multiple_figure, queue_figure, time_figure};
 use crate::report::layout::sentence_numbers::{
     counted, duration, multiple, number, per_second, percent, time,
@@ -234,12 +234,6 @@ fn leaked_text(may_be_leaked: bool) -> &'static str {
     } else {
         ""
     }
-}
-
-/// What the kernel said in an event; `None` if it said nothing.
-pub(crate) fn event_health_text(event: &Event) -> Option<String> {
-    let texts: Vec<String> = event.health.iter().map(health_evidence_text).collect();
-    (!texts.is_empty()).then(|| texts.join(", "))
 }
 
 /// The causes of such waits: NFS mounts with requests without an answer or, without one, what may cause them.

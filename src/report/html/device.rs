@@ -15,7 +15,7 @@ use super::xy_chart::push_heat_map;
 use crate::analysis::{DeviceReport, DirectionReport, RateUnit};
 use crate::intervals::{Cause, DeviceHistory, DeviceQuantity, UsageHistory};
 use crate::report::analysis::{
-    AnalysisReport, capacity_sentences, cause_sentences, verdict_sentence, worse_event_verdict,
+    AnalysisReport, capacity_sentences, cause_sentences, verdict_sentence, worse_verdict,
 };
 use crate::report::json_csv::DeviceLimit;
 use crate::report::layout::sentence_numbers::{multiple, number, time as time_text};
@@ -63,7 +63,7 @@ impl<'a> Section<'a> {
             "<section class=\"device\" id=\"d{0}\" data-g=\"{0}\"><h2>{1} {2}",
             self.index,
             name(self.label()),
-            tags(self.report.verdict, worse_event_verdict(context.analysis, self.report))
+            tags(self.report.verdict, worse_verdict(context.analysis, self.report))
         );
         let mut facts = Vec::new();
         if self.label() != self.report.device {

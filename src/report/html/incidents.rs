@@ -29,7 +29,7 @@ impl<'a> PlacedIncident<'a> {
 
     /// Returns whether a device is part of it.
     pub(super) fn has(&self, device: &str) -> bool {
-        self.summary.devices.iter().any(|names| names.device == device)
+        self.summary.devices.iter().any(|one| one.names.device == device)
     }
 
     /// The times of its beginning and its end.
@@ -60,7 +60,7 @@ pub(super) fn push_headline(incidents: &[PlacedIncident<'_>], time_of: ChartTime
     if !parts.is_empty() {
         let _ = write!(out, "<p class=\"main\">{}.</p>", escape(&parts.join("; ")));
     }
-    let layers: Vec<String> = main.summary.devices[1..].iter().map(|one| name(&one.label)).collect();
+    let layers: Vec<String> = main.summary.devices[1..].iter().map(|one| name(&one.names.label)).collect();
     if !layers.is_empty() {
         let _ = write!(out, "<p class=\"main\">Same incident: {}.</p>", layers.join(", "));
     }
@@ -141,7 +141,8 @@ fn push_row(
         Some(anchor) => format!("<a href=\"#d{anchor}\">{}</a>", name(label)),
         None => name(label),
     };
-    let devices: Vec<String> = summary.devices.iter().map(|one| link((&one.device, &one.label))).collect();
+    let devices: Vec<String> =
+        summary.devices.iter().map(|one| link((&one.names.device, &one.names.label))).collect();
     let others = match devices.len() {
         1 => String::new(),
         _ => format!(" <small>also {}</small>", devices[1..].join(", ")),

@@ -35,7 +35,7 @@ use crate::intervals::History;
 use crate::intervals::series::TimeSpan;
 use crate::report::analysis::{
     AnalysisReport, departure_sentences, devices_worst_first, host_sentences, not_the_disk_sentences,
-    worse_event_verdict,
+    worse_verdict,
 };
 use crate::report::layout::sentence_numbers::{counted, duration};
 use crate::topology::Topology;
@@ -131,7 +131,7 @@ impl Page<'_> {
             .filter(|report| report.intervals > 0 && report.verdict != Some(Verdict::Idle))
             .map(|report| OverviewRow {
                 report,
-                worse: worse_event_verdict(&self.analysis, report),
+                worse: worse_verdict(&self.analysis, report),
                 section: anchor(&report.device),
             })
             .collect();
@@ -159,13 +159,12 @@ impl Page<'_> {
 
     /// The devices with a section, the worst first: those that were not ok, and those that were named.
     fn charted(&self) -> Vec<usize> {
-        let has_event = |report: &DeviceReport| {
-            self.analysis.events.list.iter().any(|event| event.device == report.device)
-        };
+        let has_incident =
+            |report: &DeviceReport| self.analysis.events.incidents_of(&report.device).next().is_some();
         let is_charted = |at: &usize| {
             let report = &self.analysis.devices[*at];
             let is_well = matches!(report.verdict, Some(Verdict::Ok | Verdict::Idle));
-            report.intervals > 0 && (!is_well || has_event(report) || self.analysis.is_selection)
+            report.intervals > 0 && (!is_well || has_incident(report) || self.analysis.is_selection)
         };
         devices_worst_first(&self.analysis).into_iter().filter(is_charted).collect()
     }

@@ -3,7 +3,7 @@
 
 pub(in crate::report) mod value;
 
-pub(in crate::report) use self::value::{DeviceLimit, cgroup_limit_name, rate_name, time_text};
+pub(in crate::report) use self::value::{DeviceLimit, cgroup_limit_name, time_text};
 use self::value::{Field, push_csv, push_json, push_number};
 use crate::analysis::{BaselineSource, Verdict, hidden_io_wait_pct};
 use crate::intervals::{

@@ -186,7 +186,7 @@ impl<'a> DeviceLimit<'a> {
 }
 
 /// Returns the name of a rate in fields; `None` for flushes, which have no limit.
-pub(in crate::report) fn rate_name(direction: IoDirection, unit: RateUnit) -> Option<&'static str> {
+fn rate_name(direction: IoDirection, unit: RateUnit) -> Option<&'static str> {
     Some(match (unit, direction) {
         (RateUnit::Requests, IoDirection::Reads) => "read_iops",
         (RateUnit::Requests, IoDirection::Writes) => "write_iops",

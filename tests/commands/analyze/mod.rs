@@ -133,9 +133,13 @@ fn a_limit_is_named_although_its_clients_wait_for_a_cpu_at_times() {
     for (name, kind, limit) in cases {
         let (out, ..) = output(&format!("analyze --json fixtures/captures/{name}.txt"), "");
         let document: Value = serde_json::from_str(&out).unwrap();
-        let event = &document["events"][0];
-        assert_eq!((&event["verdict"], &event["limit_kind"]), (&"capped".into(), &kind.into()), "{name}");
-        let found = event["limit_value"].as_f64().unwrap();
+        let incident = &document["incidents"][0];
+        assert_eq!(
+            (&incident["verdict"], &incident["limit_kind"]),
+            (&"capped".into(), &kind.into()),
+            "{name}"
+        );
+        let found = incident["limit_value"].as_f64().unwrap();
         assert!((found / limit - 1.0).abs() < 0.001, "{name}: {found}");
     }
 }
