@@ -18,6 +18,7 @@ mod recordings;
 mod report;
 mod service;
 mod soak;
+mod story;
 #[cfg(feature = "top")]
 mod top;
 mod version;
