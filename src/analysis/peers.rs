@@ -270,6 +270,16 @@ impl PeerHistory {
         self.round.add(stats);
     }
 
+    /// The latency of reads and of writes as multiples of the median of the peers, over the latest window; `None` if less
+    /// than half of it is known.
+    pub fn usual(&self) -> [Option<f64>; DIRECTIONS.len()] {
+        [0, 1].map(|at| usual(&self.known(at)))
+    }
+
+    fn known(&self, at: usize) -> Vec<(f64, usize)> {
+        self.latest.iter().filter_map(|(round, _)| round[at]).collect()
+    }
+
     /// Ends the present round and returns it.
     pub fn take_round(&mut self) -> PeerRound {
         std::mem::take(&mut self.round)
@@ -294,9 +304,9 @@ impl PeerHistory {
     fn conclude(&self, at: usize, before: Option<&SlowBesidePeers>, seconds: f64) -> Option<SlowBesidePeers> {
         let direction = DIRECTIONS[at];
         let before = before.filter(|before| before.direction == direction);
-        let known: Vec<(f64, usize)> = self.latest.iter().filter_map(|(round, _)| round[at]).collect();
+        let known = self.known(at);
         let is_slow = |times: f64| times >= MIN_SLOW_PEER_RATIO;
-        let usual = median(&known).filter(|_| known.len() > PEER_WINDOW_ROUNDS / 2);
+        let usual = usual(&known);
         let is_usually_slow = usual.is_some_and(is_slow);
         let run = &known[known.iter().rposition(|(times, _)| !is_slow(*times)).map_or(0, |last| last + 1)..];
         // The slower, the sooner it is certain: what lies above one adds up to the same in fewer rounds.
@@ -317,6 +327,11 @@ impl PeerHistory {
         let times = usual.filter(|usual| !is_certain || is_slow(*usual)).or(median(run)).or(latest)?;
         Some(SlowBesidePeers { direction, times, peers: known.last()?.1, lasted_s })
     }
+}
+
+/// The median of rounds, if those that are known are more than half of a window.
+fn usual(known: &[(f64, usize)]) -> Option<f64> {
+    median(known).filter(|_| known.len() > PEER_WINDOW_ROUNDS / 2)
 }
 
 fn median(rounds: &[(f64, usize)]) -> Option<f64> {

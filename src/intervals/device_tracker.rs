@@ -36,7 +36,7 @@ pub(super) struct DeviceTracker<'b> {
     /// The order in which devices are listed, as indices of the last sample.
     order: Vec<usize>,
     /// The records, by index of the last sample.
-    records: Vec<DeviceRecord>,
+    pub(super) records: Vec<DeviceRecord>,
     /// The facts about the devices of the last sample, which decide which known limits may apply to them.
     pub(super) known_devices: Vec<KnownDevice>,
     departed: DepartedDevices,

@@ -95,6 +95,9 @@ pub struct DeviceSnapshot {
     pub health: Option<Arc<Health>>,
     /// The incident that it belongs to; `None` without one.
     pub incident: Option<Arc<Incident>>,
+    /// The latency of reads and of writes as multiples of the median of its peers, over the last quarter of an hour; `None`
+    /// without peers that serve a like load.
+    pub over_peers: [Option<f64>; 2],
 }
 
 impl RunningTotals {
@@ -126,14 +129,14 @@ impl RunningTotals {
             self.identify(intervals);
         }
         let sample = intervals.newest();
-        let devices = intervals.selected_devices().filter_map(|(name, counters)| {
+        let devices = intervals.selected_with_peers().filter_map(|(name, counters, over_peers)| {
             let record = self.devices.get(name).filter(|record| self.is_in_scope(&record.info, counters))?;
             let (info, totals) = (Arc::clone(&record.info), record.totals.clone());
             let stated = self.cap.into_iter().flat_map(KnownLimit::stated);
             let limits = stated.chain(totals.reached_limits.into_iter().flatten()).collect();
             let health = sample.health.as_ref().and_then(|facts| facts.get(name)).cloned();
             let incident = record.incident.clone();
-            Some(DeviceSnapshot { info, counters: *counters, totals, limits, health, incident })
+            Some(DeviceSnapshot { info, counters: *counters, totals, limits, health, incident, over_peers })
         });
         MetricsSnapshot {
             at: sample.at.wall,

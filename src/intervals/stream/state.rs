@@ -79,9 +79,17 @@ impl Intervals<'_> {
 
     /// Returns the selected devices of the last sample, by the kernel's names, with their counters.
     pub fn selected_devices(&self) -> impl Iterator<Item = (&str, &Counters)> {
+        self.selected_with_peers().map(|(name, counters, _)| (name, counters))
+    }
+
+    /// Returns the same, with the latency of reads and of writes as multiples of the median of the peers.
+    pub(in crate::intervals) fn selected_with_peers(
+        &self,
+    ) -> impl Iterator<Item = (&str, &Counters, [Option<f64>; 2])> {
         let devices = self.source.newest.devices.iter().zip(&self.tracker.attributes);
-        let selected = devices.filter(|(_, attributes)| self.filter.is_selected(attributes));
-        selected.map(|(device, _)| (device.name.as_str(), &device.counters))
+        let selected = devices.zip(&self.tracker.records).filter(|((_, it), _)| self.filter.is_selected(it));
+        selected
+            .map(|((device, _), record)| (device.name.as_str(), &device.counters, record.judge.peers.usual()))
     }
 
     /// Returns the whole devices that are selected in the last sample or contain selected partitions, by the kernel's

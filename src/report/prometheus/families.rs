@@ -400,6 +400,15 @@ const OWN_FAMILIES: &[Family] = &[
     ),
     device("gauge", "blkstat_disk_limit_bytes_per_second", |d, m| m.limits(&d.limits, RateUnit::Kib, true))
         .help("Known limits in bytes per second, with their sources."),
+    device("gauge", "blkstat_disk_latency_over_peers_ratio", |d, m| {
+        for (direction, times) in ["read", "write"].into_iter().zip(d.over_peers) {
+            m.push_known(&[("direction", direction)], times.map(Real));
+        }
+    })
+    .help(
+        "Median over the last quarter of an hour of the latency over that of the peers: the other disks of the same model \
+         or array that serve a like load.",
+    ),
     cgroup("counter", "blkstat_cgroup_at_limit_seconds_total", |c, m| m.push(&[], Real(c.at_limit_s))).help(
         "Seconds in which the cgroup was at one of its own limits on the device, such as io.max; 'other' \
          is the sum over cgroups beyond the first hundred.",

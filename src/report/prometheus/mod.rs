@@ -33,7 +33,9 @@ pub const PEER_RULES: &str = include_str!("peer_rules.yml");
 /// device is, so that disks are told by their names.
 pub fn node_exporter_rules() -> String {
     const NO_DISKS: &str = "(dm-|md|loop|zram|ram|sr|nbd|drbd|bcache).*";
-    PEER_RULES
+    // What blkstat finds by itself has no counterpart.
+    let (rules, _) = PEER_RULES.split_once("\n  # What each blkstat finds").unwrap_or((PEER_RULES, ""));
+    rules
         .replace("blkstat_disk_info{role=\"physical\"}", &format!("node_disk_info{{device!~\"{NO_DISKS}\"}}"))
         .replace("blkstat_disk_", "node_disk_")
         .replace("blkstat-", "node-")

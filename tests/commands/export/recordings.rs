@@ -90,3 +90,32 @@ fn hostile_names_in_a_capture_cannot_leave_their_label() {
         assert!(line.chars().all(|c| !c.is_control()), "{line:?}");
     }
 }
+
+#[test]
+fn the_comparison_with_peers_is_a_metric() {
+    // Six disks with the same reads, of which those of sdc take 2.5 times as long.
+    let sample = |minute: u64| {
+        let disk = |number: u64| {
+            let name = char::from(b'a' + u8::try_from(number).unwrap());
+            let (reads, latency_ms) = (6000 * minute, if name == 'c' { 5 } else { 2 });
+            let ms = reads * latency_ms;
+            format!(
+                "8 {} sd{name} {reads} 0 {} {ms} 0 0 0 0 0 {} {ms} 0 0 0 0 0 0\n",
+                16 * number,
+                16 * reads,
+                ms / 2
+            )
+        };
+        format!("TS {}.000000000\n{}", 1_700_000_000 + 60 * minute, (0..6).map(disk).collect::<String>())
+    };
+    let capture: String = (0..20).map(sample).collect();
+    let (out, _, _) = output("export --from -", capture);
+    let last = |device: &str| {
+        let start =
+            format!("blkstat_disk_latency_over_peers_ratio{{device=\"{device}\",direction=\"read\"}} ");
+        let value = out.lines().rev().find_map(|line| line.strip_prefix(&start))?;
+        value.split(' ').next()?.parse::<f64>().ok()
+    };
+    assert_eq!([last("sdc"), last("sda")], [Some(2.5), Some(1.0)], "{out}");
+    assert!(!out.contains("over_peers_ratio{device=\"sda\",direction=\"write\"}"));
+}
