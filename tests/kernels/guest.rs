@@ -9,7 +9,7 @@ use std::sync::{Mutex, OnceLock};
 use serde_json::Value;
 
 /// The programs that this computer and its guests need.
-pub(crate) const PROGRAMS: [&str; 13] = [
+pub(crate) const PROGRAMS: [&str; 16] = [
     "qemu-system-x86_64",
     "busybox",
     "cpio",
@@ -23,6 +23,9 @@ pub(crate) const PROGRAMS: [&str; 13] = [
     "dmsetup",
     "mdadm",
     "sfdisk",
+    "exportfs",
+    "rpc.nfsd",
+    "mount.nfs",
 ];
 
 /// The programs that only the guests that limit cgroups and trace requests need.

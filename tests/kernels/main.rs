@@ -291,6 +291,13 @@ mod tests {
                     record["verdict"] == "stalled" && has(record, "evidence", " timeout")
                 });
             }
+            let disk = guest.disks("nvme").remove(0);
+            for file in ["health.json", "health-replay.json"] {
+                check_seen(guest, file, &disk, "reset-begin", &|record| {
+                    has(record, "health", "state is resetting")
+                        || has(record, "health", "state is connecting")
+                });
+            }
             let health = |file: &str, name: &str| {
                 let devices = guest.devices_in(file);
                 devices.iter().find(|device| device["name"] == name).map(|device| device["health"].clone())
@@ -309,6 +316,11 @@ mod tests {
             let paths = guest.disks("nvme_paths");
             assert_eq!(of(trouble, &paths[0], "state"), "live");
             assert!(health(well, &paths[1]).is_some() && health(trouble, &paths[1]).is_none());
+            // It may come back with another number.
+            let devices = guest.devices_in("devices-after.json");
+            let is_live =
+                |device: &&Value| device["kind"] == "nvme_path" && device["health"]["state"] == "live";
+            assert_eq!(devices.iter().filter(is_live).count(), 2, "{}", guest.version);
             for (file, text) in [
                 ("devices-suspended", "dm-0: suspended"),
                 ("devices-trouble", "md0: rebuilding"),
@@ -328,11 +340,33 @@ mod tests {
                 [metric("health-suspended.prom", suspended), metric(after, suspended)],
                 [Some(1.0), Some(0.0)]
             );
+            let states = ["resetting", "connecting", "new", "live"]
+                .map(|state| format!("blkstat_disk_state_info{{device=\"{disk}\",state=\"{state}\"}}"));
+            let reset = states[..3].iter().find_map(|state| metric("health-reset.prom", state));
+            assert_eq!([reset, metric(after, &states[3])], [Some(1.0); 2], "{}", guest.version);
             let action =
                 |action: &str| format!("blkstat_disk_sync_action_info{{device=\"md0\",state=\"{action}\"}}");
             assert_eq!([metric(trouble, &action("recover")), metric(after, &action("idle"))], [Some(1.0); 2]);
             let timeouts = format!("blkstat_disk_timeouts_total{{device=\"{debug}\"}}");
             assert!(metric(trouble, &timeouts) > Some(0.0), "{}", guest.version);
         });
+    }
+
+    #[test]
+    fn an_nfs_mount_whose_server_is_out_of_reach_is_named() {
+        on_each_kernel(|guest| {
+            let facts = guest.read("nfs.txt");
+            let counts = facts.split("\"nfs_unanswered\":").skip(1).map(|rest| !rest.starts_with('0'));
+            let is_waiting: Vec<bool> = counts.collect();
+            assert!(is_waiting.contains(&true) && !is_waiting.ends_with(&[true]), "{}", guest.version);
+        });
+        // On 6.1, a disk with several paths has no accounting, so that it may be the one that tasks wait for.
+        let Some(guest) = V6_12.guest() else { return };
+        for file in ["nfs.json", "nfs-replay.json"] {
+            check_seen(guest, file, &guest.disks("nvme")[0], "nfs-begin", &|record| {
+                let waits = record["nfs_waits"].as_array().unwrap();
+                waits.iter().any(|wait| wait.as_str().unwrap().starts_with("NFS at /memory/mount has "))
+            });
+        }
     }
 }
