@@ -62,9 +62,14 @@ impl PeerGroup {
         };
         let is_array = |kind| matches!(kind, Kind::Md | Kind::Dm | Kind::Lvm | Kind::Virtual);
         for array in topology.nodes().iter().filter(|node| is_array(node.kind)) {
-            let indices =
-                array.backing_devices.iter().filter_map(|name| index_of.get(name.as_str()).copied());
-            add(indices.collect(), Relation::Array);
+            let mut by_model: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+            for name in &array.backing_devices {
+                let disk = topology.node(topology.disk_of(name).unwrap_or(name));
+                if let Some((index, disk)) = index_of.get(name.as_str()).zip(disk) {
+                    by_model.entry((&disk.model, disk.rotational)).or_default().push(*index);
+                }
+            }
+            by_model.into_values().for_each(|members| add(members, Relation::Array));
         }
         let mut by_kind: BTreeMap<_, Vec<usize>> = BTreeMap::new();
         for (name, index) in &index_of {
@@ -296,9 +301,21 @@ impl PeerHistory {
             self.latest.pop_front();
         }
         self.latest.push_back((comparison, seconds));
-        let before = self.slow.take();
+        let was_slow = self.slow.is_some();
+        let before = self.slow.take().filter(|before| !self.has_recovered(before.direction));
+        if before.is_none() && was_slow {
+            // What it was before shows nothing about what it is now.
+            self.latest.clear();
+        }
         let found = (0..DIRECTIONS.len()).filter_map(|at| self.conclude(at, before.as_ref(), seconds));
         self.slow = found.max_by(|a, b| a.times.total_cmp(&b.times));
+    }
+
+    /// Returns whether the latest rounds are all like those of the peers.
+    fn has_recovered(&self, direction: IoDirection) -> bool {
+        let at = usize::from(direction == IoDirection::Writes);
+        let latest = self.latest.iter().rev().filter_map(|(round, _)| round[at]).take(MIN_PEER_ROUNDS);
+        latest.filter(|(times, _)| is_at_most_like(*times)).count() == MIN_PEER_ROUNDS
     }
 
     fn conclude(&self, at: usize, before: Option<&SlowBesidePeers>, seconds: f64) -> Option<SlowBesidePeers> {
@@ -368,14 +385,25 @@ mod tests {
         array.push(disk("sde", Some("A")));
         let below = ["sdb", "sdc", "sdd", "sde"].map(str::to_owned).to_vec();
         array.push(Node { kind: Kind::Md, backing_devices: below, ..disk("md0", None) });
-        assert_eq!(groups(array), [["sdb", "sdc", "sdd", "sde"]]);
+        assert_eq!(groups(array.clone()), [["sdb", "sdc", "sdd", "sde"]]);
+        array[4].model = Some("B".into());
+        assert_eq!(groups(array), [["sda", "sdb", "sdc", "sdd"]]);
     }
 
     /// What each of these devices is after as many rounds, by milliseconds of a write and writes per second.
     fn slow_after(rounds: usize, devices: &[(f64, u64)]) -> Vec<Option<f64>> {
+        slow_after_both((rounds, devices), (0, devices))
+    }
+
+    /// The same after two times.
+    fn slow_after_both(
+        (first, before): (usize, &[(f64, u64)]),
+        (second, devices): (usize, &[(f64, u64)]),
+    ) -> Vec<Option<f64>> {
         let group = PeerGroup { members: (0..devices.len()).collect(), relation: Relation::Name };
         let mut histories = vec![PeerHistory::default(); devices.len()];
-        for _ in 0..rounds {
+        for round in 0..first + second {
+            let devices = if round < first { before } else { devices };
             let taken = histories.iter_mut().zip(devices).map(|(history, (await_ms, per_s))| {
                 let writes = Completed::example(60.0, 60 * per_s, *await_ms);
                 let reads = Completed::example(60.0, 0, 0.0);
@@ -401,6 +429,10 @@ mod tests {
         assert_eq!((found(3, 2.0), found(4, 2.0)), (None, Some(2.0)));
         assert_eq!((found(5, 1.6), found(6, 1.6)), (None, Some(1.6)));
         assert_eq!(found(50, 1.4), None);
+        let slow = [(1.0, 100), (1.0, 100), (1.0, 100), (2.0, 100)];
+        let alike = [(1.0, 100); 4];
+        assert_eq!(slow_after_both((60, &slow), (2, &alike))[3], Some(2.0));
+        assert_eq!(slow_after_both((60, &slow), (3, &alike))[3], None);
     }
 
     #[test]

@@ -77,6 +77,8 @@ pub enum EventEvidence {
     Peers,
     /// The rate stayed constant.
     ConstantRate,
+    /// The rate of several devices together stayed constant.
+    SharedLimit,
     /// Requests waited between the device and those below it.
     QueuedBetween,
     /// A cgroup was at its limit.
@@ -96,6 +98,7 @@ impl EventEvidence {
             Self::Latency => "latency",
             Self::Peers => "peers",
             Self::ConstantRate => "constant_rate",
+            Self::SharedLimit => "shared_limit",
             Self::QueuedBetween => "queued_between",
             Self::CgroupLimit => "cgroup_limit",
             Self::NothingCompleted => "nothing_completed",

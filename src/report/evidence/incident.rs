@@ -108,6 +108,10 @@ fn cause_text(cause: &Cause, incident: &Incident) -> Option<String> {
             format!("requests wait between {} and {}", incident.victim.label, below.join(", "))
         }
         Cause::Evidence(EventEvidence::HungRequests) => "some requests hang while others complete".to_owned(),
+        Cause::Evidence(EventEvidence::Peers) => "slower than its peers at a like load".to_owned(),
+        Cause::Evidence(EventEvidence::SharedLimit) => {
+            "other devices share the limit that it is at".to_owned()
+        }
         Cause::Evidence(_) => return None,
     })
 }

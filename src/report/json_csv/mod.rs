@@ -255,7 +255,7 @@ const COLUMNS: &[Column] = &[
     column(
         "incident_cause",
         "its best known cause: cgroup_limit, constant_rate, device_below, queued_between, nothing_completed, \
-         hung_requests, latency, or health (the kernel says it)",
+         hung_requests, latency, peers, shared_limit, or health (the kernel says it)",
         |of| Text(incident(of).and_then(|incident| incident.cause.as_ref()).map(Cause::name)),
     ),
     column(
