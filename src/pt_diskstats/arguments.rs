@@ -44,7 +44,8 @@ Options:
   --version            Show the version
   --[no]version-check  No effect: blkstat never connects to the network
 
-FILE holds saved samples; without it, the live system is sampled.
+FILE holds saved samples; without it, the live system is sampled. INTERVAL
+and COUNT behind it show a sample every INTERVAL seconds, COUNT times.
 ";
 
 /// The value that an option takes.
@@ -310,7 +311,12 @@ impl ParsedArgs {
             parsed.map_err(|error| invalid(name, &error))
         };
         let every = self.last("every").map(parse_interval).transpose();
-        let operand = self.operands.first().filter(|name| !is_empty(name));
+        // INTERVAL and COUNT may stand before or behind a file.
+        let is_number = |word: &&String| parse_interval(word).is_ok() && !Path::new(word).exists();
+        let (numbers, files): (Vec<&String>, Vec<&String>) = self.operands.iter().partition(is_number);
+        let has_file = self.last("from").is_some() || !files.is_empty();
+        let operand = files.into_iter().next().or(self.operands.first()).filter(|name| !is_empty(name));
+        let mut numbers = numbers.into_iter().filter(|_| has_file);
         Ok(Options {
             columns: self.last("columns-regex").unwrap_or(".").to_owned(),
             devices: self.last("devices-regex").filter(|pattern| !is_empty(pattern)).map(str::to_owned),
@@ -327,6 +333,8 @@ impl ParsedArgs {
             is_from: self.last("from").is_some(),
             range: TimeRange { begin: point("begin")?, end: point("end")?, time_zone },
             every: every.map_err(|error| invalid("every", &error))?,
+            resample: numbers.next().and_then(|word| parse_interval(word).ok()),
+            count: numbers.next().and_then(|word| word.parse().ok()),
             root: path("root").unwrap_or_else(|| root.to_owned()),
         })
     }

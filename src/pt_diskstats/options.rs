@@ -37,6 +37,9 @@ pub struct Options {
     pub range: TimeRange,
     /// `--every`: the distance of samples of a capture without times.
     pub every: Option<Duration>,
+    /// INTERVAL and COUNT behind a file: the distance of the samples that are shown, and the number of intervals.
+    pub resample: Option<Duration>,
+    pub count: Option<u64>,
     /// The directory that contains `proc`; `/` for the running system.
     pub root: PathBuf,
 }

@@ -16,6 +16,7 @@ use crate::console::{RunContext, Warnings, cause_text, require_values};
 use crate::counters::{Missing, Sample};
 use crate::exit::Exit;
 use crate::sanitize::sanitize;
+use crate::schedule::Resampling;
 use crate::sink::SampleFile;
 use crate::source::{Live, Replay, local_time_zone, open_range};
 use crate::terminal::{Keyboard, screen_rows};
@@ -114,6 +115,11 @@ impl Session<'_> {
         let name = sanitize(source.name()).into_owned();
         let in_file = |message: String| anyhow!("{name}: {message}");
         let mut is_preceding = false;
+        let length = self.options.resample;
+        let resampling_from = |first: &Sample| Resampling::new(length, first.at);
+        let mut resampling = resampling_from(&sample);
+        // The samples shown, and whether another one came after the last of them.
+        let (mut shown, mut has_rest) = (0, false);
         loop {
             let has_sample = source.next(&previous, &mut sample);
             for warning in source.take_warnings() {
@@ -138,14 +144,32 @@ impl Session<'_> {
                 if std::mem::take(&mut is_preceding) {
                     // The first interval begins with the last sample before the range.
                     self.push(&previous, warnings, context);
+                    (resampling, shown) = (resampling_from(&previous), 1);
                 }
-                self.push(&sample, warnings, context);
+                let begins = shown == 0 || sample.segment != previous.segment;
+                if begins {
+                    if std::mem::take(&mut has_rest) {
+                        self.push(&previous, warnings, context);
+                    }
+                    resampling = resampling_from(&sample);
+                }
+                has_rest = !begins && !resampling.is_due(&previous.at, &sample.at);
+                if !has_rest {
+                    self.push(&sample, warnings, context);
+                    shown += 1;
+                }
+                if self.options.count.is_some_and(|count| shown > count) {
+                    break;
+                }
             }
             is_preceding |= place == Place::Preceding;
             if self.text.len() > WRITE_THRESHOLD_BYTES {
                 context.emit(&mut self.text)?;
             }
             std::mem::swap(&mut previous, &mut sample);
+        }
+        if has_rest {
+            self.push(&previous, warnings, context);
         }
         self.engine.finish(&mut self.text);
         Ok(())

@@ -320,3 +320,20 @@ fn the_time_before_the_range_is_the_baseline_of_an_analysis() {
     let unloaded = report("--end +59s");
     assert_eq!((&unloaded["intervals"], &unloaded["read"]["iops"]["p50"]), (&59.into(), &200.0.into()));
 }
+
+#[test]
+fn interval_and_count_behind_a_file_resample_it_for_pt_diskstats() {
+    let text = capture(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]);
+    let samples: Vec<String> = text.split("TS").skip(1).map(|sample| format!("TS{sample}")).collect();
+    let (_other, fewer) = file("fewer.txt", samples.into_iter().step_by(2).collect::<String>());
+    let (_directory, all) = file("all.txt", text);
+    let shown = |words: &str| output(&format!("pt-diskstats --show-inactive {words}"), "");
+    let [all, fewer] = [all, fewer].map(|path| path.display().to_string());
+    let expected = shown(&fewer);
+    assert!(expected.0.lines().count() > 3, "{}", expected.0);
+    for words in [format!("{all} 2"), format!("2 {all}"), format!("--from {all} 2s 3")] {
+        assert_eq!(shown(&words), expected, "{words}");
+    }
+    let (first, ..) = shown(&format!("{all} 2 1"));
+    assert!(expected.0.starts_with(&first) && first.len() < expected.0.len(), "{first}");
+}
