@@ -209,6 +209,8 @@ mod tests {
             is_from: false,
             range: TimeRange::default(),
             every: None,
+            resample: None,
+            count: None,
             file: Some("capture".into()),
             root: "/".into(),
         };

@@ -29,6 +29,9 @@ pub(super) struct IostatLog {
     json: JsonElements,
     /// The line before was the header of the averages of CPUs.
     is_after_cpu_header: bool,
+    /// The empty lines right behind the head line: another one stands for the report since boot that `-y` leaves out.
+    lines_behind_head: Option<usize>,
+    is_boot_left_out: bool,
 }
 
 /// The tables of the report that is being read.
@@ -70,6 +73,8 @@ impl IostatLog {
             rounding: Rounding::default(),
             json: JsonElements::default(),
             is_after_cpu_header: false,
+            lines_behind_head: None,
+            is_boot_left_out: false,
         }
     }
 
@@ -77,6 +82,7 @@ impl IostatLog {
     fn read_text(&mut self, line: &str, reports: &mut Vec<Report>) -> Result<bool, String> {
         let words: Vec<&str> = line.split_whitespace().collect();
         if words.is_empty() {
+            self.lines_behind_head = self.lines_behind_head.map(|lines| lines + 1);
             self.open.columns.clear();
             // Of the first report it is not known how many tables it has.
             let tables = self.open.tables.len();
@@ -89,8 +95,10 @@ impl IostatLog {
             self.end_report(reports);
             self.times.begin(rest);
             (self.host, self.has_date, self.begins, self.time, self.shape) = (host, true, true, None, None);
+            (self.lines_behind_head, self.is_boot_left_out) = (Some(0), false);
             return Ok(false);
         }
+        self.is_boot_left_out |= self.lines_behind_head.take() == Some(2);
         if std::mem::take(&mut self.is_after_cpu_header) {
             return Ok(false);
         }
@@ -182,9 +190,11 @@ impl IostatLog {
         let is_complete = has_tables && (is_ended || is_full) && !open.is_damaged;
         self.names_vary |= is_ended && self.shape.is_some() && !is_like_first;
         let time = self.time.take().unwrap_or(open.prefix);
+        let begins = std::mem::take(&mut self.begins);
         reports.push(Report {
             at: self.find_time(&time),
-            begins: std::mem::take(&mut self.begins) || !is_complete,
+            begins: begins || !is_complete,
+            has_length: begins && is_complete && self.is_boot_left_out,
             devices: open.devices,
         });
         if self.shape.is_none() {
@@ -207,7 +217,7 @@ impl IostatLog {
         let devices = devices.collect();
         let prefix = std::mem::take(&mut self.prefix);
         let at = self.find_time(element["timestamp"].as_str().unwrap_or(&prefix));
-        reports.push(Report { at, begins: std::mem::take(&mut self.begins), devices });
+        reports.push(Report { at, begins: std::mem::take(&mut self.begins), devices, ..Report::default() });
     }
 
     /// Reads the part of the JSON document before its list of reports.
@@ -247,7 +257,7 @@ impl LogFormat for IostatLog {
     fn finish(&mut self, reports: &mut Vec<Report>) {
         self.end_report(reports);
         // Only a complete report ends an interval, and none follows.
-        reports.retain(|report| !report.begins);
+        reports.retain(|report| !report.begins || report.has_length);
     }
 
     fn origin(&self) -> String {

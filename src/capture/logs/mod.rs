@@ -64,6 +64,8 @@ pub(super) struct Report {
     pub(super) at: Option<Timestamp>,
     /// No interval ends here: its rates are averages since boot, or reports before it are missing.
     pub(super) begins: bool,
+    /// It is the first of a run, but its rates are those of an interval, whose beginning follows from its length.
+    pub(super) has_length: bool,
     pub(super) devices: Vec<LoggedDevice>,
 }
 
@@ -381,7 +383,19 @@ impl Logs {
 
     /// Makes a sample of the next report; returns whether no interval ends there. `None` without a complete report.
     pub(super) fn next(&mut self, sample: &mut Sample) -> Option<bool> {
-        let report = self.reports.pop_front()?;
+        let mut report = self.reports.pop_front()?;
+        if std::mem::take(&mut report.has_length) {
+            let length = self.every.or(report.length()).or(Some(self.step()).filter(|_| report.at.is_none()));
+            if let Some(length) = length.and_then(|length| SignedDuration::try_from(length).ok()) {
+                self.step = self.step.or(report.length());
+                let start = report.at.and_then(|at| at.checked_sub(length).ok());
+                let before =
+                    Report { at: start, begins: true, devices: report.devices.clone(), has_length: false };
+                report.begins = false;
+                self.reports.push_front(report);
+                report = before;
+            }
+        }
         let begins = report.begins | std::mem::take(&mut self.begins);
         if !begins && self.every.is_none() {
             self.step = report.length().or(self.step);

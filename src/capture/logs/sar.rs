@@ -58,11 +58,11 @@ impl TimedRows {
             .latest
             .is_some_and(|latest| start.duration_since(latest).as_secs().abs() <= 1 && latest <= at);
         if !follows {
-            out.push(Report { at: Some(start), begins: true, devices: devices.clone() });
+            out.push(Report { at: Some(start), begins: true, devices: devices.clone(), ..Report::default() });
         }
         self.latest = Some(at);
         self.last = devices.last().map(|last| (devices.len(), last.name.clone()));
-        out.push(Report { at: Some(at), begins: false, devices });
+        out.push(Report { at: Some(at), devices, ..Report::default() });
     }
 
     /// Drops the report of a wrong row, which is the one that ends `at` this time. If that is not known, it may be the

@@ -252,6 +252,7 @@ impl<R: Read> Reader<R> {
                 // Before the log is recognized, nothing is known to be wrong with any line.
                 let _ = logs.read(line);
                 if logs.is_recognized {
+                    self.state.is_log = true;
                     self.lines.skip(ahead, number - self.lines.number);
                     return Ok(Kind::Log(logs));
                 }

@@ -181,6 +181,10 @@ impl Intervals<'_> {
         Ok(match self.source.sample_count {
             // Later samples were not read.
             0 | 1 if self.input.range.end.is_some() => "fewer than two complete samples up to --end",
+            0 | 1 if capture.is_some_and(|capture| capture.is_log) => {
+                "the log has no interval: its first report has averages since boot; of one of iostat -y, --every 10s \
+                 states the length"
+            }
             0 => self.source.samples.replay().map_or("no samples found", Replay::no_samples_reason),
             1 => "only one complete sample; two are needed",
             _ if !self.input.range.is_everything() => "no interval lies between --begin and --end",

@@ -263,12 +263,39 @@ fn amounts_and_rates_show_how_far_apart_reports_are() {
 }
 
 #[test]
+fn the_first_report_of_y_is_an_interval_if_its_length_is_known() {
+    let log = |head: &str, time: &str, reports: usize| {
+        let report = |at: usize| {
+            let time = time.replace("{}", &format!("{:02}", 10 * at));
+            format!("{time}Device  tps kB_read/s kB_wrtn/s kB_read kB_wrtn\nsda  7.00 40.00 8.00 400 80\n\n")
+        };
+        format!("Linux 6.1.0 (db1) 08/13/17 (2 CPU)\n{head}") + &(1..=reports).map(report).collect::<String>()
+    };
+    let intervals = |options: &str, text: &str| {
+        let (lines, err) = read(options, text);
+        let is_right = |line: &Value| line["elapsed_s"] == 10.0 && line["read_kib_per_s"] == 40.0;
+        assert!(lines.iter().all(is_right), "{text}: {lines:?}");
+        (lines.len(), err)
+    };
+    for time in ["", "08/13/17 10:00:{}\n"] {
+        for reports in [1, 3] {
+            assert_eq!(intervals("", &log("\n\n", time, reports)).0, reports, "{time}");
+            assert_eq!(intervals("", &log("\n", time, reports)).0, reports - 1, "{time}");
+        }
+        let without_amounts = log("\n\n", time, 1).replace(" kB_read kB_wrtn", "").replace(" 400 80", "");
+        assert_eq!(intervals("--every 10s", &without_amounts).0, 1);
+        let (count, err) = intervals("", &without_amounts);
+        assert!(count == 0 && err.contains("of one of iostat -y, --every 10s states the length"), "{err}");
+    }
+}
+
+#[test]
 fn what_a_log_lacks_is_missing() {
     let split = ["reads_per_s", "writes_per_s", "read_await_ms", "write_await_ms", "queue", "util_pct"];
     let merges = ["read_merges_per_s", "write_merges_per_s", "discards_per_s", "discard_await_ms"];
     let flushes = ["flushes_per_s", "flush_await_ms", "write_size_kib"];
     let all = [&split[..], &merges, &flushes].concat();
-    for options in ["-d", "-dk", "", "-t", "-o JSON", "-dy"] {
+    for options in ["-d", "-dk", "", "-t", "-o JSON"] {
         compare(options, RATES, &all, &log(options));
     }
     let short = [&all[..4], &merges[..2], &["read_kib_per_s", "write_kib_per_s"]].concat();
