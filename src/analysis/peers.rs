@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use super::load::IoDirection;
 use super::stats::IoTotals;
 use super::thresholds::{
-    CLOSED_LOOP_TOLERANCE, MAX_LIKE_RATIO, MAX_MINOR_TIME_FRACTION, MAX_SHARED_LOAD_RATIO,
+    CHANCE_SIGMAS, CLOSED_LOOP_TOLERANCE, MAX_LIKE_RATIO, MAX_MINOR_TIME_FRACTION, MAX_SHARED_LOAD_RATIO,
     MIN_LATENCY_REQUESTS, MIN_LATENCY_SUM_MS, MIN_LIKE_PEERS_FRACTION, MIN_PEER_ROUNDS, MIN_PEERS,
     MIN_SATURATED_QUEUE, MIN_SLOW_PEER_RATIO, MIN_SLOW_SATURATION, PEER_WINDOW_ROUNDS,
 };
@@ -229,12 +229,13 @@ impl Medians {
         let others_rate = own.rate(other(direction));
         let is_like_mix = !is_major(own.totals(other(direction)))
             || others_rate <= MAX_LIKE_RATIO * self.other_rate.median_without(others_rate);
+        let max_shared_ratio = MAX_SHARED_LOAD_RATIO + CHANCE_SIGMAS / own.totals(direction).ios.sqrt();
         // Requests that wait make the latency of a little more load, or of more clients at the same rate, much longer.
         let is_no_higher = match (queue < MIN_SATURATED_QUEUE || is_at_most_like(queue_ratio), relation) {
             (true, _) => is_at_most_like(rate_ratio),
-            (false, Relation::Array) => rate_ratio <= MAX_SHARED_LOAD_RATIO,
+            (false, Relation::Array) => rate_ratio <= max_shared_ratio,
             (false, Relation::Model | Relation::Name) => {
-                rate_ratio <= MAX_SHARED_LOAD_RATIO && 2 * own.open_intervals > own.intervals
+                rate_ratio <= max_shared_ratio && 2 * own.open_intervals > own.intervals
             }
         };
         let is_like_load = match relation {

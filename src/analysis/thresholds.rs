@@ -212,7 +212,7 @@ pub(super) const PEER_WINDOW_ROUNDS: usize = 15;
 /// ...or this many, if it is far slower in each.
 pub(super) const MIN_PEER_ROUNDS: usize = 3;
 /// Ratio of rates up to which requests that wait show a slower device: near its limit, a little more load makes them
-/// wait far longer. Arrays spread their requests evenly, but for chance.
+/// wait far longer. Arrays spread their requests evenly, but for chance, which is allowed for.
 pub(super) const MAX_SHARED_LOAD_RATIO: f64 = 1.0 + SAME_RATE_TOLERANCE;
 
 // Loads and their changes.

@@ -61,12 +61,12 @@ pub(crate) fn overall_verdict(
         (None, reason_without_latency(analysis).into())
     } else if report.busy_intervals < MIN_VERDICT_INTERVALS {
         (None, Reason::TooFewIntervals { busy_intervals: report.busy_intervals }.into())
-    } else if is_saturated {
-        let reason = reason_saturated(report, shares, settings.saturation_threshold);
-        (Some(Verdict::Saturated), Explanation { unclear: unclear(), stall_s, ..reason.into() })
     } else if let Some((slow, fraction)) = slow_beside_peers {
         let reason = Reason::SlowBesidePeers { fraction, slow: *slow };
         (Some(Verdict::Slow), Explanation { stall_s, ..reason.into() })
+    } else if is_saturated {
+        let reason = reason_saturated(report, shares, settings.saturation_threshold);
+        (Some(Verdict::Saturated), Explanation { unclear: unclear(), stall_s, ..reason.into() })
     } else if is_slow {
         let reason = Reason::Slow { fraction: shares.slow, latency: shares.slow_loads.latency() };
         (Some(Verdict::Slow), Explanation { unclear: unclear(), stall_s, ..reason.into() })

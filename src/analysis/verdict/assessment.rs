@@ -148,10 +148,11 @@ impl Assessment {
         self.evidence.insert(0, evidence);
     }
 
-    /// Takes into account that the device is slower than its peers: the verdict becomes `slow` unless a worse one applies.
+    /// Takes into account that the device is slower than its peers: the verdict becomes `slow` unless requests hang or
+    /// a limit holds them. It is not `saturated`, because the same load does not saturate the others.
     pub(super) fn note_slow_beside_peers(&mut self, slow: &SlowBesidePeers) {
         let evidence = Evidence::SlowBesidePeers(*slow);
-        if self.verdict > Some(Verdict::Slow) {
+        if self.verdict > Some(Verdict::Saturated) {
             self.evidence.push(evidence);
             return;
         }

@@ -55,14 +55,18 @@ fn shared(random: &mut Random) -> Setup {
     (setup.devices, setup.has_volumes) = (Device::VOLUMES.to_vec(), true);
     let mix = any_mix(random);
     let working_s = setup.station.service_s[0];
-    setup.loads = (0..setup.devices.len())
-        .map(|_| {
-            // Alone, each would do most of what the limit lets pass, or more.
-            let count = ((rate * working_s).ceil() as u32 + 2) * random.count(4, 12);
-            let think_s = f64::from(count) / rate * random.between(0.3, 1.2);
-            Load::always(Arrivals::Closed { clients: count, think_s }, mix)
-        })
-        .collect();
+    // Alone, each would do most of what the limit lets pass, or more; at times there are more clients.
+    let mut load = || {
+        let count = ((rate * working_s).ceil() as u32 + 2) * random.count(4, 12);
+        let think_s = f64::from(count) / rate * random.between(0.3, 1.2);
+        Load::always(Arrivals::Closed { clients: count, think_s }, mix)
+    };
+    setup.loads = (0..9).map(|_| load()).collect();
+    let (seconds, interval_s) = (setup.seconds(), setup.interval_s);
+    for more in &mut setup.loads[3..] {
+        let from_s = seconds * random.between(0.0, 0.8);
+        *more = more.within(from_s, from_s + interval_s * random.between(5.0, 20.0));
+    }
     setup.limit_inside(any_gate(random, Limited::Both, Unit::Requests, rate));
     setup.begins_loaded = true;
     setup

@@ -239,7 +239,8 @@ impl Host {
             match *stage {
                 Stage::Device(index) => {
                     request.entered[index] = self.now;
-                    let index = if self.setup.has_volumes { request.load } else { index };
+                    let volume = request.load % self.accounts.len();
+                    let index = if self.setup.has_volumes { volume } else { index };
                     self.accounts[index].start(request.operation, self.now);
                 }
                 Stage::Gate(index) => {
@@ -313,7 +314,7 @@ impl Host {
 
     fn end(&mut self, place: u32) {
         let request = self.requests[place as usize].clone();
-        let first = if self.setup.has_volumes { request.load } else { 0 };
+        let first = if self.setup.has_volumes { request.load % self.accounts.len() } else { 0 };
         let used = if self.setup.has_volumes { 1 } else { self.accounts.len() };
         for (account, entered) in self.accounts[first..first + used].iter_mut().zip(request.entered) {
             account.finish(&request, entered, self.now);

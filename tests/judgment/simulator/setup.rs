@@ -73,7 +73,7 @@ pub(crate) struct Setup {
     pub(crate) begins_loaded: bool,
     /// The devices, the uppermost first.
     pub(crate) devices: Vec<Device>,
-    /// Each load has a device of its own, by its index, which is where its requests enter the first stage.
+    /// Each load uses one of the devices, in turn, which is where its requests enter the first stage.
     pub(crate) has_volumes: bool,
     pub(crate) stages: Vec<Stage>,
     pub(crate) gates: Vec<Gate>,
