@@ -160,7 +160,9 @@ pub(crate) fn caps_in_time(setup: &Setup, truths: &[Truth], judgments: &[Judgmen
     let (mut named, mut all, mut start) = (0, 0, 0);
     while start + MAX_CAP_INTERVALS <= truths.len() {
         let window = start..start + MAX_CAP_INTERVALS;
-        let is_steady = |gate: &(usize, f64)| setup.gates[gate.0].jitter <= MAX_NAMED_JITTER;
+        // One that volumes share takes longer to show: `neighbors` counts those that are named at all.
+        let is_steady =
+            |gate: &(usize, f64)| !setup.has_volumes && setup.gates[gate.0].jitter <= MAX_NAMED_JITTER;
         let is_capped = |truth: &Truth| {
             truth.is_surely_capped && !truth.bound_gates.is_empty() && truth.bound_gates.iter().all(is_steady)
         };
