@@ -46,6 +46,8 @@ pub(super) struct CgroupReader {
     limit_reads: usize,
     /// The number of scans so far.
     scans: usize,
+    /// True if a device was in trouble at the last scan.
+    was_in_trouble: bool,
     problem: Option<ScanProblem>,
 }
 
@@ -106,6 +108,7 @@ impl CgroupReader {
             limits_read_at: None,
             limit_reads: 0,
             scans: 0,
+            was_in_trouble: false,
             problem: None,
         }
     }
@@ -125,14 +128,16 @@ impl CgroupReader {
         }
         let are_limits_due = is_due(&mut self.limits_read_at, LIMITS_PERIOD, now);
         self.limit_reads += usize::from(are_limits_due);
+        let was_in_trouble = std::mem::replace(&mut self.was_in_trouble, is_in_trouble);
+        let has_trouble_begun = is_in_trouble && !was_in_trouble;
         for (at, cgroup) in self.cgroups.iter_mut().enumerate() {
             let is_due = are_limits_due
                 && (!cgroup.is_resting() || at % IDLE_LIMITS_PERIOD == self.limit_reads % IDLE_LIMITS_PERIOD);
             // A limit matters only to a cgroup that does I/O or that it holds back. A new one may hold it back entirely.
-            // That of one that does I/O on healthy devices may be noticed a scan later.
-            let is_in_turn = at % 2 == self.scans % 2;
-            let is_affected = cgroup.has_changed && is_in_turn || is_in_trouble && !cgroup.is_resting();
-            if is_due || cgroup.is_new || is_affected {
+            // When trouble begins, all are read at once; otherwise, a change may be noticed a scan later.
+            let is_in_turn = has_trouble_begun || at % 2 == self.scans % 2;
+            let is_affected = cgroup.has_changed || is_in_trouble && !cgroup.is_resting();
+            if is_due || cgroup.is_new || is_affected && is_in_turn {
                 cgroup.files.read_limits();
             }
         }
