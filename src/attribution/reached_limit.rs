@@ -30,7 +30,7 @@ pub struct ReachedLimit {
     /// without bytes.
     pub share_pct: Option<f64>,
     /// True if the limits that were reached hold the device back: the cgroups have at least half of its bytes or
-    /// requests, or are the only ones whose tasks wait.
+    /// requests, or are the only ones whose tasks wait, or its requests wait above the device with the limit.
     pub holds_device: bool,
 }
 
@@ -40,8 +40,15 @@ type Candidate<'a> = (&'a CgroupUse, &'a str, LimitKind, u64);
 impl Attribution {
     /// Returns the limit that holds the requests of a device back, or that of the cgroup with most of its bytes among
     /// those at a limit. The limits are on the device itself or on those `below` it. `None` if no cgroup that uses the
-    /// device has reached one; if the device is not idle but completes nothing, it may be any.
-    pub fn reached_limit(&self, device: &str, below: &[String], is_idle: bool) -> Option<ReachedLimit> {
+    /// device has reached one; if the device is not idle but completes nothing, or its requests are held above those below
+    /// (`is_held`), it may be any that is seen on no other device: the kernel charges some writes to another cgroup.
+    pub fn reached_limit(
+        &self,
+        device: &str,
+        below: &[String],
+        is_idle: bool,
+        is_held: bool,
+    ) -> Option<ReachedLimit> {
         let hierarchy = self.hierarchy?;
         let none = DeviceUse::default();
         let usage = self.device(device).unwrap_or(&none);
@@ -73,11 +80,19 @@ impl Attribution {
         let is_much = |share: Option<f64>| share.is_some_and(|share| share >= MIN_SHARE);
         // Where nothing completes, no cgroup is seen to use the device.
         let is_unused = !is_idle && usage.total.ios_per_s() == 0.0 && usage.cgroups.is_empty();
-        let uses_device = is_unused || usage.cgroups.iter().any(|cgroup| is_any(&cgroup.path));
+        let is_elsewhere = |path: &str| {
+            let others = self.devices.iter().filter(|other| other.name != device && other.name != first.1);
+            let mut uses = others.flat_map(|other| &other.cgroups);
+            uses.any(|used| *used.path == *path && used.rates.ios_per_s() > 0.0)
+        };
+        let is_held = is_held && first.1 != device && !is_elsewhere(&first.0.path);
+        let uses_device = is_unused || is_held || usage.cgroups.iter().any(|cgroup| is_any(&cgroup.path));
         let mut waiting = self.blocked.iter().filter_map(|task| task.cgroup.as_deref()).peekable();
         let are_all_waiting_limited = waiting.peek().is_some() && waiting.all(is_any);
-        let holds_device =
-            is_much(bytes(&is_any)) || is_much(requests(&is_any)) || uses_device && are_all_waiting_limited;
+        let holds_device = is_held
+            || is_much(bytes(&is_any))
+            || is_much(requests(&is_any))
+            || uses_device && are_all_waiting_limited;
         uses_device.then(|| ReachedLimit {
             cgroup: Arc::clone(&first.0.path),
             limited_device: first.1.to_owned(),
@@ -174,7 +189,7 @@ mod tests {
 
     fn held(attribution: &Attribution, name: &str, below: &[&str]) -> Option<(String, Option<f64>, bool)> {
         let below: Vec<String> = below.iter().map(|name| (*name).to_owned()).collect();
-        let limit = attribution.reached_limit(name, &below, false)?;
+        let limit = attribution.reached_limit(name, &below, false, false)?;
         Some((format!("{} on {}", limit.cgroup, limit.limited_device), limit.share_pct, limit.holds_device))
     }
 
@@ -234,6 +249,23 @@ mod tests {
         assert_eq!(held(&found, "dm-0", &["sda"]), Some(("/db on sda".to_owned(), Some(100.0), true)));
         assert_eq!(held(&found, "dm-1", &["sda"]), None);
         assert!(!held(&found, "sda", &[]).unwrap().2);
+    }
+
+    #[test]
+    fn requests_that_are_held_above_a_reached_limit_wait_for_it() {
+        // The journal below, and buffered writes above, are charged to the root.
+        let below = device("sda", vec![cgroup("/db", 40.0, Some(50)), cgroup("/", 60.0, None)]);
+        let volume = device("dm-0", vec![cgroup("/", 60.0, None)]);
+        let mut found = attribution(vec![below, volume]);
+        let below = ["sda".to_owned()];
+        let holds = |found: &Attribution, is_held| {
+            found.reached_limit("dm-0", &below, false, is_held).is_some_and(|limit| limit.holds_device)
+        };
+        assert_eq!([false, true].map(|is_held| holds(&found, is_held)), [false, true]);
+        found.hierarchy = Some(CgroupHierarchy::V1);
+        assert!(holds(&found, true));
+        found.devices.push(device("dm-1", vec![cgroup("/db", 40.0, None)]));
+        assert!(!holds(&found, true), "it is another volume that the cgroup uses");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::device_interval::{DeviceInterval, DeviceState, TopCgroup};
-use crate::analysis::Verdict;
+use crate::analysis::{Evidence, Verdict};
 use crate::attribution::{Attribution, ReachedLimit};
 use crate::metrics::Interval;
 use crate::topology::Topology;
@@ -40,7 +40,9 @@ pub(super) fn note_usage<'a>(
             None => is_in_trouble,
         };
         let held = limit_of(name).filter(still_holds);
-        let reached = || attribution?.reached_limit(name, &below, activity.stats.is_idle());
+        let is_held =
+            activity.assessment.evidence.iter().any(|one| matches!(one, Evidence::HeldBetween { .. }));
+        let reached = || attribution?.reached_limit(name, &below, activity.stats.is_idle(), is_held);
         let blocking = || {
             let below = below.iter().filter(|name| activity.stats.is_stalled() && !busy.contains(*name));
             attribution?.blocking_limit(below)
@@ -58,7 +60,7 @@ pub(super) fn note_usage<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::{Assessment, Evidence};
+    use crate::analysis::Assessment;
     use crate::attribution::{CgroupUse, DeviceUse, IoRates, LimitKind, LimitUse};
     use crate::counters::CgroupHierarchy;
     use crate::intervals::DeviceActivity;
