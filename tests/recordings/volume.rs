@@ -82,8 +82,11 @@ pub(super) struct Group {
 
 impl Group {
     pub(super) fn new(volume: &Volume, controllers: &[&str]) -> Result<Self, String> {
-        let name = group_name();
-        let folder = |controller: &&str| Path::new("/sys/fs/cgroup").join(controller).join(&name);
+        Self::named(volume, &group_name(), controllers)
+    }
+
+    pub(super) fn named(volume: &Volume, name: &str, controllers: &[&str]) -> Result<Self, String> {
+        let folder = |controller: &&str| Path::new("/sys/fs/cgroup").join(controller).join(name);
         let group = Self { folders: controllers.iter().map(folder).collect(), number: volume.number() };
         for folder in &group.folders {
             let parent = folder.parent().unwrap();
