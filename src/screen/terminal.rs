@@ -4,17 +4,20 @@
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
 
-use crossterm::cursor::{Hide, MoveTo, Show};
-use crossterm::queue;
-use crossterm::style::{Attribute, Print, SetAttribute};
-use crossterm::terminal::{Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen};
-use ratatui_core::buffer::Buffer;
+use anstyle::{Ansi256Color, Effects, Reset, RgbColor, Style};
+use ratatui_core::buffer::{Buffer, Cell};
 use ratatui_core::layout::Rect;
 use ratatui_core::style::{Color, Modifier};
 
 use crate::terminal::Keyboard;
 
-/// Turns on reports of mouse buttons and of moves with a button pressed, with positions in SGR mode (xterm's ctlseqs).
+// Control sequences, named as in xterm's ctlseqs.
+const ENTER_ALTERNATE_SCREEN: &str = "\x1b[?1049h";
+const LEAVE_ALTERNATE_SCREEN: &str = "\x1b[?1049l";
+const HIDE_CURSOR: &str = "\x1b[?25l";
+const SHOW_CURSOR: &str = "\x1b[?25h";
+const CLEAR: &str = "\x1b[2J";
+/// Turns on reports of mouse buttons and of moves with a button pressed, with positions in SGR mode.
 const MOUSE_ON: &str = "\x1b[?1000h\x1b[?1002h\x1b[?1006h";
 const MOUSE_OFF: &str = "\x1b[?1006l\x1b[?1002l\x1b[?1000l";
 /// The beginning and the end of a frame that is shown at once (synchronized updates).
@@ -61,14 +64,10 @@ impl Screen {
     }
 
     fn enter(&mut self) -> io::Result<()> {
-        let mut bytes = Vec::new();
-        queue!(bytes, EnterAlternateScreen, Hide, Clear(ClearType::All))?;
-        if self.has_mouse {
-            bytes.extend_from_slice(MOUSE_ON.as_bytes());
-        }
         self.is_active = true;
         self.shown = Buffer::empty(Rect::ZERO);
-        write(&bytes)
+        let mouse = if self.has_mouse { MOUSE_ON } else { "" };
+        write(format!("{ENTER_ALTERNATE_SCREEN}{HIDE_CURSOR}{CLEAR}{mouse}").as_bytes())
     }
 
     /// Restores the terminal, then prints the message of a panic, if there was one.
@@ -76,13 +75,9 @@ impl Screen {
         if !std::mem::take(&mut self.is_active) {
             return;
         }
-        let mut bytes = Vec::new();
-        if self.has_mouse {
-            bytes.extend_from_slice(MOUSE_OFF.as_bytes());
-        }
-        // Writing to memory cannot fail, and a closed terminal needs no restoring.
-        let _ = queue!(bytes, SetAttribute(Attribute::Reset), Show, LeaveAlternateScreen);
-        let _ = write(&bytes);
+        let mouse = if self.has_mouse { MOUSE_OFF } else { "" };
+        // A closed terminal needs no restoring.
+        let _ = write(format!("{mouse}{Reset}{SHOW_CURSOR}{LEAVE_ALTERNATE_SCREEN}").as_bytes());
         self.keyboard.restore();
         let panics = std::mem::take(&mut *PANICS.lock().unwrap_or_else(PoisonError::into_inner));
         let _ = io::stderr().write_all(panics.as_bytes());
@@ -109,7 +104,7 @@ impl Screen {
     pub(crate) fn show(&mut self, buffer: &Buffer) -> io::Result<()> {
         self.bytes.clear();
         if self.shown.area != buffer.area {
-            queue!(self.bytes, SetAttribute(Attribute::Reset), Clear(ClearType::All))?;
+            write!(self.bytes, "{Reset}{CLEAR}")?;
             self.shown = Buffer::empty(buffer.area);
         }
         let changes = self.shown.diff(buffer);
@@ -135,66 +130,47 @@ fn write(bytes: &[u8]) -> io::Result<()> {
     out.flush()
 }
 
-/// Appends the commands that write the cells, with as few commands as possible.
-fn put_changes(changes: &[(u16, u16, &ratatui_core::buffer::Cell)], out: &mut Vec<u8>) -> io::Result<()> {
-    let mut style = (Color::Reset, Color::Reset, Modifier::empty());
+/// Appends the control sequences and the text that write the cells.
+fn put_changes(changes: &[(u16, u16, &Cell)], out: &mut Vec<u8>) -> io::Result<()> {
+    let mut present = Style::new();
     let mut next: Option<(u16, u16)> = None;
     for (x, y, cell) in changes {
         if next != Some((*x, *y)) {
-            queue!(out, MoveTo(*x, *y))?;
+            write!(out, "\x1b[{};{}H", y + 1, x + 1)?;
         }
-        let wanted = (cell.fg, cell.bg, cell.modifier);
-        if wanted != style {
-            put_style(wanted, style, out)?;
-            style = wanted;
+        let wanted = style(cell);
+        if wanted != present {
+            write!(out, "{}{wanted}", present.render_reset())?;
+            present = wanted;
         }
-        queue!(out, Print(cell.symbol()))?;
+        write!(out, "{}", cell.symbol())?;
         let width = unicode_width::UnicodeWidthStr::width(cell.symbol());
         next = Some((x.saturating_add(u16::try_from(width).unwrap_or(1)), *y));
     }
-    queue!(out, SetAttribute(Attribute::Reset))
+    write!(out, "{Reset}")
 }
 
-type CellStyle = (Color, Color, Modifier);
-
-fn put_style(wanted: CellStyle, present: CellStyle, out: &mut Vec<u8>) -> io::Result<()> {
-    let mut present = present;
-    if !wanted.2.contains(present.2)
-        || wanted.1 != present.1 && wanted.1 == Color::Reset
-        || wanted.0 == Color::Reset && present.0 != Color::Reset
-    {
-        queue!(out, SetAttribute(Attribute::Reset))?;
-        present = (Color::Reset, Color::Reset, Modifier::empty());
-    }
-    let attributes = [
-        (Modifier::BOLD, Attribute::Bold),
-        (Modifier::DIM, Attribute::Dim),
-        (Modifier::UNDERLINED, Attribute::Underlined),
-        (Modifier::REVERSED, Attribute::Reverse),
+fn style(cell: &Cell) -> Style {
+    let effects = [
+        (Modifier::BOLD, Effects::BOLD),
+        (Modifier::DIM, Effects::DIMMED),
+        (Modifier::UNDERLINED, Effects::UNDERLINE),
+        (Modifier::REVERSED, Effects::INVERT),
     ];
-    for (modifier, attribute) in attributes {
-        if wanted.2.contains(modifier) && !present.2.contains(modifier) {
-            queue!(out, SetAttribute(attribute))?;
-        }
-    }
-    if wanted.0 != present.0 {
-        put_color(wanted.0, false, out)?;
-    }
-    if wanted.1 != present.1 {
-        put_color(wanted.1, true, out)?;
-    }
-    Ok(())
+    let has = |(modifier, effect)| if cell.modifier.contains(modifier) { effect } else { Effects::new() };
+    let effects = effects.map(has).into_iter().fold(Effects::new(), Effects::insert);
+    Style::new().fg_color(color(cell.fg)).bg_color(color(cell.bg)).effects(effects)
 }
 
-/// Appends a color. The 16 basic colors have the short codes, which every terminal with colors has.
-fn put_color(color: Color, is_background: bool, out: &mut Vec<u8>) -> io::Result<()> {
-    let base = if is_background { 40 } else { 30 };
+/// The 16 basic colors have the short codes, which every terminal with colors has.
+fn color(color: Color) -> Option<anstyle::Color> {
     match color {
-        Color::Indexed(code @ ..8) => write!(out, "\x1b[{}m", base + code),
-        Color::Indexed(code @ 8..16) => write!(out, "\x1b[{}m", base + 60 + code - 8),
-        Color::Indexed(code) => write!(out, "\x1b[{};5;{code}m", base + 8),
-        Color::Rgb(red, green, blue) => write!(out, "\x1b[{};2;{red};{green};{blue}m", base + 8),
-        _ => write!(out, "\x1b[{}m", base + 9),
+        Color::Indexed(code) => {
+            let code = Ansi256Color(code);
+            Some(code.into_ansi().map_or(code.into(), anstyle::Color::from))
+        }
+        Color::Rgb(red, green, blue) => Some(RgbColor(red, green, blue).into()),
+        _ => None,
     }
 }
 
