@@ -296,8 +296,6 @@ pub(super) const SAME_LIMIT_TOLERANCE: f64 = 2.0 * STEADY_TOLERANCE;
 pub(super) const MIN_PLATEAU_INTERVALS: f64 = 8.0;
 /// Number of intervals on the rate that a plateau may lack: those at its two ends contain two loads.
 pub(super) const PLATEAU_END_INTERVALS: f64 = 2.0;
-/// Fewest intervals at a higher rate before a cap for that rate to be a cap, too, whose credits were soon spent.
-pub(super) const MIN_BRIEF_PLATEAU_INTERVALS: usize = 4;
 /// Fraction of the loaded intervals within a plateau's time that lie on its rate.
 pub(super) const MIN_ON_RATE_FRACTION: f64 = 0.75;
 /// Fraction of the loaded intervals that may lie above the rate: a token bucket lets the first requests pass faster.
@@ -321,9 +319,6 @@ pub(super) const MIN_WITNESS_INTERVALS: f64 = 3.0;
 pub(super) const MIN_QUEUE_END_INTERVALS: f64 = 2.0;
 /// Relative difference within which two queues are equally long.
 pub(super) const SAME_QUEUE_TOLERANCE: f64 = 0.05;
-/// Fraction of the slower rate's longest queue that the faster rate must have reached to be the same load before a cap
-/// changed.
-pub(super) const MIN_FASTER_QUEUE_FRACTION: f64 = 0.5;
 /// Relative difference of the mean request size within which two loads are of the same kind.
 pub(super) const SAME_SIZE_TOLERANCE: f64 = 0.1;
 /// Relative difference of (1 + fraction of reads) within which two loads are of the same kind.

@@ -195,8 +195,8 @@ fn a_device_that_slows_down_at_the_same_queue_has_no_cap() {
 }
 
 #[test]
-fn a_short_burst_and_then_a_cap_are_two_plateaus() {
-    for (seed, burst_s) in (0..24).zip([4, 5, 6, 9, 14].into_iter().cycle()) {
+fn a_burst_and_then_a_cap_are_two_plateaus() {
+    for (seed, burst_s) in (0..24).zip([9, 11, 14].into_iter().cycle()) {
         let mut random = Random(7700 + seed);
         let phases = [(4, 1500.0, 1.0), (4, 6000.0, 4.0), (burst_s, 16_000.0, 64.0), (25, 3000.0, 64.0)];
         let load: Vec<Second> = phases

@@ -15,49 +15,37 @@ const VARIANCE_RATIOS: [f64; 10] = [0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 1
 /// a multiplication, and the product of many more variances would overflow.
 const INTERVALS_PER_LOGARITHM: usize = 8;
 
-/// The range in which a dispersion lies: the relative deviation of the completions in an interval as a multiple of
-/// `1 / sqrt(n)` for n requests, which is that of requests that complete independently of each other. Requests of busy
-/// servers have 1 or less, those that a token bucket lets through far less.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Dispersion {
-    pub(super) lower: f64,
-    pub(super) upper: f64,
-}
-
-/// The dispersion of the rates of loads in the order of time; `None` with too few of them.
+/// The largest likely dispersion of the rates of loads in the order of time; `None` with too few of them. It is the
+/// relative deviation of the completions in an interval as a multiple of `1 / sqrt(n)` for n requests, which is that of
+/// requests that complete independently of each other. Requests of busy servers have 1 or less, those that a token
+/// bucket lets through far less.
 ///
 /// Sampling errors do not count. A request that is missing from an interval because its sample was taken early, or
 /// because it waits for the next slice of a limit, is in the next interval, so these errors cancel out. Busy servers do
 /// not make up for an interval in which they did more. With the variance q of completions in an interval and the
 /// variance v of a sample, the deviations from a constant rate are a moving average of the first order: variance q +
 /// 2v, covariance of neighbors -v (Harvey, *Forecasting, Structural Time Series Models and the Kalman Filter*, local
-/// level model). The range holds every q whose likelihood is close enough to the highest. Deviations that are too large
+/// level model). It is that of the highest q whose likelihood is close enough to the highest. Deviations that are too large
 /// for sampling errors are taken as they are.
 ///
 /// Outliers, such as intervals in which the load changed, are left out.
-pub(super) fn dispersion(
-    loads: &[&LoadSample],
-    direction: IoDirection,
-    unit: RateUnit,
-) -> Option<Dispersion> {
+pub(super) fn dispersion(loads: &[&LoadSample], direction: IoDirection, unit: RateUnit) -> Option<f64> {
     let deviations = Deviations::of(loads, direction, unit)?;
     let fits = VARIANCE_RATIOS.map(|ratio| deviations.fit(ratio));
     let highest = fits.iter().map(|fit| fit.log_likelihood).reduce(f64::max)?;
-    let (mut lower, mut upper) = (f64::INFINITY, 0.0f64);
+    let mut upper = 0.0f64;
     for fit in fits {
         let slack = MAX_LIKELIHOOD_DIFFERENCE - (highest - fit.log_likelihood);
         if slack >= 0.0 {
             // The standard error of the logarithm of a variance is sqrt(2 / n).
             let error = 2.0 * (slack / deviations.count()).sqrt();
-            lower = lower.min(exp(fit.log_variance - error));
             upper = upper.max(exp(fit.log_variance + error));
         }
     }
     let of_variance = |variance: f64| (variance / deviations.requests).sqrt();
     let with_errors = of_variance(exp(deviations.fit(f64::INFINITY).log_variance));
     let min_upper = if with_errors < MAX_SAMPLING_DISPERSION { 0.0 } else { with_errors };
-    let found = Dispersion { lower: of_variance(lower), upper: of_variance(upper).max(min_upper) };
-    found.upper.is_finite().then_some(found)
+    Some(of_variance(upper).max(min_upper)).filter(|upper| upper.is_finite())
 }
 
 /// Deviations of the numbers of completed requests from a constant rate.
@@ -144,7 +132,7 @@ mod tests {
     use super::*;
     use crate::analysis::stats::IoTotals;
 
-    fn of_rates(rates: impl IntoIterator<Item = f64>) -> Option<Dispersion> {
+    fn of_rates(rates: impl IntoIterator<Item = f64>) -> Option<f64> {
         let load = |(index, ios): (usize, f64)| LoadSample {
             interval_index: index as f64,
             seconds: 1.0,
@@ -166,9 +154,9 @@ mod tests {
     #[test]
     fn the_dispersion_of_chance_is_about_one() {
         let found = of_rates(NORMAL.map(|z| 10_000.0 + 100.0 * z)).unwrap();
-        assert!((0.4..1.0).contains(&found.lower) && (1.0..1.6).contains(&found.upper), "{found:?}");
+        assert!((1.0..1.6).contains(&found), "{found}");
         let even = of_rates(NORMAL.map(|z| 10_000.0 + 20.0 * z)).unwrap();
-        assert!((0.1..0.2).contains(&even.lower) && (0.2..0.3).contains(&even.upper), "{even:?}");
+        assert!((0.2..0.3).contains(&even), "{even}");
     }
 
     #[test]
@@ -176,11 +164,11 @@ mod tests {
         // Each sample is taken up to some milliseconds late.
         let late = |n: usize| 5.0 * NORMAL[n * 7 % 20];
         let found = of_rates((1..60).map(|n| 10_000.0 + late(n) - late(n - 1))).unwrap();
-        assert!(found.upper < 0.05, "{found:?}");
+        assert!(found < 0.05, "{found}");
         // With an outlier.
         let found =
             of_rates((0..20).map(|k| if k == 9 { 7000.0 } else { 10_000.0 + f64::from(k % 2) })).unwrap();
-        assert!(found.upper < 0.01, "{found:?}");
+        assert!(found < 0.01, "{found}");
     }
 
     #[test]

@@ -8,19 +8,15 @@ use super::cloud_limits::{CloudLimit, matching_limits};
 use super::dispersion::dispersion;
 use super::latest_plateau::is_on_plateau;
 use super::pace::has_steadier_counts;
-use super::steady_rate::{
-    RateKind, RatedLoad, SameRate, SteadyRate, count_intervals, densest_rate_window, may_have_dense_window,
-    median_rates, sorted_by_rate,
-};
+use super::steady_rate::{RateKind, SteadyRate, count_intervals, median_rates, take_densest};
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit, steady_or_all, weighted_median_of};
 use crate::analysis::settings::{KnownDevice, StatedCap};
 use crate::analysis::stats::weighted_median;
 use crate::analysis::thresholds::{
-    MAX_NEGLIGIBLE_FRACTION, MIN_BRIEF_PLATEAU_INTERVALS, MIN_CAPPED_QUEUE, MIN_CONCURRENCY_GROWTH,
-    MIN_CONSTANT_QUEUE, MIN_FASTER_QUEUE_FRACTION, MIN_IRREGULAR_DISPERSION, MIN_LARGE_REQUEST_KIB,
-    MIN_LOADED_QUEUE, MIN_PLATEAU_INTERVALS, MIN_PLATEAU_QUEUE, MIN_RATE_CHANGE_RATIO, MIN_WITNESS_INTERVALS,
-    SAME_LIMIT_TOLERANCE, SAME_MIX_TOLERANCE, SAME_QUEUE_TOLERANCE, SAME_SIZE_TOLERANCE,
-    SATURATION_WINDOW_INTERVALS, STEADY_TOLERANCE,
+    MAX_NEGLIGIBLE_FRACTION, MIN_CAPPED_QUEUE, MIN_CONCURRENCY_GROWTH, MIN_CONSTANT_QUEUE,
+    MIN_IRREGULAR_DISPERSION, MIN_LARGE_REQUEST_KIB, MIN_LOADED_QUEUE, MIN_PLATEAU_QUEUE,
+    MIN_RATE_CHANGE_RATIO, MIN_WITNESS_INTERVALS, SAME_MIX_TOLERANCE, SAME_QUEUE_TOLERANCE,
+    SAME_SIZE_TOLERANCE, SATURATION_WINDOW_INTERVALS, STEADY_TOLERANCE,
 };
 
 /// The highest number of steady rates searched for.
@@ -95,27 +91,13 @@ impl<'a> CapSearch<'a> {
         SteadyRates { caps, unclear }
     }
 
-    /// The directions whose caps [`Self::find`] may return.
-    pub(super) fn directions(&self) -> &'static [IoDirection] {
-        match only_direction(&self.loads) {
-            Some(IoDirection::Reads) => &[IoDirection::Reads],
-            Some(_) => &[IoDirection::Writes],
-            None => &[IoDirection::Both, IoDirection::Reads, IoDirection::Writes],
-        }
-    }
-
     /// The caps on one kind of rate, or else a steady rate that is unclear.
-    pub(super) fn caps_of(&self, direction: IoDirection, unit: RateUnit) -> SteadyRates {
+    fn caps_of(&self, direction: IoDirection, unit: RateUnit) -> SteadyRates {
         let stated = match unit {
             RateUnit::Requests => self.stated.iops,
             RateUnit::Kib => self.stated.mib_per_s.map(|mib| mib * 1024.0),
         };
         find_caps_by_rate_or_count(&self.loads, self.kind(direction, unit), stated)
-    }
-
-    /// Returns whether the search also covers caps on the number of completions in each interval.
-    pub(super) fn has_steadier_counts(&self, direction: IoDirection, unit: RateUnit) -> bool {
-        has_steadier_counts(&self.loads, self.kind(direction, unit))
     }
 
     fn kind(&self, direction: IoDirection, unit: RateUnit) -> RateKind {
@@ -130,7 +112,7 @@ fn has_random_mix(loads: &[&LoadSample]) -> bool {
     let busy: Vec<&LoadSample> = loads.iter().copied().filter(is_busy).collect();
     let is_random = |direction| {
         dispersion(&busy, direction, RateUnit::Requests)
-            .is_none_or(|dispersion| dispersion.upper >= MIN_IRREGULAR_DISPERSION)
+            .is_none_or(|dispersion| dispersion >= MIN_IRREGULAR_DISPERSION)
     };
     is_random(IoDirection::Reads) && is_random(IoDirection::Writes)
 }
@@ -193,22 +175,28 @@ fn share_delayed_requests(loads: &mut [LoadSample], kind: RateKind) {
 
 /// The caps on one kind of rate, or else a steady rate that is unclear.
 fn find_caps(loads: &[&LoadSample], kind: RateKind, stated: Option<f64>) -> SteadyRates {
-    let mut rated: Vec<RatedLoad> = Vec::with_capacity(loads.len());
-    for load in loads {
-        let one = RatedLoad::new(load, kind);
-        if one.queue >= MIN_LOADED_QUEUE && one.rate > 0.0 {
-            rated.push(one);
-        }
-    }
-    if !may_have_dense_window(&rated) {
-        return SteadyRates::default();
-    }
-    let dense = dense_rates(&rated, kind);
-    if dense.is_empty() {
-        return SteadyRates::default();
-    }
-    let loaded: Rc<[&LoadSample]> = rated.iter().map(|one| one.load).collect();
-    let mut steady = steady_rates(dense, &loaded, kind, stated);
+    let is_loaded = |load: &&LoadSample| kind.queue(load) >= MIN_LOADED_QUEUE && kind.rate(load) > 0.0;
+    let loaded: Rc<[&LoadSample]> = loads.iter().copied().filter(is_loaded).collect();
+    let mut by_rate = loaded.to_vec();
+    by_rate.sort_by(|a, b| kind.rate(a).total_cmp(&kind.rate(b)));
+    let dense: Vec<Vec<&LoadSample>> =
+        (0..MAX_STEADY_RATES).map_while(|_| take_densest(&mut by_rate, kind)).collect();
+    // Caps that take turns lie within each other's time span.
+    let find_without_others = |same: &Vec<_>| {
+        let is_of = |dense: &Vec<&LoadSample>, load: &LoadSample| {
+            let rate = |load: Option<&&LoadSample>| load.map(|load| kind.rate(load));
+            rate(dense.first()) <= Some(kind.rate(load)) && Some(kind.rate(load)) <= rate(dense.last())
+        };
+        let is_left = |load: &&LoadSample| is_of(same, load) || !dense.iter().any(|one| is_of(one, load));
+        let all = loaded.iter().copied().filter(is_left).collect();
+        SteadyRate::find(same.clone(), &all, kind, stated).filter(SteadyRate::is_low_dispersion)
+    };
+    let mut steady: Vec<SteadyRate> = dense
+        .iter()
+        .filter_map(|same| {
+            SteadyRate::find(same.clone(), &loaded, kind, stated).or_else(|| find_without_others(same))
+        })
+        .collect();
     steady.retain(|one| one.is_stated || !is_offered_load(one, loads, kind));
     // A rate is a cap if it proves so by itself, if the device can do more, or if it changed from or to another cap.
     // After a cap was lifted, the rate may be that of the device.
@@ -220,99 +208,26 @@ fn find_caps(loads: &[&LoadSample], kind: RateKind, stated: Option<f64>) -> Stea
             cap_changed(one, other, kind)
                 && one.may_be_cap()
                 && (one.is_low_dispersion()
-                    || (!follows_slower(one, other) && (other.is_low_dispersion() || other.proves_cap())))
+                    || !follows_slower(one, other) && (other.is_low_dispersion() || other.proves_cap()))
         })
     };
-    let is_cap = |one: &SteadyRate| {
-        (one.proves_cap() && !exceeded_later(one, &loaded, kind))
+    let is_cap = |one: &&SteadyRate| {
+        one.proves_cap() && !exceeded_later(one, &loaded, kind)
             || one.can_be_cap()
-                && ((one.is_low_dispersion() && exceeded_elsewhere(one, &loaded, kind))
+                && (one.is_low_dispersion() && exceeded_elsewhere(one, &loaded, kind)
                     || changed_with_other_cap(one))
     };
-    let caps: Vec<&SteadyRate> = steady.iter().filter(|one| is_cap(one)).collect();
-    let brief = caps.iter().find_map(|one| brief_cap_before(one, &loaded, kind));
-    let is_new =
-        |one: &SteadyRate| !caps.iter().any(|cap| (cap.rate / one.rate - 1.0).abs() <= SAME_LIMIT_TOLERANCE);
     let plateau = |one: &SteadyRate| Plateau::from_steady_rate(one, kind);
-    let mut plateaus: Vec<Plateau> =
-        caps.iter().copied().chain(brief.iter().filter(|one| is_new(one))).filter_map(plateau).collect();
+    let mut plateaus: Vec<Plateau> = steady.iter().filter(is_cap).filter_map(plateau).collect();
     plateaus.sort_by_key(|plateau| plateau.first_interval);
     let unclear =
         steady.iter().filter(|one| one.concurrency_grew).find_map(plateau).filter(|_| plateaus.is_empty());
     SteadyRates { caps: plateaus, unclear }
 }
 
-/// The rates at which most time was spent, those with the most time first, from loads in the order of time; empty if
-/// none of them can be steady.
-fn dense_rates<'a>(rated: &[RatedLoad<'a>], kind: RateKind) -> Vec<SameRate<'a>> {
-    let mut by_rate = sorted_by_rate(rated);
-    let (mut dense, mut intervals) = (Vec::new(), 0.0);
-    for _ in 0..MAX_STEADY_RATES {
-        let Some(window) = densest_rate_window(&by_rate) else { break };
-        let loads: Vec<&LoadSample> = by_rate.drain(window).map(|rated| rated.load).collect();
-        intervals += count_intervals(loads.iter().copied());
-        dense.extend(SameRate::of(loads, rated, kind));
-    }
-    // Usually too few loads are at any of the rates, even without those at all the others.
-    let may_be_steady = dense.iter().any(|one| one.may_be_steady_without(intervals));
-    if may_be_steady { dense } else { Vec::new() }
-}
-
-/// The rates that stayed constant, some of them evaluated again without the loads of the others. `loaded` are all loads
-/// in the order of time.
-fn steady_rates<'a>(
-    dense: Vec<SameRate<'a>>,
-    loaded: &Rc<[&'a LoadSample]>,
-    kind: RateKind,
-    stated: Option<f64>,
-) -> Vec<SteadyRate<'a>> {
-    let evaluated = dense.into_iter().filter_map(|one| SteadyRate::evaluate(one, loaded, kind, stated));
-    let mut found: Vec<SteadyRate> = evaluated.collect();
-    let evaluate_without = |one: &SteadyRate<'a>, others: &[&SteadyRate]| {
-        let rest = without_others(one, others, loaded, kind)?;
-        let rated: Vec<RatedLoad> = rest.iter().map(|load| RatedLoad::new(load, kind)).collect();
-        let one = SameRate::of(one.loads.clone(), &rated, kind)?;
-        SteadyRate::evaluate(one, &rest.into(), kind, stated).filter(|one| one.is_steady)
-    };
-    // Alternating caps lie within each other's time span. Caps with a low dispersion support each other.
-    let all: Vec<&SteadyRate> = found.iter().collect();
-    let alternating: Vec<SteadyRate> = found
-        .iter()
-        .filter_map(|one| evaluate_without(one, &all))
-        .filter(SteadyRate::is_low_dispersion)
-        .collect();
-    let steady: Vec<&SteadyRate> = found.iter().filter(|one| one.is_steady).chain(&alternating).collect();
-    let returned: Vec<SteadyRate> = found.iter().filter_map(|one| evaluate_without(one, &steady)).collect();
-    found.extend(returned);
-    found.retain(|one| one.is_steady);
-    found
-}
-
-/// All loads except those at which the same kind of load had one of the rates `others`: these do not contradict a cap
-/// that came back. For a rate that is not steady because of such loads within its span. `None` if leaving them out
-/// changes nothing or cannot make the rate steady.
-pub(super) fn without_others<'a>(
-    one: &SteadyRate,
-    others: &[&SteadyRate],
-    all: &[&'a LoadSample],
-    kind: RateKind,
-) -> Option<Vec<&'a LoadSample>> {
-    // Usually too few loads are at the rate, so that nothing has to be compared.
-    let of_others = others.iter().map(|other| count_intervals(other.loads.iter().copied())).sum();
-    if one.is_steady || !one.may_be_steady_without(of_others) {
-        return None;
-    }
-    let others: Vec<&SteadyRate> =
-        others.iter().copied().filter(|other| cap_changed(one, other, kind)).collect();
-    let is_other = |load: &LoadSample| {
-        others.iter().any(|other| other.loads.iter().any(|held| std::ptr::eq(*held, load)))
-    };
-    (!others.is_empty()).then(|| all.iter().copied().filter(|load| !is_other(load)).collect())
-}
-
 /// Returns whether the rate was also seen while no request waited, which makes it the rate at which requests are
 /// issued.
-pub(super) fn is_offered_load(one: &SteadyRate, loads: &[&LoadSample], kind: RateKind) -> bool {
+fn is_offered_load(one: &SteadyRate, loads: &[&LoadSample], kind: RateKind) -> bool {
     // A client that waits for each of its requests has one in flight nearly all the time: with less, the device was idle at
     // times, and nothing was held back.
     let max_queue = (one.max_queue / MIN_CONCURRENCY_GROWTH).min(MIN_CONSTANT_QUEUE);
@@ -324,41 +239,41 @@ pub(super) fn is_offered_load(one: &SteadyRate, loads: &[&LoadSample], kind: Rat
 
 /// Returns whether the same load, at the same queue or a longer one, had a clearly different steady rate at another
 /// time: a cap that changed.
-pub(super) fn cap_changed(one: &SteadyRate, other: &SteadyRate, kind: RateKind) -> bool {
+fn cap_changed(one: &SteadyRate, other: &SteadyRate, kind: RateKind) -> bool {
     let (slow, fast) = if one.rate < other.rate { (one, other) } else { (other, one) };
     fast.rate >= MIN_RATE_CHANGE_RATIO * slow.rate
         && slow.max_queue >= (1.0 - SAME_QUEUE_TOLERANCE) * fast.max_queue
         && (fast.min_queue >= MIN_PLATEAU_QUEUE || fast.proves_cap())
-        && (fast.max_queue >= MIN_FASTER_QUEUE_FRACTION * slow.max_queue
-            || slow.min_queue <= (1.0 + SAME_QUEUE_TOLERANCE) * fast.max_queue
-            || fast.proves_cap())
+        && (slow.min_queue <= (1.0 + SAME_QUEUE_TOLERANCE) * fast.max_queue || fast.proves_cap())
         && is_same_kind_of_load(&one.loads, &other.loads, kind.direction)
 }
 
-/// Returns whether the same kind of load had a clearly higher rate at another time, at a queue that was not longer, so
-/// that the device itself can do more.
-pub(super) fn exceeded_elsewhere(one: &SteadyRate, all: &[&LoadSample], kind: RateKind) -> bool {
-    let is_faster = |load: &&LoadSample| {
-        kind.rate(load) >= MIN_RATE_CHANGE_RATIO * one.rate
-            && kind.queue(load) <= (1.0 + SAME_QUEUE_TOLERANCE) * one.max_queue
-    };
+/// Returns whether the same kind of load had a clearly higher rate in some of the loads for which `is_witness` is true.
+fn was_exceeded(
+    one: &SteadyRate,
+    all: &[&LoadSample],
+    kind: RateKind,
+    is_witness: impl Fn(&LoadSample) -> bool,
+) -> bool {
+    let is_faster =
+        |load: &&LoadSample| kind.rate(load) >= MIN_RATE_CHANGE_RATIO * one.rate && is_witness(load);
     let faster: Vec<&LoadSample> = all.iter().copied().filter(is_faster).collect();
     count_intervals(faster.iter().copied()) >= MIN_WITNESS_INTERVALS
         && is_same_kind_of_load(&one.loads, &faster, kind.direction)
 }
 
-/// Returns whether the rate was clearly higher afterwards with more requests at a time, as it is at a device without a
-/// limit. Always false if the user states the cap.
-pub(super) fn exceeded_later(one: &SteadyRate, all: &[&LoadSample], kind: RateKind) -> bool {
-    let is_faster = |load: &&LoadSample| {
-        load.interval_index > one.last_interval()
-            && kind.rate(load) >= MIN_RATE_CHANGE_RATIO * one.rate
-            && kind.queue(load) > (1.0 + SAME_QUEUE_TOLERANCE) * one.max_queue
-    };
-    let faster: Vec<&LoadSample> = all.iter().copied().filter(is_faster).collect();
-    !one.is_stated
-        && count_intervals(faster.iter().copied()) >= MIN_WITNESS_INTERVALS
-        && is_same_kind_of_load(&one.loads, &faster, kind.direction)
+/// Returns whether the device itself can do more: its rate was higher at a queue that was not longer.
+fn exceeded_elsewhere(one: &SteadyRate, all: &[&LoadSample], kind: RateKind) -> bool {
+    let max_queue = (1.0 + SAME_QUEUE_TOLERANCE) * one.max_queue;
+    was_exceeded(one, all, kind, |load| kind.queue(load) <= max_queue)
+}
+
+/// Returns whether more requests at a time brought a higher rate afterwards, as at a device without a limit. Always
+/// false if the user states the cap.
+fn exceeded_later(one: &SteadyRate, all: &[&LoadSample], kind: RateKind) -> bool {
+    let max_queue = (1.0 + SAME_QUEUE_TOLERANCE) * one.max_queue;
+    let is_later = |load: &LoadSample| load.interval_index > one.last_interval();
+    !one.is_stated && was_exceeded(one, all, kind, |load| is_later(load) && kind.queue(load) > max_queue)
 }
 
 /// Returns whether requests of two sets of loads are of similar size and mix.
@@ -370,28 +285,6 @@ fn is_same_kind_of_load(one: &[&LoadSample], other: &[&LoadSample], direction: I
     };
     is_similar(&|load| load.totals(direction).size_kib(), SAME_SIZE_TOLERANCE)
         && is_similar(&|load| Some(1.0 + load.read_fraction()), SAME_MIX_TOLERANCE)
-}
-
-/// The longest run of intervals before a plateau at a clearly higher rate that is as constant: a higher cap whose burst
-/// credits were soon spent. `None` without such a run, or if it is long enough to be found by itself.
-pub(super) fn brief_cap_before<'a>(
-    one: &SteadyRate,
-    all: &[&'a LoadSample],
-    kind: RateKind,
-) -> Option<SteadyRate<'a>> {
-    let start = one.loads.first()?.interval_index;
-    let before: Vec<&LoadSample> = all.iter().copied().filter(|load| load.interval_index < start).collect();
-    let has_same_rate =
-        |a: &&LoadSample, b: &&LoadSample| (kind.rate(a) / kind.rate(b) - 1.0).abs() <= STEADY_TOLERANCE;
-    let longest = before
-        .chunk_by(has_same_rate)
-        .filter(|run| kind.rate(run[0]) >= MIN_RATE_CHANGE_RATIO * one.rate)
-        .max_by_key(|run| run.len())
-        .filter(|run| (MIN_BRIEF_PLATEAU_INTERVALS..MIN_PLATEAU_INTERVALS as usize).contains(&run.len()))?;
-    let rated: Vec<RatedLoad> = before.iter().map(|load| RatedLoad::new(load, kind)).collect();
-    let longest = SameRate::of(longest.to_vec(), &rated, kind)?;
-    let found = SteadyRate::evaluate(longest, &before.into(), kind, None)?;
-    (found.may_be_brief_cap() && cap_changed(one, &found, kind)).then_some(found)
 }
 
 /// A limit that a plateau matches.

@@ -5,7 +5,6 @@ mod dispersion;
 mod find_plateaus;
 mod latest_plateau;
 mod near_limit;
-mod nearby_amounts;
 mod pace;
 mod shared_limit;
 mod steady_rate;

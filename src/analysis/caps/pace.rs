@@ -100,24 +100,12 @@ pub(super) fn has_steadier_counts(loads: &[&LoadSample], kind: RateKind) -> bool
     let amount = |load: &LoadSample| load.amount(kind.direction, kind.unit);
     let counts = || pairs.iter().map(|(a, b)| relative_difference(amount(a), amount(b)));
     let rates = || pairs.iter().map(|(a, b)| relative_difference(kind.rate(a), kind.rate(b)));
-    // If half of the counts differ by more than this, they are not clearly more alike, and sorting is not needed.
-    let max_delay = pairs.iter().map(|(a, b)| relative_difference(b.seconds, a.seconds)).fold(0.0, f64::max);
-    let max_alike = max_alike_counts(max_delay);
-    let unlike = counts().filter(|counts| *counts > max_alike).count();
     let median = |values: &mut dyn Iterator<Item = f64>| {
         weighted_median(&mut values.map(|value| (value, 1.0)).collect::<Vec<_>>())
     };
-    2 * unlike <= pairs.len()
-        && median(&mut counts())
-            .zip(median(&mut rates()))
-            .is_some_and(|(counts, rates)| counts < MAX_REGULAR_RATIO * rates)
-}
-
-/// The relative difference of two consecutive counts above which counts are not clearly more alike than rates. If
-/// counts differ by c, rates differ by at most c + d + c * d, where d is `max_delay`, the largest difference of two
-/// consecutive lengths.
-pub(super) fn max_alike_counts(max_delay: f64) -> f64 {
-    MAX_REGULAR_RATIO * max_delay / (1.0 - MAX_REGULAR_RATIO * (1.0 + max_delay))
+    median(&mut counts())
+        .zip(median(&mut rates()))
+        .is_some_and(|(counts, rates)| counts < MAX_REGULAR_RATIO * rates)
 }
 
 /// Returns the pairs of intervals in a row under load whose lengths differ by no more than late samples explain.
