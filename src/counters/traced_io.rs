@@ -18,6 +18,8 @@ pub struct TracedIo {
     /// On a device without requests of its own, such as one of device-mapper, it is the whole time that the bio spends
     /// there.
     pub latencies: BTreeMap<LatencyKey, LatencyHistogram>,
+    /// The requests that failed, by device and the number of the error, such as -5. Kernels before 5.18 count none.
+    pub errors: BTreeMap<(DeviceNumber, i32), u64>,
     /// The I/O of threads by device; `None` if it was not traced.
     pub users: Option<TracedUsers>,
     /// Requests that a full map in the kernel did not count.
@@ -183,6 +185,10 @@ impl TracedIo {
         for (key, histogram) in &later.latencies {
             self.latencies.entry(*key).or_default().merge(histogram);
         }
+        for (key, count) in &later.errors {
+            let own = self.errors.entry(*key).or_default();
+            *own = own.saturating_add(*count);
+        }
         if let Some(users) = &later.users {
             let own = self.users.get_or_insert_default();
             users.as_slice().iter().for_each(|user| own.add(user));
@@ -309,6 +315,7 @@ mod tests {
             completed: BTreeMap::from([((8, 0), [2, 0, 0])]),
             latencies: BTreeMap::from([(key, histogram)]),
             users: Some([user.clone(), TracedUser { tid: 8, ..user }].into_iter().collect()),
+            errors: BTreeMap::from([(((8, 0), -5), 2)]),
             dropped: 3,
             problem: None,
         };
@@ -317,6 +324,7 @@ mod tests {
         sum.extend(&TracedIo { problem: Some(TraceProblem::Overhead), ..one });
         assert_eq!(sum.latencies[&key].buckets().collect::<Vec<_>>(), [&bucket(0, 199, 4, 600)]);
         assert_eq!(sum.completed[&(8, 0)], [4, 0, 0]);
+        assert_eq!(sum.errors[&((8, 0), -5)], 4);
         assert_eq!((sum.dropped, sum.problem), (6, Some(TraceProblem::Overhead)));
         let users = sum.users.unwrap();
         assert_eq!(

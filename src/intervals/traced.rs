@@ -114,6 +114,8 @@ pub struct TracedDevice {
     /// The requests that it completed, by its counters: reads, writes and discards, without bios that only flush.
     pub completed: [u64; 3],
     pub latencies: BTreeMap<RequestKind, LatencyHistogram>,
+    /// The requests that failed, by the number of the error, such as -5.
+    pub errors: BTreeMap<i32, u64>,
     /// True for a path to an NVMe disk, whose requests are also those of the disk. Programs cannot open it.
     pub is_path: bool,
 }
@@ -143,8 +145,16 @@ impl TracedInterval {
                 device.latencies.insert(key.kind, histogram);
             }
         }
+        for ((number, error), count) in traced.errors {
+            if let Some(device) = found.iter_mut().find(|device| device.number == number) {
+                device.errors.insert(error, count);
+            }
+        }
         add_requests_of_paths(&mut found);
-        found.retain(|device| device.completed != [0; 3] || !device.latencies.is_empty());
+        let has_any = |device: &TracedDevice| {
+            device.completed != [0; 3] || !device.latencies.is_empty() || !device.errors.is_empty()
+        };
+        found.retain(has_any);
         Self {
             elapsed_s: traced.elapsed.as_secs_f64(),
             devices: found,
@@ -173,8 +183,13 @@ fn add_requests_of_paths(devices: &mut [TracedDevice]) {
             for (key, histogram) in &path.latencies {
                 sum.latencies.entry(*key).or_default().merge(histogram);
             }
+            for (error, count) in &path.errors {
+                *sum.errors.entry(*error).or_default() += count;
+            }
         }
-        (devices[index].completed, devices[index].latencies) = (sum.completed, sum.latencies);
+        let TracedDevice { completed, latencies, errors, .. } = sum;
+        let head = &mut devices[index];
+        (head.completed, head.latencies, head.errors) = (completed, latencies, errors);
     }
 }
 

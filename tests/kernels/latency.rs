@@ -242,6 +242,20 @@ fn a_volume_that_is_made_again_is_traced_on() {
 }
 
 #[test]
+fn failed_requests_are_counted_by_error() {
+    on_each_kernel(|guest| {
+        let lines = lines_of(guest, "failed", "nullb1");
+        let failed = sum(&lines, "failed_requests");
+        assert!(failed >= 3, "{}: {lines:?}", guest.version);
+        let named = lines.iter().filter_map(|line| line["errors"].as_str());
+        let counts =
+            named.map(|errors| errors.strip_prefix("Input/output error ").unwrap().parse::<u64>().unwrap());
+        assert_eq!(counts.sum::<u64>(), failed, "{}", guest.version);
+        assert_eq!(sum(&lines_of(guest, "latency", "nullb0"), "failed_requests"), 0, "{}", guest.version);
+    });
+}
+
+#[test]
 fn nothing_is_left_in_the_kernel() {
     on_each_kernel(|guest| {
         // The names of instances begin with the process: each has one for requests.
@@ -252,6 +266,7 @@ fn nothing_is_left_in_the_kernel() {
             ("latency", "130\n"),
             ("other", "143\n"),
             ("remade", "143\n"),
+            ("failed", "143\n"),
             ("renewed", "129\n"),
             ("guard", "143\n"),
             ("who", "143\n"),
@@ -267,7 +282,7 @@ fn nothing_is_left_in_the_kernel() {
         }
         // The run that ended second leaves nothing; the first leaves what the second needs.
         assert!(guest.read("other.left").contains("blkstat_"));
-        for name in ["latency", "who", "renewed", "guard", "cleanup"] {
+        for name in ["latency", "who", "failed", "renewed", "guard", "cleanup"] {
             assert_eq!(guest.read(&format!("{name}.left")), "", "{}: {name}", guest.version);
         }
         assert!(guest.read("killed.left").contains("_request"), "{}", guest.version);

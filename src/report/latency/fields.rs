@@ -1,6 +1,7 @@
 //! JSON Lines and CSV. Field names are stable; new ones may be added at the end.
 
 use super::LatencyInterval;
+use super::table::error_text;
 use crate::counters::{LatencyHistogram, RequestKind, TraceProblem};
 use crate::intervals::TracedDevice;
 use crate::metrics::LatencyStats;
@@ -32,6 +33,8 @@ fn each_field(interval: &LatencyInterval<'_>, device: &TracedDevice, push: &mut 
             TraceProblem::Failed => "failed",
         })),
     );
+    push("failed_requests", &Whole(Some(device.errors.values().sum())));
+    push("errors", &Text(error_text(device).as_deref()));
 }
 
 /// Calls `push` for the number of requests of a histogram, and their latencies.
@@ -100,6 +103,10 @@ pub(in crate::report) fn fields() -> Vec<(String, String)> {
         "matched_pct" => "the percentage of the completed requests whose latency is known",
         "dropped_requests" => "the requests of all devices that a full histogram did not count",
         "problem" => "overhead if tracing was paused; failed if the kernel's files could not be used",
+        "failed_requests" => {
+            "the requests that the device failed; 0 before Linux 5.18, which does not trace them"
+        }
+        "errors" => "the errors of these requests, each with its number of them",
         name if name.ends_with("_count") => "the number of requests of this kind whose latency is known",
         name if name.ends_with("_max_ms") => "the largest of their latencies, in ms",
         _ => "a percentile of their latencies, in ms",

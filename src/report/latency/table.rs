@@ -8,6 +8,7 @@ use super::heatmap::{columns_of, title};
 use crate::counters::{LatencyHistogram, RequestKind, TraceProblem};
 use crate::intervals::{TracedDevice, TracedInterval};
 use crate::metrics::LatencyStats;
+use crate::os_error::os_error_text;
 use crate::report::layout::number_format::{count, percent, time};
 use crate::report::layout::{Align, Spacing, column_widths, ellipsize, plain_table, sentence_width, wrap};
 use crate::sanitize::sanitize;
@@ -137,12 +138,15 @@ const MIN_MATCHED_PCT: f64 = 95.0;
 /// ends.
 const FEW_REQUESTS: u64 = 100;
 
-/// Returns notes for people about the requests that the interval lacks.
+/// Returns notes for people about the requests that failed and those that the interval lacks.
 pub(super) fn interval_notes(traced: &TracedInterval, has_requests: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if !has_requests && traced.problem.is_none() {
         notes.push("no requests".to_owned());
     }
+    notes.extend(traced.devices.iter().filter(|device| !device.is_path).filter_map(|device| {
+        error_text(device).map(|errors| format!("{} failed requests: {errors}", sanitize(&device.label)))
+    }));
     notes.extend(trace_notes(traced));
     notes
 }
@@ -168,6 +172,15 @@ pub fn trace_problem_text(problem: TraceProblem) -> &'static str {
             "requests are missing: the kernel's tracing files could not be read or written"
         }
     }
+}
+
+/// Returns the failed requests of a device by error, such as `Input/output error 3`; `None` without any.
+pub(super) fn error_text(device: &TracedDevice) -> Option<String> {
+    let each = device.errors.iter().map(|(error, count)| {
+        let error = std::io::Error::from_raw_os_error(error.saturating_abs());
+        format!("{} {count}", os_error_text(&error))
+    });
+    (!device.errors.is_empty()).then(|| each.collect::<Vec<_>>().join(", "))
 }
 
 /// Returns the note about requests that a full histogram did not count, with the remedy.

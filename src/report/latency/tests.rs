@@ -27,6 +27,7 @@ fn traced() -> TracedInterval {
         number: (8, 0),
         completed: [100, 1, 0],
         latencies: BTreeMap::from([(RequestKind::Read, histogram(&reads))]),
+        errors: BTreeMap::new(),
         is_path: false,
     };
     TracedInterval { elapsed_s: 1.0, devices: vec![device], ..TracedInterval::default() }
@@ -138,4 +139,17 @@ fn lines_fit_into_narrow_terminals() {
             assert!(has_bars || width == 70 || name.len() > 3, "{width}: {text}");
         }
     }
+}
+
+#[test]
+fn failed_requests_are_named_with_their_errors() {
+    let mut traced = traced();
+    traced.devices[0].errors = BTreeMap::from([(-110, 1), (-5, 3)]);
+    let text = printed(LatencyFormat::Table(None), &traced);
+    let note = r"(sd\u{1b}a failed requests: Connection timed out 1, Input/output error 3)";
+    assert!(text.lines().any(|line| line == note), "{text}");
+    let json: Value =
+        serde_json::from_str(&printed(LatencyFormat::Json { buckets: false }, &traced)).unwrap();
+    assert_eq!(json["failed_requests"], 4);
+    assert_eq!(json["errors"], "Connection timed out 1, Input/output error 3");
 }

@@ -12,7 +12,7 @@ use super::event_pair::{EventPair, device_filter};
 use super::guard::{Decision, Guard, histogram_cost_s};
 use super::leftovers::{Owner, remove_leftovers};
 use super::trace_dir::{TraceDir, TraceError};
-use super::trace_set::{Alternation, SetKind};
+use super::trace_set::{Alternation, ERROR_EVENT, SetKind};
 use super::tracer::TraceOptions;
 use crate::attribution::files::parse_process_cgroup;
 use crate::counters::{DeviceNumber, TraceProblem, TracedIo, TracedUser, TracedUsers};
@@ -25,6 +25,8 @@ use crate::topology::nvme_head;
 const MAP_SIZE: [u32; 2] = [1 << 14, 1 << 17];
 /// The entries of the map of threads.
 const USER_MAP_SIZE: u32 = 1 << 12;
+/// The entries of the map of errors: one for each device and kind of error.
+const ERROR_MAP_SIZE: u32 = 1 << 10;
 /// The fraction of a map that may be used before it is renewed: the rest is for a sudden burst.
 const MAX_FILL: f64 = 0.5;
 /// The seconds that a map should last.
@@ -47,6 +49,8 @@ pub(super) struct Session {
     options: TraceOptions,
     latencies: Option<Alternation>,
     users: Option<Alternation>,
+    /// `None` if the kernel cannot trace them.
+    errors: Option<Alternation>,
     guard: Guard,
     counted: TracedIo,
     rate: RequestRate,
@@ -77,6 +81,8 @@ impl Session {
             (!pairs.is_empty()).then(|| start(SetKind::Latencies(pairs), MAP_SIZE[0])).transpose()?;
         let users = SetKind::Users(options.user_devices.clone());
         let users = options.users.then(|| start(users, USER_MAP_SIZE)).transpose()?;
+        let has_errors = dir.has(&format!("events/block/{ERROR_EVENT}"));
+        let errors = has_errors.then(|| start(SetKind::Errors, ERROR_MAP_SIZE).ok()).flatten();
         Ok(Self {
             root: root.to_owned(),
             guard: Guard::new(cost_s, cpus, options.max_overhead),
@@ -85,6 +91,7 @@ impl Session {
             options,
             latencies,
             users,
+            errors,
             counted: TracedIo::default(),
             rate,
             read_at: now,
@@ -160,7 +167,7 @@ impl Session {
         }
         // Read before the histograms: `Surplus` corrects for requests that complete in between.
         self.rate.observe(&self.root, now);
-        for set in self.latencies.iter_mut().chain(&mut self.users) {
+        for set in self.latencies.iter_mut().chain(&mut self.users).chain(&mut self.errors) {
             if set.collect(&mut self.counted).is_err() {
                 self.counted.problem = Some(TraceProblem::Failed);
             }

@@ -30,7 +30,12 @@ pub(super) enum SetKind {
     Latencies(Vec<EventPair>),
     /// The threads that submit bios to these devices; to all if empty.
     Users(Vec<DeviceNumber>),
+    /// The errors of all devices.
+    Errors,
 }
+
+/// The tracepoint of requests that fail; kernels before 5.18 lack it.
+pub(super) const ERROR_EVENT: &str = "block_rq_error";
 
 /// A device, a thread, its name and the kind of request.
 type UserKey = (DeviceNumber, u32, Arc<str>, RequestKind);
@@ -41,6 +46,8 @@ pub(super) struct SetCounts {
     pub(super) latencies: BTreeMap<LatencyKey, LatencyHistogram>,
     /// Bios and sectors.
     pub(super) users: BTreeMap<UserKey, (u64, u64)>,
+    /// Failed requests by device and error number.
+    pub(super) errors: BTreeMap<(DeviceNumber, i32), u64>,
     pub(super) dropped: u64,
     /// The entries of the fullest histogram.
     pub(super) entries: usize,
@@ -81,6 +88,10 @@ impl TraceSet {
                 let trigger = format!("hist:keys={keys}:vals=hitcount,nr_sector:size={size}:pause{filter}");
                 set.write("events/block/block_bio_queue/trigger", &trigger)?;
             }
+            SetKind::Errors => {
+                let trigger = format!("hist:keys=dev,error:size={size}:pause");
+                set.write(&format!("events/block/{ERROR_EVENT}/trigger"), &trigger)?;
+            }
         }
         for event in set.start_events() {
             set.write(PRINT_TRIGGER, &format!("enable_hist:block:{event}"))?;
@@ -109,6 +120,7 @@ impl TraceSet {
         match &self.kind {
             SetKind::Latencies(pairs) => pairs.iter().map(|pair| pair.start).collect(),
             SetKind::Users(_) => vec!["block_bio_queue"],
+            SetKind::Errors => vec![ERROR_EVENT],
         }
     }
 
@@ -144,6 +156,7 @@ impl TraceSet {
                 pairs.iter().map(|pair| (pair.synthetic_file(&self.name, "hist"), Some(pair))).collect()
             }
             SetKind::Users(_) => vec![("events/block/block_bio_queue/hist".to_owned(), None)],
+            SetKind::Errors => vec![(format!("events/block/{ERROR_EVENT}/hist"), None)],
         };
         for (file, pair) in files {
             self.dir.read_into(&format!("instances/{}/{file}", self.name), &mut self.text)?;
@@ -154,6 +167,7 @@ impl TraceSet {
                 for entry in &section.entries {
                     match pair {
                         Some(pair) => counts.add_latency(entry, pair),
+                        None if self.kind == SetKind::Errors => counts.add_error(entry),
                         None => counts.add_user(entry),
                     }
                 }
@@ -183,6 +197,18 @@ impl SetCounts {
             return;
         }
         self.latencies.entry(LatencyKey { number, kind }).or_default().add(bucket);
+    }
+
+    fn add_error(&mut self, entry: &HistEntry<'_>) {
+        let number =
+            entry.key("dev", Some("error")).and_then(|number| number.parse().ok()).map(device_number);
+        // The kernel prints the negative number of an error as an unsigned one of 64 bits.
+        let error = entry.key("error", None).and_then(|error| error.parse::<u64>().ok());
+        let error = error.and_then(|error| i32::try_from(error.cast_signed()).ok());
+        if let Some(key) = number.zip(error) {
+            let count = self.errors.entry(key).or_default();
+            *count = count.saturating_add(entry.value("hitcount").unwrap_or(0));
+        }
     }
 
     fn add_user(&mut self, entry: &HistEntry<'_>) {
@@ -268,6 +294,13 @@ impl Alternation {
                     traced.latencies.entry(*key).or_default().merge(&added);
                 }
             }
+            for (key, count) in &counts.errors {
+                let added = count.saturating_sub(set.last.errors.get(key).copied().unwrap_or(0));
+                if added > 0 {
+                    let own = traced.errors.entry(*key).or_default();
+                    *own = own.saturating_add(added);
+                }
+            }
             let users = traced.users.get_or_insert_default();
             counts.users_since(&set.last).iter().for_each(|user| users.add(user));
             let dropped = counts.dropped.saturating_sub(set.last.dropped);
@@ -282,6 +315,7 @@ fn set_name(owner: &Owner, kind: &SetKind, number: u64) -> String {
     let letter = match kind {
         SetKind::Latencies(_) => 'l',
         SetKind::Users(_) => 'u',
+        SetKind::Errors => 'e',
     };
     owner.name(&format!("{letter}{number}"))
 }
@@ -312,5 +346,18 @@ mod tests {
         let key = |kind| ((8, 0), 12, Arc::from("mkfs.ext4"), kind);
         let expected = [(key(RequestKind::Write), (5, 2072)), (key(RequestKind::Discard), (1, 4096))];
         assert_eq!(counts.users, BTreeMap::from(expected));
+    }
+
+    #[test]
+    fn the_number_of_an_error_is_negative() {
+        let text = "# trigger info: hist:keys=dev,error [active]\n\n\
+                    { dev:    8388608, error: 18446744073709551611 } hitcount:          3\n\
+                    { dev:    8388624, error: 18446744073709551506 } hitcount:          1\n";
+        let mut counts = SetCounts::default();
+        parse_hist(text)
+            .iter()
+            .flat_map(|section| &section.entries)
+            .for_each(|entry| counts.add_error(entry));
+        assert_eq!(counts.errors, BTreeMap::from([(((8, 0), -5), 3), (((8, 16), -110), 1)]));
     }
 }
