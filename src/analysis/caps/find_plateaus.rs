@@ -183,11 +183,15 @@ fn find_caps(loads: &[&LoadSample], kind: RateKind, stated: Option<f64>) -> Stea
         (0..MAX_STEADY_RATES).map_while(|_| take_densest(&mut by_rate, kind)).collect();
     // Caps that take turns lie within each other's time span.
     let find_without_others = |same: &Vec<_>| {
-        let is_of = |dense: &Vec<&LoadSample>, load: &LoadSample| {
-            let rate = |load: Option<&&LoadSample>| load.map(|load| kind.rate(load));
-            rate(dense.first()) <= Some(kind.rate(load)) && Some(kind.rate(load)) <= rate(dense.last())
+        let lowest_and_highest =
+            |dense: &Vec<&LoadSample>| Some((kind.rate(dense.first()?), kind.rate(dense.last()?)));
+        let (lowest, highest) = lowest_and_highest(same)?;
+        let is_other = |(low, high): &(f64, f64)| {
+            *low >= MIN_RATE_CHANGE_RATIO * highest || MIN_RATE_CHANGE_RATIO * high <= lowest
         };
-        let is_left = |load: &&LoadSample| is_of(same, load) || !dense.iter().any(|one| is_of(one, load));
+        let others: Vec<(f64, f64)> = dense.iter().filter_map(lowest_and_highest).filter(is_other).collect();
+        let is_left =
+            |load: &&LoadSample| !others.iter().any(|(low, high)| (*low..=*high).contains(&kind.rate(load)));
         let all = loaded.iter().copied().filter(is_left).collect();
         SteadyRate::find(same.clone(), &all, kind, stated).filter(SteadyRate::is_low_dispersion)
     };
