@@ -8,7 +8,7 @@ use super::cloud_limits::{CloudLimit, matching_limits};
 use super::dispersion::dispersion;
 use super::latest_plateau::is_on_plateau;
 use super::pace::has_steadier_counts;
-use super::steady_rate::{RateKind, SteadyRate, count_intervals, median_rates, take_densest};
+use super::steady_rate::{RateKind, SteadyRate, count_intervals, median_rates, sorted_by_rate, take_densest};
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit, steady_or_all, weighted_median_of};
 use crate::analysis::settings::{KnownDevice, StatedCap};
 use crate::analysis::stats::weighted_median;
@@ -67,8 +67,8 @@ impl<'a> CapSearch<'a> {
     pub(super) fn find(&self) -> SteadyRates {
         let mut unclear = None;
         let mut find_in = |direction: IoDirection| {
-            let by_requests = self.caps_of(direction, RateUnit::Requests);
-            let by_bytes = self.caps_of(direction, RateUnit::Kib);
+            let by_requests = self.caps_of(self.kind(direction, RateUnit::Requests));
+            let by_bytes = self.caps_of(self.kind(direction, RateUnit::Kib));
             let has_match = |found: &[Plateau]| found.iter().any(|plateau| plateau.matches_limit.is_some());
             let are_large = by_requests.caps.iter().all(Plateau::has_large_requests);
             let prefer_bytes = by_requests.caps.is_empty()
@@ -92,12 +92,12 @@ impl<'a> CapSearch<'a> {
     }
 
     /// The caps on one kind of rate, or else a steady rate that is unclear.
-    fn caps_of(&self, direction: IoDirection, unit: RateUnit) -> SteadyRates {
-        let stated = match unit {
+    pub(super) fn caps_of(&self, kind: RateKind) -> SteadyRates {
+        let stated = match kind.unit {
             RateUnit::Requests => self.stated.iops,
             RateUnit::Kib => self.stated.mib_per_s.map(|mib| mib * 1024.0),
         };
-        find_caps_by_rate_or_count(&self.loads, self.kind(direction, unit), stated)
+        find_caps_by_rate_or_count(&self.loads, kind, stated)
     }
 
     fn kind(&self, direction: IoDirection, unit: RateUnit) -> RateKind {
@@ -177,10 +177,9 @@ fn share_delayed_requests(loads: &mut [LoadSample], kind: RateKind) {
 fn find_caps(loads: &[&LoadSample], kind: RateKind, stated: Option<f64>) -> SteadyRates {
     let is_loaded = |load: &&LoadSample| kind.queue(load) >= MIN_LOADED_QUEUE && kind.rate(load) > 0.0;
     let loaded: Rc<[&LoadSample]> = loads.iter().copied().filter(is_loaded).collect();
-    let mut by_rate = loaded.to_vec();
-    by_rate.sort_by(|a, b| kind.rate(a).total_cmp(&kind.rate(b)));
+    let mut by_rate = sorted_by_rate(&loaded, kind);
     let dense: Vec<Vec<&LoadSample>> =
-        (0..MAX_STEADY_RATES).map_while(|_| take_densest(&mut by_rate, kind)).collect();
+        (0..MAX_STEADY_RATES).map_while(|_| take_densest(&mut by_rate)).collect();
     // Caps that take turns lie within each other's time span.
     let find_without_others = |same: &Vec<_>| {
         let lowest_and_highest =

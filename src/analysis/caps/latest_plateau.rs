@@ -2,7 +2,8 @@
 
 use super::find_plateaus::CapSearch;
 use super::find_plateaus::Plateau;
-use crate::analysis::load::{IoDirection, LoadSample, RateUnit, RecentLoads};
+use super::steady_rate::RateKind;
+use crate::analysis::load::{IoDirection, LoadSample, RATE_KINDS, RateUnit, RecentLoads};
 use crate::analysis::settings::{KnownDevice, StatedCap};
 use crate::analysis::thresholds::{
     ABOVE_LIMIT_RATIO, CLOSED_LOOP_TOLERANCE, CONSTANT_QUEUE_INTERVALS, MIN_CAPPED_QUEUE,
@@ -87,7 +88,16 @@ fn plateau_of_latest(
 ) -> Option<Plateau> {
     let latest = recent.latest()?;
     let queue = latest.queue(IoDirection::Both);
-    if queue < MIN_CONSTANT_QUEUE || !has_enough_near(recent, latest) {
+    if queue < MIN_CONSTANT_QUEUE {
+        return None;
+    }
+    let kinds = RATE_KINDS.map(|(direction, unit)| RateKind { direction, unit, device: *device });
+    let is_dense = |(index, kind): &(usize, RateKind)| {
+        let width = 1.0 + 2.0 * kind.tolerance(latest);
+        recent.has_dense(*index, MIN_PLATEAU_INTERVALS as usize, MAX_DISTANCE, width)
+    };
+    let dense: Vec<(usize, RateKind)> = kinds.into_iter().enumerate().filter(is_dense).collect();
+    if dense.is_empty() {
         return None;
     }
     let loads: Vec<&LoadSample> = recent.iter().collect();
@@ -96,21 +106,14 @@ fn plateau_of_latest(
         || queue >= MIN_CAPPED_QUEUE
             && DIRECTIONS.into_iter().any(|direction| has_changed(&loads, direction))
         || has_constant_clients(&loads, latest) && is_more_regular_than_chance(&loads, latest);
+    if !is_possible {
+        return None;
+    }
+    let search = CapSearch::new(&loads, stated, device);
     let is_on = |plateau: &Plateau| is_on_plateau(plateau, latest);
-    is_possible.then(|| CapSearch::new(&loads, stated, device).find().caps.into_iter().find(is_on)).flatten()
-}
-
-/// Returns whether enough loads have about the rate of the latest, of any kind.
-fn has_enough_near(recent: &RecentLoads, latest: &LoadSample) -> bool {
-    let is_enough = |direction, unit| {
-        let rate = latest.rate(direction, unit);
-        let is_near = |other: &&LoadSample| {
-            (other.amount(direction, unit) - rate * other.seconds).abs()
-                <= MAX_DISTANCE * rate * other.seconds
-        };
-        rate > 0.0 && recent.iter().filter(is_near).nth(MIN_PLATEAU_INTERVALS as usize - 1).is_some()
-    };
-    DIRECTIONS.into_iter().any(|direction| RateUnit::ALL.into_iter().any(|unit| is_enough(direction, unit)))
+    // Which of the caps on several kinds of rate count depends on all of them, but usually there is none.
+    let has_any = dense.iter().any(|(_, kind)| search.caps_of(*kind).caps.iter().any(is_on));
+    has_any.then(|| search.find().caps.into_iter().find(is_on)).flatten()
 }
 
 /// Returns whether enough intervals ended with about as many requests in flight as the latest.

@@ -38,7 +38,7 @@ impl RateKind {
 
     /// The relative difference within which a rate equals that of a load: the tolerance, or one request (possibly a
     /// large one) if that is more.
-    fn tolerance(self, load: &LoadSample) -> f64 {
+    pub(super) fn tolerance(self, load: &LoadSample) -> f64 {
         let request = if self.unit == RateUnit::Kib { LARGE_REQUEST_RATIO } else { 1.0 };
         STEADY_TOLERANCE.max(request * load.intervals / load.totals(self.direction).ios)
     }
@@ -266,27 +266,39 @@ pub(super) fn count_intervals<'a>(loads: impl Iterator<Item = &'a LoadSample>) -
     loads.map(|load| load.intervals).sum()
 }
 
+/// A load with its rate and the highest rate that counts as the same.
+pub(super) struct RatedLoad<'a> {
+    rate: f64,
+    max_same_rate: f64,
+    load: &'a LoadSample,
+}
+
+/// The loads sorted by rate.
+pub(super) fn sorted_by_rate<'a>(loads: &[&'a LoadSample], kind: RateKind) -> Vec<RatedLoad<'a>> {
+    let rated = |load: &&'a LoadSample| {
+        let rate = kind.rate(load);
+        RatedLoad { rate, max_same_rate: rate * (1.0 + 2.0 * kind.tolerance(load)), load }
+    };
+    let mut sorted: Vec<RatedLoad> = loads.iter().map(rated).collect();
+    sorted.sort_unstable_by(|a, b| a.rate.total_cmp(&b.rate));
+    sorted
+}
+
 /// Takes the loads at whose rate most time was spent out of loads sorted by rate; `None` if that is too little for a
 /// plateau.
-pub(super) fn take_densest<'a>(
-    sorted: &mut Vec<&'a LoadSample>,
-    kind: RateKind,
-) -> Option<Vec<&'a LoadSample>> {
-    let is_same = |low: &LoadSample, high: &LoadSample| {
-        kind.rate(high) <= kind.rate(low) * (1.0 + 2.0 * kind.tolerance(low))
-    };
+pub(super) fn take_densest<'a>(sorted: &mut Vec<RatedLoad<'a>>) -> Option<Vec<&'a LoadSample>> {
     let (mut first, mut weight, mut best) = (0, 0.0, (0.0, 0..0));
     for (end, last) in sorted.iter().enumerate() {
-        weight += last.intervals;
-        while !is_same(sorted[first], last) {
-            weight -= sorted[first].intervals;
+        weight += last.load.intervals;
+        while last.rate > sorted[first].max_same_rate {
+            weight -= sorted[first].load.intervals;
             first += 1;
         }
         if weight > best.0 {
             best = (weight, first..end + 1);
         }
     }
-    (best.0 >= MIN_PLATEAU_INTERVALS).then(|| sorted.drain(best.1).collect())
+    (best.0 >= MIN_PLATEAU_INTERVALS).then(|| sorted.drain(best.1).map(|one| one.load).collect())
 }
 
 /// The shortest queue that at least two intervals had and the longest that two consecutive ones had, from loads in the

@@ -11,4 +11,4 @@ pub use sample::{IoDirection, LoadSample, RateUnit};
 
 pub(super) use concurrency_levels::{group_by_queue, weighted_median_of};
 pub(super) use history::{count_transitions, steady_or_all};
-pub(super) use recent::RecentLoads;
+pub(super) use recent::{RATE_KINDS, RecentLoads};
