@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::load::IoDirection;
-use super::stats::IoTotals;
+use super::stats::{IoTotals, median};
 use super::thresholds::{
     CHANCE_SIGMAS, CLOSED_LOOP_TOLERANCE, MAX_LIKE_RATIO, MAX_MINOR_TIME_FRACTION, MAX_SHARED_LOAD_RATIO,
     MIN_LATENCY_REQUESTS, MIN_LATENCY_SUM_MS, MIN_LIKE_PEERS_FRACTION, MIN_PEER_ROUNDS, MIN_PEERS,
@@ -130,7 +130,7 @@ fn other(direction: IoDirection) -> IoDirection {
     if direction == IoDirection::Reads { IoDirection::Writes } else { IoDirection::Reads }
 }
 
-/// What a device did in a round.
+/// The requests of a device in a round.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PeerRound {
     reads: IoTotals,
@@ -291,7 +291,7 @@ impl PeerHistory {
         std::mem::take(&mut self.round)
     }
 
-    /// Whether it is slower than its peers, as far as the rounds so far show it.
+    /// How much slower it is than its peers, by the rounds so far; `None` if it is not.
     pub fn slow(&self) -> Option<&SlowBesidePeers> {
         self.slow.as_ref()
     }
@@ -305,7 +305,7 @@ impl PeerHistory {
         let was_slow = self.slow.is_some();
         let before = self.slow.take().filter(|before| !self.has_recovered(before.direction));
         if before.is_none() && was_slow {
-            // What it was before shows nothing about what it is now.
+            // The rounds in which it was slow say nothing about the device as it is now.
             self.latest.clear();
         }
         let found = (0..DIRECTIONS.len()).filter_map(|at| self.conclude(at, before.as_ref(), seconds));
@@ -331,7 +331,7 @@ impl PeerHistory {
         let excess: f64 = run.iter().map(|(times, _)| times.min(MIN_SLOW_SATURATION) - 1.0).sum();
         let is_certain = run.len() >= MIN_PEER_ROUNDS
             && excess >= (MIN_SLOW_PEER_RATIO - 1.0) * (PEER_WINDOW_ROUNDS / 2) as f64;
-        let latest = median(&known[known.len().saturating_sub(MIN_PEER_ROUNDS)..]);
+        let latest = median_times(&known[known.len().saturating_sub(MIN_PEER_ROUNDS)..]);
         let is_still = || usual.is_some_and(|usual| !is_at_most_like(usual)) || latest.is_some_and(is_slow);
         if !(is_usually_slow || is_certain || before.is_some() && is_still()) {
             return None;
@@ -342,19 +342,18 @@ impl PeerHistory {
             None if is_usually_slow => self.latest.iter().map(|(_, seconds)| seconds).sum(),
             None => self.latest.iter().rev().take_while(in_run).map(|(_, seconds)| seconds).sum(),
         };
-        let times = usual.filter(|usual| !is_certain || is_slow(*usual)).or(median(run)).or(latest)?;
+        let times = usual.filter(|usual| !is_certain || is_slow(*usual)).or(median_times(run)).or(latest)?;
         Some(SlowBesidePeers { direction, times, peers: known.last()?.1, lasted_s })
     }
 }
 
 /// The median of rounds, if those that are known are more than half of a window.
 fn usual(known: &[(f64, usize)]) -> Option<f64> {
-    median(known).filter(|_| known.len() > PEER_WINDOW_ROUNDS / 2)
+    median_times(known).filter(|_| known.len() > PEER_WINDOW_ROUNDS / 2)
 }
 
-fn median(rounds: &[(f64, usize)]) -> Option<f64> {
-    let sorted = Sorted::of(rounds.iter().map(|(times, _)| *times));
-    sorted.0.get(rounds.len() / 2).copied()
+fn median_times(rounds: &[(f64, usize)]) -> Option<f64> {
+    median(rounds.iter().map(|(times, _)| *times))
 }
 
 #[cfg(test)]
@@ -391,7 +390,8 @@ mod tests {
         assert_eq!(groups(array), [["sda", "sdb", "sdc", "sdd"]]);
     }
 
-    /// What each of these devices is after as many rounds, by milliseconds of a write and writes per second.
+    /// Returns how many times slower than its peers each device is found to be after some rounds, given the milliseconds
+    /// of a write and the writes per second of each.
     fn slow_after(rounds: usize, devices: &[(f64, u64)]) -> Vec<Option<f64>> {
         slow_after_both((rounds, devices), (0, devices))
     }

@@ -24,8 +24,9 @@ pub(super) struct PlainLines<R> {
     is_wrapped: bool,
     /// The beginning of a line of the stream.
     open: Vec<u8>,
-    /// What is to be handed out, from this byte on.
+    /// Plain lines for the reader.
     ready: Vec<u8>,
+    /// The bytes of these that were read already.
     handed_out: usize,
 }
 

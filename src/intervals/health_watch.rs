@@ -10,8 +10,8 @@ use crate::counters::{Health, HealthFacts, NFS_MS, NFS_REQUESTS, NFS_UNANSWERED,
 use crate::metrics::{HostStats, Interval, in_flight};
 use crate::topology::Topology;
 
-/// The seconds without trouble after which another time of trouble begins, whose errors are counted from zero. Also those
-/// after which requests to an NFS that nobody waits for were given up.
+/// The seconds without trouble after which another time of trouble begins, whose errors are counted from zero. Also the
+/// seconds after which an NFS request that no task waits for counts as given up.
 const MAX_PAUSE_S: f64 = 30.0;
 
 /// The least share of the time in which some task waits for I/O where one waits all the time: pressure is measured at

@@ -6,7 +6,7 @@ use libm::log;
 
 use super::{INTERVALS_PER_UPDATE, size_class};
 use crate::analysis::load::{IoDirection, LoadSample};
-use crate::analysis::stats::{IoTotals, NORMAL_MAD};
+use crate::analysis::stats::{IoTotals, NORMAL_MAD, median};
 use crate::analysis::thresholds::{
     ELASTICITY_SIGMAS, MAX_AUTOCORRELATION, MAX_ELASTICITY, MAX_OUTLIER_FRACTION, MAX_OUTLIER_MADS,
     MIN_ARRIVAL_DISPERSION, MIN_ELASTICITY_INTERVALS, MIN_LATENCY_REQUESTS, MIN_LATENCY_SUM_MS,
@@ -127,12 +127,6 @@ fn is_inelastic(points: &[(f64, f64)], ios: f64) -> bool {
     let neighbors: f64 = residuals.windows(2).map(|pair| pair[0] * pair[1]).sum();
     slope.abs() + ELASTICITY_SIGMAS * error < MAX_ELASTICITY
         && neighbors < (MAX_AUTOCORRELATION + 1.0 / count.sqrt()) * residual_squares
-}
-
-fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let mut values: Vec<f64> = values.collect();
-    let middle = values.len() / 2;
-    (!values.is_empty()).then(|| *values.select_nth_unstable_by(middle, f64::total_cmp).1)
 }
 
 #[cfg(test)]

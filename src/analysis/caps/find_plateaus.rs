@@ -1,5 +1,6 @@
 //! The search for plateaus: rates that stay constant at a cap, including a cap that changes meanwhile.
 
+use std::ops::RangeInclusive;
 use std::rc::Rc;
 
 use libm::log;
@@ -180,24 +181,13 @@ fn find_caps(loads: &[&LoadSample], kind: RateKind, stated: Option<f64>) -> Stea
     let mut by_rate = sorted_by_rate(&loaded, kind);
     let dense: Vec<Vec<&LoadSample>> =
         (0..MAX_STEADY_RATES).map_while(|_| take_densest(&mut by_rate)).collect();
-    // Caps that take turns lie within each other's time span.
-    let find_without_others = |same: &Vec<_>| {
-        let lowest_and_highest =
-            |dense: &Vec<&LoadSample>| Some((kind.rate(dense.first()?), kind.rate(dense.last()?)));
-        let (lowest, highest) = lowest_and_highest(same)?;
-        let is_other = |(low, high): &(f64, f64)| {
-            *low >= MIN_RATE_CHANGE_RATIO * highest || MIN_RATE_CHANGE_RATIO * high <= lowest
-        };
-        let others: Vec<(f64, f64)> = dense.iter().filter_map(lowest_and_highest).filter(is_other).collect();
-        let is_left =
-            |load: &&LoadSample| !others.iter().any(|(low, high)| (*low..=*high).contains(&kind.rate(load)));
-        let all = loaded.iter().copied().filter(is_left).collect();
-        SteadyRate::find(same.clone(), &all, kind, stated).filter(SteadyRate::is_low_dispersion)
-    };
     let mut steady: Vec<SteadyRate> = dense
         .iter()
         .filter_map(|same| {
-            SteadyRate::find(same.clone(), &loaded, kind, stated).or_else(|| find_without_others(same))
+            SteadyRate::find(same.clone(), &loaded, kind, stated).or_else(|| {
+                let all = without_others(same, &dense, &loaded, kind)?;
+                SteadyRate::find(same.clone(), &all, kind, stated).filter(SteadyRate::is_low_dispersion)
+            })
         })
         .collect();
     steady.retain(|one| one.is_stated || !is_offered_load(one, loads, kind));
@@ -226,6 +216,25 @@ fn find_caps(loads: &[&LoadSample], kind: RateKind, stated: Option<f64>) -> Stea
     let unclear =
         steady.iter().filter(|one| one.concurrency_grew).find_map(plateau).filter(|_| plateaus.is_empty());
     SteadyRates { caps: plateaus, unclear }
+}
+
+/// All `loaded` but those at the clearly different rates among the `dense` ones: caps that take turns lie within each
+/// other's time span. `None` without such rates.
+fn without_others<'a>(
+    same: &[&LoadSample],
+    dense: &[Vec<&LoadSample>],
+    loaded: &[&'a LoadSample],
+    kind: RateKind,
+) -> Option<Rc<[&'a LoadSample]>> {
+    let range = |dense: &[&LoadSample]| Some(kind.rate(dense.first()?)..=kind.rate(dense.last()?));
+    let own = range(same)?;
+    let is_other = |other: &RangeInclusive<f64>| {
+        *other.start() >= MIN_RATE_CHANGE_RATIO * own.end()
+            || MIN_RATE_CHANGE_RATIO * other.end() <= *own.start()
+    };
+    let others: Vec<_> = dense.iter().filter_map(|one| range(one)).filter(is_other).collect();
+    let is_left = |load: &&LoadSample| !others.iter().any(|range| range.contains(&kind.rate(load)));
+    (!others.is_empty()).then(|| loaded.iter().copied().filter(is_left).collect())
 }
 
 /// Returns whether the rate was also seen while no request waited, which makes it the rate at which requests are

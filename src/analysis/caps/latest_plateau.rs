@@ -96,7 +96,7 @@ fn plateau_of_latest(
         let width = 1.0 + 2.0 * kind.tolerance(latest);
         recent.has_dense(*index, MIN_PLATEAU_INTERVALS as usize, MAX_DISTANCE, width)
     };
-    let dense: Vec<(usize, RateKind)> = kinds.into_iter().enumerate().filter(is_dense).collect();
+    let dense: Vec<RateKind> = kinds.into_iter().enumerate().filter(is_dense).map(|(_, kind)| kind).collect();
     if dense.is_empty() {
         return None;
     }
@@ -112,7 +112,7 @@ fn plateau_of_latest(
     let search = CapSearch::new(&loads, stated, device);
     let is_on = |plateau: &Plateau| is_on_plateau(plateau, latest);
     // Which of the caps on several kinds of rate count depends on all of them, but usually there is none.
-    let has_any = dense.iter().any(|(_, kind)| search.caps_of(*kind).caps.iter().any(is_on));
+    let has_any = dense.into_iter().any(|kind| search.caps_of(kind).caps.iter().any(is_on));
     has_any.then(|| search.find().caps.into_iter().find(is_on)).flatten()
 }
 
@@ -141,7 +141,7 @@ fn is_more_regular_than_chance(recent: &[&LoadSample], latest: &LoadSample) -> b
         let last = &recent[recent.len().saturating_sub(CONSTANT_QUEUE_INTERVALS)..];
         requests > 0.0 && 2 * last.iter().filter(is_near).count() >= last.len()
     };
-    DIRECTIONS.into_iter().any(|direction| RateUnit::ALL.into_iter().any(|unit| is_regular(direction, unit)))
+    RATE_KINDS.into_iter().any(|(direction, unit)| is_regular(direction, unit))
 }
 
 /// Returns whether the queue or the rates of a direction changed.

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use crate::analysis::load::RateUnit;
-use crate::analysis::stats::IoTotals;
+use crate::analysis::stats::{IoTotals, median};
 use crate::analysis::thresholds::{
     LATE_SAMPLE_STEPS, MAX_LEFT_OUT_DEVICES, MAX_REGULAR_RATIO, MAX_SHARED_VARIANCE_RATIO, MIN_CAPPED_QUEUE,
     MIN_SHARED_FRACTION, MIN_SHARED_WINDOWS, MIN_SHARING_VARIATION, ON_PLATEAU_TOLERANCE,
@@ -26,7 +26,7 @@ pub struct SharedLimit {
     pub lasted_s: f64,
 }
 
-/// What a device did in a step.
+/// The queue and the rates of a device in a step.
 #[derive(Clone, Copy, Debug)]
 struct DeviceRate {
     device: usize,
@@ -197,9 +197,7 @@ fn sharing(devices: &[&[DeviceRate]], unit: RateUnit) -> Option<(Vec<usize>, Rat
 
 /// The indices of the values that are nearest to the median.
 fn nearest_median(values: &[f64], count: usize) -> Vec<usize> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let median = sorted[sorted.len() / 2];
+    let median = median(values.iter().copied()).unwrap_or_default();
     let mut nearest: Vec<usize> = (0..values.len()).collect();
     nearest.sort_by(|a, b| (values[*a] - median).abs().total_cmp(&(values[*b] - median).abs()));
     nearest.truncate(count);
@@ -217,7 +215,7 @@ mod tests {
     use super::*;
     use crate::metrics::Completed;
 
-    /// Whether each of these devices, with 4 KiB reads at a queue of 8, shares a limit after these steps.
+    /// Returns, for each device, whether it shares a limit after these steps of 4 KiB reads at a queue of 8.
     fn sharing_after(steps: impl Iterator<Item = Vec<(u64, i64)>>) -> Vec<bool> {
         let mut limits = SharedLimits::default();
         let mut count = 0;

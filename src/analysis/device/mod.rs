@@ -311,7 +311,7 @@ impl<T> TimeBeside<T> {
         }
     }
 
-    /// What it was for longest, with the fraction of these seconds, if that is substantial.
+    /// Returns the finding that lasted longest and its fraction of the busy time; `None` if that is small.
     pub(crate) fn substantial(&self, busy_s: f64) -> Option<(&T, f64)> {
         (self.seconds >= MIN_TIME_FRACTION * busy_s)
             .then(|| (&self.longest, (self.seconds / busy_s).min(1.0)))

@@ -130,6 +130,13 @@ pub struct Distribution {
     pub max: Option<f64>,
 }
 
+/// The median, or the higher of the two values in the middle; `None` without values.
+pub(crate) fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    let middle = values.len() / 2;
+    (!values.is_empty()).then(|| *values.select_nth_unstable_by(middle, f64::total_cmp).1)
+}
+
 /// The weighted median of `(value, weight)` pairs, which it reorders; the mean of two values if half of the weight lies
 /// on each side. `None` without values.
 pub(crate) fn weighted_median(values: &mut [(f64, f64)]) -> Option<f64> {

@@ -9,7 +9,7 @@ pub use histogram::{Distribution, Histogram};
 pub use io_totals::IoTotals;
 
 pub(super) use direction::DirectionSummary;
-pub(super) use histogram::weighted_median;
+pub(super) use histogram::{median, weighted_median};
 
 /// The median absolute deviation of a normal distribution, in standard deviations.
 pub(super) const NORMAL_MAD: f64 = 0.6745;

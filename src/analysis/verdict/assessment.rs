@@ -112,7 +112,7 @@ impl Assessment {
         self.evidence.insert(0, Evidence::WaitingAbove { above: above.to_owned() });
     }
 
-    /// What the device is beside its peers, if it is slower than they are.
+    /// How much slower the device is than its peers; `None` if it is not.
     pub fn slow_beside_peers(&self) -> Option<&SlowBesidePeers> {
         self.evidence.iter().find_map(|evidence| match evidence {
             Evidence::SlowBesidePeers(slow) => Some(slow),

@@ -106,7 +106,7 @@ pub enum Reason {
     SharedLimit {
         /// Fraction of the time.
         fraction: f64,
-        /// What it was for most of it.
+        /// The limit that it shared for longest.
         limit: SharedLimit,
     },
     /// The device was saturated for a substantial part of the time.
@@ -134,7 +134,7 @@ pub enum Reason {
     SlowBesidePeers {
         /// Fraction of the time.
         fraction: f64,
-        /// What it was for most of it.
+        /// The comparison that held for longest.
         slow: SlowBesidePeers,
     },
     /// Requests waited for each other for a substantial part of the time.

@@ -17,7 +17,7 @@ use crate::analysis::thresholds::{
 };
 use crate::metrics::{HostStats, Interval};
 
-/// What other devices show about one.
+/// Findings about a device that take other devices to see.
 #[derive(Clone, Debug, Default)]
 pub struct Beside<'a> {
     /// It is slower than its peers.

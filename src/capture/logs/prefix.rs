@@ -1,4 +1,4 @@
-//! What collectors of logs add to the lines of a log.
+//! Prefixes that collectors of logs put before each line.
 
 use super::{head_line, iostat};
 

@@ -82,7 +82,7 @@ pub struct Reader<R> {
     undamaged_samples: u64,
     /// True if any sample had a device.
     had_devices: bool,
-    /// What is wrong with lines before that: if nothing else follows, the file is of another kind.
+    /// Warnings about lines before the first device. Without any device, the file is of another kind.
     warnings_of_lines: Vec<CaptureWarning>,
     /// How many of them there were before the last sample.
     wrong_lines_before: usize,
