@@ -12,7 +12,6 @@ use super::neighbors::neighbors;
 use super::options::DeviceSelection;
 use super::total_role::{TotalRole, total_roles};
 use crate::counters::{Counters, Device};
-use crate::metrics::Interval;
 use crate::sanitize::sanitize;
 use crate::source::DeviceResolver;
 use crate::topology::{Kind, Node, Topology, natural_key};
@@ -29,7 +28,7 @@ pub(super) struct DeviceAttributes {
     pub(super) is_lowest: bool,
     /// Its part in a total.
     pub(super) total_role: TotalRole,
-    is_listed_only_while_active: bool,
+    is_listed_only_after_io: bool,
     /// Requested by name or by pattern.
     is_requested: bool,
     /// Not requested, but stacked on a requested device or below one: it shows where the requests of that device wait.
@@ -101,7 +100,7 @@ impl<'a> DeviceFilter<'a> {
                 is_accounting_off: node.is_some_and(Node::is_accounting_off),
                 is_lowest: kind == Kind::Disk && topology.depth(&device.name) == 0,
                 total_role,
-                is_listed_only_while_active: is_often_idle && !(is_partition && self.selection.partitions),
+                is_listed_only_after_io: is_often_idle && !(is_partition && self.selection.partitions),
                 is_requested,
                 is_neighbor: !is_requested && neighbors.contains(device.name.as_str()),
             }
@@ -144,21 +143,21 @@ impl<'a> DeviceFilter<'a> {
         self.regex.is_some() || !self.selection.devices.is_empty()
     }
 
-    /// Returns whether a report lists a device in an interval; `stats` is `None` if the device has no statistics.
+    /// Returns whether a report lists a device in an interval; `was_active` tells whether it was active in this interval
+    /// or an earlier one: lines that come and go would move the others.
     pub(super) fn is_listed(
         &self,
         attributes: &DeviceAttributes,
         counters: &Counters,
-        stats: Option<&Interval>,
+        was_active: bool,
     ) -> bool {
         if self.is_restricted() {
             return attributes.is_requested;
         }
-        let is_active = stats.is_some_and(|stats| !stats.is_idle());
         let was_ever_active = counters.completed().iter().any(|count| *count > 0) || counters.in_flight > 0;
         self.selection.all
-            || is_active
-            || !attributes.is_listed_only_while_active && (was_ever_active || attributes.is_accounting_off)
+            || was_active
+            || !attributes.is_listed_only_after_io && (was_ever_active || attributes.is_accounting_off)
     }
 
     /// Returns whether a device is selected, active or not.

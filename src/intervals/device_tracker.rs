@@ -290,7 +290,7 @@ impl<'b> DeviceTracker<'b> {
                 && is_unchanged
                 && !record.judged.is_in_trouble()
                 && let Some(interval) = &interval
-                && !filter.is_listed(attributes, counters, None)
+                && !filter.is_listed(attributes, counters, !record.summary.is_empty())
             {
                 if !attributes.is_accounting_off {
                     record.summary.observe_idle(span);
@@ -321,7 +321,8 @@ impl<'b> DeviceTracker<'b> {
                 _ => {}
             }
             let row = DeviceInterval { names: Arc::clone(&attributes.names), state };
-            let is_listed = filter.is_listed(attributes, counters, row.stats())
+            let was_active = !record.summary.is_empty() || row.stats().is_some_and(|stats| !stats.is_idle());
+            let is_listed = filter.is_listed(attributes, counters, was_active)
                 || matches!(row.state, DeviceState::Reset) && is_selected
                 || row.verdict().is_some_and(Verdict::is_trouble) && is_selected;
             if is_listed || self.detail.lists_all() && is_selected {

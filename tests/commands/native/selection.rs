@@ -37,6 +37,28 @@ fn devices_not_found_are_reported_and_the_others_are_shown() {
 }
 
 #[test]
+fn a_device_that_did_io_once_keeps_its_line() {
+    let line = |name: &str, reads: u64| format!("7 0 {name} {reads} 0 {reads} {reads} 0 0 0 0 0 0 0\n");
+    let sample = |second: u64| {
+        let devices =
+            line("loop0", 5) + &line("loop1", 5 + u64::from(second >= 2)) + &line("sda", 9 + second % 2);
+        format!("TS {}\n{devices}", 1_795_200_000 + second)
+    };
+    let capture: String = (0..6).map(sample).collect();
+    let names = |words: &str| -> Vec<Vec<String>> {
+        let (out, ..) = output(&format!("--from - {words}"), &capture);
+        let name = |line: &str| line.split_whitespace().next().map(str::to_owned);
+        let is_device = |line: &&str| line.starts_with("loop") || line.starts_with("sd");
+        out.split("\n\n").map(|block| block.lines().filter(is_device).filter_map(name).collect()).collect()
+    };
+    assert_eq!(names("")[0], ["sda"]);
+    assert_eq!(names("")[1..], vec![["loop1", "sda"]; 4]);
+    // Only what is shown counts.
+    let begin = jiff::Timestamp::from_second(1_795_200_003).unwrap();
+    assert_eq!(names(&format!("--begin {begin}"))[..], vec![["sda"]; 2]);
+}
+
+#[test]
 fn devices_are_sorted_by_any_column() {
     let line = |name: &str, reads: u64, sectors: u64, flushes: u64| {
         format!("8 0 {name} {reads} 0 {sectors} {reads} 0 0 0 0 0 1 1 0 0 0 0 {flushes} {flushes}\n")
