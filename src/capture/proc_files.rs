@@ -1,50 +1,29 @@
 //! Host-wide numbers from files below /proc: CPU times, blocked tasks, pressure, dirty memory and swapped pages.
 
 use memchr::memmem;
-use procfs::{FromBufRead, FromBufReadSI, IoPressure, KernelStats, SystemInfoInterface};
+use procfs::{FromBufRead, IoPressure};
 
 use crate::counters::{CpuTimes, Pressure, SwappedPages};
-
-/// The properties of the host that procfs requires to parse /proc/stat. They do not affect CPU ticks.
-struct AnyHost;
-
-impl SystemInfoInterface for AnyHost {
-    fn boot_time_secs(&self) -> procfs::ProcResult<u64> {
-        Ok(0)
-    }
-    fn ticks_per_second(&self) -> u64 {
-        100
-    }
-    fn page_size(&self) -> u64 {
-        4096
-    }
-    fn is_little_endian(&self) -> bool {
-        cfg!(target_endian = "little")
-    }
-}
 
 /// Parses the `cpu ` line of /proc/stat: the time of all CPUs, in clock ticks. `None` for any other line.
 ///
 /// Columns that an old kernel lacks are zero.
 pub fn parse_cpu_line(line: &[u8]) -> Option<CpuTimes> {
-    // procfs parses only a complete file.
-    const REMAINING_LINES: &[u8] = b"\nctxt 0\nbtime 0\nprocesses 0\n";
-    if !line.starts_with(b"cpu ") {
-        return None;
-    }
-    let text = [line, REMAINING_LINES].concat();
-    let cpu = KernelStats::from_buf_read(text.as_slice(), &AnyHost).ok()?.total;
+    let mut times = std::str::from_utf8(line.strip_prefix(b"cpu ")?).ok()?.split_ascii_whitespace();
+    let [user, nice, system, idle] = [(); 4].map(|()| times.next()?.parse().ok());
+    let [iowait, irq, softirq, steal, guest, guest_nice] =
+        [(); 6].map(|()| times.next().map_or(Some(0), |time| time.parse().ok()));
     Some(CpuTimes {
-        user: cpu.user,
-        nice: cpu.nice,
-        system: cpu.system,
-        idle: cpu.idle,
-        iowait: cpu.iowait.unwrap_or(0),
-        irq: cpu.irq.unwrap_or(0),
-        softirq: cpu.softirq.unwrap_or(0),
-        steal: cpu.steal.unwrap_or(0),
-        guest: cpu.guest.unwrap_or(0),
-        guest_nice: cpu.guest_nice.unwrap_or(0),
+        user: user?,
+        nice: nice?,
+        system: system?,
+        idle: idle?,
+        iowait: iowait?,
+        irq: irq?,
+        softirq: softirq?,
+        steal: steal?,
+        guest: guest?,
+        guest_nice: guest_nice?,
     })
 }
 
