@@ -1,5 +1,6 @@
 //! One line of /proc/diskstats, as any kernel prints it.
 
+use super::{MAX_DEVICES_PER_SAMPLE, MAX_SAMPLE_BYTES};
 use crate::counters::{Columns, Counters, Device, Missing, Requests};
 use crate::sanitize::sanitize;
 
@@ -16,6 +17,8 @@ pub enum LineError {
     ColumnCount(usize),
     /// The line is of another format; holds its start.
     NotDiskstats(String),
+    /// The line belongs to a sample with more devices than any host has.
+    TooManyDevices,
 }
 
 impl LineError {
@@ -28,14 +31,22 @@ impl LineError {
                 format!("{n} column{s}, expected 7, 14, 18 or 20")
             }
             LineError::NotDiskstats(found) => format!("not a diskstats line: '{found}'"),
+            LineError::TooManyDevices => {
+                let mib = MAX_SAMPLE_BYTES / (1024 * 1024);
+                format!("sample exceeds {MAX_DEVICES_PER_SAMPLE} devices or {mib} MiB")
+            }
         }
     }
 }
 
 impl std::fmt::Display for LineError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let line = if matches!(self, Self::NotDiskstats(_)) { "" } else { "line " };
-        write!(f, "{}; {line}skipped", self.reason())
+        let what = match self {
+            Self::NotDiskstats(_) => "",
+            Self::TooManyDevices => "remaining devices ",
+            Self::InvalidNumber { .. } | Self::ColumnCount(_) => "line ",
+        };
+        write!(f, "{}; {what}skipped", self.reason())
     }
 }
 

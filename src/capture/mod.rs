@@ -26,7 +26,7 @@ pub use self::range_copy::{copy_range, scan_times};
 pub use self::reader::{CaptureState, Reader};
 pub use self::recorded_scan::{ScanGrowth, ScanWriter};
 pub use self::time_form::{LocalTimes, TimeForm};
-pub use self::warning::{CaptureWarning, CaptureWarningKind};
+pub use self::warning::{CaptureWarning, WarningClass};
 pub use self::writer::{ClockChange, DroppedSamples, WriteStall, write_clock_change};
 pub use self::writer::{RecordFilter, SampleText, write_sample};
 

@@ -77,12 +77,13 @@ pub struct LocalTimes {
     pub latest: Timestamp,
 }
 
-impl LocalTimes {
-    /// Times are in UTC if they name no zone, and in the year that ends at `latest` if they name none.
-    pub fn utc(latest: Timestamp) -> Self {
-        Self { zone: TimeZone::UTC, latest }
+impl Default for LocalTimes {
+    fn default() -> Self {
+        Self { zone: TimeZone::UTC, latest: Timestamp::UNIX_EPOCH }
     }
+}
 
+impl LocalTimes {
     /// Returns the date and time as they are written. Without a year it is in the latest one possible.
     pub(super) fn civil(&self, found: &FoundTime) -> DateTime {
         let written = Offset::UTC.to_datetime(found.time);
@@ -430,6 +431,7 @@ const MONTHS: [&str; 12] = [
 
 /// The number of a month by its name: the longest beginning decides.
 fn month_number(word: &str) -> Option<u64> {
+    word.chars().next().filter(|first| first.is_alphabetic())?;
     let word = word.to_lowercase();
     let months = (1..).zip(MONTHS);
     let names =

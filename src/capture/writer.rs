@@ -1,5 +1,6 @@
 //! Writes samples as the text of a recording: a capture that pt-diskstats can read, with additional data in comments.
 
+use std::fmt;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -116,6 +117,17 @@ impl DroppedSamples {
         self.count += other.count;
         self.first = self.first.into_iter().chain(other.first).min();
         self.last = self.last.into_iter().chain(other.last).max();
+    }
+}
+
+impl fmt::Display for DroppedSamples {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let s = if self.count == 1 { "" } else { "s" };
+        write!(f, "{} sample{s}", self.count)?;
+        if let Some((first, last)) = self.first.zip(self.last) {
+            write!(f, " from {first:.0} to {last:.0}")?;
+        }
+        f.write_str(" dropped by the recorder, whose disk did not accept them")
     }
 }
 

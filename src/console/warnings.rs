@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::Write;
 
-use crate::capture::{CaptureWarning, CaptureWarningKind};
+use crate::capture::{CaptureWarning, WarningClass};
 use crate::sanitize::sanitize;
 
 /// The most warnings of a class that are printed in full.
@@ -44,15 +44,13 @@ impl Warnings {
 
     /// Warns about a capture, and counts the warnings that the reader omitted.
     pub fn warn_capture(&mut self, warning: &CaptureWarning, err: &mut dyn Write) {
-        if let CaptureWarningKind::NextFile(name) = &warning.kind {
-            self.input = sanitize(name).into_owned();
-            return;
-        }
-        if let CaptureWarningKind::RepeatedTime(sentence) = &warning.kind {
-            return self.warn_input(sentence, err);
-        }
-        let class = if warning.kind.is_about_lines() { Class::SkippedLines } else { Class::Other };
-        self.print(class, &format!("{}:{}: {}", self.input, warning.line, warning.kind), err);
+        let class = match warning.class {
+            WarningClass::NextFile => return self.input = sanitize(&warning.text).into_owned(),
+            WarningClass::Capture => return self.warn_input(&warning.text, err),
+            WarningClass::Lines => Class::SkippedLines,
+            WarningClass::Clock | WarningClass::Note | WarningClass::Other => Class::Other,
+        };
+        self.print(class, &format!("{}:{}: {}", self.input, warning.line, warning.text), err);
         self.omitted += warning.omitted;
     }
 

@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow, bail};
 
 use super::options::{Input, Stacked};
 use crate::baselines::RecordedBaselines;
-use crate::capture::{CaptureWarning, CaptureWarningKind, RecordingHeader};
+use crate::capture::{CaptureWarning, LineError, RecordingHeader, WarningClass};
 use crate::clock::Clock;
 use crate::counters::Sample;
 use crate::sanitize::sanitize;
@@ -307,9 +307,8 @@ impl<'a> SourceKind<'a> {
 
 impl LiveSource<'_> {
     fn read(&mut self, sample: &mut Sample, on_warning: OnWarning<'_>) -> Result<bool> {
-        let on_error = |line, error| {
-            let kind = CaptureWarningKind::Line(error);
-            on_warning(&CaptureWarning { line: line as u64, kind, omitted: 0 });
+        let on_error = |line, error: LineError| {
+            on_warning(&CaptureWarning::new(WarningClass::Lines, line as u64, error.to_string()));
         };
         if self.deadlines.is_none() {
             self.health.wait_for_first();
@@ -342,8 +341,8 @@ impl ReplaySource<'_> {
         let found = self.replay.next(previous, sample);
         let warnings = self.replay.take_warnings();
         let name = sanitize(self.replay.name());
-        if let Some(warning) = warnings.iter().find(|warning| is_strict && !warning.kind.is_note()) {
-            bail!("{name}:{}: {}", warning.line, warning.kind);
+        if let Some(warning) = warnings.iter().find(|warning| is_strict && !warning.is_note()) {
+            bail!("{name}:{}: {}", warning.line, warning.text);
         }
         warnings.iter().for_each(&mut *on_warning);
         let found = found?;
@@ -357,7 +356,7 @@ impl ReplaySource<'_> {
             self.place = range.place(at).map_err(in_capture)?;
         }
         if let Some(note) = range.take_note() {
-            on_warning(&CaptureWarning { line: 0, kind: CaptureWarningKind::RepeatedTime(note), omitted: 0 });
+            on_warning(&CaptureWarning::new(WarningClass::Capture, 0, note));
         }
         Ok(self.place != Place::Following)
     }

@@ -11,7 +11,7 @@ use super::engine::PtEngine;
 use super::keys::KeyOutcome;
 use super::options::Options;
 use super::text::format_saved_sample;
-use crate::capture::CaptureWarningKind;
+use crate::capture::WarningClass;
 use crate::console::{RunContext, Warnings, cause_text, require_values};
 use crate::counters::{Missing, Sample};
 use crate::exit::Exit;
@@ -124,7 +124,7 @@ impl Session<'_> {
             let has_sample = source.next(&previous, &mut sample);
             for warning in source.take_warnings() {
                 // pt-diskstats silently skips lines that it cannot parse.
-                if let CaptureWarningKind::ClockNotAdvanced { .. } = warning.kind {
+                if warning.class == WarningClass::Clock {
                     warnings.warn_capture(&warning, context.err);
                 }
             }

@@ -141,7 +141,7 @@ pub(crate) fn read(text: impl Read) -> (Vec<Sample>, Vec<(u64, String)>) {
         samples.push(sample.clone());
         std::mem::swap(&mut previous, &mut sample);
     }
-    (samples, reader.take_warnings().into_iter().map(|w| (w.line, w.kind.to_string())).collect())
+    (samples, reader.take_warnings().into_iter().map(|w| (w.line, w.text)).collect())
 }
 
 /// The samples of a file, compressed or not, and its warnings.
@@ -154,7 +154,7 @@ pub(crate) fn replay(path: &Path) -> (Vec<Sample>, Vec<String>) {
         samples.push(sample.clone());
         std::mem::swap(&mut previous, &mut sample);
     }
-    (samples, source.take_warnings().into_iter().map(|warning| warning.kind.to_string()).collect())
+    (samples, source.take_warnings().into_iter().map(|warning| warning.text).collect())
 }
 
 /// Waits until a file, which another thread writes, has this number of samples.

@@ -2,7 +2,6 @@
 
 use jiff::Timestamp;
 
-use crate::capture::warning::CaptureWarningKind;
 use crate::counters::{Counters, Device, Sample, wrapping_sub_u32};
 
 /// A gap is as many usual intervals, and longer than an hour.
@@ -22,7 +21,7 @@ pub(super) struct Continuity {
 
 impl Continuity {
     /// Takes the next sample. Returns the warning if no interval may span the time since the one before.
-    pub(super) fn observe(&mut self, previous: &Sample, sample: &Sample) -> Option<CaptureWarningKind> {
+    pub(super) fn observe(&mut self, previous: &Sample, sample: &Sample) -> Option<String> {
         let time = sample.at.wall?;
         let interval_s = time.duration_since(self.latest.replace(time)?).as_secs_f64();
         let usual_s = self.latest_s[0].min(self.latest_s[1]);
@@ -36,7 +35,9 @@ impl Continuity {
             self.latest_s = [self.latest_s[1], interval_s];
         }
         self.breaks += u64::from(reason.is_some());
-        reason.map(|reason| CaptureWarningKind::NewSegment { at: time, reason })
+        reason.map(|reason| {
+            format!("{reason} at {time}: another boot or host begins; no interval spans this point")
+        })
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::io::{self, Read};
 
-use super::Reader;
+use super::{LAST_TRUNCATED, Reader};
 use crate::capture::line_reader::NextLine;
 use crate::capture::logs::Logs;
-use crate::capture::warning::CaptureWarningKind;
+use crate::capture::warning::WarningClass;
 use crate::compression::is_end_of_text;
 use crate::counters::Sample;
 
@@ -24,28 +24,28 @@ impl<R: Read> Reader<R> {
                 self.state.header_count += u64::from(begins);
                 let (segment, clock_error) = self.segments.assign(sample.at);
                 sample.segment = segment;
-                clock_error.into_iter().for_each(|kind| self.warn(kind));
+                clock_error.into_iter().for_each(|text| self.warn(WarningClass::Clock, text));
                 if !begins && let Some(note) = logs.take_note() {
-                    self.warn(CaptureWarningKind::FromLog(note));
+                    self.warn(WarningClass::Note, note);
                 }
                 return Ok(true);
             }
             match self.lines.next() {
                 Ok(NextLine::Line { bytes, ended: true, .. }) => {
                     if let Err(reason) = logs.read(bytes) {
-                        self.warn(CaptureWarningKind::LogLine(reason));
+                        self.warn(WarningClass::Lines, reason);
                     }
                 }
                 Ok(NextLine::Line { ended: false, .. }) => self.state.is_truncated = true,
                 Ok(NextLine::TooLong) => {
                     logs.begins = true;
-                    self.warn(CaptureWarningKind::LineTooLong);
+                    self.warn_of_long_line();
                 }
                 Ok(NextLine::End) if logs.finish() => {}
                 Ok(NextLine::End) => return Ok(false),
                 Err(error) if is_end_of_text(&error) => {
                     self.state.is_truncated = true;
-                    self.warn(CaptureWarningKind::LastSampleTruncated);
+                    self.warn(WarningClass::Other, LAST_TRUNCATED);
                     return Ok(false);
                 }
                 Err(error) => return Err(error),

@@ -33,7 +33,7 @@ use super::line_reader::{LineReader, NextLine};
 use super::logs::Logs;
 use super::recorded_scan::ScanReader;
 use super::time_form::{LocalTimes, TimeForm};
-use super::warning::{CaptureWarning, CaptureWarningKind};
+use super::warning::{CaptureWarning, WarningClass};
 use super::{MAX_DEVICES_PER_SAMPLE, MAX_LINE_BYTES};
 use crate::compression::TrailingData;
 use crate::counters::{HealthFacts, HostState, Sample};
@@ -84,6 +84,8 @@ pub struct Reader<R> {
     had_devices: bool,
     /// Warnings about lines before the first device. Without any device, the file is of another kind.
     warnings_of_lines: Vec<CaptureWarning>,
+    /// What was wrong with the first of these lines, and its number.
+    first_wrong_line: Option<(u64, LineError)>,
     /// How many of them there were before the last sample.
     wrong_lines_before: usize,
     /// The header in the file before, if the capture is in several.
@@ -95,7 +97,7 @@ pub struct Reader<R> {
 impl<R: Read> Reader<R> {
     /// Creates a reader at the start of a capture, whose times are in UTC if they name no zone.
     pub fn new(input: R) -> Self {
-        Self::with_times(input, LocalTimes::utc(Timestamp::UNIX_EPOCH), None)
+        Self::with_times(input, LocalTimes::default(), None)
     }
 
     /// Creates a reader at the start of a capture. `every` is the distance of samples that have no times.
@@ -120,6 +122,7 @@ impl<R: Read> Reader<R> {
             undamaged_samples: MIN_UNDAMAGED_SAMPLES,
             had_devices: false,
             warnings_of_lines: Vec::new(),
+            first_wrong_line: None,
             wrong_lines_before: 0,
             header_before: None,
             latest: None,
@@ -128,7 +131,7 @@ impl<R: Read> Reader<R> {
 
     /// Says which file the next warnings are about.
     pub fn begin_file(&mut self, name: String) {
-        self.warn(CaptureWarningKind::NextFile(name));
+        self.warn(WarningClass::NextFile, name);
     }
 
     /// Goes on with the next file of the same capture, after the end of the one before. `name` is its name for messages.
@@ -188,8 +191,7 @@ impl<R: Read> Reader<R> {
         let has_more_wrong_lines = self.warnings_of_lines.len() > self.wrong_lines_before;
         if !self.had_devices
             && (!found || self.wrong_lines_before > 0 && has_more_wrong_lines)
-            && let Some(CaptureWarning { line, kind: CaptureWarningKind::Line(error), .. }) =
-                self.warnings_of_lines.first()
+            && let Some((line, error)) = &self.first_wrong_line
         {
             return Err(no_line_of_diskstats(*line, error));
         }
@@ -200,8 +202,8 @@ impl<R: Read> Reader<R> {
         if found && (self.state.is_log || !self.is_blkstat_recording()) {
             // A log says where another run begins.
             let is_known = self.state.is_log && sample.segment + self.continuity.breaks != previous.segment;
-            if let Some(kind) = self.continuity.observe(previous, sample).filter(|_| !is_known) {
-                self.warn(kind);
+            if let Some(text) = self.continuity.observe(previous, sample).filter(|_| !is_known) {
+                self.warn(WarningClass::Other, text);
             }
             sample.segment += self.continuity.breaks;
         }
@@ -249,7 +251,6 @@ impl<R: Read> Reader<R> {
                 if is_of_linux_2_4(line) {
                     return Err(linux_2_4(number));
                 }
-                // Before the log is recognized, nothing is known to be wrong with any line.
                 let _ = logs.read(line);
                 if logs.is_recognized {
                     self.state.is_log = true;
@@ -278,7 +279,7 @@ impl<R: Read> Reader<R> {
             let (line, ended, is_newest) = match self.lines.next() {
                 Ok(NextLine::Line { bytes, ended, is_newest }) => (bytes, ended, is_newest),
                 Ok(NextLine::TooLong) => {
-                    self.warn(CaptureWarningKind::LineTooLong);
+                    self.warn_of_long_line();
                     continue;
                 }
                 Ok(NextLine::End) => return Ok(self.finish_last(false, previous, sample)),
@@ -318,11 +319,10 @@ impl<R: Read> Reader<R> {
                         return Ok(self.end_sample(Position::Complete, true, sample));
                     }
                 }
-                Err(CaptureWarningKind::Line(error)) => match find_embedded_line(line, splits_samples) {
+                Err(error) => match find_embedded_line(line, splits_samples) {
                     Some(at) => self.lines.split_line(at),
-                    None => self.warn_of_line(CaptureWarningKind::Line(error)),
+                    None => self.warn_of_line(error),
                 },
-                Err(warning) => self.warn(warning),
             }
         }
     }
@@ -334,7 +334,7 @@ impl<R: Read> Reader<R> {
             let (line, ended, is_newest) = match self.lines.next() {
                 Ok(NextLine::Line { bytes, ended, is_newest }) => (bytes, ended, is_newest),
                 Ok(NextLine::TooLong) => {
-                    self.warn(CaptureWarningKind::LineTooLong);
+                    self.warn_of_long_line();
                     continue;
                 }
                 Ok(NextLine::End) => return Ok(self.finish_last(false, previous, sample)),
@@ -398,7 +398,7 @@ impl<R: Read> Reader<R> {
                                 return Ok(self.end_sample(Position::Complete, true, sample));
                             }
                         }
-                        Err(warning) => self.warn_of_line(warning),
+                        Err(error) => self.warn_of_line(error),
                     }
                 }
                 ForeignLine::Time(_) | ForeignLine::TimeOfCopyBefore(_) | ForeignLine::Other => {}
@@ -440,7 +440,10 @@ impl<R: Read> Reader<R> {
             }
             Position::BetweenSamples if !is_blank => {
                 self.position = Position::Untimed;
-                self.warn(CaptureWarningKind::BetweenSamples);
+                self.warn(
+                    WarningClass::Lines,
+                    "lines between the end of a sample and the next 'TS' have no timestamp; skipped",
+                );
             }
             // The next sample is complete only with this device.
             Position::Complete if !is_blank => self.last_copy = (self.last_copy.0 + 1, None),
@@ -472,16 +475,23 @@ impl<R: Read> Reader<R> {
     fn begin_sample(&mut self, line: TimestampLine, sample: &mut Sample) -> bool {
         self.state.is_not_text = false;
         if let Some(first) = self.first_line_before_timestamp.take() {
-            self.warn_at(first, CaptureWarningKind::BeforeFirstTimestamp);
+            self.warn_at(
+                WarningClass::Lines,
+                first,
+                "lines before the first 'TS' have no timestamp; skipped",
+            );
         }
         let is_handed_out = self.end_sample(Position::Untimed, false, sample);
         let Some(time) = line.time else {
             // At the end of the file, the time in a `TS` line may be incomplete.
             if line.ended {
-                self.warn(CaptureWarningKind::InvalidTimestamp(line.found));
+                self.warn(
+                    WarningClass::Lines,
+                    format!("invalid time '{}' after 'TS'; sample skipped", line.found),
+                );
             } else {
                 self.state.is_truncated = true;
-                self.warn(CaptureWarningKind::LastSampleTruncated);
+                self.warn(WarningClass::Other, LAST_TRUNCATED);
             }
             return is_handed_out;
         };
@@ -503,15 +513,17 @@ impl<R: Read> Reader<R> {
             Annotation::IoScan(part) => self.scans.add(part),
             Annotation::DroppedSamples(dropped) if dropped.count > 0 => {
                 self.dropped_samples = self.dropped_samples.saturating_add(dropped.count);
-                self.warn(CaptureWarningKind::SamplesDropped(dropped));
+                self.warn(WarningClass::Other, dropped.to_string());
             }
             Annotation::DroppedSamples(_) => {}
             Annotation::ClockChange(change) => {
                 if let Some(seconds) = change.suspended_s {
-                    self.warn(CaptureWarningKind::Suspended { seconds });
+                    self.warn(WarningClass::Other, format!("host was suspended for {seconds:.0} s"));
                 }
                 if let Some(seconds) = change.step_s {
-                    self.warn(CaptureWarningKind::ClockStepped { seconds });
+                    let direction = if seconds < 0.0 { "back" } else { "forward" };
+                    let text = format!("wall clock was set {direction} by {:.1} s", seconds.abs());
+                    self.warn(WarningClass::Other, text);
                 }
             }
             Annotation::EndOfSample(end) => return self.read_end_of_sample(&end, sample),
@@ -532,7 +544,7 @@ impl<R: Read> Reader<R> {
         self.health = None;
         if let Some(change) = self.state.begin_recording(header) {
             self.segments.start_segment();
-            self.warn(change);
+            self.warn(WarningClass::Other, change);
         }
         is_handed_out
     }
@@ -571,7 +583,7 @@ impl<R: Read> Reader<R> {
         if let Position::InSample(open) = &mut self.position {
             open.has_invalid_annotation = true;
         }
-        self.warn(CaptureWarningKind::InvalidAnnotation(reason));
+        self.warn(WarningClass::Lines, format!("invalid '#blkstat' line: {reason}; skipped"));
     }
 
     /// Processes an error, behind which nothing can be read. Returns whether the last sample is handed out.
@@ -581,7 +593,7 @@ impl<R: Read> Reader<R> {
     fn finish_with(&mut self, error: io::Error, previous: &Sample, sample: &mut Sample) -> io::Result<bool> {
         let is_trailing_data = TrailingData::is(&error);
         if is_trailing_data {
-            self.warn(CaptureWarningKind::TrailingData);
+            self.warn(WarningClass::Other, "compressed data ends here; the bytes after it are ignored");
         } else if error.kind() != ErrorKind::UnexpectedEof {
             return Err(error);
         }
@@ -593,7 +605,7 @@ impl<R: Read> Reader<R> {
         self.state.is_truncated |= is_stream_truncated;
         if is_stream_truncated && !self.position.is_in_sample() && self.latest.is_some() {
             // Between two samples, nothing else shows that later ones are missing.
-            self.warn(CaptureWarningKind::EndsEarly { at: self.latest, cuts_sample: false });
+            self.warn(WarningClass::Other, self.cut_off(""));
         }
         let Position::InSample(open) = &self.position else { return false };
         if open.is_foreign && self.devices.is_empty() && !is_stream_truncated {
@@ -603,17 +615,17 @@ impl<R: Read> Reader<R> {
         }
         let lacks_end_mark = self.is_blkstat_recording() && !open.has_invalid_annotation;
         let truncation = if is_stream_truncated {
-            Some(CaptureWarningKind::EndsEarly { at: self.latest, cuts_sample: true })
+            Some(self.cut_off("; last sample is truncated; skipped"))
         } else if open.is_truncated || lacks_end_mark {
-            Some(CaptureWarningKind::LastSampleTruncated)
+            Some(LAST_TRUNCATED.to_owned())
         } else {
             self.devices.find_missing_end(previous, &sample.devices)
         };
         match truncation.filter(|_| !self.keeps_truncated_sample) {
-            Some(kind) => {
+            Some(text) => {
                 self.state.is_truncated = true;
                 self.position = Position::Untimed;
-                self.warn(kind);
+                self.warn(WarningClass::Other, text);
                 false
             }
             None => self.end_sample(Position::Untimed, true, sample),
@@ -636,7 +648,7 @@ impl<R: Read> Reader<R> {
         self.undamaged_samples = if is_damaged { 0 } else { self.undamaged_samples + 1 };
         let is_truncated = open.is_truncated || lacks_end_mark || is_damaged;
         if is_truncated && !self.keeps_truncated_sample {
-            self.warn_at(open.line, CaptureWarningKind::SampleTruncated);
+            self.warn_at(WarningClass::Other, open.line, "sample is truncated; skipped");
             clear_optional_values(sample);
             return false;
         }
@@ -644,7 +656,9 @@ impl<R: Read> Reader<R> {
             && let Some((form, is_spread)) = open.form.filter(|_| !self.state.has_foreign_times)
         {
             self.state.has_foreign_times = true;
-            self.warn_at(open.line, CaptureWarningKind::ForeignTimes { form, is_spread });
+            let spread = if is_spread { "; spread evenly where several are the same" } else { "" };
+            let text = format!("samples have no 'TS' lines; their times are {form}{spread}");
+            self.warn_at(WarningClass::Note, open.line, text);
         }
         self.state.complete_topology();
         if device_count > 0 {
@@ -668,8 +682,8 @@ impl<R: Read> Reader<R> {
     /// Assigns a sample that is handed out to a segment.
     fn assign_segment(&mut self, open: &OpenSample) -> u64 {
         let (segment, clock_error) = self.segments.assign(open.time());
-        if let Some(kind) = clock_error {
-            self.warn_at(open.line, kind);
+        if let Some(text) = clock_error {
+            self.warn_at(WarningClass::Clock, open.line, text);
         }
         segment
     }
@@ -679,28 +693,43 @@ impl<R: Read> Reader<R> {
         self.state.header.is_some()
     }
 
-    fn warn_of_line(&mut self, kind: CaptureWarningKind) {
+    fn warn_of_line(&mut self, error: LineError) {
+        let warning = CaptureWarning::new(WarningClass::Lines, self.lines.number, error.to_string());
         let is_of_capture = self.had_devices || !self.devices.is_empty() || self.state.header.is_some();
         if is_of_capture || self.keeps_truncated_sample {
-            self.warn(kind);
-        } else if self.warnings_of_lines.len() < MAX_WARNINGS {
-            self.warnings_of_lines.push(CaptureWarning { line: self.lines.number, kind, omitted: 0 });
-        } else if let Some(last) = self.warnings_of_lines.last_mut() {
-            last.omitted += 1;
+            return add_warning(&mut self.state.warnings, warning);
         }
+        self.first_wrong_line.get_or_insert((self.lines.number, error));
+        add_warning(&mut self.warnings_of_lines, warning);
     }
 
-    fn warn(&mut self, kind: CaptureWarningKind) {
-        self.warn_at(self.lines.number, kind);
+    fn warn_of_long_line(&mut self) {
+        self.warn(WarningClass::Lines, format!("line longer than {MAX_LINE_BYTES} bytes; skipped"));
     }
 
-    fn warn_at(&mut self, line: u64, kind: CaptureWarningKind) {
-        // Clock errors are at most one per sample, and the only warnings that pt-diskstats needs.
-        let is_kept = kind.is_clock_error() || self.state.warnings.len() < MAX_WARNINGS;
-        match self.state.warnings.last_mut() {
-            Some(last) if !is_kept => last.omitted += 1,
-            _ => self.state.warnings.push(CaptureWarning { line, kind, omitted: 0 }),
-        }
+    fn warn(&mut self, class: WarningClass, text: impl Into<String>) {
+        self.warn_at(class, self.lines.number, text);
+    }
+
+    fn warn_at(&mut self, class: WarningClass, line: u64, text: impl Into<String>) {
+        add_warning(&mut self.state.warnings, CaptureWarning::new(class, line, text));
+    }
+
+    /// Says that compressed data ends early.
+    fn cut_off(&self, and: &str) -> String {
+        let readable = self.latest.map(|at| format!("; the readable part ends at {at}")).unwrap_or_default();
+        format!("compressed data is cut off{and}{readable}")
+    }
+}
+
+const LAST_TRUNCATED: &str = "last sample is truncated; skipped";
+
+fn add_warning(warnings: &mut Vec<CaptureWarning>, warning: CaptureWarning) {
+    // Clock errors are at most one per sample, and the only warnings that pt-diskstats needs.
+    let is_kept = warning.class == WarningClass::Clock || warnings.len() < MAX_WARNINGS;
+    match warnings.last_mut() {
+        Some(last) if !is_kept => last.omitted += 1,
+        _ => warnings.push(warning),
     }
 }
 

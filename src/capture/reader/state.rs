@@ -11,7 +11,7 @@ use crate::baselines::RecordedBaseline;
 use crate::capture::annotation::RecordingHeader;
 use crate::capture::diskstats_line::{LineError, has_lost_columns, parse_line};
 use crate::capture::time_form::TimeForm;
-use crate::capture::warning::{CaptureWarning, CaptureWarningKind};
+use crate::capture::warning::CaptureWarning;
 use crate::capture::{
     MAX_BASELINE_NAME_BYTES, MAX_BASELINES, MAX_DEVICES_PER_SAMPLE, MAX_SAMPLE_BYTES, slot,
 };
@@ -45,7 +45,7 @@ pub struct CaptureState {
 impl CaptureState {
     /// Begins or continues a recording. Returns the reason if no interval may span this point: the recording is from
     /// another host or another boot.
-    pub(super) fn begin_recording(&mut self, header: RecordingHeader) -> Option<CaptureWarningKind> {
+    pub(super) fn begin_recording(&mut self, header: RecordingHeader) -> Option<&'static str> {
         self.more_devices.clear();
         self.header_count += 1;
         let header = Arc::new(header);
@@ -54,9 +54,9 @@ impl CaptureState {
             of(&previous).is_some() && of(&header).is_some() && of(&previous) != of(&header)
         };
         if differ(|header| &header.host) {
-            return Some(CaptureWarningKind::HostChanged);
+            return Some("recording continues on another host; no interval spans this point");
         }
-        differ(|header| &header.boot_id).then_some(CaptureWarningKind::Rebooted)
+        differ(|header| &header.boot_id).then_some("host was rebooted; no interval spans this point")
     }
 
     /// Adds devices to the current recording.
@@ -99,20 +99,23 @@ impl SegmentTracker {
     ///
     /// The wall clock is used only if no monotonic time is known; with a monotonic time, setting the wall clock back
     /// does no harm.
-    pub(super) fn assign(&mut self, at: SampleTime) -> (u64, Option<CaptureWarningKind>) {
+    pub(super) fn assign(&mut self, at: SampleTime) -> (u64, Option<String>) {
         let clock_error =
             self.previous.and_then(|last| match (last.monotonic, at.monotonic, last.wall, at.wall) {
                 (Some(previous), Some(now), _, _) => {
-                    (now <= previous).then_some(CaptureWarningKind::MonotonicClockNotAdvanced)
+                    (now <= previous).then(|| "monotonic clock did not advance".to_owned())
                 }
-                (_, _, Some(previous), Some(now)) if now <= previous => {
-                    Some(CaptureWarningKind::ClockNotAdvanced { previous, now })
+                (_, _, Some(previous), Some(now)) if now == previous => {
+                    Some(format!("clock did not advance at {now}"))
+                }
+                (_, _, Some(previous), Some(now)) if now < previous => {
+                    Some(format!("clock went back to {now}"))
                 }
                 _ => None,
             });
         self.segment += u64::from(clock_error.is_some());
         self.previous = Some(at);
-        (self.segment, clock_error)
+        (self.segment, clock_error.map(|error| error + "; no interval spans this point"))
     }
 
     /// Starts a new segment regardless of the time of the next sample.
@@ -220,11 +223,7 @@ impl SampleDevices {
 
     /// Returns a warning if the sample lacks the devices that the `previous` one lists last, as if the capture were cut
     /// off between two lines; `devices` are those of the sample. It looks the same if the last devices were removed.
-    pub(super) fn find_missing_end(
-        &self,
-        previous: &Sample,
-        devices: &[Device],
-    ) -> Option<CaptureWarningKind> {
+    pub(super) fn find_missing_end(&self, previous: &Sample, devices: &[Device]) -> Option<String> {
         let devices = &devices[..self.count];
         let present: HashSet<&str> = devices.iter().map(|device| device.name.as_str()).collect();
         let expected = previous.devices.len();
@@ -239,7 +238,12 @@ impl SampleDevices {
                 following.len()
             }
         };
-        (missing > 0).then_some(CaptureWarningKind::LastSampleLacksDevices { missing, expected })
+        let lack = if missing == expected {
+            "has no devices".to_owned()
+        } else {
+            format!("lacks {missing} of {expected} devices at its end")
+        };
+        (missing > 0).then(|| format!("last sample {lack}, as if truncated; skipped"))
     }
 
     /// Adds the device of a line to `devices`. If the line is not `is_complete`, it may have lost its end and is compared with the `previous` sample. Returns whether it has its end.
@@ -254,11 +258,11 @@ impl SampleDevices {
         is_complete: bool,
         previous: &Sample,
         devices: &mut Vec<Device>,
-    ) -> Result<bool, CaptureWarningKind> {
+    ) -> Result<bool, LineError> {
         self.line_bytes += line.len();
         if self.count == MAX_DEVICES_PER_SAMPLE || self.line_bytes > MAX_SAMPLE_BYTES {
             let is_first = !std::mem::replace(&mut self.has_too_many, true);
-            return if is_first { Err(CaptureWarningKind::TooManyDevices) } else { Ok(true) };
+            return if is_first { Err(LineError::TooManyDevices) } else { Ok(true) };
         }
         if !ended && has_lost_columns(line) {
             return Ok(false);
@@ -275,7 +279,7 @@ impl SampleDevices {
             }
             Err(_) if line.trim_ascii().is_empty() => Ok(is_complete),
             Err(LineError::ColumnCount(_) | LineError::InvalidNumber { .. }) if !is_complete => Ok(false),
-            Err(error) => Err(CaptureWarningKind::Line(error)),
+            Err(error) => Err(error),
         }
     }
 }
