@@ -4,20 +4,16 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::json::{JsonElements, JsonPart};
-use super::sysstat_times::SysstatTimes;
-use super::{LogFormat, LoggedDevice, LoggedHost, Report, Rounding, head_line, number};
-use crate::capture::time_form::{LocalTimes, find_time};
+use super::{LogFormat, LoggedDevice, LoggedHost, Report, Told, head_line, number};
+use crate::capture::time_form::find_time;
 
 /// A log of iostat.
+#[derive(Default)]
 pub(super) struct IostatLog {
-    times: SysstatTimes,
-    host: LoggedHost,
     /// No report has the date in the head line yet.
     has_date: bool,
     /// The line with a time before the report that is being read.
     time: Option<String>,
-    /// The prefix of the line, which a collector of logs added.
-    prefix: String,
     /// The next report is the first of a run, with averages since boot.
     begins: bool,
     open: OpenReport,
@@ -25,7 +21,6 @@ pub(super) struct IostatLog {
     shape: Option<Shape>,
     /// True if the devices were not the same in each report, as with `iostat -z`.
     names_vary: bool,
-    rounding: Rounding,
     json: JsonElements,
     /// The line before was the header of the averages of CPUs.
     is_after_cpu_header: bool,
@@ -59,27 +54,12 @@ struct Shape {
 }
 
 impl IostatLog {
-    pub(super) fn new(local: LocalTimes) -> Self {
-        Self {
-            times: SysstatTimes::new(local),
-            host: LoggedHost::default(),
-            has_date: false,
-            time: None,
-            prefix: String::new(),
-            begins: true,
-            open: OpenReport::default(),
-            shape: None,
-            names_vary: false,
-            rounding: Rounding::default(),
-            json: JsonElements::default(),
-            is_after_cpu_header: false,
-            lines_behind_head: None,
-            is_boot_left_out: false,
-        }
+    pub(super) fn new() -> Self {
+        Self { begins: true, ..Self::default() }
     }
 
     /// Takes a line of text.
-    fn read_text(&mut self, line: &str, reports: &mut Vec<Report>) -> Result<bool, String> {
+    fn read_text(&mut self, line: &str, told: &mut Told) -> Result<bool, String> {
         let words: Vec<&str> = line.split_whitespace().collect();
         if words.is_empty() {
             self.lines_behind_head = self.lines_behind_head.map(|lines| lines + 1);
@@ -87,14 +67,14 @@ impl IostatLog {
             // Of the first report it is not known how many tables it has.
             let tables = self.open.tables.len();
             if self.shape.as_ref().is_some_and(|shape| shape.tables == tables) {
-                self.end_report(reports);
+                self.end_report(told);
             }
             return Ok(false);
         }
         if let Some((host, rest)) = head_line(line) {
-            self.end_report(reports);
-            self.times.begin(rest);
-            (self.host, self.has_date, self.begins, self.time, self.shape) = (host, true, true, None, None);
+            self.end_report(told);
+            told.times.begin(rest);
+            (told.host, self.has_date, self.begins, self.time, self.shape) = (host, true, true, None, None);
             (self.lines_behind_head, self.is_boot_left_out) = (Some(0), false);
             return Ok(false);
         }
@@ -103,16 +83,16 @@ impl IostatLog {
             return Ok(false);
         }
         if words.contains(&"%iowait") {
-            self.end_report(reports);
+            self.end_report(told);
             self.is_after_cpu_header = true;
             return Ok(false);
         }
         if let Some((columns, is_name_last)) = header(&words) {
             if self.open.tables.contains(&columns) {
-                self.end_report(reports);
+                self.end_report(told);
             }
             if self.open.tables.is_empty() {
-                self.open.prefix.clone_from(&self.prefix);
+                self.open.prefix.clone_from(&told.prefix);
             }
             self.open.tables.push(columns.clone());
             self.open.rows = 0;
@@ -122,19 +102,19 @@ impl IostatLog {
         if !self.open.columns.is_empty() {
             // The total of a group is indented.
             let is_total = line.starts_with(' ') && !self.open.is_name_last && self.open.name.is_none();
-            let read = if is_total { Ok(()) } else { self.read_row(&words) };
+            let read = if is_total { Ok(()) } else { self.read_row(&words, told) };
             self.open.is_damaged |= read.is_err();
             return read.map(|()| false);
         }
         if find_time(line).is_some() {
-            self.end_report(reports);
+            self.end_report(told);
             self.time = Some(line.to_owned());
         }
         Ok(false)
     }
 
     /// Takes a line of a table.
-    fn read_row(&mut self, words: &[&str]) -> Result<(), String> {
+    fn read_row(&mut self, words: &[&str], told: &mut Told) -> Result<(), String> {
         let open = &mut self.open;
         let (name, numbers) = match (words, open.name.take()) {
             // A long name has a line of its own.
@@ -160,21 +140,21 @@ impl IostatLog {
             }
         };
         for (column, word) in open.columns.iter().zip(numbers) {
-            self.times.observe_number(word);
-            device.set_text(column, word, &mut self.rounding)?;
+            told.times.observe_number(word);
+            device.set_text(column, word, &mut told.rounding)?;
         }
         open.rows += 1;
         Ok(())
     }
 
     /// Returns the time in a text; without one, the first report is at the midnight of the date in the head line.
-    fn find_time(&mut self, text: &str) -> Option<Timestamp> {
+    fn find_time(&mut self, text: &str, told: &mut Told) -> Option<Timestamp> {
         let is_first = std::mem::take(&mut self.has_date);
-        self.times.find(text).or_else(|| self.times.midnight().filter(|_| is_first))
+        told.times.find(text).or_else(|| told.times.midnight().filter(|_| is_first))
     }
 
     /// Ends the report that is being read, if there is one, and hands it out if it is complete.
-    fn end_report(&mut self, reports: &mut Vec<Report>) {
+    fn end_report(&mut self, told: &mut Told) {
         let open = std::mem::take(&mut self.open);
         if open.tables.is_empty() {
             return;
@@ -191,8 +171,9 @@ impl IostatLog {
         self.names_vary |= is_ended && self.shape.is_some() && !is_like_first;
         let time = self.time.take().unwrap_or(open.prefix);
         let begins = std::mem::take(&mut self.begins);
-        reports.push(Report {
-            at: self.find_time(&time),
+        let at = self.find_time(&time, told);
+        told.reports.push_back(Report {
+            at,
             begins: begins || !is_complete,
             has_length: begins && is_complete && self.is_boot_left_out,
             devices: open.devices,
@@ -203,69 +184,64 @@ impl IostatLog {
     }
 
     /// Takes an element of the list of reports in JSON.
-    fn read_element(&mut self, element: &Value, reports: &mut Vec<Report>) {
+    fn read_element(&mut self, element: &Value, told: &mut Told) {
         let Some(disks) = element["disk"].as_array() else { return };
         let devices = disks.iter().filter_map(|disk| {
             let name = disk["disk_device"].as_str()?.to_owned();
             let mut device = LoggedDevice { name, ..LoggedDevice::default() };
             for (column, value) in disk.as_object()? {
                 // Other columns, and those whose counters went backwards, do not matter.
-                let _ = device.set_text(column, &value.to_string(), &mut self.rounding);
+                let _ = device.set_text(column, &value.to_string(), &mut told.rounding);
             }
             Some(device)
         });
         let devices = devices.collect();
-        let prefix = std::mem::take(&mut self.prefix);
-        let at = self.find_time(element["timestamp"].as_str().unwrap_or(&prefix));
-        reports.push(Report { at, begins: std::mem::take(&mut self.begins), devices, ..Report::default() });
+        let prefix = std::mem::take(&mut told.prefix);
+        let at = self.find_time(element["timestamp"].as_str().unwrap_or(&prefix), told);
+        told.reports.push_back(Report {
+            at,
+            begins: std::mem::take(&mut self.begins),
+            devices,
+            ..Report::default()
+        });
     }
 
     /// Reads the part of the JSON document before its list of reports.
-    fn read_json_head(&mut self, host: &Value) {
-        self.host = LoggedHost::of_json(host);
+    fn read_json_head(&mut self, host: &Value, told: &mut Told) {
+        told.host = LoggedHost::of_json(host);
         // JSON leaves out zeros at the end.
-        self.rounding.digits = 2;
-        self.times.begin(host["date"].as_str().unwrap_or_default());
+        told.rounding.digits = 2;
+        told.times.begin(host["date"].as_str().unwrap_or_default());
         (self.begins, self.has_date) = (true, true);
     }
 }
 
 impl LogFormat for IostatLog {
-    fn read(&mut self, line: &str, reports: &mut Vec<Report>) -> Result<bool, String> {
+    fn origin(&self) -> &'static str {
+        "an iostat log"
+    }
+
+    fn read(&mut self, line: &str, told: &mut Told) -> Result<bool, String> {
         if !self.json.is_json(line) {
-            return self.read_text(line, reports);
+            return self.read_text(line, told);
         }
-        let mut found = Vec::new();
-        self.json.read(line, &mut found)?;
         let mut is_iostat = false;
-        for part in found {
+        for part in self.json.read(line)? {
             match part {
-                JsonPart::Host(host) => self.read_json_head(&host),
+                JsonPart::Host(host) => self.read_json_head(&host, told),
                 JsonPart::Element(element) => {
                     is_iostat |= element["disk"][0]["disk_device"].is_string();
-                    self.read_element(&element, reports);
+                    self.read_element(&element, told);
                 }
             }
         }
         Ok(is_iostat)
     }
 
-    fn set_prefix(&mut self, prefix: &str) {
-        prefix.clone_into(&mut self.prefix);
-    }
-
-    fn finish(&mut self, reports: &mut Vec<Report>) {
-        self.end_report(reports);
+    fn finish(&mut self, told: &mut Told) {
+        self.end_report(told);
         // Only a complete report ends an interval, and none follows.
-        reports.retain(|report| !report.begins || report.has_length);
-    }
-
-    fn origin(&self) -> String {
-        format!("from an iostat log: {}{}", self.rounding, self.times)
-    }
-
-    fn host(&self) -> LoggedHost {
-        self.host.clone()
+        told.reports.retain(|report| !report.begins || report.has_length);
     }
 }
 

@@ -36,11 +36,12 @@ impl JsonElements {
         self.has_begun
     }
 
-    /// Takes a line, and adds the parts that it completes.
+    /// Takes a line, and returns the parts that it completes.
     ///
     /// # Errors
     /// If a part is no JSON, or too long.
-    pub(super) fn read(&mut self, line: &str, parts: &mut Vec<JsonPart>) -> Result<(), String> {
+    pub(super) fn read(&mut self, line: &str) -> Result<Vec<JsonPart>, String> {
+        let mut parts = Vec::new();
         for c in line.chars() {
             let is_structure = !self.is_in_string;
             if self.is_in_string {
@@ -76,7 +77,7 @@ impl JsonElements {
             *self = Self::default();
             return Err("JSON without a report".to_owned());
         }
-        Ok(())
+        Ok(parts)
     }
 }
 
@@ -90,9 +91,8 @@ mod tests {
 
     #[test]
     fn json_of_another_shape_has_no_host() {
-        let mut parts = Vec::new();
-        JsonElements::default().read("{\"a\": [[{\"b\": [{\"c\": 1}", &mut parts).unwrap_err();
-        JsonElements::default().read("{\"a\": {\"b\": [{\"c\": [{\"d\": 1}", &mut parts).unwrap();
+        assert!(JsonElements::default().read("{\"a\": [[{\"b\": [{\"c\": 1}").is_err());
+        let parts = JsonElements::default().read("{\"a\": {\"b\": [{\"c\": [{\"d\": 1}").unwrap();
         assert!(matches!(&parts[..], [JsonPart::Host(Value::Null), JsonPart::Element(_)]));
     }
 }

@@ -19,6 +19,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use self::prefix::Prefix;
+use self::sysstat_times::SysstatTimes;
 use super::MAX_DEVICES_PER_SAMPLE;
 use super::annotation::RecordingHeader;
 use super::diskstats_line::excerpt;
@@ -28,33 +29,35 @@ use crate::units::SampleTime;
 
 /// A kind of log.
 pub(super) trait LogFormat: Send {
-    /// Takes the next line, and adds the reports that it completes. Returns whether the log is known to have this format.
+    /// Where the numbers come from: `an iostat log`.
+    fn origin(&self) -> &'static str;
+
+    /// Takes the next line, and adds what it tells. Returns whether the log is known to have this format.
     ///
     /// # Errors
     /// If the line is damaged; says how. The report that it belongs to must not be handed out.
-    fn read(&mut self, line: &str, reports: &mut Vec<Report>) -> Result<bool, String>;
-
-    /// Takes the prefix of the next line, which a collector of logs added. It may contain a time.
-    fn set_prefix(&mut self, _prefix: &str) {}
+    fn read(&mut self, line: &str, told: &mut Told) -> Result<bool, String>;
 
     /// Adds the last report at the end of the log, if it is complete.
-    fn finish(&mut self, reports: &mut Vec<Report>);
-
-    /// Says where the numbers come from: `from an iostat log: rates rounded to 0.01`.
-    fn origin(&self) -> String;
-
-    /// The host named in the first lines.
-    fn host(&self) -> LoggedHost;
+    fn finish(&mut self, told: &mut Told);
 }
 
 /// Returns a reader for each kind of log.
-fn formats(local: &LocalTimes) -> Vec<Box<dyn LogFormat>> {
-    vec![
-        Box::new(iostat::IostatLog::new(local.clone())),
-        Box::new(sar::SarLog::new(local.clone())),
-        Box::new(sadf::SadfLog::new(local.clone())),
-        Box::new(sadf::SadfJsonLog::new(local.clone())),
-    ]
+fn formats() -> [Box<dyn LogFormat>; 3] {
+    [Box::new(iostat::IostatLog::new()), Box::<sar::SarLog>::default(), Box::<sadf::SadfLog>::default()]
+}
+
+/// What a log tells.
+#[derive(Default)]
+pub(super) struct Told {
+    /// The complete reports that were not taken yet.
+    pub(super) reports: VecDeque<Report>,
+    /// The host named in the first lines.
+    pub(super) host: LoggedHost,
+    pub(super) rounding: Rounding,
+    times: SysstatTimes,
+    /// The prefix of the line, which a collector of logs added. It may contain a time.
+    pub(super) prefix: String,
 }
 
 /// The rates of the devices over the time since the report before.
@@ -128,33 +131,32 @@ impl LoggedDevice {
     /// Sets the value in a column of sysstat's tables: of `iostat`, `sar -d` and their JSON, of all versions. Others are
     /// ignored: they follow from these.
     pub(super) fn set(&mut self, column: &str, value: f64) {
-        const KIB: f64 = 2.0;
-        const MIB: f64 = 2048.0;
-        let rates = match column {
-            "r/s" | "rrqm/s" | "r_await" | "rkB/s" | "rMB/s" | "rsec/s" | "rd_sec/s" | "kB_read/s"
-            | "MB_read/s" | "Blk_read/s" => &mut self.reads,
-            "w/s" | "wrqm/s" | "w_await" | "wkB/s" | "wMB/s" | "wsec/s" | "wr_sec/s" | "kB_wrtn/s"
-            | "MB_wrtn/s" | "Blk_wrtn/s" => &mut self.writes,
-            "d/s" | "drqm/s" | "d_await" | "dkB/s" | "dMB/s" | "dsec/s" | "dc_sec/s" | "kB_dscd/s"
-            | "MB_dscd/s" | "Blk_dscd/s" => &mut self.discards,
-            "f/s" | "f_await" => &mut self.flushes,
-            _ => &mut self.all,
+        let is_of = |letter: char, end: &str| {
+            column.starts_with(letter) && column != "rqm/s" || column.trim_end_matches("/s").ends_with(end)
+        };
+        let rates = if is_of('r', "_read") {
+            &mut self.reads
+        } else if is_of('w', "_wrtn") {
+            &mut self.writes
+        } else if is_of('d', "_dscd") {
+            &mut self.discards
+        } else if column.starts_with('f') {
+            &mut self.flushes
+        } else {
+            &mut self.all
         };
         if ["_read", "_wrtn", "_dscd"].iter().any(|end| column.trim_end_matches("/s").ends_with(end)) {
             self.amount[usize::from(column.ends_with("/s"))] += value;
         }
         match column {
             "tps" | "r/s" | "w/s" | "d/s" | "f/s" => rates.ios = Some(value),
-            "rqm/s" | "rrqm/s" | "wrqm/s" | "drqm/s" => rates.merges = Some(value),
-            "await" | "r_await" | "w_await" | "d_await" | "f_await" => rates.await_ms = Some(value),
-            "kB/s" | "rkB/s" | "wkB/s" | "dkB/s" | "kB_read/s" | "kB_wrtn/s" | "kB_dscd/s" => {
-                rates.sectors = Some(value * KIB);
+            _ if column.ends_with("rqm/s") => rates.merges = Some(value),
+            _ if column.ends_with("await") => rates.await_ms = Some(value),
+            _ if column.ends_with("/s") => {
+                let sectors = [("kB", 2.0), ("MB", 2048.0), ("sec", 1.0), ("Blk", 1.0)];
+                let unit = sectors.into_iter().find(|(unit, _)| column.contains(unit));
+                rates.sectors = unit.map(|(_, sectors)| value * sectors).or(rates.sectors);
             }
-            "MB/s" | "rMB/s" | "wMB/s" | "dMB/s" | "MB_read/s" | "MB_wrtn/s" | "MB_dscd/s" => {
-                rates.sectors = Some(value * MIB);
-            }
-            "sec/s" | "rsec/s" | "wsec/s" | "dsec/s" | "rd_sec/s" | "wr_sec/s" | "dc_sec/s" | "Blk/s"
-            | "Blk_read/s" | "Blk_wrtn/s" | "Blk_dscd/s" => rates.sectors = Some(value),
             "aqu-sz" | "avgqu-sz" => self.queue = Some(value),
             "%util" | "util" => self.util_pct = Some(value),
             _ => {}
@@ -286,16 +288,16 @@ fn number(word: &str) -> Option<(f64, usize, Option<f64>)> {
 }
 
 /// Reads a log of any kind.
+#[derive(Default)]
 pub(super) struct Logs {
-    /// The kinds that the log may have; one, once it is recognized.
-    formats: Vec<Box<dyn LogFormat>>,
+    /// The kinds that the log may have, with what it tells if it has; one, once it is recognized.
+    formats: Vec<(Box<dyn LogFormat>, Told)>,
     pub(super) is_recognized: bool,
     /// The stated distance of reports without times.
     every: Option<Duration>,
     /// The distance that the amounts of a report show.
     step: Option<Duration>,
     prefix: Option<Prefix>,
-    reports: VecDeque<Report>,
     /// The devices so far, with their counters: a report may leave out idle ones.
     devices: Vec<Device>,
     indexes: HashMap<String, usize>,
@@ -308,20 +310,9 @@ pub(super) struct Logs {
 
 impl Logs {
     pub(super) fn new(local: &LocalTimes, every: Option<Duration>) -> Self {
-        Self {
-            formats: formats(local),
-            is_recognized: false,
-            every,
-            step: None,
-            prefix: None,
-            reports: VecDeque::new(),
-            devices: Vec::new(),
-            indexes: HashMap::new(),
-            latest: None,
-            begins: true,
-            lacks_times: false,
-            has_note: false,
-        }
+        let told = || Told { times: SysstatTimes::new(local.clone()), ..Told::default() };
+        let formats = formats().into_iter().map(|format| (format, told())).collect();
+        Self { formats, every, begins: true, ..Self::default() }
     }
 
     /// Takes a line, which a newline ended, of a capture that may be a log.
@@ -342,30 +333,22 @@ impl Logs {
             },
             None => (None, line),
         };
-        let mut found = Vec::new();
-        let mut outcome = Ok(());
-        for index in 0..self.formats.len() {
-            // Discard reports found by another format.
-            found.clear();
-            prefix.iter().for_each(|prefix| self.formats[index].set_prefix(prefix));
-            match self.formats[index].read(line, &mut found) {
-                Ok(false) => {}
-                Ok(true) if self.is_recognized => {}
-                Ok(true) => {
-                    self.is_recognized = true;
-                    self.formats.swap(0, index);
-                    self.formats.truncate(1);
-                    break;
-                }
-                Err(error) => outcome = Err(error),
+        let read = |(format, told): &mut (Box<dyn LogFormat>, Told)| {
+            prefix.unwrap_or_default().clone_into(&mut told.prefix);
+            format.read(line, told)
+        };
+        if !self.is_recognized {
+            // Before the log is recognized, nothing is known to be wrong with any line.
+            if let Some(index) = self.formats.iter_mut().position(|format| read(format) == Ok(true)) {
+                self.is_recognized = true;
+                self.formats.swap(0, index);
+                self.formats.truncate(1);
             }
+            return Ok(());
         }
-        if self.is_recognized {
-            self.reports.extend(found);
-            self.begins |= outcome.is_err();
-            return outcome.map_err(|error| format!("{error}; the report is skipped"));
-        }
-        Ok(())
+        let outcome = read(&mut self.formats[0]);
+        self.begins |= outcome.is_err();
+        outcome.map(|_| ()).map_err(|error| format!("{error}; the report is skipped"))
     }
 
     fn reject(&mut self, line: &[u8]) -> String {
@@ -375,15 +358,14 @@ impl Logs {
 
     /// Takes the end of the log. Returns whether it completes a report.
     pub(super) fn finish(&mut self) -> bool {
-        let mut found = Vec::new();
-        self.formats[0].finish(&mut found);
-        self.reports.extend(found);
-        !self.reports.is_empty()
+        let (format, told) = &mut self.formats[0];
+        format.finish(told);
+        !told.reports.is_empty()
     }
 
     /// Makes a sample of the next report; returns whether no interval ends there. `None` without a complete report.
     pub(super) fn next(&mut self, sample: &mut Sample) -> Option<bool> {
-        let mut report = self.reports.pop_front()?;
+        let mut report = self.formats[0].1.reports.pop_front()?;
         if std::mem::take(&mut report.has_length) {
             let length = self.every.or(report.length()).or(Some(self.step()).filter(|_| report.at.is_none()));
             if let Some(length) = length.and_then(|length| SignedDuration::try_from(length).ok()) {
@@ -392,7 +374,7 @@ impl Logs {
                 let before =
                     Report { at: start, begins: true, devices: report.devices.clone(), has_length: false };
                 report.begins = false;
-                self.reports.push_front(report);
+                self.formats[0].1.reports.push_front(report);
                 report = before;
             }
         }
@@ -433,7 +415,7 @@ impl Logs {
 
     /// Returns what the log says of its host, as the header of a recording.
     pub(super) fn header(&self) -> Arc<RecordingHeader> {
-        let LoggedHost { name, kernel, cpus } = self.formats[0].host();
+        let LoggedHost { name, kernel, cpus } = self.formats[0].1.host.clone();
         Arc::new(RecordingHeader {
             host: name,
             kernel,
@@ -468,7 +450,9 @@ impl Logs {
             (missing.weighted_ms, "the queue"),
         ];
         let lacking: Vec<&str> = lacking.iter().filter(|(is, _)| *is).map(|(_, name)| *name).collect();
-        let mut note = format!("{}; not known: {}", self.formats[0].origin(), lacking.join(", "));
+        let (format, Told { rounding, times, .. }) = &self.formats[0];
+        let (origin, lacking) = (format.origin(), lacking.join(", "));
+        let mut note = format!("from {origin}: {rounding}{times}; not known: {lacking}");
         if self.lacks_times {
             let seconds = self.step().as_secs_f64();
             let are = if self.step.is_some() { "are, as their amounts show," } else { "are taken to be" };

@@ -5,59 +5,22 @@ use serde_json::Value;
 
 use super::json::{JsonElements, JsonPart};
 use super::sar::TimedRows;
-use super::{LogFormat, LoggedDevice, LoggedHost, Report, Rounding, excerpt};
+use super::{LogFormat, LoggedDevice, LoggedHost, Told, excerpt};
 use crate::capture::time_form::{LocalTimes, find_time};
 
 /// The words of a head before the columns.
 const HEAD: [&str; 3] = ["# hostname", "interval", "timestamp"];
 
-fn origin(rounding: &Rounding) -> String {
-    format!("from the data of sar -d: {rounding}")
-}
-
-/// `sadf -d`.
+#[derive(Default)]
 pub(super) struct SadfLog {
-    local: LocalTimes,
-    host: LoggedHost,
     /// The columns of the devices; `None` in rows about anything else.
     columns: Option<Vec<String>>,
+    json: JsonElements,
     rows: TimedRows,
-    rounding: Rounding,
 }
 
-impl SadfLog {
-    pub(super) fn new(local: LocalTimes) -> Self {
-        Self {
-            local,
-            host: LoggedHost::default(),
-            columns: None,
-            rows: TimedRows::default(),
-            rounding: Rounding::default(),
-        }
-    }
-
-    fn time(&self, text: &str) -> Option<Timestamp> {
-        find_time(text).map(|found| self.local.timestamp(&found))
-    }
-
-    fn read_row(&mut self, words: &[&str], columns: &[String], out: &mut Vec<Report>) -> Option<()> {
-        let [host, interval, time, values @ ..] = words else { return None };
-        let at = self.time(time)?;
-        let start = start_of(at, interval.parse().ok()?)?;
-        if values.is_empty() || values.len() % columns.len() != 0 {
-            return None;
-        }
-        self.host.name = Some((*host).to_owned());
-        // One device per row, or all of them with `-h`.
-        for values in values.chunks(columns.len()) {
-            let mut device = LoggedDevice { name: values[0].to_owned(), ..LoggedDevice::default() };
-            for (column, text) in columns.iter().zip(values).skip(1) {
-                device.set_text(column, text, &mut self.rounding).ok()?;
-            }
-            self.rows.add(Some(start), at, device, out);
-        }
-        Some(())
-    }
+fn time(text: &str, local: &LocalTimes) -> Option<Timestamp> {
+    find_time(text).map(|found| local.timestamp(&found))
 }
 
 /// The beginning of an interval of whole seconds, some of which end after less than half of one.
@@ -65,71 +28,32 @@ fn start_of(at: Timestamp, seconds: i64) -> Option<Timestamp> {
     at.checked_sub(SignedDuration::from_secs(seconds.max(0))).ok()
 }
 
-impl LogFormat for SadfLog {
-    fn read(&mut self, line: &str, reports: &mut Vec<Report>) -> Result<bool, String> {
-        let words: Vec<&str> = line.trim().split(';').collect();
-        if words.len() > HEAD.len() && words[..HEAD.len()] == HEAD {
-            self.rows.close(reports);
-            let columns = words[HEAD.len()..].iter().map(|word| word.trim_end_matches("[...]").to_owned());
-            self.columns = Some(columns.collect()).filter(|columns: &Vec<_>| columns[0] == "DEV");
-            return Ok(self.columns.is_some());
+impl SadfLog {
+    fn read_row(&mut self, words: &[&str], columns: &[String], told: &mut Told) -> Option<()> {
+        let [host, interval, at, values @ ..] = words else { return None };
+        let at = time(at, &told.times.local)?;
+        let start = start_of(at, interval.parse().ok()?)?;
+        if values.is_empty() || values.len() % columns.len() != 0 {
+            return None;
         }
-        if line.contains(";LINUX-RESTART") {
-            self.rows.restart(reports);
+        told.host.name = Some((*host).to_owned());
+        // One device per row, or all of them with `-h`.
+        for values in values.chunks(columns.len()) {
+            let mut device = LoggedDevice { name: values[0].to_owned(), ..LoggedDevice::default() };
+            for (column, text) in columns.iter().zip(values).skip(1) {
+                device.set_text(column, text, &mut told.rounding).ok()?;
+            }
+            self.rows.add(Some(start), at, device, &mut told.reports);
         }
-        let is_row = !words[0].starts_with('#') && words.get(1).is_none_or(|interval| *interval != "-1");
-        let Some(columns) = self.columns.take_if(|_| is_row && !line.trim().is_empty()) else {
-            return Ok(false);
-        };
-        let row = self.read_row(&words, &columns, reports);
-        self.columns = Some(columns);
-        if row.is_none() {
-            let at = words.get(2).and_then(|time| self.time(time));
-            self.rows.reject(at, reports);
-            return Err(format!("no row of sadf -d: '{}'", excerpt(line.as_bytes())));
-        }
-        Ok(true)
+        Some(())
     }
 
-    fn finish(&mut self, reports: &mut Vec<Report>) {
-        self.rows.finish(reports);
-    }
-
-    fn origin(&self) -> String {
-        origin(&self.rounding)
-    }
-
-    fn host(&self) -> LoggedHost {
-        self.host.clone()
-    }
-}
-
-/// `sadf -j`.
-pub(super) struct SadfJsonLog {
-    local: LocalTimes,
-    host: LoggedHost,
-    json: JsonElements,
-    rows: TimedRows,
-    rounding: Rounding,
-}
-
-impl SadfJsonLog {
-    pub(super) fn new(local: LocalTimes) -> Self {
-        Self {
-            local,
-            host: LoggedHost::default(),
-            json: JsonElements::default(),
-            rows: TimedRows::default(),
-            rounding: Rounding::default(),
-        }
-    }
-
-    /// Takes a report. Returns whether it has devices.
-    fn read_report(&mut self, report: &Value, out: &mut Vec<Report>) -> Option<bool> {
+    /// Takes a report in JSON. Returns whether it has devices.
+    fn read_report(&mut self, report: &Value, told: &mut Told) -> Option<bool> {
         let Some(devices) = report["disk"].as_array() else { return Some(false) };
         let time = &report["timestamp"];
         let found = find_time(&format!("{} {}", time["date"].as_str()?, time["time"].as_str()?))?;
-        let at = if time["utc"] == 1 { found.time } else { self.local.timestamp(&found) };
+        let at = if time["utc"] == 1 { found.time } else { told.times.local.timestamp(&found) };
         let start = start_of(at, time["interval"].as_i64()?)?;
         for object in devices {
             let name = object["disk-device"].as_str()?.replace(char::is_whitespace, "_");
@@ -140,30 +64,23 @@ impl SadfJsonLog {
                     "util-percent" => "%util".to_owned(),
                     key => key.to_owned(),
                 };
-                device.set_text(&column, &number.to_string(), &mut self.rounding).ok()?;
+                device.set_text(&column, &number.to_string(), &mut told.rounding).ok()?;
             }
-            self.rows.add(Some(start), at, device, out);
+            self.rows.add(Some(start), at, device, &mut told.reports);
         }
-        self.rows.close(out);
+        self.rows.close(&mut told.reports);
         Some(true)
     }
-}
 
-impl LogFormat for SadfJsonLog {
-    fn read(&mut self, line: &str, reports: &mut Vec<Report>) -> Result<bool, String> {
-        if !self.json.is_json(line) {
-            return Ok(false);
-        }
-        let mut parts = Vec::new();
-        self.json.read(line, &mut parts)?;
+    fn read_json(&mut self, line: &str, told: &mut Told) -> Result<bool, String> {
         let mut has_devices = false;
-        for part in parts {
+        for part in self.json.read(line)? {
             match part {
                 JsonPart::Host(host) => {
-                    self.host = LoggedHost::of_json(&host);
-                    self.rows.restart(reports);
+                    told.host = LoggedHost::of_json(&host);
+                    self.rows.restart(&mut told.reports);
                 }
-                JsonPart::Element(report) => match self.read_report(&report, reports) {
+                JsonPart::Element(report) => match self.read_report(&report, told) {
                     Some(is_found) => has_devices |= is_found,
                     None => {
                         self.rows = TimedRows::default();
@@ -174,15 +91,42 @@ impl LogFormat for SadfJsonLog {
         }
         Ok(has_devices)
     }
+}
 
-    /// A report that has no end is incomplete.
-    fn finish(&mut self, _: &mut Vec<Report>) {}
-
-    fn origin(&self) -> String {
-        origin(&self.rounding)
+impl LogFormat for SadfLog {
+    fn origin(&self) -> &'static str {
+        "the data of sar -d"
     }
 
-    fn host(&self) -> LoggedHost {
-        self.host.clone()
+    fn read(&mut self, line: &str, told: &mut Told) -> Result<bool, String> {
+        if self.json.is_json(line) {
+            return self.read_json(line, told);
+        }
+        let words: Vec<&str> = line.trim().split(';').collect();
+        if words.len() > HEAD.len() && words[..HEAD.len()] == HEAD {
+            self.rows.close(&mut told.reports);
+            let columns = words[HEAD.len()..].iter().map(|word| word.trim_end_matches("[...]").to_owned());
+            self.columns = Some(columns.collect()).filter(|columns: &Vec<_>| columns[0] == "DEV");
+            return Ok(self.columns.is_some());
+        }
+        if line.contains(";LINUX-RESTART") {
+            self.rows.restart(&mut told.reports);
+        }
+        let is_row = !words[0].starts_with('#') && words.get(1).is_none_or(|interval| *interval != "-1");
+        let Some(columns) = self.columns.take_if(|_| is_row && !line.trim().is_empty()) else {
+            return Ok(false);
+        };
+        let row = self.read_row(&words, &columns, told);
+        self.columns = Some(columns);
+        if row.is_none() {
+            let at = words.get(2).and_then(|at| time(at, &told.times.local));
+            self.rows.reject(at, &mut told.reports);
+            return Err(format!("no row of sadf -d: '{}'", excerpt(line.as_bytes())));
+        }
+        Ok(true)
+    }
+
+    fn finish(&mut self, told: &mut Told) {
+        self.rows.finish(&mut told.reports);
     }
 }

@@ -2,11 +2,13 @@
 //!
 //! The head of a table has the time at which its first interval begins.
 
+use std::collections::VecDeque;
+
 use jiff::Timestamp;
 
 use super::sysstat_times::SysstatTimes;
-use super::{LogFormat, LoggedDevice, LoggedHost, Report, Rounding, head_line, number};
-use crate::capture::time_form::{LocalTimes, find_time};
+use super::{LogFormat, LoggedDevice, Report, Told, head_line, number};
+use crate::capture::time_form::find_time;
 
 /// The reports of a log in which every row has a time, as they become complete.
 #[derive(Default)]
@@ -31,7 +33,7 @@ impl TimedRows {
         start: Option<Timestamp>,
         at: Timestamp,
         device: LoggedDevice,
-        out: &mut Vec<Report>,
+        out: &mut VecDeque<Report>,
     ) {
         let is_same = self.open.is_some_and(|(_, open)| open == at)
             && self.devices.iter().all(|known| known.name != device.name);
@@ -50,7 +52,7 @@ impl TimedRows {
     }
 
     /// Hands out the report so far, which is complete.
-    pub(super) fn close(&mut self, out: &mut Vec<Report>) {
+    pub(super) fn close(&mut self, out: &mut VecDeque<Report>) {
         let Some((start, at)) = self.open.take() else { return };
         let devices = std::mem::take(&mut self.devices);
         // The next interval begins where this one ends, but times are whole seconds.
@@ -58,16 +60,21 @@ impl TimedRows {
             .latest
             .is_some_and(|latest| start.duration_since(latest).as_secs().abs() <= 1 && latest <= at);
         if !follows {
-            out.push(Report { at: Some(start), begins: true, devices: devices.clone(), ..Report::default() });
+            out.push_back(Report {
+                at: Some(start),
+                begins: true,
+                devices: devices.clone(),
+                ..Report::default()
+            });
         }
         self.latest = Some(at);
         self.last = devices.last().map(|last| (devices.len(), last.name.clone()));
-        out.push(Report { at: Some(at), devices, ..Report::default() });
+        out.push_back(Report { at: Some(at), devices, ..Report::default() });
     }
 
     /// Drops the report of a wrong row, which is the one that ends `at` this time. If that is not known, it may be the
     /// one so far or the next.
-    pub(super) fn reject(&mut self, at: Option<Timestamp>, out: &mut Vec<Report>) {
+    pub(super) fn reject(&mut self, at: Option<Timestamp>, out: &mut VecDeque<Report>) {
         if at.is_some() && self.open.is_some_and(|(_, open)| Some(open) != at) {
             self.close(out);
         }
@@ -78,7 +85,7 @@ impl TimedRows {
     }
 
     /// Hands out the report so far at the end of the log, if it has the devices of the one before it.
-    pub(super) fn finish(&mut self, out: &mut Vec<Report>) {
+    pub(super) fn finish(&mut self, out: &mut VecDeque<Report>) {
         let last = self.devices.last().map(|last| (self.devices.len(), last.name.clone()));
         if last.is_some() && last == self.last {
             self.close(out);
@@ -87,7 +94,7 @@ impl TimedRows {
     }
 
     /// Begins the reports of another boot.
-    pub(super) fn restart(&mut self, out: &mut Vec<Report>) {
+    pub(super) fn restart(&mut self, out: &mut VecDeque<Report>) {
         self.close(out);
         self.latest = None;
     }
@@ -104,39 +111,27 @@ struct Table {
     start: Option<Timestamp>,
 }
 
+#[derive(Default)]
 pub(super) struct SarLog {
-    times: SysstatTimes,
-    host: LoggedHost,
     table: Option<Table>,
     rows: TimedRows,
-    rounding: Rounding,
+}
+
+/// Returns the time in the first words of a line; `None` if they are none.
+fn time(words: &[&str], times: &mut SysstatTimes) -> Option<Timestamp> {
+    let is_time = words.first()?.starts_with(|c: char| c.is_ascii_digit());
+    is_time.then(|| times.find(&words.join(" ")))?
 }
 
 impl SarLog {
-    pub(super) fn new(local: LocalTimes) -> Self {
-        Self {
-            times: SysstatTimes::new(local),
-            host: LoggedHost::default(),
-            table: None,
-            rows: TimedRows::default(),
-            rounding: Rounding::default(),
-        }
-    }
-
-    /// Returns the time in the first words of a line; `None` if they are none.
-    fn time(&mut self, words: &[&str]) -> Option<Timestamp> {
-        let is_time = words.first()?.starts_with(|c: char| c.is_ascii_digit());
-        is_time.then(|| self.times.find(&words.join(" ")))?
-    }
-
     /// Takes a row of the table. Returns whether it is one.
-    fn read_row(&mut self, words: &[&str], table: &mut Table, out: &mut Vec<Report>) -> Result<bool, String> {
-        words.iter().for_each(|word| self.times.observe_number(word));
+    fn read_row(&mut self, words: &[&str], table: &mut Table, told: &mut Told) -> Result<bool, String> {
+        words.iter().for_each(|word| told.times.observe_number(word));
         if let Some(start) = table.head.take() {
-            table.start = self.times.find(&start);
+            table.start = told.times.find(&start);
         }
         let is_row = words.len() == table.time_words + table.columns.len();
-        let Some(at) = words.get(..table.time_words).and_then(|words| self.time(words)) else {
+        let Some(at) = words.get(..table.time_words).and_then(|words| time(words, &mut told.times)) else {
             // The averages follow the rows.
             let rates = table.columns.len() - 1;
             let is_average = words.len() > rates
@@ -150,11 +145,11 @@ impl SarLog {
         for (column, word) in table.columns.iter().zip(&words[table.time_words..]) {
             match column.as_str() {
                 "DEV" => device.name = (*word).to_owned(),
-                column => device.set_text(column, word, &mut self.rounding)?,
+                column => device.set_text(column, word, &mut told.rounding)?,
             }
         }
         // The next report follows this one.
-        self.rows.add(table.start.take(), at, device, out);
+        self.rows.add(table.start.take(), at, device, &mut told.reports);
         Ok(true)
     }
 }
@@ -164,27 +159,31 @@ fn wrong_row(words: &[&str]) -> String {
 }
 
 impl LogFormat for SarLog {
-    fn read(&mut self, line: &str, reports: &mut Vec<Report>) -> Result<bool, String> {
+    fn origin(&self) -> &'static str {
+        "a log of sar -d"
+    }
+
+    fn read(&mut self, line: &str, told: &mut Told) -> Result<bool, String> {
         let words: Vec<&str> = line.split_whitespace().collect();
         if let Some((host, rest)) = head_line(line) {
-            self.rows.finish(reports);
-            self.times.begin(rest);
-            (self.host, self.table) = (host, None);
+            self.rows.finish(&mut told.reports);
+            told.times.begin(rest);
+            (told.host, self.table) = (host, None);
             return Ok(false);
         }
         if words.is_empty() {
-            self.rows.close(reports);
+            self.rows.close(&mut told.reports);
             self.table = None;
             return Ok(false);
         }
         let has = |name: &str| words.contains(&name);
         if has("RESTART") {
-            self.rows.restart(reports);
+            self.rows.restart(&mut told.reports);
             self.table = None;
             return Ok(false);
         }
         if has("DEV") && has("tps") {
-            self.rows.close(reports);
+            self.rows.close(&mut told.reports);
             let first = words.iter().position(|word| ["DEV", "tps"].contains(word)).unwrap_or_default();
             let time = words[..first].join(" ");
             self.table = find_time(&time).map(|_| Table {
@@ -196,28 +195,20 @@ impl LogFormat for SarLog {
             return Ok(self.table.is_some());
         }
         let Some(mut table) = self.table.take() else { return Ok(false) };
-        let is_row = self.read_row(&words, &mut table, reports);
+        let is_row = self.read_row(&words, &mut table, told);
         match is_row {
             Ok(true) => self.table = Some(table),
-            Ok(false) => self.rows.close(reports),
+            Ok(false) => self.rows.close(&mut told.reports),
             Err(_) => {
-                let at = self.time(words.get(..table.time_words).unwrap_or_default());
-                self.rows.reject(at, reports);
+                let at = time(words.get(..table.time_words).unwrap_or_default(), &mut told.times);
+                self.rows.reject(at, &mut told.reports);
                 self.table = Some(table);
             }
         }
         is_row
     }
 
-    fn finish(&mut self, reports: &mut Vec<Report>) {
-        self.rows.finish(reports);
-    }
-
-    fn origin(&self) -> String {
-        format!("from a log of sar -d: {}{}", self.rounding, self.times)
-    }
-
-    fn host(&self) -> LoggedHost {
-        self.host.clone()
+    fn finish(&mut self, told: &mut Told) {
+        self.rows.finish(&mut told.reports);
     }
 }

@@ -8,9 +8,9 @@ use jiff::{SignedDuration, Timestamp};
 use crate::capture::time_form::{LocalTimes, TimeForm, find_time};
 
 /// The dates and times that sysstat prints. A date of three numbers is read in the order of the locale.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct SysstatTimes {
-    local: LocalTimes,
+    pub(super) local: LocalTimes,
     /// Day before month, as something showed; `None` while nothing did.
     day_first: Option<bool>,
     /// The order of a date was a guess, and it would also be valid in the other.
@@ -25,7 +25,7 @@ pub(super) struct SysstatTimes {
 
 impl SysstatTimes {
     pub(super) fn new(local: LocalTimes) -> Self {
-        Self { local, day_first: None, is_ambiguous: false, last_date: None, head: String::new(), last: None }
+        Self { local, ..Self::default() }
     }
 
     /// Takes the text of a head line.
