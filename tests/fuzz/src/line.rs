@@ -16,7 +16,7 @@ fuzz_target!(|line: &[u8]| {
     for message in &warnings {
         assert!(message.len() < 1000 && !message.contains(char::is_control), "{message:?}");
     }
-    let devices = &samples[0];
+    let Some(devices) = samples.first() else { return assert!(!warnings.is_empty()) };
     assert!(devices.len() <= 1 && (devices.is_empty() || warnings.is_empty()), "{devices:?} {warnings:?}");
     if let [device] = &devices[..] {
         // The parser must overwrite every value of the lines before.
@@ -26,7 +26,7 @@ fuzz_target!(|line: &[u8]| {
     }
 });
 
-/// Reads samples of one line each. Returns the devices of each sample, and the warnings.
+/// Reads samples of one line each. Returns the devices of each sample, and the warnings: if no line is valid, the error.
 fn read(lines: &[&[u8]]) -> (Vec<Vec<Device>>, Vec<String>) {
     let mut text = Vec::new();
     for (at, line) in (1..).zip(lines) {
@@ -37,11 +37,16 @@ fn read(lines: &[&[u8]]) -> (Vec<Vec<Device>>, Vec<String>) {
     let mut reader = Reader::new(&text[..]);
     let (mut previous, mut sample) = (Sample::default(), Sample::default());
     let mut samples = Vec::new();
-    while reader.next(&previous, &mut sample).unwrap() {
-        samples.push(sample.devices.clone());
+    let outcome = loop {
+        match reader.next(&previous, &mut sample) {
+            Ok(true) => samples.push(sample.devices.clone()),
+            outcome => break outcome,
+        }
         std::mem::swap(&mut previous, &mut sample);
-    }
-    (samples, reader.take_warnings().iter().map(|warning| warning.kind.to_string()).collect())
+    };
+    let mut messages: Vec<_> = reader.take_warnings().iter().map(|warning| warning.text.clone()).collect();
+    messages.extend(outcome.err().map(|error| error.to_string()));
+    (samples, messages)
 }
 
 fn format_line(device: &Device) -> String {
