@@ -345,9 +345,11 @@ fn numeric_dates(tokens: &[&str]) -> Vec<(TimeForm, (Timestamp, bool))> {
         _ => &[],
     };
     // The third number may be the year of a date of its own: `<14>1 2017-08-06T06:13:20Z`.
-    let is_in_other = lengths[2] == 4
-        && three_numbers(&tokens[used - 1..]).is_some_and(|(other, ..)| other[0].len() == 4)
-        && !numeric_dates(&tokens[used - 1..]).is_empty();
+    let is_year_first = |([year, month, day], ..): ([String; 3], usize, bool)| {
+        let date = || date(digits(&year)?, digits(&month)?, digits(&day)?);
+        year.len() == 4 && date().is_some()
+    };
+    let is_in_other = used > 1 && three_numbers(&tokens[used - 1..]).is_some_and(is_year_first);
     let orders = if is_in_other { &[] } else { orders };
     let day_time = (used..tokens.len().min(used + 4)).find_map(|at| time_after_date(tokens, at));
     let Some(DayTime { time, end }) = day_time else { return Vec::new() };
@@ -388,6 +390,9 @@ fn three_numbers(tokens: &[&str]) -> Option<([String; 3], usize, bool)> {
 /// Returns a date of a month, a day, and maybe a year, before or after a time of day: `Sun Aug  6 06:13:20 UTC 2017`, `So 6.
 /// Aug 2017, 06:13:20`.
 fn named_date(tokens: &[&str]) -> Option<(TimeForm, (Timestamp, bool))> {
+    let number = |word: &&str| digits(word.trim_start_matches('-'));
+    let day_in = |words: &[&str]| words.iter().find_map(|word| number(word).filter(|day| *day <= 31));
+    day_in(&tokens[..tokens.len().min(6)])?;
     // The date begins with a word, or with the day.
     if month_number(tokens[0]).is_none() && digits(tokens[0]).is_none_or(|day| day > 31) {
         return None;
@@ -396,8 +401,7 @@ fn named_date(tokens: &[&str]) -> Option<(TimeForm, (Timestamp, bool))> {
         (1..tokens.len().min(7)).find_map(|at| Some((at, time_after_date(tokens, at)?)))?;
     // The name of a day may look like that of a month, which follows it: `mar. 8 août` is a Tuesday.
     let month = tokens[..at].iter().rev().find_map(|word| month_number(word))?;
-    let number = |word: &&str| digits(word.trim_start_matches('-'));
-    let day = tokens[..at].iter().find_map(|word| number(word).filter(|day| *day <= 31))?;
+    let day = day_in(&tokens[..at])?;
     let rest = &tokens[end..];
     let year = tokens[..at]
         .iter()
@@ -580,5 +584,8 @@ mod tests {
         ] {
             assert_eq!(found(line), None, "{line}");
         }
+        // A year may be part of two dates, and of many.
+        assert_eq!(found("2017.08.2017 06:13:20").map(|(form, _)| form), Some(TimeForm::TimeOfDay));
+        assert_eq!(found(&"1 2017 ".repeat(9000)), None);
     }
 }

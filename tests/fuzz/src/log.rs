@@ -27,14 +27,18 @@ fn read(log: &[u8]) -> (Vec<Sample>, bool) {
     let mut reader = Reader::new(log);
     let (mut previous, mut sample) = (Sample::default(), Sample::default());
     let mut samples = Vec::new();
-    while let Ok(true) = reader.next(&previous, &mut sample) {
+    let outcome = loop {
+        match reader.next(&previous, &mut sample) {
+            Ok(true) => {}
+            outcome => break outcome,
+        }
         for warning in reader.take_warnings() {
             let message = &warning.text;
             assert!(message.len() < 1000 && !message.contains(char::is_control), "{message:?}");
         }
         samples.push(sample.clone());
         std::mem::swap(&mut previous, &mut sample);
-    }
-    assert!(!reader.next(&previous, &mut sample).unwrap_or(false), "a sample after the end");
+    };
+    assert!(outcome.is_err() || !reader.next(&previous, &mut sample).unwrap(), "a sample after the end");
     (samples, reader.state().is_log)
 }
