@@ -195,9 +195,10 @@ impl Attributor {
             if limits.is_empty() && delta.own == IoCounters::default() {
                 continue;
             }
-            let limits = limit_uses(&limits, &delta.counted, elapsed_s, |kind| {
-                self.reached.contains(&(Arc::clone(&cgroup.path), delta.number, kind))
-            });
+            let key = |kind| (Arc::clone(&cgroup.path), delta.number, kind);
+            let is_reached = |kind| self.reached.contains(&key(kind));
+            let is_near = |kind| self.limits.is_near(&key(kind));
+            let limits = limit_uses(&limits, &delta.counted, elapsed_s, is_reached, is_near);
             let rates = IoRates::of(&delta.own, elapsed_s);
             let cgroup_use = CgroupUse { path: Arc::clone(&cgroup.path), rates, share_pct: None, limits };
             by_device.entry(delta.number).or_default().push(cgroup_use);

@@ -12,6 +12,9 @@ use crate::counters::{DeviceNumber, IoCounters, IoLimits};
 const MIN_REACHED_FRACTION: f64 = 0.98;
 /// The multiple of a limit above which it cannot be in force.
 const MAX_REACHED_RATIO: f64 = 1.1;
+/// The fraction from which a limit is near: a process that sends one request after the other does other things, too, while
+/// no request of it waits.
+const NEAR_FRACTION: f64 = 0.8;
 /// The intervals over which a limit must have been reached.
 const INTERVALS: usize = 3;
 /// The number of requests from which a tolerance of one request is small: of the 15 that a limit of 5 permits in three
@@ -72,6 +75,8 @@ pub struct LimitUse {
     /// The rate has been at the limit for three intervals, or tasks have waited while the limit permits less than one
     /// request in an interval.
     pub is_reached: bool,
+    /// The rate over the last three intervals has been near the limit.
+    pub is_near: bool,
 }
 
 /// The use of a limit in one interval.
@@ -103,12 +108,17 @@ impl Observed {
 
     /// Returns whether the amount is what the limit permits in the interval, less at most one request or `missing`.
     fn is_at_limit(&self, missing: f64) -> bool {
+        self.reaches(MIN_REACHED_FRACTION, missing)
+    }
+
+    /// Returns whether the amount is this fraction of what the limit permits or more, less at most one request or `missing`.
+    fn reaches(&self, fraction: f64, missing: f64) -> bool {
         if self.permits_no_request() {
             return self.is_waiting;
         }
         let by_slices = (self.value / SLICES_PER_S * SLICES_PER_S) as f64 * self.elapsed_s;
         let least = if by_slices > 0.0 { by_slices } else { self.permitted() };
-        let least = MIN_REACHED_FRACTION * least - missing.max(self.request);
+        let least = fraction * least - missing.max(self.request);
         let most = MAX_REACHED_RATIO * self.permitted() + self.slice().max(self.request);
         (least..=most).contains(&(self.amount as f64))
     }
@@ -130,10 +140,11 @@ pub(super) fn limit_uses(
     delta: &IoCounters,
     elapsed_s: f64,
     is_reached: impl Fn(LimitKind) -> bool,
+    is_near: impl Fn(LimitKind) -> bool,
 ) -> Vec<LimitUse> {
     let of_kind = |(kind, value): (LimitKind, u64)| {
         let rate = kind.amount(delta).0 as f64 / elapsed_s;
-        LimitUse { kind, value, rate, is_reached: is_reached(kind) }
+        LimitUse { kind, value, rate, is_reached: is_reached(kind), is_near: is_near(kind) }
     };
     LimitKind::of(limits).map(of_kind).collect()
 }
@@ -182,6 +193,13 @@ impl LimitHistory {
     pub(super) fn reached(&self) -> impl Iterator<Item = LimitKey> {
         self.recent.iter().filter(|(_, recent)| is_reached(recent)).map(|(key, _)| key.clone())
     }
+
+    /// Returns whether the rate over the last three intervals is near a limit.
+    pub(super) fn is_near(&self, key: &LimitKey) -> bool {
+        let last = self.recent.get(key).and_then(|recent| recent.last_chunk::<INTERVALS>());
+        let sum = last.and_then(|last| Observed::sum(last));
+        sum.is_some_and(|sum| sum.amount > 0 && sum.reaches(NEAR_FRACTION, 0.0))
+    }
 }
 
 /// Returns whether a limit has been reached in each of the last three intervals and in these together. If they permit
@@ -227,6 +245,24 @@ mod tests {
         assert!(!reached(100, &[100, 90, 100]) && reached(100, &[90, 100, 100, 100]));
         assert!(!reached(100, &[0, 0, 0]) && !reached(100, &[96, 96, 96]));
         assert!(!reached(100, &[200, 200, 200]), "it is not in force");
+    }
+
+    #[test]
+    fn a_process_that_also_does_other_things_than_wait_is_near_a_limit() {
+        let near = |limit: u64, reads: &[u64]| {
+            let mut history = LimitHistory::default();
+            let limits = IoLimits { read_iops: Some(limit), ..IoLimits::default() };
+            let key = (Arc::from("/a"), (8, 0), LimitKind::ReadIops);
+            for reads in reads {
+                let delta = IoCounters { reads: *reads, ..IoCounters::default() };
+                history.observe((&key.0, key.1), &limits, (&delta, 1.0), false);
+                history.end_interval();
+            }
+            history.is_near(&key)
+        };
+        // Reads per second on Linux 6.12, and what is too few, or is above the limit.
+        assert!(near(5, &[3, 4, 5]) && near(100, &[85, 80, 82]));
+        assert!(!near(5, &[4, 5]) && !near(100, &[75, 80, 77]) && !near(100, &[140, 150, 130]));
     }
 
     #[test]

@@ -41,7 +41,8 @@ impl Attribution {
     /// Returns the limit that holds the requests of a device back, or that of the cgroup with most of its bytes among
     /// those at a limit. The limits are on the device itself or on those `below` it. `None` if no cgroup that uses the
     /// device has reached one; if the device is not idle but completes nothing, or its requests are held above those below
-    /// (`is_held`), it may be any that is seen on no other device: the kernel charges some writes to another cgroup.
+    /// (`is_held`), it may be any that is seen on no other device: the kernel charges some writes to another cgroup. Where
+    /// they are held, the rate need only be near the limit if all tasks that wait are in the cgroup.
     pub fn reached_limit(
         &self,
         device: &str,
@@ -53,7 +54,8 @@ impl Attribution {
         let none = DeviceUse::default();
         let usage = self.device(device).unwrap_or(&none);
         let limited = [device].into_iter().chain(below.iter().map(String::as_str));
-        let candidates: Vec<Candidate<'_>> = limited.flat_map(|name| self.reached_on(name)).collect();
+        let candidates: Vec<Candidate<'_>> =
+            limited.flat_map(|name| self.reached_on(name, is_held)).collect();
         let applies = |(limited, ..): &Candidate<'_>, path: &str| match hierarchy {
             CgroupHierarchy::V1 => *limited.path == *path,
             CgroupHierarchy::V2 => contains(&limited.path, path),
@@ -138,7 +140,7 @@ impl Attribution {
         same.any(|limit| {
             let permitted = limit.value as f64;
             let is_near = (STILL_REACHED[0] * permitted..=STILL_REACHED[1] * permitted).contains(&limit.rate);
-            limit.is_reached || is_near || permits_no_request(limit) && is_in_trouble
+            limit.is_reached || limit.is_near || is_near || permits_no_request(limit) && is_in_trouble
         })
     }
 
@@ -147,10 +149,18 @@ impl Attribution {
         self.devices.iter().find(|device| device.name == name)
     }
 
-    fn reached_on<'a>(&'a self, name: &'a str) -> impl Iterator<Item = Candidate<'a>> {
+    fn reached_on<'a>(&'a self, name: &'a str, is_held: bool) -> impl Iterator<Item = Candidate<'a>> {
         let cgroups = self.device(name).into_iter().flat_map(|device| &device.cgroups);
+        // Threads of the kernel, which write journals for others, are in the root.
+        let has_all_waiting = |path: &str| {
+            let paths = self.blocked.iter().filter_map(|task| task.cgroup.as_deref());
+            let mut waiting = paths.filter(|path| *path != "/").peekable();
+            waiting.peek().is_some() && waiting.all(|task| contains(path, task))
+        };
         cgroups.flat_map(move |cgroup| {
-            let reached = cgroup.limits.iter().filter(|limit| limit.is_reached);
+            let suffices_near = is_held && has_all_waiting(&cgroup.path);
+            let reached =
+                cgroup.limits.iter().filter(move |limit| limit.is_reached || suffices_near && limit.is_near);
             reached.map(move |limit| (cgroup, name, limit.kind, limit.value))
         })
     }
@@ -173,6 +183,7 @@ mod tests {
             value,
             rate: value as f64,
             is_reached: true,
+            is_near: true,
         });
         CgroupUse { path: path.into(), rates, share_pct: None, limits: limits.into_iter().collect() }
     }
@@ -200,7 +211,8 @@ mod tests {
         let below = ["sda".to_owned()];
         assert_eq!(attribution(&limited).blocking_limit(&below), None);
         limited.limits[0].kind = LimitKind::ReadBytes;
-        (limited.limits[0].is_reached, limited.limits[0].rate) = (false, 0.0);
+        let limit = &mut limited.limits[0];
+        (limit.is_reached, limit.is_near, limit.rate) = (false, false, 0.0);
         let found = attribution(&limited).blocking_limit(&below).unwrap();
         assert_eq!((&*found.cgroup, found.holds_device), ("/db", true));
         assert!(attribution(&limited).still_holds(&found, true));
@@ -266,6 +278,26 @@ mod tests {
         assert!(holds(&found, true));
         found.devices.push(device("dm-1", vec![cgroup("/db", 40.0, None)]));
         assert!(!holds(&found, true), "it is another volume that the cgroup uses");
+    }
+
+    #[test]
+    fn where_requests_are_held_a_limit_that_is_near_suffices_if_only_its_cgroup_waits() {
+        let mut limited = cgroup("/db", 40.0, Some(50));
+        limited.limits[0].is_reached = false;
+        let volume = device("dm-0", vec![cgroup("/", 60.0, None)]);
+        let mut found = attribution(vec![device("sda", vec![limited]), volume]);
+        let is_found = |found: &Attribution, is_held| {
+            found.reached_limit("dm-0", &["sda".to_owned()], false, is_held).is_some()
+        };
+        let task = |path: &str| BlockedTask { cgroup: Some(path.into()), ..BlockedTask::default() };
+        assert!(!is_found(&found, true));
+        found.blocked = vec![task("/db/w"), task("/")];
+        assert_eq!([false, true].map(|is_held| is_found(&found, is_held)), [false, true]);
+        found.blocked.push(task("/other"));
+        assert!(!is_found(&found, true));
+        found.blocked.pop();
+        found.devices[0].cgroups[0].limits[0].is_near = false;
+        assert!(!is_found(&found, true));
     }
 
     #[test]

@@ -89,7 +89,8 @@ mod tests {
     /// The use of dm-0 on sda by a cgroup that has reached a limit on sda and has this share of the bytes.
     fn attribution(share: f64) -> Attribution {
         let rates = |bytes| IoRates { read_bytes_per_s: bytes, ..IoRates::default() };
-        let limit = LimitUse { kind: LimitKind::ReadIops, value: 50, rate: 50.0, is_reached: true };
+        let limit =
+            LimitUse { kind: LimitKind::ReadIops, value: 50, rate: 50.0, is_reached: true, is_near: true };
         let usage = |name: &str, limits: Vec<LimitUse>| DeviceUse {
             name: name.into(),
             total: rates(1000.0),

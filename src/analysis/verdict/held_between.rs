@@ -15,12 +15,18 @@ pub struct HeldBetween {
     pub await_above_ms: f64,
     /// At the slowest of the lower ones.
     pub await_below_ms: f64,
+    /// True if as many requests wait as in a saturated device, and not only a process that sends one after the other.
+    pub are_many: bool,
 }
 
 impl HeldBetween {
     /// Returns whether the upper device is saturated. No baseline is needed: unloaded, it takes as long as the devices
     /// below plus some time of its own.
     pub fn shows_saturation(&self) -> bool {
+        self.are_many && self.are_far_slower()
+    }
+
+    fn are_far_slower(&self) -> bool {
         self.await_above_ms >= MIN_HELD_SATURATION * self.await_below_ms
     }
 }
@@ -38,12 +44,15 @@ pub fn held_between(above: &Interval, below: &[&Interval]) -> Option<HeldBetween
     let sum = lower.iter().fold(IoTotals::default(), |sum, one| sum.plus(one));
     let await_above_ms = upper.await_ms()?;
     let await_below_ms = lower.iter().filter_map(IoTotals::await_ms).reduce(f64::max)?;
-    let is_loaded =
-        upper.ms / 1000.0 / above.seconds() >= MIN_SATURATED_QUEUE && upper.ios >= MIN_INTERVAL_REQUESTS;
+    let queue = upper.ms / 1000.0 / above.seconds();
+    let are_many = queue >= MIN_SATURATED_QUEUE;
+    let held = HeldBetween { await_above_ms, await_below_ms, are_many };
+    let is_loaded = upper.ios >= MIN_INTERVAL_REQUESTS
+        && (are_many || queue >= MIN_LOADED_QUEUE && held.are_far_slower());
     let was_passed_down = sum.ios >= MIN_PASSED_DOWN_FRACTION * upper.ios;
     let is_held = upper.ms - sum.ms >= MIN_QUEUED_BETWEEN_FRACTION * upper.ms
         && await_above_ms >= DEFAULT_SATURATION_THRESHOLD * await_below_ms;
-    (is_loaded && was_passed_down && is_held).then_some(HeldBetween { await_above_ms, await_below_ms })
+    (is_loaded && was_passed_down && is_held).then_some(held)
 }
 
 /// Returns whether the requests that `above` holds do not wait for the device `below`: they spend hardly any of their
@@ -80,6 +89,10 @@ mod tests {
         assert_eq!(held_between(&reads(2000, 15.9), &[&reads(2000, 15.0)]), None);
         // One of two devices below is slow.
         assert_eq!(held_between(&reads(2000, 15.9), &[&reads(1000, 0.4), &reads(1000, 15.0)]), None);
+        // A process that sends one request after the other is not many that wait.
+        let serial = held_between(&reads(20, 48.0), &[&reads(20, 0.4)]).unwrap();
+        assert!(held.shows_saturation() && !serial.shows_saturation());
+        assert_eq!(held_between(&reads(20, 48.0), &[&reads(20, 12.0)]), None);
         // Hardly any request waits.
         assert_eq!(held_between(&reads(100, 1.5), &[&reads(100, 0.1)]), None);
         // Most requests never reached the device below.

@@ -267,11 +267,31 @@ impl DeviceHistory {
         };
         let (lasted_s, floor_s) = match verdict {
             Verdict::Throttled => (throttled_s(), self.throttled_floor_s),
+            // A suspended device seems idle until it is known why nothing completes.
+            Verdict::Stalled if activity.stats.is_idle() => (activity.assessment.lasted_s, 0.0),
             _ => (activity.assessment.lasted_s, self.floor_s),
         };
         let previous_s = self.previous.as_ref().map_or(0.0, |previous| previous.end.run_s);
         let lasted_s = later_s + lasted_s.unwrap_or(seconds - later_s);
-        end.minus(lasted_s.min(end.run_s - floor_s.max(previous_s)).max(0.0))
+        let mut begin_s = (end.run_s - lasted_s).max(floor_s.max(previous_s));
+        if verdict == Verdict::Throttled {
+            begin_s = begin_s.min(self.same_latency_since_s().max(previous_s));
+        }
+        end.minus((end.run_s - begin_s).max(0.0))
+    }
+
+    /// Returns the second since which requests have taken about as long as in the latest interval, without a verdict that
+    /// this is good.
+    fn same_latency_since_s(&self) -> f64 {
+        let latest = || Some((self.recent.back()?.figures.slowest(|_| None)?, &self.recent.back()?.figures));
+        let Some((requests, latest)) = latest() else { return f64::INFINITY };
+        let is_same = |one: &&RecentInterval| {
+            let await_ms = one.figures.await_ms(requests).zip(latest.await_ms(requests));
+            one.begin_s >= self.floor_s - TOLERANCE_S
+                && await_ms.is_some_and(|(before_ms, now_ms)| MIN_RISE * before_ms >= now_ms)
+        };
+        let first = self.recent.iter().rev().take_while(is_same).last();
+        first.map_or(f64::INFINITY, |first| first.begin_s)
     }
 
     /// Adds up the numbers of the intervals between two moments; `None` if some of them are no longer stored.

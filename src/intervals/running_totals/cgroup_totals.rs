@@ -75,7 +75,8 @@ mod tests {
     use crate::attribution::{CgroupUse, DeviceUse, IoRates, LimitKind, LimitUse};
 
     fn cgroup(path: String, is_reached: bool) -> CgroupUse {
-        let limit = LimitUse { kind: LimitKind::ReadIops, value: 50, rate: 50.0, is_reached };
+        let limit =
+            LimitUse { kind: LimitKind::ReadIops, value: 50, rate: 50.0, is_reached, is_near: is_reached };
         CgroupUse { path: path.into(), rates: IoRates::default(), share_pct: None, limits: vec![limit] }
     }
 

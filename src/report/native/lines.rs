@@ -398,7 +398,8 @@ mod who_line_tests {
         let hung = "who: D state: my\\u{1b}d(1) my\\u{1b}d(2) my\\u{1b}d(3) +2";
         assert_eq!(who_line("vdb", &attribution).as_deref(), Some(hung));
         attribution.blocked.clear();
-        let limit = |kind, is_reached| LimitUse { kind, value: 2 << 20, rate: 0.0, is_reached };
+        let limit =
+            |kind, is_reached| LimitUse { kind, value: 2 << 20, rate: 0.0, is_reached, is_near: is_reached };
         attribution.devices[0].cgroups[1].limits =
             vec![limit(LimitKind::ReadIops, false), limit(LimitKind::ReadBytes, true)];
         let limited = format!("{busy}; at limit: backup.service 2 MiB/s of reads");

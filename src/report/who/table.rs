@@ -309,7 +309,8 @@ mod limit_text_tests {
 
     #[test]
     fn the_limit_that_matters_is_shown() {
-        let limit = |kind, value, rate, is_reached| LimitUse { kind, value, rate, is_reached };
+        let limit =
+            |kind, value, rate, is_reached| LimitUse { kind, value, rate, is_reached, is_near: is_reached };
         let reads = limit(LimitKind::ReadIops, 50, 10.0, false);
         let bytes = limit(LimitKind::WriteBytes, 2 << 20, 1e6, false);
         assert_eq!(limits_cell(&[]), "");
