@@ -218,7 +218,16 @@ impl Health {
     pub fn holds_requests(&self) -> bool {
         let holds =
             |word: &FactValue| matches!(word, FactValue::Word(word) if HOLDING_STATES.contains(&&**word));
-        self.number(SUSPENDED).is_some_and(|suspended| suspended > 0) || self.value(STATE).is_some_and(holds)
+        self.is_suspended() || self.value(STATE).is_some_and(holds)
+    }
+
+    pub fn is_suspended(&self) -> bool {
+        self.number(SUSPENDED).is_some_and(|suspended| suspended > 0)
+    }
+
+    /// Returns whether it is a volume of device-mapper.
+    pub fn can_be_suspended(&self) -> bool {
+        self.number(SUSPENDED).is_some()
     }
 
     /// Returns the facts that say that something is wrong, with the extent of it. Counts are of what was added since

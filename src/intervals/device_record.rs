@@ -20,6 +20,8 @@ pub(super) struct DeviceJudge {
     live_verdict: Option<Box<LiveVerdict>>,
     stall_timer: StallTimer,
     pub(super) peers: PeerHistory,
+    /// The seconds since a request completed; `None` if none has since the beginning or a break.
+    pub(super) idle_s: Option<f64>,
 }
 
 impl DeviceJudge {
@@ -30,6 +32,7 @@ impl DeviceJudge {
         }
         self.stall_timer = StallTimer::default();
         self.peers = PeerHistory::default();
+        self.idle_s = None;
     }
 
     /// Judges a step, with the host in it and the limit that the device shares with others. `new_live_verdict` creates the live verdict of a device that becomes active.
@@ -41,6 +44,10 @@ impl DeviceJudge {
         new_live_verdict: impl FnOnce() -> LiveVerdict,
     ) -> Assessment {
         let stalled_s = self.stall_timer.observe(stats);
+        self.idle_s = match self.idle_s {
+            _ if stats.completed() > 0 => Some(0.0),
+            idle_s => idle_s.map(|idle_s| idle_s + stats.seconds()),
+        };
         if self.live_verdict.is_none() && stats.is_idle() {
             return Assessment { verdict: Some(Verdict::Idle), ..Assessment::default() };
         }

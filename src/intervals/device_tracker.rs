@@ -234,7 +234,8 @@ impl<'b> DeviceTracker<'b> {
             let mut assessment = record.judge.judge(&interval, &host, shared_limit, || {
                 new_live_verdict(self.baselines, attributes, known, &self.recorded, older)
             });
-            self.health.note(&newer.name, &mut assessment, &interval, step.newer, &host, topology);
+            let activity = (&interval, record.judge.idle_s);
+            self.health.note(&newer.name, &mut assessment, activity, step.newer, &host, topology);
             record.judged.add_assessment(assessment, &interval, step.newer.at.wall);
         }
         self.shared_limits.end_step(step.span.seconds());

@@ -18,13 +18,18 @@ const MAX_PAUSE_S: f64 = 30.0;
 /// other times than the samples are taken.
 const MOST_OF_THE_TIME_PCT: f64 = 50.0;
 
+/// The seconds between two readings of the facts where all is well, and a step: as long before a device is seen to hold
+/// requests it may have begun to.
+const MAX_UNSEEN_S: f64 = 11.0;
+
 /// Follows the facts about the health of devices from step to step.
 #[derive(Debug, Default)]
 pub(super) struct HealthWatch {
     facts: Option<Arc<HealthFacts>>,
     /// The facts of the step before.
     previous: Option<Arc<HealthFacts>>,
-    has_holding: bool,
+    /// The devices that hold requests, with the second of the run in which that was seen.
+    holding: HashMap<String, f64>,
     /// Seconds since the start, without breaks.
     run_s: f64,
     troubles: HashMap<String, Trouble>,
@@ -67,8 +72,12 @@ impl HealthWatch {
             (previous, facts) => previous.is_none() && facts.is_none(),
         };
         if !is_same {
-            let holding = |facts: &Arc<HealthFacts>| facts.values().any(|health| health.holds_requests());
-            self.has_holding = self.facts.as_ref().is_some_and(holding);
+            let before = std::mem::take(&mut self.holding);
+            let facts = self.facts.iter().flat_map(|facts| facts.iter());
+            let holding = facts.filter(|(_, health)| health.holds_requests());
+            self.holding = holding
+                .map(|(name, _)| (name.clone(), before.get(name).copied().unwrap_or(self.run_s)))
+                .collect();
         }
     }
 
@@ -111,25 +120,31 @@ impl HealthWatch {
         }
     }
 
-    /// Adds what the kernel says to the assessment of a device in a step.
+    /// Adds what the kernel says to the assessment of a device in a step, for `idle_s` seconds of which no request has
+    /// completed.
     pub(super) fn note(
         &mut self,
         device: &str,
         assessment: &mut Assessment,
-        stats: &Interval,
+        (stats, idle_s): (&Interval, Option<f64>),
         sample: &Sample,
         host: &HostStats,
         topology: &Topology,
     ) {
         let Some(facts) = self.facts.clone() else { return };
-        if self.has_holding
-            && stats.completed() == 0
-            && facts.get(device).is_some_and(|health| health.holds_requests())
-            && is_waited_for(device, sample, host, topology)
+        let was_active_until_held =
+            |held_s: f64| idle_s.is_some_and(|idle_s| held_s - (self.run_s - idle_s) <= MAX_UNSEEN_S);
+        if stats.completed() == 0
+            && let Some(held_s) = self.holding.get(device)
+            && (was_active_until_held(*held_s) || is_waited_for(device, sample, host, topology))
         {
             assessment.verdict = Some(Verdict::Stalled);
+            assessment.lasted_s = idle_s;
             assessment.evidence.retain(|evidence| *evidence != Evidence::Idle);
         }
+        // A busy device that suddenly does nothing may be suspended: then it counts none of its requests.
+        let has_stopped = stats.is_idle() && idle_s.is_some_and(|idle_s| idle_s <= stats.seconds());
+        self.has_trouble |= has_stopped && facts.get(device).is_some_and(|health| health.can_be_suspended());
         if !assessment.verdict.is_some_and(Verdict::is_trouble) {
             return;
         }
@@ -148,6 +163,9 @@ impl HealthWatch {
                 (before, end_s - begin_s)
             }
         };
+        // A volume that completes requests is suspended for moments only.
+        let is_past =
+            |name: &str| stats.completed() > 0 && facts.get(name).is_some_and(|health| health.is_suspended());
         let evidence = |name: &str, only_sync: bool| {
             let troubles = facts.get(name)?.troubles(before.get(name).map(|before| &**before));
             let is_wanted =
@@ -159,7 +177,8 @@ impl HealthWatch {
         let own = [device].into_iter().chain(below.iter().map(String::as_str));
         // An array that rebuilds loads its members.
         let above = topology.holders(device).filter_map(|node| evidence(&node.name, true));
-        let found: Vec<Evidence> = own.filter_map(|name| evidence(name, false)).chain(above).collect();
+        let found: Vec<Evidence> =
+            own.filter(|name| !is_past(name)).filter_map(|name| evidence(name, false)).chain(above).collect();
         // The cause comes first.
         assessment.evidence.splice(0..0, found);
     }

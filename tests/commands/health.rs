@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support::fake_root::{FakeRoot, busy_line};
 use crate::support::in_process::in_process;
+use crate::support::program::output;
 
 /// Two disks in an array, which rebuilds onto the second one, with a suspended volume on it; and an NVMe disk with two
 /// paths.
@@ -231,4 +232,51 @@ fn a_read_that_hangs_delays_no_sample() {
     let (out, _, exit) = run("devices", &host);
     assert!(exit == Exit::Success && out.contains("\nsdb") && !out.contains("errors"), "{out}");
     assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
+}
+
+/// A recording of a volume that reads until this second, is suspended five seconds later, and reads again from second 40 on.
+/// No request is in flight and no task waits: programs may wait for the kernel's answer without that.
+fn suspended_recording(reads_until: u64) -> String {
+    let devices = json!([{"name": "sda", "kind": "disk"}, {"name": "dm-0", "backing_devices": ["sda"]}]);
+    let mut text = format!("#blkstat {}\n", json!({"version": "0.2.0", "devices": devices}));
+    let mut reads = 1000;
+    for second in 0..60 {
+        if second <= reads_until || second > 40 {
+            reads += 100 + second * 37 % 41;
+        }
+        let facts = |suspended: u64| json!({"health": {"sda": {}, "dm-0": {"suspended": suspended}}});
+        match second {
+            0 | 40 => text += &format!("#blkstat {}\n", facts(0)),
+            25 => text += &format!("#blkstat {}\n", facts(1)),
+            _ => {}
+        }
+        text += &format!("TS {}.000000000 2026-11-20 18:00:00\n", 1_795_197_600 + second);
+        for (number, name) in ["8 0 sda", "253 0 dm-0"].into_iter().map(|name| name.rsplit_once(' ').unwrap())
+        {
+            let (sectors, ms) = (8 * reads, reads / 2);
+            text += &format!("{number} {name} {reads} 0 {sectors} {ms} 0 0 0 0 0 {ms} {ms} 0 0 0 0 0 0\n");
+        }
+        let end = json!({"monotonic_ns": 1_000_000_000 * second, "complete": true});
+        text += &format!("#blkstat {end}\n");
+    }
+    text
+}
+
+#[test]
+fn a_volume_that_is_suspended_while_it_is_busy_is_stalled_even_if_nobody_is_seen_to_wait() {
+    let stalled = |recording: &str| -> Vec<Value> {
+        let (out, ..) = output("--json --from - dm-0", recording);
+        let lines = out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines.filter(|line| line["verdict"] == "stalled").collect()
+    };
+    let found = stalled(&suspended_recording(20));
+    assert_eq!(found.len(), 15, "{found:#?}");
+    for line in &found {
+        let begin = (&line["incident_begin"], &line["incident_begin_known"], &line["incident_cause"]);
+        assert_eq!(begin, (&json!("2026-11-20T18:00:20.000000Z"), &json!(true), &json!("health")), "{line}");
+    }
+    let (text, ..) = output("analyze -", suspended_recording(20));
+    assert!(text.starts_with("dm-0 stalled 18:00:20-18:00:39 (19 s"), "{text}");
+    // One that was idle before may just not be used.
+    assert_eq!(stalled(&suspended_recording(10)).len(), 0);
 }
