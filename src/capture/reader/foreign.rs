@@ -99,7 +99,7 @@ impl Slot {
 }
 
 /// Makes a time of each copy out of what is written.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Clock {
     local: LocalTimes,
     latest: Option<Timestamp>,
@@ -164,7 +164,7 @@ impl Spread {
 
 impl Clock {
     fn new(local: LocalTimes) -> Self {
-        Self { local, latest: None, usual: None, carried: SignedDuration::ZERO, spread: None }
+        Self { local, ..Self::default() }
     }
 
     /// Returns the time of the next copy.
@@ -242,6 +242,7 @@ fn is_after_full_hour(time: Timestamp, within: SignedDuration) -> bool {
 }
 
 /// Looks at the first copies of a capture.
+#[derive(Default)]
 pub(super) struct FirstCopies {
     local: LocalTimes,
     copies: Vec<Candidates>,
@@ -271,17 +272,7 @@ const ENOUGH_COPIES: usize = 8;
 
 impl FirstCopies {
     pub(super) fn new(local: LocalTimes) -> Self {
-        Self {
-            local,
-            copies: Vec::new(),
-            gap: Candidates::default(),
-            names: HashSet::new(),
-            last_name: String::new(),
-            before: Vec::new(),
-            words_before: 0,
-            line: 0,
-            going_back: Vec::new(),
-        }
+        Self { local, ..Self::default() }
     }
 
     /// Returns whether a device was found.
@@ -505,7 +496,10 @@ pub(super) enum ForeignTime {
 }
 
 /// Finds the copies in such a capture, and their times.
+#[derive(Default)]
 pub(super) struct ForeignLines {
+    /// It is the raw data of collectl: copies of many files of /proc, each line with the name of its kind.
+    is_collectl: bool,
     clock: Clock,
     /// The distance of copies, if they have no times.
     every: Option<Duration>,
@@ -538,22 +532,26 @@ impl ForeignLines {
             is_after: first.is_time_after(),
             is_adjacent: !slot
                 .is_some_and(|slot| first.copies.iter().any(|copy| copy.has_lines_behind(slot))),
-            gap: Candidates::default(),
-            before: Candidates::default(),
-            names: HashSet::new(),
-            has_begun: false,
-            words_before: 0,
+            ..Self::default()
         }
+    }
+
+    pub(super) fn of_collectl() -> Self {
+        Self { is_collectl: true, ..Self::default() }
     }
 
     /// Returns the form of the times, and whether those of copies in the same second or minute are spread evenly.
     pub(super) fn form(&self) -> Option<(TimeForm, bool)> {
-        self.slot.map(|slot| (slot.form, self.clock.spread.is_some()))
+        let form = self.slot.map(|slot| slot.form).or(self.is_collectl.then_some(TimeForm::Epoch));
+        form.map(|form| (form, self.clock.spread.is_some()))
     }
 
     /// Takes the next line.
     pub(super) fn read(&mut self, line: &[u8], number: u64) -> ForeignLine {
         let Ok(text) = std::str::from_utf8(line) else { return ForeignLine::Other };
+        if self.is_collectl {
+            return self.read_collectl(text);
+        }
         let Some(DeviceLineStart { at, name, words_before }) = device_line_start(text, self.words_before)
         else {
             self.gap.add(text, false, number);
@@ -591,6 +589,20 @@ impl ForeignLines {
         })
     }
 
+    fn read_collectl(&mut self, text: &str) -> ForeignLine {
+        if let Some(time) = collectl_time(text) {
+            self.names.clear();
+            return ForeignLine::Time(time);
+        }
+        let device = text.strip_prefix("disk ").and_then(|line| device_line_start(line, 0));
+        match device.filter(|device| device.words_before == 0) {
+            Some(device) if self.names.insert(device.name.to_owned()) => {
+                ForeignLine::Device("disk ".len() + device.at)
+            }
+            _ => ForeignLine::Other,
+        }
+    }
+
     /// Returns the time of a copy and its line.
     fn time_of(&mut self, slot: Slot, candidates: Candidates) -> Option<(Timestamp, u64)> {
         const DAY: SignedDuration = SignedDuration::from_hours(24);
@@ -623,31 +635,6 @@ impl ForeignLines {
         }
         let found = found?;
         Some((self.clock.next(&found.found), found.line))
-    }
-}
-
-/// The raw data of collectl: copies of many files of /proc, each line with the name of its kind.
-#[derive(Default)]
-pub(super) struct CollectlLines {
-    /// The devices of the copy so far.
-    names: HashSet<String>,
-}
-
-impl CollectlLines {
-    /// Takes the next line.
-    pub(super) fn read(&mut self, line: &[u8]) -> ForeignLine {
-        let Ok(text) = std::str::from_utf8(line) else { return ForeignLine::Other };
-        if let Some(time) = collectl_time(text) {
-            self.names.clear();
-            return ForeignLine::Time(time);
-        }
-        let device = text.strip_prefix("disk ").and_then(|line| device_line_start(line, 0));
-        match device.filter(|device| device.words_before == 0) {
-            Some(device) if self.names.insert(device.name.to_owned()) => {
-                ForeignLine::Device("disk ".len() + device.at)
-            }
-            _ => ForeignLine::Other,
-        }
     }
 }
 

@@ -18,9 +18,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use self::continuity::Continuity;
-use self::foreign::{
-    CollectlLines, FirstCopies, ForeignLine, ForeignLines, ForeignTime, Known, collectl_time,
-};
+use self::foreign::{FirstCopies, ForeignLine, ForeignLines, ForeignTime, Known, collectl_time};
 pub use self::state::CaptureState;
 use self::state::SampleDevices;
 use self::state::SegmentTracker;
@@ -48,7 +46,6 @@ enum Kind {
     /// Samples begin with `TS` lines.
     WithTimestamps,
     Foreign(ForeignLines),
-    Collectl(CollectlLines),
     Log(Logs),
 }
 
@@ -218,11 +215,10 @@ impl<R: Read> Reader<R> {
             None => self.find_kind()?,
         };
         let found = match &mut kind {
-            Kind::WithTimestamps => self.next_with_timestamp(previous, sample),
             Kind::Log(logs) => self.next_logged(logs, sample),
-            foreign => self.next_foreign(foreign, previous, sample),
+            kind => self.next_copy(kind, previous, sample),
         };
-        self.kind.get_or_insert(kind);
+        self.kind = Some(kind);
         found
     }
 
@@ -245,7 +241,7 @@ impl<R: Read> Reader<R> {
             }
             let Ok(text) = std::str::from_utf8(line) else { continue };
             if collectl_time(text).is_some() {
-                return Ok(Kind::Collectl(CollectlLines::default()));
+                return Ok(Kind::Foreign(ForeignLines::of_collectl()));
             }
             if !copies.has_devices() {
                 if is_of_linux_2_4(line) {
@@ -271,11 +267,12 @@ impl<R: Read> Reader<R> {
         })
     }
 
-    /// Reads the next sample of a capture whose samples begin with `TS` lines.
-    fn next_with_timestamp(&mut self, previous: &Sample, sample: &mut Sample) -> io::Result<bool> {
+    /// Reads the next sample of a copy of /proc/diskstats.
+    fn next_copy(&mut self, kind: &mut Kind, previous: &Sample, sample: &mut Sample) -> io::Result<bool> {
         // pt-diskstats finds a `TS` line only at the beginning of a line.
         let splits_samples = !self.keeps_truncated_sample;
         loop {
+            let number = self.lines.number + 1;
             let (line, ended, is_newest) = match self.lines.next() {
                 Ok(NextLine::Line { bytes, ended, is_newest }) => (bytes, ended, is_newest),
                 Ok(NextLine::TooLong) => {
@@ -285,36 +282,61 @@ impl<R: Read> Reader<R> {
                 Ok(NextLine::End) => return Ok(self.finish_last(false, previous, sample)),
                 Err(error) => return self.finish_with(error, previous, sample),
             };
-            let kind = LineKind::of(line, ended, self.keeps_truncated_sample, self.position.is_in_sample());
-            if !matches!(kind, LineKind::Device) {
-                if let Some(at) = kind.embedded_line(line, splits_samples) {
-                    self.lines.split_line(at);
-                } else if self.read_other_line(kind, ended, previous, sample) {
-                    return Ok(true);
-                }
-                continue;
+            let is_in_sample = self.position.is_in_sample();
+            let line_kind = LineKind::of(line, ended, self.keeps_truncated_sample, is_in_sample);
+            if let LineKind::Timestamp(TimestampLine { time: Some(_), .. }) | LineKind::Annotation(_) =
+                line_kind
+            {
+                // Another capture may be appended.
+                *kind = Kind::WithTimestamps;
             }
-            let Position::InSample(open) = &mut self.position else {
-                match find_embedded_line(line, splits_samples) {
-                    Some(at) => self.lines.split_line(at),
-                    None => {
-                        let is_blank = line.trim_ascii().is_empty();
-                        let is_text = !line.contains(&0) && std::str::from_utf8(line).is_ok();
-                        self.skip_line(is_blank, is_text);
-                    }
+            let at = match kind {
+                Kind::Foreign(foreign) => {
+                    let (found, form) = (foreign.read(line, number), foreign.form());
+                    let ForeignLine::Device(at) = found else {
+                        if self.read_foreign_line(found, form, ended, number, sample) {
+                            return Ok(true);
+                        }
+                        continue;
+                    };
+                    at
                 }
+                Kind::WithTimestamps | Kind::Log(_) => {
+                    let embedded = match &line_kind {
+                        LineKind::Device if is_in_sample => None,
+                        LineKind::Device => find_embedded_line(line, splits_samples),
+                        line_kind => line_kind.embedded_line(line, splits_samples),
+                    };
+                    if let Some(at) = embedded {
+                        self.lines.split_line(at);
+                        continue;
+                    }
+                    if !matches!(line_kind, LineKind::Device) {
+                        if self.read_other_line(line_kind, ended, previous, sample) {
+                            return Ok(true);
+                        }
+                        continue;
+                    }
+                    // A recording was made from /proc/diskstats, so that such a line of it is damaged.
+                    let may_be_of_2_4 =
+                        self.state.header.is_none() && !self.had_devices && self.devices.is_empty();
+                    if is_in_sample && may_be_of_2_4 && is_of_linux_2_4(line) {
+                        return Err(linux_2_4(self.lines.number));
+                    }
+                    0
+                }
+            };
+            let Position::InSample(open) = &mut self.position else {
+                let is_blank = line.trim_ascii().is_empty();
+                let is_text = !line.contains(&0) && std::str::from_utf8(line).is_ok();
+                self.skip_line(is_blank, is_text);
                 continue;
             };
-            // A recording was made from /proc/diskstats, so that such a line of it is damaged.
-            let may_be_of_2_4 = self.state.header.is_none() && !self.had_devices && self.devices.is_empty();
-            if may_be_of_2_4 && is_of_linux_2_4(line) {
-                return Err(linux_2_4(self.lines.number));
-            }
             let is_complete = ended || self.keeps_truncated_sample;
-            match self.devices.read(line, ended, is_complete, previous, &mut sample.devices) {
+            match self.devices.read(&line[at..], ended, is_complete, previous, &mut sample.devices) {
                 Ok(has_end) => {
                     open.is_truncated |= !has_end;
-                    let is_whole = has_end && self.devices.are(&self.last_copy, sample);
+                    let is_whole = !open.is_truncated && self.devices.are(&self.last_copy, sample);
                     if is_whole && is_newest && self.is_prompt && !self.is_blkstat_recording() {
                         return Ok(self.end_sample(Position::Complete, true, sample));
                     }
@@ -327,82 +349,36 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Reads the next sample of a capture without `TS` lines.
-    fn next_foreign(&mut self, kind: &mut Kind, previous: &Sample, sample: &mut Sample) -> io::Result<bool> {
-        loop {
-            let number = self.lines.number + 1;
-            let (line, ended, is_newest) = match self.lines.next() {
-                Ok(NextLine::Line { bytes, ended, is_newest }) => (bytes, ended, is_newest),
-                Ok(NextLine::TooLong) => {
-                    self.warn_of_long_line();
-                    continue;
-                }
-                Ok(NextLine::End) => return Ok(self.finish_last(false, previous, sample)),
-                Err(error) => return self.finish_with(error, previous, sample),
-            };
-            let is_appended = match LineKind::of(line, ended, false, false) {
-                LineKind::Timestamp(timestamp) => timestamp.time.is_some(),
-                kind => matches!(kind, LineKind::Annotation(_)),
-            };
-            if is_appended {
-                self.kind = Some(Kind::WithTimestamps);
+    /// Processes a line of a capture without `TS` lines that is not one of a device in a sample. Returns whether a sample is
+    /// handed out.
+    fn read_foreign_line(
+        &mut self,
+        line: ForeignLine,
+        form: Option<(TimeForm, bool)>,
+        ended: bool,
+        number: u64,
+        sample: &mut Sample,
+    ) -> bool {
+        match line {
+            ForeignLine::Time(time) if ended => {
+                self.begin_foreign_sample(ForeignTime::Known(time), number, form, sample)
+            }
+            ForeignLine::FirstDevice(time) => {
                 self.lines.repeat_line();
-                return self.next_with_timestamp(previous, sample);
+                match time {
+                    Some((time, line)) => self.begin_foreign_sample(time, line, form, sample),
+                    None => {
+                        self.state.lacks_times |= form.is_none();
+                        self.end_sample(Position::Untimed, false, sample)
+                    }
+                }
             }
-            let (found, form) = match kind {
-                Kind::Foreign(foreign) => (foreign.read(line, number), foreign.form()),
-                Kind::Collectl(collectl) => (collectl.read(line), Some((TimeForm::Epoch, false))),
-                Kind::WithTimestamps | Kind::Log(_) => (ForeignLine::Other, None),
-            };
-            match found {
-                ForeignLine::Time(time) if ended => {
-                    if self.begin_foreign_sample(ForeignTime::Known(time), number, form, sample) {
-                        return Ok(true);
-                    }
-                }
-                ForeignLine::FirstDevice(time) => {
-                    self.lines.repeat_line();
-                    let is_handed_out = match time {
-                        Some((time, line)) => self.begin_foreign_sample(time, line, form, sample),
-                        None => {
-                            self.state.lacks_times |= form.is_none();
-                            self.end_sample(Position::Untimed, false, sample)
-                        }
-                    };
-                    if is_handed_out {
-                        return Ok(true);
-                    }
-                }
-                ForeignLine::TimeOfCopyBefore(time) if ended => {
-                    if let Position::InSample(open) = &mut self.position {
-                        (open.wall, open.is_truncated) = (time, false);
-                        if self.end_sample(Position::Untimed, true, sample) {
-                            return Ok(true);
-                        }
-                    }
-                }
-                ForeignLine::Device(at) => {
-                    let Position::InSample(open) = &mut self.position else {
-                        if matches!(self.position, Position::Complete) {
-                            // The next copy is whole only with this device.
-                            self.last_copy = (self.last_copy.0 + 1, None);
-                        }
-                        continue;
-                    };
-                    let is_complete = ended || self.keeps_truncated_sample;
-                    match self.devices.read(&line[at..], ended, is_complete, previous, &mut sample.devices) {
-                        Ok(has_end) => {
-                            open.is_truncated |= !has_end;
-                            let is_whole = !open.is_truncated && self.devices.are(&self.last_copy, sample);
-                            if is_whole && is_newest && self.is_prompt {
-                                return Ok(self.end_sample(Position::Complete, true, sample));
-                            }
-                        }
-                        Err(error) => self.warn_of_line(error),
-                    }
-                }
-                ForeignLine::Time(_) | ForeignLine::TimeOfCopyBefore(_) | ForeignLine::Other => {}
+            ForeignLine::TimeOfCopyBefore(time) if ended => {
+                let Position::InSample(open) = &mut self.position else { return false };
+                (open.wall, open.is_truncated) = (time, false);
+                self.end_sample(Position::Untimed, true, sample)
             }
+            _ => false,
         }
     }
 
@@ -415,18 +391,13 @@ impl<R: Read> Reader<R> {
         sample: &mut Sample,
     ) -> bool {
         match kind {
-            LineKind::Device | LineKind::Comment => false,
-            LineKind::Timestamp(line) => self.begin_sample(line, sample),
-            LineKind::Cpu(cpu) => {
-                sample.cpu = cpu.or(sample.cpu);
-                false
-            }
-            LineKind::Annotation(annotation) => self.read_annotation(annotation, previous, sample),
-            LineKind::InvalidAnnotation(error) => {
-                self.reject_annotation(error, ended);
-                false
-            }
+            LineKind::Timestamp(line) => return self.begin_sample(line, sample),
+            LineKind::Annotation(annotation) => return self.read_annotation(annotation, previous, sample),
+            LineKind::Cpu(cpu) => sample.cpu = cpu.or(sample.cpu),
+            LineKind::InvalidAnnotation(error) => self.reject_annotation(error, ended),
+            LineKind::Device | LineKind::Comment => {}
         }
+        false
     }
 
     /// Skips a line outside of samples, with a warning if one is due.

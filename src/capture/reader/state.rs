@@ -145,6 +145,7 @@ impl Position {
 }
 
 /// A sample that is being read, except for its devices.
+#[derive(Default)]
 pub(super) struct OpenSample {
     pub(super) wall: Timestamp,
     /// The time of day in the `TS` line; `None` if it has none.
@@ -167,18 +168,7 @@ pub(super) struct OpenSample {
 
 impl OpenSample {
     pub(super) fn new(wall: Timestamp, written_time: Option<String>, line: u64) -> Self {
-        Self {
-            wall,
-            written_time,
-            line,
-            segment: None,
-            monotonic: None,
-            uptime: None,
-            is_foreign: false,
-            form: None,
-            is_truncated: false,
-            has_invalid_annotation: false,
-        }
+        Self { wall, written_time, line, ..Self::default() }
     }
 
     /// Returns the time of the sample, as far as it is known.
