@@ -66,8 +66,8 @@ pub(super) struct HealthLine {
 
 /// A line with a part of a scan.
 #[derive(Serialize, Deserialize)]
-pub(super) struct IoScanLine {
-    pub(super) io_scan: ScanGrowth,
+pub(super) struct IoScanLine<T> {
+    pub(super) io_scan: T,
 }
 
 /// The line that ends a sample. Messages about lines of no known kind have its name.
@@ -142,7 +142,7 @@ impl Annotation {
         // The names may be in any order, for example after another program changed the recording.
         let is_header = || memchr::memmem::find(json, b"\"version\":").is_some();
         Some(match first_name.unwrap_or_default() {
-            b"io_scan" => parse(json, |line: IoScanLine| Self::IoScan(line.io_scan)),
+            b"io_scan" => parse(json, |line: IoScanLine<ScanGrowth>| Self::IoScan(line.io_scan)),
             b"dropped_samples" | b"dropped_from" | b"dropped_to" => parse(json, Self::DroppedSamples),
             b"clock_step_s" | b"suspended_s" => parse(json, Self::ClockChange),
             _ if is_header() => parse(json, |header: RecordingHeader| Self::Header(header.bounded().into())),
@@ -201,9 +201,9 @@ pub(super) fn find_embedded_annotation(line: &[u8]) -> Option<usize> {
     memchr::memmem::find(line.get(1..)?, b"#blkstat {").map(|at| at + 1)
 }
 
-/// The length in bytes above which a list of devices or baselines continues on further lines, because readers skip
-/// lines that are too long.
-const MAX_LIST_BYTES: usize = MAX_LINE_BYTES / 2;
+/// The length in bytes above which a list continues on further lines, because readers skip lines that are too long. A
+/// longer element is left out.
+pub(super) const MAX_LIST_BYTES: usize = MAX_LINE_BYTES / 2;
 
 /// The header of a recording, whose first line it is. Values that are not known are `None`, or an empty topology.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -258,36 +258,38 @@ pub(super) fn bounded(mut devices: Vec<Node>) -> Vec<Node> {
 
 /// Appends the lines that begin a recording, and that are repeated when the devices change.
 pub fn write_header(header: &RecordingHeader, out: &mut Vec<u8>) {
-    let mut lists = split_list(header.topology.nodes().iter().filter_map(shorten)).into_iter();
+    let nodes: Vec<Node> = header.topology.nodes().iter().filter_map(shorten).collect();
+    let mut lists = split_list(&nodes).into_iter();
     let topology = Topology::new(lists.next().unwrap_or_default());
     write_annotation(&RecordingHeader { topology, ..header.clone() }, out);
     lists.for_each(|devices| write_annotation(&DevicesLine { devices }, out));
-    let baselines = header.baselines.iter().filter(|baseline| json_bytes(baseline) <= MAX_LIST_BYTES);
-    for baselines in split_list(baselines.cloned()) {
+    for baselines in split_list(header.baselines.iter()) {
         write_annotation(&BaselinesLine { baselines }, out);
     }
 }
 
 /// Appends the lines with facts about the health of devices, which follow the header.
 pub fn write_health(facts: &HealthFacts, out: &mut Vec<u8>) {
-    let entries = split_list(facts.iter().filter(|entry| json_bytes(entry) <= MAX_LIST_BYTES));
-    for (index, entries) in entries.into_iter().enumerate() {
-        let health = entries.into_iter().map(|(name, health)| (name.clone(), Arc::clone(health))).collect();
-        write_annotation(&HealthLine { health, continues: index > 0 }, out);
+    let facts: Vec<_> = facts.iter().map(|(name, health)| (name.clone(), Arc::clone(health))).collect();
+    for (index, health) in split_list(&facts).into_iter().enumerate() {
+        let line = HealthLine { health: health.into_iter().collect(), continues: index > 0 };
+        write_annotation(&line, out);
     }
 }
 
 /// Divides a list into lists that fit on a line.
-fn split_list<T: Serialize>(elements: impl Iterator<Item = T>) -> Vec<Vec<T>> {
+pub(super) fn split_list<'a, T: Serialize + Clone + 'a>(
+    elements: impl IntoIterator<Item = &'a T>,
+) -> Vec<Vec<T>> {
     let mut lists: Vec<Vec<T>> = Vec::new();
     let mut free_bytes = 0;
-    for element in elements {
-        let bytes = json_bytes(&element);
+    let sizes = elements.into_iter().map(|element| (element, json_bytes(element)));
+    for (element, bytes) in sizes.filter(|(_, bytes)| *bytes <= MAX_LIST_BYTES) {
         match lists.last_mut() {
-            Some(list) if bytes <= free_bytes => list.push(element),
+            Some(list) if bytes <= free_bytes => list.push(element.clone()),
             _ => {
                 free_bytes = MAX_LIST_BYTES;
-                lists.push(vec![element]);
+                lists.push(vec![element.clone()]);
             }
         }
         free_bytes -= bytes;
@@ -296,7 +298,7 @@ fn split_list<T: Serialize>(elements: impl Iterator<Item = T>) -> Vec<Vec<T>> {
 }
 
 /// Returns the length of an element in a list of JSON, with its comma.
-fn json_bytes(element: &impl Serialize) -> usize {
+pub(super) fn json_bytes(element: &impl Serialize) -> usize {
     serde_json::to_vec(element).map_or(usize::MAX, |json| json.len() + 1)
 }
 

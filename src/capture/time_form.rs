@@ -127,10 +127,9 @@ pub(super) fn find_times(line: &str) -> Vec<FoundTime> {
             let digits = if form == TimeForm::Epoch { whole_digits(tokens[at]) } else { 0 };
             times.push(FoundTime { form, time, is_local, words_before: at, digits });
         };
-        let number = epoch(tokens[at]).map(|time| (TimeForm::Epoch, (time, false)));
-        number.into_iter().for_each(|(form, time)| add(form, time));
-        numeric_dates(&tokens[at..]).into_iter().for_each(|(form, time)| add(form, time));
-        named_date(&tokens[at..]).into_iter().for_each(|(form, time)| add(form, time));
+        epoch(tokens[at]).into_iter().for_each(|time| add(TimeForm::Epoch, (time, false)));
+        let dates = numeric_dates(&tokens[at..]).into_iter().chain(named_date(&tokens[at..]));
+        dates.for_each(|(form, time)| add(form, time));
         if let Some(found) = time_of_day(&tokens, at)
             && let Ok(time) = Offset::UTC.to_timestamp(Date::constant(1970, 1, 1).to_datetime(found.time))
         {
@@ -223,24 +222,23 @@ fn decimal(token: &str) -> Option<(u64, u32)> {
     Some((digits(seconds)?, nanos))
 }
 
+/// Seconds since boot with this many digits of a fraction.
+fn since_boot(token: &str, digits: usize) -> Option<Timestamp> {
+    token.split_once('.').filter(|(seconds, fraction)| seconds.len() < 18 && fraction.len() == digits)?;
+    let (seconds, nanos) = decimal(token)?;
+    Timestamp::new(seconds.try_into().ok()?, nanos.try_into().ok()?).ok()
+}
+
 /// One or two numbers with hundredths that are the whole line.
 fn uptime(line: &str) -> Option<Timestamp> {
-    let mut words = line.split_ascii_whitespace();
-    let hundredths = |word: &str| {
-        let (seconds, fraction) = word.split_once('.')?;
-        (fraction.len() == 2).then_some(())?;
-        Some((digits(seconds)?, digits(fraction)?))
-    };
-    let (seconds, fraction) = hundredths(words.next()?)?;
-    words.next().map_or(Some((0, 0)), hundredths).filter(|_| words.next().is_none())?;
-    Timestamp::new(seconds.try_into().ok()?, i32::try_from(fraction).ok()? * 10_000_000).ok()
+    let mut times = line.split_ascii_whitespace().map(|word| since_boot(word, 2));
+    let time = times.next()??;
+    (times.next().is_none_or(|idle| idle.is_some()) && times.next().is_none()).then_some(time)
 }
 
 /// Seconds since boot as the kernel's log has them: `[12345.678901]`.
 fn monotonic(token: &str) -> Option<Timestamp> {
-    let (seconds, fraction) = token.split_once('.').filter(|(seconds, _)| seconds.len() < 9)?;
-    (fraction.len() == 6).then_some(())?;
-    Timestamp::new(digits(seconds)?.try_into().ok()?, i32::try_from(digits(fraction)?).ok()? * 1000).ok()
+    since_boot(token, 6).filter(|time| time.as_second() < 100_000_000)
 }
 
 /// No copy of /proc/diskstats is older than 2001.
@@ -334,25 +332,24 @@ fn numeric_dates(tokens: &[&str]) -> Vec<(TimeForm, (Timestamp, bool))> {
         year => Some(if year < 70 { 2000 + year } else { 1900 + year }),
     };
     let [first, second, third] = &numbers;
-    let orders: &[(TimeForm, [&String; 3])] = match lengths {
-        [4, 1..=2, 1..=2] => &[(TimeForm::YearFirst, [first, second, third])],
-        [1..=2, 1..=2, 4 | 2] if is_month_likely => {
-            &[(TimeForm::MonthFirst, [third, first, second]), (TimeForm::DayFirst, [third, second, first])]
-        }
+    let mut orders = match lengths {
+        [4, 1..=2, 1..=2] => vec![(TimeForm::YearFirst, [first, second, third])],
         [1..=2, 1..=2, 4 | 2] => {
-            &[(TimeForm::DayFirst, [third, second, first]), (TimeForm::MonthFirst, [third, first, second])]
+            vec![(TimeForm::DayFirst, [third, second, first]), (TimeForm::MonthFirst, [third, first, second])]
         }
-        _ => &[],
+        _ => return Vec::new(),
     };
+    if is_month_likely {
+        orders.reverse();
+    }
     // The third number may be the year of a date of its own: `<14>1 2017-08-06T06:13:20Z`.
     let is_year_first = |([year, month, day], ..): ([String; 3], usize, bool)| {
         let date = || date(digits(&year)?, digits(&month)?, digits(&day)?);
         year.len() == 4 && date().is_some()
     };
     let is_in_other = used > 1 && three_numbers(&tokens[used - 1..]).is_some_and(is_year_first);
-    let orders = if is_in_other { &[] } else { orders };
     let day_time = (used..tokens.len().min(used + 4)).find_map(|at| time_after_date(tokens, at));
-    let Some(DayTime { time, end }) = day_time else { return Vec::new() };
+    let Some(DayTime { time, end }) = day_time.filter(|_| !is_in_other) else { return Vec::new() };
     let read = |(form, [year, month, day]): &(TimeForm, [&String; 3])| {
         let date = date(full(year)?, digits(month)?, digits(day)?)?;
         Some((*form, with_offset(date.to_datetime(time), &tokens[end..])?))

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::json::{JsonElements, JsonPart};
-use super::{LogFormat, LoggedDevice, LoggedHost, Report, Told, head_line, number};
+use super::{LogFormat, LoggedDevice, Report, Told, head_line, host_of_json, number};
 use crate::capture::time_form::find_time;
 
 /// A log of iostat.
@@ -208,7 +208,7 @@ impl IostatLog {
 
     /// Reads the part of the JSON document before its list of reports.
     fn read_json_head(&mut self, host: &Value, told: &mut Told) {
-        told.host = LoggedHost::of_json(host);
+        told.host = host_of_json(host);
         // JSON leaves out zeros at the end.
         told.rounding.digits = 2;
         told.times.begin(host["date"].as_str().unwrap_or_default());

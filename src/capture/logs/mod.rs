@@ -53,7 +53,7 @@ pub(super) struct Told {
     /// The complete reports that were not taken yet.
     pub(super) reports: VecDeque<Report>,
     /// The host named in the first lines.
-    pub(super) host: LoggedHost,
+    pub(super) host: RecordingHeader,
     pub(super) rounding: Rounding,
     times: SysstatTimes,
     /// The prefix of the line, which a collector of logs added. It may contain a time.
@@ -110,21 +110,11 @@ pub(super) struct Rates {
     pub(super) await_ms: Option<f64>,
 }
 
-/// The host of a log, as far as it is known.
-#[derive(Clone, Debug, Default)]
-pub(super) struct LoggedHost {
-    pub(super) name: Option<String>,
-    pub(super) kernel: Option<String>,
-    pub(super) cpus: Option<usize>,
-}
-
-impl LoggedHost {
-    /// Returns the host in the JSON of `iostat` and `sadf`.
-    fn of_json(host: &serde_json::Value) -> Self {
-        let text = |name: &str| host[name].as_str().map(str::to_owned);
-        let cpus = host["number-of-cpus"].as_u64().and_then(|cpus| usize::try_from(cpus).ok());
-        Self { name: text("nodename"), kernel: text("release"), cpus }
-    }
+/// Returns the host in the JSON of `iostat` and `sadf`.
+fn host_of_json(host: &serde_json::Value) -> RecordingHeader {
+    let text = |name: &str| host[name].as_str().map(str::to_owned);
+    let cpus = host["number-of-cpus"].as_u64().and_then(|cpus| usize::try_from(cpus).ok());
+    RecordingHeader { host: text("nodename"), kernel: text("release"), cpus, ..RecordingHeader::default() }
 }
 
 impl LoggedDevice {
@@ -415,14 +405,7 @@ impl Logs {
 
     /// Returns what the log says of its host, as the header of a recording.
     pub(super) fn header(&self) -> Arc<RecordingHeader> {
-        let LoggedHost { name, kernel, cpus } = self.formats[0].1.host.clone();
-        Arc::new(RecordingHeader {
-            host: name,
-            kernel,
-            cpus,
-            missing: self.missing(),
-            ..RecordingHeader::default()
-        })
+        Arc::new(RecordingHeader { missing: self.missing(), ..self.formats[0].1.host.clone() })
     }
 
     /// The distance of reports without times.
@@ -467,13 +450,13 @@ impl Logs {
 
 /// Parses the first line of a sysstat log, `Linux 6.8.0 (host) 03/12/2026 _x86_64_ (80 CPU)` with tabs. Returns the host, and
 /// the text that has the date.
-pub(super) fn head_line(line: &str) -> Option<(LoggedHost, &str)> {
+pub(super) fn head_line(line: &str) -> Option<(RecordingHeader, &str)> {
     let rest = line.strip_prefix("Linux ")?;
     let (kernel, rest) = rest.split_once(" (")?;
     let (name, rest) = rest.split_once(')')?;
     let cpus = rest.rsplit_once('(').and_then(|(_, cpus)| cpus.split(' ').next()?.parse().ok());
     // blkstat writes a dash for what it does not know.
     let known = |text: &str| Some(text.trim().to_owned()).filter(|text| text != "-");
-    let host = LoggedHost { name: known(name), kernel: known(kernel), cpus };
-    Some((host, rest))
+    let (host, kernel) = (known(name), known(kernel));
+    Some((RecordingHeader { host, kernel, cpus, ..RecordingHeader::default() }, rest))
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::json::{JsonElements, JsonPart};
 use super::sar::TimedRows;
-use super::{LogFormat, LoggedDevice, LoggedHost, Told, excerpt};
+use super::{LogFormat, LoggedDevice, Told, excerpt, host_of_json};
 use crate::capture::time_form::{LocalTimes, find_time};
 
 /// The words of a head before the columns.
@@ -36,7 +36,7 @@ impl SadfLog {
         if values.is_empty() || values.len() % columns.len() != 0 {
             return None;
         }
-        told.host.name = Some((*host).to_owned());
+        told.host.host = Some((*host).to_owned());
         // One device per row, or all of them with `-h`.
         for values in values.chunks(columns.len()) {
             let mut device = LoggedDevice { name: values[0].to_owned(), ..LoggedDevice::default() };
@@ -77,7 +77,7 @@ impl SadfLog {
         for part in self.json.read(line)? {
             match part {
                 JsonPart::Host(host) => {
-                    told.host = LoggedHost::of_json(&host);
+                    told.host = host_of_json(&host);
                     self.rows.restart(&mut told.reports);
                 }
                 JsonPart::Element(report) => match self.read_report(&report, told) {

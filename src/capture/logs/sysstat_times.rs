@@ -5,7 +5,7 @@ use std::fmt;
 use jiff::civil::{Date, DateTime};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::capture::time_form::{LocalTimes, TimeForm, find_time};
+use crate::capture::time_form::{LocalTimes, TimeForm, find_time, find_times};
 
 /// The dates and times that sysstat prints. A date of three numbers is read in the order of the locale.
 #[derive(Clone, Debug, Default)]
@@ -15,8 +15,8 @@ pub(super) struct SysstatTimes {
     day_first: Option<bool>,
     /// The order of a date was a guess, and it would also be valid in the other.
     is_ambiguous: bool,
-    /// The numbers of the last such date.
-    last_date: Option<[i16; 3]>,
+    /// The last such date, with the day first and with the month first.
+    last_date: Option<(Option<Date>, Option<Date>)>,
     /// The text with the date in the head line, which times of day follow.
     head: String,
     /// The last time of day, and the date on which it was.
@@ -91,56 +91,38 @@ impl SysstatTimes {
     /// `06/13/2018`, `13.06.2018`, `06/13/18`, `2018-06-13`.
     fn date(&mut self, word: &str) -> Option<Date> {
         let separator = word.chars().find(|c| "/.-".contains(*c))?;
-        let parts: Vec<&str> = word.trim_end_matches('.').split(separator).collect();
-        let [first, second, third] = parts[..] else { return None };
-        if parts.iter().any(|part| part.len() > 4 || part.bytes().any(|byte| !byte.is_ascii_digit())) {
+        if word.bytes().any(|byte| !byte.is_ascii_digit() && !b"/.-".contains(&byte)) {
             return None;
         }
-        let number = |text: &str| text.parse::<i16>().ok();
-        let (first, second, third, is_year_first) =
-            (number(first)?, number(second)?, number(third)?, first.len() == 4);
-        let full = |year: i16| match year {
-            0..69 => 2000 + year,
-            69..100 => 1900 + year,
-            _ => year,
-        };
-        let small = |value: i16| i8::try_from(value).ok();
-        if is_year_first {
-            return Date::new(first, small(second)?, small(third)?).ok();
+        let found = find_times(&format!("{} 0:00", word.trim_end_matches('.')));
+        let date_of =
+            |form| found.iter().find(|found| found.form == form).map(|date| self.local.civil(date).date());
+        if let Some(date) = date_of(TimeForm::YearFirst) {
+            return Some(date);
         }
-        let in_order = |[first, second, third]: [i16; 3], day_first: bool| {
-            let (day, month) = if day_first { (first, second) } else { (second, first) };
-            Date::new(full(third), small(month)?, small(day)?).ok()
-        };
-        let numbers = [first, second, third];
-        let (by_day, by_month) = (in_order(numbers, true), in_order(numbers, false));
+        let (by_day, by_month) = (date_of(TimeForm::DayFirst), date_of(TimeForm::MonthFirst));
         let order = match (by_day, by_month) {
             (Some(_), None) => Some(true),
             (None, Some(_)) => Some(false),
-            (Some(day), Some(month)) => self.day_first.or_else(|| self.order_of(day, month, in_order)),
+            (Some(day), Some(month)) => self.day_first.or_else(|| self.order_of(day, month)),
             (None, None) => return None,
         };
         self.day_first = order;
         self.is_ambiguous = order.is_none() && separator != '.' && by_day != by_month;
-        self.last_date = Some(numbers);
+        self.last_date = Some((by_day, by_month));
         if order.unwrap_or(separator != '/') { by_day } else { by_month }
     }
 
     /// Returns whether the day is first, if a date in both orders shows it: only one is not in the future, or is the next day.
-    fn order_of(
-        &self,
-        day: Date,
-        month: Date,
-        in_order: impl Fn([i16; 3], bool) -> Option<Date>,
-    ) -> Option<bool> {
+    fn order_of(&self, day: Date, month: Date) -> Option<bool> {
         let latest = self.local.zone.to_datetime(self.local.latest).date();
         if (day <= latest) != (month <= latest) {
             return Some(day <= latest);
         }
-        let is_next = |date: Date, day_first| {
-            self.last_date.and_then(|last| in_order(last, day_first)?.tomorrow().ok()) == Some(date)
-        };
-        let (day, month) = (is_next(day, true), is_next(month, false));
+        let (last_day, last_month) = self.last_date?;
+        let is_next =
+            |date: Date, last: Option<Date>| last.and_then(|last| last.tomorrow().ok()) == Some(date);
+        let (day, month) = (is_next(day, last_day), is_next(month, last_month));
         (day != month).then_some(day)
     }
 }

@@ -14,16 +14,12 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use super::annotation::{IoScanLine, write_annotation};
+use super::annotation::{IoScanLine, MAX_LIST_BYTES, json_bytes, split_list, write_annotation};
 use crate::counters::{
     BlockedTask, BusyProcess, Cgroup, CgroupDevice, CgroupHierarchy, DeviceNumber, HungRead, IoCounters,
     IoLimits, IoScan, ProcessIo, ScanProblem, ScannedDevice,
 };
 
-/// The length in bytes from which a scan continues on another line, because readers limit the length of a line.
-const MAX_PART_BYTES: usize = 24 * 1024;
-/// The longest element that is written, in bytes.
-const MAX_ELEMENT_BYTES: usize = 16 * 1024;
 /// The cgroups of a scan that are recorded: those with limits, then those with the most bytes.
 const MAX_CGROUPS: usize = 256;
 /// The maximum number of cgroups, devices and other elements that are kept: a hostile recording must not fill the
@@ -215,49 +211,26 @@ impl ScanGrowth {
         }
     }
 
-    /// Appends the lines of the scan.
+    /// Appends the lines of the scan: one, unless it is long.
     pub fn write(&self, out: &mut Vec<u8>) {
-        let Self { devices, cgroups, busiest, blocked, .. } = self;
-        let empty = Self {
+        if json_bytes(self) <= MAX_LIST_BYTES {
+            return write_annotation(&IoScanLine { io_scan: self }, out);
+        }
+        let (devices, cgroups) = (split_list(&self.devices), split_list(&self.cgroups));
+        let (busiest, blocked) = (split_list(&self.busiest), split_list(&self.blocked));
+        let mut write = |io_scan: Self| write_annotation(&IoScanLine { io_scan }, out);
+        write(Self {
             devices: Vec::new(),
             cgroups: Vec::new(),
             busiest: Vec::new(),
             blocked: Vec::new(),
             processes: self.processes.clone(),
             ..*self
-        };
-        let mut parts = Parts { parts: vec![empty], last_bytes: 0 };
-        devices.iter().for_each(|device| parts.push(device, |part| &mut part.devices));
-        cgroups.iter().for_each(|cgroup| parts.push(cgroup, |part| &mut part.cgroups));
-        busiest.iter().for_each(|process| parts.push(process, |part| &mut part.busiest));
-        blocked.iter().for_each(|task| parts.push(task, |part| &mut part.blocked));
-        for io_scan in parts.parts {
-            write_annotation(&IoScanLine { io_scan }, out);
-        }
-    }
-}
-
-/// A scan in parts that fit on lines.
-struct Parts {
-    parts: Vec<ScanGrowth>,
-    /// The length of the elements of the last part.
-    last_bytes: usize,
-}
-
-impl Parts {
-    fn push<T: Clone + Serialize>(&mut self, element: &T, list: fn(&mut ScanGrowth) -> &mut Vec<T>) {
-        let bytes = serde_json::to_string(element).map_or(0, |text| text.len());
-        if bytes > MAX_ELEMENT_BYTES {
-            return;
-        }
-        if self.last_bytes + bytes > MAX_PART_BYTES {
-            self.parts.push(ScanGrowth::default());
-            self.last_bytes = 0;
-        }
-        self.last_bytes += bytes;
-        if let Some(part) = self.parts.last_mut() {
-            list(part).push(element.clone());
-        }
+        });
+        devices.into_iter().for_each(|devices| write(Self { devices, ..Self::default() }));
+        cgroups.into_iter().for_each(|cgroups| write(Self { cgroups, ..Self::default() }));
+        busiest.into_iter().for_each(|busiest| write(Self { busiest, ..Self::default() }));
+        blocked.into_iter().for_each(|blocked| write(Self { blocked, ..Self::default() }));
     }
 }
 

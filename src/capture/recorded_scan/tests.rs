@@ -89,7 +89,7 @@ fn a_long_scan_takes_several_lines_and_is_bounded() {
     let blocked = vec![BlockedTask { comm: "\u{1b}x".repeat(5), ..BlockedTask::default() }; 128];
     let last = IoScan { blocked: Some(blocked.clone()), ..(*scan(2, 1, names(2).collect())).clone() };
     let (read, longest) = read_again(&[scan(1, 0, names(1).collect()), Arc::new(last)]);
-    assert!(longest < 32 * 1024, "{longest}");
+    assert!(longest < crate::capture::MAX_LINE_BYTES, "{longest}");
     assert_eq!((read[1].cgroups.len(), read[1].blocked.as_ref()), (256, Some(&blocked)));
     // The cgroups with the most bytes are kept.
     assert!(read[1].cgroups.iter().any(|cgroup| cgroup.path.ends_with("999")));

@@ -20,8 +20,8 @@ fuzz_target!(|line: &[u8]| {
     assert!(devices.len() <= 1 && (devices.is_empty() || warnings.is_empty()), "{devices:?} {warnings:?}");
     if let [device] = &devices[..] {
         // The parser must overwrite every value of the lines before.
-        let earlier = b"8 0 earlier 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17";
-        let (samples, _) = read(&[line, earlier, format_line(device).as_bytes()]);
+        let earlier = format!("8 0 {}x 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17", device.name);
+        let (samples, _) = read(&[line, earlier.as_bytes(), format_line(device).as_bytes()]);
         assert_eq!(samples[2], *devices);
     }
 });
