@@ -12,8 +12,8 @@ use crate::analysis::load::{IoDirection, LoadSample, RecentLoads};
 use crate::analysis::peers::SlowBesidePeers;
 use crate::analysis::settings::Settings;
 use crate::analysis::thresholds::{
-    MIN_CAPPED_QUEUE, MIN_INTERVAL_REQUESTS, MIN_RECOVERED_INTERVALS, MIN_SATURATED_INTERVALS,
-    SATURATION_WINDOW_INTERVALS, STILL_SATURATED_FRACTION,
+    MIN_CAPPED_QUEUE, MIN_INTERVAL_REQUESTS, MIN_QUEUEING_SATURATION, MIN_RECOVERED_INTERVALS,
+    MIN_SATURATED_INTERVALS, SATURATION_WINDOW_INTERVALS, STILL_SATURATED_FRACTION,
 };
 use crate::metrics::{HostStats, Interval};
 
@@ -144,9 +144,11 @@ impl LiveVerdict {
     /// The verdict on the interval by itself; the present verdict stays if a device in trouble has become only a little
     /// faster.
     fn still_in_trouble(&self, assessed: &LoadAssessment) -> Option<Verdict> {
-        let (present, milder) = match self.debounce.present {
-            Some(Verdict::Saturated) => (Verdict::Saturated, Verdict::Queueing),
-            Some(Verdict::Slow) => (Verdict::Slow, Verdict::Ok),
+        let threshold = self.settings.saturation_threshold;
+        let (present, milder, threshold) = match self.debounce.present {
+            Some(Verdict::Saturated) => (Verdict::Saturated, Verdict::Queueing, threshold),
+            Some(Verdict::Queueing) => (Verdict::Queueing, Verdict::Ok, MIN_QUEUEING_SATURATION),
+            Some(Verdict::Slow) => (Verdict::Slow, Verdict::Ok, threshold),
             _ => return assessed.verdict,
         };
         // If one direction is slow, requests of another may still wait for each other.
@@ -154,7 +156,7 @@ impl LiveVerdict {
         if is_slow_meanwhile && assessed.is_unknown {
             return None;
         }
-        let min_saturation = STILL_SATURATED_FRACTION * self.settings.saturation_threshold;
+        let min_saturation = STILL_SATURATED_FRACTION * threshold;
         let is_still = (assessed.verdict == Some(milder) || is_slow_meanwhile)
             && assessed.directions().any(|one| {
                 one.verdict == Ok(milder)
