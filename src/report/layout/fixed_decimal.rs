@@ -39,20 +39,19 @@ pub(crate) fn fixed(value: f64, decimals: usize, unit: &str) -> String {
 
 /// Appends `number` / 10^`decimals`, right-aligned in `width`.
 fn push_scaled(out: &mut Vec<u8>, number: u64, width: usize, decimals: usize) {
-    /// The digits of any number fit, and the zeros before one below 1.
-    const LEN: usize = 20;
+    let mut unit = 10u64.pow(decimals as u32);
     let mut buffer = itoa::Buffer::new();
-    let number = buffer.format(number).as_bytes();
-    let mut digits = [b'0'; LEN];
-    digits[LEN - number.len()..].copy_from_slice(number);
-    let point = LEN - decimals;
-    let start = point.saturating_sub(1).min(LEN - number.len());
-    let length = LEN - start + usize::from(decimals > 0);
-    out.resize(out.len() + width.saturating_sub(length), b' ');
-    out.extend_from_slice(&digits[start..point]);
+    let whole = buffer.format(number / unit).as_bytes();
+    let length = if decimals > 0 { whole.len() + 1 + decimals } else { whole.len() };
+    out.extend(std::iter::repeat_n(b' ', width.saturating_sub(length)));
+    out.extend_from_slice(whole);
     if decimals > 0 {
         out.push(b'.');
-        out.extend_from_slice(&digits[point..]);
+    }
+    while unit > 1 {
+        let digits = number % unit;
+        unit /= 10;
+        out.push(b'0' + (digits / unit) as u8);
     }
 }
 
