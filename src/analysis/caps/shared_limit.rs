@@ -29,7 +29,6 @@ pub struct SharedLimit {
 /// The queue and the rates of a device in a step.
 #[derive(Clone, Copy, Debug)]
 struct DeviceRate {
-    device: usize,
     queue: f64,
     /// Requests and KiB per second.
     rates: [f64; 2],
@@ -37,11 +36,20 @@ struct DeviceRate {
     growth: [f64; 2],
 }
 
+/// The latest steps in a row in which a device had requests, [`SHARED_LIMIT_INTERVALS`] at most.
+#[derive(Clone, Debug, Default)]
+struct DeviceSteps {
+    /// The number of the latest of them.
+    latest: u64,
+    steps: VecDeque<DeviceRate>,
+}
+
 /// Searches for limits that devices share, from step to step. Its memory is bounded.
 #[derive(Clone, Debug, Default)]
 pub struct SharedLimits {
-    /// The devices with requests in the latest steps, each in the order of the devices.
-    steps: VecDeque<Vec<DeviceRate>>,
+    /// The number of the present step.
+    step: u64,
+    devices: Vec<DeviceSteps>,
     /// The devices that share a limit in the latest step; empty without one.
     members: Vec<usize>,
     unit: Option<RateUnit>,
@@ -60,27 +68,32 @@ impl SharedLimits {
 
     /// Begins a step.
     pub fn begin_step(&mut self) {
-        let mut step = if self.steps.len() == SHARED_LIMIT_INTERVALS { self.steps.pop_front() } else { None }
-            .unwrap_or_default();
-        step.clear();
-        self.steps.push_back(step);
+        self.step += 1;
     }
 
-    /// Adds a device to the present step. Devices are added in the same order in every step.
+    /// Adds a device to the present step.
     pub fn add(&mut self, device: usize, stats: &Interval) {
         let totals = IoTotals::of(&stats.reads).zip(IoTotals::of(&stats.writes));
         let totals = totals.map(|(reads, writes)| reads.plus(&writes)).filter(|totals| totals.ios > 0.0);
-        if let Some((IoTotals { ios, kib, ms }, step)) = totals.zip(self.steps.back_mut()) {
-            let seconds = stats.seconds();
-            let growth = stats.in_flight.zip(stats.in_flight_before);
-            let growth = growth.map_or(0.0, |(end, begin)| end as f64 - begin as f64) / seconds;
-            step.push(DeviceRate {
-                device,
-                queue: ms / 1000.0 / seconds,
-                rates: [ios / seconds, kib / seconds],
-                growth: [growth, growth * kib / ios],
-            });
+        let Some(IoTotals { ios, kib, ms }) = totals else { return };
+        let seconds = stats.seconds();
+        let growth = stats.in_flight.zip(stats.in_flight_before);
+        let growth = growth.map_or(0.0, |(end, begin)| end as f64 - begin as f64) / seconds;
+        if self.devices.len() <= device {
+            self.devices.resize_with(device + 1, DeviceSteps::default);
         }
+        let DeviceSteps { latest, steps } = &mut self.devices[device];
+        if *latest + 1 < self.step {
+            steps.clear();
+        } else if steps.len() == SHARED_LIMIT_INTERVALS {
+            steps.pop_front();
+        }
+        *latest = self.step;
+        steps.push_back(DeviceRate {
+            queue: ms / 1000.0 / seconds,
+            rates: [ios / seconds, kib / seconds],
+            growth: [growth, growth * kib / ios],
+        });
     }
 
     /// Ends the present step of this length in seconds.
@@ -119,10 +132,16 @@ impl SharedLimits {
         })
     }
 
+    /// The latest steps of a device with requests in the present one; `None` without.
+    fn steps_of(&self, device: usize) -> Option<&VecDeque<DeviceRate>> {
+        self.devices.get(device).filter(|one| one.latest == self.step).map(|one| &one.steps)
+    }
+
     /// Returns whether these devices are at the limit in the latest step, although the window may lack it.
     fn is_at_limit(&self, members: &[usize]) -> bool {
-        let Some((step, unit)) = self.steps.back().zip(self.unit) else { return false };
-        let own: Vec<&DeviceRate> = step.iter().filter(|one| members.contains(&one.device)).collect();
+        let latest = |device: &usize| self.steps_of(*device)?.back();
+        let own: Vec<&DeviceRate> = members.iter().filter_map(latest).collect();
+        let Some(unit) = self.unit else { return false };
         let sum: f64 = own.iter().map(|one| one.rates[place(unit)]).sum();
         own.len() == members.len()
             && own.iter().all(|one| one.queue >= MIN_CAPPED_QUEUE)
@@ -131,28 +150,19 @@ impl SharedLimits {
 
     /// Searches the latest steps for devices that share a limit, with its unit, rate and variation.
     fn search(&self) -> Option<(Vec<usize>, RateUnit, f64, f64)> {
-        let is_busy = |one: &&DeviceRate| one.queue >= MIN_CAPPED_QUEUE;
-        if self.steps.len() < SHARED_LIMIT_INTERVALS
-            || self.steps.back()?.iter().filter(is_busy).nth(1).is_none()
-        {
-            return None;
-        }
-        // Most of the time, the same devices are in every step at the same place.
-        let series = |one: &DeviceRate| -> Option<Vec<DeviceRate>> {
-            let of_step = |step: &Vec<DeviceRate>| {
-                step.binary_search_by_key(&one.device, |other| other.device).ok().map(|at| step[at])
-            };
-            let series: Vec<DeviceRate> = self.steps.iter().map(of_step).collect::<Option<_>>()?;
-            let waiting = series.iter().filter(is_busy).count();
-            (2 * waiting >= series.len()).then_some(series)
+        let is_busy = |steps: &VecDeque<DeviceRate>| {
+            let waiting = steps.iter().filter(|one| one.queue >= MIN_CAPPED_QUEUE).count();
+            steps.len() == SHARED_LIMIT_INTERVALS && 2 * waiting >= steps.len()
         };
-        let busy: Vec<Vec<DeviceRate>> = self.steps.back()?.iter().filter_map(series).collect();
+        let steps = |device: usize| self.steps_of(device).filter(|steps| is_busy(steps));
+        let busy: Vec<(usize, &VecDeque<DeviceRate>)> =
+            (0..self.devices.len()).filter_map(|device| Some((device, steps(device)?))).collect();
         // One of them may have nothing to do with the limit.
         let left_out = (busy.len() > 2 && busy.len() <= MAX_LEFT_OUT_DEVICES).then_some(0..busy.len());
         let left_out = std::iter::once(None).chain(left_out.into_iter().flatten().map(Some));
         let mut sets = left_out.map(|left_out| {
             let kept = busy.iter().enumerate().filter(|(index, _)| Some(*index) != left_out);
-            kept.map(|(_, series)| series.as_slice()).collect::<Vec<_>>()
+            kept.map(|(_, device)| *device).collect::<Vec<_>>()
         });
         sets.find_map(|set| RateUnit::ALL.into_iter().find_map(|unit| sharing(&set, unit)))
     }
@@ -163,21 +173,26 @@ fn place(unit: RateUnit) -> usize {
 }
 
 /// Those of these devices that share a limit of a unit, if there is one, with its rate and variation.
-fn sharing(devices: &[&[DeviceRate]], unit: RateUnit) -> Option<(Vec<usize>, RateUnit, f64, f64)> {
+fn sharing(
+    devices: &[(usize, &VecDeque<DeviceRate>)],
+    unit: RateUnit,
+) -> Option<(Vec<usize>, RateUnit, f64, f64)> {
+    if devices.len() < 2 {
+        return None;
+    }
     let at = place(unit);
-    let steps = devices.first().filter(|_| devices.len() > 1)?.len();
-    let sum_of = |step: usize| devices.iter().map(|series| series[step].rates[at]).sum::<f64>();
-    let sums: Vec<f64> = (0..steps).map(sum_of).collect();
+    let sum_of = |step: usize| devices.iter().map(|(_, steps)| steps[step].rates[at]).sum::<f64>();
+    let sums: Vec<f64> = (0..SHARED_LIMIT_INTERVALS).map(sum_of).collect();
     // A late sample lengthens a step and shortens the next.
-    let kept = nearest_median(&sums, steps - LATE_SAMPLE_STEPS);
+    let kept = nearest_median(&sums, SHARED_LIMIT_INTERVALS - LATE_SAMPLE_STEPS);
     let (rate, variance) = mean_and_variance(kept.iter().map(|step| sums[*step]));
     let variation = variance.sqrt() / rate;
     if variation.is_nan() || variation >= STEADY_TOLERANCE {
         return None;
     }
-    let parts = devices.iter().map(|series| {
-        let (mean, variance) = mean_and_variance(kept.iter().map(|step| series[*step].rates[at]));
-        (series[0].device, mean, variance)
+    let parts = devices.iter().map(|(device, steps)| {
+        let (mean, variance) = mean_and_variance(kept.iter().map(|step| steps[*step].rates[at]));
+        (*device, mean, variance)
     });
     let parts: Vec<(usize, f64, f64)> = parts.collect();
     let by_chance: f64 = parts.iter().map(|(_, _, variance)| variance).sum();
@@ -185,7 +200,7 @@ fn sharing(devices: &[&[DeviceRate]], unit: RateUnit) -> Option<(Vec<usize>, Rat
     let varies = |(_, mean, variance): &(usize, f64, f64)| variance.sqrt() >= MIN_SHARING_VARIATION * mean;
     // Requests that arrive as regularly are the pace of a client that spreads them over the devices.
     let arrivals =
-        |step: usize| sums[step] + devices.iter().map(|series| series[step].growth[at]).sum::<f64>();
+        |step: usize| sums[step] + devices.iter().map(|(_, steps)| steps[step].growth[at]).sum::<f64>();
     let (_, of_arrivals) = mean_and_variance(kept.iter().map(|step| arrivals(*step)));
     let is_paced = of_arrivals.sqrt() < MAX_REGULAR_RATIO * variance.sqrt();
     let is_shared = large().nth(1).is_some()
