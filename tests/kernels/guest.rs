@@ -79,7 +79,7 @@ impl Script {
     fn disks(self) -> &'static [&'static str] {
         match self {
             Self::Devices => &["nvme", "nvme-multipath", "scsi", "scsi", "scsi-multipath"],
-            Self::Limits => &["nvme"],
+            Self::Limits => &["nvme", "nvme"],
             Self::Latency => &["nvme", "nvme-multipath"],
         }
     }

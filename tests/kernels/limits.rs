@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::guest::{Guest, V6_1_LIMITS, V6_12_LIMITS};
+use crate::support::program::output;
 
 /// The largest relative difference of a rate from that of fio, over the seconds in which blkstat watched. On the emulated
 /// computer each second is a little different.
@@ -82,6 +83,76 @@ fn a_limit_on_the_disk_holds_the_volume_on_it_back() {
         let throttled = throttled.unwrap_or_else(|| panic!("{}: {view:?}", guest.version));
         let evidence = format!("cgroup volume.service is at its limit of 50 reads/s on {disk} (io.max)");
         assert_eq!((&throttled["device"], &throttled["evidence"][0]), (&"dm-0".into(), &evidence.into()));
+    });
+}
+
+/// Seconds by which an incident may be found earlier or later than it began: the length of an interval, and what passes until
+/// the slow guest has changed the limit and the delay.
+const BEGIN_TOLERANCE_S: f64 = 2.0;
+/// Seconds after which the cause must be known: three after the third interval in trouble.
+const KNOWN_AFTER_S: f64 = 6.0;
+
+fn seconds(time: &Value) -> f64 {
+    let time: jiff::Timestamp = time.as_str().unwrap().parse().unwrap();
+    time.as_duration().as_secs_f64()
+}
+
+/// Checks what is said of an incident: in fields with this prefix, and from the beginning if that was seen.
+#[track_caller]
+fn check_story(
+    incident: &Value,
+    prefix: &str,
+    (victim, cause, owner): (&str, &str, &str),
+    begin_s: Option<f64>,
+) {
+    let field = |name: &str| &incident[format!("{prefix}{name}")];
+    let found = ["victim", "cause", "owner"].map(field);
+    assert_eq!(found, [victim, cause, owner].map(Value::from).each_ref(), "{incident}");
+    assert_eq!(field("begin_known"), begin_s.is_some(), "{incident}");
+    let late_s = begin_s.map_or(0.0, |begin_s| seconds(field("begin")) - begin_s);
+    assert!(late_s.abs() < BEGIN_TOLERANCE_S, "{late_s} s late: {incident}");
+}
+
+/// Returns a recording without the samples before this second.
+fn without_head(recording: &str, begin_s: f64) -> String {
+    let is_late = |sample: &str| sample.split(' ').next().unwrap().parse::<f64>().unwrap() >= begin_s;
+    let mut samples = recording.split("\nTS ");
+    let header = samples.next().unwrap().lines().next().unwrap().to_owned();
+    samples.filter(|sample| is_late(sample)).fold(header, |text, sample| text + "\nTS " + sample) + "\n"
+}
+
+#[test]
+fn a_limit_and_a_slow_disk_below_at_once_are_two_incidents_however_they_are_looked_at() {
+    on_each_kernel(|guest| {
+        let times = guest.read("story-times");
+        let [begin_s, end_s] = [0, 1].map(|at| times.lines().nth(at).unwrap().parse::<f64>().unwrap());
+        let truths =
+            [("dm-0", "cgroup_limit", "/volume.service"), ("dm-1", "queued_between", "/backup.service")];
+        for (name, known_s) in [("before", Some(begin_s)), ("after", None)] {
+            let live = lines(guest, &format!("story-{name}.json"));
+            let first_s = seconds(&live[0]["time"]).max(begin_s);
+            for truth in truths {
+                let is_told = |line: &&Value| {
+                    let end = seconds(&line["time"]);
+                    line["device"] == truth.0 && end > first_s + KNOWN_AFTER_S && end < end_s
+                };
+                let told: Vec<&Value> = live.iter().filter(is_told).collect();
+                assert!(!told.is_empty(), "{}: {name}: {truth:?}", guest.version);
+                told.iter().for_each(|line| check_story(line, "incident_", truth, known_s));
+            }
+            let recording = guest.read(&format!("story-{name}.txt"));
+            let head = known_s.map(|begin_s| without_head(&recording, begin_s - 4.0));
+            for recording in [Some(recording), head].into_iter().flatten() {
+                let (json, err, _) = output("analyze --json -", recording);
+                let document: Value = serde_json::from_str(&json).unwrap();
+                let incidents = document["incidents"].as_array().unwrap();
+                assert_eq!(incidents.len(), truths.len(), "{}: {name}: {err}{incidents:#?}", guest.version);
+                for truth in truths {
+                    let own = incidents.iter().find(|incident| incident["victim"] == truth.0);
+                    check_story(own.unwrap(), "", truth, known_s);
+                }
+            }
+        }
     });
 }
 

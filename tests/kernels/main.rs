@@ -3,8 +3,8 @@
 //! with two paths, and zram.
 //!
 //! `boot` starts a kernel; `guest` runs in it, once, and keeps what iostat and blkstat print. The tests check that. In another
-//! guest, `guest_who` limits cgroups of version 2, which are a kernel's own and which few test machines permit to change. In
-//! a third, `guest_latency` traces single requests, which takes histogram triggers in the kernel, and runs the tests of
+//! guest, `guest_who` limits cgroups of version 2, which are a kernel's own and which few test machines permit to change, and
+//! slows a disk down. In a third, `guest_latency` traces single requests, which takes histogram triggers in the kernel, and runs the tests of
 //! [`in_guest`] there.
 //!
 //! They run only if BLKSTAT_KERNELS is set, since they take minutes. They need root, apt with packages of both kernels,
