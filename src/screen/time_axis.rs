@@ -6,7 +6,7 @@ use super::app::App;
 const SPANS_S: [u32; 13] =
     [30, 60, 180, 600, 1800, 3600, 7200, 14_400, 28_800, 86_400, 259_200, 604_800, 2_592_000];
 /// The least span while there are few intervals.
-const MIN_SPAN_S: f64 = 15.0;
+const MIN_SPAN_S: f64 = 5.0;
 /// The index of the default span: three minutes.
 const DEFAULT_SPAN: usize = 2;
 
