@@ -198,12 +198,8 @@ impl IostatLog {
         let devices = devices.collect();
         let prefix = std::mem::take(&mut told.prefix);
         let at = self.find_time(element["timestamp"].as_str().unwrap_or(&prefix), told);
-        told.reports.push_back(Report {
-            at,
-            begins: std::mem::take(&mut self.begins),
-            devices,
-            ..Report::default()
-        });
+        let begins = std::mem::take(&mut self.begins);
+        told.reports.push_back(Report { at, begins, has_length: begins && self.is_boot_left_out, devices });
     }
 
     /// Reads the part of the JSON document before its list of reports.
@@ -228,7 +224,10 @@ impl LogFormat for IostatLog {
         let mut is_iostat = false;
         for part in self.json.read(line)? {
             match part {
-                JsonPart::Host(host) => self.read_json_head(&host, told),
+                JsonPart::Host(host, is_boot_left_out) => {
+                    self.read_json_head(&host, told);
+                    self.is_boot_left_out = is_boot_left_out;
+                }
                 JsonPart::Element(element) => {
                     is_iostat |= element["disk"][0]["disk_device"].is_string();
                     self.read_element(&element, told);

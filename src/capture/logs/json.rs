@@ -6,8 +6,9 @@ use crate::capture::MAX_SAMPLE_BYTES;
 
 /// A part of the JSON that is complete.
 pub(super) enum JsonPart {
-    /// The part of the document before the list of reports: the object of the host, with an empty list.
-    Host(Value),
+    /// The part of the document before the list of reports: the object of the host, with an empty list; and whether an empty
+    /// line follows, in place of the report since boot that `iostat -y` leaves out.
+    Host(Value, bool),
     /// An element of the list of reports.
     Element(Value),
 }
@@ -42,6 +43,9 @@ impl JsonElements {
     /// If a part is no JSON, or too long.
     pub(super) fn read(&mut self, line: &str) -> Result<Vec<JsonPart>, String> {
         let mut parts = Vec::new();
+        if line.trim().is_empty() && !self.is_in_string {
+            self.text.push('\n');
+        }
         for c in line.chars() {
             let is_structure = !self.is_in_string;
             if self.is_in_string {
@@ -54,9 +58,10 @@ impl JsonElements {
                 // Between elements there is only a comma.
                 let head = std::mem::take(&mut self.text);
                 if head.trim_start().starts_with('{') {
+                    let has_empty_line = head.trim_end_matches([' ', '\t']).ends_with('\n');
                     let mut all = parse(&(head + "]}]}}"))?;
                     let host = all.pointer_mut("/sysstat/hosts/0").map(Value::take);
-                    parts.push(JsonPart::Host(host.unwrap_or_default()));
+                    parts.push(JsonPart::Host(host.unwrap_or_default(), has_empty_line));
                 }
             }
             self.text.push(c);
@@ -67,7 +72,8 @@ impl JsonElements {
                     self.has_begun &= self.depth > 0;
                     if self.depth == ELEMENT_DEPTH - 1 && c == '}' {
                         let text = std::mem::take(&mut self.text);
-                        parts.push(JsonPart::Element(parse(text.trim_start_matches([',', ' ', '\t']))?));
+                        parts
+                            .push(JsonPart::Element(parse(text.trim_start_matches([',', ' ', '\t', '\n']))?));
                     }
                 }
                 _ => {}
@@ -93,6 +99,6 @@ mod tests {
     fn json_of_another_shape_has_no_host() {
         assert!(JsonElements::default().read("{\"a\": [[{\"b\": [{\"c\": 1}").is_err());
         let parts = JsonElements::default().read("{\"a\": {\"b\": [{\"c\": [{\"d\": 1}").unwrap();
-        assert!(matches!(&parts[..], [JsonPart::Host(Value::Null), JsonPart::Element(_)]));
+        assert!(matches!(&parts[..], [JsonPart::Host(Value::Null, false), JsonPart::Element(_)]));
     }
 }

@@ -1,5 +1,7 @@
 //! The output of `sadf -d`, whose rows have semicolons, and of `sadf -j`, which is JSON, about the data of `sar -d`.
 
+use std::collections::HashSet;
+
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
@@ -33,7 +35,8 @@ impl SadfLog {
         let [host, interval, at, values @ ..] = words else { return None };
         let at = time(at, &told.times.local)?;
         let start = start_of(at, interval.parse().ok()?)?;
-        if values.is_empty() || values.len() % columns.len() != 0 {
+        let names: HashSet<&str> = values.chunks(columns.len()).map(|values| values[0]).collect();
+        if values.is_empty() || values.len() != columns.len() * names.len() {
             return None;
         }
         told.host.host = Some((*host).to_owned());
@@ -76,7 +79,7 @@ impl SadfLog {
         let mut has_devices = false;
         for part in self.json.read(line)? {
             match part {
-                JsonPart::Host(host) => {
+                JsonPart::Host(host, _) => {
                     told.host = host_of_json(&host);
                     self.rows.restart(&mut told.reports);
                 }

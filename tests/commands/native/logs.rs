@@ -284,6 +284,22 @@ fn the_first_report_of_y_is_an_interval_if_its_length_is_known() {
         }
         let without_amounts = log("\n\n", time, 1).replace(" kB_read kB_wrtn", "").replace(" 400 80", "");
         assert_eq!(intervals("--every 10s", &without_amounts).0, 1);
+        let json = |first: &str| {
+            let report = |at: usize| {
+                let time = if time.is_empty() {
+                    String::new()
+                } else {
+                    format!("\"timestamp\": \"08/13/17 10:00:{at}0\", ")
+                };
+                let device = "\t{\"disk_device\": \"sda\", \"tps\": 7.0, \"kB_read/s\": 40.0, \"kB_wrtn/s\": 8.0, \"kB_read\": 400, \"kB_wrtn\": 80}";
+                format!("\t{{{time}\"disk\": [\n{device}\n]}}")
+            };
+            let reports = [1, 2, 3].map(report).join(",\n");
+            format!(
+                "{{\"sysstat\": {{\"hosts\": [{{\"nodename\": \"db1\", \"date\": \"08/13/17\", \"statistics\": [\n{first}{reports}]}}]}}}}\n"
+            )
+        };
+        assert_eq!([intervals("", &json("\n")).0, intervals("", &json("")).0], [3, 2], "{time}");
         let (count, err) = intervals("", &without_amounts);
         assert!(count == 0 && err.contains("of one of iostat -y, --every 10s states the length"), "{err}");
     }
