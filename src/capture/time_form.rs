@@ -179,14 +179,14 @@ fn tokens(line: &str) -> Vec<&str> {
             if kind(c) > 0 && !token.is_empty() {
                 let before = line[..start].chars().next_back().filter(|sign| "+-".contains(*sign));
                 let is_signed = before.is_some() && kind(c) == 1;
-                let (token, rest) = token.split_at(length_of_date(token).unwrap_or(token.len()));
+                let (token, rest) = token.split_at(length_of_date(token, is_signed).unwrap_or(token.len()));
                 let is_of_name = is_number_of_name(&line[..start], token);
                 tokens.push(if is_signed || is_of_name {
                     &line[start - 1..start + token.len()]
                 } else {
                     token
                 });
-                tokens.extend(Some(rest.trim_start_matches(':')).filter(|rest| !rest.is_empty()));
+                tokens.extend(Some(rest.trim_start_matches([':', '.'])).filter(|rest| !rest.is_empty()));
             }
             start = end;
         }
@@ -201,12 +201,14 @@ fn is_number_of_name(before: &str, token: &str) -> bool {
     is_short && before.ends_with(|c: char| c.is_ascii_alphabetic() && c != 'T')
 }
 
-/// Returns the length of a date or year that has a time of day right behind it: `20170806061320`, `2017:06:13:20`.
-fn length_of_date(token: &str) -> Option<usize> {
+/// Returns the length of a date, year or day that has a time of day right behind it: `20170806061320`, `2017:06:13:20`, and
+/// `2017-08-06.06.13.20`.
+fn length_of_date(token: &str, is_signed: bool) -> Option<usize> {
     let length = token.find(['.', ',']).unwrap_or(token.len());
     let is_packed = length == 14 && digits(&token[..14]).is_some();
     let is_year = token.find(':') == Some(4) && token.matches(':').count() == 3;
-    if is_packed { Some(8) } else { is_year.then_some(4) }
+    let is_day = is_signed && length == 2 && token.matches('.').count() == 3;
+    [(is_packed, 8), (is_year, 4), (is_day, 2)].into_iter().find_map(|(is, length)| is.then_some(length))
 }
 
 fn digits(token: &str) -> Option<u64> {
@@ -508,6 +510,7 @@ mod tests {
                     "2017년 08월 06일 일요일 오전 06시 13분 20초",
                     "2017-08-06-06:13:20",
                     "2017-08-06_06-13-20",
+                    "2017-08-06.06.13.20",
                     "<14>1 2017-08-06T06:13:20Z db1 disks 77 - -",
                     "[pod/disks-x2l4/disks] 2017-08-06T06:13:20Z",
                 ],

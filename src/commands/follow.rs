@@ -102,7 +102,7 @@ fn feed(
 /// If a capture without samples is not even a text file.
 pub(super) fn missing_data(intervals: &Intervals<'_>) -> Result<Option<String>> {
     if intervals.span().intervals == 0 {
-        return Ok(Some(intervals.no_data_reason()?.to_owned()));
+        return Ok(Some(intervals.no_data_reason()?));
     }
     Ok(intervals.not_found().map(|not_found| not_found.to_string()))
 }

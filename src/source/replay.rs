@@ -254,19 +254,23 @@ impl<'a> Replay<'a> {
     }
 
     /// Returns why the capture has no samples.
-    pub fn no_samples_reason(&self) -> &'static str {
-        match self.state() {
+    pub fn no_samples_reason(&self) -> String {
+        let reason = match self.state() {
             CaptureState { is_truncated: true, .. } => {
                 "the capture is truncated before the end of its first sample; two samples are needed"
             }
             CaptureState { lacks_times: true, .. } => {
                 "copies of /proc/diskstats without times; state their distance: --every 1s"
             }
+            CaptureState { look_alike: Some((line, what)), .. } => {
+                return format!("no samples found; line {line} {what}");
+            }
             _ => {
                 "no samples found; a capture holds copies of /proc/diskstats, each after a line with its time, such as \
                  'TS <seconds>' or that of 'date'"
             }
-        }
+        };
+        reason.to_owned()
     }
 
     /// Returns the header of the recording that contains the last sample; `None` for any other capture.

@@ -7,6 +7,7 @@
 mod continuity;
 mod foreign;
 mod logged;
+mod look_alike;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -25,7 +26,7 @@ use self::state::SegmentTracker;
 use self::state::{OpenSample, Position};
 use super::annotation::{Annotation, AnnotationError, EndOfSample};
 use super::annotation::{HealthLine, RecordingHeader, bounded};
-use super::diskstats_line::{LineError, is_of_linux_2_4};
+use super::diskstats_line::{LineError, is_of_linux_2_4, parse_line};
 use super::line_kind::{LineKind, TimestampLine, find_embedded_line};
 use super::line_reader::{LineReader, NextLine};
 use super::logs::Logs;
@@ -34,7 +35,7 @@ use super::time_form::{LocalTimes, TimeForm};
 use super::warning::{CaptureWarning, WarningClass};
 use super::{MAX_DEVICES_PER_SAMPLE, MAX_LINE_BYTES};
 use crate::compression::TrailingData;
-use crate::counters::{HealthFacts, HostState, Sample};
+use crate::counters::{Device, HealthFacts, HostState, Sample};
 
 /// The most warnings that are kept until they are taken; further ones are counted.
 const MAX_WARNINGS: usize = 1000;
@@ -240,6 +241,8 @@ impl<R: Read> Reader<R> {
                 _ => {}
             }
             let Ok(text) = std::str::from_utf8(line) else { continue };
+            let look_alike = self.state.look_alike;
+            self.state.look_alike = look_alike.or_else(|| Some((number, look_alike::look_alike(text)?)));
             if collectl_time(text).is_some() {
                 return Ok(Kind::Foreign(ForeignLines::of_collectl()));
             }
@@ -283,7 +286,8 @@ impl<R: Read> Reader<R> {
                 Err(error) => return self.finish_with(error, previous, sample),
             };
             let is_in_sample = self.position.is_in_sample();
-            let line_kind = LineKind::of(line, ended, self.keeps_truncated_sample, is_in_sample);
+            let is_late = matches!(self.position, Position::Complete);
+            let line_kind = LineKind::of(line, ended, self.keeps_truncated_sample, is_in_sample || is_late);
             if let LineKind::Timestamp(TimestampLine { time: Some(_), .. }) | LineKind::Annotation(_) =
                 line_kind
             {
@@ -294,7 +298,7 @@ impl<R: Read> Reader<R> {
                 Kind::Foreign(foreign) => {
                     let (found, form) = (foreign.read(line, number), foreign.form());
                     let ForeignLine::Device(at) = found else {
-                        if self.read_foreign_line(found, form, ended, number, sample) {
+                        if self.read_foreign_line(&found, form, ended, number, sample) {
                             return Ok(true);
                         }
                         continue;
@@ -328,6 +332,13 @@ impl<R: Read> Reader<R> {
             };
             let Position::InSample(open) = &mut self.position else {
                 let is_blank = line.trim_ascii().is_empty();
+                if is_late
+                    && !is_blank
+                    && let Err(error) = parse_line(&line[at..], &mut Device::default())
+                {
+                    self.warn_of_line(error);
+                    continue;
+                }
                 let is_text = !line.contains(&0) && std::str::from_utf8(line).is_ok();
                 self.skip_line(is_blank, is_text);
                 continue;
@@ -353,13 +364,13 @@ impl<R: Read> Reader<R> {
     /// handed out.
     fn read_foreign_line(
         &mut self,
-        line: ForeignLine,
+        line: &ForeignLine,
         form: Option<(TimeForm, bool)>,
         ended: bool,
         number: u64,
         sample: &mut Sample,
     ) -> bool {
-        match line {
+        match *line {
             ForeignLine::Time(time) if ended => {
                 self.begin_foreign_sample(ForeignTime::Known(time), number, form, sample)
             }
@@ -393,9 +404,9 @@ impl<R: Read> Reader<R> {
         match kind {
             LineKind::Timestamp(line) => return self.begin_sample(line, sample),
             LineKind::Annotation(annotation) => return self.read_annotation(annotation, previous, sample),
-            LineKind::Cpu(cpu) => sample.cpu = cpu.or(sample.cpu),
+            LineKind::Cpu(cpu) if self.position.is_in_sample() => sample.cpu = cpu.or(sample.cpu),
             LineKind::InvalidAnnotation(error) => self.reject_annotation(error, ended),
-            LineKind::Device | LineKind::Comment => {}
+            LineKind::Device | LineKind::Comment | LineKind::Cpu(_) => {}
         }
         false
     }

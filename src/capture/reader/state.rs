@@ -32,6 +32,8 @@ pub struct CaptureState {
     pub is_not_text: bool,
     /// True if devices were found whose time is not known.
     pub lacks_times: bool,
+    /// The number of a line that shows why there are no samples, and what it is.
+    pub look_alike: Option<(u64, &'static str)>,
     /// True if the samples are rebuilt from a log.
     pub is_log: bool,
     /// True if samples begin without `TS` lines.

@@ -170,7 +170,7 @@ impl Intervals<'_> {
     ///
     /// # Errors
     /// When the capture is not a text file.
-    pub fn no_data_reason(&self) -> Result<&'static str> {
+    pub fn no_data_reason(&self) -> Result<String> {
         let capture = self.source.samples.replay().map(|replay| replay.state());
         if capture.is_some_and(|capture| capture.is_not_text) {
             bail!(
@@ -178,17 +178,25 @@ impl Intervals<'_> {
                 sanitize(&self.source.samples.name())
             );
         }
-        Ok(match self.source.sample_count {
+        let look_alike = capture.and_then(|capture| capture.look_alike);
+        let reason = match self.source.sample_count {
             // Later samples were not read.
             0 | 1 if self.input.range.end.is_some() => "fewer than two complete samples up to --end",
             0 | 1 if capture.is_some_and(|capture| capture.is_log) => {
                 "the log has no interval: its first report has averages since boot; of one of iostat -y, --every 10s \
                  states the length"
             }
-            0 => self.source.samples.replay().map_or("no samples found", Replay::no_samples_reason),
+            0 => {
+                let replay = self.source.samples.replay();
+                return Ok(replay.map_or_else(|| "no samples found".to_owned(), Replay::no_samples_reason));
+            }
+            1 if let Some((line, what)) = look_alike => {
+                return Ok(format!("only one complete sample; line {line} {what}"));
+            }
             1 => "only one complete sample; two are needed",
             _ if !self.input.range.is_everything() => "no interval lies between --begin and --end",
             _ => "no two consecutive samples in order of time",
-        })
+        };
+        Ok(reason.to_owned())
     }
 }

@@ -96,6 +96,7 @@ fn every_form_of_time_gives_the_rates_of_its_twin() {
         "%Y/%m/%d %T",
         "%F-%T",
         "%F_%H-%M-%S",
+        "%F.%H.%M.%S",
         "Every 1.0s: cat /proc/diskstats      db1: %a %b %e %T %Y\n",
         "%s\ncpu  1 2 3 4 5 6 7 8 0 0\nbtime 1500000000",
     ] {
@@ -491,6 +492,72 @@ fn lines_of_linux_2_4_are_one_error() {
     let good = "   8     16 sdb 1 2 3 4 5 6 7 8 9 10 11\n";
     let (out, err, code) = output("--json --all --from -", format!("TS 1\n{good}{line}TS 2\n{good}{line}"));
     assert_eq!((out.lines().count(), code), (1, 0), "{err}");
+}
+
+#[test]
+fn what_looks_like_a_capture_is_refused_with_a_hint() {
+    let copies = copies();
+    let lines = |columns: std::ops::RangeFrom<usize>, separator: &str| -> String {
+        let words = |line: &String| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let line = |line| words(line)[columns.clone()].join(separator);
+        copies.iter().flatten().map(|text| format!("{}{separator}{}\n", FIRST_S, line(text))).collect()
+    };
+    // The second screen of watch has only what changed.
+    let watch =
+        format!("Every 1.0s: x  Sun Aug 6 06:13:20 2017\n\n{}\n\x1b[3;22H540\n", copies[0].join("\n"));
+    for (capture, found, remedy) in [
+        (lines(0.., ","), "no samples found; line 1 has columns with commas", "with blanks"),
+        (
+            "time,device,reads,writes\n".into(),
+            "no samples found; line 1 has columns with commas",
+            "with blanks",
+        ),
+        (lines(2.., " "), "no samples found; line 1 lacks the two numbers before the name", "write two"),
+        (
+            "\nmajor minor  #blocks  name\n\n 8 0 488 sda\n".into(),
+            "line 2 is the head of /proc/partitions",
+            "capture",
+        ),
+        (
+            "# hostname;interval;timestamp;CPU;%user\ndb1;1;1;-1;2\n".into(),
+            "line 1 is the head of 'sadf'",
+            "-- -d",
+        ),
+        (watch, "only one complete sample; line 1 is the head of 'watch'", "while sleep 1"),
+    ] {
+        let (out, err, code) = output("--json --from -", &capture);
+        let last = err.lines().last().unwrap_or_default();
+        assert_eq!((out.as_str(), code), ("", 1), "{capture}: {err}");
+        assert!(last.contains(found) && last.contains(remedy), "{capture}: {err}");
+    }
+}
+
+#[test]
+fn an_invalid_line_that_comes_late_gets_its_warning() {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_blkstat"))
+        .args(["--json", "--all", "--from", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = program.stdin.take().unwrap();
+    let mut lines = BufReader::new(program.stdout.take().unwrap()).lines();
+    let capture = before_copies(&times("TS %s"));
+    let samples: Vec<&str> = capture.split_inclusive("TS ").collect();
+    for (at, sample) in samples.iter().enumerate() {
+        input.write_all(sample.trim_end_matches("TS ").as_bytes()).unwrap();
+        if at > 1 {
+            // The sample is whole, and the interval is out.
+            lines.next().unwrap().unwrap();
+            input.write_all(b"8 0 sdb x 0 0 0 0 0 0 0 0 0 0\n").unwrap();
+        }
+        input.write_all(b"TS ").unwrap();
+    }
+    drop(input);
+    let err = program.wait_with_output().unwrap().stderr;
+    let err = String::from_utf8(err).unwrap();
+    assert!(err.contains(":9: invalid number 'x' in 'reads completed'; line skipped"), "{err}");
 }
 
 #[test]
