@@ -49,15 +49,10 @@ impl LineKind {
 
     /// Returns the position in a line of this kind of what should have been a separate line; `None` if there is none.
     ///
-    /// A valid annotation contains no other: the marker can only occur in one of its strings. Device lines are searched
-    /// later, if they turn out to be invalid.
+    /// A valid annotation contains no other: the marker can only occur in one of its strings.
     pub(super) fn embedded_line(&self, line: &[u8], splits_samples: bool) -> Option<usize> {
-        match self {
-            Self::Device | Self::Annotation(_) => None,
-            Self::Comment | Self::Timestamp(_) | Self::Cpu(_) | Self::InvalidAnnotation(_) => {
-                find_embedded_line(line, splits_samples)
-            }
-        }
+        let may_have_one = !matches!(self, Self::Annotation(_));
+        may_have_one.then(|| find_embedded_line(line, splits_samples))?
     }
 }
 

@@ -33,7 +33,8 @@ pub(super) enum NextLine<'a> {
 
 /// Hands out and counts the lines of a stream.
 pub(super) struct LineReader<R> {
-    input: PlainLines<R>,
+    input: R,
+    plain: PlainLines,
     buffer: Vec<u8>,
     /// The bytes of the buffer that have not been handed out yet.
     unread: Range<usize>,
@@ -53,7 +54,8 @@ pub(super) struct LineReader<R> {
 impl<R: Read> LineReader<R> {
     pub(super) fn new(input: R) -> Self {
         Self {
-            input: PlainLines::new(input),
+            input,
+            plain: PlainLines::default(),
             buffer: vec![0; BUFFER_BYTES],
             unread: 0..0,
             at_end: false,
@@ -166,7 +168,7 @@ impl<R: Read> LineReader<R> {
         self.buffer.copy_within(self.unread.clone(), 0);
         self.unread = 0..self.unread.len();
         loop {
-            match self.input.read(&mut self.buffer[self.unread.end..]) {
+            match self.plain.read(&mut self.input, &mut self.buffer[self.unread.end..]) {
                 Ok(0) => self.at_end = true,
                 Ok(read) => self.unread.end += read,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,

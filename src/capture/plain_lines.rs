@@ -14,9 +14,9 @@ const ESCAPE: u8 = b'\x1b';
 /// The end of the path of a file with counters of a device, with a colon as `grep` prints it.
 const STAT: &str = "/stat:";
 
-/// A stream with plain lines.
-pub(super) struct PlainLines<R> {
-    input: R,
+/// The plain lines of a stream.
+#[derive(Default)]
+pub(super) struct PlainLines {
     has_begun: bool,
     /// It is a capture with `TS` lines, whose names are those of the kernel, whatever they contain.
     is_plain: bool,
@@ -30,19 +30,7 @@ pub(super) struct PlainLines<R> {
     handed_out: usize,
 }
 
-impl<R: Read> PlainLines<R> {
-    pub(super) fn new(input: R) -> Self {
-        Self {
-            input,
-            has_begun: false,
-            is_plain: false,
-            is_wrapped: false,
-            open: Vec::new(),
-            ready: Vec::new(),
-            handed_out: 0,
-        }
-    }
-
+impl PlainLines {
     fn take(&mut self, bytes: &[u8]) {
         self.open.extend_from_slice(bytes);
         let end = memchr::memrchr(b'\n', &self.open).map_or(0, |at| at + 1);
@@ -53,13 +41,12 @@ impl<R: Read> PlainLines<R> {
             self.ready.extend_from_slice(&plain(line));
         }
     }
-}
 
-impl<R: Read> Read for PlainLines<R> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+    /// Reads more of them.
+    pub(super) fn read(&mut self, mut input: impl Read, into: &mut [u8]) -> io::Result<usize> {
         while self.handed_out == self.ready.len() {
             (self.ready, self.handed_out) = (Vec::new(), 0);
-            let read = self.input.read(into)?;
+            let read = input.read(into)?;
             let bytes = &into[..read];
             if !std::mem::replace(&mut self.has_begun, true) {
                 self.is_plain = [b"TS ", b"#bl"].iter().any(|start| bytes.starts_with(*start));
@@ -154,10 +141,10 @@ mod tests {
     use super::*;
 
     fn all(text: &str) -> String {
-        let (mut lines, mut plain, mut buffer) =
-            (PlainLines::new(text.as_bytes()), Vec::new(), vec![0; 10_000]);
+        let (mut input, mut lines) = (text.as_bytes(), PlainLines::default());
+        let (mut plain, mut buffer) = (Vec::new(), vec![0; 10_000]);
         loop {
-            match lines.read(&mut buffer).unwrap() {
+            match lines.read(&mut input, &mut buffer).unwrap() {
                 0 => return String::from_utf8(plain).unwrap(),
                 read => plain.extend_from_slice(&buffer[..read]),
             }

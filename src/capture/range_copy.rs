@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use jiff::Timestamp;
 
 use super::annotation::Annotation;
-use super::line_kind::{LineKind, find_embedded_line, timestamp_of_line};
+use super::line_kind::{LineKind, timestamp_of_line};
 use super::line_reader::{LineReader, NextLine};
 use crate::compression::is_end_of_text;
 
@@ -54,11 +54,7 @@ pub fn copy_range<E: From<io::Error>>(
         let is_in_sample = |place| matches!(place, Place::CopiedSample | Place::OtherSample);
         let kind = LineKind::of(line, ended, false, is_in_sample(place));
         // The reader splits such a line as well.
-        let embedded = match kind {
-            LineKind::Device => find_embedded_line(line, true),
-            _ => kind.embedded_line(line, true),
-        };
-        if let Some(at) = embedded {
+        if let Some(at) = kind.embedded_line(line, true) {
             lines.split_line(at);
             continue;
         }

@@ -306,16 +306,14 @@ impl<R: Read> Reader<R> {
                     at
                 }
                 Kind::WithTimestamps | Kind::Log(_) => {
-                    let embedded = match &line_kind {
-                        LineKind::Device if is_in_sample => None,
-                        LineKind::Device => find_embedded_line(line, splits_samples),
-                        line_kind => line_kind.embedded_line(line, splits_samples),
-                    };
-                    if let Some(at) = embedded {
+                    // The line of a device is searched if it is invalid.
+                    let is_device = matches!(line_kind, LineKind::Device);
+                    let search = || line_kind.embedded_line(line, splits_samples);
+                    if let Some(at) = (!is_device || !is_in_sample).then(search).flatten() {
                         self.lines.split_line(at);
                         continue;
                     }
-                    if !matches!(line_kind, LineKind::Device) {
+                    if !is_device {
                         if self.read_other_line(line_kind, ended, previous, sample) {
                             return Ok(true);
                         }
