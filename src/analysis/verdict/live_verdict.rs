@@ -63,7 +63,7 @@ impl LiveVerdict {
         self.intervals += 1.0;
         let hung = self.hung.observe(stats, host);
         if self.assess_without_io(stats, stalled_s, &mut assessment) {
-            assessment.verdict = self.debounce.confirm(assessment.verdict, stats.seconds());
+            assessment.verdict = self.debounce.confirm(assessment.verdict, stats.seconds(), 0.0);
             return assessment;
         }
         let Some(load) = LoadSample::of(stats, host, self.intervals) else {
@@ -94,14 +94,14 @@ impl LiveVerdict {
                 lasted_s = Some(for_s);
             }
         }
-        self.debounce.has_few_requests = load.totals(IoDirection::Both).ios < MIN_INTERVAL_REQUESTS;
-        assessment.verdict = self.debounce.confirm(verdict, stats.seconds());
+        let requests = load.totals(IoDirection::Both).ios;
+        assessment.verdict = self.debounce.confirm(verdict, stats.seconds(), requests);
         let trouble_s = self.debounce.trouble_s();
         assessment.lasted_s = lasted_s.or((trouble_s > 0.0).then_some(trouble_s));
         if let Some(unconfirmed) = verdict.filter(|_| assessment.verdict.is_none()) {
             assessment.evidence.insert(0, Evidence::Unconfirmed(unconfirmed));
         }
-        if let Some(slow) = beside.slow.filter(|_| !self.debounce.has_few_requests) {
+        if let Some(slow) = beside.slow.filter(|_| requests >= MIN_INTERVAL_REQUESTS) {
             assessment.note_slow_beside_peers(slow);
         }
         if let Some(limit) = beside.shared_limit.filter(|_| load.total_queue() >= MIN_CAPPED_QUEUE) {
@@ -201,20 +201,31 @@ fn assess_directions(assessed: &LoadAssessment, assessment: &mut Assessment) {
 pub(super) struct Debounce {
     /// The latest verdict that was confirmed.
     present: Option<Verdict>,
-    /// The verdicts on the latest intervals alone, with their lengths in seconds.
-    latest: VecDeque<(Option<Verdict>, f64)>,
-    /// The latest interval with I/O had too few requests to tell much.
-    has_few_requests: bool,
+    latest: VecDeque<JudgedInterval>,
+}
+
+/// The verdict on an interval by itself.
+#[derive(Clone, Copy, Debug)]
+struct JudgedInterval {
+    verdict: Option<Verdict>,
+    seconds: f64,
+    /// The reads and writes completed in it.
+    requests: f64,
 }
 
 impl Debounce {
-    /// Takes the verdict on an interval by itself, with its length in seconds, and returns the confirmed verdict;
-    /// `None` if no verdict is confirmed.
-    pub(super) fn confirm(&mut self, verdict: Option<Verdict>, seconds: f64) -> Option<Verdict> {
+    /// Takes the verdict on an interval by itself, with its length in seconds and the number of its requests, and returns
+    /// the confirmed verdict; `None` if no verdict is confirmed.
+    pub(super) fn confirm(
+        &mut self,
+        verdict: Option<Verdict>,
+        seconds: f64,
+        requests: f64,
+    ) -> Option<Verdict> {
         if self.latest.len() == SATURATION_WINDOW_INTERVALS {
             self.latest.pop_front();
         }
-        self.latest.push_back((verdict, seconds));
+        self.latest.push_back(JudgedInterval { verdict, seconds, requests });
         let verdict = verdict?;
         if self.present == Some(verdict) || self.is_confirmed(verdict) {
             self.present = Some(verdict);
@@ -228,12 +239,13 @@ impl Debounce {
     /// Returns the total seconds of the latest consecutive intervals that showed trouble, as far as they are
     /// remembered.
     pub(super) fn trouble_s(&self) -> f64 {
-        let in_trouble = |entry: &&(Option<Verdict>, f64)| entry.0.is_some_and(Verdict::is_trouble);
-        self.latest.iter().rev().take_while(in_trouble).map(|(_, seconds)| seconds).sum()
+        let in_trouble = |one: &&JudgedInterval| one.verdict.is_some_and(Verdict::is_trouble);
+        self.latest.iter().rev().take_while(in_trouble).map(|one| one.seconds).sum()
     }
 
     fn is_confirmed(&self, verdict: Verdict) -> bool {
         let was_in_trouble = self.present.is_some_and(Verdict::is_trouble);
+        let has_few_requests = self.latest.back().is_none_or(|one| one.requests < MIN_INTERVAL_REQUESTS);
         let needed = match verdict {
             // These verdicts are certain from a single interval, or were found over several.
             Verdict::Idle
@@ -243,13 +255,11 @@ impl Debounce {
             | Verdict::AccountingOff => 1,
             Verdict::Ok if was_in_trouble => MIN_RECOVERED_INTERVALS,
             // A few requests now and then do not end that a device is idle.
-            Verdict::Ok if self.has_few_requests && self.present == Some(Verdict::Idle) => {
-                MIN_RECOVERED_INTERVALS
-            }
+            Verdict::Ok if has_few_requests && self.present == Some(Verdict::Idle) => MIN_RECOVERED_INTERVALS,
             Verdict::Ok => 1,
             Verdict::Queueing | Verdict::Slow | Verdict::Saturated => MIN_SATURATED_INTERVALS,
         };
-        let is_saturated = |(other, _): &(Option<Verdict>, f64)| *other == Some(Verdict::Saturated);
+        let is_saturated = |one: &JudgedInterval| one.verdict == Some(Verdict::Saturated);
         // A device whose latency is about the threshold stays saturated.
         if (verdict, self.present) == (Verdict::Queueing, Some(Verdict::Saturated))
             && self.latest.iter().any(is_saturated)
@@ -257,11 +267,14 @@ impl Debounce {
             return false;
         }
         // A saturated device also queues.
-        let supports = |(other, _): &&(Option<Verdict>, f64)| match other {
+        let supports = |one: &&JudgedInterval| match one.verdict {
             Some(Verdict::Saturated | Verdict::Capped) if verdict == Verdict::Queueing => true,
-            other => *other == Some(verdict),
+            other => other == Some(verdict),
         };
-        self.latest.iter().filter(supports).count() >= needed
+        let supporting = || self.latest.iter().filter(supports);
+        // A few requests that happen to be slow show nothing, however many intervals they are spread over.
+        let min_requests = if verdict == Verdict::Slow { MIN_INTERVAL_REQUESTS } else { 0.0 };
+        supporting().count() >= needed && supporting().map(|one| one.requests).sum::<f64>() >= min_requests
     }
 }
 
@@ -272,7 +285,7 @@ mod tests {
 
     fn confirmed(verdicts: &[Verdict]) -> Vec<Option<Verdict>> {
         let mut debounce = Debounce::default();
-        verdicts.iter().map(|verdict| debounce.confirm(Some(*verdict), 1.0)).collect()
+        verdicts.iter().map(|verdict| debounce.confirm(Some(*verdict), 1.0, 100.0)).collect()
     }
 
     #[test]
@@ -292,7 +305,7 @@ mod tests {
     fn the_beginning_of_trouble_is_the_first_of_the_intervals_in_a_row_that_show_it() {
         let mut debounce = Debounce::default();
         let mut trouble_s = |verdict| {
-            debounce.confirm(verdict, 2.0);
+            debounce.confirm(verdict, 2.0, 100.0);
             debounce.trouble_s()
         };
         let verdicts = [Some(Ok), Some(Queueing), Some(Saturated), Some(Saturated), None, Some(Saturated)];

@@ -183,8 +183,10 @@ impl DirectionLoad<'_> {
         self.totals.ios / self.load.seconds
     }
 
+    /// Returns whether there are too few requests for a verdict. Where someone waits for one half of the time, there are
+    /// few because they are slow.
     fn has_few_requests(&self) -> bool {
-        self.totals.ios / self.load.intervals < MIN_INTERVAL_REQUESTS
+        self.totals.ios / self.load.intervals < MIN_INTERVAL_REQUESTS && self.queue < MIN_LOADED_QUEUE
     }
 
     /// Returns whether requests came one at a time, or nearly so: then their latency comes from the device, not from

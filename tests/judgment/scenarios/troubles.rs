@@ -164,7 +164,8 @@ fn replaced(random: &mut Random) -> Setup {
     let after = light(random, &setup.station, mix);
     setup.loads =
         vec![before.within(f64::NEG_INFINITY, at_s - pause_s), after.within(at_s + pause_s, f64::INFINITY)];
-    let factor = random.between(3.0, 20.0);
+    // No healthy disk takes more than 25 ms for a request.
+    let factor = random.between(3.0, 20.0).min(0.025 / setup.station.service_s[0]);
     let slower = Slowdown { is_usual: true, ..slowdown(at_s, f64::INFINITY, factor) };
     setup.station.slowdowns.push(slower);
     setup.replaced_at_s = Some(at_s);
