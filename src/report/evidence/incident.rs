@@ -3,7 +3,7 @@
 use super::health_evidence_text;
 use super::limits::{limit_of_cgroup, plateau_rate};
 use crate::analysis::IoDirection;
-use crate::attribution::cgroup_name;
+use crate::attribution::{ReachedLimit, cgroup_name};
 use crate::counters::CgroupHierarchy;
 use crate::intervals::{Cause, EventEvidence, EventLimit, Harm, Incident, IncidentSummary};
 use crate::metrics::Interval;
@@ -116,8 +116,18 @@ fn cause_text(cause: &Cause, incident: &Incident) -> Option<String> {
     })
 }
 
-/// The latency of the requests that wait most: `reads take 53.6 ms, 190 µs before`.
+/// The latency of the requests that wait most: `reads take 53.6 ms, 190 µs before`; with a limit on the device itself
+/// `writes wait before vda counts them`.
 fn latency_text(incident: &Incident, harm: &Harm) -> Option<String> {
+    let is_own = |limit: &ReachedLimit| limit.limited_device == incident.victim.device;
+    if incident.cgroup_limit().is_some_and(is_own) {
+        // What the limit holds back is in none of the device's numbers.
+        return Some(format!(
+            "{} wait before {} counts them",
+            incident.requests?.noun(),
+            incident.victim.label
+        ));
+    }
     let before = incident.before_ms.filter(|ms| *ms > 0.0).map(|ms| format!(", {} before", time(ms)));
     let await_ms = harm.await_ms.filter(|ms| *ms > 0.0)?;
     Some(format!("{} take {}{}", incident.requests?.noun(), time(await_ms), before.unwrap_or_default()))

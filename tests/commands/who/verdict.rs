@@ -45,7 +45,8 @@ fn the_table_names_cgroups_and_blocked_tasks_below_the_device() {
     let (out, _, _) = run_on_host("", |_| {}, "--who --explain --width 100 1 4", 4);
     let last = out.rsplit("00:00:04").next().unwrap();
     assert!(last.contains(" throttled >4s\n"), "{out}");
-    let incident = "\n  db.service is at its limit of 100 reads/s on sda (io.max); reads take 1.00 ms";
+    let incident =
+        "\n  db.service is at its limit of 100 reads/s on sda (io.max); reads wait before sda counts them";
     assert!(
         last.contains(incident)
             && !last.contains("sda (io.max)\n  read latency 1.00 ms, 1.0x unloaded, queue 0.15; may"),
