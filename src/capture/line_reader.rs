@@ -47,6 +47,8 @@ pub(super) struct LineReader<R> {
     first_part: Option<Range<usize>>,
     /// True if the next line is the second part of a split line.
     is_second_part: bool,
+    /// True if the line handed out last was.
+    was_second_part: bool,
     /// The number of the line handed out last, from 1.
     pub(super) number: u64,
 }
@@ -63,6 +65,7 @@ impl<R: Read> LineReader<R> {
             line_start: 0,
             first_part: None,
             is_second_part: false,
+            was_second_part: false,
             number: 0,
         }
     }
@@ -91,7 +94,8 @@ impl<R: Read> LineReader<R> {
                 }
                 self.unread.start = newline.map_or(self.unread.end, |_| line.end + 1);
                 self.line_start = line.start;
-                self.number += u64::from(!std::mem::take(&mut self.is_second_part));
+                self.was_second_part = std::mem::take(&mut self.is_second_part);
+                self.number += u64::from(!self.was_second_part);
                 if is_too_long || line.len() > MAX_LINE_BYTES {
                     return Ok(NextLine::TooLong);
                 }
@@ -147,10 +151,15 @@ impl<R: Read> LineReader<R> {
         self.number += lines;
     }
 
-    /// Hands out the last line once more.
+    /// Hands out the last line, or part of one, once more.
     pub(super) fn repeat_line(&mut self) {
+        if std::mem::take(&mut self.is_second_part) {
+            self.first_part = Some(self.line_start..self.unread.start);
+            return;
+        }
         self.unread.start = self.line_start;
-        self.number -= 1;
+        self.is_second_part = self.was_second_part;
+        self.number -= u64::from(!self.was_second_part);
     }
 
     /// Splits the line handed out last before its byte `at`: both parts are handed out next, under the same number.
@@ -251,6 +260,27 @@ mod tests {
         }
         assert!(matches!(lines.next().unwrap(), NextLine::End));
         assert_eq!(lines.number, 2);
+    }
+
+    #[test]
+    fn parts_of_a_split_line_are_repeated_under_its_number() {
+        let mut lines = LineReader::new(&b"abcd\ne\n"[..]);
+        let mut next = |then: fn(&mut LineReader<&[u8]>)| {
+            let NextLine::Line { bytes, .. } = lines.next().unwrap() else { panic!("no line") };
+            let bytes = bytes.to_vec();
+            let found = (bytes, lines.number);
+            then(&mut lines);
+            found
+        };
+        let repeat = |lines: &mut LineReader<&[u8]>| lines.repeat_line();
+        assert_eq!(next(repeat), (b"abcd".to_vec(), 1));
+        assert_eq!(next(|lines| lines.split_line(1)), (b"abcd".to_vec(), 1));
+        assert_eq!(next(repeat), (b"a".to_vec(), 1));
+        assert_eq!(next(|_| ()), (b"a".to_vec(), 1));
+        assert_eq!(next(repeat), (b"bcd".to_vec(), 1));
+        assert_eq!(next(|_| ()), (b"bcd".to_vec(), 1));
+        assert_eq!(next(repeat), (b"e".to_vec(), 2));
+        assert_eq!(next(|_| ()), (b"e".to_vec(), 2));
     }
 
     #[test]
