@@ -190,10 +190,11 @@ impl Intervals<'_> {
                 let replay = self.source.samples.replay();
                 return Ok(replay.map_or_else(|| "no samples found".to_owned(), Replay::no_samples_reason));
             }
-            1 if let Some((line, what)) = look_alike => {
-                return Ok(format!("only one complete sample; line {line} {what}"));
+            1 => {
+                let why = look_alike.map(|(line, what)| format!("line {line} {what}"));
+                let why = why.unwrap_or_else(|| "two are needed".to_owned());
+                return Ok(format!("only one complete sample; {why}"));
             }
-            1 => "only one complete sample; two are needed",
             _ if !self.input.range.is_everything() => "no interval lies between --begin and --end",
             _ => "no two consecutive samples in order of time",
         };
