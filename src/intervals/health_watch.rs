@@ -18,8 +18,8 @@ const MAX_PAUSE_S: f64 = 30.0;
 /// other times than the samples are taken.
 const MOST_OF_THE_TIME_PCT: f64 = 50.0;
 
-/// The seconds between two readings of the facts where all is well, and a step: as long before a device is seen to hold
-/// requests it may have begun to.
+/// The most seconds for which a device may hold requests before that is seen: facts are read every 10 s where all is well,
+/// and a step passes until they are used.
 const MAX_UNSEEN_S: f64 = 11.0;
 
 /// Follows the facts about the health of devices from step to step.

@@ -66,7 +66,6 @@ impl SharedLimits {
         *self = Self::default();
     }
 
-    /// Begins a step.
     pub fn begin_step(&mut self) {
         self.step += 1;
     }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::json::{JsonElements, JsonPart};
-use super::{LogFormat, LoggedDevice, Report, Told, head_line, host_of_json, number};
+use super::{LogContents, LogFormat, LoggedDevice, Report, head_line, host_of_json, number};
 use crate::capture::time_form::find_time;
 
 /// A log of iostat.
@@ -59,7 +59,7 @@ impl IostatLog {
     }
 
     /// Takes a line of text.
-    fn read_text(&mut self, line: &str, told: &mut Told) -> Result<bool, String> {
+    fn read_text(&mut self, line: &str, contents: &mut LogContents) -> Result<bool, String> {
         let words: Vec<&str> = line.split_whitespace().collect();
         if words.is_empty() {
             self.lines_behind_head = self.lines_behind_head.map(|lines| lines + 1);
@@ -67,14 +67,15 @@ impl IostatLog {
             // Of the first report it is not known how many tables it has.
             let tables = self.open.tables.len();
             if self.shape.as_ref().is_some_and(|shape| shape.tables == tables) {
-                self.end_report(told);
+                self.end_report(contents);
             }
             return Ok(false);
         }
         if let Some((host, rest)) = head_line(line) {
-            self.end_report(told);
-            told.times.begin(rest);
-            (told.host, self.has_date, self.begins, self.time, self.shape) = (host, true, true, None, None);
+            self.end_report(contents);
+            contents.times.begin(rest);
+            (contents.host, self.has_date, self.begins, self.time, self.shape) =
+                (host, true, true, None, None);
             (self.lines_behind_head, self.is_boot_left_out) = (Some(0), false);
             return Ok(false);
         }
@@ -83,16 +84,16 @@ impl IostatLog {
             return Ok(false);
         }
         if words.contains(&"%iowait") {
-            self.end_report(told);
+            self.end_report(contents);
             self.is_after_cpu_header = true;
             return Ok(false);
         }
         if let Some((columns, is_name_last)) = header(&words) {
             if self.open.tables.contains(&columns) {
-                self.end_report(told);
+                self.end_report(contents);
             }
             if self.open.tables.is_empty() {
-                self.open.prefix.clone_from(&told.prefix);
+                self.open.prefix.clone_from(&contents.prefix);
             }
             self.open.tables.push(columns.clone());
             self.open.rows = 0;
@@ -102,19 +103,19 @@ impl IostatLog {
         if !self.open.columns.is_empty() {
             // The total of a group is indented.
             let is_total = line.starts_with(' ') && !self.open.is_name_last && self.open.name.is_none();
-            let read = if is_total { Ok(()) } else { self.read_row(&words, told) };
+            let read = if is_total { Ok(()) } else { self.read_row(&words, contents) };
             self.open.is_damaged |= read.is_err();
             return read.map(|()| false);
         }
         if find_time(line).is_some() {
-            self.end_report(told);
+            self.end_report(contents);
             self.time = Some(line.to_owned());
         }
         Ok(false)
     }
 
     /// Takes a line of a table.
-    fn read_row(&mut self, words: &[&str], told: &mut Told) -> Result<(), String> {
+    fn read_row(&mut self, words: &[&str], contents: &mut LogContents) -> Result<(), String> {
         let open = &mut self.open;
         let (name, numbers) = match (words, open.name.take()) {
             // A long name has a line of its own.
@@ -140,21 +141,21 @@ impl IostatLog {
             }
         };
         for (column, word) in open.columns.iter().zip(numbers) {
-            told.times.observe_number(word);
-            device.set_text(column, word, &mut told.rounding)?;
+            contents.times.observe_number(word);
+            device.set_text(column, word, &mut contents.rounding)?;
         }
         open.rows += 1;
         Ok(())
     }
 
     /// Returns the time in a text; without one, the first report is at the midnight of the date in the head line.
-    fn find_time(&mut self, text: &str, told: &mut Told) -> Option<Timestamp> {
+    fn find_time(&mut self, text: &str, contents: &mut LogContents) -> Option<Timestamp> {
         let is_first = std::mem::take(&mut self.has_date);
-        told.times.find(text).or_else(|| told.times.midnight().filter(|_| is_first))
+        contents.times.find(text).or_else(|| contents.times.midnight().filter(|_| is_first))
     }
 
     /// Ends the report that is being read, if there is one, and hands it out if it is complete.
-    fn end_report(&mut self, told: &mut Told) {
+    fn end_report(&mut self, contents: &mut LogContents) {
         let open = std::mem::take(&mut self.open);
         if open.tables.is_empty() {
             return;
@@ -171,8 +172,8 @@ impl IostatLog {
         self.names_vary |= is_ended && self.shape.is_some() && !is_like_first;
         let time = self.time.take().unwrap_or(open.prefix);
         let begins = std::mem::take(&mut self.begins);
-        let at = self.find_time(&time, told);
-        told.reports.push_back(Report {
+        let at = self.find_time(&time, contents);
+        contents.reports.push_back(Report {
             at,
             begins: begins || !is_complete,
             has_length: begins && is_complete && self.is_boot_left_out,
@@ -184,30 +185,35 @@ impl IostatLog {
     }
 
     /// Takes an element of the list of reports in JSON.
-    fn read_element(&mut self, element: &Value, told: &mut Told) {
+    fn read_element(&mut self, element: &Value, contents: &mut LogContents) {
         let Some(disks) = element["disk"].as_array() else { return };
         let devices = disks.iter().filter_map(|disk| {
             let name = disk["disk_device"].as_str()?.to_owned();
             let mut device = LoggedDevice { name, ..LoggedDevice::default() };
             for (column, value) in disk.as_object()? {
                 // Other columns, and those whose counters went backwards, do not matter.
-                let _ = device.set_text(column, &value.to_string(), &mut told.rounding);
+                let _ = device.set_text(column, &value.to_string(), &mut contents.rounding);
             }
             Some(device)
         });
         let devices = devices.collect();
-        let prefix = std::mem::take(&mut told.prefix);
-        let at = self.find_time(element["timestamp"].as_str().unwrap_or(&prefix), told);
+        let prefix = std::mem::take(&mut contents.prefix);
+        let at = self.find_time(element["timestamp"].as_str().unwrap_or(&prefix), contents);
         let begins = std::mem::take(&mut self.begins);
-        told.reports.push_back(Report { at, begins, has_length: begins && self.is_boot_left_out, devices });
+        contents.reports.push_back(Report {
+            at,
+            begins,
+            has_length: begins && self.is_boot_left_out,
+            devices,
+        });
     }
 
     /// Reads the part of the JSON document before its list of reports.
-    fn read_json_head(&mut self, host: &Value, told: &mut Told) {
-        told.host = host_of_json(host);
+    fn read_json_head(&mut self, host: &Value, contents: &mut LogContents) {
+        contents.host = host_of_json(host);
         // JSON leaves out zeros at the end.
-        told.rounding.digits = 2;
-        told.times.begin(host["date"].as_str().unwrap_or_default());
+        contents.rounding.digits = 2;
+        contents.times.begin(host["date"].as_str().unwrap_or_default());
         (self.begins, self.has_date) = (true, true);
     }
 }
@@ -217,30 +223,30 @@ impl LogFormat for IostatLog {
         "an iostat log"
     }
 
-    fn read(&mut self, line: &str, told: &mut Told) -> Result<bool, String> {
+    fn read(&mut self, line: &str, contents: &mut LogContents) -> Result<bool, String> {
         if !self.json.is_json(line) {
-            return self.read_text(line, told);
+            return self.read_text(line, contents);
         }
         let mut is_iostat = false;
         for part in self.json.read(line)? {
             match part {
                 JsonPart::Host(host, is_boot_left_out) => {
-                    self.read_json_head(&host, told);
+                    self.read_json_head(&host, contents);
                     self.is_boot_left_out = is_boot_left_out;
                 }
                 JsonPart::Element(element) => {
                     is_iostat |= element["disk"][0]["disk_device"].is_string();
-                    self.read_element(&element, told);
+                    self.read_element(&element, contents);
                 }
             }
         }
         Ok(is_iostat)
     }
 
-    fn finish(&mut self, told: &mut Told) {
-        self.end_report(told);
+    fn finish(&mut self, contents: &mut LogContents) {
+        self.end_report(contents);
         // Only a complete report ends an interval, and none follows.
-        told.reports.retain(|report| !report.begins || report.has_length);
+        contents.reports.retain(|report| !report.begins || report.has_length);
     }
 }
 

@@ -36,10 +36,10 @@ pub(super) trait LogFormat: Send {
     ///
     /// # Errors
     /// If the line is damaged; says how. The report that it belongs to must not be handed out.
-    fn read(&mut self, line: &str, told: &mut Told) -> Result<bool, String>;
+    fn read(&mut self, line: &str, contents: &mut LogContents) -> Result<bool, String>;
 
     /// Adds the last report at the end of the log, if it is complete.
-    fn finish(&mut self, told: &mut Told);
+    fn finish(&mut self, contents: &mut LogContents);
 }
 
 /// Returns a reader for each kind of log.
@@ -47,9 +47,9 @@ fn formats() -> [Box<dyn LogFormat>; 3] {
     [Box::new(iostat::IostatLog::new()), Box::<sar::SarLog>::default(), Box::<sadf::SadfLog>::default()]
 }
 
-/// What a log tells.
+/// What has been read from a log so far.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct LogContents {
     /// The complete reports that were not taken yet.
     pub(super) reports: VecDeque<Report>,
     /// The host named in the first lines.
@@ -281,7 +281,7 @@ fn number(word: &str) -> Option<(f64, usize, Option<f64>)> {
 #[derive(Default)]
 pub(super) struct Logs {
     /// The kinds that the log may have, with what it tells if it has; one, once it is recognized.
-    formats: Vec<(Box<dyn LogFormat>, Told)>,
+    formats: Vec<(Box<dyn LogFormat>, LogContents)>,
     pub(super) is_recognized: bool,
     /// The stated distance of reports without times.
     every: Option<Duration>,
@@ -300,8 +300,8 @@ pub(super) struct Logs {
 
 impl Logs {
     pub(super) fn new(local: &LocalTimes, every: Option<Duration>) -> Self {
-        let told = || Told { times: SysstatTimes::new(local.clone()), ..Told::default() };
-        let formats = formats().into_iter().map(|format| (format, told())).collect();
+        let contents = || LogContents { times: SysstatTimes::new(local.clone()), ..LogContents::default() };
+        let formats = formats().into_iter().map(|format| (format, contents())).collect();
         Self { formats, every, begins: true, ..Self::default() }
     }
 
@@ -323,9 +323,9 @@ impl Logs {
             },
             None => (None, line),
         };
-        let read = |(format, told): &mut (Box<dyn LogFormat>, Told)| {
-            prefix.unwrap_or_default().clone_into(&mut told.prefix);
-            format.read(line, told)
+        let read = |(format, contents): &mut (Box<dyn LogFormat>, LogContents)| {
+            prefix.unwrap_or_default().clone_into(&mut contents.prefix);
+            format.read(line, contents)
         };
         if !self.is_recognized {
             // Before the log is recognized, nothing is known to be wrong with any line.
@@ -348,9 +348,9 @@ impl Logs {
 
     /// Takes the end of the log. Returns whether it completes a report.
     pub(super) fn finish(&mut self) -> bool {
-        let (format, told) = &mut self.formats[0];
-        format.finish(told);
-        !told.reports.is_empty()
+        let (format, contents) = &mut self.formats[0];
+        format.finish(contents);
+        !contents.reports.is_empty()
     }
 
     /// Makes a sample of the next report; returns whether no interval ends there. `None` without a complete report.
@@ -433,7 +433,7 @@ impl Logs {
             (missing.weighted_ms, "the queue"),
         ];
         let lacking: Vec<&str> = lacking.iter().filter(|(is, _)| *is).map(|(_, name)| *name).collect();
-        let (format, Told { rounding, times, .. }) = &self.formats[0];
+        let (format, LogContents { rounding, times, .. }) = &self.formats[0];
         let (origin, lacking) = (format.origin(), lacking.join(", "));
         let mut note = format!("from {origin}: {rounding}{times}; not known: {lacking}");
         if self.lacks_times {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::json::{JsonElements, JsonPart};
 use super::sar::TimedRows;
-use super::{LogFormat, LoggedDevice, Told, excerpt, host_of_json};
+use super::{LogContents, LogFormat, LoggedDevice, excerpt, host_of_json};
 use crate::capture::time_form::{LocalTimes, find_time};
 
 /// The words of a head before the columns.
@@ -31,32 +31,32 @@ fn start_of(at: Timestamp, seconds: i64) -> Option<Timestamp> {
 }
 
 impl SadfLog {
-    fn read_row(&mut self, words: &[&str], columns: &[String], told: &mut Told) -> Option<()> {
+    fn read_row(&mut self, words: &[&str], columns: &[String], contents: &mut LogContents) -> Option<()> {
         let [host, interval, at, values @ ..] = words else { return None };
-        let at = time(at, &told.times.local)?;
+        let at = time(at, &contents.times.local)?;
         let start = start_of(at, interval.parse().ok()?)?;
         let names: HashSet<&str> = values.chunks(columns.len()).map(|values| values[0]).collect();
         if values.is_empty() || values.len() != columns.len() * names.len() {
             return None;
         }
-        told.host.host = Some((*host).to_owned());
+        contents.host.host = Some((*host).to_owned());
         // One device per row, or all of them with `-h`.
         for values in values.chunks(columns.len()) {
             let mut device = LoggedDevice { name: values[0].to_owned(), ..LoggedDevice::default() };
             for (column, text) in columns.iter().zip(values).skip(1) {
-                device.set_text(column, text, &mut told.rounding).ok()?;
+                device.set_text(column, text, &mut contents.rounding).ok()?;
             }
-            self.rows.add(Some(start), at, device, &mut told.reports);
+            self.rows.add(Some(start), at, device, &mut contents.reports);
         }
         Some(())
     }
 
     /// Takes a report in JSON. Returns whether it has devices.
-    fn read_report(&mut self, report: &Value, told: &mut Told) -> Option<bool> {
+    fn read_report(&mut self, report: &Value, contents: &mut LogContents) -> Option<bool> {
         let Some(devices) = report["disk"].as_array() else { return Some(false) };
         let time = &report["timestamp"];
         let found = find_time(&format!("{} {}", time["date"].as_str()?, time["time"].as_str()?))?;
-        let at = if time["utc"] == 1 { found.time } else { told.times.local.timestamp(&found) };
+        let at = if time["utc"] == 1 { found.time } else { contents.times.local.timestamp(&found) };
         let start = start_of(at, time["interval"].as_i64()?)?;
         for object in devices {
             let name = object["disk-device"].as_str()?.replace(char::is_whitespace, "_");
@@ -67,23 +67,23 @@ impl SadfLog {
                     "util-percent" => "%util".to_owned(),
                     key => key.to_owned(),
                 };
-                device.set_text(&column, &number.to_string(), &mut told.rounding).ok()?;
+                device.set_text(&column, &number.to_string(), &mut contents.rounding).ok()?;
             }
-            self.rows.add(Some(start), at, device, &mut told.reports);
+            self.rows.add(Some(start), at, device, &mut contents.reports);
         }
-        self.rows.close(&mut told.reports);
+        self.rows.close(&mut contents.reports);
         Some(true)
     }
 
-    fn read_json(&mut self, line: &str, told: &mut Told) -> Result<bool, String> {
+    fn read_json(&mut self, line: &str, contents: &mut LogContents) -> Result<bool, String> {
         let mut has_devices = false;
         for part in self.json.read(line)? {
             match part {
                 JsonPart::Host(host, _) => {
-                    told.host = host_of_json(&host);
-                    self.rows.restart(&mut told.reports);
+                    contents.host = host_of_json(&host);
+                    self.rows.restart(&mut contents.reports);
                 }
-                JsonPart::Element(report) => match self.read_report(&report, told) {
+                JsonPart::Element(report) => match self.read_report(&report, contents) {
                     Some(is_found) => has_devices |= is_found,
                     None => {
                         self.rows = TimedRows::default();
@@ -101,35 +101,35 @@ impl LogFormat for SadfLog {
         "the data of sar -d"
     }
 
-    fn read(&mut self, line: &str, told: &mut Told) -> Result<bool, String> {
+    fn read(&mut self, line: &str, contents: &mut LogContents) -> Result<bool, String> {
         if self.json.is_json(line) {
-            return self.read_json(line, told);
+            return self.read_json(line, contents);
         }
         let words: Vec<&str> = line.trim().split(';').collect();
         if words.len() > HEAD.len() && words[..HEAD.len()] == HEAD {
-            self.rows.close(&mut told.reports);
+            self.rows.close(&mut contents.reports);
             let columns = words[HEAD.len()..].iter().map(|word| word.trim_end_matches("[...]").to_owned());
             self.columns = Some(columns.collect()).filter(|columns: &Vec<_>| columns[0] == "DEV");
             return Ok(self.columns.is_some());
         }
         if line.contains(";LINUX-RESTART") {
-            self.rows.restart(&mut told.reports);
+            self.rows.restart(&mut contents.reports);
         }
         let is_row = !words[0].starts_with('#') && words.get(1).is_none_or(|interval| *interval != "-1");
         let Some(columns) = self.columns.take_if(|_| is_row && !line.trim().is_empty()) else {
             return Ok(false);
         };
-        let row = self.read_row(&words, &columns, told);
+        let row = self.read_row(&words, &columns, contents);
         self.columns = Some(columns);
         if row.is_none() {
-            let at = words.get(2).and_then(|at| time(at, &told.times.local));
-            self.rows.reject(at, &mut told.reports);
+            let at = words.get(2).and_then(|at| time(at, &contents.times.local));
+            self.rows.reject(at, &mut contents.reports);
             return Err(format!("no row of sadf -d: '{}'", excerpt(line.as_bytes())));
         }
         Ok(true)
     }
 
-    fn finish(&mut self, told: &mut Told) {
-        self.rows.finish(&mut told.reports);
+    fn finish(&mut self, contents: &mut LogContents) {
+        self.rows.finish(&mut contents.reports);
     }
 }

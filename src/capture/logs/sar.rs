@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use jiff::Timestamp;
 
 use super::sysstat_times::SysstatTimes;
-use super::{LogFormat, LoggedDevice, Report, Told, head_line, number};
+use super::{LogContents, LogFormat, LoggedDevice, Report, head_line, number};
 use crate::capture::time_form::find_time;
 
 /// The reports of a log in which every row has a time, as they become complete.
@@ -125,13 +125,19 @@ fn time(words: &[&str], times: &mut SysstatTimes) -> Option<Timestamp> {
 
 impl SarLog {
     /// Takes a row of the table. Returns whether it is one.
-    fn read_row(&mut self, words: &[&str], table: &mut Table, told: &mut Told) -> Result<bool, String> {
-        words.iter().for_each(|word| told.times.observe_number(word));
+    fn read_row(
+        &mut self,
+        words: &[&str],
+        table: &mut Table,
+        contents: &mut LogContents,
+    ) -> Result<bool, String> {
+        words.iter().for_each(|word| contents.times.observe_number(word));
         if let Some(start) = table.head.take() {
-            table.start = told.times.find(&start);
+            table.start = contents.times.find(&start);
         }
         let is_row = words.len() == table.time_words + table.columns.len();
-        let Some(at) = words.get(..table.time_words).and_then(|words| time(words, &mut told.times)) else {
+        let Some(at) = words.get(..table.time_words).and_then(|words| time(words, &mut contents.times))
+        else {
             // The averages follow the rows.
             let rates = table.columns.len() - 1;
             let is_average = words.len() > rates
@@ -145,11 +151,11 @@ impl SarLog {
         for (column, word) in table.columns.iter().zip(&words[table.time_words..]) {
             match column.as_str() {
                 "DEV" => device.name = (*word).to_owned(),
-                column => device.set_text(column, word, &mut told.rounding)?,
+                column => device.set_text(column, word, &mut contents.rounding)?,
             }
         }
         // The next report follows this one.
-        self.rows.add(table.start.take(), at, device, &mut told.reports);
+        self.rows.add(table.start.take(), at, device, &mut contents.reports);
         Ok(true)
     }
 }
@@ -163,27 +169,27 @@ impl LogFormat for SarLog {
         "a log of sar -d"
     }
 
-    fn read(&mut self, line: &str, told: &mut Told) -> Result<bool, String> {
+    fn read(&mut self, line: &str, contents: &mut LogContents) -> Result<bool, String> {
         let words: Vec<&str> = line.split_whitespace().collect();
         if let Some((host, rest)) = head_line(line) {
-            self.rows.finish(&mut told.reports);
-            told.times.begin(rest);
-            (told.host, self.table) = (host, None);
+            self.rows.finish(&mut contents.reports);
+            contents.times.begin(rest);
+            (contents.host, self.table) = (host, None);
             return Ok(false);
         }
         if words.is_empty() {
-            self.rows.close(&mut told.reports);
+            self.rows.close(&mut contents.reports);
             self.table = None;
             return Ok(false);
         }
         let has = |name: &str| words.contains(&name);
         if has("RESTART") {
-            self.rows.restart(&mut told.reports);
+            self.rows.restart(&mut contents.reports);
             self.table = None;
             return Ok(false);
         }
         if has("DEV") && has("tps") {
-            self.rows.close(&mut told.reports);
+            self.rows.close(&mut contents.reports);
             let first = words.iter().position(|word| ["DEV", "tps"].contains(word)).unwrap_or_default();
             let time = words[..first].join(" ");
             self.table = find_time(&time).map(|_| Table {
@@ -195,20 +201,20 @@ impl LogFormat for SarLog {
             return Ok(self.table.is_some());
         }
         let Some(mut table) = self.table.take() else { return Ok(false) };
-        let is_row = self.read_row(&words, &mut table, told);
+        let is_row = self.read_row(&words, &mut table, contents);
         match is_row {
             Ok(true) => self.table = Some(table),
-            Ok(false) => self.rows.close(&mut told.reports),
+            Ok(false) => self.rows.close(&mut contents.reports),
             Err(_) => {
-                let at = time(words.get(..table.time_words).unwrap_or_default(), &mut told.times);
-                self.rows.reject(at, &mut told.reports);
+                let at = time(words.get(..table.time_words).unwrap_or_default(), &mut contents.times);
+                self.rows.reject(at, &mut contents.reports);
                 self.table = Some(table);
             }
         }
         is_row
     }
 
-    fn finish(&mut self, told: &mut Told) {
-        self.rows.finish(&mut told.reports);
+    fn finish(&mut self, contents: &mut LogContents) {
+        self.rows.finish(&mut contents.reports);
     }
 }

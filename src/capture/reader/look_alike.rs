@@ -1,4 +1,4 @@
-//! What a file is that holds no capture, as far as a line of it shows.
+//! Files that look like captures but are not, recognized by one of their lines.
 
 use crate::capture::diskstats_line::device_line_start;
 

@@ -82,7 +82,7 @@ pub struct Reader<R> {
     had_devices: bool,
     /// Warnings about lines before the first device. Without any device, the file is of another kind.
     warnings_of_lines: Vec<CaptureWarning>,
-    /// What was wrong with the first of these lines, and its number.
+    /// The number of the first invalid line, and its error.
     first_wrong_line: Option<(u64, LineError)>,
     /// How many of them there were before the last sample.
     wrong_lines_before: usize,

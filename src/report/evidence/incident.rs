@@ -121,7 +121,7 @@ fn cause_text(cause: &Cause, incident: &Incident) -> Option<String> {
 fn latency_text(incident: &Incident, harm: &Harm) -> Option<String> {
     let is_own = |limit: &ReachedLimit| limit.limited_device == incident.victim.device;
     if incident.cgroup_limit().is_some_and(is_own) {
-        // What the limit holds back is in none of the device's numbers.
+        // The device does not count requests while the limit holds them back.
         return Some(format!(
             "{} wait before {} counts them",
             incident.requests?.noun(),
