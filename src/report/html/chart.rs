@@ -1,4 +1,5 @@
-//! A chart over time: lines with the band from minimum to maximum, reference lines, dots and stacked areas.
+//! Panels with charts. A chart stretches to the width of the page: its drawing has neither text nor round shapes, which
+//! are placed over it as HTML.
 
 use std::fmt::Write;
 
@@ -8,6 +9,103 @@ use super::scale::{HEIGHT, Scale, Unit};
 use super::time_axis::{TimeAxis, WIDTH};
 use crate::intervals::series::{Extent, TimeSpan, Timeline};
 
+/// A panel: its heading with a legend, and a drawing above a horizontal and beside a vertical axis.
+pub(super) struct Panel<'a> {
+    pub(super) title: &'a str,
+    /// The question that it answers.
+    pub(super) question: &'a str,
+    /// The unit of its values.
+    pub(super) unit: Unit,
+    pub(super) scale: Scale,
+    pub(super) legend: String,
+    pub(super) drawing: String,
+    /// The texts over the drawing.
+    pub(super) labels: String,
+}
+
+impl<'a> Panel<'a> {
+    pub(super) fn new(title: &'a str, question: &'a str, unit: Unit, scale: Scale) -> Self {
+        let [legend, drawing, labels] = [const { String::new() }; 3];
+        Self { title, question, unit, scale, legend, drawing, labels }
+    }
+
+    /// Adds an entry of the legend by its class, its key in the embedded data and its label. The script fills in values.
+    fn add_key(&mut self, class: &str, key: &str, label: &str) {
+        let (key, label) = (escape(key), escape(label));
+        self.legend +=
+            &format!("<span class=\"key {class}\" data-k=\"{key}\">{label}<output></output></span>");
+    }
+
+    /// Adds an entry of the legend for shades, each drawn as a path with these attributes.
+    pub(super) fn add_shades(&mut self, first: &str, last: &str, shades: impl Iterator<Item = String>) {
+        let swatch = |path| format!("<svg viewBox=\"0 0 8 8\" class=\"swatch\"><path {path}/></svg>");
+        let swatches: String = shades.map(swatch).collect();
+        self.legend += &format!("<span class=\"key\">{first} {swatches} {last}</span>");
+    }
+
+    pub(super) fn draw(&mut self, class: &str, path: &str) {
+        self.drawing += &format!("<path class=\"{class}\" d=\"{path}\"/>");
+    }
+
+    /// Adds the shades of a device's incidents; `id` is that of their element, empty for none.
+    fn draw_incidents(&mut self, id: &str) {
+        if !id.is_empty() {
+            self.drawing += &format!("<use href=\"#{id}\"/>");
+        }
+    }
+
+    /// Draws a horizontal line at a value, with its label.
+    pub(super) fn draw_reference(&mut self, value: f64, label: &str) {
+        self.draw("ref", &format!("M0 {}h{WIDTH}", self.scale.y(value)));
+        let top = (1.0 - self.scale.position(value)) * 100.0;
+        let (side, label) = (if top < 12.0 { "under" } else { "over" }, escape(label));
+        self.labels += &format!("<span class=\"ref {side}\" style=\"top:{top:.1}%\">{label}</span>");
+    }
+
+    /// Appends the panel with an axis of time, whose drawing the script can zoom.
+    pub(super) fn push_over_time(&self, axis: &TimeAxis, out: &mut String) {
+        self.push(" time", "\"/><use href=\"#hours", &time_labels(axis), out);
+    }
+
+    /// Appends the panel. `grid` is what follows the horizontal lines of the grid in the drawing, `below` the labels below it.
+    pub(super) fn push(&self, class: &str, grid: &str, below: &str, out: &mut String) {
+        let Self { title, question, unit, scale, legend, drawing, labels } = self;
+        let ([key, on_axis], ticks) = (unit.names(), scale.ticks());
+        let on_the_left = |tick: &f64| {
+            format!(
+                "<i style=\"top:{:.0}%\">{}</i>",
+                (1.0 - scale.position(*tick)) * 100.0,
+                unit.label(*tick)
+            )
+        };
+        let on_the_left: String = ticks.iter().map(on_the_left).collect();
+        let lines: String = ticks.iter().map(|tick| format!("M0 {}h{WIDTH}", scale.y(*tick))).collect();
+        let _ = write!(
+            out,
+            "<figure class=\"panel\" data-u=\"{key}\"><figcaption><b>{title}</b> <span class=\"unit\">{on_axis}</span>\
+             <span class=\"q\">{question}</span><span class=\"legend\">{legend}</span></figcaption><div class=\"chart\">\
+             <div class=\"ys\">{on_the_left}</div><div class=\"plot{class}\"><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
+             preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{title}\"><path class=\"grid\" d=\"{lines}{grid}\"/>\
+             {drawing}</svg>{labels}</div>{below}</div></figure>"
+        );
+    }
+}
+
+/// The labels of the axis of time.
+pub(super) fn time_labels(axis: &TimeAxis) -> String {
+    let label = |(position, label): (f64, String)| {
+        let left = position * 100.0;
+        // A label centered at its tick would extend beyond the page. The script does the same.
+        let class = match left {
+            ..3.0 => " class=\"first\"",
+            95.0.. => " class=\"last\"",
+            _ => "",
+        };
+        format!("<i{class} style=\"left:{left:.1}%\">{}</i>", escape(&label))
+    };
+    format!("<div class=\"xs\">{}</div>", axis.ticks().into_iter().map(label).collect::<String>())
+}
+
 /// The axis of time and the points, which all charts over time share.
 #[derive(Clone, Copy)]
 pub(super) struct ChartTime<'a> {
@@ -15,121 +113,86 @@ pub(super) struct ChartTime<'a> {
     pub(super) timeline: &'a Timeline,
 }
 
-#[derive(Clone, Copy)]
-pub(super) struct Line<'a> {
-    /// Its name in the legend.
-    pub(super) label: &'a str,
-    /// Its name in the embedded data.
-    pub(super) key: &'a str,
-    /// The class of its color and stroke, so that series do not differ by color only: `read` (solid), `write` (dashed),
-    /// `flush` (dotted), `all` (all requests), `bound`, `doubt` (values that cannot be right), or `dots` instead of a
-    /// line for values at single moments.
-    pub(super) class: &'static str,
-    /// Its values, one for each point of the timeline or fewer.
-    pub(super) values: &'a [Extent],
-}
-
-impl Line<'_> {
-    /// The greatest maximum; `None` without values.
-    fn max(&self) -> Option<f64> {
-        self.values.iter().filter_map(Extent::max).reduce(f64::max)
+impl ChartTime<'_> {
+    /// Returns the left and the right end of a span in units of the drawing.
+    pub(super) fn ends(&self, span: &TimeSpan) -> (i32, i32) {
+        (self.axis.x(span.start_s), self.axis.x(span.end_s))
     }
 
-    /// The least value above zero; `None` without any.
-    fn min_above_zero(&self) -> Option<f64> {
-        self.values.iter().filter_map(Extent::min).filter(|min| *min > 0.0).reduce(f64::min)
+    /// The width of bars: the median length of these spans, in units of the drawing.
+    pub(super) fn bar_width<'s>(&self, spans: impl Iterator<Item = &'s TimeSpan>) -> i32 {
+        let width = |(x, end): (i32, i32)| end - x;
+        let mut widths: Vec<i32> = spans.map(|span| width(self.ends(span))).collect();
+        let middle = widths.len() / 2;
+        if widths.is_empty() { 1 } else { (*widths.select_nth_unstable(middle).1).max(1) }
     }
 }
 
-/// A horizontal line at a value.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Reference {
-    pub(super) label: String,
-    pub(super) value: f64,
-}
+/// A chart over time: its title, the question that it answers, and the unit of its values.
+pub(super) type Chart = (&'static str, &'static str, Unit);
 
-pub(super) struct Chart<'a> {
-    pub(super) title: &'a str,
-    /// The question that it answers.
-    pub(super) question: &'a str,
-    /// The unit of its values.
-    pub(super) unit: Unit,
-    pub(super) lines: Vec<Line<'a>>,
-    /// Lines at fixed values.
-    pub(super) references: Vec<Reference>,
-    /// The id of the element with the shades of the device's events; empty for none.
-    pub(super) shades: &'a str,
-}
+/// A line: the title of its chart, its label in the legend, its quantity, and the class of its color and stroke, so that
+/// series do not differ by color only: `read` (solid), `write` (dashed), `flush` (dotted), `all` (all requests), `bound`,
+/// `doubt` (values that cannot be right), or `dots` instead of a line for values at single moments.
+pub(super) type Line<Q> = (&'static str, &'static str, Q, &'static str);
 
-impl Chart<'_> {
-    /// Appends the chart; nothing if it has no value above zero.
-    pub(super) fn push(&self, time: ChartTime<'_>, out: &mut String) {
-        let shown: Vec<&Line<'_>> =
-            self.lines.iter().filter(|line| line.max().is_some_and(|max| max > 0.0)).collect();
-        if shown.is_empty() {
-            return;
-        }
-        let (scale, cut) = self.scale(&shown);
-        let legend = shown.iter().map(|line| (line.class, line.key, line.label));
-        push_head(self.title, self.question, self.unit, legend, out);
-        push_y_axis(&scale, self.unit, out);
-        begin_plot(self.title, out);
-        push_grid(&scale, out);
-        if !self.shades.is_empty() {
-            let _ = write!(out, "<use href=\"#{}\"/>", self.shades);
-        }
-        for line in &shown {
-            push_line(line, self.unit.factor(), &scale, time, out);
-        }
-        if cut.is_some() {
-            self.push_cuts(&shown, &scale, time, out);
-        }
-        for reference in &self.references {
-            let y = scale.y(reference.value);
-            let _ = write!(out, "<path class=\"ref\" d=\"M0 {y}h{WIDTH}\"/>");
-        }
-        out.push_str("</svg>");
-        for reference in &self.references {
-            let top = (1.0 - scale.position(reference.value)) * 100.0;
-            let side = if top < 12.0 { "under" } else { "over" };
-            let label = escape(&reference.label);
-            let _ = write!(out, "<span class=\"ref {side}\" style=\"top:{top:.1}%\">{label}</span>");
-        }
-        if let Some(max) = cut {
-            let label = self.unit.label(max);
-            let _ = write!(out, "<span class=\"ref under\" style=\"top:0%\">cut: up to {label}</span>");
-        }
-        end_plot(time.axis, out);
+/// The values of a line, one for each point of the timeline or fewer, and their name in the embedded data.
+pub(super) type Named<'a> = (&'static str, &'a [Extent]);
+
+/// Appends a chart with those of the lines that belong to it, with lines at fixed values, and with shades if their id is
+/// not empty; nothing if it has no value above zero.
+pub(super) fn push_chart<'a, Q: Copy>(
+    (title, question, unit): Chart,
+    lines: &[Line<Q>],
+    values_of: impl Fn(Q) -> Named<'a>,
+    references: &[(f64, String)],
+    shades: &str,
+    time: ChartTime<'_>,
+    out: &mut String,
+) {
+    let maxima = |values: &'a [Extent]| values.iter().filter_map(Extent::max);
+    let own = lines.iter().filter(|(chart, ..)| *chart == title);
+    let all = own.map(|(_, label, quantity, class)| (*label, *class, values_of(*quantity)));
+    let shown: Vec<(&str, &str, Named<'a>)> =
+        all.filter(|(.., (_, values))| maxima(values).any(|max| max > 0.0)).collect();
+    if shown.is_empty() {
+        return;
     }
-
-    /// Returns the scale, and the greatest value if that is cut off: on a linear axis, one short burst must not hide how
-    /// all other values change.
-    fn scale(&self, shown: &[&Line<'_>]) -> (Scale, Option<f64>) {
-        let factor = self.unit.factor();
-        let references = self.references.iter().map(|reference| reference.value);
-        let highest = references.clone().fold(0.0, f64::max);
-        let max = shown.iter().filter_map(|line| line.max()).fold(0.0, f64::max) * factor;
-        let is_rate = matches!(self.unit, Unit::PerSecond | Unit::Bandwidth);
-        let usual = if is_rate { MAX_BURST_RATIO * usual_max(shown) * factor } else { max };
-        let is_cut = usual > 0.0 && max > usual && highest <= usual;
-        let top = if is_cut { usual / MAX_BURST_RATIO * CUT_ROOM } else { max };
-        let min = shown.iter().filter_map(|line| line.min_above_zero()).map(|min| min * factor);
-        let min = min.chain(references).fold(f64::INFINITY, f64::min);
-        (self.unit.scale(min, top.max(highest)), is_cut.then_some(max))
+    let factor = unit.factor();
+    let max = shown.iter().flat_map(|(.., (_, values))| maxima(values)).fold(0.0, f64::max) * factor;
+    let minima = shown.iter().flat_map(|(.., (_, values))| values.iter().filter_map(Extent::min));
+    let minima = minima.filter(|min| *min > 0.0).map(|min| min * factor);
+    let min = minima.chain(references.iter().map(|(value, _)| *value)).fold(f64::INFINITY, f64::min);
+    let highest = references.iter().map(|(value, _)| *value).fold(0.0, f64::max);
+    // On a linear axis, one short burst must not hide how all other values change.
+    let usual = shown.iter().map(|(.., (_, values))| usual_max(maxima(values))).fold(0.0, f64::max) * factor;
+    let is_rate = matches!(unit, Unit::PerSecond | Unit::Bandwidth);
+    let is_cut =
+        is_rate && usual > 0.0 && max > MAX_BURST_RATIO * usual && highest <= MAX_BURST_RATIO * usual;
+    let top = if is_cut { usual * CUT_ROOM } else { max };
+    let mut panel = Panel::new(title, question, unit, unit.scale(min, top.max(highest)));
+    panel.draw_incidents(shades);
+    for (label, class, (key, values)) in &shown {
+        panel.add_key(class, key, label);
+        draw_line(class, values, time, &mut panel);
     }
-
-    /// Marks the points whose values are cut off.
-    fn push_cuts(&self, shown: &[&Line<'_>], scale: &Scale, time: ChartTime<'_>, out: &mut String) {
-        let factor = self.unit.factor();
+    if is_cut {
         let mut path = Path::default();
         for (index, span) in time.timeline.points().iter().enumerate() {
-            let of_point = shown.iter().filter_map(|line| line.values.get(index)?.max());
-            if of_point.fold(0.0, f64::max) * factor > scale.max() {
-                path.step(time.axis.x(span.start_s), time.axis.x(span.end_s), 0);
+            let of_point = shown.iter().filter_map(|(.., (_, values))| values.get(index)?.max());
+            if of_point.fold(0.0, f64::max) * factor > panel.scale.max() {
+                let (x, end) = time.ends(span);
+                path.step(x, end, 0);
             }
         }
-        let _ = write!(out, "<path class=\"cut\" d=\"{}\"/>", path.text());
+        panel.draw("cut", path.text());
     }
+    references.iter().for_each(|(value, label)| panel.draw_reference(*value, label));
+    if is_cut {
+        let label = unit.label(max);
+        panel.labels += &format!("<span class=\"ref under\" style=\"top:0%\">cut: up to {label}</span>");
+    }
+    panel.push_over_time(time.axis, out);
 }
 
 /// A value this many times above nearly all others is a burst; the axis leaves this room above them.
@@ -138,108 +201,24 @@ const CUT_ROOM: f64 = 1.2;
 /// The fraction of the points that are not bursts.
 const USUAL_FRACTION: f64 = 0.95;
 
-/// Returns the value that the maxima of nearly all points with values do not exceed.
-fn usual_max(shown: &[&Line<'_>]) -> f64 {
-    let of_line = |line: &&Line<'_>| {
-        let mut maxima: Vec<f64> =
-            line.values.iter().filter_map(Extent::max).filter(|max| *max > 0.0).collect();
-        maxima.sort_by(f64::total_cmp);
-        let at = (maxima.len() as f64 * USUAL_FRACTION).ceil() as usize;
-        maxima.get(at.saturating_sub(1)).copied().unwrap_or(0.0)
-    };
-    shown.iter().map(of_line).fold(0.0, f64::max)
+/// Returns the value that nearly all of these maxima that are above zero do not exceed.
+fn usual_max(maxima: impl Iterator<Item = f64>) -> f64 {
+    let mut maxima: Vec<f64> = maxima.filter(|max| *max > 0.0).collect();
+    maxima.sort_by(f64::total_cmp);
+    let at = (maxima.len() as f64 * USUAL_FRACTION).ceil() as usize;
+    maxima.get(at.saturating_sub(1)).copied().unwrap_or(0.0)
 }
 
-/// Appends the beginning of a panel: title, unit and question.
-pub(super) fn push_title(title: &str, question: &str, unit: Unit, out: &mut String) {
-    let [key, on_axis] = unit.names();
-    let _ = write!(
-        out,
-        "<figure class=\"panel\" data-u=\"{key}\"><figcaption><b>{title}</b> <span class=\"unit\">{on_axis}</span><span \
-         class=\"q\">{question}</span>"
-    );
-}
-
-/// Appends the beginning of a panel: title, question, and a legend of classes, keys in the embedded data and labels. The
-/// script fills in values.
-pub(super) fn push_head<'a>(
-    title: &str,
-    question: &str,
-    unit: Unit,
-    legend: impl Iterator<Item = (&'a str, &'a str, &'a str)>,
-    out: &mut String,
-) {
-    push_title(title, question, unit, out);
-    out.push_str("<span class=\"legend\">");
-    for (class, key, label) in legend {
-        let (key, label) = (escape(key), escape(label));
-        let _ = write!(out, "<span class=\"key {class}\" data-k=\"{key}\">{label}<output></output></span>");
-    }
-    out.push_str("</span></figcaption><div class=\"chart\">");
-}
-
-/// Appends the labels of the vertical axis.
-pub(super) fn push_y_axis(scale: &Scale, unit: Unit, out: &mut String) {
-    out.push_str("<div class=\"ys\">");
-    for tick in scale.ticks() {
-        let top = (1.0 - scale.position(tick)) * 100.0;
-        let _ = write!(out, "<i style=\"top:{top:.0}%\">{}</i>", unit.label(tick));
-    }
-    out.push_str("</div>");
-}
-
-/// Appends the beginning of the drawing of a chart over time, which the script can zoom.
-pub(super) fn begin_plot(title: &str, out: &mut String) {
-    let _ = write!(
-        out,
-        "<div class=\"plot time\"><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" preserveAspectRatio=\"none\" role=\"img\" \
-         aria-label=\"{title}\">"
-    );
-}
-
-/// Appends horizontal lines at the ticks, and vertical ones that all charts share.
-pub(super) fn push_grid(scale: &Scale, out: &mut String) {
-    out.push_str("<path class=\"grid\" d=\"");
-    for tick in scale.ticks() {
-        let _ = write!(out, "M0 {}h{WIDTH}", scale.y(tick));
-    }
-    out.push_str("\"/><use href=\"#hours\"/>");
-}
-
-/// Appends the end of the drawing, with the labels of the axis of time.
-pub(super) fn end_plot(axis: &TimeAxis, out: &mut String) {
-    out.push_str("</div>");
-    push_time_labels(axis, out);
-    out.push_str("</div></figure>");
-}
-
-/// Appends the labels of the axis of time.
-pub(super) fn push_time_labels(axis: &TimeAxis, out: &mut String) {
-    out.push_str("<div class=\"xs\">");
-    for tick in axis.ticks() {
-        let left = tick.position * 100.0;
-        // A label centered at its tick would extend beyond the page. The script does the same.
-        let class = match left {
-            ..3.0 => " class=\"first\"",
-            95.0.. => " class=\"last\"",
-            _ => "",
-        };
-        let _ = write!(out, "<i{class} style=\"left:{left:.1}%\">{}</i>", escape(&tick.label));
-    }
-    out.push_str("</div>");
-}
-
-/// Appends the mean, and the band from minimum to maximum if points have several values.
-fn push_line(line: &Line<'_>, factor: f64, scale: &Scale, time: ChartTime<'_>, out: &mut String) {
-    let class = line.class;
+/// Draws the mean, and the band from minimum to maximum if points have several values.
+fn draw_line(class: &str, values: &[Extent], time: ChartTime<'_>, panel: &mut Panel<'_>) {
     let (mut mean, mut band) = (Path::default(), Path::default());
-    let y = |value: Option<f64>| value.map(|value| scale.y(value * factor));
-    for (index, (extent, span)) in line.values.iter().zip(time.timeline.points()).enumerate() {
+    let y = |value: Option<f64>| value.map(|value| panel.scale.y(value * panel.unit.factor()));
+    for (index, (extent, span)) in values.iter().zip(time.timeline.points()).enumerate() {
         let (Some(at), Some(top), Some(bottom)) = (y(extent.mean()), y(extent.max()), y(extent.min())) else {
             mean.interrupt();
             continue;
         };
-        let (x, end) = (time.axis.x(span.start_s), time.axis.x(span.end_s));
+        let (x, end) = time.ends(span);
         if time.timeline.is_after_gap(index) {
             mean.interrupt();
         }
@@ -253,26 +232,19 @@ fn push_line(line: &Line<'_>, factor: f64, scale: &Scale, time: ChartTime<'_>, o
         }
     }
     if !band.text().is_empty() {
-        let width = bar_width(time.axis, time.timeline.points().iter().copied());
-        let _ = write!(out, "<path class=\"{class} band\" stroke-width=\"{width}\" d=\"{}\"/>", band.text());
+        let (width, path) = (time.bar_width(time.timeline.points().iter()), band.text());
+        panel.drawing += &format!("<path class=\"{class} band\" stroke-width=\"{width}\" d=\"{path}\"/>");
     }
-    let _ = write!(out, "<path class=\"{class}\" d=\"{}\"/>", mean.text());
+    panel.draw(class, mean.text());
 }
 
-/// The width of bars: the median length of these spans, in units of the drawing.
-pub(super) fn bar_width(axis: &TimeAxis, spans: impl Iterator<Item = TimeSpan>) -> i32 {
-    let mut widths: Vec<i32> = spans.map(|span| axis.x(span.end_s) - axis.x(span.start_s)).collect();
-    let middle = widths.len() / 2;
-    if widths.is_empty() { 1 } else { (*widths.select_nth_unstable(middle).1).max(1) }
-}
-
-pub(super) struct Area<'a> {
+pub(super) struct Area {
     /// Its name in the legend.
     pub(super) label: String,
     /// Its name in the embedded data.
     pub(super) key: String,
     /// Its class: `a1` to `a5`, or `rest`.
-    pub(super) class: &'a str,
+    pub(super) class: &'static str,
     /// Its value in each point of the timeline; `None` for a point without one.
     pub(super) values: Vec<Option<f64>>,
 }
@@ -281,7 +253,7 @@ pub(super) struct Area<'a> {
 pub(super) fn push_areas(
     title: &str,
     question: &str,
-    areas: &[Area<'_>],
+    areas: &[Area],
     shades: &str,
     time: ChartTime<'_>,
     out: &mut String,
@@ -289,29 +261,22 @@ pub(super) fn push_areas(
     if !areas.iter().any(|area| area.values.iter().flatten().any(|value| *value > 0.0)) {
         return;
     }
-    let legend = areas.iter().map(|area| (area.class, &*area.key, &*area.label));
-    push_head(title, question, Unit::Percent, legend, out);
-    let scale = Scale::percent(100.0);
-    push_y_axis(&scale, Unit::Percent, out);
-    begin_plot(title, out);
-    push_grid(&scale, out);
+    let mut panel = Panel::new(title, question, Unit::Percent, Scale::percent(100.0));
     let mut below = vec![0.0; time.timeline.points().len()];
     for area in areas {
         let mut path = Path::default();
         for (index, (value, span)) in area.values.iter().zip(time.timeline.points()).enumerate() {
             let Some(value) = value.filter(|value| *value > 0.0) else { continue };
-            let (bottom, top) = (scale.y(below[index]), scale.y(below[index] + value));
+            let (bottom, top) = (panel.scale.y(below[index]), panel.scale.y(below[index] + value));
             below[index] += value;
-            let (x, end) = (time.axis.x(span.start_s), time.axis.x(span.end_s));
+            let (x, end) = time.ends(span);
             if bottom > top {
                 path.rectangle(x, top, (end - x).max(1), bottom - top);
             }
         }
-        let _ = write!(out, "<path class=\"area {}\" d=\"{}\"/>", area.class, path.text());
+        panel.add_key(area.class, &area.key, &area.label);
+        panel.draw(&format!("area {}", area.class), path.text());
     }
-    if !shades.is_empty() {
-        let _ = write!(out, "<use href=\"#{shades}\"/>");
-    }
-    out.push_str("</svg>");
-    end_plot(time.axis, out);
+    panel.draw_incidents(shades);
+    panel.push_over_time(time.axis, out);
 }

@@ -32,6 +32,12 @@ pub(super) fn name(text: &str) -> String {
     format!("<bdi>{}</bdi>", escape(text))
 }
 
+/// Returns sentences as a list; nothing without any.
+pub(super) fn list(sentences: &[String]) -> String {
+    let items: String = sentences.iter().map(|sentence| format!("<li>{}", escape(sentence))).collect();
+    if items.is_empty() { items } else { format!("<ul>{items}</ul>") }
+}
+
 /// Returns a word of a shell command: quoted unless it has only harmless characters. Characters that are not printable
 /// have the form that bash reads, `$'\x1b'`.
 pub(super) fn shell_word(word: &str) -> String {

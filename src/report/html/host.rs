@@ -2,40 +2,43 @@
 
 use std::fmt::Write;
 
-use super::chart::{Area, Chart, ChartTime, Line, push_areas};
+use super::chart::{Area, Chart, ChartTime, Line, push_areas, push_chart};
 use super::data::{Group, Values};
 use super::escape::{escape, name};
 use super::scale::Unit;
 use crate::attribution::cgroup_name;
 use crate::intervals::series::{Extent, Series, Sum};
-use crate::intervals::{CgroupHistory, DeviceQuantity, History, HostQuantity, UsageHistory};
+use crate::intervals::{DeviceQuantity, History, HostQuantity, UsageHistory};
 use crate::report::layout::sentence_numbers::{duration, number, percent};
 use crate::sanitize::sanitize;
 
-/// The lines of the charts about all disks: title, label, quantity and class.
-const DISK_LINES: [(&str, &str, DeviceQuantity, &str); 3] = [
+/// The charts about all disks.
+const DISK_CHARTS: [Chart; 2] = [
+    ("Queue of all disks", "How much waits in all? ", Unit::Count("requests")),
+    ("Operations of all disks", "How many in all? ", Unit::PerSecond),
+];
+const DISK_LINES: [Line<DeviceQuantity>; 3] = [
     ("Queue of all disks", "mean queue", DeviceQuantity::Queue, "all"),
     ("Operations of all disks", "reads", DeviceQuantity::ReadsPerS, "read"),
     ("Operations of all disks", "writes", DeviceQuantity::WritesPerS, "write"),
 ];
+/// The charts about tasks.
+const TASK_CHARTS: [Chart; 3] = [
+    ("I/O pressure", "Do tasks wait for I/O? ", Unit::Percent),
+    ("Blocked tasks", "How many wait? ", Unit::Count("tasks")),
+    ("Memory pressure", "Is memory short? ", Unit::Percent),
+];
+const TASK_LINES: [Line<HostQuantity>; 4] = [
+    ("I/O pressure", "some task waits", HostQuantity::PressureSomePct, "read"),
+    ("I/O pressure", "all tasks wait", HostQuantity::PressureFullPct, "write"),
+    ("Blocked tasks", "blocked on I/O", HostQuantity::Blocked, "all"),
+    ("Memory pressure", "some task waits for memory", HostQuantity::MemoryPressureSomePct, "all"),
+];
 
 /// Appends the charts; nothing without values.
 pub(super) fn push_host_charts(history: &History, time: ChartTime<'_>, out: &mut String) {
-    let charts = [
-        ("Queue of all disks", "How much waits in all? ", Unit::Count("requests")),
-        ("Operations of all disks", "How many in all? ", Unit::PerSecond),
-    ];
-    for (title, question, unit) in charts {
-        let own = DISK_LINES.iter().filter(|(chart, ..)| *chart == title);
-        let lines = own.map(|(_, label, quantity, class)| Line {
-            label,
-            key: quantity.name(),
-            class,
-            values: history.total.values(*quantity),
-        });
-        let (lines, references) = (lines.collect(), Vec::new());
-        Chart { title, question, unit, lines, references, shades: "" }.push(time, out);
-    }
+    let of_disks = |quantity: DeviceQuantity| (quantity.name(), history.total.values(quantity));
+    DISK_CHARTS.iter().for_each(|chart| push_chart(*chart, &DISK_LINES, of_disks, &[], "", time, out));
     let area = |label: &str, quantity: HostQuantity, class: &'static str| Area {
         label: label.to_owned(),
         key: quantity.name().to_owned(),
@@ -49,39 +52,17 @@ pub(super) fn push_host_charts(history: &History, time: ChartTime<'_>, out: &mut
         area("available", HostQuantity::CpuAvailablePct, "rest"),
     ];
     push_areas("CPU", "Is there CPU left? ", &cpu, "", time, out);
-    let lines = [
-        ("I/O pressure", "some task waits", HostQuantity::PressureSomePct, "read"),
-        ("I/O pressure", "all tasks wait", HostQuantity::PressureFullPct, "write"),
-        ("Blocked tasks", "blocked on I/O", HostQuantity::Blocked, "all"),
-        ("Memory pressure", "some task waits for memory", HostQuantity::MemoryPressureSomePct, "all"),
-    ];
-    let charts = [
-        ("I/O pressure", "Do tasks wait for I/O? ", Unit::Percent),
-        ("Blocked tasks", "How many wait? ", Unit::Count("tasks")),
-        ("Memory pressure", "Is memory short? ", Unit::Percent),
-    ];
-    for (title, question, unit) in charts {
-        let own = lines.iter().filter(|(chart, ..)| *chart == title);
-        let lines = own.map(|(_, label, quantity, class)| Line {
-            label,
-            key: quantity.name(),
-            class,
-            values: history.host(*quantity),
-        });
-        let (lines, references) = (lines.collect(), Vec::new());
-        Chart { title, question, unit, lines, references, shades: "" }.push(time, out);
-    }
+    let of_tasks = |quantity: HostQuantity| (quantity.name(), history.host(quantity));
+    TASK_CHARTS.iter().for_each(|chart| push_chart(*chart, &TASK_LINES, of_tasks, &[], "", time, out));
 }
 
 pub(super) fn host_data(history: &History) -> Group<'_> {
-    let series = HostQuantity::all()
-        .filter(|quantity| !history.host(*quantity).is_empty())
-        .map(|quantity| (quantity.name().to_owned(), Values::Extents(history.host(quantity))));
+    let of_host = HostQuantity::all().map(|quantity| (quantity.name(), history.host(quantity)));
     let of_disks =
         DISK_LINES.iter().map(|(_, _, quantity, _)| (quantity.name(), history.total.values(*quantity)));
-    let of_disks = of_disks.filter(|(_, values)| !values.is_empty());
-    let of_disks = of_disks.map(|(name, values)| (name.to_owned(), Values::Extents(values)));
-    Group { name: "host", verdicts: &[], series: series.chain(of_disks).collect() }
+    let series = of_host.chain(of_disks).filter(|(_, values)| !values.is_empty());
+    let series = series.map(|(name, values)| (name.to_owned(), Values::Extents(values))).collect();
+    Group { name: "host", verdicts: &[], series }
 }
 
 /// The most cgroups with their own color.
@@ -90,58 +71,32 @@ const MAX_SHOWN: usize = 4;
 const MAX_TASKS: usize = 20;
 
 /// The shares of a device's bytes: the largest cgroup first, then all others and the bytes that belong to no cgroup.
-pub(super) fn areas(usage: &UsageHistory, points: usize) -> Vec<Area<'static>> {
+pub(super) fn areas(usage: &UsageHistory, points: usize) -> Vec<Area> {
     const CLASSES: [&str; MAX_SHOWN] = ["a1", "a2", "a3", "a4"];
     let cgroups = usage.cgroups();
-    let shown = cgroups.len().min(MAX_SHOWN);
-    let at = |sums: &Series<Sum>, point: usize| sums.get(point).map_or(0.0, Sum::total);
-    let all: Vec<f64> = (0..points)
-        .map(|point| {
-            let of_cgroups: f64 = cgroups.iter().map(|cgroup| at(&cgroup.bytes, point)).sum();
-            of_cgroups + at(&usage.others, point) + at(&usage.unattributed, point)
-        })
-        .collect();
-    let share = |bytes: &dyn Fn(usize) -> f64| -> Vec<Option<f64>> {
-        let of_point = |point: usize| (all[point] > 0.0).then(|| 100.0 * bytes(point) / all[point]);
-        (0..points).map(of_point).collect()
+    let (shown, others) = cgroups.split_at(cgroups.len().min(MAX_SHOWN));
+    let bytes = |series: &Series<Sum>| -> Vec<f64> {
+        (0..points).map(|point| series.get(point).map_or(0.0, Sum::total)).collect()
     };
-    let named = cgroups[..shown].iter().zip(CLASSES).map(|(cgroup, class)| Area {
-        label: cgroup_name(&cgroup.path),
-        key: format!("cgroup {}", sanitize(&cgroup.path)),
-        class,
-        values: share(&|point| at(&cgroup.bytes, point)),
+    let sum = |all: &[Vec<f64>]| -> Vec<f64> {
+        (0..points).map(|point| all.iter().map(|bytes| bytes[point]).sum()).collect()
+    };
+    let named = shown.iter().zip(CLASSES).map(|(cgroup, class)| {
+        (cgroup_name(&cgroup.path), format!("cgroup {}", sanitize(&cgroup.path)), class, bytes(&cgroup.bytes))
     });
-    let mut areas: Vec<Area<'static>> = named.collect();
-    let others = |point: usize| {
-        cgroups[shown..].iter().map(|cgroup| at(&cgroup.bytes, point)).sum::<f64>() + at(&usage.others, point)
-    };
-    let rest: [(&str, &'static str, Vec<Option<f64>>); 2] = [
-        ("other cgroups", "a5", share(&others)),
-        ("no cgroup", "rest", share(&|point| at(&usage.unattributed, point))),
-    ];
-    for (label, class, values) in rest {
-        if values.iter().flatten().any(|value| *value > 0.05) {
-            areas.push(Area { label: label.to_owned(), key: label.to_owned(), class, values });
-        }
-    }
-    areas
-}
-
-/// Appends the chart of the shares, and a table of the cgroups.
-pub(super) fn push_usage(
-    usage: &UsageHistory,
-    areas: &[Area<'_>],
-    is_below: bool,
-    shades: &str,
-    time: ChartTime<'_>,
-    out: &mut String,
-) {
-    let title = if is_below {
-        format!("Who: share of the bytes of {} below", escape(&usage.device))
-    } else {
-        "Who: share of the bytes by cgroup".to_owned()
-    };
-    push_areas(&title, "Who causes it? ", areas, shades, time, out);
+    let others: Vec<Vec<f64>> =
+        others.iter().map(|cgroup| &cgroup.bytes).chain([&usage.others]).map(bytes).collect();
+    let rest = [("other cgroups", "a5", sum(&others)), ("no cgroup", "rest", bytes(&usage.unattributed))];
+    let rest = rest.map(|(label, class, bytes)| (label.to_owned(), label.to_owned(), class, bytes));
+    let parts: Vec<(String, String, &'static str, Vec<f64>)> = named.chain(rest).collect();
+    let all = sum(&parts.iter().map(|(.., bytes)| bytes.clone()).collect::<Vec<_>>());
+    let share = |(bytes, all): (f64, &f64)| (*all > 0.0).then(|| 100.0 * bytes / all);
+    let areas = parts.into_iter().map(|(label, key, class, bytes)| {
+        let values = bytes.into_iter().zip(&all).map(share).collect();
+        Area { label, key, class, values }
+    });
+    let is_seen = |area: &Area| area.values.iter().flatten().any(|share| *share > 0.05);
+    areas.enumerate().filter(|(at, area)| *at < shown.len() || is_seen(area)).map(|(_, area)| area).collect()
 }
 
 /// Appends the table of the cgroups that used a device.
@@ -154,30 +109,17 @@ pub(super) fn push_cgroup_table(usage: &UsageHistory, out: &mut String) {
     }
     out.push_str("<div class=\"scroll\"><table><thead><tr><th>cgroup<th class=\"n\">share<th class=\"n\">MiB/s, mean<th>limit</tr></thead><tbody>");
     for cgroup in cgroups.iter().take(10) {
-        let CgroupRow { share, mib_per_s, limit } = row(cgroup, all, usage.seconds);
         let _ = write!(
             out,
-            "<tr><td class=\"long\" title=\"{}\">{}<td class=\"n\">{share}<td class=\"n\">{mib_per_s}<td>{limit}</tr>",
+            "<tr><td class=\"long\" title=\"{}\">{}<td class=\"n\">{}<td class=\"n\">{}<td>{}</tr>",
             escape(&cgroup.path),
             name(&cgroup_name(&cgroup.path)),
+            percent(100.0 * cgroup.total_bytes / all),
+            number(cgroup.total_bytes / usage.seconds.max(f64::MIN_POSITIVE) / 1_048_576.0),
+            if cgroup.has_reached_limit { "at its limit at some time" } else { "" }
         );
     }
     out.push_str("</tbody></table></div>");
-}
-
-struct CgroupRow {
-    share: String,
-    mib_per_s: String,
-    limit: &'static str,
-}
-
-fn row(cgroup: &CgroupHistory, all: f64, seconds: f64) -> CgroupRow {
-    let bytes = cgroup.total_bytes;
-    CgroupRow {
-        share: percent(100.0 * bytes / all),
-        mib_per_s: number(bytes / seconds.max(f64::MIN_POSITIVE) / 1_048_576.0),
-        limit: if cgroup.has_reached_limit { "at its limit at some time" } else { "" },
-    }
 }
 
 /// Appends the table of tasks that were seen waiting for devices; nothing without any.

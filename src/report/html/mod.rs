@@ -23,11 +23,9 @@ use std::fmt::Write;
 
 use self::chart::ChartTime;
 use self::data::push_data;
-use self::device::{Section, SectionContext};
-use self::escape::{escape, name, shell_word};
-use self::incidents::push_headline;
-use self::incidents::{PlacedIncident, place_incidents};
-use self::overview::OverviewRow;
+use self::device::Section;
+use self::escape::{escape, list, name, shell_word};
+use self::incidents::{PlacedIncident, place_incidents, push_headline};
 use self::scale::HEIGHT;
 use self::time_axis::TimeAxis;
 use crate::analysis::{DeviceReport, Verdict};
@@ -35,7 +33,6 @@ use crate::intervals::History;
 use crate::intervals::series::TimeSpan;
 use crate::report::analysis::{
     AnalysisReport, departure_sentences, devices_worst_first, host_sentences, not_the_disk_sentences,
-    worse_verdict,
 };
 use crate::report::layout::sentence_numbers::{counted, duration};
 use crate::topology::Topology;
@@ -115,39 +112,29 @@ impl Page<'_> {
         self.push_head(&axis, &mut out);
         self.push_summary(&incidents, time, &mut out);
         let anchor = |device: &str| sections.iter().position(|section| section.report.device == device);
-        let context = SectionContext {
-            time,
-            analysis: &self.analysis,
-            saturation_threshold: self.saturation_threshold,
-        };
         // The device that suffers from the worst incident comes first, those without trouble last.
         let is_open = |section: &&Section<'_>| !section.incidents.is_empty() || self.analysis.is_selection;
         let first = sections.first().filter(|section| !section.incidents.is_empty());
-        first.into_iter().for_each(|section| section.push(context, &mut out));
+        first.into_iter().for_each(|section| section.push(time, &mut out));
         incidents::push_table(&incidents, &anchor, time, &mut out);
-        let rows: Vec<OverviewRow<'_>> = devices_worst_first(&self.analysis)
+        let shown: Vec<&DeviceReport> = devices_worst_first(&self.analysis)
             .into_iter()
             .map(|at| &reports[at])
             .filter(|report| report.intervals > 0 && report.verdict != Some(Verdict::Idle))
-            .map(|report| OverviewRow {
-                report,
-                worse: worse_verdict(&self.analysis, report),
-                section: anchor(&report.device),
-            })
             .collect();
-        overview::push_overview(&rows, history, time, &mut out);
+        overview::push_overview(self, &shown, &anchor, time, &mut out);
         let rest = &sections[usize::from(first.is_some())..];
-        rest.iter().filter(is_open).for_each(|section| section.push(context, &mut out));
+        rest.iter().filter(is_open).for_each(|section| section.push(time, &mut out));
         let folded: Vec<&Section<'_>> = rest.iter().filter(|section| !is_open(section)).collect();
         if !folded.is_empty() {
             let count = counted(folded.len() as u64, "device");
             let _ = write!(out, "<details class=\"folded\"><summary>{count} without an incident</summary>");
-            folded.iter().for_each(|section| section.push(context, &mut out));
+            folded.iter().for_each(|section| section.push(time, &mut out));
             out.push_str("</details>");
         }
         self.push_host(sections.len(), time, &mut out);
         let others: Vec<&DeviceReport> =
-            rows.iter().filter(|row| row.section.is_none()).map(|row| row.report).collect();
+            shown.into_iter().filter(|report| anchor(&report.device).is_none()).collect();
         overview::push_ok_devices(&others, history, &mut out);
         guide::push_guide(&mut out);
         self.push_foot(&mut out);
@@ -178,6 +165,7 @@ impl Page<'_> {
         let usage = self.has_who.then(|| self.usage(&report.device)).flatten();
         let points = self.history.timeline.points().len();
         Section {
+            page: self,
             index,
             report,
             history: self.history.device(&report.device),
@@ -223,11 +211,11 @@ impl Page<'_> {
             env!("CARGO_PKG_VERSION"),
             escape(&title)
         );
-        for tick in axis.ticks() {
+        for (position, _) in axis.ticks() {
             let _ = write!(
                 out,
                 "M{} 0v{HEIGHT}",
-                axis.x(axis.span().start_s + tick.position * (axis.span().end_s - axis.span().start_s))
+                axis.x(axis.span().start_s + position * (axis.span().end_s - axis.span().start_s))
             );
         }
         out.push_str("\"/></svg>");
@@ -303,9 +291,7 @@ impl Page<'_> {
     fn push_host(&self, group: usize, time: ChartTime<'_>, out: &mut String) {
         let mut content = String::new();
         host::push_host_charts(&self.history, time, &mut content);
-        let sentences = host_sentences(&self.analysis);
-        let items: String = sentences.iter().map(|sentence| format!("<li>{}", escape(sentence))).collect();
-        let mut text = if items.is_empty() { items } else { format!("<ul>{items}</ul>") };
+        let mut text = list(&host_sentences(&self.analysis));
         if self.has_who {
             host::push_blocked_tasks(&self.history, time, &mut text);
         }

@@ -2,47 +2,39 @@
 
 use std::fmt::Write;
 
-use super::chart::{ChartTime, push_time_labels};
+use super::Page;
+use super::chart::{ChartTime, time_labels};
 use super::escape::name;
 use crate::analysis::{DeviceReport, Distribution, Verdict};
 use crate::intervals::History;
 use crate::intervals::series::{TimeSpan, WorstVerdict};
-use crate::report::layout::sentence_numbers::time as time_text;
-use crate::report::layout::sentence_numbers::{counted, number, percent, queue};
+use crate::report::analysis::worse_verdict;
+use crate::report::layout::sentence_numbers::{counted, number, percent, queue, time as time_text};
 
-pub(super) struct OverviewRow<'a> {
-    pub(super) report: &'a DeviceReport,
-    /// The verdict of its worst event, if it is worse than the verdict on the whole run.
-    pub(super) worse: Option<Verdict>,
-    /// Its section; `None` if it has none.
-    pub(super) section: Option<usize>,
-}
-
-/// Appends a verdict band for each device that was not idle.
+/// Appends a verdict band for each device that was not idle. `anchor` returns the section of a device.
 pub(super) fn push_overview(
-    rows: &[OverviewRow<'_>],
-    history: &History,
+    page: &Page<'_>,
+    reports: &[&DeviceReport],
+    anchor: &dyn Fn(&str) -> Option<usize>,
     time: ChartTime<'_>,
     out: &mut String,
 ) {
-    if rows.is_empty() {
+    if reports.is_empty() {
         return;
     }
     out.push_str("<h2>All devices</h2><div class=\"overview\">");
-    for row in rows {
-        let Some(device) = history.device(&row.report.device) else { continue };
+    for report in reports {
+        let Some(device) = page.history.device(&report.device) else { continue };
         let label = name(&device.names.label);
-        let link = match row.section {
+        let link = match anchor(&report.device) {
             Some(section) => format!("<a href=\"#d{section}\">{label}</a>"),
             None => label,
         };
-        let tags = tags(row.report.verdict, row.worse);
+        let tags = tags(report.verdict, worse_verdict(&page.analysis, report));
         let _ = write!(out, "<div class=\"name\">{link}</div><div class=\"verdict\">{tags}</div>");
         push_band(device.verdicts.values(), time, out);
     }
-    out.push_str("<div class=\"axis-cell\">");
-    push_time_labels(time.axis, out);
-    out.push_str("</div></div>");
+    let _ = write!(out, "<div class=\"axis-cell\">{}</div></div>", time_labels(time.axis));
 }
 
 /// Appends the folded table of the devices without a section.

@@ -7,11 +7,6 @@ use crate::analysis::{Layer, LayerLink, QueueByLayer, WaitLocation};
 use crate::report::analysis::link_text;
 use crate::report::layout::sentence_numbers::{per_second, queue, time};
 
-/// Returns whether the stacks have a link of a device.
-pub(super) fn has_link(queues: &QueueByLayer, device: &str) -> bool {
-    links_of(queues, device).next().is_some()
-}
-
 /// The links that a device is part of, from the top down.
 fn links_of<'a>(queues: &'a QueueByLayer, device: &'a str) -> impl Iterator<Item = &'a LayerLink> {
     queues
@@ -20,8 +15,11 @@ fn links_of<'a>(queues: &'a QueueByLayer, device: &'a str) -> impl Iterator<Item
         .filter(move |link| link.above == device || link.below.iter().any(|below| below == device))
 }
 
-/// Appends the stacks that a device is part of.
+/// Appends the stacks that a device is part of; nothing without any.
 pub(super) fn push_stack(queues: &QueueByLayer, device: &str, out: &mut String) {
+    if links_of(queues, device).next().is_none() {
+        return;
+    }
     out.push_str("<figure class=\"stack\"><figcaption><b>Where requests wait</b> <span class=\"q\">At which layer? Mean queue and latency; filled: requests wait there. </span></figcaption><div class=\"layers\">");
     let mut drawn: Vec<&str> = Vec::new();
     for link in links_of(queues, device) {

@@ -16,13 +16,6 @@ const STEPS_S: [f64; 27] = [
 /// The most distances between ticks on an axis: one less than the ticks.
 const MAX_TICK_INTERVALS: f64 = 6.0;
 
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct TimeTick {
-    /// Its position from 0 to 1.
-    pub(super) position: f64,
-    pub(super) label: String,
-}
-
 /// The span of time that is drawn, and the clock for its labels.
 #[derive(Clone, Debug)]
 pub(super) struct TimeAxis {
@@ -109,8 +102,8 @@ impl TimeAxis {
         offsets
     }
 
-    /// The ticks: round times on the clock. At the beginning of a day, the label is its date.
-    pub(super) fn ticks(&self) -> Vec<TimeTick> {
+    /// The positions and labels of the ticks: round times on the clock. At the beginning of a day, the label is its date.
+    pub(super) fn ticks(&self) -> Vec<(f64, String)> {
         let length_s = self.span.end_s - self.span.start_s;
         let fits = |step: &f64| length_s / step <= MAX_TICK_INTERVALS;
         let step_s = STEPS_S
@@ -125,7 +118,7 @@ impl TimeAxis {
             if at_s > self.span.end_s {
                 break;
             }
-            ticks.push(TimeTick { position: self.position(at_s), label: self.label(at_s, step_s) });
+            ticks.push((self.position(at_s), self.label(at_s, step_s)));
         }
         ticks
     }
@@ -178,7 +171,7 @@ mod tests {
     }
 
     fn labels(axis: &TimeAxis) -> Vec<String> {
-        axis.ticks().into_iter().map(|tick| tick.label).collect()
+        axis.ticks().into_iter().map(|(_, label)| label).collect()
     }
 
     #[test]
