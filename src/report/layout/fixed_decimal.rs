@@ -39,20 +39,21 @@ pub(crate) fn fixed(value: f64, decimals: usize, unit: &str) -> String {
 
 /// Appends `number` / 10^`decimals`, right-aligned in `width`.
 fn push_scaled(out: &mut Vec<u8>, number: u64, width: usize, decimals: usize) {
-    let mut unit = 10u64.pow(decimals as u32);
-    let mut buffer = itoa::Buffer::new();
-    let whole = buffer.format(number / unit).as_bytes();
-    let length = if decimals > 0 { whole.len() + 1 + decimals } else { whole.len() };
-    out.extend(std::iter::repeat_n(b' ', width.saturating_sub(length)));
-    out.extend_from_slice(whole);
-    if decimals > 0 {
-        out.push(b'.');
+    // The longest number has twenty digits and a point.
+    let mut text = [b' '; 24];
+    let (mut begin, mut rest, mut digits) = (text.len(), number, 0);
+    while rest > 0 || digits <= decimals {
+        if digits == decimals && decimals > 0 {
+            begin -= 1;
+            text[begin] = b'.';
+        }
+        begin -= 1;
+        text[begin] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        digits += 1;
     }
-    while unit > 1 {
-        let digits = number % unit;
-        unit /= 10;
-        out.push(b'0' + (digits / unit) as u8);
-    }
+    out.extend(std::iter::repeat_n(b' ', width.saturating_sub(text.len())));
+    out.extend_from_slice(&text[begin.min(text.len().saturating_sub(width))..]);
 }
 
 /// `value` times 10^decimals as a whole number, correctly rounded; `None` if it is large or below zero.

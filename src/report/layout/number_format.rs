@@ -234,7 +234,8 @@ impl Figure {
     }
 
     fn push_number(&self, out: &mut Vec<u8>) {
-        out.extend(self.prefix.into_iter().chain(self.sign));
+        out.extend(self.prefix);
+        out.extend(self.sign);
         if self.unit == POWER_OF_TEN {
             out.extend_from_slice(format!("{:.1e}", self.value).as_bytes());
         } else {
