@@ -2,7 +2,9 @@
 
 use std::error::Error;
 use std::fmt;
+use std::fs::File;
 use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileExt;
 
 /// The first bytes of a gzip member (RFC 1952).
 pub const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
@@ -10,14 +12,30 @@ pub const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// The first bytes of a Zstandard frame (RFC 8878).
 pub const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// The fewest zeros at the end of a gzip file that are not part of its data. A file system may leave them after a power
-/// failure if the file had grown but its data was not on the disk yet. A complete file ends with at most nine zeros, if
-/// its text is empty.
-pub const MIN_LOST_ZEROS: usize = 10;
+/// The fewest zeros at the end of a file that are not part of its data. A file system may leave them after a power failure
+/// if the file had grown but its data was not on the disk yet. A complete gzip file ends with at most nine zeros, if its
+/// text is empty.
+pub const MIN_LOST_ZEROS: u64 = 10;
 
-/// Returns the length of data without the zeros at its end.
-pub fn length_without_zeros(data: &[u8]) -> usize {
-    data.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)
+/// Returns the length of a file without the zeros at its end, if they are at least so many.
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn length_without_zeros(file: &File, min_zeros: u64) -> io::Result<u64> {
+    let length = file.metadata()?.len();
+    let mut buffer = vec![0; 64 * 1024];
+    let mut end = length;
+    while end > 0 {
+        let start = end.saturating_sub(buffer.len() as u64);
+        let block = &mut buffer[..(end - start) as usize];
+        file.read_exact_at(block, start)?;
+        end = start;
+        if let Some(last) = block.iter().rposition(|byte| *byte != 0) {
+            end = start + last as u64 + 1;
+            break;
+        }
+    }
+    Ok(if length - end >= min_zeros { end } else { length })
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -49,6 +49,30 @@ pub fn json_text(json: String) -> String {
     json.chars().map(escaped).collect()
 }
 
+/// Returns a word of a shell command: quoted unless it has only harmless characters. Characters that are not printable
+/// have the form that bash reads, `$'\x1b'`.
+pub fn shell_word(word: &str) -> String {
+    let is_harmless = |c: char| c.is_ascii_alphanumeric() || "-_./,:+@%=".contains(c);
+    if !word.is_empty() && word.chars().all(is_harmless) {
+        return word.to_owned();
+    }
+    if *sanitize(word) == *word {
+        return format!("'{}'", word.replace('\'', r"'\''"));
+    }
+    let mut quoted = "$'".to_owned();
+    for c in word.chars() {
+        let text = c.to_string();
+        match c {
+            '\'' | '\\' => quoted.extend(['\\', c]),
+            _ if *sanitize(&text) == *text => quoted.push(c),
+            _ => text.bytes().for_each(|byte| {
+                let _ = write!(quoted, "\\x{byte:02x}");
+            }),
+        }
+    }
+    quoted + "'"
+}
+
 /// Returns whether a text has a character that could control a terminal. It looks at bytes, and decodes only characters
 /// outside ASCII that begin like an unsafe one, because a replay prints millions of names and sentences.
 fn has_unsafe(text: &str) -> bool {
@@ -98,6 +122,16 @@ mod tests {
         let quoted = json_string(text);
         assert!(!quoted.contains(char::is_control), "{quoted:?}");
         assert_eq!(serde_json::from_str::<String>(&quoted).unwrap(), text);
+    }
+
+    #[test]
+    fn a_shell_reads_the_words_that_were_meant() {
+        assert_eq!(shell_word("/var/log/a-1.txt"), "/var/log/a-1.txt");
+        assert_eq!(shell_word("it's $(here)"), r"'it'\''s $(here)'");
+        assert_eq!(shell_word(""), "''");
+        // Characters outside ASCII are printable, unless they control a terminal.
+        assert_eq!(shell_word("диск 1"), "'диск 1'");
+        assert_eq!(shell_word("x\u{1b}[2J'\\\n\u{202e}"), r"$'x\x1b[2J\'\\\x0a\xe2\x80\xae'");
     }
 
     #[test]

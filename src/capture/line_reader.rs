@@ -1,14 +1,10 @@
 //! Reads a stream line by line, in bounded memory.
-//!
-//! Zeros at the end of the stream are ignored: a file system may leave them after a power failure if the file had grown
-//! but its data was not on the disk yet.
 
 use std::io::{self, ErrorKind, Read};
 use std::ops::Range;
 
 use super::MAX_LINE_BYTES;
 use super::plain_lines::PlainLines;
-use crate::compression::length_without_zeros;
 
 const BUFFER_BYTES: usize = 256 * 1024;
 
@@ -81,13 +77,11 @@ impl<R: Read> LineReader<R> {
         }
         let mut searched = 0;
         let mut is_too_long = false;
-        let mut has_dropped_zeros = false;
         loop {
             let unread = &self.buffer[self.unread.clone()];
             let newline = memchr::memchr(b'\n', &unread[searched..]).map(|at| searched + at);
             if newline.is_some() || self.at_end {
-                is_too_long |= newline.is_some() && has_dropped_zeros;
-                let length = newline.unwrap_or_else(|| length_without_zeros(unread));
+                let length = newline.unwrap_or(unread.len());
                 let line = self.unread.start..self.unread.start + length;
                 if newline.is_none() && line.is_empty() && !is_too_long {
                     return Ok(NextLine::End);
@@ -102,20 +96,11 @@ impl<R: Read> LineReader<R> {
                 let (ended, is_newest) = (newline.is_some(), self.unread.is_empty());
                 return Ok(NextLine::Line { bytes: &self.buffer[line], ended, is_newest });
             }
-            is_too_long |= has_dropped_zeros && length_without_zeros(&unread[searched..]) > 0;
             searched = unread.len();
             if searched > MAX_LINE_BYTES {
-                let length = length_without_zeros(unread);
-                if is_too_long || length > MAX_LINE_BYTES {
-                    is_too_long = true;
-                    self.unread.start = self.unread.end;
-                    searched = 0;
-                } else {
-                    // They may be the end of the stream.
-                    has_dropped_zeros = true;
-                    self.unread.end = self.unread.start + length;
-                    searched = length;
-                }
+                is_too_long = true;
+                self.unread.start = self.unread.end;
+                searched = 0;
             }
             self.fill()?;
         }
@@ -224,22 +209,6 @@ mod tests {
         text.extend(b"\nnext\n");
         assert_eq!(all(&text), [line(b"(too long)", true), line(b"next", true)]);
         assert_eq!(all(&vec![b'x'; 1_000_000]), [line(b"(too long)", true)]);
-    }
-
-    #[test]
-    fn zeros_at_the_end_are_ignored_and_others_are_not() {
-        for count in [1, 100, MAX_LINE_BYTES, 3 * BUFFER_BYTES] {
-            let zeros = vec![0; count];
-            assert_eq!(all(&[b"a\nbc", &zeros[..]].concat()), [line(b"a", true), line(b"bc", false)]);
-            assert_eq!(all(&[b"a\n", &zeros[..]].concat()), [line(b"a", true)]);
-            assert_eq!(all(&zeros), []);
-            for rest in [&b"\nnext"[..], b"b\nnext"] {
-                let text = [b"a\nb", &zeros[..], rest].concat();
-                let (middle, next) = (&text[2..text.len() - 5], line(b"next", false));
-                let middle = if count < MAX_LINE_BYTES { middle } else { b"(too long)" };
-                assert_eq!(all(&text), [line(b"a", true), line(middle, true), next], "{count}");
-            }
-        }
     }
 
     #[test]

@@ -4,22 +4,22 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 
+use flate2::Compression;
 use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
-use flate2::{Compress, Compression, Crc, FlushCompress};
 
-use crate::compression::{GZIP_MAGIC, MIN_LOST_ZEROS, length_without_zeros};
+use crate::compression::{MIN_LOST_ZEROS, length_without_zeros};
 
 /// The number of bytes of text from which on a member of the file ends with a block. This bounds the part that is
 /// incomplete after a recorder was killed, and costs up to 6% in size (measured on a small host).
 const MEMBER_BYTES: u64 = 128 * 1024;
 
-/// The header of a member: deflate, no flags, no name, no time, unknown operating system.
-const HEADER: [u8; 10] = [GZIP_MAGIC[0], GZIP_MAGIC[1], 8, 0, 0, 0, 0, 0, 0, 255];
+/// The bytes of the header of a member, without a name.
+const HEADER_BYTES: usize = 10;
 
 /// Compresses a whole text, favoring speed over size.
 pub fn gzip_bytes(text: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::with_capacity(text.len() / 8 + HEADER.len()), Compression::fast());
+    let mut encoder = GzEncoder::new(Vec::with_capacity(text.len() / 8), Compression::fast());
     // Writing to a Vec cannot fail.
     let _ = encoder.write_all(text);
     encoder.finish().unwrap_or_default()
@@ -27,30 +27,33 @@ pub fn gzip_bytes(text: &[u8]) -> Vec<u8> {
 
 /// Compresses blocks. The output for a block ends on a byte and contains all of it (zlib's sync flush).
 pub(super) struct Gzip {
-    deflate: Compress,
-    crc: Crc,
+    encoder: GzEncoder<Vec<u8>>,
+    /// The bytes of text in the member.
+    text_bytes: u64,
 }
 
 impl Gzip {
     pub(super) fn new() -> Self {
-        Self { deflate: Compress::new(Compression::default(), false), crc: Crc::new() }
+        Self { encoder: GzEncoder::new(Vec::new(), Compression::default()), text_bytes: 0 }
     }
 
     /// Returns the most bytes that a block of this length can take.
     pub(super) fn max_compressed_bytes(block: usize) -> usize {
-        // Five bytes per stored block of several KiB; flush, trailer and the header of the next member.
+        // Some bytes per flush; trailer and the header of the next member.
         block + block / 512 + 128
     }
 
     /// Compresses a block, which ends the member if that is large enough.
     pub(super) fn compress(&mut self, block: &[u8]) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::with_capacity(Self::max_compressed_bytes(block.len()));
-        if self.deflate.total_in() == 0 {
-            bytes.extend_from_slice(&HEADER);
+        /// flate2 may hold back part of a block that takes more than its buffer of 32 KiB.
+        const MAX_FLUSH_BYTES: usize = 16 * 1024;
+        for part in block.chunks(MAX_FLUSH_BYTES) {
+            self.encoder.write_all(part)?;
+            self.encoder.flush()?;
         }
-        self.crc.update(block);
-        self.deflate(block, FlushCompress::Sync, &mut bytes)?;
-        if self.deflate.total_in() >= MEMBER_BYTES {
+        self.text_bytes += block.len() as u64;
+        let mut bytes = std::mem::take(self.encoder.get_mut());
+        if self.text_bytes >= MEMBER_BYTES {
             bytes.extend(self.finish()?);
         }
         Ok(bytes)
@@ -58,46 +61,9 @@ impl Gzip {
 
     /// Ends the member. Returns nothing if it has no text.
     pub(super) fn finish(&mut self) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        if self.deflate.total_in() > 0 {
-            self.deflate(&[], FlushCompress::Finish, &mut bytes)?;
-            bytes.extend_from_slice(&trailer(&self.crc));
-            self.deflate.reset();
-            self.crc.reset();
-        }
-        Ok(bytes)
+        let member = std::mem::replace(self, Self::new());
+        if member.text_bytes > 0 { member.encoder.finish() } else { Ok(Vec::new()) }
     }
-
-    /// Compresses until all output is written. flate2's writer may hold back part of a large block when it flushes.
-    fn deflate(&mut self, mut input: &[u8], flush: FlushCompress, out: &mut Vec<u8>) -> io::Result<()> {
-        const MIN_FREE_BYTES: usize = 256;
-        loop {
-            out.reserve(MIN_FREE_BYTES);
-            let before = self.deflate.total_in();
-            self.deflate.compress_vec(input, out, flush).map_err(io::Error::other)?;
-            input = &input[(self.deflate.total_in() - before) as usize..];
-            // Unused capacity means that there was nothing more to write.
-            if input.is_empty() && out.len() < out.capacity() {
-                return Ok(());
-            }
-        }
-    }
-}
-
-/// Returns the end of a member whose last block was flushed: an empty block and the trailer.
-fn member_end(text: &[u8]) -> Vec<u8> {
-    const LAST_BLOCK: [u8; 2] = [3, 0];
-    let mut crc = Crc::new();
-    crc.update(text);
-    [&LAST_BLOCK[..], &trailer(&crc)].concat()
-}
-
-/// Returns the trailer of a member: the checksum and length of its text.
-fn trailer(crc: &Crc) -> [u8; 8] {
-    let mut bytes = [0; 8];
-    bytes[..4].copy_from_slice(&crc.sum().to_le_bytes());
-    bytes[4..].copy_from_slice(&crc.amount().to_le_bytes());
-    bytes
 }
 
 /// Makes a gzip file, open for reading and writing at any position, end with a complete member. Returns the last byte
@@ -108,13 +74,10 @@ fn trailer(crc: &Crc) -> [u8; 8] {
 /// cannot be continued; the file is then not changed. Other errors if it cannot be read or written.
 pub(super) fn recover(file: &mut File) -> io::Result<Option<u8>> {
     let (start, last_byte) = find_incomplete_member(file)?;
+    let end = length_without_zeros(file, MIN_LOST_ZEROS)?;
     file.seek(SeekFrom::Start(start))?;
     let mut member = Vec::new();
-    file.read_to_end(&mut member)?;
-    let data = length_without_zeros(&member);
-    if data == 0 || member.len() - data >= MIN_LOST_ZEROS {
-        member.truncate(data);
-    }
+    file.take(end.saturating_sub(start)).read_to_end(&mut member)?;
     let mut text = Vec::new();
     match GzDecoder::new(member.as_slice()).read_to_end(&mut text) {
         Err(error) if !member.is_empty() && error.kind() != ErrorKind::UnexpectedEof => {
@@ -124,27 +87,18 @@ pub(super) fn recover(file: &mut File) -> io::Result<Option<u8>> {
         // This fails at the truncated end, after returning everything before it.
         _ => {}
     }
-    if !member.starts_with(&HEADER) && !HEADER.starts_with(&member) {
+    let own = Gzip::new().compress(b"\n")?;
+    if !own[..HEADER_BYTES].iter().zip(&member).all(|(own, byte)| own == byte) {
         // What another program writes may not be meant for appending.
         let message = "it ends in incomplete gzip data of another program";
         return Err(io::Error::new(ErrorKind::InvalidData, message));
     }
-    // A recorder is rarely killed while it writes: usually the member lacks only its last block.
-    let length = member.len();
-    member.extend(member_end(&text));
-    let is_complete = GzDecoder::new(member.as_slice()).read_to_end(&mut Vec::new()).is_ok();
-    let (at, rest) = if text.is_empty() {
-        (start, Vec::new())
-    } else if is_complete {
-        (start + length as u64, member.split_off(length))
-    } else {
-        let mut gzip = Gzip::new();
-        (start, [gzip.compress(&text)?, gzip.finish()?].concat())
-    };
+    let mut gzip = Gzip::new();
+    let rest = [gzip.compress(&text)?, gzip.finish()?].concat();
     // Overwrites before it shortens the file, and syncs, so that nearly at no time less can be read.
-    file.seek(SeekFrom::Start(at))?;
+    file.seek(SeekFrom::Start(start))?;
     file.write_all(&rest)?;
-    file.set_len(at + rest.len() as u64)?;
+    file.set_len(start + rest.len() as u64)?;
     if !rest.is_empty() {
         // Not every file system can sync.
         let _ = file.sync_data();

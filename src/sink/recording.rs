@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions, remove_file};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -329,7 +329,7 @@ impl RecordingFile {
                 // The file itself is open for appending only.
                 recover(&mut OpenOptions::new().read(true).write(true).open(&self.path)?)?
             }
-            None if is_gzip_name(&self.path) && length_without_zeros(&start) == 0 => {
+            None if is_gzip_name(&self.path) && start.iter().all(|byte| *byte == 0) => {
                 return Err(io::Error::new(
                     ErrorKind::InvalidData,
                     "it begins with zeros, not with gzip data",
@@ -338,7 +338,7 @@ impl RecordingFile {
             None => {
                 // Only in a capture are zeros at the end no data.
                 if CAPTURE_STARTS.iter().any(|first| start.starts_with(first)) {
-                    cut_off_zeros(&self.file)?;
+                    self.file.set_len(length_without_zeros(&self.file, 1)?)?;
                 }
                 let mut last = [0];
                 self.file.seek(SeekFrom::End(-1))?;
@@ -349,24 +349,6 @@ impl RecordingFile {
         self.needs_newline = last.is_some_and(|byte| byte != b'\n');
         Ok(())
     }
-}
-
-/// Removes the zeros that a power failure left at the end of a file.
-fn cut_off_zeros(file: &File) -> io::Result<()> {
-    let length = file.metadata()?.len();
-    let mut buffer = vec![0; 64 * 1024];
-    let mut end = length;
-    while end > 0 {
-        let start = end.saturating_sub(buffer.len() as u64);
-        let block = &mut buffer[..(end - start) as usize];
-        file.read_exact_at(block, start)?;
-        let text = length_without_zeros(block) as u64;
-        end = start + text;
-        if text > 0 {
-            break;
-        }
-    }
-    if end < length { file.set_len(end) } else { Ok(()) }
 }
 
 /// Returns whether a new file of this name is compressed.

@@ -9,17 +9,18 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-use super::decompress::{NeedsProgram, Text, decompress};
+use super::decompress::{STANDARD_INPUT, Text, decompress};
 use super::parse_ahead::ParseAhead;
 use super::{find_time_zone, local_time_zone};
 use crate::capture::{
     CaptureState, CaptureWarning, LocalTimes, Reader, RecordingHeader, copy_range, scan_times,
 };
 use crate::clock::{Clock, WaitOutcome};
+use crate::compression::{MIN_LOST_ZEROS, length_without_zeros};
 use crate::counters::Sample;
 use crate::sanitize::sanitize;
 use crate::time_range::{CaptureTimes, RangeFilter, TimeRange};
@@ -27,21 +28,16 @@ use crate::time_range::{CaptureTimes, RangeFilter, TimeRange};
 pub struct Replay<'a> {
     /// The name of the capture.
     name: String,
-    /// The name of the file that is read.
-    file_name: String,
+    /// The file that is read.
+    file: CaptureFile,
     samples: Samples<'a>,
     has_ended: bool,
-    /// Another reader of each of its files that is opened; `None` for a pipe.
-    whole: Option<WholeFile>,
     /// The files that follow, the last one first.
     following: Vec<PathBuf>,
     /// The distance of samples without times.
     every: Option<Duration>,
     clock: &'a dyn Clock,
 }
-
-/// The name of standard input in messages.
-const STANDARD_INPUT: &str = "standard input";
 
 /// The size in bytes from which a file is parsed on a separate thread. Parsing a smaller one takes some milliseconds.
 const MIN_PARSE_AHEAD_BYTES: u64 = 1 << 20;
@@ -82,17 +78,15 @@ impl<'a> Replay<'a> {
     /// received later makes [`Self::next`] fail.
     pub fn open(path: &Path, every: Option<Duration>, clock: &'a dyn Clock) -> Result<Self> {
         let has_cpus = thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
-        let (name, file) = open_capture(path)?;
-        let file_bytes = file.metadata().ok().filter(|file| file.is_file()).map(|file| file.len());
-        if has_cpus && file_bytes.is_some_and(|bytes| bytes >= MIN_PARSE_AHEAD_BYTES) {
-            return Self::new(name, file, every, clock, |input| {
-                let local = local_times(&input, clock);
-                let reader = Reader::with_times(decompress(input)?, local, every);
-                Ok(Samples::Ahead(ParseAhead::start(reader)?))
-            });
+        let file = CaptureFile::open(path)?;
+        if has_cpus && file.length.is_some_and(|bytes| bytes >= MIN_PARSE_AHEAD_BYTES) {
+            let started = ParseAhead::start(file.reader(file.input()?, every, clock)?);
+            let ahead = started.map_err(|error| file.error(error))?;
+            return Ok(Self::new(file, Samples::Ahead(ahead), every, clock));
         }
-        Self::in_turn(name, file, every, clock, |reader| {
-            if file_bytes.is_none() {
+        let is_pipe = file.length.is_none();
+        Self::in_turn(file, every, clock, |reader| {
+            if is_pipe {
                 reader.hand_out_promptly();
             }
         })
@@ -113,9 +107,8 @@ impl<'a> Replay<'a> {
         }
         let mut files = Vec::new();
         for path in std::iter::once(first).chain(more.iter().map(PathBuf::as_path)) {
-            let (name, file) = open_capture(path)?;
             let mut sample = Sample::default();
-            let mut reader = Self::in_turn(name, file, every, clock, |_| {})?;
+            let mut reader = Self::in_turn(CaptureFile::open(path)?, every, clock, |_| {})?;
             if !reader.next(&Sample::default(), &mut sample)? {
                 bail!("no samples found in {}, one of several files", reader.name);
             }
@@ -124,8 +117,9 @@ impl<'a> Replay<'a> {
         // Those that begin at the same time keep their order.
         files.sort_by_key(|(first, _)| *first);
         let mut following: Vec<PathBuf> = files.into_iter().rev().map(|(_, path)| path).collect();
-        let (name, file) = open_capture(&following.pop().unwrap_or_else(|| first.to_owned()))?;
-        let replay = Self::in_turn(name.clone(), file, every, clock, |reader| reader.begin_file(name))?;
+        let file = CaptureFile::open(&following.pop().unwrap_or_else(|| first.to_owned()))?;
+        let file_name = file.name.clone();
+        let replay = Self::in_turn(file, every, clock, |reader| reader.begin_file(file_name))?;
         let name = format!("{} and {} more", replay.name, following.len());
         Ok(Self { name, following, ..replay })
     }
@@ -141,37 +135,23 @@ impl<'a> Replay<'a> {
         every: Option<Duration>,
         clock: &'a dyn Clock,
     ) -> Result<Self> {
-        let (name, file) = open_capture(path)?;
-        Self::in_turn(name, file, every, clock, Reader::keep_truncated_sample)
+        Self::in_turn(CaptureFile::open(path)?, every, clock, Reader::keep_truncated_sample)
     }
 
     fn in_turn(
-        name: String,
-        file: File,
+        file: CaptureFile,
         every: Option<Duration>,
         clock: &'a dyn Clock,
         set_up: impl FnOnce(&mut Reader<Text<UntilSignal<'a>>>),
     ) -> Result<Self> {
-        Self::new(name, file, every, clock, |input| {
-            let local = local_times(&input, clock);
-            let mut reader = Reader::with_times(decompress(UntilSignal { input, clock })?, local, every);
-            set_up(&mut reader);
-            Ok(Samples::InTurn(Box::new(reader)))
-        })
+        let mut reader = file.reader(UntilSignal { input: file.input()?, clock }, every, clock)?;
+        set_up(&mut reader);
+        Ok(Self::new(file, Samples::InTurn(Box::new(reader)), every, clock))
     }
 
-    fn new(
-        name: String,
-        file: File,
-        every: Option<Duration>,
-        clock: &'a dyn Clock,
-        parser: impl FnOnce(File) -> io::Result<Samples<'a>>,
-    ) -> Result<Self> {
-        let whole = WholeFile::of(&file);
-        let samples = parser(file).map_err(|error| read_error(&name, error))?;
-        let file_name = name.clone();
-        let following = Vec::new();
-        Ok(Self { name, file_name, samples, has_ended: false, whole, following, every, clock })
+    fn new(file: CaptureFile, samples: Samples<'a>, every: Option<Duration>, clock: &'a dyn Clock) -> Self {
+        let name = file.name.clone();
+        Self { name, file, samples, has_ended: false, following: Vec::new(), every, clock }
     }
 
     /// Reads the times of the whole capture before its samples are read; `None` for a pipe, which cannot be read ahead,
@@ -180,25 +160,26 @@ impl<'a> Replay<'a> {
     /// # Errors
     /// If the file cannot be read.
     pub fn scan_times(&self) -> Result<Option<CaptureTimes>> {
-        let Some(file) = &self.whole else { return Ok(None) };
         let mut times = None;
-        let failed = |error| read_error(&self.name, error);
-        file.scan_times(self.clock, self.every, &mut times).map_err(failed)?;
+        self.file.scan_times(self.clock, self.every, &mut times)?;
+        let mut has_all = self.is_file();
         for path in self.following.iter().rev() {
-            let Some(file) = WholeFile::of(&open_capture(path)?.1) else { return Ok(None) };
-            file.scan_times(self.clock, self.every, &mut times).map_err(failed)?;
+            let file = CaptureFile::open(path)?;
+            has_all &= file.length.is_some();
+            file.scan_times(self.clock, self.every, &mut times)?;
         }
-        Ok(times)
+        Ok(times.filter(|_| has_all))
     }
 
     /// Returns whether the capture is in a file, which has an end.
     pub fn is_file(&self) -> bool {
-        self.whole.is_some()
+        self.file.length.is_some()
     }
 
     /// Returns the fraction of the file that has been read, from 0 to 1; `None` if its length is not known.
     pub fn progress(&self) -> Option<f64> {
-        self.whole.as_ref()?.progress()
+        let read = (&self.file.file).stream_position().ok()?.saturating_sub(self.file.start);
+        Some((read as f64 / self.file.length?.max(1) as f64).min(1.0))
     }
 
     /// Returns the name of the capture for messages.
@@ -222,11 +203,9 @@ impl<'a> Replay<'a> {
                     break found;
                 }
                 let Some(path) = self.following.pop() else { break found };
-                let (name, input) = open_capture(&path)?;
-                self.whole = WholeFile::of(&input);
-                let text = decompress(UntilSignal { input, clock: self.clock });
-                reader.continue_with(text.with_context(|| format!("cannot read {name}"))?, name.clone());
-                self.file_name = name;
+                self.file = CaptureFile::open(&path)?;
+                let input = UntilSignal { input: self.file.input()?, clock: self.clock };
+                reader.continue_with(self.file.text(input)?, self.file.name.clone());
             },
             Samples::Ahead(ahead) => match self.clock.signal() {
                 Some(signal) => Err(interruption(signal)),
@@ -234,7 +213,7 @@ impl<'a> Replay<'a> {
             },
         };
         self.has_ended = !matches!(found, Ok(true));
-        found.map_err(|error| read_error(&self.file_name, error))
+        found.map_err(|error| self.file.error(error))
     }
 
     /// Takes the warnings since the last call.
@@ -337,30 +316,6 @@ fn local_times(file: &File, clock: &dyn Clock) -> LocalTimes {
     LocalTimes { zone, latest: end.saturating_add(slack).unwrap_or(end) }
 }
 
-/// The error of a capture that cannot be read, which names the command that can read it.
-fn read_error(name: &str, error: io::Error) -> anyhow::Error {
-    let message = error.get_ref().and_then(|inner| inner.downcast_ref()).map(|found: &NeedsProgram| {
-        let file = Some(name).filter(|name| *name != STANDARD_INPUT);
-        anyhow!("{}", found.message(file))
-    });
-    message.unwrap_or_else(|| error.into()).context(format!("cannot read {name}"))
-}
-
-/// Opens the file of a capture; returns it with its name for messages.
-fn open_capture(path: &Path) -> Result<(String, File)> {
-    if path.as_os_str() == "-" {
-        // Bypasses the buffer of the standard library: poll(2) does not see data in it.
-        let input = io::stdin().as_fd().try_clone_to_owned().context("cannot read standard input")?;
-        return Ok((STANDARD_INPUT.to_owned(), File::from(input)));
-    }
-    let name = path.display().to_string();
-    let file = OpenOptions::new().read(true).open(path).with_context(|| format!("cannot open {name}"))?;
-    if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
-        bail!("{name} is a directory, not a capture");
-    }
-    Ok((name, file))
-}
-
 /// Passes the text of the samples of a capture from one time to another to `write`, and returns their number.
 ///
 /// # Errors
@@ -370,47 +325,85 @@ pub fn copy_capture_range(
     range: (Timestamp, Timestamp),
     mut write: impl FnMut(&[u8]) -> Result<()>,
 ) -> Result<u64> {
-    let name = path.display();
-    let file = OpenOptions::new().read(true).open(path).with_context(|| format!("cannot open {name}"))?;
-    let text = decompress(file).with_context(|| format!("cannot read {name}"))?;
-    copy_range(text, range.0..=range.1, |bytes| -> Result<()> { write(bytes) })
-        .with_context(|| format!("cannot copy from {name}"))
+    let file = CaptureFile::open(path)?;
+    copy_range(file.text(&file.file)?, range.0..=range.1, |bytes| -> Result<()> { write(bytes) })
+        .with_context(|| format!("cannot copy from {}", file.name))
 }
 
-/// A capture in a file, which can be read at any position.
-struct WholeFile {
+/// The file of a capture.
+struct CaptureFile {
+    /// Its name for messages.
+    name: String,
     file: File,
     /// The position at which the capture begins: standard input may have been read in part.
     start: u64,
-    length: u64,
+    /// The length of the file; `None` for a pipe or a device, which cannot be read at any position.
+    length: Option<u64>,
 }
 
-impl WholeFile {
-    /// The capture in a file before it is read; `None` for a pipe or a device.
-    pub(super) fn of(file: &File) -> Option<Self> {
-        let length = file.metadata().ok().filter(std::fs::Metadata::is_file)?.len();
-        let mut file = file.try_clone().ok()?;
-        let start = file.stream_position().ok()?;
-        Some(Self { file, start, length })
+impl CaptureFile {
+    /// Opens a file; `-` is standard input.
+    fn open(path: &Path) -> Result<Self> {
+        let (name, mut file) = if path.as_os_str() == "-" {
+            // Bypasses the buffer of the standard library: poll(2) does not see data in it.
+            let input = io::stdin().as_fd().try_clone_to_owned().context("cannot read standard input")?;
+            (STANDARD_INPUT.to_owned(), File::from(input))
+        } else {
+            let name = path.display().to_string();
+            let file = OpenOptions::new().read(true).open(path);
+            (name.clone(), file.with_context(|| format!("cannot open {name}"))?)
+        };
+        let metadata = file.metadata().with_context(|| format!("cannot read {name}"))?;
+        if metadata.is_dir() {
+            bail!("{name} is a directory, not a capture");
+        }
+        let length = metadata.is_file().then_some(metadata.len());
+        let start = file.stream_position().unwrap_or(0);
+        Ok(Self { name, file, start, length })
     }
 
-    /// Returns the fraction of the file that the reader of its samples, which has the same position, has read.
-    pub(super) fn progress(&self) -> Option<f64> {
-        let read = (&self.file).stream_position().ok()?.saturating_sub(self.start);
-        Some((read as f64 / self.length.max(1) as f64).min(1.0))
+    /// The file, whose position is shared with what is returned.
+    fn input(&self) -> Result<File> {
+        self.file.try_clone().map_err(|error| self.error(error))
     }
 
-    /// Adds its times to those of the files before it.
+    /// Returns the text of the capture, which `input` reads.
+    fn text<R: Read>(&self, input: R) -> Result<Text<R>> {
+        // A file without zeros at its end may still grow.
+        let end = self.length.and_then(|length| {
+            length_without_zeros(&self.file, MIN_LOST_ZEROS).ok().filter(|end| *end < length)
+        });
+        let data = end.map_or(u64::MAX, |end| end.saturating_sub(self.start));
+        decompress(input, data, &self.name).map_err(|error| self.error(error))
+    }
+
+    fn reader<R: Read>(
+        &self,
+        input: R,
+        every: Option<Duration>,
+        clock: &dyn Clock,
+    ) -> Result<Reader<Text<R>>> {
+        Ok(Reader::with_times(self.text(input)?, local_times(&self.file, clock), every))
+    }
+
+    fn error(&self, error: io::Error) -> anyhow::Error {
+        anyhow::Error::from(error).context(format!("cannot read {}", self.name))
+    }
+
+    /// Adds its times to those of the files before it; none if it is a pipe.
     ///
     /// # Errors
     /// If it cannot be read.
-    pub(super) fn scan_times(
+    fn scan_times(
         &self,
         clock: &dyn Clock,
         every: Option<Duration>,
         times: &mut Option<CaptureTimes>,
-    ) -> io::Result<()> {
-        let file = || decompress(FileReader { file: &self.file, position: self.start, clock });
+    ) -> Result<()> {
+        if self.length.is_none() {
+            return Ok(());
+        }
+        let input = || FileReader { file: &self.file, position: self.start, clock };
         let has_times = Cell::new(false);
         let mut observe = |at| {
             has_times.set(true);
@@ -419,12 +412,12 @@ impl WholeFile {
                 None => *times = Some(CaptureTimes::new(at)),
             }
         };
-        scan_times(file()?, &mut observe)?;
+        scan_times(self.text(input())?, &mut observe).map_err(|error| self.error(error))?;
         if !has_times.get() {
             // The times of other captures, and of logs, are known only with their samples.
-            let mut reader = Reader::with_times(file()?, local_times(&self.file, clock), every);
+            let mut reader = self.reader(input(), every, clock)?;
             let (mut previous, mut sample) = (Sample::default(), Sample::default());
-            while reader.next(&previous, &mut sample)? {
+            while reader.next(&previous, &mut sample).map_err(|error| self.error(error))? {
                 reader.take_warnings();
                 sample.at.wall.into_iter().for_each(&mut observe);
                 std::mem::swap(&mut previous, &mut sample);

@@ -1,19 +1,20 @@
 //! The text of Zstandard files (RFC 8878).
 
 use std::fmt;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, BufRead, ErrorKind, Read};
 
+use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use super::decompress::damage;
-use crate::compression::{TrailingData, ZSTD_MAGIC, is_skippable_zstd_frame};
+use crate::compression::TrailingData;
 
 /// The text of a Zstandard file, of one frame or several. Skippable frames are skipped.
 ///
 /// Unlike the reader of ruzstd, it reads every frame, compares checksums, and returns the text of all complete blocks of
 /// a truncated file.
 pub(super) struct ZstdReader<R> {
-    input: Input<R>,
+    input: R,
     decoder: FrameDecoder,
     state: State,
 }
@@ -28,48 +29,31 @@ enum State {
     End,
 }
 
-impl<R: Read> ZstdReader<R> {
-    /// Reads the header of the first frame.
-    ///
-    /// # Errors
-    /// If it cannot be read or is not valid. A truncated one is an error of the first read.
-    pub(super) fn open(reader: R) -> io::Result<Self> {
-        let input = Input { reader, has_ended: false, error: None };
-        let mut zstd = Self { input, decoder: FrameDecoder::new(), state: State::Truncated };
-        match zstd.read_header() {
-            Ok(state) => zstd.state = state,
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {}
-            Err(error) => return Err(error),
-        }
-        Ok(zstd)
+impl<R: BufRead> ZstdReader<R> {
+    pub(super) fn new(input: R) -> Self {
+        Self { input, decoder: FrameDecoder::new(), state: State::BetweenFrames }
     }
 
     /// Reads the header of the next frame, or skips a skippable frame.
     fn read_header(&mut self) -> io::Result<State> {
-        let mut magic = Vec::with_capacity(ZSTD_MAGIC.len());
-        let read = (&mut self.input).take(ZSTD_MAGIC.len() as u64).read_to_end(&mut magic);
-        read.map_err(|error| self.input.error_for(error))?;
-        if magic.is_empty() {
-            Ok(State::End)
-        } else if magic == ZSTD_MAGIC {
-            let reset = self.decoder.reset(magic.chain(&mut self.input));
-            reset.map(|()| State::InFrame).map_err(|error| self.input.error_for(error))
-        } else if is_skippable_zstd_frame(&magic) {
-            self.skip_frame().map(|()| State::BetweenFrames).map_err(|error| self.input.error_for(error))
-        } else if ZSTD_MAGIC.starts_with(&magic) {
-            Err(ErrorKind::UnexpectedEof.into())
-        } else {
-            Err(TrailingData.into())
+        use ReadFrameHeaderError::{BadMagicNumber, SkipFrame};
+        if self.input.fill_buf()?.is_empty() {
+            return Ok(State::End);
         }
-    }
-
-    /// Skips a frame after its magic number.
-    fn skip_frame(&mut self) -> io::Result<()> {
-        let mut length = [0; 4];
-        self.input.read_exact(&mut length)?;
-        let length = u64::from(u32::from_le_bytes(length));
-        let skipped = io::copy(&mut (&mut self.input).take(length), &mut io::sink())?;
-        if skipped == length { Ok(()) } else { Err(ErrorKind::UnexpectedEof.into()) }
+        match self.decoder.reset(&mut self.input) {
+            Ok(()) => Ok(State::InFrame),
+            Err(FrameDecoderError::ReadFrameHeaderError(SkipFrame { length, .. })) => {
+                let length = u64::from(length);
+                let skipped = io::copy(&mut (&mut self.input).take(length), &mut io::sink())?;
+                if skipped == length {
+                    Ok(State::BetweenFrames)
+                } else {
+                    Err(ErrorKind::UnexpectedEof.into())
+                }
+            }
+            Err(FrameDecoderError::ReadFrameHeaderError(BadMagicNumber(_))) => Err(TrailingData.into()),
+            Err(error) => Err(self.error_for(error)),
+        }
     }
 
     /// Decodes the next block of a frame.
@@ -78,7 +62,7 @@ impl<R: Read> ZstdReader<R> {
         else {
             return Ok(State::InFrame);
         };
-        let error = self.input.error_for(error);
+        let error = self.error_for(error);
         if error.kind() != ErrorKind::UnexpectedEof {
             return Err(error);
         }
@@ -90,33 +74,36 @@ impl<R: Read> ZstdReader<R> {
     }
 
     /// Compares the text of a frame with its checksum, if it has one.
-    fn verify(&self) -> io::Result<()> {
+    fn verify(&self) -> io::Result<State> {
         match self.decoder.get_checksum_from_data() {
             Some(sum) if Some(sum) != self.decoder.get_calculated_checksum() => {
                 Err(damage("zstd", "its text does not match the checksum"))
             }
-            _ => Ok(()),
+            _ => Ok(State::BetweenFrames),
+        }
+    }
+
+    /// Returns the error to report if decoding failed: that of the input, whose end the decoder may not have expected.
+    fn error_for(&mut self, error: impl fmt::Display) -> io::Error {
+        match self.input.fill_buf() {
+            Ok([]) => ErrorKind::UnexpectedEof.into(),
+            Ok(_) => damage("zstd", error),
+            Err(error) => error,
         }
     }
 }
 
-impl<R: Read> Read for ZstdReader<R> {
+impl<R: BufRead> Read for ZstdReader<R> {
     /// Reads text.
     ///
     /// # Errors
     /// [`ErrorKind::UnexpectedEof`] if the file ends within a frame, and [`TrailingData`] if data other than a frame
     /// follows a frame.
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        if into.is_empty() {
-            return Ok(0);
-        }
-        while self.decoder.can_collect() == 0 {
+        while self.decoder.can_collect() == 0 && !into.is_empty() {
             self.state = match std::mem::replace(&mut self.state, State::End) {
                 State::BetweenFrames => self.read_header()?,
-                State::InFrame if self.decoder.is_finished() => {
-                    self.verify()?;
-                    State::BetweenFrames
-                }
+                State::InFrame if self.decoder.is_finished() => self.verify()?,
                 State::InFrame => self.decode_block()?,
                 State::Truncated => return Err(ErrorKind::UnexpectedEof.into()),
                 State::End => return Ok(0),
@@ -126,43 +113,10 @@ impl<R: Read> Read for ZstdReader<R> {
     }
 }
 
-/// The compressed data. The errors of the decoder do not show whether reading failed.
-struct Input<R> {
-    reader: R,
-    has_ended: bool,
-    /// The error of the last read.
-    error: Option<io::Error>,
-}
-
-impl<R: Read> Read for Input<R> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let read = self.reader.read(into);
-        match read {
-            Ok(0) if !into.is_empty() => self.has_ended = true,
-            Err(error) if error.kind() != ErrorKind::Interrupted => {
-                let kind = error.kind();
-                self.error = Some(error);
-                return Err(kind.into());
-            }
-            _ => {}
-        }
-        read
-    }
-}
-
-impl<R> Input<R> {
-    /// Returns the error to report if decoding failed with `error`.
-    fn error_for(&mut self, error: impl fmt::Display) -> io::Error {
-        match self.error.take() {
-            Some(error) => error,
-            None if self.has_ended => ErrorKind::UnexpectedEof.into(),
-            None => damage("zstd", error),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::io::BufReader;
+
     use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
     use super::*;
@@ -174,7 +128,7 @@ mod tests {
     /// The text of a file, and the error at its end.
     fn read(file: &[u8]) -> (Vec<u8>, Option<io::Error>) {
         let mut text = Vec::new();
-        let mut reader = ZstdReader::open(file).unwrap();
+        let mut reader = ZstdReader::new(file);
         let error = reader.read_to_end(&mut text).err();
         assert_eq!(reader.read(&mut [0; 9]).unwrap(), 0);
         (text, error)
@@ -229,7 +183,7 @@ mod tests {
         damaged[last] ^= 1;
         let error = read(&damaged).1.unwrap();
         assert!(error.to_string().contains("checksum"), "{error}");
-        for rest in [&b"x"[..], b"garbage", &[0; 20]] {
+        for rest in [&b"garbage"[..], &[0; 20]] {
             let (text, error) = read(&[&zstd(b"one\n")[..], rest].concat());
             assert!(text == b"one\n" && TrailingData::is(&error.unwrap()));
         }
@@ -245,8 +199,8 @@ mod tests {
         }
         let file = zstd(&lines());
         for cut in [0, 2, 5, 30, file.len() / 2] {
-            let opened = ZstdReader::open(file[..cut].chain(Fails));
-            let error = opened.and_then(|mut reader| reader.read_to_end(&mut Vec::new())).unwrap_err();
+            let mut reader = ZstdReader::new(BufReader::new(file[..cut].chain(Fails)));
+            let error = reader.read_to_end(&mut Vec::new()).unwrap_err();
             assert_eq!(error.raw_os_error(), Some(5), "after {cut} bytes");
         }
     }

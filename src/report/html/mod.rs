@@ -24,7 +24,7 @@ use std::fmt::Write;
 use self::chart::ChartTime;
 use self::data::push_data;
 use self::device::Section;
-use self::escape::{escape, list, name, shell_word};
+use self::escape::{escape, list, name};
 use self::incidents::{PlacedIncident, place_incidents, push_headline};
 use self::scale::HEIGHT;
 use self::time_axis::TimeAxis;
@@ -313,7 +313,7 @@ impl Page<'_> {
             duration(longest)
         );
         if let Some(capture) = &self.source.capture {
-            let command = format!("blkstat --csv --from {}", shell_word(capture));
+            let command = format!("blkstat --csv --from {}", crate::sanitize::shell_word(capture));
             let _ = write!(out, "Exact values: <code>{}</code>. ", escape(&command));
         }
         let _ = write!(out, "Made by blkstat {}.</p></footer>", env!("CARGO_PKG_VERSION"));

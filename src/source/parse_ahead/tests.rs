@@ -44,8 +44,8 @@ fn told(found: io::Result<bool>, sample: &Sample, state: &CaptureState) -> Told 
 /// Everything that is reported of a capture when it is parsed in turn and ahead, which must be the same.
 fn read_both_ways(bytes: &[u8], fails: bool) -> Vec<Told> {
     let input = Input { bytes: Cursor::new(bytes.to_vec()), fails };
-    let mut reader = Reader::new(decompress(input.clone()).unwrap());
-    let mut ahead = ParseAhead::start(Reader::new(decompress(input).unwrap())).unwrap();
+    let mut reader = Reader::new(decompress(input.clone(), u64::MAX, "a").unwrap());
+    let mut ahead = ParseAhead::start(Reader::new(decompress(input, u64::MAX, "a").unwrap())).unwrap();
     let (mut previous, mut all) = (Sample::default(), Vec::new());
     loop {
         let (mut sample, mut sample_ahead) = (Sample::default(), Sample::default());

@@ -1,11 +1,11 @@
 //! Captures that are truncated, damaged, mixed with other lines, or contain hostile names.
 
-use std::io::Write;
+use std::io::{Seek, Write};
 
 use serde_json::Value;
 
 use super::support::{capture, device, on_input, sample};
-use crate::support::program::Outcome;
+use crate::support::program::{Outcome, blkstat};
 
 /// Offsets at which to truncate or damage a file: about `count` throughout, and all near its end.
 fn offsets(length: usize, count: usize) -> impl Iterator<Item = usize> {
@@ -25,7 +25,10 @@ fn zstd(text: &[u8]) -> Vec<u8> {
 /// Runs the JSON view on a faulty capture: its lines are the first of those of the `complete` one, and the exit code
 /// and at most two messages report the fault.
 fn check(input: &[u8], complete: &str, what: &str) -> Outcome {
-    let outcome = on_input("--json --from -", input);
+    check_outcome(on_input("--json --from -", input), complete, what)
+}
+
+fn check_outcome(outcome: Outcome, complete: &str, what: &str) -> Outcome {
     assert!(complete.starts_with(&outcome.out), "{what}: different output: {}", outcome.out);
     assert!(outcome.out.is_empty() || outcome.out.ends_with('\n'), "{what}: incomplete line");
     match outcome.code {
@@ -68,11 +71,14 @@ fn a_compressed_capture_truncated_anywhere_gives_its_complete_samples() {
             assert_ne!(outcome.code, 2, "a truncated file is not an error: {outcome:?}");
         }
     }
-    // A power failure can leave zeros in place of the rest.
+    // A power failure can leave zeros in place of the rest of a file.
     for file in [gzip(text.as_bytes()), text.into_bytes()] {
         for at in offsets(file.len(), 12).chain([file.len()]) {
-            let outcome =
-                check(&[&file[..at], &[0; 90_000]].concat(), &complete, &format!("zeros from {at} on"));
+            let mut input = tempfile::tempfile().unwrap();
+            input.write_all(&[&file[..at], &[0; 90_000]].concat()).unwrap();
+            input.rewind().unwrap();
+            let run = blkstat("--json --from -").stdin(input).run();
+            let outcome = check_outcome(run, &complete, &format!("zeros from {at} on"));
             assert!(!outcome.err.contains("\\u{0}"), "{outcome:?}");
         }
     }
