@@ -1,7 +1,7 @@
 //! The values of a device, added up over intervals.
 
 use super::buckets::{BucketCounts, QUEUE_BOUNDS, TimedRequests};
-use super::known_limit::KnownLimit;
+use super::known_limit::{KnownLimit, LimitSource};
 use crate::analysis::{BaselineSource, RateUnit, Verdict};
 use crate::intervals::{DeviceActivity, DeviceInterval};
 use crate::metrics::Completed;
@@ -88,7 +88,8 @@ impl DeviceTotals {
         if let Some(activity) = device.activity() {
             self.observe_activity(activity);
         }
-        if let Some(limit) = KnownLimit::reached(device) {
+        // What the user states is known anyway.
+        if let Some(limit) = KnownLimit::reached(device).find(|limit| limit.source != LimitSource::Given) {
             self.reached_limits[usize::from(limit.unit == RateUnit::Kib)] = Some(limit);
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::analysis::{Evidence, IoDirection, LimitMatch, Plateau, RateUnit, StatedCap};
 use crate::attribution::LimitKind;
-use crate::intervals::DeviceInterval;
+use crate::intervals::{DeviceInterval, EventLimit};
 
 /// Bytes of a KiB, and KiB of a MiB.
 const KIB: f64 = 1024.0;
@@ -50,24 +50,43 @@ impl KnownLimit {
         [limit(RateUnit::Requests, cap.iops), limit(RateUnit::Kib, kib)].into_iter().flatten()
     }
 
-    /// Returns the limit that a device has reached in an interval: that of a cgroup if one is at its limit, otherwise a
-    /// cap, unless the user states caps; `None` without either.
-    pub fn reached(device: &DeviceInterval) -> Option<Self> {
-        let activity = device.activity()?;
-        let cap = || {
-            activity.assessment.evidence.iter().find_map(|evidence| match evidence {
-                Evidence::ConstantRate(plateau) => Self::of_plateau(plateau),
-                _ => None,
-            })
-        };
-        activity.limit.as_ref().map(|limit| Self::of_cgroup(limit.kind, limit.value)).or_else(cap)
+    /// Returns the limits that a device has reached in an interval, that of a cgroup first.
+    pub fn reached(device: &DeviceInterval) -> impl Iterator<Item = Self> {
+        let activity = device.activity();
+        let of_cgroup = activity.and_then(|activity| activity.limit.as_ref());
+        let evidence = activity.into_iter().flat_map(|activity| &activity.assessment.evidence);
+        let caps = evidence.filter_map(|evidence| match evidence {
+            Evidence::ConstantRate(plateau) => Self::of_plateau(plateau),
+            _ => None,
+        });
+        of_cgroup.map(|limit| Self::of_cgroup(limit.kind, limit.value)).into_iter().chain(caps)
+    }
+
+    /// Returns the limit that an event or incident was at; `None` for one of flushes.
+    pub fn of_event(limit: &EventLimit) -> Option<Self> {
+        match limit {
+            EventLimit::Cap(plateau) => Self::of_plateau(plateau),
+            EventLimit::Cgroup(limit) => Some(Self::of_cgroup(limit.kind, limit.value)),
+        }
     }
 
     /// Returns the limit of a cgroup, given its value per second.
-    pub(super) fn of_cgroup(kind: LimitKind, value: u64) -> Self {
+    pub fn of_cgroup(kind: LimitKind, value: u64) -> Self {
         let (direction, unit) = limited_requests(kind);
         let scale = if unit == RateUnit::Kib { KIB } else { 1.0 };
         Self { direction, unit, per_second: value as f64 / scale, source: LimitSource::Cgroup }
+    }
+
+    /// Returns the name of the rate that it limits, as in fields of machine formats.
+    pub fn rate(&self) -> &'static str {
+        match (self.unit, self.direction) {
+            (RateUnit::Requests, IoDirection::Reads) => "read_iops",
+            (RateUnit::Requests, IoDirection::Writes) => "write_iops",
+            (RateUnit::Requests, _) => "iops",
+            (RateUnit::Kib, IoDirection::Reads) => "read_kib_per_s",
+            (RateUnit::Kib, IoDirection::Writes) => "write_kib_per_s",
+            (RateUnit::Kib, _) => "kib_per_s",
+        }
     }
 
     /// Returns its value in requests or bytes per second.
@@ -80,10 +99,10 @@ impl KnownLimit {
             RateUnit::Requests => plateau.iops,
             RateUnit::Kib => plateau.mib_per_s * KIB,
         };
-        let is_stated = matches!(plateau.matches_limit, Some(LimitMatch::Stated));
-        let (direction, source) = (plateau.direction, LimitSource::Inferred);
-        let limit = Self { direction, unit: plateau.unit, per_second, source };
-        (direction != IoDirection::Flushes && !is_stated).then_some(limit)
+        let is_given = matches!(plateau.matches_limit, Some(LimitMatch::Stated));
+        let source = if is_given { LimitSource::Given } else { LimitSource::Inferred };
+        let limit = Self { direction: plateau.direction, unit: plateau.unit, per_second, source };
+        (plateau.direction != IoDirection::Flushes).then_some(limit)
     }
 }
 

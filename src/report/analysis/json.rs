@@ -8,9 +8,9 @@ use super::AnalysisReport;
 use super::findings::{cause_sentences, host_sentences, link_text, not_the_disk_sentences};
 
 use crate::analysis::{DeviceReport, LayerLink, Plateau, QueueByLayer, WaitLocation};
-use crate::intervals::{Cause, Course, Departure, Event, IncidentSummary, RunClock};
+use crate::intervals::{Cause, Course, Departure, Event, IncidentSummary, KnownLimit, RunClock};
 use crate::report::evidence::{explanation_text, incident_parts, limit_name};
-use crate::report::json_csv::{DeviceLimit, time_text};
+use crate::report::json_csv::time_text;
 use crate::sanitize::json_text;
 
 /// Appends the document. Every device and event is on a line of its own, so that a line found by a search is complete.
@@ -146,7 +146,7 @@ fn incident(summary: &IncidentSummary) -> Object {
     let time = |at: Option<Timestamp>| at.map(time_text);
     let devices: Vec<&str> = summary.devices.iter().map(|one| &*one.names.device).collect();
     let limit = match &incident.cause {
-        Some(Cause::Limit { limit, device }) => DeviceLimit::of_event(limit).map(|found| {
+        Some(Cause::Limit { limit, device }) => KnownLimit::of_event(limit).map(|found| {
             let cgroup_limit = incident.cgroup_limit().map(|limit| &*limit.limited_device);
             (found, cgroup_limit.unwrap_or(&device.device))
         }),
@@ -174,9 +174,9 @@ fn incident(summary: &IncidentSummary) -> Object {
         .field("requests_per_s", harm.per_s)
         .field("queue", harm.queue)
         .field("waiting_tasks", waiting.join(","))
-        .field("limit_kind", limit.as_ref().map(|(limit, _)| limit.kind))
-        .field("limit_value", limit.as_ref().map(|(limit, _)| limit.value))
-        .field("limit_source", limit.as_ref().map(|(limit, _)| limit.source))
+        .field("limit_kind", limit.as_ref().map(|(limit, _)| limit.rate()))
+        .field("limit_value", limit.as_ref().map(|(limit, _)| limit.per_second))
+        .field("limit_source", limit.as_ref().map(|(limit, _)| limit.source.name()))
         .field("limit_device", limit.as_ref().map(|(_, device)| device))
         .field("text", incident_parts(incident, harm).join("; "))
 }

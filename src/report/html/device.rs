@@ -14,9 +14,8 @@ use super::stack::push_stack;
 use super::xy_chart::{push_concurrency_charts, push_heat_map};
 use crate::analysis::{DeviceReport, DirectionReport, RateUnit};
 use crate::intervals::series::Extent;
-use crate::intervals::{Cause, DeviceHistory, DeviceQuantity as Q, UsageHistory};
+use crate::intervals::{Cause, DeviceHistory, DeviceQuantity as Q, KnownLimit, UsageHistory};
 use crate::report::analysis::{capacity_sentences, cause_sentences, verdict_sentence, worse_verdict};
-use crate::report::json_csv::DeviceLimit;
 use crate::report::layout::sentence_numbers::{multiple, number, time as time_text};
 
 /// The charts over time.
@@ -158,12 +157,12 @@ impl<'a> Section<'a> {
     /// The limits that caused incidents of the device, in requests or MiB per second.
     fn limits(&self, unit: RateUnit) -> Vec<(f64, String)> {
         let limits = self.incidents.iter().filter_map(|placed| match &placed.summary.incident.cause {
-            Some(Cause::Limit { limit, .. }) => DeviceLimit::of_event(limit),
+            Some(Cause::Limit { limit, .. }) => KnownLimit::of_event(limit),
             _ => None,
         });
         let mut found: Vec<(f64, String)> = Vec::new();
         for limit in limits.filter(|limit| limit.unit == unit) {
-            let value = if unit == RateUnit::Kib { limit.value / 1024.0 } else { limit.value };
+            let value = if unit == RateUnit::Kib { limit.per_second / 1024.0 } else { limit.per_second };
             let label = format!("limit {}", number(value));
             if !found.iter().any(|(_, known)| *known == label) {
                 found.push((value, label));

@@ -3,11 +3,11 @@
 
 pub(in crate::report) mod value;
 
-pub(in crate::report) use self::value::{DeviceLimit, cgroup_limit_name, time_text};
+pub(in crate::report) use self::value::time_text;
 use self::value::{Field, push_csv, push_json, push_number};
 use crate::analysis::{BaselineSource, Verdict, hidden_io_wait_pct};
 use crate::intervals::{
-    Cause, DeviceActivity, DeviceInterval, DeviceState, Incident, IntervalHeader, IntervalRows,
+    Cause, DeviceActivity, DeviceInterval, DeviceState, Incident, IntervalHeader, IntervalRows, KnownLimit,
 };
 use crate::metrics::{CpuPercentages, DataFlag, Interval};
 use crate::report::IntervalWriter;
@@ -32,7 +32,7 @@ struct Subject<'a> {
     header: &'a IntervalHeader,
     device: &'a DeviceInterval,
     /// The limit that the device has reached.
-    limit: Option<DeviceLimit<'a>>,
+    limit: Option<KnownLimit>,
 }
 
 const fn statistic(name: &'static str, meaning: &'static str, value: fn(&Interval) -> Option<f64>) -> Column {
@@ -229,14 +229,15 @@ const COLUMNS: &[Column] = &[
     column(
         "limit_kind",
         "the limit that was reached: read_iops, write_iops, iops, read_kib_per_s, write_kib_per_s or kib_per_s",
-        |of| Text(of.limit.as_ref().map(|limit| limit.kind)),
+        |of| Text(of.limit.map(|limit| limit.rate())),
     ),
-    column("limit_value", "its value", |of| Number(of.limit.as_ref().map(|limit| limit.value))),
+    column("limit_value", "its value", |of| Number(of.limit.map(|limit| limit.per_second))),
     column("limit_source", "its origin: cgroup, given (--cap) or inferred from the rate", |of| {
-        Text(of.limit.as_ref().map(|limit| limit.source))
+        Text(of.limit.map(|limit| limit.source.name()))
     }),
     column("limit_cgroup", "path of the cgroup that has it", |of| {
-        Text(of.limit.as_ref().and_then(|limit| limit.cgroup))
+        let limit = of.device.activity().and_then(|activity| activity.limit.as_ref());
+        Text(limit.map(|limit| &*limit.cgroup))
     }),
     column("incident", "number of the incident that the device is part of in the interval, from 1", |of| {
         Whole(incident(of).map(|incident| incident.id))
@@ -345,7 +346,7 @@ impl Lines {
     }
 
     fn push(&self, header: &IntervalHeader, device: &DeviceInterval, out: &mut Vec<u8>) {
-        let subject = Subject { header, device, limit: DeviceLimit::of(device) };
+        let subject = Subject { header, device, limit: KnownLimit::reached(device).next() };
         let activity = device.activity();
         if self.is_json {
             out.push(b'{');

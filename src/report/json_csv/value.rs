@@ -8,9 +8,6 @@ use std::io::Write;
 use jiff::Timestamp;
 use memchr::memchr2;
 
-use crate::analysis::{Evidence, IoDirection, LimitMatch, Plateau, RateUnit};
-use crate::attribution::{LimitKind, ReachedLimit};
-use crate::intervals::{DeviceInterval, EventLimit};
 use crate::report::layout::fixed_decimal::{push_millionths, push_whole};
 use crate::sanitize::{push_json_string, sanitize};
 use Field::{Flag, Name, Number, Sentences, Text, Time, Whole, Words};
@@ -121,91 +118,6 @@ fn millionths_of(value: f64) -> u64 {
     let scaled = value * 1e6;
     let below = scaled as u64;
     below + u64::from(scaled - below as f64 >= 0.5)
-}
-
-const KIB: f64 = 1024.0;
-const MIB_KIB: f64 = 1024.0;
-
-/// A limit that a device has reached.
-pub(in crate::report) struct DeviceLimit<'a> {
-    /// The rate that is limited: `read_iops`, `write_iops`, `iops`, `read_kib_per_s`, `write_kib_per_s` or `kib_per_s`.
-    pub(in crate::report) kind: &'static str,
-    pub(in crate::report) unit: RateUnit,
-    /// Requests or KiB per second.
-    pub(in crate::report) value: f64,
-    /// The origin: `cgroup`, `given` or `inferred`.
-    pub(in crate::report) source: &'static str,
-    /// The path of the cgroup.
-    pub(in crate::report) cgroup: Option<&'a str>,
-}
-
-impl<'a> DeviceLimit<'a> {
-    /// Returns the limit of a device: that of a cgroup if one is at its limit, otherwise a cap; `None` without either.
-    pub(super) fn of(device: &'a DeviceInterval) -> Option<Self> {
-        let activity = device.activity()?;
-        let cap = || {
-            activity.assessment.evidence.iter().find_map(|evidence| match evidence {
-                Evidence::ConstantRate(plateau) => Self::of_plateau(plateau),
-                _ => None,
-            })
-        };
-        activity.limit.as_ref().map(Self::of_cgroup).or_else(cap)
-    }
-
-    /// Returns the limit that an event or incident was at.
-    pub(in crate::report) fn of_event(limit: &'a EventLimit) -> Option<Self> {
-        match limit {
-            EventLimit::Cap(plateau) => Self::of_plateau(plateau),
-            EventLimit::Cgroup(limit) => Some(Self::of_cgroup(limit)),
-        }
-    }
-
-    fn of_cgroup(limit: &'a ReachedLimit) -> Self {
-        let unit = if limit.kind.is_bytes() { RateUnit::Kib } else { RateUnit::Requests };
-        Self {
-            kind: cgroup_limit_name(limit.kind),
-            unit,
-            value: limit.value as f64 / if unit == RateUnit::Kib { KIB } else { 1.0 },
-            source: "cgroup",
-            cgroup: Some(&limit.cgroup),
-        }
-    }
-
-    /// A constant rate.
-    fn of_plateau(plateau: &Plateau) -> Option<Self> {
-        let kind = rate_name(plateau.direction, plateau.unit)?;
-        let unit = plateau.unit;
-        let value = match unit {
-            RateUnit::Requests => plateau.iops,
-            RateUnit::Kib => plateau.mib_per_s * MIB_KIB,
-        };
-        let is_given = matches!(plateau.matches_limit, Some(LimitMatch::Stated));
-        let source = if is_given { "given" } else { "inferred" };
-        Some(Self { kind, unit, value, source, cgroup: None })
-    }
-}
-
-/// Returns the name of a rate in fields; `None` for flushes, which have no limit.
-fn rate_name(direction: IoDirection, unit: RateUnit) -> Option<&'static str> {
-    Some(match (unit, direction) {
-        (RateUnit::Requests, IoDirection::Reads) => "read_iops",
-        (RateUnit::Requests, IoDirection::Writes) => "write_iops",
-        (RateUnit::Requests, IoDirection::Both) => "iops",
-        (RateUnit::Kib, IoDirection::Reads) => "read_kib_per_s",
-        (RateUnit::Kib, IoDirection::Writes) => "write_kib_per_s",
-        (RateUnit::Kib, IoDirection::Both) => "kib_per_s",
-        (_, IoDirection::Flushes) => return None,
-    })
-}
-
-/// Returns the name of a kind of limit in fields.
-pub(in crate::report) fn cgroup_limit_name(kind: LimitKind) -> &'static str {
-    match kind {
-        LimitKind::ReadIops => "read_iops",
-        LimitKind::WriteIops => "write_iops",
-        LimitKind::ReadBytes => "read_kib_per_s",
-        LimitKind::WriteBytes => "write_kib_per_s",
-    }
 }
 
 #[cfg(test)]

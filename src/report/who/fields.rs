@@ -4,8 +4,7 @@ use super::table::role_name;
 use super::{WhoDevice, WhoInterval, WhoKind};
 use crate::attribution::{CgroupUse, LimitKind, LimitUse, cgroup_name};
 use crate::counters::{BlockedTask, BusyProcess};
-use crate::intervals::{KernelRole, TracedThread};
-use crate::report::json_csv::cgroup_limit_name;
+use crate::intervals::{KernelRole, KnownLimit, TracedThread};
 use crate::report::json_csv::value::{Field, push_csv, push_json};
 
 use Field::{Flag, Name, Number, Text, Time, Whole, Words};
@@ -106,13 +105,13 @@ impl<'a> Row<'a> {
     /// Returns a limit in the unit of its field; `None` if it is not set.
     fn limit(&self, kind: LimitKind) -> Field<'a> {
         let limit = self.limits.iter().find(|limit| limit.kind == kind);
-        Number(limit.map(|limit| limit.value as f64 / if kind.is_bytes() { KIB } else { 1.0 }))
+        Number(limit.map(|limit| KnownLimit::of_cgroup(kind, limit.value).per_second))
     }
 
     /// Returns the limits that have been reached.
     fn reached(&self) -> Vec<&'static str> {
         let reached = self.limits.iter().filter(|limit| limit.is_reached);
-        reached.map(|limit| cgroup_limit_name(limit.kind)).collect()
+        reached.map(|limit| KnownLimit::of_cgroup(limit.kind, limit.value).rate()).collect()
     }
 }
 
