@@ -8,9 +8,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::counters::{Health, HealthFacts};
 use crate::report::evidence::health_text;
 use crate::report::layout::number_format::lsblk_size;
-use crate::report::layout::{
-    Align, FittedColumns, Spacing, column_widths, fit_columns, plain_table, sentence_width, wrap, wrap_list,
-};
+use crate::report::layout::{Align, TextTable, sentence_width, wrap, wrap_list};
 use crate::sanitize::{json_text, sanitize};
 use crate::topology::{Kind, Node, Topology};
 
@@ -55,14 +53,8 @@ pub fn push_troubles(topology: &Topology, facts: &HealthFacts, width: usize, out
     }
 }
 
-/// Blanks between columns if all of them fit.
-const WIDE_GAP: usize = 2;
-/// Blanks between columns if some may have to be dropped.
-const NARROW_GAP: usize = 1;
 /// Width that longer mount points get before other columns are dropped for them.
 const MIN_MOUNTPOINTS_WIDTH: usize = 16;
-/// Title of the first column, which is never dropped.
-const DEVICE: &str = "device";
 /// Title of the last column, which is never dropped.
 const MOUNTPOINTS: &str = "mountpoints";
 
@@ -73,57 +65,38 @@ const MOUNTPOINTS: &str = "mountpoints";
 /// are dropped, and a last line names them.
 pub fn tree(topology: &Topology, all: bool, width: usize, out: &mut Vec<u8>) {
     let rows = tree_rows(topology, all);
-    let devices: Vec<String> = rows.iter().map(device).collect();
     let lists: Vec<Vec<String>> =
         rows.iter().map(|row| if row.is_repeated { Vec::new() } else { mountpoints(row.node) }).collect();
-    let cells: Vec<Vec<String>> = rows.iter().map(cells).collect();
-
     let longest = lists.iter().flatten().map(|path| path.width()).max().unwrap_or(0);
     let mountpoints_width = longest.clamp(MOUNTPOINTS.len(), MIN_MOUNTPOINTS_WIDTH);
-    let width_after_device = width.saturating_sub(column_widths(&[DEVICE], devices.chunks(1))[0]);
-    let (fitted, gap, mountpoints_width) = fit(&cells, width_after_device, mountpoints_width);
 
-    let titles = fitted.kept.iter().map(|at| COLUMNS[*at].title);
-    let header: Vec<&str> = [DEVICE].into_iter().chain(titles).chain([MOUNTPOINTS]).collect();
-    let aligns = fitted.kept.iter().map(|at| COLUMNS[*at].align);
-    let aligns: Vec<Align> = [Align::Left].into_iter().chain(aligns).chain([Align::Left]).collect();
-    let table =
-        rows.iter().zip(devices).zip(lists.iter().zip(cells)).map(|((row, device), (list, cells))| {
-            let lines = wrap_list(list, mountpoints_width);
-            let further_lines = lines.iter().skip(1).map(|_| format!("\n{}", row.continuation));
-            let device = [device].into_iter().chain(further_lines).collect();
-            let kept = fitted.kept.iter().map(|at| cells[*at].clone());
-            [device].into_iter().chain(kept).chain([lines.join("\n")]).collect()
-        });
-    plain_table(&header, &aligns, table, Spacing { gap: gap as u16, indent: 0 }, out);
-    if !fitted.dropped.is_empty() {
-        let titles: Vec<&str> = fitted.dropped.iter().map(|at| COLUMNS[*at].title).collect();
-        let note = format!("hidden at width {width}: {} (--json shows all)\n", titles.join(", "));
+    let columns = COLUMNS.iter().map(|column| (column.title, column.align));
+    let columns: Vec<(&str, Align)> = [("device", Align::Left)].into_iter().chain(columns).collect();
+    let ranks: Vec<Option<u8>> =
+        [None].into_iter().chain(COLUMNS.iter().map(|column| Some(column.rank))).collect();
+    let mut table = TextTable::new(&columns, rows.iter().map(cells));
+    if table.width() + table.gap + mountpoints_width > width {
+        table.gap = 1;
+    }
+    let dropped = table.drop_columns(&ranks, width.saturating_sub(table.gap + mountpoints_width));
+    let mountpoints_width = width.saturating_sub(table.width() + table.gap).max(1);
+    let lists: Vec<Vec<String>> = lists.iter().map(|list| wrap_list(list, mountpoints_width)).collect();
+    for ((cells, row), list) in table.rows.iter_mut().skip(1).zip(&rows).zip(&lists) {
+        list.iter().skip(1).for_each(|_| cells[0] += &format!("\n{}", row.continuation));
+    }
+    table.add_column(MOUNTPOINTS.to_owned(), Align::Left, lists.iter().map(|list| list.join("\n")));
+    table.push(out);
+    if !dropped.is_empty() {
+        let note = format!("hidden at width {width}: {} (--json shows all)\n", dropped.join(", "));
         out.extend_from_slice(note.as_bytes());
     }
 }
 
-/// Returns the cells of a row in all columns between device and mount points; empty if the device is repeated.
+/// Returns the cells of a row up to the mount points; only the first if the device is repeated.
 fn cells(row: &TreeRow<'_>) -> Vec<String> {
     let text = |text: fn(&_) -> _| if row.is_repeated { None } else { text(row.node) };
-    COLUMNS.iter().map(|column| text(column.text).unwrap_or_default()).collect()
-}
-
-/// Fits the columns between device and mount points into `width`, leaving at least `mountpoints_width` for mount
-/// points. Returns the columns with the gap between them and the remaining width for mount points.
-fn fit(cells: &[Vec<String>], width: usize, mountpoints_width: usize) -> (FittedColumns, usize, usize) {
-    let ranks = COLUMNS.each_ref().map(|column| column.rank);
-    let titles = COLUMNS.each_ref().map(|column| column.title);
-    let fit = |gap: usize| {
-        let widths = column_widths(&titles, cells.iter().map(Vec::as_slice));
-        let widths: Vec<usize> = widths.into_iter().map(|width| width + gap).collect();
-        let fitted = fit_columns(&widths, &ranks, width.saturating_sub(gap + mountpoints_width));
-        let used: usize = fitted.kept.iter().map(|at| widths[*at]).sum();
-        let left = width.saturating_sub(gap + used).max(1);
-        (fitted, gap, left)
-    };
-    let wide = fit(WIDE_GAP);
-    if wide.0.dropped.is_empty() { wide } else { fit(NARROW_GAP) }
+    let others = COLUMNS.iter().map(|column| text(column.text).unwrap_or_default());
+    [device(row)].into_iter().chain(others).collect()
 }
 
 /// A column between the device and its mount points.

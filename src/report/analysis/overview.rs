@@ -12,9 +12,7 @@ use crate::report::evidence::explanation_text;
 use crate::report::layout::number_format as cells;
 use crate::report::layout::sentence_numbers::{counted, duration};
 use crate::report::layout::sparkline::{Point, sparkline};
-use crate::report::layout::{
-    Align, Spacing, UNLIMITED_WIDTH, column_widths, fit_columns, plain_table, sentence_width,
-};
+use crate::report::layout::{Align, TextTable, UNLIMITED_WIDTH, sentence_width};
 use crate::sanitize::sanitize;
 
 /// The most characters of a sparkline.
@@ -30,7 +28,6 @@ const MAX_NAME: usize = 28;
 const MAX_LITTLE_ROWS: usize = 3;
 /// The mean queue up to which a device has little I/O: it works for a twentieth of the time.
 const MAX_LITTLE_QUEUE: f64 = 0.05;
-const GAP: usize = 2;
 /// The least range of latencies in milliseconds that sparklines distinguish: all devices have one scale, so that a
 /// latency that is high all the time looks high.
 const LATENCY_SCALE_MS: std::ops::Range<f64> = 0.1..10.0;
@@ -132,51 +129,43 @@ pub(super) fn push_overview(
     push_others(report, rows, sentence_width(width), out);
 }
 
-/// The titles of the columns, and the ranks by which they are dropped if the width is too small for all.
-const COLUMNS: [(&str, u8); 10] = [
-    ("device", 9),
-    ("verdict", 9),
-    ("trouble", 7),
-    ("r/s", 6),
-    ("w/s", 6),
-    ("MB/s", 3),
-    ("await", 8),
-    ("max", 4),
-    ("queue", 5),
-    ("util", 2),
+/// The columns, and the ranks by which they are dropped if the width is too small for all.
+const COLUMNS: [(&str, Align); 10] = [
+    ("device", Align::Left),
+    ("verdict", Align::Left),
+    ("trouble", Align::Right),
+    ("r/s", Align::Right),
+    ("w/s", Align::Right),
+    ("MB/s", Align::Right),
+    ("await", Align::Right),
+    ("max", Align::Right),
+    ("queue", Align::Right),
+    ("util", Align::Right),
 ];
+const RANKS: [Option<u8>; 10] =
+    [None, None, Some(7), Some(6), Some(6), Some(3), Some(8), Some(4), Some(5), Some(2)];
 
 fn push_table(report: &AnalysisReport<'_>, rows: &[Row<'_>], width: usize, out: &mut Vec<u8>) {
-    let table: Vec<Vec<String>> = rows.iter().map(|row| row_cells(report, row)).collect();
-    let widths = column_widths(&COLUMNS.map(|(title, _)| title), table.iter().map(Vec::as_slice));
-    let widths: Vec<usize> = widths.into_iter().map(|width| GAP + width).collect();
+    let mut table = TextTable::new(&COLUMNS, rows.iter().map(|row| row_cells(report, row)));
     // The shape of the latency over time shows more than the columns that are dropped for it.
     let for_columns = if width >= MIN_WIDTH_WITH_POINTS { width - MIN_POINTS } else { width };
-    let kept = fit_columns(&widths, &COLUMNS.map(|(_, rank)| rank), for_columns).kept;
+    table.drop_columns(&RANKS, for_columns.saturating_sub(table.gap));
     // Without a limit, the line is as long as sentences, or longer if the columns are.
-    let points = sentence_width(width).saturating_sub(kept.iter().map(|column| widths[*column]).sum());
+    let points = sentence_width(width).saturating_sub(table.width() + table.gap);
     let points = if width == UNLIMITED_WIDTH { points.max(MIN_POINTS) } else { points };
     let points = if points >= MIN_POINTS { points.min(MAX_POINTS) } else { 0 };
     let fits = |title: &&str| title.len() <= points;
     let title = ["await over time", "history"].into_iter().find(fits).unwrap_or_default();
-    let header: Vec<&str> = kept.iter().map(|column| COLUMNS[*column].0).chain([title]).collect();
-    let aligns: Vec<Align> = (kept.iter())
-        .map(|column| if *column < 2 { Align::Left } else { Align::Right })
-        .chain([Align::Left])
-        .collect();
-    let series = |row: &Row<'_>| report.latencies.get(&row.report.device);
-    let range = rows
-        .iter()
-        .filter_map(series)
-        .filter_map(LatencySeries::range)
-        .fold((LATENCY_SCALE_MS.start, LATENCY_SCALE_MS.end), |(low, high), (min, max)| {
-            (low.min(min), high.max(max))
-        });
-    let rows = rows.iter().zip(table).map(|(row, cells)| {
-        let drawn = series(row).map(|series| drawn(series, range, report, points)).unwrap_or_default();
-        kept.iter().map(|column| cells[*column].clone()).chain([drawn]).collect()
+
+    let series: Vec<Option<&LatencySeries>> =
+        rows.iter().map(|row| report.latencies.get(&row.report.device)).collect();
+    let ranges = series.iter().flatten().filter_map(|series| series.range());
+    let range = ranges.fold((LATENCY_SCALE_MS.start, LATENCY_SCALE_MS.end), |(low, high), (min, max)| {
+        (low.min(min), high.max(max))
     });
-    plain_table(&header, &aligns, rows, Spacing { gap: GAP as u16, indent: 0 }, out);
+    let cells = series.iter().map(|one| one.map(|one| drawn(one, range, report, points)).unwrap_or_default());
+    table.add_column(title.to_owned(), Align::Left, cells);
+    table.push(out);
 }
 
 /// The kernel's name of a device, which sentences use, with its alias, by which it is an event: `dm-1 vg0-root`.

@@ -12,8 +12,7 @@ use crate::analysis::{
     Pattern, QueueByLayer, Verdict, WaitLocation,
 };
 use crate::report::layout::sentence_numbers::{counted, queue, time};
-use crate::report::layout::{Align, Spacing, plain_table, wrap};
-use crate::report::layout::{number_format as cells, sentence_width};
+use crate::report::layout::{Align, TextTable, number_format as cells, sentence_width, wrap};
 use crate::sanitize::sanitize;
 
 const INDENT: usize = 4;
@@ -210,11 +209,12 @@ fn excluded(report: &DeviceReport) -> Vec<String> {
     .collect()
 }
 
-const SPACING: Spacing = Spacing { gap: 2, indent: 4 };
-
 /// Appends a table with the first column aligned left and the others right.
 fn push_numbers(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>, out: &mut Vec<u8>) {
-    plain_table(header, &[Align::Left, Align::Right], rows, SPACING, out);
+    let align = |column: usize| if column == 0 { Align::Left } else { Align::Right };
+    let columns = header.iter().enumerate().map(|(column, title)| (*title, align(column)));
+    let columns: Vec<(&str, Align)> = columns.collect();
+    TextTable { indent: INDENT, ..TextTable::new(&columns, rows) }.push(out);
 }
 
 /// The title of a row, its quantity and the format of its numbers.

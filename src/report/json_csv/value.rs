@@ -43,6 +43,19 @@ pub(in crate::report) fn push_json(field: &Field<'_>, out: &mut Vec<u8>) {
     }
 }
 
+/// Appends fields of an object with their names, without its braces.
+pub(in crate::report) fn push_json_fields<'a>(
+    fields: impl Iterator<Item = (impl AsRef<str>, Field<'a>)>,
+    out: &mut Vec<u8>,
+) {
+    for (at, (name, value)) in fields.enumerate() {
+        out.extend_from_slice(if at == 0 { b"\"" } else { b",\"" });
+        out.extend_from_slice(name.as_ref().as_bytes());
+        out.extend_from_slice(b"\":");
+        push_json(&value, out);
+    }
+}
+
 fn push_array<'a>(texts: impl Iterator<Item = &'a str>, out: &mut Vec<u8>) {
     out.push(b'[');
     for (at, text) in texts.enumerate() {
@@ -66,6 +79,15 @@ pub(in crate::report) fn push_csv(field: &Field<'_>, out: &mut Vec<u8>) {
         Sentences(sentences) => push_texts(sentences.iter().map(String::as_str), out),
         Text(None) | Name(None) | Flag(None) | Time(None) | Number(None) | Whole(None) => {}
     }
+}
+
+/// Appends a line of CSV.
+pub(in crate::report) fn push_csv_line<'a>(fields: impl Iterator<Item = Field<'a>>, out: &mut Vec<u8>) {
+    for (at, value) in fields.enumerate() {
+        out.extend_from_slice(if at == 0 { b"" } else { b"," });
+        push_csv(&value, out);
+    }
+    out.push(b'\n');
 }
 
 /// Appends texts as a cell of CSV, joined by `; `. Characters that could control a terminal are escaped, because CSV

@@ -3,64 +3,85 @@
 use super::LatencyInterval;
 use super::table::error_text;
 use crate::counters::{LatencyHistogram, RequestKind, TraceProblem};
-use crate::intervals::TracedDevice;
+use crate::intervals::{IntervalHeader, TracedDevice};
 use crate::metrics::LatencyStats;
-use crate::report::json_csv::value::{Field, push_csv, push_json, push_number};
+use crate::report::json_csv::value::{Field, push_csv_line, push_json_fields, push_number};
 
-use Field::{Number, Text, Time, Whole};
+use Field::{Name, Number, Text, Time, Whole};
 
 /// The kinds of requests with their names in fields.
 const KINDS: [(&str, RequestKind); 3] =
     [("read", RequestKind::Read), ("write", RequestKind::Write), ("discard", RequestKind::Discard)];
-/// The names of the percentiles, and of the largest latency.
-const LATENCIES: [&str; 5] = ["p50", "p95", "p99", "p999", "max"];
+const PERCENTILE_NAMES: [&str; 4] = ["p50", "p95", "p99", "p999"];
 const NS_PER_MS: f64 = 1e6;
 
-/// Calls `push` for each field of a device, in their order.
-fn each_field(interval: &LatencyInterval<'_>, device: &TracedDevice, push: &mut dyn FnMut(&str, &Field<'_>)) {
-    push("time", &Time(interval.header.end));
-    push("elapsed_s", &Number(Some(interval.traced.elapsed_s)));
-    push("device", &Text(Some(&device.name)));
-    for (name, kind) in KINDS {
-        each_latency(name, device.histogram(kind), push);
-    }
-    push("matched_pct", &Number(device.matched_pct(&RequestKind::ALL)));
-    push("dropped_requests", &Whole(Some(interval.traced.dropped)));
-    push(
-        "problem",
-        &Text(interval.traced.problem.map(|problem| match problem {
-            TraceProblem::Overhead => "overhead",
-            TraceProblem::Failed => "failed",
-        })),
-    );
-    push("failed_requests", &Whole(Some(device.errors.values().sum())));
-    push("errors", &Text(error_text(device).as_deref()));
-}
+/// The fields of a device in their order: the name, the meaning and the value of each.
+type Fields<'a> = Vec<(String, &'static str, Field<'a>)>;
 
-/// Calls `push` for the number of requests of a histogram, and their latencies.
-fn each_latency(prefix: &str, histogram: Option<&LatencyHistogram>, push: &mut dyn FnMut(&str, &Field<'_>)) {
-    let stats = histogram.and_then(LatencyStats::of);
-    // Without requests, latencies are not known, but the number of requests is: zero.
-    let count = stats.map_or(0, |stats| stats.count);
-    push(&format!("{prefix}_count"), &Whole(Some(count)));
-    let values = stats.map(|stats| {
-        let [p50, p95, p99, p999] = stats.percentiles_ms;
-        [p50, p95, p99, p999, stats.max_ms]
+fn fields_of<'a>(interval: &LatencyInterval<'_>, device: &'a TracedDevice) -> Fields<'a> {
+    let problem = interval.traced.problem.map(|problem| match problem {
+        TraceProblem::Overhead => "overhead",
+        TraceProblem::Failed => "failed",
     });
-    for (at, name) in LATENCIES.iter().enumerate() {
-        push(&format!("{prefix}_{name}_ms"), &Number(values.map(|values| values[at])));
+    let field = |name: &str, meaning, value| (name.to_owned(), meaning, value);
+    let mut fields = vec![
+        field("time", "the end of the interval in UTC", Time(interval.header.end)),
+        field(
+            "elapsed_s",
+            "the seconds in which the requests were completed",
+            Number(Some(interval.traced.elapsed_s)),
+        ),
+        field("device", "the kernel's name of the device", Text(Some(&device.name))),
+    ];
+    for (kind, of) in KINDS {
+        let stats = device.histogram(of).and_then(LatencyStats::of);
+        // Without requests, latencies are not known, but the number of requests is: zero.
+        let count = Whole(Some(stats.map_or(0, |stats| stats.count)));
+        let meaning = "the number of requests of this kind whose latency is known";
+        fields.push((format!("{kind}_count"), meaning, count));
+        for (at, name) in PERCENTILE_NAMES.iter().enumerate() {
+            let value = Number(stats.map(|stats| stats.percentiles_ms[at]));
+            fields.push((format!("{kind}_{name}_ms"), "a percentile of their latencies, in ms", value));
+        }
+        let max = Number(stats.map(|stats| stats.max_ms));
+        fields.push((format!("{kind}_max_ms"), "the largest of their latencies, in ms", max));
     }
+    fields.extend([
+        field(
+            "matched_pct",
+            "the percentage of the completed requests whose latency is known",
+            Number(device.matched_pct(&RequestKind::ALL)),
+        ),
+        field(
+            "dropped_requests",
+            "the requests of all devices that a full histogram did not count",
+            Whole(Some(interval.traced.dropped)),
+        ),
+        field(
+            "problem",
+            "overhead if tracing was paused; failed if the kernel's files could not be used",
+            Text(problem),
+        ),
+        field(
+            "failed_requests",
+            "the requests that the device failed; 0 before Linux 5.18, which does not trace them",
+            Whole(Some(device.errors.values().sum())),
+        ),
+        field(
+            "errors",
+            "the errors of these requests, each with its number of them",
+            Name(error_text(device)),
+        ),
+    ]);
+    fields
 }
 
 /// Appends the lines of an interval as JSON objects.
 pub(super) fn json_lines(interval: &LatencyInterval<'_>, has_buckets: bool, out: &mut Vec<u8>) {
     for device in &interval.devices {
-        let mut separator = b'{';
-        each_field(interval, device, &mut |name, value| {
-            out.push(std::mem::replace(&mut separator, b','));
-            out.extend_from_slice(format!("\"{name}\":").as_bytes());
-            push_json(value, out);
-        });
+        out.push(b'{');
+        let fields = fields_of(interval, device).into_iter();
+        push_json_fields(fields.map(|(name, _, value)| (name, value)), out);
         if has_buckets {
             for (name, kind) in KINDS {
                 out.extend_from_slice(format!(",\"{name}_buckets\":").as_bytes());
@@ -84,60 +105,32 @@ fn push_buckets(histogram: Option<&LatencyHistogram>, out: &mut Vec<u8>) {
     out.push(b']');
 }
 
-/// Returns the names of all fields except buckets.
-fn names() -> Vec<String> {
-    let header = crate::intervals::IntervalHeader::default();
-    let (traced, device) = (Default::default(), Default::default());
+/// Returns all fields except buckets with their meanings.
+fn meanings() -> Vec<(String, &'static str)> {
+    let header = IntervalHeader::default();
+    let (traced, device) = Default::default();
     let interval = LatencyInterval { header: &header, traced: &traced, devices: Vec::new() };
-    let mut names: Vec<String> = Vec::new();
-    each_field(&interval, &device, &mut |name, _| names.push(name.to_owned()));
-    names
+    fields_of(&interval, &device).into_iter().map(|(name, meaning, _)| (name, meaning)).collect()
 }
 
 /// Returns the fields with their meanings, for the manual.
 pub(in crate::report) fn fields() -> Vec<(String, String)> {
-    let meaning = |name: &str| match name {
-        "time" => "the end of the interval in UTC",
-        "elapsed_s" => "the seconds in which the requests were completed",
-        "device" => "the kernel's name of the device",
-        "matched_pct" => "the percentage of the completed requests whose latency is known",
-        "dropped_requests" => "the requests of all devices that a full histogram did not count",
-        "problem" => "overhead if tracing was paused; failed if the kernel's files could not be used",
-        "failed_requests" => {
-            "the requests that the device failed; 0 before Linux 5.18, which does not trace them"
-        }
-        "errors" => "the errors of these requests, each with its number of them",
-        name if name.ends_with("_count") => "the number of requests of this kind whose latency is known",
-        name if name.ends_with("_max_ms") => "the largest of their latencies, in ms",
-        _ => "a percentile of their latencies, in ms",
-    };
-    let buckets = KINDS.iter().map(|(name, _)| {
-        let meaning = "in JSON, with --buckets: the smallest latency, the largest and the number of requests of each bucket";
-        (format!("{name}_buckets"), meaning)
-    });
-    let with_meaning = names().into_iter().map(|name| {
-        let meaning = meaning(&name);
-        (name, meaning)
-    });
-    with_meaning.chain(buckets).map(|(name, meaning)| (name, meaning.to_owned())).collect()
+    let meaning = "in JSON, with --buckets: the smallest latency, the largest and the number of requests of each bucket";
+    let buckets = KINDS.iter().map(|(name, _)| (format!("{name}_buckets"), meaning));
+    let all = meanings().into_iter().chain(buckets);
+    all.map(|(name, meaning)| (name, meaning.to_owned())).collect()
 }
 
 /// Appends the names of the columns.
 pub(super) fn csv_header(out: &mut Vec<u8>) {
-    out.extend_from_slice(names().join(",").as_bytes());
+    let names: Vec<String> = meanings().into_iter().map(|(name, _)| name).collect();
+    out.extend_from_slice(names.join(",").as_bytes());
     out.push(b'\n');
 }
 
 /// Appends the lines of an interval as CSV.
 pub(super) fn csv_lines(interval: &LatencyInterval<'_>, out: &mut Vec<u8>) {
     for device in &interval.devices {
-        let mut is_first = true;
-        each_field(interval, device, &mut |_, value| {
-            if !std::mem::replace(&mut is_first, false) {
-                out.push(b',');
-            }
-            push_csv(value, out);
-        });
-        out.push(b'\n');
+        push_csv_line(fields_of(interval, device).into_iter().map(|(.., value)| value), out);
     }
 }

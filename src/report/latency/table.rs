@@ -1,7 +1,6 @@
 //! The table with histograms, and notes about requests that are missing.
 
 use jiff::tz::TimeZone;
-use unicode_width::UnicodeWidthStr;
 
 use super::LatencyInterval;
 use super::heatmap::{columns_of, title};
@@ -10,18 +9,26 @@ use crate::intervals::{TracedDevice, TracedInterval};
 use crate::metrics::LatencyStats;
 use crate::os_error::os_error_text;
 use crate::report::layout::number_format::{count, percent, time};
-use crate::report::layout::{Align, Spacing, column_widths, ellipsize, plain_table, sentence_width, wrap};
+use crate::report::layout::{Align, TextTable, sentence_width, wrap};
 use crate::sanitize::sanitize;
 
-/// The blanks between cells, and their number if lines would be too wide.
-const GAPS: [u16; 2] = [2, 1];
 /// The fewest and the most columns of a histogram. If fewer are left, it is not shown.
 const BARS: [usize; 2] = [12, 48];
 /// The least width of the name of a device if lines would be too wide.
 const MIN_NAME_WIDTH: usize = 8;
 /// Bars, the lowest first.
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-const TITLES: [&str; 9] = ["device", "requests", "count", "p50", "p95", "p99", "p99.9", "max", "matched"];
+const COLUMNS: [(&str, Align); 9] = [
+    ("device", Align::Left),
+    ("requests", Align::Left),
+    ("count", Align::Right),
+    ("p50", Align::Right),
+    ("p95", Align::Right),
+    ("p99", Align::Right),
+    ("p99.9", Align::Right),
+    ("max", Align::Right),
+    ("matched", Align::Right),
+];
 
 /// Appends the table of an interval.
 pub(super) fn table(interval: &LatencyInterval<'_>, width: usize, time_zone: &TimeZone, out: &mut Vec<u8>) {
@@ -29,7 +36,7 @@ pub(super) fn table(interval: &LatencyInterval<'_>, width: usize, time_zone: &Ti
     let clock = header.end.map(|end| end.to_zoned(time_zone.clone()).strftime("%H:%M:%S ").to_string());
     let line = format!("{}{:.1} s", clock.unwrap_or_default(), interval.traced.elapsed_s);
     out.extend_from_slice(line.as_bytes());
-    let mut rows: Vec<Row<'_>> = interval.devices.iter().flat_map(|device| device_rows(device)).collect();
+    let rows: Vec<Row<'_>> = interval.devices.iter().flat_map(|device| device_rows(device)).collect();
     let notes = interval_notes(interval.traced, !rows.is_empty());
     if let ([note], true) = (notes.as_slice(), rows.is_empty())
         && line.len() + note.len() + " ()".len() <= width
@@ -40,23 +47,19 @@ pub(super) fn table(interval: &LatencyInterval<'_>, width: usize, time_zone: &Ti
     }
     out.push(b'\n');
     if !rows.is_empty() {
-        let columns = |gap: u16| width.saturating_sub(width_of(&rows, gap)).min(BARS[1]);
-        let gap = GAPS.into_iter().find(|gap| columns(*gap) >= BARS[0]).unwrap_or(GAPS[1]);
-        let bars = Some(columns(gap)).filter(|bars| *bars >= BARS[0]);
-        let excess = (width_of(&rows, gap) - usize::from(gap)).saturating_sub(width);
-        shorten_names(&mut rows, excess);
-        let bars_title = bars.map(title);
-        let titles: Vec<&str> = TITLES.into_iter().chain(bars_title.as_deref()).collect();
-        let right = Align::Right;
-        let left = Align::Left;
-        let aligns = [left, left, right, right, right, right, right, right, right, left];
-        let lines = rows.iter().map(|row| {
-            let mut cells = row.cells.clone();
-            let histogram = bars.map(|bars| row.histogram.map(|histogram| bar_text(histogram, bars)));
-            cells.extend(histogram.map(Option::unwrap_or_default));
-            cells
-        });
-        plain_table(&titles, &aligns, lines, Spacing { gap, indent: 0 }, out);
+        let (cells, histograms): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
+        let mut table = TextTable::new(&COLUMNS, cells);
+        let room = |table: &TextTable| width.saturating_sub(table.width() + table.gap).min(BARS[1]);
+        if room(&table) < BARS[0] {
+            table.gap = 1;
+        }
+        let bars = room(&table);
+        table.shorten(0, MIN_NAME_WIDTH, width);
+        if bars >= BARS[0] {
+            let drawn = |histogram: &Option<_>| histogram.map(|one| bar_text(one, bars)).unwrap_or_default();
+            table.add_column(title(bars), Align::Left, histograms.iter().map(drawn));
+        }
+        table.push(out);
     }
     for note in notes {
         push_note(&note, width, "", "", out);
@@ -64,10 +67,8 @@ pub(super) fn table(interval: &LatencyInterval<'_>, width: usize, time_zone: &Ti
     out.push(b'\n');
 }
 
-struct Row<'a> {
-    cells: Vec<String>,
-    histogram: Option<&'a LatencyHistogram>,
-}
+/// The cells of a row, and its histogram.
+type Row<'a> = (Vec<String>, Option<&'a LatencyHistogram>);
 
 /// Returns the rows of a device: one for each kind of request that it completed.
 fn device_rows(device: &TracedDevice) -> Vec<Row<'_>> {
@@ -78,7 +79,7 @@ fn device_rows(device: &TracedDevice) -> Vec<Row<'_>> {
             continue;
         }
         let name = if rows.is_empty() { sanitize(&device.label).into_owned() } else { String::new() };
-        rows.push(Row { cells: cells(device, name, kind), histogram });
+        rows.push((cells(device, name, kind), histogram));
     }
     rows
 }
@@ -103,19 +104,6 @@ pub(super) fn kind_text(kind: RequestKind) -> &'static str {
         RequestKind::Write => "write",
         RequestKind::Discard => "discard",
     }
-}
-
-/// Makes the column of names narrower by `excess` columns, but not below [`MIN_NAME_WIDTH`].
-fn shorten_names(rows: &mut [Row<'_>], excess: usize) {
-    let widest = rows.iter().map(|row| row.cells[0].width()).max().unwrap_or(0);
-    let width = widest.saturating_sub(excess).max(MIN_NAME_WIDTH);
-    rows.iter_mut().for_each(|row| row.cells[0] = ellipsize(&row.cells[0], width));
-}
-
-/// Returns the width of the cells before the histogram, with a gap after each.
-fn width_of(rows: &[Row<'_>], gap: u16) -> usize {
-    let widths = column_widths(&TITLES, rows.iter().map(|row| &*row.cells));
-    widths.iter().map(|width| width + usize::from(gap)).sum()
 }
 
 /// Returns a histogram as bars: the highest is the most frequent latency, and a single request is visible.

@@ -9,7 +9,7 @@ mod table;
 mod wrap;
 
 pub(crate) use ascii::{shows_utf8, to_ascii};
-pub(crate) use table::{Align, FittedColumns, Spacing, column_widths, fit_columns, plain_table};
+pub(crate) use table::{Align, TextTable, fit_columns};
 pub(crate) use wrap::{ellipsize, text_width, wrap, wrap_list};
 
 /// The rule for the width of reports for people, in all commands: `--width`, or else the width of the terminal. Without

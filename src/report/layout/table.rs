@@ -4,6 +4,8 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 use unicode_width::UnicodeWidthStr;
 
+use super::ellipsize;
+
 /// The side of a column to which its cells are aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Align {
@@ -11,54 +13,83 @@ pub(crate) enum Align {
     Right,
 }
 
-/// Blank columns in and next to a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Spacing {
-    pub(crate) gap: u16,
+/// A table for people: it is as wide as its cells, which may have several lines, until it is made narrower.
+pub(crate) struct TextTable {
+    /// The cells, in the first row the titles.
+    pub(crate) rows: Vec<Vec<String>>,
+    pub(crate) aligns: Vec<Align>,
+    /// The blanks between columns, and those before the first one.
+    pub(crate) gap: usize,
     pub(crate) indent: usize,
 }
 
-/// Returns the width of each column: that of its title, or of its widest cell. Rows may have more cells than there are
-/// titles.
-pub(crate) fn column_widths<'a>(titles: &[&str], rows: impl IntoIterator<Item = &'a [String]>) -> Vec<usize> {
-    let mut widths: Vec<usize> = titles.iter().map(|title| title.width()).collect();
-    for row in rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.width());
-        }
+impl TextTable {
+    pub(crate) fn new(columns: &[(&str, Align)], rows: impl IntoIterator<Item = Vec<String>>) -> Self {
+        let titles = columns.iter().map(|(title, _)| (*title).to_owned()).collect();
+        let aligns = columns.iter().map(|(_, align)| *align).collect();
+        Self { rows: [titles].into_iter().chain(rows).collect(), aligns, gap: 2, indent: 0 }
     }
-    widths
-}
 
-/// Appends a table as wide as its cells, which may have several lines; blanks at the end of lines are removed.
-///
-/// An empty `header` is not printed. `aligns` gives the alignment of each column; further columns are aligned like the
-/// last one.
-pub(crate) fn plain_table(
-    header: &[&str],
-    aligns: &[Align],
-    rows: impl IntoIterator<Item = Vec<String>>,
-    spacing: Spacing,
-    out: &mut Vec<u8>,
-) {
-    let mut table = Table::new();
-    table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    if !header.is_empty() {
-        table.set_header(header.to_vec());
+    /// Adds a column at the right.
+    pub(crate) fn add_column(&mut self, title: String, align: Align, cells: impl Iterator<Item = String>) {
+        self.aligns.push(align);
+        self.rows.iter_mut().zip([title].into_iter().chain(cells)).for_each(|(row, cell)| row.push(cell));
     }
-    table.add_rows(rows);
-    let aligns = aligns.iter().chain(aligns.last().into_iter().cycle());
-    for (column, align) in table.column_iter_mut().zip(aligns) {
-        column.set_padding((0, spacing.gap));
-        column.set_cell_alignment(match align {
-            Align::Left => CellAlignment::Left,
-            Align::Right => CellAlignment::Right,
-        });
+
+    fn width_of(&self, column: usize) -> usize {
+        let lines = self.rows.iter().filter_map(|row| row.get(column)).flat_map(|cell| cell.lines());
+        lines.map(UnicodeWidthStr::width).max().unwrap_or(0)
     }
-    for line in table.lines() {
-        out.extend(std::iter::repeat_n(b' ', spacing.indent));
-        out.extend_from_slice(line.trim_end().as_bytes());
-        out.push(b'\n');
+
+    /// The width of a line.
+    pub(crate) fn width(&self) -> usize {
+        let columns = (0..self.aligns.len()).map(|column| self.gap + self.width_of(column));
+        self.indent + columns.sum::<usize>().saturating_sub(self.gap)
+    }
+
+    /// Shortens the cells of a column in their middle until lines fit into `width`, but not below `min`.
+    pub(crate) fn shorten(&mut self, column: usize, min: usize, width: usize) {
+        let excess = self.width().saturating_sub(width);
+        let width = self.width_of(column).saturating_sub(excess).max(min);
+        self.rows.iter_mut().for_each(|row| row[column] = ellipsize(&row[column], width));
+    }
+
+    /// Drops columns as [`fit_columns`] does until lines fit into `width`, except those without a rank. Returns the titles
+    /// of the dropped ones.
+    pub(crate) fn drop_columns(&mut self, ranks: &[Option<u8>], width: usize) -> Vec<String> {
+        let ranked = ranks.iter().enumerate().filter_map(|(column, rank)| Some((column, (*rank)?)));
+        let (columns, ranks): (Vec<usize>, Vec<u8>) = ranked.unzip();
+        let widths: Vec<usize> = columns.iter().map(|column| self.gap + self.width_of(*column)).collect();
+        let others = self.width() - widths.iter().sum::<usize>();
+        let dropped = fit_columns(&widths, &ranks, width.saturating_sub(others)).dropped;
+        let mut titles: Vec<String> = Vec::new();
+        for column in dropped.into_iter().rev().map(|at| columns[at]) {
+            self.aligns.remove(column);
+            let mut cells = self.rows.iter_mut().map(|row| row.remove(column));
+            titles.extend(cells.next());
+            cells.for_each(drop);
+        }
+        titles.reverse();
+        titles
+    }
+
+    /// Appends the table, without blanks at the end of lines.
+    pub(crate) fn push(&self, out: &mut Vec<u8>) {
+        let mut table = Table::new();
+        table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+        table.add_rows(&self.rows);
+        for (column, align) in table.column_iter_mut().zip(&self.aligns) {
+            column.set_padding((0, self.gap as u16));
+            column.set_cell_alignment(match align {
+                Align::Left => CellAlignment::Left,
+                Align::Right => CellAlignment::Right,
+            });
+        }
+        for line in table.lines() {
+            out.extend(std::iter::repeat_n(b' ', self.indent));
+            out.extend_from_slice(line.trim_end().as_bytes());
+            out.push(b'\n');
+        }
     }
 }
 
@@ -96,24 +127,36 @@ pub(crate) fn fit_columns(widths: &[usize], ranks: &[u8], width: usize) -> Fitte
 mod table_tests {
     use super::*;
 
-    fn drawn(header: &[&str], rows: &[[&str; 3]], spacing: Spacing) -> String {
+    fn drawn(table: &TextTable) -> String {
         let mut out = Vec::new();
-        let rows = rows.iter().map(|row| row.map(str::to_owned).to_vec());
-        plain_table(header, &[Align::Left, Align::Right], rows, spacing, &mut out);
+        table.push(&mut out);
         String::from_utf8(out).unwrap()
     }
 
-    #[test]
-    fn the_last_alignment_holds_for_the_columns_after_it() {
-        let rows = [["sda", "1", "22"], ["loop10", "333", ""]];
-        let text = drawn(&["device", "a", "b"], &rows, Spacing { gap: 2, indent: 1 });
-        assert_eq!(text, " device    a   b\n sda       1  22\n loop10  333\n");
+    fn table() -> TextTable {
+        let rows = [["sda", "1", "22"], ["loop10", "333", "4\n5"]];
+        let columns = [("device", Align::Left), ("a", Align::Right), ("磁盘", Align::Right)];
+        TextTable::new(&columns, rows.map(|row| row.map(str::to_owned).to_vec()))
     }
 
     #[test]
-    fn a_cell_may_have_several_lines_and_the_header_may_be_missing() {
-        let text = drawn(&[], &[["磁盘", "1", "2\n3"]], Spacing { gap: 1, indent: 0 });
-        assert_eq!(text, "磁盘 1 2\n       3\n");
+    fn cells_are_aligned_and_may_have_several_lines() {
+        let mut table = table();
+        (table.indent, table.gap) = (1, 2);
+        assert_eq!(table.width(), 16);
+        let expected = " device    a  磁盘\n sda       1    22\n loop10  333     4\n                 5\n";
+        assert_eq!(drawn(&table), expected);
+    }
+
+    #[test]
+    fn a_table_that_is_too_wide_loses_columns_and_then_letters() {
+        let mut table = table();
+        assert_eq!(table.drop_columns(&[None, Some(1), Some(2)], 15), Vec::<String>::new());
+        assert_eq!(table.drop_columns(&[None, Some(1), Some(2)], 14), ["a"]);
+        table.shorten(0, 3, 10);
+        assert_eq!(drawn(&table), "de…e  磁盘\nsda     22\nlo…0     4\n         5\n");
+        table.shorten(0, 3, 1);
+        assert_eq!(table.width(), 9);
     }
 }
 

@@ -2,11 +2,10 @@
 
 use super::Page;
 use super::markdown::{Block, STRONG};
-use crate::report::layout::{Align, Spacing, column_widths, plain_table, text_width, wrap};
+use crate::report::layout::{Align, TextTable, text_width, wrap};
 
 /// The indent of everything but headings.
 const INDENT: usize = 2;
-const GAP: usize = 2;
 /// The width at which the first column of a table is broken.
 const MAX_TERM_WIDTH: usize = 26;
 
@@ -72,22 +71,27 @@ fn push_lines(mark: &str, words: &str, width: usize, text: &mut String) {
 /// row below its first one.
 pub(super) fn table_text(rows: &[Vec<String>], width: usize) -> String {
     let Some((titles, body)) = rows.split_first() else { return String::new() };
-    let widths = column_widths(&[""].repeat(titles.len()), rows.iter().map(Vec::as_slice));
-    let fits = INDENT + widths.iter().map(|width| width + GAP).sum::<usize>() <= width + GAP;
-    let words = rows.iter().filter_map(|row| row.first()).flat_map(|term| term.split(' '));
-    let longest_word = words.map(text_width).max().unwrap_or(0);
-    let term_width = widths.first().copied().unwrap_or(0).min(MAX_TERM_WIDTH).max(longest_word);
+    let columns: Vec<(&str, Align)> = titles.iter().map(|title| (title.as_str(), Align::Left)).collect();
+    let mut table = TextTable { indent: INDENT, ..TextTable::new(&columns, body.iter().cloned()) };
+    let fits = table.width() <= width;
+    let terms = || rows.iter().filter_map(|row| row.first());
+    let longest_word = terms().flat_map(|term| term.split(' ')).map(text_width).max().unwrap_or(0);
+    let longest_term = terms().map(|term| text_width(term)).max().unwrap_or(0);
+    let term_width = longest_term.min(MAX_TERM_WIDTH).max(longest_word);
     if !fits && (titles.len() > 2 || term_width > width / 2) {
         return records_text(titles, body, width);
     }
-    let limits = if fits { [usize::MAX; 2] } else { [term_width, width - INDENT - term_width - GAP] };
-    let cell = |(at, cell): (usize, &String)| wrap(cell, limits[at.min(1)]).join("\n");
-    let body = body.iter().map(|row| row.iter().enumerate().map(cell).collect());
-    let header: Vec<&str> = titles.iter().map(String::as_str).collect();
-    // Lists of terms have no titles.
-    let header = if titles.iter().any(String::is_empty) { &[][..] } else { &header };
+    if !fits {
+        let limits = [term_width, width - INDENT - term_width - table.gap];
+        let wrapped = |(cell, width): (&String, usize)| wrap(cell, width).join("\n");
+        table.rows = rows.iter().map(|row| row.iter().zip(limits).map(wrapped).collect()).collect();
+    }
+    if titles.iter().any(String::is_empty) {
+        // Lists of terms have no titles.
+        table.rows.remove(0);
+    }
     let mut out = Vec::new();
-    plain_table(header, &[Align::Left], body, Spacing { gap: GAP as u16, indent: INDENT }, &mut out);
+    table.push(&mut out);
     String::from_utf8_lossy(&out).into_owned()
 }
 

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use super::layout::max_name_width;
 use crate::intervals::{DeviceSummary, Peak, RunSpan};
 use crate::report::layout::number_format::{duration, number, queue, time};
-use crate::report::layout::{Align, Spacing, column_widths, ellipsize, fit_columns, plain_table, wrap};
+use crate::report::layout::{Align, TextTable, ellipsize, wrap};
 use crate::sanitize::sanitize;
 
 /// Returns the format of times: with the date if the run spans several days.
@@ -65,11 +65,16 @@ fn device_rows(
 const MAX: &str = "max";
 /// The kind of the peak of a latency, queue or stall.
 const WORST: &str = "worst";
-const TITLES: [&str; 6] = ["device", "", "mean", "", "peak", "at"];
-const ALIGNS: [Align; 6] = [Align::Left, Align::Left, Align::Right, Align::Left, Align::Right, Align::Left];
-/// The columns that may be dropped from a table that is too wide, with their ranks.
-const DROPPABLE: [(usize, u8); 3] = [(2, 1), (3, 2), (5, 0)];
-const GAP: usize = 2;
+const COLUMNS: [(&str, Align); 6] = [
+    ("device", Align::Left),
+    ("", Align::Left),
+    ("mean", Align::Right),
+    ("", Align::Left),
+    ("peak", Align::Right),
+    ("at", Align::Left),
+];
+/// The ranks of the columns that may be dropped from a table that is too wide.
+const RANKS: [Option<u8>; 6] = [None, None, Some(1), Some(2), None, Some(0)];
 /// The width below which the length of a stall is abbreviated, because it would leave no space for a name.
 const MIN_LONG_WIDTH: usize = 30;
 /// The least width that names are shortened to.
@@ -98,21 +103,25 @@ pub(super) fn draw_summary(
     if active.is_empty() {
         return;
     }
-    let mut rows: Vec<[String; 6]> = Vec::new();
+    let mut rows: Vec<Vec<String>> = Vec::new();
     let time_format = time_format(span, zone);
     for (name, summary) in active {
         let mut name = ellipsize(&sanitize(name), max_name_width(width));
-        for [quantity, mean, kind, peak, at] in
-            device_rows(summary, zone, time_format, width < MIN_LONG_WIDTH)
-        {
-            rows.push([std::mem::take(&mut name), quantity, mean, kind, peak, at]);
+        for cells in device_rows(summary, zone, time_format, width < MIN_LONG_WIDTH) {
+            rows.push([std::mem::take(&mut name)].into_iter().chain(cells).collect());
         }
     }
-    let (shown, hidden) = visible_columns(&rows, width);
+    let mut table = TextTable { indent: 1, ..TextTable::new(&COLUMNS, rows) };
+    let mut hidden = table.drop_columns(&RANKS, width);
+    hidden.retain(|title| !title.is_empty());
     if !hidden.is_empty() {
         push_wrapped(&format!("hidden at width {width}: {} (--width N)", hidden.join(" ")), width, out);
     }
-    push_table(rows, &shown, width, out);
+    if table.width() > width {
+        table.indent = 0;
+    }
+    table.shorten(0, MIN_NAME_WIDTH, width);
+    table.push(out);
 }
 
 fn push_wrapped(text: &str, width: usize, out: &mut Vec<u8>) {
@@ -120,46 +129,6 @@ fn push_wrapped(text: &str, width: usize, out: &mut Vec<u8>) {
         out.extend_from_slice(line.as_bytes());
         out.push(b'\n');
     }
-}
-
-/// Appends the rows. If rows are too wide, first the blank before them is dropped, then letters of the names.
-fn push_table(mut rows: Vec<[String; 6]>, shown: &[usize], width: usize, out: &mut Vec<u8>) {
-    let widths = column_widths(&TITLES, rows.iter().map(|row| &row[..]));
-    let excess = 1 + total_width(&widths, shown).saturating_sub(width);
-    let indent = usize::from(excess <= 1);
-    let mut titles = TITLES.map(str::to_owned);
-    if excess > 2 {
-        let name_width = widths[0].saturating_sub(excess - 2).max(MIN_NAME_WIDTH);
-        rows.iter_mut().chain([&mut titles]).for_each(|row| row[0] = ellipsize(&row[0], name_width));
-    }
-    let titles: Vec<&str> = shown.iter().map(|index| titles[*index].as_str()).collect();
-    let aligns: Vec<Align> = shown.iter().map(|index| ALIGNS[*index]).collect();
-    let cells = rows.into_iter().map(|row| shown.iter().map(|index| row[*index].clone()).collect());
-    let mut table = Vec::new();
-    plain_table(&titles, &aligns, cells, Spacing { gap: GAP as u16, indent }, &mut table);
-    for line in String::from_utf8_lossy(&table).lines() {
-        // Extreme numbers may still be too wide.
-        out.extend_from_slice(ellipsize(line, width).as_bytes());
-        out.push(b'\n');
-    }
-}
-
-/// Returns the columns that fit into `width`, and the titles of the others.
-fn visible_columns(rows: &[[String; 6]], width: usize) -> (Vec<usize>, Vec<&'static str>) {
-    let all: Vec<usize> = (0..TITLES.len()).collect();
-    let all_widths = column_widths(&TITLES, rows.iter().map(|row| &row[..]));
-    let widths = DROPPABLE.map(|(index, _)| all_widths[index] + GAP);
-    let fixed = total_width(&all_widths, &all) - widths.iter().sum::<usize>();
-    let fitted = fit_columns(&widths, &DROPPABLE.map(|(_, rank)| rank), width.saturating_sub(fixed));
-    let dropped: Vec<usize> = fitted.dropped.into_iter().map(|at| DROPPABLE[at].0).collect();
-    let shown = all.into_iter().filter(|index| !dropped.contains(index)).collect();
-    let titles = dropped.into_iter().map(|index| TITLES[index]);
-    (shown, titles.filter(|title| !title.is_empty()).collect())
-}
-
-/// Returns the width of these columns, with a blank before them and the gaps between.
-fn total_width(widths: &[usize], shown: &[usize]) -> usize {
-    1 + shown.iter().map(|index| widths[*index] + GAP).sum::<usize>() - GAP
 }
 
 #[cfg(test)]

@@ -2,10 +2,10 @@
 
 use super::table::role_name;
 use super::{WhoDevice, WhoInterval, WhoKind};
-use crate::attribution::{CgroupUse, LimitKind, LimitUse, cgroup_name};
+use crate::attribution::{CgroupUse, IoRates, LimitKind, LimitUse, cgroup_name};
 use crate::counters::{BlockedTask, BusyProcess};
 use crate::intervals::{KernelRole, KnownLimit, TracedThread};
-use crate::report::json_csv::value::{Field, push_csv, push_json};
+use crate::report::json_csv::value::{Field, push_csv_line, push_json_fields};
 
 use Field::{Flag, Name, Number, Text, Time, Whole, Words};
 
@@ -16,36 +16,38 @@ const UNATTRIBUTED: &str = "unattributed";
 
 /// A line: a cgroup of a device, the bytes of no cgroup, a process or blocked task, or a thread on a device.
 #[derive(Default)]
-struct Row<'a> {
-    is_process: bool,
+pub(super) struct Row<'a> {
+    pub(super) is_process: bool,
     elapsed_s: Option<f64>,
-    device: Option<&'a str>,
-    cgroup: Option<&'a str>,
-    comm: Option<&'a str>,
-    pid: Option<u32>,
-    tid: Option<u32>,
-    is_blocked: Option<bool>,
+    pub(super) device: Option<&'a str>,
+    pub(super) cgroup: Option<&'a str>,
+    pub(super) comm: Option<&'a str>,
+    pub(super) pid: Option<u32>,
+    pub(super) tid: Option<u32>,
+    pub(super) is_blocked: Option<bool>,
     /// Reads and writes per second.
-    ios_per_s: Option<[f64; 2]>,
+    pub(super) ios_per_s: Option<[f64; 2]>,
     /// KiB per second read and written.
-    kib_per_s: Option<[f64; 2]>,
-    share_pct: Option<f64>,
-    limits: &'a [LimitUse],
-    delay_permille: Option<u64>,
-    kernel_role: Option<KernelRole>,
+    pub(super) kib_per_s: Option<[f64; 2]>,
+    pub(super) share_pct: Option<f64>,
+    pub(super) limits: &'a [LimitUse],
+    pub(super) delay_permille: Option<u64>,
+    pub(super) kernel_role: Option<KernelRole>,
 }
 
 impl<'a> Row<'a> {
-    fn cgroup(device: &Self, cgroup: &'a CgroupUse) -> Self {
-        let rates = &cgroup.rates;
+    /// Use of a device, by a cgroup or by all.
+    pub(super) fn rates(device: &Self, rates: &IoRates) -> Self {
         Self {
-            cgroup: Some(&cgroup.path),
             ios_per_s: Some([rates.reads_per_s, rates.writes_per_s]),
             kib_per_s: Some([rates.read_bytes_per_s, rates.write_bytes_per_s].map(|bytes| bytes / KIB)),
-            share_pct: cgroup.share_pct,
-            limits: &cgroup.limits,
             ..*device
         }
+    }
+
+    fn cgroup(device: &Self, cgroup: &'a CgroupUse) -> Self {
+        let (share_pct, limits) = (cgroup.share_pct, &*cgroup.limits);
+        Self { cgroup: Some(&cgroup.path), share_pct, limits, ..Self::rates(device, &cgroup.rates) }
     }
 
     fn unattributed(device: &Self, of: &WhoDevice<'_>) -> Self {
@@ -57,7 +59,15 @@ impl<'a> Row<'a> {
         }
     }
 
+    /// Returns the cgroups of a device and the unattributed rest.
+    pub(super) fn of_device(of: &'a WhoDevice<'_>, elapsed_s: Option<f64>) -> Vec<Self> {
+        let device = Self { elapsed_s, device: Some(&of.usage.name), ..Self::default() };
+        let cgroups = of.cgroups.iter().map(|cgroup| Self::cgroup(&device, cgroup));
+        cgroups.chain([Self::unattributed(&device, of)]).collect()
+    }
+
     fn thread(thread: &'a TracedThread, elapsed_s: f64) -> Self {
+        let elapsed_s = elapsed_s.max(f64::MIN_POSITIVE);
         let per_s =
             |amounts: [u64; 2], unit: f64| Some(amounts.map(|amount| amount as f64 / unit / elapsed_s));
         Self {
@@ -96,6 +106,11 @@ impl<'a> Row<'a> {
             delay_permille: task.and_then(|task| task.delay_permille),
             ..Self::default()
         }
+    }
+
+    /// Returns the name of the cgroup for people.
+    pub(super) fn cgroup_name(&self) -> Option<String> {
+        self.cgroup.map(|path| if path == UNATTRIBUTED { path.to_owned() } else { cgroup_name(path) })
     }
 
     fn kind(&self) -> WhoKind {
@@ -140,12 +155,7 @@ const COLUMNS: &[Column] = &[
         Text(row.device)
     }),
     ("cgroup", "path of the cgroup, or unattributed", BOTH, |_, row| Text(row.cgroup)),
-    ("name", "its name for people", BOTH, |_, row| {
-        Name(row.cgroup.map(|path| match path {
-            UNATTRIBUTED => path.to_owned(),
-            path => cgroup_name(path),
-        }))
-    }),
+    ("name", "its name for people", BOTH, |_, row| Name(row.cgroup_name())),
     ("comm", "name of the process", PROCESS, |_, row| Text(row.comm)),
     ("pid", "its number", PROCESS, |_, row| Whole(row.pid.map(u64::from))),
     ("tid", "the thread, where it is blocked or traced", PROCESS, |_, row| Whole(row.tid.map(u64::from))),
@@ -186,38 +196,35 @@ const COLUMNS: &[Column] = &[
 /// Returns the lines of an interval: for each device its cgroups and the unattributed rest, then the threads, the
 /// processes, and the blocked tasks that are not among them.
 fn rows<'a>(interval: &'a WhoInterval<'_>) -> Vec<Row<'a>> {
-    let mut rows = Vec::new();
     let elapsed_s = interval.attribution.map(|attribution| attribution.elapsed_s);
-    for of in &interval.devices {
-        let device = Row { elapsed_s, device: Some(&of.usage.name), ..Row::default() };
-        rows.extend(of.cgroups.iter().map(|cgroup| Row::cgroup(&device, cgroup)));
-        rows.push(Row::unattributed(&device, of));
-    }
-    if let Some((threads, elapsed_s)) = &interval.threads {
-        rows.extend(threads.iter().map(|thread| Row::thread(thread, *elapsed_s)));
-    }
-    let scan = interval.attribution.and_then(|attribution| attribution.processes.as_ref());
-    let elapsed_s = scan.map(|processes| processes.elapsed.as_secs_f64());
-    let blocked = interval.attribution.map_or(&[][..], |attribution| &attribution.blocked);
-    rows.extend(interval.processes.iter().map(|process| {
-        let task = blocked.iter().find(|task| task.tid == process.pid);
+    let of_devices = interval.devices.iter().flat_map(|of| Row::of_device(of, elapsed_s));
+    of_devices.chain(threads(interval)).chain(processes(interval)).collect()
+}
+
+/// Returns the threads that submitted I/O.
+pub(super) fn threads<'a>(interval: &'a WhoInterval<'_>) -> Vec<Row<'a>> {
+    let Some((threads, elapsed_s)) = &interval.threads else { return Vec::new() };
+    threads.iter().map(|thread| Row::thread(thread, *elapsed_s)).collect()
+}
+
+/// Returns the busiest processes, then the blocked tasks that are not among them.
+pub(super) fn processes<'a>(interval: &'a WhoInterval<'_>) -> Vec<Row<'a>> {
+    let Some(attribution) = interval.attribution else { return Vec::new() };
+    let elapsed_s = attribution.processes.as_ref().map(|processes| processes.elapsed.as_secs_f64());
+    let busy = interval.processes.iter().map(|process| {
+        let task = attribution.blocked.iter().find(|task| task.tid == process.pid);
         Row::process(Some(process), task, elapsed_s)
-    }));
+    });
     let is_busy = |task: &&BlockedTask| interval.processes.iter().any(|process| process.pid == task.tid);
-    let others = blocked.iter().filter(|task| !is_busy(task));
-    rows.extend(others.map(|task| Row::process(None, Some(task), elapsed_s)));
-    rows
+    let others = attribution.blocked.iter().filter(|task| !is_busy(task));
+    busy.chain(others.map(|task| Row::process(None, Some(task), elapsed_s))).collect()
 }
 
 /// Appends the lines of an interval as JSON objects.
 pub(super) fn json_lines(interval: &WhoInterval<'_>, out: &mut Vec<u8>) {
     for row in rows(interval) {
-        for (at, (name, .., value)) in COLUMNS.iter().enumerate() {
-            out.extend_from_slice(if at == 0 { b"{\"" } else { b",\"" });
-            out.extend_from_slice(name.as_bytes());
-            out.extend_from_slice(b"\":");
-            push_json(&value(interval, &row), out);
-        }
+        out.push(b'{');
+        push_json_fields(COLUMNS.iter().map(|(name, .., value)| (name, value(interval, &row))), out);
         out.extend_from_slice(b"}\n");
     }
 }
@@ -241,12 +248,6 @@ pub(super) fn csv_header(kind: WhoKind, out: &mut Vec<u8>) {
 /// Appends the lines of a kind in an interval.
 pub(super) fn csv_lines(interval: &WhoInterval<'_>, kind: WhoKind, out: &mut Vec<u8>) {
     for row in rows(interval).iter().filter(|row| row.kind() == kind) {
-        for (at, (.., value)) in columns_of(kind).enumerate() {
-            if at > 0 {
-                out.push(b',');
-            }
-            push_csv(&value(interval, row), out);
-        }
-        out.push(b'\n');
+        push_csv_line(columns_of(kind).map(|(.., value)| value(interval, row)), out);
     }
 }

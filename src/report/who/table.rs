@@ -1,21 +1,48 @@
 //! The use of the devices as a table.
 
 use jiff::tz::TimeZone;
-use unicode_width::UnicodeWidthStr;
 
+use super::fields::{self, Row};
 use super::notes::interval_notes;
 use super::{WhoDevice, WhoInterval};
-use crate::attribution::{IoRates, LimitKind, LimitUse, cgroup_name};
-use crate::counters::BlockedTask;
+use crate::attribution::{LimitKind, LimitUse};
 use crate::intervals::KernelRole;
 use crate::report::latency::push_note;
 use crate::report::layout::number_format::{number, percent};
-use crate::report::layout::{Align, Spacing, column_widths, ellipsize, plain_table};
+use crate::report::layout::{Align, TextTable};
 use crate::sanitize::sanitize;
 
-const SPACING: Spacing = Spacing { gap: 2, indent: 0 };
 /// The least width of the name of a cgroup.
 const MIN_NAME_WIDTH: usize = 12;
+
+const CGROUP_COLUMNS: [(&str, Align); 7] = [
+    ("device, cgroup", Align::Left),
+    ("r/s", Align::Right),
+    ("w/s", Align::Right),
+    ("rMB/s", Align::Right),
+    ("wMB/s", Align::Right),
+    ("share", Align::Right),
+    ("limit", Align::Left),
+];
+const THREAD_COLUMNS: [(&str, Align); 8] = [
+    ("process", Align::Left),
+    ("device", Align::Left),
+    ("pid", Align::Right),
+    ("r/s", Align::Right),
+    ("w/s", Align::Right),
+    ("rMB/s", Align::Right),
+    ("wMB/s", Align::Right),
+    ("cgroup", Align::Left),
+];
+const PROCESS_COLUMNS: [(&str, Align); 7] = [
+    ("process, all devices", Align::Left),
+    ("pid", Align::Right),
+    ("state", Align::Left),
+    ("rMB/s", Align::Right),
+    ("wMB/s", Align::Right),
+    ("delay", Align::Right),
+    ("cgroup", Align::Left),
+];
 
 /// Appends the table of an interval. Its lines are at most `width` columns wide, unless the numbers alone are wider:
 /// names of cgroups, and then those of threads, are shortened in the middle.
@@ -24,157 +51,83 @@ pub(super) fn table(interval: &WhoInterval<'_>, width: usize, time_zone: &TimeZo
     let time = header.end.map(|end| end.to_zoned(time_zone.clone()).strftime("%H:%M:%S").to_string());
     let title = format!("{}  {:.3}s\n", time.unwrap_or_else(|| "--:--:--".to_owned()), header.elapsed_s);
     out.extend_from_slice(title.as_bytes());
-    let cgroups: Vec<CgroupRow> = interval.devices.iter().flat_map(cgroup_rows).collect();
-    if !cgroups.is_empty() {
-        let titles = ["device, cgroup", "r/s", "w/s", "rMB/s", "wMB/s", "share", "limit"];
-        let numbers = cgroups.iter().map(|row| row.cells.clone());
-        // The first column gets the width that the others leave.
-        let taken = width_of(&titles[1..], cgroups.iter().map(|row| &*row.cells));
-        let name_width = width.saturating_sub(taken).max(MIN_NAME_WIDTH);
-        let names = cgroups.iter().map(|row| {
-            let indent = if row.is_device { 0 } else { 2 };
-            format!("{:indent$}{}", "", ellipsize(&row.name, name_width - indent))
-        });
-        let rows = names.zip(numbers).map(|(name, cells)| [name].into_iter().chain(cells).collect());
-        let right = Align::Right;
-        let aligns = [Align::Left, right, right, right, right, right, Align::Left];
-        plain_table(&titles, &aligns, rows, SPACING, out);
+    let cgroups: Vec<Vec<String>> = interval.devices.iter().flat_map(cgroup_cells).collect();
+    let threads = fields::threads(interval).iter().map(thread_cells).collect();
+    let processes = fields::processes(interval).iter().map(process_cells).collect();
+    let tables: [(&[(&str, Align)], Vec<Vec<String>>); 3] =
+        [(&CGROUP_COLUMNS, cgroups), (&THREAD_COLUMNS, threads), (&PROCESS_COLUMNS, processes)];
+    for (columns, rows) in tables.into_iter().filter(|(_, rows)| !rows.is_empty()) {
+        let mut table = TextTable::new(columns, rows);
+        if columns != CGROUP_COLUMNS {
+            table.shorten(columns.len() - 1, MIN_NAME_WIDTH, width);
+        }
+        table.shorten(0, MIN_NAME_WIDTH, width);
+        table.push(out);
     }
-    let (left, right) = (Align::Left, Align::Right);
-    let titles = ["process", "device", "pid", "r/s", "w/s", "rMB/s", "wMB/s", "cgroup"];
-    let aligns = [left, left, right, right, right, right, right, left];
-    // Names of threads may be long if the kernel's work is appended.
-    push_processes(titles, aligns, thread_rows(interval), true, width, out);
-    let titles = ["process, all devices", "pid", "state", "rMB/s", "wMB/s", "delay", "cgroup"];
-    let aligns = [left, right, left, right, right, right, left];
-    push_processes(titles, aligns, process_rows(interval), false, width, out);
     for note in interval_notes(interval) {
         push_note(&note, width, "", "", out);
     }
     out.push(b'\n');
 }
 
-/// Appends a table of processes with their cgroups, which get the width that is left. In narrow lines, names are
-/// shortened if they may be long.
-fn push_processes<const N: usize>(
-    titles: [&str; N],
-    aligns: [Align; N],
-    rows: Vec<ProcessRow>,
-    has_long_names: bool,
-    width: usize,
-    out: &mut Vec<u8>,
-) {
-    if rows.is_empty() {
-        return;
-    }
-    let taken = width_of(&titles[..N - 1], rows.iter().map(|row| &*row.cells));
-    // Threads that have ended, and those of the kernel, have no cgroup.
-    let cgroups = rows.iter().map(|row| row.cgroup.width()).max().unwrap_or(0).max(titles[N - 1].width());
-    let min_cgroup_width = cgroups.min(MIN_NAME_WIDTH);
-    let cgroup_width = width.saturating_sub(taken).max(min_cgroup_width);
-    let names = rows.iter().map(|row| row.cells[0].width()).max().unwrap_or(0);
-    let excess = if has_long_names { (taken + min_cgroup_width).saturating_sub(width) } else { 0 };
-    let name_width = names.saturating_sub(excess).max(MIN_NAME_WIDTH);
-    let rows = rows.into_iter().map(|ProcessRow { mut cells, cgroup }| {
-        cells[0] = ellipsize(&cells[0], name_width);
-        cells.push(ellipsize(&cgroup, cgroup_width));
-        cells
-    });
-    plain_table(&titles, &aligns, rows, SPACING, out);
-}
-
-/// Returns the width of these columns with the gaps behind them.
-fn width_of<'a>(titles: &[&str], rows: impl Iterator<Item = &'a [String]>) -> usize {
-    column_widths(titles, rows).iter().map(|width| width + usize::from(SPACING.gap)).sum()
-}
-
-/// A device, or a cgroup on it.
-pub(super) struct CgroupRow {
-    pub(super) is_device: bool,
-    pub(super) name: String,
-    /// The numbers, and the limit.
-    pub(super) cells: Vec<String>,
-}
-
-/// Returns the rows of a device: the device itself, its cgroups, and the unattributed rest.
-fn cgroup_rows(device: &WhoDevice<'_>) -> Vec<CgroupRow> {
-    let usage = device.usage;
+/// Returns the rows of a device: the device itself, its cgroups, and the unattributed rest if that is known.
+fn cgroup_cells(device: &WhoDevice<'_>) -> Vec<Vec<String>> {
     let on_it = match device.partitions.as_slice() {
         [] => String::new(),
         partitions => format!(" (whole disk of {})", partitions.join(", ")),
     };
-    let name = sanitize(&format!("{}{on_it}", usage.name)).into_owned();
-    let mut rows =
-        vec![CgroupRow { is_device: true, name, cells: rate_cells(&usage.total, None, String::new()) }];
-    rows.extend(device.cgroups.iter().map(|cgroup| CgroupRow {
-        is_device: false,
-        name: name_of(&cgroup.path),
-        cells: rate_cells(&cgroup.rates, cgroup.share_pct, limits_cell(&cgroup.limits)),
-    }));
-    let [read, write] = usage.unattributed_bytes_per_s();
-    if let Some(share) = usage.unattributed_pct() {
-        // Only bytes can be compared with those of cgroups.
-        let unknown = String::new;
-        let cells = vec![unknown(), unknown(), mib(read), mib(write), percent(share), unknown()];
-        rows.push(CgroupRow { is_device: false, name: "unattributed".to_owned(), cells });
+    let cells = |name: String, row: &Row<'_>| {
+        let [reads, writes, read, written] = rate_cells(row);
+        let share = row.share_pct.map(percent).unwrap_or_default();
+        vec![name, reads, writes, read, written, share, limits_cell(row.limits)]
+    };
+    let name = sanitize(&format!("{}{on_it}", device.usage.name)).into_owned();
+    let whole = cells(name, &Row::rates(&Row::default(), &device.usage.total));
+    let rows = Row::of_device(device, None).into_iter();
+    let rows = rows.filter(|row| row.share_pct.is_some() || row.ios_per_s.is_some());
+    let cgroups = rows.map(|row| cells(format!("  {}", cgroup_cell(&row)), &row));
+    [whole].into_iter().chain(cgroups).collect()
+}
+
+/// Returns the cells of a thread that submitted I/O.
+fn thread_cells(row: &Row<'_>) -> Vec<String> {
+    let comm = sanitize(row.comm.unwrap_or_default());
+    let name = match row.kernel_role {
+        Some(role) => format!("{comm} ({})", role_name(role)),
+        None => comm.into_owned(),
+    };
+    let device = sanitize(row.device.unwrap_or_default()).into_owned();
+    let [reads, writes, read, written] = rate_cells(row);
+    vec![name, device, id_cell(row), reads, writes, read, written, cgroup_cell(row)]
+}
+
+/// Returns the cells of a process or blocked task.
+fn process_cells(row: &Row<'_>) -> Vec<String> {
+    let comm = sanitize(row.comm.unwrap_or_default()).into_owned();
+    let state = if row.is_blocked == Some(true) { "D" } else { "" }.to_owned();
+    let [_, _, read, written] = rate_cells(row);
+    // The share of the time that the task waited for devices.
+    let delay = row.delay_permille.map(|permille| percent(permille as f64 / 10.0)).unwrap_or_default();
+    vec![comm, id_cell(row), state, read, written, delay, cgroup_cell(row)]
+}
+
+/// Returns requests per second and throughput of reads and of writes.
+fn rate_cells(row: &Row<'_>) -> [String; 4] {
+    let [reads, writes] = row.ios_per_s.map_or_else(Default::default, |ios| ios.map(number));
+    let mib = |kib: f64| number(kib / 1024.0);
+    let [read, written] = row.kib_per_s.map_or_else(Default::default, |kib| kib.map(mib));
+    [reads, writes, read, written]
+}
+
+fn cgroup_cell(row: &Row<'_>) -> String {
+    sanitize(&row.cgroup_name().unwrap_or_default()).into_owned()
+}
+
+fn id_cell(row: &Row<'_>) -> String {
+    match (row.pid, row.tid) {
+        (Some(pid), Some(tid)) if pid != tid => format!("{pid}/{tid}"),
+        (pid, _) => pid.map(|pid| pid.to_string()).unwrap_or_default(),
     }
-    rows
-}
-
-/// Returns the name of a cgroup for people, safe for a terminal.
-fn name_of(path: &str) -> String {
-    sanitize(&cgroup_name(path)).into_owned()
-}
-
-fn rate_cells(rates: &IoRates, share_pct: Option<f64>, limit: String) -> Vec<String> {
-    vec![
-        number(rates.reads_per_s),
-        number(rates.writes_per_s),
-        mib(rates.read_bytes_per_s),
-        mib(rates.write_bytes_per_s),
-        share_pct.map(percent).unwrap_or_default(),
-        limit,
-    ]
-}
-
-fn mib(bytes_per_s: f64) -> String {
-    number(bytes_per_s / MIB)
-}
-
-/// A process or a blocked task.
-struct ProcessRow {
-    /// All cells except the cgroup.
-    pub(super) cells: Vec<String>,
-    pub(super) cgroup: String,
-}
-
-/// Returns the rows of the threads that submitted I/O.
-fn thread_rows(interval: &WhoInterval<'_>) -> Vec<ProcessRow> {
-    let Some((threads, elapsed_s)) = &interval.threads else { return Vec::new() };
-    let rows = threads.iter().map(|thread| {
-        let comm = sanitize(&thread.comm);
-        let name = match thread.kernel_role() {
-            Some(role) => format!("{comm} ({})", role_name(role)),
-            None => comm.into_owned(),
-        };
-        let id = match thread.pid {
-            Some(pid) if pid != thread.tid => format!("{pid}/{}", thread.tid),
-            _ => thread.tid.to_string(),
-        };
-        let per_s = |amount: u64| amount as f64 / elapsed_s.max(f64::MIN_POSITIVE);
-        let cells = vec![
-            name,
-            sanitize(&thread.device).into_owned(),
-            id,
-            number(per_s(thread.reads)),
-            number(per_s(thread.writes)),
-            mib(per_s(thread.read_bytes)),
-            mib(per_s(thread.write_bytes)),
-        ];
-        let cgroup = thread.cgroup.as_deref().map(name_of).unwrap_or_default();
-        ProcessRow { cells, cgroup }
-    });
-    rows.collect()
 }
 
 /// Returns the word for the kernel's work in a thread.
@@ -184,44 +137,6 @@ pub(super) fn role_name(role: KernelRole) -> &'static str {
         KernelRole::Journal => "journal",
         KernelRole::Swap => "swap",
     }
-}
-
-/// Returns the rows of the busiest processes, then of the blocked tasks that are not among them.
-fn process_rows(interval: &WhoInterval<'_>) -> Vec<ProcessRow> {
-    let Some(attribution) = interval.attribution else { return Vec::new() };
-    let elapsed_s = attribution.processes.as_ref().map_or(1.0, |processes| processes.elapsed.as_secs_f64());
-    let blocked_of = |pid: u32| attribution.blocked.iter().find(|task| task.tid == pid);
-    let cgroup = |path: Option<&str>| path.map(name_of).unwrap_or_default();
-    let state = |is_blocked: bool| if is_blocked { "D" } else { "" }.to_owned();
-    let busy = interval.processes.iter().map(|process| {
-        let task = blocked_of(process.pid);
-        let per_s = |bytes: u64| mib(bytes as f64 / elapsed_s);
-        let cells = vec![
-            sanitize(&process.comm).into_owned(),
-            process.pid.to_string(),
-            state(task.is_some()),
-            per_s(process.read_bytes),
-            per_s(process.write_bytes),
-            delay(task),
-        ];
-        ProcessRow { cells, cgroup: cgroup(process.cgroup.as_deref()) }
-    });
-    let is_busy = |task: &&BlockedTask| interval.processes.iter().any(|process| process.pid == task.tid);
-    let blocked = attribution.blocked.iter().filter(|task| !is_busy(task)).map(|task| {
-        let id =
-            if task.pid == task.tid { task.pid.to_string() } else { format!("{}/{}", task.pid, task.tid) };
-        let none = String::new;
-        let cells =
-            vec![sanitize(&task.comm).into_owned(), id, state(true), none(), none(), delay(Some(task))];
-        ProcessRow { cells, cgroup: cgroup(task.cgroup.as_deref()) }
-    });
-    busy.chain(blocked).collect()
-}
-
-/// Returns the percentage of the time that a task waited for devices.
-fn delay(task: Option<&BlockedTask>) -> String {
-    let permille = task.and_then(|task| task.delay_permille);
-    permille.map(|permille| percent(permille as f64 / 10.0)).unwrap_or_default()
 }
 
 /// Bytes of a MiB, the unit of `MB/s` in all tables.
@@ -259,6 +174,8 @@ fn limits_cell(limits: &[LimitUse]) -> String {
 
 #[cfg(test)]
 mod table_tests {
+    use unicode_width::UnicodeWidthStr;
+
     use super::*;
     use crate::intervals::{IntervalHeader, TracedThread};
     use crate::report::who::{WhoFormat, WhoWriter};
