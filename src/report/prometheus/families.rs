@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::text::{HistogramValue, Label, TextWriter, Value};
+use super::text::{Metrics, Value};
 use crate::analysis::RateUnit;
 use crate::counters::{Columns, Counters, FACTS, Fact, FactKind, FactValue, Missing};
 use crate::intervals::{
@@ -32,11 +32,11 @@ enum Values {
     /// A counter of the kernel for each device, if it prints these columns.
     Kernel(Columns, fn(&Counters) -> Value),
     /// Metrics of each device.
-    Device(fn(&DeviceSnapshot, &mut Metrics<'_, '_>)),
+    Device(fn(&DeviceSnapshot, &mut Metrics<'_>)),
     /// What the kernel says of the health of each device.
     Health(&'static Fact),
     /// Metrics of each cgroup that has limits.
-    Cgroup(fn(&LimitedCgroup, &mut Metrics<'_, '_>)),
+    Cgroup(fn(&LimitedCgroup, &mut Metrics<'_>)),
 }
 
 impl Family {
@@ -50,37 +50,37 @@ impl Family {
     }
 
     /// Writes its metrics, if they have values.
-    pub(super) fn write(
+    pub(super) fn write<'a>(
         &self,
-        snapshot: &MetricsSnapshot,
+        snapshot: &'a MetricsSnapshot,
         interval: Option<Duration>,
-        text: &mut TextWriter<'_>,
+        metrics: &mut Metrics<'a>,
     ) {
-        let mut metrics = Metrics { family: self, labels: Vec::new(), text };
-        match self.values {
-            Values::Host(value) => {
-                let version = [("version", env!("CARGO_PKG_VERSION"))];
-                let labels = if self.name == BUILD { &version[..] } else { &[] };
-                metrics.push_known(labels, value(snapshot, interval));
+        (metrics.family, metrics.labels) = (self.name, Vec::new());
+        if let Values::Host(value) = self.values {
+            let version = [("version", env!("CARGO_PKG_VERSION"))];
+            let labels = if self.name == BUILD { &version[..] } else { &[] };
+            value(snapshot, interval).into_iter().for_each(|value| metrics.push(labels, value));
+        }
+        if let Values::Cgroup(write) = self.values {
+            for cgroup in &snapshot.cgroups {
+                let path = cgroup.cgroup.as_deref().unwrap_or("other");
+                metrics.labels = vec![("device", &cgroup.device), ("cgroup", path)];
+                write(cgroup, metrics);
             }
-            Values::Kernel(columns, value) => {
-                let counted = snapshot.devices.iter().filter(|device| device.counters.columns >= columns);
-                for device in counted.filter(|device| !is_missing(self.name, device.counters.missing)) {
-                    metrics.labels = vec![("device", &device.info.device)];
-                    metrics.push(&[], value(&device.counters));
+        }
+        for device in &snapshot.devices {
+            metrics.labels = vec![("device", &device.info.device)];
+            match self.values {
+                Values::Kernel(columns, value) => {
+                    let Counters { columns: known, missing, .. } = device.counters;
+                    if known >= columns && !is_missing(self.name, missing) {
+                        metrics.push(&[], value(&device.counters));
+                    }
                 }
-            }
-            Values::Device(write) => {
-                for device in &snapshot.devices {
-                    metrics.labels = vec![("device", &device.info.device)];
-                    write(device, &mut metrics);
-                }
-            }
-            Values::Health(fact) => {
-                for device in &snapshot.devices {
-                    metrics.labels = vec![("device", &device.info.device)];
-                    let value = device.health.as_ref().and_then(|health| health.value(fact.name));
-                    match value {
+                Values::Device(write) => write(device, metrics),
+                Values::Health(fact) => {
+                    match device.health.as_ref().and_then(|health| health.value(fact.name)) {
                         Some(FactValue::Word(word)) => metrics.push(&[("state", word)], Whole(1)),
                         Some(FactValue::Number(number)) if fact.scale == 1.0 => {
                             metrics.push(&[], Whole(*number));
@@ -91,13 +91,7 @@ impl Family {
                         None => {}
                     }
                 }
-            }
-            Values::Cgroup(write) => {
-                for cgroup in &snapshot.cgroups {
-                    let path = cgroup.cgroup.as_deref().unwrap_or("other");
-                    metrics.labels = vec![("device", &cgroup.device), ("cgroup", path)];
-                    write(cgroup, &mut metrics);
-                }
+                Values::Host(_) | Values::Cgroup(_) => {}
             }
         }
     }
@@ -129,7 +123,7 @@ const fn kernel(name: &'static str, columns: Columns, value: fn(&Counters) -> Va
 const fn device(
     kind: &'static str,
     name: &'static str,
-    write: fn(&DeviceSnapshot, &mut Metrics<'_, '_>),
+    write: fn(&DeviceSnapshot, &mut Metrics<'_>),
 ) -> Family {
     Family::new(kind, name, Values::Device(write))
 }
@@ -137,42 +131,16 @@ const fn device(
 const fn cgroup(
     kind: &'static str,
     name: &'static str,
-    write: fn(&LimitedCgroup, &mut Metrics<'_, '_>),
+    write: fn(&LimitedCgroup, &mut Metrics<'_>),
 ) -> Family {
     Family::new(kind, name, Values::Cgroup(write))
 }
 
-/// Writes metrics of a family.
-struct Metrics<'w, 't> {
-    family: &'w Family,
-    /// The labels of the device or cgroup.
-    labels: Vec<Label<'w>>,
-    text: &'w mut TextWriter<'t>,
-}
-
-impl Metrics<'_, '_> {
-    fn push(&mut self, labels: &[Label<'_>], value: Value) {
-        self.text.metric(self.family, &[&self.labels, labels].concat(), value);
-    }
-
-    fn push_known(&mut self, labels: &[Label<'_>], value: Option<Value>) {
-        if let Some(value) = value {
-            self.push(labels, value);
-        }
-    }
-
-    fn histogram(&mut self, labels: &[Label<'_>], value: &HistogramValue<'_>) {
-        self.text.histogram(self.family, &[&self.labels, labels].concat(), value);
-    }
-
+impl Metrics<'_> {
     fn latency(&mut self, direction: &str, requests: &TimedRequests) {
-        let value = HistogramValue {
-            bounds: &LATENCY_BOUNDS_MS.map(|ms| ms / 1000.0),
-            within: &requests.buckets.within,
-            count: requests.buckets.count(),
-            sum: requests.ms as f64 / 1e3,
-        };
-        self.histogram(&[("direction", direction)], &value);
+        let bounds = LATENCY_BOUNDS_MS.map(|ms| ms / 1000.0);
+        let labels = [("direction", direction)];
+        self.push_histogram(&labels, &bounds, &requests.buckets, requests.ms as f64 / 1e3);
     }
 
     fn limits(&mut self, limits: &[KnownLimit], unit: RateUnit, has_source: bool) {
@@ -305,7 +273,9 @@ const OWN_FAMILIES: &[Family] = &[
         .help("Bytes written."),
     kernel("blkstat_disk_write_time_seconds_total", Basic, |counters| from_ms(counters.writes.ms))
         .help("Time from start to completion, summed over all writes."),
-    device("gauge", "blkstat_disk_io_now", |d, m| m.push_known(&[], in_flight(&d.counters).map(Whole)))
+    device("gauge", "blkstat_disk_io_now", |d, m| {
+        in_flight(&d.counters).into_iter().for_each(|count| m.push(&[], Whole(count)));
+    })
         .help("Requests in flight at the time of the last sample."),
     kernel("blkstat_disk_io_time_seconds_total", Basic, |counters| from_ms(counters.busy_ms))
         .help("Time with a request in flight, as the kernel counts it."),
@@ -360,9 +330,7 @@ const OWN_FAMILIES: &[Family] = &[
     ),
     device("histogram", "blkstat_disk_interval_queue", |device, metrics| {
         let totals = &device.totals;
-        let (within, count) = (&totals.queue.within, totals.queue.count());
-        metrics
-            .histogram(&[], &HistogramValue { bounds: &QUEUE_BOUNDS, within, count, sum: totals.queue_sum });
+        metrics.push_histogram(&[], &QUEUE_BOUNDS, &totals.queue, totals.queue_sum);
     })
     .help(
         "Intervals by their mean number of requests waiting or being served: it shows bursts that the \
@@ -402,7 +370,7 @@ const OWN_FAMILIES: &[Family] = &[
         .help("Known limits in bytes per second, with their sources."),
     device("gauge", "blkstat_disk_latency_over_peers_ratio", |d, m| {
         for (direction, times) in ["read", "write"].into_iter().zip(d.over_peers) {
-            m.push_known(&[("direction", direction)], times.map(Real));
+            times.into_iter().for_each(|times| m.push(&[("direction", direction)], Real(times)));
         }
     })
     .help(

@@ -14,7 +14,7 @@ mod text;
 use std::time::Duration;
 
 use self::families::FAMILIES;
-use self::text::TextWriter;
+use self::text::Metrics;
 use crate::intervals::MetricsSnapshot;
 
 /// The value of the header `Content-Type`.
@@ -50,10 +50,10 @@ pub(in crate::report) fn metrics() -> Vec<(&'static str, &'static str)> {
 /// Returns the metrics for a scrape; `interval` is the time between samples.
 pub fn metrics_text(snapshot: &MetricsSnapshot, interval: Duration) -> Vec<u8> {
     let mut out = Vec::new();
-    let mut text = TextWriter::new(None, "", &mut out);
+    let mut metrics = Metrics::new(None, "", &mut out);
     for family in FAMILIES.iter() {
-        text.metadata(family);
-        family.write(snapshot, Some(interval), &mut text);
+        metrics.push_metadata(family);
+        family.write(snapshot, Some(interval), &mut metrics);
     }
     out
 }
@@ -77,8 +77,8 @@ impl BackfillWriter {
 
     /// Writes the text before the first point in time.
     pub fn begin(&self, out: &mut Vec<u8>) {
-        let mut text = TextWriter::new(None, "", out);
-        FAMILIES.iter().for_each(|family| text.metadata(family));
+        let mut metrics = Metrics::new(None, "", out);
+        FAMILIES.iter().for_each(|family| metrics.push_metadata(family));
     }
 
     /// Writes the metrics at one point in time; nothing if that is not known.
@@ -86,8 +86,8 @@ impl BackfillWriter {
         if snapshot.at.is_none() {
             return;
         }
-        let mut text = TextWriter::new(snapshot.at, &self.labels, out);
-        FAMILIES.iter().for_each(|family| family.write(snapshot, None, &mut text));
+        let mut metrics = Metrics::new(snapshot.at, &self.labels, out);
+        FAMILIES.iter().for_each(|family| family.write(snapshot, None, &mut metrics));
     }
 
     /// Writes the text after the last point in time.

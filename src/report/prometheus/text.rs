@@ -5,6 +5,7 @@ use std::io::Write;
 use jiff::Timestamp;
 
 use super::families::Family;
+use crate::intervals::BucketCounts;
 use crate::sanitize::sanitize;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -13,86 +14,79 @@ pub(super) enum Value {
     Real(f64),
 }
 
-/// A histogram: the number of observations in each bucket, and their sum.
-pub(super) struct HistogramValue<'a> {
-    /// The upper bounds of the buckets.
-    pub(super) bounds: &'a [f64],
-    /// The observations at or below each bound and above the one before.
-    pub(super) within: &'a [u64],
-    /// The number of all observations.
-    pub(super) count: u64,
-    /// The sum of all observations.
-    pub(super) sum: f64,
-}
-
 /// A label: its name and its value.
 pub(super) type Label<'a> = (&'a str, &'a str);
 
 /// Writes metrics at the end of a text.
-pub(super) struct TextWriter<'a> {
+pub(super) struct Metrics<'a> {
+    /// The name of the family whose metrics are written.
+    pub(super) family: &'static str,
+    /// The labels of the device or cgroup.
+    pub(super) labels: Vec<Label<'a>>,
+    /// The labels of every metric.
+    common_labels: &'a str,
     /// The timestamp of every metric, with the blank before it; empty for none.
     timestamp: String,
-    /// The labels of every metric.
-    labels: &'a str,
     out: &'a mut Vec<u8>,
 }
 
-impl<'a> TextWriter<'a> {
+impl<'a> Metrics<'a> {
     /// Creates a writer of metrics at one point in time, or without timestamps, all with these labels.
-    pub(super) fn new(at: Option<Timestamp>, labels: &'a str, out: &'a mut Vec<u8>) -> Self {
+    pub(super) fn new(at: Option<Timestamp>, common_labels: &'a str, out: &'a mut Vec<u8>) -> Self {
         // Prometheus stores milliseconds.
-        let timestamp = at.map(|at| format!(" {:.3}", at.as_millisecond() as f64 / 1e3));
-        Self { timestamp: timestamp.unwrap_or_default(), labels, out }
+        let timestamp = at.map(|at| format!(" {:.3}", at.as_millisecond() as f64 / 1e3)).unwrap_or_default();
+        Self { family: "", labels: Vec::new(), common_labels, timestamp, out }
     }
 
     /// Writes the lines that precede the metrics of a family.
-    pub(super) fn metadata(&mut self, family: &Family) {
+    pub(super) fn push_metadata(&mut self, family: &Family) {
         let Family { name, kind, help, .. } = family;
         // Writing to a Vec cannot fail.
         let _ = write!(self.out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
     }
 
-    /// Writes a metric of a family.
-    pub(super) fn metric(&mut self, family: &Family, labels: &[Label<'_>], value: Value) {
-        debug_assert_ne!(family.kind, "histogram");
-        self.line(family.name, "", labels, value);
+    pub(super) fn push(&mut self, labels: &[Label<'_>], value: Value) {
+        self.push_line("", labels, value);
     }
 
-    /// Writes a histogram of a family.
-    pub(super) fn histogram(&mut self, family: &Family, labels: &[Label<'_>], value: &HistogramValue<'_>) {
+    /// Writes a histogram, given the upper bounds of its buckets and the sum of all observations.
+    pub(super) fn push_histogram<const N: usize>(
+        &mut self,
+        labels: &[Label<'_>],
+        bounds: &[f64; N],
+        buckets: &BucketCounts<N>,
+        sum: f64,
+    ) {
         let mut cumulative = 0;
-        for (bound, count) in value.bounds.iter().zip(value.within) {
+        for (bound, count) in bounds.iter().zip(buckets.within) {
             cumulative = count.saturating_add(cumulative);
             // OpenMetrics requires a decimal point in every bound.
             let bound = format!("{bound:?}");
-            let labels: Vec<Label<'_>> = labels.iter().copied().chain([("le", bound.as_str())]).collect();
-            self.line(family.name, "_bucket", &labels, Value::Whole(cumulative));
+            self.push_line("_bucket", &[labels, &[("le", &bound)]].concat(), Value::Whole(cumulative));
         }
-        let last: Vec<Label<'_>> = labels.iter().copied().chain([("le", "+Inf")]).collect();
-        self.line(family.name, "_bucket", &last, Value::Whole(value.count));
-        self.line(family.name, "_sum", labels, Value::Real(value.sum));
-        self.line(family.name, "_count", labels, Value::Whole(value.count));
+        let count = Value::Whole(buckets.count());
+        self.push_line("_bucket", &[labels, &[("le", "+Inf")]].concat(), count);
+        self.push_line("_sum", labels, Value::Real(sum));
+        self.push_line("_count", labels, count);
     }
 
-    fn line(&mut self, name: &str, suffix: &str, labels: &[Label<'_>], value: Value) {
-        let out = &mut *self.out;
-        out.extend_from_slice(name.as_bytes());
-        out.extend_from_slice(suffix.as_bytes());
-        if !labels.is_empty() || !self.labels.is_empty() {
-            out.push(b'{');
-            out.extend_from_slice(self.labels.as_bytes());
-            for (index, (name, value)) in labels.iter().enumerate() {
-                if index > 0 || !self.labels.is_empty() {
-                    out.push(b',');
-                }
-                push_label(name, value, out);
-            }
-            out.push(b'}');
+    fn push_line(&mut self, suffix: &str, labels: &[Label<'_>], value: Value) {
+        self.out.extend_from_slice(self.family.as_bytes());
+        self.out.extend_from_slice(suffix.as_bytes());
+        let mut separator = b'{';
+        if !self.common_labels.is_empty() {
+            self.out.push(std::mem::replace(&mut separator, b','));
+            self.out.extend_from_slice(self.common_labels.as_bytes());
         }
+        for (name, value) in self.labels.iter().chain(labels) {
+            self.out.push(std::mem::replace(&mut separator, b','));
+            push_label(name, value, self.out);
+        }
+        self.out.extend_from_slice(if separator == b',' { b"}" } else { b"" });
         // Writing to a Vec cannot fail.
         let _ = match value {
-            Value::Whole(value) => writeln!(out, " {value}{}", self.timestamp),
-            Value::Real(value) => writeln!(out, " {value}{}", self.timestamp),
+            Value::Whole(value) => writeln!(self.out, " {value}{}", self.timestamp),
+            Value::Real(value) => writeln!(self.out, " {value}{}", self.timestamp),
         };
     }
 }
