@@ -18,7 +18,7 @@ pub mod who;
 
 use jiff::tz::TimeZone;
 
-use self::json_csv::{Csv, JsonLines};
+use self::json_csv::Lines;
 use self::native::{TableOptions, TableWriter};
 use crate::intervals::{DeviceSummary, IntervalRows, RunSpan};
 
@@ -37,8 +37,8 @@ impl Format {
     pub fn writer(&self, is_terminal: bool, time_zone: TimeZone) -> Box<dyn IntervalWriter> {
         match self {
             Self::Table(options) => Box::new(TableWriter::new(options, is_terminal, time_zone)),
-            Self::Json => Box::new(JsonLines::default()),
-            Self::Csv => Box::new(Csv::default()),
+            Self::Json => Box::new(Lines { is_json: true }),
+            Self::Csv => Box::new(Lines { is_json: false }),
         }
     }
 }

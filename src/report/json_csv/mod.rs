@@ -9,7 +9,7 @@ use crate::analysis::{BaselineSource, Verdict, hidden_io_wait_pct};
 use crate::intervals::{
     Cause, DeviceActivity, DeviceInterval, DeviceState, Incident, IntervalHeader, IntervalRows, KnownLimit,
 };
-use crate::metrics::{CpuPercentages, DataFlag, Interval};
+use crate::metrics::{CpuPercentages, DataFlag};
 use crate::report::IntervalWriter;
 use crate::report::evidence::{evidence_sentences, health_text, nfs_wait_text};
 
@@ -22,7 +22,6 @@ struct Column {
 
 enum Value {
     OfInterval(fn(&IntervalHeader) -> Field<'static>),
-    Statistic(fn(&Interval) -> Option<f64>),
     Activity(fn(&DeviceActivity) -> Option<f64>),
     Other(for<'a> fn(&'a Subject<'a>) -> Field<'a>),
 }
@@ -33,10 +32,6 @@ struct Subject<'a> {
     device: &'a DeviceInterval,
     /// The limit that the device has reached.
     limit: Option<KnownLimit>,
-}
-
-const fn statistic(name: &'static str, meaning: &'static str, value: fn(&Interval) -> Option<f64>) -> Column {
-    Column { name, meaning, value: Value::Statistic(value) }
 }
 
 const fn activity(
@@ -88,58 +83,58 @@ fn verdict_s(of: &Subject<'_>) -> Option<f64> {
     seconds.filter(|_| !of.header.is_since_boot)
 }
 
-/// Calls `push` for each line of an interval: devices that appeared or disappeared, other devices, the total.
-fn each_line(rows: &IntervalRows, mut push: impl FnMut(&DeviceInterval)) {
-    rows.events.iter().for_each(|event| push(&event.to_interval()));
-    rows.devices.iter().chain(&rows.total).for_each(push);
-}
-
 use Field::{Flag, Number, Sentences, Text, Time, Whole, Words};
 
 const COLUMNS: &[Column] = &[
     interval_column("time", "the end of the interval in UTC", |header| Time(header.end)),
     interval_column("elapsed_s", "its measured length", |header| Number(Some(header.elapsed_s))),
     column("device", "the kernel's name of the device, or total", |of| Text(Some(of.device.device()))),
-    statistic("reads_per_s", "reads completed per second", |s| s.reads.per_s()),
-    statistic("read_kib_per_s", "KiB per second of reads", |s| s.reads.kib_per_s()),
-    statistic("read_merges_per_s", "reads merged into others per second", |s| s.reads.merges_per_s()),
-    statistic("read_merge_pct", "share of the reads that were merged into others", |s| s.reads.merge_pct()),
-    statistic("read_await_ms", "mean latency of the reads completed", |s| s.reads.await_ms()),
-    statistic("read_size_kib", "mean size of the reads", |s| s.reads.size_kib()),
-    statistic("read_queue", "mean number of reads in the queue or being served", |s| s.reads.queue()),
-    statistic("writes_per_s", "writes completed per second", |s| s.writes.per_s()),
-    statistic("write_kib_per_s", "KiB per second of writes", |s| s.writes.kib_per_s()),
-    statistic("write_merges_per_s", "writes merged into others per second", |s| s.writes.merges_per_s()),
-    statistic("write_merge_pct", "share of the writes that were merged into others", |s| {
-        s.writes.merge_pct()
+    activity("reads_per_s", "reads completed per second", |a| a.stats.reads.per_s()),
+    activity("read_kib_per_s", "KiB per second of reads", |a| a.stats.reads.kib_per_s()),
+    activity("read_merges_per_s", "reads merged into others per second", |a| a.stats.reads.merges_per_s()),
+    activity("read_merge_pct", "share of the reads that were merged into others", |a| {
+        a.stats.reads.merge_pct()
     }),
-    statistic("write_await_ms", "mean latency of the writes completed", |s| s.writes.await_ms()),
-    statistic("write_size_kib", "mean size of the writes", |s| s.writes.size_kib()),
-    statistic("write_queue", "mean number of writes in the queue or being served", |s| s.writes.queue()),
-    statistic("discards_per_s", "discards completed per second", |s| s.discards.per_s()),
-    statistic("discard_kib_per_s", "KiB per second of discards", |s| s.discards.kib_per_s()),
-    statistic("discard_merges_per_s", "discards merged into others per second", |s| {
-        s.discards.merges_per_s()
+    activity("read_await_ms", "mean latency of the reads completed", |a| a.stats.reads.await_ms()),
+    activity("read_size_kib", "mean size of the reads", |a| a.stats.reads.size_kib()),
+    activity("read_queue", "mean number of reads in the queue or being served", |a| a.stats.reads.queue()),
+    activity("writes_per_s", "writes completed per second", |a| a.stats.writes.per_s()),
+    activity("write_kib_per_s", "KiB per second of writes", |a| a.stats.writes.kib_per_s()),
+    activity("write_merges_per_s", "writes merged into others per second", |a| a.stats.writes.merges_per_s()),
+    activity("write_merge_pct", "share of the writes that were merged into others", |a| {
+        a.stats.writes.merge_pct()
     }),
-    statistic("discard_merge_pct", "share of the discards that were merged into others", |s| {
-        s.discards.merge_pct()
+    activity("write_await_ms", "mean latency of the writes completed", |a| a.stats.writes.await_ms()),
+    activity("write_size_kib", "mean size of the writes", |a| a.stats.writes.size_kib()),
+    activity("write_queue", "mean number of writes in the queue or being served", |a| a.stats.writes.queue()),
+    activity("discards_per_s", "discards completed per second", |a| a.stats.discards.per_s()),
+    activity("discard_kib_per_s", "KiB per second of discards", |a| a.stats.discards.kib_per_s()),
+    activity("discard_merges_per_s", "discards merged into others per second", |a| {
+        a.stats.discards.merges_per_s()
     }),
-    statistic("discard_await_ms", "mean latency of the discards completed", |s| s.discards.await_ms()),
-    statistic("discard_size_kib", "mean size of the discards", |s| s.discards.size_kib()),
-    statistic("discard_queue", "mean number of discards in the queue or being served", |s| {
-        s.discards.queue()
+    activity("discard_merge_pct", "share of the discards that were merged into others", |a| {
+        a.stats.discards.merge_pct()
     }),
-    statistic("flushes_per_s", "flushes completed per second", |s| s.flushes.per_s()),
-    statistic("flush_await_ms", "their mean latency", |s| s.flushes.await_ms()),
-    statistic("queue", "mean number of requests of all kinds in the queue or being served", |s| s.queue()),
+    activity("discard_await_ms", "mean latency of the discards completed", |a| a.stats.discards.await_ms()),
+    activity("discard_size_kib", "mean size of the discards", |a| a.stats.discards.size_kib()),
+    activity("discard_queue", "mean number of discards in the queue or being served", |a| {
+        a.stats.discards.queue()
+    }),
+    activity("flushes_per_s", "flushes completed per second", |a| a.stats.flushes.per_s()),
+    activity("flush_await_ms", "their mean latency", |a| a.stats.flushes.await_ms()),
+    activity("queue", "mean number of requests of all kinds in the queue or being served", |a| {
+        a.stats.queue()
+    }),
     column("in_flight", "requests in flight at the end; null if the kernel miscounted them", |of| {
-        Whole(of.device.stats().and_then(|s| s.in_flight))
+        Whole(of.device.stats().and_then(|stats| stats.in_flight))
     }),
-    statistic("util_pct", "util as the kernel counts it; null for intervals below 100 ms", |s| s.util_pct()),
-    statistic(
+    activity("util_pct", "util as the kernel counts it; null for intervals below 100 ms", |a| {
+        a.stats.util_pct()
+    }),
+    activity(
         "util_upper_bound_pct",
         "upper bound of the true util; null if the kernel miscounted the requests in flight",
-        |s| s.util_upper_bound_pct(),
+        |a| a.stats.util_upper_bound_pct(),
     ),
     activity("read_saturation", "latency of reads as a multiple of that of the unloaded device", |a| {
         a.assessment.read_saturation
@@ -298,70 +293,52 @@ pub(in crate::report) fn fields() -> Vec<(&'static str, &'static str)> {
     COLUMNS.iter().map(|column| (column.name, column.meaning)).collect()
 }
 
-/// JSON Lines: each device of an interval is an object on a line of its own.
-#[derive(Default)]
-pub struct JsonLines(Lines);
-
-impl IntervalWriter for JsonLines {
-    fn push_interval(&mut self, rows: &IntervalRows, out: &mut Vec<u8>) {
-        self.0.begin_interval(&rows.header, true);
-        each_line(rows, |device| self.0.push(&rows.header, device, out));
-    }
+/// JSON Lines, an object for each device of an interval on a line of its own; or CSV (RFC 4180, but lines end with only
+/// a newline), the field names, then a line for each device.
+pub struct Lines {
+    pub is_json: bool,
 }
 
-/// CSV (RFC 4180, but lines end with only a newline): the field names, then a line for each device of an interval.
-#[derive(Default)]
-pub struct Csv(Lines);
-
-impl IntervalWriter for Csv {
+impl IntervalWriter for Lines {
     fn begin(&mut self, out: &mut Vec<u8>) {
-        csv_header(out);
+        if !self.is_json {
+            let names: Vec<&str> = COLUMNS.iter().map(|column| column.name).collect();
+            out.extend_from_slice(names.join(",").as_bytes());
+            out.push(b'\n');
+        }
     }
 
+    /// Writes devices that appeared or disappeared, other devices, and the total.
     fn push_interval(&mut self, rows: &IntervalRows, out: &mut Vec<u8>) {
-        self.0.begin_interval(&rows.header, false);
-        each_line(rows, |device| self.0.push(&rows.header, device, out));
+        let heads: Vec<Vec<u8>> = COLUMNS.iter().map(|column| self.head(column, &rows.header)).collect();
+        rows.events.iter().for_each(|event| self.push(&heads, &rows.header, &event.to_interval(), out));
+        let devices = rows.devices.iter().chain(&rows.total);
+        devices.for_each(|device| self.push(&heads, &rows.header, device, out));
     }
-}
-
-/// The lines of an interval. What is the same for all its devices is formatted once.
-#[derive(Default)]
-struct Lines {
-    is_json: bool,
-    /// For each column its name in JSON, and its value if that is the same for all devices.
-    heads: Vec<Vec<u8>>,
 }
 
 impl Lines {
-    fn begin_interval(&mut self, header: &IntervalHeader, is_json: bool) {
-        self.is_json = is_json;
-        let head = |column: &Column| {
-            let mut head = if is_json { format!("\"{}\":", column.name).into_bytes() } else { Vec::new() };
-            if let Value::OfInterval(value) = column.value {
-                push_field(is_json, &value(header), &mut head);
-            }
-            head
-        };
-        self.heads = COLUMNS.iter().map(head).collect();
+    /// Returns what is the same for all devices of an interval: the name of a column in JSON, and perhaps its value.
+    fn head(&self, column: &Column, header: &IntervalHeader) -> Vec<u8> {
+        let mut head = if self.is_json { format!("\"{}\":", column.name).into_bytes() } else { Vec::new() };
+        if let Value::OfInterval(value) = column.value {
+            self.push_field(&value(header), &mut head);
+        }
+        head
     }
 
-    fn push(&self, header: &IntervalHeader, device: &DeviceInterval, out: &mut Vec<u8>) {
+    fn push(&self, heads: &[Vec<u8>], header: &IntervalHeader, device: &DeviceInterval, out: &mut Vec<u8>) {
         let subject = Subject { header, device, limit: KnownLimit::reached(device).next() };
         let activity = device.activity();
-        if self.is_json {
-            out.push(b'{');
-        }
-        for (index, (head, column)) in self.heads.iter().zip(COLUMNS).enumerate() {
-            if index > 0 {
-                out.push(b',');
-            }
+        let mut separator: &[u8] = if self.is_json { b"{" } else { b"" };
+        for (head, column) in heads.iter().zip(COLUMNS) {
+            out.extend_from_slice(std::mem::replace(&mut separator, b","));
             out.extend_from_slice(head);
             let number = match column.value {
                 Value::OfInterval(_) => continue,
-                Value::Statistic(value) => activity.and_then(|activity| value(&activity.stats)),
                 Value::Activity(value) => activity.and_then(value),
                 Value::Other(value) => {
-                    push_field(self.is_json, &value(&subject), out);
+                    self.push_field(&value(&subject), out);
                     continue;
                 }
             };
@@ -373,24 +350,18 @@ impl Lines {
         }
         out.extend_from_slice(if self.is_json { b"}\n" } else { b"\n" });
     }
-}
 
-fn push_field(is_json: bool, field: &Field<'_>, out: &mut Vec<u8>) {
-    let push = if is_json { push_json } else { push_csv };
-    push(field, out);
-}
-
-fn csv_header(out: &mut Vec<u8>) {
-    let names: Vec<&str> = COLUMNS.iter().map(|column| column.name).collect();
-    out.extend_from_slice(names.join(",").as_bytes());
-    out.push(b'\n');
+    fn push_field(&self, field: &Field<'_>, out: &mut Vec<u8>) {
+        let push = if self.is_json { push_json } else { push_csv };
+        push(field, out);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::intervals::EventKind;
-    use crate::metrics::HostStats;
+    use crate::metrics::{HostStats, Interval};
 
     fn header() -> IntervalHeader {
         let end = "2026-11-20T18:03:21.000143999Z".parse().ok();
@@ -408,11 +379,19 @@ mod tests {
         DeviceState::Active(Box::new(DeviceActivity { stats, flag, ..DeviceActivity::default() }))
     }
 
-    fn json(state: DeviceState) -> serde_json::Value {
+    fn written(is_json: bool, devices: Vec<DeviceInterval>) -> Vec<u8> {
+        let (total, events, attribution) = (None, Vec::new(), None);
+        let rows =
+            IntervalRows { header: header(), devices, total, events, attribution, has_found_any: true };
         let mut out = Vec::new();
-        let mut lines = Lines::default();
-        lines.begin_interval(&header(), true);
-        lines.push(&header(), &device("a\"b,\u{1b}[2J", state), &mut out);
+        let mut lines = Lines { is_json };
+        lines.begin(&mut out);
+        lines.push_interval(&rows, &mut out);
+        out
+    }
+
+    fn json(state: DeviceState) -> serde_json::Value {
+        let out = written(true, vec![device("a\"b,\u{1b}[2J", state)]);
         assert_eq!(out.iter().filter(|byte| byte.is_ascii_control()).count(), 1, "the newline");
         serde_json::from_slice(&out).unwrap()
     }
@@ -449,13 +428,8 @@ mod tests {
 
     #[test]
     fn csv_has_the_same_columns_and_an_empty_cell_for_null() {
-        let mut out = Vec::new();
-        csv_header(&mut out);
-        let header = header();
-        let mut lines = Lines::default();
-        lines.begin_interval(&header, false);
-        lines.push(&header, &device("sda", active()), &mut out);
-        lines.push(&header, &device("a\"b,\u{1b}", DeviceState::Reset), &mut out);
+        let devices = vec![device("sda", active()), device("a\"b,\u{1b}", DeviceState::Reset)];
+        let out = written(false, devices);
         let text = String::from_utf8(out).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].starts_with("time,elapsed_s,device,reads_per_s,read_kib_per_s,"));
