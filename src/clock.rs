@@ -1,9 +1,7 @@
 //! Clocks. Only this module reads the real time and waits.
 
 use std::cell::Cell;
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -101,81 +99,14 @@ impl RealClock<'_> {
             if remaining.is_some_and(|remaining| remaining.is_zero()) {
                 return WaitOutcome::Due;
             }
-            let timeout = remaining.and_then(|remaining| Timespec::try_from(remaining).ok());
-            let signals = self.signals.map(|signals| PollFd::new(signals, PollFlags::IN));
-            let input = input.map(|input| PollFd::from_borrowed_fd(input, PollFlags::IN));
-            let has_input = input.is_some();
-            let mut watched: Vec<PollFd<'_>> = input.into_iter().chain(signals).collect();
+            let inputs = [input, self.signals.map(AsFd::as_fd)];
             // After a signal or an error, the loop checks the signals and the clock again.
-            let _ = poll(&mut watched, timeout.as_ref());
+            let [has_input, _] = poll_inputs(remaining, &inputs);
             // A closed terminal counts as input: its end can be read.
-            if has_input && watched.first().is_some_and(|input| !input.revents().is_empty()) {
+            if has_input {
                 return WaitOutcome::Input;
             }
         }
-    }
-}
-
-/// The clock of a thread that another thread can end: dropping the other half of the pipe is the signal to end.
-pub struct StoppableClock {
-    real: RealClock<'static>,
-    pipe: UnixStream,
-    is_stopped: Cell<bool>,
-}
-
-/// The signal that a [`StoppableClock`] reports when it is stopped: SIGTERM.
-const STOP_SIGNAL: u8 = 15;
-
-impl StoppableClock {
-    /// Creates a clock, and the half of the pipe whose drop stops it.
-    ///
-    /// # Errors
-    /// If no file descriptors are left.
-    pub fn new() -> io::Result<(Self, UnixStream)> {
-        let (pipe, other) = UnixStream::pair()?;
-        Ok((Self { real: RealClock::new(None), pipe, is_stopped: Cell::new(false) }, other))
-    }
-
-    fn wait(&self, deadline: Option<Duration>, input: Option<BorrowedFd<'_>>) -> WaitOutcome {
-        loop {
-            if self.is_stopped.get() {
-                return WaitOutcome::Signal(STOP_SIGNAL);
-            }
-            let remaining = deadline.map(|deadline| deadline.saturating_sub(self.monotonic()));
-            if remaining.is_some_and(|remaining| remaining.is_zero()) {
-                return WaitOutcome::Due;
-            }
-            let ready = poll_inputs(remaining, &[Some(self.pipe.as_fd()), input]);
-            self.is_stopped.set(ready[0]);
-            if ready[1] {
-                return WaitOutcome::Input;
-            }
-        }
-    }
-}
-
-impl Clock for StoppableClock {
-    fn monotonic(&self) -> Duration {
-        self.real.monotonic()
-    }
-
-    fn wall(&self) -> Timestamp {
-        self.real.wall()
-    }
-
-    fn signal(&self) -> Option<u8> {
-        if !self.is_stopped.get() {
-            self.is_stopped.set(poll_inputs(Some(Duration::ZERO), &[Some(self.pipe.as_fd()), None])[0]);
-        }
-        self.is_stopped.get().then_some(STOP_SIGNAL)
-    }
-
-    fn wait_until(&self, deadline: Duration) -> WaitOutcome {
-        self.wait(Some(deadline), None)
-    }
-
-    fn wait_for_input(&self, deadline: Option<Duration>, input: BorrowedFd<'_>) -> WaitOutcome {
-        self.wait(deadline, Some(input))
     }
 }
 

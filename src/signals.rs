@@ -41,6 +41,16 @@ impl Signals {
         Ok(Self { pipe, last })
     }
 
+    /// Returns signals that are not those of the process, for a thread: dropping the other half counts as SIGTERM.
+    ///
+    /// # Errors
+    /// If no file descriptors are left.
+    pub fn of_thread() -> io::Result<(Self, StopOnDrop)> {
+        let (pipe, other) = UnixStream::pair()?;
+        let last = Arc::new(AtomicUsize::new(0));
+        Ok((Self { pipe, last: Arc::clone(&last) }, StopOnDrop { last, _pipe: other }))
+    }
+
     /// Returns the number of the signal received last; `None` if there was none.
     pub fn received(&self) -> Option<u8> {
         u8::try_from(self.last.load(Ordering::SeqCst)).ok().filter(|signal| *signal != 0)
@@ -51,6 +61,19 @@ impl Signals {
         self.last.store(0, Ordering::SeqCst);
         // Reads one byte per signal until the pipe is empty.
         while matches!((&self.pipe).read(&mut [0; 64]), Ok(1..)) {}
+    }
+}
+
+/// The other half of [`Signals::of_thread`].
+pub struct StopOnDrop {
+    last: Arc<AtomicUsize>,
+    /// Closing it ends a wait.
+    _pipe: UnixStream,
+}
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.last.store(SIGTERM.unsigned_abs() as usize, Ordering::SeqCst);
     }
 }
 

@@ -19,12 +19,13 @@ pub(super) trait Observer {
         Ok(())
     }
 
-    /// Takes an interval.
-    fn observe(&mut self, rows: IntervalRows, context: &mut RunContext<'_>);
-
-    /// Shows the interval that was observed, or that a break interrupts the intervals.
-    fn show(&mut self, is_break: bool, intervals: &Intervals<'_>, context: &mut RunContext<'_>)
-    -> Result<()>;
+    /// Takes an interval and shows it; `None` is a break between intervals.
+    fn observe(
+        &mut self,
+        rows: Option<IntervalRows>,
+        intervals: &Intervals<'_>,
+        context: &mut RunContext<'_>,
+    ) -> Result<()>;
 
     /// Shows what comes after the last interval. An error of the source is reported afterwards.
     fn end(
@@ -83,16 +84,13 @@ fn feed(
     context: &mut RunContext<'_>,
 ) -> Result<Exit> {
     loop {
-        let is_break = match intervals.next(&mut |warning| warnings.warn_capture(warning, context.err))? {
-            NextInterval::Rows(rows) => {
-                observer.observe(rows, context);
-                false
-            }
-            NextInterval::Break => true,
+        let rows = match intervals.next(&mut |warning| warnings.warn_capture(warning, context.err))? {
+            NextInterval::Rows(rows) => Some(rows),
+            NextInterval::Break => None,
             NextInterval::End => return Ok(Exit::Success),
             NextInterval::Signal(signal) => return Ok(Exit::Signal(signal)),
         };
-        observer.show(is_break, intervals, context)?;
+        observer.observe(rows, intervals, context)?;
     }
 }
 

@@ -12,7 +12,7 @@ use crate::console::{RunContext, Warnings};
 use crate::counters::DeviceNumber;
 use crate::exit::Exit;
 use crate::intervals::{
-    BaselineStore, Detail, DeviceSelection, IntervalHeader, IntervalRows, Intervals, TracedDevice,
+    BaselineStore, Detail, DeviceSelection, IntervalRows, Intervals, TracedDevice,
 };
 use crate::report::latency::{LatencyFormat, LatencyInterval, LatencyWriter, trace_notes};
 use crate::sanitize::sanitize;
@@ -99,7 +99,6 @@ impl Latency {
             is_for_programs: self.json || self.csv,
             tracing: &tracing,
             traced_devices: devices,
-            header: None,
             writer: LatencyWriter::new(format, context.width(), time_zone),
             text: Vec::new(),
             notes: 0,
@@ -130,8 +129,6 @@ struct Output<'a> {
     tracing: &'a Tracing,
     /// The devices whose requests are traced; all if empty.
     traced_devices: Vec<DeviceNumber>,
-    /// The header of the interval to show; `None` if no requested device has been found yet.
-    header: Option<IntervalHeader>,
     writer: LatencyWriter,
     text: Vec<u8>,
     /// The number of notes that were printed last.
@@ -145,21 +142,14 @@ impl Observer for Output<'_> {
         context.show(&mut self.text)
     }
 
-    fn observe(&mut self, rows: IntervalRows, _: &mut RunContext<'_>) {
-        // The requested device may appear later, or not at all.
-        self.header = rows.has_found_any.then_some(rows.header);
-    }
-
-    fn show(
+    fn observe(
         &mut self,
-        is_break: bool,
+        rows: Option<IntervalRows>,
         intervals: &Intervals<'_>,
         context: &mut RunContext<'_>,
     ) -> Result<()> {
         let traced = self.tracing.take(intervals);
-        if is_break {
-            return Ok(());
-        }
+        let Some(rows) = rows else { return Ok(()) };
         if self.is_restricted {
             // While all of them are gone, the devices that are traced stay the same: an empty list would mean all.
             let devices = intervals.selected_disk_numbers();
@@ -168,10 +158,11 @@ impl Observer for Output<'_> {
                 self.traced_devices = devices;
             }
         }
-        let (Some(traced), Some(header)) = (traced, self.header.take()) else { return Ok(()) };
+        // The requested device may appear later, or not at all.
+        let Some(traced) = traced.filter(|_| rows.has_found_any) else { return Ok(()) };
         self.resize(context);
         let devices = self.shown_devices(&traced.devices, intervals);
-        let interval = LatencyInterval { header: &header, traced: &traced, devices };
+        let interval = LatencyInterval { header: &rows.header, traced: &traced, devices };
         self.writer.push(&interval, &mut self.text);
         let notes = if self.is_for_programs { trace_notes(&traced) } else { Vec::new() };
         // Repeat notes only once something else is missing.

@@ -24,7 +24,7 @@ mod view;
 mod who;
 
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -35,7 +35,7 @@ use self::help_template::command;
 use self::manual::{command_names, manual_text, print_help};
 pub use self::options::Host;
 pub use self::record::{ColumnCount, Record};
-use self::version::version_flags;
+use self::version::Version;
 use crate::console::{ArgError, RunContext, is_closed_pipe};
 use crate::exit::Exit;
 use crate::iostat;
@@ -53,8 +53,6 @@ pub enum Plan {
     Iostat(Box<iostat::Options>),
     /// Run as Percona's pt-diskstats.
     PtDiskstats(Box<pt_diskstats::Options>),
-    /// Print all facts about the program and the host below this root.
-    Facts(PathBuf),
 }
 
 /// Show Linux block-device activity, live or recorded, and whether a disk is the bottleneck
@@ -78,8 +76,8 @@ struct Arguments {
     #[command(flatten)]
     host: Host,
     /// Print the version; if given twice, also the facts for a bug report
-    #[arg(short = 'V', long, action = ArgAction::Version)]
-    version: (),
+    #[arg(short = 'V', long, action = ArgAction::Count)]
+    version: u8,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -131,7 +129,7 @@ pub enum Command {
     /// Print a systemd unit that records continuously, or one that exports metrics
     Service(service::Service),
     /// Print the version
-    Version(version::Version),
+    Version(Version),
     /// Print a page of the manual for man(1)
     #[command(override_usage = "blkstat man [NAME | --list]")]
     Man {
@@ -161,7 +159,7 @@ pub fn plan(
 ) -> Result<Plan, ArgError> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let called = arguments.first().and_then(|name| Path::new(name).file_name()).unwrap_or_default();
-    // Replicas and `--version` bypass clap: building its parser takes longer than a report.
+    // Replicas bypass clap: building its parser takes longer than a report.
     for (name, first) in [(Some(called), 1), (arguments.get(1).map(OsString::as_os_str), 2)] {
         let (words, root) = (arguments.get(first..).unwrap_or_default(), Path::new("/"));
         match name.and_then(OsStr::to_str) {
@@ -176,15 +174,16 @@ pub fn plan(
             _ => {}
         }
     }
-    if let Some(version) = version_flags(&arguments) {
-        return version.map(Plan::Facts);
-    }
     let matches = command().try_get_matches_from(&arguments);
-    let Arguments { view, mut host, version: (), command } = matches
+    let Arguments { view, mut host, version, command } = matches
         .and_then(|matches| Arguments::from_arg_matches(&matches))
         .map_err(|error| clap_error(&error, &arguments))?;
     host.find_saved_baselines(environment);
-    Ok(Plan::Native(command.unwrap_or_else(|| Command::View(Box::new(view))), host))
+    let command = match version {
+        0 => command.unwrap_or_else(|| Command::View(Box::new(view))),
+        times => Command::Version(Version { verbose: times > 1 }),
+    };
+    Ok(Plan::Native(command, host))
 }
 
 impl Plan {
@@ -211,7 +210,6 @@ pub fn run(plan: &Plan, context: &mut RunContext<'_>) -> Exit {
     let outcome = match plan {
         Plan::Iostat(options) => iostat::run(options, context),
         Plan::PtDiskstats(options) => pt_diskstats::run(options, context),
-        Plan::Facts(root) => version::print_facts(root, context),
         Plan::Native(command, host) => run_native(command, host, context),
     };
     outcome.unwrap_or_else(|error| {

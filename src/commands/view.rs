@@ -206,13 +206,15 @@ impl Observer for Output<'_> {
         Ok(())
     }
 
-    fn observe(&mut self, rows: IntervalRows, context: &mut RunContext<'_>) {
-        if rows.has_found_any {
+    fn observe(
+        &mut self,
+        rows: Option<IntervalRows>,
+        _: &Intervals<'_>,
+        context: &mut RunContext<'_>,
+    ) -> Result<()> {
+        if let Some(rows) = rows.filter(|rows| rows.has_found_any) {
             self.push(rows, context);
         }
-    }
-
-    fn show(&mut self, _: bool, _: &Intervals<'_>, context: &mut RunContext<'_>) -> Result<()> {
         context.show(&mut self.text)
     }
 

@@ -116,7 +116,6 @@ impl Who {
             is_restricted: selection.names_devices(),
             sort: self.sort.unwrap_or_default(),
             top: self.top.map_or(default_top, |top| top as usize),
-            observed: None,
             writer: WhoWriter::new(format, context.width(), time_zone),
             text: Vec::new(),
             traced_devices: Vec::new(),
@@ -163,8 +162,6 @@ struct Output<'a> {
     sort: WhoSort,
     /// The most cgroups on each device, and the most processes.
     top: usize,
-    /// The interval to show.
-    observed: Option<(IntervalHeader, Option<Attribution>)>,
     writer: WhoWriter,
     text: Vec<u8>,
     /// The devices and partitions on which threads are traced; all if empty.
@@ -202,18 +199,14 @@ impl Observer for Output<'_> {
         Ok(())
     }
 
-    fn observe(&mut self, rows: IntervalRows, _: &mut RunContext<'_>) {
-        self.observed = Some((rows.header, rows.attribution));
-    }
-
-    fn show(
+    fn observe(
         &mut self,
-        _is_break: bool,
+        rows: Option<IntervalRows>,
         intervals: &Intervals<'_>,
         context: &mut RunContext<'_>,
     ) -> Result<()> {
         let traced = self.tracing.take(intervals);
-        let Some((header, attribution)) = self.observed.take() else { return Ok(()) };
+        let Some(IntervalRows { header, attribution, .. }) = rows else { return Ok(()) };
         // A capture without scans is not missing any.
         if attribution.is_some() || intervals.is_live() || self.has_attribution {
             self.push(&header, attribution.as_ref(), traced.as_ref(), intervals, context);

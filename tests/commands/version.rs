@@ -22,7 +22,7 @@ fn the_version_alone_is_one_line() {
 
 #[test]
 fn asked_twice_it_names_the_build_and_the_sources_of_this_host() {
-    for words in ["-V -V", "-VV", "--version --verbose", "version --verbose", "version -v"] {
+    for words in ["-V -V", "-VV", "--version --version", "version --verbose", "version -v"] {
         let (out, err, code) = output(words, "");
         assert_eq!((err.as_str(), code), ("", 0), "{words}");
         assert!(out.starts_with(&format!("blkstat {}\ntarget: ", env!("CARGO_PKG_VERSION"))), "{out}");

@@ -43,15 +43,19 @@ impl Backfill {
 impl Observer for Backfill {
     fn begin(&mut self, intervals: &mut Intervals<'_>, context: &mut RunContext<'_>) -> Result<()> {
         self.last = intervals.newest().at.wall.filter(|_| !self.is_cut);
-        self.show(false, intervals, context)
+        self.observe(None, intervals, context)
     }
 
-    fn observe(&mut self, rows: IntervalRows, _: &mut RunContext<'_>) {
-        self.totals.observe(&rows);
-        self.last = rows.header.end;
-    }
-
-    fn show(&mut self, _: bool, intervals: &Intervals<'_>, context: &mut RunContext<'_>) -> Result<()> {
+    fn observe(
+        &mut self,
+        rows: Option<IntervalRows>,
+        intervals: &Intervals<'_>,
+        context: &mut RunContext<'_>,
+    ) -> Result<()> {
+        if let Some(rows) = rows {
+            self.totals.observe(&rows);
+            self.last = rows.header.end;
+        }
         if self.points.is_due(self.last) {
             self.writer.push(&self.totals.snapshot(intervals), &mut self.text);
             context.emit(&mut self.text)?;

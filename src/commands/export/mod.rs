@@ -247,11 +247,13 @@ impl Observer for Publisher<'_> {
         Ok(())
     }
 
-    fn observe(&mut self, rows: IntervalRows, _: &mut RunContext<'_>) {
-        self.totals.observe(&rows);
-    }
-
-    fn show(&mut self, _: bool, intervals: &Intervals<'_>, context: &mut RunContext<'_>) -> Result<()> {
+    fn observe(
+        &mut self,
+        rows: Option<IntervalRows>,
+        intervals: &Intervals<'_>,
+        context: &mut RunContext<'_>,
+    ) -> Result<()> {
+        rows.iter().for_each(|rows| self.totals.observe(rows));
         self.published.publish(self.totals.snapshot(intervals), context.clock.monotonic());
         if let Some(message) = self.file.as_ref().and_then(TextfileWriter::take_message) {
             context.print_error(message);

@@ -185,19 +185,8 @@ impl Record {
         let filter = RecordFilter { devices: devices.clone(), columns };
         let recorder = Recorder::new(&host.root, filter, &baselines, interval, context.time_zone());
         let queue = WriteQueue::new(MAX_QUEUE_BYTES).context("cannot start to write")?;
-        let mut nothing = io::sink();
-        let RunContext { clock, environment, out, err, is_terminal, err_is_terminal, may_lock_memory } =
-            context;
-        let out = &mut **out;
-        let mut context = RunContext {
-            clock: *clock,
-            environment: *environment,
-            out: &mut nothing,
-            err: &mut **err,
-            is_terminal: *is_terminal,
-            err_is_terminal: *err_is_terminal,
-            may_lock_memory: *may_lock_memory,
-        };
+        // The writer has it from now on. Something without a size is not on the heap.
+        let out = std::mem::replace(&mut context.out, Box::leak(Box::new(io::sink())));
         thread::scope(|scope| {
             let _end = EndOnDrop(&queue);
             let learner = self.learn_baseline.as_deref();
@@ -231,7 +220,7 @@ impl Record {
                 queue,
                 shows_progress,
             };
-            recording.run(&mut sample, &mut context)
+            recording.run(&mut sample, context)
         })
     }
 

@@ -13,13 +13,14 @@ use jiff::tz::TimeZone;
 use super::super::follow::{end_reason, missing_data};
 use super::super::recorder::Recorder;
 use crate::capture::RecordFilter;
-use crate::clock::{Clock, StoppableClock};
+use crate::clock::{Clock, RealClock};
 use crate::console::Warnings;
 use crate::counters::Sample;
 use crate::intervals::{
     BaselineStore, Detail, DeviceSelection, IncidentSummary, Input, IntervalRows, Intervals, NextInterval,
 };
 use crate::screen::{Frame, FrameEncoder, LIVE_HISTORY_S, MAX_TEXT_BYTES, SampleTexts, is_trouble};
+use crate::signals::{Signals, StopOnDrop};
 use crate::sink::{SampleBlock, WriteQueue};
 use crate::source::{Live, NoBlockDevices};
 use crate::topology::Topology;
@@ -108,7 +109,7 @@ pub(super) struct Sampler {
     pub(super) wake: UnixStream,
     /// The state shared with the thread.
     pub(super) shared: Arc<Shared>,
-    _stop: UnixStream,
+    _stop: StopOnDrop,
 }
 
 impl Sampler {
@@ -122,7 +123,7 @@ impl Sampler {
         baselines: BaselineStore,
         zone: TimeZone,
     ) -> Result<Self> {
-        let (clock, stop) = StoppableClock::new().context("cannot start to sample")?;
+        let (signals, stop) = Signals::of_thread().context("cannot start to sample")?;
         let (wake, waker) = UnixStream::pair().context("cannot start to sample")?;
         wake.set_nonblocking(true)?;
         waker.set_nonblocking(true)?;
@@ -131,6 +132,7 @@ impl Sampler {
         let thread_shared = Arc::clone(&shared);
         let run = move || {
             let outlet = Outlet { sender, waker, is_live: input.from.is_none() };
+            let clock = RealClock::new(Some(&signals));
             let ended = sample(&input, &selection, &baselines, &zone, &clock, &thread_shared, &outlet);
             outlet.send(Update::Ended(ended.err()));
         };
@@ -171,7 +173,7 @@ fn sample(
     selection: &DeviceSelection,
     baselines: &BaselineStore,
     zone: &TimeZone,
-    clock: &StoppableClock,
+    clock: &dyn Clock,
     shared: &Shared,
     outlet: &Outlet,
 ) -> Result<()> {
@@ -193,7 +195,7 @@ fn sample(
 
 fn follow(
     intervals: &mut Intervals<'_>,
-    clock: &StoppableClock,
+    clock: &dyn Clock,
     shared: &Shared,
     outlet: &Outlet,
     warnings: &mut Warnings,
