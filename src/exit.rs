@@ -1,5 +1,6 @@
 //! Exit codes.
 
+use std::fmt;
 use std::process::ExitCode;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,3 +41,22 @@ impl From<Exit> for ExitCode {
         }
     }
 }
+
+/// The error of a source that lacks the data or the device that was requested, for [`Exit::NoData`].
+#[derive(Debug)]
+pub struct NoData(pub String);
+
+impl NoData {
+    /// The error of a host without block devices, or without the files that list them.
+    pub fn without_devices(reason: &str) -> Self {
+        Self(format!("{reason}; use --root DIR to read DIR/proc and DIR/sys instead"))
+    }
+}
+
+impl fmt::Display for NoData {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NoData {}

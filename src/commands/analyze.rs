@@ -8,9 +8,8 @@ use clap::Args;
 use jiff::tz::TimeZone;
 
 use super::analysis::analyze_intervals;
-use super::help_template::Operand;
-use super::operands::{Operands, is_file};
-use super::options::{CaptureOptions, Host, RangeOptions, VerdictOptions, WidthOption, usage_error};
+use super::operands::is_file;
+use super::options::{Host, SourceOptions, VerdictOptions, WidthOption, usage_error};
 use crate::analysis::{DeviceReport, SavedBaselines};
 use crate::console::RunContext;
 use crate::exit::Exit;
@@ -23,34 +22,13 @@ use crate::sink::write_atomically;
 use crate::source::read_json_object;
 use crate::time_range::TimeRange;
 
-/// The operands of `analyze`, for the help.
-pub(super) const OPERANDS: &[Operand] = &[
-    (
-        "[FILE]...",
-        "Capture to analyze, in one or more files; - is standard input (default: the running system)",
-    ),
-    ("[DEVICE]...", "Devices to analyze, by any of their names (default: all)"),
-    (
-        "[INTERVAL]",
-        "Length of an interval: 1, 0.5, 100ms, 2s, 1m (default 1 s; in a capture, one per sample)",
-    ),
-    ("[COUNT]", "Number of intervals (default: until Ctrl-C or the end of the capture)"),
-];
-
 #[derive(Args, Clone, Debug)]
 #[command(
     override_usage = "blkstat analyze [OPTIONS] [FILE]... [DEVICE]... [INTERVAL [COUNT]]\n       blkstat analyze --compare BEFORE AFTER [DEVICE]...   (each FILE or FILE@BEGIN..END)"
 )]
 pub struct Analyze {
-    // Completion scripts show these words; --help shows OPERANDS.
-    /// Capture, devices, interval and number of intervals
-    #[arg(value_name = "FILE", hide = true, allow_negative_numbers = true)]
-    operands: Vec<String>,
-    /// Capture to analyze, if its name could be taken for a device
-    #[arg(long, value_name = "FILE")]
-    from: Option<PathBuf>,
     #[command(flatten)]
-    range: RangeOptions,
+    source: SourceOptions,
     /// Analyze only devices whose name matches REGEX
     #[arg(long, value_name = "REGEX")]
     devices_regex: Option<String>,
@@ -75,8 +53,6 @@ pub struct Analyze {
     #[command(flatten)]
     width: WidthOption,
     #[command(flatten)]
-    capture: CaptureOptions,
-    #[command(flatten)]
     verdicts: VerdictOptions,
 }
 
@@ -85,10 +61,8 @@ impl Analyze {
         if self.compare {
             return self.compare(host, context);
         }
-        let operands = Operands::with_file_first(&self.operands, self.from.as_ref(), &host.root);
-        let operands = operands.map_err(usage_error)?;
-        let range = self.range.range(!operands.files.is_empty(), context)?;
-        let (input, selection) = self.input_and_selection(range, operands, host)?;
+        let (input, devices) = self.source.source_with_file_first(host, context)?;
+        let selection = self.selection(devices);
         if let Some(path) = &self.save_baseline {
             // Check this before the analysis, which may take long.
             read_replaceable_baselines(path)?;
@@ -123,17 +97,20 @@ impl Analyze {
 
     /// Shows what changed between two captures, or two ranges of time.
     fn compare(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
-        let range = self.range.range(true, context)?;
-        let (captures, operands) = compared_captures(&self.operands, &range, context).map_err(usage_error)?;
+        let range = self.source.range.range(true, context)?;
+        let captures = compared_captures(&self.source.operands, &range, context);
+        let (captures, operands) = captures.map_err(usage_error)?;
         let mut exit = Exit::Success;
         let mut analyzed = Vec::new();
         for (file, range) in captures {
-            let operands = Operands::split(operands, Some(&file), &host.root).map_err(usage_error)?;
-            let [_] = operands.files.as_slice() else {
-                let third = operands.files[1].display();
+            let operands = operands.to_vec();
+            let one = SourceOptions { operands, from: Some(file), ..self.source.clone() };
+            let (input, devices) = one.source(host, context)?;
+            if let Some(third) = input.more.first() {
+                let third = third.display();
                 return Err(usage_error(format!("'{third}' is a third FILE; --compare takes two")));
-            };
-            let (input, selection) = self.input_and_selection(range, operands, host)?;
+            }
+            let (input, selection) = (Input { range, ..input }, self.selection(devices));
             let baselines = self.verdicts.load_baselines(&[], context)?;
             let mut intervals =
                 Intervals::open(&input, &selection, Detail::Comparison, &baselines, context.clock)?;
@@ -170,18 +147,8 @@ impl Analyze {
         Ok(exit)
     }
 
-    fn input_and_selection(
-        &self,
-        range: TimeRange,
-        operands: Operands,
-        host: &Host,
-    ) -> Result<(Input, DeviceSelection)> {
-        let Operands { files, devices, schedule } = operands;
-        let input = host.input(&files, range, schedule, &self.capture)?;
-        // A limit of a cgroup is not visible in the counters of a device.
-        let input = Input { scans_io: files.is_empty(), ..input };
-        let regex = self.devices_regex.clone();
-        Ok((input, DeviceSelection { devices, regex, ..DeviceSelection::default() }))
+    fn selection(&self, devices: Vec<String>) -> DeviceSelection {
+        DeviceSelection { devices, regex: self.devices_regex.clone(), ..DeviceSelection::default() }
     }
 }
 

@@ -11,13 +11,13 @@ use super::operands::Operands;
 use super::options::{CaptureOptions, Host, WidthOption, usage_error};
 use crate::console::{RunContext, require_text};
 use crate::counters::{HealthFacts, Sample};
-use crate::exit::Exit;
+use crate::exit::{Exit, NoData};
 use crate::intervals::{Input, check_stated, with_stated};
 use crate::os_error::os_error_text;
 use crate::report::devices::{is_shown, json, push_troubles, tree};
 use crate::sanitize::sanitize;
 use crate::schedule::Schedule;
-use crate::source::{HealthReader, NoBlockDevices, Replay, check_block_dir, read_topology};
+use crate::source::{HealthReader, Replay, check_block_dir, read_topology};
 use crate::time_range::TimeRange;
 use crate::topology::Topology;
 
@@ -59,11 +59,8 @@ impl Devices {
             None => live_topology(&host.root, context)?,
         };
         if topology.nodes().is_empty() {
-            if !is_recorded {
-                return Err(NoBlockDevices::empty_list(&place).into());
-            }
-            context.print_error(format_args!("no block devices in {place}"));
-            return Ok(Exit::NoData);
+            let reason = format!("no block devices in {place}");
+            return Err(if is_recorded { NoData(reason) } else { NoData::without_devices(&reason) }.into());
         }
         let mut text = Vec::new();
         if self.json {
@@ -73,9 +70,8 @@ impl Devices {
             tree(&topology, self.all, width, &mut text);
             push_troubles(&topology, &facts, width, &mut text);
         } else {
-            context
-                .print_error(format_args!("no block device in {place} is in use; --all lists unused ones"));
-            return Ok(Exit::NoData);
+            let reason = format!("no block device in {place} is in use; --all lists unused ones");
+            return Err(NoData(reason).into());
         }
         context.show(&mut text)?;
         Ok(Exit::Success)
@@ -89,14 +85,14 @@ type Described = (Topology, Arc<HealthFacts>, String);
 /// their health and the name of the directory that lists them.
 ///
 /// # Errors
-/// If that directory does not exist ([`NoBlockDevices`]) or cannot be read.
+/// If that directory does not exist ([`NoData`]) or cannot be read.
 fn live_topology(root: &Path, context: &RunContext<'_>) -> Result<Described> {
     let block = root.join("sys/block");
     let place = sanitize(&block.display().to_string()).into_owned();
     if let Err(error) = check_block_dir(&block) {
         let reason = format!("cannot read {place}: {}", os_error_text(&error));
         if error.kind() == io::ErrorKind::NotFound {
-            return Err(NoBlockDevices::missing_list(&reason).into());
+            return Err(NoData::without_devices(&reason).into());
         }
         bail!(reason);
     }

@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use crate::console::{RunContext, Warnings};
-use crate::exit::Exit;
+use crate::exit::{Exit, NoData};
 use crate::intervals::{IntervalRows, Intervals, NextInterval, NotFound};
 use crate::sanitize::sanitize;
 
@@ -56,8 +56,7 @@ pub(super) fn follow(
     let mut outcome = Ok(Exit::Success);
     if intervals.start(&mut |warning| warnings.warn_capture(warning, context.err))? {
         if let Some(not_found) = intervals.not_found().filter(|_| intervals.is_live()) {
-            context.print_error(observer.not_found(&not_found));
-            return Ok(Exit::NoData);
+            return Err(NoData(observer.not_found(&not_found)).into());
         }
         observer.begin(&mut intervals, context)?;
         outcome = feed(&mut intervals, observer, &mut warnings, context);
@@ -70,11 +69,10 @@ pub(super) fn follow(
     if exit != Exit::Success {
         return Ok(exit);
     }
-    let Some(reason) = missing_data(&intervals)?.or_else(|| observer.missing(&intervals)) else {
-        return Ok(exit);
-    };
-    context.print_error(end_reason(&reason, &intervals));
-    Ok(Exit::NoData)
+    match missing_data(&intervals)?.or_else(|| observer.missing(&intervals)) {
+        Some(reason) => Err(no_data(&reason, &intervals)),
+        None => Ok(exit),
+    }
 }
 
 fn feed(
@@ -105,7 +103,7 @@ pub(super) fn missing_data(intervals: &Intervals<'_>) -> Result<Option<String>> 
     Ok(intervals.not_found().map(|not_found| not_found.to_string()))
 }
 
-/// Returns the reason why a run shows less than was requested, with its source.
-pub(super) fn end_reason(reason: &str, intervals: &Intervals<'_>) -> String {
-    format!("{}: {reason}", sanitize(&intervals.source_name()))
+/// Returns the error of a run that shows less than was requested.
+pub(super) fn no_data(reason: &str, intervals: &Intervals<'_>) -> anyhow::Error {
+    NoData(format!("{}: {reason}", sanitize(&intervals.source_name()))).into()
 }

@@ -8,7 +8,7 @@ use clap::{Arg, Command, CommandFactory};
 
 use super::Arguments;
 use super::options::VIEW_OPERANDS;
-use super::{analyze, export, record, report, top};
+use super::{export, record};
 
 /// An operand as shown in the help, with its meaning.
 pub(super) type Operand = (&'static str, &'static str);
@@ -75,14 +75,12 @@ fn with_common(command: Command) -> Command {
 /// Returns the operands of a command; none if clap describes them.
 pub(super) fn operands(command: &str) -> &'static [Operand] {
     match command {
-        "blkstat" | "who" => VIEW_OPERANDS,
+        "blkstat" | "who" | "analyze" | "report" => VIEW_OPERANDS,
+        "top" => VIEW_OPERANDS.get(..3).unwrap_or_default(),
         // Recordings have no single requests.
         "latency" => VIEW_OPERANDS.get(1..).unwrap_or_default(),
-        "analyze" => analyze::OPERANDS,
         "export" => export::OPERANDS,
         "record" => record::OPERANDS,
-        "report" => report::OPERANDS,
-        "top" => top::OPERANDS,
         _ => &[],
     }
 }

@@ -6,13 +6,13 @@ use jiff::tz::TimeZone;
 
 use super::follow::{Observer, follow};
 use super::operands::Operands;
-use super::options::{CaptureOptions, Host, ViewOperands, WidthOption, percentage, usage_error};
+use super::options::{CaptureOptions, Host, WidthOption, percentage, usage_error};
 use super::tracing::Tracing;
 use crate::console::{RunContext, Warnings};
 use crate::counters::DeviceNumber;
-use crate::exit::Exit;
+use crate::exit::{Exit, NoData};
 use crate::intervals::{
-    BaselineStore, Detail, DeviceSelection, IntervalRows, Intervals, TracedDevice,
+    BaselineStore, Detail, DeviceSelection, Input, IntervalRows, Intervals, TracedDevice,
 };
 use crate::report::latency::{LatencyFormat, LatencyInterval, LatencyWriter, trace_notes};
 use crate::sanitize::sanitize;
@@ -25,8 +25,10 @@ use crate::time_range::TimeRange;
     after_help = "It needs root, and a kernel with histogram triggers (CONFIG_HIST_TRIGGERS). Latencies are of whole devices."
 )]
 pub struct Latency {
-    #[command(flatten)]
-    operands: ViewOperands,
+    // Completion scripts show these words; --help shows VIEW_OPERANDS.
+    /// Devices, interval and number of intervals
+    #[arg(value_name = "DEVICE", hide = true, allow_negative_numbers = true)]
+    operands: Vec<String>,
     /// Print a heat map, a line per interval, device and kind of request
     #[arg(long, conflicts_with_all = ["json", "csv"])]
     heatmap: bool,
@@ -51,7 +53,8 @@ pub struct Latency {
 
 impl Latency {
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
-        let Operands { files, devices, schedule } = self.operands.parse(None, host)?;
+        let operands = Operands::split(&self.operands, None, &host.root).map_err(usage_error)?;
+        let Operands { files, devices, schedule } = operands;
         if let Some(file) = files.first() {
             let reason =
                 "latency traces the requests of the running system; for a recording, use 'blkstat analyze";
@@ -61,6 +64,7 @@ impl Latency {
             return clean_up(host, context);
         }
         let input = host.input(&[], TimeRange::default(), schedule, &CaptureOptions::default())?;
+        let input = Input { scans_io: false, ..input };
         let selection = DeviceSelection { devices, ..DeviceSelection::default() };
         let is_restricted = selection.names_devices();
         let baselines = BaselineStore::default();
@@ -70,8 +74,7 @@ impl Latency {
         first.start(&mut |warning| warnings.warn_capture(warning, context.err))?;
         warnings.finish(context.err);
         if let Some(not_found) = first.not_found().filter(|_| is_restricted) {
-            context.print_error(not_found);
-            return Ok(Exit::NoData);
+            return Err(NoData(not_found.to_string()).into());
         }
         // An empty list means all devices.
         let devices = if is_restricted { first.selected_disk_numbers() } else { Vec::new() };

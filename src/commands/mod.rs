@@ -37,12 +37,12 @@ pub use self::options::Host;
 pub use self::record::{ColumnCount, Record};
 use self::version::Version;
 use crate::console::{ArgError, RunContext, is_closed_pipe};
-use crate::exit::Exit;
+use crate::exit::{Exit, NoData};
 use crate::iostat;
 use crate::pt_diskstats;
 use crate::sanitize::sanitize;
 use crate::sink::OutputError;
-use crate::source::{NoBlockDevices, ignores_hangup, read_text_file};
+use crate::source::{ignores_hangup, read_text_file};
 
 /// The command that the arguments request.
 #[derive(Clone, Debug)]
@@ -225,7 +225,7 @@ pub fn run(plan: &Plan, context: &mut RunContext<'_>) -> Exit {
             return *exit;
         }
         context.print_error(format_args!("{error:#}"));
-        if error.is::<NoBlockDevices>() { Exit::NoData } else { Exit::Error }
+        if error.is::<NoData>() { Exit::NoData } else { Exit::Error }
     })
 }
 

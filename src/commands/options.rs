@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use anyhow::{Error, Result, anyhow};
 use clap::Args;
+#[cfg(feature = "top")]
+use jiff::Timestamp;
 
 use super::help_template::Operand;
 use super::operands::{Operands, two_numbers};
@@ -26,18 +28,13 @@ const USER_FILE: &str = "blkstat/baseline.json";
 /// The operands of a view of intervals, for the help.
 pub(super) const VIEW_OPERANDS: &[Operand] = &[
     FILE_OPERAND,
-    DEVICE_OPERAND,
-    INTERVAL_OPERAND,
-    ("[COUNT]", "Number of intervals (default: until Ctrl-C)"),
+    ("[DEVICE]...", "Devices, by any of their names or a path on them (default: those that matter)"),
+    ("[INTERVAL]", "Length of an interval: 1, 0.5, 100ms, 2s, 1m (default 1 s, or that of the recording)"),
+    ("[COUNT]", "Number of intervals (default: until Ctrl-C or the end of the recording)"),
 ];
 /// The recording to show, for the help.
 pub(super) const FILE_OPERAND: Operand =
     ("[FILE]...", "Recording, in one or more files; - is standard input (default: this host)");
-pub(super) const DEVICE_OPERAND: Operand =
-    ("[DEVICE]...", "Devices to show, by any of their names or a path on them (default: all active ones)");
-/// The interval of the running system, for the help.
-pub(super) const INTERVAL_OPERAND: Operand =
-    ("[INTERVAL]", "Length of an interval: 1, 0.5, 100ms, 2s, 1m (default 1 s)");
 
 /// Returns the error about an argument, whose words come from the user.
 pub(super) fn usage_error(message: impl AsRef<str>) -> Error {
@@ -125,27 +122,59 @@ impl Host {
             stack: capture.stack.clone(),
             classes: capture.classes.clone(),
             strict: capture.strict,
+            scans_io: files.is_empty(),
             ..Input::default()
         })
     }
 }
 
-/// The operands of a view of intervals: `[DEVICE]... [INTERVAL [COUNT]]`.
+/// The operands, and the options about a capture.
 #[derive(Args, Clone, Debug, Default)]
-pub(super) struct ViewOperands {
+pub(super) struct SourceOptions {
     // Completion scripts show these words; --help shows VIEW_OPERANDS.
-    /// Devices, interval and number of intervals
+    /// Recording, devices, interval and number of intervals
     #[arg(value_name = "DEVICE", hide = true, allow_negative_numbers = true)]
-    operands: Vec<String>,
+    pub(super) operands: Vec<String>,
+    /// Replay a capture, plain or compressed; - is standard input
+    #[arg(long, value_name = "FILE")]
+    pub(super) from: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) range: RangeOptions,
+    #[command(flatten)]
+    pub(super) capture: CaptureOptions,
 }
 
-impl ViewOperands {
-    /// Returns the files of the capture, the devices, and the interval with the count.
+impl SourceOptions {
+    /// Returns the source of intervals, and the devices that are named.
     ///
     /// # Errors
-    /// A message about an invalid operand.
-    pub(super) fn parse(&self, from: Option<&PathBuf>, host: &Host) -> Result<Operands> {
-        Operands::split(&self.operands, from, &host.root).map_err(usage_error)
+    /// If an operand is invalid, or an option about captures is given without one.
+    pub(super) fn source(&self, host: &Host, context: &RunContext<'_>) -> Result<(Input, Vec<String>)> {
+        self.source_of(Operands::split(&self.operands, self.from.as_ref(), &host.root), host, context)
+    }
+
+    /// Returns the source, where the first operand may be any file: see [`Operands::with_file_first`].
+    ///
+    /// # Errors
+    /// Those of [`Self::source`].
+    pub(super) fn source_with_file_first(
+        &self,
+        host: &Host,
+        context: &RunContext<'_>,
+    ) -> Result<(Input, Vec<String>)> {
+        let operands = Operands::with_file_first(&self.operands, self.from.as_ref(), &host.root);
+        self.source_of(operands, host, context)
+    }
+
+    fn source_of(
+        &self,
+        operands: Result<Operands, String>,
+        host: &Host,
+        context: &RunContext<'_>,
+    ) -> Result<(Input, Vec<String>)> {
+        let Operands { files, devices, schedule } = operands.map_err(usage_error)?;
+        let range = self.range.range(!files.is_empty(), context)?;
+        Ok((host.input(&files, range, schedule, &self.capture)?, devices))
     }
 }
 
@@ -227,6 +256,13 @@ pub(super) struct RangeOptions {
 }
 
 impl RangeOptions {
+    /// The range from one time to another.
+    #[cfg(feature = "top")]
+    pub(super) fn between((begin, end): (Timestamp, Timestamp)) -> Self {
+        let point = |at: Timestamp| at.to_string().parse().ok();
+        Self { begin: point(begin), end: point(end) }
+    }
+
     /// Returns the range of a replay, or of the running system.
     ///
     /// # Errors

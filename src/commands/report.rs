@@ -8,9 +8,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 
 use super::analysis::analyze_intervals;
-use super::help_template::Operand;
-use super::operands::Operands;
-use super::options::{CaptureOptions, Host, RangeOptions, VerdictOptions, usage_error};
+use super::options::{Host, SourceOptions, VerdictOptions};
 use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{Detail, DeviceSelection, History, Input, IntervalRows, Intervals};
@@ -19,78 +17,80 @@ use crate::sanitize::sanitize;
 use crate::sink::{check_new_file, write_atomically};
 use crate::source::read_hostname;
 
-/// The operands of `report`, for the help.
-pub(super) const OPERANDS: &[Operand] = &[
-    (
-        "[FILE]...",
-        "Capture to report on, in one or more files; - is standard input (default: the running system)",
-    ),
-    ("[DEVICE]...", "Devices to chart, by any of their names (default: those that are not ok)"),
-    (
-        "[INTERVAL]",
-        "Length of an interval: 1, 0.5, 100ms, 2s, 1m (default 1 s; in a capture, one per sample)",
-    ),
-    ("[COUNT]", "Number of intervals (default: until Ctrl-C or the end of the capture)"),
-];
-
 #[derive(Args, Clone, Debug)]
 #[command(override_usage = "blkstat report [OPTIONS] [FILE]... [DEVICE]... [INTERVAL [COUNT]]")]
 pub struct Report {
-    // Completion scripts show these words; --help shows OPERANDS.
-    /// Capture, devices, interval and number of intervals
-    #[arg(value_name = "FILE", hide = true, allow_negative_numbers = true)]
-    operands: Vec<String>,
-    /// Capture to report on, if its name could be taken for a device
-    #[arg(long, value_name = "FILE")]
-    from: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) source: SourceOptions,
     /// Chart only devices whose name matches REGEX
     #[arg(long, value_name = "REGEX")]
-    devices_regex: Option<String>,
-    #[command(flatten)]
-    capture: CaptureOptions,
-    #[command(flatten)]
-    range: RangeOptions,
+    pub(super) devices_regex: Option<String>,
     /// Page to write; - is standard output (default: FILE.html in this directory, or blkstat-HOST-TIME.html)
     #[arg(long, value_name = "OUT.html")]
-    output: Option<PathBuf>,
+    pub(super) output: Option<PathBuf>,
     /// Overwrite the page if it exists
     #[arg(long)]
-    force: bool,
+    pub(super) force: bool,
     /// Leave out cgroups and processes, for pages that leave the company
     #[arg(long)]
-    no_who: bool,
+    pub(super) no_who: bool,
     #[command(flatten)]
-    verdicts: VerdictOptions,
+    pub(super) verdicts: VerdictOptions,
 }
 
 impl Report {
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
-        let operands = Operands::with_file_first(&self.operands, self.from.as_ref(), &host.root);
-        let Operands { files, devices, schedule } = operands.map_err(usage_error)?;
-        let range = self.range.range(!files.is_empty(), context)?;
+        let (input, devices) = self.source.source_with_file_first(host, context)?;
         let input = Input {
-            scans_io: files.is_empty() && !self.no_who,
+            scans_io: input.scans_io && !self.no_who,
             // The names of cgroups are also in verdicts, so the scans are ignored altogether.
             ignores_scans: self.no_who,
-            ..host.input(&files, range, schedule, &self.capture)?
+            ..input
         };
         let output =
             self.output.clone().unwrap_or_else(|| default_output(input.from.as_deref(), host, context));
-        let page = PageRequest {
-            saved_baselines: host.baselines_for(&input),
-            input,
-            selection: DeviceSelection {
-                total: devices.is_empty() && self.devices_regex.is_none(),
-                devices,
-                regex: self.devices_regex.clone(),
-                ..DeviceSelection::default()
-            },
-            output: &output,
-            says_name: self.output.is_none(),
-            force: self.force,
-            verdicts: &self.verdicts,
+        let selection = DeviceSelection {
+            total: devices.is_empty() && self.devices_regex.is_none(),
+            devices,
+            regex: self.devices_regex.clone(),
+            ..DeviceSelection::default()
         };
-        page.write(context)
+        let name = sanitize(&output.display().to_string()).into_owned();
+        let writes_to_output = output.as_os_str() == "-";
+        if !writes_to_output {
+            // Check this before the analysis, which may take long.
+            check_new_file(&output, &name, self.force)?;
+        }
+        let time_zone = context.time_zone();
+        let baselines = self.verdicts.load_baselines(host.baselines_for(&input), context)?;
+        let mut intervals = Intervals::open(&input, &selection, Detail::Analysis, &baselines, context.clock)?;
+        let mut history = History::default();
+        let observe = &mut |rows: &IntervalRows| history.observe(rows);
+        let (exit, analysis) = analyze_intervals(&mut intervals, "reporting", observe, context)?;
+        let Some(analysis) = analysis else { return Ok(exit) };
+        let identity = intervals.host();
+        let source = PageSource {
+            host: identity.name,
+            kernel: identity.kernel,
+            cpus: identity.cpus,
+            capture: input.from.as_ref().map(|path| path.display().to_string()),
+        };
+        let saturation_threshold = self.verdicts.saturation_threshold;
+        let has_who = !self.no_who;
+        let analysis = analysis.report(&time_zone, selection.names_devices());
+        let html = Page { analysis, history, source: &source, saturation_threshold, has_who }.html();
+        if writes_to_output {
+            context.emit(&mut html.into_bytes())?;
+            return Ok(exit);
+        }
+        // Check again: another program may have written the file meanwhile.
+        check_new_file(&output, &name, self.force)?;
+        write_atomically(&output, html.as_bytes()).with_context(|| format!("cannot write {name}"))?;
+        // The user did not choose it.
+        if self.output.is_none() {
+            context.print_error(format_args!("wrote {name}"));
+        }
+        Ok(exit)
     }
 }
 
@@ -116,60 +116,4 @@ fn default_output(from: Option<&Path>, host: &Host, context: &mut RunContext<'_>
         stem = &stem[..length];
     }
     OsStr::from_bytes(&[stem, b".html"].concat()).into()
-}
-
-/// A page and what it is about.
-pub(super) struct PageRequest<'a> {
-    pub(super) input: Input,
-    /// The devices to include; those that are named have charts even if they are ok.
-    pub(super) selection: DeviceSelection,
-    /// The file to write; `-` is standard output.
-    pub(super) output: &'a Path,
-    /// Whether a message says that it was written, because the user did not choose its name.
-    pub(super) says_name: bool,
-    pub(super) force: bool,
-    pub(super) verdicts: &'a VerdictOptions,
-    /// The files that may hold baselines of the source.
-    pub(super) saved_baselines: &'a [PathBuf],
-}
-
-impl PageRequest<'_> {
-    pub(super) fn write(&self, context: &mut RunContext<'_>) -> Result<Exit> {
-        let name = sanitize(&self.output.display().to_string()).into_owned();
-        let writes_to_output = self.output.as_os_str() == "-";
-        if !writes_to_output {
-            // Check this before the analysis, which may take long.
-            check_new_file(self.output, &name, self.force)?;
-        }
-        let time_zone = context.time_zone();
-        let baselines = self.verdicts.load_baselines(self.saved_baselines, context)?;
-        let (input, selection) = (&self.input, &self.selection);
-        let mut intervals = Intervals::open(input, selection, Detail::Analysis, &baselines, context.clock)?;
-        let mut history = History::default();
-        let observe = &mut |rows: &IntervalRows| history.observe(rows);
-        let (exit, analysis) = analyze_intervals(&mut intervals, "reporting", observe, context)?;
-        let Some(analysis) = analysis else { return Ok(exit) };
-        let identity = intervals.host();
-        let source = PageSource {
-            host: identity.name,
-            kernel: identity.kernel,
-            cpus: identity.cpus,
-            capture: input.from.as_ref().map(|path| path.display().to_string()),
-        };
-        let saturation_threshold = self.verdicts.saturation_threshold;
-        let has_who = !input.ignores_scans;
-        let analysis = analysis.report(&time_zone, selection.names_devices());
-        let html = Page { analysis, history, source: &source, saturation_threshold, has_who }.html();
-        if writes_to_output {
-            context.emit(&mut html.into_bytes())?;
-            return Ok(exit);
-        }
-        // Check again: another program may have written the file meanwhile.
-        check_new_file(self.output, &name, self.force)?;
-        write_atomically(self.output, html.as_bytes()).with_context(|| format!("cannot write {name}"))?;
-        if self.says_name {
-            context.print_error(format_args!("wrote {name}"));
-        }
-        Ok(exit)
-    }
 }

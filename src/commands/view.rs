@@ -1,16 +1,12 @@
 //! The incident view, which `blkstat` without a command shows: the devices of each interval as a table, JSON or CSV.
 
-use std::path::PathBuf;
-
 use anyhow::Result;
 use clap::Args;
 use jiff::tz::TimeZone;
 
 use super::follow::{Observer, follow};
-use super::operands::Operands;
 use super::options::{
-    CaptureOptions, Host, NO_REALTIME, RangeOptions, SelectionOptions, VerdictOptions, ViewOperands,
-    WidthOption, sort_key, usage_error,
+    Host, NO_REALTIME, SelectionOptions, SourceOptions, VerdictOptions, WidthOption, sort_key, usage_error,
 };
 use super::suggest::similar_command;
 use crate::console::RunContext;
@@ -25,15 +21,10 @@ use crate::source::ScanScope;
 #[derive(Args, Clone, Debug)]
 pub struct View {
     #[command(flatten)]
-    operands: ViewOperands,
-    /// Replay a capture, plain or compressed; - is standard input
-    #[arg(long, value_name = "FILE")]
-    from: Option<PathBuf>,
+    source: SourceOptions,
     /// Replay at the recorded speed (with a capture)
     #[arg(long)]
     realtime: bool,
-    #[command(flatten)]
-    range: RangeOptions,
     #[command(flatten)]
     selection: SelectionOptions,
     /// Print a JSON object per device and interval
@@ -68,8 +59,6 @@ pub struct View {
     /// Never print a summary
     #[arg(long)]
     no_summary: bool,
-    #[command(flatten)]
-    capture: CaptureOptions,
     /// Show the evidence for each verdict
     #[arg(long)]
     explain: bool,
@@ -85,10 +74,9 @@ pub struct View {
 
 impl View {
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
-        let Operands { files, devices, schedule } = self.operands.parse(self.from.as_ref(), host)?;
+        let (input, devices) = self.source.source(host, context)?;
         let first_device = devices.first().cloned();
-        let is_replay = !files.is_empty();
-        if self.realtime && !is_replay {
+        if self.realtime && input.from.is_none() {
             return Err(usage_error(NO_REALTIME));
         }
         let table = TableOptions {
@@ -101,11 +89,11 @@ impl View {
             saturation_threshold: self.verdicts.saturation_threshold,
         };
         let input = Input {
-            scans_io: !is_replay && !self.no_who,
+            scans_io: input.scans_io && !self.no_who,
             scan_scope: if self.who { ScanScope::Everything } else { ScanScope::Limits },
             ignores_scans: self.no_who,
             realtime: self.realtime,
-            ..host.input(&files, self.range.range(is_replay, context)?, schedule, &self.capture)?
+            ..input
         };
         let selection = DeviceSelection { total: self.total, ..self.selection.of(devices) };
         let baselines = self.verdicts.load_baselines(host.baselines_for(&input), context)?;

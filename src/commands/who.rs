@@ -2,24 +2,20 @@
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
-use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use jiff::tz::TimeZone;
 
 use super::follow::{Observer, follow};
-use super::operands::Operands;
-use super::options::{
-    CaptureOptions, Host, RangeOptions, ViewOperands, WidthOption, percentage, usage_error,
-};
+use super::options::{Host, SourceOptions, WidthOption, percentage, usage_error};
 use super::tracing::Tracing;
 use crate::attribution::{Attribution, CgroupUse};
 use crate::console::RunContext;
 use crate::counters::{BusyProcess, Device, DeviceNumber, ScanProblem, TraceProblem};
 use crate::exit::Exit;
 use crate::intervals::{
-    BaselineStore, Detail, DeviceSelection, Input, IntervalHeader, IntervalRows, Intervals, TracedInterval,
+    BaselineStore, Detail, DeviceSelection, IntervalHeader, IntervalRows, Intervals, TracedInterval,
     TracedThread,
 };
 use crate::report::latency::{dropped_text, trace_problem_text};
@@ -40,12 +36,7 @@ const DEFAULT_TOP: usize = 10;
 )]
 pub struct Who {
     #[command(flatten)]
-    operands: ViewOperands,
-    /// Replay a recording that includes cgroups and processes; - is standard input
-    #[arg(long, value_name = "FILE")]
-    from: Option<PathBuf>,
-    #[command(flatten)]
-    range: RangeOptions,
+    source: SourceOptions,
     /// Show the exact I/O of processes by device, also of short-lived ones, through histograms in the kernel (root)
     #[arg(long, conflicts_with = "from")]
     pub(super) trace: bool,
@@ -69,8 +60,6 @@ pub struct Who {
     top: Option<u32>,
     #[command(flatten)]
     width: WidthOption,
-    #[command(flatten)]
-    capture: CaptureOptions,
 }
 
 /// The values of `--kind`.
@@ -88,15 +77,11 @@ fn sort_key(word: &str) -> Result<WhoSort, String> {
 
 impl Who {
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
-        let Operands { files, devices, schedule } = self.operands.parse(self.from.as_ref(), host)?;
+        let (input, devices) = self.source.source(host, context)?;
         let selection = DeviceSelection { devices, ..DeviceSelection::default() };
-        let is_live = files.is_empty();
-        if self.trace && !is_live {
+        if self.trace && input.from.is_some() {
             return Err(usage_error("--trace needs the running system; omit the capture"));
         }
-        let range = self.range.range(!is_live, context)?;
-        let input = host.input(&files, range, schedule, &self.capture)?;
-        let input = Input { scans_io: is_live, ..input };
         let baselines = BaselineStore::default();
         let tracing = Tracing::default();
         let mut intervals = Intervals::open(&input, &selection, Detail::Report, &baselines, context.clock)?;

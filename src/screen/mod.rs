@@ -25,7 +25,7 @@ mod theme;
 mod time_axis;
 
 pub(crate) use app::{Action, App, AppOptions, ExportKind, RecordingStatus, Source};
-pub(crate) use history::{Frame, FrameEncoder, SampleTexts, TextSnapshot, is_trouble};
+pub(crate) use history::{Frame, FrameEncoder, SampleTexts, is_trouble};
 #[cfg(debug_assertions)]
 pub(crate) use input::Key;
 pub(crate) use input::{Event, InputParser};

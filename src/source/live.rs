@@ -2,8 +2,6 @@
 //! them, from one file per device in DIR/block instead of /proc/diskstats.
 
 use std::collections::HashMap;
-use std::error::Error;
-use std::fmt;
 use std::fs::read_dir;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,6 +17,7 @@ use crate::capture::proc_files::{
 use crate::capture::{LineError, parse_diskstats, parse_line};
 use crate::clock::Clock;
 use crate::counters::{CpuTimes, Device, HostState, Sample, parse_device_number};
+use crate::exit::NoData;
 use crate::sanitize::sanitize;
 use crate::units::SampleTime;
 
@@ -42,32 +41,6 @@ struct DeviceDirectory {
     /// True if its list of devices and partitions is read, instead of a file for each device.
     is_listing: bool,
 }
-
-/// The error of a host without block devices, or without the files that list them.
-#[derive(Debug)]
-pub struct NoBlockDevices {
-    reason: String,
-}
-
-impl NoBlockDevices {
-    /// The error of a list of devices, at `path`, that is empty.
-    pub fn empty_list(path: &str) -> Self {
-        Self { reason: format!("no block devices in {}", sanitize(path)) }
-    }
-
-    /// The error of a list of devices that does not exist; `reason` names it.
-    pub fn missing_list(reason: &str) -> Self {
-        Self { reason: sanitize(reason).into_owned() }
-    }
-}
-
-impl fmt::Display for NoBlockDevices {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; use --root DIR to read DIR/proc and DIR/sys instead", self.reason)
-    }
-}
-
-impl Error for NoBlockDevices {}
 
 /// Reads samples from `ROOT/proc/diskstats`, `ROOT/proc/uptime` and `ROOT/proc/stat`.
 pub struct Live<'a> {
@@ -112,14 +85,17 @@ impl<'a> Live<'a> {
     /// Reads the first sample, as [`Self::read`] does.
     ///
     /// # Errors
-    /// [`NoBlockDevices`] if the list of devices is missing or empty; any other error if it cannot be read.
+    /// [`NoData`] if the list of devices is missing or empty; any other error if it cannot be read.
     pub fn read_first(&mut self, sample: &mut Sample, on_error: impl FnMut(usize, LineError)) -> Result<()> {
         let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
         match self.read(sample, on_error) {
             Err(error) if error.downcast_ref().is_some_and(is_missing) => {
-                Err(NoBlockDevices::missing_list(&format!("{error:#}")).into())
+                Err(NoData::without_devices(&sanitize(&format!("{error:#}"))).into())
             }
-            Ok(()) if sample.devices.is_empty() => Err(NoBlockDevices::empty_list(&self.name()).into()),
+            Ok(()) if sample.devices.is_empty() => {
+                let reason = format!("no block devices in {}", sanitize(&self.name()));
+                Err(NoData::without_devices(&reason).into())
+            }
             outcome => outcome,
         }
     }

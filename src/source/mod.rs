@@ -24,7 +24,7 @@ pub use self::host::{
 };
 pub use self::host::{find_time_zone, local_time_zone};
 pub use self::io_scanner::{IoScanner, ScanScope};
-pub use self::live::{Live, NoBlockDevices, Precedence};
+pub use self::live::{Live, Precedence};
 pub use self::replay::{Replay, copy_capture_range, is_device_name, is_recording, open_range};
 pub use self::small_file::{FirstFile, read_first_file, read_json_object, read_text_file};
 pub use self::topology::{check_block_dir, read_partitions, read_topology, reread_topology};

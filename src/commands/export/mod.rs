@@ -25,16 +25,13 @@ use self::published::Published;
 use self::textfile::TextfileWriter;
 use super::follow::{Observer, follow};
 use super::help_template::Operand;
-use super::operands::Operands;
-use super::options::{
-    CaptureOptions, FILE_OPERAND, Host, RangeOptions, VerdictOptions, distance, usage_error,
-};
+use super::options::{FILE_OPERAND, Host, SourceOptions, VerdictOptions, distance, usage_error};
 use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{Detail, DeviceScope, DeviceSelection, Input, IntervalRows, Intervals, RunningTotals};
 use crate::report::prometheus::{ALERT_RULES, ALERT_TESTS, DASHBOARD, PEER_RULES, node_exporter_rules};
 use crate::sanitize::sanitize;
-use crate::schedule::{DEFAULT_INTERVAL, Schedule};
+use crate::schedule::DEFAULT_INTERVAL;
 use crate::source::ScanScope;
 
 /// The operands of `export`, for the help.
@@ -58,10 +55,8 @@ const NO_TARGET: &str = "nothing to export to; use --listen PORT to serve metric
     after_help = "Nothing listens without --listen. --listen and --textfile can be combined."
 )]
 pub struct Export {
-    // Completion scripts show these words; --help shows OPERANDS.
-    /// Recording to convert, and the time between samples, or between points of a recording
-    #[arg(value_name = "FILE", hide = true, allow_negative_numbers = true)]
-    operands: Vec<String>,
+    #[command(flatten)]
+    source: SourceOptions,
     // No doc comment: rustdoc would take the brackets for a link.
     #[arg(
         long,
@@ -76,9 +71,6 @@ pub struct Export {
     /// Time between two versions of the text file (default 15 s)
     #[arg(long, value_name = "TIME", value_parser = distance, requires = "textfile")]
     textfile_every: Option<Duration>,
-    /// Print the metrics of a recording with timestamps, for 'promtool tsdb create-blocks-from openmetrics'
-    #[arg(long, value_name = "FILE")]
-    from: Option<PathBuf>,
     /// Add a label to every metric, such as instance=db1:9980; repeatable (with --from)
     #[arg(long, value_name = "NAME=VALUE", value_parser = label)]
     label: Vec<(String, String)>,
@@ -97,8 +89,6 @@ pub struct Export {
     /// Do not scan cgroups (no time at limits, no verdict 'throttled')
     #[arg(long)]
     no_who: bool,
-    #[command(flatten)]
-    capture: CaptureOptions,
     /// Print a Grafana dashboard as JSON
     #[arg(long, exclusive = true)]
     dashboard: bool,
@@ -114,8 +104,6 @@ pub struct Export {
     /// Print the same rules for the metrics of node_exporter, for hosts without blkstat
     #[arg(long, exclusive = true)]
     node_exporter_rules: bool,
-    #[command(flatten)]
-    range: RangeOptions,
     #[command(flatten)]
     verdicts: VerdictOptions,
 }
@@ -143,17 +131,15 @@ impl Export {
             context.emit(&mut text.into_bytes())?;
             return Ok(Exit::Success);
         }
-        let operands =
-            Operands::split(&self.operands, self.from.as_ref(), &host.root).map_err(usage_error)?;
-        let interval = self.checked_interval(&operands).map_err(usage_error)?;
-        let files = &operands.files;
-        let is_replay = !files.is_empty();
-        let schedule = Schedule { interval: interval.filter(|_| !is_replay), count: None };
+        let (input, devices) = self.source.source(host, context)?;
+        self.check(&input, &devices).map_err(usage_error)?;
+        let (interval, is_replay) = (input.interval, input.from.is_some());
         let input = Input {
-            scans_io: !is_replay && !self.no_who,
+            interval: interval.filter(|_| !is_replay),
+            scans_io: input.scans_io && !self.no_who,
             scan_scope: ScanScope::Limits,
             single_samples: true,
-            ..host.input(files, self.range.range(is_replay, context)?, schedule, &self.capture)?
+            ..input
         };
         let selection = DeviceSelection {
             devices: self.device.clone(),
@@ -179,13 +165,13 @@ impl Export {
         follow(intervals, &mut publisher, context)
     }
 
-    /// Returns the interval. Checks what clap cannot check.
-    fn checked_interval(&self, operands: &Operands) -> Result<Option<Duration>, String> {
+    /// Checks what clap cannot check.
+    fn check(&self, input: &Input, devices: &[String]) -> Result<(), String> {
         let given = |options: &[(&'static str, bool)]| -> Option<&'static str> {
             options.iter().find(|(_, given)| *given).map(|(option, _)| *option)
         };
-        if operands.files.is_empty() {
-            let options = [("--strict", self.capture.strict), ("--label", !self.label.is_empty())];
+        if input.from.is_none() {
+            let options = [("--strict", input.strict), ("--label", !self.label.is_empty())];
             if let Some(option) = given(&options) {
                 return Err(format!("{option} needs --from FILE"));
             }
@@ -199,16 +185,16 @@ impl Export {
         if let Some(name) = repeated_name(&self.label) {
             return Err(format!("--label {name} is given more than once"));
         }
-        if let Some(word) = operands.devices.first() {
+        if let Some(word) = devices.first() {
             return Err(format!("unexpected '{word}'; name devices with --device"));
         }
-        if operands.schedule.count.is_some() {
+        if input.count.is_some() {
             return Err("export takes no COUNT".to_owned());
         }
-        if operands.files.is_empty() && self.listen.is_none() && self.textfile.is_none() {
+        if input.from.is_none() && self.listen.is_none() && self.textfile.is_none() {
             return Err(NO_TARGET.to_owned());
         }
-        Ok(operands.schedule.interval)
+        Ok(())
     }
 }
 

@@ -14,7 +14,7 @@ use crate::capture::{
 };
 use crate::console::{RunContext, Warnings, require_text};
 use crate::counters::Sample;
-use crate::exit::Exit;
+use crate::exit::{Exit, NoData};
 use crate::sanitize::sanitize;
 use crate::sink::{Destination, OutputError};
 use crate::source::{Replay, copy_capture_range};
@@ -41,8 +41,7 @@ impl Record {
         // Nothing is written before the capture has proved to be one.
         if !found? {
             require_text(&replay)?;
-            context.print_error(format_args!("{from_name}: {}", replay.no_samples_reason()));
-            return Ok(Exit::NoData);
+            return Err(NoData(format!("{from_name}: {}", replay.no_samples_reason())).into());
         }
         let mut destination = self.open_destination(None, name, &mut *context.out)?;
         let mut write = |text: &[u8]| match &mut destination {

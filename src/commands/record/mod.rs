@@ -31,7 +31,7 @@ use crate::capture::RecordFilter;
 use crate::clock::WaitOutcome;
 use crate::console::{RunContext, Warnings, is_closed_pipe};
 use crate::counters::{Device, Sample};
-use crate::exit::Exit;
+use crate::exit::{Exit, NoData};
 use crate::intervals::{NotFound, find_device, similar_name};
 use crate::report::who::skipped_scans_text;
 use crate::sanitize::sanitize;
@@ -165,13 +165,8 @@ impl Record {
         scanner.iter().for_each(IoScanner::wait_for_first);
         health.wait_for_first();
         source.read_first(&mut sample, |line, error| warnings.warn_line(line as u64, &error, context.err))?;
-        let devices = match self.kernel_names(host, &sample.devices) {
-            Ok(devices) => devices,
-            Err(reason) => {
-                context.print_error(format_args!("{}: {reason}", sanitize(&source.name())));
-                return Ok(Exit::NoData);
-            }
-        };
+        let devices = self.kernel_names(host, &sample.devices);
+        let devices = devices.map_err(|reason| NoData(format!("{}: {reason}", sanitize(&source.name()))))?;
         let is_file = |device: &&Device| self.file.as_os_str() == device.name.as_str();
         if let Some(device) = sample.devices.iter().find(is_file) {
             bail!("{}; ./{1} for a file named {1}", block_device_message(&device.name), device.name);

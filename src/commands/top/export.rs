@@ -9,17 +9,14 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use jiff::Timestamp;
 
-use super::super::options::VerdictOptions;
-use super::super::report::PageRequest;
+use super::super::options::{Host, RangeOptions};
+use super::super::report::Report;
 use super::recording::{base_name, new_path, write_history};
 use crate::clock::{Clock, RealClock};
 use crate::console::RunContext;
 use crate::exit::Exit;
-use crate::intervals::{DeviceSelection, Input};
-use crate::screen::{AppOptions, ExportKind, TextSnapshot};
-use crate::sink::{IfExists, RecordingFile};
+use crate::screen::{AppOptions, ExportKind, SampleTexts};
 use crate::source::copy_capture_range;
-use crate::time_range::{TimePoint, TimeRange};
 
 /// The time between checks of the exports that the end of the program waits for.
 const END_TICK: Duration = Duration::from_millis(50);
@@ -30,14 +27,14 @@ type Range = (Timestamp, Timestamp);
 /// An export that has ended: its file, and a message.
 type Ended = (PathBuf, String);
 
-/// What is exported, and how a report judges it.
+/// What is exported.
 #[derive(Clone)]
 pub(super) struct ExportSource {
-    /// The capture that is shown; `None` for the running system.
-    pub(super) capture: Option<Input>,
-    pub(super) selection: DeviceSelection,
-    pub(super) verdicts: VerdictOptions,
-    pub(super) saved_baselines: Vec<PathBuf>,
+    /// The files of the capture that is shown; none for the running system.
+    pub(super) files: Vec<PathBuf>,
+    /// The report, except its range and the file that it is about.
+    pub(super) report: Report,
+    pub(super) host: Host,
     /// The value of the environment variable TZ.
     pub(super) tz: Option<OsString>,
 }
@@ -65,7 +62,7 @@ impl Exports {
         &mut self,
         kind: ExportKind,
         range: Option<Range>,
-        history: TextSnapshot,
+        history: SampleTexts,
         options: &AppOptions,
     ) -> Result<String> {
         let range = range.context("these intervals have no time of day")?;
@@ -80,8 +77,8 @@ impl Exports {
         let (source, sender) = (self.source.clone(), self.sender.clone());
         let write = move || {
             let written = match kind {
-                ExportKind::Recording => write_samples(&path, range, &history, &source),
-                ExportKind::Report => write_report(&path, &base, range, &history, &source),
+                ExportKind::Recording => write_samples(&path, range, history, &source.files),
+                ExportKind::Report => write_report(&path, &base, range, history, &source),
             };
             let message = written.unwrap_or_else(|error| format!("export failed: {error:#}"));
             // The receiver is gone if the program ended without waiting.
@@ -121,31 +118,19 @@ impl Exports {
 }
 
 /// Writes the samples of a range of time to a new recording. Returns a message.
-fn write_samples(path: &Path, range: Range, history: &TextSnapshot, source: &ExportSource) -> Result<String> {
-    let name = path.display().to_string();
-    let samples = match &source.capture {
-        None => {
-            let samples = history.samples_in(range) as u64;
-            if samples < 2 {
-                bail!("there are no samples of this time");
-            }
-            let mut file = write_history(path, history, Some(range))?;
-            file.finish()?;
-            file.sync()?;
-            samples
-        }
-        Some(capture) => {
-            let mut file = RecordingFile::open(path, &name, IfExists::Refuse, None)?;
-            let mut samples = 0;
-            for capture in capture.from.iter().chain(&capture.more) {
-                samples += copy_capture_range(capture, range, |text| file.write(text).map(drop))?;
-            }
-            file.finish()?;
-            file.sync()?;
-            samples
-        }
-    };
-    Ok(format!("exported {samples} samples to {name}"))
+fn write_samples(path: &Path, range: Range, history: SampleTexts, files: &[PathBuf]) -> Result<String> {
+    let history = history.within(range);
+    let mut samples = history.len();
+    if files.is_empty() && samples < 2 {
+        bail!("there are no samples of this time");
+    }
+    let mut file = write_history(path, &history)?;
+    for capture in files {
+        samples += copy_capture_range(capture, range, |text| file.write(text).map(drop))?;
+    }
+    file.finish()?;
+    file.sync()?;
+    Ok(format!("exported {samples} samples to {}", path.display()))
 }
 
 /// Writes a report of a range of time. For the running system, it writes a recording first, which it keeps, and reports
@@ -154,40 +139,19 @@ fn write_report(
     path: &Path,
     base_name: &str,
     range: Range,
-    history: &TextSnapshot,
+    history: SampleTexts,
     source: &ExportSource,
 ) -> Result<String> {
-    let (input, recording) = match &source.capture {
-        None => {
-            let recording = new_path(base_name, "gz", &[])?;
-            write_samples(&recording, range, history, source)?;
-            (Input { from: Some(recording.clone()), ..Input::default() }, Some(recording))
-        }
-        Some(capture) => {
-            let point = |at: Timestamp| at.to_string().parse::<TimePoint>().ok();
-            let range = TimeRange { begin: point(range.0), end: point(range.1), time_zone: None };
-            (Input { range, ..capture.clone() }, None)
-        }
-    };
-    run_report(path, input, source)?;
-    let name = path.display();
-    Ok(match recording {
-        Some(recording) => format!("exported a report to {name}, its samples to {}", recording.display()),
-        None => format!("exported a report to {name}"),
-    })
-}
-
-/// Writes a report as the command does.
-fn run_report(path: &Path, input: Input, source: &ExportSource) -> Result<()> {
-    let page = PageRequest {
-        input,
-        selection: source.selection.clone(),
-        says_name: false,
-        output: path,
-        force: false,
-        verdicts: &source.verdicts,
-        saved_baselines: &source.saved_baselines,
-    };
+    let mut report = Report { output: Some(path.to_owned()), ..source.report.clone() };
+    let mut message = format!("exported a report to {}", path.display());
+    if source.files.is_empty() {
+        let recording = new_path(base_name, "gz", &[])?;
+        write_samples(&recording, range, history, &[])?;
+        message += &format!(", its samples to {}", recording.display());
+        report.source.from = Some(recording);
+    } else {
+        report.source.range = RangeOptions::between(range);
+    }
     let clock = RealClock::new(None);
     let (mut out, mut err) = (std::io::sink(), Vec::new());
     let mut context = RunContext {
@@ -199,8 +163,8 @@ fn run_report(path: &Path, input: Input, source: &ExportSource) -> Result<()> {
         err_is_terminal: false,
         may_lock_memory: false,
     };
-    match page.write(&mut context)? {
-        Exit::Success => Ok(()),
+    match report.run(&source.host, &mut context)? {
+        Exit::Success => Ok(message),
         _ => bail!("{}", String::from_utf8_lossy(&err).trim()),
     }
 }

@@ -9,24 +9,16 @@ mod sampler;
 #[cfg(feature = "top")]
 mod session;
 
-use std::path::PathBuf;
-
 use anyhow::Result;
 use clap::Args;
 
-use super::help_template::Operand;
-use super::operands::Operands;
 use super::options::{
-    CaptureOptions, DEVICE_OPERAND, FILE_OPERAND, Host, INTERVAL_OPERAND, NO_REALTIME, RangeOptions,
-    SelectionOptions, VerdictOptions, sort_key, usage_error,
+    Host, NO_REALTIME, SelectionOptions, SourceOptions, VerdictOptions, sort_key, usage_error,
 };
 use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{DeviceSelection, Input};
 use crate::report::native::SortKey;
-
-/// The operands of `top`, for the help.
-pub(super) const OPERANDS: &[Operand] = &[FILE_OPERAND, DEVICE_OPERAND, INTERVAL_OPERAND];
 
 #[derive(Args, Clone, Debug)]
 #[command(
@@ -34,15 +26,8 @@ pub(super) const OPERANDS: &[Operand] = &[FILE_OPERAND, DEVICE_OPERAND, INTERVAL
     after_help = "The key ? shows the keys. NO_COLOR turns colors off; COLORFGBG can indicate a light background."
 )]
 pub struct Top {
-    // Completion scripts show these words; --help shows OPERANDS.
-    /// Devices and interval
-    #[arg(value_name = "DEVICE", hide = true, allow_negative_numbers = true)]
-    operands: Vec<String>,
-    /// Replay a capture, plain or compressed, beginning at its main event
-    #[arg(long, value_name = "FILE")]
-    from: Option<PathBuf>,
     #[command(flatten)]
-    range: RangeOptions,
+    source: SourceOptions,
     /// Play the capture at the recorded speed from its beginning
     #[arg(long)]
     realtime: bool,
@@ -57,8 +42,6 @@ pub struct Top {
     /// Leave the mouse to the terminal
     #[arg(long)]
     no_mouse: bool,
-    #[command(flatten)]
-    capture: CaptureOptions,
     #[command(flatten)]
     verdicts: VerdictOptions,
 }
@@ -78,21 +61,18 @@ impl Top {
     }
 
     fn input_and_selection(&self, host: &Host, context: &RunContext<'_>) -> Result<(Input, DeviceSelection)> {
-        let operands = Operands::split(&self.operands, self.from.as_ref(), &host.root);
-        let Operands { files, devices, schedule } = operands.map_err(usage_error)?;
-        if schedule.count.is_some() {
+        let (input, devices) = self.source.source(host, context)?;
+        if input.count.is_some() {
             return Err(usage_error("top takes no COUNT; it runs until q"));
         }
-        if self.realtime && files.is_empty() {
+        if self.realtime && input.from.is_none() {
             return Err(usage_error(NO_REALTIME));
         }
-        if files.iter().any(|file| file.as_os_str() == "-") {
+        if input.from.as_ref().is_some_and(|file| file.as_os_str() == "-") {
             return Err(usage_error(
                 "top cannot replay standard input, which is the keyboard; save the capture to a file",
             ));
         }
-        let range = self.range.range(!files.is_empty(), context)?;
-        let input = host.input(&files, range, schedule, &self.capture)?;
-        Ok((Input { scans_io: files.is_empty(), ..input }, self.selection.of(devices)))
+        Ok((input, self.selection.of(devices)))
     }
 }

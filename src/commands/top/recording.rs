@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::sampler::Shared;
-use crate::screen::{RecordingStatus, TextSnapshot};
+use crate::screen::{RecordingStatus, SampleTexts};
 use crate::sink::{Destination, IfExists, RecordingFile, WriteQueue, write_recording};
 
 /// The memory in bytes for samples that wait to be written.
@@ -38,15 +38,16 @@ impl Recording {
         let path = new_path(&base_name(host, now, zone), "gz", &[])?;
         // No sample may be lost between the history and the queue.
         let history = {
-            let mut texts = shared.texts();
-            let history = texts.as_mut().map(|texts| texts.snapshot()).unwrap_or_default();
+            let texts = shared.texts();
             shared.set_queue(Some(Arc::clone(&queue)));
-            history
+            texts.clone()
         };
-        let samples_before = history.samples();
+        let samples_before = history.len();
         let (thread_queue, thread_path) = (Arc::clone(&queue), path.clone());
         let write = move || {
-            write_recording(&thread_queue, || open(&thread_path, &history));
+            write_recording(&thread_queue, || {
+                Ok(Destination::File(Box::new(write_history(&thread_path, &history)?)))
+            });
         };
         let writer = thread::Builder::new().name("blkstat-record".to_owned()).spawn(write);
         let writer = Some(writer.context("cannot start to write")?);
@@ -86,22 +87,13 @@ impl Recording {
     }
 }
 
-/// Opens the file and writes the history.
-fn open<'a>(path: &Path, history: &TextSnapshot) -> Result<Destination<'a>> {
-    Ok(Destination::File(Box::new(write_history(path, history, None)?)))
-}
-
-/// Writes the samples of the history between two times, or all, to a new file.
+/// Writes samples to a new file.
 ///
 /// # Errors
 /// If the file exists or cannot be written.
-pub(super) fn write_history(
-    path: &Path,
-    history: &TextSnapshot,
-    range: Option<(Timestamp, Timestamp)>,
-) -> Result<RecordingFile> {
+pub(super) fn write_history(path: &Path, history: &SampleTexts) -> Result<RecordingFile> {
     let mut file = RecordingFile::open(path, &path.display().to_string(), IfExists::Refuse, None)?;
-    history.try_for_each(range, |text, _| file.write(&text).map(drop))?;
+    history.try_for_each(|text| file.write(text).map(drop))?;
     Ok(file)
 }
 

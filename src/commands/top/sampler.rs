@@ -10,19 +10,20 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use jiff::tz::TimeZone;
 
-use super::super::follow::{end_reason, missing_data};
+use super::super::follow::{missing_data, no_data};
 use super::super::recorder::Recorder;
 use crate::capture::RecordFilter;
 use crate::clock::{Clock, RealClock};
 use crate::console::Warnings;
 use crate::counters::Sample;
+use crate::exit::NoData;
 use crate::intervals::{
     BaselineStore, Detail, DeviceSelection, IncidentSummary, Input, IntervalRows, Intervals, NextInterval,
 };
 use crate::screen::{Frame, FrameEncoder, LIVE_HISTORY_S, MAX_TEXT_BYTES, SampleTexts, is_trouble};
 use crate::signals::{Signals, StopOnDrop};
 use crate::sink::{SampleBlock, WriteQueue};
-use crate::source::{Live, NoBlockDevices};
+use crate::source::Live;
 use crate::topology::Topology;
 
 /// The most intervals that may wait for the screen, as while a terminal is stopped: an hour.
@@ -55,9 +56,9 @@ pub(super) struct Started {
 }
 
 /// The state that the sampling thread and the screen share.
-#[derive(Default)]
 pub(super) struct Shared {
-    texts: Mutex<Option<SampleTexts>>,
+    /// The samples so far; none of a capture.
+    texts: Mutex<SampleTexts>,
     /// The queue of the recording in progress.
     queue: Mutex<Option<Arc<WriteQueue>>>,
     /// Warnings and other messages, to be printed after the screen is closed.
@@ -65,8 +66,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// The samples so far as text; `None` before the first, and for a capture.
-    pub(super) fn texts(&self) -> MutexGuard<'_, Option<SampleTexts>> {
+    pub(super) fn texts(&self) -> MutexGuard<'_, SampleTexts> {
         self.texts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -89,7 +89,6 @@ impl Shared {
     /// Stores a sample for recordings that begin in the past, and passes it to the one in progress.
     fn push_sample(&self, block: SampleBlock) {
         let mut texts = self.texts();
-        let texts = texts.get_or_insert_with(|| SampleTexts::new(LIVE_HISTORY_S, MAX_TEXT_BYTES));
         let mut text = block.notes.clone();
         if let Some(scan) = &block.scan {
             scan.write(&mut text);
@@ -128,7 +127,8 @@ impl Sampler {
         wake.set_nonblocking(true)?;
         waker.set_nonblocking(true)?;
         let (sender, updates) = sync_channel(MAX_WAITING);
-        let shared = Arc::new(Shared::default());
+        let texts = Mutex::new(SampleTexts::new(LIVE_HISTORY_S, MAX_TEXT_BYTES));
+        let shared = Arc::new(Shared { texts, queue: Mutex::default(), messages: Mutex::default() });
         let thread_shared = Arc::clone(&shared);
         let run = move || {
             let outlet = Outlet { sender, waker, is_live: input.from.is_none() };
@@ -202,7 +202,7 @@ fn follow(
     text: &mut Vec<u8>,
 ) -> Result<()> {
     if !intervals.start(&mut |warning| warnings.warn_capture(warning, text))? {
-        return no_data(intervals);
+        return require_data(intervals);
     }
     if let Some(not_found) = intervals.not_found().filter(|_| intervals.is_live()) {
         return Err(NoData(not_found.to_string()).into());
@@ -244,7 +244,7 @@ fn follow(
         }
     }
     outlet.send(Update::Incidents(frames.incidents(intervals)));
-    if count == 0 { no_data(intervals) } else { Ok(()) }
+    if count == 0 { require_data(intervals) } else { Ok(()) }
 }
 
 /// Turns intervals into frames.
@@ -282,27 +282,10 @@ impl Frames {
     }
 }
 
-/// The error of a source without data.
-#[derive(Debug)]
-pub(super) struct NoData(String);
-
-impl std::fmt::Display for NoData {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for NoData {}
-
 /// Returns the error about a source without intervals.
-fn no_data(intervals: &Intervals<'_>) -> Result<()> {
+fn require_data(intervals: &Intervals<'_>) -> Result<()> {
     match missing_data(intervals)? {
-        Some(reason) => Err(NoData(end_reason(&reason, intervals)).into()),
+        Some(reason) => Err(no_data(&reason, intervals)),
         None => bail!("no intervals"),
     }
-}
-
-/// Returns whether an error is about missing data rather than about a file.
-pub(super) fn is_no_data(error: &anyhow::Error) -> bool {
-    error.is::<NoData>() || error.is::<NoBlockDevices>()
 }

@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::os::fd::AsFd;
+use std::path::absolute;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -9,18 +10,19 @@ use jiff::Timestamp;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 
-use super::super::options::Host;
+use super::super::options::{Host, RangeOptions, SourceOptions};
+use super::super::report::Report;
 use super::Top;
 use super::export::{ExportSource, Exports};
 use super::recording::Recording;
-use super::sampler::{Sampler, Started, Update, is_no_data};
+use super::sampler::{Sampler, Started, Update};
 use crate::clock::poll_inputs;
 use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{DeviceSelection, Input};
 use crate::screen::{
     Action, App, AppOptions, Event, ExportKind, Frame, InputParser, LIVE_HISTORY_BYTES, LIVE_HISTORY_S,
-    MAX_TEXT_BYTES, SampleTexts, Screen, Sort, Source, Theme,
+    MAX_TEXT_BYTES, Screen, Sort, Source, Theme,
 };
 use crate::signals::{ScreenSignals, suspend_process};
 use crate::source::read_hostname;
@@ -62,8 +64,7 @@ pub(super) fn run(
         };
         bail!("cannot show the full screen: {reason}; 'blkstat' prints the same as lines");
     }
-    let saved_baselines = host.baselines_for(&input).to_vec();
-    let baselines = top.verdicts.load_baselines(&saved_baselines, context)?;
+    let baselines = top.verdicts.load_baselines(host.baselines_for(&input), context)?;
     let time_zone = context.time_zone();
     let is_live = input.from.is_none();
     let sampler = Sampler::start(input.clone(), selection.clone(), baselines, time_zone.clone())?;
@@ -87,7 +88,21 @@ pub(super) fn run(
     let Some(screen) = Screen::open(!top.no_mouse).context("cannot write to the terminal")? else {
         bail!("standard input is not a terminal, so no keys can be read; 'blkstat' prints the same as lines");
     };
-    let verdicts = top.verdicts.clone();
+    // Paths are absolute, so that none is taken for a device.
+    let more = input.more.iter().filter_map(|path| absolute(path).ok()?.into_os_string().into_string().ok());
+    let report = Report {
+        source: SourceOptions {
+            operands: more.chain(selection.devices.iter().cloned()).collect(),
+            from: input.from.clone(),
+            range: RangeOptions::default(),
+            capture: top.source.capture.clone(),
+        },
+        devices_regex: selection.regex,
+        output: None,
+        force: false,
+        no_who: false,
+        verdicts: top.verdicts.clone(),
+    };
     let mut session = Session {
         app: App::new(options),
         screen,
@@ -99,10 +114,9 @@ pub(super) fn run(
         has_sampling_ended: false,
         error: None,
         exports: Exports::new(ExportSource {
-            capture: input.from.is_some().then(|| Input { interval: None, ..input.clone() }),
-            selection,
-            verdicts,
-            saved_baselines,
+            files: input.from.into_iter().chain(input.more).collect(),
+            report,
+            host: host.clone(),
             tz: variable("TZ"),
         }),
     };
@@ -144,12 +158,10 @@ fn wait_for_start(
                 }
                 Update::Started(started) => known = Some(started),
                 Update::Frame(frame) => return Ok(Ok((known.unwrap_or_default(), Some(frame)))),
-                Update::Ended(Some(error)) if is_no_data(&error) => {
+                Update::Ended(Some(error)) => {
                     let _ = context.err.write_all(&messages);
-                    context.print_error(format_args!("{error:#}"));
-                    return Ok(Err(Exit::NoData));
+                    return Err(error);
                 }
-                Update::Ended(Some(error)) => return Err(error),
                 Update::Ended(None) => bail!("no samples"),
                 Update::Incidents(_) | Update::Progress(_) => {}
             }
@@ -331,7 +343,7 @@ impl Session {
 
     /// Assigns the memory that samples do not need to intervals.
     fn share_memory(&mut self) {
-        let texts = self.sampler.shared.texts().as_ref().map_or(0, SampleTexts::memory);
+        let texts = self.sampler.shared.texts().memory();
         self.app.history.set_max_bytes(LIVE_HISTORY_BYTES + MAX_TEXT_BYTES.saturating_sub(texts));
     }
 
@@ -370,7 +382,7 @@ impl Session {
 
     /// Starts exporting the time shown.
     fn export(&mut self, kind: ExportKind, range: Option<(Timestamp, Timestamp)>) {
-        let history = self.sampler.shared.texts().as_mut().map(|texts| texts.snapshot()).unwrap_or_default();
+        let history = self.sampler.shared.texts().clone();
         let message = match self.exports.start(kind, range, history, &self.app.options) {
             Ok(name) => format!("exporting to {name}"),
             Err(error) => format!("{error:#}"),

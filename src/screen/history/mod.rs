@@ -16,7 +16,7 @@ use jiff::Timestamp;
 pub(crate) use coarse::CoarseSpan;
 pub(crate) use frame::{DeviceId, Frame, FrameEncoder, is_event, is_trouble, severity};
 pub(crate) use point::{Extent, Point, Quantity};
-pub(crate) use texts::{SampleTexts, TextSnapshot};
+pub(crate) use texts::SampleTexts;
 
 use self::coarse::CoarseHistory;
 

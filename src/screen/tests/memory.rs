@@ -92,7 +92,7 @@ fn minutes_kept(device_count: usize, has_cgroups: bool) -> usize {
         app.history.set_max_bytes(LIVE_HISTORY_BYTES / 12 + of_texts);
         app.push(encoder.encode(rows, Arc::clone(&topology)));
     }
-    assert!(texts.snapshot().samples() >= 300, "{}", texts.snapshot().samples());
+    assert!(texts.len() >= 300, "{}", texts.len());
     let bytes = app.history.memory() + texts.memory();
     assert!(bytes <= (64 << 20) / 12, "{bytes}");
     assert!(app.history.before(app.history.frames()[0].end_s).is_some(), "the time before is known");
