@@ -4,7 +4,7 @@ use libm::log;
 use serde::Serialize;
 
 use super::caps::{Pace, Plateau, pace_of_level};
-use super::load::{ConcurrencyLevel, IoDirection, LoadSample, count_transitions, group_by_queue};
+use super::load::{ConcurrencyLevel, IoDirection, LoadSample, RateUnit, count_transitions, group_by_queue};
 use super::thresholds::{
     MAX_RATE_TOLERANCE, MAX_VON_NEUMANN_RATIO, MIN_CONSTANT_QUEUE, MIN_INTERVAL_REQUESTS,
     MIN_LEVEL_INTERVALS, MIN_LOADED_QUEUE, MIN_MAX_RATE_FRACTION, MIN_MAX_RATE_GROWTH,
@@ -128,7 +128,9 @@ fn measure(loads: &[&LoadSample], direction: IoDirection, is_held: bool) -> Capa
     };
     let at_maximum = &loaded[range.clone()];
     let intervals = |is_pace: fn(Pace) -> bool| {
-        let with_pace = at_maximum.iter().filter(|(group, _)| is_pace(pace_of_level(group, direction)));
+        let with_pace = at_maximum
+            .iter()
+            .filter(|(group, _)| is_pace(pace_of_level(group, direction, RateUnit::Requests)));
         with_pace.map(|(_, level)| level.intervals).sum::<u64>()
     };
     let first = at_maximum[0].1.queue;

@@ -114,7 +114,7 @@ impl Lifetimes {
                     settings.cap,
                     &given.device,
                 ),
-                near_limit: find_near_limit(&loads, &given.device),
+                near_limit: find_near_limit(loads.iter(), &given.device),
                 loads,
                 baselines: lifetime.learned.with_given(given, since_boot),
                 sweeps: lifetime.sweeps,

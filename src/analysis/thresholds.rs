@@ -423,8 +423,6 @@ pub(super) const EXACT_LIMIT_TOLERANCE: f64 = 0.002;
 /// Relative distance within which a single interval is near a known limit: the tolerance, doubled for the interval's
 /// noise.
 pub(super) const NEAR_LIMIT_TOLERANCE: f64 = 2.0 * LIMIT_TOLERANCE;
-/// Fewest intervals near a known limit with a queue that are worth mentioning: fewer easily occur by chance.
-pub(super) const MIN_NEAR_LIMIT_INTERVALS: f64 = 5.0;
 /// Multiple of a limit from which a rate exceeds it: real limiters overshoot by a few percent.
 pub(super) const ABOVE_LIMIT_RATIO: f64 = MIN_EXCEEDED_CAP_RATIO;
 /// Relative excess over what a volume can do in the other unit that still allows a match.

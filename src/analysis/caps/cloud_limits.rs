@@ -2,7 +2,7 @@
 
 use crate::analysis::load::RateUnit;
 use crate::analysis::settings::KnownDevice;
-use crate::analysis::thresholds::{EXACT_LIMIT_TOLERANCE, LIMIT_TOLERANCE, OTHER_LIMIT_TOLERANCE};
+use crate::analysis::thresholds::{EXACT_LIMIT_TOLERANCE, OTHER_LIMIT_TOLERANCE};
 use crate::topology::Provider;
 
 const BYTES_PER_GIB: u64 = 1 << 30;
@@ -25,17 +25,6 @@ impl CloudVolume {
         match self {
             Self::Gp3Base | Self::Gp2 { .. } | Self::Gp2Burst => Provider::Aws,
             Self::PremiumSsd(_) => Provider::Azure,
-        }
-    }
-
-    /// The rate that burst credits allow for a time, in requests or MiB per second; `None` without such credits.
-    pub(super) fn burst(self, unit: RateUnit) -> Option<f64> {
-        match (self, unit) {
-            (Self::Gp2 { gib }, RateUnit::Requests) if gib < GP2_BURST_MAX_GIB => Some(3000.0),
-            (Self::PremiumSsd("P1" | "P2" | "P3" | "P4" | "P6" | "P10" | "P15" | "P20"), unit) => {
-                Some(if unit == RateUnit::Requests { 3500.0 } else { 170.0 })
-            }
-            _ => None,
         }
     }
 }
@@ -93,108 +82,34 @@ const GP3_BASE: VolumeLimits = VolumeLimits {
     max_mib_per_s: 2000.0,
 };
 
-/// A tier of Azure Premium SSD: its largest size in GiB and its limits. It holds the sizes above those of the tier
-/// before.
-struct Tier {
-    name: &'static str,
-    max_gib: u64,
-    iops: f64,
-    mib_per_s: f64,
-}
-
-const fn tier(name: &'static str, max_gib: u64, iops: f64, mib_per_s: f64) -> Tier {
-    Tier { name, max_gib, iops, mib_per_s }
-}
-
-/// Azure: "Scalability and performance targets for VM disks", premium SSD, whose MB are 2^20 bytes.
-const PREMIUM_SSD_TIERS: [Tier; 14] = [
-    tier("P1", 4, 120.0, 25.0),
-    tier("P2", 8, 120.0, 25.0),
-    tier("P3", 16, 120.0, 25.0),
-    tier("P4", 32, 120.0, 25.0),
-    tier("P6", 64, 240.0, 50.0),
-    tier("P10", 128, 500.0, 100.0),
-    tier("P15", 256, 1100.0, 125.0),
-    tier("P20", 512, 2300.0, 150.0),
-    tier("P30", 1024, 5000.0, 200.0),
-    tier("P40", 2048, 7500.0, 250.0),
-    tier("P50", 4096, 7500.0, 250.0),
-    tier("P60", 8192, 16000.0, 500.0),
-    tier("P70", 16384, 18000.0, 750.0),
-    tier("P80", 32767, 20000.0, 900.0),
+/// The tiers of Azure Premium SSD: name, largest size in GiB, requests and MiB per second. Each holds the sizes above
+/// those of the tier before. Source: "Scalability and performance targets for VM disks", whose MB are 2^20 bytes.
+const PREMIUM_SSD_TIERS: [(&str, u64, f64, f64); 14] = [
+    ("P1", 4, 120.0, 25.0),
+    ("P2", 8, 120.0, 25.0),
+    ("P3", 16, 120.0, 25.0),
+    ("P4", 32, 120.0, 25.0),
+    ("P6", 64, 240.0, 50.0),
+    ("P10", 128, 500.0, 100.0),
+    ("P15", 256, 1100.0, 125.0),
+    ("P20", 512, 2300.0, 150.0),
+    ("P30", 1024, 5000.0, 200.0),
+    ("P40", 2048, 7500.0, 250.0),
+    ("P50", 4096, 7500.0, 250.0),
+    ("P60", 8192, 16000.0, 500.0),
+    ("P70", 16384, 18000.0, 750.0),
+    ("P80", 32767, 20000.0, 900.0),
 ];
-
-/// The limits that a rate matches; empty if it matches none. A rate can match by chance: this is a hint at the volume,
-/// not proof.
-pub(super) fn matching_limits(
-    device: &KnownDevice,
-    unit: RateUnit,
-    iops: f64,
-    mib_per_s: f64,
-) -> Vec<CloudLimit> {
-    limits_within(LIMIT_TOLERANCE, device, unit, iops, mib_per_s)
-}
 
 /// Returns whether a rate on a device known to be a volume of that provider matches a limit so exactly that it is
 /// hardly chance.
 pub(super) fn matches_limit_exactly(device: &KnownDevice, unit: RateUnit, iops: f64, mib_per_s: f64) -> bool {
-    device.provider.is_some() && has_limit_within(EXACT_LIMIT_TOLERANCE, device, unit, iops, mib_per_s)
+    device.provider.is_some()
+        && !limits_within(EXACT_LIMIT_TOLERANCE, device, unit, iops, mib_per_s).is_empty()
 }
 
-/// Returns whether [`limits_within`] returns any.
-pub(super) fn has_limit_within(
-    tolerance: f64,
-    device: &KnownDevice,
-    unit: RateUnit,
-    iops: f64,
-    mib_per_s: f64,
-) -> bool {
-    may_be_limit(tolerance, device, unit, iops, mib_per_s)
-        && possible_volumes(device).any(|limits| limits.matches(tolerance, unit, iops, mib_per_s))
-}
-
-/// Returns whether a rate lies near a limit of any volume, ignoring the other unit. Most rates do not, and finding that
-/// out costs far less than finding out which volumes a device may be.
-fn may_be_limit(tolerance: f64, device: &KnownDevice, unit: RateUnit, iops: f64, mib_per_s: f64) -> bool {
-    let (rate, of_tiers, base) = match unit {
-        RateUnit::Requests => (iops, &TIER_IOPS, GP3_BASE.iops),
-        RateUnit::Kib => (mib_per_s, &TIER_MIB_PER_S, GP3_BASE.mib_per_s),
-    };
-    // Rounding moves a limit by far less than this.
-    let tolerance = tolerance + 1e-9;
-    let is_near = |limit: f64| (rate - limit).abs() <= tolerance * limit;
-    // Without branches, the CPU compares several limits at a time.
-    let near_tiers: u64 = of_tiers.iter().map(|limit| u64::from(is_near(*limit))).sum();
-    let is_near_size = |gib| [gp2(gib), gp2_burst(gib)].iter().any(|limits| is_near(limits.of(unit)));
-    near_tiers > 0 || is_near(base) || gib_of(device).is_some_and(is_near_size)
-}
-
-/// The limits of [`PREMIUM_SSD_TIERS`] in requests per second.
-const TIER_IOPS: [f64; PREMIUM_SSD_TIERS.len()] = limits_of_tiers(RateUnit::Requests);
-
-/// The limits of [`PREMIUM_SSD_TIERS`] in MiB per second.
-const TIER_MIB_PER_S: [f64; PREMIUM_SSD_TIERS.len()] = limits_of_tiers(RateUnit::Kib);
-
-/// The limits of [`PREMIUM_SSD_TIERS`] in a unit.
-const fn limits_of_tiers(unit: RateUnit) -> [f64; PREMIUM_SSD_TIERS.len()] {
-    let mut limits = [0.0; PREMIUM_SSD_TIERS.len()];
-    let mut tier = 0;
-    while tier < limits.len() {
-        limits[tier] = match unit {
-            RateUnit::Requests => PREMIUM_SSD_TIERS[tier].iops,
-            RateUnit::Kib => PREMIUM_SSD_TIERS[tier].mib_per_s,
-        };
-        tier += 1;
-    }
-    limits
-}
-
-/// The size of a device in GiB, rounded up; `None` if it is not known.
-fn gib_of(device: &KnownDevice) -> Option<u64> {
-    device.size_bytes.map(|bytes| bytes.div_ceil(BYTES_PER_GIB))
-}
-
-/// The limits within a relative tolerance, except those of volumes that cannot do as much in the other unit.
+/// The limits within a relative tolerance of a rate, except those of volumes that cannot do as much in the other unit.
+/// A rate can match by chance: this is a hint at the volume, not proof.
 pub(super) fn limits_within(
     tolerance: f64,
     device: &KnownDevice,
@@ -213,16 +128,16 @@ pub(super) fn limits_within(
 
 /// The volumes that a device may be.
 fn possible_volumes(device: &KnownDevice) -> impl Iterator<Item = VolumeLimits> {
-    let gib = gib_of(device);
+    let gib = device.size_bytes.map(|bytes| bytes.div_ceil(BYTES_PER_GIB));
     // The size of a volume of either provider is a whole number of GiB, unlike that of most disks.
     let is_whole = device.size_bytes.is_none_or(|bytes| bytes > 0 && bytes % BYTES_PER_GIB == 0);
     let may_be = move |provider: Provider| device.provider.map_or(is_whole, |known| known == provider);
     let aws = [Some(GP3_BASE), gib.map(gp2), gib.filter(|gib| *gib < GP2_BURST_MAX_GIB).map(gp2_burst)];
-    let azure = PREMIUM_SSD_TIERS.iter().enumerate().filter_map(move |(index, tier)| {
-        let min_gib = index.checked_sub(1).map_or(0, |before| PREMIUM_SSD_TIERS[before].max_gib);
-        let has_size = gib.is_none_or(|gib| min_gib < gib && gib <= tier.max_gib);
-        let volume = CloudVolume::PremiumSsd(tier.name);
-        has_size.then(|| VolumeLimits::fixed(volume, tier.iops, tier.mib_per_s))
+    let mut below_gib = 0;
+    let azure = PREMIUM_SSD_TIERS.into_iter().filter_map(move |(name, max_gib, iops, mib_per_s)| {
+        let min_gib = std::mem::replace(&mut below_gib, max_gib);
+        let has_size = gib.is_none_or(|gib| min_gib < gib && gib <= max_gib);
+        has_size.then(|| VolumeLimits::fixed(CloudVolume::PremiumSsd(name), iops, mib_per_s))
     });
     aws.into_iter().flatten().chain(azure).filter(move |limits| may_be(limits.volume.provider()))
 }
@@ -250,29 +165,8 @@ fn gp2_mib_per_s(gib: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(2000))]
-
-        #[test]
-        fn a_rate_is_near_a_limit_exactly_where_it_has_some(
-            limit in prop::sample::select([&TIER_IOPS[..], &TIER_MIB_PER_S, &[3000.0, 600.0, 128.0, 250.0]].concat()),
-            (away, other) in (-0.1..0.1_f64, 0.0..2000.0_f64),
-            (tolerance, gib) in (prop::sample::select(vec![0.001, 0.01, 0.05]), prop::option::of(1..2000_u64)),
-            provider in prop::sample::select(vec![None, Some(Provider::Aws), Some(Provider::Azure), Some(Provider::Other)]),
-        ) {
-            let device = KnownDevice { size_bytes: gib.map(|gib| gib * BYTES_PER_GIB), provider, ..UNKNOWN };
-            for rate in [limit * (1.0 + away), limit * (1.0 + tolerance), limit * (1.0 - tolerance), limit] {
-                for (unit, iops, mib_per_s) in [(RateUnit::Requests, rate, other), (RateUnit::Kib, other, rate)] {
-                    let has_some = !limits_within(tolerance, &device, unit, iops, mib_per_s).is_empty();
-                    prop_assert_eq!(has_limit_within(tolerance, &device, unit, iops, mib_per_s), has_some);
-                }
-            }
-        }
-    }
+    use crate::analysis::thresholds::LIMIT_TOLERANCE;
 
     const UNKNOWN: KnownDevice = KnownDevice { size_bytes: None, provider: None, class: None };
 
@@ -281,7 +175,10 @@ mod tests {
     }
 
     fn volumes(device: &KnownDevice, unit: RateUnit, iops: f64, mib_per_s: f64) -> Vec<CloudVolume> {
-        matching_limits(device, unit, iops, mib_per_s).into_iter().map(|limit| limit.volume).collect()
+        limits_within(LIMIT_TOLERANCE, device, unit, iops, mib_per_s)
+            .into_iter()
+            .map(|limit| limit.volume)
+            .collect()
     }
 
     fn by_requests(device: &KnownDevice, iops: f64) -> Vec<CloudVolume> {
@@ -332,7 +229,7 @@ mod tests {
     #[test]
     fn only_a_known_provider_makes_a_limit_a_fact() {
         let aws = KnownDevice { provider: Some(Provider::Aws), ..UNKNOWN };
-        let limits = |device| matching_limits(device, RateUnit::Requests, 3000.0, 11.7);
+        let limits = |device| limits_within(LIMIT_TOLERANCE, device, RateUnit::Requests, 3000.0, 11.7);
         assert!(limits(&aws)[0].is_provider_known && !limits(&UNKNOWN)[0].is_provider_known);
         assert!(matches_limit_exactly(&aws, RateUnit::Requests, 3000.0, 11.7));
         assert!(!matches_limit_exactly(&UNKNOWN, RateUnit::Requests, 3000.0, 11.7));

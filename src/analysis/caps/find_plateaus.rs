@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use libm::log;
 
-use super::cloud_limits::{CloudLimit, matching_limits};
+use super::cloud_limits::{CloudLimit, limits_within};
 use super::dispersion::dispersion;
 use super::latest_plateau::is_on_plateau;
 use super::pace::has_steadier_counts;
@@ -14,7 +14,7 @@ use crate::analysis::load::{IoDirection, LoadSample, RateUnit, steady_or_all, we
 use crate::analysis::settings::{KnownDevice, StatedCap};
 use crate::analysis::stats::weighted_median;
 use crate::analysis::thresholds::{
-    MAX_NEGLIGIBLE_FRACTION, MIN_CAPPED_QUEUE, MIN_CONCURRENCY_GROWTH, MIN_CONSTANT_QUEUE,
+    LIMIT_TOLERANCE, MAX_NEGLIGIBLE_FRACTION, MIN_CAPPED_QUEUE, MIN_CONCURRENCY_GROWTH, MIN_CONSTANT_QUEUE,
     MIN_IRREGULAR_DISPERSION, MIN_LARGE_REQUEST_KIB, MIN_LOADED_QUEUE, MIN_PLATEAU_QUEUE,
     MIN_RATE_CHANGE_RATIO, MIN_WITNESS_INTERVALS, SAME_MIX_TOLERANCE, SAME_QUEUE_TOLERANCE,
     SAME_SIZE_TOLERANCE, SATURATION_WINDOW_INTERVALS, STEADY_TOLERANCE,
@@ -358,7 +358,7 @@ impl Plateau {
         let intervals: f64 = steady.loads.iter().map(|load| load.intervals).sum();
         let square = |load: &&LoadSample| load.intervals * (kind.rate(load) / steady.rate - 1.0).powi(2);
         let (iops, mib_per_s) = median_rates(&steady.loads, kind.direction)?;
-        let cloud = matching_limits(&kind.device, kind.unit, iops, mib_per_s);
+        let cloud = limits_within(LIMIT_TOLERANCE, &kind.device, kind.unit, iops, mib_per_s);
         Some(Self {
             direction: kind.direction,
             unit: kind.unit,

@@ -86,8 +86,7 @@ pub(super) fn pace(
 }
 
 /// Returns the pace of loads at about one concurrency, at their own rate.
-pub(crate) fn pace_of_level(loads: &[&LoadSample], direction: IoDirection) -> Pace {
-    let unit = RateUnit::Requests;
+pub(crate) fn pace_of_level(loads: &[&LoadSample], direction: IoDirection, unit: RateUnit) -> Pace {
     let rate = weighted_median_of(loads, |load| Some(load.rate(direction, unit)));
     rate.map_or(Pace::Unclear, |rate| {
         pace(loads, direction, unit, rate, has_constant_queue(loads, direction), true)
