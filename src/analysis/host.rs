@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use super::thresholds::{MAX_IN_FLIGHT_FRACTION, MIN_HIDDEN_IO_WAIT_PCT, MIN_MEMORY_PRESSURE_PCT};
+use super::thresholds::{
+    MAX_IN_FLIGHT_FRACTION, MIN_HIDDEN_IO_WAIT_PCT, MIN_MEMORY_PRESSURE_PCT, MIN_SWAPPED_PAGES_PER_S,
+};
 use crate::metrics::HostStats;
 
 /// Mean, minimum and maximum of a quantity; all `None` if it was never known.
@@ -99,6 +101,27 @@ impl Range {
 }
 
 impl HostReport {
+    /// The percentage of the time in which tasks waited for I/O, if it is noticeable.
+    pub fn long_io_wait_pct(&self) -> Option<f64> {
+        self.io_pressure_some_pct.mean.filter(|some_pct| *some_pct >= MIN_HIDDEN_IO_WAIT_PCT)
+    }
+
+    /// The percentage of the time in which tasks waited for I/O that no device shows, if it is noticeable.
+    pub fn long_hidden_wait_pct(&self) -> Option<f64> {
+        self.hidden_io_wait_pct.mean.filter(|hidden_pct| *hidden_pct >= MIN_HIDDEN_IO_WAIT_PCT)
+    }
+
+    /// The percentage of the time in which tasks waited for memory, if that is short.
+    pub fn memory_shortage_pct(&self) -> Option<f64> {
+        self.memory_pressure_some_pct.mean.filter(|some_pct| *some_pct >= MIN_MEMORY_PRESSURE_PCT)
+    }
+
+    /// The pages swapped in and out per second, if they matter.
+    pub fn swapped_pages_per_s(&self) -> Option<(f64, f64)> {
+        let (read, written) = self.swap_in_pages_per_s.mean.zip(self.swap_out_pages_per_s.mean)?;
+        (read + written >= MIN_SWAPPED_PAGES_PER_S).then_some((read, written))
+    }
+
     /// Takes the mounts that tasks may have waited for in an interval.
     pub fn observe_nfs(&mut self, waits: &[NfsWait]) {
         for wait in waits {

@@ -3,7 +3,7 @@
 //! Pure: no files, no clock, no text. The live view asks a [`LiveVerdict`] after every interval; a whole capture goes
 //! through a [`DeviceAnalysis`] into a [`DeviceReport`]. Memory is bounded, however long either runs. A value that is
 //! not known is `None`, and a verdict is not given if it needs more than was seen. Evidence is data ([`Evidence`],
-//! [`Explanation`], [`OtherCause`], [`HostFinding`], [`Plateau`], [`LayerLink`]); `report` turns it into sentences.
+//! [`Explanation`], [`OtherCause`], [`Plateau`], [`LayerLink`]); `report` turns it into sentences.
 //!
 //! A module here imports only modules listed above it:
 //!
@@ -22,7 +22,7 @@
 //! | `blocks` | the load in blocks of time |
 //! | `report` | the report of a device |
 //! | `compare` | two reports of a device |
-//! | `host_findings` | what the host shows about other causes than the disks |
+//! | `not_the_disk` | the evidence that no device is the bottleneck |
 //! | `queue_by_layer` | queue by layer of stacked devices |
 //! | `device` | from the intervals of a device to its report |
 
@@ -33,9 +33,9 @@ mod caps;
 mod compare;
 mod device;
 mod host;
-mod host_findings;
 mod lifetimes;
 mod load;
+mod not_the_disk;
 mod peers;
 mod queue_by_layer;
 mod saved_baselines;
@@ -53,16 +53,17 @@ pub use caps::{
 pub use compare::{BlockMeans, Difference, Outcome, Quantity, compare};
 pub use device::{DeviceAnalysis, DeviceReport, Excluded, Observation};
 pub use host::{HostReport, NfsWait, Range, hidden_io_wait_pct, high_memory_pressure_pct};
-pub use host_findings::{HostFinding, host_findings, not_the_disk};
 pub use load::{ConcurrencyLevel, IoDirection, LoadHistory, LoadSample, RateUnit, concurrency_levels};
+pub use not_the_disk::{NotTheDisk, not_the_disk};
 pub use peers::{PEER_ROUND_S, PeerGroup, PeerHistory, SlowBesidePeers};
 pub use queue_by_layer::{Layer, LayerLink, QueueByLayer, WaitLocation, clear_lower_layers, queue_by_layer};
 pub use saved_baselines::{DeviceBaseline, DeviceMatching, SavedBaselines, UnloadedLatency};
 pub use settings::{BaselineSource, KnownDevice, Settings, StatedCap};
 pub use stats::{BusyMean, DirectionReport, Distribution, Histogram, IoTotals, Pattern};
 pub use thresholds::{
-    DEFAULT_SATURATION_THRESHOLD, MAX_RATE_TOLERANCE, MIN_LOADED_QUEUE, MIN_QUEUEING_SATURATION, MIN_STALL_S,
-    MIN_UTIL_INTERVAL_S, MIN_VERDICT_INTERVALS,
+    DEFAULT_SATURATION_THRESHOLD, LOW_AVAILABLE_CPU_PCT, LOW_IO_PRESSURE_PCT, MAX_RATE_TOLERANCE,
+    MIN_LOADED_QUEUE, MIN_QUEUEING_SATURATION, MIN_REPORTED_STEAL_PCT, MIN_STALL_S, MIN_UTIL_INTERVAL_S,
+    MIN_VERDICT_INTERVALS,
 };
 pub use verdict::{
     Assessment, Beside, DirectionLatency, Doubt, Evidence, ExceededCap, Explanation, HealthEvidence,

@@ -469,11 +469,11 @@ pub(super) const MAX_IDLE_UTIL_PCT: f64 = 25.0;
 // Other causes.
 
 /// Percentage of CPU available below which CPU may be the bottleneck, and the cause of irregular rates.
-pub(super) const LOW_AVAILABLE_CPU_PCT: f64 = 10.0;
+pub const LOW_AVAILABLE_CPU_PCT: f64 = 10.0;
 /// Percentage of steal time from which it is reported.
-pub(super) const MIN_REPORTED_STEAL_PCT: f64 = 5.0;
+pub const MIN_REPORTED_STEAL_PCT: f64 = 5.0;
 /// Percentage of time with a task waiting for I/O below which tasks hardly waited.
-pub(super) const LOW_IO_PRESSURE_PCT: f64 = 2.0;
+pub const LOW_IO_PRESSURE_PCT: f64 = 2.0;
 /// Percentage of time with a task waiting for I/O from which a device should show it: a tenth of a task's time is
 /// noticeable. A smaller percentage may largely arise because pressure and requests are not read at the same instant.
 pub(super) const MIN_HIDDEN_IO_WAIT_PCT: f64 = 10.0;

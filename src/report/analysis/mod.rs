@@ -4,6 +4,7 @@ mod compare;
 mod events;
 mod findings;
 mod fio;
+mod host;
 mod json;
 mod overview;
 mod text;
@@ -15,9 +16,8 @@ pub use json::json;
 pub use text::text;
 
 pub(super) use events::{departure_sentences, devices_worst_first, incidents_worst_first, worse_verdict};
-pub(super) use findings::{
-    capacity_sentences, cause_sentences, host_sentences, link_text, not_the_disk_sentences,
-};
+pub(super) use findings::{capacity_sentences, cause_sentences, link_text};
+pub(super) use host::{host_sentences, not_the_disk_sentences};
 pub(super) use overview::verdict_sentence;
 
 use crate::analysis::{DeviceReport, HostReport, QueueByLayer};

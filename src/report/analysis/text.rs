@@ -2,9 +2,8 @@
 
 use super::AnalysisReport;
 use super::events::{departure_sentences, incident_line, incidents_worst_first, push_incidents};
-use super::findings::{
-    capacity_sentences, cause_sentences, coverage_sentence, host_sentences, link_text, not_the_disk_sentences,
-};
+use super::findings::{capacity_sentences, cause_sentences, coverage_sentence, link_text};
+use super::host::{host_sentences, not_the_disk_sentences};
 use super::overview::{self, Row};
 use super::times::Times;
 use crate::analysis::{
