@@ -1,7 +1,6 @@
 //! The loads of a device between resets of its counters. After a reset, the name may belong to another device, so loads
 //! are compared with each other only within such a lifetime.
 
-use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use super::baseline::{Baselines, SinceBoot};
@@ -96,18 +95,16 @@ impl Lifetimes {
         }
     }
 
-    /// The lifetimes, with the settings of the present device.
-    pub(super) fn finish(self, settings: &Settings) -> FinishedLifetimes {
+    /// The lifetimes that ended, in the order of time, and the present one, with the settings of the present device.
+    pub(super) fn finish(self, settings: &Settings) -> (Vec<FinishedLifetime>, FinishedLifetime) {
         let finish = |lifetime: Lifetime| {
             let loads = lifetime.loads.finish();
             let given = lifetime.given.as_ref().unwrap_or(settings);
-            let since_boot = lifetime.since_boot.unwrap_or_default();
             let preceding = (lifetime.preceding.finish().into_iter()).map(|load| LoadSample {
                 interval_index: load.interval_index - lifetime.preceding_count,
                 ..load
             });
             FinishedLifetime {
-                first_interval: lifetime.first_interval.unwrap_or(f64::INFINITY),
                 steady_rates: find_steady_rates_after(
                     preceding.collect(),
                     &loads,
@@ -115,97 +112,28 @@ impl Lifetimes {
                     &given.device,
                 ),
                 near_limit: find_near_limit(loads.iter(), &given.device),
+                capacity: CapacityByDirection::measure(&loads, &lifetime.sweeps),
                 loads,
-                baselines: lifetime.learned.with_given(given, since_boot),
-                sweeps: lifetime.sweeps,
+                baselines: lifetime.learned.with_given(given, lifetime.since_boot.unwrap_or_default()),
             }
         };
-        FinishedLifetimes {
-            ended: self.ended.into_iter().map(finish).collect(),
-            present: finish(self.present),
-        }
+        (self.ended.into_iter().map(finish).collect(), finish(self.present))
     }
 }
 
-/// The lifetimes of a device after its last interval, in the order of time.
-pub(super) struct FinishedLifetimes {
-    ended: Vec<FinishedLifetime>,
-    present: FinishedLifetime,
-}
-
-/// The loads of a lifetime, and the baselines and facts that they are compared with.
-#[derive(Clone, Copy)]
-pub(super) struct LifetimeLoads<'a> {
-    pub(super) loads: &'a [LoadSample],
-    pub(super) baselines: &'a Baselines,
-}
-
-struct FinishedLifetime {
-    /// Infinite without a load.
-    first_interval: f64,
-    loads: Vec<LoadSample>,
-    baselines: Baselines,
-    steady_rates: SteadyRates,
-    near_limit: Option<NearLimit>,
-    sweeps: [VonNeumannRatio; 3],
+/// The loads of a lifetime, the baselines that they are compared with, and what they show.
+pub(super) struct FinishedLifetime {
+    pub(super) loads: Vec<LoadSample>,
+    pub(super) baselines: Baselines,
+    pub(super) steady_rates: SteadyRates,
+    /// The known limit near which the rate lay; `None` if there is none.
+    pub(super) near_limit: Option<NearLimit>,
+    pub(super) capacity: CapacityByDirection,
 }
 
 impl FinishedLifetime {
-    fn seconds(&self) -> f64 {
+    pub(super) fn seconds(&self) -> f64 {
         self.loads.iter().map(|load| load.seconds).sum()
-    }
-}
-
-impl FinishedLifetimes {
-    fn iter(&self) -> impl DoubleEndedIterator<Item = &FinishedLifetime> {
-        self.ended.iter().chain([&self.present])
-    }
-
-    /// All loads, in the order of time.
-    pub(super) fn loads(&self) -> Cow<'_, [LoadSample]> {
-        match self.ended.as_slice() {
-            [] => Cow::Borrowed(&self.present.loads),
-            _ => self.iter().flat_map(|lifetime| &lifetime.loads).copied().collect(),
-        }
-    }
-
-    /// The baselines to compare a load with.
-    pub(super) fn baselines(&self, load: &LoadSample) -> &Baselines {
-        let had_begun = |lifetime: &&FinishedLifetime| lifetime.first_interval <= load.interval_index;
-        &self.iter().rfind(had_begun).unwrap_or(&self.present).baselines
-    }
-
-    /// The loads and baselines of each lifetime.
-    pub(super) fn parts(&self) -> impl Iterator<Item = LifetimeLoads<'_>> {
-        self.iter().map(|lifetime| LifetimeLoads { loads: &lifetime.loads, baselines: &lifetime.baselines })
-    }
-
-    /// The baselines of the present device.
-    pub(super) fn present_baselines(&self) -> &Baselines {
-        &self.present.baselines
-    }
-
-    /// The steady rates of all lifetimes.
-    pub(super) fn steady_rates(&self) -> SteadyRates {
-        let caps: Vec<_> = self.iter().flat_map(|lifetime| lifetime.steady_rates.caps.clone()).collect();
-        let unclear = self.iter().find_map(|lifetime| lifetime.steady_rates.unclear.clone());
-        SteadyRates { unclear: unclear.filter(|_| caps.is_empty()), caps }
-    }
-
-    /// The known limit near which the rate lay in the lifetime with most of the busy time; `None` if there is none.
-    pub(super) fn near_limit(&self) -> Option<&NearLimit> {
-        self.longest().near_limit.as_ref()
-    }
-
-    /// The lifetime with most of the busy time.
-    fn longest(&self) -> &FinishedLifetime {
-        self.iter().max_by(|a, b| a.seconds().total_cmp(&b.seconds())).unwrap_or(&self.present)
-    }
-
-    /// The capacity of the device in the lifetime with most of the busy time, with the steady rates of that lifetime.
-    pub(super) fn capacity(&self) -> (CapacityByDirection, &SteadyRates) {
-        let longest = self.longest();
-        (CapacityByDirection::measure(&longest.loads, &longest.sweeps), &longest.steady_rates)
     }
 }
 
@@ -213,9 +141,7 @@ impl FinishedLifetimes {
 mod tests {
     use super::*;
     use crate::analysis::saved_baselines::DeviceBaseline;
-    use crate::analysis::settings::KnownDevice;
     use crate::analysis::stats::IoTotals;
-    use crate::topology::Provider;
 
     /// A load of one second at a light queue.
     fn load(index: usize, await_ms: f64) -> LoadSample {
@@ -231,12 +157,13 @@ mod tests {
     }
 
     fn read_baselines(lifetimes: Lifetimes, settings: &Settings) -> Vec<Option<f64>> {
-        let finished = lifetimes.finish(settings);
-        let of = |load: &LoadSample| finished.baselines(load).reads.unloaded_latency(4.0);
-        let mut found: Vec<_> =
-            finished.loads().iter().map(|load| of(load).map(|one| one.await_ms.round())).collect();
-        found.dedup();
-        found
+        let of = |lifetime: FinishedLifetime| lifetime.baselines.reads.unloaded_latency(4.0);
+        let (ended, present) = lifetimes.finish(settings);
+        ended
+            .into_iter()
+            .chain([present])
+            .map(|lifetime| of(lifetime).map(|one| one.await_ms.round()))
+            .collect()
     }
 
     #[test]
@@ -259,29 +186,7 @@ mod tests {
         lifetimes.push(load(1, 1.0));
         lifetimes.end_device(&settings(2.0));
         lifetimes.push(load(2, 1.0));
-        assert_eq!(read_baselines(lifetimes, &settings(3.0)), [Some(2.0), Some(3.0)]);
-    }
-
-    #[test]
-    fn known_limits_are_those_of_the_device_of_the_longest_lifetime() {
-        let device = |provider| Settings {
-            device: KnownDevice { size_bytes: None, provider: Some(provider), ..KnownDevice::default() },
-            ..Settings::default()
-        };
-        let mut lifetimes = Lifetimes::default();
-        // 3,000 reads per second at a queue of 30.
-        let at_limit = |index| {
-            let load = load(index, 10.0);
-            let reads = IoTotals { ios: 3000.0, kib: 12_000.0, ms: 30_000.0 };
-            LoadSample { reads, in_flight_at_end: Some(30), ..load }
-        };
-        (0..20).for_each(|index| lifetimes.push(at_limit(index)));
-        let is_near =
-            |lifetimes: Lifetimes, provider| lifetimes.finish(&device(provider)).near_limit().is_some();
-        assert!(is_near(lifetimes.clone(), Provider::Aws) && !is_near(lifetimes.clone(), Provider::Google));
-        lifetimes.end_device(&device(Provider::Aws));
-        (20..25).for_each(|index| lifetimes.push(load(index, 1.0)));
-        assert!(is_near(lifetimes, Provider::Google));
+        assert_eq!(read_baselines(lifetimes, &settings(3.0)), [Some(2.0), Some(2.0), Some(3.0)]);
     }
 
     #[test]
@@ -291,6 +196,6 @@ mod tests {
             lifetimes.push(load(index, 1.0));
             lifetimes.end();
         }
-        assert!(lifetimes.finish(&Settings::default()).loads().len() < MAX_LIFETIMES);
+        assert!(lifetimes.finish(&Settings::default()).0.len() < MAX_LIFETIMES);
     }
 }

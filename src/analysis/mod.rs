@@ -56,17 +56,16 @@ pub use host::{HostReport, NfsWait, Range, hidden_io_wait_pct, high_memory_press
 pub use load::{ConcurrencyLevel, IoDirection, LoadHistory, LoadSample, RateUnit, concurrency_levels};
 pub use not_the_disk::{NotTheDisk, not_the_disk};
 pub use peers::{PEER_ROUND_S, PeerGroup, PeerHistory, SlowBesidePeers};
-pub use queue_by_layer::{Layer, LayerLink, QueueByLayer, WaitLocation, clear_lower_layers, queue_by_layer};
+pub use queue_by_layer::{Layer, LayerLink, QueueByLayer, WaitLocation, queue_by_layer};
 pub use saved_baselines::{DeviceBaseline, DeviceMatching, SavedBaselines, UnloadedLatency};
 pub use settings::{BaselineSource, KnownDevice, Settings, StatedCap};
 pub use stats::{BusyMean, DirectionReport, Distribution, Histogram, IoTotals, Pattern};
 pub use thresholds::{
     DEFAULT_SATURATION_THRESHOLD, LOW_AVAILABLE_CPU_PCT, LOW_IO_PRESSURE_PCT, MAX_RATE_TOLERANCE,
-    MIN_LOADED_QUEUE, MIN_QUEUEING_SATURATION, MIN_REPORTED_STEAL_PCT, MIN_STALL_S, MIN_UTIL_INTERVAL_S,
-    MIN_VERDICT_INTERVALS,
+    MIN_LOADED_QUEUE, MIN_QUEUEING_SATURATION, MIN_REPORTED_STEAL_PCT, MIN_SATURATED_QUEUE, MIN_STALL_S,
+    MIN_UTIL_INTERVAL_S, MIN_VERDICT_INTERVALS,
 };
 pub use verdict::{
-    Assessment, Beside, DirectionLatency, Doubt, Evidence, ExceededCap, Explanation, HealthEvidence,
-    HeldBetween, Latency, LiveVerdict, MaxRate, OkMargin, OtherCause, Reason, TroubleSpan, Verdict,
-    held_between, is_idle_below,
+    Assessment, Beside, Doubt, Evidence, ExceededCap, Explanation, HealthEvidence, HeldBetween, Latency,
+    LiveVerdict, MaxRate, OtherCause, Reason, TroubleSpan, Verdict, held_between, is_idle_below,
 };

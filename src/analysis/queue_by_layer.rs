@@ -3,11 +3,7 @@
 use serde::Serialize;
 
 use crate::analysis::device::DeviceReport;
-use crate::analysis::thresholds::{
-    MAX_TIME_BELOW_FRACTION, MIN_LAYER_QUEUE, MIN_LONG_QUEUE_FRACTION, MIN_QUEUED_BETWEEN_FRACTION,
-    MIN_SATURATED_QUEUE,
-};
-use crate::analysis::verdict::{Explanation, Verdict, is_mostly_idle};
+use crate::analysis::thresholds::{MIN_LAYER_QUEUE, MIN_LONG_QUEUE_FRACTION, MIN_QUEUED_BETWEEN_FRACTION};
 use crate::topology::{Node, Topology};
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -115,35 +111,6 @@ pub fn queue_by_layer(stack: &Topology, reports: &[DeviceReport]) -> Option<Queu
     (!links.is_empty()).then_some(QueueByLayer { layers, links })
 }
 
-/// Makes devices `ok` that have no verdict only because they may be at a limit, if the layers show that the limit is
-/// above them: requests wait there and spend hardly any time at the device, which is idle for at least half of the
-/// time.
-pub fn clear_lower_layers(reports: &mut [DeviceReport], queues: &QueueByLayer) {
-    for link in queues.links.iter().filter(|link| link.waiting == WaitLocation::Between) {
-        let queue_above = |report: &DeviceReport| report.all.queue.p50;
-        let above = reports.iter().find(|report| report.device == link.above);
-        if above.and_then(queue_above).is_none_or(|queue| queue < MIN_SATURATED_QUEUE) {
-            continue;
-        }
-        for report in reports.iter_mut().filter(|report| link.below.contains(&report.device)) {
-            let is_mostly_idle = is_mostly_idle(report.all.queue.p95, report.util_pct.p95);
-            let is_minor = report
-                .all
-                .queue
-                .mean
-                .is_some_and(|queue| queue <= MAX_TIME_BELOW_FRACTION * link.queue_above);
-            if report.verdict.is_none()
-                && is_mostly_idle
-                && is_minor
-                && let Some(explanation) = report.ok_below_limit.take()
-            {
-                report.verdict = Some(Verdict::Ok);
-                report.explanation = Explanation { waiting_above: Some(link.above.clone()), ..*explanation };
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -187,26 +154,5 @@ mod tests {
         };
         assert_eq!(longest([0.1, 8.0, 0.2]), ["sdb"]);
         assert_eq!(longest([4.0, 5.0, 6.0]), disks);
-    }
-
-    #[test]
-    fn a_device_that_is_idle_below_a_limit_is_ok() {
-        let cleared = |queue: f64, util: f64, ok_below_limit: Option<Box<Explanation>>| {
-            let mut upper = report("loop0", 30.0);
-            upper.all.queue.p50 = Some(30.0);
-            let mut lower = DeviceReport { ok_below_limit, ..report("vda", queue) };
-            (lower.all.queue.p95, lower.util_pct.p95) = (Some(queue), Some(util));
-            let mut reports = [upper, lower];
-            let queues = queue_by_layer(&stack("loop0", "vda"), &reports).unwrap();
-            clear_lower_layers(&mut reports, &queues);
-            let [_, lower] = reports;
-            lower.verdict.zip(lower.explanation.waiting_above)
-        };
-        let explanation = || Some(Box::default());
-        assert_eq!(cleared(0.4, 40.0, explanation()), Some((Verdict::Ok, "loop0".to_owned())));
-        assert!(cleared(1.2, 10.0, explanation()).is_some());
-        assert_eq!(cleared(1.2, 90.0, explanation()), None);
-        assert_eq!(cleared(4.0, 10.0, explanation()), None);
-        assert_eq!(cleared(0.4, 40.0, None), None);
     }
 }

@@ -26,7 +26,7 @@ pub const MIN_QUEUEING_SATURATION: f64 = 1.5;
 pub(super) const MAX_UNLOADED_QUEUE: f64 = 1.5;
 /// Queue of a direction from which it can be saturated: below two, requests do not wait for each other for most of the
 /// time.
-pub(super) const MIN_SATURATED_QUEUE: f64 = 2.0;
+pub const MIN_SATURATED_QUEUE: f64 = 2.0;
 /// Multiple of unloaded latency from which a device is slow although no request waits for another: the same as for
 /// overload.
 pub(super) const MIN_SLOW_SATURATION: f64 = 3.0;

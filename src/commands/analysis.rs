@@ -8,9 +8,7 @@ use anyhow::Result;
 use jiff::tz::TimeZone;
 
 use super::progress::Progress;
-use crate::analysis::{
-    DeviceAnalysis, DeviceReport, HostReport, QueueByLayer, Settings, clear_lower_layers, queue_by_layer,
-};
+use crate::analysis::{DeviceAnalysis, DeviceReport, HostReport, QueueByLayer, Settings, queue_by_layer};
 use crate::console::{RunContext, Warnings};
 use crate::exit::Exit;
 use crate::intervals::{Events, IntervalRows, Intervals, LatencySeries, NotFound, RunClock, collect};
@@ -109,10 +107,9 @@ pub(super) fn analyze_intervals(
     };
     let devices = collected.devices.into_iter().map(with_settings).collect();
     let finish = |(settings, device): (Settings, DeviceAnalysis)| device.finish(&settings, &collected.host);
-    let mut reports: Vec<DeviceReport> = in_two_threads(devices, finish);
+    let reports: Vec<DeviceReport> = in_two_threads(devices, finish);
     let topology = intervals.known_topology().cloned().unwrap_or_default();
     let queues = queue_by_layer(&topology, &reports);
-    queues.iter().for_each(|queues| clear_lower_layers(&mut reports, queues));
     // Names show which partitions are on which disk.
     let events = collected.events.events_with(&reports, &collected.clock, intervals.topology());
     let analysis = Analysis {

@@ -60,6 +60,7 @@ enum Observed {
     Throttled(ReachedLimit),
     SlowBesidePeers(SlowBesidePeers),
     SharedLimit(Box<SharedLimit>),
+    WaitingAbove(String),
     Reset,
     Event,
     LeftOut,
@@ -260,6 +261,9 @@ impl Collector {
                     if let Some(limit) = activity.assessment.shared_limit() {
                         waiting.push((interval, Observed::SharedLimit(Box::new(limit.clone()))));
                     }
+                    if let Some(above) = activity.assessment.waiting_above() {
+                        waiting.push((interval, Observed::WaitingAbove(above.to_owned())));
+                    }
                     let (stats, flag, stalled_s) = (activity.stats, activity.flag, activity.stalled_s);
                     Observed::Active { stats, flag, stalled_s }
                 }
@@ -330,6 +334,7 @@ impl DeviceEntry {
                 | Observed::Throttled(_)
                 | Observed::SlowBesidePeers(_)
                 | Observed::SharedLimit(_)
+                | Observed::WaitingAbove(_)
                     if is_preceding => {}
                 Observed::Reset | Observed::Event if is_preceding => self.analysis.note_return(),
                 Observed::Active { stats, flag, stalled_s } => {
@@ -352,6 +357,7 @@ impl DeviceEntry {
                 Observed::SharedLimit(limit) => {
                     self.analysis.note_shared_limit(*limit, header.elapsed_s);
                 }
+                Observed::WaitingAbove(above) => self.analysis.note_waiting_above(above, header.elapsed_s),
                 Observed::Reset => self.analysis.note_reset(),
                 Observed::Event if self.analysis.has_intervals() => self.analysis.note_return(),
                 Observed::Event => self.intervals_before = index + 1,

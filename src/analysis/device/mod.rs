@@ -6,14 +6,14 @@ mod overall_verdict;
 use serde::Serialize;
 
 use other_causes::other_causes;
-use overall_verdict::{ok_below_limit, overall_verdict};
+use overall_verdict::overall_verdict;
 
 use super::baseline::{Baseline, Baselines, Saturations, SinceBoot};
 use super::blocks::{Block, BlockHistory};
 use super::capacity::{CapacityByDirection, CapacityReport};
-use super::caps::{Plateau, SharedLimit, SteadyRates};
+use super::caps::{Plateau, SharedLimit};
 use super::host::HostReport;
-use super::lifetimes::Lifetimes;
+use super::lifetimes::{FinishedLifetime, Lifetimes};
 use super::load::{ConcurrencyLevel, IoDirection, LoadSample, concurrency_levels, count_transitions};
 use super::peers::SlowBesidePeers;
 use super::saved_baselines::DeviceBaseline;
@@ -21,7 +21,7 @@ use super::settings::Settings;
 use super::stats::{DirectionReport, DirectionSummary, Distribution, Histogram};
 use super::thresholds::{MIN_DOMINANT_FRACTION, MIN_TIME_FRACTION, MIN_UTIL_INTERVAL_S};
 use super::verdict::{
-    Explanation, Hung, HungRequests, OtherCause, TroubleSpan, Verdict, VerdictShares, is_stall,
+    Explanation, Hung, HungRequests, OtherCause, TroubleSpan, TroubleSpans, Verdict, VerdictShares, is_stall,
 };
 use crate::attribution::{LimitKind, ReachedLimit};
 use crate::metrics::{DataFlag, HostStats, Interval};
@@ -60,6 +60,8 @@ pub struct DeviceAnalysis {
     throttled: ThrottledTime,
     slow_beside_peers: Option<TimeBeside<SlowBesidePeers>>,
     shared_limit: Option<TimeBeside<SharedLimit>>,
+    /// The device above at which requests waited, and the seconds for which they did.
+    waiting_above: Option<(String, f64)>,
     busy_intervals: u64,
     util_pct: Histogram,
     /// `None` unless blocks were requested by [`DeviceAnalysis::with_blocks`].
@@ -159,6 +161,13 @@ impl DeviceAnalysis {
         TimeBeside::add(&mut self.shared_limit, limit, |limit| limit.lasted_s, seconds);
     }
 
+    /// Notes that requests waited at a device `above` while this one was idle for most of an interval of this length in
+    /// seconds.
+    pub fn note_waiting_above(&mut self, above: String, seconds: f64) {
+        let before_s = self.waiting_above.take().map_or(0.0, |(_, before_s)| before_s);
+        self.waiting_above = Some((above, before_s + seconds));
+    }
+
     /// Takes the counters of the device at the first sample, or the first after a reset. Later calls change nothing
     /// until the next reset.
     pub fn set_history(&mut self, since_boot: SinceBoot) {
@@ -203,18 +212,27 @@ impl DeviceAnalysis {
 
     /// The report. `host` may show other causes than the device.
     pub fn finish(mut self, settings: &Settings, host: &HostReport) -> DeviceReport {
-        let lifetimes = std::mem::take(&mut self.lifetimes).finish(settings);
-        let loads = lifetimes.loads();
-        let steady_rates = lifetimes.steady_rates();
-        let Baselines { reads, writes, flushes, .. } = lifetimes.present_baselines();
-        let saturations: Vec<Saturations> =
-            loads.iter().map(|load| lifetimes.baselines(load).saturations(load)).collect();
+        let (ended, present) = std::mem::take(&mut self.lifetimes).finish(settings);
+        let lifetimes = || ended.iter().chain([&present]);
+        let loads: Vec<LoadSample> = lifetimes().flat_map(|one| &one.loads).copied().collect();
+        let plateaus: Vec<Plateau> = lifetimes().flat_map(|one| one.steady_rates.caps.clone()).collect();
+        let unclear = lifetimes().find_map(|one| one.steady_rates.unclear.as_ref());
+        let unclear = unclear.filter(|_| plateaus.is_empty());
+        let longest = lifetimes().max_by(|a, b| a.seconds().total_cmp(&b.seconds())).unwrap_or(&present);
+        let mut shares = VerdictShares::default();
+        let mut trouble = TroubleSpans::default();
+        let mut saturations: Vec<Saturations> = Vec::new();
+        for FinishedLifetime { loads, baselines, .. } in lifetimes() {
+            shares.add_lifetime(loads, baselines, settings.saturation_threshold, &mut trouble);
+            saturations.extend(loads.iter().map(|load| baselines.saturations(load)));
+        }
         let saturation_of = |of: fn(&Saturations) -> Option<f64>| {
             let values =
-                saturations.iter().zip(&*loads).filter_map(|(one, load)| Some((of(one)?, load.seconds)));
+                saturations.iter().zip(&loads).filter_map(|(one, load)| Some((of(one)?, load.seconds)));
             values.collect::<Histogram>().distribution()
         };
         let levels = concurrency_levels(&loads, &saturations.iter().map(|one| one.both).collect::<Vec<_>>());
+        let Baselines { reads, writes, flushes, .. } = &present.baselines;
         let read = DirectionReport {
             saturation: saturation_of(|one| one.reads),
             ..with_baseline(self.reads.finish(), reads, &self.reads.sizes_kib)
@@ -224,7 +242,7 @@ impl DeviceAnalysis {
             ..with_baseline(self.writes.finish(), writes, &self.writes.sizes_kib)
         };
         let all = DirectionReport { saturation: saturation_of(|one| one.both), ..self.both.finish() };
-        let (measured, SteadyRates { caps, .. }) = lifetimes.capacity();
+        let caps = &longest.steady_rates.caps;
         // A cap on a direction with only a part of the requests is not a cap of the device.
         let is_dominant = |plateau: &&Plateau| {
             let Interval { reads, writes, .. } = self.sum;
@@ -236,8 +254,7 @@ impl DeviceAnalysis {
             };
             ios as f64 / total as f64 >= MIN_DOMINANT_FRACTION
         };
-        let capacity = measured.both.unwrap_or_default().with_plateaus(caps.iter().filter(is_dominant));
-        let (shares, trouble) = VerdictShares::of_lifetimes(lifetimes.parts(), settings.saturation_threshold);
+        let capacity = longest.capacity.both.unwrap_or_default();
         let mut report = DeviceReport {
             device: std::mem::take(&mut self.device),
             intervals: self.intervals,
@@ -251,9 +268,9 @@ impl DeviceAnalysis {
             write,
             all,
             levels,
-            capacity,
-            capacity_by_direction: measured.with_plateaus(caps),
-            plateaus: steady_rates.caps,
+            capacity: capacity.with_plateaus(caps.iter().filter(is_dominant)),
+            capacity_by_direction: longest.capacity.with_plateaus(caps),
+            plateaus,
             baseline: DeviceBaseline {
                 read: reads.export(),
                 write: writes.export(),
@@ -262,10 +279,9 @@ impl DeviceAnalysis {
             blocks: self.blocks.take().map(BlockHistory::finish).unwrap_or_default(),
             ..DeviceReport::default()
         };
-        let (unclear, near_limit) = (steady_rates.unclear.as_ref(), lifetimes.near_limit());
+        let near_limit = longest.near_limit.as_ref();
         (report.verdict, report.explanation) =
             overall_verdict(&self, &report, &shares, unclear, near_limit, settings);
-        report.ok_below_limit = ok_below_limit(&report, &shares).map(Box::new);
         report.other_causes = other_causes(&report, host);
         report.trouble = trouble.finish(report.verdict, &report.plateaus, &loads);
         report
@@ -374,8 +390,6 @@ pub struct DeviceReport {
     pub verdict: Option<Verdict>,
     /// The reason for the verdict, or for its absence.
     pub explanation: Explanation,
-    /// The explanation of `ok` that would apply to a device that has no verdict only because it may be at a limit.
-    pub ok_below_limit: Option<Box<Explanation>>,
     /// Hints at other causes than this device.
     pub other_causes: Vec<OtherCause>,
     pub intervals: u64,

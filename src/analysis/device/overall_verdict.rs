@@ -2,16 +2,14 @@
 
 use super::{DeviceAnalysis, DeviceReport};
 use crate::analysis::caps::{NearLimit, Plateau};
-use crate::analysis::load::{ConcurrencyLevel, IoDirection};
+use crate::analysis::load::ConcurrencyLevel;
 use crate::analysis::settings::Settings;
-use crate::analysis::stats::DirectionReport;
 use crate::analysis::thresholds::{
     BRIEF_STALL_FRACTION, MAX_UNKNOWN_TIME_FRACTION, MIN_EXCEEDED_CAP_RATIO, MIN_OK_TIME_FRACTION,
-    MIN_QUEUEING_SATURATION, MIN_SATURATED_QUEUE, MIN_TIME_FRACTION, MIN_VERDICT_INTERVALS,
+    MIN_TIME_FRACTION, MIN_VERDICT_INTERVALS,
 };
 use crate::analysis::verdict::{
-    DirectionLatency, ExceededCap, Explanation, Hung, Latency, MaxRate, OkMargin, Reason, Verdict,
-    VerdictShares,
+    ExceededCap, Explanation, Hung, Latency, LoadSum, MaxRate, Reason, Verdict, VerdictShares,
 };
 
 /// The verdict on all intervals; `None` if they do not show one.
@@ -24,17 +22,16 @@ pub(crate) fn overall_verdict(
     settings: &Settings,
 ) -> (Option<Verdict>, Explanation) {
     let is_stalled = analysis.certain_stall_s > 0.0;
-    let is_brief_stall = analysis.stalled_s < BRIEF_STALL_FRACTION * (shares.seconds + analysis.stalled_s);
+    let busy_s = shares.all.seconds;
+    let is_brief_stall = analysis.stalled_s < BRIEF_STALL_FRACTION * (busy_s + analysis.stalled_s);
     let capped_s: f64 = report.plateaus.iter().map(|plateau| plateau.seconds).sum();
-    let is_capped = capped_s > 0.0 && capped_s >= MIN_TIME_FRACTION * shares.seconds;
-    let is_throttled =
-        analysis.throttled.seconds > 0.0 && analysis.throttled.seconds >= MIN_TIME_FRACTION * shares.seconds;
-    let is_saturated =
-        shares.saturated >= MIN_TIME_FRACTION && shares.saturated_intervals >= MIN_VERDICT_INTERVALS as f64;
-    let is_slow = shares.slow >= MIN_TIME_FRACTION && shares.slow_intervals >= MIN_VERDICT_INTERVALS as f64;
-    let slow_beside_peers =
-        analysis.slow_beside_peers.as_ref().and_then(|one| one.substantial(shares.seconds));
-    let shared_limit = analysis.shared_limit.as_ref().and_then(|one| one.substantial(shares.seconds));
+    let is_substantial = |seconds: f64| seconds > 0.0 && seconds >= MIN_TIME_FRACTION * busy_s;
+    let (is_capped, is_throttled) = (is_substantial(capped_s), is_substantial(analysis.throttled.seconds));
+    let is_confirmed =
+        |loads: &LoadSum| is_substantial(loads.seconds) && loads.intervals >= MIN_VERDICT_INTERVALS as f64;
+    let (is_saturated, is_slow) = (is_confirmed(&shares.saturated), is_confirmed(&shares.slow));
+    let slow_beside_peers = analysis.slow_beside_peers.as_ref().and_then(|one| one.substantial(busy_s));
+    let shared_limit = analysis.shared_limit.as_ref().and_then(|one| one.substantial(busy_s));
     let stall_s = is_stalled.then_some(analysis.certain_stall_s);
     let unclear = || unclear.cloned();
     let (verdict, explanation) = if analysis.is_accounting_off && !analysis.was_busy {
@@ -48,7 +45,7 @@ pub(crate) fn overall_verdict(
     } else if let Some(Hung { requests, for_s, .. }) = analysis.longest_hung.filter(Hung::is_certain) {
         (Some(Verdict::Stalled), Reason::Hung { requests, for_s }.into())
     } else if let Some(limit) = analysis.throttled.longest().filter(|_| is_throttled) {
-        let fraction = (analysis.throttled.seconds / shares.seconds).min(1.0);
+        let fraction = (analysis.throttled.seconds / busy_s).min(1.0);
         let reason = Reason::Throttled { fraction, limit: limit.clone() };
         (Some(Verdict::Throttled), Explanation { stall_s, ..reason.into() })
     } else if is_capped {
@@ -68,16 +65,21 @@ pub(crate) fn overall_verdict(
         let reason = reason_saturated(report, shares, settings.saturation_threshold);
         (Some(Verdict::Saturated), Explanation { unclear: unclear(), stall_s, ..reason.into() })
     } else if is_slow {
-        let reason = Reason::Slow { fraction: shares.slow, latency: shares.slow_loads.latency() };
+        let reason = Reason::Slow { fraction: shares.fraction(&shares.slow), latency: shares.slow.latency() };
         (Some(Verdict::Slow), Explanation { unclear: unclear(), stall_s, ..reason.into() })
     } else {
+        let waiting_above = analysis.waiting_above.as_ref();
+        let waiting_above = waiting_above.filter(|(_, seconds)| *seconds >= MIN_OK_TIME_FRACTION * busy_s);
         let (verdict, reason) = match (verdict_from_shares(report, shares), analysis.longest_hung) {
             ((Some(Verdict::Ok), _), Some(Hung { requests, for_s, .. })) => {
                 (None, Reason::MaybeHung { requests, for_s })
             }
+            ((None, _), None) if waiting_above.is_some() => (Some(Verdict::Ok), reason_ok(shares)),
             (found, _) => found,
         };
-        (verdict, Explanation { unclear: unclear(), ..reason.into() })
+        let waiting_above =
+            waiting_above.filter(|_| verdict == Some(Verdict::Ok)).map(|(above, _)| above.clone());
+        (verdict, Explanation { unclear: unclear(), waiting_above, ..reason.into() })
     };
     let cap = settings.cap.unwrap_or_default();
     let exceeded_iops = exceeded(report.all.iops.p95, cap.iops);
@@ -85,16 +87,6 @@ pub(crate) fn overall_verdict(
     let has_hint = matches!(verdict, None | Some(Verdict::Saturated | Verdict::Queueing));
     let near_limit = near_limit.cloned().filter(|_| has_hint);
     (verdict, Explanation { exceeded_iops, exceeded_mib_per_s, near_limit, ..explanation })
-}
-
-/// The explanation of `ok` for a device without a verdict, in case a limit above it turns out to hold requests; `None`
-/// if that would not make it ok.
-pub(crate) fn ok_below_limit(report: &DeviceReport, shares: &VerdictShares) -> Option<Explanation> {
-    if !matches!(report.explanation.reason, Reason::NoBaseline { .. } | Reason::PartlyUnknown { .. }) {
-        return None;
-    }
-    let (verdict, reason) = verdict_from_shares(report, &shares.below_limit());
-    (verdict == Some(Verdict::Ok)).then(|| Explanation { reason, ..report.explanation.clone() })
 }
 
 /// The stated cap, if the load exceeded it; otherwise `None`.
@@ -125,8 +117,8 @@ fn reason_saturated(report: &DeviceReport, shares: &VerdictShares, saturation_th
         knee_high,
     });
     Reason::Saturated {
-        fraction: shares.saturated,
-        latency: highest_level.or_else(|| shares.saturated_loads.latency()),
+        fraction: shares.fraction(&shares.saturated),
+        latency: highest_level.or_else(|| shares.saturated.latency()),
         max_rate,
         assumed: shares.assumed_saturation(),
     }
@@ -135,48 +127,25 @@ fn reason_saturated(report: &DeviceReport, shares: &VerdictShares, saturation_th
 /// Queueing, ok or no verdict, depending on the fractions of the time.
 fn verdict_from_shares(report: &DeviceReport, shares: &VerdictShares) -> (Option<Verdict>, Reason) {
     let has_latency = report.all.await_ms.mean.is_some();
-    let waiting = shares.queueing + shares.saturated;
+    let waiting = shares.fraction(&shares.queueing) + shares.fraction(&shares.saturated);
+    let (ok, unknown) = (shares.fraction(&shares.ok), shares.fraction(&shares.unknown));
     if waiting >= MIN_TIME_FRACTION {
         let latency = latency_of_worst_level(report);
         (Some(Verdict::Queueing), Reason::Queueing { fraction: waiting, latency })
-    } else if has_latency && shares.ok >= MIN_OK_TIME_FRACTION && shares.unknown < MIN_TIME_FRACTION {
-        (Some(Verdict::Ok), reason_ok(report, shares))
-    } else if has_latency && shares.ok >= MIN_TIME_FRACTION {
-        let reason = Reason::PartlyUnknown {
-            ok_fraction: shares.ok,
-            unknown_fraction: shares.unknown,
-            latency: shares.unknown_loads.latency(),
-        };
-        (None, reason)
+    } else if has_latency && ok >= MIN_OK_TIME_FRACTION && unknown < MIN_TIME_FRACTION {
+        (Some(Verdict::Ok), reason_ok(shares))
+    } else if has_latency && ok >= MIN_TIME_FRACTION {
+        let latency = shares.unknown.latency();
+        (None, Reason::PartlyUnknown { ok_fraction: ok, unknown_fraction: unknown, latency })
     } else {
         (None, Reason::NoBaseline { latency: latency_of_worst_level(report) })
     }
 }
 
-fn reason_ok(report: &DeviceReport, shares: &VerdictShares) -> Reason {
-    let was_slow = report.all.saturation.p95.is_some_and(|times| times >= MIN_QUEUEING_SATURATION);
-    let margin = match (was_slow, shares.saturated > 0.0) {
-        (false, _) => OkMargin::FarFromSaturated,
-        (true, false) => OkMargin::NotSaturated,
-        (true, true) => OkMargin::MostlyNotSaturated,
-    };
-    // Multiples are quoted next to latencies only if both cover the same time.
-    let is_known = shares.unknown <= MAX_UNKNOWN_TIME_FRACTION;
-    let latency = |direction: IoDirection, of: &DirectionReport| {
-        let known = |saturation: Option<f64>| saturation.filter(|_| is_known);
-        Some(DirectionLatency {
-            direction,
-            p95_ms: of.await_ms.p95?,
-            max_ms: of.await_ms.max?,
-            p95_saturation: known(of.saturation.p95),
-            max_saturation: known(of.saturation.max),
-        })
-    };
-    let latencies = [latency(IoDirection::Reads, &report.read), latency(IoDirection::Writes, &report.write)];
+fn reason_ok(shares: &VerdictShares) -> Reason {
     Reason::Ok {
-        margin,
-        latencies: latencies.into_iter().flatten().collect(),
-        short_queue: report.all.queue.p95.filter(|queue| was_slow && *queue < MIN_SATURATED_QUEUE),
+        was_saturated: shares.saturated.seconds > 0.0,
+        is_known: shares.fraction(&shares.unknown) <= MAX_UNKNOWN_TIME_FRACTION,
     }
 }
 

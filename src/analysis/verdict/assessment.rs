@@ -128,6 +128,14 @@ impl Assessment {
         })
     }
 
+    /// The device above at which requests wait while this one is idle for most of the time.
+    pub fn waiting_above(&self) -> Option<&str> {
+        self.evidence.iter().find_map(|evidence| match evidence {
+            Evidence::WaitingAbove { above } => Some(above.as_str()),
+            _ => None,
+        })
+    }
+
     /// Makes the verdict `capped`, unless a worse one applies, because the device shares a limit with others.
     pub(super) fn note_shared_limit(&mut self, limit: SharedLimit) {
         if self.verdict < Some(Verdict::Capped) {

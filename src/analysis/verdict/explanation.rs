@@ -2,7 +2,6 @@
 
 use super::Latency;
 use crate::analysis::caps::{NearLimit, Plateau, SharedLimit};
-use crate::analysis::load::IoDirection;
 use crate::analysis::peers::SlowBesidePeers;
 use crate::analysis::settings::BaselineSource;
 use crate::attribution::ReachedLimit;
@@ -146,39 +145,12 @@ pub enum Reason {
     },
     /// Hardly any request waited.
     Ok {
-        /// The distance from saturation.
-        margin: OkMargin,
-        /// Reads and writes, as far as their latency is known.
-        latencies: Vec<DirectionLatency>,
-        /// The 95th percentile of the queue, if latency was high but the queue too short for saturation.
-        short_queue: Option<f64>,
+        /// Some intervals were saturated.
+        was_saturated: bool,
+        /// The unloaded latency is known for nearly all the time, so that multiples of it cover the same time as the
+        /// latencies.
+        is_known: bool,
     },
-}
-
-/// The distance of a device that is ok from saturation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OkMargin {
-    /// Latency was low for 95% of the time.
-    FarFromSaturated,
-    /// Latency was higher for a part of the time, but no interval was saturated.
-    NotSaturated,
-    /// Some intervals were saturated.
-    MostlyNotSaturated,
-}
-
-/// The latency of a direction over all intervals.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DirectionLatency {
-    /// Reads or writes.
-    pub direction: IoDirection,
-    /// The 95th percentile, over time, of the intervals' mean latency in milliseconds.
-    pub p95_ms: f64,
-    /// The highest mean latency of an interval in milliseconds.
-    pub max_ms: f64,
-    /// The 95th percentile of the multiple of unloaded latency; `None` if that is not known for nearly all the time.
-    pub p95_saturation: Option<f64>,
-    /// The highest multiple of unloaded latency; `None` in the same case.
-    pub max_saturation: Option<f64>,
 }
 
 /// A maximum rate with its knee.

@@ -61,14 +61,10 @@ pub fn is_idle_below(above: &Interval, below: &Interval) -> bool {
     let queue = |stats: &Interval| Some(stats.reads.queue()? + stats.writes.queue()?);
     let is_minor =
         queue(below).zip(queue(above)).is_some_and(|(below, above)| below <= MAX_TIME_BELOW_FRACTION * above);
-    is_minor && is_mostly_idle(queue(below), below.util_pct())
-}
-
-/// Returns whether a device with this mean queue and this util in percent is idle for at least half of the time. The
-/// queue is an upper bound of the fraction of time it is busy, but far above it if requests come in bursts.
-pub(crate) fn is_mostly_idle(queue: Option<f64>, util_pct: Option<f64>) -> bool {
-    queue.is_some_and(|queue| queue <= MIN_LOADED_QUEUE)
-        || util_pct.is_some_and(|util| util <= MAX_IDLE_UTIL_PCT)
+    // The queue is an upper bound of the fraction of time it is busy, but far above it if requests come in bursts.
+    let is_mostly_idle = queue(below).is_some_and(|queue| queue <= MIN_LOADED_QUEUE)
+        || below.util_pct().is_some_and(|util| util <= MAX_IDLE_UTIL_PCT);
+    is_minor && is_mostly_idle
 }
 
 #[cfg(test)]

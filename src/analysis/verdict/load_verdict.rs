@@ -112,15 +112,6 @@ impl LoadAssessment {
         })
     }
 
-    /// Returns whether it would be ok if a limit above the device were known to cause the constant rate and the bursts.
-    pub(crate) fn is_ok_below_limit(&self) -> bool {
-        let is_fine = |one: &DirectionAssessment| {
-            !one.is_major
-                || one.verdict.map_or_else(Doubt::may_be_limit_above, |verdict| verdict == Verdict::Ok)
-        };
-        self.verdict.is_none() && self.directions().next().is_some() && self.directions().all(is_fine)
-    }
-
     /// The assessments of the directions with requests.
     pub(crate) fn directions(&self) -> impl Iterator<Item = &DirectionAssessment> {
         self.directions.iter().flatten()

@@ -9,12 +9,11 @@ mod load_verdict;
 mod verdict_shares;
 
 pub use assessment::{Assessment, Evidence, HealthEvidence, Latency, Verdict};
-pub use explanation::{DirectionLatency, ExceededCap, Explanation, MaxRate, OkMargin, OtherCause, Reason};
+pub use explanation::{ExceededCap, Explanation, MaxRate, OtherCause, Reason};
 pub use held_between::{HeldBetween, held_between, is_idle_below};
 pub use live_verdict::{Beside, LiveVerdict};
 pub use load_verdict::Doubt;
 pub use verdict_shares::TroubleSpan;
 
-pub(super) use held_between::is_mostly_idle;
 pub(super) use hung_requests::{Hung, HungRequests, is_stall};
-pub(super) use verdict_shares::VerdictShares;
+pub(super) use verdict_shares::{LoadSum, TroubleSpans, VerdictShares};

@@ -1,162 +1,102 @@
-//! The fractions of the busy time by the verdict on each load.
+//! The busy time by the verdict on each load.
 
 use super::load_verdict::LoadAssessment;
 use super::{Latency, Verdict};
 use crate::analysis::baseline::Baselines;
 use crate::analysis::caps::{Plateau, is_on_plateau};
-use crate::analysis::lifetimes::LifetimeLoads;
 use crate::analysis::load::{IoDirection, LoadSample};
 use crate::analysis::settings::BaselineSource;
 use crate::analysis::stats::IoTotals;
 use crate::analysis::thresholds::{MIN_SATURATED_INTERVALS, SATURATION_WINDOW_INTERVALS};
 
-/// Fractions of the busy time by the verdict on each load alone.
+/// The busy time by the verdict on each load alone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct VerdictShares {
-    pub(crate) ok: f64,
-    pub(crate) queueing: f64,
-    pub(crate) saturated: f64,
-    pub(crate) slow: f64,
-    pub(crate) unknown: f64,
-    /// The part of `unknown` that would be ok if a limit above the device were known to hold requests.
-    pub(crate) ok_below_limit: f64,
-    pub(crate) saturated_intervals: f64,
-    pub(crate) saturated_loads: LoadSum,
+    pub(crate) all: LoadSum,
+    pub(crate) ok: LoadSum,
+    pub(crate) queueing: LoadSum,
+    pub(crate) saturated: LoadSum,
+    pub(crate) slow: LoadSum,
+    pub(crate) unknown: LoadSum,
     /// The saturated time by a source other than latencies that were given or seen.
-    assumed: Vec<(BaselineSource, AssumedTime)>,
-    pub(crate) slow_intervals: f64,
-    pub(crate) slow_loads: LoadSum,
-    pub(crate) unknown_loads: LoadSum,
-    /// The time of all loads in seconds.
-    pub(crate) seconds: f64,
+    assumed: Vec<AssumedTime>,
 }
 
 impl VerdictShares {
-    /// The shares of the loads of each lifetime of a device, against its baselines.
-    pub(crate) fn of_lifetimes<'a>(
-        lifetimes: impl Iterator<Item = LifetimeLoads<'a>>,
-        saturation_threshold: f64,
-    ) -> (Self, TroubleSpans) {
-        let mut shares = Self::default();
-        let mut trouble = TroubleSpans::default();
-        for lifetime in lifetimes {
-            shares.add_lifetime(&lifetime, saturation_threshold, &mut trouble);
-        }
-        if shares.seconds > 0.0 {
-            shares.ok /= shares.seconds;
-            shares.queueing /= shares.seconds;
-            shares.saturated /= shares.seconds;
-            shares.slow /= shares.seconds;
-            shares.unknown /= shares.seconds;
-            shares.ok_below_limit /= shares.seconds;
-        }
-        (shares, trouble)
+    /// The fraction of the busy time that some loads took.
+    pub(crate) fn fraction(&self, loads: &LoadSum) -> f64 {
+        loads.seconds / self.all.seconds
     }
 
     /// The multiple of the unloaded latency that saturated loads have at least, with the source of that bound; `None` if
     /// most of them were compared with latencies that were given or seen.
     pub(crate) fn assumed_saturation(&self) -> Option<(f64, BaselineSource)> {
-        let is_most = |(_, time): &&(_, AssumedTime)| 2.0 * time.seconds >= self.saturated_loads.seconds;
-        let (source, time) = self.assumed.iter().find(is_most)?;
-        Some((time.ms / time.unloaded_ms, *source))
+        let most = self.assumed.iter().find(|time| 2.0 * time.seconds >= self.saturated.seconds)?;
+        Some((most.ms / most.unloaded_ms, most.source))
     }
 
-    /// The fractions if a limit above the device holds requests: some of the unknown time is then ok.
-    pub(crate) fn below_limit(&self) -> Self {
-        Self {
-            ok: self.ok + self.ok_below_limit,
-            unknown: self.unknown - self.ok_below_limit,
-            ok_below_limit: 0.0,
-            ..self.clone()
-        }
-    }
-
-    /// Adds the seconds of a lifetime. They are divided by the total later.
-    fn add_lifetime(
+    /// Adds the loads of a lifetime, judged against its baselines: those learned over all the time, or those learned
+    /// before the load if that verdict is worse. Trouble that lasts for most of the time is in the former baselines and
+    /// would not show.
+    pub(crate) fn add_lifetime(
         &mut self,
-        lifetime: &LifetimeLoads<'_>,
+        loads: &[LoadSample],
+        baselines: &Baselines,
         saturation_threshold: f64,
         trouble: &mut TroubleSpans,
     ) {
-        let LifetimeLoads { loads, baselines } = *lifetime;
-        let judged = judge_loads(loads, baselines, saturation_threshold);
-        let verdicts: Vec<Option<Verdict>> = judged.iter().map(|one| one.verdict).collect();
+        let mut before = baselines.without_learned();
+        let judge = |load: &LoadSample| {
+            let earlier = LoadAssessment::of(load, &before, saturation_threshold);
+            before.learn(load, |direction| earlier.is_slow(direction));
+            let compared = LoadAssessment::of(load, baselines, saturation_threshold);
+            let trouble = earlier.verdict.filter(|verdict| verdict.is_trouble());
+            let verdict = compared.verdict.max(trouble);
+            let decisive = if earlier.verdict > compared.verdict { earlier } else { compared };
+            (verdict, decisive.decisive_saturation().filter(|(_, source)| source.is_assumed()))
+        };
+        let judged: Vec<_> = loads.iter().map(judge).collect();
+        let verdicts: Vec<Option<Verdict>> = judged.iter().map(|(verdict, _)| *verdict).collect();
         for (index, load) in loads.iter().enumerate() {
-            self.seconds += load.seconds;
             let verdict = verdicts[index].filter(|_| is_confirmed(loads, &verdicts, index));
             trouble.add(load, verdict);
-            match verdict {
-                Some(Verdict::Slow) => {
-                    self.slow += load.seconds;
-                    self.slow_intervals += load.intervals;
-                    self.slow_loads.add(load);
-                }
-                Some(Verdict::Queueing) => self.queueing += load.seconds,
-                Some(Verdict::Saturated) => {
-                    self.saturated += load.seconds;
-                    self.saturated_intervals += load.intervals;
-                    self.saturated_loads.add(load);
-                    if let Some((saturation, source)) = judged[index].assumed_saturation {
-                        let known = self.assumed.iter().position(|(known, _)| *known == source);
-                        let place = known.unwrap_or_else(|| {
-                            self.assumed.push((source, AssumedTime::default()));
-                            self.assumed.len() - 1
-                        });
-                        let (ms, time) = (load.totals(IoDirection::Both).ms, &mut self.assumed[place].1);
-                        time.seconds += load.seconds;
-                        time.ms += ms;
-                        time.unloaded_ms += ms / saturation;
-                    }
-                }
-                Some(_) => self.ok += load.seconds,
-                None => {
-                    self.unknown += load.seconds;
-                    self.ok_below_limit += if judged[index].is_ok_below_limit { load.seconds } else { 0.0 };
-                    self.unknown_loads.add(load);
-                }
+            self.all.add(load);
+            let sum = match verdict {
+                Some(Verdict::Slow) => &mut self.slow,
+                Some(Verdict::Queueing) => &mut self.queueing,
+                Some(Verdict::Saturated) => &mut self.saturated,
+                Some(_) => &mut self.ok,
+                None => &mut self.unknown,
+            };
+            sum.add(load);
+            if let (Some(Verdict::Saturated), Some((saturation, source))) = (verdict, judged[index].1) {
+                self.add_assumed(load, saturation, source);
             }
+        }
+    }
+
+    fn add_assumed(&mut self, load: &LoadSample, saturation: f64, source: BaselineSource) {
+        let ms = load.totals(IoDirection::Both).ms;
+        let (seconds, unloaded_ms) = (load.seconds, ms / saturation);
+        match self.assumed.iter_mut().find(|time| time.source == source) {
+            Some(time) => {
+                time.seconds += seconds;
+                time.ms += ms;
+                time.unloaded_ms += unloaded_ms;
+            }
+            None => self.assumed.push(AssumedTime { source, seconds, ms, unloaded_ms }),
         }
     }
 }
 
 /// The saturated time that one source shows.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct AssumedTime {
+    source: BaselineSource,
     seconds: f64,
     ms: f64,
     /// The milliseconds that the same requests would have taken unloaded.
     unloaded_ms: f64,
-}
-
-/// The verdict on a load alone.
-struct JudgedLoad {
-    verdict: Option<Verdict>,
-    /// The saturation that decides, if its source is neither given nor seen.
-    assumed_saturation: Option<(f64, BaselineSource)>,
-    /// It would be ok if a limit above the device were known to hold requests.
-    is_ok_below_limit: bool,
-}
-
-/// The verdict on each load by itself: against the baselines learned over all the time, or against those learned before
-/// the load if that verdict is worse. Trouble that lasts for most of the time is in the former baselines and would not
-/// show.
-fn judge_loads(loads: &[LoadSample], baselines: &Baselines, saturation_threshold: f64) -> Vec<JudgedLoad> {
-    let mut before = baselines.without_learned();
-    let judge = |load: &LoadSample| {
-        let earlier = LoadAssessment::of(load, &before, saturation_threshold);
-        before.learn(load, |direction| earlier.is_slow(direction));
-        let trouble = earlier.verdict.filter(|verdict| verdict.is_trouble());
-        let compared = LoadAssessment::of(load, baselines, saturation_threshold);
-        let compared_verdict = compared.verdict;
-        let assessed = LoadAssessment { verdict: compared_verdict.max(trouble), ..compared };
-        let decisive = if earlier.verdict > compared_verdict { &earlier } else { &assessed };
-        JudgedLoad {
-            verdict: assessed.verdict,
-            assumed_saturation: decisive.decisive_saturation().filter(|(_, source)| source.is_assumed()),
-            is_ok_below_limit: assessed.is_ok_below_limit(),
-        }
-    };
-    loads.iter().map(judge).collect()
 }
 
 /// Returns whether trouble in a load is confirmed by its neighbors, as a live verdict is by the intervals before it: a
@@ -174,13 +114,15 @@ fn is_confirmed(loads: &[LoadSample], verdicts: &[Option<Verdict>], index: usize
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LoadSum {
     totals: IoTotals,
-    seconds: f64,
+    pub(crate) seconds: f64,
+    pub(crate) intervals: f64,
 }
 
 impl LoadSum {
     fn add(&mut self, load: &LoadSample) {
         self.totals = self.totals.plus(&load.totals(IoDirection::Both));
         self.seconds += load.seconds;
+        self.intervals += load.intervals;
     }
 
     /// The mean latency and queue; `None` without requests.

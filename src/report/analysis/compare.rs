@@ -141,7 +141,7 @@ fn push_device(old: &DeviceReport, new: &DeviceReport, width: usize, out: &mut V
     }
     if old.verdict != new.verdict {
         for (title, report) in [("Before", old), ("After", new)] {
-            let text = explanation_text(&report.device, &report.explanation);
+            let text = explanation_text(report);
             push_paragraph(&format!("{title}: {text}."), 2, width, out);
         }
     }
@@ -230,7 +230,7 @@ pub fn compare_json(comparison: &Comparison<'_>, out: &mut Vec<u8>) {
         let object = Object::new().field("begin", begin.map(time_text)).field("end", end.map(time_text));
         Some(object.field("file", sanitize(capture.name)).field("seconds", capture.clock.end.run_s))
     };
-    let explanation = |report: &DeviceReport| explanation_text(&report.device, &report.explanation);
+    let explanation = |report: &DeviceReport| explanation_text(report);
     let limits = |report: &DeviceReport| report.plateaus.iter().map(plateau_rate).collect::<Vec<_>>();
     let device = |(old, new): (&DeviceReport, &DeviceReport)| {
         Object::new()

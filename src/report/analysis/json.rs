@@ -85,7 +85,7 @@ fn device(report: &DeviceReport, clock: &RunClock) -> Object {
     Object::new()
         .field("device", &report.device)
         .field("verdict", report.verdict)
-        .field("explanation", explanation_text(&report.device, &report.explanation))
+        .field("explanation", explanation_text(report))
         .field("intervals", report.intervals)
         .field("seconds", report.seconds)
         .field("busy_intervals", report.busy_intervals)

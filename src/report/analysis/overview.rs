@@ -43,7 +43,7 @@ pub(super) struct Row<'a> {
 /// The verdict on a device over the whole run as a sentence, after that of its incidents if it is worse: `sda was
 /// saturated for 40 s; over the whole time, sda is far from saturated: ...`
 pub(in crate::report) fn verdict_sentence(report: &AnalysisReport<'_>, device: &DeviceReport) -> String {
-    let explanation = explanation_text(&device.device, &device.explanation);
+    let explanation = explanation_text(device);
     let worse = worse_verdict(report, device).filter(|_| device.verdict.is_some());
     let Some(worse) = worse else { return format!("{explanation}.") };
     let of_incident = |(incident, verdict): (&IncidentSummary, Option<(Verdict, f64)>)| {

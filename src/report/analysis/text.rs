@@ -300,7 +300,7 @@ fn capitalize(text: &str) -> String {
 #[cfg(test)]
 mod text_tests {
     use super::*;
-    use crate::analysis::{Distribution, OkMargin, Reason};
+    use crate::analysis::{Distribution, Reason};
     use crate::report::analysis::report_of;
     use crate::topology::{Node, Topology};
 
@@ -316,7 +316,7 @@ mod text_tests {
     }
 
     fn far_from_saturated() -> Reason {
-        Reason::Ok { margin: OkMargin::FarFromSaturated, latencies: Vec::new(), short_queue: None }
+        Reason::Ok { was_saturated: false, is_known: true }
     }
 
     #[test]

@@ -5,16 +5,18 @@ use super::limits::near_limit_text;
 use super::limits::{limit_suffix, plateau_caveat, plateau_evidence, plateau_rate, variation_text};
 use super::{latency_name, latency_text, push_multiple, shared_limit_text, slow_beside_peers_text};
 use crate::analysis::{
-    DirectionLatency, ExceededCap, Explanation, Latency, MaxRate, OkMargin, Plateau, Reason,
+    DeviceReport, DirectionReport, ExceededCap, IoDirection, Latency, MIN_QUEUEING_SATURATION,
+    MIN_SATURATED_QUEUE, MaxRate, Plateau, Reason,
 };
 use crate::report::layout::sentence_numbers::{
     counted, duration, multiple, number, per_second, percent_of, queue, time,
 };
 use crate::sanitize::sanitize;
 
-/// The explanation of the verdict on `device` as a sentence without a period.
-pub(crate) fn explanation_text(device: &str, explanation: &Explanation) -> String {
-    let mut text = format!("{device} {}", reason_text(&explanation.reason));
+/// The explanation of the verdict on a device as a sentence without a period.
+pub(crate) fn explanation_text(report: &DeviceReport) -> String {
+    let DeviceReport { device, explanation, .. } = report;
+    let mut text = format!("{device} {}", reason_text(report));
     if let Some(above) = &explanation.waiting_above {
         text += &format!("; idle most of the time while requests wait at {} above", sanitize(above));
     }
@@ -44,8 +46,8 @@ pub(crate) fn explanation_text(device: &str, explanation: &Explanation) -> Strin
 }
 
 /// The predicate of the explanation.
-fn reason_text(reason: &Reason) -> String {
-    match reason {
+fn reason_text(report: &DeviceReport) -> String {
+    match &report.explanation.reason {
         Reason::NoIntervals => "has no verdict: no interval to analyze".to_owned(),
         Reason::NoRequestTimes => "has no verdict: the kernel gives no request times".to_owned(),
         Reason::NoReadsOrWrites { discards_per_s, flushes_per_s } => {
@@ -132,7 +134,7 @@ fn reason_text(reason: &Reason) -> String {
                 percent_of(*fraction),
                 with_latency(latency)
             ),
-        Reason::Ok { margin, latencies, short_queue } => ok_text(*margin, latencies, *short_queue),
+        Reason::Ok { was_saturated, is_known } => ok_text(report, *was_saturated, *is_known),
     }
 }
 
@@ -185,33 +187,33 @@ fn max_rate_text(max: &MaxRate) -> String {
     format!("; maximum {rate}, {}", knee_text(max.knee_low, max.knee_high))
 }
 
-fn ok_text(margin: OkMargin, latencies: &[DirectionLatency], short_queue: Option<f64>) -> String {
-    let verdict = match margin {
-        OkMargin::FarFromSaturated => "is far from saturated",
-        OkMargin::NotSaturated => "is not saturated",
-        OkMargin::MostlyNotSaturated => "is not saturated most of the time",
+fn ok_text(report: &DeviceReport, was_saturated: bool, is_known: bool) -> String {
+    let was_slow = report.all.saturation.p95.is_some_and(|times| times >= MIN_QUEUEING_SATURATION);
+    let verdict = match (was_slow, was_saturated) {
+        (false, _) => "is far from saturated",
+        (true, false) => "is not saturated",
+        (true, true) => "is not saturated most of the time",
     };
-    let mut facts: Vec<String> = latencies.iter().map(direction_latency_text).collect();
-    facts.extend(
-        short_queue
-            .map(|p95| format!("queue {} or less 95% of the time, too short for saturation", queue(p95))),
-    );
+    let directions = [(IoDirection::Reads, &report.read), (IoDirection::Writes, &report.write)];
+    let latency = |(direction, of): (IoDirection, &DirectionReport)| {
+        let times = |saturation: Option<f64>| {
+            let known = saturation.filter(|_| is_known);
+            known.map(|times| format!(" ({} unloaded)", multiple(times))).unwrap_or_default()
+        };
+        Some(format!(
+            "{} {}{} or less 95% of the time, worst {}{}",
+            latency_name(direction),
+            time(of.await_ms.p95?),
+            times(of.saturation.p95),
+            time(of.await_ms.max?),
+            times(of.saturation.max)
+        ))
+    };
+    let short = report.all.queue.p95.filter(|queue| was_slow && *queue < MIN_SATURATED_QUEUE);
+    let short =
+        short.map(|p95| format!("queue {} or less 95% of the time, too short for saturation", queue(p95)));
+    let facts: Vec<String> = directions.into_iter().filter_map(latency).chain(short).collect();
     if facts.is_empty() { verdict.to_owned() } else { format!("{verdict}: {}", facts.join("; ")) }
-}
-
-fn direction_latency_text(latency: &DirectionLatency) -> String {
-    let DirectionLatency { direction, p95_ms, max_ms, p95_saturation, max_saturation } = latency;
-    let times = |saturation: &Option<f64>| {
-        saturation.map(|times| format!(" ({} unloaded)", multiple(times))).unwrap_or_default()
-    };
-    format!(
-        "{} {}{} or less 95% of the time, worst {}{}",
-        latency_name(*direction),
-        time(*p95_ms),
-        times(p95_saturation),
-        time(*max_ms),
-        times(max_saturation)
-    )
 }
 
 fn unclear_text(plateau: &Plateau) -> String {
@@ -226,7 +228,7 @@ fn unclear_text(plateau: &Plateau) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::{CloudLimit, CloudVolume, IoDirection, Latency, LimitMatch, NearLimit, RateUnit};
+    use crate::analysis::{CloudLimit, CloudVolume, Explanation, LimitMatch, NearLimit, RateUnit};
 
     fn gp3(is_provider_known: bool) -> CloudLimit {
         CloudLimit { volume: CloudVolume::Gp3Base, value: 3000.0, is_provider_known }
@@ -254,7 +256,11 @@ mod tests {
     }
 
     fn text(reason: Reason) -> String {
-        explanation_text("sda", &reason.into())
+        explanation_text(&DeviceReport {
+            device: "sda".to_owned(),
+            explanation: reason.into(),
+            ..DeviceReport::default()
+        })
     }
 
     #[test]
@@ -328,7 +334,11 @@ mod tests {
             ..Reason::Saturated { fraction: 0.46, latency, max_rate, assumed: None }.into()
         };
         assert_eq!(
-            explanation_text("vda", &explanation),
+            explanation_text(&DeviceReport {
+                device: "vda".to_owned(),
+                explanation,
+                ..DeviceReport::default()
+            }),
             "vda is saturated 46% of busy time: latency 1.46 ms, 43.0x unloaded, queue 217; maximum 152k \
              requests/s, reached between queue 18.9 and 37.4; from queue 0.90 to 63.6 the rate stayed at \
              3,000 reads/s (±0.3%), by a cap or because the device is fully busy; near a \
