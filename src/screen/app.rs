@@ -2,22 +2,23 @@
 //!
 //! Pure: it takes events and intervals, and asks the rest of the program for [`Action`]s.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use regex_lite::Regex;
 
-use super::history::{DeviceId, Frame, History, Moment};
-use super::navigation::{PLAY_SPEEDS, Worst};
+use super::history::{Frame, History};
+use super::navigation::PLAY_SPEEDS;
 use super::prompt::Prompt;
 use super::sort::Sort;
 use super::theme::Theme;
 use super::time_axis::TimeAxis;
-use crate::intervals::IncidentSummary;
+use crate::intervals::{IncidentSummary, IntervalRows};
 use crate::report::layout::number_format::duration;
 use crate::report::native::event_text;
 use crate::sanitize::sanitize;
+use crate::topology::Topology;
 
 /// The seconds by which a sample may be late; if an interval is longer, that is allowed instead.
 const LATE_TOLERANCE_S: f64 = 0.75;
@@ -142,7 +143,8 @@ pub(crate) struct App {
     pub(crate) cursor: Cursor,
     pub(crate) page: Page,
     pub(crate) axis: TimeAxis,
-    pub(crate) selected: Option<DeviceId>,
+    /// The kernel's name of the selected device.
+    pub(crate) selected: Option<String>,
     /// The first line of the list, or of a page of text, that is shown.
     pub(crate) scroll: usize,
     pub(crate) sort: Sort,
@@ -162,8 +164,6 @@ pub(crate) struct App {
     pub(crate) ended: Option<String>,
     /// Speed of the replay, as an index; `None` while it does not play.
     pub(super) playing: Option<usize>,
-    /// The worst interval of each device so far.
-    pub(super) worst: BTreeMap<DeviceId, Worst>,
     /// The time on the monotonic clock, and that of the last interval.
     pub(crate) now_s: f64,
     pub(crate) arrived_s: Option<f64>,
@@ -198,7 +198,6 @@ impl App {
             progress: (options.source != Source::Live).then_some(0.0),
             ended: None,
             playing,
-            worst: BTreeMap::new(),
             now_s: 0.0,
             arrived_s: None,
             has_moved: playing.is_some(),
@@ -209,35 +208,33 @@ impl App {
         }
     }
 
-    pub(crate) fn push(&mut self, frame: Frame) {
+    /// Takes an interval; `topology` is that of its devices.
+    pub(crate) fn push(&mut self, rows: IntervalRows, topology: Arc<Topology>) {
         self.arrived_s = Some(self.now_s);
-        self.note_worst(&frame);
-        if let Some(late) =
-            self.late_text(&frame).filter(|_| self.follows() && self.options.source == Source::Live)
-        {
-            self.say(late);
-        } else if let Some(event) =
-            frame.rows.events.last().filter(|_| self.follows() && self.progress.is_none())
-        {
-            self.say(event_text(event));
+        self.history.push(rows, topology);
+        let Some(frame) = self.history.newest() else { return };
+        let late = self.late_text(frame).filter(|_| self.options.source == Source::Live);
+        let event = || frame.rows.events.last().filter(|_| self.progress.is_none()).map(event_text);
+        let (message, end_s) = (late.or_else(event), frame.end_s);
+        if let Some(message) = message.filter(|_| self.follows()) {
+            self.say(message);
         }
         if self.playing.is_some() && self.cursor == Cursor::Newest {
-            self.cursor = Cursor::At(frame.end_s);
+            self.cursor = Cursor::At(end_s);
         }
-        self.history.push(frame);
     }
 
     /// The moment under the cursor; `None` before the first interval.
-    pub(crate) fn moment(&self) -> Option<Moment<'_>> {
+    pub(crate) fn moment(&self) -> Option<&Frame> {
         match self.cursor {
-            Cursor::Newest => self.history.newest().map(Moment::Exact),
+            Cursor::Newest => self.history.newest(),
             Cursor::At(end_s) => self.history.at(end_s),
         }
     }
 
     /// The end of the interval under the cursor, in seconds of all intervals so far.
     pub(crate) fn cursor_s(&self) -> f64 {
-        self.moment().map_or(0.0, |moment| moment.end_s())
+        self.moment().map_or(0.0, |moment| moment.end_s)
     }
 
     /// Returns whether the screen follows the newest interval.
@@ -300,7 +297,8 @@ impl App {
     /// The range of time that the charts show; `None` without a wall clock.
     pub(crate) fn shown_range(&self) -> Option<(Timestamp, Timestamp)> {
         let (begin_s, end_s) = self.axis.window(self);
-        let (begin, end) = (self.history.at(begin_s + 1e-6)?.times().0, self.history.at(end_s)?.end());
+        let (begin, end) =
+            (self.history.at(begin_s + 1e-6)?.rows.header.start, self.history.at(end_s)?.end());
         begin.zip(end)
     }
 }

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::app::{Action, App, Cursor, ExportKind, Page, Source};
+use super::history::Frame;
 use super::input::{Event, Key, Mouse, MouseAction};
 use super::prompt::{Prompt, Question, Typed};
 use super::sort::Sort;
@@ -112,10 +113,11 @@ impl App {
         self.scroll = 0;
         self.page = match (self.page, key) {
             (Page::List, Key::Enter) => {
-                let ids = self.listed_ids();
+                let names = self.listed_names();
                 // The selected device may not match a filter that has just been typed.
-                self.selected = self.selected.filter(|id| ids.contains(id)).or(ids.first().copied());
-                if ids.is_empty() {
+                let selected = self.selected.take().filter(|name| names.contains(name));
+                self.selected = selected.or(names.first().cloned());
+                if names.is_empty() {
                     return;
                 }
                 // The page stays with this device, even if another one gets worse.
@@ -208,11 +210,11 @@ impl App {
 
     /// Selects the device this many lines below the selected one. On its own page, the next device is shown.
     fn select_by(&mut self, lines: isize) {
-        let ids = self.listed_ids();
-        let Some(last) = ids.len().checked_sub(1) else { return };
-        let at = self.selected.and_then(|id| ids.iter().position(|one| *one == id));
+        let names = self.listed_names();
+        let Some(last) = names.len().checked_sub(1) else { return };
+        let at = names.iter().position(|name| self.selected.as_ref() == Some(name));
         let target = at.map_or(0, |at| (at as isize).saturating_add(lines).clamp(0, last as isize) as usize);
-        self.selected = Some(ids[target]);
+        self.selected = Some(names[target].clone());
         self.has_selected = true;
     }
 
@@ -256,7 +258,7 @@ impl App {
             Ok(point) => point,
             Err(error) => return self.say(error),
         };
-        let cursor = self.moment().and_then(|moment| moment.end());
+        let cursor = self.moment().and_then(Frame::end);
         let times = self.history.times();
         if let (Some(before), Some(newest)) = (point.before_end(), times.last()) {
             return self.go_to_wall(newest.saturating_sub(before).unwrap_or(*newest));
@@ -292,15 +294,16 @@ impl App {
                 self.message = None;
                 if let Some(time_s) = self.regions.chart_at(mouse.column, mouse.row) {
                     self.has_moved = true;
-                    if let Some(end_s) = self.history.at(time_s.max(0.0)).map(|moment| moment.end_s()) {
+                    if let Some(end_s) = self.history.at(time_s.max(0.0)).map(|moment| moment.end_s) {
                         self.cursor = Cursor::At(end_s);
                     }
                 }
-                if let Some(id) = self.regions.device_at(mouse.column, mouse.row)
+                if let Some(device) = self.regions.device_at(mouse.row).cloned()
                     && self.page == Page::List
                 {
-                    let is_again = self.selected == Some(id) && mouse.action == MouseAction::Press;
-                    self.selected = Some(id);
+                    let is_again =
+                        self.selected.as_ref() == Some(&device) && mouse.action == MouseAction::Press;
+                    self.selected = Some(device);
                     self.has_selected = true;
                     if is_again && self.regions.is_name_at(mouse.column) {
                         self.page = Page::Detail;

@@ -25,7 +25,7 @@ mod theme;
 mod time_axis;
 
 pub(crate) use app::{Action, App, AppOptions, ExportKind, RecordingStatus, Source};
-pub(crate) use history::{Frame, FrameEncoder, SampleTexts, is_trouble};
+pub(crate) use history::{SampleTexts, is_trouble};
 #[cfg(debug_assertions)]
 pub(crate) use input::Key;
 pub(crate) use input::{Event, InputParser};
@@ -36,7 +36,7 @@ pub(crate) use theme::Theme;
 /// The seconds for which the intervals and samples of the running system are kept exactly.
 pub(crate) const LIVE_HISTORY_S: f64 = 3600.0;
 /// The memory for intervals of the running system, in bytes, if samples use all of theirs; memory that samples do not
-/// need is used for intervals, too. Together with the coarse history, it is at most 64 MiB.
-pub(crate) const LIVE_HISTORY_BYTES: usize = 32 << 20;
+/// need is used for intervals, too. Together with sums of older intervals, it is at most 64 MiB.
+pub(crate) const LIVE_HISTORY_BYTES: usize = 30 << 20;
 /// The memory for samples of the running system as text, in bytes.
-pub(crate) const MAX_TEXT_BYTES: usize = 28 << 20;
+pub(crate) const MAX_TEXT_BYTES: usize = 26 << 20;

@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 
 use super::app::{App, Cursor, Page, Source};
-use super::history::{DeviceId, Frame, Moment, is_trouble, severity};
+use super::history::{is_trouble, lasted_s, severity};
 use crate::analysis::Verdict;
-use crate::intervals::IncidentSummary;
+use crate::intervals::{DeviceInterval, IncidentSummary};
 
 /// The time shown when a capture is opened, as a multiple of the length of the incident that it opens at, and its minimum
 /// below.
@@ -15,26 +15,7 @@ const DEFAULT_SPAN_S: f64 = 180.0;
 /// The speeds at which a recording plays: seconds of the recording per second.
 pub(super) const PLAY_SPEEDS: [f64; 4] = [1.0, 2.0, 10.0, 60.0];
 
-/// The worst interval of a device.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Worst {
-    end_s: f64,
-    /// The severity of the verdict, and how bad it was.
-    rank: (u8, f64),
-}
-
 impl App {
-    /// Remembers the interval for each device of which it is the worst so far.
-    pub(super) fn note_worst(&mut self, frame: &Frame) {
-        for (row, id, _) in frame.devices().filter(|(.., device)| is_trouble(device.verdict())) {
-            let worst = Worst { end_s: frame.end_s, rank: rank(frame, row) };
-            let known = self.worst.entry(id).or_insert(worst);
-            if worst.rank > known.rank {
-                *known = worst;
-            }
-        }
-    }
-
     /// Notes that the whole capture has been read. The screen goes to the worst incident, unless the user
     /// has moved.
     pub(crate) fn finish_loading(&mut self) {
@@ -71,7 +52,7 @@ impl App {
             return;
         }
         self.axis.played_s += passed * speed;
-        while let Some(next) = self.history.after(self.cursor_end(end_s)).map(|moment| moment.end_s())
+        while let Some(next) = self.history.after(self.cursor_end(end_s)).map(|moment| moment.end_s)
             && let Cursor::At(current) = self.cursor
             && self.axis.played_s >= next - current
         {
@@ -120,13 +101,13 @@ impl App {
     pub(crate) fn step(&mut self, forward: bool) {
         let current = self.cursor_s();
         let next = if forward { self.history.after(current) } else { self.history.before(current) };
-        self.move_to(next.map(|moment| moment.end_s()), forward);
+        self.move_to(next.map(|moment| moment.end_s), forward);
     }
 
     /// Moves by some seconds, at least by an interval.
     pub(crate) fn move_by(&mut self, seconds: f64) {
         let current = self.cursor_s();
-        let target = self.history.at((current + seconds).max(0.0)).map(|moment| moment.end_s());
+        let target = self.history.at((current + seconds).max(0.0)).map(|moment| moment.end_s);
         if target.is_some_and(|target| (target - current).abs() < 1e-9) {
             self.step(seconds > 0.0);
         } else {
@@ -136,8 +117,8 @@ impl App {
 
     /// Moves to the first or the newest interval.
     pub(crate) fn move_to_end(&mut self, newest: bool) {
-        let end = if newest { self.history.newest().map(Moment::Exact) } else { self.history.oldest() };
-        let end = end.map(|moment| moment.end_s());
+        let end = if newest { self.history.newest() } else { self.history.frames().front() };
+        let end = end.map(|moment| moment.end_s);
         if newest && self.options.source == Source::Live {
             self.cursor = Cursor::Newest;
             return;
@@ -164,7 +145,7 @@ impl App {
 
     /// Moves to a point in time by the wall clock.
     pub(crate) fn go_to_wall(&mut self, wall: Timestamp) {
-        match self.history.at_wall(wall).map(|moment| moment.end_s()) {
+        match self.history.at_wall(wall).map(|moment| moment.end_s) {
             Some(end_s) => self.move_to(Some(end_s), false),
             None => self.say("these intervals have no time of day"),
         }
@@ -172,27 +153,38 @@ impl App {
 
     /// Moves to the worst interval of all devices, or of the selected device if only that is shown.
     pub(crate) fn go_to_worst(&mut self) {
-        let own = self.selected.filter(|_| self.page == Page::Detail);
-        let candidates = self.worst.iter().filter(|(id, _)| own.is_none_or(|own| own == **id));
-        let is_worse = |a: &Worst, b: &Worst| a.rank > b.rank || a.rank == b.rank && a.end_s < b.end_s;
-        let worst = candidates.reduce(|worst, one| if is_worse(one.1, worst.1) { one } else { worst });
-        let Some((id, end_s)) = worst.map(|(id, worst)| (*id, worst.end_s)) else {
+        let own = self.selected.clone().filter(|_| self.page == Page::Detail);
+        if !self.go_to_worst_within((0.0, f64::INFINITY), own.as_deref()) {
             self.say("no trouble so far");
-            return;
+        }
+    }
+
+    /// Moves to the worst interval of a time, of all devices or of one. Returns `false` if there was no trouble.
+    fn go_to_worst_within(&mut self, (begin_s, end_s): (f64, f64), only: Option<&str>) -> bool {
+        let moments = self.history.within(begin_s, end_s);
+        let devices = moments.flat_map(|frame| frame.rows.devices.iter().map(|device| (frame.end_s, device)));
+        let in_trouble = devices.filter(|(_, device)| {
+            is_trouble(device.verdict()) && only.is_none_or(|only| device.device() == only)
+        });
+        // Among equals, the first one.
+        let worst = in_trouble.reduce(|a, b| if rank(b.1) > rank(a.1) { b } else { a });
+        let Some((end_s, name)) = worst.map(|(end_s, device)| (end_s, device.device().to_owned())) else {
+            return false;
         };
         self.move_to(Some(end_s), false);
-        self.selected = Some(id);
+        self.selected = Some(name);
+        true
     }
 
     /// Moves to the beginning of the next or the previous incident; only to those of the selected device if only that
     /// is shown.
     pub(crate) fn go_to_next_incident(&mut self, forward: bool) {
         let current = self.cursor_s();
-        let only = self.selected.filter(|_| self.page == Page::Detail);
-        let own = (self.incidents.iter()).filter(|one| only.is_none_or(|id| self.is_part(one, id)));
+        let only = self.selected.as_deref().filter(|_| self.page == Page::Detail);
+        let own = (self.incidents.iter()).filter(|one| only.is_none_or(|name| is_part(one, name)));
         let begin_s = |one: &&IncidentSummary| one.incident.begin.run_s;
         let target = |one: &IncidentSummary| {
-            self.history.at(one.incident.begin.run_s + 1e-6).map_or(0.0, |moment| moment.end_s())
+            self.history.at(one.incident.begin.run_s + 1e-6).map_or(0.0, |moment| moment.end_s)
         };
         let found = if forward {
             own.filter(|one| target(one) > current + 1e-9).min_by(|a, b| begin_s(a).total_cmp(&begin_s(b)))
@@ -209,53 +201,39 @@ impl App {
     /// Moves to the worst interval of an incident.
     fn go_to_worst_of(&mut self, incident: &IncidentSummary) {
         self.go_to_incident(incident);
-        let Some(id) = self.selected else { return };
-        let frames = self.history.frames();
-        let first = frames.partition_point(|frame| frame.begin_s() < incident.incident.begin.run_s - 1e-6);
-        let within = frames.range(first..).take_while(|frame| frame.end_s <= incident.end.run_s + 1e-6);
-        let rank = |frame: &Frame| frame.row_of(id).map(|row| rank(frame, row));
-        let worst = within.max_by(|a, b| rank(a).partial_cmp(&rank(b)).unwrap_or(std::cmp::Ordering::Equal));
-        if let Some(end_s) = worst.map(|frame| frame.end_s) {
-            self.move_to(Some(end_s), false);
-        }
+        let time = (incident.incident.begin.run_s + 1e-6, incident.end.run_s - 1e-6);
+        self.go_to_worst_within(time, Some(&incident.incident.victim.device));
     }
 
     /// Moves to the beginning of an incident and selects its victim.
     fn go_to_incident(&mut self, incident: &IncidentSummary) {
-        let begin = self.history.at(incident.incident.begin.run_s + 1e-6).map(|moment| moment.end_s());
+        let begin = self.history.at(incident.incident.begin.run_s + 1e-6).map(|moment| moment.end_s);
         self.move_to(begin, false);
-        if let Some(id) = self.id_of(&incident.incident.victim.device) {
-            self.selected = Some(id);
-        }
-    }
-
-    fn is_part(&self, incident: &IncidentSummary, id: DeviceId) -> bool {
-        incident.devices.iter().any(|one| self.id_of(&one.names.device) == Some(id))
+        self.selected = Some(incident.incident.victim.device.clone());
     }
 
     /// The number of the incident under the cursor, from 1, and the number of incidents; `None` outside incidents.
     pub(crate) fn incident_at_cursor(&self) -> Option<(usize, usize)> {
-        let end_s = self.moment()?.end_s();
+        let end_s = self.moment()?.end_s;
         let is_at =
             |one: &IncidentSummary| one.incident.begin.run_s < end_s - 1e-9 && end_s <= one.end.run_s + 1e-6;
-        let own = |one: &IncidentSummary| self.selected.is_some_and(|id| self.is_part(one, id));
+        let own = |one: &IncidentSummary| self.selected.as_ref().is_some_and(|name| is_part(one, name));
         let at = self.incidents.iter().position(|one| is_at(one) && own(one));
         at.or_else(|| self.incidents.iter().position(is_at)).map(|at| (at + 1, self.incidents.len()))
     }
-
-    /// Returns the number of a device by the kernel's name; `None` if no interval has it.
-    pub(crate) fn id_of(&self, device: &str) -> Option<DeviceId> {
-        self.history.newest()?.id_of(device)
-    }
 }
 
-/// How bad the row of a device is: the severity of its verdict, then its highest latency or, while it is stalled, for how
-/// long it has been.
-fn rank(frame: &Frame, row: usize) -> (u8, f64) {
-    let device = frame.device(row);
+/// Returns whether a device belongs to an incident.
+fn is_part(incident: &IncidentSummary, device: &str) -> bool {
+    incident.devices.iter().any(|one| one.names.device == device)
+}
+
+/// How bad a device is: the severity of its verdict, then its highest latency or, while it is stalled, for how long it has
+/// been.
+fn rank(device: &DeviceInterval) -> (u8, f64) {
     let kinds = device.stats().map(|stats| [stats.reads, stats.writes, stats.flushes]);
     let latencies = kinds.into_iter().flatten().filter_map(|kind| kind.await_ms());
     let is_stalled = device.verdict() == Some(Verdict::Stalled);
-    let badness = if is_stalled { frame.lasted_s(row) } else { latencies.fold(0.0, f64::max) };
+    let badness = if is_stalled { lasted_s(device) } else { latencies.fold(0.0, f64::max) };
     (severity(device.verdict()), badness)
 }

@@ -20,7 +20,7 @@ use crate::exit::NoData;
 use crate::intervals::{
     BaselineStore, Detail, DeviceSelection, IncidentSummary, Input, IntervalRows, Intervals, NextInterval,
 };
-use crate::screen::{Frame, FrameEncoder, LIVE_HISTORY_S, MAX_TEXT_BYTES, SampleTexts, is_trouble};
+use crate::screen::{LIVE_HISTORY_S, MAX_TEXT_BYTES, SampleTexts, is_trouble};
 use crate::signals::{Signals, StopOnDrop};
 use crate::sink::{SampleBlock, WriteQueue};
 use crate::source::Live;
@@ -39,7 +39,8 @@ const EVENTS_PER_INTERVAL: u64 = 200;
 pub(super) enum Update {
     /// The first sample has been taken.
     Started(Started),
-    Frame(Box<Frame>),
+    /// An interval, and how its devices are stacked.
+    Interval(Box<IntervalRows>, Arc<Topology>),
     Incidents(Vec<IncidentSummary>),
     /// The fraction of the capture that has been read.
     Progress(f64),
@@ -156,7 +157,7 @@ impl Outlet {
     /// the running system are left out; a capture waits.
     fn send(&self, update: Update) -> bool {
         let is_open = match update {
-            Update::Frame(_) if self.is_live => {
+            Update::Interval(..) if self.is_live => {
                 !matches!(self.sender.try_send(update), Err(TrySendError::Disconnected(_)))
             }
             update => self.sender.send(update).is_ok(),
@@ -218,20 +219,21 @@ fn follow(
     let mut next_list = 0;
     loop {
         frames.update_topology(intervals);
-        let frame = match intervals.next(&mut |warning| warnings.warn_capture(warning, text))? {
-            NextInterval::Rows(rows) if rows.has_found_any => frames.encode(rows),
+        let rows = match intervals.next(&mut |warning| warnings.warn_capture(warning, text))? {
+            NextInterval::Rows(rows) if rows.has_found_any => rows,
             NextInterval::Rows(_) => continue,
             NextInterval::Break => continue,
             NextInterval::End => break,
             NextInterval::Signal(_) => return Ok(()),
         };
         count += 1;
-        frames.has_trouble |= frame.rows.devices.iter().any(|device| is_trouble(device.verdict()));
+        frames.has_trouble |= rows.devices.iter().any(|device| is_trouble(device.verdict()));
         let is_list_due = match intervals.is_live() {
             true => frames.has_trouble && count >= next_list,
             false => count % INTERVALS_PER_LIST == 0,
         };
-        if !outlet.send(Update::Frame(Box::new(frame))) || clock.signal().is_some() {
+        let update = Update::Interval(Box::new(rows), Arc::clone(&frames.topology));
+        if !outlet.send(update) || clock.signal().is_some() {
             return Ok(());
         }
         if is_list_due {
@@ -247,10 +249,9 @@ fn follow(
     if count == 0 { require_data(intervals) } else { Ok(()) }
 }
 
-/// Turns intervals into frames.
+/// What is known of the intervals so far.
 #[derive(Default)]
 struct Frames {
-    encoder: FrameEncoder,
     topology: Arc<Topology>,
     revision: Option<u64>,
     /// True if devices are in trouble or recently were.
@@ -268,10 +269,6 @@ impl Frames {
                 self.topology = Arc::new(intervals.topology().clone());
             }
         }
-    }
-
-    fn encode(&mut self, rows: IntervalRows) -> Frame {
-        self.encoder.encode(rows, Arc::clone(&self.topology))
     }
 
     fn incidents(&mut self, intervals: &Intervals<'_>) -> Vec<IncidentSummary> {

@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::os::fd::AsFd;
 use std::path::absolute;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -19,14 +20,15 @@ use super::sampler::{Sampler, Started, Update};
 use crate::clock::poll_inputs;
 use crate::console::RunContext;
 use crate::exit::Exit;
-use crate::intervals::{DeviceSelection, Input};
+use crate::intervals::{DeviceSelection, Input, IntervalRows};
 use crate::screen::{
-    Action, App, AppOptions, Event, ExportKind, Frame, InputParser, LIVE_HISTORY_BYTES, LIVE_HISTORY_S,
+    Action, App, AppOptions, Event, ExportKind, InputParser, LIVE_HISTORY_BYTES, LIVE_HISTORY_S,
     MAX_TEXT_BYTES, Screen, Sort, Source, Theme,
 };
 use crate::signals::{ScreenSignals, suspend_process};
 use crate::source::read_hostname;
 use crate::terminal::{Keyboard, screen_size};
+use crate::topology::Topology;
 
 /// The limits for exact intervals of a capture: memory in bytes and time in seconds.
 const CAPTURE_HISTORY: (usize, f64) = (256 << 20, f64::INFINITY);
@@ -120,7 +122,7 @@ pub(super) fn run(
             tz: variable("TZ"),
         }),
     };
-    first.into_iter().for_each(|frame| session.app.push(*frame));
+    first.into_iter().for_each(|(rows, topology)| session.app.push(*rows, topology));
     let exit = session.run(context);
     let message = session.end();
     session.exports.finish(context.clock, &mut |message| context.print_error(message));
@@ -138,7 +140,7 @@ pub(super) fn run(
 }
 
 /// The start of the sampling, and the first interval of a capture.
-type Beginning = (Started, Option<Box<Frame>>);
+type Beginning = (Started, Option<(Box<IntervalRows>, Arc<Topology>)>);
 
 /// Waits for the first sample, or for the first interval of a capture. Returns the exit code of a run that ends before
 /// it.
@@ -157,7 +159,9 @@ fn wait_for_start(
                     return Ok(Ok((started, None)));
                 }
                 Update::Started(started) => known = Some(started),
-                Update::Frame(frame) => return Ok(Ok((known.unwrap_or_default(), Some(frame)))),
+                Update::Interval(rows, topology) => {
+                    return Ok(Ok((known.unwrap_or_default(), Some((rows, topology)))));
+                }
                 Update::Ended(Some(error)) => {
                     let _ = context.err.write_all(&messages);
                     return Err(error);
@@ -311,11 +315,11 @@ impl Session {
         let began = context.clock.monotonic();
         while let Ok(update) = self.sampler.updates.try_recv() {
             match update {
-                Update::Frame(frame) => {
+                Update::Interval(rows, topology) => {
                     if self.app.options.source == Source::Live {
                         self.share_memory();
                     }
-                    self.app.push(*frame);
+                    self.app.push(*rows, topology);
                     if !std::mem::replace(&mut self.is_memory_locked, true)
                         && self.app.options.source == Source::Live
                     {

@@ -9,7 +9,7 @@ use crate::analysis::BaselineSource;
 use crate::metrics::Interval;
 use crate::report::layout::number_format::{number, percent, time};
 use crate::screen::app::App;
-use crate::screen::history::{DeviceId, Point, Quantity};
+use crate::screen::history::{Point, Quantity};
 use crate::screen::theme::{REVERSED, Series};
 use crate::screen::time_axis::Columns;
 
@@ -40,7 +40,7 @@ const CHARTS: u16 = 5;
 
 impl App {
     /// Draws as many charts of a device as fit, the most important first, with a common time axis below.
-    pub(super) fn draw_charts(&self, buffer: &mut Buffer, area: Rect, id: DeviceId, regions: &mut Regions) {
+    pub(super) fn draw_charts(&self, buffer: &mut Buffer, area: Rect, device: &str, regions: &mut Regions) {
         if area.height < MIN_CHART_HEIGHT {
             return;
         }
@@ -52,9 +52,9 @@ impl App {
         let per_cell = if self.options.theme.is_ascii { 1 } else { 2 };
         let columns = self.axis.columns(self, plot_width * per_cell);
         let points: Vec<Option<Point>> = (0..columns.width)
-            .map(|column| self.history.column(id, columns.seconds, columns.first + column as i64))
+            .map(|column| self.history.column(device, columns.seconds, columns.first + column as i64))
             .collect();
-        let point = self.moment().and_then(|moment| moment.point(id));
+        let point = self.moment().and_then(|moment| moment.point(device));
         let stats = point.as_ref().map(Point::sum);
         let throughput = self.throughput_lines();
         let mut y = area.y;
@@ -67,7 +67,7 @@ impl App {
                 if at >= CHARTS {
                     continue;
                 }
-                let chart = self.chart(at, &throughput, stats, id);
+                let chart = self.chart(at, &throughput, stats, device);
                 chart.draw(buffer, chart_area, &points, self.options.theme);
                 let plot = plot_area(chart_area);
                 self.draw_cursor(buffer, plot, &columns, per_cell);
@@ -88,7 +88,7 @@ impl App {
         at: u16,
         throughput: &'a [Line; 2],
         stats: Option<&Interval>,
-        id: DeviceId,
+        device: &str,
     ) -> Chart<'a> {
         let chart = |title: &str, lines: &'a [Line], least_top, format| Chart {
             title: title.to_owned(),
@@ -102,7 +102,7 @@ impl App {
         match at {
             0 => Chart {
                 is_logarithmic: true,
-                reference: self.reference_latency(id),
+                reference: self.reference_latency(device),
                 ..chart("latency", &LATENCIES, 0.0, time)
             },
             1 => chart("queue", &QUEUES, 1.0, number),
@@ -122,15 +122,14 @@ impl App {
 
     /// The latency in milliseconds that a device is compared with at the cursor, or was compared with shortly before,
     /// and its name; `None` without one.
-    fn reference_latency(&self, id: DeviceId) -> Option<(f64, String)> {
+    fn reference_latency(&self, device: &str) -> Option<(f64, String)> {
         const SEARCHED: usize = 30;
         let cursor_s = self.cursor_s();
         let frames = self.history.frames();
         let end = frames.partition_point(|frame| frame.end_s <= cursor_s + 1e-9);
         let before = frames.range(end.saturating_sub(SEARCHED)..end).rev();
         let mut found = before.filter_map(|frame| {
-            let device = frame.device(frame.row_of(id)?);
-            let activity = device.activity()?;
+            let activity = frame.device(device)?.activity()?;
             let assessment = &activity.assessment;
             let of = |await_ms: Option<f64>, saturation: Option<f64>| {
                 await_ms.zip(saturation).map(|(await_ms, times)| await_ms / times).filter(|ms| ms.is_finite())

@@ -21,7 +21,7 @@ use crate::report::native::{Emphasis, TableOptions, TableWriter, who_line};
 use crate::report::who::limit_value;
 use crate::sanitize::sanitize;
 use crate::screen::app::{App, Page, Source};
-use crate::screen::history::{Frame, Moment, is_trouble};
+use crate::screen::history::{Frame, is_trouble, lasted_s};
 use crate::screen::theme::BOLD;
 
 /// A line of text: parts with their styles.
@@ -58,25 +58,26 @@ impl App {
         let needed = self.steady_lines(lines.len(), regions);
         let text_height = (needed as u16).min(rest.height - charts);
         self.draw_lines(buffer, Rect { height: text_height, ..rest }, &lines);
-        if let Some(id) = self.selected.filter(|_| charts > 0) {
+        if let Some(device) = self.selected.as_ref().filter(|_| charts > 0) {
             let charts = Rect { y: rest.y + text_height, height: rest.height - text_height, ..rest };
-            self.draw_charts(buffer, charts, id, regions);
+            self.draw_charts(buffer, charts, device, regions);
         }
     }
 
     /// Returns the number of lines to reserve for a text with this number of lines: while time passes, as many as it
     /// needed recently, so that the charts below do not jump with each sentence that appears or disappears.
     fn steady_lines(&self, lines: usize, regions: &mut Regions) -> usize {
-        let Some(id) = self.selected.filter(|_| self.follows() || self.play_speed().is_some()) else {
+        let device = self.selected.as_ref().filter(|_| self.follows() || self.play_speed().is_some());
+        let Some(device) = device else {
             regions.text = None;
             return lines;
         };
         let is_kept = |text: &PaneText| {
-            text.id == id && text.lines > lines && self.now_s - text.needed_s < KEEPS_LINES_S
+            text.device == *device && text.lines > lines && self.now_s - text.needed_s < KEEPS_LINES_S
         };
-        let text = regions.text.filter(is_kept).unwrap_or(PaneText { id, lines, needed_s: self.now_s });
-        regions.text = Some(text);
-        text.lines
+        let new = || PaneText { device: device.clone(), lines, needed_s: self.now_s };
+        let text = regions.text.take().filter(is_kept).unwrap_or_else(new);
+        regions.text.insert(text).lines
     }
 
     /// Draws the selected device on a page of its own.
@@ -85,9 +86,9 @@ impl App {
         let most = (area.height * MAX_TEXT_PCT / 100).max(4);
         let text_height = (lines.len() as u16).min(most);
         self.draw_lines(buffer, Rect { height: text_height, ..area }, &lines);
-        if let Some(id) = self.selected {
+        if let Some(device) = &self.selected {
             let charts = Rect { y: area.y + text_height, height: area.height - text_height, ..area };
-            self.draw_charts(buffer, charts, id, regions);
+            self.draw_charts(buffer, charts, device, regions);
         }
     }
 
@@ -115,26 +116,21 @@ impl App {
     fn text_lines(&self, width: usize, is_page: bool) -> Vec<TextLine> {
         let theme = self.options.theme;
         let dim = |text: &str| vec![vec![(text.to_owned(), theme.dim())]];
-        let Some(id) = self.selected else { return dim("no device") };
-        let frame = match self.moment() {
-            Some(Moment::Exact(frame)) => frame,
-            Some(Moment::Coarse(_)) => {
-                return dim(match self.options.source {
-                    Source::Live => {
-                        "only averages are kept for this time; evidence is kept for the last hour"
-                    }
-                    Source::Capture(_) => {
-                        "only averages are kept for the early part of a long capture; --begin and --end show it exactly"
-                    }
-                });
-            }
-            None => return Vec::new(),
-        };
-        let Some(row) = frame.row_of(id) else {
+        let Some(name) = &self.selected else { return dim("no device") };
+        let Some(frame) = self.moment() else { return Vec::new() };
+        if !frame.is_exact() {
+            return dim(match self.options.source {
+                Source::Live => "only averages are kept for this time; evidence is kept for the last hour",
+                Source::Capture(_) => {
+                    "only averages are kept for the early part of a long capture; --begin and --end show it exactly"
+                }
+            });
+        }
+        let Some(device) = frame.device(name) else {
             return dim("this device is not listed in this interval");
         };
-        let shown = Shown { device: frame.device(row), frame, width, is_page };
-        let mut lines = vec![self.title_line(shown.device, frame.lasted_s(row), width)];
+        let shown = Shown { device, frame, width, is_page };
+        let mut lines = vec![self.title_line(device, lasted_s(device), width)];
         self.push_sentences(&shown, &mut lines);
         if is_page {
             push_table_lines(&shown, &self.options.time_zone, &mut lines);

@@ -1,5 +1,6 @@
 //! The first line: the host, the time, and whether the screen is live, paused or a replay.
 
+use jiff::Timestamp;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::{Modifier, Style};
@@ -11,7 +12,6 @@ use crate::report::layout::number_format::{duration, number};
 use crate::report::native::{Emphasis, header_line};
 use crate::sanitize::sanitize;
 use crate::screen::app::{App, Source};
-use crate::screen::history::Moment;
 use crate::screen::theme::BOLD;
 
 const GAP: u16 = 2;
@@ -50,43 +50,39 @@ impl App {
     /// Returns the time and the host in at most `width` columns.
     fn head_segments(&self, width: usize) -> Vec<(String, Emphasis)> {
         let time_zone = &self.options.time_zone;
-        match self.moment() {
-            None => vec![("waiting for the first interval".to_owned(), Emphasis::Dim)],
-            Some(Moment::Exact(frame)) => {
-                let late = self.late_text(frame).map(|text| (text, Emphasis::Alert));
-                let late_width = late.as_ref().map_or(0, |(text, _)| text.len() + usize::from(GAP));
-                let mut segments =
-                    header_line(&frame.rows.header, time_zone, width.saturating_sub(late_width));
-                // If there is no space for the length of the interval, only the time of day is shown.
-                if let Some((start, _)) = segments.first_mut().filter(|(start, _)| start.len() > width) {
-                    start.truncate(start.find("  ").unwrap_or(start.len()));
-                }
-                let after_time = segments.len().min(1);
-                segments.splice(after_time..after_time, late);
-                // An interval in the past is shown with its date.
-                if let Some(end) = frame.rows.header.end.filter(|_| !self.follows()) {
-                    let date = end.to_zoned(time_zone.clone()).strftime("%Y-%m-%d %Z").to_string();
-                    let used: usize = segments.iter().map(|(text, _)| text.len() + usize::from(GAP)).sum();
-                    if used + date.len() <= width {
-                        segments.insert(0, (date, Emphasis::Dim));
-                    }
-                }
-                let used: usize = segments.iter().map(|(text, _)| text.len() + usize::from(GAP)).sum();
-                segments.extend(swap_text(&frame.rows.header).filter(|(text, _)| used + text.len() <= width));
-                segments
-            }
-            Some(Moment::Coarse(span)) => {
-                let end = span
-                    .end
-                    .map(|end| end.to_zoned(time_zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string());
-                let text = format!(
-                    "{}  means of {}, worst verdicts",
-                    end.unwrap_or_default(),
-                    duration(span.end_s - span.begin_s)
-                );
-                vec![(text, Emphasis::Warning)]
+        let Some(frame) = self.moment() else {
+            return vec![("waiting for the first interval".to_owned(), Emphasis::Dim)];
+        };
+        let header = &frame.rows.header;
+        if !frame.is_exact() {
+            let at =
+                |end: Timestamp| end.to_zoned(time_zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string();
+            let end = header.end.map(at).unwrap_or_default();
+            let text = format!("{end}  means of {}, worst verdicts", duration(header.elapsed_s));
+            return vec![(text, Emphasis::Warning)];
+        }
+        let late = self.late_text(frame).map(|text| (text, Emphasis::Alert));
+        let late_width = late.as_ref().map_or(0, |(text, _)| text.len() + usize::from(GAP));
+        let mut segments = header_line(header, time_zone, width.saturating_sub(late_width));
+        // If there is no space for the length of the interval, only the time of day is shown.
+        if let Some((start, _)) = segments.first_mut().filter(|(start, _)| start.len() > width) {
+            start.truncate(start.find("  ").unwrap_or(start.len()));
+        }
+        let after_time = segments.len().min(1);
+        segments.splice(after_time..after_time, late);
+        let used = |segments: &[(String, Emphasis)]| -> usize {
+            segments.iter().map(|(text, _)| text.len() + usize::from(GAP)).sum()
+        };
+        // An interval in the past is shown with its date.
+        if let Some(end) = header.end.filter(|_| !self.follows()) {
+            let date = end.to_zoned(time_zone.clone()).strftime("%Y-%m-%d %Z").to_string();
+            if used(&segments) + date.len() <= width {
+                segments.insert(0, (date, Emphasis::Dim));
             }
         }
+        let rest = width.saturating_sub(used(&segments));
+        segments.extend(swap_text(header).filter(|(text, _)| text.len() <= rest));
+        segments
     }
 
     /// Returns whether the screen is live, paused or a replay, or why there is nothing new.

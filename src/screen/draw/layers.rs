@@ -4,6 +4,7 @@ use ratatui_core::style::Style;
 
 use super::detail::{Shown, TextLine};
 use crate::analysis::Verdict;
+use crate::intervals::DeviceInterval;
 use crate::report::layout::ellipsize;
 use crate::report::native::cell;
 use crate::sanitize::sanitize;
@@ -29,11 +30,10 @@ impl App {
         let mut titles = vec![(format!("  {:<16}{:<11}", "layer", "verdict"), theme.dim())];
         titles.extend(NUMBERS.map(|(title, width)| (format!("{title:>width$}"), theme.dim())));
         lines.push(titles);
-        let waiting = layers.iter().map(|(_, row)| (*row, waiting(frame, *row)));
+        let waiting = layers.iter().map(|(_, layer)| (layer.device(), waiting(frame, layer)));
         let longest = waiting.max_by(|(_, a), (_, b)| a.total_cmp(b));
-        let longest = longest.filter(|(_, waiting)| *waiting >= MIN_WAITING).map(|(row, _)| row);
-        for (depth, row) in &layers {
-            let layer = frame.device(*row);
+        let longest = longest.filter(|(_, waiting)| *waiting >= MIN_WAITING).map(|(name, _)| name);
+        for (depth, layer) in &layers {
             let Some(activity) = layer.activity() else { continue };
             let text = |title: &str| cell(title, activity, self.options.saturation_threshold).0;
             let name = format!("{}{}", " ".repeat(*depth), sanitize(layer.label()));
@@ -43,7 +43,7 @@ impl App {
                 (format!("{:<11}", verdict.map_or("-", Verdict::name)), theme.verdict(verdict)),
             ];
             line.extend(NUMBERS.map(|(title, width)| (format!("{:>width$}", text(title)), Style::new())));
-            if longest == Some(*row) && shown.width > 80 {
+            if longest == Some(layer.device()) && shown.width > 80 {
                 let mark = theme.text("  ◀ requests wait here", "  < requests wait here");
                 line.push((mark.to_owned(), theme.verdict(verdict)));
             }
@@ -54,44 +54,46 @@ impl App {
 
 /// Returns the mean number of requests at a device or below it. While no request completes, the kernel counts no
 /// queue time, so those in flight are used.
-fn requests(frame: &Frame, row: usize) -> f64 {
-    let Some(stats) = frame.device(row).stats() else { return 0.0 };
+fn requests(device: &DeviceInterval) -> f64 {
+    let Some(stats) = device.stats() else { return 0.0 };
     let queue = stats.queue().unwrap_or(0.0);
-    match frame.device(row).verdict() {
+    match device.verdict() {
         Some(Verdict::Stalled) => queue.max(stats.in_flight.unwrap_or(0) as f64),
         _ => queue,
     }
 }
 
 /// Returns the mean number of requests that wait at a device: those that are not at the devices directly below it.
-fn waiting(frame: &Frame, row: usize) -> f64 {
-    let below = frame.topology.backing_devices(frame.device(row).device()).iter();
-    let below = below.filter_map(|name| frame.row_named(name));
-    requests(frame, row) - below.map(|row| requests(frame, row)).sum::<f64>()
+fn waiting(frame: &Frame, device: &DeviceInterval) -> f64 {
+    let below = frame.topology.backing_devices(device.device()).iter();
+    let below = below.filter_map(|name| frame.device(name));
+    requests(device) - below.map(requests).sum::<f64>()
 }
 
-/// Returns the rows of the devices that a device is stacked on or that are stacked on it, from the top to the
-/// bottom, each with its depth. If several devices are stacked on one, the one with the most requests is used.
-fn layers(frame: &Frame, name: &str) -> Vec<(usize, usize)> {
-    let mut above: Vec<usize> = Vec::new();
+/// Returns the devices that a device is stacked on or that are stacked on it, from the top to the bottom, each with its
+/// depth. If several devices are stacked on one, the one with the most requests is used.
+fn layers<'a>(frame: &'a Frame, name: &str) -> Vec<(usize, &'a DeviceInterval)> {
+    let mut above: Vec<&DeviceInterval> = Vec::new();
     let mut at = name;
     while above.len() < MAX_LAYERS {
-        let holders = frame.topology.holders(at).filter_map(|holder| frame.row_named(&holder.name));
-        let new = holders.filter(|row| !above.contains(row) && frame.row_named(name) != Some(*row));
+        let holders = frame.topology.holders(at).filter_map(|holder| frame.device(&holder.name));
+        let is_new = |holder: &&DeviceInterval| {
+            holder.device() != name && above.iter().all(|known| known.device() != holder.device())
+        };
         // Among equals, the first one.
-        let next = new.min_by(|a, b| requests(frame, *b).total_cmp(&requests(frame, *a)));
-        let Some(row) = next else { break };
-        above.push(row);
-        at = frame.device(row).device();
+        let next = holders.filter(is_new).min_by(|a, b| requests(b).total_cmp(&requests(a)));
+        let Some(next) = next else { break };
+        above.push(next);
+        at = next.device();
     }
-    let mut found: Vec<(usize, usize)> = above.iter().rev().copied().enumerate().collect();
+    let mut found: Vec<(usize, &DeviceInterval)> = above.iter().rev().copied().enumerate().collect();
     let mut pending = vec![(above.len(), name)];
     while let Some((depth, name)) = pending.pop() {
-        let Some(row) = frame.row_named(name) else { continue };
-        if found.len() >= MAX_LAYERS || found.iter().any(|(_, known)| *known == row) {
+        let Some(device) = frame.device(name) else { continue };
+        if found.len() >= MAX_LAYERS || found.iter().any(|(_, known)| known.device() == device.device()) {
             continue;
         }
-        found.push((depth, row));
+        found.push((depth, device));
         let below = frame.topology.backing_devices(name).iter().rev();
         pending.extend(below.map(|below| (depth + 1, below.as_str())));
     }

@@ -114,7 +114,7 @@ impl App {
         let shown = rows.listed.iter().skip(regions.scroll).take(lines);
         let mut y = area.y + 1;
         for row in shown {
-            regions.devices.push(row.id);
+            regions.devices.push(row.device.device().to_owned());
             self.draw_row(buffer, Rect { y, height: 1, ..area }, row, &layout);
             y += 1;
         }
@@ -152,9 +152,10 @@ impl App {
     }
 
     /// The first line that is shown, chosen so that the selected device is visible.
-    fn first_line(&self, rows: &Rows, lines: usize, scroll: usize) -> usize {
+    fn first_line(&self, rows: &Rows<'_>, lines: usize, scroll: usize) -> usize {
         let last = rows.listed.len().saturating_sub(lines);
-        let selected = rows.listed.iter().position(|row| Some(row.id) == self.selected);
+        let selected =
+            rows.listed.iter().position(|row| Some(row.device.device()) == self.selected.as_deref());
         let scroll = scroll.min(last);
         match selected {
             Some(at) if at < scroll => at,
@@ -164,7 +165,7 @@ impl App {
     }
 
     /// Returns the summary of the devices that are not listed: `12 ok, 20 idle (f unfolds)`.
-    fn summary_line(&self, rows: &Rows) -> String {
+    fn summary_line(&self, rows: &Rows<'_>) -> String {
         let (ok, idle) = rows.folded;
         let mut parts = Vec::new();
         parts.extend((ok > 0).then(|| format!("{ok} ok")));
@@ -211,7 +212,7 @@ impl App {
         }
     }
 
-    fn draw_row(&self, buffer: &mut Buffer, area: Rect, row: &Row, layout: &ListLayout) {
+    fn draw_row(&self, buffer: &mut Buffer, area: Rect, row: &Row<'_>, layout: &ListLayout) {
         let theme = self.options.theme;
         let name = ellipsize(&name_text(row, theme), layout.name_width);
         let verdict = row.device.verdict();
@@ -251,7 +252,7 @@ impl App {
             let x = begin + (COLUMNS[0].width + COLUMNS[1].width) as u16 + 1;
             put(buffer, x, area.y, message_width as u16, &theme.plain(&text), theme.emphasis(emphasis));
         }
-        if Some(row.id) == self.selected {
+        if Some(row.device.device()) == self.selected.as_deref() {
             buffer.set_style(area, theme.selected());
         }
     }
@@ -277,7 +278,7 @@ impl App {
 }
 
 /// Returns the name of a device, indented below the devices that it is stacked on.
-fn name_text(row: &Row, theme: Theme) -> String {
+fn name_text(row: &Row<'_>, theme: Theme) -> String {
     let name = sanitize(row.device.label());
     match row.depth {
         0 => name.into_owned(),

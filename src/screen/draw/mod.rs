@@ -16,7 +16,6 @@ use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
 
 use super::app::{App, Page};
-use super::history::DeviceId;
 use super::sort::Sort;
 use super::time_axis::Columns;
 
@@ -29,7 +28,7 @@ pub(crate) struct Regions {
     scroll: usize,
     pub(crate) list_rows: usize,
     list_top: u16,
-    devices: Vec<DeviceId>,
+    devices: Vec<String>,
     titles: Vec<(u16, u16, Sort)>,
     titles_row: u16,
     names_width: u16,
@@ -39,9 +38,9 @@ pub(crate) struct Regions {
 }
 
 /// The lines of text above the charts of the pane.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct PaneText {
-    id: DeviceId,
+    device: String,
     lines: usize,
     /// The last time at which the text needed all these lines, on the monotonic clock.
     needed_s: f64,
@@ -56,8 +55,8 @@ impl Regions {
     }
 
     /// Returns the device of a line of the list; `None` outside it.
-    pub(crate) fn device_at(&self, _: u16, row: u16) -> Option<DeviceId> {
-        self.devices.get(usize::from(row.checked_sub(self.list_top)?)).copied()
+    pub(crate) fn device_at(&self, row: u16) -> Option<&String> {
+        self.devices.get(usize::from(row.checked_sub(self.list_top)?))
     }
 
     /// Returns whether a column is in the names of the list.
@@ -86,7 +85,8 @@ impl App {
         let newest_s = self.history.newest().map_or(0.0, |newest| newest.end_s);
         let (cursor_s, follows) = (self.cursor_s(), self.follows());
         self.axis.follow(cursor_s, newest_s, follows);
-        let mut regions = Regions { scroll: self.scroll, text: self.regions.text, ..Regions::default() };
+        let mut regions =
+            Regions { scroll: self.scroll, text: self.regions.text.take(), ..Regions::default() };
         self.draw_head(buffer, Rect { height: 1, ..area });
         let body = Rect { y: area.y + 1, height: area.height - 2, ..area };
         match self.page {
@@ -106,14 +106,14 @@ impl App {
 
     /// Selects the first device of the list, unless the user has selected one.
     fn select_default(&mut self) {
-        let ids = self.listed_ids();
-        let is_listed = self.selected.is_some_and(|id| ids.contains(&id));
+        let names = self.listed_names();
+        let is_listed = self.selected.as_ref().is_some_and(|name| names.contains(name));
         // If the cursor is in the past, the incident there has selected its device.
         if !is_listed && self.page == Page::List
             || self.selected.is_none()
             || !self.has_selected && self.follows()
         {
-            self.selected = ids.first().copied().or(self.selected);
+            self.selected = names.first().cloned().or(self.selected.take());
         }
     }
 }

@@ -39,10 +39,10 @@ impl App {
         let cursor = columns.column_at(self.cursor_s()).filter(|_| !self.follows());
         let places = [first.x, first.x + first.width + 1];
         let places = if has_sparkline { &places[..] } else { &places[..1] };
-        for (line, id) in regions.devices.iter().enumerate() {
+        for (line, device) in regions.devices.iter().enumerate() {
             let y = regions.list_top + line as u16;
             for column in 0..width {
-                let point = self.history.column(*id, columns.seconds, columns.first + column as i64);
+                let point = self.history.column(device, columns.seconds, columns.first + column as i64);
                 let Some(point) = point else { continue };
                 let style = theme.verdict(point.verdict());
                 let bar = bar(&point, theme.is_ascii);

@@ -6,7 +6,7 @@ use ratatui_core::layout::Rect;
 
 use super::put;
 use crate::screen::app::App;
-use crate::screen::history::Moment;
+use crate::screen::history::Frame;
 use crate::screen::theme::BOLD;
 use crate::screen::time_axis::Columns;
 
@@ -60,7 +60,7 @@ impl App {
 
     fn draw_cursor_time(&self, buffer: &mut Buffer, area: Rect, columns: &Columns, per_cell: usize) {
         let (Some(column), Some(end)) =
-            (columns.column_at(self.cursor_s()), self.moment().and_then(|moment| moment.end()))
+            (columns.column_at(self.cursor_s()), self.moment().and_then(Frame::end))
         else {
             return;
         };
@@ -90,8 +90,8 @@ impl App {
         if time_s < 0.0 || time_s > newest_s {
             return None;
         }
-        let moment: Moment<'_> = self.history.at(time_s)?;
-        let before = jiff::SignedDuration::try_from_secs_f64(moment.end_s() - time_s).ok()?;
+        let moment = self.history.at(time_s)?;
+        let before = jiff::SignedDuration::try_from_secs_f64(moment.end_s - time_s).ok()?;
         moment.end()?.checked_sub(before).ok()
     }
 }

@@ -1,72 +1,115 @@
-//! One interval as stored in the history.
+//! A moment of the history.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::analysis::Verdict;
+use jiff::Timestamp;
+
+use super::point::{Extremes, Point};
+use crate::analysis::{Assessment, Verdict};
 use crate::attribution::Attribution;
-use crate::intervals::{DeviceInterval, DeviceState, IntervalRows};
+use crate::intervals::{DeviceActivity, DeviceInterval, DeviceState, IntervalHeader, IntervalRows};
 use crate::topology::Topology;
 
-/// The number of a device: the same for all intervals in which the kernel gave it the same name.
-pub(crate) type DeviceId = u32;
-
-/// The numbers of devices.
-#[derive(Debug, Default)]
-struct Layout {
-    /// Those of all devices so far, by the kernel's names.
-    ids: HashMap<String, DeviceId>,
-    /// Those of the devices of an interval, in their order.
-    order: Vec<DeviceId>,
-    rows: HashMap<DeviceId, usize>,
-}
-
+/// An interval, or several old ones that were added up.
 #[derive(Clone, Debug)]
 pub(crate) struct Frame {
-    /// The interval as it was, without processes and a total, which the screen does not show.
+    /// The interval as it was, without processes and a total, which the screen does not show. Of several intervals, only
+    /// the sums and the worst verdicts of the devices are known.
     pub(crate) rows: IntervalRows,
     /// The total seconds of all intervals up to its end.
     pub(crate) end_s: f64,
     /// The devices and how they are stacked.
     pub(crate) topology: Arc<Topology>,
-    layout: Arc<Layout>,
+    /// The row of each device, by the kernel's name.
+    index: Arc<HashMap<String, usize>>,
+    /// The extremes of each row of several intervals; `None` of a single one.
+    extremes: Option<Vec<Extremes>>,
 }
 
 impl Frame {
+    /// Returns the frame of an interval; `topology` is that of its devices.
+    pub(super) fn new(rows: IntervalRows, topology: Arc<Topology>, before: Option<&Self>) -> Self {
+        let names = || rows.devices.iter().map(DeviceInterval::device);
+        let has_same = |before: &&Self| before.rows.devices.iter().map(DeviceInterval::device).eq(names());
+        let index = before.filter(has_same).map_or_else(
+            || {
+                names()
+                    .enumerate()
+                    .map(|(row, name)| (name.to_owned(), row))
+                    .collect::<HashMap<_, _>>()
+                    .into()
+            },
+            |before| Arc::clone(&before.index),
+        );
+        let end_s = before.map_or(0.0, |before| before.end_s) + rows.header.elapsed_s;
+        let attribution = rows.attribution.map(|all| Attribution { processes: None, ..all });
+        let rows = IntervalRows { total: None, attribution, has_found_any: true, ..rows };
+        Self { rows, end_s, topology, index, extremes: None }
+    }
+
+    /// Adds up consecutive frames; `None` for no frames.
+    pub(super) fn sum<'a>(frames: impl DoubleEndedIterator<Item = &'a Self> + Clone) -> Option<Self> {
+        let (first, last) = (frames.clone().next()?, frames.clone().next_back()?);
+        let mut index = HashMap::new();
+        let mut sums: Vec<(&DeviceInterval, Point)> = Vec::new();
+        for (frame, device) in frames.flat_map(|frame| frame.rows.devices.iter().map(move |one| (frame, one)))
+        {
+            let Some(point) = frame.point(device.device()) else { continue };
+            let row = *index.entry(device.device().to_owned()).or_insert(sums.len());
+            match sums.get_mut(row) {
+                Some((_, sum)) => sum.add(&point),
+                None => sums.push((device, point)),
+            }
+        }
+        let devices = sums.iter().map(|(device, sum)| {
+            let assessment = Assessment { verdict: sum.verdict(), ..Assessment::default() };
+            let activity = DeviceActivity { stats: *sum.sum(), assessment, ..DeviceActivity::default() };
+            DeviceInterval {
+                names: Arc::clone(&device.names),
+                state: DeviceState::Active(Box::new(activity)),
+            }
+        });
+        let header = IntervalHeader {
+            start: first.rows.header.start,
+            end: last.end().or(first.end()),
+            elapsed_s: last.end_s - first.begin_s(),
+            ..IntervalHeader::default()
+        };
+        Some(Self {
+            rows: IntervalRows { header, devices: devices.collect(), ..IntervalRows::default() },
+            end_s: last.end_s,
+            topology: Arc::clone(&last.topology),
+            index: Arc::new(index),
+            extremes: Some(sums.iter().map(|(_, sum)| sum.extremes).collect()),
+        })
+    }
+
+    /// Returns whether it is a single interval, of which everything is known.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.extremes.is_none()
+    }
+
     /// Its beginning: seconds of all intervals before it.
     pub(crate) fn begin_s(&self) -> f64 {
         self.end_s - self.rows.header.elapsed_s
     }
 
-    /// The devices, each with its row and its number.
-    pub(crate) fn devices(&self) -> impl Iterator<Item = (usize, DeviceId, &DeviceInterval)> {
-        let numbered = self.layout.order.iter().zip(&self.rows.devices).enumerate();
-        numbered.map(|(row, (id, device))| (row, *id, device))
+    /// Its end; `None` without a wall clock.
+    pub(crate) fn end(&self) -> Option<Timestamp> {
+        self.rows.header.end
     }
 
-    /// Returns the device in a row.
-    pub(crate) fn device(&self, row: usize) -> &DeviceInterval {
-        &self.rows.devices[row]
+    /// Returns a device by the kernel's name; `None` if it was not present.
+    pub(crate) fn device(&self, name: &str) -> Option<&DeviceInterval> {
+        self.rows.devices.get(*self.index.get(name)?)
     }
 
-    /// Returns the number of a device by the kernel's name; `None` if no interval so far has it.
-    pub(crate) fn id_of(&self, device: &str) -> Option<DeviceId> {
-        self.layout.ids.get(device).copied()
-    }
-
-    /// Returns the row of a device; `None` if the interval lacks it.
-    pub(crate) fn row_of(&self, id: DeviceId) -> Option<usize> {
-        self.layout.rows.get(&id).copied()
-    }
-
-    /// Returns the row of a device by the kernel's name; `None` if the interval lacks it.
-    pub(crate) fn row_named(&self, device: &str) -> Option<usize> {
-        self.row_of(self.id_of(device)?)
-    }
-
-    /// Returns the seconds for which the incident of the device in a row has lasted; 0 without one.
-    pub(crate) fn lasted_s(&self, row: usize) -> f64 {
-        self.rows.devices[row].incident().map_or(0.0, |ongoing| ongoing.lasted_s)
+    /// Returns what charts show of a device; `None` if it was not present.
+    pub(crate) fn point(&self, name: &str) -> Option<Point> {
+        let row = *self.index.get(name)?;
+        let extremes = self.extremes.as_ref().map(|all| all[row]);
+        Some(Point::of(&self.rows.devices[row], extremes))
     }
 
     /// An estimate of its memory, without the parts that it shares with other intervals.
@@ -78,44 +121,13 @@ impl Frame {
             + devices.sum::<usize>()
             + events.sum::<usize>()
             + self.rows.attribution.as_ref().map_or(0, |attribution| attribution.memory())
+            + self.extremes.as_ref().map_or(0, |all| size_of_val(&all[..]))
     }
 }
 
-#[derive(Debug, Default)]
-pub(crate) struct FrameEncoder {
-    layout: Arc<Layout>,
-    run_s: f64,
-}
-
-impl FrameEncoder {
-    /// Returns the frame of the next interval; `topology` is that of its devices.
-    pub(crate) fn encode(&mut self, rows: IntervalRows, topology: Arc<Topology>) -> Frame {
-        self.run_s += rows.header.elapsed_s;
-        self.update_layout(&rows.devices);
-        let attribution = rows.attribution.map(|all| Attribution { processes: None, ..all });
-        Frame {
-            rows: IntervalRows { total: None, attribution, has_found_any: true, ..rows },
-            end_s: self.run_s,
-            topology,
-            layout: Arc::clone(&self.layout),
-        }
-    }
-
-    /// Updates the layout to these devices. It rarely changes.
-    fn update_layout(&mut self, devices: &[DeviceInterval]) {
-        let known = devices.iter().map(|device| self.layout.ids.get(device.device()));
-        if known.eq(self.layout.order.iter().map(Some)) {
-            return;
-        }
-        let mut ids = self.layout.ids.clone();
-        let id = |device: &DeviceInterval| {
-            let next = u32::try_from(ids.len()).unwrap_or(u32::MAX);
-            *ids.entry(device.device().to_owned()).or_insert(next)
-        };
-        let order: Vec<DeviceId> = devices.iter().map(id).collect();
-        let rows = order.iter().enumerate().map(|(row, id)| (*id, row)).collect();
-        self.layout = Arc::new(Layout { ids, order, rows });
-    }
+/// Returns the seconds for which the incident of a device has lasted; 0 without one.
+pub(crate) fn lasted_s(device: &DeviceInterval) -> f64 {
+    device.incident().map_or(0.0, |ongoing| ongoing.lasted_s)
 }
 
 /// Returns whether a device is in trouble: not ok, not idle, and known.
@@ -126,9 +138,4 @@ pub(crate) fn is_trouble(verdict: Option<Verdict>) -> bool {
 /// Returns the rank of a verdict for sorting: an unknown verdict ranks above ok and below every trouble.
 pub(crate) fn severity(verdict: Option<Verdict>) -> u8 {
     verdict.unwrap_or(Verdict::AccountingOff).severity()
-}
-
-/// Returns whether a state has no cells.
-pub(crate) fn is_event(state: &DeviceState) -> bool {
-    matches!(state, DeviceState::Event(_))
 }

@@ -55,28 +55,28 @@ pub(crate) struct Extent {
     pub(crate) max: f32,
 }
 
+/// The minimum and the maximum of each quantity; the minimum is above the maximum if it was never known.
+pub(super) type Extremes = [(f32, f32); VALUES.len()];
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Point {
     /// The worst verdict; an unknown one is worse than ok.
     verdict: Option<Verdict>,
     sum: Interval,
-    /// The minimum and the maximum of each quantity; the minimum is above the maximum if it was never known.
-    extremes: [(f32, f32); VALUES.len()],
+    pub(super) extremes: Extremes,
 }
 
 impl Point {
-    /// Returns the point of one interval of a device.
-    pub(crate) fn of(device: &DeviceInterval) -> Self {
-        Self::new(device.verdict(), device.stats())
-    }
-
-    fn new(verdict: Option<Verdict>, interval: Option<&Interval>) -> Self {
-        let sum = interval.copied().unwrap_or_default();
-        let extremes = VALUES.map(|value| match value(&sum) {
-            Some(value) => (value as f32, value as f32),
-            None => (f32::INFINITY, f32::NEG_INFINITY),
-        });
-        Self { verdict, sum, extremes }
+    /// Returns the point of a device; without `extremes`, it is about one interval.
+    pub(super) fn of(device: &DeviceInterval, extremes: Option<Extremes>) -> Self {
+        let sum = device.stats().copied().unwrap_or_default();
+        let of_one = || {
+            VALUES.map(|value| match value(&sum) {
+                Some(value) => (value as f32, value as f32),
+                None => (f32::INFINITY, f32::NEG_INFINITY),
+            })
+        };
+        Self { verdict: device.verdict(), sum, extremes: extremes.unwrap_or_else(of_one) }
     }
 
     /// Adds the time after this one.
@@ -110,11 +110,16 @@ impl Point {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::Assessment;
+    use crate::intervals::{DeviceActivity, DeviceState};
     use crate::metrics::Completed;
 
     fn point(verdict: Verdict, await_ms: Option<f64>) -> Point {
         let reads = await_ms.map_or(Completed::default(), |await_ms| Completed::example(1.0, 10, await_ms));
-        Point::new(Some(verdict), Some(&Interval { reads, ..Interval::default() }))
+        let stats = Interval { reads, ..Interval::default() };
+        let assessment = Assessment { verdict: Some(verdict), ..Assessment::default() };
+        let activity = DeviceActivity { stats, assessment, ..DeviceActivity::default() };
+        Point::of(&DeviceInterval::without_alias("sda", DeviceState::Active(Box::new(activity))), None)
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! An incident on the screen: the layer where requests wait, the baseline, late samples, and the search for a device.
 
 use super::*;
-use crate::topology::{Node, Topology};
+use crate::topology::Node;
 
 /// A device: its name, verdict, queue, requests in flight and read latency in milliseconds.
 type Device = (&'static str, Option<Verdict>, f64, u64, f64);
@@ -21,13 +21,7 @@ fn state(&(_, verdict, queue, in_flight, await_ms): &Device) -> DeviceState {
 }
 
 /// Adds an interval of this length; `layers` is the stacking of the devices.
-fn push(
-    app: &mut App,
-    encoder: &mut FrameEncoder,
-    devices: &[Device],
-    layers: &[(&str, &[&str])],
-    elapsed_s: f64,
-) {
+fn push(app: &mut App, devices: &[Device], layers: &[(&str, &[&str])], elapsed_s: f64) {
     let nodes = layers.iter().map(|(name, below)| Node {
         name: (*name).to_owned(),
         backing_devices: below.iter().map(|name| (*name).to_owned()).collect(),
@@ -44,14 +38,14 @@ fn push(
         attribution: None,
         has_found_any: true,
     };
-    app.push(encoder.encode(rows, Arc::new(Topology::new(nodes.collect()))));
+    app.push(rows, Arc::new(Topology::new(nodes.collect())));
 }
 
 /// Returns the layers on the page of a device, and for each layer whether requests wait there.
 fn layers_of(name: &str, devices: &[Device], layers: &[(&str, &[&str])]) -> Vec<(String, bool)> {
     let mut app = app(Source::Live);
-    push(&mut app, &mut FrameEncoder::default(), devices, layers, 1.0);
-    app.selected = app.id_of(name);
+    push(&mut app, devices, layers, 1.0);
+    app.selected = Some(name.to_owned());
     press(&mut app, "\r");
     let lines = lines(&mut app, 120, 40);
     let title = lines.iter().position(|line| line.starts_with("  layer ")).unwrap();
@@ -101,23 +95,23 @@ fn the_layer_where_requests_wait_is_marked() {
 #[test]
 fn the_chart_names_what_latency_is_compared_with() {
     let mut app = app(Source::Live);
-    push(&mut app, &mut FrameEncoder::default(), &[("sda", None, 1.0, 1, 8.0)], &[], 1.0);
+    push(&mut app, &[("sda", None, 1.0, 1, 8.0)], &[], 1.0);
     let text = text(&mut app);
     assert!(text.contains("mean since boot 4.00ms") && !text.contains("unloaded 4"), "{text}");
 }
 
 #[test]
 fn a_sample_that_was_late_is_loud_then_and_later() {
-    let (mut app, mut encoder) = (app(Source::Live), FrameEncoder::default());
+    let mut app = app(Source::Live);
     for elapsed_s in [1.0, 1.4, 6.0] {
         let said = text(&mut app).contains("sample late");
         assert!(!said, "{}", text(&mut app));
-        push(&mut app, &mut encoder, &[("sda", None, 1.0, 1, 8.0)], &[], elapsed_s);
+        push(&mut app, &[("sda", None, 1.0, 1, 8.0)], &[], elapsed_s);
     }
     let shown = lines(&mut app, 120, 40);
     assert!(shown[0].contains("sample late by 5.0 s"), "{}", shown[0]);
     assert!(shown[39].contains("sample late by 5.0 s"), "{}", shown[39]);
-    push(&mut app, &mut encoder, &[("sda", None, 1.0, 1, 8.0)], &[], 1.0);
+    push(&mut app, &[("sda", None, 1.0, 1, 8.0)], &[], 1.0);
     assert!(!lines(&mut app, 120, 40)[0].contains("late"));
     press(&mut app, "h");
     assert!(lines(&mut app, 120, 40)[0].contains("sample late by 5.0 s"));
@@ -133,7 +127,7 @@ fn the_time_is_shown_on_the_narrowest_screen() {
 
 #[test]
 fn the_worst_device_is_selected_and_one_that_was_there_shortly_is_found() {
-    let (mut app, mut encoder) = (app(Source::Live), FrameEncoder::default());
+    let mut app = app(Source::Live);
     let others = |await_ms| -> Vec<Device> {
         let names = ["sda", "sdb", "sdc", "sdd", "sde", "sdf"];
         names.map(|name| (name, Some(Verdict::Saturated), 1.0, 1, await_ms)).to_vec()
@@ -143,10 +137,8 @@ fn the_worst_device_is_selected_and_one_that_was_there_shortly_is_found() {
         if second == 20 {
             devices.insert(3, ("usb", Some(Verdict::Saturated), 1.0, 1, 9.0));
         }
-        push(&mut app, &mut encoder, &devices, &[], 1.0);
+        push(&mut app, &devices, &[], 1.0);
     }
-    let usb = app.id_of("usb");
-    assert!(usb.is_some(), "also where the interval under the cursor lacks it");
     press(&mut app, "w");
-    assert_eq!(app.selected, usb);
+    assert_eq!(app.selected.as_deref(), Some("usb"));
 }

@@ -12,7 +12,7 @@ use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 
 use super::app::{Action, App, AppOptions, Cursor, ExportKind, Page, Source};
-use super::history::{Frame, FrameEncoder, History, SampleTexts};
+use super::history::{History, SampleTexts};
 use super::input::InputParser;
 use super::sort::Sort;
 use super::theme::{ColorDepth, Theme};
@@ -27,21 +27,24 @@ use crate::intervals::{
 use crate::metrics::{Completed, Interval};
 use crate::report::IntervalWriter;
 use crate::report::native::{TableOptions, TableWriter};
+use crate::topology::Topology;
 use crate::units::Span;
 
 const THEME: Theme = Theme { depth: ColorDepth::None, is_light: false, is_ascii: false };
 
-/// Returns the frames of a capture with its incidents, and calls `see` with each interval.
+/// An interval, and how its devices are stacked.
+type Pushed = (IntervalRows, Arc<Topology>);
+
+/// Returns the intervals of a capture with its incidents, and calls `see` with each interval.
 fn frames_of(
     capture: &str,
     all: bool,
     mut see: impl FnMut(&IntervalRows),
-) -> (Vec<Frame>, Vec<IncidentSummary>) {
+) -> (Vec<Pushed>, Vec<IncidentSummary>) {
     let input = Input { from: Some(Path::new("fixtures").join(capture)), ..Input::default() };
     let selection = DeviceSelection { all, ..DeviceSelection::default() };
     let (baselines, clock) = (BaselineStore::default(), RealClock::new(None));
     let mut intervals = Intervals::open(&input, &selection, Detail::Report, &baselines, &clock).unwrap();
-    let mut encoder = FrameEncoder::default();
     let mut frames = Vec::new();
     assert!(intervals.start(&mut |_| {}).unwrap());
     loop {
@@ -49,7 +52,7 @@ fn frames_of(
         match intervals.next(&mut |_| {}).unwrap() {
             NextInterval::Rows(rows) => {
                 see(&rows);
-                frames.push(encoder.encode(rows, topology));
+                frames.push((rows, topology));
             }
             NextInterval::Break => {}
             NextInterval::End => break,
@@ -78,7 +81,7 @@ fn app(source: Source) -> App {
 fn replay(capture: &str) -> App {
     let (frames, incidents) = frames_of(capture, false, |_| {});
     let mut app = app(Source::Capture(capture.to_owned()));
-    frames.into_iter().for_each(|frame| app.push(frame));
+    frames.into_iter().for_each(|(rows, topology)| app.push(rows, topology));
     app.incidents = incidents;
     app.finish_loading();
     app
@@ -88,7 +91,7 @@ fn replay(capture: &str) -> App {
 fn live(capture: &str) -> App {
     let (frames, incidents) = frames_of(capture, false, |_| {});
     let mut app = app(Source::Live);
-    frames.into_iter().for_each(|frame| app.push(frame));
+    frames.into_iter().for_each(|(rows, topology)| app.push(rows, topology));
     app.incidents = incidents;
     app
 }
@@ -144,8 +147,10 @@ fn every_interval_of_the_past_is_exactly_what_the_scrolling_view_prints() {
         let (frames, _) = frames_of(capture, true, |rows| {
             printed.push((table(rows), IntervalRows { total: None, ..rows.clone() }.devices.len()));
         });
-        for (frame, (printed, devices)) in frames.iter().zip(&printed) {
-            assert_eq!(table(&frame.rows), *printed, "{capture}");
+        for ((rows, topology), (printed, devices)) in frames.into_iter().zip(&printed) {
+            let mut history = History::new(3600.0, 1 << 20);
+            history.push(rows, topology);
+            assert_eq!(table(&history.frames()[0].rows), *printed, "{capture}");
             checked += devices;
         }
     }
@@ -256,7 +261,12 @@ fn incidents_and_the_worst_interval_are_found() {
     assert_eq!(seen.len(), 1);
     press(&mut app, "0w");
     let worst = app.incidents.iter().map(|one| one.verdict.severity()).max();
-    let row = app.rows().listed.into_iter().find(|row| Some(row.id) == app.selected).unwrap();
+    let row = app
+        .rows()
+        .listed
+        .into_iter()
+        .find(|row| Some(row.device.device()) == app.selected.as_deref())
+        .unwrap();
     assert_eq!(row.device.verdict().map(|verdict| verdict.severity()), worst);
 }
 
@@ -355,9 +365,9 @@ fn the_mouse_selects_devices_titles_and_times() {
     let mut app = live("captures/capped-3000.txt");
     press(&mut app, "f");
     draw(&mut app, 120, 40);
-    let ids = app.listed_ids();
+    let names = app.listed_names();
     press(&mut app, "\x1b[<0;3;4M");
-    assert_eq!(app.selected, Some(ids[1]));
+    assert_eq!(app.selected.as_ref(), Some(&names[1]));
     press(&mut app, "\x1b[<0;3;4M");
     assert_eq!(app.page, Page::Detail);
     draw(&mut app, 120, 40);
@@ -414,9 +424,9 @@ fn charts_stay_in_place_while_sentences_come_and_go() {
     let (frames, _) = frames_of("captures/capped-3000.txt", false, |_| {});
     let mut app = app(Source::Live);
     let mut starts = Vec::new();
-    for (second, frame) in frames.into_iter().enumerate() {
+    for (second, (rows, topology)) in frames.into_iter().enumerate() {
         app.tick(second as f64);
-        app.push(frame);
+        app.push(rows, topology);
         app.has_selected = true;
         let lines = lines(&mut app, 120, 40);
         starts.push(lines.iter().position(|line| line.starts_with("latency")).unwrap());
@@ -433,14 +443,14 @@ fn the_page_of_a_device_stays_with_it() {
     let (mut frames, _) = frames_of("captures/sweep-randread.txt", false, |_| {});
     let mut app = app(Source::Live);
     let rest = frames.split_off(2);
-    frames.into_iter().for_each(|frame| app.push(frame));
+    frames.into_iter().for_each(|(rows, topology)| app.push(rows, topology));
     draw(&mut app, 120, 40);
     press(&mut app, "f");
     draw(&mut app, 120, 40);
     press(&mut app, "G\r");
-    let selected = app.selected;
-    for frame in rest {
-        app.push(frame);
+    let selected = app.selected.clone();
+    for (rows, topology) in rest {
+        app.push(rows, topology);
         draw(&mut app, 120, 40);
         assert_eq!(app.selected, selected);
     }

@@ -34,7 +34,7 @@ fn enter_opens_only_a_device_of_the_list() {
     }
     press(&mut app, "/\x15loop\r\r");
     assert_eq!(app.page, Page::Detail);
-    let listed = app.listed_ids();
+    let listed = app.listed_names();
     assert!(app.selected.is_some_and(|id| listed.contains(&id)));
 }
 
