@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use ratatui_core::style::{Color, Modifier, Style};
 
 use crate::analysis::Verdict;
-use crate::report::layout::{shows_utf8, to_ascii};
+use crate::report::layout::shows_utf8;
 use crate::report::native::Emphasis;
 
 pub(crate) const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
@@ -155,16 +155,6 @@ impl Theme {
             Series::Reference => self.dim(),
         }
     }
-
-    /// Returns the text in UTF-8 or the one in ASCII, depending on the terminal.
-    pub(crate) fn text(self, utf8: &'static str, ascii: &'static str) -> &'static str {
-        if self.is_ascii { ascii } else { utf8 }
-    }
-
-    /// Returns a text that the terminal can show: other characters are replaced if it has only ASCII.
-    pub(crate) fn plain(self, text: &str) -> String {
-        if self.is_ascii { to_ascii(text) } else { text.to_owned() }
-    }
 }
 
 /// Returns whether COLORFGBG, which some terminals set to `foreground;background`, names a light background.
@@ -216,6 +206,5 @@ mod tests {
             assert_eq!(theme.verdict(Some(verdict)).fg, None);
         }
         assert_eq!(theme.series(Series::Writes).fg, None);
-        assert_eq!(theme.plain("10µs ±1"), "10us +-1");
     }
 }

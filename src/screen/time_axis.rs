@@ -71,17 +71,17 @@ impl TimeAxis {
         (end_s - self.span_s(), end_s)
     }
 
-    /// The columns of a chart of this width. The length of a column is a multiple of the interval if the interval is
+    /// The columns of a chart of this width in cells, which have this number of columns each. The length of a column is a multiple of the interval if the interval is
     /// shorter.
-    pub(crate) fn columns(&self, app: &App, width: usize) -> Columns {
-        let width = width.max(1);
+    pub(crate) fn columns(&self, app: &App, cells: usize, per_cell: usize) -> Columns {
+        let width = (cells * per_cell).max(1);
         let interval_s = app.options.interval_s.unwrap_or(1.0).max(0.01);
         let wanted_s = self.span_s() / width as f64;
         let seconds =
             if wanted_s > interval_s { (wanted_s / interval_s).ceil() * interval_s } else { wanted_s };
         let (_, end_s) = self.window(app);
         let last = ((end_s - 1e-6) / seconds).floor() as i64;
-        Columns { seconds, first: last + 1 - width as i64, width }
+        Columns { seconds, first: last + 1 - width as i64, width, per_cell }
     }
 }
 
@@ -91,17 +91,25 @@ pub(crate) struct Columns {
     /// The number of the first column: column 0 begins with the first interval.
     pub(crate) first: i64,
     pub(crate) width: usize,
+    /// The number of columns in a cell of the screen.
+    per_cell: usize,
 }
 
 impl Columns {
-    /// Returns the column that contains the end of an interval; `None` outside the chart.
-    pub(crate) fn column_at(&self, end_s: f64) -> Option<usize> {
+    /// Returns the cell that contains the end of an interval; `None` outside the chart.
+    pub(crate) fn cell_at(&self, end_s: f64) -> Option<usize> {
         let number = ((end_s - 1e-6) / self.seconds).floor() as i64;
-        usize::try_from(number - self.first).ok().filter(|column| *column < self.width)
+        let column = usize::try_from(number - self.first).ok().filter(|column| *column < self.width);
+        column.map(|column| column / self.per_cell)
     }
 
-    /// Returns the time in the middle of a column.
-    pub(crate) fn time_at(&self, column: usize) -> f64 {
-        (self.first as f64 + column as f64 + 0.5) * self.seconds
+    /// Returns the time in the middle of the first column of a cell.
+    pub(crate) fn time_at(&self, cell: u16) -> f64 {
+        (self.first as f64 + f64::from(cell) * self.per_cell as f64 + 0.5) * self.seconds
+    }
+
+    /// The length of a cell in seconds.
+    pub(crate) fn cell_s(&self) -> f64 {
+        self.seconds * self.per_cell as f64
     }
 }

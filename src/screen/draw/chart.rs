@@ -16,7 +16,7 @@ pub(super) const GUTTER: u16 = 8;
 pub(super) struct Line {
     pub(super) quantity: Quantity,
     pub(super) series: Series,
-    /// Its name in the legend, whose first letter draws it in ASCII.
+    /// Its name in the legend.
     pub(super) name: &'static str,
     /// The factor by which values are multiplied.
     pub(super) factor: f64,
@@ -104,56 +104,42 @@ fn round_up(value: f64) -> f64 {
     decade * steps.into_iter().find(|step| decade * step >= value * MIN_TOP_FRACTION).unwrap_or(10.0)
 }
 
-/// A canvas of cells, each with dots of 2 columns and 4 rows, or of one letter.
+/// The columns and rows of dots in a cell: those of braille.
+pub(super) const DOTS_PER_CELL: (usize, usize) = (2, 4);
+
+/// A canvas of cells, each with the bits of its dots.
 struct Canvas {
     area: Rect,
-    is_ascii: bool,
-    cells: Vec<(u8, char, Style)>,
+    cells: Vec<(u8, Style)>,
 }
 
 impl Canvas {
-    fn new(area: Rect, is_ascii: bool) -> Self {
-        let cells = vec![(0, ' ', Style::new()); usize::from(area.width) * usize::from(area.height)];
-        Self { area, is_ascii, cells }
-    }
-
-    /// The dots in a cell: columns and rows.
-    fn dots(&self) -> (usize, usize) {
-        if self.is_ascii { (1, 1) } else { (2, 4) }
-    }
-
-    fn rows(&self) -> usize {
-        usize::from(self.area.height) * self.dots().1
+    fn new(area: Rect) -> Self {
+        let cells = vec![(0, Style::new()); usize::from(area.width) * usize::from(area.height)];
+        Self { area, cells }
     }
 
     /// Returns the row of dots at a height from 0 to 1.
     fn row_at(&self, height: f64) -> usize {
-        let last = self.rows().saturating_sub(1);
+        let last = (usize::from(self.area.height) * DOTS_PER_CELL.1).saturating_sub(1);
         last - (height * last as f64).round() as usize
     }
 
     /// Draws a vertical line of dots in a column of dots, from one row of dots to another.
-    fn draw(&mut self, column: usize, rows: (usize, usize), letter: char, style: Style) {
-        let (across, down) = self.dots();
+    fn draw(&mut self, column: usize, rows: (usize, usize), style: Style) {
+        const DOTS: [[u8; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
+        let (across, down) = DOTS_PER_CELL;
         for row in rows.0.min(rows.1)..=rows.0.max(rows.1) {
             let at = (row / down) * usize::from(self.area.width) + column / across;
             let Some(cell) = self.cells.get_mut(at) else { continue };
-            const DOTS: [[u8; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
-            cell.0 |= if self.is_ascii { 0 } else { DOTS[column % across][row % down] };
-            (cell.1, cell.2) = (letter, style);
+            *cell = (cell.0 | DOTS[column % across][row % down], style);
         }
     }
 
     fn write(&self, buffer: &mut Buffer) {
-        for (at, (dots, letter, style)) in self.cells.iter().enumerate() {
-            let (x, y) = (at % usize::from(self.area.width), at / usize::from(self.area.width));
-            let symbol = if self.is_ascii {
-                *letter
-            } else {
-                char::from_u32(0x2800 + u32::from(*dots)).filter(|_| *dots > 0).unwrap_or(' ')
-            };
-            if symbol != ' ' {
-                buffer[(self.area.x + x as u16, self.area.y + y as u16)].set_char(symbol).set_style(*style);
+        for ((dots, style), position) in self.cells.iter().zip(self.area.positions()) {
+            if let Some(symbol) = char::from_u32(0x2800 + u32::from(*dots)).filter(|_| *dots > 0) {
+                buffer[position].set_char(symbol).set_style(*style);
             }
         }
     }
@@ -175,12 +161,12 @@ impl Chart<'_> {
             .flat_map(|(Extent { min, max, .. }, factor)| [min, max].map(|value| f64::from(value) * factor));
         let reference = self.reference.as_ref().map(|(value, _)| *value);
         let axis = Axis::new(values.chain(reference), self.least_top, self.is_logarithmic);
-        let mut canvas = Canvas::new(plot, theme.is_ascii);
+        let mut canvas = Canvas::new(plot);
         if let Some(value) = reference {
             let row = canvas.row_at(axis.height(value));
-            let columns = usize::from(plot.width) * canvas.dots().0;
+            let columns = usize::from(plot.width) * DOTS_PER_CELL.0;
             for column in (0..columns).filter(|column| column % 4 < 2) {
-                canvas.draw(column, (row, row), '-', theme.series(Series::Reference));
+                canvas.draw(column, (row, row), theme.series(Series::Reference));
             }
         }
         for line in self.lines.iter().rev() {
@@ -188,12 +174,12 @@ impl Chart<'_> {
         }
         canvas.write(buffer);
         for value in axis.labels(usize::from(plot.height)) {
-            let row = canvas.row_at(axis.height(value)) / canvas.dots().1;
-            let text = theme.plain(&without_zeros(&(self.format)(value)));
+            let row = canvas.row_at(axis.height(value)) / DOTS_PER_CELL.1;
+            let text = without_zeros(&(self.format)(value));
             put_right(buffer, plot.x - 1, plot.y + row as u16, &text, theme.dim());
         }
         for y in plot.y..plot.bottom() {
-            put(buffer, plot.x - 1, y, 1, theme.text("│", "|"), theme.dim());
+            put(buffer, plot.x - 1, y, 1, "│", theme.dim());
         }
     }
 
@@ -207,13 +193,12 @@ impl Chart<'_> {
             }
         };
         for (line, value) in self.lines.iter().zip(&self.values) {
-            let mark = if theme.is_ascii { &line.name[..1] } else { legend_mark(line.series) };
-            add(&format!("{mark} {} ", line.name), theme.series(line.series));
+            add(&format!("{} {} ", legend_mark(line.series), line.name), theme.series(line.series));
             let value = value.map_or("-".to_owned(), |value| (self.format)(value * line.factor));
-            add(&format!("{}  ", theme.plain(&value)), Style::new());
+            add(&format!("{value}  "), Style::new());
         }
         if let Some((_, name)) = &self.reference {
-            add(&format!("- - {}", theme.plain(name)), theme.series(Series::Reference));
+            add(&format!("- - {name}"), theme.series(Series::Reference));
         }
     }
 }
@@ -260,7 +245,6 @@ fn legend_mark(series: Series) -> &'static str {
 /// Draws a line: in each column from the minimum to the maximum, joined to the column before.
 fn draw_line(canvas: &mut Canvas, line: &Line, points: &[Option<Point>], axis: &Axis, theme: Theme) {
     let style = theme.series(line.series);
-    let letter = line.name.chars().next().unwrap_or('*');
     let mut last: Option<usize> = None;
     for (column, point) in points.iter().enumerate() {
         let extent = point.as_ref().and_then(|point| point.extent(line.quantity));
@@ -273,8 +257,8 @@ fn draw_line(canvas: &mut Canvas, line: &Line, points: &[Option<Point>], axis: &
         if let Some(last) = last {
             (top, bottom) = (top.min(last), bottom.max(last));
         }
-        if theme.is_ascii || is_dash(line.series, column) || bottom - top > 1 {
-            canvas.draw(column, (top, bottom), letter, style);
+        if is_dash(line.series, column) || bottom - top > 1 {
+            canvas.draw(column, (top, bottom), style);
         }
         last = Some(middle);
     }
@@ -302,9 +286,9 @@ mod tests {
     #[test]
     fn dots_are_where_the_values_are() {
         let area = Rect { x: 0, y: 0, width: 2, height: 1 };
-        let mut canvas = Canvas::new(area, false);
-        canvas.draw(0, (3, 3), 'r', Style::new());
-        canvas.draw(3, (0, 0), 'r', Style::new());
+        let mut canvas = Canvas::new(area);
+        canvas.draw(0, (3, 3), Style::new());
+        canvas.draw(3, (0, 0), Style::new());
         let mut buffer = Buffer::empty(area);
         canvas.write(&mut buffer);
         assert_eq!(buffer[(0, 0)].symbol(), "⡀");

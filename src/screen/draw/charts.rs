@@ -4,7 +4,7 @@ use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 
 use super::Regions;
-use super::chart::{Chart, GUTTER, Line, plot_area};
+use super::chart::{Chart, DOTS_PER_CELL, GUTTER, Line, plot_area};
 use crate::analysis::BaselineSource;
 use crate::metrics::Interval;
 use crate::report::layout::number_format::{number, percent, time};
@@ -49,8 +49,7 @@ impl App {
         let down = (heights / MIN_CHART_HEIGHT).clamp(1, CHARTS.div_ceil(across));
         let width = area.width / across - if across > 1 { 1 } else { 0 };
         let plot_width = usize::from(width.saturating_sub(GUTTER));
-        let per_cell = if self.options.theme.is_ascii { 1 } else { 2 };
-        let columns = self.axis.columns(self, plot_width * per_cell);
+        let columns = self.axis.columns(self, plot_width, DOTS_PER_CELL.0);
         let points: Vec<Option<Point>> = (0..columns.width)
             .map(|column| self.history.column(device, columns.seconds, columns.first + column as i64))
             .collect();
@@ -70,15 +69,15 @@ impl App {
                 let chart = self.chart(at, &throughput, stats, device);
                 chart.draw(buffer, chart_area, &points, self.options.theme);
                 let plot = plot_area(chart_area);
-                self.draw_cursor(buffer, plot, &columns, per_cell);
-                regions.charts.push((plot, columns, per_cell));
+                self.draw_cursor(buffer, plot, &columns);
+                regions.charts.push((plot, columns));
             }
             y += height;
         }
         for column in 0..across {
             let x = area.x + column * (width + 2);
             let labels = Rect { x: x + GUTTER, y, width: width.saturating_sub(GUTTER), height: 1 };
-            self.draw_time_labels(buffer, labels, &columns, per_cell);
+            self.draw_time_labels(buffer, labels, &columns);
         }
     }
 
@@ -146,12 +145,9 @@ impl App {
     }
 
     /// Marks the column under the cursor.
-    fn draw_cursor(&self, buffer: &mut Buffer, plot: Rect, columns: &Columns, per_cell: usize) {
-        let Some(column) = columns.column_at(self.cursor_s()).filter(|_| !self.follows()) else { return };
-        let x = plot.x + (column / per_cell) as u16;
-        if x < plot.right() {
-            let style = REVERSED;
-            buffer.set_style(Rect { x, width: 1, ..plot }, style);
+    fn draw_cursor(&self, buffer: &mut Buffer, plot: Rect, columns: &Columns) {
+        if let Some(cell) = columns.cell_at(self.cursor_s()).filter(|_| !self.follows()) {
+            buffer.set_style(Rect { x: plot.x + cell as u16, width: 1, ..plot }, REVERSED);
         }
     }
 }

@@ -6,7 +6,7 @@ use ratatui_core::layout::Rect;
 use ratatui_core::style::{Modifier, Style};
 use unicode_width::UnicodeWidthStr;
 
-use super::{PaneText, Regions, put};
+use super::{Regions, put};
 use crate::analysis::Verdict;
 use crate::attribution::{Attribution, CgroupUse, cgroup_name};
 use crate::counters::BlockedTask;
@@ -40,44 +40,31 @@ pub(super) struct Shown<'a> {
 const MAX_TEXT_PCT: u16 = 50;
 /// The least height of the charts below the list.
 const MIN_PANE_CHARTS: u16 = 5;
+/// The least number of lines of text above them, if there is space.
+const MIN_PANE_LINES: u16 = 5;
 /// The most cgroups and tasks that are named on a page.
 const MAX_CGROUPS: usize = 6;
 const MAX_TASKS: usize = 8;
-/// The time for which the pane keeps lines that its text no longer needs.
-const KEEPS_LINES_S: f64 = 10.0;
 
 impl App {
     /// Draws the selected device below the list.
     pub(super) fn draw_pane(&self, buffer: &mut Buffer, area: Rect, regions: &mut Regions) {
         let theme = self.options.theme;
-        let line = theme.text("─", "-").repeat(usize::from(area.width));
+        let line = "─".repeat(usize::from(area.width));
         put(buffer, area.x, area.y, area.width, &line, theme.dim());
         let rest = Rect { y: area.y + 1, height: area.height - 1, ..area };
         let lines = self.text_lines(usize::from(area.width), false);
         let charts = if rest.height >= MIN_PANE_CHARTS + 2 { MIN_PANE_CHARTS } else { 0 };
-        let needed = self.steady_lines(lines.len(), regions);
-        let text_height = (needed as u16).min(rest.height - charts);
+        // However many lines there are, so that the charts stay in place.
+        let text_height = match charts {
+            0 => rest.height,
+            _ => (rest.height / 4).max(MIN_PANE_LINES).min(rest.height - charts),
+        };
         self.draw_lines(buffer, Rect { height: text_height, ..rest }, &lines);
         if let Some(device) = self.selected.as_ref().filter(|_| charts > 0) {
             let charts = Rect { y: rest.y + text_height, height: rest.height - text_height, ..rest };
             self.draw_charts(buffer, charts, device, regions);
         }
-    }
-
-    /// Returns the number of lines to reserve for a text with this number of lines: while time passes, as many as it
-    /// needed recently, so that the charts below do not jump with each sentence that appears or disappears.
-    fn steady_lines(&self, lines: usize, regions: &mut Regions) -> usize {
-        let device = self.selected.as_ref().filter(|_| self.follows() || self.play_speed().is_some());
-        let Some(device) = device else {
-            regions.text = None;
-            return lines;
-        };
-        let is_kept = |text: &PaneText| {
-            text.device == *device && text.lines > lines && self.now_s - text.needed_s < KEEPS_LINES_S
-        };
-        let new = || PaneText { device: device.clone(), lines, needed_s: self.now_s };
-        let text = regions.text.take().filter(is_kept).unwrap_or_else(new);
-        regions.text.insert(text).lines
     }
 
     /// Draws the selected device on a page of its own.
@@ -98,7 +85,7 @@ impl App {
             let y = area.y + at as u16;
             let mut x = area.x;
             for (text, style) in line {
-                x = put(buffer, x, y, area.right() - x, &self.options.theme.plain(text), *style);
+                x = put(buffer, x, y, area.right() - x, text, *style);
             }
             if is_cut && at + 1 == usize::from(area.height) {
                 super::put_right(

@@ -34,7 +34,7 @@ impl App {
         let space = area.width.saturating_sub(x + state_width + TIME_WIDTH + 2 * GAP);
         let name = crate::report::layout::ellipsize(&name, usize::from(space.min(area.width / 4)));
         if !name.is_empty() && space >= MIN_NAME_WIDTH {
-            x = put(buffer, x, area.y, area.width / 4, &self.options.theme.plain(&name), Style::new()) + GAP;
+            x = put(buffer, x, area.y, area.width / 4, &name, Style::new()) + GAP;
         }
         let end = area.right().saturating_sub(state_width + GAP);
         for (text, emphasis) in self.head_segments(usize::from(end.saturating_sub(x))) {

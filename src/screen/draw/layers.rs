@@ -44,8 +44,7 @@ impl App {
             ];
             line.extend(NUMBERS.map(|(title, width)| (format!("{:>width$}", text(title)), Style::new())));
             if longest == Some(layer.device()) && shown.width > 80 {
-                let mark = theme.text("  ◀ requests wait here", "  < requests wait here");
-                line.push((mark.to_owned(), theme.verdict(verdict)));
+                line.push(("  ◀ requests wait here".to_owned(), theme.verdict(verdict)));
             }
             lines.push(line);
         }

@@ -17,7 +17,7 @@ use crate::screen::app::{App, ThroughputUnit};
 use crate::screen::history::is_trouble;
 use crate::screen::rows::{Row, Rows};
 use crate::screen::sort::Sort;
-use crate::screen::theme::{BOLD, Theme};
+use crate::screen::theme::BOLD;
 
 /// A column with its width and its rank: the columns of the lowest rank are dropped first.
 struct Column {
@@ -100,7 +100,7 @@ impl App {
     /// Draws the list and returns the area below it, which may be empty.
     pub(super) fn draw_list(&self, buffer: &mut Buffer, area: Rect, regions: &mut Regions) -> Rect {
         let rows = self.rows();
-        let longest = rows.listed.iter().map(|row| name_text(row, self.options.theme).width()).max();
+        let longest = rows.listed.iter().map(|row| name_text(row).width()).max();
         let layout = ListLayout::new(usize::from(area.width), longest.unwrap_or(0));
         self.draw_titles(buffer, area, &layout, regions);
         let summary = self.summary_line(&rows);
@@ -124,7 +124,7 @@ impl App {
                 _ => self.filter_error().unwrap_or_else(|| "no device matches the filter".to_owned()),
             };
             let text = ellipsize(&text, usize::from(area.width));
-            put(buffer, area.x, y, area.width, &self.options.theme.plain(&text), self.options.theme.dim());
+            put(buffer, area.x, y, area.width, &text, self.options.theme.dim());
             y += 1;
         }
         if !summary.is_empty() {
@@ -179,7 +179,7 @@ impl App {
             let gap = if text.is_empty() { "" } else { "; " };
             text += &format!("{gap}{} do not match /{}/ (Esc shows all)", rows.filtered, sanitize(filter));
         }
-        self.options.theme.plain(&text)
+        text
     }
 
     fn draw_titles(&self, buffer: &mut Buffer, area: Rect, layout: &ListLayout, regions: &mut Regions) {
@@ -214,10 +214,10 @@ impl App {
 
     fn draw_row(&self, buffer: &mut Buffer, area: Rect, row: &Row<'_>, layout: &ListLayout) {
         let theme = self.options.theme;
-        let name = ellipsize(&name_text(row, theme), layout.name_width);
+        let name = ellipsize(&name_text(row), layout.name_width);
         let verdict = row.device.verdict();
         let name_style = if is_trouble(verdict) { BOLD } else { Style::new() };
-        put(buffer, area.x, area.y, area.width, &theme.plain(&name), name_style);
+        put(buffer, area.x, area.y, area.width, &name, name_style);
         let begin = area.x + layout.name_width as u16 + 1;
         let mut x = begin;
         let first_widths: usize = layout.columns.iter().map(|at| COLUMNS[*at].width).sum();
@@ -228,7 +228,7 @@ impl App {
             match (column.title, &message) {
                 ("verdict", _) => {
                     let text = ellipsize(verdict.map_or("-", Verdict::name), column.width - 1);
-                    put(buffer, x, area.y, end - x, &theme.plain(&text), theme.verdict(verdict));
+                    put(buffer, x, area.y, end - x, &text, theme.verdict(verdict));
                 }
                 ("since", _) => {
                     let sign = row.device.incident().map_or("", |ongoing| sign_of_begin(&ongoing.incident));
@@ -242,7 +242,7 @@ impl App {
                 (title, None) => {
                     if let Some(activity) = row.device.activity() {
                         let (text, emphasis) = self.cell(title, activity, layout.joins_latencies);
-                        put_right(buffer, end, area.y, &theme.plain(&text), theme.emphasis(emphasis));
+                        put_right(buffer, end, area.y, &text, theme.emphasis(emphasis));
                     }
                 }
             }
@@ -250,7 +250,7 @@ impl App {
         }
         if let Some((text, emphasis)) = message {
             let x = begin + (COLUMNS[0].width + COLUMNS[1].width) as u16 + 1;
-            put(buffer, x, area.y, message_width as u16, &theme.plain(&text), theme.emphasis(emphasis));
+            put(buffer, x, area.y, message_width as u16, &text, theme.emphasis(emphasis));
         }
         if Some(row.device.device()) == self.selected.as_deref() {
             buffer.set_style(area, theme.selected());
@@ -278,11 +278,11 @@ impl App {
 }
 
 /// Returns the name of a device, indented below the devices that it is stacked on.
-fn name_text(row: &Row<'_>, theme: Theme) -> String {
+fn name_text(row: &Row<'_>) -> String {
     let name = sanitize(row.device.label());
     match row.depth {
         0 => name.into_owned(),
-        depth => format!("{}{}{name}", "  ".repeat(depth - 1), theme.text("└ ", "`-")),
+        depth => format!("{}└ {name}", "  ".repeat(depth - 1)),
     }
 }
 

@@ -11,13 +11,14 @@ mod status;
 mod strip;
 mod time_labels;
 
-use ratatui_core::buffer::Buffer;
+use ratatui_core::buffer::{Buffer, Cell};
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
 
 use super::app::{App, Page};
 use super::sort::Sort;
 use super::time_axis::Columns;
+use crate::report::layout::to_ascii;
 
 pub(crate) const MIN_SIZE: (u16, u16) = (60, 15);
 
@@ -32,26 +33,16 @@ pub(crate) struct Regions {
     titles: Vec<(u16, u16, Sort)>,
     titles_row: u16,
     names_width: u16,
-    /// The charts: the area of each, its columns, and the number of columns in a cell.
-    charts: Vec<(Rect, Columns, usize)>,
-    text: Option<PaneText>,
-}
-
-/// The lines of text above the charts of the pane.
-#[derive(Clone, Debug)]
-struct PaneText {
-    device: String,
-    lines: usize,
-    /// The last time at which the text needed all these lines, on the monotonic clock.
-    needed_s: f64,
+    /// The charts: the area of each, and its columns.
+    charts: Vec<(Rect, Columns)>,
 }
 
 impl Regions {
     /// Returns the time at a position on the screen; `None` outside charts.
     pub(crate) fn chart_at(&self, column: u16, row: u16) -> Option<f64> {
         let contains = |area: &Rect| area.contains((column, row).into());
-        let (area, columns, per_cell) = self.charts.iter().find(|(area, ..)| contains(area))?;
-        Some(columns.time_at(usize::from(column - area.x) * per_cell))
+        let (area, columns) = self.charts.iter().find(|(area, _)| contains(area))?;
+        Some(columns.time_at(column - area.x))
     }
 
     /// Returns the device of a line of the list; `None` outside it.
@@ -85,8 +76,7 @@ impl App {
         let newest_s = self.history.newest().map_or(0.0, |newest| newest.end_s);
         let (cursor_s, follows) = (self.cursor_s(), self.follows());
         self.axis.follow(cursor_s, newest_s, follows);
-        let mut regions =
-            Regions { scroll: self.scroll, text: self.regions.text.take(), ..Regions::default() };
+        let mut regions = Regions { scroll: self.scroll, ..Regions::default() };
         self.draw_head(buffer, Rect { height: 1, ..area });
         let body = Rect { y: area.y + 1, height: area.height - 2, ..area };
         match self.page {
@@ -100,6 +90,9 @@ impl App {
             }
         }
         self.draw_status(buffer, Rect { y: area.y + area.height - 1, height: 1, ..area });
+        if self.options.theme.is_ascii {
+            buffer.content.iter_mut().for_each(make_ascii);
+        }
         self.scroll = regions.scroll;
         self.regions = regions;
     }
@@ -116,6 +109,27 @@ impl App {
             self.selected = names.first().cloned().or(self.selected.take());
         }
     }
+}
+
+/// Replaces what a terminal without UTF-8 cannot show. The dots of a chart become a point at their height.
+fn make_ascii(cell: &mut Cell) {
+    let dots = |c: char| (u32::from(c) & 0x1b > 0, u32::from(c) & 0xe4 > 0);
+    let symbol = match cell.symbol().chars().next() {
+        Some(c @ '\u{2801}'..='\u{28ff}') => match dots(c) {
+            (true, false) => "'",
+            (false, _) => ".",
+            (true, true) => ":",
+        },
+        Some('▲') => "^",
+        Some('╵') => "'",
+        Some('←' | '◀') => "<",
+        Some('→') => ">",
+        Some('━' | '╍' | '┉') => "-",
+        _ if cell.symbol().is_ascii() => return,
+        _ => &to_ascii(cell.symbol())[..1],
+    };
+    let symbol = symbol.to_owned();
+    cell.set_symbol(&symbol);
 }
 
 /// Writes a text in at most `width` columns, and returns the column after it.

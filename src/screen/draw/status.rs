@@ -25,14 +25,14 @@ impl App {
         let mut area = area;
         // What the user types, and a message that is longer than the half, need the whole line.
         let half = usize::from(area.width / 2);
-        let message = self.message.as_ref().map(|(text, _)| theme.plain(&sanitize(text)));
+        let message = self.message.as_ref().map(|(text, _)| sanitize(text));
         let needs_line =
             self.prompt.is_some() || message.as_ref().is_some_and(|message| message.width() >= half);
         if let Some(text) = self.recording_text().filter(|_| !needs_line) {
             let text = ellipsize(&text, half);
             let width = text.width() as u16;
             let style = theme.emphasis(crate::report::native::Emphasis::Alert);
-            put(buffer, area.right() - width, area.y, width, &theme.plain(&text), style);
+            put(buffer, area.right() - width, area.y, width, &text, style);
             area.width -= width + 1;
         }
         if let Some(prompt) = &self.prompt {
@@ -55,10 +55,6 @@ impl App {
         }
         let mut x = area.x;
         for (key, meaning) in self.hints() {
-            let key = match key {
-                "left right" => theme.text("←→", "left right"),
-                key => key,
-            };
             let width = (key.width() + 1 + meaning.len()) as u16;
             if x + width > area.right() {
                 break;
@@ -95,7 +91,7 @@ impl App {
             (false, _, Some(_)) => ("p", "stop"),
         });
         hints.extend(self.play_speed().map(|_| ("x", "speed")));
-        hints.push(("left right", "step"));
+        hints.push(("←→", "step"));
         if !self.incidents.is_empty() {
             hints.extend([("[ ]", "incidents"), ("w", "worst")]);
         }

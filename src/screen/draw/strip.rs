@@ -12,7 +12,6 @@ use crate::screen::theme::{BOLD, REVERSED};
 /// The latencies of the lowest and the highest line, in milliseconds.
 const LATENCIES_MS: (f32, f32) = (0.1, 100.0);
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-const ASCII_BARS: [char; 8] = ['_', '.', ':', '-', '=', '+', '*', '#'];
 
 impl App {
     /// Draws the ribbons and the sparklines of the devices that are listed, with a title in the first line. `first` is
@@ -27,7 +26,7 @@ impl App {
     ) {
         let theme = self.options.theme;
         let width = usize::from(first.width);
-        let columns = self.axis.columns(self, width);
+        let columns = self.axis.columns(self, width, 1);
         let shown_s = columns.seconds * width as f64;
         let title_width = area.right().saturating_sub(first.x);
         let shown = span_text(shown_s);
@@ -36,7 +35,7 @@ impl App {
         let title =
             titles.iter().find(|title| title.len() <= usize::from(title_width)).map_or("", |title| title);
         put(buffer, first.x, area.y, title_width, title, BOLD);
-        let cursor = columns.column_at(self.cursor_s()).filter(|_| !self.follows());
+        let cursor = columns.cell_at(self.cursor_s()).filter(|_| !self.follows());
         let places = [first.x, first.x + first.width + 1];
         let places = if has_sparkline { &places[..] } else { &places[..1] };
         for (line, device) in regions.devices.iter().enumerate() {
@@ -45,7 +44,7 @@ impl App {
                 let point = self.history.column(device, columns.seconds, columns.first + column as i64);
                 let Some(point) = point else { continue };
                 let style = theme.verdict(point.verdict());
-                let bar = bar(&point, theme.is_ascii);
+                let bar = bar(&point);
                 let mark = theme.mark(point.verdict());
                 for (x, symbol) in places.iter().zip([mark, bar]) {
                     buffer[(x + column as u16, y)].set_char(symbol).set_style(style);
@@ -60,7 +59,7 @@ impl App {
         let lines = regions.devices.len() as u16;
         for x in places {
             let strip = Rect { x: *x, y: regions.list_top, width: first.width, height: lines };
-            regions.charts.push((strip, columns, 1));
+            regions.charts.push((strip, columns));
         }
     }
 }
@@ -73,7 +72,7 @@ fn span_text(seconds: f64) -> String {
 }
 
 /// Returns the bar of the longest mean latency of a direction; a blank without any.
-fn bar(point: &Point, is_ascii: bool) -> char {
+fn bar(point: &Point) -> char {
     let longest = [Quantity::ReadAwait, Quantity::WriteAwait]
         .into_iter()
         .filter_map(|quantity| Some(point.extent(quantity)?.max))
@@ -81,6 +80,5 @@ fn bar(point: &Point, is_ascii: bool) -> char {
     let Some(latency) = longest else { return ' ' };
     let (low, high) = LATENCIES_MS;
     let height = libm::log10f(latency.max(low) / low) / libm::log10f(high / low);
-    let bars = if is_ascii { &ASCII_BARS } else { &BARS };
-    bars[((height * 8.0) as usize).min(7)]
+    BARS[((height * 8.0) as usize).min(7)]
 }

@@ -18,20 +18,16 @@ const MIN_DISTANCE: f64 = 12.0;
 
 impl App {
     /// Writes round times of day below a chart, and the time under the cursor.
-    pub(super) fn draw_time_labels(
-        &self,
-        buffer: &mut Buffer,
-        area: Rect,
-        columns: &Columns,
-        per_cell: usize,
-    ) {
+    pub(super) fn draw_time_labels(&self, buffer: &mut Buffer, area: Rect, columns: &Columns) {
         let theme = self.options.theme;
-        let cell_s = columns.seconds * per_cell as f64;
-        let step = STEPS_S.into_iter().find(|step| *step as f64 >= cell_s * MIN_DISTANCE).unwrap_or(86_400);
+        let step = STEPS_S
+            .into_iter()
+            .find(|step| *step as f64 >= columns.cell_s() * MIN_DISTANCE)
+            .unwrap_or(86_400);
         let mut free_from = area.x;
         let mut last: Option<i64> = None;
         for x in area.x..area.right() {
-            let time_s = columns.time_at(usize::from(x - area.x) * per_cell);
+            let time_s = columns.time_at(x - area.x);
             let Some(wall) = self.wall_at(time_s) else { continue };
             let zoned = wall.to_zoned(self.options.time_zone.clone());
             let local_s = wall.as_second() + i64::from(zoned.offset().seconds());
@@ -50,26 +46,24 @@ impl App {
                 "%H:%M:%S"
             };
             let label = at.to_zoned(self.options.time_zone.clone()).strftime(format).to_string();
-            let text = format!("{}{label}", theme.text("╵", "'"));
+            let text = format!("╵{label}");
             if x + text.chars().count() as u16 <= area.right() {
                 free_from = put(buffer, x, area.y, area.right() - x, &text, theme.dim()) + 1;
             }
         }
-        self.draw_cursor_time(buffer, area, columns, per_cell);
+        self.draw_cursor_time(buffer, area, columns);
     }
 
-    fn draw_cursor_time(&self, buffer: &mut Buffer, area: Rect, columns: &Columns, per_cell: usize) {
-        let (Some(column), Some(end)) =
-            (columns.column_at(self.cursor_s()), self.moment().and_then(Frame::end))
+    fn draw_cursor_time(&self, buffer: &mut Buffer, area: Rect, columns: &Columns) {
+        let (Some(cell), Some(end)) = (columns.cell_at(self.cursor_s()), self.moment().and_then(Frame::end))
         else {
             return;
         };
         let time = end.to_zoned(self.options.time_zone.clone()).strftime("%H:%M:%S").to_string();
-        let x = area.x + (column / per_cell) as u16;
-        let mark = self.options.theme.text("▲", "^");
+        let x = area.x + cell as u16;
         const WIDTH: u16 = 10;
         let is_left = x + WIDTH > area.right();
-        let text = if is_left { format!("{time} {mark}") } else { format!("{mark} {time}") };
+        let text = if is_left { format!("{time} ▲") } else { format!("▲ {time}") };
         let x = (if is_left { (x + 1).saturating_sub(WIDTH) } else { x }).max(area.x);
         // A label that is partly covered could look like another time.
         let mut begin = x;
