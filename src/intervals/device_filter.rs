@@ -10,7 +10,7 @@ use super::device_interval::DeviceNames;
 use super::device_lookup::{NotFound, find_device, similar_name, without_directory};
 use super::neighbors::neighbors;
 use super::options::DeviceSelection;
-use super::total_role::{TotalRole, total_roles};
+use super::total::{TotalRole, total_roles};
 use crate::counters::{Counters, Device};
 use crate::sanitize::sanitize;
 use crate::source::DeviceResolver;

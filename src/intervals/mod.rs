@@ -39,7 +39,6 @@ mod step_source;
 mod stream;
 mod summary;
 mod total;
-mod total_role;
 mod traced;
 
 pub use baseline_store::BaselineStore;
@@ -62,9 +61,8 @@ pub use load_baselines::load_baselines;
 pub use options::{BaselineOption, Detail, DeviceSelection, Input, Stacked};
 pub use run_clock::RunClock;
 pub use running_totals::{
-    BucketCounts, DeviceInfo, DeviceScope, DeviceSnapshot, DeviceTotals, KnownLimit, LATENCY_BOUNDS_MS,
-    LimitSource, LimitedCgroup, MetricsSnapshot, QUEUE_BOUNDS, RunningTotals, SaturationTotals, StackRole,
-    TimedRequests, VerdictSeconds,
+    Buckets, DeviceInfo, DeviceScope, DeviceSnapshot, DeviceTotals, KnownLimit, LATENCY_BOUNDS_MS,
+    LimitedCgroup, MetricsSnapshot, QUEUE_BOUNDS, RunningTotals, SaturationTotals, VerdictSeconds,
 };
 pub use sample_source::{HostIdentity, OnLiveSample, OnWarning, check_stated, with_stated};
 pub use stream::{Intervals, NextInterval};

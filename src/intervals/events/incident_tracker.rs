@@ -10,7 +10,7 @@ use super::incident::{Cause, Incident, WaitingTask};
 use super::phase::Phase;
 use crate::analysis::{Histogram, IoDirection, Verdict};
 use crate::attribution::{Attribution, ReachedLimit, is_in_cgroup};
-use crate::intervals::running_totals::known_limit::limited_requests;
+use crate::intervals::running_totals::limited_requests;
 use crate::intervals::{DeviceActivity, DeviceNames};
 use crate::topology::Topology;
 
@@ -401,7 +401,7 @@ impl Tracked {
         let incident = Arc::make_mut(&mut self.incident);
         if let Cause::Limit { limit: EventLimit::Cgroup(limit), .. } = &cause {
             incident.owner = Some(Arc::clone(&limit.cgroup));
-            let (requests, _) = limited_requests(limit.kind);
+            let requests = limited_requests(limit.kind);
             if is_victim && incident.requests != Some(requests) {
                 self.intervals = None;
                 incident.requests = Some(requests);

@@ -177,7 +177,7 @@ fn incident(summary: &IncidentSummary) -> Object {
         .field("waiting_tasks", waiting.join(","))
         .field("limit_kind", limit.as_ref().map(|(limit, _)| limit.rate()))
         .field("limit_value", limit.as_ref().map(|(limit, _)| limit.per_second))
-        .field("limit_source", limit.as_ref().map(|(limit, _)| limit.source.name()))
+        .field("limit_source", limit.as_ref().map(|(limit, _)| limit.source))
         .field("limit_device", limit.as_ref().map(|(_, device)| device))
         .field("text", incident_parts(incident, harm).join("; "))
 }

@@ -228,7 +228,7 @@ const COLUMNS: &[Column] = &[
     ),
     column("limit_value", "its value", |of| Number(of.limit.map(|limit| limit.per_second))),
     column("limit_source", "its origin: cgroup, given (--cap) or inferred from the rate", |of| {
-        Text(of.limit.map(|limit| limit.source.name()))
+        Text(of.limit.map(|limit| limit.source))
     }),
     column("limit_cgroup", "path of the cgroup that has it", |of| {
         let limit = of.device.activity().and_then(|activity| activity.limit.as_ref());

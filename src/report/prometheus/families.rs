@@ -8,8 +8,8 @@ use super::text::{Metrics, Value};
 use crate::analysis::RateUnit;
 use crate::counters::{Columns, Counters, FACTS, Fact, FactKind, FactValue, Missing};
 use crate::intervals::{
-    Cause, DeviceSnapshot, Incident, KnownLimit, LATENCY_BOUNDS_MS, LimitedCgroup, MetricsSnapshot,
-    QUEUE_BOUNDS, SaturationTotals, TimedRequests,
+    Buckets, Cause, DeviceSnapshot, Incident, KnownLimit, LATENCY_BOUNDS_MS, LimitedCgroup, MetricsSnapshot,
+    QUEUE_BOUNDS, SaturationTotals,
 };
 use crate::metrics::in_flight;
 use crate::units::SECTOR_BYTES;
@@ -70,7 +70,7 @@ impl Family {
             }
         }
         for device in &snapshot.devices {
-            metrics.labels = vec![("device", &device.info.device)];
+            metrics.labels = vec![("device", &device.info.node.name)];
             match self.values {
                 Values::Kernel(columns, value) => {
                     let Counters { columns: known, missing, .. } = device.counters;
@@ -137,15 +137,15 @@ const fn cgroup(
 }
 
 impl Metrics<'_> {
-    fn latency(&mut self, direction: &str, requests: &TimedRequests) {
+    fn latency(&mut self, direction: &str, requests: &Buckets<{ LATENCY_BOUNDS_MS.len() }>) {
         let bounds = LATENCY_BOUNDS_MS.map(|ms| ms / 1000.0);
         let labels = [("direction", direction)];
-        self.push_histogram(&labels, &bounds, &requests.buckets, requests.ms as f64 / 1e3);
+        self.push_histogram(&labels, &bounds, requests, requests.sum / 1e3);
     }
 
     fn limits(&mut self, limits: &[KnownLimit], unit: RateUnit, has_source: bool) {
         for limit in limits.iter().filter(|limit| limit.unit == unit) {
-            let labels = [("direction", limit.direction.name()), ("source", limit.source.name())];
+            let labels = [("direction", limit.direction.name()), ("source", limit.source)];
             self.push(&labels[..1 + usize::from(has_source)], Value::Real(limit.value()));
         }
     }
@@ -220,36 +220,36 @@ const OWN_FAMILIES: &[Family] = &[
         .help("Samples that were due and could not be taken in time; the interval around them is longer."),
     host("counter", "blkstat_skipped_cgroup_scans_total", |s, _| Some(Whole(s.skipped_scans)))
         .help("Scans of cgroups that were left out because they would have cost too much CPU time."),
-    host("gauge", "blkstat_procs_blocked", |s, _| s.blocked.map(Whole))
+    host("gauge", "blkstat_procs_blocked", |s, _| s.host.blocked.map(Whole))
         .help("Tasks blocked on I/O at the time of the last sample."),
     host("counter", "blkstat_pressure_io_waiting_seconds_total", |s, _| {
-        Some(from_us(s.io_pressure?.some_us))
+        Some(from_us(s.host.pressure?.some_us))
     })
     .help("Time in which some task waited for I/O (PSI). Asynchronous I/O does not count."),
     host("counter", "blkstat_pressure_io_stalled_seconds_total", |s, _| {
-        Some(from_us(s.io_pressure?.full_us))
+        Some(from_us(s.host.pressure?.full_us))
     })
     .help("Time in which all tasks that had work waited for I/O (PSI)."),
     host("counter", "blkstat_pressure_memory_waiting_seconds_total", |s, _| {
-        Some(from_us(s.memory_pressure?.some_us))
+        Some(from_us(s.host.memory_pressure?.some_us))
     })
     .help("Time in which some task waited for memory (PSI)."),
     host("counter", "blkstat_pressure_memory_stalled_seconds_total", |s, _| {
-        Some(from_us(s.memory_pressure?.full_us))
+        Some(from_us(s.host.memory_pressure?.full_us))
     })
     .help("Time in which all tasks that had work waited for memory (PSI)."),
     device("gauge", "blkstat_disk_info", |device, metrics| {
         let info = &device.info;
         let mut labels = vec![
-            ("name", info.name.as_str()),
-            ("kind", info.kind.name()),
-            ("role", info.role.name()),
-            ("model", &info.model),
-            ("serial", &info.serial),
-            ("identity", &info.identity),
+            ("name", info.name()),
+            ("kind", info.node.kind.name()),
+            ("role", info.role),
+            ("model", info.node.model.as_deref().unwrap_or_default()),
+            ("serial", info.node.serial.as_deref().unwrap_or_default()),
+            ("identity", info.node.identity.as_deref().unwrap_or_default()),
         ];
-        if let Some((volume, pod)) = &info.volume {
-            labels.extend([("pv", volume.as_str()), ("pod_uid", pod)]);
+        if let Some((volume, pod)) = info.kubernetes_volume() {
+            labels.extend([("pv", volume), ("pod_uid", pod)]);
         }
         metrics.push(&labels, Whole(1));
     })
@@ -329,8 +329,8 @@ const OWN_FAMILIES: &[Family] = &[
          since slow requests hide among fast ones of their interval. Sum and count are exact.",
     ),
     device("histogram", "blkstat_disk_interval_queue", |device, metrics| {
-        let totals = &device.totals;
-        metrics.push_histogram(&[], &QUEUE_BOUNDS, &totals.queue, totals.queue_sum);
+        let queue = &device.totals.queue;
+        metrics.push_histogram(&[], &QUEUE_BOUNDS, queue, queue.sum);
     })
     .help(
         "Intervals by their mean number of requests waiting or being served: it shows bursts that the \

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use super::families::Family;
 use super::*;
 use crate::analysis::{BaselineSource, IoDirection, RateUnit};
-use crate::counters::{Columns, Counters, Pressure, Requests};
+use crate::counters::{Columns, Counters, HostState, Pressure, Requests};
 use crate::intervals::{
-    Cause, DeviceInfo, DeviceNames, DeviceSnapshot, DeviceTotals, Incident, KnownLimit, LimitSource,
-    LimitedCgroup, Moment, SaturationTotals,
+    Cause, DeviceInfo, DeviceNames, DeviceSnapshot, DeviceTotals, Incident, KnownLimit, LimitedCgroup,
+    Moment, SaturationTotals,
 };
+use crate::topology::Node;
 
 const INTERVAL: Duration = Duration::from_secs(1);
 
@@ -27,11 +28,14 @@ fn device(name: &str) -> DeviceSnapshot {
     };
     let mut totals = DeviceTotals::default();
     (totals.read_saturation, totals.write_saturation) = (saturation, saturation);
-    totals.reads.buckets.within[1] = 5;
-    totals.reads.buckets.above = 2;
-    totals.reads.ms = 4001;
+    totals.reads.within[1] = 5;
+    totals.reads.count = 7;
+    totals.reads.sum = 4001.0;
     DeviceSnapshot {
-        info: Arc::new(DeviceInfo { device: name.into(), name: "vg0-root".into(), ..DeviceInfo::default() }),
+        info: Arc::new(DeviceInfo {
+            node: Node { name: name.into(), alias: Some("vg0-root".into()), ..Node::default() },
+            role: "physical",
+        }),
         counters: Counters {
             columns: Columns::Flushes,
             missing: crate::counters::Missing::NOTHING,
@@ -46,10 +50,10 @@ fn device(name: &str) -> DeviceSnapshot {
         },
         totals,
         limits: vec![
-            limit(IoDirection::Both, RateUnit::Requests, LimitSource::Given),
-            limit(IoDirection::Both, RateUnit::Kib, LimitSource::Given),
-            limit(IoDirection::Both, RateUnit::Requests, LimitSource::Inferred),
-            limit(IoDirection::Both, RateUnit::Kib, LimitSource::Inferred),
+            limit(IoDirection::Both, RateUnit::Requests, "given"),
+            limit(IoDirection::Both, RateUnit::Kib, "given"),
+            limit(IoDirection::Both, RateUnit::Requests, "inferred"),
+            limit(IoDirection::Both, RateUnit::Kib, "inferred"),
         ],
         health: serde_json::from_str(HEALTH).ok(),
         over_peers: [Some(1.25), Some(2.0)],
@@ -63,7 +67,7 @@ fn device(name: &str) -> DeviceSnapshot {
     }
 }
 
-fn limit(direction: IoDirection, unit: RateUnit, source: LimitSource) -> KnownLimit {
+fn limit(direction: IoDirection, unit: RateUnit, source: &'static str) -> KnownLimit {
     KnownLimit { direction, unit, per_second: 3000.0, source }
 }
 
@@ -72,16 +76,14 @@ fn snapshot(devices: Vec<DeviceSnapshot>) -> MetricsSnapshot {
     MetricsSnapshot {
         at: "2026-11-22T08:00:00.25Z".parse().ok(),
         intervals: 60,
-        io_pressure: pressure,
-        memory_pressure: pressure,
-        blocked: Some(2),
+        host: HostState { pressure, memory_pressure: pressure, blocked: Some(2), ..HostState::default() },
         devices,
         cgroups: vec![LimitedCgroup {
             device: "sda".into(),
             cgroup: Some("/db".into()),
             at_limit_s: 2.5,
             limits: [RateUnit::Requests, RateUnit::Kib]
-                .map(|unit| limit(IoDirection::Writes, unit, LimitSource::Cgroup))
+                .map(|unit| limit(IoDirection::Writes, unit, "cgroup"))
                 .into(),
         }],
         ..MetricsSnapshot::default()
@@ -147,7 +149,8 @@ fn a_scrape_has_every_metric_in_the_text_format() {
 #[test]
 fn counts_of_a_histogram_never_fall_from_one_bucket_to_the_next() {
     let mut hostile = device("sda");
-    hostile.totals.reads.buckets.within[..2].fill(u64::MAX - 1);
+    hostile.totals.reads.within[..2].fill(u64::MAX - 1);
+    hostile.totals.reads.count = u64::MAX;
     let text = text(&snapshot(vec![hostile]));
     let start = "blkstat_disk_interval_latency_seconds_bucket{device=\"sda\",direction=\"read\"";
     let lines = metrics(&text).into_iter().filter(|line| line.starts_with(start));
@@ -159,8 +162,8 @@ fn counts_of_a_histogram_never_fall_from_one_bucket_to_the_next() {
 fn hostile_names_cannot_leave_their_label() {
     let hostile = "a\"} 1\n# EOF\nb\\\u{1b}[2J\u{202e}";
     let mut info = (*device(hostile).info).clone();
-    info.name = hostile.into();
-    info.model = "\\".into();
+    info.node.alias = Some(hostile.into());
+    info.node.model = Some("\\".into());
     let mut snapshot = snapshot(vec![DeviceSnapshot { info: Arc::new(info), ..device(hostile) }]);
     snapshot.cgroups[0].cgroup = Some(hostile.into());
     let text = text(&snapshot);
@@ -178,7 +181,7 @@ fn what_the_kernel_does_not_count_is_missing() {
     old.totals = DeviceTotals::default();
     old.limits.clear();
     let mut snapshot = snapshot(vec![old]);
-    (snapshot.io_pressure, snapshot.blocked, snapshot.at) = (None, None, None);
+    (snapshot.host.pressure, snapshot.host.blocked, snapshot.at) = (None, None, None);
     let text = text(&snapshot);
     let lines = metrics(&text).join("\n");
     for missing in [

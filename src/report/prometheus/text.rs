@@ -5,7 +5,7 @@ use std::io::Write;
 use jiff::Timestamp;
 
 use super::families::Family;
-use crate::intervals::BucketCounts;
+use crate::intervals::Buckets;
 use crate::sanitize::sanitize;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,7 +54,7 @@ impl<'a> Metrics<'a> {
         &mut self,
         labels: &[Label<'_>],
         bounds: &[f64; N],
-        buckets: &BucketCounts<N>,
+        buckets: &Buckets<N>,
         sum: f64,
     ) {
         let mut cumulative = 0;
@@ -64,7 +64,7 @@ impl<'a> Metrics<'a> {
             let bound = format!("{bound:?}");
             self.push_line("_bucket", &[labels, &[("le", &bound)]].concat(), Value::Whole(cumulative));
         }
-        let count = Value::Whole(buckets.count());
+        let count = Value::Whole(buckets.count);
         self.push_line("_bucket", &[labels, &[("le", "+Inf")]].concat(), count);
         self.push_line("_sum", labels, Value::Real(sum));
         self.push_line("_count", labels, count);
