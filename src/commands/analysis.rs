@@ -131,13 +131,15 @@ fn incomplete_reason(intervals: &Intervals<'_>, has_data: bool) -> Result<Option
     let source = || sanitize(&intervals.source_name()).into_owned();
     Ok(match intervals.not_found() {
         // The user may have meant a capture.
-        Some(NotFound::Name { name, .. }) if intervals.is_live() && Path::new(&name).is_dir() => {
-            Some(format!("{} is a directory, not a device or a capture", sanitize(&name)))
-        }
-        Some(NotFound::Name { name, similar: None, list_command }) if intervals.is_live() => {
-            Some(format!("no such device or file '{}'; run '{list_command}' for a list", sanitize(&name)))
-        }
-        Some(not_found) if intervals.is_live() => Some(not_found.to_string()),
+        Some(NotFound { names, has_similar, message }) if intervals.is_live() => Some(match &names[..] {
+            [name] if Path::new(name).is_dir() => {
+                format!("{} is a directory, not a device or a capture", sanitize(name))
+            }
+            [name] if !has_similar => {
+                format!("no such device or file '{}'; run 'blkstat devices' for a list", sanitize(name))
+            }
+            _ => message,
+        }),
         Some(not_found) if has_intervals => Some(format!("{}: {not_found}", source())),
         _ if has_data => None,
         _ => Some(format!("{}: {}", source(), intervals.no_data_reason()?)),

@@ -158,11 +158,7 @@ impl Output<'_> {
 impl Observer for Output<'_> {
     fn not_found(&self, not_found: &NotFound) -> String {
         let first = self.first_device.as_ref();
-        let is_first_missing = match not_found {
-            NotFound::Name { name, similar: None, .. } => Some(name) == first,
-            NotFound::Names { names, .. } => names.first() == first,
-            _ => false,
-        };
+        let is_first_missing = not_found.names.first() == first && !not_found.has_similar;
         if is_first_missing && first.is_some_and(|word| word == "ALL") {
             return "no such device 'ALL'; --all shows all devices, --partitions their partitions".to_owned();
         }

@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow};
 use regex_lite::Regex;
 
 use super::device_interval::DeviceNames;
-use super::device_lookup::{NotFound, find_device, similar_name, without_directory};
+use super::device_lookup::{NotFound, find_device, without_directory};
 use super::neighbors::neighbors;
 use super::options::DeviceSelection;
 use super::total::{TotalRole, total_roles};
@@ -183,24 +183,30 @@ impl<'a> DeviceFilter<'a> {
     ) -> Option<NotFound> {
         let missing = self.selection.devices.iter().zip(&self.found).filter(|(_, found)| !**found);
         let names: Vec<String> = missing.map(|(word, _)| word.clone()).collect();
-        if let Some(intervals) = searched.filter(|_| !names.is_empty()) {
-            return Some(NotFound::NotInTime { names, intervals });
-        }
         let from = capture.map(|path| format!(" --from {}", sanitize(&path.display().to_string())));
         let list_command = format!("blkstat devices{}", from.unwrap_or_default());
-        match names.as_slice() {
-            [] => {
-                let pattern = self.selection.regex.clone().filter(|_| !self.has_match)?;
-                Some(NotFound::Pattern { pattern, intervals: searched })
+        let searched = searched.map(|count| match count {
+            1 => " in the first interval".to_owned(),
+            count => format!(" in the first {count} intervals"),
+        });
+        let quoted = || {
+            let quoted: Vec<String> = names.iter().map(|name| format!("'{}'", sanitize(name))).collect();
+            quoted.join(", ")
+        };
+        let message = match (names.as_slice(), searched) {
+            ([], searched) => {
+                let pattern = self.selection.regex.as_ref().filter(|_| !self.has_match)?;
+                format!("no device matches '{}'{}", sanitize(pattern), searched.unwrap_or_default())
             }
-            [name] => {
+            (_, Some(searched)) => format!("{} not found{searched}", quoted()),
+            ([name], None) => {
                 let kernel_names = devices.iter().map(|device| device.name.as_str());
                 let labels = attributes.iter().map(|attributes| attributes.names.label.as_str());
-                let similar = similar_name(name, kernel_names.chain(labels)).map(str::to_owned);
-                Some(NotFound::Name { name: name.clone(), similar, list_command })
+                return Some(NotFound::name(name, kernel_names.chain(labels), &list_command));
             }
-            _ => Some(NotFound::Names { names, list_command }),
-        }
+            _ => format!("no such devices: {}; run '{list_command}' for a list", quoted()),
+        };
+        Some(NotFound { names, has_similar: false, message })
     }
 
     /// Returns whether a total is wanted.

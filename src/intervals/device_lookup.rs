@@ -68,7 +68,7 @@ pub(super) fn without_directory(word: &str) -> &str {
 }
 
 /// Returns the name most similar to a mistyped one; `None` if none is similar.
-pub fn similar_name<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+fn similar_name<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let distance = |name: &&str| strsim::damerau_levenshtein(name, word);
     let max_distance = 1 + word.len() / 3;
     names.filter(|name| distance(name) <= max_distance).min_by_key(distance)
@@ -76,74 +76,37 @@ pub fn similar_name<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Opt
 
 /// Devices that were requested but not found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NotFound {
-    /// No device has this name.
-    Name {
-        /// The name as it was typed.
-        name: String,
-        /// A similar name, if there is one.
-        similar: Option<String>,
-        /// The command that lists the devices.
-        list_command: String,
-    },
-    /// Devices of these names were not in the intervals that COUNT allows.
-    NotInTime {
-        /// The names as they were typed.
-        names: Vec<String>,
-        intervals: u64,
-    },
-    /// No device matches the pattern; `intervals` if COUNT ended the search.
-    Pattern {
-        pattern: String,
-        /// The number of intervals searched, if COUNT ended the search.
-        intervals: Option<u64>,
-    },
-    /// No device has any of these names.
-    Names {
-        /// The names as they were typed.
-        names: Vec<String>,
-        /// The command that lists the devices.
-        list_command: String,
-    },
+pub struct NotFound {
+    /// Their names as they were typed; none if no device matches the pattern.
+    pub names: Vec<String>,
+    /// True if a device has a similar name.
+    pub has_similar: bool,
+    pub message: String,
+}
+
+impl NotFound {
+    /// No device has this name, which may be a mistyped one of those that are `known`; `list_command` lists them.
+    pub fn name<'a>(name: &str, known: impl Iterator<Item = &'a str>, list_command: &str) -> Self {
+        let similar = similar_name(name, known);
+        let quoted = sanitize(name);
+        let message = match similar {
+            Some(similar) => format!("no such device '{quoted}'; did you mean '{}'?", sanitize(similar)),
+            None if Path::new(name).is_dir() => format!("no device below '{quoted}'"),
+            None => {
+                // A word like a path may have been meant as a file.
+                let is_path = name.contains(['/', '.']) && !name.starts_with("/dev/");
+                let or_file = if is_path { " or file" } else { "" };
+                format!("no such device{or_file} '{quoted}'; run '{list_command}' for a list")
+            }
+        };
+        Self { names: vec![name.to_owned()], has_similar: similar.is_some(), message }
+    }
 }
 
 impl fmt::Display for NotFound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let quoted = |names: &[String]| {
-            names.iter().map(|name| format!("'{}'", sanitize(name))).collect::<Vec<_>>().join(", ")
-        };
-        match self {
-            Self::Name { name, similar: Some(similar), .. } => {
-                write!(f, "no such device '{}'; did you mean '{}'?", sanitize(name), sanitize(similar))
-            }
-            Self::Name { name, similar: None, .. } if Path::new(name).is_dir() => {
-                write!(f, "no device below '{}'", sanitize(name))
-            }
-            Self::Name { name, similar: None, list_command } => {
-                // A word like a path may have been meant as a file.
-                let is_path = name.contains(['/', '.']) && !name.starts_with("/dev/");
-                let or_file = if is_path { " or file" } else { "" };
-                write!(f, "no such device{or_file} '{}'; run '{list_command}' for a list", sanitize(name))
-            }
-            Self::Names { names, list_command } => {
-                write!(f, "no such devices: {}; run '{list_command}' for a list", quoted(names))
-            }
-            Self::NotInTime { names, intervals } => {
-                write!(f, "{} not found in the first {}", quoted(names), intervals_text(*intervals))
-            }
-            Self::Pattern { pattern, intervals: None } => {
-                write!(f, "no device matches '{}'", sanitize(pattern))
-            }
-            Self::Pattern { pattern, intervals: Some(intervals) } => {
-                let searched = intervals_text(*intervals);
-                write!(f, "no device matches '{}' in the first {searched}", sanitize(pattern))
-            }
-        }
+        f.write_str(&self.message)
     }
-}
-
-fn intervals_text(count: u64) -> String {
-    if count == 1 { "interval".to_owned() } else { format!("{count} intervals") }
 }
 
 #[cfg(test)]

@@ -47,13 +47,13 @@ pub use device_interval::{
     DeviceActivity, DeviceEvent, DeviceInterval, DeviceNames, DeviceState, EventKind, IntervalHeader,
     IntervalRows, TopCgroup,
 };
-pub use device_lookup::{NotFound, find_device, similar_name};
+pub use device_lookup::{NotFound, find_device};
 pub use events::{
     Cause, Course, Departure, DeviceInTrouble, Event, EventEvidence, EventLimit, EventTracker, Events, Harm,
     Incident, IncidentSummary, Moment, OngoingIncident, VerdictCoverage, WaitingTask,
 };
 pub use history::{
-    BlockedTaskTime, CgroupHistory, DeviceHistory, DeviceQuantity, History, HostQuantity, UsageHistory,
+    BlockedTaskTime, CgroupHistory, DEVICE_QUANTITIES, DeviceHistory, HOST_QUANTITIES, History, UsageHistory,
 };
 pub use latency_series::LatencySeries;
 pub use learn_baselines::learn_baselines;

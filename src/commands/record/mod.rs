@@ -32,7 +32,7 @@ use crate::clock::WaitOutcome;
 use crate::console::{RunContext, Warnings, is_closed_pipe};
 use crate::counters::{Device, Sample};
 use crate::exit::{Exit, NoData};
-use crate::intervals::{NotFound, find_device, similar_name};
+use crate::intervals::{NotFound, find_device};
 use crate::report::who::skipped_scans_text;
 use crate::sanitize::sanitize;
 use crate::schedule::{DEFAULT_INTERVAL, Deadlines};
@@ -258,9 +258,7 @@ impl Record {
             None => {
                 let names = devices.iter().map(|device| device.name.as_str());
                 let aliases = topology.nodes().iter().filter_map(|node| node.alias.as_deref());
-                let similar = similar_name(name, names.chain(aliases));
-                let (name, list_command) = (name.clone(), "blkstat devices".to_owned());
-                Err(NotFound::Name { name, similar: similar.map(str::to_owned), list_command })
+                Err(NotFound::name(name, names.chain(aliases), "blkstat devices"))
             }
         };
         self.device.iter().map(resolve).collect()

@@ -1,27 +1,25 @@
 //! The history of all devices and of the host, in bounded memory, for the charts of a report.
 //!
-//! [`History`] takes every interval and keeps, for each device that did any I/O, its quantities ([`DeviceQuantity`]),
-//! its verdicts and its requests by latency; the quantities of the host ([`HostQuantity`]); and the use by cgroups and the waiting tasks. All share the points of
+//! [`History`] takes every interval and keeps, for each device that did any I/O, its quantities ([`DEVICE_QUANTITIES`]),
+//! its verdicts and its requests by latency; the quantities of the host ([`HOST_QUANTITIES`]); and the use by cgroups and the waiting tasks. All share the points of
 //! one [`super::series::Timeline`].
 
-mod blocked_tasks;
-mod device;
-mod device_quantity;
-mod host_quantity;
+mod quantities;
 mod usage;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-pub use blocked_tasks::BlockedTaskTime;
-pub use device::DeviceHistory;
-pub use device_quantity::DeviceQuantity;
-pub use host_quantity::HostQuantity;
-pub use usage::{CgroupHistory, UsageHistory};
-
-use self::blocked_tasks::BlockedTasks;
-use super::device_interval::{IntervalHeader, IntervalRows};
+use self::quantities::DOUBTFUL_UTIL;
+pub use self::quantities::{DEVICE_QUANTITIES, HOST_QUANTITIES};
+use self::usage::BlockedTasks;
+pub use self::usage::{BlockedTaskTime, CgroupHistory, UsageHistory};
+use super::device_interval::{
+    DeviceActivity, DeviceInterval, DeviceNames, DeviceState, IntervalHeader, IntervalRows,
+};
 use super::run_clock::RunClock;
-use super::series::{Extent, Series, TimeSpan, Timeline};
+use super::series::{Extent, LatencyCounts, Series, TimeSpan, Timeline, WorstVerdict};
+use crate::analysis::Verdict;
 
 /// The most points of a series.
 const MAX_POINTS: usize = 1000;
@@ -40,7 +38,7 @@ pub struct History {
     devices: HashMap<String, DeviceHistory>,
     /// The history of the total over physical disks; empty without a total.
     pub total: DeviceHistory,
-    host: [Series<Extent>; HostQuantity::COUNT],
+    host: [Series<Extent>; HOST_QUANTITIES.len()],
     usage: HashMap<String, UsageHistory>,
     blocked: BlockedTasks,
     /// The number of points up to the latest one with a scan of cgroups.
@@ -107,8 +105,8 @@ impl History {
     }
 
     fn observe_host(&mut self, header: &IntervalHeader, index: usize) {
-        for (series, quantity) in self.host.iter_mut().zip(HostQuantity::all()) {
-            if let Some(value) = quantity.value(&header.host) {
+        for (series, (_, value)) in self.host.iter_mut().zip(HOST_QUANTITIES) {
+            if let Some(value) = value(&header.host) {
                 series.at(index).observe(value, header.elapsed_s);
             }
         }
@@ -125,9 +123,10 @@ impl History {
         self.devices.get(name)
     }
 
-    /// The values of a quantity of the host.
-    pub fn host(&self, quantity: HostQuantity) -> &[Extent] {
-        self.host[quantity as usize].values()
+    /// The values of a quantity of the host by its name.
+    pub fn host(&self, name: &str) -> &[Extent] {
+        let mut named = self.host.iter().zip(HOST_QUANTITIES);
+        named.find(|(_, (own, _))| *own == name).map_or(&[], |(series, _)| series.values())
     }
 
     /// The use of a whole device by cgroups; `None` without attribution.
@@ -138,6 +137,88 @@ impl History {
     /// The tasks that waited for devices, those that were seen waiting for longest first.
     pub fn blocked_tasks(&self) -> Vec<&BlockedTaskTime> {
         self.blocked.longest_first()
+    }
+}
+
+/// The history of a device: its quantities, its verdicts, and its requests by latency.
+#[derive(Clone, Debug, Default)]
+pub struct DeviceHistory {
+    /// The latest names.
+    pub names: Arc<DeviceNames>,
+    pub verdicts: Series<WorstVerdict>,
+    /// Empty until the device does any I/O: most devices of a large host never do.
+    quantities: Vec<Series<Extent>>,
+    /// Its reads, writes and flushes by the mean latency of their interval.
+    pub latencies: Series<LatencyCounts>,
+}
+
+impl DeviceHistory {
+    /// Returns whether the device did any I/O, or had requests in flight.
+    pub fn is_active(&self) -> bool {
+        !self.quantities.is_empty()
+    }
+
+    /// The values of a quantity by its name; empty for a device that was idle.
+    pub fn values(&self, name: &str) -> &[Extent] {
+        let mut named = self.quantities.iter().zip(DEVICE_QUANTITIES);
+        named.find(|(_, (own, _))| *own == name).map_or(&[], |(series, _)| series.values())
+    }
+
+    fn observe(&mut self, row: &DeviceInterval, index: usize, points: &[TimeSpan]) {
+        if self.names != row.names {
+            self.names = Arc::clone(&row.names);
+        }
+        match &row.state {
+            DeviceState::Active(activity) => {
+                self.verdicts.at(index).observe(activity.assessment.verdict);
+                self.observe_activity(activity, index, points);
+            }
+            DeviceState::AccountingOff(_) => self.verdicts.at(index).observe(Some(Verdict::AccountingOff)),
+            DeviceState::Reset | DeviceState::MemberReset | DeviceState::Event(_) => {}
+        }
+    }
+
+    fn observe_activity(&mut self, activity: &DeviceActivity, index: usize, points: &[TimeSpan]) {
+        let stats = &activity.stats;
+        if !self.is_active() {
+            if stats.is_idle() {
+                return;
+            }
+            self.quantities = vec![Series::default(); DEVICE_QUANTITIES.len()];
+            self.fill_idle_points(activity, index, points);
+        }
+        for (series, (_, observed)) in self.quantities.iter_mut().zip(DEVICE_QUANTITIES) {
+            if let Some((value, weight)) = observed(activity) {
+                series.at(index).observe(value, weight);
+            }
+        }
+        for kind in [stats.reads, stats.writes, stats.flushes] {
+            if let Some(await_ms) = kind.await_ms() {
+                self.latencies.at(index).observe(await_ms, kind.ios as f64);
+            }
+        }
+    }
+
+    /// Adds zeros for the time in which the device was idle until now.
+    fn fill_idle_points(&mut self, first: &DeviceActivity, index: usize, points: &[TimeSpan]) {
+        let verdicts = self.verdicts.values().iter().take(index);
+        let is_idle = |verdict: &WorstVerdict| matches!(verdict.get(), Some(Some(Verdict::Idle) | None));
+        let idle: Vec<bool> = verdicts.map(is_idle).collect();
+        for (series, (name, observed)) in self.quantities.iter_mut().zip(DEVICE_QUANTITIES) {
+            // A mean over requests has no value without any.
+            let is_rate = observed(first).is_some_and(|(_, weight)| weight == first.stats.seconds());
+            for (point, span) in points.iter().enumerate().take(index) {
+                if is_rate && name != DOUBTFUL_UTIL && idle.get(point) == Some(&true) {
+                    series.at(point).observe(0.0, span.end_s - span.start_s);
+                }
+            }
+        }
+    }
+
+    fn merge(&mut self, merged: &[usize]) {
+        self.verdicts.merge(merged);
+        self.quantities.iter_mut().for_each(|series| series.merge(merged));
+        self.latencies.merge(merged);
     }
 }
 
@@ -180,7 +261,7 @@ mod tests {
         let device = history.device("sda").unwrap();
         let points = history.timeline.points();
         assert!((250..=1000).contains(&points.len()));
-        let rates = device.values(DeviceQuantity::ReadsPerS);
+        let rates = device.values("reads_per_s");
         assert_eq!(rates.len(), points.len());
         let requests: f64 = points
             .iter()
@@ -188,7 +269,7 @@ mod tests {
             .map(|(point, rate)| rate.mean().unwrap() * (point.end_s - point.start_s))
             .sum();
         assert!((requests / (36.0 * 4950.0) - 1.0).abs() < 1e-6, "{requests}");
-        assert_eq!(history.host(HostQuantity::Blocked)[3].max(), Some(1.0));
+        assert_eq!(history.host("blocked")[3].max(), Some(1.0));
         assert_eq!(history.span().unwrap(), TimeSpan { start_s: 1.8e9, end_s: 1.8e9 + 3600.0 });
     }
 
@@ -199,10 +280,9 @@ mod tests {
             history.observe(&rows(second, "sda", if second < 5 { 0 } else { 9 }, HostStats::default()));
         }
         let device = history.device("sda").unwrap();
-        let rates: Vec<Option<f64>> =
-            device.values(DeviceQuantity::ReadsPerS).iter().map(Extent::mean).collect();
+        let rates: Vec<Option<f64>> = device.values("reads_per_s").iter().map(Extent::mean).collect();
         assert_eq!((rates[0], rates[4], rates[5]), (Some(0.0), Some(0.0), Some(9.0)));
-        assert_eq!(device.values(DeviceQuantity::ReadAwaitMs)[4].mean(), None);
+        assert_eq!(device.values("read_await_ms")[4].mean(), None);
     }
 
     /// Returns an interval with the same I/O on each device.

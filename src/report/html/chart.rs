@@ -131,20 +131,20 @@ impl ChartTime<'_> {
 /// A chart over time: its title, the question that it answers, and the unit of its values.
 pub(super) type Chart = (&'static str, &'static str, Unit);
 
-/// A line: the title of its chart, its label in the legend, its quantity, and the class of its color and stroke, so that
+/// A line: the title of its chart, its label in the legend, the name of its quantity, and the class of its color and stroke, so that
 /// series do not differ by color only: `read` (solid), `write` (dashed), `flush` (dotted), `all` (all requests), `bound`,
 /// `doubt` (values that cannot be right), or `dots` instead of a line for values at single moments.
-pub(super) type Line<Q> = (&'static str, &'static str, Q, &'static str);
+pub(super) type Line = (&'static str, &'static str, &'static str, &'static str);
 
 /// The values of a line, one for each point of the timeline or fewer, and their name in the embedded data.
 pub(super) type Named<'a> = (&'static str, &'a [Extent]);
 
 /// Appends a chart with those of the lines that belong to it, with lines at fixed values, and with shades if their id is
 /// not empty; nothing if it has no value above zero.
-pub(super) fn push_chart<'a, Q: Copy>(
+pub(super) fn push_chart<'a>(
     (title, question, unit): Chart,
-    lines: &[Line<Q>],
-    values_of: impl Fn(Q) -> Named<'a>,
+    lines: &[Line],
+    values_of: impl Fn(&str) -> &'a [Extent],
     references: &[(f64, String)],
     shades: &str,
     time: ChartTime<'_>,
@@ -152,7 +152,7 @@ pub(super) fn push_chart<'a, Q: Copy>(
 ) {
     let maxima = |values: &'a [Extent]| values.iter().filter_map(Extent::max);
     let own = lines.iter().filter(|(chart, ..)| *chart == title);
-    let all = own.map(|(_, label, quantity, class)| (*label, *class, values_of(*quantity)));
+    let all = own.map(|(_, label, key, class)| (*label, *class, (*key, values_of(key))));
     let shown: Vec<(&str, &str, Named<'a>)> =
         all.filter(|(.., (_, values))| maxima(values).any(|max| max > 0.0)).collect();
     if shown.is_empty() {

@@ -14,7 +14,7 @@ use super::stack::push_stack;
 use super::xy_chart::{push_concurrency_charts, push_heat_map};
 use crate::analysis::{DeviceReport, DirectionReport, RateUnit};
 use crate::intervals::series::Extent;
-use crate::intervals::{Cause, DeviceHistory, DeviceQuantity as Q, KnownLimit, UsageHistory};
+use crate::intervals::{Cause, DEVICE_QUANTITIES, DeviceHistory, KnownLimit, UsageHistory};
 use crate::report::analysis::{capacity_sentences, cause_sentences, verdict_sentence, worse_verdict};
 use crate::report::layout::sentence_numbers::{multiple, number, time as time_text};
 
@@ -29,29 +29,29 @@ const CHARTS: [Chart; 8] = [
     ("I/O size", "How large are requests? ", Unit::Size),
     ("Merged requests", "Is the load sequential? ", Unit::Percent),
 ];
-const LINES: [Line<Q>; 22] = [
-    ("Latency", "read", Q::ReadAwaitMs, "read"),
-    ("Latency", "write", Q::WriteAwaitMs, "write"),
-    ("Latency", "flush", Q::FlushAwaitMs, "flush"),
-    ("Operations", "reads", Q::ReadsPerS, "read"),
-    ("Operations", "writes", Q::WritesPerS, "write"),
-    ("Operations", "flushes", Q::FlushesPerS, "flush"),
-    ("Operations", "discards", Q::DiscardsPerS, "bound"),
-    ("Queue", "in flight, sampled", Q::InFlight, "dots"),
-    ("Queue", "mean queue", Q::Queue, "all"),
-    ("Bandwidth", "read", Q::ReadKibPerS, "read"),
-    ("Bandwidth", "written", Q::WriteKibPerS, "write"),
-    ("Bandwidth", "discarded", Q::DiscardKibPerS, "bound"),
-    ("Saturation", "reads", Q::ReadSaturation, "read"),
-    ("Saturation", "writes", Q::WriteSaturation, "write"),
-    ("Saturation", "flushes", Q::FlushSaturation, "flush"),
-    ("Utilization", "util", Q::UtilPct, "all"),
-    ("Utilization", "? cannot be true", Q::DoubtfulUtilPct, "doubt"),
-    ("Utilization", "upper bound", Q::UtilUpperBoundPct, "bound"),
-    ("I/O size", "reads", Q::ReadSizeKib, "read"),
-    ("I/O size", "writes", Q::WriteSizeKib, "write"),
-    ("Merged requests", "reads", Q::ReadMergePct, "read"),
-    ("Merged requests", "writes", Q::WriteMergePct, "write"),
+const LINES: [Line; 22] = [
+    ("Latency", "read", "read_await_ms", "read"),
+    ("Latency", "write", "write_await_ms", "write"),
+    ("Latency", "flush", "flush_await_ms", "flush"),
+    ("Operations", "reads", "reads_per_s", "read"),
+    ("Operations", "writes", "writes_per_s", "write"),
+    ("Operations", "flushes", "flushes_per_s", "flush"),
+    ("Operations", "discards", "discards_per_s", "bound"),
+    ("Queue", "in flight, sampled", "in_flight", "dots"),
+    ("Queue", "mean queue", "queue", "all"),
+    ("Bandwidth", "read", "read_kib_per_s", "read"),
+    ("Bandwidth", "written", "write_kib_per_s", "write"),
+    ("Bandwidth", "discarded", "discard_kib_per_s", "bound"),
+    ("Saturation", "reads", "read_saturation", "read"),
+    ("Saturation", "writes", "write_saturation", "write"),
+    ("Saturation", "flushes", "flush_saturation", "flush"),
+    ("Utilization", "util", "util_pct", "all"),
+    ("Utilization", "? cannot be true", "doubtful_util_pct", "doubt"),
+    ("Utilization", "upper bound", "util_upper_bound_pct", "bound"),
+    ("I/O size", "reads", "read_size_kib", "read"),
+    ("I/O size", "writes", "write_size_kib", "write"),
+    ("Merged requests", "reads", "read_merge_pct", "read"),
+    ("Merged requests", "writes", "write_merge_pct", "write"),
 ];
 
 /// The fewest busy intervals of a device with charts.
@@ -78,8 +78,8 @@ impl<'a> Section<'a> {
         self.history.map_or(&self.report.device, |history| &history.names.label)
     }
 
-    fn values(&self, quantity: Q) -> &'a [Extent] {
-        self.history.map_or(&[], |history| history.values(quantity))
+    fn values(&self, name: &str) -> &'a [Extent] {
+        self.history.map_or(&[], |history| history.values(name))
     }
 
     pub(super) fn push(&self, time: ChartTime<'_>, out: &mut String) {
@@ -134,13 +134,12 @@ impl<'a> Section<'a> {
     /// Appends the charts over time, that of latency first.
     fn push_charts(&self, history: &DeviceHistory, shades: &str, time: ChartTime<'_>, out: &mut String) {
         // Live values are compared with the mean since boot if the analysis finds no unloaded latency at all.
-        let is_known = |quantity: Q| match quantity {
-            Q::ReadSaturation => self.report.read.saturation.max.is_some(),
-            Q::WriteSaturation => self.report.write.saturation.max.is_some(),
+        let is_known = |name: &str| match name {
+            "read_saturation" => self.report.read.saturation.max.is_some(),
+            "write_saturation" => self.report.write.saturation.max.is_some(),
             _ => true,
         };
-        let values =
-            |quantity: Q| (quantity.name(), if is_known(quantity) { history.values(quantity) } else { &[] });
+        let values = |name: &str| if is_known(name) { history.values(name) } else { &[] };
         let threshold = self.page.saturation_threshold;
         for chart in CHARTS {
             let references = match chart.0 {
@@ -192,13 +191,13 @@ impl<'a> Section<'a> {
     }
 
     pub(super) fn data(&self) -> Group<'_> {
-        let drawn = Q::all().filter(|quantity| {
-            !matches!(quantity, Q::Iops | Q::AwaitMs | Q::Concurrency)
-                && self.values(*quantity).iter().any(|extent| extent.max().is_some_and(|max| max > 0.0))
+        let names = DEVICE_QUANTITIES.iter().map(|(name, _)| *name);
+        let drawn = names.filter(|name| {
+            !matches!(*name, "iops" | "await_ms" | "concurrency")
+                && self.values(name).iter().any(|extent| extent.max().is_some_and(|max| max > 0.0))
         });
-        let mut series: Vec<(String, Values<'_>)> = drawn
-            .map(|quantity| (quantity.name().to_owned(), Values::Extents(self.values(quantity))))
-            .collect();
+        let mut series: Vec<(String, Values<'_>)> =
+            drawn.map(|name| (name.to_owned(), Values::Extents(self.values(name)))).collect();
         series.extend(self.areas.iter().map(|area| (area.key.clone(), Values::Numbers(area.values.clone()))));
         Group {
             name: self.label(),

@@ -7,8 +7,8 @@ use super::data::{Group, Values};
 use super::escape::{escape, name};
 use super::scale::Unit;
 use crate::attribution::cgroup_name;
-use crate::intervals::series::{Extent, Series, Sum};
-use crate::intervals::{DeviceQuantity, History, HostQuantity, UsageHistory};
+use crate::intervals::series::{Extent, Series};
+use crate::intervals::{HOST_QUANTITIES, History, UsageHistory};
 use crate::report::layout::sentence_numbers::{duration, number, percent};
 use crate::sanitize::sanitize;
 
@@ -17,10 +17,10 @@ const DISK_CHARTS: [Chart; 2] = [
     ("Queue of all disks", "How much waits in all? ", Unit::Count("requests")),
     ("Operations of all disks", "How many in all? ", Unit::PerSecond),
 ];
-const DISK_LINES: [Line<DeviceQuantity>; 3] = [
-    ("Queue of all disks", "mean queue", DeviceQuantity::Queue, "all"),
-    ("Operations of all disks", "reads", DeviceQuantity::ReadsPerS, "read"),
-    ("Operations of all disks", "writes", DeviceQuantity::WritesPerS, "write"),
+const DISK_LINES: [Line; 3] = [
+    ("Queue of all disks", "mean queue", "queue", "all"),
+    ("Operations of all disks", "reads", "reads_per_s", "read"),
+    ("Operations of all disks", "writes", "writes_per_s", "write"),
 ];
 /// The charts about tasks.
 const TASK_CHARTS: [Chart; 3] = [
@@ -28,38 +28,37 @@ const TASK_CHARTS: [Chart; 3] = [
     ("Blocked tasks", "How many wait? ", Unit::Count("tasks")),
     ("Memory pressure", "Is memory short? ", Unit::Percent),
 ];
-const TASK_LINES: [Line<HostQuantity>; 4] = [
-    ("I/O pressure", "some task waits", HostQuantity::PressureSomePct, "read"),
-    ("I/O pressure", "all tasks wait", HostQuantity::PressureFullPct, "write"),
-    ("Blocked tasks", "blocked on I/O", HostQuantity::Blocked, "all"),
-    ("Memory pressure", "some task waits for memory", HostQuantity::MemoryPressureSomePct, "all"),
+const TASK_LINES: [Line; 4] = [
+    ("I/O pressure", "some task waits", "io_pressure_some_pct", "read"),
+    ("I/O pressure", "all tasks wait", "io_pressure_full_pct", "write"),
+    ("Blocked tasks", "blocked on I/O", "blocked", "all"),
+    ("Memory pressure", "some task waits for memory", "memory_pressure_some_pct", "all"),
 ];
 
 /// Appends the charts; nothing without values.
 pub(super) fn push_host_charts(history: &History, time: ChartTime<'_>, out: &mut String) {
-    let of_disks = |quantity: DeviceQuantity| (quantity.name(), history.total.values(quantity));
+    let of_disks = |name: &str| history.total.values(name);
     DISK_CHARTS.iter().for_each(|chart| push_chart(*chart, &DISK_LINES, of_disks, &[], "", time, out));
-    let area = |label: &str, quantity: HostQuantity, class: &'static str| Area {
+    let area = |label: &str, key: &str, class: &'static str| Area {
         label: label.to_owned(),
-        key: quantity.name().to_owned(),
+        key: key.to_owned(),
         class,
-        values: history.host(quantity).iter().map(Extent::mean).collect(),
+        values: history.host(key).iter().map(Extent::mean).collect(),
     };
     let cpu = [
-        area("system", HostQuantity::CpuSystemPct, "a2"),
-        area("user", HostQuantity::CpuUserPct, "a1"),
-        area("stolen", HostQuantity::CpuStealPct, "a4"),
-        area("available", HostQuantity::CpuAvailablePct, "rest"),
+        area("system", "cpu_system_pct", "a2"),
+        area("user", "cpu_user_pct", "a1"),
+        area("stolen", "cpu_steal_pct", "a4"),
+        area("available", "cpu_available_pct", "rest"),
     ];
     push_areas("CPU", "Is there CPU left? ", &cpu, "", time, out);
-    let of_tasks = |quantity: HostQuantity| (quantity.name(), history.host(quantity));
+    let of_tasks = |name: &str| history.host(name);
     TASK_CHARTS.iter().for_each(|chart| push_chart(*chart, &TASK_LINES, of_tasks, &[], "", time, out));
 }
 
 pub(super) fn host_data(history: &History) -> Group<'_> {
-    let of_host = HostQuantity::all().map(|quantity| (quantity.name(), history.host(quantity)));
-    let of_disks =
-        DISK_LINES.iter().map(|(_, _, quantity, _)| (quantity.name(), history.total.values(*quantity)));
+    let of_host = HOST_QUANTITIES.iter().map(|(name, _)| (*name, history.host(name)));
+    let of_disks = DISK_LINES.iter().map(|(_, _, name, _)| (*name, history.total.values(name)));
     let series = of_host.chain(of_disks).filter(|(_, values)| !values.is_empty());
     let series = series.map(|(name, values)| (name.to_owned(), Values::Extents(values))).collect();
     Group { name: "host", verdicts: &[], series }
@@ -75,8 +74,8 @@ pub(super) fn areas(usage: &UsageHistory, points: usize) -> Vec<Area> {
     const CLASSES: [&str; MAX_SHOWN] = ["a1", "a2", "a3", "a4"];
     let cgroups = usage.cgroups();
     let (shown, others) = cgroups.split_at(cgroups.len().min(MAX_SHOWN));
-    let bytes = |series: &Series<Sum>| -> Vec<f64> {
-        (0..points).map(|point| series.get(point).map_or(0.0, Sum::total)).collect()
+    let bytes = |series: &Series<f64>| -> Vec<f64> {
+        (0..points).map(|point| series.get(point).copied().unwrap_or_default()).collect()
     };
     let sum = |all: &[Vec<f64>]| -> Vec<f64> {
         (0..points).map(|point| all.iter().map(|bytes| bytes[point]).sum()).collect()
@@ -103,7 +102,7 @@ pub(super) fn areas(usage: &UsageHistory, points: usize) -> Vec<Area> {
 pub(super) fn push_cgroup_table(usage: &UsageHistory, out: &mut String) {
     let cgroups = usage.cgroups();
     let all: f64 = cgroups.iter().map(|cgroup| cgroup.total_bytes).sum::<f64>()
-        + usage.others.values().iter().chain(usage.unattributed.values()).map(Sum::total).sum::<f64>();
+        + usage.others.values().iter().chain(usage.unattributed.values()).sum::<f64>();
     if all <= 0.0 || cgroups.is_empty() {
         return;
     }

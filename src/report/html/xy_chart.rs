@@ -7,8 +7,8 @@ use super::escape::escape;
 use super::scale::{HEIGHT, Path, Scale, Unit};
 use super::time_axis::WIDTH;
 use crate::analysis::{CapacityReport, DeviceReport};
+use crate::intervals::DeviceHistory;
 use crate::intervals::series::{Extent, LatencyCounts, Merge, TimeSpan, Timeline};
-use crate::intervals::{DeviceHistory, DeviceQuantity};
 use crate::report::layout::sentence_numbers::number;
 
 /// The shades of the points by time, from the first to the last.
@@ -20,12 +20,12 @@ const MIN_CONCURRENCY: f64 = 0.01;
 type Points = Vec<(f64, f64, usize)>;
 
 /// The points of a quantity; `None` if there are too few for a chart.
-fn points_of(history: &DeviceHistory, quantity: DeviceQuantity) -> Option<Points> {
-    let concurrency = history.values(DeviceQuantity::Concurrency);
+fn points_of(history: &DeviceHistory, name: &str) -> Option<Points> {
+    let concurrency = history.values("concurrency");
     let mean = |values: &[Extent], index: usize| values.get(index).and_then(Extent::mean);
     let point = |index: usize| {
         let queue = mean(concurrency, index)?;
-        let value = mean(history.values(quantity), index)?;
+        let value = mean(history.values(name), index)?;
         let shade = index * TIME_CLASSES / concurrency.len();
         (queue > 0.0 && value > 0.0).then_some((queue.max(MIN_CONCURRENCY), value, shade))
     };
@@ -41,7 +41,7 @@ fn range(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
 /// Appends throughput and latency against concurrency.
 pub(super) fn push_concurrency_charts(history: &DeviceHistory, report: &DeviceReport, out: &mut String) {
     let (capacity, levels) = (&report.capacity, &report.levels);
-    if let Some(points) = points_of(history, DeviceQuantity::Iops) {
+    if let Some(points) = points_of(history, "iops") {
         let known_max = capacity.max_iops.filter(|_| capacity.is_max_known);
         let (_, max) = range(points.iter().map(|(_, value, _)| *value));
         let scale = Scale::linear(max.max(known_max.unwrap_or(0.0)));
@@ -56,7 +56,7 @@ pub(super) fn push_concurrency_charts(history: &DeviceHistory, report: &DeviceRe
         }
         push_over_concurrency(&panel, &concurrency, out);
     }
-    if let Some(points) = points_of(history, DeviceQuantity::AwaitMs) {
+    if let Some(points) = points_of(history, "await_ms") {
         let (min, max) = range(points.iter().map(|(_, value, _)| *value));
         let (title, question) = ("Latency against concurrency", "Does latency grow with the load? ");
         let mut panel = Panel::new(title, question, Unit::Milliseconds, Scale::log(min, max));
