@@ -185,17 +185,15 @@ impl ClockChange {
         let min_step_s = min_step_s.max(elapsed_s * MAX_SLEW_RATIO);
         let wall_s = since(|at| at.wall.map(|wall| wall.as_nanosecond() as f64 / 1e9));
         let step_s = wall_s.map(|wall_s| wall_s - elapsed_s - suspended_s.unwrap_or(0.0));
-        Self { step_s: step_s.filter(|step_s| step_s.abs() >= min_step_s), suspended_s }
+        let step_s = step_s.filter(|step_s| step_s.abs() >= min_step_s);
+        Self { step_s: step_s.map(milliseconds), suspended_s: suspended_s.map(milliseconds) }
     }
 }
 
 /// Appends a note about a change of the clocks, if there is one.
 pub fn write_clock_change(change: &ClockChange, out: &mut Vec<u8>) {
     if *change != ClockChange::default() {
-        let ClockChange { step_s, suspended_s } = change;
-        let rounded =
-            ClockChange { step_s: step_s.map(milliseconds), suspended_s: suspended_s.map(milliseconds) };
-        write_annotation(&rounded, out);
+        write_annotation(change, out);
     }
 }
 

@@ -3,8 +3,6 @@
 //! The reporter takes pairs of samples and appends reports to a buffer. `parse` reads the options; [`run()`]
 //! takes the samples and writes the reports.
 
-mod arguments;
-mod counter_slots;
 mod live_host;
 mod options;
 mod rates;
@@ -13,8 +11,6 @@ mod rows;
 mod run;
 mod selection;
 mod text;
-mod wraparound;
 
-pub use arguments::parse;
-pub use options::Options;
+pub use options::{Options, parse};
 pub use run::run;

@@ -3,10 +3,12 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::options::{Colors, Options, TimeStyle};
+use super::options::Options;
 use super::rows::DeviceRows;
 use super::run::is_boot;
-use super::text::{Format, Printer, Report, Style};
+use super::text::json::{self, Position};
+use super::text::tables::{self, Table, device_tables};
+use super::text::{Format, Report, Style};
 use crate::counters::{CpuTimes, Sample};
 use crate::metrics::CpuPercentages;
 use crate::source::Host;
@@ -16,7 +18,10 @@ use crate::units::Span;
 pub(super) struct Reporter<'a> {
     options: &'a Options,
     pub devices: DeviceRows<'a>,
-    printer: Printer,
+    style: Style,
+    tables: Vec<Table>,
+    /// The position of the next report in JSON.
+    position: Position,
     time_zone: TimeZone,
     count: u64,
 }
@@ -29,13 +34,12 @@ impl<'a> Reporter<'a> {
         time_zone: TimeZone,
         is_terminal: bool,
     ) -> Self {
-        let palette = match &options.colors {
-            Colors::Always(palette) => Some(palette.clone()),
-            Colors::OnTerminal(palette) if is_terminal => Some(palette.clone()),
-            Colors::OnTerminal(_) | Colors::Never => None,
-        };
-        let printer = Printer::new(Style { palette, ..options.style.clone() });
-        Self { options, devices, printer, time_zone, count: 0 }
+        let mut style = options.style.clone();
+        if options.colors_only_terminal && !is_terminal {
+            style.palette = None;
+        }
+        let (tables, position) = (device_tables(&style), Position::First);
+        Self { options, devices, style, tables, position, time_zone, count: 0 }
     }
 
     /// Returns the number of reports so far.
@@ -63,12 +67,15 @@ impl<'a> Reporter<'a> {
         } else {
             format!("{month:02}/{day:02}/{:02}", year % 100)
         };
-        self.printer.begin(host, &date, out);
+        match self.style.format {
+            Format::Text => tables::begin(host, &date, out),
+            Format::Json => json::begin(host, &date, out),
+        }
     }
 
     /// Omits the report since boot. Returns whether it would be complete.
     pub(super) fn skip_report(&mut self, older: &Sample, newer: &Sample, interval: Span) -> bool {
-        self.printer.skip_report();
+        self.position = Position::FirstAfterSkipped;
         let is_truncated = self.shows_devices() && self.devices.between(older, newer, interval).1;
         self.devices.store_sums(newer);
         !is_truncated
@@ -91,12 +98,20 @@ impl<'a> Reporter<'a> {
             false => (Vec::new(), false),
         };
         let report = Report {
-            time: newer.at.wall.filter(|_| self.options.timestamps).map(|now| self.time(now)),
+            time: newer
+                .at
+                .wall
+                .zip(self.options.time_format)
+                .map(|(now, format)| now.to_zoned(self.time_zone.clone()).strftime(format).to_string()),
             cpu: older_cpu.zip(newer_cpu).map(|(older, newer)| CpuPercentages::between(&older, &newer)),
             rows,
             is_truncated,
         };
-        self.printer.report(&report, out);
+        match self.style.format {
+            Format::Text => tables::report(&self.style, &self.tables, &report, out),
+            Format::Json => json::report(&self.style, &report, self.position, out),
+        }
+        self.position = Position::Next;
         self.devices.store_sums(newer);
         self.count += 1;
         !is_truncated
@@ -104,22 +119,11 @@ impl<'a> Reporter<'a> {
 
     /// Appends the end of the output.
     pub(super) fn end(&self, out: &mut Vec<u8>) {
-        self.printer.end(out);
-        if self.count == 0 && self.options.style.format == Format::Text {
+        match self.style.format {
+            Format::Json => json::end(out),
             // A signal came before the first report.
-            out.push(b'\n');
+            Format::Text if self.count == 0 => out.push(b'\n'),
+            Format::Text => {}
         }
-    }
-
-    fn time(&self, now: Timestamp) -> String {
-        match self.options.time_style {
-            TimeStyle::Local => self.local_time(now, "%m/%d/%y %H:%M:%S"),
-            TimeStyle::Iso => self.local_time(now, "%Y-%m-%dT%H:%M:%S%z"),
-            TimeStyle::Epoch => now.as_second().to_string(),
-        }
-    }
-
-    fn local_time(&self, at: Timestamp, format: &str) -> String {
-        at.to_zoned(self.time_zone.clone()).strftime(format).to_string()
     }
 }

@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::activity_filter::ActivityFilter;
 use super::options::{GroupBy, Options};
-use super::per_disk_totals::PerDiskTotals;
+use super::reading::ActivityFilter;
+use super::reading::PerDiskTotals;
 use super::reading::{DeviceRanks, Reading, epoch_seconds};
 use super::settings::Settings;
 use super::text::{HeaderPager, Table};

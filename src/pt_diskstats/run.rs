@@ -10,7 +10,6 @@ use jiff::tz::TimeZone;
 use super::engine::PtEngine;
 use super::keys::KeyOutcome;
 use super::options::Options;
-use super::text::format_saved_sample;
 use crate::capture::WarningClass;
 use crate::console::{RunContext, Warnings, cause_text, require_values};
 use crate::counters::{Missing, Sample};
@@ -229,4 +228,13 @@ fn time_to_next_multiple(now: Timestamp, interval_s: u64) -> Duration {
     let interval = Duration::from_secs(interval_s);
     let elapsed = now.as_nanosecond().unsigned_abs() % interval.as_nanos();
     interval - Duration::from_nanos(u64::try_from(elapsed).unwrap_or_default())
+}
+
+/// Returns a sample in the format that pt-diskstats reads: a `TS` line with the time, then the text of
+/// /proc/diskstats.
+fn format_saved_sample(at: Timestamp, zone: &TimeZone, diskstats: &[u8]) -> Vec<u8> {
+    let date = at.to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S").to_string();
+    let mut text = format!("TS {}.{:09} {date}\n", at.as_second(), at.subsec_nanosecond()).into_bytes();
+    text.extend_from_slice(diskstats);
+    text
 }

@@ -4,9 +4,6 @@ use regex_lite::Regex;
 
 use super::options::{GroupBy, Options};
 
-/// Perl constructs that `regex-lite` does not support.
-const PERL_ONLY: [&str; 10] = ["(?=", "(?!", "(?<=", "(?<!", "\\1", "\\2", "\\3", "(?>", "\\K", "\\G"];
-
 /// The settings of the report. Keys change them during the run.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
@@ -40,18 +37,10 @@ impl Settings {
 /// Compiles a pattern.
 ///
 /// # Errors
-/// A message about a pattern that is invalid or uses a construct of Perl that blkstat does not support.
+/// A message about a pattern that is invalid or uses a construct of Perl that regex-lite does not support.
 pub(super) fn parse_pattern(pattern: &str) -> Result<Regex, String> {
-    Regex::new(&with_plain_angle_brackets(pattern)).map_err(|error| {
-        let is_perl_only = PERL_ONLY.iter().any(|construct| pattern.contains(construct));
-        let reason = if is_perl_only {
-            " uses a look-around, a back-reference or a similar construct, which blkstat does not support"
-                .to_owned()
-        } else {
-            format!(": {error}")
-        };
-        format!("invalid regex specification: '{pattern}'{reason}")
-    })
+    Regex::new(&with_plain_angle_brackets(pattern))
+        .map_err(|error| format!("invalid regex specification: '{pattern}': {error}"))
 }
 
 /// Removes the backslashes before angle brackets: `\<` and `\>` are those characters in Perl, and the start and end of a
@@ -71,12 +60,6 @@ fn with_plain_angle_brackets(pattern: &str) -> String {
         }
     }
     plain
-}
-
-/// Returns the pattern that matches every column.
-#[allow(clippy::expect_used)] // A dot is a valid pattern.
-pub(super) fn match_all() -> Regex {
-    Regex::new(".").expect("a dot is a valid pattern")
 }
 
 #[cfg(test)]

@@ -37,29 +37,28 @@ pub fn check_new_file(path: &Path, name: &str, may_overwrite: bool) -> Result<()
 /// # Errors
 /// If the file cannot be written; the old one then remains.
 pub fn write_atomically(path: &Path, text: &[u8]) -> io::Result<()> {
-    let mut temporary = path.as_os_str().to_owned();
-    temporary.push(".new");
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(&temporary)?;
-    let written = file.write_all(text).and_then(|()| file.sync_all()).and_then(|()| rename(&temporary, path));
-    // A partial file is useless. The error of writing matters more than an error of removing the file.
-    written.inspect_err(|_| drop(std::fs::remove_file(&temporary)))
+    replace(path, text, File::sync_all)
 }
 
 /// Atomically replaces a file that is written repeatedly and so need not survive a power failure: nothing waits for the
-/// disk. The temporary file next to it, with `.new` after its name, is always a new one. Every user may read the file,
-/// whatever the umask, because it is for a program of another user.
+/// disk. Every user may read the file, whatever the umask, because it is for a program of another user.
 ///
 /// # Errors
 /// If the file cannot be written; the old one then remains.
 pub fn replace_file(path: &Path, text: &[u8]) -> io::Result<()> {
+    replace(path, text, |file| file.set_permissions(Permissions::from_mode(0o644)))
+}
+
+/// Replaces a file by a new one, which is next to it with `.new` after its name until it is complete.
+fn replace(path: &Path, text: &[u8], finish: impl FnOnce(&File) -> io::Result<()>) -> io::Result<()> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(".new");
     remove_file(Path::new(&temporary))?;
     // In a directory that others can write to, an existing link of that name could lead anywhere.
     let mut file = OpenOptions::new().write(true).create_new(true).open(&temporary)?;
-    file.set_permissions(Permissions::from_mode(0o644))?;
-    file.write_all(text)?;
-    rename(&temporary, path)
+    let written = file.write_all(text).and_then(|()| finish(&file)).and_then(|()| rename(&temporary, path));
+    // A partial file is useless. The error of writing matters more than an error of removing the file.
+    written.inspect_err(|_| drop(std::fs::remove_file(&temporary)))
 }
 
 /// Removes a file, if there is one.

@@ -10,8 +10,7 @@ use rustix::fs::{FlockOperation, fdatasync, flock, fsync};
 use rustix::io::Errno;
 
 use super::atomic_write::{IfExists, open_file, refuse_to_shift};
-use super::gzip::Gzip;
-use super::gzip::recover;
+use super::gzip::{Gzip, recover};
 use super::rotation::{FilePeriod, LocalTime, Rotation, delete_excess, shift_files};
 use crate::compression::{Compression, length_without_zeros};
 

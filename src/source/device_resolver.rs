@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{major, minor};
 
-use super::small_file::read_text;
-use super::small_file::{file_name, link_target_name};
+use super::small_file::{file_name, link_target_name, read_text};
 use super::topology::{device_dir, device_name, list_devices};
 use crate::counters::Device;
 use crate::topology::{DeviceKey, NamedDevice};

@@ -2,12 +2,11 @@
 //! sampling must not.
 
 use std::collections::HashMap;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::thread;
 use std::time::Duration;
+use std::{io, thread};
 
 use procfs::FromBufRead;
 use procfs::process::{MountStats, NFSOperationStat};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::read_dir;
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::path::Path;
 
 use jiff::tz::TimeZone;
@@ -119,7 +119,7 @@ pub fn read_host_sources(root: &Path) -> HostSources {
         diskstats: read(&proc.join("diskstats")).map(|text| describe_diskstats(&text)),
         block_devices: list_devices(&root.join("sys/block"))
             .map(|names| names.len())
-            .map_err(|error| text_of(&error)),
+            .map_err(|error| os_error_text(&error)),
         io_pressure: pressure_access(&proc.join("pressure/io")),
         memory_pressure: pressure_access(&proc.join("pressure/memory")),
         cgroups: CgroupReader::new(root).describe(root),
@@ -130,13 +130,9 @@ pub fn read_host_sources(root: &Path) -> HostSources {
     }
 }
 
-fn text_of(error: &io::Error) -> String {
-    os_error_text(error)
-}
-
 fn read(path: &Path) -> Access<Vec<u8>> {
     let mut bytes = Vec::new();
-    read_bytes_into(path, &mut bytes).map(|()| bytes).map_err(|error| text_of(&error))
+    read_bytes_into(path, &mut bytes).map(|()| bytes).map_err(|error| os_error_text(&error))
 }
 
 fn describe_diskstats(text: &[u8]) -> DiskstatsSource {
@@ -172,7 +168,7 @@ fn process_io(proc: &Path) -> Access<ProcessIoSource> {
 }
 
 fn check_dir(path: &Path) -> Access<()> {
-    super::check_block_dir(path).map_err(|error| text_of(&error))
+    super::check_block_dir(path).map_err(|error| os_error_text(&error))
 }
 
 /// Looks for the trace events of block devices in tracefs, which is mounted by itself or in debugfs.

@@ -1,12 +1,11 @@
 //! Scans cgroups and processes in threads of its own, so that sampling never waits for them.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::Duration;
+use std::{io, thread};
 
 use super::cgroups::CgroupReader;
 use super::processes::{BlockedTaskReader, ProcessIoReader};
@@ -84,11 +83,13 @@ impl IoScanner {
         let cgroups = CgroupReader::new(root);
         let is_v1 = cgroups.version() == Some(CgroupHierarchy::V1);
         let is_manual = clock.is_manual();
-        let reader = || ProcessIoReader::new(root, is_v1);
         let processes = match scope {
             ScanScope::Limits => None,
-            ScanScope::Everything if is_manual => Some(Processes::Immediate(reader())),
-            ScanScope::Everything => Some(Processes::Thread(ProcessThread::start(reader())?)),
+            ScanScope::Everything => {
+                // No time passes on a clock that advances only while waiting.
+                let patience = if is_manual { Duration::MAX } else { PATIENCE };
+                Some(ProcessThread::start(ProcessIoReader::new(root, is_v1), patience)?)
+            }
         };
         let is_in_trouble = Arc::<AtomicBool>::default();
         let scan = Box::new(Scan::new(root, cgroups, processes, is_v1, &is_in_trouble));
@@ -165,7 +166,7 @@ fn scan_on_request(mut scan: Scan, requests: &Receiver<Duration>, latest: &Share
             if !std::mem::replace(&mut is_first, false) {
                 budget.charge(thread_cpu_time().saturating_sub(cpu_before));
                 if let Some(processes) = &mut scan.processes {
-                    budget.charge(processes.take_cpu_time());
+                    budget.charge(std::mem::take(&mut processes.shared.lock().cpu_time));
                 }
             }
         } else {
@@ -183,7 +184,7 @@ struct Scan {
     diskstats: PathBuf,
     cgroups: CgroupReader,
     /// `None` if they are not scanned.
-    processes: Option<Processes>,
+    processes: Option<ProcessThread>,
     blocked: BlockedTaskReader,
     is_in_trouble: Arc<AtomicBool>,
     text: Vec<u8>,
@@ -194,7 +195,7 @@ impl Scan {
     fn new(
         root: &Path,
         cgroups: CgroupReader,
-        processes: Option<Processes>,
+        processes: Option<ProcessThread>,
         is_v1: bool,
         is_in_trouble: &Arc<AtomicBool>,
     ) -> Self {
@@ -296,39 +297,6 @@ const MIN_HUNG_TIME: Duration = Duration::from_secs(2);
 /// The processes, and the read of one that hangs.
 type Found = (Option<Arc<ProcessIo>>, Option<HungRead>);
 
-/// The way in which a scan reads processes.
-pub(super) enum Processes {
-    /// In the same thread.
-    Immediate(ProcessIoReader),
-    /// In a thread of its own.
-    Thread(ProcessThread),
-}
-
-impl Processes {
-    /// Asks for processes; `now` is a monotonic time.
-    pub(super) fn request(&self, now: Duration) {
-        if let Self::Thread(thread) = self {
-            thread.request(now);
-        }
-    }
-
-    /// Returns the requested processes, or the previous ones if reading takes too long; none if the read hangs.
-    pub(super) fn read(&mut self, now: Duration) -> Found {
-        match self {
-            Self::Immediate(reader) => (reader.read(now), None),
-            Self::Thread(thread) => thread.read(now),
-        }
-    }
-
-    /// Returns the CPU time that another thread has used for processes since the last call.
-    pub(super) fn take_cpu_time(&mut self) -> Duration {
-        match self {
-            Self::Immediate(_) => Duration::ZERO,
-            Self::Thread(thread) => std::mem::take(&mut thread.shared.lock().cpu_time),
-        }
-    }
-}
-
 /// A thread that reads the I/O of processes. It ends when this is dropped, unless its read hangs: a read of /proc/PID/io
 /// hangs with a process that hangs while it starts another program, for example because the disk with that program does
 /// not answer. Cgroups and blocked tasks must be read even then.
@@ -337,6 +305,8 @@ pub(super) struct ProcessThread {
     shared: Arc<Shared<State>>,
     /// The process that the thread reads.
     current: Arc<AtomicU32>,
+    /// The time for which a scan waits for it.
+    patience: Duration,
 }
 
 #[derive(Default)]
@@ -352,16 +322,17 @@ impl ProcessThread {
     ///
     /// # Errors
     /// If it cannot be started.
-    pub(super) fn start(mut reader: ProcessIoReader) -> io::Result<Self> {
+    fn start(mut reader: ProcessIoReader, patience: Duration) -> io::Result<Self> {
         let (requests, received) = sync_channel(1);
         let shared = Arc::<Shared<State>>::default();
         let current = reader.current();
         let results = Arc::clone(&shared);
         let run = move || read_on_request(&mut reader, &received, &results);
         thread::Builder::new().name("blkstat-procs".to_owned()).stack_size(STACK_BYTES).spawn(run)?;
-        Ok(Self { requests, shared, current })
+        Ok(Self { requests, shared, current, patience })
     }
 
+    /// Asks for processes; `now` is a monotonic time.
     fn request(&self, now: Duration) {
         let mut state = self.shared.lock();
         if state.begun.is_none() && self.requests.try_send(now).is_ok() {
@@ -369,10 +340,12 @@ impl ProcessThread {
         }
     }
 
+    /// Returns the requested processes, or the previous ones if reading takes too long; none if the read hangs.
     fn read(&self, now: Duration) -> Found {
         // A read that has already missed its time is not waited for again.
-        let is_young = |state: &mut State| state.begun.is_some_and(|begun| now < begun + PATIENCE);
-        let state = self.shared.wait_while(PATIENCE, is_young);
+        let is_young =
+            |state: &mut State| state.begun.is_some_and(|begun| now.saturating_sub(begun) < self.patience);
+        let state = self.shared.wait_while(self.patience, is_young);
         let elapsed = state.begun.map_or(Duration::ZERO, |begun| now.saturating_sub(begun));
         if elapsed < MIN_HUNG_TIME {
             return (state.found.clone(), None);

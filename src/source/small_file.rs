@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 
 /// The longest file that is read, in bytes: longer than any of these files. The longest ones list mounts, devices or
 /// time zone rules.
-const MAX_BYTES: u64 = 16 * 1024 * 1024;
+const MAX_BYTES: u64 = 8 * 1024 * 1024;
 
 /// Reads the bytes of a file.
 pub(super) fn read_bytes(path: &Path) -> Option<Vec<u8>> {
@@ -28,7 +28,11 @@ pub(super) fn read_bytes(path: &Path) -> Option<Vec<u8>> {
 pub(super) fn read_bytes_into(path: &Path, bytes: &mut Vec<u8>) -> io::Result<()> {
     bytes.clear();
     let read = OpenOptions::new().read(true).open(path)?.take(MAX_BYTES).read_to_end(bytes)?;
-    if read < MAX_BYTES as usize { Ok(()) } else { Err(io::ErrorKind::FileTooLarge.into()) }
+    if read < MAX_BYTES as usize {
+        Ok(())
+    } else {
+        Err(io::Error::new(ErrorKind::FileTooLarge, format!("longer than {MAX_BYTES} bytes")))
+    }
 }
 
 /// Reads a file as text; `None` also if it is not UTF-8.
@@ -57,23 +61,21 @@ fn first_line(text: &str) -> Option<String> {
     (!line.is_empty()).then(|| line.to_owned())
 }
 
-/// Reads a text file that a user wrote, such as a configuration file.
+/// Reads a text file that a user or blkstat wrote, such as a configuration file.
 ///
 /// # Errors
-/// If the file cannot be read or is not UTF-8.
+/// If the file cannot be read, is too large or is not UTF-8.
 pub fn read_text_file(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    OpenOptions::new().read(true).open(path)?.read_to_string(&mut text)?;
-    Ok(text)
+    let mut bytes = Vec::new();
+    read_bytes_into(path, &mut bytes)?;
+    String::from_utf8(bytes)
+        .map_err(|_| io::Error::new(ErrorKind::InvalidData, "stream did not contain valid UTF-8"))
 }
-
-/// The longest file that is read: far longer than any that blkstat saves.
-const MAX_JSON_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Returns the text of a file that holds a JSON object, recognized by its first character; `None` for any other file.
 ///
 /// # Errors
-/// If it cannot be opened or read, is a directory, or is too large.
+/// If it cannot be opened or read, or is a directory.
 pub fn read_json_object(path: &Path) -> Result<Option<String>> {
     let name = path.display();
     let mut file = OpenOptions::new().read(true).open(path).with_context(|| format!("cannot open {name}"))?;
@@ -87,16 +89,9 @@ pub fn read_json_object(path: &Path) -> Result<Option<String>> {
         return Ok(None);
     }
     let mut bytes = start.to_vec();
-    let read =
-        file.take(MAX_JSON_BYTES).read_to_end(&mut bytes).with_context(|| format!("cannot read {name}"))?;
-    if read as u64 == MAX_JSON_BYTES {
-        bail!("{name} is longer than {MAX_JSON_BYTES} bytes");
-    }
+    file.take(8 * MAX_BYTES).read_to_end(&mut bytes).with_context(|| format!("cannot read {name}"))?;
     Ok(Some(String::from_utf8(bytes).with_context(|| format!("{name} is not a text file"))?))
 }
-
-/// The longest file that is read, in bytes: baselines of thousands of devices.
-const MAX_SAVED_BYTES: u64 = 8 * 1024 * 1024;
 
 /// The outcome of reading the first of several files.
 #[derive(Debug)]
@@ -116,7 +111,7 @@ pub fn read_first_file(paths: &[PathBuf], limit: Duration) -> FirstFile {
     }
     let paths = paths.to_vec();
     let read = move || {
-        let files = paths.into_iter().map(|path| (read_saved_text(&path), path));
+        let files = paths.into_iter().map(|path| (read_text_file(&path), path));
         let mut found = files.filter(|(text, _)| !text.as_ref().is_err_and(is_unavailable));
         found.next().map_or(FirstFile::Missing, |(text, path)| FirstFile::Found(path, text))
     };
@@ -126,15 +121,6 @@ pub fn read_first_file(paths: &[PathBuf], limit: Duration) -> FirstFile {
 /// Returns whether the error says that there is no such file for this user.
 fn is_unavailable(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::PermissionDenied)
-}
-
-fn read_saved_text(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    let file = OpenOptions::new().read(true).open(path)?;
-    if file.take(MAX_SAVED_BYTES + 1).read_to_string(&mut text)? as u64 > MAX_SAVED_BYTES {
-        return Err(io::Error::new(ErrorKind::FileTooLarge, format!("longer than {MAX_SAVED_BYTES} bytes")));
-    }
-    Ok(text)
 }
 
 /// Returns the last component of a path; `None` if there is none or it is not UTF-8.

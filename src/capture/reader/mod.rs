@@ -4,11 +4,9 @@
 //! lost its end and a recording was appended to the file, the first line of that recording continues it. Such a line is
 //! split, and both parts are read as separate lines.
 
-mod continuity;
 mod foreign;
-mod logged;
-mod look_alike;
 mod state;
+
 #[cfg(test)]
 mod tests;
 
@@ -18,14 +16,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use self::continuity::Continuity;
-use self::foreign::{FirstCopies, ForeignLine, ForeignLines, ForeignTime, Known, collectl_time};
+use self::foreign::{FirstCopies, ForeignLine, ForeignLines, ForeignTime, Known, collectl_time, look_alike};
 pub use self::state::CaptureState;
-use self::state::SampleDevices;
-use self::state::SegmentTracker;
-use self::state::{OpenSample, Position};
-use super::annotation::{Annotation, AnnotationError, EndOfSample};
-use super::annotation::{HealthLine, RecordingHeader, bounded};
+use self::state::{Continuity, OpenSample, Position, SampleDevices, SegmentTracker};
+use super::annotation::{Annotation, AnnotationError, EndOfSample, HealthLine, RecordingHeader, bounded};
 use super::diskstats_line::{LineError, is_of_linux_2_4, parse_line};
 use super::line_kind::{LineKind, TimestampLine, find_embedded_line};
 use super::line_reader::{LineReader, NextLine};
@@ -34,7 +28,7 @@ use super::recorded_scan::ScanReader;
 use super::time_form::{LocalTimes, TimeForm};
 use super::warning::{CaptureWarning, WarningClass};
 use super::{MAX_DEVICES_PER_SAMPLE, MAX_LINE_BYTES};
-use crate::compression::TrailingData;
+use crate::compression::{TrailingData, is_end_of_text};
 use crate::counters::{Device, HealthFacts, HostState, Sample};
 
 /// The most warnings that are kept until they are taken; further ones are counted.
@@ -241,8 +235,8 @@ impl<R: Read> Reader<R> {
                 _ => {}
             }
             let Ok(text) = std::str::from_utf8(line) else { continue };
-            let look_alike = self.state.look_alike;
-            self.state.look_alike = look_alike.or_else(|| Some((number, look_alike::look_alike(text)?)));
+            let known = self.state.look_alike;
+            self.state.look_alike = known.or_else(|| Some((number, look_alike(text)?)));
             if collectl_time(text).is_some() {
                 return Ok(Kind::Foreign(ForeignLines::of_collectl()));
             }
@@ -268,6 +262,49 @@ impl<R: Read> Reader<R> {
         } else {
             Kind::WithTimestamps
         })
+    }
+
+    /// Reads the next sample of a log.
+    ///
+    /// # Errors
+    /// If the stream cannot be read.
+    fn next_logged(&mut self, logs: &mut Logs, sample: &mut Sample) -> io::Result<bool> {
+        loop {
+            if let Some(begins) = logs.next(sample) {
+                (self.state.header, self.state.is_log) = (Some(logs.header()), true);
+                if begins && self.state.header_count > 0 {
+                    self.segments.start_segment();
+                }
+                self.state.header_count += u64::from(begins);
+                let (segment, clock_error) = self.segments.assign(sample.at);
+                sample.segment = segment;
+                clock_error.into_iter().for_each(|text| self.warn(WarningClass::Clock, text));
+                if !begins && let Some(note) = logs.take_note() {
+                    self.warn(WarningClass::Note, note);
+                }
+                return Ok(true);
+            }
+            match self.lines.next() {
+                Ok(NextLine::Line { bytes, ended: true, .. }) => {
+                    if let Err(reason) = logs.read(bytes) {
+                        self.warn(WarningClass::Lines, reason);
+                    }
+                }
+                Ok(NextLine::Line { ended: false, .. }) => self.state.is_truncated = true,
+                Ok(NextLine::TooLong) => {
+                    logs.begins = true;
+                    self.warn_of_long_line();
+                }
+                Ok(NextLine::End) if logs.finish() => {}
+                Ok(NextLine::End) => return Ok(false),
+                Err(error) if is_end_of_text(&error) => {
+                    self.state.is_truncated = true;
+                    self.warn(WarningClass::Other, LAST_TRUNCATED);
+                    return Ok(false);
+                }
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// Reads the next sample of a copy of /proc/diskstats.

@@ -1,6 +1,6 @@
 //! The columns of iostat's device report, as data.
 
-use super::colors::Alarm;
+use super::cells::Alarm;
 use crate::iostat::rates::IostatRates;
 
 /// The quantity of a column, which determines its scale and format.

@@ -8,7 +8,7 @@ use super::{Report, Style};
 use crate::sanitize::json_string;
 use crate::source::Host;
 
-pub(super) fn begin(host: &Host, date: &str, out: &mut Vec<u8>) {
+pub(in crate::iostat) fn begin(host: &Host, date: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"sysstat\": {\n\t\"hosts\": [\n\t\t{\n");
     let mut member = |key: &str, value: String| {
         // Writing to a Vec cannot fail, here and below.
@@ -32,14 +32,14 @@ pub(super) fn begin(host: &Host, date: &str, out: &mut Vec<u8>) {
 
 /// The position of a report in the document.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Position {
+pub(in crate::iostat) enum Position {
     First,
     /// The first one, after `-y` has omitted the report since boot. iostat puts an empty line before it.
     FirstAfterSkipped,
     Next,
 }
 
-pub(super) fn report(style: &Style, report: &Report<'_>, position: Position, out: &mut Vec<u8>) {
+pub(in crate::iostat) fn report(style: &Style, report: &Report<'_>, position: Position, out: &mut Vec<u8>) {
     out.extend_from_slice(match position {
         Position::First => b"",
         Position::FirstAfterSkipped => b"\n",
@@ -65,7 +65,7 @@ pub(super) fn report(style: &Style, report: &Report<'_>, position: Position, out
     }
 }
 
-pub(super) fn end(out: &mut Vec<u8>) {
+pub(in crate::iostat) fn end(out: &mut Vec<u8>) {
     out.extend_from_slice(b"\n\t\t\t]\n\t\t}\n\t]\n}}\n");
 }
 

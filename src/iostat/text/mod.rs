@@ -1,21 +1,17 @@
 //! The text of iostat, byte for byte.
 
 mod cells;
-mod colors;
 mod columns;
-mod json;
-mod style;
-mod tables;
+pub(super) mod json;
+pub(super) mod tables;
 
 use std::borrow::Cow;
 
-pub(super) use colors::Palette;
-pub(super) use style::{Format, Style, Unit};
-
 use super::rates::IostatRates;
+use crate::counters::Missing;
 use crate::metrics::CpuPercentages;
-use crate::source::Host;
 
+pub(super) use cells::Palette;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Report<'a> {
     /// The formatted time; `None` without `-t`.
@@ -37,44 +33,103 @@ pub(super) struct Row<'a> {
     pub(super) rates: Option<IostatRates>,
 }
 
-/// Appends the reports of one run to a buffer.
-pub(super) struct Printer {
-    style: Style,
-    tables: Vec<tables::Table>,
-    position: json::Position,
+/// The parts of a report and how they are formatted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Style {
+    /// True if the report has CPU utilization.
+    pub cpu: bool,
+    /// True if the report has devices.
+    pub disk: bool,
+    /// `-x`: extended statistics.
+    pub extended: bool,
+    /// `-s`: fewer columns.
+    pub short: bool,
+    /// The unit of amounts of data.
+    pub unit: Unit,
+    pub format: Format,
+    /// `--dec`: decimals in the tables, at most 2.
+    pub decimals: usize,
+    /// `--human`: a suitable unit for each amount.
+    pub human: bool,
+    /// `--pretty`: names at the ends of lines, and shorter lines.
+    pub pretty: bool,
+    /// `--compact`: long lines despite `--pretty`.
+    pub compact: bool,
+    /// `-z`: no devices without activity in the interval.
+    pub active_only: bool,
+    /// No devices and groups that were never used.
+    pub used_only: bool,
+    /// The colors; `None` for no colors.
+    pub palette: Option<Palette>,
 }
 
-impl Printer {
-    /// Returns a printer for reports in a style.
-    pub(super) fn new(style: Style) -> Self {
-        Self { tables: tables::device_tables(&style), style, position: json::Position::First }
+impl Style {
+    /// Returns whether the device report is split into several tables.
+    pub(crate) fn is_split(&self) -> bool {
+        self.format == Format::Text && self.extended && !self.short && self.pretty && !self.compact
     }
 
-    /// Appends the heading with a formatted date.
-    pub(super) fn begin(&self, host: &Host, date: &str, out: &mut Vec<u8>) {
-        match self.style.format {
-            Format::Text => tables::begin(host, date, out),
-            Format::Json => json::begin(host, date, out),
+    /// Returns the values of devices that the report shows: with `-s`, reads and writes are added up.
+    pub(crate) fn shown(&self) -> Missing {
+        let (extended, split) = (self.extended, self.extended && !self.short);
+        Missing {
+            in_flight: false,
+            ios: split,
+            merges: extended,
+            sectors: split || !extended,
+            ms: split,
+            busy_ms: extended,
+            weighted_ms: extended,
         }
     }
 
-    pub(super) fn skip_report(&mut self) {
-        self.position = json::Position::FirstAfterSkipped;
-    }
-
-    pub(super) fn report(&mut self, report: &Report<'_>, out: &mut Vec<u8>) {
-        match self.style.format {
-            Format::Text => tables::report(&self.style, &self.tables, report, out),
-            Format::Json => json::report(&self.style, report, self.position, out),
-        }
-        self.position = json::Position::Next;
-    }
-
-    /// Appends the end of the output.
-    pub(super) fn end(&self, out: &mut Vec<u8>) {
-        match self.style.format {
-            Format::Text => {}
-            Format::Json => json::end(out),
+    /// Returns the name of the unit in column titles and keys.
+    pub(super) fn unit_name(&self) -> &'static str {
+        match self.unit {
+            Unit::Kilo => "kB",
+            Unit::Mega => "MB",
+            Unit::Giga => "GB",
+            Unit::Block if self.extended => "sec",
+            Unit::Block => "Blk",
         }
     }
+}
+
+/// The unit of amounts of data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unit {
+    /// KiB, which iostat calls kB.
+    #[default]
+    Kilo,
+    /// MiB, which iostat calls MB.
+    Mega,
+    /// GiB, which iostat calls GB.
+    Giga,
+    /// Blocks of 512 bytes, as in POSIX.
+    Block,
+}
+
+impl Unit {
+    /// Returns the sectors of 512 bytes in one unit.
+    pub(super) fn sectors(self) -> u64 {
+        match self {
+            Unit::Kilo => 2,
+            Unit::Mega => 2 << 10,
+            Unit::Giga => 2 << 20,
+            Unit::Block => 1,
+        }
+    }
+
+    /// Returns the KiB in one unit.
+    pub(super) fn kib(self) -> f64 {
+        self.sectors() as f64 / 2.0
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    #[default]
+    Text,
+    /// `-o JSON`.
+    Json,
 }

@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
+use super::cells::{Alarm, CellClass};
 use super::cells::{push_cell, push_in_color, push_percentage};
-use super::colors::{Alarm, CellClass};
 use super::columns::{BASIC, BASIC_SHORT, Column, EXTENDED, EXTENDED_SHORT, EXTENDED_TABLES};
 use super::{Report, Row, Style};
 use crate::iostat::rates::IostatRates;
@@ -18,7 +18,7 @@ const NAME_WIDTH: usize = 13;
 const UNKNOWN: &str = "-";
 
 /// A table of the device report.
-pub(super) struct Table {
+pub(in crate::iostat) struct Table {
     columns: &'static [Column],
     titles: String,
 }
@@ -29,7 +29,7 @@ impl Table {
     }
 }
 
-pub(super) fn begin(host: &Host, date: &str, out: &mut Vec<u8>) {
+pub(in crate::iostat) fn begin(host: &Host, date: &str, out: &mut Vec<u8>) {
     let known = |part: &Option<String>| part.clone().unwrap_or_else(|| UNKNOWN.to_owned());
     let cpus = host.cpus.map_or_else(|| UNKNOWN.to_owned(), |n| n.to_string());
     // Writing to a Vec cannot fail, here and below.
@@ -43,7 +43,7 @@ pub(super) fn begin(host: &Host, date: &str, out: &mut Vec<u8>) {
     );
 }
 
-pub(super) fn report(style: &Style, tables: &[Table], report: &Report<'_>, out: &mut Vec<u8>) {
+pub(in crate::iostat) fn report(style: &Style, tables: &[Table], report: &Report<'_>, out: &mut Vec<u8>) {
     if let Some(time) = &report.time {
         let _ = writeln!(out, "{time}");
     }
@@ -75,7 +75,7 @@ pub(super) fn report(style: &Style, tables: &[Table], report: &Report<'_>, out: 
 }
 
 /// Returns the tables of the device report: none if the report has no devices.
-pub(super) fn device_tables(style: &Style) -> Vec<Table> {
+pub(in crate::iostat) fn device_tables(style: &Style) -> Vec<Table> {
     if !style.disk {
         return Vec::new();
     }

@@ -17,9 +17,7 @@ use std::time::Duration;
 
 use super::sysfs_device::SysfsDevice;
 use crate::sanitize::sanitize;
-use crate::source::small_file::read_within;
-use crate::source::small_file::{file_name, link_target_name};
-use crate::source::small_file::{read_bytes, read_line_lossy};
+use crate::source::small_file::{file_name, link_target_name, read_bytes, read_line_lossy, read_within};
 use crate::topology::{Kind, Node, Topology};
 
 /// The longest value that counts as an identity, in bytes: a WWID of the kernel has up to 255, a UUID of the
@@ -45,11 +43,9 @@ pub(super) fn identity(root: &Path, device: &SysfsDevice, kind: Kind) -> Option<
     let wwid = || if device.has("wwid") { tagged("wwid", line(device.file("wwid"))) } else { None };
     let of_driver = || {
         let dir = device.has("device").then(|| super::resolve_in_root(root, device.file("device")))?;
-        tagged("wwid", line(dir.join("wwid"))).or_else(|| tagged("serial", line(dir.join("serial")))).or_else(
-            || tagged("serial", read_bytes(&dir.join("vpd_pg80")).and_then(|page| vpd_serial(&page))),
-        )
+        tagged("wwid", line(dir.join("wwid")))
     };
-    wwid().or_else(of_driver)
+    wwid().or_else(of_driver).or_else(|| serial(root, device, kind).map(|serial| format!("serial:{serial}")))
 }
 
 /// Returns the serial number that the driver of a device stores; `None` if it stores none. A path of an NVMe disk has
@@ -59,8 +55,8 @@ pub(super) fn serial(root: &Path, device: &SysfsDevice, kind: Kind) -> Option<St
         return None;
     }
     let dir = super::resolve_in_root(root, device.file("device"));
-    let page = || read_bytes(&dir.join("vpd_pg80")).and_then(|page| vpd_serial(&page));
-    normalize(&read_line_lossy(&dir.join("serial")).or_else(page)?)
+    let page = || normalize(&vpd_serial(&read_bytes(&dir.join("vpd_pg80"))?)?);
+    read_line_lossy(&dir.join("serial")).and_then(|line| normalize(&line)).or_else(page)
 }
 
 /// Sets the serial numbers of disks whose identity is a serial number.

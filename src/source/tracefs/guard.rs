@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::leftovers::Owner;
-use super::leftovers::remove_instance;
+use anyhow::Result;
+
+use super::leftovers::{Owner, remove_instance};
 use super::trace_dir::TraceDir;
-use super::trace_dir::TraceError;
 use crate::clock::thread_cpu_time;
 
 /// The time for which tracing must be cheap enough before it is resumed.
@@ -80,7 +80,7 @@ const MIN_COST_S: f64 = 50e-9;
 ///
 /// # Errors
 /// If the kernel refuses it.
-pub(super) fn histogram_cost_s(dir: &TraceDir, owner: &Owner) -> Result<f64, TraceError> {
+pub(super) fn histogram_cost_s(dir: &TraceDir, owner: &Owner) -> Result<f64> {
     let name = owner.name("c");
     dir.make_instance(&name)?;
     let cost = measure(dir, &name);
@@ -88,11 +88,11 @@ pub(super) fn histogram_cost_s(dir: &TraceDir, owner: &Owner) -> Result<f64, Tra
     cost
 }
 
-fn measure(dir: &TraceDir, name: &str) -> Result<f64, TraceError> {
+fn measure(dir: &TraceDir, name: &str) -> Result<f64> {
     let [marker, trigger] =
         ["trace_marker", "events/ftrace/print/trigger"].map(|file| format!("instances/{name}/{file}"));
     // The best of several attempts: an interrupt or another program can only add time.
-    let seconds = || -> Result<f64, TraceError> {
+    let seconds = || -> Result<f64> {
         let mut best = f64::MAX;
         for _ in 0..TRIES {
             let begin = thread_cpu_time();

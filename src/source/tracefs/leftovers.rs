@@ -4,8 +4,9 @@
 use std::fs;
 use std::path::Path;
 
+use anyhow::Result;
+
 use super::trace_dir::TraceDir;
-use super::trace_dir::TraceError;
 use crate::source::small_file::read_line_lossy;
 
 /// The events whose triggers are removed first: a variable cannot be removed while another trigger refers to it.
@@ -24,7 +25,7 @@ const FIRST_EVENTS: [&str; 6] = [
 ///
 /// # Errors
 /// If tracefs cannot be used, or the kernel refuses to remove something.
-pub fn remove_leftovers(root: &Path) -> Result<Vec<String>, TraceError> {
+pub fn remove_leftovers(root: &Path) -> Result<Vec<String>> {
     let dir = TraceDir::find(root)?;
     let has_ended = |name: &&String| Owner::parse(name).is_some_and(|owner| owner.has_ended(root));
     let mut removed: Vec<String> = dir.list("instances").iter().filter(has_ended).cloned().collect();
@@ -41,7 +42,7 @@ pub fn remove_leftovers(root: &Path) -> Result<Vec<String>, TraceError> {
 ///
 /// # Errors
 /// If the kernel refuses it. As much as possible is removed nevertheless.
-pub(super) fn remove_instance(dir: &TraceDir, name: &str) -> Result<(), TraceError> {
+pub(super) fn remove_instance(dir: &TraceDir, name: &str) -> Result<()> {
     let events = format!("instances/{name}/events");
     let synthetic: Vec<String> = synthetic_events(dir)
         .into_iter()

@@ -12,8 +12,6 @@ mod leftovers;
 mod session;
 mod trace_dir;
 mod trace_set;
-mod tracer;
 
 pub use self::leftovers::remove_leftovers;
-pub use self::trace_dir::TraceError;
-pub use self::tracer::{TraceOptions, Tracer};
+pub use self::session::{TraceOptions, Tracer};

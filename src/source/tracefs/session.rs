@@ -3,18 +3,21 @@
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::thread::available_parallelism;
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle, available_parallelism};
 use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
 
 use super::completed::{RequestRate, Surplus, without_empty_flushes};
 use super::event_pair::{EventPair, device_filter};
 use super::guard::{Decision, Guard, histogram_cost_s};
 use super::leftovers::{Owner, remove_leftovers};
-use super::trace_dir::{TraceDir, TraceError};
+use super::trace_dir::TraceDir;
 use super::trace_set::{Alternation, ERROR_EVENT, SetKind};
-use super::tracer::TraceOptions;
 use crate::attribution::files::parse_process_cgroup;
+use crate::clock::{Clock, RealClock};
 use crate::counters::{DeviceNumber, TraceProblem, TracedIo, TracedUser, TracedUsers};
 use crate::source::small_file::{read_bytes, read_text};
 use crate::source::topology::read_devno;
@@ -65,7 +68,7 @@ impl Session {
     ///
     /// # Errors
     /// The reason why requests cannot be traced.
-    pub(super) fn start(root: &Path, options: TraceOptions, now: Duration) -> Result<Self, TraceError> {
+    pub(super) fn start(root: &Path, options: TraceOptions, now: Duration) -> Result<Self> {
         let dir = TraceDir::find(root)?;
         // Leftovers that cannot be removed do not prevent tracing.
         let _ = remove_leftovers(root);
@@ -120,7 +123,7 @@ impl Session {
         Duration::from_secs_f64(seconds.min(1.0)).clamp(POLL[0], POLL[1])
     }
 
-    fn renew_full_sets(&mut self) -> Result<(), TraceError> {
+    fn renew_full_sets(&mut self) -> Result<()> {
         let is_full = |used: f64, set: &Alternation| used > f64::from(set.active.size) * MAX_FILL;
         let requests = self.rate.requests.wrapping_sub(self.requests_at_start) as f64;
         if self.latencies.as_ref().is_some_and(|set| is_full(requests, set)) {
@@ -132,7 +135,7 @@ impl Session {
         Ok(())
     }
 
-    fn renew_latencies(&mut self) -> Result<(), TraceError> {
+    fn renew_latencies(&mut self) -> Result<()> {
         let Some(set) = &mut self.latencies else { return Ok(()) };
         let entries = (self.rate.per_s * MAP_SECONDS / MAX_FILL).min(f64::from(MAP_SIZE[1])) as u32;
         let size = entries.next_power_of_two().clamp(MAP_SIZE[0], MAP_SIZE[1]);
@@ -141,7 +144,7 @@ impl Session {
         set.renew(SetKind::Latencies(pairs), size, &mut self.counted)
     }
 
-    fn renew_users(&mut self) -> Result<(), TraceError> {
+    fn renew_users(&mut self) -> Result<()> {
         let Some(set) = &mut self.users else { return Ok(()) };
         let kind = SetKind::Users(self.options.user_devices.clone());
         set.renew(kind, USER_MAP_SIZE, &mut self.counted)
@@ -215,7 +218,7 @@ impl TraceOptions {
 ///
 /// # Errors
 /// If the kernel lacks some of them.
-fn event_pairs(dir: &TraceDir, root: &Path, options: &TraceOptions) -> Result<Vec<EventPair>, TraceError> {
+fn event_pairs(dir: &TraceDir, root: &Path, options: &TraceOptions) -> Result<Vec<EventPair>> {
     if !options.latencies {
         return Ok(Vec::new());
     }
@@ -225,9 +228,11 @@ fn event_pairs(dir: &TraceDir, root: &Path, options: &TraceOptions) -> Result<Ve
         pairs.push(EventPair::bios(bios));
     }
     for event in pairs.iter().flat_map(EventPair::events) {
-        if !dir.has(&format!("events/block/{event}")) {
-            return Err(TraceError::MissingEvent(event));
-        }
+        let has_event = dir.has(&format!("events/block/{event}"));
+        ensure!(
+            has_event,
+            "cannot trace requests: this kernel has no tracepoint {event}; report it with 'uname -r'"
+        );
     }
     Ok(pairs)
 }
@@ -291,6 +296,80 @@ fn process_of(root: &Path, user: &TracedUser) -> Process {
     let text = read_bytes(&folder.join("cgroup")).unwrap_or_default();
     let cgroup = parse_process_cgroup(&text, false).or_else(|| parse_process_cgroup(&text, true));
     (pid, cgroup.as_deref().map(Arc::from))
+}
+
+/// Selects the requests and latencies that are traced.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TraceOptions {
+    pub latencies: bool,
+    /// The threads that submit I/O.
+    pub users: bool,
+    /// The whole devices whose latencies are traced; all if empty.
+    pub devices: Vec<DeviceNumber>,
+    /// The devices and partitions on which the threads are traced; all if empty.
+    pub user_devices: Vec<DeviceNumber>,
+    /// The most CPU time that tracing may take, as a fraction of that of all CPUs. Above it, tracing pauses.
+    pub max_overhead: f64,
+}
+
+/// Traces single requests until it is dropped. Dropping it removes everything that it has set up in the kernel.
+pub struct Tracer {
+    session: Arc<Mutex<Session>>,
+    /// The thread ends when this sender is dropped.
+    stop: Option<SyncSender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Tracer {
+    /// Starts tracing the system below `root`, for samples that `clock` times.
+    ///
+    /// # Errors
+    /// The reason why requests cannot be traced.
+    pub fn start(root: &Path, options: TraceOptions, clock: &dyn Clock) -> Result<Self> {
+        let session = Session::start(root, options, clock.monotonic())?;
+        let mut tracer = Self { session: Arc::new(Mutex::new(session)), stop: None, thread: None };
+        if !clock.is_manual() {
+            let (stop, stopped) = sync_channel(1);
+            let shared = Arc::clone(&tracer.session);
+            let run = move || {
+                let clock = RealClock::new(None);
+                let mut wait = Duration::ZERO;
+                while matches!(stopped.recv_timeout(wait), Err(RecvTimeoutError::Timeout)) {
+                    wait = lock(&shared).poll(clock.monotonic());
+                }
+            };
+            let spawned = thread::Builder::new().name("blkstat-trace".to_owned()).spawn(run);
+            tracer.thread = Some(spawned.context("cannot trace requests")?);
+            tracer.stop = Some(stop);
+        }
+        Ok(tracer)
+    }
+
+    /// Returns the requests that were completed since the last call; `now` is a monotonic time.
+    pub fn read(&self, now: Duration) -> TracedIo {
+        lock(&self.session).read(now)
+    }
+
+    /// Traces other devices from now on: the latencies of the whole devices `devices`, and threads on the devices and
+    /// partitions `user_devices`. A list that was not empty must not become empty.
+    pub fn select(&self, devices: &[DeviceNumber], user_devices: &[DeviceNumber]) {
+        lock(&self.session).select(devices, user_devices);
+    }
+}
+
+impl Drop for Tracer {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            // If the thread panicked, the session is dropped all the same.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Locks a session. One whose thread panicked is still readable.
+fn lock(session: &Mutex<Session>) -> MutexGuard<'_, Session> {
+    session.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

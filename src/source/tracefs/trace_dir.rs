@@ -1,11 +1,10 @@
 //! The directory in which tracefs is mounted, and the reasons why requests cannot be traced.
 
-use std::error::Error;
-use std::fmt;
 use std::fs::{self, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
+use anyhow::{Result, anyhow, bail, ensure};
 use flate2::bufread::GzDecoder;
 
 use crate::sanitize::sanitize;
@@ -21,36 +20,40 @@ impl TraceDir {
     ///
     /// # Errors
     /// The reason for which requests cannot be traced.
-    pub(super) fn find(root: &Path) -> Result<Self, TraceError> {
+    pub(super) fn find(root: &Path) -> Result<Self> {
         let candidates = ["sys/kernel/tracing", "sys/kernel/debug/tracing"].map(|path| root.join(path));
         let mut is_denied = false;
         for path in candidates {
             match fs::metadata(path.join("events")) {
                 Ok(_) => return Self { path }.checked(root),
-                Err(error) => is_denied |= error.kind() == io::ErrorKind::PermissionDenied,
+                Err(error) => is_denied |= error.kind() == ErrorKind::PermissionDenied,
             }
         }
         if is_denied {
-            return Err(TraceError::NotPermitted);
+            bail!(NOT_PERMITTED);
         }
         let systems = read_text(&root.join("proc/filesystems")).unwrap_or_default();
         let has_tracefs = systems.lines().any(|line| line.split_whitespace().last() == Some("tracefs"));
         if !has_tracefs {
-            return Err(TraceError::NoTracefs);
+            bail!(
+                "cannot trace requests: this kernel has no tracefs (CONFIG_FTRACE); use a distribution's kernel"
+            );
         }
         // A mounted one would not help.
-        let missing = options_disabled_in_config(root);
-        Err(if missing.is_empty() { TraceError::NotMounted } else { TraceError::MissingConfig(missing) })
+        require_options(&options_disabled_in_config(root))?;
+        bail!("tracefs is not mounted; run 'mount -t tracefs tracefs /sys/kernel/tracing' as root");
     }
 
-    fn checked(self, root: &Path) -> Result<Self, TraceError> {
+    fn checked(self, root: &Path) -> Result<Self> {
         if is_locked_down(root) || self.is_refused() {
-            return Err(TraceError::LockedDown);
+            bail!(
+                "cannot trace requests: the kernel is locked down (confidentiality); boot with lockdown=integrity or less"
+            );
         }
         if let Err(error) = fs::read_dir(self.path.join("instances"))
-            && error.kind() == io::ErrorKind::PermissionDenied
+            && error.kind() == ErrorKind::PermissionDenied
         {
-            return Err(TraceError::NotPermitted);
+            bail!(NOT_PERMITTED);
         }
         // Every kernel with tracefs has the events of the scheduler.
         let has_hist = ["block/block_bio_queue", "sched/sched_switch"]
@@ -59,7 +62,7 @@ impl TraceDir {
         let found = [self.has("events/block"), has_hist, self.has("synthetic_events")];
         let missing = OPTIONS.into_iter().zip(found).filter(|(_, found)| !found);
         let missing: Vec<&'static str> = missing.map(|(option, _)| option).collect();
-        if missing.is_empty() { Ok(self) } else { Err(TraceError::MissingConfig(missing)) }
+        require_options(&missing).map(|()| self)
     }
 
     /// Returns whether the kernel refuses to open files although permissions allow it, as a locked-down kernel does
@@ -82,9 +85,9 @@ impl TraceDir {
     ///
     /// # Errors
     /// If it cannot be read.
-    pub(super) fn read_into(&self, file: &str, bytes: &mut Vec<u8>) -> Result<(), TraceError> {
+    pub(super) fn read_into(&self, file: &str, bytes: &mut Vec<u8>) -> Result<()> {
         let path = self.join(file);
-        read_bytes_into(&path, bytes).map_err(|error| TraceError::of_file(&path, error))
+        read_bytes_into(&path, bytes).map_err(|error| refused(&path, &error))
     }
 
     /// Reads a file; empty if it cannot be read.
@@ -96,18 +99,18 @@ impl TraceDir {
     ///
     /// # Errors
     /// If the kernel refuses it.
-    pub(super) fn write(&self, file: &str, text: &str) -> Result<(), TraceError> {
+    pub(super) fn write(&self, file: &str, text: &str) -> Result<()> {
         let path = self.join(file);
         let written = OpenOptions::new().append(true).open(&path).and_then(|mut open| {
             // The kernel parses each write separately, so the line must be a single write.
             open.write_all(format!("{text}\n").as_bytes())
         });
-        written.map_err(|error| match error.kind() {
-            io::ErrorKind::PermissionDenied => TraceError::NotPermitted,
-            io::ErrorKind::OutOfMemory => TraceError::OutOfMemory,
-            _ => {
-                let reason = self.logged_reason(file);
-                TraceError::Refused { path, text: text.to_owned(), error, reason }
+        written.map_err(|error| {
+            let reason = self.logged_reason(file).map_or_else(String::new, |reason| format!(" ({reason})"));
+            let refused = refused(&path, &error).to_string();
+            match error.kind() {
+                ErrorKind::PermissionDenied | ErrorKind::OutOfMemory => anyhow!(refused),
+                _ => anyhow!("{refused}{}; the kernel refused '{}'", sanitize(&reason), sanitize(text)),
             }
         })
     }
@@ -127,13 +130,14 @@ impl TraceDir {
     ///
     /// # Errors
     /// If the kernel refuses it, or the instance exists.
-    pub(super) fn make_instance(&self, name: &str) -> Result<(), TraceError> {
+    pub(super) fn make_instance(&self, name: &str) -> Result<()> {
         let path = self.path.join("instances").join(name);
         fs::create_dir(&path).map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => TraceError::InstanceExists(name.to_owned()),
-            io::ErrorKind::PermissionDenied => TraceError::NotPermitted,
-            io::ErrorKind::OutOfMemory => TraceError::OutOfMemory,
-            _ => TraceError::of_file(&path, error),
+            ErrorKind::AlreadyExists => anyhow!(
+                "the tracing instance '{}' exists already; remove it with 'blkstat latency --cleanup'",
+                sanitize(name)
+            ),
+            _ => refused(&path, &error),
         })
     }
 
@@ -141,9 +145,9 @@ impl TraceDir {
     ///
     /// # Errors
     /// If the kernel refuses it.
-    pub(super) fn remove_instance_directory(&self, name: &str) -> Result<(), TraceError> {
+    pub(super) fn remove_instance_directory(&self, name: &str) -> Result<()> {
         let path = self.path.join("instances").join(name);
-        fs::remove_dir(&path).map_err(|error| TraceError::of_file(&path, error))
+        fs::remove_dir(&path).map_err(|error| refused(&path, &error))
     }
 
     /// Returns the names in a directory, sorted; empty if it cannot be read.
@@ -158,6 +162,29 @@ impl TraceDir {
 
 /// The options of the kernel that tracing needs.
 const OPTIONS: [&str; 3] = ["CONFIG_BLK_DEV_IO_TRACE", "CONFIG_HIST_TRIGGERS", "CONFIG_SYNTH_EVENTS"];
+
+/// Fails if the kernel was built without some options.
+fn require_options(missing: &[&str]) -> Result<()> {
+    ensure!(
+        missing.is_empty(),
+        "cannot trace requests: this kernel was built without {}; use a kernel of Debian, Ubuntu or RHEL",
+        missing.join(", ")
+    );
+    Ok(())
+}
+
+const NOT_PERMITTED: &str = "cannot trace requests without root or CAP_SYS_ADMIN; run blkstat as root";
+
+/// The error for a file or directory that the kernel refuses to read, write, create or remove.
+pub(super) fn refused(path: &Path, error: &io::Error) -> anyhow::Error {
+    match error.kind() {
+        ErrorKind::PermissionDenied => anyhow!(NOT_PERMITTED),
+        ErrorKind::OutOfMemory => {
+            anyhow!("cannot trace requests: the kernel has not enough memory for histograms; free some")
+        }
+        _ => anyhow!("cannot trace requests: {}: {error}", sanitize(&path.display().to_string())),
+    }
+}
 
 /// Returns the options that the kernel's configuration lacks; none if it cannot be read. Distributions put it into
 /// /boot; a kernel may have it in /proc.
@@ -179,89 +206,6 @@ fn is_locked_down(root: &Path) -> bool {
     let line = read_line(&root.join("sys/kernel/security/lockdown"));
     line.is_some_and(|line| line.contains("[confidentiality]"))
 }
-
-/// A reason why requests cannot be traced. Its text is one line, with the remedy.
-#[derive(Debug)]
-pub enum TraceError {
-    /// This user may not use tracefs.
-    NotPermitted,
-    /// The kernel is locked down.
-    LockedDown,
-    NoTracefs,
-    NotMounted,
-    /// The kernel was built without these options, which features of tracing need.
-    MissingConfig(Vec<&'static str>),
-    /// The kernel has none of these tracepoints.
-    MissingEvent(&'static str),
-    /// The instance with this name exists already.
-    InstanceExists(String),
-    /// The kernel is out of memory for histograms.
-    OutOfMemory,
-    /// The kernel refused a command that was written to a file.
-    Refused {
-        path: PathBuf,
-        /// The text that was written; empty for a directory.
-        text: String,
-        error: io::Error,
-        /// The reason that the kernel wrote to its error log; `None` without one.
-        reason: Option<String>,
-    },
-}
-
-impl TraceError {
-    /// Returns the error for a file that cannot be read, or a directory that cannot be created.
-    pub(super) fn of_file(path: &Path, error: io::Error) -> Self {
-        Self::Refused { path: path.to_owned(), text: String::new(), error, reason: None }
-    }
-}
-
-impl fmt::Display for TraceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotPermitted => {
-                f.write_str("cannot trace requests without root or CAP_SYS_ADMIN; run blkstat as root")
-            }
-            Self::LockedDown => f.write_str(
-                "cannot trace requests: the kernel is locked down (confidentiality); boot with \
-                 lockdown=integrity or less",
-            ),
-            Self::NoTracefs => f.write_str(
-                "cannot trace requests: this kernel has no tracefs (CONFIG_FTRACE); use a distribution's kernel",
-            ),
-            Self::NotMounted => f.write_str(
-                "tracefs is not mounted; run 'mount -t tracefs tracefs /sys/kernel/tracing' as root",
-            ),
-            Self::MissingConfig(options) => write!(
-                f,
-                "cannot trace requests: this kernel was built without {}; use a kernel of Debian, Ubuntu or RHEL",
-                options.join(", ")
-            ),
-            Self::MissingEvent(names) => {
-                write!(f, "cannot trace requests: this kernel has no tracepoint {names}; report it with 'uname -r'")
-            }
-            Self::InstanceExists(name) => {
-                let name = sanitize(name);
-                write!(
-                    f,
-                    "the tracing instance '{name}' exists already; remove it with 'blkstat latency --cleanup'"
-                )
-            }
-            Self::OutOfMemory => {
-                f.write_str("cannot trace requests: the kernel has not enough memory for histograms; free some")
-            }
-            Self::Refused { path, text, error, reason } => {
-                let path = path.display().to_string();
-                write!(f, "cannot trace requests: {}: {error}", sanitize(&path))?;
-                if let Some(reason) = reason {
-                    write!(f, " ({})", sanitize(reason))?;
-                }
-                if text.is_empty() { Ok(()) } else { write!(f, "; the kernel refused '{}'", sanitize(text)) }
-            }
-        }
-    }
-}
-
-impl Error for TraceError {}
 
 #[cfg(test)]
 mod tests {

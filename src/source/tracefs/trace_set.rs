@@ -9,12 +9,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use anyhow::Result;
+
 use super::event_pair::{
     EventPair, and_filter, device_filter, device_number, has_buckets, latency_triggers, traced_latency,
 };
 use super::leftovers::{Owner, remove_instance};
 use super::trace_dir::TraceDir;
-use super::trace_dir::TraceError;
 use crate::capture::trace_hist::{HistEntry, key_thread, parse_hist};
 use crate::counters::{DeviceNumber, LatencyHistogram, LatencyKey, RequestKind, TracedIo, TracedUser};
 
@@ -72,7 +73,7 @@ impl TraceSet {
     ///
     /// # Errors
     /// If the kernel refuses a part of it; nothing is left of it then.
-    pub(super) fn build(dir: &TraceDir, name: String, kind: SetKind, size: u32) -> Result<Self, TraceError> {
+    pub(super) fn build(dir: &TraceDir, name: String, kind: SetKind, size: u32) -> Result<Self> {
         dir.make_instance(&name)?;
         let set = Self { dir: dir.clone(), name, kind, size, last: SetCounts::default(), text: Vec::new() };
         // `record-cmd`, which an instance inherits, stays: turning it off in one instance stops it for the enabled events
@@ -99,7 +100,7 @@ impl TraceSet {
         Ok(set)
     }
 
-    fn add_pair(&self, pair: &EventPair) -> Result<(), TraceError> {
+    fn add_pair(&self, pair: &EventPair) -> Result<()> {
         let Self { dir, name, size, .. } = self;
         let format = dir.read(&format!("events/block/{}/format", pair.events()[1]));
         dir.write("synthetic_events", &pair.synthetic_event(name, &format))?;
@@ -111,7 +112,7 @@ impl TraceSet {
     }
 
     /// Writes a line to a file of the instance.
-    fn write(&self, file: &str, text: &str) -> Result<(), TraceError> {
+    fn write(&self, file: &str, text: &str) -> Result<()> {
         self.dir.write(&format!("instances/{}/{file}", self.name), text)
     }
 
@@ -128,7 +129,7 @@ impl TraceSet {
     ///
     /// # Errors
     /// If the kernel refuses it.
-    pub(super) fn start(&self) -> Result<(), TraceError> {
+    pub(super) fn start(&self) -> Result<()> {
         self.write(MARKER, "start")?;
         for event in self.start_events() {
             self.write(PRINT_TRIGGER, &format!("!enable_hist:block:{event}"))?;
@@ -141,7 +142,7 @@ impl TraceSet {
     ///
     /// # Errors
     /// If the kernel refuses it.
-    pub(super) fn pause(&self) -> Result<(), TraceError> {
+    pub(super) fn pause(&self) -> Result<()> {
         self.write(MARKER, "pause")
     }
 
@@ -149,7 +150,7 @@ impl TraceSet {
     ///
     /// # Errors
     /// If the histograms cannot be read.
-    pub(super) fn read(&mut self) -> Result<SetCounts, TraceError> {
+    pub(super) fn read(&mut self) -> Result<SetCounts> {
         let mut counts = SetCounts::default();
         let files: Vec<(String, Option<&EventPair>)> = match &self.kind {
             SetKind::Latencies(pairs) => {
@@ -252,7 +253,7 @@ impl Alternation {
     ///
     /// # Errors
     /// If the kernel refuses it.
-    pub(super) fn start(dir: &TraceDir, owner: Owner, kind: SetKind, size: u32) -> Result<Self, TraceError> {
+    pub(super) fn start(dir: &TraceDir, owner: Owner, kind: SetKind, size: u32) -> Result<Self> {
         let active = TraceSet::build(dir, set_name(&owner, &kind, 0), kind, size)?;
         active.start()?;
         Ok(Self { owner, built: 1, active, draining: None })
@@ -263,12 +264,7 @@ impl Alternation {
     ///
     /// # Errors
     /// If the kernel refuses it.
-    pub(super) fn renew(
-        &mut self,
-        kind: SetKind,
-        size: u32,
-        traced: &mut TracedIo,
-    ) -> Result<(), TraceError> {
+    pub(super) fn renew(&mut self, kind: SetKind, size: u32, traced: &mut TracedIo) -> Result<()> {
         self.collect(traced)?;
         self.draining = None;
         let name = set_name(&self.owner, &kind, self.built);
@@ -284,7 +280,7 @@ impl Alternation {
     ///
     /// # Errors
     /// If the histograms cannot be read.
-    pub(super) fn collect(&mut self, traced: &mut TracedIo) -> Result<(), TraceError> {
+    pub(super) fn collect(&mut self, traced: &mut TracedIo) -> Result<()> {
         for set in self.draining.iter_mut().chain([&mut self.active]) {
             let counts = set.read()?;
             for (key, histogram) in &counts.latencies {
