@@ -1,6 +1,5 @@
 //! `blkstat who`: shows which cgroups and processes use the devices.
 
-use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use anyhow::Result;
@@ -343,7 +342,7 @@ impl Output<'_> {
                 || intervals.topology().disk_of(name).is_some_and(|disk| selected.contains(disk))
         };
         let mut threads: Vec<&TracedThread> = traced.threads.as_ref()?.iter().filter(is_shown).collect();
-        threads.sort_by_key(|thread| Reverse(self.sort.of_thread(thread)));
+        threads.sort_by(|a, b| self.sort.of_thread(b).total_cmp(&self.sort.of_thread(a)));
         threads.truncate(self.top);
         Some((threads, traced.elapsed_s))
     }
@@ -351,7 +350,7 @@ impl Output<'_> {
     fn processes<'b>(&self, attribution: &'b Attribution) -> Vec<&'b BusyProcess> {
         let busiest = attribution.processes.iter().flat_map(|processes| &processes.busiest);
         let mut sorted: Vec<&BusyProcess> = busiest.collect();
-        sorted.sort_by_key(|process| Reverse(self.sort.of_process(process)));
+        sorted.sort_by(|a, b| self.sort.of_process(b).total_cmp(&self.sort.of_process(a)));
         sorted.truncate(self.top);
         sorted
     }

@@ -125,7 +125,7 @@ fn push_device(old: &DeviceReport, new: &DeviceReport, width: usize, out: &mut V
             of(outcome).for_each(|one| push_paragraph(&format!("{}.", sentence(one)), 4, width, out));
         }
     }
-    let same: Vec<String> = of(Outcome::NoDifference).map(|one| quantity_name(one.quantity)).collect();
+    let same: Vec<String> = of(Outcome::NoDifference).map(|one| describe(one.quantity).2).collect();
     if !same.is_empty() {
         push_paragraph("No difference beyond the spread between blocks", 2, width, out);
         push_paragraph(&format!("{}.", same.join("; ")), 4, width, out);
@@ -156,7 +156,7 @@ fn caps(report: &DeviceReport) -> String {
 /// A quantity with its median and range in both captures.
 fn sentence(difference: &Difference) -> String {
     let Difference { quantity, before, after, .. } = difference;
-    let value = |value: f64| value_text(*quantity, value);
+    let (_, _, name, value) = describe(*quantity);
     let range = |means: &BlockMeans| match means.blocks {
         1 => "1 block".to_owned(),
         blocks => {
@@ -164,48 +164,44 @@ fn sentence(difference: &Difference) -> String {
         }
     };
     let ranges = format!("{}; {}", range(before), range(after));
-    format!("{}: {} -> {} ({ranges})", quantity_name(*quantity), value(before.median), value(after.median))
+    format!("{name}: {} -> {} ({ranges})", value(before.median), value(after.median))
 }
 
-fn quantity_name(quantity: Quantity) -> String {
+/// A quantity: its name in JSON, its direction, its name for people, and the text of a value.
+type Described = (&'static str, Option<IoDirection>, String, fn(f64) -> String);
+
+fn describe(quantity: Quantity) -> Described {
     match quantity {
-        Quantity::Rate(direction) => format!("{} per second", direction.noun()),
-        Quantity::Throughput(direction) => format!("{} throughput", direction.name()),
-        Quantity::Size(direction) => format!("{} size", direction.name()),
-        Quantity::ReadShare => "reads among requests".to_owned(),
-        Quantity::Queue => "queue".to_owned(),
-        Quantity::Latency(direction) => format!("{} latency at any queue", direction.name()),
+        Quantity::Rate(direction) => {
+            ("per_s", Some(direction), format!("{} per second", direction.noun()), number)
+        }
+        Quantity::Throughput(direction) => {
+            let name = format!("{} throughput", direction.name());
+            ("mib_per_s", Some(direction), name, |mib| format!("{} MiB/s", number(mib)))
+        }
+        Quantity::Size(direction) => {
+            let name = format!("{} size", direction.name());
+            ("size_kib", Some(direction), name, |kib| format!("{} KiB", number(kib)))
+        }
+        Quantity::ReadShare => ("read_pct", None, "reads among requests".to_owned(), cells::percent),
+        Quantity::Queue => ("queue", None, "queue".to_owned(), cells::queue),
+        Quantity::Latency(direction) => {
+            ("await_ms", Some(direction), format!("{} latency at any queue", direction.name()), time)
+        }
         Quantity::LatencyAt(class) => {
             let queue = class.queue().map_or("queue below 0.7".to_owned(), |queue| format!("queue {queue}"));
-            format!("{} latency at {queue} and {} KiB", class.direction().name(), class.size_kib())
+            let name =
+                format!("{} latency at {queue} and {} KiB", class.direction().name(), class.size_kib());
+            ("await_ms_at_like_queue", Some(class.direction()), name, time)
         }
     }
 }
 
-fn size_text(kib: f64) -> String {
-    format!("{} KiB", number(kib))
-}
-
-fn value_text(quantity: Quantity, value: f64) -> String {
-    match quantity {
-        Quantity::Rate(_) => number(value),
-        Quantity::Throughput(_) => format!("{} MiB/s", number(value)),
-        Quantity::Size(_) => size_text(value),
-        Quantity::ReadShare => cells::percent(value),
-        Quantity::Queue => cells::queue(value),
-        Quantity::Latency(_) | Quantity::LatencyAt(_) => time(value),
-    }
-}
-
 fn quantity_json(difference: &Difference) -> Object {
-    let (quantity, direction, class) = match difference.quantity {
-        Quantity::Rate(direction) => ("per_s", Some(direction), None),
-        Quantity::Throughput(direction) => ("mib_per_s", Some(direction), None),
-        Quantity::Size(direction) => ("size_kib", Some(direction), None),
-        Quantity::ReadShare => ("read_pct", None, None),
-        Quantity::Queue => ("queue", None, None),
-        Quantity::Latency(direction) => ("await_ms", Some(direction), None),
-        Quantity::LatencyAt(class) => ("await_ms_at_like_queue", Some(class.direction()), Some(class)),
+    let (name, direction, ..) = describe(difference.quantity);
+    let class = match difference.quantity {
+        Quantity::LatencyAt(class) => Some(class),
+        _ => None,
     };
     let outcome = match difference.outcome {
         Outcome::Changed => "changed",
@@ -213,7 +209,7 @@ fn quantity_json(difference: &Difference) -> Object {
         Outcome::SpreadUnknown => "spread_unknown",
     };
     Object::new()
-        .field("quantity", quantity)
+        .field("quantity", name)
         .field("direction", direction.map(IoDirection::name))
         .field("queue_class", class.and_then(|class| class.queue()))
         .field("size_class_kib", class.map(|class| class.size_kib()))

@@ -8,6 +8,7 @@ use super::times::Times;
 use crate::analysis::{DeviceReport, Verdict};
 use crate::intervals::IncidentSummary;
 use crate::report::evidence::incident_sentence;
+use crate::report::layout::sentence_numbers::named;
 use crate::sanitize::sanitize;
 
 /// The most incidents that are listed without `--details`.
@@ -47,14 +48,11 @@ fn push_line(text: &str, out: &mut Vec<u8>) {
 /// An incident as in all views, with the other devices in trouble: `...; also vda, sda1`.
 pub(super) fn incident_line(incident: &IncidentSummary, times: &Times<'_>) -> String {
     let sentence = incident_sentence(incident, &times.both(incident.incident.begin, incident.end));
-    let others: Vec<&str> = incident.devices[1..].iter().map(|one| &*one.names.label).collect();
-    let more = others.len().saturating_sub(MAX_OTHERS);
-    let more = if more > 0 { format!(" +{more}") } else { String::new() };
+    let others: Vec<String> =
+        incident.devices[1..].iter().map(|one| sanitize(&one.names.label).into_owned()).collect();
     match others.is_empty() {
         true => sentence,
-        false => {
-            format!("{sentence}; also {}{more}", sanitize(&others[..others.len().min(MAX_OTHERS)].join(", ")))
-        }
+        false => format!("{sentence}; also {}", named(&others, MAX_OTHERS, ", ")),
     }
 }
 

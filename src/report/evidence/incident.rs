@@ -1,13 +1,12 @@
 //! An incident in words: the same in every view.
 
 use super::health_evidence_text;
-use super::limits::{limit_of_cgroup, plateau_rate};
+use super::limits::{at_limit_text, plateau_rate};
 use crate::analysis::IoDirection;
 use crate::attribution::{ReachedLimit, cgroup_name};
-use crate::counters::CgroupHierarchy;
 use crate::intervals::{Cause, EventEvidence, EventLimit, Harm, Incident, IncidentSummary};
 use crate::metrics::Interval;
-use crate::report::layout::sentence_numbers::{duration, per_second, queue, time};
+use crate::report::layout::sentence_numbers::{duration, named, per_second, queue, time};
 use crate::sanitize::sanitize;
 
 /// The most waiting tasks that are named.
@@ -90,15 +89,7 @@ pub(crate) fn incident_parts(incident: &Incident, harm: &Harm) -> Vec<String> {
 /// The cause; `None` if the verdict says as much.
 fn cause_text(cause: &Cause, incident: &Incident) -> Option<String> {
     Some(match cause {
-        Cause::Limit { limit: EventLimit::Cgroup(limit), .. } => {
-            let file = match limit.hierarchy {
-                CgroupHierarchy::V2 => "io.max",
-                CgroupHierarchy::V1 => "blkio.throttle",
-            };
-            let value = limit_of_cgroup(limit.kind, limit.value);
-            let (name, device) = (cgroup_name(&limit.cgroup), &limit.limited_device);
-            format!("{name} is at its limit of {value} on {device} ({file})")
-        }
+        Cause::Limit { limit: EventLimit::Cgroup(limit), .. } => at_limit_text(limit),
         Cause::Limit { limit: EventLimit::Cap(plateau), device } => {
             format!("{} stays at {}, as at a limit", device.label, plateau_rate(plateau))
         }
@@ -151,18 +142,16 @@ fn owner_text(incident: &Incident) -> Option<String> {
 }
 
 fn waiting_text(incident: &Incident) -> Option<String> {
-    let waiting = &incident.waiting;
-    let named: Vec<String> =
-        waiting.iter().take(MAX_NAMED).map(|task| format!("{}({})", task.comm, task.tid)).collect();
-    let more = waiting.len() - named.len();
-    let more = if more > 0 { format!(" +{more}") } else { String::new() };
-    (!named.is_empty()).then(|| format!("{}{more} waiting", named.join(" ")))
+    let tasks: Vec<String> =
+        incident.waiting.iter().map(|task| format!("{}({})", task.comm, task.tid)).collect();
+    (!tasks.is_empty()).then(|| format!("{} waiting", named(&tasks, MAX_NAMED, " ")))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::attribution::{LimitKind, ReachedLimit};
+    use crate::counters::CgroupHierarchy;
     use crate::intervals::{DeviceNames, WaitingTask};
     use crate::metrics::Completed;
 

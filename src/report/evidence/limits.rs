@@ -139,27 +139,24 @@ pub(crate) fn limit_suffix(plateau: &Plateau) -> String {
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
 
-/// A limit that a cgroup has reached, as a sentence without a period: `cgroup db.service is at its limit of 50 reads/s
-/// on vda (io.max)`.
-pub(crate) fn cgroup_limit_text(limit: &ReachedLimit) -> String {
-    let value = limit_of_cgroup(limit.kind, limit.value);
-    let file = match (limit.hierarchy, limit.kind) {
-        (CgroupHierarchy::V2, _) => "io.max",
-        (CgroupHierarchy::V1, LimitKind::ReadIops) => "blkio.throttle.read_iops_device",
-        (CgroupHierarchy::V1, LimitKind::WriteIops) => "blkio.throttle.write_iops_device",
-        (CgroupHierarchy::V1, LimitKind::ReadBytes) => "blkio.throttle.read_bps_device",
-        (CgroupHierarchy::V1, LimitKind::WriteBytes) => "blkio.throttle.write_bps_device",
-    };
-    let share = match limit.share_pct {
-        Some(share) if !limit.holds_device => {
-            format!("; it accounts for {} of the bytes here", percent(share))
-        }
-        _ => String::new(),
+/// A limit that a cgroup has reached, with the share of the bytes if the cgroup is not alone: `cgroup db.service is at its
+/// limit of 50 reads/s on vda (io.max)`.
+pub(super) fn cgroup_limit_text(limit: &ReachedLimit) -> String {
+    let share = limit.share_pct.filter(|_| !limit.holds_device);
+    let share = share.map(|share| format!("; it accounts for {} of the bytes here", percent(share)));
+    format!("cgroup {}{}", at_limit_text(limit), share.unwrap_or_default())
+}
+
+/// A limit that a cgroup has reached, as a sentence without a period.
+pub(super) fn at_limit_text(limit: &ReachedLimit) -> String {
+    let file = match limit.hierarchy {
+        CgroupHierarchy::V2 => "io.max",
+        CgroupHierarchy::V1 => "blkio.throttle",
     };
     format!(
-        "cgroup {} is at its limit of {} on {} ({file}){share}",
+        "{} is at its limit of {} on {} ({file})",
         sanitize(&cgroup_name(&limit.cgroup)),
-        value,
+        limit_of_cgroup(limit.kind, limit.value),
         sanitize(&limit.limited_device)
     )
 }
@@ -262,7 +259,7 @@ mod cgroup_limit_tests {
             ..limit
         };
         let text = "cgroup /evil\\u{1b}[2J is at its limit of 3 MiB/s of writes on loop2 \
-                    (blkio.throttle.write_bps_device); it accounts for 12% of the bytes here";
+                    (blkio.throttle); it accounts for 12% of the bytes here";
         assert_eq!(cgroup_limit_text(&other), text);
         let of = |value| limit_of_cgroup(LimitKind::WriteBytes, value);
         let texts =

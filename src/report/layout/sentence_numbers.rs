@@ -32,6 +32,15 @@ pub(crate) fn counted(count: u64, singular: &str) -> String {
     format!("{count} {singular}{ending}")
 }
 
+/// The first of some names, and how many more there are: `sda, sdb +3`.
+pub(crate) fn named(names: &[String], max: usize, separator: &str) -> String {
+    let text = names[..names.len().min(max)].join(separator);
+    match names.len().saturating_sub(max) {
+        0 => text,
+        more => format!("{text} +{more}"),
+    }
+}
+
 /// A fraction as a percentage: `46%`.
 pub(crate) fn percent_of(fraction: f64) -> String {
     percent(fraction * 100.0)

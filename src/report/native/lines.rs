@@ -263,10 +263,8 @@ fn reached_text(cgroup: &CgroupUse) -> Option<String> {
 /// Returns the first blocked tasks, and the number of the others; `None` if there are none.
 fn blocked_text(blocked: &[BlockedTask]) -> Option<String> {
     let task = |task: &BlockedTask| format!("{}({})", sanitize(&task.comm), task.tid);
-    let named: Vec<String> = blocked.iter().take(MAX_NAMED).map(task).collect();
-    let more = blocked.len() - named.len();
-    let more = if more > 0 { format!(" +{more}") } else { String::new() };
-    (!named.is_empty()).then(|| format!("D state: {}{more}", named.join(" ")))
+    let tasks: Vec<String> = blocked.iter().map(task).collect();
+    (!tasks.is_empty()).then(|| format!("D state: {}", sentence_numbers::named(&tasks, MAX_NAMED, " ")))
 }
 
 fn cgroup_text(cgroup: &CgroupUse) -> String {

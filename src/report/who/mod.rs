@@ -88,34 +88,29 @@ impl WhoSort {
 
     /// Returns the value of a cgroup.
     pub fn of_cgroup(self, rates: &IoRates) -> f64 {
-        match self {
-            Self::Bytes => rates.bytes_per_s(),
-            Self::ReadBytes => rates.read_bytes_per_s,
-            Self::WriteBytes => rates.write_bytes_per_s,
-            Self::Iops => rates.ios_per_s(),
-            Self::Reads => rates.reads_per_s,
-            Self::Writes => rates.writes_per_s,
-        }
+        self.of([rates.reads_per_s, rates.writes_per_s], [rates.read_bytes_per_s, rates.write_bytes_per_s])
     }
 
     /// Returns the value of a thread on a device.
-    pub fn of_thread(self, thread: &TracedThread) -> u64 {
-        match self {
-            Self::Bytes => thread.read_bytes.saturating_add(thread.write_bytes),
-            Self::ReadBytes => thread.read_bytes,
-            Self::WriteBytes => thread.write_bytes,
-            Self::Iops => thread.reads.saturating_add(thread.writes),
-            Self::Reads => thread.reads,
-            Self::Writes => thread.writes,
-        }
+    pub fn of_thread(self, thread: &TracedThread) -> f64 {
+        let numbers = |of: [u64; 2]| of.map(|number| number as f64);
+        self.of(numbers([thread.reads, thread.writes]), numbers([thread.read_bytes, thread.write_bytes]))
     }
 
     /// Returns the value of a process: bytes in the same direction, because the requests of processes are not counted.
-    pub fn of_process(self, process: &BusyProcess) -> u64 {
+    pub fn of_process(self, process: &BusyProcess) -> f64 {
+        let bytes = [process.read_bytes, process.write_bytes].map(|bytes| bytes as f64);
+        self.of(bytes, bytes)
+    }
+
+    /// Returns the value of these requests, reads and writes, with these bytes.
+    fn of(self, requests: [f64; 2], bytes: [f64; 2]) -> f64 {
+        let [read, write] =
+            if matches!(self, Self::Iops | Self::Reads | Self::Writes) { requests } else { bytes };
         match self {
-            Self::ReadBytes | Self::Reads => process.read_bytes,
-            Self::WriteBytes | Self::Writes => process.write_bytes,
-            Self::Bytes | Self::Iops => process.read_bytes.saturating_add(process.write_bytes),
+            Self::Bytes | Self::Iops => read + write,
+            Self::ReadBytes | Self::Reads => read,
+            Self::WriteBytes | Self::Writes => write,
         }
     }
 }
