@@ -1,12 +1,10 @@
 //! The result of an analysis: as text for people, as JSON, and as a fio job file.
 
 mod compare;
-mod events;
 mod findings;
 mod fio;
 mod host;
 mod json;
-mod overview;
 mod text;
 mod times;
 
@@ -15,10 +13,12 @@ pub use fio::fio_job;
 pub use json::json;
 pub use text::text;
 
-pub(super) use events::{departure_sentences, devices_worst_first, incidents_worst_first, worse_verdict};
-pub(super) use findings::{capacity_sentences, cause_sentences, link_text};
+pub(super) use findings::{
+    capacity_sentences, cause_sentences, departure_sentences, devices_worst_first, incidents_worst_first,
+    link_text, worse_verdict,
+};
 pub(super) use host::{host_sentences, not_the_disk_sentences};
-pub(super) use overview::verdict_sentence;
+pub(super) use text::verdict_sentence;
 
 use crate::analysis::{DeviceReport, HostReport, QueueByLayer};
 use crate::intervals::{Events, LatencySeries, RunClock};

@@ -1,6 +1,5 @@
 //! Sentences for the evidence of verdicts, shared by the table, JSON, CSV and the report of an analysis.
 
-mod explanation;
 mod health;
 mod incident;
 mod limits;
@@ -9,7 +8,6 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 
-pub(crate) use self::explanation::{explanation_text, knee_text};
 pub(crate) use self::health::{health_evidence_text, health_text};
 pub(crate) use self::incident::{
     incident_heading, incident_length_text, incident_parts, incident_sentence, incident_time_text,
@@ -18,13 +16,14 @@ pub(crate) use self::incident::{
 use self::limits::{cgroup_limit_text, near_limit_text, plateau_caveat, variation_text};
 pub(crate) use self::limits::{limit_name, limit_of_cgroup, limit_suffix, plateau_evidence, plateau_rate};
 use crate::analysis::{
-    Assessment, BaselineSource, Doubt, Evidence, IoDirection, Latency, NfsWait, RateUnit, SharedLimit,
-    SlowBesidePeers, hidden_io_wait_pct,
+    Assessment, BaselineSource, DeviceReport, DirectionReport, Doubt, Evidence, ExceededCap, IoDirection,
+    Latency, MIN_QUEUEING_SATURATION, MIN_SATURATED_QUEUE, MaxRate, NfsWait, Plateau, RateUnit, Reason,
+    SharedLimit, SlowBesidePeers, hidden_io_wait_pct,
 };
 use crate::intervals::{DeviceActivity, IntervalHeader};
 use crate::report::layout::number_format::{multiple_figure, queue_figure, time_figure};
 use crate::report::layout::sentence_numbers::{
-    counted, duration, multiple, number, per_second, percent, time,
+    counted, duration, multiple, number, per_second, percent, percent_of, queue, time,
 };
 use crate::sanitize::sanitize;
 use crate::topology::DeviceClass;
@@ -265,6 +264,218 @@ pub(crate) fn hidden_io_wait_text(header: &IntervalHeader) -> Option<String> {
     ))
 }
 
+/// The explanation of the verdict on a device as a sentence without a period.
+pub(crate) fn explanation_text(report: &DeviceReport) -> String {
+    let DeviceReport { device, explanation, .. } = report;
+    let mut text = format!("{device} {}", reason_text(report));
+    if let Some(above) = &explanation.waiting_above {
+        text += &format!("; idle most of the time while requests wait at {} above", sanitize(above));
+    }
+    if let Some(plateau) = &explanation.unclear {
+        text += &unclear_text(plateau);
+    }
+    if let Some(near) = &explanation.near_limit {
+        text += &format!("; {}", near_limit_text(near));
+    }
+    if let Some(seconds) = explanation.stall_s {
+        text += &format!("; requests hung for up to {} without any completion", duration(seconds));
+    }
+    let exceeded = |cap: Option<ExceededCap>, unit: &str| {
+        cap.map(|ExceededCap { cap, seen }| format!("{} {unit} ({} seen)", number(cap), number(seen)))
+    };
+    let exceeded: Vec<String> = [
+        exceeded(explanation.exceeded_iops, "requests/s"),
+        exceeded(explanation.exceeded_mib_per_s, "MiB/s"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if !exceeded.is_empty() {
+        text += &format!("; load temporarily exceeded the stated cap of {}", exceeded.join(" and "));
+    }
+    text
+}
+
+/// The predicate of the explanation.
+fn reason_text(report: &DeviceReport) -> String {
+    match &report.explanation.reason {
+        Reason::NoIntervals => "has no verdict: no interval to analyze".to_owned(),
+        Reason::NoRequestTimes => "has no verdict: the kernel gives no request times".to_owned(),
+        Reason::NoReadsOrWrites { discards_per_s, flushes_per_s } => {
+            no_reads_or_writes_text(*discards_per_s, *flushes_per_s)
+        }
+        Reason::TooFewIntervals { busy_intervals } => {
+            format!("has no verdict: only {}, too few", counted(*busy_intervals, "busy interval"))
+        }
+        Reason::PartlyUnknown { ok_fraction, unknown_fraction, latency } => {
+            let latency = latency.map(|latency| format!(" (latency {})", latency_text(&latency, None)));
+            format!(
+                "has no verdict: far from saturated for {} of busy time, but unloaded latency unknown for {} of it{}",
+                percent_of(*ok_fraction),
+                percent_of(*unknown_fraction),
+                latency.unwrap_or_default()
+            )
+        }
+        Reason::NoBaseline { latency: Some(latency @ Latency { saturation: Some(_), .. }) } => format!(
+            "has no verdict: nothing shows that its lowest latency is that of the unloaded device (--baseline and \
+             --baseline-ms give that); latency {}",
+            latency_text(latency, None)
+        ),
+        Reason::NoBaseline { latency: Some(latency) } => {
+            format!(
+                "has no verdict: unloaded latency not measured (--class or --baseline-ms narrow it down); latency {}",
+                latency_text(latency, None)
+            )
+        }
+        Reason::NoBaseline { latency: None } => {
+            "has no verdict: unloaded latency not measured, because the kernel counted hardly any request time"
+                .to_owned()
+        }
+        Reason::AccountingOff => {
+            "has I/O accounting disabled (queue/iostats=0): its counters do not change".to_owned()
+        }
+        Reason::Idle => "was idle: nothing completed, nothing in flight".to_owned(),
+        Reason::Stalled { longest_s } => {
+            format!("stalled: requests hung for {}, none completed", duration(*longest_s))
+        }
+        Reason::Hung { requests, for_s } => format!(
+            "partly stalled: at least {} hung for {} or longer while others completed",
+            counted(*requests, "request"),
+            duration(*for_s)
+        ),
+        Reason::MaybeHung { requests, for_s } => format!(
+            "has no verdict: {} in flight at the end of every interval for {}, while others completed: they hung, \
+             were lost count of, or as many were issued just before every sample",
+            counted(*requests, "request"),
+            duration(*for_s)
+        ),
+        Reason::Throttled { fraction, limit } => {
+            format!("is throttled {} of busy time: {}", percent_of(*fraction), cgroup_limit_text(limit))
+        }
+        Reason::Capped { plateaus } => capped_text(plateaus),
+        Reason::Saturated { fraction, latency, max_rate, assumed } => {
+            let max_rate = max_rate.map(|max| max_rate_text(&max)).unwrap_or_default();
+            let mut against = String::new();
+            if let Some((times, source)) = assumed {
+                against += "; ";
+                push_multiple(&mut against, *times, Some(*source));
+            }
+            format!(
+                "is saturated {} of busy time{}{against}{max_rate}",
+                percent_of(*fraction),
+                with_latency(latency)
+            )
+        }
+        Reason::Slow { fraction, latency } => format!(
+                "is slow {} of busy time{}, three times as long as at other times or longer, although the load is no \
+                 higher (uncached data, a limit such as spent burst credits, or a failing device)",
+                percent_of(*fraction),
+                with_latency(latency)
+            ),
+        Reason::SlowBesidePeers { fraction, slow } => format!(
+            "is slow {} of busy time: {} (a failing device, or one that is used or set up differently)",
+            percent_of(*fraction),
+            slow_beside_peers_text(slow)
+        ),
+        Reason::SharedLimit { fraction, limit } => {
+            format!("is capped {} of busy time, {}", percent_of(*fraction), shared_limit_text(limit))
+        }
+        Reason::Queueing { fraction, latency } => format!(
+                "is queueing {} of busy time (requests wait for each other){}",
+                percent_of(*fraction),
+                with_latency(latency)
+            ),
+        Reason::Ok { was_saturated, is_known } => ok_text(report, *was_saturated, *is_known),
+    }
+}
+
+/// `: latency 1.31 ms, 4.2x unloaded, queue 3.93`; empty without a latency.
+fn with_latency(latency: &Option<Latency>) -> String {
+    latency.map(|latency| format!(": latency {}", latency_text(&latency, None))).unwrap_or_default()
+}
+
+fn no_reads_or_writes_text(discards_per_s: f64, flushes_per_s: f64) -> String {
+    let others: Vec<String> = [(discards_per_s, "discards"), (flushes_per_s, "flushes")]
+        .into_iter()
+        .filter(|(rate, _)| *rate > 0.0)
+        .map(|(rate, noun)| format!("{noun} ({}/s)", number(rate)))
+        .collect();
+    match others.as_slice() {
+        [] => "has no verdict: no reads or writes completed".to_owned(),
+        others => format!("has no verdict: only {} completed", others.join(" and ")),
+    }
+}
+
+fn capped_text(plateaus: &[Plateau]) -> String {
+    // Caps of reads and of writes apply at the same time.
+    let is_in_turns = plateaus.windows(2).all(|pair| pair[0].direction == pair[1].direction);
+    let (word, join) = if is_in_turns { (", then ", "; then ") } else { (" and ", "; ") };
+    let rates: Vec<String> =
+        plateaus.iter().map(|one| format!("{}{}", plateau_rate(one), limit_suffix(one))).collect();
+    let evidence = |one: &Plateau| {
+        if is_in_turns {
+            plateau_evidence(one)
+        } else {
+            format!("{} {}", one.direction.name(), plateau_evidence(one))
+        }
+    };
+    let evidence: Vec<String> = plateaus.iter().map(evidence).collect();
+    let is_uncertain = plateaus.iter().all(|one| !one.is_certain);
+    let caveat = plateaus.first().filter(|_| is_uncertain).map_or("", plateau_caveat);
+    format!("is capped at {}: {}{caveat}", rates.join(word), evidence.join(join))
+}
+
+/// Where more load stopped bringing more: between the queues of two levels, or at the shortest queue of all.
+pub(crate) fn knee_text(low: Option<f64>, high: f64) -> String {
+    match low {
+        Some(low) => format!("reached between queue {} and {}", queue(low), queue(high)),
+        None => format!("reached at queue {} or less", queue(high)),
+    }
+}
+
+fn max_rate_text(max: &MaxRate) -> String {
+    let rate = per_second(max.iops, "requests");
+    format!("; maximum {rate}, {}", knee_text(max.knee_low, max.knee_high))
+}
+
+fn ok_text(report: &DeviceReport, was_saturated: bool, is_known: bool) -> String {
+    let was_slow = report.all.saturation.p95.is_some_and(|times| times >= MIN_QUEUEING_SATURATION);
+    let verdict = match (was_slow, was_saturated) {
+        (false, _) => "is far from saturated",
+        (true, false) => "is not saturated",
+        (true, true) => "is not saturated most of the time",
+    };
+    let directions = [(IoDirection::Reads, &report.read), (IoDirection::Writes, &report.write)];
+    let latency = |(direction, of): (IoDirection, &DirectionReport)| {
+        let times = |saturation: Option<f64>| {
+            let known = saturation.filter(|_| is_known);
+            known.map(|times| format!(" ({} unloaded)", multiple(times))).unwrap_or_default()
+        };
+        Some(format!(
+            "{} {}{} or less 95% of the time, worst {}{}",
+            latency_name(direction),
+            time(of.await_ms.p95?),
+            times(of.saturation.p95),
+            time(of.await_ms.max?),
+            times(of.saturation.max)
+        ))
+    };
+    let short = report.all.queue.p95.filter(|queue| was_slow && *queue < MIN_SATURATED_QUEUE);
+    let short =
+        short.map(|p95| format!("queue {} or less 95% of the time, too short for saturation", queue(p95)));
+    let facts: Vec<String> = directions.into_iter().filter_map(latency).chain(short).collect();
+    if facts.is_empty() { verdict.to_owned() } else { format!("{verdict}: {}", facts.join("; ")) }
+}
+
+fn unclear_text(plateau: &Plateau) -> String {
+    let (from, to) = (queue(plateau.queue_from), queue(plateau.queue_to));
+    format!(
+        "; from queue {from} to {to} the rate stayed at {} ({}), by a cap or because the device is fully busy",
+        plateau_rate(plateau),
+        variation_text(plateau.variation)
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -303,5 +514,129 @@ mod tests {
         );
         // Other reasons are explained with their numbers.
         assert_eq!(sentences(&[(Reads, Some(Doubt::Bursts)), (Writes, unknown)]).len(), 2);
+    }
+}
+
+#[cfg(test)]
+mod explanation_tests {
+    use super::*;
+    use crate::analysis::{CloudLimit, CloudVolume, Explanation, LimitMatch, NearLimit};
+
+    fn gp3(is_provider_known: bool) -> CloudLimit {
+        CloudLimit { volume: CloudVolume::Gp3Base, value: 3000.0, is_provider_known }
+    }
+
+    fn plateau() -> Plateau {
+        Plateau {
+            direction: IoDirection::Reads,
+            unit: RateUnit::Requests,
+            iops: 3000.4,
+            mib_per_s: 11.7,
+            variation: 0.003,
+            intervals: 48,
+            seconds: 48.0,
+            first_interval: 1,
+            begin_s: 0.0,
+            queue_from: 0.9,
+            queue_to: 63.6,
+            await_from_ms: 0.32,
+            await_to_ms: 21.2,
+            matches_limit: Some(LimitMatch::Cloud(vec![gp3(false)])),
+            is_at_constant_queue: false,
+            is_certain: true,
+        }
+    }
+
+    fn text(reason: Reason) -> String {
+        explanation_text(&DeviceReport {
+            device: "sda".to_owned(),
+            explanation: reason.into(),
+            ..DeviceReport::default()
+        })
+    }
+
+    #[test]
+    fn a_missing_verdict_has_its_reason() {
+        let latency = Some(Latency { await_ms: 4.44, queue: 16.0, saturation: None });
+        let sentences = [
+            (Reason::NoIntervals, "sda has no verdict: no interval to analyze"),
+            (Reason::NoRequestTimes, "sda has no verdict: the kernel gives no request times"),
+            (
+                Reason::NoReadsOrWrites { discards_per_s: 0.0, flushes_per_s: 0.0 },
+                "sda has no verdict: no reads or writes completed",
+            ),
+            (
+                Reason::NoReadsOrWrites { discards_per_s: 5.0, flushes_per_s: 2.5 },
+                "sda has no verdict: only discards (5.00/s) and flushes (2.50/s) completed",
+            ),
+            (
+                Reason::TooFewIntervals { busy_intervals: 2 },
+                "sda has no verdict: only 2 busy intervals, too few",
+            ),
+            (
+                Reason::NoBaseline { latency },
+                "sda has no verdict: unloaded latency not measured (--class or --baseline-ms narrow it down); latency 4.44 \
+                 ms, queue 16.0",
+            ),
+            (
+                Reason::PartlyUnknown { ok_fraction: 0.65, unknown_fraction: 0.3, latency },
+                "sda has no verdict: far from saturated for 65% of busy time, but unloaded latency unknown for 30% of \
+                 it (latency 4.44 ms, queue 16.0)",
+            ),
+        ];
+        for (reason, expected) in sentences {
+            assert_eq!(text(reason), expected);
+        }
+    }
+
+    #[test]
+    fn caps_are_in_the_order_of_time_with_one_caveat() {
+        let stated = Plateau { iops: 300.0, matches_limit: Some(LimitMatch::Stated), ..plateau() };
+        assert_eq!(
+            text(Reason::Capped { plateaus: vec![plateau(), stated] }),
+            "sda is capped at 3,000 reads/s (if this is AWS, the limit of a gp3 volume with default settings), then \
+             300 reads/s (the stated cap): rate stayed constant (±0.3%) while the queue grew from 0.90 to 63.6; latency rose from 320 µs to 21.2 ms; then rate \
+             stayed constant (±0.3%) while the queue grew from 0.90 to 63.6; latency rose from 320 µs to 21.2 ms"
+        );
+        let uncertain = |matches_limit| {
+            let plateau = Plateau { is_certain: false, matches_limit, ..plateau() };
+            text(Reason::Capped { plateaus: vec![plateau] })
+        };
+        let known = gp3(true);
+        let sentence = uncertain(Some(LimitMatch::Cloud(vec![known])));
+        assert!(sentence.contains("(the limit of an AWS gp3 volume with default settings)"), "{sentence}");
+        assert!(sentence.ends_with("; it matches a known limit, but fully busy servers can be as steady"));
+        // A limit does not support the verdict if the provider is not known.
+        for matches_limit in [Some(LimitMatch::Cloud(vec![gp3(false)])), None] {
+            let sentence = uncertain(matches_limit);
+            assert!(sentence.ends_with(" 21.2 ms; fully busy servers can be as steady"), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn additions_follow_the_reason() {
+        let latency = Some(Latency { await_ms: 1.46, queue: 217.0, saturation: Some(43.0) });
+        let max_rate = Some(MaxRate { iops: 152_498.0, knee_low: Some(18.9), knee_high: 37.4 });
+        let explanation = Explanation {
+            unclear: Some(plateau()),
+            near_limit: Some(NearLimit { unit: RateUnit::Requests, rate: 2990.0, limits: vec![gp3(true)] }),
+            stall_s: Some(3.0),
+            exceeded_iops: Some(ExceededCap { cap: 3000.0, seen: 131_000.0 }),
+            exceeded_mib_per_s: Some(ExceededCap { cap: 125.0, seen: 512.0 }),
+            ..Reason::Saturated { fraction: 0.46, latency, max_rate, assumed: None }.into()
+        };
+        assert_eq!(
+            explanation_text(&DeviceReport {
+                device: "vda".to_owned(),
+                explanation,
+                ..DeviceReport::default()
+            }),
+            "vda is saturated 46% of busy time: latency 1.46 ms, 43.0x unloaded, queue 217; maximum 152k \
+             requests/s, reached between queue 18.9 and 37.4; from queue 0.90 to 63.6 the rate stayed at \
+             3,000 reads/s (±0.3%), by a cap or because the device is fully busy; near a \
+             known limit: 2,990 requests/s; 3,000 is the limit of an AWS gp3 volume with default settings; requests \
+             hung for up to 3.0 s without any completion; load temporarily exceeded the stated cap of 3,000 requests/s (131k seen) and \
+             125 MiB/s (512 seen)"
+        );
     }
 }

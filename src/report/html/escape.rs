@@ -32,6 +32,14 @@ pub(super) fn name(text: &str) -> String {
     format!("<bdi>{}</bdi>", escape(text))
 }
 
+/// Returns the label of a device, as a link if it has a section of this number.
+pub(super) fn link(label: &str, section: Option<usize>) -> String {
+    match section {
+        Some(section) => format!("<a href=\"#d{section}\">{}</a>", name(label)),
+        None => name(label),
+    }
+}
+
 /// Returns sentences as a list; nothing without any.
 pub(super) fn list(sentences: &[String]) -> String {
     let items: String = sentences.iter().map(|sentence| format!("<li>{}", escape(sentence))).collect();

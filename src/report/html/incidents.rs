@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 use super::chart::ChartTime;
-use super::escape::{escape, name};
+use super::escape::{escape, link, name};
 use super::scale::HEIGHT;
 use crate::intervals::{History, IncidentSummary};
 use crate::report::analysis::{AnalysisReport, incidents_worst_first};
@@ -137,12 +137,8 @@ fn push_row(
     out: &mut String,
 ) {
     let PlacedIncident { summary, begin_s, end_s, .. } = placed;
-    let link = |(device, label): (&str, &str)| match anchor(device) {
-        Some(anchor) => format!("<a href=\"#d{anchor}\">{}</a>", name(label)),
-        None => name(label),
-    };
-    let devices: Vec<String> =
-        summary.devices.iter().map(|one| link((&one.names.device, &one.names.label))).collect();
+    let devices = summary.devices.iter().map(|one| link(&one.names.label, anchor(&one.names.device)));
+    let devices: Vec<String> = devices.collect();
     let others = match devices.len() {
         1 => String::new(),
         _ => format!(" <small>also {}</small>", devices[1..].join(", ")),

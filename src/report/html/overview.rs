@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::Page;
 use super::chart::{ChartTime, time_labels};
-use super::escape::name;
+use super::escape::{link, name};
 use crate::analysis::{DeviceReport, Distribution, Verdict};
 use crate::intervals::History;
 use crate::intervals::series::{TimeSpan, WorstVerdict};
@@ -25,11 +25,7 @@ pub(super) fn push_overview(
     out.push_str("<h2>All devices</h2><div class=\"overview\">");
     for report in reports {
         let Some(device) = page.history.device(&report.device) else { continue };
-        let label = name(&device.names.label);
-        let link = match anchor(&report.device) {
-            Some(section) => format!("<a href=\"#d{section}\">{label}</a>"),
-            None => label,
-        };
+        let link = link(&device.names.label, anchor(&report.device));
         let tags = tags(report.verdict, worse_verdict(&page.analysis, report));
         let _ = write!(out, "<div class=\"name\">{link}</div><div class=\"verdict\">{tags}</div>");
         push_band(device.verdicts.values(), time, out);

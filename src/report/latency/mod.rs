@@ -2,7 +2,6 @@
 //! as CSV.
 
 pub(super) mod fields;
-mod heatmap;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -64,7 +63,7 @@ impl LatencyWriter {
     pub fn begin(&self, out: &mut Vec<u8>) {
         match self.format {
             LatencyFormat::Csv => fields::csv_header(out),
-            LatencyFormat::Heatmap(_) => heatmap::legend(self.width, out),
+            LatencyFormat::Heatmap(_) => table::legend(self.width, out),
             LatencyFormat::Table(_) | LatencyFormat::Json { .. } => {}
         }
     }
@@ -74,7 +73,7 @@ impl LatencyWriter {
             LatencyFormat::Table(_) => {
                 table::table(interval, self.width, &self.time_zone, out);
             }
-            LatencyFormat::Heatmap(_) => heatmap::lines(interval, self.width, &self.time_zone, out),
+            LatencyFormat::Heatmap(_) => table::lines(interval, self.width, &self.time_zone, out),
             LatencyFormat::Json { buckets } => fields::json_lines(interval, buckets, out),
             LatencyFormat::Csv => fields::csv_lines(interval, out),
         }

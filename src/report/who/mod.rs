@@ -1,14 +1,13 @@
 //! The cgroups and processes that use the devices: as a table for people, as JSON Lines and as CSV.
 
 pub(super) mod fields;
-mod notes;
 mod table;
 
 use jiff::tz::TimeZone;
 
-pub use self::notes::{HiddenFrom, hidden_processes_text, hung_read_text, problem_text, skipped_scans_text};
 #[cfg(feature = "top")]
 pub(crate) use self::table::limit_value;
+pub use self::table::{HiddenFrom, hidden_processes_text, hung_read_text, problem_text, skipped_scans_text};
 use crate::attribution::{Attribution, CgroupUse, DeviceUse, IoRates};
 use crate::counters::BusyProcess;
 use crate::intervals::{IntervalHeader, TracedThread};
