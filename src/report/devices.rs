@@ -70,15 +70,11 @@ pub fn tree(topology: &Topology, all: bool, width: usize, out: &mut Vec<u8>) {
     let longest = lists.iter().flatten().map(|path| path.width()).max().unwrap_or(0);
     let mountpoints_width = longest.clamp(MOUNTPOINTS.len(), MIN_MOUNTPOINTS_WIDTH);
 
-    let columns = COLUMNS.iter().map(|column| (column.title, column.align));
-    let columns: Vec<(&str, Align)> = [("device", Align::Left)].into_iter().chain(columns).collect();
-    let ranks: Vec<Option<u8>> =
-        [None].into_iter().chain(COLUMNS.iter().map(|column| Some(column.rank))).collect();
-    let mut table = TextTable::new(&columns, rows.iter().map(cells));
+    let mut table = TextTable::new(&COLUMNS, rows.iter().map(cells));
     if table.width() + table.gap + mountpoints_width > width {
         table.gap = 1;
     }
-    let dropped = table.drop_columns(&ranks, width.saturating_sub(table.gap + mountpoints_width));
+    let dropped = table.drop_columns(&RANKS, width.saturating_sub(table.gap + mountpoints_width));
     let mountpoints_width = width.saturating_sub(table.width() + table.gap).max(1);
     let lists: Vec<Vec<String>> = lists.iter().map(|list| wrap_list(list, mountpoints_width)).collect();
     for ((cells, row), list) in table.rows.iter_mut().skip(1).zip(&rows).zip(&lists) {
@@ -92,35 +88,33 @@ pub fn tree(topology: &Topology, all: bool, width: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Returns the cells of a row up to the mount points; only the first if the device is repeated.
+/// The columns before the mount points.
+const COLUMNS: [(&str, Align); 7] = [
+    ("device", Align::Left),
+    ("type", Align::Left),
+    ("size", Align::Right),
+    ("rotational", Align::Left),
+    ("scheduler", Align::Left),
+    ("queue", Align::Right),
+    ("iostats", Align::Left),
+];
+/// Columns of the lowest rank are dropped first from a table that is too wide.
+const RANKS: [Option<u8>; 7] = [None, Some(4), Some(5), Some(0), Some(2), Some(1), Some(3)];
+
+/// Returns the cells of a row in these columns; only the first if the device is repeated.
 fn cells(row: &TreeRow<'_>) -> Vec<String> {
-    let text = |text: fn(&_) -> _| if row.is_repeated { None } else { text(row.node) };
-    let others = COLUMNS.iter().map(|column| text(column.text).unwrap_or_default());
+    let node = row.node;
+    let others = [
+        Some(node.kind.name().to_owned()),
+        node.size_bytes.map(lsblk_size),
+        node.rotational.map(|is_rotational| if is_rotational { "yes" } else { "no" }.to_owned()),
+        node.scheduler.as_ref().map(|scheduler| sanitize(scheduler).into_owned()),
+        node.nr_requests.map(|requests| requests.to_string()),
+        iostats(node),
+    ];
+    let others = others.map(|text| text.filter(|_| !row.is_repeated).unwrap_or_default());
     [device(row)].into_iter().chain(others).collect()
 }
-
-/// A column between the device and its mount points.
-struct Column {
-    title: &'static str,
-    align: Align,
-    /// Columns of the lowest rank are dropped first from a table that is too wide.
-    rank: u8,
-    /// Returns the cell of a device; `None` for an unknown value.
-    text: fn(&Node) -> Option<String>,
-}
-
-const fn column(title: &'static str, align: Align, rank: u8, text: fn(&Node) -> Option<String>) -> Column {
-    Column { title, align, rank, text }
-}
-
-static COLUMNS: [Column; 6] = [
-    column("type", Align::Left, 4, |node| Some(node.kind.name().to_owned())),
-    column("size", Align::Right, 5, |node| node.size_bytes.map(lsblk_size)),
-    column("rotational", Align::Left, 0, |node| Some(if node.rotational? { "yes" } else { "no" }.to_owned())),
-    column("scheduler", Align::Left, 2, |node| Some(sanitize(node.scheduler.as_deref()?).into_owned())),
-    column("queue", Align::Right, 1, |node| Some(node.nr_requests?.to_string())),
-    column("iostats", Align::Left, 3, iostats),
-];
 
 /// Returns the setting `queue/iostats` with its effect: `OFF` in capitals if requests are not counted, which explains
 /// counters that do not change; `ignored` if they are counted although the setting is off; `off?` if that is not known.

@@ -38,23 +38,20 @@ pub fn fio_job(report: &DeviceReport, out: &mut Vec<u8>) {
     let text = if jobs.is_empty() {
         format!("# {device} had no load to repeat.\n")
     } else {
-        format!("{}{}", global_section(&device), jobs.concat())
+        format!(
+            "# The load of {device} while it was busy. Choose a file on the disk to test; it will be overwritten:\n\
+             # FILE=/path/to/file fio THIS\n\
+             [global]\n\
+             filename=${{FILE}}\n\
+             size=1g\n\
+             ioengine=libaio\n\
+             direct=1\n\
+             time_based\n\
+             runtime={RUNTIME_S}\n{}",
+            jobs.concat()
+        )
     };
     out.extend_from_slice(text.as_bytes());
-}
-
-fn global_section(device: &str) -> String {
-    format!(
-        "# The load of {device} while it was busy. Choose a file on the disk to test; it will be overwritten:\n\
-         # FILE=/path/to/file fio THIS\n\
-         [global]\n\
-         filename=${{FILE}}\n\
-         size=1g\n\
-         ioengine=libaio\n\
-         direct=1\n\
-         time_based\n\
-         runtime={RUNTIME_S}\n"
-    )
 }
 
 /// The job of a direction; `None` without load.

@@ -49,18 +49,18 @@ impl TimeAxis {
 
     /// Returns a time with seconds, `16:04:47`, or the time since the first sample, `+1:02:03`.
     pub(super) fn clock(&self, seconds: f64) -> String {
-        match self.zoned(seconds) {
-            Some(zoned) => zoned.strftime("%H:%M:%S").to_string(),
-            None => elapsed(seconds, 0),
-        }
+        self.text(seconds, "%H:%M:%S", 0)
     }
 
     /// Returns a time with its date, `2026-11-22 16:04:47`.
     pub(super) fn date_and_clock(&self, seconds: f64) -> String {
-        match self.zoned(seconds) {
-            Some(zoned) => zoned.strftime("%Y-%m-%d %H:%M:%S").to_string(),
-            None => elapsed(seconds, 0),
-        }
+        self.text(seconds, "%Y-%m-%d %H:%M:%S", 0)
+    }
+
+    /// Returns a time in this format; the time since the first sample, without a wall clock, has these decimals.
+    fn text(&self, seconds: f64, format: &str, decimals: usize) -> String {
+        let zoned = self.zoned(seconds);
+        zoned.map_or_else(|| elapsed(seconds, decimals), |zoned| zoned.strftime(format).to_string())
     }
 
     /// Returns a time with seconds, and with its date if the axis spans several days.
@@ -124,22 +124,14 @@ impl TimeAxis {
     }
 
     fn label(&self, seconds: f64, step_s: f64) -> String {
-        let decimals = if step_s < 0.1 { 2 } else { usize::from(step_s < 1.0) };
-        let Some(zoned) = self.zoned(seconds) else { return elapsed(seconds, decimals) };
-        if zoned.hour() == 0
-            && zoned.minute() == 0
-            && zoned.second() == 0
-            && step_s >= 1.0
-            && self.spans_days()
-        {
-            return zoned.strftime("%b %-d").to_string();
+        let is_midnight = self.zoned(seconds).is_some_and(|zoned| zoned.start_of_day().ok() == Some(zoned));
+        match step_s {
+            1.0.. if is_midnight && self.spans_days() => self.text(seconds, "%b %-d", 0),
+            60.0.. => self.text(seconds, "%H:%M", 0),
+            1.0.. => self.text(seconds, "%H:%M:%S", 0),
+            0.1.. => self.text(seconds, "%H:%M:%S%.1f", 1),
+            _ => self.text(seconds, "%H:%M:%S%.2f", 2),
         }
-        let format = match step_s {
-            60.0.. => "%H:%M".to_owned(),
-            1.0.. => "%H:%M:%S".to_owned(),
-            _ => format!("%H:%M:%S%.{decimals}f"),
-        };
-        zoned.strftime(&format).to_string()
     }
 
     fn zoned(&self, seconds: f64) -> Option<jiff::Zoned> {

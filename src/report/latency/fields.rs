@@ -1,7 +1,7 @@
 //! JSON Lines and CSV. Field names are stable; new ones may be added at the end.
 
 use super::LatencyInterval;
-use super::table::error_text;
+use super::table::{error_text, kind_text};
 use crate::counters::{LatencyHistogram, RequestKind, TraceProblem};
 use crate::intervals::{IntervalHeader, TracedDevice};
 use crate::metrics::LatencyStats;
@@ -9,9 +9,6 @@ use crate::report::json_csv::value::{Field, push_csv_line, push_json_fields, pus
 
 use Field::{Name, Number, Text, Time, Whole};
 
-/// The kinds of requests with their names in fields.
-const KINDS: [(&str, RequestKind); 3] =
-    [("read", RequestKind::Read), ("write", RequestKind::Write), ("discard", RequestKind::Discard)];
 const PERCENTILE_NAMES: [&str; 4] = ["p50", "p95", "p99", "p999"];
 const NS_PER_MS: f64 = 1e6;
 
@@ -33,7 +30,8 @@ fn fields_of<'a>(interval: &LatencyInterval<'_>, device: &'a TracedDevice) -> Fi
         ),
         field("device", "the kernel's name of the device", Text(Some(&device.name))),
     ];
-    for (kind, of) in KINDS {
+    for of in RequestKind::ALL {
+        let kind = kind_text(of);
         let stats = device.histogram(of).and_then(LatencyStats::of);
         // Without requests, latencies are not known, but the number of requests is: zero.
         let count = Whole(Some(stats.map_or(0, |stats| stats.count)));
@@ -83,8 +81,8 @@ pub(super) fn json_lines(interval: &LatencyInterval<'_>, has_buckets: bool, out:
         let fields = fields_of(interval, device).into_iter();
         push_json_fields(fields.map(|(name, _, value)| (name, value)), out);
         if has_buckets {
-            for (name, kind) in KINDS {
-                out.extend_from_slice(format!(",\"{name}_buckets\":").as_bytes());
+            for kind in RequestKind::ALL {
+                out.extend_from_slice(format!(",\"{}_buckets\":", kind_text(kind)).as_bytes());
                 push_buckets(device.histogram(kind), out);
             }
         }
@@ -116,7 +114,7 @@ fn meanings() -> Vec<(String, &'static str)> {
 /// Returns the fields with their meanings, for the manual.
 pub(in crate::report) fn fields() -> Vec<(String, String)> {
     let meaning = "in JSON, with --buckets: the smallest latency, the largest and the number of requests of each bucket";
-    let buckets = KINDS.iter().map(|(name, _)| (format!("{name}_buckets"), meaning));
+    let buckets = RequestKind::ALL.map(|kind| (format!("{}_buckets", kind_text(kind)), meaning));
     let all = meanings().into_iter().chain(buckets);
     all.map(|(name, meaning)| (name, meaning.to_owned())).collect()
 }

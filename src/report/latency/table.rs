@@ -8,7 +8,7 @@ use crate::intervals::{TracedDevice, TracedInterval};
 use crate::metrics::LatencyStats;
 use crate::os_error::os_error_text;
 use crate::report::layout::number_format::{count, percent, time};
-use crate::report::layout::{Align, TextTable, ellipsize, sentence_width, wrap};
+use crate::report::layout::{Align, TextTable, ellipsize, sentence_width, time_of_day, wrap};
 use crate::sanitize::sanitize;
 
 /// The fewest and the most columns of a histogram. If fewer are left, it is not shown.
@@ -32,8 +32,8 @@ const COLUMNS: [(&str, Align); 9] = [
 /// Appends the table of an interval.
 pub(super) fn table(interval: &LatencyInterval<'_>, width: usize, time_zone: &TimeZone, out: &mut Vec<u8>) {
     let header = interval.header;
-    let clock = header.end.map(|end| end.to_zoned(time_zone.clone()).strftime("%H:%M:%S ").to_string());
-    let line = format!("{}{:.1} s", clock.unwrap_or_default(), interval.traced.elapsed_s);
+    let clock = header.end.map(|end| format!("{} ", time_of_day(end, time_zone))).unwrap_or_default();
+    let line = format!("{clock}{:.1} s", interval.traced.elapsed_s);
     out.extend_from_slice(line.as_bytes());
     let rows: Vec<Row<'_>> = interval.devices.iter().flat_map(|device| device_rows(device)).collect();
     let notes = interval_notes(interval.traced, !rows.is_empty());
@@ -234,8 +234,7 @@ pub(super) fn legend(width: usize, out: &mut Vec<u8>) {
 /// Appends the lines of an interval.
 pub(super) fn lines(interval: &LatencyInterval<'_>, width: usize, time_zone: &TimeZone, out: &mut Vec<u8>) {
     let end = interval.header.end;
-    let mut clock =
-        end.map(|end| end.to_zoned(time_zone.clone()).strftime("%H:%M:%S").to_string()).unwrap_or_default();
+    let mut clock = end.map(|end| time_of_day(end, time_zone)).unwrap_or_default();
     let mut is_empty = true;
     for device in &interval.devices {
         for kind in RequestKind::ALL {

@@ -8,9 +8,17 @@ pub(crate) mod sparkline;
 mod table;
 mod wrap;
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
 pub(crate) use ascii::{shows_utf8, to_ascii};
 pub(crate) use table::{Align, TextTable, fit_columns};
 pub(crate) use wrap::{ellipsize, text_width, wrap, wrap_list};
+
+/// A time of day: `16:04:47`.
+pub(crate) fn time_of_day(at: Timestamp, zone: &TimeZone) -> String {
+    at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()
+}
 
 /// The rule for the width of reports for people, in all commands: `--width`, or else the width of the terminal. Without
 /// either, nothing is cut: tables have all their columns and whole names, for programs that read them, and sentences are

@@ -61,9 +61,10 @@ impl TextTable {
         let (columns, ranks): (Vec<usize>, Vec<u8>) = ranked.unzip();
         let widths: Vec<usize> = columns.iter().map(|column| self.gap + self.width_of(*column)).collect();
         let others = self.width() - widths.iter().sum::<usize>();
-        let dropped = fit_columns(&widths, &ranks, width.saturating_sub(others)).dropped;
+        let kept = fit_columns(&widths, &ranks, width.saturating_sub(others));
+        let dropped = (0..columns.len()).filter(|at| !kept.contains(at)).map(|at| columns[at]);
         let mut titles: Vec<String> = Vec::new();
-        for column in dropped.into_iter().rev().map(|at| columns[at]) {
+        for column in dropped.rev() {
             self.aligns.remove(column);
             let mut cells = self.rows.iter_mut().map(|row| row.remove(column));
             titles.extend(cells.next());
@@ -93,34 +94,22 @@ impl TextTable {
     }
 }
 
-/// The columns of a table that are shown and those that are not, as indices.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct FittedColumns {
-    /// The columns that fit, from left to right.
-    pub(crate) kept: Vec<usize>,
-    /// The other columns, also from left to right.
-    pub(crate) dropped: Vec<usize>,
-}
-
-/// Drops columns, those of the lowest rank first, until the others fit into `width`.
+/// Drops columns, those of the lowest rank first, until the others fit into `width`; returns these as indices.
 ///
 /// `widths` and `ranks` have an entry for each column; a width includes the gap to the next column. Columns of one rank
 /// are dropped together, unless only columns of that rank are left: these are dropped one by one from the right.
-pub(crate) fn fit_columns(widths: &[usize], ranks: &[u8], width: usize) -> FittedColumns {
+pub(crate) fn fit_columns(widths: &[usize], ranks: &[u8], width: usize) -> Vec<usize> {
     let mut kept: Vec<usize> = (0..widths.len().min(ranks.len())).collect();
-    let mut dropped = Vec::new();
     while kept.iter().map(|at| widths[*at]).sum::<usize>() > width {
         let Some(lowest) = kept.iter().map(|at| ranks[*at]).min() else { break };
-        let (stay, go): (Vec<usize>, Vec<usize>) = kept.iter().partition(|at| ranks[**at] > lowest);
+        let stay: Vec<usize> = kept.iter().copied().filter(|at| ranks[*at] > lowest).collect();
         if stay.is_empty() {
-            dropped.extend(kept.pop());
+            kept.pop();
         } else {
             kept = stay;
-            dropped.extend(go);
         }
     }
-    dropped.sort_unstable();
-    FittedColumns { kept, dropped }
+    kept
 }
 
 #[cfg(test)]
@@ -164,22 +153,21 @@ mod table_tests {
 mod fit_tests {
     use super::*;
 
-    fn fit(ranks: &[u8], width: usize) -> (Vec<usize>, Vec<usize>) {
-        let fitted = fit_columns(&[5, 3, 4, 2], ranks, width);
-        (fitted.kept, fitted.dropped)
+    fn fit(ranks: &[u8], width: usize) -> Vec<usize> {
+        fit_columns(&[5, 3, 4, 2], ranks, width)
     }
 
     #[test]
     fn the_lowest_ranks_are_dropped_first() {
-        assert_eq!(fit(&[4, 1, 2, 3], 14), (vec![0, 1, 2, 3], vec![]));
-        assert_eq!(fit(&[4, 1, 2, 3], 13), (vec![0, 2, 3], vec![1]));
-        assert_eq!(fit(&[4, 1, 2, 3], 7), (vec![0, 3], vec![1, 2]));
-        assert_eq!(fit(&[4, 1, 2, 3], 4), (vec![], vec![0, 1, 2, 3]));
+        assert_eq!(fit(&[4, 1, 2, 3], 14), vec![0, 1, 2, 3]);
+        assert_eq!(fit(&[4, 1, 2, 3], 13), vec![0, 2, 3]);
+        assert_eq!(fit(&[4, 1, 2, 3], 7), vec![0, 3]);
+        assert_eq!(fit(&[4, 1, 2, 3], 4), Vec::<usize>::new());
     }
 
     #[test]
     fn columns_of_one_rank_go_together_except_the_last() {
-        assert_eq!(fit(&[2, 1, 2, 1], 13), (vec![0, 2], vec![1, 3]));
-        assert_eq!(fit(&[2, 1, 2, 1], 6), (vec![0], vec![1, 2, 3]));
+        assert_eq!(fit(&[2, 1, 2, 1], 13), vec![0, 2]);
+        assert_eq!(fit(&[2, 1, 2, 1], 6), vec![0]);
     }
 }

@@ -62,11 +62,13 @@ impl ColumnChoice {
             let fitted = fit_columns(&widths, &ranks, layout.line_width().saturating_sub(name_width));
             // The last index is that of the mount points.
             let column = |index: &usize| candidates.get(*index).copied();
-            let hidden: Vec<&str> =
-                fitted.dropped.iter().filter_map(column).map(|column| column.title).collect();
-            (fitted.kept.iter().filter_map(column).collect::<Vec<_>>(), hidden)
+            let is_hidden = |index: &usize| !fitted.contains(index);
+            let hidden =
+                (0..candidates.len()).filter(is_hidden).map(|index| candidates[index].title).collect();
+            (fitted.iter().filter_map(column).collect::<Vec<_>>(), hidden)
         };
-        let (mut shown, mut hidden) = fit(&|title| title != QUEUE || layout.options.all_columns);
+        let (mut shown, mut hidden): (_, Vec<&str>) =
+            fit(&|title| title != QUEUE || layout.options.all_columns);
         if hidden.iter().any(|title| QUEUES[..2].contains(title)) {
             (shown, hidden) = fit(&|title| !QUEUES.contains(&title));
         }

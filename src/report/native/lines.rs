@@ -1,6 +1,5 @@
 //! The lines beside the cells: the host above the devices, texts that replace cells, who uses a device.
 
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use unicode_width::UnicodeWidthStr;
 
@@ -12,9 +11,9 @@ use crate::counters::BlockedTask;
 use crate::intervals::{DeviceActivity, DeviceEvent, DeviceState, EventKind, IntervalHeader};
 use crate::metrics::CpuPercentages;
 use crate::report::evidence::{limit_of_cgroup, sign_of_begin};
-use crate::report::layout::fit_columns;
 use crate::report::layout::number_format::{duration, number, percent, time};
 use crate::report::layout::sentence_numbers;
+use crate::report::layout::{fit_columns, time_of_day};
 use crate::sanitize::sanitize;
 
 /// The length in seconds from which an interval is shown with one decimal instead of three.
@@ -27,10 +26,6 @@ const MIN_STEAL_PCT: f64 = 1.0;
 pub(super) fn date(header: &IntervalHeader, time_zone: &TimeZone) -> String {
     let zoned = header.end.map(|time| time.to_zoned(time_zone.clone()));
     zoned.map(|time| time.strftime("%Y-%m-%d %Z").to_string()).unwrap_or_default()
-}
-
-pub(super) fn time_of_day(time: Timestamp, time_zone: &TimeZone) -> String {
-    time.to_zoned(time_zone.clone()).strftime("%H:%M:%S").to_string()
 }
 
 pub(super) const GAP: &str = "  ";
@@ -73,7 +68,7 @@ pub(crate) fn header_line(header: &IntervalHeader, time_zone: &TimeZone, width: 
         .collect();
     let widths: Vec<usize> = segments.iter().map(|(_, width, _)| GAP.len() + width).collect();
     let ranks: Vec<u8> = segments.iter().map(|(rank, ..)| *rank).collect();
-    let mut kept = fit_columns(&widths, &ranks, width.saturating_add(GAP.len())).kept;
+    let mut kept = fit_columns(&widths, &ranks, width.saturating_add(GAP.len()));
     if kept.is_empty() {
         // The time is always there.
         kept.push(0);

@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 use super::layout::max_name_width;
 use crate::intervals::{DeviceSummary, Peak, RunSpan};
 use crate::report::layout::number_format::{duration, number, queue, time};
+use crate::report::layout::sentence_numbers::counted;
 use crate::report::layout::{Align, TextTable, ellipsize, wrap};
 use crate::sanitize::sanitize;
 
@@ -92,11 +93,10 @@ pub(super) fn draw_summary(
     let width = width.unwrap_or(usize::MAX);
     let active: Vec<_> = devices.iter().filter(|(_, summary)| !summary.is_empty()).collect();
     let length = duration(span.seconds);
-    let plural = if span.intervals == 1 { "" } else { "s" };
     let heading = if active.is_empty() {
         format!("summary of {length}: no I/O")
     } else {
-        format!("summary of {length}, {} interval{plural}", span.intervals)
+        format!("summary of {length}, {}", counted(span.intervals, "interval"))
     };
     out.push(b'\n');
     push_wrapped(&heading, width, out);

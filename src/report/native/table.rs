@@ -9,9 +9,7 @@ use super::column_choice::{ColumnChoice, MOUNTS_GAP};
 use super::columns::Column;
 use super::layout::{Emphasis, paint};
 use super::layout::{Layout, TableOptions};
-use super::lines::{
-    GAP, Message, date, event_text, has_discards, has_flushes, header_line, time_of_day, who_line,
-};
+use super::lines::{GAP, Message, date, event_text, has_discards, has_flushes, header_line, who_line};
 use super::summary::draw_summary;
 use crate::analysis::{IoDirection, Verdict};
 use crate::attribution::Attribution;
@@ -19,7 +17,7 @@ use crate::intervals::{DeviceActivity, DeviceInterval, DeviceSummary, IntervalRo
 use crate::metrics::Completed;
 use crate::report::IntervalWriter;
 use crate::report::evidence::{hidden_io_wait_text, incident_parts, present_harm, timed_evidence_sentences};
-use crate::report::layout::{ellipsize, text_width, wrap};
+use crate::report::layout::{ellipsize, text_width, time_of_day, wrap};
 use crate::sanitize::sanitize;
 
 /// The fewest lines of a screen: smaller ones repeat the column titles as if they had this many.

@@ -9,7 +9,8 @@ use crate::counters::ScanProblem;
 use crate::intervals::KernelRole;
 use crate::report::latency::push_note;
 use crate::report::layout::number_format::{number, percent};
-use crate::report::layout::{Align, TextTable};
+use crate::report::layout::sentence_numbers::counted;
+use crate::report::layout::{Align, TextTable, time_of_day};
 use crate::sanitize::sanitize;
 
 /// The least width of the name of a cgroup.
@@ -48,8 +49,8 @@ const PROCESS_COLUMNS: [(&str, Align); 7] = [
 /// names of cgroups, and then those of threads, are shortened in the middle.
 pub(super) fn table(interval: &WhoInterval<'_>, width: usize, time_zone: &TimeZone, out: &mut Vec<u8>) {
     let header = interval.header;
-    let time = header.end.map(|end| end.to_zoned(time_zone.clone()).strftime("%H:%M:%S").to_string());
-    let title = format!("{}  {:.3}s\n", time.unwrap_or_else(|| "--:--:--".to_owned()), header.elapsed_s);
+    let time = header.end.map_or_else(|| "--:--:--".to_owned(), |end| time_of_day(end, time_zone));
+    let title = format!("{time}  {:.3}s\n", header.elapsed_s);
     out.extend_from_slice(title.as_bytes());
     let cgroups: Vec<Vec<String>> = interval.devices.iter().flat_map(cgroup_cells).collect();
     let threads = fields::threads(interval).iter().map(thread_cells).collect();
@@ -224,10 +225,8 @@ pub fn hung_read_text(attribution: &Attribution) -> Option<String> {
 
 /// Returns the sentence about scans that were skipped; `None` if none were.
 pub fn skipped_scans_text(skipped: u64) -> Option<String> {
-    let plural = if skipped == 1 { "" } else { "s" };
-    let text =
-        || format!("{skipped} scan{plural} of cgroups and processes skipped to use no more than 5% of a CPU");
-    (skipped > 0).then(text)
+    let scans = counted(skipped, "scan");
+    (skipped > 0).then(|| format!("{scans} of cgroups and processes skipped to use no more than 5% of a CPU"))
 }
 
 /// Returns the sentences about an interval.

@@ -70,18 +70,18 @@ impl ListLayout {
         let name_width = longest_name.clamp(NAME_WIDTHS.0, widest);
         let available = width.saturating_sub(name_width + 1);
         let widths = COLUMNS.map(|column| column.width);
-        let fitted = fit_columns(&widths, &COLUMNS.map(|column| column.rank), available);
-        let used: usize = fitted.kept.iter().map(|at| widths[*at]).sum();
+        let columns = fit_columns(&widths, &COLUMNS.map(|column| column.rank), available);
+        let used: usize = columns.iter().map(|at| widths[*at]).sum();
         let rest = available.saturating_sub(used + STRIP_GAP);
-        let joins_latencies = fitted.dropped.iter().any(|at| COLUMNS[*at].title == "w_await");
+        let joins_latencies = !columns.iter().any(|at| COLUMNS[*at].title == "w_await");
         let (least, most) = STRIP_WIDTHS;
         let has_sparkline = rest > 2 * least;
         let strip_width = match rest {
-            _ if !fitted.dropped.is_empty() || rest < least => 0,
+            _ if columns.len() < COLUMNS.len() || rest < least => 0,
             rest if has_sparkline => ((rest - 1) / 2).min(most),
             rest => rest,
         };
-        Self { name_width, columns: fitted.kept, strip_width, has_sparkline, joins_latencies }
+        Self { name_width, columns, strip_width, has_sparkline, joins_latencies }
     }
 
     /// Returns the area of the ribbon in the first line.
