@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::counters::{Health, HealthFacts};
 use crate::report::evidence::health_text;
 use crate::report::layout::number_format::lsblk_size;
-use crate::report::layout::{Align, TextTable, sentence_width, wrap, wrap_list};
+use crate::report::layout::{TextTable, sentence_width, wrap, wrap_list};
 use crate::sanitize::{json_text, sanitize};
 use crate::topology::{Kind, Node, Topology};
 
@@ -70,7 +70,7 @@ pub fn tree(topology: &Topology, all: bool, width: usize, out: &mut Vec<u8>) {
     let longest = lists.iter().flatten().map(|path| path.width()).max().unwrap_or(0);
     let mountpoints_width = longest.clamp(MOUNTPOINTS.len(), MIN_MOUNTPOINTS_WIDTH);
 
-    let mut table = TextTable::new(&COLUMNS, rows.iter().map(cells));
+    let mut table = TextTable::new(&COLUMNS, "llrllrl", rows.iter().map(cells));
     if table.width() + table.gap + mountpoints_width > width {
         table.gap = 1;
     }
@@ -80,7 +80,7 @@ pub fn tree(topology: &Topology, all: bool, width: usize, out: &mut Vec<u8>) {
     for ((cells, row), list) in table.rows.iter_mut().skip(1).zip(&rows).zip(&lists) {
         list.iter().skip(1).for_each(|_| cells[0] += &format!("\n{}", row.continuation));
     }
-    table.add_column(MOUNTPOINTS.to_owned(), Align::Left, lists.iter().map(|list| list.join("\n")));
+    table.add_column(MOUNTPOINTS.to_owned(), lists.iter().map(|list| list.join("\n")));
     table.push(out);
     if !dropped.is_empty() {
         let note = format!("hidden at width {width}: {} (--json shows all)\n", dropped.join(", "));
@@ -89,15 +89,7 @@ pub fn tree(topology: &Topology, all: bool, width: usize, out: &mut Vec<u8>) {
 }
 
 /// The columns before the mount points.
-const COLUMNS: [(&str, Align); 7] = [
-    ("device", Align::Left),
-    ("type", Align::Left),
-    ("size", Align::Right),
-    ("rotational", Align::Left),
-    ("scheduler", Align::Left),
-    ("queue", Align::Right),
-    ("iostats", Align::Left),
-];
+const COLUMNS: [&str; 7] = ["device", "type", "size", "rotational", "scheduler", "queue", "iostats"];
 /// Columns of the lowest rank are dropped first from a table that is too wide.
 const RANKS: [Option<u8>; 7] = [None, Some(4), Some(5), Some(0), Some(2), Some(1), Some(3)];
 

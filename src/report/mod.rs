@@ -46,25 +46,17 @@ impl Format {
 /// Writes intervals in one format; each method appends to `out`.
 pub trait IntervalWriter {
     /// Writes the text before the first interval.
-    fn begin(&mut self, out: &mut Vec<u8>) {
-        let _ = out;
-    }
+    fn begin(&mut self, _out: &mut Vec<u8>) {}
 
     /// Adapts to the size of a terminal. Called before each interval that a terminal shows.
-    fn resize(&mut self, columns: usize, rows: usize) {
-        let _ = (columns, rows);
-    }
+    fn resize(&mut self, _columns: usize, _rows: usize) {}
 
     /// Writes a line for people. Formats that programs read have none.
-    fn push_note(&mut self, text: &str, out: &mut Vec<u8>) {
-        let _ = (text, out);
-    }
+    fn push_note(&mut self, _text: &str, _out: &mut Vec<u8>) {}
 
     /// Writes the devices of an interval and their total.
     fn push_interval(&mut self, rows: &IntervalRows, out: &mut Vec<u8>);
 
     /// Writes the summary of a run for people: the label and summary of each device.
-    fn push_summary(&mut self, devices: &[(String, DeviceSummary)], span: &RunSpan, out: &mut Vec<u8>) {
-        let _ = (devices, span, out);
-    }
+    fn push_summary(&mut self, _of: &[(String, DeviceSummary)], _span: &RunSpan, _out: &mut Vec<u8>) {}
 }

@@ -36,35 +36,32 @@ pub struct Comparison<'a> {
 }
 
 impl<'a> Comparison<'a> {
-    /// The devices that are in both captures and were busy in one.
+    /// The devices that are in both captures.
     fn in_both(&self) -> Vec<(&'a DeviceReport, &'a DeviceReport)> {
+        // A device that is paired is not compared with another one that has its name.
+        let name_after = |name: &'a str| match self.pairs.iter().find(|(before, _)| before == name) {
+            Some((_, after)) => Some(after.as_str()),
+            None => self.pairs.iter().all(|(_, after)| after != name).then_some(name),
+        };
         let find = |name: &str| self.after.devices.iter().find(|device| device.device == name);
-        let is_busy =
-            |one: &DeviceReport, other: &DeviceReport| one.busy_intervals + other.busy_intervals > 0;
-        let pairs = self.before.devices.iter();
-        let pairs = pairs.filter_map(|device| Some((device, find(self.name_after(&device.device)?)?)));
-        pairs.filter(|(one, other)| is_busy(one, other)).collect()
+        let before = self.before.devices.iter();
+        before.filter_map(|device| Some((device, find(name_after(&device.device)?)?))).collect()
     }
 
-    /// Returns the name that a device of the earlier capture has in the later one; `None` if another device has it.
-    fn name_after(&self, name: &'a str) -> Option<&'a str> {
-        let pair = self.pairs.iter().find(|(before, _)| before == name);
-        match pair {
-            Some((_, after)) => Some(after),
-            None => self.pairs.iter().all(|(_, after)| after != name).then_some(name),
-        }
+    /// The devices that are in both captures and were busy in one.
+    fn busy(&self) -> Vec<(&'a DeviceReport, &'a DeviceReport)> {
+        let mut pairs = self.in_both();
+        pairs.retain(|(one, other)| one.busy_intervals + other.busy_intervals > 0);
+        pairs
     }
 
     /// The names of the devices of each capture that the other lacks.
     fn only_in_one(&self) -> [Vec<&'a str>; 2] {
-        let names = |capture: &ComparedCapture<'a>| -> Vec<&'a str> {
-            capture.devices.iter().map(|device| device.device.as_str()).collect()
-        };
-        let (before, after) = (names(&self.before), names(&self.after));
-        let found: Vec<&str> = before.iter().filter_map(|name| self.name_after(name)).collect();
-        let lacks = |name: &&&str| self.name_after(name).is_none_or(|name| !after.contains(&name));
-        let only_before = before.iter().filter(lacks).copied().collect();
-        [only_before, after.iter().filter(|name| !found.contains(name)).copied().collect()]
+        let (before, after): (Vec<_>, Vec<_>) = self.in_both().into_iter().unzip();
+        [(self.before, before), (self.after, after)].map(|(capture, in_both)| {
+            let is_alone = |device: &&DeviceReport| !in_both.iter().any(|one| std::ptr::eq(*one, *device));
+            capture.devices.iter().filter(is_alone).map(|device| device.device.as_str()).collect()
+        })
     }
 }
 
@@ -77,7 +74,7 @@ pub fn compare_text(comparison: &Comparison<'_>, width: usize, out: &mut Vec<u8>
         let span = format!("{title}: {}, {seconds}; {times}", capture.name);
         push_paragraph(&span, 0, width, out);
     }
-    let pairs = comparison.in_both();
+    let pairs = comparison.busy();
     for (old, new) in &pairs {
         out.push(b'\n');
         push_device(old, new, width, out);
@@ -244,7 +241,7 @@ pub fn compare_json(comparison: &Comparison<'_>, out: &mut Vec<u8>) {
     let document = Object::document()
         .object("before", capture(&comparison.before))
         .object("after", capture(&comparison.after))
-        .lines("devices", comparison.in_both().into_iter().map(device))
+        .lines("devices", comparison.busy().into_iter().map(device))
         .field("only_before", only_before)
         .field("only_after", only_after);
     out.extend_from_slice(document.text().as_bytes());

@@ -207,9 +207,9 @@ pub(in crate::report) fn incidents_worst_first<'a>(report: &AnalysisReport<'a>) 
     incidents
 }
 
-/// The indices of the devices, the worst first: those of the worst incident, the victim before the others, then
-/// those of the next incident; then those without an incident, by verdict, and by latency if they are not ok.
-pub(in crate::report) fn devices_worst_first(report: &AnalysisReport<'_>) -> Vec<usize> {
+/// The devices, the worst first: those of the worst incident, the victim before the others, then those of the next
+/// incident; then those without an incident, by verdict, and by latency if they are not ok.
+pub(in crate::report) fn devices_worst_first<'a>(report: &AnalysisReport<'a>) -> Vec<&'a DeviceReport> {
     let in_trouble: Vec<&str> = incidents_worst_first(report)
         .into_iter()
         .flat_map(|incident| incident.devices.iter().map(|one| &*one.names.device))
@@ -220,21 +220,16 @@ pub(in crate::report) fn devices_worst_first(report: &AnalysisReport<'_>) -> Vec
         None => Verdict::AccountingOff.severity() + 2,
         Some(verdict) => verdict.severity(),
     };
-    let is_well = |device: &DeviceReport| matches!(device.verdict, Some(Verdict::Idle | Verdict::Ok));
-    let mut order: Vec<(usize, Reverse<u8>, usize)> = (0..report.devices.len())
-        .map(|at| {
-            let device = &report.devices[at];
-            let incident = in_trouble.iter().position(|name| *name == device.device);
-            (incident.unwrap_or(usize::MAX), Reverse(rank(device.verdict)), at)
-        })
-        .collect();
-    // Devices that are ok keep their order.
-    let latency = |at: usize| {
-        let device = &report.devices[at];
-        if is_well(device) { 0.0 } else { device.all.await_ms.max.unwrap_or(0.0) }
+    let key = |device: &DeviceReport| {
+        let incident = in_trouble.iter().position(|name| *name == device.device);
+        // Devices that are ok keep their order.
+        let is_well = matches!(device.verdict, Some(Verdict::Idle | Verdict::Ok));
+        let latency = device.all.await_ms.max.filter(|_| !is_well).unwrap_or(0.0);
+        (incident.unwrap_or(usize::MAX), Reverse(rank(device.verdict)), latency)
     };
-    order.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)).then(latency(b.2).total_cmp(&latency(a.2))));
-    order.into_iter().map(|(_, _, at)| at).collect()
+    let mut keyed: Vec<_> = report.devices.iter().map(|device| (key(device), device)).collect();
+    keyed.sort_by(|(a, _), (b, _)| (a.0, a.1).cmp(&(b.0, b.1)).then(b.2.total_cmp(&a.2)));
+    keyed.into_iter().map(|(_, device)| device).collect()
 }
 
 /// The worst verdict on a device in its incidents, if it is worse than the verdict on the whole run.
@@ -432,7 +427,7 @@ mod order_tests {
             device("sdf", Some(Verdict::Idle), 5.0),
         ];
         let order = devices_worst_first(&report_of(&devices));
-        let names: Vec<&str> = order.into_iter().map(|at| devices[at].device.as_str()).collect();
+        let names: Vec<&str> = order.into_iter().map(|device| device.device.as_str()).collect();
         assert_eq!(names, ["sde", "sdd", "sdc", "sda", "sdb", "sdf"]);
     }
 }

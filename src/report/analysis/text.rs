@@ -17,9 +17,7 @@ use crate::intervals::{IncidentSummary, LatencySeries};
 use crate::report::evidence::explanation_text;
 use crate::report::layout::sentence_numbers::{counted, duration, named, queue, time};
 use crate::report::layout::sparkline::{Point, sparkline};
-use crate::report::layout::{
-    Align, TextTable, UNLIMITED_WIDTH, number_format as cells, sentence_width, wrap,
-};
+use crate::report::layout::{TextTable, UNLIMITED_WIDTH, number_format as cells, sentence_width, wrap};
 use crate::sanitize::sanitize;
 
 const INDENT: usize = 4;
@@ -200,10 +198,7 @@ fn excluded(report: &DeviceReport) -> Vec<String> {
 
 /// Appends a table with the first column aligned left and the others right.
 fn push_numbers(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>, out: &mut Vec<u8>) {
-    let align = |column: usize| if column == 0 { Align::Left } else { Align::Right };
-    let columns = header.iter().enumerate().map(|(column, title)| (*title, align(column)));
-    let columns: Vec<(&str, Align)> = columns.collect();
-    TextTable { indent: INDENT, ..TextTable::new(&columns, rows) }.push(out);
+    TextTable { indent: INDENT, ..TextTable::new(header, "lr", rows) }.push(out);
 }
 
 /// The title of a row, its quantity and the format of its numbers.
@@ -344,8 +339,9 @@ pub(super) fn rows<'a>(report: &AnalysisReport<'a>) -> Vec<Row<'a>> {
             trouble_s: own.map(|(incident, _)| length_s(incident)).sum(),
         }
     };
-    let devices = devices_worst_first(report).into_iter().map(|at| &report.devices[at]);
-    let mut rows: Vec<Row<'a>> = devices.map(row).filter(Row::is_listed).collect();
+    let is_fine = |device: &DeviceReport| matches!(device.verdict, Some(Verdict::Ok | Verdict::Idle));
+    let is_listed = |row: &Row<'_>| row.report.intervals > 0 && (!is_fine(row.report) || row.trouble_s > 0.0);
+    let mut rows: Vec<Row<'a>> = devices_worst_first(report).into_iter().map(row).filter(is_listed).collect();
     if rows.iter().filter(|row| row.has_little_io()).count() > MAX_LITTLE_ROWS {
         rows.retain(|row| !row.has_little_io());
     }
@@ -353,24 +349,12 @@ pub(super) fn rows<'a>(report: &AnalysisReport<'a>) -> Vec<Row<'a>> {
 }
 
 impl Row<'_> {
-    fn has_incident(&self) -> bool {
-        self.trouble_s > 0.0
-    }
-
-    fn is_listed(&self) -> bool {
-        let is_fine = matches!(self.report.verdict, Some(Verdict::Ok | Verdict::Idle));
-        self.report.intervals > 0 && (!is_fine || self.has_incident())
+    fn is_unknown(&self) -> bool {
+        self.report.verdict.is_none() && self.trouble_s <= 0.0
     }
 
     fn has_little_io(&self) -> bool {
-        let queue = self.report.all.queue.mean;
-        self.report.verdict.is_none()
-            && !self.has_incident()
-            && queue.is_some_and(|queue| queue <= MAX_LITTLE_QUEUE)
-    }
-
-    fn is_unknown(&self) -> bool {
-        self.report.verdict.is_none() && !self.has_incident()
+        self.is_unknown() && self.report.all.queue.mean.is_some_and(|queue| queue <= MAX_LITTLE_QUEUE)
     }
 }
 
@@ -404,23 +388,13 @@ pub(super) fn push_overview(
 }
 
 /// The columns, and the ranks by which they are dropped if the width is too small for all.
-const COLUMNS: [(&str, Align); 10] = [
-    ("device", Align::Left),
-    ("verdict", Align::Left),
-    ("trouble", Align::Right),
-    ("r/s", Align::Right),
-    ("w/s", Align::Right),
-    ("MB/s", Align::Right),
-    ("await", Align::Right),
-    ("max", Align::Right),
-    ("queue", Align::Right),
-    ("util", Align::Right),
-];
+const COLUMNS: [&str; 10] =
+    ["device", "verdict", "trouble", "r/s", "w/s", "MB/s", "await", "max", "queue", "util"];
 const RANKS: [Option<u8>; 10] =
     [None, None, Some(7), Some(6), Some(6), Some(3), Some(8), Some(4), Some(5), Some(2)];
 
 fn push_table(report: &AnalysisReport<'_>, rows: &[Row<'_>], width: usize, out: &mut Vec<u8>) {
-    let mut table = TextTable::new(&COLUMNS, rows.iter().map(|row| row_cells(report, row)));
+    let mut table = TextTable::new(&COLUMNS, "llr", rows.iter().map(|row| row_cells(report, row)));
     // The shape of the latency over time shows more than the columns that are dropped for it.
     let for_columns = if width >= MIN_WIDTH_WITH_POINTS { width - MIN_POINTS } else { width };
     table.drop_columns(&RANKS, for_columns.saturating_sub(table.gap));
@@ -438,7 +412,7 @@ fn push_table(report: &AnalysisReport<'_>, rows: &[Row<'_>], width: usize, out: 
         (low.min(min), high.max(max))
     });
     let cells = series.iter().map(|one| one.map(|one| drawn(one, range, report, points)).unwrap_or_default());
-    table.add_column(title.to_owned(), Align::Left, cells);
+    table.add_column(title.to_owned(), cells);
     table.push(out);
 }
 

@@ -72,7 +72,7 @@ pub struct Page<'a> {
     pub has_who: bool,
 }
 
-impl Page<'_> {
+impl<'a> Page<'a> {
     /// Returns the page, with as many points as the size limit permits.
     pub fn html(mut self) -> String {
         let charted = self.charted();
@@ -95,19 +95,15 @@ impl Page<'_> {
         }
     }
 
-    fn draw(&self, charted: &[usize]) -> String {
+    fn draw(&self, charted: &[&'a DeviceReport]) -> String {
         let history = &self.history;
         let span = history.span().unwrap_or(TimeSpan { start_s: 0.0, end_s: 1.0 });
         let axis =
             TimeAxis::new(span, history.clock.has_wall_clock().then(|| self.analysis.time_zone.clone()));
         let time = ChartTime { axis: &axis, timeline: &history.timeline };
         let incidents = place_incidents(&self.analysis, history);
-        let reports = self.analysis.devices;
-        let sections: Vec<Section<'_>> = charted
-            .iter()
-            .enumerate()
-            .map(|(index, at)| self.section(index, &reports[*at], &incidents))
-            .collect();
+        let section = |(index, report): (usize, &&'a DeviceReport)| self.section(index, report, &incidents);
+        let sections: Vec<Section<'_>> = charted.iter().enumerate().map(section).collect();
         let mut out = String::with_capacity(1 << 20);
         self.push_head(&axis, &mut out);
         self.push_summary(&incidents, time, &mut out);
@@ -119,7 +115,6 @@ impl Page<'_> {
         incidents::push_table(&incidents, &anchor, time, &mut out);
         let shown: Vec<&DeviceReport> = devices_worst_first(&self.analysis)
             .into_iter()
-            .map(|at| &reports[at])
             .filter(|report| report.intervals > 0 && report.verdict != Some(Verdict::Idle))
             .collect();
         overview::push_overview(self, &shown, &anchor, time, &mut out);
@@ -145,13 +140,11 @@ impl Page<'_> {
     }
 
     /// The devices with a section, the worst first: those that were not ok, and those that were named.
-    fn charted(&self) -> Vec<usize> {
-        let has_incident =
-            |report: &DeviceReport| self.analysis.events.incidents_of(&report.device).next().is_some();
-        let is_charted = |at: &usize| {
-            let report = &self.analysis.devices[*at];
+    fn charted(&self) -> Vec<&'a DeviceReport> {
+        let is_charted = |report: &&DeviceReport| {
             let is_well = matches!(report.verdict, Some(Verdict::Ok | Verdict::Idle));
-            report.intervals > 0 && (!is_well || has_incident(report) || self.analysis.is_selection)
+            let has_incident = self.analysis.events.incidents_of(&report.device).next().is_some();
+            report.intervals > 0 && (!is_well || has_incident || self.analysis.is_selection)
         };
         devices_worst_first(&self.analysis).into_iter().filter(is_charted).collect()
     }

@@ -8,7 +8,7 @@ use crate::intervals::{TracedDevice, TracedInterval};
 use crate::metrics::LatencyStats;
 use crate::os_error::os_error_text;
 use crate::report::layout::number_format::{count, percent, time};
-use crate::report::layout::{Align, TextTable, ellipsize, sentence_width, time_of_day, wrap};
+use crate::report::layout::{TextTable, ellipsize, sentence_width, time_of_day, wrap};
 use crate::sanitize::sanitize;
 
 /// The fewest and the most columns of a histogram. If fewer are left, it is not shown.
@@ -17,17 +17,7 @@ const BARS: [usize; 2] = [12, 48];
 const MIN_NAME_WIDTH: usize = 8;
 /// Bars, the lowest first.
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-const COLUMNS: [(&str, Align); 9] = [
-    ("device", Align::Left),
-    ("requests", Align::Left),
-    ("count", Align::Right),
-    ("p50", Align::Right),
-    ("p95", Align::Right),
-    ("p99", Align::Right),
-    ("p99.9", Align::Right),
-    ("max", Align::Right),
-    ("matched", Align::Right),
-];
+const COLUMNS: [&str; 9] = ["device", "requests", "count", "p50", "p95", "p99", "p99.9", "max", "matched"];
 
 /// Appends the table of an interval.
 pub(super) fn table(interval: &LatencyInterval<'_>, width: usize, time_zone: &TimeZone, out: &mut Vec<u8>) {
@@ -47,7 +37,7 @@ pub(super) fn table(interval: &LatencyInterval<'_>, width: usize, time_zone: &Ti
     out.push(b'\n');
     if !rows.is_empty() {
         let (cells, histograms): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
-        let mut table = TextTable::new(&COLUMNS, cells);
+        let mut table = TextTable::new(&COLUMNS, "llr", cells);
         let room = |table: &TextTable| width.saturating_sub(table.width() + table.gap).min(BARS[1]);
         if room(&table) < BARS[0] {
             table.gap = 1;
@@ -56,7 +46,7 @@ pub(super) fn table(interval: &LatencyInterval<'_>, width: usize, time_zone: &Ti
         table.shorten(0, MIN_NAME_WIDTH, width);
         if bars >= BARS[0] {
             let drawn = |histogram: &Option<_>| histogram.map(|one| bar_text(one, bars)).unwrap_or_default();
-            table.add_column(title(bars), Align::Left, histograms.iter().map(drawn));
+            table.add_column(title(bars), histograms.iter().map(drawn));
         }
         table.push(out);
     }

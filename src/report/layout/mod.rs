@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 pub(crate) use ascii::{shows_utf8, to_ascii};
-pub(crate) use table::{Align, TextTable, fit_columns};
+pub(crate) use table::{TextTable, fit_columns};
 pub(crate) use wrap::{ellipsize, text_width, wrap, wrap_list};
 
 /// A time of day: `16:04:47`.

@@ -6,33 +6,29 @@ use unicode_width::UnicodeWidthStr;
 
 use super::ellipsize;
 
-/// The side of a column to which its cells are aligned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Align {
-    Left,
-    Right,
-}
-
 /// A table for people: it is as wide as its cells, which may have several lines, until it is made narrower.
 pub(crate) struct TextTable {
     /// The cells, in the first row the titles.
     pub(crate) rows: Vec<Vec<String>>,
-    pub(crate) aligns: Vec<Align>,
+    pub(crate) aligns: Vec<char>,
     /// The blanks between columns, and those before the first one.
     pub(crate) gap: usize,
     pub(crate) indent: usize,
 }
 
 impl TextTable {
-    pub(crate) fn new(columns: &[(&str, Align)], rows: impl IntoIterator<Item = Vec<String>>) -> Self {
-        let titles = columns.iter().map(|(title, _)| (*title).to_owned()).collect();
-        let aligns = columns.iter().map(|(_, align)| *align).collect();
+    /// Creates a table with two blanks between its columns. `aligns` has a letter for each column, `l` for left or `r` for
+    /// right; further columns are aligned like the last one.
+    pub(crate) fn new(titles: &[&str], aligns: &str, rows: impl IntoIterator<Item = Vec<String>>) -> Self {
+        let titles: Vec<String> = titles.iter().map(|title| (*title).to_owned()).collect();
+        let further = aligns.chars().last().into_iter().cycle();
+        let aligns = aligns.chars().chain(further).take(titles.len()).collect();
         Self { rows: [titles].into_iter().chain(rows).collect(), aligns, gap: 2, indent: 0 }
     }
 
-    /// Adds a column at the right.
-    pub(crate) fn add_column(&mut self, title: String, align: Align, cells: impl Iterator<Item = String>) {
-        self.aligns.push(align);
+    /// Adds a column at the right, aligned left.
+    pub(crate) fn add_column(&mut self, title: String, cells: impl Iterator<Item = String>) {
+        self.aligns.push('l');
         self.rows.iter_mut().zip([title].into_iter().chain(cells)).for_each(|(row, cell)| row.push(cell));
     }
 
@@ -81,10 +77,8 @@ impl TextTable {
         table.add_rows(&self.rows);
         for (column, align) in table.column_iter_mut().zip(&self.aligns) {
             column.set_padding((0, self.gap as u16));
-            column.set_cell_alignment(match align {
-                Align::Left => CellAlignment::Left,
-                Align::Right => CellAlignment::Right,
-            });
+            let is_right = *align == 'r';
+            column.set_cell_alignment(if is_right { CellAlignment::Right } else { CellAlignment::Left });
         }
         for line in table.lines() {
             out.extend(std::iter::repeat_n(b' ', self.indent));
@@ -124,8 +118,7 @@ mod table_tests {
 
     fn table() -> TextTable {
         let rows = [["sda", "1", "22"], ["loop10", "333", "4\n5"]];
-        let columns = [("device", Align::Left), ("a", Align::Right), ("磁盘", Align::Right)];
-        TextTable::new(&columns, rows.map(|row| row.map(str::to_owned).to_vec()))
+        TextTable::new(&["device", "a", "磁盘"], "lr", rows.map(|row| row.map(str::to_owned).to_vec()))
     }
 
     #[test]

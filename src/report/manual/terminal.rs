@@ -2,7 +2,7 @@
 
 use super::Page;
 use super::markdown::{Block, STRONG};
-use crate::report::layout::{Align, TextTable, text_width, wrap};
+use crate::report::layout::{TextTable, text_width, wrap};
 
 /// The indent of everything but headings.
 const INDENT: usize = 2;
@@ -71,8 +71,8 @@ fn push_lines(mark: &str, words: &str, width: usize, text: &mut String) {
 /// row below its first one.
 pub(super) fn table_text(rows: &[Vec<String>], width: usize) -> String {
     let Some((titles, body)) = rows.split_first() else { return String::new() };
-    let columns: Vec<(&str, Align)> = titles.iter().map(|title| (title.as_str(), Align::Left)).collect();
-    let mut table = TextTable { indent: INDENT, ..TextTable::new(&columns, body.iter().cloned()) };
+    let columns: Vec<&str> = titles.iter().map(String::as_str).collect();
+    let mut table = TextTable { indent: INDENT, ..TextTable::new(&columns, "l", body.iter().cloned()) };
     let fits = table.width() <= width;
     let terms = || rows.iter().filter_map(|row| row.first());
     let longest_word = terms().flat_map(|term| term.split(' ')).map(text_width).max().unwrap_or(0);

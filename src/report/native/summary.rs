@@ -8,7 +8,7 @@ use super::layout::max_name_width;
 use crate::intervals::{DeviceSummary, Peak, RunSpan};
 use crate::report::layout::number_format::{duration, number, queue, time};
 use crate::report::layout::sentence_numbers::counted;
-use crate::report::layout::{Align, TextTable, ellipsize, wrap};
+use crate::report::layout::{TextTable, ellipsize, wrap};
 use crate::sanitize::sanitize;
 
 /// Returns the format of times: with the date if the run spans several days.
@@ -66,14 +66,7 @@ fn device_rows(
 const MAX: &str = "max";
 /// The kind of the peak of a latency, queue or stall.
 const WORST: &str = "worst";
-const COLUMNS: [(&str, Align); 6] = [
-    ("device", Align::Left),
-    ("", Align::Left),
-    ("mean", Align::Right),
-    ("", Align::Left),
-    ("peak", Align::Right),
-    ("at", Align::Left),
-];
+const COLUMNS: [&str; 6] = ["device", "", "mean", "", "peak", "at"];
 /// The ranks of the columns that may be dropped from a table that is too wide.
 const RANKS: [Option<u8>; 6] = [None, None, Some(1), Some(2), None, Some(0)];
 /// The width below which the length of a stall is abbreviated, because it would leave no space for a name.
@@ -111,7 +104,7 @@ pub(super) fn draw_summary(
             rows.push([std::mem::take(&mut name)].into_iter().chain(cells).collect());
         }
     }
-    let mut table = TextTable { indent: 1, ..TextTable::new(&COLUMNS, rows) };
+    let mut table = TextTable { indent: 1, ..TextTable::new(&COLUMNS, "llrlrl", rows) };
     let mut hidden = table.drop_columns(&RANKS, width);
     hidden.retain(|title| !title.is_empty());
     if !hidden.is_empty() {

@@ -10,40 +10,16 @@ use crate::intervals::KernelRole;
 use crate::report::latency::push_note;
 use crate::report::layout::number_format::{number, percent};
 use crate::report::layout::sentence_numbers::counted;
-use crate::report::layout::{Align, TextTable, time_of_day};
+use crate::report::layout::{TextTable, time_of_day};
 use crate::sanitize::sanitize;
 
 /// The least width of the name of a cgroup.
 const MIN_NAME_WIDTH: usize = 12;
 
-const CGROUP_COLUMNS: [(&str, Align); 7] = [
-    ("device, cgroup", Align::Left),
-    ("r/s", Align::Right),
-    ("w/s", Align::Right),
-    ("rMB/s", Align::Right),
-    ("wMB/s", Align::Right),
-    ("share", Align::Right),
-    ("limit", Align::Left),
-];
-const THREAD_COLUMNS: [(&str, Align); 8] = [
-    ("process", Align::Left),
-    ("device", Align::Left),
-    ("pid", Align::Right),
-    ("r/s", Align::Right),
-    ("w/s", Align::Right),
-    ("rMB/s", Align::Right),
-    ("wMB/s", Align::Right),
-    ("cgroup", Align::Left),
-];
-const PROCESS_COLUMNS: [(&str, Align); 7] = [
-    ("process, all devices", Align::Left),
-    ("pid", Align::Right),
-    ("state", Align::Left),
-    ("rMB/s", Align::Right),
-    ("wMB/s", Align::Right),
-    ("delay", Align::Right),
-    ("cgroup", Align::Left),
-];
+const CGROUP_COLUMNS: [&str; 7] = ["device, cgroup", "r/s", "w/s", "rMB/s", "wMB/s", "share", "limit"];
+const THREAD_COLUMNS: [&str; 8] = ["process", "device", "pid", "r/s", "w/s", "rMB/s", "wMB/s", "cgroup"];
+const PROCESS_COLUMNS: [&str; 7] =
+    ["process, all devices", "pid", "state", "rMB/s", "wMB/s", "delay", "cgroup"];
 
 /// Appends the table of an interval. Its lines are at most `width` columns wide, unless the numbers alone are wider:
 /// names of cgroups, and then those of threads, are shortened in the middle.
@@ -55,12 +31,15 @@ pub(super) fn table(interval: &WhoInterval<'_>, width: usize, time_zone: &TimeZo
     let cgroups: Vec<Vec<String>> = interval.devices.iter().flat_map(cgroup_cells).collect();
     let threads = fields::threads(interval).iter().map(thread_cells).collect();
     let processes = fields::processes(interval).iter().map(process_cells).collect();
-    let tables: [(&[(&str, Align)], Vec<Vec<String>>); 3] =
-        [(&CGROUP_COLUMNS, cgroups), (&THREAD_COLUMNS, threads), (&PROCESS_COLUMNS, processes)];
-    for (columns, rows) in tables.into_iter().filter(|(_, rows)| !rows.is_empty()) {
-        let mut table = TextTable::new(columns, rows);
-        if columns != CGROUP_COLUMNS {
-            table.shorten(columns.len() - 1, MIN_NAME_WIDTH, width);
+    let tables: [(&[&str], &str, Vec<Vec<String>>); 3] = [
+        (&CGROUP_COLUMNS, "lrrrrrl", cgroups),
+        (&THREAD_COLUMNS, "llrrrrrl", threads),
+        (&PROCESS_COLUMNS, "lrlrrrl", processes),
+    ];
+    for (titles, aligns, rows) in tables.into_iter().filter(|(.., rows)| !rows.is_empty()) {
+        let mut table = TextTable::new(titles, aligns, rows);
+        if titles != CGROUP_COLUMNS {
+            table.shorten(titles.len() - 1, MIN_NAME_WIDTH, width);
         }
         table.shorten(0, MIN_NAME_WIDTH, width);
         table.push(out);
