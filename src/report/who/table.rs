@@ -31,23 +31,26 @@ pub(super) fn table(interval: &WhoInterval<'_>, width: usize, time_zone: &TimeZo
     let cgroups: Vec<Vec<String>> = interval.devices.iter().flat_map(cgroup_cells).collect();
     let threads = fields::threads(interval).iter().map(thread_cells).collect();
     let processes = fields::processes(interval).iter().map(process_cells).collect();
-    let tables: [(&[&str], &str, Vec<Vec<String>>); 3] = [
-        (&CGROUP_COLUMNS, "lrrrrrl", cgroups),
-        (&THREAD_COLUMNS, "llrrrrrl", threads),
-        (&PROCESS_COLUMNS, "lrlrrrl", processes),
-    ];
-    for (titles, aligns, rows) in tables.into_iter().filter(|(.., rows)| !rows.is_empty()) {
-        let mut table = TextTable::new(titles, aligns, rows);
-        if titles != CGROUP_COLUMNS {
-            table.shorten(titles.len() - 1, MIN_NAME_WIDTH, width);
-        }
-        table.shorten(0, MIN_NAME_WIDTH, width);
-        table.push(out);
-    }
+    push_table(&CGROUP_COLUMNS, "lrrrrrl", cgroups, width, out);
+    push_table(&THREAD_COLUMNS, "llrrrrrl", threads, width, out);
+    push_table(&PROCESS_COLUMNS, "lrlrrrl", processes, width, out);
     for note in interval_notes(interval) {
         push_note(&note, width, "", "", out);
     }
     out.push(b'\n');
+}
+
+/// Appends a table; nothing without rows. Names of cgroups in the last column are shortened before those in the first.
+fn push_table(titles: &[&str], aligns: &str, rows: Vec<Vec<String>>, width: usize, out: &mut Vec<u8>) {
+    if rows.is_empty() {
+        return;
+    }
+    let mut table = TextTable::new(titles, aligns, rows);
+    if titles.ends_with(&["cgroup"]) {
+        table.shorten(titles.len() - 1, MIN_NAME_WIDTH, width);
+    }
+    table.shorten(0, MIN_NAME_WIDTH, width);
+    table.push(out);
 }
 
 /// Returns the rows of a device: the device itself, its cgroups, and the unattributed rest if that is known.
