@@ -1,63 +1,23 @@
 //! The analysis of all intervals, which `analyze` and `report` show.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::path::Path;
 
 use anyhow::Result;
 use jiff::tz::TimeZone;
 
 use super::progress::Progress;
-use crate::analysis::{DeviceAnalysis, DeviceReport, HostReport, QueueByLayer, Settings, queue_by_layer};
+use crate::analysis::{DeviceAnalysis, DeviceReport, Settings, queue_by_layer};
 use crate::console::{RunContext, Warnings};
 use crate::exit::Exit;
-use crate::intervals::{Events, IntervalRows, Intervals, LatencySeries, NotFound, RunClock, collect};
+use crate::intervals::{IntervalRows, Intervals, NotFound, collect};
 use crate::report::analysis::AnalysisReport;
 use crate::sanitize::sanitize;
-use crate::topology::Topology;
 use crate::two_threads::in_two_threads;
 
-pub(super) struct Analysis {
-    /// The devices in the order in which they appeared.
-    pub(super) reports: Vec<DeviceReport>,
-    /// The queue at each layer; `None` if no two devices are stacked.
-    queue_by_layer: Option<QueueByLayer>,
-    /// The devices of the host as far as they are known.
-    topology: Topology,
-    events: Events,
-    /// The host over the same time.
-    host: HostReport,
-    /// The latency of each device with I/O over time, by the kernel's name.
-    latencies: HashMap<String, LatencySeries>,
-    /// The wall clock over the same time.
-    pub(super) clock: RunClock,
-    /// The identity of each device that has one, by the kernel's name.
-    pub(super) identities: HashMap<String, String>,
-}
-
-impl Analysis {
-    /// Returns everything that the text, the document and the page show. The text has all details; `is_selection` if
-    /// other devices of the host were left out.
-    pub(super) fn report<'a>(&'a self, time_zone: &'a TimeZone, is_selection: bool) -> AnalysisReport<'a> {
-        AnalysisReport {
-            devices: &self.reports,
-            queue_by_layer: self.queue_by_layer.as_ref(),
-            topology: &self.topology,
-            is_selection,
-            host: &self.host,
-            events: &self.events,
-            latencies: &self.latencies,
-            clock: &self.clock,
-            time_zone,
-            has_details: true,
-            is_unicode: true,
-        }
-    }
-}
-
 /// Analyzes all intervals and passes each to `on_interval`. Shows progress and reports missing data; `doing` is the
-/// text for what the program does until Ctrl-C without a COUNT. Returns the exit code, and the analysis unless there
-/// was nothing to analyze.
+/// text for what the program does until Ctrl-C without a COUNT. Returns the exit code, and the analysis, of all devices
+/// and with times in UTC, unless there was nothing to analyze.
 ///
 /// # Errors
 /// When the source cannot be read.
@@ -66,7 +26,7 @@ pub(super) fn analyze_intervals(
     doing: &str,
     on_interval: &mut dyn FnMut(&IntervalRows),
     context: &mut RunContext<'_>,
-) -> Result<(Exit, Option<Analysis>)> {
+) -> Result<(Exit, Option<AnalysisReport>)> {
     let mut progress = Progress::new(context.err_is_terminal, context.clock.monotonic());
     let mut warnings = Warnings::about(&intervals.source_name());
     let mut count = 0u64;
@@ -112,17 +72,21 @@ pub(super) fn analyze_intervals(
     let queues = queue_by_layer(&topology, &reports);
     // Names show which partitions are on which disk.
     let events = collected.events.events_with(&reports, &collected.clock, intervals.topology());
-    let analysis = Analysis {
-        reports,
+    let report = AnalysisReport {
+        devices: reports,
         queue_by_layer: queues,
         topology,
+        is_selection: false,
+        host: collected.host,
         events,
         latencies: collected.latencies,
         clock: collected.clock,
-        host: collected.host,
         identities: collected.identities,
+        time_zone: TimeZone::UTC,
+        has_details: true,
+        is_unicode: true,
     };
-    Ok((exit, Some(analysis)))
+    Ok((exit, Some(report)))
 }
 
 /// Returns why the analysis lacks a requested device or any data; `None` if it is complete.

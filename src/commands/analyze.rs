@@ -1,6 +1,5 @@
 //! `blkstat analyze`: analyzes a capture, or the running system for a time, or compares two captures.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -75,21 +74,19 @@ impl Analyze {
         // Read the time zone only now: an error about a time of the range also names an unknown time zone.
         let time_zone = if self.json || self.fio { TimeZone::UTC } else { context.time_zone() };
         let (exit, analysis) = analyze_intervals(&mut intervals, "analyzing", &mut |_| {}, context)?;
-        let Some(analysis) = analysis else { return Ok(exit) };
-        let is_selection = selection.names_devices();
-        let report = AnalysisReport {
-            has_details: self.details || is_selection,
-            is_unicode: context.is_terminal,
-            ..analysis.report(&time_zone, is_selection)
-        };
+        let Some(mut report) = analysis else { return Ok(exit) };
+        report.is_selection = selection.names_devices();
+        report.has_details = self.details || report.is_selection;
+        report.is_unicode = context.is_terminal;
+        report.time_zone = time_zone;
         let mut out = Vec::new();
         match (self.fio, self.json) {
-            (true, _) => write_fio_job(&analysis.reports, &mut out)?,
+            (true, _) => write_fio_job(&report.devices, &mut out)?,
             (_, true) => json(&report, &mut out),
             _ => text(&report, self.width.or_available(context), &mut out),
         }
         if let Some(path) = &self.save_baseline {
-            save_baseline(path, &analysis.reports, &analysis.identities)?;
+            save_baseline(path, &report)?;
         }
         context.show(&mut out)?;
         Ok(exit)
@@ -125,7 +122,7 @@ impl Analyze {
         let time_zone = context.time_zone();
         let [before, after] = [&analyzed[0], &analyzed[1]].map(|(name, analysis)| ComparedCapture {
             name,
-            devices: &analysis.reports,
+            devices: &analysis.devices,
             clock: &analysis.clock,
             time_zone: &time_zone,
         });
@@ -250,11 +247,11 @@ pub(super) fn write_baselines(path: &Path, baselines: &SavedBaselines) -> Result
         .with_context(|| format!("cannot write {}", sanitize(&path.display().to_string())))
 }
 
-fn save_baseline(path: &Path, reports: &[DeviceReport], identities: &HashMap<String, String>) -> Result<()> {
+fn save_baseline(path: &Path, report: &AnalysisReport) -> Result<()> {
     let mut baselines = SavedBaselines::default();
-    for report in reports.iter().filter(|report| !report.baseline.is_empty()) {
-        let identity = identities.get(&report.device).map(String::as_str);
-        baselines.insert(&report.device, identity, report.baseline.clone());
+    for device in report.devices.iter().filter(|device| !device.baseline.is_empty()) {
+        let identity = report.identities.get(&device.device).map(String::as_str);
+        baselines.insert(&device.device, identity, device.baseline.clone());
     }
     write_baselines(path, &baselines)
 }

@@ -1,11 +1,32 @@
 //! The loop over intervals that feeds the views.
 
+use std::collections::HashSet;
+
 use anyhow::Result;
 
 use crate::console::{RunContext, Warnings};
 use crate::exit::{Exit, NoData};
 use crate::intervals::{IntervalRows, Intervals, NextInterval, NotFound};
 use crate::sanitize::sanitize;
+
+/// Messages about missing data, of which each is printed once, whatever its numbers.
+#[derive(Default)]
+pub(super) struct Said(HashSet<String>);
+
+impl Said {
+    pub(super) fn say<T: ToString>(
+        &mut self,
+        messages: impl IntoIterator<Item = T>,
+        context: &mut RunContext<'_>,
+    ) {
+        for message in messages {
+            let message = message.to_string();
+            if self.0.insert(message.replace(|c: char| c.is_ascii_digit(), "")) {
+                context.print_error(message);
+            }
+        }
+    }
+}
 
 /// A view that is fed the intervals of a source.
 pub(super) trait Observer {

@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Args;
 use jiff::tz::TimeZone;
 
-use super::follow::{Observer, follow};
+use super::follow::{Observer, Said, follow};
 use super::operands::Operands;
 use super::options::{CaptureOptions, Host, WidthOption, percentage, usage_error};
 use super::tracing::Tracing;
@@ -104,7 +104,7 @@ impl Latency {
             traced_devices: devices,
             writer: LatencyWriter::new(format, context.width(), time_zone),
             text: Vec::new(),
-            notes: 0,
+            said: Said::default(),
         };
         output.resize(context);
         output.writer.begin(&mut output.text);
@@ -134,8 +134,7 @@ struct Output<'a> {
     traced_devices: Vec<DeviceNumber>,
     writer: LatencyWriter,
     text: Vec<u8>,
-    /// The number of notes that were printed last.
-    notes: usize,
+    said: Said,
 }
 
 impl Observer for Output<'_> {
@@ -167,12 +166,9 @@ impl Observer for Output<'_> {
         let devices = self.shown_devices(&traced.devices, intervals);
         let interval = LatencyInterval { header: &rows.header, traced: &traced, devices };
         self.writer.push(&interval, &mut self.text);
-        let notes = if self.is_for_programs { trace_notes(&traced) } else { Vec::new() };
-        // Repeat notes only once something else is missing.
-        if notes.len() != self.notes {
-            notes.iter().for_each(|note| context.print_error(note));
+        if self.is_for_programs {
+            self.said.say(trace_notes(&traced), context);
         }
-        self.notes = notes.len();
         context.show(&mut self.text)
     }
 }

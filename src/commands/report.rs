@@ -67,7 +67,7 @@ impl Report {
         let mut history = History::default();
         let observe = &mut |rows: &IntervalRows| history.observe(rows);
         let (exit, analysis) = analyze_intervals(&mut intervals, "reporting", observe, context)?;
-        let Some(analysis) = analysis else { return Ok(exit) };
+        let Some(mut analysis) = analysis else { return Ok(exit) };
         let identity = intervals.host();
         let source = PageSource {
             host: identity.name,
@@ -77,8 +77,9 @@ impl Report {
         };
         let saturation_threshold = self.verdicts.saturation_threshold;
         let has_who = !self.no_who;
-        let analysis = analysis.report(&time_zone, selection.names_devices());
-        let html = Page { analysis, history, source: &source, saturation_threshold, has_who }.html();
+        (analysis.time_zone, analysis.is_selection) = (time_zone, selection.names_devices());
+        let html =
+            Page { analysis: &analysis, history, source: &source, saturation_threshold, has_who }.html();
         if writes_to_output {
             context.emit(&mut html.into_bytes())?;
             return Ok(exit);

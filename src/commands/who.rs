@@ -6,12 +6,12 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use jiff::tz::TimeZone;
 
-use super::follow::{Observer, follow};
+use super::follow::{Observer, Said, follow};
 use super::options::{Host, SourceOptions, WidthOption, percentage, usage_error};
 use super::tracing::Tracing;
 use crate::attribution::{Attribution, CgroupUse};
 use crate::console::RunContext;
-use crate::counters::{BusyProcess, Device, DeviceNumber, ScanProblem, TraceProblem};
+use crate::counters::{BusyProcess, Device, DeviceNumber};
 use crate::exit::Exit;
 use crate::intervals::{
     BaselineStore, Detail, DeviceSelection, IntervalHeader, IntervalRows, Intervals, TracedInterval,
@@ -105,11 +105,7 @@ impl Who {
             traced_devices: Vec::new(),
             has_attribution: false,
             unread_s: 0.0,
-            problem: None,
-            trace_problem: None,
-            has_reported_dropped: false,
-            has_reported_hidden_processes: false,
-            has_reported_hung_read: false,
+            said: Said::default(),
         };
         output.writer.begin(&mut output.text);
         follow(intervals, &mut output, context)
@@ -154,13 +150,7 @@ struct Output<'a> {
     has_attribution: bool,
     /// The seconds since the last scan.
     unread_s: f64,
-    /// The problem that was reported last.
-    problem: Option<ScanProblem>,
-    /// The reason for missing I/O of threads that was reported last.
-    trace_problem: Option<TraceProblem>,
-    has_reported_dropped: bool,
-    has_reported_hidden_processes: bool,
-    has_reported_hung_read: bool,
+    said: Said,
 }
 
 impl Observer for Output<'_> {
@@ -236,11 +226,21 @@ impl Output<'_> {
         if let Some(attribution) = attribution {
             self.has_attribution = true;
             self.unread_s = 0.0;
-            self.report_problems(attribution, intervals.is_live(), context);
+            let hidden_from = match intervals.is_live() {
+                false => HiddenFrom::Recorder,
+                true if has_process_io_capabilities() => HiddenFrom::PrivilegedUser,
+                true => HiddenFrom::User,
+            };
+            self.said.say(attribution.problem.map(problem_text), context);
+            self.said.say(hung_read_text(attribution), context);
+            self.said.say(hidden_processes_text(attribution, hidden_from), context);
         } else {
             self.unread_s += header.elapsed_s;
         }
-        self.report_trace_notes(traced, context);
+        if let Some(traced) = traced {
+            self.said.say(traced.problem.map(trace_problem_text), context);
+            self.said.say((traced.dropped > 0).then(|| dropped_text(traced.dropped)), context);
+        }
         if let Some((columns, _)) = context.screen_size() {
             self.writer.resize(columns);
         }
@@ -259,47 +259,6 @@ impl Output<'_> {
             interval
         };
         self.writer.push(&interval, &mut self.text);
-    }
-
-    /// Reports missing data: once, until the problem changes.
-    fn report_problems(&mut self, attribution: &Attribution, is_live: bool, context: &mut RunContext<'_>) {
-        if attribution.problem != std::mem::replace(&mut self.problem, attribution.problem)
-            && let Some(problem) = attribution.problem
-        {
-            context.print_error(problem_text(problem));
-        }
-        let hung_read = hung_read_text(attribution);
-        if hung_read.is_some() != std::mem::replace(&mut self.has_reported_hung_read, hung_read.is_some())
-            && let Some(text) = hung_read
-        {
-            context.print_error(text);
-        }
-        let hidden_from = match is_live {
-            false => HiddenFrom::Recorder,
-            true if has_process_io_capabilities() => HiddenFrom::PrivilegedUser,
-            true => HiddenFrom::User,
-        };
-        if !self.has_reported_hidden_processes
-            && let Some(text) = hidden_processes_text(attribution, hidden_from)
-        {
-            self.has_reported_hidden_processes = true;
-            context.print_error(text);
-        }
-    }
-
-    /// Reports why I/O of threads is missing: once, until the reason changes; a full histogram is reported only the
-    /// first time.
-    fn report_trace_notes(&mut self, traced: Option<&TracedInterval>, context: &mut RunContext<'_>) {
-        let problem = traced.and_then(|traced| traced.problem);
-        if problem != std::mem::replace(&mut self.trace_problem, problem)
-            && let Some(problem) = problem
-        {
-            context.print_error(trace_problem_text(problem));
-        }
-        let dropped = traced.map_or(0, |traced| traced.dropped);
-        if dropped > 0 && !std::mem::replace(&mut self.has_reported_dropped, true) {
-            context.print_error(dropped_text(dropped));
-        }
     }
 
     /// Returns the selected devices with their cgroups in order.

@@ -14,7 +14,7 @@ use std::future::poll_fn;
 use std::io;
 use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -69,7 +69,7 @@ impl RunningServer {
         stopped.set_nonblocking(true).context("cannot start to serve")?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();
         let runtime = runtime.context("cannot start to serve")?;
-        let answers = Arc::new(Answers { published: Arc::clone(published), rendered: Mutex::default() });
+        let answers = Arc::new(Answers { published: Arc::clone(published) });
         start_thread("http", move || {
             // The server ends with the program. If it fails, the other outputs go on.
             let _ = runtime.block_on(serve(listener, stopped, answers));
@@ -133,18 +133,9 @@ async fn serve_connection(stream: TcpStream, answers: Arc<Answers>) {
     let _ = tokio::time::timeout(MAX_CONNECTION_TIME, connection).await;
 }
 
-/// The body of an answer, compressed or not.
-struct Rendered {
-    /// The number of the rendered metrics: see `Latest::number`.
-    number: u64,
-    is_gzip: bool,
-    body: Bytes,
-}
-
-/// Creates answers. The metrics of an interval are rendered once for all clients.
+/// Creates answers.
 struct Answers {
     published: Arc<Published>,
-    rendered: Mutex<Vec<Rendered>>,
 }
 
 impl Answers {
@@ -177,26 +168,14 @@ impl Answers {
     fn metrics<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
         let codings = request.headers().get_all(header::ACCEPT_ENCODING);
         let is_gzip = accepts_gzip(codings.iter().filter_map(|value| value.to_str().ok()));
-        let Some(body) = self.body(is_gzip) else {
+        let Some(latest) = self.published.latest() else {
             return text(StatusCode::SERVICE_UNAVAILABLE, "no sample yet\n");
         };
+        let body = metrics_text(&latest.snapshot, self.published.interval());
+        let body = Bytes::from(if is_gzip { gzip_bytes(&body) } else { body });
         let response = with_header(Response::new(Full::new(body)), header::CONTENT_TYPE, CONTENT_TYPE);
         let response = with_header(response, header::VARY, "Accept-Encoding");
         if is_gzip { with_header(response, header::CONTENT_ENCODING, "gzip") } else { response }
-    }
-
-    /// Returns the latest metrics as text; `None` before the first.
-    fn body(&self, is_gzip: bool) -> Option<Bytes> {
-        let latest = self.published.latest()?;
-        let mut rendered = self.rendered.lock().unwrap_or_else(PoisonError::into_inner);
-        rendered.retain(|one| one.number == latest.number);
-        if let Some(one) = rendered.iter().find(|one| one.is_gzip == is_gzip) {
-            return Some(one.body.clone());
-        }
-        let text = metrics_text(&latest.snapshot, self.published.interval());
-        let body = Bytes::from(if is_gzip { gzip_bytes(&text) } else { text });
-        rendered.push(Rendered { number: latest.number, is_gzip, body: body.clone() });
-        Some(body)
     }
 }
 

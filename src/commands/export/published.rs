@@ -18,8 +18,6 @@ pub(super) struct Published {
 /// Metrics with the time of their publication.
 #[derive(Clone)]
 pub(super) struct Latest {
-    /// A number that is different for each publication.
-    pub(super) number: u64,
     pub(super) snapshot: Arc<MetricsSnapshot>,
     /// The monotonic time of their publication.
     pub(super) at: Duration,
@@ -36,10 +34,8 @@ impl Published {
     }
 
     pub(super) fn publish(&self, snapshot: MetricsSnapshot, at: Duration) {
-        let snapshot = Arc::new(snapshot);
-        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
-        let number = latest.as_ref().map_or(0, |latest| latest.number) + 1;
-        *latest = Some(Latest { number, snapshot, at });
+        let latest = Latest { snapshot: Arc::new(snapshot), at };
+        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(latest);
     }
 
     /// Returns the latest metrics; `None` before the first.
@@ -66,6 +62,6 @@ mod tests {
         published.publish(MetricsSnapshot::default(), s(100));
         assert_eq!((published.lateness(s(111)), published.lateness(s(112))), (None, Some(s(12))));
         published.publish(MetricsSnapshot::default(), s(112));
-        assert_eq!((published.lateness(s(112)), published.latest().map(|it| it.number)), (None, Some(2)));
+        assert_eq!((published.lateness(s(112)), published.latest().map(|it| it.at)), (None, Some(s(112))));
     }
 }

@@ -46,15 +46,15 @@ impl TextfileWriter {
     /// If the file cannot be written, or the system has no more threads.
     pub(super) fn start(path: &Path, every: Duration, published: &Arc<Published>) -> Result<Self> {
         let name = sanitize(&path.display().to_string()).into_owned();
-        let mut last_number = 0;
-        write_latest(path, published, &mut last_number).with_context(|| format!("cannot write {name}"))?;
+        let mut written_at = None;
+        write_latest(path, published, &mut written_at).with_context(|| format!("cannot write {name}"))?;
         let (stop, stopped) = channel();
         let (end, ended) = channel::<()>();
         let message = Arc::new(Mutex::new(None));
         let (path, published, shared) = (path.to_owned(), Arc::clone(published), Arc::clone(&message));
         start_thread("textfile", move || {
             let report = |text| *shared.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
-            keep_up_to_date(&path, every, &name, &published, last_number, &stopped, &report);
+            keep_up_to_date(&path, every, &name, &published, written_at, &stopped, &report);
             // After an error, the file remains, as after a crash.
             let _ = remove_file(&path);
             drop(end);
@@ -74,7 +74,7 @@ fn keep_up_to_date(
     every: Duration,
     name: &str,
     published: &Published,
-    mut last_number: u64,
+    mut written_at: Option<Duration>,
     stopped: &Receiver<()>,
     report: &dyn Fn(String),
 ) {
@@ -87,7 +87,7 @@ fn keep_up_to_date(
             Err(RecvTimeoutError::Timeout) => {}
             Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
         }
-        match write_latest(path, published, &mut last_number) {
+        match write_latest(path, published, &mut written_at) {
             Err(error) if !is_failing => {
                 is_failing = true;
                 report(format!("cannot write {name}: {}; trying again", os_error_text(&error)));
@@ -103,12 +103,16 @@ fn keep_up_to_date(
 
 /// Writes the latest metrics unless they have been written already: the age of the file shows when no samples are
 /// taken.
-fn write_latest(path: &Path, published: &Published, last_number: &mut u64) -> std::io::Result<()> {
-    let Some(latest) = published.latest().filter(|latest| latest.number != *last_number) else {
+fn write_latest(
+    path: &Path,
+    published: &Published,
+    written_at: &mut Option<Duration>,
+) -> std::io::Result<()> {
+    let Some(latest) = published.latest().filter(|latest| Some(latest.at) != *written_at) else {
         return Ok(());
     };
     let text = metrics_text(&latest.snapshot, published.interval());
     replace_file(path, &text)?;
-    *last_number = latest.number;
+    *written_at = Some(latest.at);
     Ok(())
 }

@@ -21,11 +21,8 @@ const SAME_MAX_TOLERANCE: f64 = 0.01;
 
 /// The capacity of both directions together, the capacity of each if it differs, and every plateau. Empty for a device
 /// without requests.
-pub(in crate::report) fn capacity_sentences(
-    whole: &AnalysisReport<'_>,
-    report: &DeviceReport,
-) -> Vec<String> {
-    let times = &Times::new(whole.clock, whole.time_zone);
+pub(in crate::report) fn capacity_sentences(whole: &AnalysisReport, report: &DeviceReport) -> Vec<String> {
+    let times = &Times::new(&whole.clock, &whole.time_zone);
     let sentences = match (has_requests(&report.read), has_requests(&report.write)) {
         (false, false) => Vec::new(),
         (true, false) => vec![capacity_sentence("Reads", IoDirection::Reads, &report.capacity)],
@@ -162,7 +159,7 @@ const MAX_LISTED: usize = 20;
 const MAX_OTHERS: usize = 4;
 
 /// Appends the incidents in the order of time, if there are several, and the number of those not listed.
-pub(super) fn push_incidents(report: &AnalysisReport<'_>, times: &Times<'_>, out: &mut Vec<u8>) {
+pub(super) fn push_incidents(report: &AnalysisReport, times: &Times<'_>, out: &mut Vec<u8>) {
     if report.events.incidents.len() < 2 {
         return;
     }
@@ -201,7 +198,7 @@ pub(super) fn incident_line(incident: &IncidentSummary, times: &Times<'_>) -> St
 }
 
 /// The incidents, the worst first.
-pub(in crate::report) fn incidents_worst_first<'a>(report: &AnalysisReport<'a>) -> Vec<&'a IncidentSummary> {
+pub(in crate::report) fn incidents_worst_first(report: &AnalysisReport) -> Vec<&IncidentSummary> {
     let mut incidents: Vec<&IncidentSummary> = report.events.incidents.iter().collect();
     incidents.sort_by(|a, b| a.worst_first(b));
     incidents
@@ -209,7 +206,7 @@ pub(in crate::report) fn incidents_worst_first<'a>(report: &AnalysisReport<'a>) 
 
 /// The devices, the worst first: those of the worst incident, the victim before the others, then those of the next
 /// incident; then those without an incident, by verdict, and by latency if they are not ok.
-pub(in crate::report) fn devices_worst_first<'a>(report: &AnalysisReport<'a>) -> Vec<&'a DeviceReport> {
+pub(in crate::report) fn devices_worst_first<'a>(report: &'a AnalysisReport) -> Vec<&'a DeviceReport> {
     let in_trouble: Vec<&str> = incidents_worst_first(report)
         .into_iter()
         .flat_map(|incident| incident.devices.iter().map(|one| &*one.names.device))
@@ -233,10 +230,7 @@ pub(in crate::report) fn devices_worst_first<'a>(report: &AnalysisReport<'a>) ->
 }
 
 /// The worst verdict on a device in its incidents, if it is worse than the verdict on the whole run.
-pub(in crate::report) fn worse_verdict(
-    report: &AnalysisReport<'_>,
-    device: &DeviceReport,
-) -> Option<Verdict> {
+pub(in crate::report) fn worse_verdict(report: &AnalysisReport, device: &DeviceReport) -> Option<Verdict> {
     let own = device.verdict.map(Verdict::severity);
     let verdicts = report.events.incidents_of(&device.device).filter_map(|(_, verdict)| Some(verdict?.0));
     let worst = verdicts.max_by_key(|verdict| verdict.severity());
@@ -247,8 +241,8 @@ pub(in crate::report) fn worse_verdict(
 const MAX_DEPARTURES: usize = 5;
 
 /// `sda disappeared at 14:01:27 and was back at 14:02:03.`
-pub(in crate::report) fn departure_sentences(report: &AnalysisReport<'_>) -> Vec<String> {
-    let times = Times::new(report.clock, report.time_zone);
+pub(in crate::report) fn departure_sentences(report: &AnalysisReport) -> Vec<String> {
+    let times = Times::new(&report.clock, &report.time_zone);
     let departures = &report.events.departures;
     let listed = if report.has_details { departures.len() } else { MAX_DEPARTURES.min(departures.len()) };
     let sentence = departures[..listed].iter().map(|departure| {
@@ -426,7 +420,8 @@ mod order_tests {
             device("sde", Some(Verdict::Capped), 1.0),
             device("sdf", Some(Verdict::Idle), 5.0),
         ];
-        let order = devices_worst_first(&report_of(&devices));
+        let report = report_of(&devices);
+        let order = devices_worst_first(&report);
         let names: Vec<&str> = order.into_iter().map(|device| device.device.as_str()).collect();
         assert_eq!(names, ["sde", "sdd", "sdc", "sda", "sdb", "sdf"]);
     }

@@ -9,11 +9,11 @@ use crate::report::layout::sentence_numbers::{mib, number, percent, queue};
 
 /// The sentences under "Not the disk"; `None` if a device may be the bottleneck or was for a time, if a disk disappeared,
 /// or if only some devices were analyzed and these did nothing.
-pub(in crate::report) fn not_the_disk_sentences(report: &AnalysisReport<'_>) -> Option<Vec<String>> {
+pub(in crate::report) fn not_the_disk_sentences(report: &AnalysisReport) -> Option<Vec<String>> {
     if !report.events.incidents.is_empty() || !report.events.departures.is_empty() {
         return None;
     }
-    let found = not_the_disk(report.devices, report.host)?;
+    let found = not_the_disk(&report.devices, &report.host)?;
     let devices = match found.busy.as_slice() {
         [] if report.is_selection => return None,
         [] => (!report.devices.is_empty()).then(|| "No device did any I/O.".to_owned()),
@@ -24,15 +24,15 @@ pub(in crate::report) fn not_the_disk_sentences(report: &AnalysisReport<'_>) -> 
             percent(100.0 * found.longest_queue)
         )),
     };
-    let host = report.host;
+    let host = &report.host;
     let sentences = [devices, cpu_sentence(host), io_pressure_sentence(host), dirty_memory_sentence(host)];
     Some(sentences.into_iter().flatten().collect()).filter(|sentences: &Vec<_>| !sentences.is_empty())
 }
 
 /// The sentences under "Host", whatever the verdicts on the devices: long waits for I/O, or those that no device shows, a
 /// shortage of memory, and swapping.
-pub(in crate::report) fn host_sentences(report: &AnalysisReport<'_>) -> Vec<String> {
-    let host = report.host;
+pub(in crate::report) fn host_sentences(report: &AnalysisReport) -> Vec<String> {
+    let host = &report.host;
     let io_wait = hidden_wait_sentence(host)
         .or_else(|| io_pressure_sentence(host).filter(|_| host.long_io_wait_pct().is_some()));
     let memory = host.memory_shortage_pct().map(|some_pct| {

@@ -15,12 +15,12 @@ use crate::report::json_csv::time_text;
 use crate::sanitize::json_text;
 
 /// Appends the document. Every device and event is on a line of its own, so that a line found by a search is complete.
-pub fn json(report: &AnalysisReport<'_>, out: &mut Vec<u8>) {
+pub fn json(report: &AnalysisReport, out: &mut Vec<u8>) {
     let (events, incidents) = (&report.events.list, &report.events.incidents);
     let document = Object::document()
-        .lines("devices", report.devices.iter().map(|one| device(one, report.clock)))
-        .object("queue_by_layer", report.queue_by_layer.map(queue_by_layer))
-        .field("host", report.host)
+        .lines("devices", report.devices.iter().map(|one| device(one, &report.clock)))
+        .object("queue_by_layer", report.queue_by_layer.as_ref().map(queue_by_layer))
+        .field("host", &report.host)
         .field("not_the_disk", not_the_disk_sentences(report))
         .field("host_findings", host_sentences(report))
         .lines("incidents", incidents.iter().map(incident))
@@ -218,7 +218,7 @@ mod tests {
         queue_by_layer: Option<&QueueByLayer>,
     ) -> (String, serde_json::Value) {
         let mut out = Vec::new();
-        let report = AnalysisReport { queue_by_layer, ..report_of(devices) };
+        let report = AnalysisReport { queue_by_layer: queue_by_layer.cloned(), ..report_of(devices) };
         json(&report, &mut out);
         let text = String::from_utf8(out).unwrap();
         let value = serde_json::from_str(&text).unwrap();

@@ -26,24 +26,26 @@ use crate::topology::Topology;
 use jiff::tz::TimeZone;
 use std::collections::HashMap;
 
-#[derive(Clone, Copy, Debug)]
-pub struct AnalysisReport<'a> {
+/// Everything that the text, the document and the page show.
+pub struct AnalysisReport {
     /// The devices, in the order in which they are shown.
-    pub devices: &'a [DeviceReport],
+    pub devices: Vec<DeviceReport>,
     /// The queue at each layer; `None` if no two devices are stacked.
-    pub queue_by_layer: Option<&'a QueueByLayer>,
+    pub queue_by_layer: Option<QueueByLayer>,
     /// The devices of the host as far as they are known, including its swap devices.
-    pub topology: &'a Topology,
+    pub topology: Topology,
     /// True if other devices of the host were left out, so that nothing is known about them.
     pub is_selection: bool,
     /// The host over the same time.
-    pub host: &'a HostReport,
-    pub events: &'a Events,
-    /// The latency of devices over time, by the kernel's name.
-    pub latencies: &'a HashMap<String, LatencySeries>,
-    pub clock: &'a RunClock,
+    pub host: HostReport,
+    pub events: Events,
+    /// The latency of devices with I/O over time, by the kernel's name.
+    pub latencies: HashMap<String, LatencySeries>,
+    pub clock: RunClock,
+    /// The identity of each device that has one, by the kernel's name.
+    pub identities: HashMap<String, String>,
     /// The time zone of printed times.
-    pub time_zone: &'a TimeZone,
+    pub time_zone: TimeZone,
     /// True if the text has all details of each device.
     pub has_details: bool,
     /// True if the terminal shows more than ASCII.
@@ -52,21 +54,18 @@ pub struct AnalysisReport<'a> {
 
 /// A report of these devices only.
 #[cfg(test)]
-pub(super) fn report_of(devices: &[DeviceReport]) -> AnalysisReport<'_> {
-    use std::sync::LazyLock;
-    type Empty = (Topology, HostReport, Events, HashMap<String, LatencySeries>, RunClock);
-    static EMPTY: LazyLock<Empty> = LazyLock::new(Default::default);
-    let (topology, host, events, latencies, clock) = &*EMPTY;
+pub(super) fn report_of(devices: &[DeviceReport]) -> AnalysisReport {
     AnalysisReport {
-        devices,
+        devices: devices.to_vec(),
         queue_by_layer: None,
-        topology,
+        topology: Topology::default(),
         is_selection: false,
-        host,
-        events,
-        latencies,
-        clock,
-        time_zone: const { &TimeZone::UTC },
+        host: HostReport::default(),
+        events: Events::default(),
+        latencies: HashMap::new(),
+        clock: RunClock::default(),
+        identities: HashMap::new(),
+        time_zone: TimeZone::UTC,
         has_details: true,
         is_unicode: false,
     }

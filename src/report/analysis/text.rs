@@ -28,8 +28,8 @@ const MAX_EXPLAINED: usize = 5;
 /// Appends the worst incident, the table of devices, the disks that disappeared, all incidents if there are several, and
 /// the reasons for the verdicts on the worst devices or, with [`AnalysisReport::has_details`], the whole report of each
 /// device that was busy; then findings about the host. Lines have at most `width` columns if that is 60 or more, except for those of several incidents.
-pub fn text(report: &AnalysisReport<'_>, width: usize, out: &mut Vec<u8>) {
-    let times = Times::new(report.clock, report.time_zone);
+pub fn text(report: &AnalysisReport, width: usize, out: &mut Vec<u8>) {
+    let times = Times::new(&report.clock, &report.time_zone);
     let rows = rows(report);
     if let Some(worst) = incidents_worst_first(report).first() {
         push_paragraph(&format!("{}.", incident_line(worst, &times)), 0, width, out);
@@ -59,7 +59,7 @@ pub fn text(report: &AnalysisReport<'_>, width: usize, out: &mut Vec<u8>) {
 }
 
 /// Appends the reasons why the worst devices have their verdicts, or have none, and where requests wait.
-fn push_explanations(report: &AnalysisReport<'_>, rows: &[Row<'_>], width: usize, out: &mut Vec<u8>) {
+fn push_explanations(report: &AnalysisReport, rows: &[Row<'_>], width: usize, out: &mut Vec<u8>) {
     // Devices without a verdict all lack one for the same few reasons, so only the first is explained.
     let explained = |(index, row): &(usize, &Row<'_>)| *index == 0 || row.report.verdict.is_some();
     for (_, row) in rows.iter().take(MAX_EXPLAINED).enumerate().filter(explained) {
@@ -79,19 +79,19 @@ fn push_explanations(report: &AnalysisReport<'_>, rows: &[Row<'_>], width: usize
 }
 
 /// Appends the reports of the devices that were busy, and the queues of their layers.
-fn push_devices(report: &AnalysisReport<'_>, width: usize, out: &mut Vec<u8>) {
+fn push_devices(report: &AnalysisReport, width: usize, out: &mut Vec<u8>) {
     let is_active = |device: &&DeviceReport| device.intervals > 0 && device.verdict != Some(Verdict::Idle);
     for device in report.devices.iter().filter(is_active) {
         out.push(b'\n');
         push_device(report, device, width, out);
     }
-    if let Some(queues) = report.queue_by_layer {
+    if let Some(queues) = &report.queue_by_layer {
         push_queue_by_layer(queues, width, out);
     }
 }
 
 /// Appends one device, in the order of the questions that a person has.
-fn push_device(whole: &AnalysisReport<'_>, report: &DeviceReport, width: usize, out: &mut Vec<u8>) {
+fn push_device(whole: &AnalysisReport, report: &DeviceReport, width: usize, out: &mut Vec<u8>) {
     let verdict = report.verdict.map_or("no verdict", Verdict::name);
     push_paragraph(&format!("{}: {verdict}", full_name(whole, report)), 0, width, out);
     push_paragraph(&verdict_sentence(whole, report), 2, width, out);
@@ -311,7 +311,7 @@ pub(super) struct Row<'a> {
 
 /// The verdict on a device over the whole run as a sentence, after that of its incidents if it is worse: `sda was
 /// saturated for 40 s; over the whole time, sda is far from saturated: ...`
-pub(in crate::report) fn verdict_sentence(report: &AnalysisReport<'_>, device: &DeviceReport) -> String {
+pub(in crate::report) fn verdict_sentence(report: &AnalysisReport, device: &DeviceReport) -> String {
     let explanation = explanation_text(device);
     let worse = worse_verdict(report, device).filter(|_| device.verdict.is_some());
     let Some(worse) = worse else { return format!("{explanation}.") };
@@ -330,7 +330,7 @@ fn length_s(incident: &IncidentSummary) -> f64 {
 
 /// Returns the devices of the table, the worst first: those with a verdict other than `ok` and `idle`, without one, or
 /// with trouble at some time. Many devices with little I/O and without a verdict are left out.
-pub(super) fn rows<'a>(report: &AnalysisReport<'a>) -> Vec<Row<'a>> {
+pub(super) fn rows<'a>(report: &'a AnalysisReport) -> Vec<Row<'a>> {
     let row = |device: &'a DeviceReport| {
         let own = report.events.incidents_of(&device.device);
         Row {
@@ -360,7 +360,7 @@ impl Row<'_> {
 
 /// Appends the span of the run, the table, and the devices that are ok or idle.
 pub(super) fn push_overview(
-    report: &AnalysisReport<'_>,
+    report: &AnalysisReport,
     rows: &[Row<'_>],
     times: &Times<'_>,
     width: usize,
@@ -393,7 +393,7 @@ const COLUMNS: [&str; 10] =
 const RANKS: [Option<u8>; 10] =
     [None, None, Some(7), Some(6), Some(6), Some(3), Some(8), Some(4), Some(5), Some(2)];
 
-fn push_table(report: &AnalysisReport<'_>, rows: &[Row<'_>], width: usize, out: &mut Vec<u8>) {
+fn push_table(report: &AnalysisReport, rows: &[Row<'_>], width: usize, out: &mut Vec<u8>) {
     let mut table = TextTable::new(&COLUMNS, "llr", rows.iter().map(|row| row_cells(report, row)));
     // The shape of the latency over time shows more than the columns that are dropped for it.
     let for_columns = if width >= MIN_WIDTH_WITH_POINTS { width - MIN_POINTS } else { width };
@@ -417,14 +417,14 @@ fn push_table(report: &AnalysisReport<'_>, rows: &[Row<'_>], width: usize, out: 
 }
 
 /// The kernel's name of a device, which sentences use, with its alias, by which it is an event: `dm-1 vg0-root`.
-pub(super) fn full_name<'a>(report: &AnalysisReport<'_>, device: &'a DeviceReport) -> Cow<'a, str> {
+pub(super) fn full_name<'a>(report: &AnalysisReport, device: &'a DeviceReport) -> Cow<'a, str> {
     match report.topology.node(&device.device).and_then(|node| node.alias.as_ref()) {
         Some(alias) => format!("{} {alias}", device.device).into(),
         None => device.device.as_str().into(),
     }
 }
 
-fn row_cells(report: &AnalysisReport<'_>, row: &Row<'_>) -> Vec<String> {
+fn row_cells(report: &AnalysisReport, row: &Row<'_>) -> Vec<String> {
     let DeviceReport { read, write, all, util_pct, .. } = row.report;
     let name: String = sanitize(&full_name(report, row.report)).chars().take(MAX_NAME).collect();
     // A device that is ok for most of the time is listed because of its worst incident.
@@ -450,7 +450,7 @@ fn row_cells(report: &AnalysisReport<'_>, row: &Row<'_>) -> Vec<String> {
 }
 
 /// The latency of a device over the time of the run.
-fn drawn(series: &LatencySeries, range: (f64, f64), report: &AnalysisReport<'_>, width: usize) -> String {
+fn drawn(series: &LatencySeries, range: (f64, f64), report: &AnalysisReport, width: usize) -> String {
     let total_s = report.clock.elapsed_s(report.clock.end.run_s);
     let gaps = report.clock.gaps();
     let step_s = total_s / width as f64;
@@ -469,7 +469,7 @@ fn drawn(series: &LatencySeries, range: (f64, f64), report: &AnalysisReport<'_>,
 
 /// Appends the devices that are not in the table: those without a verdict on one line, and those that are ok or idle on
 /// another.
-fn push_others(report: &AnalysisReport<'_>, rows: &[Row<'_>], width: usize, out: &mut Vec<u8>) {
+fn push_others(report: &AnalysisReport, rows: &[Row<'_>], width: usize, out: &mut Vec<u8>) {
     let is_other = |device: &&DeviceReport| !rows.iter().any(|row| std::ptr::eq(row.report, *device));
     let list = |title: &str, is_meant: &dyn Fn(&DeviceReport) -> bool| {
         let meant = report.devices.iter().filter(is_other).filter(|device| is_meant(device));
@@ -539,7 +539,11 @@ mod text_tests {
         let devices = [report("dm-1", None, 9), report("sda", None, 9)];
         for has_details in [false, true] {
             let mut out = Vec::new();
-            text(&AnalysisReport { topology: &topology, has_details, ..report_of(&devices) }, 80, &mut out);
+            text(
+                &AnalysisReport { topology: topology.clone(), has_details, ..report_of(&devices) },
+                80,
+                &mut out,
+            );
             let text = String::from_utf8(out).unwrap();
             assert!(text.contains("\ndm-1 vg0-root  no verdict") && text.contains("\nsda "), "{text}");
             assert!(!has_details || text.contains("\ndm-1 vg0-root: no verdict\n"), "{text}");

@@ -117,7 +117,7 @@ impl<'a> Section<'a> {
             push_areas(&title, "Who causes it? ", &self.areas, &shades, time, out);
         }
         out.push_str("</div><div class=\"details\">");
-        if let Some(queues) = analysis.queue_by_layer {
+        if let Some(queues) = &analysis.queue_by_layer {
             push_stack(queues, &self.report.device, out);
         }
         self.usage.into_iter().for_each(|usage| push_cgroup_table(usage, out));

@@ -40,7 +40,7 @@ impl<'a> PlacedIncident<'a> {
 
 /// Returns the incidents, the worst first.
 pub(super) fn place_incidents<'a>(
-    analysis: &AnalysisReport<'a>,
+    analysis: &'a AnalysisReport,
     history: &History,
 ) -> Vec<PlacedIncident<'a>> {
     let placed = |incident: &'a IncidentSummary| PlacedIncident::new(incident, history);

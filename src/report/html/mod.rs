@@ -64,7 +64,7 @@ pub struct PageSource {
 }
 
 pub struct Page<'a> {
-    pub analysis: AnalysisReport<'a>,
+    pub analysis: &'a AnalysisReport,
     pub history: History,
     pub source: &'a PageSource,
     /// Latency, as a multiple of unloaded latency, at which a device counts as saturated.
@@ -101,7 +101,7 @@ impl<'a> Page<'a> {
         let axis =
             TimeAxis::new(span, history.clock.has_wall_clock().then(|| self.analysis.time_zone.clone()));
         let time = ChartTime { axis: &axis, timeline: &history.timeline };
-        let incidents = place_incidents(&self.analysis, history);
+        let incidents = place_incidents(self.analysis, history);
         let section = |(index, report): (usize, &&'a DeviceReport)| self.section(index, report, &incidents);
         let sections: Vec<Section<'_>> = charted.iter().enumerate().map(section).collect();
         let mut out = String::with_capacity(1 << 20);
@@ -113,7 +113,7 @@ impl<'a> Page<'a> {
         let first = sections.first().filter(|section| !section.incidents.is_empty());
         first.into_iter().for_each(|section| section.push(time, &mut out));
         incidents::push_table(&incidents, &anchor, time, &mut out);
-        let shown: Vec<&DeviceReport> = devices_worst_first(&self.analysis)
+        let shown: Vec<&DeviceReport> = devices_worst_first(self.analysis)
             .into_iter()
             .filter(|report| report.intervals > 0 && report.verdict != Some(Verdict::Idle))
             .collect();
@@ -146,7 +146,7 @@ impl<'a> Page<'a> {
             let has_incident = self.analysis.events.incidents_of(&report.device).next().is_some();
             report.intervals > 0 && (!is_well || has_incident || self.analysis.is_selection)
         };
-        devices_worst_first(&self.analysis).into_iter().filter(is_charted).collect()
+        devices_worst_first(self.analysis).into_iter().filter(is_charted).collect()
     }
 
     fn section<'b>(
@@ -170,7 +170,7 @@ impl<'a> Page<'a> {
 
     /// The use by cgroups of a device or, without any, of the whole devices below it.
     fn usage(&self, device: &str) -> Option<&crate::intervals::UsageHistory> {
-        let topology: &Topology = self.analysis.topology;
+        let topology: &Topology = &self.analysis.topology;
         let mut below: Vec<&str> = vec![device];
         let mut at = 0;
         while let Some(name) = below.get(at).copied() {
@@ -236,7 +236,7 @@ impl<'a> Page<'a> {
         facts.extend(source.capture.iter().map(|capture| format!("from {}", name(capture))));
         out.push_str(&facts.join(", "));
         out.push_str("</p>");
-        let sentences = not_the_disk_sentences(&self.analysis).unwrap_or_default();
+        let sentences = not_the_disk_sentences(self.analysis).unwrap_or_default();
         if !sentences.is_empty() {
             let _ = write!(out, "<p>Not the disk: {}</p>", escape(&sentences.join(" ")));
         }
@@ -260,7 +260,7 @@ impl<'a> Page<'a> {
     /// Disks that disappeared, and defects of the data that affect how the page should be read.
     fn remarks(&self) -> Vec<String> {
         let shift_s = self.history.clock.setback_s();
-        let mut remarks = departure_sentences(&self.analysis);
+        let mut remarks = departure_sentences(self.analysis);
         if shift_s > 0.0 {
             remarks.push(format!(
                 "The clock went back: the latest times are shown {} too late.",
@@ -284,7 +284,7 @@ impl<'a> Page<'a> {
     fn push_host(&self, group: usize, time: ChartTime<'_>, out: &mut String) {
         let mut content = String::new();
         host::push_host_charts(&self.history, time, &mut content);
-        let mut text = list(&host_sentences(&self.analysis));
+        let mut text = list(&host_sentences(self.analysis));
         if self.has_who {
             host::push_blocked_tasks(&self.history, time, &mut text);
         }

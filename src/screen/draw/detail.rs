@@ -40,8 +40,9 @@ pub(super) struct Shown<'a> {
 const MAX_TEXT_PCT: u16 = 50;
 /// The least height of the charts below the list.
 const MIN_PANE_CHARTS: u16 = 5;
-/// The least number of lines of text above them, if there is space.
+/// The least and the largest number of lines of text above them.
 const MIN_PANE_LINES: u16 = 5;
+const MAX_PANE_LINES: u16 = 8;
 /// The most cgroups and tasks that are named on a page.
 const MAX_CGROUPS: usize = 6;
 const MAX_TASKS: usize = 8;
@@ -58,7 +59,7 @@ impl App {
         // However many lines there are, so that the charts stay in place.
         let text_height = match charts {
             0 => rest.height,
-            _ => (rest.height / 4).max(MIN_PANE_LINES).min(rest.height - charts),
+            _ => (rest.height / 4).clamp(MIN_PANE_LINES, MAX_PANE_LINES).min(rest.height - charts),
         };
         self.draw_lines(buffer, Rect { height: text_height, ..rest }, &lines);
         if let Some(device) = self.selected.as_ref().filter(|_| charts > 0) {

@@ -1,13 +1,10 @@
 //! Analyses of captures as text, JSON and fio jobs.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 
-use blkstat::analysis::{DeviceAnalysis, DeviceReport, HostReport, QueueByLayer, Settings, queue_by_layer};
+use blkstat::analysis::{DeviceAnalysis, DeviceReport, Settings, queue_by_layer};
 use blkstat::clock::RealClock;
-use blkstat::intervals::{
-    BaselineStore, Detail, DeviceSelection, Events, Input, Intervals, LatencySeries, RunClock, collect,
-};
+use blkstat::intervals::{BaselineStore, Detail, DeviceSelection, Input, Intervals, collect};
 use blkstat::report::analysis::{AnalysisReport, fio_job, json, text};
 use blkstat::topology::{Node, Topology};
 use jiff::tz::TimeZone;
@@ -15,44 +12,18 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::support::snapshot::assert_snapshot;
 
-struct Analysis {
-    devices: Vec<DeviceReport>,
-    queue_by_layer: Option<QueueByLayer>,
-    topology: Topology,
-    host: HostReport,
-    events: Events,
-    latencies: HashMap<String, LatencySeries>,
-    clock: RunClock,
-    has_details: bool,
-}
+struct Analysis(AnalysisReport);
 
 impl Analysis {
-    fn report(&self) -> AnalysisReport<'_> {
-        let queue_by_layer = self.queue_by_layer.as_ref();
-        AnalysisReport {
-            devices: &self.devices,
-            queue_by_layer,
-            topology: &self.topology,
-            is_selection: false,
-            host: &self.host,
-            events: &self.events,
-            latencies: &self.latencies,
-            clock: &self.clock,
-            time_zone: const { &TimeZone::UTC },
-            has_details: self.has_details,
-            is_unicode: false,
-        }
-    }
-
     fn text(&self, width: usize) -> String {
         let mut out = Vec::new();
-        text(&self.report(), width, &mut out);
+        text(&self.0, width, &mut out);
         String::from_utf8(out).unwrap()
     }
 
     fn json(&self) -> serde_json::Value {
         let mut out = Vec::new();
-        json(&self.report(), &mut out);
+        json(&self.0, &mut out);
         serde_json::from_slice(&out).unwrap()
     }
 }
@@ -75,8 +46,20 @@ fn analyze_stacked(capture: &str, topology: Topology) -> Analysis {
     devices.sort_by(|a, b| a.device.cmp(&b.device));
     let queue_by_layer = queue_by_layer(&topology, &devices);
     let events = collected.events.events_with(&devices, &collected.clock, &topology);
-    let (latencies, clock, has_details) = (collected.latencies, collected.clock, true);
-    Analysis { devices, queue_by_layer, topology, host, events, latencies, clock, has_details }
+    Analysis(AnalysisReport {
+        devices,
+        queue_by_layer,
+        topology,
+        is_selection: false,
+        host,
+        events,
+        latencies: collected.latencies,
+        clock: collected.clock,
+        identities: collected.identities,
+        time_zone: TimeZone::UTC,
+        has_details: true,
+        is_unicode: false,
+    })
 }
 
 /// Captures whose layout and JSON are checked.
@@ -94,7 +77,7 @@ fn fits(text: &str, width: usize) -> bool {
 #[test]
 fn overviews_match_their_snapshots() {
     for name in ["capped-3000", "sweep-randread", "mixed", "stalls", "hotplug", "faults"] {
-        let overview = Analysis { has_details: false, ..analyze(name) }.text(100);
+        let overview = Analysis(AnalysisReport { has_details: false, ..analyze(name).0 }).text(100);
         assert!(fits(&overview, 100), "{overview}");
         assert_snapshot(&format!("analyze/{name}.overview.txt"), &overview);
     }
@@ -181,7 +164,7 @@ fn a_fio_job_repeats_the_load_of_each_direction() {
     let analysis = analyze("capped-3000");
     let job = |name: &str| {
         let mut out = Vec::new();
-        fio_job(analysis.devices.iter().find(|one| one.device == name).unwrap(), &mut out);
+        fio_job(analysis.0.devices.iter().find(|one| one.device == name).unwrap(), &mut out);
         String::from_utf8(out).unwrap()
     };
     assert_snapshot("analyze/capped-3000.loop0.fio", &job("loop0"));
