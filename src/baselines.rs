@@ -99,41 +99,33 @@ pub struct RecordedBaseline {
     pub baseline: DeviceBaseline,
 }
 
-/// The baselines that were used when a recording was made.
+/// The baselines that were used when a recording was made, by device.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct RecordedBaselines {
-    common: Option<RecordedBaseline>,
-    by_device: BTreeMap<String, RecordedBaseline>,
-}
+pub struct RecordedBaselines(BTreeMap<Option<String>, RecordedBaseline>);
 
 impl RecordedBaselines {
     /// Adds a baseline; it replaces one for the same device.
     pub fn insert(&mut self, mut recorded: RecordedBaseline) {
         recorded.baseline.retain_possible();
-        match recorded.device.clone() {
-            None => self.common = Some(recorded),
-            Some(device) => {
-                self.by_device.insert(device, recorded);
-            }
-        }
+        self.0.insert(recorded.device.clone(), recorded);
     }
 
     /// Returns the baseline of the device of this kernel name; `None` if none was used.
     pub fn get(&self, device: &str) -> Option<&RecordedBaseline> {
-        self.by_device.get(device).or(self.common.as_ref())
+        self.0.get(&Some(device.to_owned())).or_else(|| self.0.get(&None))
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &RecordedBaseline> {
-        self.common.iter().chain(self.by_device.values())
+        self.0.values()
     }
 
     pub fn len(&self) -> usize {
-        self.by_device.len() + usize::from(self.common.is_some())
+        self.0.len()
     }
 
     /// Returns whether no baseline was used.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.0.is_empty()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::units::{Elapsed, SampleTime};
+use crate::units::{SampleTime, Span};
 
 pub const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -68,10 +68,7 @@ impl Resampling {
     /// of the interval does, because samples are never exactly on time.
     pub fn is_due(&mut self, previous: &SampleTime, sample: &SampleTime) -> bool {
         let Some(interval) = self.interval else { return true };
-        let seconds_since = |from: &SampleTime| match sample.since(from) {
-            Elapsed::Forward(elapsed) => elapsed.seconds(),
-            Elapsed::Unknown => 0.0,
-        };
+        let seconds_since = |from: &SampleTime| sample.since(from).map_or(0.0, Span::seconds);
         // The next sample is expected after about as long as the last one, unless that followed a gap.
         let interval_s = interval.as_secs_f64();
         let step_s = seconds_since(previous).min(interval_s);

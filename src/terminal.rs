@@ -3,7 +3,7 @@
 //! Only this module changes terminal settings, and only it opens /dev/tty, for the size of the screen.
 
 use std::fs::OpenOptions;
-use std::io::{self, IsTerminal};
+use std::io;
 use std::os::fd::AsFd;
 
 use rustix::termios::{
@@ -18,11 +18,7 @@ pub struct Keyboard {
 impl Keyboard {
     /// Switches standard input to unbuffered mode; `None` if it is not a terminal or refuses the mode.
     pub fn open() -> Option<Self> {
-        let input = io::stdin();
-        if !input.is_terminal() {
-            return None;
-        }
-        let keyboard = Self { saved: tcgetattr(&input).ok()? };
+        let keyboard = Self { saved: tcgetattr(io::stdin()).ok()? };
         keyboard.set_unbuffered().ok()?;
         Some(keyboard)
     }
@@ -30,11 +26,7 @@ impl Keyboard {
     /// Switches standard input to raw mode, in which Ctrl-C and Ctrl-Z are keys; `None` if it is not a terminal or
     /// refuses the mode.
     pub fn open_raw() -> Option<Self> {
-        let input = io::stdin();
-        if !input.is_terminal() {
-            return None;
-        }
-        let keyboard = Self { saved: tcgetattr(&input).ok()? };
+        let keyboard = Self { saved: tcgetattr(io::stdin()).ok()? };
         keyboard.set_raw().ok()?;
         Some(keyboard)
     }

@@ -19,25 +19,16 @@ pub struct SampleTime {
     pub uptime: Option<u64>,
 }
 
-/// The time between two samples.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Elapsed {
-    Forward(Span),
-    /// The clock did not advance, or no clock is known at both times.
-    Unknown,
-}
-
 impl SampleTime {
     /// Returns the time since an earlier sample: by the monotonic clock if it is known at both, otherwise by the wall
-    /// clock.
-    pub fn since(&self, earlier: &SampleTime) -> Elapsed {
+    /// clock; `None` if the clock did not advance, or no clock is known at both times.
+    pub fn since(&self, earlier: &SampleTime) -> Option<Span> {
         let nanos = match (earlier.monotonic, self.monotonic, earlier.wall, self.wall) {
             (Some(a), Some(b), _, _) => b.checked_sub(a).map(|d| d.as_nanos()),
             (_, _, Some(a), Some(b)) => u128::try_from(b.as_nanosecond() - a.as_nanosecond()).ok(),
             _ => None,
         };
-        let interval = nanos.and_then(|n| u64::try_from(n).ok()).and_then(Span::from_nanos);
-        interval.map_or(Elapsed::Unknown, Elapsed::Forward)
+        nanos.and_then(|n| u64::try_from(n).ok()).and_then(Span::from_nanos)
     }
 
     /// Returns the time since an earlier sample by the uptime of both, as sysstat's iostat measures it. If the uptime
@@ -132,19 +123,16 @@ mod tests {
             wall: Timestamp::from_second(wall).ok(),
             uptime: None,
         };
-        assert_eq!(
-            at(12, 50).since(&at(10, 100)),
-            Elapsed::Forward(Span::from_nanos(2_000_000_000).unwrap())
-        );
-        assert_eq!(at(10, 100).since(&at(12, 50)), Elapsed::Unknown);
+        assert_eq!(at(12, 50).since(&at(10, 100)), Some(Span::from_nanos(2_000_000_000).unwrap()));
+        assert_eq!(at(10, 100).since(&at(12, 50)), None);
     }
 
     #[test]
     fn a_wall_clock_that_does_not_advance_gives_no_interval() {
         let at = |wall| SampleTime { wall: Timestamp::from_second(wall).ok(), ..SampleTime::default() };
-        assert_eq!(at(7).since(&at(7)), Elapsed::Unknown);
-        assert_eq!(at(7).since(&SampleTime::default()), Elapsed::Unknown);
-        assert_eq!(at(9).since(&at(7)), Elapsed::Forward(Span::from_nanos(2_000_000_000).unwrap()));
+        assert_eq!(at(7).since(&at(7)), None);
+        assert_eq!(at(7).since(&SampleTime::default()), None);
+        assert_eq!(at(9).since(&at(7)), Some(Span::from_nanos(2_000_000_000).unwrap()));
     }
 
     #[test]

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Args;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 use super::analysis::analyze_intervals;
 use super::options::{Host, SourceOptions, VerdictOptions};
@@ -101,11 +103,7 @@ fn default_output(from: Option<&Path>, host: &Host, context: &mut RunContext<'_>
     const EXTENSIONS: [&str; 8] = [".gz", ".zst", ".txt", ".log", ".out", ".json", ".raw", ".dat"];
     let Some(from) = from else {
         let name = read_hostname(&host.root).unwrap_or_default();
-        let is_plain = |c: &char| c.is_ascii_alphanumeric() || "-_".contains(*c);
-        let name: String = name.chars().take_while(|c| *c != '.').filter(is_plain).collect();
-        let time = context.clock.wall().to_zoned(context.time_zone()).strftime("%Y%m%d-%H%M%S").to_string();
-        let parts = ["blkstat", &name, &time].into_iter().filter(|part| !part.is_empty());
-        return format!("{}.html", parts.collect::<Vec<_>>().join("-")).into();
+        return format!("{}.html", base_name(&name, context.clock.wall(), &context.time_zone())).into();
     };
     let name = from.file_name().filter(|name| *name != "-").unwrap_or("stdin".as_ref()).as_bytes();
     let shortened = |name: &[u8]| {
@@ -117,4 +115,12 @@ fn default_output(from: Option<&Path>, host: &Host, context: &mut RunContext<'_>
         stem = &stem[..length];
     }
     OsStr::from_bytes(&[stem, b".html"].concat()).into()
+}
+
+/// Returns the beginning of the name of a file: `blkstat-HOST-DATE-TIME`, without the domain of the host.
+pub(super) fn base_name(host: &str, at: Timestamp, zone: &TimeZone) -> String {
+    let is_plain = |c: &char| c.is_ascii_alphanumeric() || "-_".contains(*c);
+    let host: String = host.chars().take_while(|c| *c != '.').filter(is_plain).take(64).collect();
+    let time = at.to_zoned(zone.clone()).strftime("%Y%m%d-%H%M%S").to_string();
+    if host.is_empty() { format!("blkstat-{time}") } else { format!("blkstat-{host}-{time}") }
 }

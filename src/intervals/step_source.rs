@@ -11,7 +11,7 @@ use crate::counters::Sample;
 use crate::metrics::DeviceMatch;
 use crate::schedule::Resampling;
 use crate::topology::Topology;
-use crate::units::{Elapsed, SampleTime, Span};
+use crate::units::{SampleTime, Span};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Next {
@@ -239,7 +239,7 @@ impl<'a> StepSource<'a> {
     /// With `realtime`, waits until as much time has passed as in the recording.
     fn wait_for_recorded_time(&self) -> Option<u8> {
         let (started_at, first) = self.segment_start;
-        let Elapsed::Forward(recorded) = self.newest.at.since(&first) else { return None };
+        let recorded = self.newest.at.since(&first)?;
         if !self.input.realtime {
             return None;
         }
@@ -263,8 +263,5 @@ impl<'a> StepSource<'a> {
 
 /// The time between two samples; `None` across a break.
 fn elapsed(older: &Sample, newer: &Sample) -> Option<Span> {
-    match newer.at.since(&older.at) {
-        Elapsed::Forward(interval) if newer.segment == older.segment => Some(interval),
-        Elapsed::Forward(_) | Elapsed::Unknown => None,
-    }
+    newer.at.since(&older.at).filter(|_| newer.segment == older.segment)
 }

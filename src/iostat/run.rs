@@ -19,7 +19,7 @@ use crate::schedule::{Deadlines, Resampling};
 use crate::source::{Host, Live, Precedence, Replay, local_time_zone, open_range};
 use crate::time_range::Place;
 use crate::topology::{NamedDevice, Topology};
-use crate::units::{Elapsed, SampleTime, Span};
+use crate::units::{SampleTime, Span};
 
 pub fn run(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
     let ended = match &options.from {
@@ -253,10 +253,7 @@ fn report(
 
 /// Returns the time between two samples of a capture; `None` across a break.
 fn elapsed(older: &Sample, newer: &Sample) -> Option<Span> {
-    match newer.at.since(&older.at) {
-        Elapsed::Forward(interval) if newer.segment == older.segment => Some(interval),
-        Elapsed::Forward(_) | Elapsed::Unknown => None,
-    }
+    newer.at.since(&older.at).filter(|_| newer.segment == older.segment)
 }
 
 /// Returns the time between two live samples. As in iostat, an interval of whole seconds is measured by the uptime; for
@@ -267,11 +264,8 @@ fn live_interval(options: &Options, older: &Sample, newer: &Sample) -> Span {
         let older = SampleTime { uptime: older.at.uptime.or(Some(0)), ..SampleTime::default() };
         return newer.at.uptime_since(&older);
     }
-    match newer.at.since(&older.at) {
-        Elapsed::Forward(interval) => interval,
-        // Does not occur: the monotonic clock advances between two samples.
-        Elapsed::Unknown => Span::HUNDREDTH,
-    }
+    // The monotonic clock advances between two samples.
+    newer.at.since(&older.at).unwrap_or(Span::HUNDREDTH)
 }
 
 /// Returns whether this is the empty sample that represents the boot, when every counter was zero.

@@ -4,10 +4,10 @@
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
 
-use anstyle::{Ansi256Color, Effects, Reset, RgbColor, Style};
+use anstyle::{Reset, Style};
 use ratatui_core::buffer::{Buffer, Cell};
 use ratatui_core::layout::Rect;
-use ratatui_core::style::{Color, Modifier};
+use ratatui_core::style::Color;
 
 use crate::terminal::Keyboard;
 
@@ -151,27 +151,8 @@ fn put_changes(changes: &[(u16, u16, &Cell)], out: &mut Vec<u8>) -> io::Result<(
 }
 
 fn style(cell: &Cell) -> Style {
-    let effects = [
-        (Modifier::BOLD, Effects::BOLD),
-        (Modifier::DIM, Effects::DIMMED),
-        (Modifier::UNDERLINED, Effects::UNDERLINE),
-        (Modifier::REVERSED, Effects::INVERT),
-    ];
-    let has = |(modifier, effect)| if cell.modifier.contains(modifier) { effect } else { Effects::new() };
-    let effects = effects.map(has).into_iter().fold(Effects::new(), Effects::insert);
-    Style::new().fg_color(color(cell.fg)).bg_color(color(cell.bg)).effects(effects)
-}
-
-/// The 16 basic colors have the short codes, which every terminal with colors has.
-fn color(color: Color) -> Option<anstyle::Color> {
-    match color {
-        Color::Indexed(code) => {
-            let code = Ansi256Color(code);
-            Some(code.into_ansi().map_or(code.into(), anstyle::Color::from))
-        }
-        Color::Rgb(red, green, blue) => Some(RgbColor(red, green, blue).into()),
-        _ => None,
-    }
+    let color = |color: Color| (color != Color::Reset).then(|| color.into());
+    Style::new().fg_color(color(cell.fg)).bg_color(color(cell.bg)).effects(cell.modifier.into())
 }
 
 #[cfg(test)]
@@ -185,7 +166,7 @@ mod tests {
         let area = Rect { x: 0, y: 0, width: 10, height: 2 };
         let before = Buffer::empty(area);
         let mut after = before.clone();
-        after.set_string(2, 1, "ab", Style::new().fg(Color::Indexed(1)));
+        after.set_string(2, 1, "ab", Style::new().fg(Color::Red));
         let mut out = Vec::new();
         put_changes(&before.diff(&after), &mut out).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), "\x1b[2;3H\x1b[31mab\x1b[0m");

@@ -33,22 +33,22 @@ pub(crate) struct Theme {
     pub(crate) is_ascii: bool,
 }
 
-/// A color: on a dark background, on a light one, and the number of the nearest of 16 colors.
+/// A color: on a dark background, on a light one, and the nearest of 16 colors.
 #[derive(Clone, Copy)]
 struct Hue {
     dark: u32,
     light: u32,
-    basic: u8,
+    basic: Color,
 }
 
-const GREEN: Hue = Hue { dark: 0x4d_af7c, light: 0x2e_7d4f, basic: 2 };
-const YELLOW: Hue = Hue { dark: 0xe6_c34a, light: 0x9a_7b00, basic: 3 };
-const ORANGE: Hue = Hue { dark: 0xe8_853d, light: 0xb8_5c00, basic: 9 };
-const PURPLE: Hue = Hue { dark: 0xb0_7ae0, light: 0x7b_3fb5, basic: 5 };
-const GRAY: Hue = Hue { dark: 0x8a_8a8a, light: 0x6c_6c6c, basic: 8 };
-const BLUE: Hue = Hue { dark: 0x5a_a7e0, light: 0x1f_6fb0, basic: 4 };
-const RED: Hue = Hue { dark: 0xe5_484d, light: 0xc1_272d, basic: 1 };
-const CYAN: Hue = Hue { dark: 0x4c_c5c5, light: 0x00_7f7f, basic: 6 };
+const GREEN: Hue = Hue { dark: 0x4d_af7c, light: 0x2e_7d4f, basic: Color::Green };
+const YELLOW: Hue = Hue { dark: 0xe6_c34a, light: 0x9a_7b00, basic: Color::Yellow };
+const ORANGE: Hue = Hue { dark: 0xe8_853d, light: 0xb8_5c00, basic: Color::LightRed };
+const PURPLE: Hue = Hue { dark: 0xb0_7ae0, light: 0x7b_3fb5, basic: Color::Magenta };
+const GRAY: Hue = Hue { dark: 0x8a_8a8a, light: 0x6c_6c6c, basic: Color::DarkGray };
+const BLUE: Hue = Hue { dark: 0x5a_a7e0, light: 0x1f_6fb0, basic: Color::Blue };
+const RED: Hue = Hue { dark: 0xe5_484d, light: 0xc1_272d, basic: Color::Red };
+const CYAN: Hue = Hue { dark: 0x4c_c5c5, light: 0x00_7f7f, basic: Color::Cyan };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Series {
@@ -83,7 +83,7 @@ impl Theme {
         let [_, red, green, blue] = rgb.to_be_bytes();
         match self.depth {
             ColorDepth::None => Style::new(),
-            ColorDepth::Sixteen => Style::new().fg(Color::Indexed(hue.basic)),
+            ColorDepth::Sixteen => Style::new().fg(hue.basic),
             ColorDepth::Many => Style::new().fg(Color::Indexed(nearest_indexed(red, green, blue))),
             ColorDepth::True => Style::new().fg(Color::Rgb(red, green, blue)),
         }

@@ -2,8 +2,8 @@
 //! not answer.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -23,19 +23,17 @@ const MAX_REMOVAL_WAIT: Duration = Duration::from_secs(1);
 /// Writes the file until this is dropped, and then removes it: otherwise node_exporter would go on showing metrics that
 /// no longer change.
 pub(super) struct TextfileWriter {
-    /// A message that has not been printed yet.
-    message: Arc<Mutex<Option<String>>>,
+    /// Messages that have not been printed yet; disconnected when the thread has ended.
+    messages: Receiver<String>,
     /// The thread ends when this is gone.
     stop: Option<Sender<()>>,
-    /// Disconnected when the thread has ended.
-    ended: Receiver<()>,
 }
 
 impl Drop for TextfileWriter {
     fn drop(&mut self) {
         self.stop = None;
         // If it takes longer, nothing can be done.
-        let _ = self.ended.recv_timeout(MAX_REMOVAL_WAIT);
+        while self.messages.recv_timeout(MAX_REMOVAL_WAIT).is_ok() {}
     }
 }
 
@@ -49,22 +47,19 @@ impl TextfileWriter {
         let mut written_at = None;
         write_latest(path, published, &mut written_at).with_context(|| format!("cannot write {name}"))?;
         let (stop, stopped) = channel();
-        let (end, ended) = channel::<()>();
-        let message = Arc::new(Mutex::new(None));
-        let (path, published, shared) = (path.to_owned(), Arc::clone(published), Arc::clone(&message));
+        let (report, messages) = channel();
+        let (path, published) = (path.to_owned(), Arc::clone(published));
         start_thread("textfile", move || {
-            let report = |text| *shared.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
             keep_up_to_date(&path, every, &name, &published, written_at, &stopped, &report);
             // After an error, the file remains, as after a crash.
             let _ = remove_file(&path);
-            drop(end);
         })?;
-        Ok(Self { message, stop: Some(stop), ended })
+        Ok(Self { messages, stop: Some(stop) })
     }
 
     /// Returns a message about the file; `None` if there is no new one.
     pub(super) fn take_message(&self) -> Option<String> {
-        self.message.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.messages.try_recv().ok()
     }
 }
 
@@ -76,11 +71,13 @@ fn keep_up_to_date(
     published: &Published,
     mut written_at: Option<Duration>,
     stopped: &Receiver<()>,
-    report: &dyn Fn(String),
+    messages: &Sender<String>,
 ) {
     let clock = RealClock::new(None);
     let mut deadlines = Deadlines::new(clock.monotonic(), every);
     let mut is_failing = false;
+    // Without a receiver, the program is ending.
+    let report = |message: String| drop(messages.send(message));
     loop {
         let (due, _) = deadlines.next(clock.monotonic());
         match stopped.recv_timeout(due.saturating_sub(clock.monotonic())) {

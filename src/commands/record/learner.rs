@@ -58,21 +58,9 @@ impl BaselineFile {
 
 /// The sampling thread's handle of the learning thread.
 pub(super) struct Learner {
-    samples: SyncSender<Sample>,
+    /// `None` while the thread saves its baselines for the last time.
+    samples: Option<SyncSender<Sample>>,
     ended: Receiver<()>,
-}
-
-/// A learning thread that is saving its baselines for the last time.
-pub(super) struct EndingLearner {
-    ended: Receiver<()>,
-}
-
-impl EndingLearner {
-    /// Waits for the end of the thread, at most for `limit`. Returns whether it has ended.
-    pub(super) fn wait_until_done(&self, limit: Duration) -> bool {
-        // Nothing is ever sent: the channel is disconnected when the thread ends.
-        self.ended.recv_timeout(limit) == Err(RecvTimeoutError::Disconnected)
-    }
 }
 
 impl Learner {
@@ -113,17 +101,25 @@ impl Learner {
         if let Ok(error) = failed.recv_timeout(OPEN_PATIENCE) {
             return Err(error);
         }
-        Ok(Self { samples, ended })
+        Ok(Self { samples: Some(samples), ended })
     }
 
     pub(super) fn push(&self, sample: &Sample) {
         // If a sample is left out, the next interval is longer.
-        let _ = self.samples.try_send(sample.clone());
+        if let Some(samples) = &self.samples {
+            let _ = samples.try_send(sample.clone());
+        }
     }
 
     /// Makes the thread save its baselines and end.
-    pub(super) fn end(self) -> EndingLearner {
-        EndingLearner { ended: self.ended }
+    pub(super) fn end(&mut self) {
+        self.samples = None;
+    }
+
+    /// Waits for the end of the thread, at most for `limit`. Returns whether it has ended.
+    pub(super) fn wait_until_done(&self, limit: Duration) -> bool {
+        // Nothing is ever sent: the channel is disconnected when the thread ends.
+        self.ended.recv_timeout(limit) == Err(RecvTimeoutError::Disconnected)
     }
 }
 

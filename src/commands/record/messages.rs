@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 
 use super::super::progress::Progress;
 use super::super::recorder::Recorder;
-use super::learner::EndingLearner;
+use super::learner::Learner;
 use crate::console::RunContext;
 use crate::report::layout::number_format::bytes;
 use crate::signals::end_process;
@@ -28,7 +28,7 @@ const CHECKS_BEFORE_MESSAGE: u32 = 10;
 pub(super) fn end_recording(
     queue: &WriteQueue,
     name: &str,
-    learner: Option<&EndingLearner>,
+    learner: Option<&Learner>,
     progress: &mut Progress,
     context: &mut RunContext<'_>,
 ) -> Result<()> {

@@ -136,13 +136,11 @@ impl Record {
         if self.every.is_some() && self.from.is_none() {
             return Err(usage_error("--every needs a capture, such as --from CAPTURE"));
         }
+        let writes_to_output = self.file.as_os_str() == "-";
+        let name = if writes_to_output { "standard output".into() } else { self.file.display().to_string() };
+        let name = sanitize(&name).into_owned();
         if let Some(from) = &self.from {
-            let name = if self.file.as_os_str() == "-" {
-                "standard output".into()
-            } else {
-                self.file.display().to_string()
-            };
-            return self.convert(from, &sanitize(&name), context);
+            return self.convert(from, &name, context);
         }
         let learns_in_file = |learned: &PathBuf| absolute(learned).ok() == absolute(&self.file).ok();
         if self.learn_baseline.as_ref().is_some_and(learns_in_file) {
@@ -171,9 +169,6 @@ impl Record {
         if let Some(device) = sample.devices.iter().find(is_file) {
             bail!("{}; ./{1} for a file named {1}", block_device_message(&device.name), device.name);
         }
-        let writes_to_output = self.file.as_os_str() == "-";
-        let name = if writes_to_output { "standard output".into() } else { self.file.display().to_string() };
-        let name = sanitize(&name).into_owned();
         let writes_to_terminal = writes_to_output && context.is_terminal;
         let problem = Mutex::new(None);
         let columns = (self.columns == ColumnCount::Fourteen).then_some(14);
@@ -295,8 +290,8 @@ impl Recording<'_> {
         });
         let mut progress = Progress::new(self.shows_progress && is_long, start);
         let ended = self.take_samples(sample, start, &mut progress, context);
-        let learner = self.learner.take().map(Learner::end);
-        let is_written = end_recording(self.queue, &self.name, learner.as_ref(), &mut progress, context);
+        self.learner.iter_mut().for_each(Learner::end);
+        let is_written = end_recording(self.queue, &self.name, self.learner.as_ref(), &mut progress, context);
         self.report_events(&mut progress, context);
         progress.clear(context);
         if let Some(text) = skipped_scans_text(self.recorder.skipped_scans) {

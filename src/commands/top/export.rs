@@ -10,8 +10,8 @@ use anyhow::{Context, Result, bail};
 use jiff::Timestamp;
 
 use super::super::options::{Host, RangeOptions};
-use super::super::report::Report;
-use super::recording::{base_name, new_path, write_history};
+use super::super::report::{Report, base_name};
+use super::recording::{new_path, write_history};
 use crate::clock::{Clock, RealClock};
 use crate::console::RunContext;
 use crate::exit::Exit;

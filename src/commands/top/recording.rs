@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use super::super::report::base_name;
 use super::sampler::Shared;
 use crate::screen::{RecordingStatus, SampleTexts};
 use crate::sink::{Destination, IfExists, RecordingFile, WriteQueue, write_recording};
@@ -95,15 +96,6 @@ pub(super) fn write_history(path: &Path, history: &SampleTexts) -> Result<Record
     let mut file = RecordingFile::open(path, &path.display().to_string(), IfExists::Refuse, None)?;
     history.try_for_each(|text| file.write(text).map(drop))?;
     Ok(file)
-}
-
-/// Returns the beginning of the name of a file: `blkstat-HOST-DATE-TIME`. Only letters, digits, dots, hyphens and
-/// underscores of the host's name are kept.
-pub(super) fn base_name(host: &str, at: Timestamp, zone: &TimeZone) -> String {
-    let keep = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-    let host: String = host.chars().filter(keep).take(64).collect();
-    let time = at.to_zoned(zone.clone()).strftime("%Y%m%d-%H%M%S").to_string();
-    if host.is_empty() { format!("blkstat-{time}") } else { format!("blkstat-{host}-{time}") }
 }
 
 /// Returns the path of a file that does not exist yet and is not among `pending`, the files about to be written.

@@ -265,9 +265,7 @@ impl Frames {
     fn update_topology(&mut self, intervals: &Intervals<'_>) {
         if self.revision != Some(intervals.topology_revision()) {
             self.revision = Some(intervals.topology_revision());
-            if *self.topology != *intervals.topology() {
-                self.topology = Arc::new(intervals.topology().clone());
-            }
+            self.topology = Arc::new(intervals.topology().clone());
         }
     }
 
