@@ -206,7 +206,7 @@ pub(in crate::report) fn incidents_worst_first(report: &AnalysisReport) -> Vec<&
 
 /// The devices, the worst first: those of the worst incident, the victim before the others, then those of the next
 /// incident; then those without an incident, by verdict, and by latency if they are not ok.
-pub(in crate::report) fn devices_worst_first<'a>(report: &'a AnalysisReport) -> Vec<&'a DeviceReport> {
+pub(in crate::report) fn devices_worst_first(report: &AnalysisReport) -> Vec<&DeviceReport> {
     let in_trouble: Vec<&str> = incidents_worst_first(report)
         .into_iter()
         .flat_map(|incident| incident.devices.iter().map(|one| &*one.names.device))

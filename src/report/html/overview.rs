@@ -26,7 +26,7 @@ pub(super) fn push_overview(
     for report in reports {
         let Some(device) = page.history.device(&report.device) else { continue };
         let link = link(&device.names.label, anchor(&report.device));
-        let tags = tags(report.verdict, worse_verdict(&page.analysis, report));
+        let tags = tags(report.verdict, worse_verdict(page.analysis, report));
         let _ = write!(out, "<div class=\"name\">{link}</div><div class=\"verdict\">{tags}</div>");
         push_band(device.verdicts.values(), time, out);
     }
