@@ -6,13 +6,13 @@
 
 mod attributor;
 mod cgroup_name;
-mod deltas;
 pub mod files;
 mod limit_use;
 mod reached_limit;
 
-pub use self::attributor::{Attribution, Attributor, CgroupUse, DeviceUse, contains as is_in_cgroup};
+pub use self::attributor::{
+    Attribution, Attributor, CgroupUse, DeviceUse, IoRates, contains as is_in_cgroup,
+};
 pub use self::cgroup_name::cgroup_name;
-pub use self::deltas::IoRates;
 pub use self::limit_use::{LimitKind, LimitUse};
 pub use self::reached_limit::ReachedLimit;

@@ -6,10 +6,10 @@ use anyhow::Result;
 
 use super::device_interval::{DeviceInterval, DeviceState, IntervalHeader, IntervalRows};
 use super::events::EventTracker;
-use super::latency_series::LatencySeries;
 use super::options::Detail;
 use super::run_clock::RunClock;
 use super::sample_source::OnWarning;
+use super::series::LatencySeries;
 use super::stream::{Intervals, NextInterval};
 use crate::analysis::{
     DeviceAnalysis, HostReport, Observation, Settings, SharedLimit, SinceBoot, SlowBesidePeers,

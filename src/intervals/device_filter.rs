@@ -1,5 +1,6 @@
 //! Device selection: which devices are listed, in which order, and under which names.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,7 +9,6 @@ use regex_lite::Regex;
 
 use super::device_interval::DeviceNames;
 use super::device_lookup::{NotFound, find_device, without_directory};
-use super::neighbors::neighbors;
 use super::options::DeviceSelection;
 use super::total::{TotalRole, total_roles};
 use crate::counters::{Counters, Device};
@@ -217,5 +217,99 @@ impl<'a> DeviceFilter<'a> {
     /// Returns whether any selected device was ever found.
     pub(super) fn has_found_any(&self) -> bool {
         !self.is_restricted() || self.has_match || self.found.contains(&true)
+    }
+}
+
+/// Returns the devices, by the kernel's names, whose statistics the evidence of layers needs for the selected ones:
+/// those below a selected device, those on it, and those below the latter.
+pub(super) fn neighbors<'a>(
+    selected: impl Iterator<Item = &'a str>,
+    topology: &'a Topology,
+) -> HashSet<&'a str> {
+    let mut found = HashSet::new();
+    let mut add = |node: &'a Node| {
+        if node.kind != Kind::Partition {
+            found.extend([node.name.as_str()]);
+            found.extend(node.backing_devices.iter().map(String::as_str));
+        }
+    };
+    for name in selected {
+        topology.node(name).into_iter().for_each(&mut add);
+        for holder in topology.holders(name) {
+            add(holder);
+            // If it is a partition, requests to the devices on it reach the selected disk.
+            let is_partition = holder.kind == Kind::Partition;
+            topology.holders(&holder.name).filter(|_| is_partition).for_each(&mut add);
+        }
+    }
+    found
+}
+
+/// Returns whether the kernel counts the requests of every device and the samples have every disk of the host, unlike a
+/// recording of only a few devices. Paths of NVMe disks may be missing, because their disks count their requests.
+pub(super) fn are_all_requests_counted(topology: &Topology, devices: &[Device]) -> bool {
+    let names: HashSet<&str> = devices.iter().map(|device| device.name.as_str()).collect();
+    let is_disk = |node: &Node| {
+        let is_empty = node.size_bytes.is_none_or(|bytes| bytes == 0);
+        node.backing_devices.is_empty() && node.kind != Kind::NvmePath && !is_empty
+    };
+    topology
+        .nodes()
+        .iter()
+        .all(|node| !node.is_accounting_off() && (!is_disk(node) || names.contains(node.name.as_str())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(name: &str, kind: Kind, below: &[&str]) -> Node {
+        let backing_devices = below.iter().map(|name| (*name).to_owned()).collect();
+        Node { name: name.into(), kind, backing_devices, ..Node::default() }
+    }
+
+    #[test]
+    fn neighbors_are_one_layer_away() {
+        let topology = Topology::new(vec![
+            node("loop0", Kind::Loop, &["dm-0"]),
+            node("dm-0", Kind::Lvm, &["sda1", "sdb"]),
+            node("sda1", Kind::Partition, &["sda"]),
+            node("sda", Kind::Disk, &[]),
+            node("sdb", Kind::Disk, &[]),
+            node("sdc", Kind::Disk, &[]),
+        ]);
+        let of = |name: &'static str| {
+            let mut found: Vec<String> =
+                neighbors([name].into_iter(), &topology).into_iter().map(str::to_owned).collect();
+            found.sort();
+            found
+        };
+        assert_eq!(of("loop0"), ["dm-0", "loop0"]);
+        assert_eq!(of("dm-0"), ["dm-0", "loop0", "sda1", "sdb"]);
+        assert_eq!(of("sda"), ["dm-0", "sda", "sda1", "sdb"]);
+        assert_eq!(of("sdb"), ["dm-0", "sda1", "sdb"]);
+        assert_eq!(of("sdc"), ["sdc"]);
+        assert!(of("nope").is_empty());
+    }
+
+    #[test]
+    fn a_disk_that_is_missing_or_not_counted_may_have_any_requests() {
+        let node = |name: &str, size_bytes| Node { name: name.into(), size_bytes, ..Node::default() };
+        let device = |name: &str| Device { name: name.into(), ..Device::default() };
+        let two = || vec![node("sda", Some(512)), node("sdb", Some(512))];
+        let is_complete =
+            |nodes, devices: &[Device]| are_all_requests_counted(&Topology::new(nodes), devices);
+        assert!(is_complete(two(), &[device("sdb"), device("sda")]));
+        assert!(!is_complete(two(), &[device("sda")]));
+        // An empty drive, and a partition of a disk that is in the samples.
+        let partition = Node { backing_devices: vec!["sda".into()], ..node("sda1", Some(512)) };
+        assert!(is_complete(vec![node("sda", Some(512)), node("sr0", Some(0)), partition], &[device("sda")]));
+        let off = |ignores| Node {
+            iostats_enabled: Some(false),
+            ignores_iostats: Some(ignores),
+            ..node("sda", Some(512))
+        };
+        assert!(is_complete(vec![off(true)], &[device("sda")]));
+        assert!(!is_complete(vec![off(false)], &[device("sda")]));
     }
 }

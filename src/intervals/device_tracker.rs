@@ -6,9 +6,9 @@ use std::sync::Arc;
 use super::baseline_store::BaselineStore;
 use super::device_filter::{DeviceAttributes, DeviceFilter};
 use super::device_interval::{DeviceEvent, DeviceInterval, DeviceNames, DeviceState, EventKind};
-use super::device_record::{DepartedDevices, DeviceJudge, DeviceRecord};
+use super::device_record::{DepartedDevices, DeviceJudge, DeviceRecord, Judged};
 use super::health_watch::HealthWatch;
-use super::judged::Judged;
+
 use super::options::Detail;
 use super::step_source::Step;
 use super::summary::DeviceSummary;

@@ -12,7 +12,6 @@
 //! metrics, and a [`History`] keeps the data for charts in bounded memory ([`series`]). Nothing is printed here:
 //! warnings go to a callback, and every output takes the same [`IntervalRows`].
 
-mod all_requests;
 mod baseline_store;
 mod collect;
 mod device_filter;
@@ -24,12 +23,8 @@ mod device_usage;
 mod events;
 mod health_watch;
 mod history;
-mod judged;
-mod latency_series;
 mod layers;
 mod learn_baselines;
-mod load_baselines;
-mod neighbors;
 mod options;
 mod run_clock;
 mod running_totals;
@@ -41,7 +36,7 @@ mod summary;
 mod total;
 mod traced;
 
-pub use baseline_store::BaselineStore;
+pub use baseline_store::{BaselineStore, load_baselines};
 pub use collect::{Collected, collect};
 pub use device_interval::{
     DeviceActivity, DeviceEvent, DeviceInterval, DeviceNames, DeviceState, EventKind, IntervalHeader,
@@ -55,9 +50,7 @@ pub use events::{
 pub use history::{
     BlockedTaskTime, CgroupHistory, DEVICE_QUANTITIES, DeviceHistory, HOST_QUANTITIES, History, UsageHistory,
 };
-pub use latency_series::LatencySeries;
 pub use learn_baselines::learn_baselines;
-pub use load_baselines::load_baselines;
 pub use options::{BaselineOption, Detail, DeviceSelection, Input, Stacked};
 pub use run_clock::RunClock;
 pub use running_totals::{
@@ -65,6 +58,7 @@ pub use running_totals::{
     LimitedCgroup, MetricsSnapshot, QUEUE_BOUNDS, RunningTotals, SaturationTotals, VerdictSeconds,
 };
 pub use sample_source::{HostIdentity, OnLiveSample, OnWarning, check_stated, with_stated};
+pub use series::LatencySeries;
 pub use stream::{Intervals, NextInterval};
 pub use summary::{DeviceSummary, DirectionPeaks, Peak, RunSpan};
 pub use traced::{KernelRole, TracedDevice, TracedInterval, TracedThread};

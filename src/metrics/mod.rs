@@ -5,21 +5,17 @@
 //! counter that went back) is `None`; each output decides how to print it.
 
 mod completed;
-mod cpu;
 mod device_match;
 mod host_stats;
 mod interval;
 mod latency;
-mod stall_timer;
 mod util_check;
 mod wraparound;
 
 pub use completed::{Completed, CountedTime};
-pub use cpu::CpuPercentages;
 pub use device_match::DeviceMatch;
-pub use host_stats::HostStats;
+pub use host_stats::{CpuPercentages, HostStats};
 pub use interval::{Interval, in_flight};
 pub use latency::{LatencyStats, PERCENTILES};
-pub use stall_timer::StallTimer;
-pub use util_check::{DataFlag, UtilCheck};
+pub use util_check::{DataFlag, StallTimer, UtilCheck};
 pub use wraparound::RequestChange;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::analysis::{Plateau, Verdict};
+use crate::analysis::{HealthEvidence, IoDirection, Plateau, Verdict};
 use crate::attribution::ReachedLimit;
 use crate::intervals::DeviceNames;
 
@@ -104,6 +104,115 @@ impl EventEvidence {
             Self::NothingCompleted => "nothing_completed",
             Self::HungRequests => "hung_requests",
             Self::Health => "health",
+        }
+    }
+}
+
+/// One trouble, from its beginning to the time at which the devices have been well for a while.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Incident {
+    /// Its number, from 1.
+    pub id: u64,
+    /// The topmost device whose requests take longer.
+    pub victim: Arc<DeviceNames>,
+    pub begin: Moment,
+    /// True if its beginning was observed. If not, it may have begun before the first sample, or before the first after
+    /// a break in time.
+    pub begin_is_known: bool,
+    /// The kind of requests of the victim that wait most; `None` if nothing completes.
+    pub requests: Option<IoDirection>,
+    /// Their latency just before it began, in milliseconds; `None` if it is not known.
+    pub before_ms: Option<f64>,
+    /// The best known cause.
+    pub cause: Option<Cause>,
+    /// The cgroup with the limit or, without one, that with most of the victim's bytes; `None` if it is not known.
+    pub owner: Option<Arc<str>>,
+    /// The tasks that wait for I/O in the cgroup with the limit, in its latest interval with any.
+    pub waiting: Vec<WaitingTask>,
+}
+
+/// The incident of a device in an interval.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OngoingIncident {
+    pub incident: Arc<Incident>,
+    /// Seconds from its beginning to the end of the interval.
+    pub lasted_s: f64,
+    /// True if the device is the victim.
+    pub is_victim: bool,
+}
+
+/// A task that waits for I/O.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitingTask {
+    pub tid: u32,
+    pub comm: String,
+}
+
+/// The cause of an incident, the most certain first.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cause {
+    /// A device is at a limit.
+    Limit { limit: EventLimit, device: Arc<DeviceNames> },
+    /// The kernel says what is wrong.
+    Health(HealthEvidence),
+    /// A device below the victim is in trouble itself.
+    DeviceBelow(Arc<DeviceNames>),
+    /// Requests wait between the victim and these devices below it.
+    QueuedAbove(Vec<String>),
+    /// Nothing more is known than what the verdict is based on.
+    Evidence(EventEvidence),
+}
+
+impl Cause {
+    /// Its name in machine formats.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Limit { limit: EventLimit::Cgroup(_), .. } => EventEvidence::CgroupLimit.name(),
+            Self::Limit { limit: EventLimit::Cap(_), .. } => EventEvidence::ConstantRate.name(),
+            Self::Health(_) => EventEvidence::Health.name(),
+            Self::DeviceBelow(_) => "device_below",
+            Self::QueuedAbove(_) => EventEvidence::QueuedBetween.name(),
+            Self::Evidence(evidence) => evidence.name(),
+        }
+    }
+
+    /// Its rank: a cause replaces one of a lower rank.
+    pub(super) fn rank(&self) -> u8 {
+        match self {
+            Self::Limit { limit: EventLimit::Cgroup(_), .. } => 5,
+            Self::Health(_) => 4,
+            Self::Limit { limit: EventLimit::Cap(_), .. } => 3,
+            Self::DeviceBelow(_) => 2,
+            Self::QueuedAbove(_) => 1,
+            Self::Evidence(_) => 0,
+        }
+    }
+}
+
+impl Incident {
+    /// The limit of a cgroup that is the cause; `None` if none is.
+    pub fn cgroup_limit(&self) -> Option<&ReachedLimit> {
+        match &self.cause {
+            Some(Cause::Limit { limit: EventLimit::Cgroup(limit), .. }) => Some(limit),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+impl Incident {
+    /// An incident of which nothing more is known.
+    pub(crate) fn example() -> Self {
+        Self {
+            id: 1,
+            victim: DeviceNames::without_alias("sda"),
+            begin: Moment::default(),
+            begin_is_known: true,
+            requests: None,
+            before_ms: None,
+            cause: None,
+            owner: None,
+            waiting: Vec::new(),
         }
     }
 }

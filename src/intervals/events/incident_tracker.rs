@@ -3,10 +3,10 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use super::event::{Cause, Incident, WaitingTask};
 use super::event::{EventLimit, Moment, TOLERANCE_S};
-use super::figures::Figures;
 use super::history::DeviceHistory;
-use super::incident::{Cause, Incident, WaitingTask};
+use super::history::Figures;
 use super::phase::Phase;
 use crate::analysis::{Histogram, IoDirection, Verdict};
 use crate::attribution::{Attribution, ReachedLimit, is_in_cgroup};

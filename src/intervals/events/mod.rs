@@ -21,26 +21,20 @@
 //! their intervals have it, so that all views tell the same of it. Its beginning does not change later.
 //!
 //! [`Assessment::lasted_s`]: crate::analysis::Assessment::lasted_s
-//! [`MAX_GAP_INTERVALS`]: merge::MAX_GAP_INTERVALS
+//! [`MAX_GAP_INTERVALS`]: phase::MAX_GAP_INTERVALS
 
-mod coverage;
-mod departure;
 mod event;
-mod figures;
 mod history;
-mod incident;
 mod incident_tracker;
-mod merge;
 mod phase;
-mod retrospect;
 #[cfg(test)]
 mod tests;
 mod tracker;
 
-pub use coverage::VerdictCoverage;
-pub use departure::Departure;
-pub use event::{Course, Event, EventEvidence, EventLimit, Moment};
-pub use incident::{Cause, Incident, OngoingIncident, WaitingTask};
+pub use event::{
+    Cause, Course, Event, EventEvidence, EventLimit, Incident, Moment, OngoingIncident, WaitingTask,
+};
+
 pub use incident_tracker::{DeviceInTrouble, Harm, IncidentSummary};
-pub(super) use merge::MAX_GAP_INTERVALS;
-pub use tracker::{EventTracker, Events};
+pub(super) use phase::MAX_GAP_INTERVALS;
+pub use tracker::{Departure, EventTracker, Events, VerdictCoverage};

@@ -1,30 +1,32 @@
 //! The stream of intervals.
 
-mod since_boot;
-mod state;
-
+use std::collections::BTreeMap;
 use std::sync::mpsc::Receiver;
+use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
-use super::all_requests::are_all_requests_counted;
 use super::baseline_store::BaselineStore;
-use super::device_filter::DeviceFilter;
+use super::device_filter::{DeviceFilter, are_all_requests_counted};
 use super::device_interval::{DeviceInterval, IntervalHeader, IntervalRows};
+use super::device_lookup::NotFound;
 use super::device_tracker::{DeviceTracker, Rows};
 use super::device_usage::note_usage;
-use super::events::EventTracker;
+use super::events::{EventTracker, Events};
 use super::layers::note_held_between;
 use super::options::{Detail, DeviceSelection, Input};
-use super::sample_source::{OnLiveSample, OnWarning, SampleSource, check_stated};
-use super::step_source::{Next, StepSource};
-use super::summary::RunSpan;
-use crate::analysis::{Evidence, KnownDevice, MIN_UTIL_INTERVAL_S, hidden_io_wait_pct};
+use super::sample_source::{HostIdentity, OnLiveSample, OnWarning, SampleSource, check_stated};
+use super::step_source::{Next, Step, StepSource};
+use super::summary::{DeviceSummary, RunSpan};
+use crate::analysis::{Evidence, KnownDevice, MIN_UTIL_INTERVAL_S, Settings, hidden_io_wait_pct};
 use crate::attribution::Attributor;
+use crate::baselines::RecordedBaselines;
 use crate::clock::Clock;
-use crate::counters::{Device, Sample};
-use crate::metrics::HostStats;
-use crate::topology::{Kind, Machine, Provider, Topology};
+use crate::counters::{Counters, CpuTimes, Device, DeviceNumber, Sample};
+use crate::metrics::{DeviceMatch, HostStats};
+use crate::sanitize::sanitize;
+use crate::source::Replay;
+use crate::topology::{Kind, Machine, Provider, Topology, nvme_head};
 use crate::units::Span;
 
 /// The shortest measured interval with a util, in seconds: a little less than [`MIN_UTIL_INTERVAL_S`], which is
@@ -323,5 +325,227 @@ fn header(first: &Sample, last: &Sample, span: Span, has_all_requests: bool) -> 
         elapsed_s: span.seconds(),
         host: HostStats { in_flight_upper_bound_pct, ..host },
         ..IntervalHeader::default()
+    }
+}
+
+impl Intervals<'_> {
+    /// Passes the averages since boot to `show`. Returns `false` if the uptime is not known. Must be called after
+    /// [`Self::start`].
+    pub fn since_boot(&mut self, show: &mut dyn FnMut(&IntervalRows)) -> bool {
+        let newer = &self.source.newest;
+        let Some(span) = newer.at.uptime.and_then(Span::from_hundredths) else { return false };
+        let boot = sample_at_boot(newer);
+        let step = Step { older: &boot, newer, span, device_match: DeviceMatch::Identical };
+        let mut tracker = DeviceTracker::new(Detail::Report, self.baselines);
+        let resolver = self.source.samples.resolver();
+        tracker.follow(&step);
+        let recorded = self.source.samples.recorded_baselines();
+        tracker.learn(&newer.devices, &self.topology, recorded, resolver.as_ref(), &mut self.filter);
+        tracker.begin_interval();
+        tracker.judge(&step, &self.topology, false);
+        let header = header(&boot, newer, span, self.has_all_requests);
+        let header = IntervalHeader { is_since_boot: true, ..header };
+        let Rows { listed: devices, total, .. } = tracker.rows(&boot, newer, span, &self.filter, false);
+        let (events, attribution) = (Vec::new(), None);
+        show(&IntervalRows { header, devices, total, events, attribution, has_found_any: true });
+        true
+    }
+}
+
+/// Returns the sample as it would have been at boot: all counters are zero.
+fn sample_at_boot(sample: &Sample) -> Sample {
+    let at_boot = |device: &Device| Device {
+        counters: Counters { columns: device.counters.columns, ..Counters::ZERO },
+        ..device.clone()
+    };
+    Sample {
+        devices: sample.devices.iter().map(at_boot).collect(),
+        cpu: sample.cpu.map(|_| CpuTimes::default()),
+        host: sample.host.at_boot(),
+        ..Sample::default()
+    }
+}
+
+impl Intervals<'_> {
+    /// Returns the fraction of a capture that has been read, from 0 to 1; `None` if its size is not known.
+    pub fn progress(&self) -> Option<f64> {
+        self.source.samples.replay()?.progress()
+    }
+
+    /// Returns the requested time between reports; `None` for a capture that does not record it.
+    pub fn requested_interval(&self) -> Option<Duration> {
+        self.source.samples.requested_interval()
+    }
+
+    pub(super) fn has_reached_count(&self) -> bool {
+        self.input.count.is_some_and(|count| self.span.intervals >= count)
+    }
+
+    /// Returns whether the range of time that is shown has not begun.
+    pub(in crate::intervals) fn is_before_range(&self) -> bool {
+        self.is_before_range
+    }
+
+    /// The level of detail: which devices intervals list, and with which values.
+    pub(in crate::intervals) fn detail(&self) -> Detail {
+        self.tracker.detail
+    }
+
+    /// Returns whether samples come from the running system.
+    pub fn is_live(&self) -> bool {
+        self.source.samples.is_live()
+    }
+
+    /// Returns whether the stream ends after a given number of intervals.
+    pub fn has_count(&self) -> bool {
+        self.input.count.is_some()
+    }
+
+    /// The name of the source in messages.
+    pub fn source_name(&self) -> String {
+        self.source.samples.name()
+    }
+
+    /// Describes the host that the samples are from. Must be called after [`Self::start`].
+    pub fn host(&self) -> HostIdentity {
+        self.source.samples.host()
+    }
+
+    /// The intervals so far and the time that they span.
+    pub fn span(&self) -> &RunSpan {
+        &self.span
+    }
+
+    pub fn newest(&self) -> &Sample {
+        &self.source.newest
+    }
+
+    /// The topology, which may be inferred from device names.
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// Returns the selected devices of the last sample, by the kernel's names, with their counters.
+    pub fn selected_devices(&self) -> impl Iterator<Item = (&str, &Counters)> {
+        self.selected_with_peers().map(|(name, counters, _)| (name, counters))
+    }
+
+    /// Returns the same, with the latency of reads and of writes as multiples of the median of the peers.
+    pub(in crate::intervals) fn selected_with_peers(
+        &self,
+    ) -> impl Iterator<Item = (&str, &Counters, [Option<f64>; 2])> {
+        let devices = self.source.newest.devices.iter().zip(&self.tracker.attributes);
+        let selected = devices.zip(&self.tracker.records).filter(|((_, it), _)| self.filter.is_selected(it));
+        selected
+            .map(|((device, _), record)| (device.name.as_str(), &device.counters, record.judge.peers.usual()))
+    }
+
+    /// Returns the whole devices that are selected in the last sample or contain selected partitions, by the kernel's
+    /// names, each with its selected partitions.
+    pub fn selected_disks(&self) -> BTreeMap<&str, Vec<&str>> {
+        let mut disks: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (name, _) in self.selected_devices() {
+            match self.topology.disk_of(name).filter(|disk| !disk.is_empty()) {
+                Some(disk) => disks.entry(disk).or_default().push(name),
+                None => drop(disks.entry(name).or_default()),
+            }
+        }
+        disks
+    }
+
+    /// Returns the numbers of the devices of [`Self::selected_disks`], and of the paths of NVMe disks, which have the
+    /// requests of those disks.
+    pub fn selected_disk_numbers(&self) -> Vec<DeviceNumber> {
+        let disks = self.selected_disks();
+        let is_selected = |name: &str| disks.contains_key(name);
+        let devices = self.source.newest.devices.iter();
+        let selected = devices.filter(|device| {
+            let head = nvme_head(&device.name);
+            is_selected(&device.name) || head.is_some_and(|head| is_selected(&head))
+        });
+        selected.map(|device| (device.major, device.minor)).collect()
+    }
+
+    /// Returns the events of the listed devices so far, with the incidents that they belong to.
+    pub fn events(&self) -> Events {
+        self.events.events(&self.topology)
+    }
+
+    /// Takes the events so far, to be completed by what the analysis of all intervals shows.
+    pub(in crate::intervals) fn take_events(&mut self) -> EventTracker {
+        std::mem::take(&mut self.events)
+    }
+
+    /// Returns the summary of each selected device, by label, worst first ([`DeviceSummary::worst_first`]).
+    pub fn summaries(&self) -> Vec<(String, DeviceSummary)> {
+        self.tracker.summaries(&self.filter)
+    }
+
+    /// The topology; `None` if it could only be inferred from device names.
+    pub fn known_topology(&self) -> Option<&Topology> {
+        self.source.samples.has_known_topology().then_some(&self.topology)
+    }
+
+    /// The number of times that the topology was read or found in a recording.
+    pub fn topology_revision(&self) -> u64 {
+        self.topology_revision
+    }
+
+    /// Returns the settings of the verdict on a device, by its kernel name and its identity, if any.
+    pub fn settings(&self, device: &str, identity: Option<&str>) -> Settings {
+        let none = RecordedBaselines::default();
+        let recorded = self.source.samples.recorded_baselines().unwrap_or(&none);
+        Settings {
+            device: known_device(&self.topology, &self.machine, device),
+            ..self.baselines.settings(device, identity, recorded)
+        }
+    }
+
+    /// Returns a message about the selected devices whose name belongs to another device in a given baseline; `None` if
+    /// there are none.
+    pub fn mismatched_baselines(&self) -> Option<String> {
+        self.baselines.mismatches(self.selected_devices().map(|(name, _)| name), &self.topology)
+    }
+
+    /// Returns the requested devices that were not found so far; `None` if all were.
+    pub fn not_found(&self) -> Option<NotFound> {
+        let searched = self.input.count.filter(|_| self.has_reached_count());
+        let devices = &self.source.newest.devices;
+        self.filter.not_found(devices, &self.tracker.attributes, searched, self.input.from.as_deref())
+    }
+
+    /// Returns why there are no intervals.
+    ///
+    /// # Errors
+    /// When the capture is not a text file.
+    pub fn no_data_reason(&self) -> Result<String> {
+        let capture = self.source.samples.replay().map(|replay| replay.state());
+        if capture.is_some_and(|capture| capture.is_not_text) {
+            bail!(
+                "{} is not a text file; expected a diskstats capture",
+                sanitize(&self.source.samples.name())
+            );
+        }
+        let look_alike = capture.and_then(|capture| capture.look_alike);
+        let reason = match self.source.sample_count {
+            // Later samples were not read.
+            0 | 1 if self.input.range.end.is_some() => "fewer than two complete samples up to --end",
+            0 | 1 if capture.is_some_and(|capture| capture.is_log) => {
+                "the log has no interval: its first report has averages since boot; of one of iostat -y, --every 10s \
+                 states the length"
+            }
+            0 => {
+                let replay = self.source.samples.replay();
+                return Ok(replay.map_or_else(|| "no samples found".to_owned(), Replay::no_samples_reason));
+            }
+            1 => {
+                let why = look_alike.map(|(line, what)| format!("line {line} {what}"));
+                let why = why.unwrap_or_else(|| "two are needed".to_owned());
+                return Ok(format!("only one complete sample; {why}"));
+            }
+            _ if !self.input.range.is_everything() => "no interval lies between --begin and --end",
+            _ => "no two consecutive samples in order of time",
+        };
+        Ok(reason.to_owned())
     }
 }
