@@ -4,21 +4,18 @@ use std::collections::HashMap;
 
 use anyhow::Result;
 
-use super::device_interval::{DeviceInterval, DeviceState, IntervalHeader, IntervalRows};
+use super::device_interval::{DeviceActivity, DeviceInterval, DeviceState, IntervalRows};
 use super::events::EventTracker;
 use super::options::Detail;
 use super::run_clock::RunClock;
 use super::sample_source::OnWarning;
 use super::series::LatencySeries;
 use super::stream::{Intervals, NextInterval};
-use crate::analysis::{
-    DeviceAnalysis, HostReport, Observation, Settings, SharedLimit, SinceBoot, SlowBesidePeers,
-};
-use crate::attribution::ReachedLimit;
-use crate::metrics::{DataFlag, Interval};
+use crate::analysis::{DeviceAnalysis, HostReport, Observation, Settings, SinceBoot, Verdict};
+use crate::metrics::Interval;
 use crate::two_threads::in_two_threads;
 
-/// The devices of all waiting intervals together, at most: two megabytes.
+/// The devices of all waiting intervals together, at most: a few megabytes.
 const MAX_WAITING_ROWS: usize = 2048;
 const MAX_WAITING_INTERVALS: usize = 64;
 /// As many are worth the start of a thread.
@@ -49,26 +46,13 @@ struct DeviceEntry {
     /// The settings for that device; `None` until the topology was searched for its identity.
     settings: Option<Settings>,
     latency: LatencySeries,
-    /// Its intervals that the analysis has not taken yet, each with the index of the interval.
-    waiting: Vec<(usize, Observed)>,
-}
-
-/// The part of a device's interval that its analysis uses.
-enum Observed {
-    Active { stats: Interval, flag: Option<DataFlag>, stalled_s: f64 },
-    AccountingOff(Interval),
-    Throttled(ReachedLimit),
-    SlowBesidePeers(SlowBesidePeers),
-    SharedLimit(Box<SharedLimit>),
-    WaitingAbove(String),
-    Reset,
-    Event,
-    LeftOut,
+    /// Its intervals that the analysis has not taken yet: each with its index and that of the row.
+    waiting: Vec<(usize, usize)>,
 }
 
 /// An interval that the analyses have not taken yet.
 struct WaitingInterval {
-    header: IntervalHeader,
+    rows: IntervalRows,
     /// Seconds of all intervals before it.
     run_s: f64,
     /// Seconds by the wall clock before it.
@@ -95,6 +79,8 @@ pub(super) struct Collector {
     lacks_history: bool,
     /// True if the analyses will be compared with those of another capture.
     with_blocks: bool,
+    /// True to leave out intervals whose verdict shows a load.
+    leaves_out_loads: bool,
 }
 
 /// Reads all intervals. `on_start` is called after the first sample, `on_interval` with each interval. If
@@ -126,7 +112,7 @@ pub fn collect(
                         host.observe_nfs(&rows.header.nfs_waits);
                         on_interval(&rows);
                     }
-                    collector.observe(&rows, |_| false);
+                    collector.observe(rows);
                 }
                 NextInterval::Break => {
                     match intervals.is_before_range() {
@@ -153,6 +139,11 @@ pub fn collect(
 }
 
 impl Collector {
+    /// Creates a collector that leaves out intervals whose verdict shows a load.
+    pub(super) fn of_unloaded() -> Self {
+        Self { leaves_out_loads: true, ..Self::default() }
+    }
+
     /// Adds the selected devices of the last sample that are new.
     pub(super) fn add_devices(&mut self, intervals: &Intervals<'_>) {
         self.settle();
@@ -233,47 +224,23 @@ impl Collector {
         self.entries.iter_mut().filter(|entry| !entry.latency.is_empty()).map(of).collect()
     }
 
-    /// Takes the devices of an interval. Those that `is_left_out` count, but are not analyzed.
-    pub(super) fn observe(&mut self, rows: &IntervalRows, is_left_out: impl Fn(&DeviceInterval) -> bool) {
+    /// Takes the devices of an interval.
+    pub(super) fn observe(&mut self, rows: IntervalRows) {
         let header = &rows.header;
         if !header.is_preceding {
             self.clock.observe(header);
         }
         let run_s = (self.clock.end.run_s - header.elapsed_s).max(0.0);
         let begin_s = self.clock.elapsed_s(run_s);
-        let interval = self.waiting.len();
-        let index = self.intervals;
-        self.waiting.push(WaitingInterval { header: header.clone(), run_s, begin_s, index });
-        self.waiting_rows += rows.devices.len();
+        let (interval, index) = (self.waiting.len(), self.intervals);
         for (place, row) in rows.devices.iter().enumerate() {
             let is_continued = matches!(row.state, DeviceState::Active(_) | DeviceState::AccountingOff(_));
             self.lacks_history |= !is_continued;
-            let waiting = &mut self.entry(place, row.device()).waiting;
-            let observed = match &row.state {
-                _ if is_left_out(row) => Observed::LeftOut,
-                DeviceState::Active(activity) => {
-                    if let Some(limit) = activity.limit.as_ref().filter(|limit| limit.holds_device) {
-                        waiting.push((interval, Observed::Throttled(limit.clone())));
-                    }
-                    if let Some(slow) = activity.assessment.slow_beside_peers() {
-                        waiting.push((interval, Observed::SlowBesidePeers(*slow)));
-                    }
-                    if let Some(limit) = activity.assessment.shared_limit() {
-                        waiting.push((interval, Observed::SharedLimit(Box::new(limit.clone()))));
-                    }
-                    if let Some(above) = activity.assessment.waiting_above() {
-                        waiting.push((interval, Observed::WaitingAbove(above.to_owned())));
-                    }
-                    let (stats, flag, stalled_s) = (activity.stats, activity.flag, activity.stalled_s);
-                    Observed::Active { stats, flag, stalled_s }
-                }
-                DeviceState::AccountingOff(stats) => Observed::AccountingOff(**stats),
-                DeviceState::Reset | DeviceState::MemberReset => Observed::Reset,
-                DeviceState::Event(_) => Observed::Event,
-            };
-            waiting.push((interval, observed));
+            self.entry(place, row.device()).waiting.push((interval, place));
         }
         self.intervals += u64::from(!header.is_preceding);
+        self.waiting_rows += rows.devices.len();
+        self.waiting.push(WaitingInterval { rows, run_s, begin_s, index });
         if self.waiting_rows >= MAX_WAITING_ROWS || self.waiting.len() >= MAX_WAITING_INTERVALS {
             self.settle();
         }
@@ -281,12 +248,14 @@ impl Collector {
 
     /// Passes what waits to the analyses.
     fn settle(&mut self) {
-        let intervals = &self.waiting;
+        let (intervals, leaves_out) = (&self.waiting, self.leaves_out_loads);
         let entries = self.entries.iter_mut();
         if self.waiting_rows >= MIN_ROWS_FOR_THREAD {
-            in_two_threads(entries.collect(), |entry: &mut DeviceEntry| entry.take_waiting(intervals));
+            in_two_threads(entries.collect(), |entry: &mut DeviceEntry| {
+                entry.take_waiting(intervals, leaves_out)
+            });
         } else {
-            entries.for_each(|entry| entry.take_waiting(intervals));
+            entries.for_each(|entry| entry.take_waiting(intervals, leaves_out));
         }
         self.waiting.clear();
         self.waiting_rows = 0;
@@ -321,49 +290,60 @@ impl Collector {
 }
 
 impl DeviceEntry {
-    fn take_waiting(&mut self, intervals: &[WaitingInterval]) {
-        for (index, observed) in self.waiting.drain(..) {
-            let WaitingInterval { header, run_s, begin_s, index } = &intervals[index];
-            let (host, run_s, is_preceding) = (&header.host, *run_s, header.is_preceding);
-            match observed {
-                Observed::LeftOut => self.analysis.note_gap(),
-                Observed::Active { stats, .. } if is_preceding => {
-                    self.analysis.observe_preceding(&stats, host);
+    fn take_waiting(&mut self, intervals: &[WaitingInterval], leaves_out_loads: bool) {
+        let analysis = &mut self.analysis;
+        for (at, place) in self.waiting.drain(..) {
+            let WaitingInterval { rows, run_s, begin_s, index } = &intervals[at];
+            let (header, row, run_s) = (&rows.header, &rows.devices[place], *run_s);
+            let (host, elapsed_s) = (&header.host, header.elapsed_s);
+            match &row.state {
+                _ if leaves_out_loads && is_loaded(row) => analysis.note_gap(),
+                DeviceState::Active(activity) if header.is_preceding => {
+                    analysis.observe_preceding(&activity.stats, host);
                 }
-                Observed::AccountingOff(_)
-                | Observed::Throttled(_)
-                | Observed::SlowBesidePeers(_)
-                | Observed::SharedLimit(_)
-                | Observed::WaitingAbove(_)
-                    if is_preceding => {}
-                Observed::Reset | Observed::Event if is_preceding => self.analysis.note_return(),
-                Observed::Active { stats, flag, stalled_s } => {
-                    let (stats, is_accounting_off) = (&stats, false);
-                    let observation = Observation { stats, flag, run_s, stalled_s, is_accounting_off, host };
-                    self.analysis.observe(&observation);
+                DeviceState::AccountingOff(_) if header.is_preceding => {}
+                DeviceState::Active(activity) => {
+                    let DeviceActivity { stats, assessment, limit, flag, stalled_s, .. } = &**activity;
+                    if let Some(limit) = limit.as_ref().filter(|limit| limit.holds_device) {
+                        analysis.note_throttled(limit, elapsed_s);
+                    }
+                    if let Some(slow) = assessment.slow_beside_peers() {
+                        analysis.note_slow_beside_peers(slow, elapsed_s);
+                    }
+                    if let Some(limit) = assessment.shared_limit() {
+                        analysis.note_shared_limit(limit.clone(), elapsed_s);
+                    }
+                    if let Some(above) = assessment.waiting_above() {
+                        analysis.note_waiting_above(above.to_owned(), elapsed_s);
+                    }
+                    let (flag, stalled_s, is_accounting_off) = (*flag, *stalled_s, false);
+                    analysis.observe(&Observation { stats, flag, run_s, stalled_s, is_accounting_off, host });
                     if let Some(await_ms) = mean_await_ms(stats) {
-                        self.latency.add(*begin_s, header.elapsed_s, await_ms);
+                        self.latency.add(*begin_s, elapsed_s, await_ms);
                     }
                 }
-                Observed::AccountingOff(stats) => {
-                    let (stats, flag, stalled_s, is_accounting_off) = (&stats, None, 0.0, true);
-                    let observation = Observation { stats, flag, run_s, stalled_s, is_accounting_off, host };
-                    self.analysis.observe(&observation);
+                DeviceState::AccountingOff(stats) => {
+                    let (flag, stalled_s, is_accounting_off) = (None, 0.0, true);
+                    analysis.observe(&Observation { stats, flag, run_s, stalled_s, is_accounting_off, host });
                 }
-                Observed::Throttled(limit) => self.analysis.note_throttled(&limit, header.elapsed_s),
-                Observed::SlowBesidePeers(slow) => {
-                    self.analysis.note_slow_beside_peers(&slow, header.elapsed_s);
+                DeviceState::Reset | DeviceState::MemberReset if !header.is_preceding => {
+                    analysis.note_reset()
                 }
-                Observed::SharedLimit(limit) => {
-                    self.analysis.note_shared_limit(*limit, header.elapsed_s);
+                DeviceState::Event(_) if !header.is_preceding && !analysis.has_intervals() => {
+                    self.intervals_before = index + 1;
                 }
-                Observed::WaitingAbove(above) => self.analysis.note_waiting_above(above, header.elapsed_s),
-                Observed::Reset => self.analysis.note_reset(),
-                Observed::Event if self.analysis.has_intervals() => self.analysis.note_return(),
-                Observed::Event => self.intervals_before = index + 1,
+                DeviceState::Reset | DeviceState::MemberReset | DeviceState::Event(_) => {
+                    analysis.note_return();
+                }
             }
         }
     }
+}
+
+/// Returns whether the verdict on a device excludes the interval from what is learned of the unloaded device.
+fn is_loaded(row: &DeviceInterval) -> bool {
+    let is_unloaded = |verdict| matches!(verdict, None | Some(Verdict::Idle | Verdict::Ok));
+    row.activity().is_some_and(|activity| !is_unloaded(activity.assessment.verdict))
 }
 
 /// Returns the mean latency of reads and writes in milliseconds: infinite if requests were in flight and none

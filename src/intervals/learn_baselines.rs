@@ -3,9 +3,8 @@
 use anyhow::Result;
 
 use super::collect::Collector;
-use super::device_interval::DeviceInterval;
 use super::stream::{Intervals, NextInterval};
-use crate::analysis::{DeviceBaseline, HostReport, SavedBaselines, Settings, UnloadedLatency, Verdict};
+use crate::analysis::{DeviceBaseline, HostReport, SavedBaselines, Settings, UnloadedLatency};
 
 const UPDATE_INTERVAL_S: f64 = 600.0;
 /// Seconds after which everything is learned again: a device may become slower or faster over time.
@@ -25,7 +24,7 @@ pub fn learn_baselines(
     if !intervals.start(&mut |_| {})? {
         return Ok(());
     }
-    let mut collector = Collector::default();
+    let mut collector = Collector::of_unloaded();
     collector.add_devices(intervals);
     let (mut since_update_s, mut since_start_s) = (0.0, 0.0);
     loop {
@@ -35,7 +34,7 @@ pub fn learn_baselines(
             NextInterval::Rows(rows) => {
                 since_update_s += rows.header.elapsed_s;
                 since_start_s += rows.header.elapsed_s;
-                collector.observe(&rows, is_loaded);
+                collector.observe(rows);
             }
             NextInterval::Break => {
                 collector.note_gap();
@@ -48,19 +47,13 @@ pub fn learn_baselines(
             on_learned(&learned(&mut collector));
             if since_start_s >= FORGET_AFTER_S {
                 since_start_s = 0.0;
-                collector = Collector::default();
+                collector = Collector::of_unloaded();
                 collector.add_devices(intervals);
             }
         }
     }
     on_learned(&learned(&mut collector));
     Ok(())
-}
-
-/// Returns whether the verdict on a device excludes the interval.
-fn is_loaded(row: &DeviceInterval) -> bool {
-    let is_unloaded = |verdict| matches!(verdict, None | Some(Verdict::Idle | Verdict::Ok));
-    row.activity().is_some_and(|activity| !is_unloaded(activity.assessment.verdict))
 }
 
 /// Returns the baselines learned for each device, without upper bounds, which are latencies of a loaded device.

@@ -41,6 +41,9 @@ pub struct CountedTime {
     pub ms: u64,
 }
 
+/// The length of two times: their sum if they follow each other, the longer one if they are the same time.
+pub(super) type AddedLength = fn(u64, u64) -> u64;
+
 impl Completed {
     pub(super) fn between(
         older: &Requests,
@@ -82,20 +85,19 @@ impl Completed {
 
     /// Adds requests of the same kind right after these.
     pub fn followed_by(&self, later: &Self) -> Self {
-        Self {
-            ns: self.ns.saturating_add(later.ns),
-            time: self.time.followed_by(later.time),
-            ..self.plus(later)
-        }
+        self.plus(later, u64::saturating_add)
     }
 
     /// Adds the requests of another device, or of another kind, over the same time.
     pub fn beside(&self, other: &Self) -> Self {
-        Self { ns: self.ns.max(other.ns), time: self.time.beside(other.time), ..self.plus(other) }
+        self.plus(other, u64::max)
     }
 
-    fn plus(&self, other: &Self) -> Self {
+    /// Adds requests of the same kind right after these, or others over the same time: `length` adds their times.
+    pub(super) fn plus(&self, other: &Self, length: AddedLength) -> Self {
         Self {
+            ns: length(self.ns, other.ns),
+            time: self.time.plus(other.time, length),
             ios: self.ios.saturating_add(other.ios),
             lacks_ios: self.lacks_ios || other.lacks_ios,
             lacks_sectors: self.lacks_sectors || other.lacks_sectors,
@@ -106,7 +108,6 @@ impl Completed {
             },
             sectors: self.sectors.saturating_add(other.sectors),
             timed_ios: self.timed_ios.saturating_add(other.timed_ios),
-            ..*self
         }
     }
 
@@ -182,12 +183,8 @@ impl CountedTime {
         self.per_second().map(|ms| ms / 1000.0)
     }
 
-    pub(super) fn followed_by(self, later: Self) -> Self {
-        Self { ns: self.ns.saturating_add(later.ns), ms: self.ms.saturating_add(later.ms) }
-    }
-
-    pub(super) fn beside(self, other: Self) -> Self {
-        Self { ns: self.ns.max(other.ns), ms: self.ms.saturating_add(other.ms) }
+    pub(super) fn plus(self, other: Self, length: AddedLength) -> Self {
+        Self { ns: length(self.ns, other.ns), ms: self.ms.saturating_add(other.ms) }
     }
 }
 

@@ -12,7 +12,7 @@
 //! Documentation/admin-guide/iostats.rst): n requests completed, m merged, s sectors of 512 bytes, T milliseconds; t is
 //! the time between the samples in seconds.
 
-use super::completed::{Completed, CountedTime, PossibleTime, add, ios_delta, ms_delta};
+use super::completed::{AddedLength, Completed, CountedTime, PossibleTime, add, ios_delta, ms_delta};
 use crate::counters::{Columns, Counters, Requests, wrapping_sub_u32};
 use crate::units::Span;
 
@@ -116,35 +116,33 @@ impl Interval {
     /// Adds an interval of the same device right after this one. What was counted in only one of them is known for the
     /// time of that one.
     pub fn followed_by(&self, later: &Self) -> Self {
-        Self {
-            ns: self.ns.saturating_add(later.ns),
-            reads: self.reads.followed_by(&later.reads),
-            writes: self.writes.followed_by(&later.writes),
-            discards: self.discards.followed_by(&later.discards),
-            flushes: self.flushes.followed_by(&later.flushes),
-            other_ios: self.other_ios.saturating_add(later.other_ios),
-            busy: self.busy.followed_by(later.busy),
-            weighted: self.weighted.followed_by(later.weighted),
-            in_flight_before: self.in_flight_before,
-            in_flight: later.in_flight,
-            is_total: self.is_total || later.is_total,
-        }
+        Self { in_flight: later.in_flight, ..self.plus(later, u64::saturating_add) }
     }
 
     /// Adds another device over the same time. A device that has no such counter adds nothing.
     pub fn beside(&self, other: &Self) -> Self {
         Self {
-            ns: self.ns.max(other.ns),
-            reads: self.reads.beside(&other.reads),
-            writes: self.writes.beside(&other.writes),
-            discards: self.discards.beside(&other.discards),
-            flushes: self.flushes.beside(&other.flushes),
-            other_ios: self.other_ios.saturating_add(other.other_ios),
             busy: CountedTime::default(),
-            weighted: self.weighted.beside(other.weighted),
             in_flight_before: add(self.in_flight_before, other.in_flight_before),
             in_flight: add(self.in_flight, other.in_flight),
             is_total: true,
+            ..self.plus(other, u64::max)
+        }
+    }
+
+    fn plus(&self, other: &Self, length: AddedLength) -> Self {
+        Self {
+            ns: length(self.ns, other.ns),
+            reads: self.reads.plus(&other.reads, length),
+            writes: self.writes.plus(&other.writes, length),
+            discards: self.discards.plus(&other.discards, length),
+            flushes: self.flushes.plus(&other.flushes, length),
+            other_ios: self.other_ios.saturating_add(other.other_ios),
+            busy: self.busy.plus(other.busy, length),
+            weighted: self.weighted.plus(other.weighted, length),
+            in_flight_before: self.in_flight_before,
+            in_flight: self.in_flight,
+            is_total: self.is_total || other.is_total,
         }
     }
 

@@ -28,24 +28,6 @@ impl Moment {
     }
 }
 
-/// A time in which one device was in trouble. What it suffered from, since when and because of whom is its incident's.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Event {
-    pub names: Arc<DeviceNames>,
-    /// The worst verdict, and the seconds with it.
-    pub verdict: Verdict,
-    pub verdict_s: f64,
-    /// The onset, and whether it was observed: those of the incident where the device suffers from it.
-    pub begin: Moment,
-    pub begin_is_known: bool,
-    pub end: Moment,
-    pub is_ongoing: bool,
-    /// The verdicts with their onsets, where they changed on the way.
-    pub course: Vec<Course>,
-    /// The number of its incident; `None` if the requests only wait for each other a little.
-    pub incident: Option<u64>,
-}
-
 /// A verdict within an event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Course {

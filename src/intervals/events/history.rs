@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::event::{Course, Moment, TOLERANCE_S};
-use super::phase::{Conclusion, Phase};
+use super::phase::{Conclusion, Event};
 use super::phase::{MAX_GAP_INTERVALS, is_same_event, merge};
 use crate::analysis::{IoDirection, TroubleSpan, Verdict};
 use crate::intervals::{DeviceActivity, DeviceNames, TopCgroup};
@@ -38,11 +38,11 @@ pub(super) struct DeviceHistory {
     floor_s: f64,
     /// The earliest second for the onset of `throttled`, which intervals with the verdict `ok` do not limit.
     throttled_floor_s: f64,
-    current: Option<Phase>,
+    current: Option<Event>,
     /// The number of intervals since its end.
     gap_intervals: f64,
     /// The event before it, which it may continue.
-    previous: Option<Phase>,
+    previous: Option<Event>,
     interval_s: f64,
     /// The latest interval of the run in which the device was seen.
     pub(super) seen: u64,
@@ -68,13 +68,16 @@ impl DeviceHistory {
     }
 
     /// Takes an interval that ended at `end`. Returns an event that has ended for good.
-    pub(super) fn observe(&mut self, activity: &DeviceActivity, end: Moment) -> Option<Phase> {
+    pub(super) fn observe(&mut self, activity: &DeviceActivity, end: Moment) -> Option<Event> {
         let seconds = activity.stats.seconds();
         self.interval_s = seconds;
         let begin_s = end.run_s - seconds;
         let figures = Figures::of(activity);
         let waiting = figures.waiting();
-        self.remember(RecentInterval { begin_s, figures });
+        if self.recent.len() == MAX_RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(RecentInterval { begin_s, figures });
         let has_cost = |verdict: &Verdict| match verdict {
             Verdict::Slow | Verdict::Queueing => waiting >= MIN_WAITING,
             _ => true,
@@ -96,28 +99,15 @@ impl DeviceHistory {
         }
     }
 
-    /// Keeps an interval in place of the oldest one. The oldest one is not read, which would be slow because it is no
-    /// longer in a CPU cache.
-    fn remember(&mut self, interval: RecentInterval) {
-        if self.recent.len() < MAX_RECENT {
-            self.recent.push_back(interval);
-            return;
-        }
-        self.recent.rotate_left(1);
-        if let Some(oldest) = self.recent.back_mut() {
-            *oldest = interval;
-        }
-    }
-
     /// Takes an interval in which the device was idle.
-    pub(super) fn observe_idle(&mut self, end: Moment) -> Option<Phase> {
+    pub(super) fn observe_idle(&mut self, end: Moment) -> Option<Event> {
         self.recent.clear();
         (self.floor_s, self.throttled_floor_s) = (end.run_s, end.run_s);
         self.close()
     }
 
     /// Ends the ongoing phase, at a break in time or a reset. Returns the events.
-    pub(super) fn interrupt(&mut self, run_s: f64) -> impl Iterator<Item = Phase> + use<> {
+    pub(super) fn interrupt(&mut self, run_s: f64) -> impl Iterator<Item = Event> + use<> {
         let closed = self.close();
         self.recent.clear();
         (self.floor_s, self.throttled_floor_s) = (run_s, run_s);
@@ -126,8 +116,8 @@ impl DeviceHistory {
 
     /// Takes the event that can no longer be continued after an idle time until this second of the run; `None` if there
     /// is none.
-    pub(super) fn take_ended(&mut self, run_s: f64) -> Option<Phase> {
-        let is_over = |phase: &mut Phase| run_s - phase.end.run_s > MAX_GAP_INTERVALS * self.interval_s;
+    pub(super) fn take_ended(&mut self, run_s: f64) -> Option<Event> {
+        let is_over = |phase: &mut Event| run_s - phase.end.run_s > MAX_GAP_INTERVALS * self.interval_s;
         self.previous.take_if(is_over)
     }
 
@@ -137,10 +127,10 @@ impl DeviceHistory {
     }
 
     /// The unfinished events: the latest and the one before it.
-    pub(super) fn unfinished(&self) -> impl Iterator<Item = Phase> + use<> {
+    pub(super) fn unfinished(&self) -> impl Iterator<Item = Event> + use<> {
         let (previous, current) = self.joined();
         let is_ongoing = self.current.is_some() && self.gap_intervals == 0.0;
-        previous.into_iter().chain(current.map(|phase| Phase { is_ongoing, ..phase }))
+        previous.into_iter().chain(current.map(|phase| Event { is_ongoing, ..phase }))
     }
 
     pub(super) fn names(&self) -> &Arc<DeviceNames> {
@@ -149,7 +139,7 @@ impl DeviceHistory {
 
     /// The ongoing phase, and the onset of the trouble that it belongs to; `None` without trouble. Requests that only
     /// wait for each other a little are the way into trouble.
-    pub(super) fn present(&self) -> Option<(&Phase, Moment)> {
+    pub(super) fn present(&self) -> Option<(&Event, Moment)> {
         let current = self.current.as_ref().filter(|_| self.gap_intervals == 0.0)?;
         let trouble = self.course().find(|one| one.verdict != Verdict::Queueing);
         Some((current, trouble.map_or(current.begin, |trouble| trouble.begin)))
@@ -162,7 +152,7 @@ impl DeviceHistory {
     /// The verdicts of the ongoing event.
     fn course(&self) -> impl Iterator<Item = &Course> {
         let current = self.current.as_ref();
-        let same = |previous: &&Phase| {
+        let same = |previous: &&Event| {
             current.is_some_and(|current| is_same_event(previous, current, self.interval_s))
         };
         let previous = self.previous.as_ref().filter(same);
@@ -211,7 +201,7 @@ impl DeviceHistory {
     }
 
     /// The previous event and the present one, merged if they are one.
-    fn joined(&self) -> (Option<Phase>, Option<Phase>) {
+    fn joined(&self) -> (Option<Event>, Option<Event>) {
         match (self.previous.clone(), self.current.clone()) {
             (Some(previous), Some(current)) if is_same_event(&previous, &current, self.interval_s) => {
                 (None, Some(merge(previous, current)))
@@ -220,7 +210,7 @@ impl DeviceHistory {
         }
     }
 
-    fn observe_trouble(&mut self, verdict: Verdict, activity: &DeviceActivity, end: Moment) -> Option<Phase> {
+    fn observe_trouble(&mut self, verdict: Verdict, activity: &DeviceActivity, end: Moment) -> Option<Event> {
         self.gap_intervals = 0.0;
         let conclusion = Conclusion::of(activity, verdict);
         if let Some(current) = self.current.as_mut().filter(|current| current.verdict == verdict) {
@@ -231,7 +221,7 @@ impl DeviceHistory {
         }
         let onset = self.onset(verdict, activity, end);
         let current = self.current.take();
-        let is_worse = |current: &Phase| verdict.severity() > current.verdict.severity();
+        let is_worse = |current: &Event| verdict.severity() > current.verdict.severity();
         // The onset of a worse verdict lies within the milder one, or before it.
         let replaced =
             current.filter(|current| !is_worse(current) || current.begin.run_s < onset.run_s - TOLERANCE_S);
@@ -250,7 +240,7 @@ impl DeviceHistory {
             self.push(replaced)
         });
         let figures = self.figures(begin, end).unwrap_or_else(|| Figures::of(activity));
-        self.current = Some(Phase::new(&self.names, verdict, (begin, end), figures, conclusion));
+        self.current = Some(Event::new(&self.names, verdict, (begin, end), figures, conclusion));
         closed
     }
 
@@ -307,14 +297,14 @@ impl DeviceHistory {
         (sum.seconds > 0.0).then_some(sum)
     }
 
-    fn close(&mut self) -> Option<Phase> {
+    fn close(&mut self) -> Option<Event> {
         self.gap_intervals = 0.0;
         let current = self.current.take()?;
         self.push(current)
     }
 
     /// Adds a phase that has ended. Returns the event before it, if it is a different one.
-    fn push(&mut self, ended: Phase) -> Option<Phase> {
+    fn push(&mut self, ended: Event) -> Option<Event> {
         match self.previous.take() {
             Some(previous) if is_same_event(&previous, &ended, self.interval_s) => {
                 self.previous = Some(merge(previous, ended));
@@ -332,7 +322,7 @@ impl DeviceHistory {
 const MAX_CGROUPS: usize = 8;
 
 /// The numbers of one interval, and of several added up.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Figures {
     pub(super) seconds: f64,
     /// The number of completed reads and writes, and their KiB below.

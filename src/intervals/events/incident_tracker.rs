@@ -7,7 +7,7 @@ use super::event::{Cause, Incident, WaitingTask};
 use super::event::{EventLimit, Moment, TOLERANCE_S};
 use super::history::DeviceHistory;
 use super::history::Figures;
-use super::phase::Phase;
+use super::phase::Event;
 use crate::analysis::{Histogram, IoDirection, Verdict};
 use crate::attribution::{Attribution, ReachedLimit, is_in_cgroup};
 use crate::intervals::running_totals::limited_requests;
@@ -131,7 +131,7 @@ impl Harm {
 /// The device in trouble whose incident is looked for.
 pub(super) struct Trouble<'a> {
     pub(super) device: &'a DeviceHistory,
-    pub(super) phase: &'a Phase,
+    pub(super) phase: &'a Event,
     pub(super) activity: &'a DeviceActivity,
     /// The onset of its trouble, and whether it was observed.
     pub(super) begin: Moment,
@@ -241,7 +241,7 @@ impl IncidentTracker {
     /// incident, not before.
     pub(super) fn summaries(
         &self,
-        phases: &mut [Phase],
+        phases: &mut [Event],
         range_begin_s: f64,
         is_begin_known: impl Fn(f64) -> bool,
         topology: &Topology,
@@ -325,7 +325,7 @@ impl Tracked {
     }
 
     /// The incident of a phase that only hindsight shows.
-    fn of_phase(id: u64, phase: &Phase, begin_is_known: bool) -> Self {
+    fn of_phase(id: u64, phase: &Event, begin_is_known: bool) -> Self {
         let incident = Incident {
             id,
             victim: Arc::clone(&phase.names),
@@ -439,12 +439,12 @@ impl Tracked {
         self.devices.iter().any(|one| one.device == names.device)
     }
 
-    fn overlap_s(&self, phase: &Phase) -> f64 {
+    fn overlap_s(&self, phase: &Event) -> f64 {
         self.end.run_s.min(phase.end.run_s) - self.begin_s().max(phase.begin.run_s)
     }
 
     /// Adds a phase that only hindsight shows.
-    fn add_phase(&mut self, phase: &Phase, below: &[String], begin_is_known: bool, topology: &Topology) {
+    fn add_phase(&mut self, phase: &Event, below: &[String], begin_is_known: bool, topology: &Topology) {
         if is_above(&phase.names.device, below, &self.incident.victim.device, topology) {
             let Self { incident, harm, .. } = Self::of_phase(self.incident.id, phase, begin_is_known);
             (self.incident, self.harm) = (incident, harm);
@@ -467,15 +467,15 @@ impl Tracked {
     }
 
     /// Returns the incident with these of the phases; `None` without any.
-    fn summary(self, members: &[usize], phases: &[Phase]) -> Option<IncidentSummary> {
+    fn summary(self, members: &[usize], phases: &[Event]) -> Option<IncidentSummary> {
         let Self { incident, mut devices, end, harm, .. } = self.finished();
         devices.sort_by_key(|one| one.device != incident.victim.device);
         let of_device = |names: &DeviceNames| {
             let phases = members.iter().map(|at| &phases[*at]);
-            let own: Vec<&Phase> = phases.filter(|phase| phase.names.device == names.device).collect();
+            let own: Vec<&Event> = phases.filter(|phase| phase.names.device == names.device).collect();
             own
         };
-        let worst = |own: &[&Phase]| {
+        let worst = |own: &[&Event]| {
             let worst = own.iter().max_by(|a, b| a.trouble_s().total_cmp(&b.trouble_s()))?.verdict;
             let same = own.iter().filter(|phase| phase.verdict == worst);
             Some((worst, same.map(|phase| phase.verdict_s).sum()))
@@ -494,13 +494,13 @@ impl Tracked {
             is_ongoing: members.iter().any(|at| phases[*at].is_ongoing),
             harm,
             devices,
-            trouble_s: of_device(&incident.victim).into_iter().map(Phase::trouble_s).sum(),
+            trouble_s: of_device(&incident.victim).into_iter().map(Event::trouble_s).sum(),
             incident,
         })
     }
 
     /// Cuts what precedes the incident from a phase of the victim.
-    fn limit_begin(&self, phase: &mut Phase) {
+    fn limit_begin(&self, phase: &mut Event) {
         let begin = self.incident.begin;
         let is_victim = phase.names.device == self.incident.victim.device;
         if is_victim && phase.begin.run_s < begin.run_s && begin.run_s < phase.end.run_s {

@@ -31,10 +31,9 @@ mod phase;
 mod tests;
 mod tracker;
 
-pub use event::{
-    Cause, Course, Event, EventEvidence, EventLimit, Incident, Moment, OngoingIncident, WaitingTask,
-};
+pub use event::{Cause, Course, EventEvidence, EventLimit, Incident, Moment, OngoingIncident, WaitingTask};
 
 pub use incident_tracker::{DeviceInTrouble, Harm, IncidentSummary};
+pub use phase::Event;
 pub(super) use phase::MAX_GAP_INTERVALS;
 pub use tracker::{Departure, EventTracker, Events, VerdictCoverage};

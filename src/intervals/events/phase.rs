@@ -3,29 +3,34 @@
 use std::sync::Arc;
 
 use super::event::Cause;
-use super::event::{Course, Event, EventEvidence, EventLimit, Moment, TOLERANCE_S};
+use super::event::{Course, EventEvidence, EventLimit, Moment, TOLERANCE_S};
 use super::history::Figures;
 use crate::analysis::{Evidence, HealthEvidence, TroubleSpan, Verdict};
 use crate::intervals::{DeviceActivity, DeviceNames, RunClock};
 
-/// One or several times of trouble of a device that belong together.
-#[derive(Clone, Debug)]
-pub(super) struct Phase {
-    pub(super) names: Arc<DeviceNames>,
-    /// True if it still lasts.
-    pub(super) is_ongoing: bool,
-    pub(super) verdict: Verdict,
-    /// Seconds with the worst verdict.
-    pub(super) verdict_s: f64,
-    pub(super) begin: Moment,
-    pub(super) end: Moment,
-    pub(super) course: Vec<Course>,
+/// A time in which one device was in trouble: one verdict, or several such times merged. What it suffered from, since
+/// when and because of whom is its incident's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    pub names: Arc<DeviceNames>,
+    /// The worst verdict, and the seconds with it.
+    pub verdict: Verdict,
+    pub verdict_s: f64,
+    /// The onset, and whether it was observed: those of the incident where the device suffers from it.
+    pub begin: Moment,
+    pub begin_is_known: bool,
+    pub end: Moment,
+    pub is_ongoing: bool,
+    /// The verdicts with their onsets, where they changed on the way.
+    pub course: Vec<Course>,
+    /// The number of its incident; `None` if the requests only wait for each other a little.
+    pub incident: Option<u64>,
     pub(super) figures: Figures,
     pub(super) conclusion: Conclusion,
 }
 
 /// The evidence for a verdict, as far as an event shows it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Conclusion {
     /// Boxed because it is large and most events have none.
     limit: Option<Box<EventLimit>>,
@@ -34,7 +39,7 @@ pub(super) struct Conclusion {
     health: Vec<HealthEvidence>,
 }
 
-impl Phase {
+impl Event {
     /// A phase from its onset to the end of the interval in which its verdict was claimed.
     pub(super) fn new(
         names: &Arc<DeviceNames>,
@@ -44,10 +49,19 @@ impl Phase {
         conclusion: Conclusion,
     ) -> Self {
         let verdict_s = end.run_s - begin.run_s;
-        let course = vec![Course { verdict, begin, duration_s: verdict_s }];
-        let names = Arc::clone(names);
-        let is_ongoing = false;
-        Self { names, is_ongoing, verdict, verdict_s, begin, end, course, figures, conclusion }
+        Self {
+            names: Arc::clone(names),
+            verdict,
+            verdict_s,
+            begin,
+            begin_is_known: true,
+            end,
+            is_ongoing: false,
+            course: vec![Course { verdict, begin, duration_s: verdict_s }],
+            incident: None,
+            figures,
+            conclusion,
+        }
     }
 
     pub(super) fn duration_s(&self) -> f64 {
@@ -107,12 +121,6 @@ impl Phase {
         }
         let queued_above = (!queued_above.is_empty()).then(|| Cause::QueuedAbove(queued_above.clone()));
         queued_above.or(evidence.map(Cause::Evidence))
-    }
-
-    /// The phase as an event of this incident, whose onset was observed or not.
-    pub(super) fn into_event(self, incident: Option<u64>, begin_is_known: bool) -> Event {
-        let Self { names, verdict, verdict_s, begin, end, is_ongoing, course, .. } = self;
-        Event { names, verdict, verdict_s, begin, begin_is_known, end, is_ongoing, course, incident }
     }
 }
 
@@ -226,7 +234,7 @@ const MAX_MILDER_RATIO: f64 = 9.0;
 
 /// Returns whether two consecutive phases of a device are one event. `interval_s` is the present length of an interval
 /// in seconds.
-pub(super) fn is_same_event(before: &Phase, after: &Phase, interval_s: f64) -> bool {
+pub(super) fn is_same_event(before: &Event, after: &Event, interval_s: f64) -> bool {
     let max_gap_s = MAX_GAP_INTERVALS * interval_s;
     let gap_s = after.begin.run_s - before.end.run_s;
     if gap_s > max_gap_s + TOLERANCE_S || is_broken(before.end, after.begin) {
@@ -260,7 +268,7 @@ fn is_load(verdict: Verdict) -> bool {
 }
 
 /// Joins two consecutive phases.
-pub(super) fn merge(before: Phase, after: Phase) -> Phase {
+pub(super) fn merge(before: Event, after: Event) -> Event {
     let is_same = before.verdict == after.verdict;
     let mut figures = before.figures;
     figures.add(&after.figures);
@@ -277,7 +285,7 @@ pub(super) fn merge(before: Phase, after: Phase) -> Phase {
     let verdict_s = if is_same { before.verdict_s + after.verdict_s } else { worse_s };
     let conclusion = worse.completed_by(milder);
     let is_ongoing = after.is_ongoing;
-    Phase { is_ongoing, verdict, verdict_s, end, course, figures, conclusion, ..before }
+    Event { is_ongoing, verdict, verdict_s, end, course, figures, conclusion, ..before }
 }
 
 /// Adds a verdict to a course. If there are too many, the first ones are kept: they show how the trouble began.
@@ -292,10 +300,10 @@ fn push(course: &mut Vec<Course>, next: Course) {
 /// Adds the parts of spans without a phase to the phases of a device, which must be in the order of time.
 pub(super) fn complete(
     names: &Arc<DeviceNames>,
-    phases: Vec<Phase>,
+    phases: Vec<Event>,
     spans: &[TroubleSpan],
     clock: &RunClock,
-) -> Vec<Phase> {
+) -> Vec<Event> {
     let mut all = phases;
     let mut interval_s: f64 = 0.0;
     // The worst spans come first: they get the time that they share with milder ones.
@@ -304,12 +312,12 @@ pub(super) fn complete(
     for span in spans {
         interval_s = interval_s.max(span.load.seconds / span.load.intervals);
         all.iter_mut().filter(|phase| is_within(phase, span)).for_each(|phase| phase.raise(span));
-        let added: Vec<Phase> = uncovered(span, &all)
+        let added: Vec<Event> = uncovered(span, &all)
             .into_iter()
             .filter(|(begin_s, end_s)| end_s - begin_s >= MAX_GAP_INTERVALS * interval_s)
             .map(|(begin_s, end_s)| {
                 let times = (clock.moment(begin_s), clock.moment(end_s));
-                Phase::new(names, span.verdict, times, Figures::of_span(span), Conclusion::of_span(span))
+                Event::new(names, span.verdict, times, Figures::of_span(span), Conclusion::of_span(span))
             })
             .collect();
         if !added.is_empty() {
@@ -317,7 +325,7 @@ pub(super) fn complete(
             all.sort_by(|a, b| a.begin.run_s.total_cmp(&b.begin.run_s));
         }
     }
-    let mut merged: Vec<Phase> = Vec::with_capacity(all.len());
+    let mut merged: Vec<Event> = Vec::with_capacity(all.len());
     for phase in all {
         match merged.pop_if(|last| is_same_event(last, &phase, interval_s)) {
             Some(last) => merged.push(merge(last, phase)),
@@ -328,7 +336,7 @@ pub(super) fn complete(
 }
 
 /// Returns whether most of a phase lies in a span, if the phase was milder than the span at least part of the time.
-fn is_within(phase: &Phase, span: &TroubleSpan) -> bool {
+fn is_within(phase: &Event, span: &TroubleSpan) -> bool {
     let common_s = phase.end.run_s.min(span.end_s) - phase.begin.run_s.max(span.begin_s);
     let is_milder = phase.verdict.severity() < span.verdict.severity();
     let is_partly_milder = phase.verdict == span.verdict && phase.course.len() > 1;
@@ -336,7 +344,7 @@ fn is_within(phase: &Phase, span: &TroubleSpan) -> bool {
 }
 
 /// Returns the parts of a span without a phase, in seconds of the run.
-fn uncovered(span: &TroubleSpan, phases: &[Phase]) -> Vec<(f64, f64)> {
+fn uncovered(span: &TroubleSpan, phases: &[Event]) -> Vec<(f64, f64)> {
     let mut found = Vec::new();
     let mut from_s = span.begin_s;
     for phase in phases.iter().filter(|phase| phase.end.run_s > span.begin_s) {

@@ -3,11 +3,11 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use super::event::{Event, Moment, TOLERANCE_S};
 use super::event::{Incident, OngoingIncident};
+use super::event::{Moment, TOLERANCE_S};
 use super::history::DeviceHistory;
 use super::incident_tracker::{IncidentSummary, IncidentTracker, Trouble};
-use super::phase::{Phase, complete};
+use super::phase::{Event, complete};
 use crate::analysis::{DeviceReport, Evidence, MIN_LOADED_QUEUE, Verdict};
 use crate::attribution::{Attribution, ReachedLimit};
 use crate::intervals::{
@@ -26,7 +26,7 @@ const MAX_SEGMENTS: usize = 1000;
 pub struct EventTracker {
     devices: HashMap<String, DeviceHistory>,
     incidents: IncidentTracker,
-    finished: Vec<Phase>,
+    finished: Vec<Event>,
     dropped: u64,
     departures: Departures,
     coverage: VerdictCoverage,
@@ -188,7 +188,7 @@ impl EventTracker {
     /// had no baseline yet in early intervals. `clock` is the wall clock of the run.
     pub fn events_with(mut self, reports: &[DeviceReport], clock: &RunClock, topology: &Topology) -> Events {
         let finished = std::mem::take(&mut self.finished);
-        let mut by_device: HashMap<String, Vec<Phase>> = HashMap::new();
+        let mut by_device: HashMap<String, Vec<Event>> = HashMap::new();
         for one in self.all_phases(finished) {
             by_device.entry(one.names.device.clone()).or_default().push(one);
         }
@@ -208,7 +208,7 @@ impl EventTracker {
     }
 
     /// Returns these finished phases and the unfinished ones, in the order of time.
-    fn all_phases(&self, mut all: Vec<Phase>) -> Vec<Phase> {
+    fn all_phases(&self, mut all: Vec<Event>) -> Vec<Event> {
         all.extend(self.devices.values().flat_map(DeviceHistory::unfinished));
         // From here on, seconds are those since the beginning of the range.
         all.iter_mut().for_each(|one| one.shift(-self.range_begin_s));
@@ -225,8 +225,8 @@ impl EventTracker {
         self.segment_starts_s.get(at).is_none_or(|start_s| *start_s > run_s + TOLERANCE_S)
     }
 
-    fn to_events(&self, phases: impl IntoIterator<Item = Phase>, topology: &Topology) -> Events {
-        let mut phases: Vec<Phase> = phases.into_iter().collect();
+    fn to_events(&self, phases: impl IntoIterator<Item = Event>, topology: &Topology) -> Events {
+        let mut phases: Vec<Event> = phases.into_iter().collect();
         phases.sort_by(|a, b| {
             (a.begin.run_s.total_cmp(&b.begin.run_s))
                 .then(b.verdict.severity().cmp(&a.verdict.severity()))
@@ -235,13 +235,13 @@ impl EventTracker {
         let is_begin_known = |begin_s| self.is_begin_known(begin_s);
         let (incidents, incident_of) =
             self.incidents.summaries(&mut phases, self.range_begin_s, is_begin_known, topology);
-        let to_event = |(phase, at): (Phase, Option<usize>)| {
+        let to_event = |(phase, at): (Event, Option<usize>)| {
             let incident = at.map(|at| &*incidents[at].incident);
             let of_victim =
                 incident.filter(|one| one.victim.device == phase.names.device && one.begin == phase.begin);
             let begin_is_known = of_victim
                 .map_or_else(|| is_begin_known(phase.begin.run_s), |incident| incident.begin_is_known);
-            phase.into_event(incident.map(|incident| incident.id), begin_is_known)
+            Event { incident: incident.map(|incident| incident.id), begin_is_known, ..phase }
         };
         let list = phases.into_iter().zip(incident_of).map(to_event).collect();
         let departures = self.departures.after(self.range_begin_s);
@@ -269,7 +269,7 @@ impl EventTracker {
         device.interrupt(self.now.run_s).for_each(|phase| self.push(phase));
     }
 
-    fn push(&mut self, phase: Phase) {
+    fn push(&mut self, phase: Event) {
         if phase.end.run_s <= self.range_begin_s {
             return;
         }
