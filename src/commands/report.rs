@@ -72,7 +72,7 @@ impl Report {
         let Some(mut analysis) = analysis else { return Ok(exit) };
         let identity = intervals.host();
         let source = PageSource {
-            host: identity.name,
+            host: identity.host,
             kernel: identity.kernel,
             cpus: identity.cpus,
             capture: input.from.as_ref().map(|path| path.display().to_string()),

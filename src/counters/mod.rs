@@ -82,25 +82,13 @@ pub struct Missing {
 }
 
 impl Missing {
-    pub const EVERYTHING: Self = Self {
-        in_flight: true,
-        ios: true,
-        merges: true,
-        sectors: true,
-        ms: true,
-        busy_ms: true,
-        weighted_ms: true,
-    };
+    pub const EVERYTHING: Self = Self::all(true);
 
-    pub const NOTHING: Self = Self {
-        in_flight: false,
-        ios: false,
-        merges: false,
-        sectors: false,
-        ms: false,
-        busy_ms: false,
-        weighted_ms: false,
-    };
+    pub const NOTHING: Self = Self::all(false);
+
+    const fn all(is: bool) -> Self {
+        Self { in_flight: is, ios: is, merges: is, sectors: is, ms: is, busy_ms: is, weighted_ms: is }
+    }
 
     /// Returns what either of both lacks.
     pub fn or(self, other: Self) -> Self {

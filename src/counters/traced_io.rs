@@ -191,60 +191,32 @@ impl TracedIo {
         }
         if let Some(users) = &later.users {
             let own = self.users.get_or_insert_default();
-            users.as_slice().iter().for_each(|user| own.add(user));
+            users.0.values().for_each(|user| own.add(user));
         }
         self.dropped = self.dropped.saturating_add(later.dropped);
         self.problem = self.problem.or(later.problem);
     }
 }
 
-/// The I/O of threads on devices: each device, thread, name and kind of request once, in the order in which they were
-/// added.
-#[derive(Clone, Debug, Default)]
-pub struct TracedUsers {
-    list: Vec<TracedUser>,
-    /// The index of each in the list.
-    places: BTreeMap<(DeviceNumber, u32, RequestKind, Arc<str>), usize>,
-}
+/// The I/O of threads on devices: each device, thread, kind of request and name once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TracedUsers(pub BTreeMap<(DeviceNumber, u32, RequestKind, Arc<str>), TracedUser>);
 
 impl TracedUsers {
     /// Adds I/O to that of its thread. The process and cgroup stay those that were found first.
     pub fn add(&mut self, user: &TracedUser) {
         let key = (user.number, user.tid, user.kind, Arc::clone(&user.comm));
-        let place = *self.places.entry(key).or_insert(self.list.len());
-        let Some(own) = self.list.get_mut(place) else {
-            self.list.push(user.clone());
-            return;
-        };
+        let own = self.0.entry(key).or_insert_with(|| TracedUser { count: 0, sectors: 0, ..user.clone() });
         own.count = own.count.saturating_add(user.count);
         own.sectors = own.sectors.saturating_add(user.sectors);
         own.pid = own.pid.or(user.pid);
         own.cgroup = own.cgroup.take().or_else(|| user.cgroup.clone());
     }
-
-    /// Returns the I/O of all threads.
-    pub fn as_slice(&self) -> &[TracedUser] {
-        &self.list
-    }
-
-    /// Sets the process and the cgroup of each thread to those that `find` returns.
-    pub fn set_processes(&mut self, mut find: impl FnMut(&TracedUser) -> (Option<u32>, Option<Arc<str>>)) {
-        for user in &mut self.list {
-            (user.pid, user.cgroup) = find(user);
-        }
-    }
 }
 
-impl PartialEq for TracedUsers {
-    fn eq(&self, other: &Self) -> bool {
-        self.list == other.list
-    }
-}
-
-impl Eq for TracedUsers {}
-
-impl FromIterator<TracedUser> for TracedUsers {
-    fn from_iter<T: IntoIterator<Item = TracedUser>>(users: T) -> Self {
+#[cfg(test)]
+impl TracedUsers {
+    pub(crate) fn of(users: impl IntoIterator<Item = TracedUser>) -> Self {
         let mut all = Self::default();
         users.into_iter().for_each(|user| all.add(&user));
         all
@@ -314,7 +286,7 @@ mod tests {
             elapsed: Duration::from_secs(1),
             completed: BTreeMap::from([((8, 0), [2, 0, 0])]),
             latencies: BTreeMap::from([(key, histogram)]),
-            users: Some([user.clone(), TracedUser { tid: 8, ..user }].into_iter().collect()),
+            users: Some(TracedUsers::of([user.clone(), TracedUser { tid: 8, ..user }])),
             errors: BTreeMap::from([(((8, 0), -5), 2)]),
             dropped: 3,
             problem: None,
@@ -328,7 +300,7 @@ mod tests {
         assert_eq!((sum.dropped, sum.problem), (6, Some(TraceProblem::Overhead)));
         let users = sum.users.unwrap();
         assert_eq!(
-            users.as_slice().iter().map(|user| (user.tid, user.sectors)).collect::<Vec<_>>(),
+            users.0.values().map(|user| (user.tid, user.sectors)).collect::<Vec<_>>(),
             [(7, 32), (8, 32)]
         );
     }
@@ -354,13 +326,10 @@ mod tests {
             user(1, 9, "other", Read, None),
             user(1, 9, "db", Write, None),
         ];
-        let users: TracedUsers = all.into_iter().collect();
-        let summary: Vec<_> =
-            users.as_slice().iter().map(|user| (user.number.1, user.pid, user.count)).collect();
-        assert_eq!(summary, [(1, Some(7), 6), (0, Some(8), 2), (1, None, 2), (1, None, 2)]);
-        assert_eq!(
-            (users.as_slice()[0].sectors, users.as_slice()[0].cgroup.as_deref()),
-            (u64::MAX, Some("/a"))
-        );
+        let users = TracedUsers::of(all);
+        let summary: Vec<_> = users.0.values().map(|user| (user.number.1, user.pid, user.count)).collect();
+        assert_eq!(summary, [(0, Some(8), 2), (1, Some(7), 6), (1, None, 2), (1, None, 2)]);
+        let user = users.0.values().nth(1).unwrap();
+        assert_eq!((user.sectors, user.cgroup.as_deref()), (u64::MAX, Some("/a")));
     }
 }

@@ -57,7 +57,7 @@ pub use running_totals::{
     Buckets, DeviceInfo, DeviceScope, DeviceSnapshot, DeviceTotals, KnownLimit, LATENCY_BOUNDS_MS,
     LimitedCgroup, MetricsSnapshot, QUEUE_BOUNDS, RunningTotals, SaturationTotals, VerdictSeconds,
 };
-pub use sample_source::{HostIdentity, OnLiveSample, OnWarning, check_stated, with_stated};
+pub use sample_source::{OnLiveSample, OnWarning, check_stated, with_stated};
 pub use series::LatencySeries;
 pub use stream::{Intervals, NextInterval};
 pub use summary::{DeviceSummary, DirectionPeaks, Peak, RunSpan};

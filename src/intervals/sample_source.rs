@@ -66,16 +66,6 @@ struct ReplaySource<'a> {
     place: Place,
 }
 
-/// The host that samples are from. Values that are not known are `None`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HostIdentity {
-    pub name: Option<String>,
-    /// The kernel's release.
-    pub kernel: Option<String>,
-    /// The number of CPUs, including those that are offline.
-    pub cpus: Option<usize>,
-}
-
 impl<'a> SampleSource<'a> {
     /// Opens the source.
     ///
@@ -239,15 +229,11 @@ impl<'a> SampleSource<'a> {
     }
 
     /// Describes the host; nothing is known of a capture without a header.
-    pub(super) fn host(&self) -> HostIdentity {
-        let live_header =
-            self.is_live().then(|| read_recording_header(&self.input.root, &Topology::default()));
-        let header = live_header.as_ref().or_else(|| self.header());
-        header.map_or_else(HostIdentity::default, |header| HostIdentity {
-            name: header.host.clone(),
-            kernel: header.kernel.clone(),
-            cpus: header.cpus,
-        })
+    pub(super) fn host(&self) -> RecordingHeader {
+        match self.is_live() {
+            true => read_recording_header(&self.input.root, &Topology::default()),
+            false => self.header().cloned().unwrap_or_default(),
+        }
     }
 
     /// Returns the machine as its firmware identifies itself; that of a capture without a header is unknown.

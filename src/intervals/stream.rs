@@ -15,12 +15,13 @@ use super::device_usage::note_usage;
 use super::events::{EventTracker, Events};
 use super::layers::note_held_between;
 use super::options::{Detail, DeviceSelection, Input};
-use super::sample_source::{HostIdentity, OnLiveSample, OnWarning, SampleSource, check_stated};
+use super::sample_source::{OnLiveSample, OnWarning, SampleSource, check_stated};
 use super::step_source::{Next, Step, StepSource};
 use super::summary::{DeviceSummary, RunSpan};
 use crate::analysis::{Evidence, KnownDevice, MIN_UTIL_INTERVAL_S, Settings, hidden_io_wait_pct};
 use crate::attribution::Attributor;
 use crate::baselines::RecordedBaselines;
+use crate::capture::RecordingHeader;
 use crate::clock::Clock;
 use crate::counters::{Counters, CpuTimes, Device, DeviceNumber, Sample};
 use crate::metrics::{DeviceMatch, HostStats};
@@ -407,7 +408,7 @@ impl Intervals<'_> {
     }
 
     /// Describes the host that the samples are from. Must be called after [`Self::start`].
-    pub fn host(&self) -> HostIdentity {
+    pub fn host(&self) -> RecordingHeader {
         self.source.samples.host()
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::counters::{
-    Device, DeviceNumber, LatencyHistogram, RequestKind, TraceProblem, TracedIo, TracedUser,
+    Device, DeviceNumber, LatencyHistogram, RequestKind, TraceProblem, TracedIo, TracedUsers,
 };
 use crate::topology::{Topology, nvme_head, partition_parents};
 use crate::units::SECTOR_BYTES;
@@ -76,9 +76,9 @@ impl TracedThread {
 }
 
 /// Returns the I/O of threads by device, the one with the most bytes first.
-fn threads(users: &[TracedUser], devices: &[Device]) -> Vec<TracedThread> {
+fn threads(users: &TracedUsers, devices: &[Device]) -> Vec<TracedThread> {
     let mut threads: BTreeMap<(DeviceNumber, u32, &str), TracedThread> = BTreeMap::new();
-    for user in users {
+    for user in users.0.values() {
         let Some(device) = devices.iter().find(|device| (device.major, device.minor) == user.number) else {
             continue;
         };
@@ -158,7 +158,7 @@ impl TracedInterval {
         Self {
             elapsed_s: traced.elapsed.as_secs_f64(),
             devices: found,
-            threads: traced.users.map(|users| threads(users.as_slice(), devices)),
+            threads: traced.users.map(|users| threads(&users, devices)),
             dropped: traced.dropped,
             problem: traced.problem,
         }
@@ -218,6 +218,7 @@ impl TracedDevice {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::counters::TracedUser;
 
     fn device(major: u32, minor: u32, name: &str) -> Device {
         Device { major, minor, name: name.to_owned(), ..Device::default() }
@@ -236,7 +237,7 @@ mod tests {
             sectors,
         };
         let traced = TracedIo {
-            users: Some(FromIterator::from_iter([
+            users: Some(TracedUsers::of([
                 user(1, 7, "fio", RequestKind::Read, 8),
                 user(1, 7, "fio", RequestKind::Write, 16),
                 user(0, 9, "kworker/u4:1", RequestKind::Write, 80),

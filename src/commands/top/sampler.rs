@@ -211,7 +211,7 @@ fn follow(
     if let Some(message) = intervals.mismatched_baselines() {
         shared.say(&message);
     }
-    let started = Started { host: intervals.host().name, interval: intervals.requested_interval() };
+    let started = Started { host: intervals.host().host, interval: intervals.requested_interval() };
     outlet.send(Update::Started(started));
     let mut frames = Frames::default();
     let mut count = 0;

@@ -275,11 +275,12 @@ type Process = (Option<u32>, Option<Arc<str>>);
 /// Finds the process and the cgroup of each thread that is still running.
 pub(super) fn find_processes(root: &Path, users: &mut TracedUsers) {
     let mut found: HashMap<(u32, Arc<str>), Process> = HashMap::new();
-    users.set_processes(|user| {
+    for user in users.0.values_mut() {
         // A process that was started by a shell had the shell's name before.
         let key = (user.tid, Arc::clone(&user.comm));
-        found.entry(key).or_insert_with(|| process_of(root, user)).clone()
-    });
+        let process = found.entry(key).or_insert_with(|| process_of(root, user));
+        (user.pid, user.cgroup) = process.clone();
+    }
 }
 
 /// Returns the process and the cgroup of a thread; `None` if it has ended, or another thread has its number.
@@ -442,10 +443,9 @@ mod tests {
             sectors: 8,
         };
         // The process did I/O under the name of the shell that started it, too.
-        let mut users: TracedUsers =
-            [user("bash", 12), user("kworker/u4:1", 12), user("sh", 14)].into_iter().collect();
+        let mut users = TracedUsers::of([user("bash", 12), user("kworker/u4:1", 12), user("sh", 14)]);
         find_processes(root.path(), &mut users);
-        let found = users.as_slice();
+        let found: Vec<_> = users.0.values().collect();
         assert_eq!((found[1].pid, found[1].cgroup.as_deref()), (Some(10), Some("/db.service")));
         assert_eq!((found[0].pid, found[2].pid), (None, None));
     }
