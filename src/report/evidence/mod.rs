@@ -1,6 +1,5 @@
 //! Sentences for the evidence of verdicts, shared by the table, JSON, CSV and the report of an analysis.
 
-mod health;
 mod incident;
 mod limits;
 
@@ -8,10 +7,9 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 
-pub(crate) use self::health::{health_evidence_text, health_text};
 pub(crate) use self::incident::{
-    incident_heading, incident_length_text, incident_parts, incident_sentence, incident_time_text,
-    present_harm, sign_of_begin,
+    health_evidence_text, health_text, incident_heading, incident_length_text, incident_parts,
+    incident_sentence, incident_time_text, present_harm, sign_of_begin,
 };
 use self::limits::{cgroup_limit_text, near_limit_text, plateau_caveat, variation_text};
 pub(crate) use self::limits::{limit_name, limit_of_cgroup, limit_suffix, plateau_evidence, plateau_rate};

@@ -4,7 +4,7 @@
 pub(in crate::report) mod value;
 
 pub(in crate::report) use self::value::time_text;
-use self::value::{Field, push_csv, push_json, push_number};
+use self::value::{Field, push_field, push_number};
 use crate::analysis::{BaselineSource, Verdict, hidden_io_wait_pct};
 use crate::intervals::{
     Cause, DeviceActivity, DeviceInterval, DeviceState, Incident, IntervalHeader, IntervalRows, KnownLimit,
@@ -322,7 +322,7 @@ impl Lines {
     fn head(&self, column: &Column, header: &IntervalHeader) -> Vec<u8> {
         let mut head = if self.is_json { format!("\"{}\":", column.name).into_bytes() } else { Vec::new() };
         if let Value::OfInterval(value) = column.value {
-            self.push_field(&value(header), &mut head);
+            push_field(&value(header), self.is_json, &mut head);
         }
         head
     }
@@ -338,7 +338,7 @@ impl Lines {
                 Value::OfInterval(_) => continue,
                 Value::Activity(value) => activity.and_then(value),
                 Value::Other(value) => {
-                    self.push_field(&value(&subject), out);
+                    push_field(&value(&subject), self.is_json, out);
                     continue;
                 }
             };
@@ -349,11 +349,6 @@ impl Lines {
             }
         }
         out.extend_from_slice(if self.is_json { b"}\n" } else { b"\n" });
-    }
-
-    fn push_field(&self, field: &Field<'_>, out: &mut Vec<u8>) {
-        let push = if self.is_json { push_json } else { push_csv };
-        push(field, out);
     }
 }
 

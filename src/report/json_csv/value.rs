@@ -27,19 +27,23 @@ pub(in crate::report) enum Field<'a> {
     Sentences(Vec<String>),
 }
 
-pub(in crate::report) fn push_json(field: &Field<'_>, out: &mut Vec<u8>) {
+/// Appends a value as JSON or as a cell of CSV.
+pub(in crate::report) fn push_field(field: &Field<'_>, is_json: bool, out: &mut Vec<u8>) {
+    let push_text =
+        if is_json { push_json_string } else { |text: &str, out: &mut _| push_texts([text], out) };
     match field {
-        Text(Some(text)) => push_json_string(text, out),
-        Name(Some(text)) => push_json_string(text, out),
+        Text(Some(text)) => push_text(text, out),
+        Name(Some(text)) => push_text(text, out),
         Flag(Some(flag)) => out.extend_from_slice(flag.to_string().as_bytes()),
-        Time(Some(time)) => push_json_string(&time_text(*time), out),
+        Time(Some(time)) => push_text(&time_text(*time), out),
         Number(Some(value)) => push_number(*value, out),
         Whole(Some(value)) => push_whole(out, *value, 0),
-        Words(words) => push_array(words.iter().copied(), out),
-        Sentences(sentences) => push_array(sentences.iter().map(String::as_str), out),
-        Text(None) | Name(None) | Flag(None) | Time(None) | Number(None) | Whole(None) => {
-            out.extend_from_slice(b"null");
-        }
+        Words(words) if is_json => push_array(words.iter().copied(), out),
+        Words(words) => out.extend_from_slice(words.join("+").as_bytes()),
+        Sentences(sentences) if is_json => push_array(sentences.iter().map(String::as_str), out),
+        Sentences(sentences) => push_texts(sentences.iter().map(String::as_str), out),
+        _ if is_json => out.extend_from_slice(b"null"),
+        _ => {}
     }
 }
 
@@ -52,7 +56,7 @@ pub(in crate::report) fn push_json_fields<'a>(
         out.extend_from_slice(if at == 0 { b"\"" } else { b",\"" });
         out.extend_from_slice(name.as_ref().as_bytes());
         out.extend_from_slice(b"\":");
-        push_json(&value, out);
+        push_field(&value, true, out);
     }
 }
 
@@ -67,25 +71,11 @@ fn push_array<'a>(texts: impl Iterator<Item = &'a str>, out: &mut Vec<u8>) {
     out.push(b']');
 }
 
-pub(in crate::report) fn push_csv(field: &Field<'_>, out: &mut Vec<u8>) {
-    match field {
-        Text(Some(text)) => push_texts([*text], out),
-        Name(Some(text)) => push_texts([text.as_str()], out),
-        Flag(Some(flag)) => out.extend_from_slice(flag.to_string().as_bytes()),
-        Time(Some(time)) => out.extend_from_slice(time_text(*time).as_bytes()),
-        Number(Some(value)) => push_number(*value, out),
-        Whole(Some(value)) => push_whole(out, *value, 0),
-        Words(words) => out.extend_from_slice(words.join("+").as_bytes()),
-        Sentences(sentences) => push_texts(sentences.iter().map(String::as_str), out),
-        Text(None) | Name(None) | Flag(None) | Time(None) | Number(None) | Whole(None) => {}
-    }
-}
-
 /// Appends a line of CSV.
 pub(in crate::report) fn push_csv_line<'a>(fields: impl Iterator<Item = Field<'a>>, out: &mut Vec<u8>) {
     for (at, value) in fields.enumerate() {
         out.extend_from_slice(if at == 0 { b"" } else { b"," });
-        push_csv(&value, out);
+        push_field(&value, false, out);
     }
     out.push(b'\n');
 }

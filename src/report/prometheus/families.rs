@@ -40,13 +40,8 @@ enum Values {
 }
 
 impl Family {
-    const fn new(kind: &'static str, name: &'static str, values: Values) -> Self {
-        Self { name, kind, help: "", values }
-    }
-
     const fn help(self, help: &'static str) -> Self {
-        let Self { name, kind, values, .. } = self;
-        Self { name, kind, help, values }
+        Self { help, ..self }
     }
 
     /// Writes its metrics, if they have values.
@@ -102,7 +97,7 @@ const fn host(
     name: &'static str,
     value: fn(&MetricsSnapshot, Option<Duration>) -> Option<Value>,
 ) -> Family {
-    Family::new(kind, name, Values::Host(value))
+    Family { name, kind, help: "", values: Values::Host(value) }
 }
 
 /// Returns whether a log lacks the counter of the kernel that a family shows.
@@ -117,7 +112,7 @@ fn is_missing(name: &str, missing: Missing) -> bool {
 }
 
 const fn kernel(name: &'static str, columns: Columns, value: fn(&Counters) -> Value) -> Family {
-    Family::new("counter", name, Values::Kernel(columns, value))
+    Family { name, kind: "counter", help: "", values: Values::Kernel(columns, value) }
 }
 
 const fn device(
@@ -125,7 +120,7 @@ const fn device(
     name: &'static str,
     write: fn(&DeviceSnapshot, &mut Metrics<'_>),
 ) -> Family {
-    Family::new(kind, name, Values::Device(write))
+    Family { name, kind, help: "", values: Values::Device(write) }
 }
 
 const fn cgroup(
@@ -133,7 +128,7 @@ const fn cgroup(
     name: &'static str,
     write: fn(&LimitedCgroup, &mut Metrics<'_>),
 ) -> Family {
-    Family::new(kind, name, Values::Cgroup(write))
+    Family { name, kind, help: "", values: Values::Cgroup(write) }
 }
 
 impl Metrics<'_> {
@@ -199,7 +194,7 @@ pub(super) static FAMILIES: LazyLock<Vec<Family>> = LazyLock::new(|| {
     let of_fact = |fact: &'static Fact| {
         let is_counter = fact.kind == FactKind::Count || fact.kind.errors().is_some();
         let kind = if is_counter { "counter" } else { "gauge" };
-        Family::new(kind, fact.metric, Values::Health(fact)).help(fact.meaning)
+        Family { name: fact.metric, kind, help: fact.meaning, values: Values::Health(fact) }
     };
     let facts = FACTS.iter().filter(|fact| !fact.metric.is_empty());
     OWN_FAMILIES.iter().copied().chain(facts.map(of_fact)).collect()
