@@ -27,10 +27,8 @@ const MARKER: &[u8] = b"#blkstat ";
 pub(super) enum Annotation {
     /// Begins a recording, or repeats its header.
     Header(Box<RecordingHeader>),
-    /// Continues the list of devices of the header.
-    Devices(Vec<Node>),
-    /// The baselines that belong to the header, or more of them.
-    Baselines(Vec<RecordedBaseline>),
+    /// Continues the lists of the header.
+    HeaderLists(HeaderLists),
     /// The facts about the health of devices, or more of them.
     Health(HealthLine),
     /// A part of the scan of cgroups and processes that belongs to the next sample.
@@ -43,15 +41,13 @@ pub(super) enum Annotation {
     EndOfSample(EndOfSample),
 }
 
-/// A line that continues the list of devices of the header.
-#[derive(Serialize, Deserialize)]
-struct DevicesLine {
+/// A line with more devices of the header, or with baselines that belong to it.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct HeaderLists {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) devices: Vec<Node>,
-}
-
-/// A line with baselines.
-#[derive(Serialize, Deserialize)]
-struct BaselinesLine {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) baselines: Vec<RecordedBaseline>,
 }
 
@@ -146,9 +142,8 @@ impl Annotation {
             b"dropped_samples" | b"dropped_from" | b"dropped_to" => parse(json, Self::DroppedSamples),
             b"clock_step_s" | b"suspended_s" => parse(json, Self::ClockChange),
             _ if is_header() => parse(json, |header: RecordingHeader| Self::Header(header.bounded().into())),
-            b"devices" => parse(json, |line: DevicesLine| Self::Devices(line.devices)),
+            b"devices" | b"baselines" => parse(json, Self::HeaderLists),
             b"health" => parse(json, Self::Health),
-            b"baselines" => parse(json, |line: BaselinesLine| Self::Baselines(line.baselines)),
             _ => parse(json, Self::EndOfSample),
         })
     }
@@ -262,9 +257,9 @@ pub fn write_header(header: &RecordingHeader, out: &mut Vec<u8>) {
     let mut lists = split_list(&nodes).into_iter();
     let topology = Topology::new(lists.next().unwrap_or_default());
     write_annotation(&RecordingHeader { topology, ..header.clone() }, out);
-    lists.for_each(|devices| write_annotation(&DevicesLine { devices }, out));
+    lists.for_each(|devices| write_annotation(&HeaderLists { devices, ..HeaderLists::default() }, out));
     for baselines in split_list(header.baselines.iter()) {
-        write_annotation(&BaselinesLine { baselines }, out);
+        write_annotation(&HeaderLists { baselines, ..HeaderLists::default() }, out);
     }
 }
 

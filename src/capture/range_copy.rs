@@ -73,9 +73,7 @@ pub fn copy_range<E: From<io::Error>>(
                 place = Place::Header;
                 header.clear();
             }
-            LineKind::Annotation(
-                Annotation::Devices(_) | Annotation::Baselines(_) | Annotation::Health(_),
-            ) => {}
+            LineKind::Annotation(Annotation::HeaderLists(_) | Annotation::Health(_)) => {}
             LineKind::Annotation(_) if place == Place::Header => place = Place::Between,
             _ => {}
         }

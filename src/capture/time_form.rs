@@ -114,7 +114,7 @@ const MAX_WORDS: usize = 64;
 /// Returns everything in a line that reads as a time.
 pub(super) fn find_times(line: &str) -> Vec<FoundTime> {
     let mut times = Vec::new();
-    if !line.bytes().any(|byte| byte.is_ascii_digit() || !byte.is_ascii()) {
+    if !line.bytes().any(|byte| byte.is_ascii_digit()) {
         return times;
     }
     if let Some(time) = uptime(line) {
@@ -140,10 +140,7 @@ pub(super) fn find_times(line: &str) -> Vec<FoundTime> {
     times
 }
 
-/// The digits of other scripts begin with these.
-const ZEROS: &str = "٠۰०০੦૦୦௦౦೦൦๐໐༠၀០᠐០";
-
-/// Replaces what the languages of `date` have instead of ASCII digits and colons.
+/// Replaces what Chinese, Japanese and Korean have instead of colons.
 fn in_ascii(line: &str) -> Cow<'_, str> {
     if line.is_ascii() {
         return Cow::Borrowed(line);
@@ -151,12 +148,7 @@ fn in_ascii(line: &str) -> Cow<'_, str> {
     let ascii = |c: char| match c {
         '時' | '时' | '點' | '点' | '시' | '分' | '분' => ':',
         '秒' | '초' => ' ',
-        c => {
-            let digit = ZEROS
-                .chars()
-                .find_map(|zero| (c as u32).checked_sub(zero as u32).filter(|digit| *digit < 10));
-            digit.and_then(|digit| char::from_digit(digit, 10)).unwrap_or(c)
-        }
+        c => c,
     };
     let line = ["시 ", "분 "].iter().fold(line.to_owned(), |line, unit| line.replace(unit, ":"));
     Cow::Owned(line.chars().map(ascii).collect())

@@ -3,7 +3,6 @@
 //! The reporter takes pairs of samples and appends reports to a buffer. `parse` reads the options; [`run()`]
 //! takes the samples and writes the reports.
 
-mod live_host;
 mod options;
 mod rates;
 mod reporter;

@@ -6,9 +6,8 @@ use jiff::tz::TimeZone;
 use super::options::Options;
 use super::rows::DeviceRows;
 use super::run::is_boot;
-use super::text::json::{self, Position};
 use super::text::tables::{self, Table, device_tables};
-use super::text::{Format, Report, Style};
+use super::text::{Format, Report, Style, json};
 use crate::counters::{CpuTimes, Sample};
 use crate::metrics::CpuPercentages;
 use crate::source::Host;
@@ -20,8 +19,8 @@ pub(super) struct Reporter<'a> {
     pub devices: DeviceRows<'a>,
     style: Style,
     tables: Vec<Table>,
-    /// The position of the next report in JSON.
-    position: Position,
+    /// What separates the next report in JSON from what is before it.
+    separator: &'static str,
     time_zone: TimeZone,
     count: u64,
 }
@@ -38,8 +37,8 @@ impl<'a> Reporter<'a> {
         if options.colors_only_terminal && !is_terminal {
             style.palette = None;
         }
-        let (tables, position) = (device_tables(&style), Position::First);
-        Self { options, devices, style, tables, position, time_zone, count: 0 }
+        let tables = device_tables(&style);
+        Self { options, devices, style, tables, separator: "", time_zone, count: 0 }
     }
 
     /// Returns the number of reports so far.
@@ -75,7 +74,8 @@ impl<'a> Reporter<'a> {
 
     /// Omits the report since boot. Returns whether it would be complete.
     pub(super) fn skip_report(&mut self, older: &Sample, newer: &Sample, interval: Span) -> bool {
-        self.position = Position::FirstAfterSkipped;
+        // iostat puts an empty line before the next one.
+        self.separator = "\n";
         let is_truncated = self.shows_devices() && self.devices.between(older, newer, interval).1;
         self.devices.store_sums(newer);
         !is_truncated
@@ -109,9 +109,9 @@ impl<'a> Reporter<'a> {
         };
         match self.style.format {
             Format::Text => tables::report(&self.style, &self.tables, &report, out),
-            Format::Json => json::report(&self.style, &report, self.position, out),
+            Format::Json => json::report(&self.style, &report, self.separator, out),
         }
-        self.position = Position::Next;
+        self.separator = ",\n";
         self.devices.store_sums(newer);
         self.count += 1;
         !is_truncated

@@ -15,20 +15,13 @@ use crate::units::Span;
 /// The names to show, by the kernel's names.
 pub(super) type DisplayNames = HashMap<String, String>;
 
-/// The treatment of a device that the older sample lacks.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum NewDevice {
-    /// It is hot-plugged: its counters started at zero.
-    FromZero,
-    /// Its history is unknown, because a capture may lack a line: it is omitted.
-    Excluded,
-}
-
 /// Turns pairs of samples into the rows of a report.
 pub(super) struct DeviceRows<'a> {
     options: &'a Options,
     selection: Selection,
-    new_device: NewDevice,
+    /// A device that the older sample lacks is hot-plugged, and its counters started at zero. In a capture, which may lack a
+    /// line, it is omitted.
+    is_live: bool,
     device_match: DeviceMatch,
     entries: Vec<ReportEntry>,
     slots: CounterSlots,
@@ -54,11 +47,11 @@ struct GroupSum {
 
 impl<'a> DeviceRows<'a> {
     /// Returns the rows of a selection, before the first sample.
-    pub(super) fn new(options: &'a Options, selection: Selection, new_device: NewDevice) -> Self {
+    pub(super) fn new(options: &'a Options, selection: Selection, is_live: bool) -> Self {
         Self {
             options,
             selection,
-            new_device,
+            is_live,
             device_match: DeviceMatch::Identical,
             entries: Vec::new(),
             slots: CounterSlots::default(),
@@ -76,7 +69,7 @@ impl<'a> DeviceRows<'a> {
         self.device_match = DeviceMatch::between(&older.devices, &newer.devices);
         let names_changed = self.device_match != DeviceMatch::Identical;
         // A replay does not need absent devices, and a capture may have any number of names.
-        if self.new_device == NewDevice::FromZero {
+        if self.is_live {
             self.slots.advance(oldest, older, newer, names_changed);
         }
         names_changed || self.entries.is_empty()
@@ -164,12 +157,9 @@ impl<'a> DeviceRows<'a> {
         older: &'s Sample,
         newer: &Sample,
     ) -> Option<&'s Counters> {
-        match (self.device_match.previous_index(entry.index), self.new_device) {
-            (Some(at), _) => Some(&older.devices[at].counters),
-            (None, NewDevice::FromZero) => {
-                Some(self.slots.previous_counters(&newer.devices[entry.index].name))
-            }
-            (None, NewDevice::Excluded) => None,
+        match self.device_match.previous_index(entry.index) {
+            Some(at) => Some(&older.devices[at].counters),
+            None => self.is_live.then(|| self.slots.previous_counters(&newer.devices[entry.index].name)),
         }
     }
 
@@ -188,12 +178,12 @@ impl<'a> DeviceRows<'a> {
             // A group is hidden like a device that has not been used yet.
             return None;
         }
-        let before = match self.new_device {
-            // In a live run, iostat compares the sum with that of the previous members, even if the members changed.
-            // When it prints four tables, it has lost the previous sum.
-            NewDevice::FromZero if self.options.style.is_split() => &Counters::ZERO,
-            NewDevice::FromZero => self.previous_sums.get(&at).unwrap_or(&Counters::ZERO),
-            NewDevice::Excluded => &sum.older,
+        // In a live run, iostat compares the sum with that of the previous members, even if the members changed. When it
+        // prints four tables, it has lost the previous sum.
+        let before = match self.is_live {
+            true if self.options.style.is_split() => &Counters::ZERO,
+            true => self.previous_sums.get(&at).unwrap_or(&Counters::ZERO),
+            false => &sum.older,
         };
         if self.is_omitted(before, now) {
             return None;

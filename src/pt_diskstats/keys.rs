@@ -9,8 +9,8 @@ use regex_lite::Regex;
 
 use super::engine::PtEngine;
 use super::options::GroupBy;
+use super::options::parse_pattern;
 use super::run::Session;
-use super::settings::parse_pattern;
 use crate::clock::WaitOutcome;
 use crate::console::RunContext;
 use crate::exit::Exit;

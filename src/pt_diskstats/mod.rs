@@ -4,13 +4,11 @@
 //! takes the samples and writes the lines.
 
 mod engine;
-mod group_modes;
 mod keys;
 mod options;
 mod rates;
 mod reading;
 mod run;
-mod settings;
 mod text;
 
 pub use options::{Options, parse};

@@ -6,6 +6,8 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use regex_lite::Regex;
+
 use crate::console::ArgError;
 use crate::exit::Exit;
 use crate::os_error::os_error_text;
@@ -156,11 +158,12 @@ pub fn parse(
     let mut arguments: VecDeque<String> =
         arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
     let mut parsed = ParsedArgs::default();
-    for file in config_files(&mut arguments, environment)? {
-        match read(&file.path) {
+    let (files, are_required) = config_files(&mut arguments, environment)?;
+    for file in files {
+        match read(&file) {
             Ok(text) => parsed.add(config_arguments(&text)),
-            Err(error) if file.is_required => {
-                let message = format!("Cannot open {}: {}\n", file.path.display(), os_error_text(&error));
+            Err(error) if are_required => {
+                let message = format!("Cannot open {}: {}\n", file.display(), os_error_text(&error));
                 return Err(ArgError { message, exit: Exit::Error });
             }
             Err(_) => {}
@@ -168,16 +171,6 @@ pub fn parse(
     }
     parsed.add(arguments);
     parsed.resolve(root, environment("TZ"))
-}
-
-/// Returns the version, as requested text.
-fn version() -> ArgError {
-    ArgError { message: VERSION.to_owned(), exit: Exit::Success }
-}
-
-/// Returns the help, as requested text.
-fn help() -> ArgError {
-    ArgError { message: format!("{USAGE}\n{HELP}"), exit: Exit::Success }
 }
 
 /// Returns a usage error with this message.
@@ -192,21 +185,15 @@ fn missing_value(name: &str) -> ArgError {
     usage_error(&format!("Option {name} requires an argument"))
 }
 
-struct ConfigFile {
-    path: PathBuf,
-    /// True if it is given by `--config`, so that it is an error if it is missing.
-    is_required: bool,
-}
-
-/// Returns the configuration files to read: those of `--config`, which is removed from the arguments, or the default
-/// files.
+/// Returns the configuration files to read: those of `--config`, which is removed from the arguments and which must exist
+/// (true), or the default files.
 ///
 /// # Errors
 /// The usage if `--config` has no value.
 fn config_files(
     arguments: &mut VecDeque<String>,
     environment: &dyn Fn(&str) -> Option<OsString>,
-) -> Result<Vec<ConfigFile>, ArgError> {
+) -> Result<(Vec<PathBuf>, bool), ArgError> {
     let named = match arguments.front().map(String::as_str) {
         Some("--config") => {
             arguments.pop_front();
@@ -220,7 +207,7 @@ fn config_files(
             arguments.pop_front();
         }
         let names = named.split(',').filter(|name| !name.is_empty());
-        return Ok(names.map(|name| ConfigFile { path: name.into(), is_required: true }).collect());
+        return Ok((names.map(PathBuf::from).collect(), true));
     }
     let home = PathBuf::from(environment("HOME").unwrap_or_default());
     let global = Path::new("/etc/percona-toolkit");
@@ -230,7 +217,7 @@ fn config_files(
         home.join(".percona-toolkit.conf"),
         home.join(".pt-diskstats.conf"),
     ];
-    Ok(paths.into_iter().map(|path| ConfigFile { path, is_required: false }).collect())
+    Ok((paths.into(), false))
 }
 
 /// Turns the text of a configuration file into arguments. A line is `option` or `option=value`, without dashes; `#`
@@ -339,10 +326,10 @@ impl ParsedArgs {
     /// The text to print instead of a run: an error, or the help or version that was requested.
     fn resolve(self, root: &Path, time_zone: Option<OsString>) -> Result<Options, ArgError> {
         if self.last("version").is_some() {
-            return Err(version());
+            return Err(ArgError { message: VERSION.to_owned(), exit: Exit::Success });
         }
         if self.last("help").is_some() {
-            return Err(help());
+            return Err(ArgError { message: format!("{USAGE}\n{HELP}"), exit: Exit::Success });
         }
         if let Some(error) = self.error {
             return Err(error);
@@ -431,6 +418,64 @@ fn parse_integer(text: &str) -> Option<i64> {
         return None;
     }
     Some(format!("{sign}{digits}").parse().unwrap_or(if sign == "-" { i64::MIN } else { i64::MAX }))
+}
+
+/// The settings of the report. Keys change them during the run.
+#[derive(Clone, Debug)]
+pub(super) struct Settings {
+    /// The aggregation of readings into lines.
+    pub(super) group_by: GroupBy,
+    pub(super) columns: Regex,
+    /// The devices to print; `None` for all active ones.
+    pub(super) devices: Option<Regex>,
+    /// Inactive devices are also printed.
+    pub(super) show_inactive: bool,
+    /// The least number of seconds that a line covers when grouping by sample.
+    pub(super) sample_time: f64,
+}
+
+impl Settings {
+    /// Returns the settings at the start of a run.
+    ///
+    /// # Errors
+    /// A message about a pattern that cannot be used.
+    pub(super) fn from_options(options: &Options) -> Result<Self, String> {
+        Ok(Self {
+            group_by: options.group_by,
+            columns: parse_pattern(&options.columns)?,
+            devices: options.devices.as_deref().map(parse_pattern).transpose()?,
+            show_inactive: options.show_inactive,
+            sample_time: options.sample_time as f64,
+        })
+    }
+}
+
+/// Compiles a pattern.
+///
+/// # Errors
+/// A message about a pattern that is invalid or uses a construct of Perl that regex-lite does not support.
+pub(super) fn parse_pattern(pattern: &str) -> Result<Regex, String> {
+    Regex::new(&with_plain_angle_brackets(pattern))
+        .map_err(|error| format!("invalid regex specification: '{pattern}': {error}"))
+}
+
+/// Removes the backslashes before angle brackets: `\<` and `\>` are those characters in Perl, and the start and end of a
+/// word in `regex-lite`.
+fn with_plain_angle_brackets(pattern: &str) -> String {
+    let mut plain = String::with_capacity(pattern.len());
+    let mut characters = pattern.chars();
+    while let Some(character) = characters.next() {
+        match (character, characters.clone().next()) {
+            ('\\', Some('<' | '>')) => {}
+            ('\\', escaped) => {
+                plain.push('\\');
+                plain.extend(escaped);
+                characters.next();
+            }
+            _ => plain.push(character),
+        }
+    }
+    plain
 }
 
 #[cfg(test)]
@@ -533,5 +578,12 @@ mod tests {
         for arguments in ["--version-check", "--no-version-check", "--noversion-check"] {
             assert!(parsed(arguments, "").is_ok(), "{arguments}");
         }
+    }
+
+    #[test]
+    fn escaped_angle_brackets_are_characters_as_in_perl() {
+        let is_match = |pattern: &str, text: &str| parse_pattern(pattern).unwrap().is_match(text);
+        assert!(!is_match(r"\<sda\>", "sda") && is_match(r"\<sda\>", "<sda>"));
+        assert!(is_match(r"^\\\<a\w$", r"\<ab") && is_match(r"\bsda\b", "sda"));
     }
 }

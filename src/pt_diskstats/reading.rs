@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 
+use super::options::Settings;
 use super::rates::PtDelta;
-use super::settings::Settings;
 use crate::counters::{Counters, Device};
 
 #[derive(Clone, Debug, Default)]

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use super::atomic_write::{IfExists, open_file, refuse_to_shift};
 use super::gzip::{Gzip, recover};
-use super::rotation::{FilePeriod, LocalTime, Rotation, delete_excess, shift_files};
+use super::rotation::{Rotation, delete_excess, period, shift_files};
 use crate::compression::{Compression, length_without_zeros};
 
 /// The first bytes of a capture that is not compressed: of a header, or of a `TS` line.
@@ -28,8 +28,8 @@ pub struct RecordingFile {
     gzip: Option<Gzip>,
     rotation: Option<Rotation>,
     rotation_step: RotationStep,
-    /// The period of the rotation by time in which the file began.
-    period: FilePeriod,
+    /// The time of the first sample, or of the last change of a file that is appended to; `None` for an empty file.
+    begin_s: Option<i64>,
     /// The length of the file in bytes, which ends with a complete block; `None` if it is not a regular file.
     length: Option<u64>,
     /// Bytes that could not be written yet.
@@ -83,7 +83,7 @@ impl RecordingFile {
             gzip: is_gzip_name(path).then(Gzip::new),
             rotation,
             rotation_step: RotationStep::NotStarted,
-            period: FilePeriod::default(),
+            begin_s: None,
             length: None,
             pending: Vec::new(),
             needs_newline: false,
@@ -104,7 +104,7 @@ impl RecordingFile {
             IfExists::Refuse => {}
             IfExists::Replace => recording.file.set_len(0).with_context(|| format!("cannot write {name}"))?,
             IfExists::Append if metadata.len() > 0 => {
-                recording.period = FilePeriod::of_existing(&metadata);
+                recording.begin_s = Some(metadata.mtime());
                 match recording.prepare_append() {
                     Err(error) if error.kind() == ErrorKind::InvalidData => {
                         recording.rotate_damaged(&error)?
@@ -141,14 +141,17 @@ impl RecordingFile {
         self.damage.as_deref()
     }
 
-    /// Returns whether the file should be rotated before a block of this length, of a sample taken `at` this time: the
+    /// Returns whether the file should be rotated before a block of this length, of a sample taken at this time: the
     /// file would exceed its size, or a new period has begun.
-    pub fn is_rotation_due(&mut self, block: usize, at: LocalTime) -> bool {
+    pub fn is_rotation_due(&mut self, block: usize, epoch_s: i64, utc_offset_s: i64) -> bool {
         let (Some(rotation), Some(length)) = (self.rotation, self.length) else { return false };
         if self.rotation_step != RotationStep::NotStarted {
             return true;
         }
-        let has_new_period = rotation.every.is_some_and(|every| self.period.has_passed(every, at));
+        let begin_s = *self.begin_s.get_or_insert(epoch_s);
+        let period_of = |epoch_s, every| period(epoch_s, utc_offset_s, every);
+        let has_new_period =
+            rotation.every.is_some_and(|every| period_of(begin_s, every) != period_of(epoch_s, every));
         let block = block + usize::from(self.needs_newline);
         let bytes = if self.gzip.is_some() { Gzip::max_compressed_bytes(block) } else { block };
         let is_full = rotation.size.is_some_and(|size| length.saturating_add(bytes as u64) > size);
@@ -199,7 +202,7 @@ impl RecordingFile {
         (self.file, self.is_new) = open_file(&self.path, &self.name, IfExists::Refuse)?;
         self.rotation_step = RotationStep::NotStarted;
         self.length = Some(0);
-        self.period = FilePeriod::default();
+        self.begin_s = None;
         self.is_directory_dirty = true;
         self.lock()
     }

@@ -8,7 +8,6 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 
 use super::recording::RecordingFile;
-use super::rotation::LocalTime;
 use super::write_queue::{NextWrite, SampleBlock, WriteQueue};
 use crate::capture::{WriteStall, write_annotation};
 use crate::clock::{Clock, RealClock};
@@ -119,16 +118,13 @@ impl<'a> Writer<'a> {
             self.header = std::mem::take(&mut sample.header);
         }
         let mut block = self.block(&sample, has_header);
-        let at = LocalTime {
-            epoch_s: sample.at.map_or(0, |at| at.as_second()),
-            utc_offset_s: sample.utc_offset_s,
-        };
+        let epoch_s = sample.at.map_or(0, |at| at.as_second());
         if let Destination::File(file) = &mut self.destination {
             if file.is_deleted() {
                 self.on_file(RecordingFile::recreate)?;
                 self.queue.update(|progress| progress.deletions += 1);
                 block = self.block(&sample, true);
-            } else if file.is_rotation_due(block.len(), at) {
+            } else if file.is_rotation_due(block.len(), epoch_s, sample.utc_offset_s) {
                 self.on_file(RecordingFile::rotate)?;
                 block = self.block(&sample, true);
             }

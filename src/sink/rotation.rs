@@ -1,8 +1,7 @@
 //! Rotates files: FILE becomes FILE.1, FILE.1 becomes FILE.2 and so on; a higher number is older.
 
-use std::fs::{Metadata, remove_file, rename};
+use std::fs::{remove_file, rename};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -22,41 +21,11 @@ pub struct Rotation {
     pub keep_bytes: Option<u64>,
 }
 
-/// A point in time and the offset of the local time from UTC, in seconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LocalTime {
-    pub epoch_s: i64,
-    /// Seconds that local clocks are ahead of UTC.
-    pub utc_offset_s: i64,
-}
-
-impl LocalTime {
-    /// Returns the number of the period of this length that contains the time. The first began at midnight, local time.
-    fn period(self, every: Duration) -> i64 {
-        let every = i64::try_from(every.as_secs()).unwrap_or(i64::MAX).max(1);
-        (self.epoch_s + self.utc_offset_s).div_euclid(every)
-    }
-}
-
-/// The period of time that a file is for.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct FilePeriod {
-    /// The time of the first sample, or of the last change of a file that is appended to; `None` for an empty file.
-    epoch_s: Option<i64>,
-}
-
-impl FilePeriod {
-    /// Returns the period of a file that was written before.
-    pub(super) fn of_existing(metadata: &Metadata) -> Self {
-        Self { epoch_s: Some(metadata.mtime()) }
-    }
-
-    /// Returns whether a sample taken `at` this time belongs to another period than the file. The first sample of an
-    /// empty file determines its period.
-    pub(super) fn has_passed(&mut self, every: Duration, at: LocalTime) -> bool {
-        let begin = LocalTime { epoch_s: *self.epoch_s.get_or_insert(at.epoch_s), ..at };
-        begin.period(every) != at.period(every)
-    }
+/// Returns the number of the period of this length that contains a time, on clocks that are so many seconds ahead of UTC.
+/// The first began at midnight, local time.
+pub(super) fn period(epoch_s: i64, utc_offset_s: i64, every: Duration) -> i64 {
+    let every = i64::try_from(every.as_secs()).unwrap_or(i64::MAX).max(1);
+    (epoch_s + utc_offset_s).div_euclid(every)
 }
 
 /// Returns the name of a rotated file: `host.txt.1` for `host.txt`, and `host.1.gz` for `host.gz`, so that zcat and
@@ -207,15 +176,8 @@ mod tests {
     fn periods_begin_at_midnight_of_the_local_time() {
         const DAY: Duration = Duration::from_secs(24 * 60 * 60);
         // 2026-11-20 23:59:59 one hour ahead of UTC.
-        let at = |epoch_s| LocalTime { epoch_s, utc_offset_s: 3600 };
         let before_midnight = 1_795_215_599;
-        let mut period = FilePeriod::default();
-        assert!(!period.has_passed(DAY, at(before_midnight - 80_000)));
-        assert!(!period.has_passed(DAY, at(before_midnight)));
-        assert!(period.has_passed(DAY, at(before_midnight + 1)));
-        let mut appended = FilePeriod { epoch_s: Some(before_midnight) };
-        assert!(appended.has_passed(DAY, at(before_midnight + 1)));
-        // The clock was set back.
-        assert!(appended.has_passed(DAY, at(before_midnight - 90_000)));
+        let days = [-80_000, 0, 1].map(|seconds| period(before_midnight + seconds, 3600, DAY));
+        assert!(days[0] == days[1] && days[2] == days[1] + 1, "{days:?}");
     }
 }

@@ -14,7 +14,6 @@ mod replay;
 mod small_file;
 mod topology;
 mod tracefs;
-mod zstd;
 
 pub use self::device_resolver::DeviceResolver;
 pub use self::health::HealthReader;

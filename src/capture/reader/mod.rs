@@ -524,8 +524,10 @@ impl<R: Read> Reader<R> {
     fn read_annotation(&mut self, annotation: Annotation, previous: &Sample, sample: &mut Sample) -> bool {
         match annotation {
             Annotation::Header(header) => return self.begin_recording(*header, previous, sample),
-            Annotation::Devices(devices) => self.state.append_devices(bounded(devices)),
-            Annotation::Baselines(baselines) => self.state.append_baselines(baselines),
+            Annotation::HeaderLists(lists) => {
+                self.state.append_devices(bounded(lists.devices));
+                self.state.append_baselines(lists.baselines);
+            }
             Annotation::Health(line) => self.read_health(line),
             Annotation::IoScan(part) => self.scans.add(part),
             Annotation::DroppedSamples(dropped) if dropped.count > 0 => {

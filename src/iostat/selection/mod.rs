@@ -71,14 +71,15 @@ impl Selection {
         }
         let only_if_used = self.default_devices.are_used_only();
         let defaults = self.default_indexes(devices, topology, first_seen, is_sorted);
-        if is_sorted && list.is_empty() {
+        if is_sorted && list.entries.is_empty() {
             // The usual case. Inserting the devices one by one would be slow.
             return DeviceEntry::defaults(&defaults, only_if_used);
         }
         for index in defaults {
             list.insert(DeviceEntry { index, alias: None, group: last_group, only_if_used }, None, is_sorted);
         }
-        list.into_entries(group)
+        list.push_group(group);
+        list.entries
     }
 
     /// Adds the items of the command line. Returns the group that is still open.
@@ -212,10 +213,6 @@ impl<'a> EntryList<'a> {
         Self { devices, entries: Vec::new(), names: HashSet::new() }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
     /// Appends the sum of a group, if there is one.
     pub(super) fn push_group(&mut self, group: Option<usize>) {
         self.entries.extend(group.map(ReportEntry::Group));
@@ -249,12 +246,6 @@ impl<'a> EntryList<'a> {
         };
         let at = if is_sorted { self.entries.iter().position(is_greater) } else { None };
         self.entries.insert(at.unwrap_or(self.entries.len()), ReportEntry::Device(entry));
-    }
-
-    /// Returns the entries, after closing the group that is still open.
-    pub(super) fn into_entries(mut self, group: Option<usize>) -> Vec<ReportEntry> {
-        self.push_group(group);
-        self.entries
     }
 }
 

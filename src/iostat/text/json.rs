@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::Write;
 
-use super::columns::{BASIC, Column, EXTENDED, EXTENDED_JSON_ORDER, EXTENDED_SHORT, Value};
+use super::cells::{BASIC, Column, EXTENDED, EXTENDED_JSON_ORDER, EXTENDED_SHORT, Value};
 use super::{Report, Style};
 use crate::sanitize::json_string;
 use crate::source::Host;
@@ -30,21 +30,9 @@ pub(in crate::iostat) fn begin(host: &Host, date: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\t\t\t\"statistics\": [\n");
 }
 
-/// The position of a report in the document.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::iostat) enum Position {
-    First,
-    /// The first one, after `-y` has omitted the report since boot. iostat puts an empty line before it.
-    FirstAfterSkipped,
-    Next,
-}
-
-pub(in crate::iostat) fn report(style: &Style, report: &Report<'_>, position: Position, out: &mut Vec<u8>) {
-    out.extend_from_slice(match position {
-        Position::First => b"",
-        Position::FirstAfterSkipped => b"\n",
-        Position::Next => b",\n",
-    });
+/// Appends a report, which `separator` separates from what is before it.
+pub(in crate::iostat) fn report(style: &Style, report: &Report<'_>, separator: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(separator.as_bytes());
     let mut members = Vec::new();
     if let Some(time) = &report.time {
         members.push(format!("\"timestamp\": {}", json_string(time)));

@@ -1,7 +1,6 @@
 //! The text of iostat, byte for byte.
 
 mod cells;
-mod columns;
 pub(super) mod json;
 pub(super) mod tables;
 

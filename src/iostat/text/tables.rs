@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use super::cells::{Alarm, CellClass};
+use super::cells::{BASIC, BASIC_SHORT, Column, EXTENDED, EXTENDED_SHORT, EXTENDED_TABLES};
 use super::cells::{push_cell, push_in_color, push_percentage};
-use super::columns::{BASIC, BASIC_SHORT, Column, EXTENDED, EXTENDED_SHORT, EXTENDED_TABLES};
 use super::{Report, Row, Style};
 use crate::iostat::rates::IostatRates;
 use crate::metrics::CpuPercentages;

@@ -225,17 +225,6 @@ impl SetCounts {
         sum.0 = sum.0.saturating_add(entry.value("hitcount").unwrap_or(0));
         sum.1 = sum.1.saturating_add(entry.value("nr_sector").unwrap_or(0));
     }
-
-    /// Returns the counts since `earlier`, as the users of devices.
-    pub(super) fn users_since(&self, earlier: &Self) -> Vec<TracedUser> {
-        let added = self.users.iter().map(|(key, (count, sectors))| {
-            let before = earlier.users.get(key).copied().unwrap_or_default();
-            let (number, tid, comm, kind) = key.clone();
-            let (count, sectors) = (count.saturating_sub(before.0), sectors.saturating_sub(before.1));
-            TracedUser { number, tid, comm, pid: None, cgroup: None, kind, count, sectors }
-        });
-        added.filter(|user| user.count > 0).collect()
-    }
 }
 
 /// Sets of one kind, one after the other.
@@ -298,7 +287,24 @@ impl Alternation {
                 }
             }
             let users = traced.users.get_or_insert_default();
-            counts.users_since(&set.last).iter().for_each(|user| users.add(user));
+            for ((number, tid, comm, kind), (count, sectors)) in &counts.users {
+                let key = (*number, *tid, Arc::clone(comm), *kind);
+                let before = set.last.users.get(&key).copied().unwrap_or_default();
+                let (count, sectors) = (count.saturating_sub(before.0), sectors.saturating_sub(before.1));
+                if count > 0 {
+                    let (number, tid, comm, kind) = key;
+                    users.add(&TracedUser {
+                        number,
+                        tid,
+                        comm,
+                        pid: None,
+                        cgroup: None,
+                        kind,
+                        count,
+                        sectors,
+                    });
+                }
+            }
             let dropped = counts.dropped.saturating_sub(set.last.dropped);
             traced.dropped = traced.dropped.saturating_add(dropped);
             set.last = counts;
