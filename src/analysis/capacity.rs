@@ -6,9 +6,8 @@ use serde::Serialize;
 use super::caps::{Pace, Plateau, pace_of_level};
 use super::load::{ConcurrencyLevel, IoDirection, LoadSample, RateUnit, count_transitions, group_by_queue};
 use super::thresholds::{
-    MAX_RATE_TOLERANCE, MAX_VON_NEUMANN_RATIO, MIN_CONSTANT_QUEUE, MIN_INTERVAL_REQUESTS,
-    MIN_LEVEL_INTERVALS, MIN_LOADED_QUEUE, MIN_MAX_RATE_FRACTION, MIN_MAX_RATE_GROWTH,
-    MIN_SINGLE_DIRECTION_FRACTION,
+    ABOUT_TWICE, MAX_RATE_TOLERANCE, MAX_VON_NEUMANN_RATIO, MIN_CONSTANT_QUEUE, MIN_INTERVAL_REQUESTS,
+    MIN_LEVEL_INTERVALS, MIN_LOADED_QUEUE, MIN_MAX_RATE_FRACTION, MIN_SINGLE_DIRECTION_FRACTION,
 };
 
 /// The capacity of a device or of one direction.
@@ -163,7 +162,7 @@ fn range_at_maximum(levels: &[ConcurrencyLevel]) -> Option<std::ops::Range<usize
     };
     let shortest = queue_at_end(&at_maximum.iter().collect::<Vec<_>>())?;
     let longest = queue_at_end(&at_maximum.iter().rev().collect::<Vec<_>>())?;
-    (longest >= MIN_MAX_RATE_GROWTH * shortest).then_some(begin..end)
+    (longest >= ABOUT_TWICE * shortest).then_some(begin..end)
 }
 
 /// Returns whether practically all requests of a load are of one direction.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::thresholds::{
-    MAX_IN_FLIGHT_FRACTION, MIN_HIDDEN_IO_WAIT_PCT, MIN_MEMORY_PRESSURE_PCT, MIN_SWAPPED_PAGES_PER_S,
+    MAX_IN_FLIGHT_FRACTION, MIN_HIDDEN_IO_WAIT_PCT, MIN_NOTICED_PCT, MIN_SWAPPED_PAGES_PER_S,
 };
 use crate::metrics::HostStats;
 
@@ -85,7 +85,7 @@ pub fn hidden_io_wait_pct(stats: &HostStats) -> Option<f64> {
 
 /// Returns the percentage of the time in which a task waited for memory if it is high; otherwise `None`.
 pub fn high_memory_pressure_pct(stats: &HostStats) -> Option<f64> {
-    stats.memory_pressure_some_pct.filter(|some_pct| *some_pct >= MIN_MEMORY_PRESSURE_PCT)
+    stats.memory_pressure_some_pct.filter(|some_pct| *some_pct >= MIN_NOTICED_PCT)
 }
 
 impl Range {
@@ -113,7 +113,7 @@ impl HostReport {
 
     /// The percentage of the time in which tasks waited for memory, if that is short.
     pub fn memory_shortage_pct(&self) -> Option<f64> {
-        self.memory_pressure_some_pct.mean.filter(|some_pct| *some_pct >= MIN_MEMORY_PRESSURE_PCT)
+        self.memory_pressure_some_pct.mean.filter(|some_pct| *some_pct >= MIN_NOTICED_PCT)
     }
 
     /// The pages swapped in and out per second, if they matter.

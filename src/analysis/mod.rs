@@ -62,7 +62,7 @@ pub use settings::{BaselineSource, KnownDevice, Settings, StatedCap};
 pub use stats::{BusyMean, DirectionReport, Distribution, Histogram, IoTotals, Pattern};
 pub use thresholds::{
     DEFAULT_SATURATION_THRESHOLD, LOW_AVAILABLE_CPU_PCT, LOW_IO_PRESSURE_PCT, MAX_RATE_TOLERANCE,
-    MIN_LOADED_QUEUE, MIN_QUEUEING_SATURATION, MIN_REPORTED_STEAL_PCT, MIN_SATURATED_QUEUE, MIN_STALL_S,
+    MIN_LOADED_QUEUE, MIN_NOTICED_PCT, MIN_QUEUEING_SATURATION, MIN_SATURATED_QUEUE, MIN_STALL_S,
     MIN_UTIL_INTERVAL_S, MIN_VERDICT_INTERVALS,
 };
 pub use verdict::{

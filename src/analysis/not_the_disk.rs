@@ -2,7 +2,7 @@
 
 use super::device::DeviceReport;
 use super::host::HostReport;
-use super::thresholds::{MAX_SHORT_QUEUE, MAX_UNIMPORTANT_QUEUE};
+use super::thresholds::{MAX_UNIMPORTANT_QUEUE, MIN_LOADED_QUEUE};
 use super::verdict::Verdict;
 
 /// The evidence that none of these devices is the bottleneck: each is idle, or had hardly ever a request that someone
@@ -24,7 +24,7 @@ pub fn not_the_disk<'a>(devices: &'a [DeviceReport], host: &HostReport) -> Optio
     let mut found = NotTheDisk::default();
     for report in devices.iter().filter(|report| report.verdict != Some(Verdict::Idle)) {
         let is_fine = matches!(report.verdict, None | Some(Verdict::Ok));
-        let is_short = report.all.queue.p99? <= MAX_SHORT_QUEUE;
+        let is_short = report.all.queue.p99? <= MIN_LOADED_QUEUE;
         let queue = report.mean_queue.filter(|queue| *queue <= MAX_UNIMPORTANT_QUEUE);
         found.longest_queue = found.longest_queue.max(queue.filter(|_| is_fine && is_short)?);
         found.busy.push(&report.device);

@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::load::IoDirection;
-use super::stats::{IoTotals, median};
+use super::stats::{IoTotals, median, weighted_median};
 use super::thresholds::{
-    CHANCE_SIGMAS, CLOSED_LOOP_TOLERANCE, MAX_LIKE_RATIO, MAX_MINOR_TIME_FRACTION, MAX_SHARED_LOAD_RATIO,
-    MIN_LATENCY_REQUESTS, MIN_LATENCY_SUM_MS, MIN_LIKE_PEERS_FRACTION, MIN_PEER_ROUNDS, MIN_PEERS,
-    MIN_SATURATED_QUEUE, MIN_SLOW_PEER_RATIO, MIN_SLOW_SATURATION, PEER_WINDOW_ROUNDS,
+    CHANCE_SIGMAS, CLOSED_LOOP_TOLERANCE, DEFAULT_SATURATION_THRESHOLD, MAX_LIKE_RATIO,
+    MAX_MINOR_TIME_FRACTION, MIN_CONFIRMATIONS, MIN_LATENCY_REQUESTS, MIN_LATENCY_SUM_MS,
+    MIN_LIKE_PEERS_FRACTION, MIN_PEERS, MIN_SATURATED_QUEUE, MIN_SLOW_PEER_RATIO, MOST_FRACTION,
+    PEER_WINDOW_ROUNDS, SAME_RATE_TOLERANCE,
 };
 use crate::metrics::Interval;
 use crate::topology::{Kind, Topology};
@@ -101,16 +102,10 @@ impl PeerGroup {
             if known.len() <= MIN_PEERS {
                 continue;
             }
-            let sorted = |of: &dyn Fn(&PeerRound) -> f64| Sorted::of(known.iter().map(|round| of(round)));
-            let all = Medians {
-                await_ms: sorted(&|round| round.await_ms(direction)),
-                size_kib: sorted(&|round| round.size_kib(direction)),
-                rate: sorted(&|round| round.rate(direction)),
-                other_rate: sorted(&|round| round.rate(other(direction))),
-                queue: sorted(&PeerRound::queue),
-            };
             for (place, round) in found.iter_mut().zip(rounds).filter(|(_, round)| is_known(round)) {
-                place[at] = all.times(round, direction, self.relation).map(|times| (times, known.len() - 1));
+                let others: Vec<&PeerRound> =
+                    known.iter().copied().filter(|other| !std::ptr::eq(*other, round)).collect();
+                place[at] = round.times(&others, direction, self.relation).map(|times| (times, others.len()));
             }
         }
         found
@@ -178,74 +173,40 @@ impl PeerRound {
     fn queue(&self) -> f64 {
         (self.reads.ms + self.writes.ms) / 1000.0 / self.seconds
     }
-}
 
-/// The values of all devices of a group, from the lowest.
-struct Sorted(Vec<f64>);
-
-impl Sorted {
-    fn of(values: impl Iterator<Item = f64>) -> Self {
-        let mut values: Vec<f64> = values.collect();
-        values.sort_by(f64::total_cmp);
-        Self(values)
-    }
-
-    /// The median of the values without one of them.
-    fn median_without(&self, own: f64) -> f64 {
-        let at = self.0.partition_point(|value| *value < own);
-        let value = |index: usize| self.0[if index < at { index } else { index + 1 }];
-        let others = self.0.len() - 1;
-        (value((others - 1) / 2) + value(others / 2)) / 2.0
-    }
-
-    /// The number of values that are like this one.
-    fn like(&self, value: f64) -> usize {
-        let above = self.0.partition_point(|other| *other <= MAX_LIKE_RATIO * value);
-        above - self.0.partition_point(|other| *other < value / MAX_LIKE_RATIO)
-    }
-}
-
-struct Medians {
-    await_ms: Sorted,
-    size_kib: Sorted,
-    rate: Sorted,
-    other_rate: Sorted,
-    queue: Sorted,
-}
-
-impl Medians {
-    /// The latency of a device as a multiple of that of its peers; `None` unless most of these are alike, and its load
-    /// is like theirs and no higher.
-    fn times(&self, own: &PeerRound, direction: IoDirection, relation: Relation) -> Option<f64> {
-        let (rate, queue) = (own.rate(direction), own.queue());
-        let await_ms = self.await_ms.median_without(own.await_ms(direction));
-        let times = own.await_ms(direction) / await_ms;
-        let others = self.await_ms.0.len() - 1;
-        let alike = self.await_ms.like(await_ms) - usize::from(is_like(times));
-        let size_ratio = own.size_kib(direction) / self.size_kib.median_without(own.size_kib(direction));
-        let rate_ratio = rate / self.rate.median_without(rate);
-        let queue_ratio = queue / self.queue.median_without(queue);
-        let is_major = |of: &IoTotals| of.ms > MAX_MINOR_TIME_FRACTION * (own.reads.ms + own.writes.ms);
-        let others_rate = own.rate(other(direction));
-        let is_like_mix = !is_major(own.totals(other(direction)))
-            || others_rate <= MAX_LIKE_RATIO * self.other_rate.median_without(others_rate);
-        let max_shared_ratio = MAX_SHARED_LOAD_RATIO + CHANCE_SIGMAS / own.totals(direction).ios.sqrt();
-        // Requests that wait make the latency of a little more load, or of more clients at the same rate, much longer.
-        let is_no_higher = match (queue < MIN_SATURATED_QUEUE || is_at_most_like(queue_ratio), relation) {
-            (true, _) => is_at_most_like(rate_ratio),
-            (false, Relation::Array) => rate_ratio <= max_shared_ratio,
-            (false, Relation::Model | Relation::Name) => {
-                rate_ratio <= max_shared_ratio && 2 * own.open_intervals > own.intervals
-            }
+    /// Its latency as a multiple of that of its peers; `None` unless most of these are alike, and its load is like theirs
+    /// and no higher.
+    fn times(&self, others: &[&Self], direction: IoDirection, relation: Relation) -> Option<f64> {
+        let median_of = |of: &dyn Fn(&Self) -> f64| {
+            weighted_median(&mut others.iter().map(|one| (of(one), 1.0)).collect::<Vec<_>>())
         };
+        let ratio_of = |of: &dyn Fn(&Self) -> f64| Some(of(self) / median_of(of)?);
+        let usual_ms = median_of(&|one| one.await_ms(direction))?;
+        let times = self.await_ms(direction) / usual_ms;
+        let alike = others.iter().filter(|one| is_like(one.await_ms(direction) / usual_ms)).count();
+        let rate_ratio = ratio_of(&|one| one.rate(direction))?;
+        let queue_ratio = ratio_of(&Self::queue)?;
+        let is_major = |of: &IoTotals| of.ms > MAX_MINOR_TIME_FRACTION * (self.reads.ms + self.writes.ms);
+        let other = other(direction);
+        let is_like_mix = !is_major(self.totals(other)) || is_at_most_like(ratio_of(&|one| one.rate(other))?);
+        let max_shared_ratio = 1.0 + SAME_RATE_TOLERANCE + CHANCE_SIGMAS / self.totals(direction).ios.sqrt();
+        // Requests that wait make the latency of a little more load, or of more clients at the same rate, much longer.
+        let is_no_higher =
+            match (self.queue() < MIN_SATURATED_QUEUE || is_at_most_like(queue_ratio), relation) {
+                (true, _) => is_at_most_like(rate_ratio),
+                (false, Relation::Array) => rate_ratio <= max_shared_ratio,
+                (false, Relation::Model | Relation::Name) => {
+                    rate_ratio <= max_shared_ratio && 2 * self.open_intervals > self.intervals
+                }
+            };
         let is_like_load = match relation {
             Relation::Name => is_like(rate_ratio),
             // A slow device does less for as many clients; one that is seldom used may sleep in between.
-            Relation::Array | Relation::Model => rate_ratio >= 0.5 || is_like(queue_ratio),
+            Relation::Array | Relation::Model => rate_ratio >= MOST_FRACTION || is_like(queue_ratio),
         };
-        let is_comparable = alike as f64 >= MIN_LIKE_PEERS_FRACTION * others as f64
-            && is_like(size_ratio)
-            && is_major(own.totals(direction))
+        let is_comparable = alike as f64 >= MIN_LIKE_PEERS_FRACTION * others.len() as f64
+            && is_like(ratio_of(&|one| one.size_kib(direction))?)
+            && is_major(self.totals(direction))
             && is_like_mix
             && is_no_higher
             && is_like_load;
@@ -315,8 +276,8 @@ impl PeerHistory {
     /// Returns whether the latest rounds are all like those of the peers.
     fn has_recovered(&self, direction: IoDirection) -> bool {
         let at = usize::from(direction == IoDirection::Writes);
-        let latest = self.latest.iter().rev().filter_map(|(round, _)| round[at]).take(MIN_PEER_ROUNDS);
-        latest.filter(|(times, _)| is_at_most_like(*times)).count() == MIN_PEER_ROUNDS
+        let latest = self.latest.iter().rev().filter_map(|(round, _)| round[at]).take(MIN_CONFIRMATIONS);
+        latest.filter(|(times, _)| is_at_most_like(*times)).count() == MIN_CONFIRMATIONS
     }
 
     fn conclude(&self, at: usize, before: Option<&SlowBesidePeers>, seconds: f64) -> Option<SlowBesidePeers> {
@@ -328,10 +289,10 @@ impl PeerHistory {
         let is_usually_slow = usual.is_some_and(is_slow);
         let run = &known[known.iter().rposition(|(times, _)| !is_slow(*times)).map_or(0, |last| last + 1)..];
         // The slower, the sooner it is certain: what lies above one adds up to the same in fewer rounds.
-        let excess: f64 = run.iter().map(|(times, _)| times.min(MIN_SLOW_SATURATION) - 1.0).sum();
-        let is_certain = run.len() >= MIN_PEER_ROUNDS
+        let excess: f64 = run.iter().map(|(times, _)| times.min(DEFAULT_SATURATION_THRESHOLD) - 1.0).sum();
+        let is_certain = run.len() >= MIN_CONFIRMATIONS
             && excess >= (MIN_SLOW_PEER_RATIO - 1.0) * (PEER_WINDOW_ROUNDS / 2) as f64;
-        let latest = median_times(&known[known.len().saturating_sub(MIN_PEER_ROUNDS)..]);
+        let latest = median_times(&known[known.len().saturating_sub(MIN_CONFIRMATIONS)..]);
         let is_still = || usual.is_some_and(|usual| !is_at_most_like(usual)) || latest.is_some_and(is_slow);
         if !(is_usually_slow || is_certain || before.is_some() && is_still()) {
             return None;

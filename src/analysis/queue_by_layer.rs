@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::analysis::device::DeviceReport;
-use crate::analysis::thresholds::{MIN_LAYER_QUEUE, MIN_LONG_QUEUE_FRACTION, MIN_QUEUED_BETWEEN_FRACTION};
+use crate::analysis::thresholds::{MIN_LAYER_QUEUE, MOST_FRACTION};
 use crate::topology::{Node, Topology};
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -54,7 +54,7 @@ impl LayerLink {
     fn new(above: &DeviceReport, below: &[&DeviceReport]) -> Option<Self> {
         let queue_above = above.all.queue.mean?;
         let queues: Vec<f64> = below.iter().map(|one| one.all.queue.mean).collect::<Option<_>>()?;
-        let min_long = MIN_LONG_QUEUE_FRACTION * queues.iter().copied().fold(0.0, f64::max);
+        let min_long = MOST_FRACTION * queues.iter().copied().fold(0.0, f64::max);
         let longest = below.iter().zip(&queues).filter(|(_, queue)| **queue >= min_long);
         let link = Self {
             above: above.device.clone(),
@@ -66,7 +66,7 @@ impl LayerLink {
         };
         let waiting = if queue_above < MIN_LAYER_QUEUE {
             WaitLocation::Nowhere
-        } else if link.queued_between() >= MIN_QUEUED_BETWEEN_FRACTION * queue_above {
+        } else if link.queued_between() >= MOST_FRACTION * queue_above {
             WaitLocation::Between
         } else {
             WaitLocation::Below

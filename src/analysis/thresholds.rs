@@ -13,6 +13,18 @@
 //!
 //! "Queue" is the mean number of requests in the queue or being served over an interval (Little's law).
 
+// Of several kinds.
+
+/// Fraction from which something holds for most of a time, of requests or of a queue.
+pub(super) const MOST_FRACTION: f64 = 0.5;
+/// A growth to twice as much, less some scatter.
+pub(super) const ABOUT_TWICE: f64 = 1.9;
+/// Intervals, windows or rounds that show something before it is claimed: two may be chance.
+pub(super) const MIN_CONFIRMATIONS: usize = 3;
+/// Percentage of the time from which a shortage of CPU or memory is reported: a twentieth of a task's time is
+/// noticeable.
+pub const MIN_NOTICED_PCT: f64 = 5.0;
+
 // Verdict of a load.
 
 /// Multiple of unloaded latency at which a device counts as saturated, unless the user sets another: three times is
@@ -27,14 +39,11 @@ pub(super) const MAX_UNLOADED_QUEUE: f64 = 1.5;
 /// Queue of a direction from which it can be saturated: below two, requests do not wait for each other for most of the
 /// time.
 pub const MIN_SATURATED_QUEUE: f64 = 2.0;
-/// Multiple of unloaded latency from which a device is slow although no request waits for another: the same as for
-/// overload.
-pub(super) const MIN_SLOW_SATURATION: f64 = 3.0;
 /// Milliseconds by which requests are longer than before, from which that is trouble although hardly any is in flight: a
 /// page or a transaction of some requests one after the other is then late by a tenth of a second, which people notice.
 pub(super) const MIN_NOTICED_DELAY_MS: f64 = 10.0;
 /// Busy time from which a device is slow, in multiples of that at unloaded latency: kernels count up to 4 times too much.
-pub(super) const MIN_SLOW_BUSY_RATIO: f64 = 4.0 * MIN_SLOW_SATURATION;
+pub(super) const MIN_SLOW_BUSY_RATIO: f64 = 4.0 * DEFAULT_SATURATION_THRESHOLD;
 /// Mean number of requests in flight while there are any, up to which they came one at a time: one, plus one for two
 /// that overlap.
 pub(super) const MAX_SERIAL_BUSY_QUEUE: f64 = 2.0;
@@ -43,9 +52,8 @@ pub(super) const MAX_SERIAL_BUSY_QUEUE: f64 = 2.0;
 pub(super) const MIN_LOADED_RATE_RATIO: f64 = 0.9;
 /// Number of latest intervals that are searched for requests that hang while others complete.
 pub(super) const HUNG_WINDOW_INTERVALS: usize = 10;
-/// Requests in flight hang if they are at least this multiple of the mean queue of those that complete...
-pub(super) const MIN_HUNG_QUEUE_RATIO: f64 = 2.0;
-/// ...and exceed that queue by at least this number. Simulation: 11 findings in 3,040 runs, all of hung requests.
+/// Requests in flight hang if they are at least this multiple of the mean queue of those that complete, and exceed that by
+/// this number. Simulation: 11 findings in 3,040 runs, all of hung requests.
 pub(super) const MIN_HUNG_REQUESTS: f64 = 2.0;
 /// Length in seconds of the slices in which the kernel's throttle releases requests: those released at once can be in
 /// flight at the end of every interval if the sampler is in step with the throttle.
@@ -73,9 +81,7 @@ pub(super) const USUAL_LATENCY_INTERVALS: usize = 16;
 
 // Live verdict.
 
-/// Intervals that must look saturated before the live verdict says so...
-pub(super) const MIN_SATURATED_INTERVALS: usize = 3;
-/// ...of this many latest ones: one odd interval neither starts nor ends the verdict.
+/// Latest intervals of which [`MIN_CONFIRMATIONS`] must show the verdict: one odd interval neither starts nor ends it.
 pub(super) const SATURATION_WINDOW_INTERVALS: usize = 4;
 /// Intervals in a row that show an end of trouble.
 pub(super) const MIN_RECOVERED_INTERVALS: usize = 2;
@@ -85,11 +91,8 @@ pub(super) const STILL_SATURATED_FRACTION: f64 = 0.75;
 /// Relative distance from a plateau's rate within which an interval lies on it: the plateau's own tolerance, plus half
 /// of that for the interval's noise.
 pub(super) const ON_PLATEAU_TOLERANCE: f64 = 0.015;
-/// Queue from which an interval on a plateau is called capped: with a shorter queue, hardly any request waits for the
-/// cap.
-pub(super) const MIN_CAPPED_QUEUE: f64 = 2.0;
 /// Multiple of a plateau's shortest queue from which an interval on it is held back, if the shortest queue is below
-/// [`MIN_CAPPED_QUEUE`]: at the shortest queue the device may just keep up.
+/// [`MIN_SATURATED_QUEUE`]: at the shortest queue the device may just keep up.
 pub(super) const MIN_CAPPED_QUEUE_RATIO: f64 = 1.5;
 
 /// Ratio of the longest to the shortest recent queue below which no plateau can be found by queue growth, so that the
@@ -102,14 +105,12 @@ pub(super) const MIN_QUEUE_CHANGE_RATIO: f64 = 2.0;
 pub const MIN_VERDICT_INTERVALS: u64 = 3;
 /// Fraction of the busy time from which a condition decides the verdict over all intervals.
 pub(super) const MIN_TIME_FRACTION: f64 = 0.1;
-/// Fraction of the busy time that must be ok for the device to be ok, if it did not queue for long enough.
-pub(super) const MIN_OK_TIME_FRACTION: f64 = 0.5;
 /// Fraction of the time below which a stall is mentioned but leaves the verdict to the load.
 pub(super) const BRIEF_STALL_FRACTION: f64 = 0.05;
 /// Fraction of the busy time without known saturation up to which the saturation of the rest is quoted for all of the
 /// time.
 pub(super) const MAX_UNKNOWN_TIME_FRACTION: f64 = 0.01;
-/// Multiple of the stated cap from which the load exceeds it: real limiters overshoot by a few percent.
+/// Multiple of a limit from which a load exceeds it: real limiters overshoot by a few percent.
 pub(super) const MIN_EXCEEDED_CAP_RATIO: f64 = 1.05;
 
 // Baseline of unloaded latency.
@@ -118,8 +119,6 @@ pub(super) const MIN_EXCEEDED_CAP_RATIO: f64 = 1.05;
 pub(super) const MIN_LATENCY_REQUESTS: f64 = 30.0;
 /// Milliseconds behind one latency of the baseline: a sum is exact to 1 ms (kernel), which is 5% of 20 ms.
 pub(super) const MIN_LATENCY_SUM_MS: f64 = 20.0;
-/// Intervals behind a latency that is compared with others: two may be chance.
-pub(super) const MIN_BASELINE_INTERVALS: f64 = 3.0;
 /// Standard errors by which the mean latency of requests may be low by chance, if their latency varies as much as its
 /// mean: two, beyond which one of forty lies.
 pub(super) const CHANCE_SIGMAS: f64 = 2.0;
@@ -152,9 +151,6 @@ pub(super) const MIN_NVME_KIB_PER_MS: f64 = 500.0;
 pub(super) const MAX_NETWORK_MS: f64 = 10.0;
 /// ...and the smallest transfer 30.
 pub(super) const MIN_NETWORK_KIB_PER_MS: f64 = 30.0;
-/// Multiple of a rate that the device must have reached at another time to prove that the latency at the lower rate is
-/// not caused by a limit: twice, less some scatter.
-pub(super) const MIN_PROVEN_RATE_RATIO: f64 = 1.9;
 /// Multiple of a rate above which a higher rate proves nothing about it: a device that sleeps is slow at rare requests.
 pub(super) const MAX_PROVEN_RATE_RATIO: f64 = 16.0;
 /// Fraction of the busy time of a queue that is equally long all the time, from which requests did not come in bursts
@@ -207,31 +203,22 @@ pub(super) const MIN_LIKE_PEERS_FRACTION: f64 = 0.75;
 /// quarters of an hour was that far from the others, and four of five of slow drives.
 pub(super) const MIN_SLOW_PEER_RATIO: f64 = 1.5;
 /// Rounds, of a minute each, that show whether it is: a quarter of an hour, in which garbage collection and other work
-/// of its own ends...
+/// of its own ends. [`MIN_CONFIRMATIONS`] suffice if it is far slower in each.
 pub(super) const PEER_WINDOW_ROUNDS: usize = 15;
-/// ...or this many, if it is far slower in each.
-pub(super) const MIN_PEER_ROUNDS: usize = 3;
-/// Ratio of rates up to which requests that wait show a slower device: near its limit, a little more load makes them
-/// wait far longer. Arrays spread their requests evenly, but for chance, which is allowed for.
-pub(super) const MAX_SHARED_LOAD_RATIO: f64 = 1.0 + SAME_RATE_TOLERANCE;
 
 // Loads and their changes.
 
 /// Relative difference of rate and of queue within which two intervals had the same load.
 pub(super) const SAME_LOAD_TOLERANCE: f64 = 0.15;
 /// Relative difference of the rate within which the load is the same at any queue: beyond the device's capacity, a
-/// longer queue does not change its rate.
+/// longer queue does not change its rate, and a little more load makes requests wait far longer.
 pub(super) const SAME_RATE_TOLERANCE: f64 = 0.02;
-/// Queue from which a device counts as loaded: with one request half of the time, its rate shows what it can do.
+/// Queue from which a device counts as loaded: with one request half of the time, its rate shows what it can do. Below it,
+/// two requests are rarely in flight together.
 pub const MIN_LOADED_QUEUE: f64 = 0.5;
 /// Requests in an interval for its rate to be used: with fewer, the count is too coarse, and different rates give the
 /// same one (kernel counts whole requests).
 pub(super) const MIN_INTERVAL_REQUESTS: f64 = 5.0;
-/// Fraction of the loads that must be steady for the others to be left out; if hardly anything is steady, changing is
-/// the nature of the load.
-pub(super) const MIN_STEADY_FRACTION: f64 = 0.5;
-/// Fraction of the intervals of a level for which saturation must be known to quote that of the level.
-pub(super) const MIN_KNOWN_FRACTION: f64 = 0.5;
 /// Fraction of the requests from which an interval counts as one of a single direction.
 pub(super) const MIN_SINGLE_DIRECTION_FRACTION: f64 = 0.9;
 /// Fraction of the requests of the other direction up to which a device only reads, or only writes.
@@ -241,18 +228,12 @@ pub(super) const MIN_DOMINANT_FRACTION: f64 = 0.8;
 
 // Levels of concurrency.
 
-/// Queue below which all intervals form one level: no request waits, and further rows would show nothing.
-pub(super) const MIN_LEVEL_QUEUE: f64 = 0.1;
 /// Ratio of two queues above which they clearly differ, as those of five and six clients do. The queue of a fixed number of
 /// clients varies by up to 10% from second to second on a host without CPU time to spare.
 pub(super) const LEVEL_GAP_RATIO: f64 = 1.1;
 /// Ratio of the longest to the shortest queue up to which a queue was held rather than moved: less than that of six to
 /// five clients.
 pub(super) const MAX_LEVEL_WIDTH_RATIO: f64 = 1.15;
-/// Fewest loads in a row that show a held queue: one, between those that may hold the change to another queue.
-pub(super) const MIN_HELD_LOADS: usize = 3;
-/// Fraction of the intervals near a held queue in which it must have been held.
-pub(super) const MIN_HELD_FRACTION: f64 = 0.5;
 /// Ratio of queues up to which a load belongs to a level that was held: half a power of two, as other levels are a power of
 /// two wide.
 pub(super) const LEVEL_REACH_RATIO: f64 = std::f64::consts::SQRT_2;
@@ -266,8 +247,6 @@ pub(super) const MAX_VON_NEUMANN_RATIO: f64 = 1.2;
 
 /// Relative deviation within which the rate stays the same although the queue grows.
 pub const MAX_RATE_TOLERANCE: f64 = 0.05;
-/// Growth of the queue in which the rate must stay the same to be the maximum: two, less scatter.
-pub(super) const MIN_MAX_RATE_GROWTH: f64 = 1.9;
 /// Fraction of the time at about the highest rate that must have been spent at each end of that growth: a steady load on a
 /// device that is slow at times has less, each of six levels of the same length more.
 pub(super) const MIN_MAX_RATE_FRACTION: f64 = 0.15;
@@ -289,19 +268,17 @@ pub(super) const LARGE_REQUEST_RATIO: f64 = 2.0;
 pub(super) const ON_RATE_TOLERANCE_RATIO: f64 = 1.5;
 /// Multiple of the tolerance above a constant rate from which a load exceeds it.
 pub(super) const ABOVE_RATE_TOLERANCE_RATIO: f64 = 3.0;
-/// Relative distance within which two rates, or a rate and a stated cap, are the same limit.
+/// Relative distance within which two rates, or a rate and a limit, are the same limit.
 pub(super) const SAME_LIMIT_TOLERANCE: f64 = 2.0 * STEADY_TOLERANCE;
 /// Fewest intervals of a plateau: in noise, fewer intervals are easily alike by chance. Simulation: 60 noisy loads,
 /// none called capped.
 pub(super) const MIN_PLATEAU_INTERVALS: f64 = 8.0;
-/// Number of intervals on the rate that a plateau may lack: those at its two ends contain two loads.
+/// Number of intervals that need not be on the rate of a plateau: those at its two ends contain two loads.
 pub(super) const PLATEAU_END_INTERVALS: f64 = 2.0;
 /// Fraction of the loaded intervals within a plateau's time that lie on its rate.
 pub(super) const MIN_ON_RATE_FRACTION: f64 = 0.75;
 /// Fraction of the loaded intervals that may lie above the rate: a token bucket lets the first requests pass faster.
 pub(super) const MAX_ABOVE_RATE_FRACTION: f64 = 0.05;
-/// Number of intervals that may always lie above the rate, however few intervals there are.
-pub(super) const MAX_ABOVE_RATE_INTERVALS: f64 = 2.0;
 /// Queue that a plateau must reach: with a shorter one, hardly any request waits, however constant the rate.
 pub(super) const MIN_PLATEAU_QUEUE: f64 = 3.5;
 /// Multiple of a growing plateau's shortest queue from which an interval counts as loaded: at the shortest, the device
@@ -312,17 +289,16 @@ pub(super) const LOADED_RATIO_GROWN: f64 = 1.2;
 pub(super) const LOADED_RATIO_CONSTANT: f64 = 0.7;
 /// Ratio of two rates that clearly differ.
 pub(super) const MIN_RATE_CHANGE_RATIO: f64 = 1.2;
-/// Fewest intervals that contradict, or support, a plateau: two may be chance.
+/// Fewest intervals that contradict or support a conclusion: two may be chance.
 pub(super) const MIN_WITNESS_INTERVALS: f64 = 3.0;
 /// Intervals that must share the shortest and the longest queue of a plateau: a device that stops for a moment and
 /// catches up has only one long queue.
 pub(super) const MIN_QUEUE_END_INTERVALS: f64 = 2.0;
-/// Relative difference within which two queues are equally long.
+/// Relative difference within which two queues, or the requests in flight at the end and the mean queue, are equal.
 pub(super) const SAME_QUEUE_TOLERANCE: f64 = 0.05;
-/// Relative difference of the mean request size within which two loads are of the same kind.
-pub(super) const SAME_SIZE_TOLERANCE: f64 = 0.1;
-/// Relative difference of (1 + fraction of reads) within which two loads are of the same kind.
-pub(super) const SAME_MIX_TOLERANCE: f64 = 0.05;
+/// Relative difference of the mean request size, and of (1 + fraction of reads), within which two loads are of the same
+/// kind.
+pub(super) const SAME_KIND_TOLERANCE: f64 = 0.1;
 /// Mean request size in KiB from which a limit on requests may be one on bytes.
 pub(super) const MIN_LARGE_REQUEST_KIB: f64 = 64.0;
 
@@ -344,16 +320,11 @@ pub(super) const MAX_SAMPLE_DELAY_FRACTION: f64 = 0.1;
 pub(super) const CONSTANT_QUEUE_INTERVALS: usize = 10;
 /// Fraction of the intervals of a constant queue that must end with as many requests in flight as on average.
 pub(super) const CONSTANT_QUEUE_FRACTION: f64 = 0.8;
-/// Relative difference up to which the requests in flight at the end equal the average.
-pub(super) const CONSTANT_QUEUE_TOLERANCE: f64 = 0.05;
 /// Relative difference of the requests in flight when sampled and the mean queue up to which a load is a closed loop: a
 /// client needs a little time between two requests.
 pub(super) const CLOSED_LOOP_TOLERANCE: f64 = 0.1;
-/// Mean queue as a fraction of the requests in flight when sampled, from which these are in flight all the time, rather
-/// than in bursts that a timer or a limit issues in step with the samples: the mean queue of clients that are never
-/// idle is as long as the number sampled.
-pub(super) const MIN_CONSTANT_QUEUE_RATIO: f64 = 0.9;
-/// The same if clients are late at times, since they wait for a CPU: on a contended host, sixteen of them had a mean queue
+/// Mean queue as a fraction of the requests in flight when sampled, from which these are in flight all the time although
+/// clients are late at times, since they wait for a CPU: on a contended host, sixteen of them had a mean queue
 /// of 12 to 16 in each second. The rate is then too low a limit by that at most...
 pub(super) const MIN_LATE_QUEUE_RATIO: f64 = 0.75;
 /// ...which shows in queues that differ by this fraction. Bursts at a constant period have the same mean queue in every
@@ -361,7 +332,7 @@ pub(super) const MIN_LATE_QUEUE_RATIO: f64 = 0.75;
 pub(super) const MIN_LATE_QUEUE_DEVIATION: f64 = 0.02;
 /// Multiple of the usual number of requests in flight that the queue of a closed loop does not exceed.
 pub(super) const MAX_CONSTANT_QUEUE_RATIO: f64 = 1.25;
-/// Shortest queue that can be constant: a client that waits for each request has one in flight nearly all the time. At a shorter
+/// Shortest queue that can be constant, for each client: a client that waits for each request has one in flight nearly all the time. At a shorter
 /// one the device is idle at times, so that its rate is the one at which requests arrive, and not a limit.
 pub(super) const MIN_CONSTANT_QUEUE: f64 = 0.9;
 
@@ -407,8 +378,6 @@ pub(super) const LATE_SAMPLE_STEPS: usize = 2;
 pub(super) const MAX_SHARED_VARIANCE_RATIO: f64 = 0.05;
 /// ...while the rate of each varies by more than this: others have limits of their own.
 pub(super) const MIN_SHARING_VARIATION: f64 = 0.002;
-/// Windows in a row that show it, as for other witnesses.
-pub(super) const MIN_SHARED_WINDOWS: usize = 3;
 /// Fraction of the sum from which a device shares in it: less is within the variation of the others.
 pub(super) const MIN_SHARED_FRACTION: f64 = 0.05;
 /// Devices of which one may have nothing to do with the limit, at most: more sets would be alike by chance.
@@ -416,17 +385,8 @@ pub(super) const MAX_LEFT_OUT_DEVICES: usize = 8;
 
 // Known limits of cloud volumes.
 
-/// Relative distance within which a plateau matches a known limit.
-pub(super) const LIMIT_TOLERANCE: f64 = 0.01;
 /// Relative distance within which a match with a known limit is hardly chance.
 pub(super) const EXACT_LIMIT_TOLERANCE: f64 = 0.002;
-/// Relative distance within which a single interval is near a known limit: the tolerance, doubled for the interval's
-/// noise.
-pub(super) const NEAR_LIMIT_TOLERANCE: f64 = 2.0 * LIMIT_TOLERANCE;
-/// Multiple of a limit from which a rate exceeds it: real limiters overshoot by a few percent.
-pub(super) const ABOVE_LIMIT_RATIO: f64 = MIN_EXCEEDED_CAP_RATIO;
-/// Relative excess over what a volume can do in the other unit that still allows a match.
-pub(super) const OTHER_LIMIT_TOLERANCE: f64 = 2.0 * LIMIT_TOLERANCE;
 
 // Statistics of a direction.
 
@@ -445,24 +405,14 @@ pub(super) const MAX_RANDOM_KIB: f64 = 16.0;
 pub(super) const MAX_RANDOM_MERGED_PCT: f64 = 1.0;
 /// Fraction of the usual rate below which requests are not part of the load: occasional writes of the system itself.
 pub(super) const MAX_TRICKLE_FRACTION: f64 = 0.02;
-/// Fraction of the busy time that must lie inside runs for their first and last intervals to be left out.
-pub(super) const MIN_INSIDE_RUNS_FRACTION: f64 = 0.5;
 
 // Queue by layer.
 
 /// Queue below which hardly any request waits at a layer.
 pub(super) const MIN_LAYER_QUEUE: f64 = 1.0;
-/// Fraction of the upper queue that must be missing below for requests to be held between the two layers.
-pub(super) const MIN_QUEUED_BETWEEN_FRACTION: f64 = 0.5;
-/// Fraction of the longest queue below a device from which another is long, too: those of an even load differ by less.
-pub(super) const MIN_LONG_QUEUE_FRACTION: f64 = 0.5;
 /// Multiple of the latency of the devices below from which a device that holds requests is saturated: twice the
 /// threshold against a baseline, so that its own work may take as long as the devices below.
 pub(super) const MIN_HELD_SATURATION: f64 = 2.0 * DEFAULT_SATURATION_THRESHOLD;
-/// Fraction of the upper requests that must reach the devices below for latencies to be compared.
-pub(super) const MIN_PASSED_DOWN_FRACTION: f64 = 0.5;
-/// Fraction of the upper request time up to which a lower device is not where requests wait.
-pub(super) const MAX_TIME_BELOW_FRACTION: f64 = MAX_MINOR_TIME_FRACTION;
 /// Util in percent up to which a device is idle for at least half of the time, however long its queue in bursts: 50,
 /// less the amount that a kernel that counts in ticks misses (23 points at 0.1 s).
 pub(super) const MAX_IDLE_UTIL_PCT: f64 = 25.0;
@@ -470,8 +420,6 @@ pub(super) const MAX_IDLE_UTIL_PCT: f64 = 25.0;
 
 /// Percentage of CPU available below which CPU may be the bottleneck, and the cause of irregular rates.
 pub const LOW_AVAILABLE_CPU_PCT: f64 = 10.0;
-/// Percentage of steal time from which it is reported.
-pub const MIN_REPORTED_STEAL_PCT: f64 = 5.0;
 /// Percentage of time with a task waiting for I/O below which tasks hardly waited.
 pub const LOW_IO_PRESSURE_PCT: f64 = 2.0;
 /// Percentage of time with a task waiting for I/O from which a device should show it: a tenth of a task's time is
@@ -481,15 +429,10 @@ pub(super) const MIN_HIDDEN_IO_WAIT_PCT: f64 = 10.0;
 /// A task waits for longer than its request is in flight; this allows for a path through the kernel and back that takes
 /// three times as long as the request, on the fastest devices.
 pub(super) const MAX_IN_FLIGHT_FRACTION: f64 = 0.25;
-/// Percentage of time with a task waiting for memory from which memory is short: a twentieth of a task's time is
-/// noticeable, and a host with enough memory has no such time.
-pub(super) const MIN_MEMORY_PRESSURE_PCT: f64 = 5.0;
 /// Pages swapped per second from which swapping is reported: fewer are less than 40 KiB/s with pages of 4 KiB.
 pub(super) const MIN_SWAPPED_PAGES_PER_S: f64 = 10.0;
 /// Mean queue up to which a device is not what anyone waits for: by Little's law, it is the mean number of requests that
 /// someone waits for.
 pub(super) const MAX_UNIMPORTANT_QUEUE: f64 = 0.1;
-/// 99th percentile of the queue up to which that holds at any time: two requests are rarely in flight together.
-pub(super) const MAX_SHORT_QUEUE: f64 = 0.5;
 /// Queue up to which requests came one at a time.
 pub(super) const MAX_SERIAL_QUEUE: f64 = 1.2;

@@ -5,9 +5,9 @@ use libm::{exp, ilogb};
 
 use crate::analysis::stats::IoTotals;
 use crate::analysis::thresholds::{
-    CHANCE_SIGMAS, MAX_PROVEN_RATE_RATIO, MAX_UNBEATEN_RATIO, MAX_UNLOADED_QUEUE, MIN_BASELINE_INTERVALS,
+    ABOUT_TWICE, CHANCE_SIGMAS, MAX_PROVEN_RATE_RATIO, MAX_UNBEATEN_RATIO, MAX_UNLOADED_QUEUE,
     MIN_CHORD_RATE_RATIO, MIN_CHORD_SHARE, MIN_CONTINUOUS_BUSY_FRACTION, MIN_LATENCY_REQUESTS,
-    MIN_LATENCY_SUM_MS, MIN_PROVEN_RATE_RATIO, MIN_QUEUEING_SATURATION,
+    MIN_LATENCY_SUM_MS, MIN_QUEUEING_SATURATION, MIN_WITNESS_INTERVALS,
 };
 
 /// The groups that are kept at most; the one that was not seen for longest is dropped.
@@ -76,7 +76,7 @@ struct Group {
 impl Group {
     /// Returns whether its latency is known well enough.
     fn is_known(&self) -> bool {
-        self.sum.intervals >= MIN_BASELINE_INTERVALS
+        self.sum.intervals >= MIN_WITNESS_INTERVALS
     }
 
     /// The mean latency that such requests have at most: of few, it may be low by chance.
@@ -109,7 +109,7 @@ impl Group {
     /// Returns whether `faster` shows that no limit held these requests back: the device doubled their rate, although
     /// not by so much that it may have slept between them.
     fn is_below_limit(&self, faster: &Self) -> bool {
-        (MIN_PROVEN_RATE_RATIO..=MAX_PROVEN_RATE_RATIO).contains(&(faster.sum.rate() / self.sum.rate()))
+        (ABOUT_TWICE..=MAX_PROVEN_RATE_RATIO).contains(&(faster.sum.rate() / self.sum.rate()))
             && faster.sum.await_ms() > MAX_UNBEATEN_RATIO * self.sum.await_ms()
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::analysis::load::RateUnit;
 use crate::analysis::settings::KnownDevice;
-use crate::analysis::thresholds::{EXACT_LIMIT_TOLERANCE, OTHER_LIMIT_TOLERANCE};
+use crate::analysis::thresholds::{EXACT_LIMIT_TOLERANCE, SAME_LIMIT_TOLERANCE};
 use crate::topology::Provider;
 
 const BYTES_PER_GIB: u64 = 1 << 30;
@@ -65,7 +65,7 @@ impl VolumeLimits {
     /// rate in the other unit.
     fn matches(&self, tolerance: f64, unit: RateUnit, iops: f64, mib_per_s: f64) -> bool {
         let is_near = |seen: f64, limit: f64| (seen / limit - 1.0).abs() <= tolerance;
-        let is_possible = |seen: f64, max: f64| seen <= (1.0 + OTHER_LIMIT_TOLERANCE) * max;
+        let is_possible = |seen: f64, max: f64| seen <= (1.0 + SAME_LIMIT_TOLERANCE) * max;
         match unit {
             RateUnit::Requests => is_near(iops, self.iops) && is_possible(mib_per_s, self.max_mib_per_s),
             RateUnit::Kib => is_near(mib_per_s, self.mib_per_s) && is_possible(iops, self.max_iops),
@@ -166,7 +166,7 @@ fn gp2_mib_per_s(gib: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::thresholds::LIMIT_TOLERANCE;
+    use crate::analysis::thresholds::STEADY_TOLERANCE;
 
     const UNKNOWN: KnownDevice = KnownDevice { size_bytes: None, provider: None, class: None };
 
@@ -175,7 +175,7 @@ mod tests {
     }
 
     fn volumes(device: &KnownDevice, unit: RateUnit, iops: f64, mib_per_s: f64) -> Vec<CloudVolume> {
-        limits_within(LIMIT_TOLERANCE, device, unit, iops, mib_per_s)
+        limits_within(STEADY_TOLERANCE, device, unit, iops, mib_per_s)
             .into_iter()
             .map(|limit| limit.volume)
             .collect()
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn only_a_known_provider_makes_a_limit_a_fact() {
         let aws = KnownDevice { provider: Some(Provider::Aws), ..UNKNOWN };
-        let limits = |device| limits_within(LIMIT_TOLERANCE, device, RateUnit::Requests, 3000.0, 11.7);
+        let limits = |device| limits_within(STEADY_TOLERANCE, device, RateUnit::Requests, 3000.0, 11.7);
         assert!(limits(&aws)[0].is_provider_known && !limits(&UNKNOWN)[0].is_provider_known);
         assert!(matches_limit_exactly(&aws, RateUnit::Requests, 3000.0, 11.7));
         assert!(!matches_limit_exactly(&UNKNOWN, RateUnit::Requests, 3000.0, 11.7));

@@ -1,7 +1,6 @@
 //! The search for plateaus: rates that stay constant at a cap, including a cap that changes meanwhile.
 
 use std::ops::RangeInclusive;
-use std::rc::Rc;
 
 use libm::log;
 
@@ -14,10 +13,10 @@ use crate::analysis::load::{IoDirection, LoadSample, RateUnit, steady_or_all, we
 use crate::analysis::settings::{KnownDevice, StatedCap};
 use crate::analysis::stats::weighted_median;
 use crate::analysis::thresholds::{
-    LIMIT_TOLERANCE, MAX_NEGLIGIBLE_FRACTION, MIN_CAPPED_QUEUE, MIN_CONCURRENCY_GROWTH, MIN_CONSTANT_QUEUE,
-    MIN_IRREGULAR_DISPERSION, MIN_LARGE_REQUEST_KIB, MIN_LOADED_QUEUE, MIN_PLATEAU_QUEUE,
-    MIN_RATE_CHANGE_RATIO, MIN_WITNESS_INTERVALS, SAME_MIX_TOLERANCE, SAME_QUEUE_TOLERANCE,
-    SAME_SIZE_TOLERANCE, SATURATION_WINDOW_INTERVALS, STEADY_TOLERANCE,
+    MAX_NEGLIGIBLE_FRACTION, MIN_CONCURRENCY_GROWTH, MIN_CONSTANT_QUEUE, MIN_IRREGULAR_DISPERSION,
+    MIN_LARGE_REQUEST_KIB, MIN_LOADED_QUEUE, MIN_PLATEAU_QUEUE, MIN_RATE_CHANGE_RATIO, MIN_SATURATED_QUEUE,
+    MIN_WITNESS_INTERVALS, SAME_KIND_TOLERANCE, SAME_QUEUE_TOLERANCE, SATURATION_WINDOW_INTERVALS,
+    STEADY_TOLERANCE,
 };
 
 /// The highest number of steady rates searched for.
@@ -109,7 +108,7 @@ impl<'a> CapSearch<'a> {
 /// Returns whether each direction varies nearly as much as by chance, as it does if both share a cap. A direction that
 /// is constant by itself has its own cap.
 fn has_random_mix(loads: &[&LoadSample]) -> bool {
-    let is_busy = |load: &&LoadSample| load.queue(IoDirection::Both) >= MIN_CAPPED_QUEUE;
+    let is_busy = |load: &&LoadSample| load.queue(IoDirection::Both) >= MIN_SATURATED_QUEUE;
     let busy: Vec<&LoadSample> = loads.iter().copied().filter(is_busy).collect();
     let is_random = |direction| {
         dispersion(&busy, direction, RateUnit::Requests)
@@ -177,16 +176,19 @@ fn share_delayed_requests(loads: &mut [LoadSample], kind: RateKind) {
 /// The caps on one kind of rate, or else a steady rate that is unclear.
 fn find_caps(loads: &[&LoadSample], kind: RateKind, stated: Option<f64>) -> SteadyRates {
     let is_loaded = |load: &&LoadSample| kind.queue(load) >= MIN_LOADED_QUEUE && kind.rate(load) > 0.0;
-    let loaded: Rc<[&LoadSample]> = loads.iter().copied().filter(is_loaded).collect();
+    let loaded: Vec<&LoadSample> = loads.iter().copied().filter(is_loaded).collect();
     let mut by_rate = sorted_by_rate(&loaded, kind);
     let dense: Vec<Vec<&LoadSample>> =
         (0..MAX_STEADY_RATES).map_while(|_| take_densest(&mut by_rate)).collect();
+    let others: Vec<Option<Vec<&LoadSample>>> =
+        dense.iter().map(|same| without_others(same, &dense, &loaded, kind)).collect();
     let mut steady: Vec<SteadyRate> = dense
         .iter()
-        .filter_map(|same| {
+        .zip(&others)
+        .filter_map(|(same, others)| {
             SteadyRate::find(same.clone(), &loaded, kind, stated).or_else(|| {
-                let all = without_others(same, &dense, &loaded, kind)?;
-                SteadyRate::find(same.clone(), &all, kind, stated).filter(SteadyRate::is_low_dispersion)
+                let found = SteadyRate::find(same.clone(), others.as_ref()?, kind, stated)?;
+                found.is_low_dispersion().then_some(found)
             })
         })
         .collect();
@@ -225,7 +227,7 @@ fn without_others<'a>(
     dense: &[Vec<&LoadSample>],
     loaded: &[&'a LoadSample],
     kind: RateKind,
-) -> Option<Rc<[&'a LoadSample]>> {
+) -> Option<Vec<&'a LoadSample>> {
     let range = |dense: &[&LoadSample]| Some(kind.rate(dense.first()?)..=kind.rate(dense.last()?));
     let own = range(same)?;
     let is_other = |other: &RangeInclusive<f64>| {
@@ -295,8 +297,8 @@ fn is_same_kind_of_load(one: &[&LoadSample], other: &[&LoadSample], direction: I
             .zip(weighted_median_of(other, quantity))
             .is_some_and(|(a, b)| (a - b).abs() <= tolerance * a.max(b))
     };
-    is_similar(&|load| load.totals(direction).size_kib(), SAME_SIZE_TOLERANCE)
-        && is_similar(&|load| Some(1.0 + load.read_fraction()), SAME_MIX_TOLERANCE)
+    is_similar(&|load| load.totals(direction).size_kib(), SAME_KIND_TOLERANCE)
+        && is_similar(&|load| Some(1.0 + load.read_fraction()), SAME_KIND_TOLERANCE)
 }
 
 /// A limit that a plateau matches.
@@ -358,7 +360,7 @@ impl Plateau {
         let intervals: f64 = steady.loads.iter().map(|load| load.intervals).sum();
         let square = |load: &&LoadSample| load.intervals * (kind.rate(load) / steady.rate - 1.0).powi(2);
         let (iops, mib_per_s) = median_rates(&steady.loads, kind.direction)?;
-        let cloud = limits_within(LIMIT_TOLERANCE, &kind.device, kind.unit, iops, mib_per_s);
+        let cloud = limits_within(STEADY_TOLERANCE, &kind.device, kind.unit, iops, mib_per_s);
         Some(Self {
             direction: kind.direction,
             unit: kind.unit,

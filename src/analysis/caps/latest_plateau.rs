@@ -6,10 +6,9 @@ use super::steady_rate::RateKind;
 use crate::analysis::load::{IoDirection, LoadSample, RATE_KINDS, RateUnit, RecentLoads};
 use crate::analysis::settings::{KnownDevice, StatedCap};
 use crate::analysis::thresholds::{
-    ABOVE_LIMIT_RATIO, CLOSED_LOOP_TOLERANCE, CONSTANT_QUEUE_INTERVALS, MIN_CAPPED_QUEUE,
-    MIN_CAPPED_QUEUE_RATIO, MIN_CONCURRENCY_GROWTH, MIN_CONSTANT_QUEUE, MIN_IRREGULAR_DISPERSION,
-    MIN_PLATEAU_INTERVALS, MIN_QUEUE_CHANGE_RATIO, MIN_RATE_CHANGE_RATIO, ON_PLATEAU_TOLERANCE,
-    STEADY_WINDOW,
+    CLOSED_LOOP_TOLERANCE, CONSTANT_QUEUE_INTERVALS, MIN_CAPPED_QUEUE_RATIO, MIN_CONCURRENCY_GROWTH,
+    MIN_CONSTANT_QUEUE, MIN_EXCEEDED_CAP_RATIO, MIN_IRREGULAR_DISPERSION, MIN_PLATEAU_INTERVALS,
+    MIN_QUEUE_CHANGE_RATIO, MIN_RATE_CHANGE_RATIO, MIN_SATURATED_QUEUE, ON_PLATEAU_TOLERANCE, STEADY_WINDOW,
 };
 
 /// The directions that can have a cap.
@@ -103,7 +102,7 @@ fn plateau_of_latest(
     let loads: Vec<&LoadSample> = recent.iter().collect();
     // With a shorter queue, only a constant number of clients can be held back by a cap.
     let is_possible = stated.is_some()
-        || queue >= MIN_CAPPED_QUEUE
+        || queue >= MIN_SATURATED_QUEUE
             && DIRECTIONS.into_iter().any(|direction| has_changed(&loads, direction))
         || has_constant_clients(&loads, latest) && is_more_regular_than_chance(&loads, latest);
     if !is_possible {
@@ -188,7 +187,7 @@ pub(crate) fn seconds_on_plateau<'a>(
 
 /// Returns whether the load exceeds the limit that a plateau would be.
 fn is_above_plateau(plateau: &Plateau, load: &LoadSample) -> bool {
-    load.rate(plateau.direction, plateau.unit) > ABOVE_LIMIT_RATIO * rate_of(plateau)
+    load.rate(plateau.direction, plateau.unit) > MIN_EXCEEDED_CAP_RATIO * rate_of(plateau)
 }
 
 /// The rate of a plateau in its unit.
@@ -204,7 +203,7 @@ pub(crate) fn is_on_plateau(plateau: &Plateau, load: &LoadSample) -> bool {
     let plateau_rate = rate_of(plateau);
     // Where the queue grew, the device may just keep up at the shortest.
     let has_grown = plateau.queue_to >= MIN_CONCURRENCY_GROWTH * plateau.queue_from;
-    let min_queue = if plateau.is_at_constant_queue { MIN_CONSTANT_QUEUE } else { MIN_CAPPED_QUEUE };
+    let min_queue = if plateau.is_at_constant_queue { MIN_CONSTANT_QUEUE } else { MIN_SATURATED_QUEUE };
     let min_grown_queue = if has_grown || plateau.queue_from < min_queue {
         MIN_CAPPED_QUEUE_RATIO * plateau.queue_from
     } else {

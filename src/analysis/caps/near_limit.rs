@@ -6,8 +6,8 @@ use super::steady_rate::{count_intervals, median_rates};
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit, RecentLoads};
 use crate::analysis::settings::KnownDevice;
 use crate::analysis::thresholds::{
-    ABOVE_LIMIT_RATIO, LIMIT_TOLERANCE, MIN_CONSTANT_QUEUE, MIN_ON_RATE_FRACTION, MIN_PLATEAU_INTERVALS,
-    MIN_SATURATED_QUEUE, MIN_WITNESS_INTERVALS, NEAR_LIMIT_TOLERANCE,
+    MIN_CONSTANT_QUEUE, MIN_EXCEEDED_CAP_RATIO, MIN_ON_RATE_FRACTION, MIN_PLATEAU_INTERVALS,
+    MIN_SATURATED_QUEUE, MIN_WITNESS_INTERVALS, SAME_LIMIT_TOLERANCE, STEADY_TOLERANCE,
 };
 
 /// A rate near a known limit. It is only a hint: a device can happen to be just as fast.
@@ -24,7 +24,7 @@ pub struct NearLimit {
 pub(crate) fn near_limit_of_latest(recent: &RecentLoads, device: &KnownDevice) -> Option<NearLimit> {
     let latest = recent.latest().filter(is_waiting)?;
     let [iops, mib_per_s] = RateUnit::ALL.map(|unit| value(unit, latest));
-    let is_near = |unit| !limits_within(NEAR_LIMIT_TOLERANCE, device, unit, iops, mib_per_s).is_empty();
+    let is_near = |unit| !limits_within(SAME_LIMIT_TOLERANCE, device, unit, iops, mib_per_s).is_empty();
     if !RateUnit::ALL.into_iter().any(is_near) {
         return None;
     }
@@ -51,7 +51,7 @@ fn near_limit_in(
 ) -> Option<NearLimit> {
     let (iops, mib_per_s) = median_rates(waiting, IoDirection::Both)?;
     let rate = if unit == RateUnit::Requests { iops } else { mib_per_s };
-    let mut limits = limits_within(LIMIT_TOLERANCE, device, unit, iops, mib_per_s);
+    let mut limits = limits_within(STEADY_TOLERANCE, device, unit, iops, mib_per_s);
     let distance = |limit: &CloudLimit| (rate - limit.value).abs();
     let limit = limits.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))?.value;
     limits.retain(|one| one.value == limit);
@@ -60,7 +60,7 @@ fn near_limit_in(
     };
     let is_near = |load: &LoadSample| is_within(value(unit, load), limit);
     let near_time = time(&|load| is_waiting(&load) && is_near(load));
-    let above_time = time(&|load| value(unit, load) > ABOVE_LIMIT_RATIO * limit);
+    let above_time = time(&|load| value(unit, load) > MIN_EXCEEDED_CAP_RATIO * limit);
     // A rate that is also seen while no request waits is the rate at which requests are issued.
     let at_rest = time(&|load| is_near(load) && load.queue(IoDirection::Both) < MIN_CONSTANT_QUEUE);
     let near: Vec<&LoadSample> = loads.iter().copied().filter(|load| is_near(load)).collect();
@@ -77,7 +77,7 @@ fn is_waiting(load: &&LoadSample) -> bool {
 }
 
 fn is_within(rate: f64, limit: f64) -> bool {
-    (rate / limit - 1.0).abs() <= NEAR_LIMIT_TOLERANCE
+    (rate / limit - 1.0).abs() <= SAME_LIMIT_TOLERANCE
 }
 
 /// The rate in the unit of limits.

@@ -4,10 +4,10 @@ use super::steady_rate::RateKind;
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit, weighted_median_of};
 use crate::analysis::stats::weighted_median;
 use crate::analysis::thresholds::{
-    CONSTANT_QUEUE_FRACTION, CONSTANT_QUEUE_INTERVALS, CONSTANT_QUEUE_TOLERANCE, MAX_CONSTANT_QUEUE_RATIO,
-    MAX_COUNTING_ERROR_REQUESTS, MAX_OTHERS_RATIO, MAX_REGULAR_RATIO, MAX_SAMPLE_DELAY_FRACTION,
-    MIN_CONSTANT_QUEUE, MIN_CONSTANT_QUEUE_RATIO, MIN_IRREGULAR_ARRIVALS_FRACTION, MIN_LATE_QUEUE_DEVIATION,
-    MIN_LATE_QUEUE_RATIO, MIN_LIGHT_INTERVALS, SAME_QUEUE_TOLERANCE,
+    CONSTANT_QUEUE_FRACTION, CONSTANT_QUEUE_INTERVALS, MAX_CONSTANT_QUEUE_RATIO, MAX_COUNTING_ERROR_REQUESTS,
+    MAX_OTHERS_RATIO, MAX_REGULAR_RATIO, MAX_SAMPLE_DELAY_FRACTION, MIN_CONSTANT_QUEUE,
+    MIN_IRREGULAR_ARRIVALS_FRACTION, MIN_LATE_QUEUE_DEVIATION, MIN_LATE_QUEUE_RATIO, MIN_LIGHT_INTERVALS,
+    SAME_QUEUE_TOLERANCE,
 };
 
 /// The more regular of arrivals and completions.
@@ -169,7 +169,7 @@ pub(super) fn has_same_in_flight(loads: &[&LoadSample], direction: IoDirection) 
     };
     let is_same = |load: &&&LoadSample| {
         let others = load.queue(IoDirection::Both) - load.queue(direction);
-        let tolerance = (CONSTANT_QUEUE_TOLERANCE * usual).max(MAX_OTHERS_RATIO * others);
+        let tolerance = (SAME_QUEUE_TOLERANCE * usual).max(MAX_OTHERS_RATIO * others);
         in_flight(load).is_some_and(|one| (one - usual).abs() <= tolerance)
     };
     let count = loads.iter().filter(is_same).count() as f64;
@@ -182,7 +182,7 @@ pub(super) fn has_same_in_flight(loads: &[&LoadSample], direction: IoDirection) 
     let deviation =
         weighted_median_of(loads, |load| Some((load.queue(IoDirection::Both) - total_queue).abs()));
     let is_irregular = deviation.is_some_and(|one| one >= MIN_LATE_QUEUE_DEVIATION * total_queue);
-    let min_ratio = if is_irregular { MIN_LATE_QUEUE_RATIO } else { MIN_CONSTANT_QUEUE_RATIO };
+    let min_ratio = if is_irregular { MIN_LATE_QUEUE_RATIO } else { MIN_CONSTANT_QUEUE };
     !exceeds
         && queue >= MIN_CONSTANT_QUEUE
         && total_queue >= min_ratio * usual

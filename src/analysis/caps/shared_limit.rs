@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use crate::analysis::load::RateUnit;
 use crate::analysis::stats::{IoTotals, median};
 use crate::analysis::thresholds::{
-    LATE_SAMPLE_STEPS, MAX_LEFT_OUT_DEVICES, MAX_REGULAR_RATIO, MAX_SHARED_VARIANCE_RATIO, MIN_CAPPED_QUEUE,
-    MIN_SHARED_FRACTION, MIN_SHARED_WINDOWS, MIN_SHARING_VARIATION, ON_PLATEAU_TOLERANCE,
+    LATE_SAMPLE_STEPS, MAX_LEFT_OUT_DEVICES, MAX_REGULAR_RATIO, MAX_SHARED_VARIANCE_RATIO, MIN_CONFIRMATIONS,
+    MIN_SATURATED_QUEUE, MIN_SHARED_FRACTION, MIN_SHARING_VARIATION, ON_PLATEAU_TOLERANCE,
     SHARED_LIMIT_INTERVALS, STEADY_TOLERANCE,
 };
 use crate::metrics::Interval;
@@ -109,7 +109,7 @@ impl SharedLimits {
                 self.lasted_s = if self.windows == 1 { window_s } else { self.lasted_s + seconds };
                 self.members = members;
             }
-            None if before.1 >= MIN_SHARED_WINDOWS && self.is_at_limit(&before.0) => {
+            None if before.1 >= MIN_CONFIRMATIONS && self.is_at_limit(&before.0) => {
                 (self.members, self.windows) = before;
                 self.lasted_s += seconds;
             }
@@ -119,7 +119,7 @@ impl SharedLimits {
 
     /// The limit that a device shares; `None` if it shares none.
     pub fn of<'n>(&self, device: usize, name: impl Fn(usize) -> &'n str) -> Option<SharedLimit> {
-        let is_member = self.windows >= MIN_SHARED_WINDOWS && self.members.contains(&device);
+        let is_member = self.windows >= MIN_CONFIRMATIONS && self.members.contains(&device);
         let others =
             self.members.iter().filter(|other| **other != device).map(|other| name(*other).to_owned());
         Some(SharedLimit {
@@ -143,14 +143,14 @@ impl SharedLimits {
         let Some(unit) = self.unit else { return false };
         let sum: f64 = own.iter().map(|one| one.rates[place(unit)]).sum();
         own.len() == members.len()
-            && own.iter().all(|one| one.queue >= MIN_CAPPED_QUEUE)
+            && own.iter().all(|one| one.queue >= MIN_SATURATED_QUEUE)
             && (sum / self.rate - 1.0).abs() <= ON_PLATEAU_TOLERANCE
     }
 
     /// Searches the latest steps for devices that share a limit, with its unit, rate and variation.
     fn search(&self) -> Option<(Vec<usize>, RateUnit, f64, f64)> {
         let is_busy = |steps: &VecDeque<DeviceRate>| {
-            let waiting = steps.iter().filter(|one| one.queue >= MIN_CAPPED_QUEUE).count();
+            let waiting = steps.iter().filter(|one| one.queue >= MIN_SATURATED_QUEUE).count();
             steps.len() == SHARED_LIMIT_INTERVALS && 2 * waiting >= steps.len()
         };
         let steps = |device: usize| self.steps_of(device).filter(|steps| is_busy(steps));

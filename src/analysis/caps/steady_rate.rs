@@ -1,7 +1,6 @@
 //! Steady rates: loads at one constant rate.
 
 use std::cell::OnceCell;
-use std::rc::Rc;
 
 use super::cloud_limits::matches_limit_exactly;
 use super::dispersion::dispersion;
@@ -10,13 +9,13 @@ use crate::analysis::load::{IoDirection, LoadSample, RateUnit, weighted_median_o
 use crate::analysis::settings::KnownDevice;
 use crate::analysis::thresholds::{
     ABOVE_RATE_TOLERANCE_RATIO, CONSTANT_QUEUE_INTERVALS, LARGE_REQUEST_RATIO, LOADED_RATIO_CONSTANT,
-    LOADED_RATIO_GROWN, MAX_ABOVE_RATE_FRACTION, MAX_ABOVE_RATE_INTERVALS, MAX_CALIBRATED_FRACTION,
-    MAX_CAP_DISPERSION, MAX_CONSTANT_QUEUE_DISPERSION, MAX_LIGHTER_QUEUE_RATIO, MAX_ONE_CLIENT_DISPERSION,
-    MAX_ONE_CLIENT_QUEUE, MAX_POSSIBLE_CAP_DISPERSION, MIN_CAPPED_QUEUE, MIN_CONCURRENCY_GROWTH,
-    MIN_CONSTANT_QUEUE, MIN_INTERVAL_REQUESTS, MIN_LIGHT_INTERVALS, MIN_ON_RATE_FRACTION,
-    MIN_PLATEAU_INTERVALS, MIN_PLATEAU_QUEUE, MIN_QUEUE_END_INTERVALS, MIN_QUEUEING_SATURATION,
-    MIN_RATE_CHANGE_RATIO, MIN_WITNESS_INTERVALS, ON_RATE_TOLERANCE_RATIO, PLATEAU_END_INTERVALS,
-    SAME_LIMIT_TOLERANCE, SAME_QUEUE_TOLERANCE, STEADY_TOLERANCE,
+    LOADED_RATIO_GROWN, MAX_ABOVE_RATE_FRACTION, MAX_CALIBRATED_FRACTION, MAX_CAP_DISPERSION,
+    MAX_CONSTANT_QUEUE_DISPERSION, MAX_LIGHTER_QUEUE_RATIO, MAX_ONE_CLIENT_DISPERSION, MAX_ONE_CLIENT_QUEUE,
+    MAX_POSSIBLE_CAP_DISPERSION, MIN_CONCURRENCY_GROWTH, MIN_CONSTANT_QUEUE, MIN_INTERVAL_REQUESTS,
+    MIN_LIGHT_INTERVALS, MIN_ON_RATE_FRACTION, MIN_PLATEAU_INTERVALS, MIN_PLATEAU_QUEUE,
+    MIN_QUEUE_END_INTERVALS, MIN_QUEUEING_SATURATION, MIN_RATE_CHANGE_RATIO, MIN_SATURATED_QUEUE,
+    MIN_WITNESS_INTERVALS, ON_RATE_TOLERANCE_RATIO, PLATEAU_END_INTERVALS, SAME_LIMIT_TOLERANCE,
+    SAME_QUEUE_TOLERANCE, STEADY_TOLERANCE,
 };
 
 /// A direction of a device and the unit of its rate.
@@ -67,7 +66,7 @@ pub(super) struct SteadyRate<'a> {
     /// The loads within its span that had a queue as long as those at the rate.
     loaded: Vec<&'a LoadSample>,
     /// All loads that it was evaluated against.
-    all: Rc<[&'a LoadSample]>,
+    all: &'a [&'a LoadSample],
     /// The following two take long to compute and are not needed for most rates.
     dispersion: OnceCell<f64>,
     pace: OnceCell<Pace>,
@@ -94,7 +93,7 @@ impl SteadyRate<'_> {
     /// Returns whether the device is about as regular in closed loops at lighter loads.
     fn is_as_even_as_at_light_load(&self) -> bool {
         let longest = self.max_queue / self.rate;
-        let lighter = lighter_loads(&self.all, self.kind, self.rate, self.min_queue, longest);
+        let lighter = lighter_loads(self.all, self.kind, self.rate, self.min_queue, longest);
         closed_loop_dispersion(lighter, self.kind).is_some_and(|light| {
             self.dispersion() >= (MAX_CALIBRATED_FRACTION * light).min(MAX_POSSIBLE_CAP_DISPERSION)
         })
@@ -102,7 +101,7 @@ impl SteadyRate<'_> {
 
     /// Returns whether the rate is more exact than any server, at a constant queue or however requests arrive.
     fn is_held(&self) -> bool {
-        let (is_possible, max) = if self.min_queue >= MIN_CAPPED_QUEUE {
+        let (is_possible, max) = if self.min_queue >= MIN_SATURATED_QUEUE {
             (self.is_at_constant_queue || self.pace() == Pace::Completions, MAX_CONSTANT_QUEUE_DISPERSION)
         } else {
             (self.is_of_one_client, MAX_ONE_CLIENT_DISPERSION)
@@ -135,7 +134,7 @@ impl SteadyRate<'_> {
     /// Returns whether requests took clearly less time at a shorter queue, so that they wait at this rate.
     fn were_faster(&self) -> bool {
         let longest = self.min_queue / self.rate / MIN_QUEUEING_SATURATION;
-        let lighter = lighter_loads(&self.all, self.kind, self.rate, self.min_queue, longest);
+        let lighter = lighter_loads(self.all, self.kind, self.rate, self.min_queue, longest);
         count_intervals(lighter.into_iter()) >= MIN_WITNESS_INTERVALS
     }
 
@@ -162,7 +161,7 @@ impl SteadyRate<'_> {
     /// steady: it is if the device, whenever it was as loaded, spent most of the time at the rate and little above it.
     pub(super) fn find<'a>(
         mut loads: Vec<&'a LoadSample>,
-        all: &Rc<[&'a LoadSample]>,
+        all: &'a [&'a LoadSample],
         kind: RateKind,
         stated: Option<f64>,
     ) -> Option<SteadyRate<'a>> {
@@ -195,7 +194,7 @@ impl SteadyRate<'_> {
         let requests =
             weighted_median_of(&loads, |load| Some(load.totals(kind.direction).ios / load.intervals))?;
         if requests < MIN_INTERVAL_REQUESTS
-            || above > (MAX_ABOVE_RATE_FRACTION * loaded_intervals).max(MAX_ABOVE_RATE_INTERVALS)
+            || above > (MAX_ABOVE_RATE_FRACTION * loaded_intervals).max(PLATEAU_END_INTERVALS)
             || max_queue < min_long_queue
         {
             return None;
@@ -208,7 +207,7 @@ impl SteadyRate<'_> {
             is_exact_limit: matches_limit_exactly(&kind.device, kind.unit, iops, mib_per_s),
             kind,
             loaded,
-            all: Rc::clone(all),
+            all,
             dispersion: OnceCell::new(),
             pace: OnceCell::new(),
             is_of_one_client: is_at_constant_queue

@@ -5,8 +5,8 @@ use crate::analysis::caps::{NearLimit, Plateau};
 use crate::analysis::load::ConcurrencyLevel;
 use crate::analysis::settings::Settings;
 use crate::analysis::thresholds::{
-    BRIEF_STALL_FRACTION, MAX_UNKNOWN_TIME_FRACTION, MIN_EXCEEDED_CAP_RATIO, MIN_OK_TIME_FRACTION,
-    MIN_TIME_FRACTION, MIN_VERDICT_INTERVALS,
+    BRIEF_STALL_FRACTION, MAX_UNKNOWN_TIME_FRACTION, MIN_EXCEEDED_CAP_RATIO, MIN_TIME_FRACTION,
+    MIN_VERDICT_INTERVALS, MOST_FRACTION,
 };
 use crate::analysis::verdict::{
     ExceededCap, Explanation, Hung, Latency, LoadSum, MaxRate, Reason, Verdict, VerdictShares,
@@ -69,7 +69,7 @@ pub(crate) fn overall_verdict(
         (Some(Verdict::Slow), Explanation { unclear: unclear(), stall_s, ..reason.into() })
     } else {
         let waiting_above = analysis.waiting_above.as_ref();
-        let waiting_above = waiting_above.filter(|(_, seconds)| *seconds >= MIN_OK_TIME_FRACTION * busy_s);
+        let waiting_above = waiting_above.filter(|(_, seconds)| *seconds >= MOST_FRACTION * busy_s);
         let (verdict, reason) = match (verdict_from_shares(report, shares), analysis.longest_hung) {
             ((Some(Verdict::Ok), _), Some(Hung { requests, for_s, .. })) => {
                 (None, Reason::MaybeHung { requests, for_s })
@@ -132,7 +132,7 @@ fn verdict_from_shares(report: &DeviceReport, shares: &VerdictShares) -> (Option
     if waiting >= MIN_TIME_FRACTION {
         let latency = latency_of_worst_level(report);
         (Some(Verdict::Queueing), Reason::Queueing { fraction: waiting, latency })
-    } else if has_latency && ok >= MIN_OK_TIME_FRACTION && unknown < MIN_TIME_FRACTION {
+    } else if has_latency && ok >= MOST_FRACTION && unknown < MIN_TIME_FRACTION {
         (Some(Verdict::Ok), reason_ok(shares))
     } else if has_latency && ok >= MIN_TIME_FRACTION {
         let latency = shares.unknown.latency();

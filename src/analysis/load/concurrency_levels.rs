@@ -7,8 +7,8 @@ use super::history::those_or_all;
 use super::sample::{IoDirection, LoadSample};
 use crate::analysis::stats::{IoTotals, weighted_median};
 use crate::analysis::thresholds::{
-    LEVEL_GAP_RATIO, LEVEL_REACH_RATIO, MAX_LEVEL_WIDTH_RATIO, MIN_HELD_FRACTION, MIN_HELD_LOADS,
-    MIN_KNOWN_FRACTION, MIN_LEVEL_QUEUE,
+    LEVEL_GAP_RATIO, LEVEL_REACH_RATIO, MAX_LEVEL_WIDTH_RATIO, MAX_UNIMPORTANT_QUEUE, MIN_CONFIRMATIONS,
+    MOST_FRACTION,
 };
 
 /// The intervals of about one concurrency.
@@ -88,14 +88,13 @@ fn combined_saturation(loads: &[(&LoadSample, Option<f64>)]) -> Option<f64> {
         ms += load_ms;
         unloaded_ms += load_ms / saturation;
     }
-    let is_enough =
-        intervals >= MIN_KNOWN_FRACTION * loads.iter().map(|(load, _)| load.intervals).sum::<f64>();
+    let is_enough = intervals >= MOST_FRACTION * loads.iter().map(|(load, _)| load.intervals).sum::<f64>();
     Some(ms / unloaded_ms).filter(|saturation| is_enough && saturation.is_finite())
 }
 
 #[derive(Clone, Copy)]
 struct Queue {
-    /// Its length, [`MIN_LEVEL_QUEUE`] at least.
+    /// Its length, [`MAX_UNIMPORTANT_QUEUE`] at least.
     length: f64,
     /// The number of intervals of the load.
     intervals: f64,
@@ -115,7 +114,7 @@ impl HeldQueue {
     /// A run of loads with about the same queue; `None` if it is too short. Its first and last load may hold the change
     /// to another queue, so that their lengths do not count.
     fn of_run(run: &[Queue]) -> Option<Self> {
-        let inner = run.get(1..run.len() - 1).filter(|_| run.len() >= MIN_HELD_LOADS)?;
+        let inner = run.get(1..run.len() - 1).filter(|_| run.len() >= MIN_CONFIRMATIONS)?;
         let lengths = || inner.iter().map(|queue| queue.length);
         Some(Self {
             shortest: lengths().fold(f64::INFINITY, f64::min),
@@ -149,7 +148,7 @@ pub(crate) fn group_by_queue(loads: &[&LoadSample], direction: IoDirection) -> V
     };
     let mut queues: Vec<Queue> =
         loads.iter().enumerate().map(queue).filter(|queue| queue.length > 0.0).collect();
-    queues.iter_mut().for_each(|queue| queue.length = queue.length.max(MIN_LEVEL_QUEUE));
+    queues.iter_mut().for_each(|queue| queue.length = queue.length.max(MAX_UNIMPORTANT_QUEUE));
     let held = held_queues(&queues);
     queues.sort_by(|a, b| a.length.total_cmp(&b.length));
     let octaves: Vec<(f64, f64)> = queues
@@ -198,7 +197,7 @@ fn held_queues(queues: &[Queue]) -> Vec<HeldQueue> {
     }
     held.into_iter()
         .zip(near)
-        .filter(|(one, near)| one.intervals >= MIN_HELD_FRACTION * near)
+        .filter(|(one, near)| one.intervals >= MOST_FRACTION * near)
         .map(|(one, _)| one)
         .collect()
 }

@@ -3,7 +3,7 @@
 use libm::log2;
 
 use super::sample::{IoDirection, LoadSample, RateUnit};
-use crate::analysis::thresholds::{MIN_STEADY_FRACTION, SAME_LOAD_TOLERANCE};
+use crate::analysis::thresholds::{MOST_FRACTION, SAME_LOAD_TOLERANCE};
 
 /// Loads kept at most; beyond that, similar loads near in time are merged.
 const MAX_LOADS: usize = 2048;
@@ -59,7 +59,7 @@ impl LoadHistory {
 
     /// Merges pairs of loads, the most similar first, until enough memory is free.
     fn compact(&mut self) {
-        for class in [rate_and_queue_class, queue_class, any_class] {
+        for class in [rate_and_queue_class, queue_class, |_: &LoadSample| LoadClass::default()] {
             self.kept = merge_similar(&self.kept, class);
             if self.kept.len() <= MAX_MERGED_LOADS {
                 break;
@@ -68,29 +68,17 @@ impl LoadHistory {
     }
 }
 
-/// The properties that merged loads share: class of queue, class of rate, steadiness.
+/// The properties that merged loads share: half power of two of the queue, eighth power of two of the rate, steadiness.
 type LoadClass = (i32, i32, bool);
 
-/// The class of loads with the same half power of two of the queue, the same eighth power of two of the rate, and the
-/// same steadiness.
 fn rate_and_queue_class(load: &LoadSample) -> LoadClass {
-    let eighths = parts_of_octaves(load.rate(IoDirection::Both, RateUnit::Requests).max(1e-3), 8.0);
-    let (halves, _, is_steady) = queue_class(load);
-    (halves, eighths, is_steady)
+    let rate = load.rate(IoDirection::Both, RateUnit::Requests);
+    let (queue, _, is_steady) = queue_class(load);
+    (queue, (log2(rate.max(1e-3)) * 8.0).round() as i32, is_steady)
 }
 
-/// The class of loads with the same half power of two of the queue and the same steadiness.
 fn queue_class(load: &LoadSample) -> LoadClass {
-    (parts_of_octaves(load.queue(IoDirection::Both).max(1e-3), 2.0), 0, load.is_steady)
-}
-
-/// The binary logarithm of a value in units of 1 / `parts`, rounded to the nearest integer.
-fn parts_of_octaves(value: f64, parts: f64) -> i32 {
-    (log2(value) * parts).round() as i32
-}
-
-fn any_class(_: &LoadSample) -> LoadClass {
-    (0, 0, false)
+    ((log2(load.queue(IoDirection::Both).max(1e-3)) * 2.0).round() as i32, 0, load.is_steady)
 }
 
 /// The loads in the order of time; within each window of neighbors, pairs of the same class are merged.
@@ -118,25 +106,25 @@ fn merge_window(window: &[LoadSample], class: fn(&LoadSample) -> LoadClass, merg
     }
 }
 
-/// The steady loads if they are at least [`MIN_STEADY_FRACTION`] of all; otherwise all loads.
+/// The steady loads if they are at least [`MOST_FRACTION`] of all; otherwise all loads.
 pub(crate) fn steady_or_all<'a>(loads: &[&'a LoadSample]) -> Vec<&'a LoadSample> {
     those_or_all(loads, |load| load.is_steady)
 }
 
-/// The steady items if they are at least [`MIN_STEADY_FRACTION`] of all; otherwise all items.
+/// The steady items if they are at least [`MOST_FRACTION`] of all; otherwise all items.
 pub(super) fn those_or_all<T: Copy>(all: &[T], is_steady: impl Fn(&T) -> bool) -> Vec<T> {
     let mut steady = Vec::with_capacity(all.len());
     steady.extend(all.iter().copied().filter(is_steady));
-    let is_enough = steady.len() as f64 >= MIN_STEADY_FRACTION * all.len() as f64;
+    let is_enough = steady.len() as f64 >= MOST_FRACTION * all.len() as f64;
     if is_enough { steady } else { all.to_vec() }
 }
 
-/// The number of intervals in which the load changed; 0 if fewer than [`MIN_STEADY_FRACTION`] are steady, because then
+/// The number of intervals in which the load changed; 0 if fewer than [`MOST_FRACTION`] are steady, because then
 /// none is left out.
 pub(crate) fn count_transitions(loads: &[LoadSample]) -> u64 {
     let changing = loads.iter().filter(|load| !load.is_steady).map(|load| load.intervals).sum::<f64>() as u64;
     let total = loads.iter().map(|load| load.intervals).sum::<f64>() as u64;
-    if changing as f64 <= (1.0 - MIN_STEADY_FRACTION) * total as f64 { changing } else { 0 }
+    if changing as f64 <= (1.0 - MOST_FRACTION) * total as f64 { changing } else { 0 }
 }
 
 #[cfg(test)]

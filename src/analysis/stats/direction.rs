@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::histogram::{Distribution, Histogram};
 use crate::analysis::thresholds::{
-    MAX_COARSE_TIME_MS, MAX_RANDOM_KIB, MAX_RANDOM_MERGED_PCT, MAX_TRICKLE_FRACTION,
-    MIN_INSIDE_RUNS_FRACTION, MIN_SEQUENTIAL_KIB, MIN_SEQUENTIAL_MERGED_PCT,
+    MAX_COARSE_TIME_MS, MAX_RANDOM_KIB, MAX_RANDOM_MERGED_PCT, MAX_TRICKLE_FRACTION, MIN_SEQUENTIAL_KIB,
+    MIN_SEQUENTIAL_MERGED_PCT,
 };
 use crate::metrics::Completed;
 
@@ -133,8 +133,7 @@ pub struct DirectionReport {
     pub saturation: Distribution,
 }
 
-/// The means over the intervals in which a direction had requests, except a trickle. The first and the last interval of
-/// a run of busy intervals hold only part of it and are left out, unless too little remains.
+/// The means over the intervals in which a direction had requests, except a trickle.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct BusyMean {
     pub seconds: f64,
@@ -156,92 +155,35 @@ impl BusyMean {
     }
 }
 
-/// The latest interval, which is inside a run only if the next one continues it.
-#[derive(Clone, Copy, Debug)]
-struct LatestInterval {
-    totals: Completed,
-    /// The rate of these totals per second.
-    rate: f64,
-    /// The power of two of the rate; `None` without requests.
-    bin: Option<i32>,
-    continues_run: bool,
-}
-
-/// The intervals of about one rate.
+/// Collects the intervals of a direction in bounded memory, each with those of about its rate: by the power of two.
 #[derive(Clone, Debug, Default)]
-struct BusyBin {
-    all: Completed,
-    inside_runs: Completed,
-}
-
-/// Collects the intervals of a direction in bounded memory.
-#[derive(Clone, Debug, Default)]
-pub(super) struct BusyIntervals {
-    /// By the power of two of their rate.
-    bins: BTreeMap<i32, BusyBin>,
-    latest: Option<LatestInterval>,
-}
+struct BusyIntervals(BTreeMap<i32, Completed>);
 
 impl BusyIntervals {
-    pub(super) fn observe(&mut self, totals: &Completed) {
-        let rate = rate(totals);
-        let bin = (totals.ios > 0 && totals.ns > 0).then(|| ilogb(rate));
-        let mut continues_run = true;
-        let mut inside_run = None;
-        if let Some(previous) = &self.latest {
-            let is_continued = previous.continues_run && rate >= MAX_TRICKLE_FRACTION * previous.rate;
-            inside_run = previous.bin.filter(|_| is_continued).map(|bin| (bin, previous.totals));
-            // A load that is present in the first interval began before it.
-            continues_run = previous.rate >= MAX_TRICKLE_FRACTION * rate;
+    fn observe(&mut self, totals: &Completed) {
+        if totals.ios > 0 && totals.ns > 0 {
+            let sum = self.0.entry(ilogb(rate(totals))).or_default();
+            *sum = sum.followed_by(totals);
         }
-        if let Some(bin) = bin {
-            let sums = self.bins.entry(bin).or_default();
-            sums.all = sums.all.followed_by(totals);
-            // Usually the interval before had about the same rate.
-            if let Some((_, previous)) = inside_run.take_if(|(of_previous, _)| *of_previous == bin) {
-                sums.inside_runs = sums.inside_runs.followed_by(&previous);
-            }
-        }
-        if let Some((bin, previous)) = inside_run {
-            let sums = self.bins.entry(bin).or_default();
-            sums.inside_runs = sums.inside_runs.followed_by(&previous);
-        }
-        self.latest = Some(LatestInterval { totals: *totals, rate, bin, continues_run });
     }
 
-    /// The means; `None` without requests.
-    pub(super) fn mean(&self) -> Option<BusyMean> {
-        // A load that is present in the last interval goes on after it.
-        let latest = self.latest.filter(|one| one.continues_run);
-        let inside_run = |(bin, sums): (&i32, &BusyBin)| match latest.filter(|one| one.bin == Some(*bin)) {
-            Some(latest) => sums.inside_runs.followed_by(&latest.totals),
-            None => sums.inside_runs,
-        };
-        let inside_runs: Vec<Completed> = self.bins.iter().map(inside_run).collect();
-        let all: Vec<Completed> = self.bins.values().map(|sums| sums.all).collect();
-        let (inside_runs, all) = (sum_without_trickle(&inside_runs), sum_without_trickle(&all));
-        let is_enough = inside_runs.seconds() >= MIN_INSIDE_RUNS_FRACTION * all.seconds();
-        BusyMean::of(if is_enough { &inside_runs } else { &all })
+    /// The means of all but those far below the rate at which the median request was completed; `None` without requests.
+    fn mean(&self) -> Option<BusyMean> {
+        let half = self.0.values().map(|sum| sum.ios as f64).sum::<f64>() / 2.0;
+        let mut passed = 0.0;
+        let usual = self.0.values().find(|sum| {
+            passed += sum.ios as f64;
+            passed >= half
+        });
+        let min_rate = MAX_TRICKLE_FRACTION * rate(usual?);
+        let kept = self.0.values().filter(|sum| rate(sum) >= min_rate);
+        BusyMean::of(&kept.fold(Completed::default(), |sum, one| sum.followed_by(one)))
     }
 }
 
 /// Requests per second; NaN without an interval.
 fn rate(sum: &Completed) -> f64 {
     sum.ios as f64 / sum.seconds()
-}
-
-/// The sum of the bins, except those far below the rate at which the median request was completed.
-fn sum_without_trickle(bins: &[Completed]) -> Completed {
-    let half = bins.iter().map(|bin| bin.ios as f64).sum::<f64>() / 2.0;
-    let mut passed = 0.0;
-    let usual = bins.iter().find(|bin| {
-        passed += bin.ios as f64;
-        passed >= half
-    });
-    let min_rate = MAX_TRICKLE_FRACTION * usual.map_or(0.0, rate);
-    // A bin without intervals has a rate of NaN and is left out.
-    let kept = bins.iter().filter(|bin| rate(bin) >= min_rate);
-    kept.fold(Completed::default(), |sum, bin| sum.followed_by(bin))
 }
 
 #[cfg(test)]
@@ -278,29 +220,11 @@ mod busy_mean_tests {
     }
 
     #[test]
-    fn the_ends_of_a_run_are_left_out() {
-        let found = busy_mean(&[0, 30, 100, 120, 80, 10, 0, 50, 100]).unwrap();
-        assert_eq!((found.iops, found.seconds, found.queue), (100.0, 4.0, Some(1.0)));
-        // The system's own writes in between are left out, too.
-        let found = busy_mean(&[0, 4, 1, 100, 300, 300, 300, 300, 2, 0, 3]).unwrap();
-        assert_eq!((found.iops, found.seconds), (300.0, 3.0));
-        assert_eq!(found.size_kib, 4.0);
-    }
-
-    #[test]
-    fn where_all_intervals_are_ends_of_runs_they_count() {
-        assert_eq!(busy_mean(&[0, 30, 50, 0]).map(|found| found.iops), Some(40.0));
-        assert_eq!(busy_mean(&[0, 0]), None);
-    }
-
-    #[test]
-    fn phases_of_a_load_all_count() {
+    fn a_trickle_is_left_out_and_phases_of_a_load_all_count() {
+        let found = busy_mean(&[0, 4, 1, 300, 300, 300, 300, 2, 0, 3]).unwrap();
+        assert_eq!((found.iops, found.seconds, found.size_kib), (300.0, 4.0, 4.0));
         let found = busy_mean(&[300, 300, 300, 5000, 300]).unwrap();
         assert_eq!((found.iops, found.seconds), (1240.0, 5.0));
-    }
-
-    #[test]
-    fn a_load_without_a_pause_counts_from_end_to_end() {
-        assert_eq!(busy_mean(&[50, 100]).map(|found| (found.iops, found.seconds)), Some((75.0, 2.0)));
+        assert_eq!(busy_mean(&[0, 0]), None);
     }
 }

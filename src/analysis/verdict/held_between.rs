@@ -2,9 +2,8 @@
 
 use crate::analysis::stats::IoTotals;
 use crate::analysis::thresholds::{
-    DEFAULT_SATURATION_THRESHOLD, MAX_IDLE_UTIL_PCT, MAX_TIME_BELOW_FRACTION, MIN_HELD_SATURATION,
-    MIN_INTERVAL_REQUESTS, MIN_LOADED_QUEUE, MIN_PASSED_DOWN_FRACTION, MIN_QUEUED_BETWEEN_FRACTION,
-    MIN_SATURATED_QUEUE,
+    DEFAULT_SATURATION_THRESHOLD, MAX_IDLE_UTIL_PCT, MAX_MINOR_TIME_FRACTION, MIN_HELD_SATURATION,
+    MIN_INTERVAL_REQUESTS, MIN_LOADED_QUEUE, MIN_SATURATED_QUEUE, MOST_FRACTION,
 };
 use crate::metrics::Interval;
 
@@ -49,8 +48,8 @@ pub fn held_between(above: &Interval, below: &[&Interval]) -> Option<HeldBetween
     let held = HeldBetween { await_above_ms, await_below_ms, are_many };
     let is_loaded = upper.ios >= MIN_INTERVAL_REQUESTS
         && (are_many || queue >= MIN_LOADED_QUEUE && held.are_far_slower());
-    let was_passed_down = sum.ios >= MIN_PASSED_DOWN_FRACTION * upper.ios;
-    let is_held = upper.ms - sum.ms >= MIN_QUEUED_BETWEEN_FRACTION * upper.ms
+    let was_passed_down = sum.ios >= MOST_FRACTION * upper.ios;
+    let is_held = upper.ms - sum.ms >= MOST_FRACTION * upper.ms
         && await_above_ms >= DEFAULT_SATURATION_THRESHOLD * await_below_ms;
     (is_loaded && was_passed_down && is_held).then_some(held)
 }
@@ -60,7 +59,7 @@ pub fn held_between(above: &Interval, below: &[&Interval]) -> Option<HeldBetween
 pub fn is_idle_below(above: &Interval, below: &Interval) -> bool {
     let queue = |stats: &Interval| Some(stats.reads.queue()? + stats.writes.queue()?);
     let is_minor =
-        queue(below).zip(queue(above)).is_some_and(|(below, above)| below <= MAX_TIME_BELOW_FRACTION * above);
+        queue(below).zip(queue(above)).is_some_and(|(below, above)| below <= MAX_MINOR_TIME_FRACTION * above);
     // The queue is an upper bound of the fraction of time it is busy, but far above it if requests come in bursts.
     let is_mostly_idle = queue(below).is_some_and(|queue| queue <= MIN_LOADED_QUEUE)
         || below.util_pct().is_some_and(|util| util <= MAX_IDLE_UTIL_PCT);

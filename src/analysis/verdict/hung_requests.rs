@@ -4,8 +4,8 @@ use std::borrow::Borrow;
 
 use crate::analysis::load::{IoDirection, LoadSample, weighted_median_of};
 use crate::analysis::thresholds::{
-    HUNG_WINDOW_INTERVALS, MIN_ALWAYS_BUSY_UTIL_PCT, MIN_HUNG_QUEUE_RATIO, MIN_HUNG_REQUESTS, MIN_IN_STEP_MS,
-    MIN_LEAKED_S, MIN_STALL_LATENCY_RATIO, MIN_STALL_S, THROTTLE_SLICE_S, USUAL_LATENCY_INTERVALS,
+    HUNG_WINDOW_INTERVALS, MIN_ALWAYS_BUSY_UTIL_PCT, MIN_HUNG_REQUESTS, MIN_IN_STEP_MS, MIN_LEAKED_S,
+    MIN_STALL_LATENCY_RATIO, MIN_STALL_S, THROTTLE_SLICE_S, USUAL_LATENCY_INTERVALS,
 };
 use crate::metrics::{HostStats, Interval};
 
@@ -87,7 +87,7 @@ impl HungRequests {
         let in_order = || later.iter().chain(earlier);
         let seconds: f64 = in_order().map(|one| one.seconds).sum();
         let mean_queue = in_order().map(|one| one.queue * one.seconds).sum::<f64>() / seconds;
-        let is_hung = least >= MIN_HUNG_QUEUE_RATIO * mean_queue + MIN_HUNG_REQUESTS;
+        let is_hung = least >= MIN_HUNG_REQUESTS * mean_queue + MIN_HUNG_REQUESTS;
         self.hung_s = match (is_hung, self.hung_s > 0.0) {
             (false, _) => 0.0,
             (true, false) => seconds,

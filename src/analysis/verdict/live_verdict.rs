@@ -12,8 +12,8 @@ use crate::analysis::load::{IoDirection, LoadSample, RecentLoads};
 use crate::analysis::peers::SlowBesidePeers;
 use crate::analysis::settings::Settings;
 use crate::analysis::thresholds::{
-    MIN_CAPPED_QUEUE, MIN_INTERVAL_REQUESTS, MIN_QUEUEING_SATURATION, MIN_RECOVERED_INTERVALS,
-    MIN_SATURATED_INTERVALS, SATURATION_WINDOW_INTERVALS, STILL_SATURATED_FRACTION,
+    MIN_CONFIRMATIONS, MIN_INTERVAL_REQUESTS, MIN_QUEUEING_SATURATION, MIN_RECOVERED_INTERVALS,
+    MIN_SATURATED_QUEUE, SATURATION_WINDOW_INTERVALS, STILL_SATURATED_FRACTION,
 };
 use crate::metrics::{HostStats, Interval};
 
@@ -104,7 +104,7 @@ impl LiveVerdict {
         if let Some(slow) = beside.slow.filter(|_| requests >= MIN_INTERVAL_REQUESTS) {
             assessment.note_slow_beside_peers(slow);
         }
-        if let Some(limit) = beside.shared_limit.filter(|_| load.total_queue() >= MIN_CAPPED_QUEUE) {
+        if let Some(limit) = beside.shared_limit.filter(|_| load.total_queue() >= MIN_SATURATED_QUEUE) {
             assessment.note_shared_limit(limit);
         }
         if matches!(assessment.verdict, None | Some(Verdict::Saturated | Verdict::Queueing)) {
@@ -257,7 +257,7 @@ impl Debounce {
             // A few requests now and then do not end that a device is idle.
             Verdict::Ok if has_few_requests && self.present == Some(Verdict::Idle) => MIN_RECOVERED_INTERVALS,
             Verdict::Ok => 1,
-            Verdict::Queueing | Verdict::Slow | Verdict::Saturated => MIN_SATURATED_INTERVALS,
+            Verdict::Queueing | Verdict::Slow | Verdict::Saturated => MIN_CONFIRMATIONS,
         };
         let is_saturated = |one: &JudgedInterval| one.verdict == Some(Verdict::Saturated);
         // A device whose latency is about the threshold stays saturated.

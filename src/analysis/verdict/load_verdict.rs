@@ -6,9 +6,9 @@ use crate::analysis::load::{IoDirection, LoadSample};
 use crate::analysis::settings::BaselineSource;
 use crate::analysis::stats::IoTotals;
 use crate::analysis::thresholds::{
-    MAX_SERIAL_BUSY_QUEUE, MAX_UNBEATEN_RATIO, MAX_UNLOADED_QUEUE, MIN_INTERVAL_REQUESTS, MIN_LOADED_QUEUE,
-    MIN_LOADED_RATE_RATIO, MIN_NOTICED_DELAY_MS, MIN_QUEUEING_SATURATION, MIN_SATURATED_QUEUE,
-    MIN_SLOW_BUSY_RATIO, MIN_SLOW_SATURATION,
+    DEFAULT_SATURATION_THRESHOLD, MAX_SERIAL_BUSY_QUEUE, MAX_UNBEATEN_RATIO, MAX_UNLOADED_QUEUE,
+    MIN_INTERVAL_REQUESTS, MIN_LOADED_QUEUE, MIN_LOADED_RATE_RATIO, MIN_NOTICED_DELAY_MS,
+    MIN_QUEUEING_SATURATION, MIN_SATURATED_QUEUE, MIN_SLOW_BUSY_RATIO,
 };
 
 /// The reason why a direction has no verdict.
@@ -236,9 +236,9 @@ impl DirectionLoad<'_> {
         }
         // Flushes wait for each other in the kernel, however fast the device is, so their queue shows nothing.
         if self.direction == IoDirection::Flushes {
-            return self.unloaded_verdict(await_ms, range, is_at_least(MIN_SLOW_SATURATION));
+            return self.unloaded_verdict(await_ms, range, is_at_least(DEFAULT_SATURATION_THRESHOLD));
         }
-        if is_at_least(MIN_SLOW_SATURATION)
+        if is_at_least(DEFAULT_SATURATION_THRESHOLD)
             && self.queue < MIN_SATURATED_QUEUE
             && self.is_device_slower()
             && !self.may_be_of_other_data()
@@ -260,10 +260,10 @@ impl DirectionLoad<'_> {
             }
             return Ok(if is_severe { Verdict::Saturated } else { Verdict::Queueing });
         }
-        if is_at_least(MIN_SLOW_SATURATION) && !self.is_serial() {
+        if is_at_least(DEFAULT_SATURATION_THRESHOLD) && !self.is_serial() {
             return Err(Doubt::Bursts);
         }
-        self.unloaded_verdict(await_ms, range, is_at_least(MIN_SLOW_SATURATION))
+        self.unloaded_verdict(await_ms, range, is_at_least(DEFAULT_SATURATION_THRESHOLD))
     }
 
     /// The verdict on requests that do not wait for each other.
@@ -276,7 +276,7 @@ impl DirectionLoad<'_> {
         let max_saturation = range.max_saturation(await_ms);
         // Where hardly any request waits for another, latency varies with what is read.
         let is_unloaded = self.total_queue < MAX_UNLOADED_QUEUE;
-        let threshold = if is_unloaded { MIN_SLOW_SATURATION } else { MIN_QUEUEING_SATURATION };
+        let threshold = if is_unloaded { DEFAULT_SATURATION_THRESHOLD } else { MIN_QUEUEING_SATURATION };
         // Requests that are faster beside others are of another kind.
         let is_like = self.total_queue < MIN_SATURATED_QUEUE || max_saturation >= MAX_UNBEATEN_RATIO;
         if is_slow {

@@ -7,7 +7,7 @@ use crate::analysis::caps::{Plateau, is_on_plateau};
 use crate::analysis::load::{IoDirection, LoadSample};
 use crate::analysis::settings::BaselineSource;
 use crate::analysis::stats::IoTotals;
-use crate::analysis::thresholds::{MIN_SATURATED_INTERVALS, SATURATION_WINDOW_INTERVALS};
+use crate::analysis::thresholds::{MIN_CONFIRMATIONS, SATURATION_WINDOW_INTERVALS};
 
 /// The busy time by the verdict on each load alone.
 #[derive(Clone, Debug, Default)]
@@ -107,7 +107,7 @@ fn is_confirmed(loads: &[LoadSample], verdicts: &[Option<Verdict>], index: usize
     let first = index.saturating_sub(SATURATION_WINDOW_INTERVALS - 1);
     let end = (index + SATURATION_WINDOW_INTERVALS).min(verdicts.len());
     let windows = verdicts[first..end].windows(SATURATION_WINDOW_INTERVALS.min(end - first));
-    loads[index].intervals > 1.0 || windows.map(count).max().unwrap_or(0) >= MIN_SATURATED_INTERVALS
+    loads[index].intervals > 1.0 || windows.map(count).max().unwrap_or(0) >= MIN_CONFIRMATIONS
 }
 
 /// The sum of several loads.

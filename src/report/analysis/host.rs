@@ -2,7 +2,7 @@
 
 use super::AnalysisReport;
 use crate::analysis::{
-    HostReport, LOW_AVAILABLE_CPU_PCT, LOW_IO_PRESSURE_PCT, MIN_REPORTED_STEAL_PCT, Range, not_the_disk,
+    HostReport, LOW_AVAILABLE_CPU_PCT, LOW_IO_PRESSURE_PCT, MIN_NOTICED_PCT, Range, not_the_disk,
 };
 use crate::report::evidence::hidden_io_wait_causes;
 use crate::report::layout::sentence_numbers::{mib, number, percent, queue};
@@ -70,7 +70,7 @@ pub(in crate::report) fn host_sentences(report: &AnalysisReport) -> Vec<String> 
 
 fn cpu_sentence(host: &HostReport) -> Option<String> {
     let available_pct = host.cpu_available_pct.mean?;
-    let steal = host.cpu_steal_pct.mean.filter(|steal| *steal >= MIN_REPORTED_STEAL_PCT);
+    let steal = host.cpu_steal_pct.mean.filter(|steal| *steal >= MIN_NOTICED_PCT);
     let steal = steal.map(|steal| format!(", steal {}", percent(steal))).unwrap_or_default();
     let cpu = format!(
         "{} CPU available (user {}, system {}{steal})",
