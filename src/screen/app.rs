@@ -23,15 +23,6 @@ use crate::topology::Topology;
 /// The seconds by which a sample may be late; if an interval is longer, that is allowed instead.
 const LATE_TOLERANCE_S: f64 = 0.75;
 
-/// The time that the user looks at.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Cursor {
-    /// Always the newest interval.
-    Newest,
-    /// The interval that ends at this time, in seconds of all intervals so far.
-    At(f64),
-}
-
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     Live,
@@ -140,7 +131,8 @@ pub(crate) struct AppOptions {
 pub(crate) struct App {
     pub(crate) options: AppOptions,
     pub(crate) history: History,
-    pub(crate) cursor: Cursor,
+    /// The end of the interval that the user looks at, in seconds of all intervals so far; `None` for always the newest.
+    pub(crate) cursor: Option<f64>,
     pub(crate) page: Page,
     pub(crate) axis: TimeAxis,
     /// The kernel's name of the selected device.
@@ -181,7 +173,7 @@ impl App {
         let playing = options.plays.then_some(0);
         Self {
             history: History::new(max_seconds, max_bytes),
-            cursor: Cursor::Newest,
+            cursor: None,
             page: Page::List,
             axis: TimeAxis::default(),
             selected: None,
@@ -219,17 +211,14 @@ impl App {
         if let Some(message) = message.filter(|_| self.follows()) {
             self.say(message);
         }
-        if self.playing.is_some() && self.cursor == Cursor::Newest {
-            self.cursor = Cursor::At(end_s);
+        if self.playing.is_some() && self.cursor.is_none() {
+            self.cursor = Some(end_s);
         }
     }
 
     /// The moment under the cursor; `None` before the first interval.
     pub(crate) fn moment(&self) -> Option<&Frame> {
-        match self.cursor {
-            Cursor::Newest => self.history.newest(),
-            Cursor::At(end_s) => self.history.at(end_s),
-        }
+        self.cursor.map_or_else(|| self.history.newest(), |end_s| self.history.at(end_s))
     }
 
     /// The end of the interval under the cursor, in seconds of all intervals so far.
@@ -239,7 +228,7 @@ impl App {
 
     /// Returns whether the screen follows the newest interval.
     pub(crate) fn follows(&self) -> bool {
-        self.cursor == Cursor::Newest
+        self.cursor.is_none()
     }
 
     /// The speed of the replay; `None` while it does not play.

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::app::{Action, App, Cursor, ExportKind, Page, Source};
+use super::app::{Action, App, ExportKind, Page, Source};
 use super::history::Frame;
 use super::input::{Event, Key, Mouse, MouseAction};
 use super::prompt::{Prompt, Question, Typed};
@@ -294,9 +294,7 @@ impl App {
                 self.message = None;
                 if let Some(time_s) = self.regions.chart_at(mouse.column, mouse.row) {
                     self.has_moved = true;
-                    if let Some(end_s) = self.history.at(time_s.max(0.0)).map(|moment| moment.end_s) {
-                        self.cursor = Cursor::At(end_s);
-                    }
+                    self.cursor = self.history.at(time_s.max(0.0)).map(|moment| moment.end_s);
                 }
                 if let Some(device) = self.regions.device_at(mouse.row).cloned()
                     && self.page == Page::List

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::app::{App, Cursor, Page, Source};
+use super::app::{App, Page, Source};
 use super::history::{is_trouble, lasted_s, severity};
 use crate::analysis::Verdict;
 use crate::intervals::{DeviceInterval, IncidentSummary};
@@ -32,11 +32,7 @@ impl App {
             None => self.go_to_worst(),
         }
         self.message = None;
-        if self.cursor == Cursor::Newest
-            && let Some(newest) = self.history.newest()
-        {
-            self.cursor = Cursor::At(newest.end_s);
-        }
+        self.cursor = self.cursor.or(self.history.newest().map(|newest| newest.end_s));
     }
 
     /// Notes the time on the monotonic clock, and advances a replay.
@@ -46,29 +42,22 @@ impl App {
         if self.message.as_ref().is_some_and(|(_, until)| *until < now_s) {
             self.message = None;
         }
-        let (Some(speed), Cursor::At(end_s)) = (self.play_speed(), self.cursor) else { return };
+        let (Some(speed), Some(mut end_s)) = (self.play_speed(), self.cursor) else { return };
         // At the beginning, no time has passed yet.
         if passed > 60.0 {
             return;
         }
         self.axis.played_s += passed * speed;
-        while let Some(next) = self.history.after(self.cursor_end(end_s)).map(|moment| moment.end_s)
-            && let Cursor::At(current) = self.cursor
-            && self.axis.played_s >= next - current
+        while let Some(next) = self.history.after(end_s).map(|moment| moment.end_s)
+            && self.axis.played_s >= next - end_s
         {
-            self.axis.played_s -= next - current;
-            self.cursor = Cursor::At(next);
+            self.axis.played_s -= next - end_s;
+            end_s = next;
         }
-        if self.progress.is_none() && self.history.after(self.cursor_end(end_s)).is_none() {
+        self.cursor = Some(end_s);
+        if self.progress.is_none() && self.history.after(end_s).is_none() {
             self.playing = None;
             self.say("end of the recording");
-        }
-    }
-
-    fn cursor_end(&self, default: f64) -> f64 {
-        match self.cursor {
-            Cursor::At(end_s) => end_s,
-            Cursor::Newest => default,
         }
     }
 
@@ -78,15 +67,10 @@ impl App {
         self.axis.played_s = 0.0;
         if self.options.source != Source::Live {
             self.playing = if self.playing.is_some() { None } else { Some(0) };
-            if self.cursor == Cursor::Newest {
-                self.cursor = Cursor::At(self.cursor_s());
-            }
+            self.cursor = self.cursor.or(Some(self.cursor_s()));
             return;
         }
-        self.cursor = match self.cursor {
-            Cursor::Newest => Cursor::At(self.cursor_s()),
-            Cursor::At(_) => Cursor::Newest,
-        };
+        self.cursor = if self.follows() { Some(self.cursor_s()) } else { None };
     }
 
     /// Plays faster; after the highest speed, returns to the recorded speed.
@@ -120,7 +104,7 @@ impl App {
         let end = if newest { self.history.newest() } else { self.history.frames().front() };
         let end = end.map(|moment| moment.end_s);
         if newest && self.options.source == Source::Live {
-            self.cursor = Cursor::Newest;
+            self.cursor = None;
             return;
         }
         self.move_to(end, newest);
@@ -129,17 +113,14 @@ impl App {
     fn move_to(&mut self, end_s: Option<f64>, forward: bool) {
         self.has_moved = true;
         self.playing = None;
-        match end_s {
-            Some(end_s) => self.cursor = Cursor::At(end_s),
-            // After a step forward from the newest interval, the screen follows again.
-            None if forward && self.options.source == Source::Live => self.cursor = Cursor::Newest,
-            None => self.say(if forward { "this is the newest interval" } else { "no earlier interval" }),
-        }
-        if self.cursor == Cursor::At(self.history.newest().map_or(0.0, |newest| newest.end_s))
-            && forward
-            && self.options.source == Source::Live
-        {
-            self.cursor = Cursor::Newest;
+        let newest_s = self.history.newest().map(|newest| newest.end_s);
+        // At the newest interval or after a step forward from it, the screen follows again.
+        if forward && self.options.source == Source::Live && (end_s.is_none() || end_s == newest_s) {
+            self.cursor = None;
+        } else if end_s.is_some() {
+            self.cursor = end_s;
+        } else {
+            self.say(if forward { "this is the newest interval" } else { "no earlier interval" });
         }
     }
 

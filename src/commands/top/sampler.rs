@@ -213,12 +213,16 @@ fn follow(
     }
     let started = Started { host: intervals.host().host, interval: intervals.requested_interval() };
     outlet.send(Update::Started(started));
-    let mut frames = Frames::default();
+    let (mut topology, mut revision) = (Arc::default(), None);
+    // True if devices are in trouble or recently were.
+    let mut has_trouble = false;
     let mut count = 0;
     // For the running system, the interval from which the next list is sent.
     let mut next_list = 0;
     loop {
-        frames.update_topology(intervals);
+        if revision.replace(intervals.topology_revision()) != Some(intervals.topology_revision()) {
+            topology = Arc::new(intervals.topology().clone());
+        }
         let rows = match intervals.next(&mut |warning| warnings.warn_capture(warning, text))? {
             NextInterval::Rows(rows) if rows.has_found_any => rows,
             NextInterval::Rows(_) => continue,
@@ -227,54 +231,27 @@ fn follow(
             NextInterval::Signal(_) => return Ok(()),
         };
         count += 1;
-        frames.has_trouble |= rows.devices.iter().any(|device| is_trouble(device.verdict()));
+        has_trouble |= rows.devices.iter().any(|device| is_trouble(device.verdict()));
         let is_list_due = match intervals.is_live() {
-            true => frames.has_trouble && count >= next_list,
+            true => has_trouble && count >= next_list,
             false => count % INTERVALS_PER_LIST == 0,
         };
-        let update = Update::Interval(Box::new(rows), Arc::clone(&frames.topology));
+        let update = Update::Interval(Box::new(rows), Arc::clone(&topology));
         if !outlet.send(update) || clock.signal().is_some() {
             return Ok(());
         }
         if is_list_due {
-            outlet.send(Update::Incidents(frames.incidents(intervals)));
-            frames.has_trouble = intervals.is_live() && frames.is_any_ongoing;
-            next_list = count + (frames.events as u64 / EVENTS_PER_INTERVAL).max(1);
+            let events = intervals.events();
+            has_trouble = intervals.is_live() && events.list.iter().any(|event| event.is_ongoing);
+            next_list = count + (events.list.len() as u64 / EVENTS_PER_INTERVAL).max(1);
+            outlet.send(Update::Incidents(events.incidents));
         }
         if let Some(progress) = intervals.progress().filter(|_| count % 50 == 0) {
             outlet.send(Update::Progress(progress));
         }
     }
-    outlet.send(Update::Incidents(frames.incidents(intervals)));
+    outlet.send(Update::Incidents(intervals.events().incidents));
     if count == 0 { require_data(intervals) } else { Ok(()) }
-}
-
-/// What is known of the intervals so far.
-#[derive(Default)]
-struct Frames {
-    topology: Arc<Topology>,
-    revision: Option<u64>,
-    /// True if devices are in trouble or recently were.
-    has_trouble: bool,
-    is_any_ongoing: bool,
-    /// The number of events of the incidents in the last list.
-    events: usize,
-}
-
-impl Frames {
-    fn update_topology(&mut self, intervals: &Intervals<'_>) {
-        if self.revision != Some(intervals.topology_revision()) {
-            self.revision = Some(intervals.topology_revision());
-            self.topology = Arc::new(intervals.topology().clone());
-        }
-    }
-
-    fn incidents(&mut self, intervals: &Intervals<'_>) -> Vec<IncidentSummary> {
-        let events = intervals.events();
-        self.events = events.list.len();
-        self.is_any_ongoing = events.list.iter().any(|event| event.is_ongoing);
-        events.incidents
-    }
 }
 
 /// Returns the error about a source without intervals.

@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 
-use super::app::{Action, App, AppOptions, Cursor, ExportKind, Page, Source};
+use super::app::{Action, App, AppOptions, ExportKind, Page, Source};
 use super::history::{History, SampleTexts};
 use super::input::InputParser;
 use super::sort::Sort;
@@ -195,7 +195,7 @@ fn all_sizes_from_60x15_to_300x100_are_drawn_and_the_important_columns_stay() {
 #[test]
 fn time_is_stepped_and_the_newest_interval_is_followed_again() {
     let mut app = live("captures/capped-3000.txt");
-    assert_eq!(app.cursor, Cursor::Newest);
+    assert_eq!(app.cursor, None);
     let newest = app.cursor_s();
     press(&mut app, "\x1b[D");
     assert!((newest - app.cursor_s() - 1.0).abs() < 0.1, "{}", app.cursor_s());
@@ -209,13 +209,13 @@ fn time_is_stepped_and_the_newest_interval_is_followed_again() {
     press(&mut app, "h");
     assert!(text(&mut app).contains("no earlier interval"));
     press(&mut app, "$");
-    assert_eq!(app.cursor, Cursor::Newest);
+    assert_eq!(app.cursor, None);
     press(&mut app, "p");
-    assert_eq!(app.cursor, Cursor::At(newest));
+    assert_eq!(app.cursor, Some(newest));
     press(&mut app, " ");
-    assert_eq!(app.cursor, Cursor::Newest);
+    assert_eq!(app.cursor, None);
     press(&mut app, "pl");
-    assert_eq!(app.cursor, Cursor::Newest, "forward from the newest interval");
+    assert_eq!(app.cursor, None, "forward from the newest interval");
 }
 
 #[test]
@@ -372,7 +372,7 @@ fn the_mouse_selects_devices_titles_and_times() {
     assert_eq!(app.page, Page::Detail);
     draw(&mut app, 120, 40);
     press(&mut app, "\x1b[<0;100;20M");
-    assert_ne!(app.cursor, Cursor::Newest);
+    assert_ne!(app.cursor, None);
     let span_s = app.axis.span_s();
     press(&mut app, "\x1b[<64;100;20M");
     assert!(app.axis.span_s() < span_s);
