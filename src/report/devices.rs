@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::counters::{Health, HealthFacts};
 use crate::report::evidence::health_text;
 use crate::report::layout::number_format::lsblk_size;
-use crate::report::layout::{TextTable, sentence_width, wrap, wrap_list};
+use crate::report::layout::{TextTable, push_lines, sentence_width, wrap_list};
 use crate::sanitize::{json_text, sanitize};
 use crate::topology::{Kind, Node, Topology};
 
@@ -46,10 +46,7 @@ pub fn json(topology: &Topology, facts: &HealthFacts, out: &mut Vec<u8>) {
 pub fn push_troubles(topology: &Topology, facts: &HealthFacts, width: usize, out: &mut Vec<u8>) {
     let known = topology.nodes().iter().filter_map(|node| Some((&node.name, facts.get(&node.name)?)));
     for text in known.filter_map(|(name, health)| health_text(name, &health.troubles(None), None)) {
-        for line in wrap(&text, sentence_width(width)) {
-            out.extend_from_slice(line.as_bytes());
-            out.push(b'\n');
-        }
+        push_lines(&text, [""; 2], sentence_width(width), out);
     }
 }
 

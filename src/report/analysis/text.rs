@@ -17,7 +17,7 @@ use crate::intervals::{IncidentSummary, LatencySeries};
 use crate::report::evidence::explanation_text;
 use crate::report::layout::sentence_numbers::{counted, duration, named, queue, time};
 use crate::report::layout::sparkline::{Point, sparkline};
-use crate::report::layout::{TextTable, UNLIMITED_WIDTH, number_format as cells, sentence_width, wrap};
+use crate::report::layout::{TextTable, UNLIMITED_WIDTH, number_format as cells, push_lines, sentence_width};
 use crate::sanitize::sanitize;
 
 const INDENT: usize = 4;
@@ -262,12 +262,7 @@ pub(super) fn layers(layers: &[Layer], out: &mut Vec<u8>) {
 /// Appends a text in lines of at most `width` columns, each after `indent` blanks and broken between words; a word that
 /// is longer than a line is broken. Control characters are escaped.
 pub(super) fn push_paragraph(text: &str, indent: usize, width: usize, out: &mut Vec<u8>) {
-    let text_width = sentence_width(width).saturating_sub(indent).max(1);
-    for line in wrap(&sanitize(text), text_width) {
-        out.extend(std::iter::repeat_n(b' ', indent));
-        out.extend_from_slice(line.as_bytes());
-        out.push(b'\n');
-    }
+    push_lines(&sanitize(text), [&*" ".repeat(indent); 2], sentence_width(width), out);
 }
 
 /// Appends an empty line and a heading or paragraph.

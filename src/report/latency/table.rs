@@ -8,7 +8,7 @@ use crate::intervals::{TracedDevice, TracedInterval};
 use crate::metrics::LatencyStats;
 use crate::os_error::os_error_text;
 use crate::report::layout::number_format::{count, percent, time};
-use crate::report::layout::{TextTable, ellipsize, sentence_width, time_of_day, wrap};
+use crate::report::layout::{TextTable, ellipsize, push_lines, sentence_width, time_of_day};
 use crate::sanitize::sanitize;
 
 /// The fewest and the most columns of a histogram. If fewer are left, it is not shown.
@@ -131,12 +131,7 @@ pub(super) fn interval_notes(traced: &TracedInterval, has_requests: bool) -> Vec
 /// Appends a note in parentheses, in lines of at most `width` columns. The first line begins with `first`, the others
 /// with `next`, which must be as wide.
 pub(crate) fn push_note(note: &str, width: usize, first: &str, next: &str, out: &mut Vec<u8>) {
-    for (number, line) in
-        wrap(&format!("({note})"), sentence_width(width).saturating_sub(first.len())).iter().enumerate()
-    {
-        let begin = if number == 0 { first } else { next };
-        out.extend_from_slice(format!("{begin}{line}\n").as_bytes());
-    }
+    push_lines(&format!("({note})"), [first, next], sentence_width(width), out);
 }
 
 /// Returns the reason why requests are missing, for people.

@@ -13,7 +13,7 @@ use jiff::tz::TimeZone;
 
 pub(crate) use ascii::{shows_utf8, to_ascii};
 pub(crate) use table::{TextTable, fit_columns};
-pub(crate) use wrap::{ellipsize, text_width, wrap, wrap_list};
+pub(crate) use wrap::{ellipsize, push_lines, text_width, wrap, wrap_list};
 
 /// A time of day: `16:04:47`.
 pub(crate) fn time_of_day(at: Timestamp, zone: &TimeZone) -> String {

@@ -10,6 +10,16 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     fill(words(text), width, &[])
 }
 
+/// Appends a text in lines of at most `width` terminal columns: the first after `first`, the others after `next`, which
+/// must be as wide.
+pub(crate) fn push_lines(text: &str, [first, next]: [&str; 2], width: usize, out: &mut Vec<u8>) {
+    for (at, line) in wrap(text, width.saturating_sub(first.len()).max(1)).iter().enumerate() {
+        out.extend_from_slice(if at == 0 { first } else { next }.as_bytes());
+        out.extend_from_slice(line.as_bytes());
+        out.push(b'\n');
+    }
+}
+
 /// Joins paths by commas in lines of at most `width` terminal columns. A path that does not fit on one line is broken,
 /// preferably after a slash or a blank.
 pub(crate) fn wrap_list(paths: &[String], width: usize) -> Vec<String> {

@@ -8,7 +8,7 @@ use super::layout::max_name_width;
 use crate::intervals::{DeviceSummary, Peak, RunSpan};
 use crate::report::layout::number_format::{duration, number, queue, time};
 use crate::report::layout::sentence_numbers::counted;
-use crate::report::layout::{TextTable, ellipsize, wrap};
+use crate::report::layout::{TextTable, ellipsize, push_lines};
 use crate::sanitize::sanitize;
 
 /// Returns the format of times: with the date if the run spans several days.
@@ -92,7 +92,7 @@ pub(super) fn draw_summary(
         format!("summary of {length}, {}", counted(span.intervals, "interval"))
     };
     out.push(b'\n');
-    push_wrapped(&heading, width, out);
+    push_lines(&heading, [""; 2], width, out);
     if active.is_empty() {
         return;
     }
@@ -108,20 +108,14 @@ pub(super) fn draw_summary(
     let mut hidden = table.drop_columns(&RANKS, width);
     hidden.retain(|title| !title.is_empty());
     if !hidden.is_empty() {
-        push_wrapped(&format!("hidden at width {width}: {} (--width N)", hidden.join(" ")), width, out);
+        let note = format!("hidden at width {width}: {} (--width N)", hidden.join(" "));
+        push_lines(&note, [""; 2], width, out);
     }
     if table.width() > width {
         table.indent = 0;
     }
     table.shorten(0, MIN_NAME_WIDTH, width);
     table.push(out);
-}
-
-fn push_wrapped(text: &str, width: usize, out: &mut Vec<u8>) {
-    for line in wrap(text, width) {
-        out.extend_from_slice(line.as_bytes());
-        out.push(b'\n');
-    }
 }
 
 #[cfg(test)]

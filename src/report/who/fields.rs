@@ -17,7 +17,7 @@ const UNATTRIBUTED: &str = "unattributed";
 /// A line: a cgroup of a device, the bytes of no cgroup, a process or blocked task, or a thread on a device.
 #[derive(Default)]
 pub(super) struct Row<'a> {
-    pub(super) is_process: bool,
+    kind: WhoKind,
     elapsed_s: Option<f64>,
     pub(super) device: Option<&'a str>,
     pub(super) cgroup: Option<&'a str>,
@@ -71,7 +71,7 @@ impl<'a> Row<'a> {
         let per_s =
             |amounts: [u64; 2], unit: f64| Some(amounts.map(|amount| amount as f64 / unit / elapsed_s));
         Self {
-            is_process: true,
+            kind: WhoKind::Process,
             elapsed_s: Some(elapsed_s),
             device: Some(&thread.device),
             cgroup: thread.cgroup.as_deref(),
@@ -93,7 +93,7 @@ impl<'a> Row<'a> {
     ) -> Self {
         let bytes = process.map(|process| [process.read_bytes, process.write_bytes]).zip(elapsed_s);
         Self {
-            is_process: true,
+            kind: WhoKind::Process,
             elapsed_s,
             cgroup: process
                 .and_then(|process| process.cgroup.as_deref())
@@ -111,10 +111,6 @@ impl<'a> Row<'a> {
     /// Returns the name of the cgroup for people.
     pub(super) fn cgroup_name(&self) -> Option<String> {
         self.cgroup.map(|path| if path == UNATTRIBUTED { path.to_owned() } else { cgroup_name(path) })
-    }
-
-    fn kind(&self) -> WhoKind {
-        if self.is_process { WhoKind::Process } else { WhoKind::Cgroup }
     }
 
     /// Returns a limit in the unit of its field; `None` if it is not set.
@@ -149,7 +145,7 @@ const COLUMNS: &[Column] = &[
         Number(row.elapsed_s)
     }),
     ("kind", "cgroup or process", BOTH, |_, row| {
-        Text(Some(if row.is_process { "process" } else { "cgroup" }))
+        Text(Some(if row.kind == WhoKind::Process { "process" } else { "cgroup" }))
     }),
     ("device", "the kernel's name of the disk; of a process only with --trace", BOTH, |_, row| {
         Text(row.device)
@@ -247,7 +243,7 @@ pub(super) fn csv_header(kind: WhoKind, out: &mut Vec<u8>) {
 
 /// Appends the lines of a kind in an interval.
 pub(super) fn csv_lines(interval: &WhoInterval<'_>, kind: WhoKind, out: &mut Vec<u8>) {
-    for row in rows(interval).iter().filter(|row| row.kind() == kind) {
+    for row in rows(interval).iter().filter(|row| row.kind == kind) {
         push_csv_line(columns_of(kind).map(|(.., value)| value(interval, row)), out);
     }
 }

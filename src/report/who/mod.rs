@@ -42,9 +42,10 @@ pub struct WhoDevice<'a> {
 }
 
 /// The kinds of lines, which have different columns in CSV.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhoKind {
     /// A line per device and cgroup.
+    #[default]
     Cgroup,
     /// A line per process or blocked task.
     Process,
