@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::MAX_LINE_BYTES;
 use super::diskstats_line::excerpt;
 use super::recorded_scan::ScanGrowth;
-use super::writer::{ClockChange, DroppedSamples};
+use super::recorder_notes::{ClockChange, DroppedSamples};
 use crate::baselines::{RecordedBaseline, RecordedBaselines};
 use crate::counters::{HealthFacts, HostState, Missing, Pressure, SwappedPages};
 use crate::topology::{Machine, Node, Topology, bounded_text};

@@ -5,13 +5,12 @@ use jiff::tz::TimeZone;
 
 use super::options::Options;
 use super::rows::DeviceRows;
-use super::run::is_boot;
 use super::text::tables::{self, Table, device_tables};
 use super::text::{Format, Report, Style, json};
 use crate::counters::{CpuTimes, Sample};
 use crate::metrics::CpuPercentages;
 use crate::source::Host;
-use crate::units::Span;
+use crate::units::{SampleTime, Span};
 
 /// Appends the reports of one run to a buffer.
 pub(super) struct Reporter<'a> {
@@ -126,4 +125,9 @@ impl<'a> Reporter<'a> {
             Format::Text => {}
         }
     }
+}
+
+/// Returns whether this is the empty sample that represents the boot, when every counter was zero.
+pub(super) fn is_boot(sample: &Sample) -> bool {
+    sample.at == SampleTime::default()
 }

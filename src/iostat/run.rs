@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Result, anyhow};
 
 use super::options::{DefaultDevices, DeviceFiles, Options, RequestedItem};
-use super::reporter::Reporter;
+use super::reporter::{Reporter, is_boot};
 use super::rows::{DeviceRows, DisplayNames};
 use super::selection::Selection;
 use crate::clock::WaitOutcome;
@@ -268,11 +268,6 @@ fn live_interval(options: &Options, older: &Sample, newer: &Sample) -> Span {
     }
     // The monotonic clock advances between two samples.
     newer.at.since(&older.at).unwrap_or(Span::HUNDREDTH)
-}
-
-/// Returns whether this is the empty sample that represents the boot, when every counter was zero.
-pub(super) fn is_boot(sample: &Sample) -> bool {
-    sample.at == SampleTime::default()
 }
 
 /// The names and the partitions of the live system's devices.

@@ -12,8 +12,8 @@ use procfs::FromBufRead;
 use procfs::process::{MountStats, NFSOperationStat};
 
 use super::io_scanner::{STACK_BYTES, Shared};
-use super::small_file::{read_line_lossy, read_text};
-use super::topology::{device_dir, list_devices, resolve_in_root, unescape};
+use super::small_file::{read_line_lossy, read_text, resolve_in_root};
+use super::topology::{device_dir, list_devices, unescape};
 use crate::clock::{Clock, RealClock};
 use crate::counters::{FACTS, FactPlace, FactValue, HealthFacts, NFS_MS, NFS_REQUESTS, NFS_UNANSWERED};
 

@@ -146,6 +146,23 @@ pub(super) fn read_within<T: Send + 'static>(
     receiver.recv_timeout(limit).ok()
 }
 
+/// Resolves a symbolic link at `path` within `root`: an absolute link in a copied tree must not lead to this system.
+pub(super) fn resolve_in_root(root: &Path, path: PathBuf) -> PathBuf {
+    if root == Path::new("/") {
+        return path;
+    }
+    match path.read_link() {
+        Ok(target) if target.is_absolute() && !is_below(&target, root) => {
+            root.join(target.strip_prefix("/").unwrap_or(&target))
+        }
+        _ => path,
+    }
+}
+
+fn is_below(target: &Path, root: &Path) -> bool {
+    target.starts_with(root) || root.canonicalize().is_ok_and(|root| target.starts_with(root))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use procfs::process::MountInfo;
 
-use super::CgroupReader;
 use super::files::counters_file;
 use crate::counters::{CgroupHierarchy, CgroupSource};
 use crate::os_error::os_error_text;
@@ -35,25 +34,24 @@ pub(super) fn find_hierarchy(mountinfo: &str) -> Option<Hierarchy> {
     v1.or_else(|| found(&mounts().find(|mount| mount.fs_type == "cgroup2")?, CgroupHierarchy::V2))
 }
 
-impl CgroupReader {
-    /// Describes the hierarchy of the system below `root`; `None` if none that counts I/O is mounted.
-    pub(in crate::source) fn describe(&self, root: &Path) -> Option<CgroupSource> {
-        let hierarchy = self.hierarchy.as_ref()?;
+impl Hierarchy {
+    /// Describes the hierarchy of the system below `root`, of which `top` is the directory, for bug reports.
+    pub(super) fn describe(&self, root: &Path, top: &Path) -> CgroupSource {
         let read = |path: &Path| {
             let mut bytes = Vec::new();
             read_bytes_into(path, &mut bytes).map_err(|error| os_error_text(&error))?;
             Ok(String::from_utf8_lossy(&bytes).into_owned())
         };
-        let controllers = match hierarchy.version {
+        let controllers = match self.version {
             CgroupHierarchy::V1 => read(&root.join("proc/cgroups")).map(|text| mounted_controllers(&text)),
-            CgroupHierarchy::V2 => read(&self.top.join("cgroup.controllers")).map(|text| words(&text)),
+            CgroupHierarchy::V2 => read(&top.join("cgroup.controllers")).map(|text| words(&text)),
         };
-        Some(CgroupSource {
-            version: hierarchy.version,
-            mountpoint: hierarchy.mountpoint.clone(),
+        CgroupSource {
+            version: self.version,
+            mountpoint: self.mountpoint.clone(),
             controllers,
-            io: read(&self.top.join(counters_file(hierarchy.version))).map(drop),
-        })
+            io: read(&top.join(counters_file(self.version))).map(drop),
+        }
     }
 }
 

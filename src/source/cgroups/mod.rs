@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use self::files::{CgroupFiles, Reading};
 use self::hierarchy::{Hierarchy, find_hierarchy};
-use crate::counters::{Cgroup, CgroupHierarchy, IoScan, ScanProblem};
+use crate::counters::{Cgroup, CgroupHierarchy, CgroupSource, IoScan, ScanProblem};
 use crate::source::small_file::read_lossy;
 
 /// The time after which the reader looks for new cgroups. Until then, their I/O is part of their parent's in version 2.
@@ -52,6 +52,11 @@ struct KnownCgroup {
 }
 
 impl CgroupReader {
+    /// Describes the hierarchy of the system below `root`; `None` if none that counts I/O is mounted.
+    pub(in crate::source) fn describe(&self, root: &Path) -> Option<CgroupSource> {
+        Some(self.hierarchy.as_ref()?.describe(root, &self.top))
+    }
+
     /// Finds the hierarchy in the mounts of the system below `root`.
     pub(super) fn new(root: &Path) -> Self {
         // Below another root, this process has other mounts than the system there.

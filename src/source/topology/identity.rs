@@ -17,7 +17,9 @@ use std::time::Duration;
 
 use super::sysfs_device::SysfsDevice;
 use crate::sanitize::sanitize;
-use crate::source::small_file::{file_name, link_target_name, read_bytes, read_line_lossy, read_within};
+use crate::source::small_file::{
+    file_name, link_target_name, read_bytes, read_line_lossy, read_within, resolve_in_root,
+};
 use crate::topology::{Kind, Node, Topology};
 
 /// The longest value that counts as an identity, in bytes: a WWID of the kernel has up to 255, a UUID of the
@@ -42,7 +44,7 @@ pub(super) fn identity(root: &Path, device: &SysfsDevice, kind: Kind) -> Option<
     }
     let wwid = || if device.has("wwid") { tagged("wwid", line(device.file("wwid"))) } else { None };
     let of_driver = || {
-        let dir = device.has("device").then(|| super::resolve_in_root(root, device.file("device")))?;
+        let dir = device.has("device").then(|| resolve_in_root(root, device.file("device")))?;
         tagged("wwid", line(dir.join("wwid")))
     };
     wwid().or_else(of_driver).or_else(|| serial(root, device, kind).map(|serial| format!("serial:{serial}")))
@@ -54,7 +56,7 @@ pub(super) fn serial(root: &Path, device: &SysfsDevice, kind: Kind) -> Option<St
     if kind == Kind::NvmePath || !device.has("device") {
         return None;
     }
-    let dir = super::resolve_in_root(root, device.file("device"));
+    let dir = resolve_in_root(root, device.file("device"));
     let page = || normalize(&vpd_serial(&read_bytes(&dir.join("vpd_pg80"))?)?);
     read_line_lossy(&dir.join("serial")).and_then(|line| normalize(&line)).or_else(page)
 }

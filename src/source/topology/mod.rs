@@ -10,14 +10,14 @@ mod sysfs_device;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::read_dir;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use self::identity::{
     add_partition_identities, add_serials_of_identities, add_virtio_serials, identity, serial,
 };
 use self::mounts::{DeviceIndex, Mounts};
 use self::sysfs_device::SysfsDevice;
-use super::small_file::{file_name, link_target_name, read_line};
+use super::small_file::{file_name, link_target_name, read_line, resolve_in_root};
 use crate::topology::{Kind, Node, Topology, link_nvme_paths, natural_key, possible_disks};
 
 pub use block_dir::{check_block_dir, read_partitions};
@@ -95,23 +95,6 @@ fn kernel_version(root: &Path) -> Option<(u32, u32)> {
     let (major, rest) = release.split_once('.')?;
     let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
     Some((major.parse().ok()?, rest[..digits].parse().ok()?))
-}
-
-/// Resolves a symbolic link at `path` within `root`: an absolute link in a copied tree must not lead to this system.
-pub(super) fn resolve_in_root(root: &Path, path: PathBuf) -> PathBuf {
-    if root == Path::new("/") {
-        return path;
-    }
-    match path.read_link() {
-        Ok(target) if target.is_absolute() && !is_below(&target, root) => {
-            root.join(target.strip_prefix("/").unwrap_or(&target))
-        }
-        _ => path,
-    }
-}
-
-fn is_below(target: &Path, root: &Path) -> bool {
-    target.starts_with(root) || root.canonicalize().is_ok_and(|root| target.starts_with(root))
 }
 
 /// Sets the aliases of devices that have none, from links below `root/dev`: `md/home` for `md127`, and `vg0-root` from

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 
 use procfs::process::MountInfo;
 
-use super::resolve_in_root;
 use crate::counters::parse_device_number;
-use crate::source::small_file::{link_target_name, read_lossy};
+use crate::source::small_file::{link_target_name, read_lossy, resolve_in_root};
 use crate::topology::Node;
 
 #[derive(Debug, PartialEq, Eq)]

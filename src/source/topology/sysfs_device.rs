@@ -4,8 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::block_dir::{device_dir, list_devices, read_devno};
-use super::resolve_in_root;
-use crate::source::small_file::{read_line, read_line_lossy};
+use crate::source::small_file::{read_line, read_line_lossy, resolve_in_root};
 use crate::topology::{Kind, Node, bounded_text, natural_key, possible_disks};
 
 /// The directory of a whole device.

@@ -63,6 +63,12 @@ impl Surplus {
     }
 }
 
+/// The CPU time that the histograms between two tracepoints take per request, as a multiple of that of a plain
+/// histogram for an event: two add an entry each, and one out of several with filters counts the latency. On an
+/// emulated computer a request took 24 to 139 µs longer (Linux 6.1 and 6.12, five runs), and a plain histogram 1.06 µs.
+/// The median is a little below this.
+pub(super) const PAIR_WEIGHT: f64 = 60.0;
+
 /// The rate of the requests that whole devices complete.
 #[derive(Default)]
 pub(super) struct RequestRate {
@@ -86,7 +92,7 @@ impl RequestRate {
     const SMOOTHING_S: f64 = 0.5;
     /// The cost of a request of another device, as a fraction of that of one that is traced: the kernel checks the
     /// filters at two tracepoints, which takes no longer than two plain histograms.
-    const OTHERS_COST: f64 = 2.0 / super::session::PAIR_WEIGHT;
+    const OTHERS_COST: f64 = 2.0 / PAIR_WEIGHT;
 
     pub(super) fn observe(&mut self, root: &Path, now: Duration) {
         if read_bytes_into(&root.join("proc/diskstats"), &mut self.text).is_err() {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use super::completed::{RequestRate, Surplus, without_empty_flushes};
+use super::completed::{PAIR_WEIGHT, RequestRate, Surplus, without_empty_flushes};
 use super::event_pair::{EventPair, device_filter};
 use super::guard::{Decision, Guard, histogram_cost_s};
 use super::leftovers::{Owner, remove_leftovers};
@@ -36,11 +36,6 @@ const MAX_FILL: f64 = 0.5;
 const MAP_SECONDS: f64 = 4.0;
 /// The shortest and the longest time between two checks of the rate of requests.
 const POLL: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(200)];
-/// The CPU time that the histograms between two tracepoints take per request, as a multiple of that of a plain
-/// histogram for an event: two add an entry each, and one out of several with filters counts the latency. On an
-/// emulated computer a request took 24 to 139 µs longer (Linux 6.1 and 6.12, five runs), and a plain histogram 1.06 µs.
-/// The median is a little below this.
-pub(super) const PAIR_WEIGHT: f64 = 60.0;
 /// The CPU time of the histogram of threads, in the same unit: a request took 11 and 24 µs longer with it in the runs
 /// in which that exceeded the noise.
 const USERS_WEIGHT: f64 = 20.0;
