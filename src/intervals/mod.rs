@@ -44,8 +44,8 @@ pub use device_interval::{
 };
 pub use device_lookup::{NotFound, find_device};
 pub use events::{
-    Cause, Course, Departure, DeviceInTrouble, Event, EventEvidence, EventLimit, EventTracker, Events, Harm,
-    Incident, IncidentSummary, Moment, OngoingIncident, VerdictCoverage, WaitingTask,
+    Cause, Course, Departure, DeviceInTrouble, Event, EventLimit, EventTracker, Events, Harm, Incident,
+    IncidentSummary, Moment, OngoingIncident, VerdictCoverage, WaitingTask,
 };
 pub use history::{
     BlockedTaskTime, CgroupHistory, DEVICE_QUANTITIES, DeviceHistory, HOST_QUANTITIES, History, UsageHistory,

@@ -50,46 +50,6 @@ pub enum EventLimit {
     Cgroup(ReachedLimit),
 }
 
-/// The kind of evidence for a verdict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EventEvidence {
-    /// Latency as a multiple of unloaded latency.
-    Latency,
-    /// Latency as a multiple of that of devices of the same kind.
-    Peers,
-    /// The rate stayed constant.
-    ConstantRate,
-    /// The rate of several devices together stayed constant.
-    SharedLimit,
-    /// Requests waited between the device and those below it.
-    QueuedBetween,
-    /// A cgroup was at its limit.
-    CgroupLimit,
-    /// Requests were in flight and none completed.
-    NothingCompleted,
-    /// Some requests hung while others completed.
-    HungRequests,
-    /// The kernel said so.
-    Health,
-}
-
-impl EventEvidence {
-    /// Its name in machine formats.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Latency => "latency",
-            Self::Peers => "peers",
-            Self::ConstantRate => "constant_rate",
-            Self::SharedLimit => "shared_limit",
-            Self::QueuedBetween => "queued_between",
-            Self::CgroupLimit => "cgroup_limit",
-            Self::NothingCompleted => "nothing_completed",
-            Self::HungRequests => "hung_requests",
-            Self::Health => "health",
-        }
-    }
-}
-
 /// One trouble, from its beginning to the time at which the devices have been well for a while.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Incident {
@@ -141,20 +101,20 @@ pub enum Cause {
     DeviceBelow(Arc<DeviceNames>),
     /// Requests wait between the victim and these devices below it.
     QueuedAbove(Vec<String>),
-    /// Nothing more is known than what the verdict is based on.
-    Evidence(EventEvidence),
+    /// Nothing more is known than what the verdict is based on, by its name in machine formats.
+    Evidence(&'static str),
 }
 
 impl Cause {
     /// Its name in machine formats.
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Limit { limit: EventLimit::Cgroup(_), .. } => EventEvidence::CgroupLimit.name(),
-            Self::Limit { limit: EventLimit::Cap(_), .. } => EventEvidence::ConstantRate.name(),
-            Self::Health(_) => EventEvidence::Health.name(),
+            Self::Limit { limit: EventLimit::Cgroup(_), .. } => "cgroup_limit",
+            Self::Limit { limit: EventLimit::Cap(_), .. } => "constant_rate",
+            Self::Health(_) => "health",
             Self::DeviceBelow(_) => "device_below",
-            Self::QueuedAbove(_) => EventEvidence::QueuedBetween.name(),
-            Self::Evidence(evidence) => evidence.name(),
+            Self::QueuedAbove(_) => "queued_between",
+            Self::Evidence(name) => name,
         }
     }
 

@@ -31,7 +31,7 @@ mod phase;
 mod tests;
 mod tracker;
 
-pub use event::{Cause, Course, EventEvidence, EventLimit, Incident, Moment, OngoingIncident, WaitingTask};
+pub use event::{Cause, Course, EventLimit, Incident, Moment, OngoingIncident, WaitingTask};
 
 pub use incident_tracker::{DeviceInTrouble, Harm, IncidentSummary};
 pub use phase::Event;

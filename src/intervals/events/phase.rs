@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::event::Cause;
-use super::event::{Course, EventEvidence, EventLimit, Moment, TOLERANCE_S};
+use super::event::{Course, EventLimit, Moment, TOLERANCE_S};
 use super::history::Figures;
 use crate::analysis::{Evidence, HealthEvidence, TroubleSpan, Verdict};
 use crate::intervals::{DeviceActivity, DeviceNames, RunClock};
@@ -34,7 +34,7 @@ pub struct Event {
 pub(super) struct Conclusion {
     /// Boxed because it is large and most events have none.
     limit: Option<Box<EventLimit>>,
-    evidence: Option<EventEvidence>,
+    evidence: Option<&'static str>,
     queued_above: Vec<String>,
     health: Vec<HealthEvidence>,
 }
@@ -131,8 +131,8 @@ impl Conclusion {
         Self {
             limit: plateau.map(|plateau| Box::new(EventLimit::Cap(plateau.clone()))),
             evidence: Some(match plateau {
-                Some(_) => EventEvidence::ConstantRate,
-                None => EventEvidence::Latency,
+                Some(_) => "constant_rate",
+                None => "latency",
             }),
             ..Self::default()
         }
@@ -142,7 +142,7 @@ impl Conclusion {
     pub(super) fn of(activity: &DeviceActivity, verdict: Verdict) -> Self {
         let evidence = &activity.assessment.evidence;
         let mut found =
-            Self { evidence: evidence.iter().find_map(|one| kind(one, verdict)), ..Self::default() };
+            Self { evidence: evidence.iter().find_map(|one| evidence_name(one, verdict)), ..Self::default() };
         for one in evidence {
             match one {
                 Evidence::ConstantRate(plateau) if verdict == Verdict::Capped => {
@@ -154,7 +154,7 @@ impl Conclusion {
             }
         }
         if found.evidence.is_none() && !found.health.is_empty() {
-            found.evidence = Some(EventEvidence::Health);
+            found.evidence = Some("health");
         }
         // A known limit says more than a rate that looks like a limit.
         if let Some(limit) = activity.limit.as_ref().filter(|limit| limit.holds_device) {
@@ -200,21 +200,20 @@ fn verdict_weight(verdict: Verdict) -> f64 {
     }
 }
 
-/// The kind of evidence, if it supports a verdict; otherwise `None`.
-fn kind(evidence: &Evidence, verdict: Verdict) -> Option<EventEvidence> {
-    use EventEvidence as Kind;
+/// The name of the evidence in machine formats, if it supports a verdict; otherwise `None`.
+fn evidence_name(evidence: &Evidence, verdict: Verdict) -> Option<&'static str> {
     match (evidence, verdict) {
-        (Evidence::NothingCompleted { .. }, Verdict::Stalled) => Some(Kind::NothingCompleted),
-        (Evidence::Hung { .. }, Verdict::Stalled) => Some(Kind::HungRequests),
+        (Evidence::NothingCompleted { .. }, Verdict::Stalled) => Some("nothing_completed"),
+        (Evidence::Hung { .. }, Verdict::Stalled) => Some("hung_requests"),
         (_, Verdict::Stalled) => None,
-        (Evidence::AtLimit(_), Verdict::Throttled) => Some(Kind::CgroupLimit),
+        (Evidence::AtLimit(_), Verdict::Throttled) => Some("cgroup_limit"),
         (_, Verdict::Throttled) => None,
-        (Evidence::ConstantRate(_), Verdict::Capped) => Some(Kind::ConstantRate),
-        (Evidence::SharedLimit(_), Verdict::Capped) => Some(Kind::SharedLimit),
+        (Evidence::ConstantRate(_), Verdict::Capped) => Some("constant_rate"),
+        (Evidence::SharedLimit(_), Verdict::Capped) => Some("shared_limit"),
         (_, Verdict::Capped) => None,
-        (Evidence::SlowBesidePeers(_), _) => Some(Kind::Peers),
-        (Evidence::Latency { doubt: None, .. }, _) => Some(Kind::Latency),
-        (Evidence::HeldBetween { .. }, _) => Some(Kind::QueuedBetween),
+        (Evidence::SlowBesidePeers(_), _) => Some("peers"),
+        (Evidence::Latency { doubt: None, .. }, _) => Some("latency"),
+        (Evidence::HeldBetween { .. }, _) => Some("queued_between"),
         _ => None,
     }
 }

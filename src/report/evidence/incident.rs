@@ -4,7 +4,7 @@ use super::limits::{at_limit_text, plateau_rate};
 use crate::analysis::{HealthEvidence, IoDirection};
 use crate::attribution::{ReachedLimit, cgroup_name};
 use crate::counters::{Fact, FactKind, FactValue, Health, SYNC_ACTION, SYNC_COMPLETED, SYNC_SPEED};
-use crate::intervals::{Cause, EventEvidence, EventLimit, Harm, Incident, IncidentSummary};
+use crate::intervals::{Cause, EventLimit, Harm, Incident, IncidentSummary};
 use crate::metrics::Interval;
 use crate::report::layout::sentence_numbers::{counted, duration, named, number, per_second, queue, time};
 use crate::sanitize::sanitize;
@@ -98,11 +98,9 @@ fn cause_text(cause: &Cause, incident: &Incident) -> Option<String> {
         Cause::QueuedAbove(below) => {
             format!("requests wait between {} and {}", incident.victim.label, below.join(", "))
         }
-        Cause::Evidence(EventEvidence::HungRequests) => "some requests hang while others complete".to_owned(),
-        Cause::Evidence(EventEvidence::Peers) => "slower than its peers at a like load".to_owned(),
-        Cause::Evidence(EventEvidence::SharedLimit) => {
-            "other devices share the limit that it is at".to_owned()
-        }
+        Cause::Evidence("hung_requests") => "some requests hang while others complete".to_owned(),
+        Cause::Evidence("peers") => "slower than its peers at a like load".to_owned(),
+        Cause::Evidence("shared_limit") => "other devices share the limit that it is at".to_owned(),
         Cause::Evidence(_) => return None,
     })
 }
