@@ -1,6 +1,7 @@
 //! The search for plateaus: rates that stay constant at a cap, including a cap that changes meanwhile.
 
 use std::ops::RangeInclusive;
+use std::rc::Rc;
 
 use libm::log;
 
@@ -176,19 +177,16 @@ fn share_delayed_requests(loads: &mut [LoadSample], kind: RateKind) {
 /// The caps on one kind of rate, or else a steady rate that is unclear.
 fn find_caps(loads: &[&LoadSample], kind: RateKind, stated: Option<f64>) -> SteadyRates {
     let is_loaded = |load: &&LoadSample| kind.queue(load) >= MIN_LOADED_QUEUE && kind.rate(load) > 0.0;
-    let loaded: Vec<&LoadSample> = loads.iter().copied().filter(is_loaded).collect();
+    let loaded: Rc<[&LoadSample]> = loads.iter().copied().filter(is_loaded).collect();
     let mut by_rate = sorted_by_rate(&loaded, kind);
     let dense: Vec<Vec<&LoadSample>> =
         (0..MAX_STEADY_RATES).map_while(|_| take_densest(&mut by_rate)).collect();
-    let others: Vec<Option<Vec<&LoadSample>>> =
-        dense.iter().map(|same| without_others(same, &dense, &loaded, kind)).collect();
     let mut steady: Vec<SteadyRate> = dense
         .iter()
-        .zip(&others)
-        .filter_map(|(same, others)| {
+        .filter_map(|same| {
             SteadyRate::find(same.clone(), &loaded, kind, stated).or_else(|| {
-                let found = SteadyRate::find(same.clone(), others.as_ref()?, kind, stated)?;
-                found.is_low_dispersion().then_some(found)
+                let all = without_others(same, &dense, &loaded, kind)?;
+                SteadyRate::find(same.clone(), &all, kind, stated).filter(SteadyRate::is_low_dispersion)
             })
         })
         .collect();
@@ -227,7 +225,7 @@ fn without_others<'a>(
     dense: &[Vec<&LoadSample>],
     loaded: &[&'a LoadSample],
     kind: RateKind,
-) -> Option<Vec<&'a LoadSample>> {
+) -> Option<Rc<[&'a LoadSample]>> {
     let range = |dense: &[&LoadSample]| Some(kind.rate(dense.first()?)..=kind.rate(dense.last()?));
     let own = range(same)?;
     let is_other = |other: &RangeInclusive<f64>| {

@@ -1,6 +1,7 @@
 //! Steady rates: loads at one constant rate.
 
 use std::cell::OnceCell;
+use std::rc::Rc;
 
 use super::cloud_limits::matches_limit_exactly;
 use super::dispersion::dispersion;
@@ -66,7 +67,7 @@ pub(super) struct SteadyRate<'a> {
     /// The loads within its span that had a queue as long as those at the rate.
     loaded: Vec<&'a LoadSample>,
     /// All loads that it was evaluated against.
-    all: &'a [&'a LoadSample],
+    all: Rc<[&'a LoadSample]>,
     /// The following two take long to compute and are not needed for most rates.
     dispersion: OnceCell<f64>,
     pace: OnceCell<Pace>,
@@ -93,7 +94,7 @@ impl SteadyRate<'_> {
     /// Returns whether the device is about as regular in closed loops at lighter loads.
     fn is_as_even_as_at_light_load(&self) -> bool {
         let longest = self.max_queue / self.rate;
-        let lighter = lighter_loads(self.all, self.kind, self.rate, self.min_queue, longest);
+        let lighter = lighter_loads(&self.all, self.kind, self.rate, self.min_queue, longest);
         closed_loop_dispersion(lighter, self.kind).is_some_and(|light| {
             self.dispersion() >= (MAX_CALIBRATED_FRACTION * light).min(MAX_POSSIBLE_CAP_DISPERSION)
         })
@@ -134,7 +135,7 @@ impl SteadyRate<'_> {
     /// Returns whether requests took clearly less time at a shorter queue, so that they wait at this rate.
     fn were_faster(&self) -> bool {
         let longest = self.min_queue / self.rate / MIN_QUEUEING_SATURATION;
-        let lighter = lighter_loads(self.all, self.kind, self.rate, self.min_queue, longest);
+        let lighter = lighter_loads(&self.all, self.kind, self.rate, self.min_queue, longest);
         count_intervals(lighter.into_iter()) >= MIN_WITNESS_INTERVALS
     }
 
@@ -161,7 +162,7 @@ impl SteadyRate<'_> {
     /// steady: it is if the device, whenever it was as loaded, spent most of the time at the rate and little above it.
     pub(super) fn find<'a>(
         mut loads: Vec<&'a LoadSample>,
-        all: &'a [&'a LoadSample],
+        all: &Rc<[&'a LoadSample]>,
         kind: RateKind,
         stated: Option<f64>,
     ) -> Option<SteadyRate<'a>> {
@@ -207,7 +208,7 @@ impl SteadyRate<'_> {
             is_exact_limit: matches_limit_exactly(&kind.device, kind.unit, iops, mib_per_s),
             kind,
             loaded,
-            all,
+            all: Rc::clone(all),
             dispersion: OnceCell::new(),
             pace: OnceCell::new(),
             is_of_one_client: is_at_constant_queue
