@@ -19,7 +19,7 @@ const MODULES: [&str; 17] = [
     "blocks",
     "device",
     "compare",
-    "host_findings",
+    "not_the_disk",
     "queue_by_layer",
 ];
 

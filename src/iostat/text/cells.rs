@@ -106,7 +106,7 @@ pub(super) fn push_in_color(
     out.extend_from_slice(b"\x1b[0m");
 }
 
-/// The reason for the color of a cell, in the order of the palette.
+/// The reason for the color of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CellClass {
     /// A percentage that is an alarm.
@@ -119,28 +119,31 @@ pub(super) enum CellClass {
     Zero,
 }
 
-/// The SGR parameters of each class of cells.
+/// The SGR parameters of the classes of cells. A later entry for a class wins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Palette([String; 5]);
+pub struct Palette(Vec<(CellClass, String)>);
 
 impl Palette {
     /// Returns the default colors, changed by the entries of S_COLORS_SGR: `K=SGR` for the classes X, W, I, N and Z,
     /// separated by colons. H is also X, and M is W. Like iostat, this ignores invalid entries.
     pub fn from_entries(entries: &str) -> Self {
         const MAX_SGR_BYTES: usize = 5;
-        let mut palette = Self(["31;1", "35;1", "32;22", "34;1", "34;22"].map(str::to_owned));
+        use CellClass::{Alarm, Item, Number, Warning, Zero};
+        let default =
+            [(Alarm, "31;1"), (Warning, "35;1"), (Item, "32;22"), (Number, "34;1"), (Zero, "34;22")];
+        let mut palette = Self(default.map(|(class, sgr)| (class, sgr.to_owned())).to_vec());
         for (class, sgr) in entries.split(':').filter_map(|entry| entry.split_once('=')) {
             let class = match class {
-                "X" | "H" => CellClass::Alarm,
-                "W" | "M" => CellClass::Warning,
-                "I" => CellClass::Item,
-                "N" => CellClass::Number,
-                "Z" => CellClass::Zero,
+                "X" | "H" => Alarm,
+                "W" | "M" => Warning,
+                "I" => Item,
+                "N" => Number,
+                "Z" => Zero,
                 _ => continue,
             };
             let is_sgr = sgr.bytes().all(|byte| byte.is_ascii_digit() || byte == b';');
             if is_sgr && (1..=MAX_SGR_BYTES).contains(&sgr.len()) {
-                palette.0[class as usize] = sgr.to_owned();
+                palette.0.push((class, sgr.to_owned()));
             }
         }
         palette
@@ -148,7 +151,7 @@ impl Palette {
 
     /// Returns the SGR parameters of a class.
     pub(super) fn sgr(&self, class: CellClass) -> &str {
-        &self.0[class as usize]
+        self.0.iter().rev().find(|(one, _)| *one == class).map_or("", |(_, sgr)| sgr)
     }
 }
 
