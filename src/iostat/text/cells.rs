@@ -290,7 +290,9 @@ mod tests {
         let palette = Palette::from_entries("H=4:Q=1:n=7:Z=38;5;1:I=1;2:N=:W=a:bad:I=3");
         let default = Palette::from_entries("");
         assert_eq!((palette.sgr(CellClass::Alarm), palette.sgr(CellClass::Item)), ("4", "3"));
-        assert_eq!(palette.0[3..], default.0[3..]);
+        for class in [CellClass::Warning, CellClass::Number, CellClass::Zero] {
+            assert_eq!(palette.sgr(class), default.sgr(class));
+        }
     }
 
     #[test]
