@@ -111,6 +111,11 @@ impl CgroupFiles {
         }
     }
 
+    /// Returns whether the cgroup has limits.
+    pub(super) fn is_limited(&self) -> bool {
+        !self.limited.is_empty()
+    }
+
     /// Reads the pressure of a cgroup with limits; `None` if it has no limits, or if its pressure is not known.
     pub(super) fn read_pressure(&self) -> Option<Pressure> {
         let is_known = self.version == CgroupHierarchy::V2 && !self.limited.is_empty();

@@ -22,6 +22,14 @@ const DISCOVERY_PERIOD: Duration = Duration::from_secs(5);
 const TROUBLE_PERIOD: Duration = Duration::from_secs(1);
 /// The time after which the limits of cgroups without I/O are read again.
 const LIMITS_PERIOD: Duration = Duration::from_secs(10);
+/// A cgroup that has neither limits nor I/O is included only in one of this many rereads of limits. Once it has I/O,
+/// its limits are read at once.
+const IDLE_LIMITS_PERIOD: usize = 6;
+/// The number of scans without I/O after which a cgroup without limits is read less often.
+const IDLE_SCANS: u32 = 10;
+/// Such a cgroup is read in only one of this many scans. When it has I/O again, the start of that I/O is not known, as
+/// for a new cgroup.
+const IDLE_PERIOD: usize = 5;
 /// The most cgroups that are read; hosts with thousands of containers have fewer.
 const MAX_CGROUPS: usize = 20_000;
 
@@ -34,6 +42,12 @@ pub(super) struct CgroupReader {
     cgroups: Vec<KnownCgroup>,
     discovered_at: Option<Duration>,
     limits_read_at: Option<Duration>,
+    /// The number of times that limits were read again.
+    limit_reads: usize,
+    /// The number of scans so far.
+    scans: usize,
+    /// True if a device was in trouble at the last scan.
+    was_in_trouble: bool,
     problem: Option<ScanProblem>,
 }
 
@@ -45,10 +59,31 @@ struct KnownCgroup {
     parent: Option<usize>,
     /// Its counters changed in the last scan, or it is new.
     has_changed: bool,
-    /// It has not been read yet.
+    /// It has not been read yet, or was not read in the last scan.
     is_new: bool,
+    /// The number of scans since its counters changed, including those that did not read it.
+    idle_scans: u32,
     /// Its counters did not exist in the last scan.
     is_gone: bool,
+}
+
+impl KnownCgroup {
+    fn new(path: &str, files: CgroupFiles) -> Self {
+        Self {
+            path: Arc::from(path),
+            files,
+            parent: None,
+            has_changed: true,
+            is_new: true,
+            idle_scans: 0,
+            is_gone: false,
+        }
+    }
+
+    /// Returns whether it is read less often, because it has had no I/O for long and has no limits.
+    fn is_resting(&self) -> bool {
+        self.idle_scans >= IDLE_SCANS && !self.files.is_limited()
+    }
 }
 
 impl CgroupReader {
@@ -76,6 +111,9 @@ impl CgroupReader {
             cgroups: Vec::new(),
             discovered_at: None,
             limits_read_at: None,
+            limit_reads: 0,
+            scans: 0,
+            was_in_trouble: false,
             problem: None,
         }
     }
@@ -94,9 +132,17 @@ impl CgroupReader {
             self.discover(version);
         }
         let are_limits_due = is_due(&mut self.limits_read_at, LIMITS_PERIOD, now);
-        for cgroup in &mut self.cgroups {
+        self.limit_reads += usize::from(are_limits_due);
+        let was_in_trouble = std::mem::replace(&mut self.was_in_trouble, is_in_trouble);
+        let has_trouble_begun = is_in_trouble && !was_in_trouble;
+        for (at, cgroup) in self.cgroups.iter_mut().enumerate() {
+            let is_due = are_limits_due
+                && (!cgroup.is_resting() || at % IDLE_LIMITS_PERIOD == self.limit_reads % IDLE_LIMITS_PERIOD);
             // A limit matters only to a cgroup that does I/O or that it holds back. A new one may hold it back entirely.
-            if are_limits_due || is_in_trouble || cgroup.is_new || cgroup.has_changed {
+            // When trouble begins, all are read at once; otherwise, a change may be noticed a scan later.
+            let is_in_turn = has_trouble_begun || at % 2 == self.scans % 2;
+            let is_affected = cgroup.has_changed || is_in_trouble && !cgroup.is_resting();
+            if is_due || cgroup.is_new || is_affected && is_in_turn {
                 cgroup.files.read_limits();
             }
         }
@@ -108,16 +154,28 @@ impl CgroupReader {
             return IoScan { problem: Some(ScanProblem::NoHierarchy), ..IoScan::default() };
         };
         let mut problem = self.problem;
+        self.scans = self.scans.wrapping_add(1);
         let mut cgroups = Vec::new();
         for at in 0..self.cgroups.len() {
             let is_below_idle = version == CgroupHierarchy::V2 && self.is_parent_idle(at);
             let cgroup = &mut self.cgroups[at];
-            let is_skipped = is_below_idle && !cgroup.has_changed;
+            let is_resting = cgroup.is_resting();
+            let is_skipped = is_below_idle && !cgroup.has_changed
+                || is_resting && at % IDLE_PERIOD != self.scans % IDLE_PERIOD;
             cgroup.is_gone = false;
             let reading = if is_skipped { Reading::Same } else { cgroup.files.read_counters() };
             match reading {
-                Reading::Changed => cgroup.has_changed = true,
-                Reading::Same => cgroup.has_changed = false,
+                Reading::Changed => {
+                    if is_resting {
+                        cgroup.is_new = true;
+                        cgroup.files.read_limits();
+                    }
+                    (cgroup.has_changed, cgroup.idle_scans) = (true, 0);
+                }
+                Reading::Same => {
+                    cgroup.has_changed = false;
+                    cgroup.idle_scans = cgroup.idle_scans.saturating_add(1);
+                }
                 Reading::Gone => {
                     cgroup.is_gone = true;
                     continue;
@@ -177,14 +235,7 @@ impl CgroupReader {
                     break;
                 }
                 position = Some(found.len());
-                let new = || KnownCgroup {
-                    path: Arc::from(path.as_str()),
-                    files: CgroupFiles::new(&dir, version),
-                    parent: None,
-                    has_changed: true,
-                    is_new: true,
-                    is_gone: false,
-                };
+                let new = || KnownCgroup::new(path.as_str(), CgroupFiles::new(&dir, version));
                 found.push(KnownCgroup { parent, ..known.unwrap_or_else(new) });
             }
             match list_children(&dir) {
