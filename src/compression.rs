@@ -17,7 +17,7 @@ pub const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// text is empty.
 pub const MIN_LOST_ZEROS: u64 = 10;
 
-/// Returns the length of a file without the zeros at its end, if they are at least so many.
+/// Returns the length of a file without the zeros at its end; its whole length if there are fewer of them than a minimum.
 ///
 /// # Errors
 /// If the file cannot be read.

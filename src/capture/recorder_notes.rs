@@ -1,4 +1,4 @@
-//! What a recorder notes about itself and its clocks: samples that it dropped, times in which it could not write, and
+//! Notes of a recorder about itself and its clocks: samples that it dropped, times in which it could not write, and
 //! changes of the clocks.
 
 use std::fmt;

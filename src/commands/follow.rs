@@ -9,7 +9,7 @@ use crate::exit::{Exit, NoData};
 use crate::intervals::{IntervalRows, Intervals, NextInterval, NotFound};
 use crate::sanitize::sanitize;
 
-/// Messages about missing data, of which each is printed once, whatever its numbers.
+/// Messages about missing data. Each is printed once, even if its numbers change.
 #[derive(Default)]
 pub(super) struct Said(HashSet<String>);
 

@@ -141,7 +141,7 @@ impl DepartedDevices {
 /// The fraction of the requests of an interval whose saturation must be known to give that of the interval.
 const MIN_KNOWN_FRACTION: f64 = 0.9;
 
-/// What a device did in the steps of an interval so far, and the verdicts on them.
+/// The steps of a device in an interval so far, added up, with the verdicts on them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Judged {
     /// Its index in the first sample of the interval; `None` if it was not in every sample.

@@ -98,7 +98,7 @@ pub struct DeviceSnapshot {
     pub totals: DeviceTotals,
     /// The limits that the user states, and those of requests and of bytes that it reached last.
     pub limits: Vec<KnownLimit>,
-    /// What the kernel says of its health; `None` if that is not known.
+    /// The health that the kernel reports for it; `None` if that is not known.
     pub health: Option<Arc<Health>>,
     /// The incident that it belongs to; `None` without one.
     pub incident: Option<Arc<Incident>>,
@@ -270,7 +270,7 @@ impl DeviceTotals {
         let source = assessment.baseline_source;
         self.read_saturation.observe(&stats.reads, assessment.read_saturation, source);
         self.write_saturation.observe(&stats.writes, assessment.write_saturation, source);
-        // What the user states is known anyway.
+        // A limit that the user states is known anyway.
         if let Some(limit) = KnownLimit::reached(device).find(|limit| limit.source != GIVEN) {
             self.reached_limits[usize::from(limit.unit == RateUnit::Kib)] = Some(limit);
         }

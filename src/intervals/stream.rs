@@ -472,7 +472,7 @@ impl Intervals<'_> {
         self.events.events(&self.topology)
     }
 
-    /// Takes the events so far, to be completed by what the analysis of all intervals shows.
+    /// Takes the events so far. The analysis of all intervals completes them.
     pub(in crate::intervals) fn take_events(&mut self) -> EventTracker {
         std::mem::take(&mut self.events)
     }

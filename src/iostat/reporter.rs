@@ -18,7 +18,7 @@ pub(super) struct Reporter<'a> {
     pub devices: DeviceRows<'a>,
     style: Style,
     tables: Vec<Table>,
-    /// What separates the next report in JSON from what is before it.
+    /// The text before the next report in JSON: a line break before the first, and a comma between two.
     separator: &'static str,
     time_zone: TimeZone,
     count: u64,

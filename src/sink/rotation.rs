@@ -21,8 +21,8 @@ pub struct Rotation {
     pub keep_bytes: Option<u64>,
 }
 
-/// Returns the number of the period of this length that contains a time, on clocks that are so many seconds ahead of UTC.
-/// The first began at midnight, local time.
+/// Returns the number of the period of length `every` that contains a time. The first began at midnight, local time;
+/// local clocks are `utc_offset_s` ahead of UTC.
 pub(super) fn period(epoch_s: i64, utc_offset_s: i64, every: Duration) -> i64 {
     let every = i64::try_from(every.as_secs()).unwrap_or(i64::MAX).max(1);
     (epoch_s + utc_offset_s).div_euclid(every)

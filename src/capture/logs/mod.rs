@@ -47,7 +47,7 @@ fn formats() -> [Box<dyn LogFormat>; 3] {
     [Box::new(iostat::IostatLog::new()), Box::<sar::SarLog>::default(), Box::<sadf::SadfLog>::default()]
 }
 
-/// What has been read from a log so far.
+/// The contents of a log that have been read so far.
 #[derive(Default)]
 pub(super) struct LogContents {
     /// The complete reports that were not taken yet.

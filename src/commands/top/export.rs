@@ -27,7 +27,7 @@ type Range = (Timestamp, Timestamp);
 /// An export that has ended: its file, and a message.
 type Ended = (PathBuf, String);
 
-/// What is exported.
+/// The source of an export: a recording, or the running system.
 #[derive(Clone)]
 pub(super) struct ExportSource {
     /// The files of the capture that is shown; none for the running system.

@@ -1,4 +1,4 @@
-//! What the host shows about other causes than the disks, in sentences.
+//! Sentences about other causes than the disks, such as the CPU or memory, from the state of the host.
 
 use super::AnalysisReport;
 use crate::analysis::{

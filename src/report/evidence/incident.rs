@@ -145,7 +145,7 @@ fn waiting_text(incident: &Incident) -> Option<String> {
     (!tasks.is_empty()).then(|| format!("{} waiting", named(&tasks, MAX_NAMED, " ")))
 }
 
-/// What is wrong with a device, as a sentence without a period: `sdb: 2 timeouts, 5 errors in the last 40 s`. Counts are
+/// Returns the troubles of a device as a sentence without a period: `sdb: 2 timeouts, 5 errors in the last 40 s`. Counts are
 /// of the last `counted_s` seconds, or of the time since the device appeared. `None` if nothing is wrong.
 pub(crate) fn health_text(device: &str, troubles: &Health, counted_s: Option<f64>) -> Option<String> {
     let counts: Vec<String> = texts(troubles, |kind| kind.errors().is_some());
@@ -156,7 +156,7 @@ pub(crate) fn health_text(device: &str, troubles: &Health, counted_s: Option<f64
     (!all.is_empty()).then(|| format!("{}: {}", sanitize(device), all.join("; ")))
 }
 
-/// What is wrong in a time of trouble.
+/// Returns the same of a device in trouble, for its evidence.
 pub(crate) fn health_evidence_text(evidence: &HealthEvidence) -> String {
     health_text(&evidence.device, &evidence.troubles, Some(evidence.counted_s)).unwrap_or_default()
 }
@@ -166,7 +166,7 @@ fn texts(troubles: &Health, is_wanted: impl Fn(FactKind) -> bool) -> Vec<String>
     wanted.filter_map(|(fact, value)| fact_text(fact, value, troubles)).collect()
 }
 
-/// What a fact says; `None` for one that is only the extent of another.
+/// Returns the text of a fact; `None` for one that is only the extent of another.
 fn fact_text(fact: &Fact, value: &FactValue, troubles: &Health) -> Option<String> {
     Some(match (fact.kind, value) {
         (FactKind::State(..), FactValue::Word(word)) if fact.name == SYNC_ACTION => sync_text(word, troubles),
@@ -178,7 +178,7 @@ fn fact_text(fact: &Fact, value: &FactValue, troubles: &Health) -> Option<String
     })
 }
 
-/// What an array does: `rebuilding, 43% done, 180 MiB/s`.
+/// Returns the activity of an array: `rebuilding, 43% done, 180 MiB/s`.
 fn sync_text(action: &str, troubles: &Health) -> String {
     let action = match action {
         "recover" => "rebuilding".into(),
