@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::event::{Cause, Incident, WaitingTask};
 use super::event::{EventLimit, Moment, TOLERANCE_S};
+use super::figures::Figures;
 use super::history::DeviceHistory;
-use super::history::Figures;
 use super::phase::Event;
 use crate::analysis::{Histogram, IoDirection, Verdict};
 use crate::attribution::{Attribution, ReachedLimit, is_in_cgroup};

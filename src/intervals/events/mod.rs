@@ -24,6 +24,7 @@
 //! [`MAX_GAP_INTERVALS`]: phase::MAX_GAP_INTERVALS
 
 mod event;
+mod figures;
 mod history;
 mod incident_tracker;
 mod phase;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::event::Cause;
 use super::event::{Course, EventLimit, Moment, TOLERANCE_S};
-use super::history::Figures;
+use super::figures::Figures;
 use crate::analysis::{Evidence, HealthEvidence, TroubleSpan, Verdict};
 use crate::intervals::{DeviceActivity, DeviceNames, RunClock};
 

@@ -1,6 +1,5 @@
 //! JSON Lines and CSV. Field names are stable; new ones may be added at the end.
 
-use super::table::role_name;
 use super::{WhoDevice, WhoInterval, WhoKind};
 use crate::attribution::{CgroupUse, IoRates, LimitKind, LimitUse, cgroup_name};
 use crate::counters::{BlockedTask, BusyProcess};
@@ -245,5 +244,14 @@ pub(super) fn csv_header(kind: WhoKind, out: &mut Vec<u8>) {
 pub(super) fn csv_lines(interval: &WhoInterval<'_>, kind: WhoKind, out: &mut Vec<u8>) {
     for row in rows(interval).iter().filter(|row| row.kind == kind) {
         push_csv_line(columns_of(kind).map(|(.., value)| value(interval, row)), out);
+    }
+}
+
+/// Returns the word for the kernel's work in a thread.
+pub(super) fn role_name(role: KernelRole) -> &'static str {
+    match role {
+        KernelRole::Writeback => "writeback",
+        KernelRole::Journal => "journal",
+        KernelRole::Swap => "swap",
     }
 }

@@ -2,11 +2,10 @@
 
 use jiff::tz::TimeZone;
 
-use super::fields::Row;
+use super::fields::{Row, role_name};
 use super::{WhoDevice, WhoInterval, fields};
 use crate::attribution::{Attribution, LimitKind, LimitUse};
 use crate::counters::ScanProblem;
-use crate::intervals::KernelRole;
 use crate::report::latency::push_note;
 use crate::report::layout::number_format::{number, percent};
 use crate::report::layout::sentence_numbers::counted;
@@ -110,15 +109,6 @@ fn id_cell(row: &Row<'_>) -> String {
     match (row.pid, row.tid) {
         (Some(pid), Some(tid)) if pid != tid => format!("{pid}/{tid}"),
         (pid, _) => pid.map(|pid| pid.to_string()).unwrap_or_default(),
-    }
-}
-
-/// Returns the word for the kernel's work in a thread.
-pub(super) fn role_name(role: KernelRole) -> &'static str {
-    match role {
-        KernelRole::Writeback => "writeback",
-        KernelRole::Journal => "journal",
-        KernelRole::Swap => "swap",
     }
 }
 

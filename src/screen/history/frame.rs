@@ -134,8 +134,3 @@ pub(crate) fn lasted_s(device: &DeviceInterval) -> f64 {
 pub(crate) fn is_trouble(verdict: Option<Verdict>) -> bool {
     verdict.is_some_and(|verdict| verdict.severity() >= Verdict::Queueing.severity())
 }
-
-/// Returns the rank of a verdict for sorting: an unknown verdict ranks above ok and below every trouble.
-pub(crate) fn severity(verdict: Option<Verdict>) -> u8 {
-    verdict.unwrap_or(Verdict::AccountingOff).severity()
-}

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-pub(crate) use frame::{Frame, is_trouble, lasted_s, severity};
-pub(crate) use point::{Extent, Point, Quantity};
+pub(crate) use frame::{Frame, is_trouble, lasted_s};
+pub(crate) use point::{Extent, Point, Quantity, severity};
 pub(crate) use texts::SampleTexts;
 
 use crate::intervals::IntervalRows;

@@ -81,7 +81,7 @@ impl Point {
 
     /// Adds the time after this one.
     pub(crate) fn add(&mut self, later: &Self) {
-        if super::frame::severity(later.verdict) > super::frame::severity(self.verdict) {
+        if severity(later.verdict) > severity(self.verdict) {
             self.verdict = later.verdict;
         }
         self.sum = self.sum.followed_by(&later.sum);
@@ -105,6 +105,11 @@ impl Point {
         let mean = quantity.of(&self.sum).map_or((min + max) / 2.0, |mean| mean as f32);
         (min <= max).then_some(Extent { min, mean, max })
     }
+}
+
+/// Returns the rank of a verdict for sorting: an unknown verdict ranks above ok and below every trouble.
+pub(crate) fn severity(verdict: Option<Verdict>) -> u8 {
+    verdict.unwrap_or(Verdict::AccountingOff).severity()
 }
 
 #[cfg(test)]
