@@ -3,7 +3,6 @@
 //! Plain data that `capture` and `source` read, and that `metrics` and `attribution` interpret.
 
 mod health;
-mod host_sources;
 mod io_scan;
 mod traced_io;
 
@@ -13,9 +12,6 @@ use serde::{Deserialize, Serialize};
 
 pub use self::health::{FACTS, Fact, FactKind, FactPlace, FactValue, Health, HealthFacts};
 pub use self::health::{NFS_MS, NFS_REQUESTS, NFS_UNANSWERED, SYNC_ACTION, SYNC_COMPLETED, SYNC_SPEED};
-pub use self::host_sources::{
-    Access, CgroupSource, DiskstatsSource, HostSources, Privileges, ProcessIoSource,
-};
 pub use self::io_scan::{
     BlockedTask, BusyProcess, Cgroup, CgroupDevice, CgroupHierarchy, DeviceNumber, HungRead, IoCounters,
     IoLimits, IoScan, ProcessIo, ScanProblem, ScannedDevice, parse_device_number,

@@ -13,7 +13,6 @@ pub(crate) mod layout;
 pub mod manual;
 pub mod native;
 pub mod prometheus;
-pub mod version;
 pub mod who;
 
 use jiff::tz::TimeZone;

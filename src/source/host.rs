@@ -1,25 +1,16 @@
-//! The host: its name, its kernel, the number of its CPUs, and the sources of it that this process can read.
+//! The host: its name, its kernel, the number of its CPUs, its time zone, and what this process may read of it.
 
-use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::read_dir;
-use std::io::ErrorKind;
 use std::path::Path;
 
 use jiff::tz::TimeZone;
-use rustix::process::{Resource, geteuid, getrlimit};
 use rustix::system::uname;
 use rustix::thread::{CapabilitySet, capabilities};
 
-use super::cgroups::CgroupReader;
-use super::processes::list_ids;
 use super::reread_topology;
-use super::small_file::{read_bytes, read_bytes_into, read_line, read_line_lossy, read_text};
-use super::topology::list_devices;
+use super::small_file::{read_bytes, read_line, read_line_lossy, read_text};
 use crate::capture::RecordingHeader;
-use crate::capture::proc_files::parse_pressure;
-use crate::counters::{Access, DiskstatsSource, HostSources, Privileges, ProcessIoSource};
-use crate::os_error::os_error_text;
 use crate::topology::{Machine, Topology};
 
 /// The host as uname(2) describes it. Values that are not known are `None`.
@@ -97,101 +88,11 @@ fn count_cpus(root: &Path) -> Option<usize> {
     }
 }
 
-/// The most processes that are checked.
-const MAX_PROCESSES: usize = 20_000;
-
-/// The capabilities that give blkstat more to read or lock.
-const CAPABILITIES: [(CapabilitySet, &str); 5] = [
-    (CapabilitySet::DAC_OVERRIDE, "CAP_DAC_OVERRIDE"),
-    (CapabilitySet::DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH"),
-    (CapabilitySet::SYS_PTRACE, "CAP_SYS_PTRACE"),
-    (CapabilitySet::SYS_ADMIN, "CAP_SYS_ADMIN"),
-    (CapabilitySet::IPC_LOCK, "CAP_IPC_LOCK"),
-];
-
-/// Determines which sources of the host below `root` can be read.
-pub fn read_host_sources(root: &Path) -> HostSources {
-    let proc = root.join("proc");
-    let kernel = proc.join("sys/kernel");
-    HostSources {
-        kernel: read_line(&kernel.join("osrelease")),
-        cpus: count_cpus(root),
-        diskstats: read(&proc.join("diskstats")).map(|text| describe_diskstats(&text)),
-        block_devices: list_devices(&root.join("sys/block"))
-            .map(|names| names.len())
-            .map_err(|error| os_error_text(&error)),
-        io_pressure: pressure_access(&proc.join("pressure/io")),
-        memory_pressure: pressure_access(&proc.join("pressure/memory")),
-        cgroups: CgroupReader::new(root).describe(root),
-        process_io: process_io(&proc),
-        has_task_delays: read_line(&kernel.join("task_delayacct")).map(|value| value == "1"),
-        block_events: block_events(root),
-        privileges: privileges(),
-    }
-}
-
-fn read(path: &Path) -> Access<Vec<u8>> {
-    let mut bytes = Vec::new();
-    read_bytes_into(path, &mut bytes).map(|()| bytes).map_err(|error| os_error_text(&error))
-}
-
-fn describe_diskstats(text: &[u8]) -> DiskstatsSource {
-    let lines = text.split(|byte| *byte == b'\n');
-    let words = |line: &[u8]| line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).count();
-    let columns: Vec<usize> = lines.map(words).filter(|columns| *columns > 0).collect();
-    DiskstatsSource {
-        devices: columns.len(),
-        columns: columns.into_iter().collect::<BTreeSet<_>>().into_iter().collect(),
-    }
-}
-
-fn pressure_access(path: &Path) -> Access<()> {
-    parse_pressure(&read(path)?).map(drop).ok_or_else(|| "not the text of a pressure file".to_owned())
-}
-
-/// Counts the processes whose I/O can be read.
-fn process_io(proc: &Path) -> Access<ProcessIoSource> {
-    check_dir(proc)?;
-    let mut found = ProcessIoSource::default();
-    let mut bytes = Vec::new();
-    let mut is_missing = true;
-    for pid in list_ids(proc).into_iter().take(MAX_PROCESSES) {
-        match read_bytes_into(&proc.join(pid.to_string()).join("io"), &mut bytes) {
-            Ok(()) => found.readable += 1,
-            Err(error) if error.kind() == ErrorKind::PermissionDenied => found.refused += 1,
-            // The process ended, or the kernel has no such file.
-            Err(_) => continue,
-        }
-        is_missing = false;
-    }
-    if is_missing { Err("no process has this file".to_owned()) } else { Ok(found) }
-}
-
-fn check_dir(path: &Path) -> Access<()> {
-    super::check_block_dir(path).map_err(|error| os_error_text(&error))
-}
-
-/// Looks for the trace events of block devices in tracefs, which is mounted by itself or in debugfs.
-fn block_events(root: &Path) -> Access<()> {
-    let events = |place: &str| check_dir(&root.join(place).join("events/block"));
-    events("sys/kernel/tracing").or_else(|error| events("sys/kernel/debug/tracing").map_err(|_| error))
-}
-
 /// Returns whether this process has the capabilities that permit it to read `/proc/PID/io` of all processes. A security
 /// policy, or processes of another user namespace, may need more.
 pub fn has_process_io_capabilities() -> bool {
     let needed = CapabilitySet::DAC_READ_SEARCH | CapabilitySet::SYS_PTRACE;
     capabilities(None).is_ok_and(|sets| sets.effective.contains(needed))
-}
-
-fn privileges() -> Privileges {
-    let effective = capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective);
-    let held = CAPABILITIES.into_iter().filter(|(capability, _)| effective.contains(*capability));
-    Privileges {
-        uid: geteuid().as_raw(),
-        capabilities: held.map(|(_, name)| name).collect(),
-        memory_lock_bytes: getrlimit(Resource::Memlock).current,
-    }
 }
 
 /// Returns whether this process ignores SIGHUP, as one that `nohup` started does. `false` if that is not known.
@@ -238,25 +139,6 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
-
-    #[test]
-    fn lines_of_several_lengths_are_counted_with_their_columns() {
-        let text =
-            b" 8 0 sda 1 2 3 4 5 6 7 8 9 10 11\n\n 8 1 sda1 1 2 3 4\n 8 16 sdb 1 2 3 4 5 6 7 8 9 10 11\n";
-        let found = describe_diskstats(text);
-        assert_eq!((found.devices, found.columns), (3, vec![7, 14]));
-    }
-
-    #[test]
-    fn an_empty_host_has_no_source() {
-        let folder = tempfile::tempdir().unwrap();
-        let sources = read_host_sources(folder.path());
-        let missing = "No such file or directory";
-        assert_eq!(sources.diskstats, Err(missing.to_owned()));
-        assert_eq!(sources.process_io, Err(missing.to_owned()));
-        assert_eq!(sources.block_events, Err(missing.to_owned()));
-        assert_eq!((sources.kernel, sources.cpus, sources.cgroups), (None, None, None));
-    }
 
     #[test]
     fn the_lowest_bit_of_the_ignored_signals_is_hangup() {

@@ -15,16 +15,17 @@ mod small_file;
 mod topology;
 mod tracefs;
 
+pub use self::cgroups::cgroup_mount;
 pub use self::device_resolver::DeviceResolver;
 pub use self::health::HealthReader;
 pub use self::host::{
-    Host, has_process_io_capabilities, ignores_hangup, read_host_sources, read_hostname, read_machine,
-    read_recording_header,
+    Host, find_time_zone, has_process_io_capabilities, ignores_hangup, local_time_zone, read_hostname,
+    read_machine, read_recording_header,
 };
-pub use self::host::{find_time_zone, local_time_zone};
 pub use self::io_scanner::{IoScanner, ScanScope};
 pub use self::live::{Live, Precedence};
+pub use self::processes::list_ids;
 pub use self::replay::{Replay, copy_capture_range, is_device_name, is_recording, open_range};
 pub use self::small_file::{FirstFile, read_first_file, read_json_object, read_text_file};
-pub use self::topology::{check_block_dir, read_partitions, read_topology, reread_topology};
+pub use self::topology::{check_block_dir, list_devices, read_partitions, read_topology, reread_topology};
 pub use self::tracefs::{TraceOptions, Tracer, remove_leftovers};

@@ -1,13 +1,8 @@
-//! Finds the hierarchy of cgroups that counts I/O in a table of mounts, and describes it for bug reports.
-
-use std::path::Path;
+//! Finds the hierarchy of cgroups that counts I/O in a table of mounts.
 
 use procfs::process::MountInfo;
 
-use super::files::counters_file;
-use crate::counters::{CgroupHierarchy, CgroupSource};
-use crate::os_error::os_error_text;
-use crate::source::small_file::read_bytes_into;
+use crate::counters::CgroupHierarchy;
 use crate::source::topology::unescape;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,41 +27,6 @@ pub(super) fn find_hierarchy(mountinfo: &str) -> Option<Hierarchy> {
     };
     let v1 = mounts().find(has_blkio).and_then(|mount| found(&mount, CgroupHierarchy::V1));
     v1.or_else(|| found(&mounts().find(|mount| mount.fs_type == "cgroup2")?, CgroupHierarchy::V2))
-}
-
-impl Hierarchy {
-    /// Describes the hierarchy of the system below `root`, of which `top` is the directory, for bug reports.
-    pub(super) fn describe(&self, root: &Path, top: &Path) -> CgroupSource {
-        let read = |path: &Path| {
-            let mut bytes = Vec::new();
-            read_bytes_into(path, &mut bytes).map_err(|error| os_error_text(&error))?;
-            Ok(String::from_utf8_lossy(&bytes).into_owned())
-        };
-        let controllers = match self.version {
-            CgroupHierarchy::V1 => read(&root.join("proc/cgroups")).map(|text| mounted_controllers(&text)),
-            CgroupHierarchy::V2 => read(&top.join("cgroup.controllers")).map(|text| words(&text)),
-        };
-        CgroupSource {
-            version: self.version,
-            mountpoint: self.mountpoint.clone(),
-            controllers,
-            io: read(&top.join(counters_file(self.version))).map(drop),
-        }
-    }
-}
-
-fn words(text: &str) -> Vec<String> {
-    text.split_whitespace().map(str::to_owned).collect()
-}
-
-/// Returns the controllers in /proc/cgroups that are in a hierarchy of version 1: their hierarchy has a number.
-fn mounted_controllers(text: &str) -> Vec<String> {
-    let lines = text.lines().filter(|line| !line.starts_with('#'));
-    let fields = lines.map(|line| line.split_whitespace().collect::<Vec<_>>());
-    fields
-        .filter(|fields| fields.get(1) != Some(&"0"))
-        .filter_map(|fields| Some((*fields.first()?).to_owned()))
-        .collect()
 }
 
 #[cfg(test)]
@@ -116,13 +76,5 @@ mod tests {
         for text in ["", "x", "1 2 0:3 / /a rw - cgroup", "1 2 0:3 / /a rw - cgroup cgroup rw,cpu"] {
             assert_eq!(found(text), None, "{text}");
         }
-    }
-
-    #[test]
-    fn a_controller_of_version_1_has_the_number_of_a_hierarchy() {
-        let text =
-            "#subsys_name\thierarchy\tnum_cgroups\tenabled\ncpu\t3\t1\t1\nblkio\t7\t12\t1\nmisc\t0\t1\t1\n";
-        assert_eq!(mounted_controllers(text), ["cpu", "blkio"]);
-        assert!(mounted_controllers("").is_empty());
     }
 }

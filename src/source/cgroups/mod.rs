@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::files::{CgroupFiles, Reading};
+use self::files::{CgroupFiles, Reading, counters_file};
 use self::hierarchy::{Hierarchy, find_hierarchy};
-use crate::counters::{Cgroup, CgroupHierarchy, CgroupSource, IoScan, ScanProblem};
+use crate::counters::{Cgroup, CgroupHierarchy, IoScan, ScanProblem};
 use crate::source::small_file::read_lossy;
 
 /// The time after which the reader looks for new cgroups. Until then, their I/O is part of their parent's in version 2.
@@ -87,11 +87,6 @@ impl KnownCgroup {
 }
 
 impl CgroupReader {
-    /// Describes the hierarchy of the system below `root`; `None` if none that counts I/O is mounted.
-    pub(in crate::source) fn describe(&self, root: &Path) -> Option<CgroupSource> {
-        Some(self.hierarchy.as_ref()?.describe(root, &self.top))
-    }
-
     /// Finds the hierarchy in the mounts of the system below `root`.
     pub(super) fn new(root: &Path) -> Self {
         // Below another root, this process has other mounts than the system there.
@@ -255,6 +250,14 @@ impl CgroupReader {
         }
         self.cgroups = found;
     }
+}
+
+/// Returns the version and the mount point of the hierarchy below `root`, and the file there that counts bytes; `None` if
+/// none that counts I/O is mounted.
+pub fn cgroup_mount(root: &Path) -> Option<(CgroupHierarchy, String, PathBuf)> {
+    let CgroupReader { hierarchy, top, .. } = CgroupReader::new(root);
+    let Hierarchy { version, mountpoint, .. } = hierarchy?;
+    Some((version, mountpoint, top.join(counters_file(version))))
 }
 
 /// Returns the directories in the directory of a cgroup, with their names, in which bytes that are not UTF-8 are

@@ -42,7 +42,7 @@ impl Processes {
 }
 
 /// Lists the numbers of the processes, or threads, in a directory, in order.
-pub(super) fn list_ids(dir: &Path) -> Vec<u32> {
+pub fn list_ids(dir: &Path) -> Vec<u32> {
     let entries = read_dir(dir).into_iter().flatten().flatten();
     let mut ids: Vec<u32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
     ids.sort_unstable();

@@ -32,7 +32,7 @@ pub(in crate::source) fn read_devno(dir: &Path) -> Option<(u32, u32)> {
 ///
 /// # Errors
 /// If the directory cannot be read.
-pub(in crate::source) fn list_devices(dir: &Path) -> io::Result<Vec<String>> {
+pub fn list_devices(dir: &Path) -> io::Result<Vec<String>> {
     let entries = read_dir(dir)?.flatten();
     Ok(entries.filter_map(|entry| Some(device_name(entry.file_name().to_str()?))).collect())
 }

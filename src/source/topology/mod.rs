@@ -20,8 +20,8 @@ use self::sysfs_device::SysfsDevice;
 use super::small_file::{file_name, link_target_name, read_line, resolve_in_root};
 use crate::topology::{Kind, Node, Topology, link_nvme_paths, natural_key, possible_disks};
 
-pub use block_dir::{check_block_dir, read_partitions};
-pub(super) use block_dir::{device_dir, device_name, list_devices, read_devno};
+pub use block_dir::{check_block_dir, list_devices, read_partitions};
+pub(super) use block_dir::{device_dir, device_name, read_devno};
 pub(super) use mounts::unescape;
 
 /// Reads the block devices of the system below `root`: whole devices in natural order, each followed by its partitions.
