@@ -59,6 +59,7 @@ pub use running_totals::{
 };
 pub use sample_source::{OnLiveSample, OnWarning, check_stated, with_stated};
 pub use series::LatencySeries;
+pub use step_source::{Next, Step, StepSource};
 pub use stream::{Intervals, NextInterval};
 pub use summary::{DeviceSummary, DirectionPeaks, Peak, RunSpan};
 pub use traced::{KernelRole, TracedDevice, TracedInterval, TracedThread};

@@ -72,12 +72,29 @@ impl<'a> SampleSource<'a> {
     /// # Errors
     /// When a capture cannot be opened or lacks the range, or no thread can be started.
     pub(super) fn open(input: &'a Input, clock: &'a dyn Clock) -> Result<Self> {
-        let mut source =
-            Self { input, kind: SourceKind::open(input, clock)?, topology_read_at: Duration::ZERO };
-        if let Some(LiveSource { scanner, .. }) = source.live().filter(|_| input.scans_io) {
-            *scanner = Some(IoScanner::start(&input.root, clock, input.scan_scope)?);
+        if let Some(path) = &input.from {
+            return Self::of_capture(input, Replay::open_all(path, &input.more, input.every, clock)?);
         }
-        Ok(source)
+        let live = Live::new(&input.root, clock).with_host_state();
+        let health = HealthReader::start(&input.root, clock)?;
+        let mut source = LiveSource { live, deadlines: None, scanner: None, health, on_sample: None };
+        if input.scans_io {
+            source.scanner = Some(IoScanner::start(&input.root, clock, input.scan_scope)?);
+        }
+        Ok(Self { input, kind: SourceKind::Live(Box::new(source)), topology_read_at: Duration::ZERO })
+    }
+
+    /// Takes samples of a capture.
+    ///
+    /// # Errors
+    /// If it lacks the range.
+    pub(super) fn of_capture(input: &'a Input, replay: Replay<'a>) -> Result<Self> {
+        let range = match &input.range {
+            range if range.is_everything() => None,
+            range => Some(open_range(range, &replay)?),
+        };
+        let source = ReplaySource { replay, header_count: 0, range, place: Place::Within };
+        Ok(Self { input, kind: SourceKind::Replay(Box::new(source)), topology_read_at: Duration::ZERO })
     }
 
     /// Takes samples of the running system from another thread, until it hangs up.
@@ -271,23 +288,6 @@ impl<'a> SampleSource<'a> {
     /// Returns a resolver of names in /dev on the running system; `None` for a capture.
     pub(super) fn resolver(&self) -> Option<DeviceResolver> {
         self.is_live().then(|| DeviceResolver::new(&self.input.root, &[self.input.root.join("sys")]))
-    }
-}
-
-impl<'a> SourceKind<'a> {
-    fn open(input: &'a Input, clock: &'a dyn Clock) -> Result<Self> {
-        let Some(path) = &input.from else {
-            let live = Live::new(&input.root, clock).with_host_state();
-            let health = HealthReader::start(&input.root, clock)?;
-            let source = LiveSource { live, deadlines: None, scanner: None, health, on_sample: None };
-            return Ok(Self::Live(Box::new(source)));
-        };
-        let replay = Replay::open_all(path, &input.more, input.every, clock)?;
-        let range = match &input.range {
-            range if range.is_everything() => None,
-            range => Some(open_range(range, &replay)?),
-        };
-        Ok(Self::Replay(Box::new(ReplaySource { replay, header_count: 0, range, place: Place::Within })))
     }
 }
 

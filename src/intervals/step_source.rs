@@ -10,11 +10,12 @@ use crate::clock::{Clock, WaitOutcome};
 use crate::counters::Sample;
 use crate::metrics::DeviceMatch;
 use crate::schedule::Resampling;
+use crate::source::Replay;
 use crate::topology::Topology;
 use crate::units::{SampleTime, Span};
 
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Next {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
     /// A sample follows. If it `ends` an interval, that may be before the range of time that is shown.
     Step { ends: bool, is_preceding: bool },
     /// The interval ends with the last sample, because none follows it.
@@ -28,16 +29,16 @@ pub(super) enum Next {
 }
 
 /// Two samples, one right after the other.
-pub(super) struct Step<'a> {
-    pub(super) older: &'a Sample,
-    pub(super) newer: &'a Sample,
+pub struct Step<'a> {
+    pub older: &'a Sample,
+    pub newer: &'a Sample,
     pub(super) span: Span,
     /// The devices of `newer` in `older`.
     pub(super) device_match: DeviceMatch,
 }
 
 /// Takes samples, and says which of them end an interval.
-pub(super) struct StepSource<'a> {
+pub struct StepSource<'a> {
     input: &'a Input,
     clock: &'a dyn Clock,
     pub(super) samples: SampleSource<'a>,
@@ -47,7 +48,7 @@ pub(super) struct StepSource<'a> {
     first: Sample,
     /// The sample before the newest.
     previous: Sample,
-    pub(super) newest: Sample,
+    pub newest: Sample,
     /// The buffer for the next sample.
     incoming: Sample,
     /// True if `incoming` begins a new segment, but the interval before it had to be returned first.
@@ -59,7 +60,7 @@ pub(super) struct StepSource<'a> {
     /// True if the next step begins a new interval.
     is_over: bool,
     /// The number of samples read so far.
-    pub(super) sample_count: u64,
+    pub sample_count: u64,
     /// The beginning of the segment, on the clock and in the samples; paces a replay.
     segment_start: (Duration, SampleTime),
     resampling: Resampling,
@@ -96,8 +97,26 @@ impl<'a> StepSource<'a> {
         }
     }
 
+    /// Steps through a capture, of which the range and the length of intervals are those of `input`.
+    ///
+    /// # Errors
+    /// If the capture lacks the range.
+    pub fn of_capture(input: &'a Input, replay: Replay<'a>, clock: &'a dyn Clock) -> Result<Self> {
+        Ok(Self::new(input, SampleSource::of_capture(input, replay)?, clock, false))
+    }
+
+    /// The capture; `None` for the running system.
+    pub fn replay(&self) -> Option<&Replay<'a>> {
+        self.samples.replay()
+    }
+
+    /// Returns whether the last sample precedes the range of time that is shown.
+    pub fn is_preceding(&self) -> bool {
+        self.samples.is_preceding()
+    }
+
     /// The first sample of the interval.
-    pub(super) fn first(&self) -> &Sample {
+    pub fn first(&self) -> &Sample {
         match self.steps {
             0 => &self.newest,
             1 => &self.previous,
@@ -106,17 +125,17 @@ impl<'a> StepSource<'a> {
     }
 
     /// Returns whether the last step is the first of its interval.
-    pub(super) fn is_first_step(&self) -> bool {
+    pub fn is_first_step(&self) -> bool {
         self.steps == 1
     }
 
     /// The time from the first sample of the interval to the last.
-    pub(super) fn span(&self) -> Span {
+    pub fn span(&self) -> Span {
         elapsed(self.first(), &self.newest).unwrap_or(Span::HUNDREDTH)
     }
 
     /// The last two samples. Across a break, no time is known to be between them.
-    pub(super) fn step(&self) -> Step<'_> {
+    pub fn step(&self) -> Step<'_> {
         let (older, newer) = (&self.previous, &self.newest);
         Step {
             older,
@@ -130,7 +149,7 @@ impl<'a> StepSource<'a> {
     ///
     /// # Errors
     /// When the source cannot be read.
-    pub(super) fn start(&mut self, on_warning: OnWarning<'_>) -> Result<bool> {
+    pub fn start(&mut self, on_warning: OnWarning<'_>) -> Result<bool> {
         let found = self.samples.read(&self.newest, &mut self.incoming, on_warning)?;
         if found {
             self.accept();
@@ -146,7 +165,7 @@ impl<'a> StepSource<'a> {
     ///
     /// # Errors
     /// When the source cannot be read; with `strict` also on a warning about a capture.
-    pub(super) fn next(&mut self, on_warning: OnWarning<'_>) -> Result<Next> {
+    pub fn next(&mut self, on_warning: OnWarning<'_>) -> Result<Next> {
         if std::mem::take(&mut self.is_over) {
             (self.steps, self.missed_samples) = (0, 0);
         }

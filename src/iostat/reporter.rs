@@ -7,7 +7,7 @@ use super::options::Options;
 use super::rows::DeviceRows;
 use super::text::tables::{self, Table, device_tables};
 use super::text::{Format, Report, Style, json};
-use crate::counters::{CpuTimes, Sample};
+use crate::counters::{CpuTimes, Missing, Sample};
 use crate::metrics::CpuPercentages;
 use crate::source::Host;
 use crate::units::{SampleTime, Span};
@@ -48,6 +48,11 @@ impl<'a> Reporter<'a> {
     /// Returns whether reports have devices.
     pub(super) fn shows_devices(&self) -> bool {
         self.options.style.disk
+    }
+
+    /// Returns the values of devices that reports show.
+    pub(super) fn shown_values(&self) -> Missing {
+        self.options.style.shown()
     }
 
     /// Returns whether the requested number of reports is reached.

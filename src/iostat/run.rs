@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 
 use super::options::{DefaultDevices, DeviceFiles, Options, RequestedItem};
 use super::reporter::{Reporter, is_boot};
@@ -13,13 +13,11 @@ use crate::clock::WaitOutcome;
 use crate::console::{RunContext, Warnings, require_text, require_values};
 use crate::counters::{Device, Sample};
 use crate::exit::Exit;
+use crate::intervals::{Input, Next, StepSource};
 use crate::os_error::os_error_text;
 use crate::sanitize::sanitize;
-use crate::schedule::{Deadlines, Resampling};
-use crate::source::{
-    DeviceResolver, Host, Live, Precedence, Replay, local_time_zone, open_range, read_partitions,
-};
-use crate::time_range::Place;
+use crate::schedule::Deadlines;
+use crate::source::{DeviceResolver, Host, Live, Precedence, Replay, local_time_zone, read_partitions};
 use crate::topology::{NamedDevice, Topology};
 use crate::units::{SampleTime, Span};
 
@@ -125,16 +123,10 @@ fn lacks_devices(options: &Options, lists_all: bool) -> bool {
 
 /// Not inlined, so that a live run does not touch the memory that this needs on the stack.
 #[inline(never)]
-fn run_replay(options: &Options, mut source: Replay<'_>, context: &mut RunContext<'_>) -> Result<Exit> {
+fn run_replay(options: &Options, source: Replay<'_>, context: &mut RunContext<'_>) -> Result<Exit> {
     let mut warnings = Warnings::about(source.name());
-    let mut range = match options.range.is_everything() {
-        true => None,
-        false => Some(open_range(&options.range, &source)?),
-    };
-    // The first sample of an interval that has more than two.
-    let mut first: Option<Sample> = None;
-    let (mut previous, mut newer) = (Sample::default(), Sample::default());
-    let mut resampling = Resampling::new(options.interval, SampleTime::default());
+    let input = Input { interval: options.interval, range: options.range.clone(), ..Input::default() };
+    let mut steps = StepSource::of_capture(&input, source, context.clock)?;
     let selection = Selection::from_options(options, |name, _| {
         Some(NamedDevice::plain(name.strip_prefix("/dev/").unwrap_or(name)))
     });
@@ -142,77 +134,23 @@ fn run_replay(options: &Options, mut source: Replay<'_>, context: &mut RunContex
     let zone = local_time_zone((context.environment)("TZ").as_deref());
     let mut reporter = Reporter::new(options, devices, zone, context.is_terminal);
     let mut text = Vec::new();
-    let mut samples = 0u64;
-    let ended = loop {
-        let has_sample = source.next(&previous, &mut newer);
-        warnings.warn_all(&source.take_warnings(), context.err);
-        let found = match has_sample
-            .and_then(|found| require_values(&source, options.style.shown()).map(|()| found))
-        {
-            Ok(found) => found,
-            Err(_) if context.clock.signal().is_some() => break Ok(()),
-            Err(error) => break Err(error),
-        };
-        samples += u64::from(found);
-        let place = match (&mut range, newer.at.wall.filter(|_| found)) {
-            (Some(range), Some(at)) => range.place(at),
-            (Some(range), None) if !found => range.finish().map(|()| Place::Within),
-            _ => Ok(Place::Within),
-        };
-        let place = match place {
-            Ok(place) => place,
-            Err(message) => break Err(anyhow!("{}: {message}", sanitize(source.name()))),
-        };
-        let has_ended = !found || place == Place::Following;
-        let interval = elapsed(&previous, &newer).filter(|_| !has_ended);
-        if let Some(older) = first.take_if(|_| interval.is_none())
-            && let Some(interval) = elapsed(&older, &previous)
-        {
-            // The rest before a break or before the end.
-            match_devices(&mut reporter, &older, &previous);
-            report(&mut reporter, &source, (&older, &previous, interval), &mut text);
-            context.emit(&mut text)?;
-            if reporter.is_done() {
-                break Ok(());
-            }
-        }
-        if has_ended {
-            break Ok(());
-        }
-        match_devices(&mut reporter, &previous, &newer);
-        match interval.filter(|_| place == Place::Within) {
-            None => resampling = Resampling::new(options.interval, newer.at),
-            Some(interval) if resampling.is_due(&previous.at, &newer.at) => {
-                let first = first.take();
-                if let Some(first) = &first {
-                    match_devices(&mut reporter, first, &newer);
-                }
-                let older = first.as_ref().unwrap_or(&previous);
-                let interval = elapsed(older, &newer).unwrap_or(interval);
-                report(&mut reporter, &source, (older, &newer, interval), &mut text);
-                context.emit(&mut text)?;
-                if reporter.is_done() {
-                    break Ok(());
-                }
-            }
-            Some(_) => {
-                first.get_or_insert_with(|| previous.clone());
-            }
-        }
-        std::mem::swap(&mut previous, &mut newer);
-    };
+    let ended = report_steps(&mut steps, &mut reporter, &mut warnings, &mut text, context);
     warnings.finish(context.err);
     if reporter.count() > 0 {
         reporter.end(&mut text);
         context.emit(&mut text)?;
-        return ended.map(|()| Exit::Success);
+        return match context.clock.signal() {
+            Some(_) => Ok(Exit::Success),
+            None => ended.map(|()| Exit::Success),
+        };
     }
-    ended?;
     if context.clock.signal().is_some() {
         return Ok(Exit::Success);
     }
-    require_text(&source)?;
-    let why = match samples {
+    ended?;
+    let Some(source) = steps.replay() else { return Ok(Exit::Success) };
+    require_text(source)?;
+    let why = match steps.sample_count {
         0 if source.state().lacks_times => {
             "copies of /proc/diskstats without times; state their distance: --every 1s"
         }
@@ -225,24 +163,60 @@ fn run_replay(options: &Options, mut source: Replay<'_>, context: &mut RunContex
     Ok(Exit::NoData)
 }
 
+/// Reports on the intervals of a capture to its end, or until the requested number of reports is reached.
+fn report_steps(
+    steps: &mut StepSource<'_>,
+    reporter: &mut Reporter<'_>,
+    warnings: &mut Warnings,
+    text: &mut Vec<u8>,
+    context: &mut RunContext<'_>,
+) -> Result<()> {
+    let shown = reporter.shown_values();
+    let check =
+        |steps: &StepSource<'_>| steps.replay().map_or(Ok(()), |replay| require_values(replay, shown));
+    if !steps.start(&mut |warning| warnings.warn_capture(warning, context.err))? {
+        return Ok(());
+    }
+    check(steps)?;
+    while !reporter.is_done() {
+        let next = steps.next(&mut |warning| warnings.warn_capture(warning, context.err))?;
+        check(steps)?;
+        let ends = match next {
+            Next::End | Next::Signal(_) => return Ok(()),
+            Next::Step { ends, is_preceding } => ends && !is_preceding,
+            Next::Rest => true,
+            Next::Break => false,
+        };
+        if next != Next::Rest {
+            let step = steps.step();
+            match_devices(reporter, step.older, step.newer);
+        }
+        if ends {
+            if !steps.is_first_step() {
+                match_devices(reporter, steps.first(), &steps.newest);
+            }
+            report(reporter, steps, text);
+            context.emit(text)?;
+        }
+    }
+    Ok(())
+}
+
 fn match_devices(reporter: &mut Reporter<'_>, older: &Sample, newer: &Sample) {
     if reporter.devices.match_devices(&Sample::default(), older, newer) {
         reporter.devices.update_entries(newer, &Topology::from_names(&newer.devices));
     }
 }
 
-/// Reports on the time between two samples of a capture, unless it holds nothing that is shown.
-fn report(
-    reporter: &mut Reporter<'_>,
-    source: &Replay<'_>,
-    (older, newer, interval): (&Sample, &Sample, Span),
-    text: &mut Vec<u8>,
-) {
+/// Reports on an interval of a capture, unless it holds nothing that is shown.
+fn report(reporter: &mut Reporter<'_>, steps: &StepSource<'_>, text: &mut Vec<u8>) {
+    let (older, newer) = (steps.first(), &steps.newest);
     if !reporter.shows_devices() && (older.cpu.is_none() || newer.cpu.is_none()) {
         return;
     }
     if reporter.count() == 0 {
-        let host = source.header().map_or_else(Host::default, |header| Host {
+        let header = steps.replay().and_then(Replay::header);
+        let host = header.map_or_else(Host::default, |header| Host {
             nodename: header.host.clone(),
             release: header.kernel.clone(),
             hardware: None,
@@ -250,12 +224,7 @@ fn report(
         });
         reporter.begin(&host, newer.at.wall.unwrap_or_default(), text);
     }
-    reporter.report(older, newer, interval, text);
-}
-
-/// Returns the time between two samples of a capture; `None` across a break.
-fn elapsed(older: &Sample, newer: &Sample) -> Option<Span> {
-    newer.at.since(&older.at).filter(|_| newer.segment == older.segment)
+    reporter.report(older, newer, steps.span(), text);
 }
 
 /// Returns the time between two live samples. As in iostat, an interval of whole seconds is measured by the uptime; for

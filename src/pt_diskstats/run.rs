@@ -1,25 +1,24 @@
 //! `blkstat pt-diskstats`: shows a capture or the live system, and acts on keys if there is a terminal.
 
+use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, bail};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::engine::PtEngine;
 use super::keys::KeyOutcome;
 use super::options::Options;
-use crate::capture::WarningClass;
+use crate::capture::{CaptureWarning, WarningClass};
 use crate::console::{RunContext, Warnings, cause_text, require_values};
 use crate::counters::{Missing, Sample};
 use crate::exit::Exit;
-use crate::sanitize::sanitize;
-use crate::schedule::Resampling;
+use crate::intervals::{Input, Next, StepSource};
 use crate::sink::SampleFile;
-use crate::source::{Live, Replay, local_time_zone, open_range};
+use crate::source::{Live, Replay, local_time_zone};
 use crate::terminal::{Keyboard, screen_rows};
-use crate::time_range::Place;
 
 /// The size in bytes at which the lines of a file are written.
 const WRITE_THRESHOLD_BYTES: usize = 64 * 1024;
@@ -71,8 +70,7 @@ impl Session<'_> {
         }
         let mut warnings = Warnings::about(&path.display().to_string());
         loop {
-            let mut source = match Replay::open_with_truncated_sample(path, self.options.every, context.clock)
-            {
+            let source = match Replay::open_with_truncated_sample(path, self.options.every, context.clock) {
                 Ok(source) => source,
                 Err(error) => {
                     if let Some(signal) = context.clock.signal() {
@@ -82,7 +80,7 @@ impl Session<'_> {
                     return Ok(Exit::Error);
                 }
             };
-            let ended = self.show_file(&mut source, &mut warnings, context);
+            let ended = self.show_file(source, &mut warnings, context);
             context.emit(&mut self.text)?;
             if let (Err(_), Some(signal)) = (&ended, context.clock.signal()) {
                 return Ok(Exit::Signal(signal));
@@ -102,73 +100,47 @@ impl Session<'_> {
     /// Shows a file once, from its start to its end.
     fn show_file(
         &mut self,
-        source: &mut Replay<'_>,
+        source: Replay<'_>,
         warnings: &mut Warnings,
         context: &mut RunContext<'_>,
     ) -> Result<()> {
-        let (mut previous, mut sample) = (Sample::default(), Sample::default());
-        let mut range = match self.options.range.is_everything() {
-            true => None,
-            false => Some(open_range(&self.options.range, source)?),
+        let options = self.options;
+        let input = Input { interval: options.resample, range: options.range.clone(), ..Input::default() };
+        let mut steps = StepSource::of_capture(&input, source, context.clock)?;
+        let check = |steps: &StepSource<'_>| {
+            steps.replay().map_or(Ok(()), |replay| require_values(replay, Missing::EVERYTHING))
         };
-        let name = sanitize(source.name()).into_owned();
-        let in_file = |message: String| anyhow!("{name}: {message}");
-        let mut is_preceding = false;
-        let length = self.options.resample;
-        let resampling_from = |first: &Sample| Resampling::new(length, first.at);
-        let mut resampling = resampling_from(&sample);
-        // The samples shown, and whether another one came after the last of them.
-        let (mut shown, mut has_rest) = (0, false);
+        let mut next = match steps.start(&mut |warning| warn_of_clock(warning, warnings, context.err))? {
+            true => Next::Break,
+            false => Next::End,
+        };
+        let mut shown = 0;
         loop {
-            let has_sample = source.next(&previous, &mut sample);
-            for warning in source.take_warnings() {
-                // pt-diskstats silently skips lines that it cannot parse.
-                if warning.class == WarningClass::Clock {
-                    warnings.warn_capture(&warning, context.err);
-                }
-            }
-            if !has_sample? {
-                range.map_or(Ok(()), |range| range.finish()).map_err(in_file)?;
-                break;
-            }
-            require_values(source, Missing::EVERYTHING)?;
-            let place = match (&mut range, sample.at.wall) {
-                (Some(range), Some(at)) => range.place(at).map_err(in_file)?,
-                _ => Place::Within,
-            };
-            if place == Place::Following {
-                break;
-            }
-            if place == Place::Within {
-                if std::mem::take(&mut is_preceding) {
-                    // The first interval begins with the last sample before the range.
-                    self.push(&previous, warnings, context);
-                    (resampling, shown) = (resampling_from(&previous), 1);
-                }
-                let begins = shown == 0 || sample.segment != previous.segment;
-                if begins {
-                    if std::mem::take(&mut has_rest) {
-                        self.push(&previous, warnings, context);
+            check(&steps)?;
+            match next {
+                Next::End => break,
+                Next::Signal(signal) => bail!("interrupted by signal {signal}"),
+                Next::Step { .. } | Next::Break if steps.is_preceding() => {}
+                Next::Rest => self.push(&steps.newest, warnings, context),
+                Next::Step { .. } | Next::Break => {
+                    if shown == 0 && next != Next::Break {
+                        // The first interval begins with the last sample before the range.
+                        self.push(steps.first(), warnings, context);
+                        shown = 1;
                     }
-                    resampling = resampling_from(&sample);
-                }
-                has_rest = !begins && !resampling.is_due(&previous.at, &sample.at);
-                if !has_rest {
-                    self.push(&sample, warnings, context);
-                    shown += 1;
-                }
-                if self.options.count.is_some_and(|count| shown > count) {
-                    break;
+                    if next != (Next::Step { ends: false, is_preceding: false }) {
+                        self.push(&steps.newest, warnings, context);
+                        shown += 1;
+                    }
                 }
             }
-            is_preceding |= place == Place::Preceding;
+            if self.options.count.is_some_and(|count| shown > count) {
+                break;
+            }
             if self.text.len() > WRITE_THRESHOLD_BYTES {
                 context.emit(&mut self.text)?;
             }
-            std::mem::swap(&mut previous, &mut sample);
-        }
-        if has_rest {
-            self.push(&previous, warnings, context);
+            next = steps.next(&mut |warning| warn_of_clock(warning, warnings, context.err))?;
         }
         self.engine.finish(&mut self.text);
         Ok(())
@@ -215,6 +187,13 @@ impl Session<'_> {
         for notice in self.engine.take_notices() {
             warnings.warn_input(&notice, context.err);
         }
+    }
+}
+
+/// Warns about the clock of a capture. pt-diskstats silently skips lines that it cannot parse.
+fn warn_of_clock(warning: &CaptureWarning, warnings: &mut Warnings, err: &mut dyn Write) {
+    if warning.class == WarningClass::Clock {
+        warnings.warn_capture(warning, err);
     }
 }
 
