@@ -175,6 +175,33 @@ pub struct TracedUser {
 }
 
 impl TracedIo {
+    /// Returns the requests that were counted since an earlier state of the same histograms.
+    pub fn since(&self, earlier: &Self) -> Self {
+        let latencies = self.latencies.iter().map(|(key, histogram)| {
+            let before = earlier.latencies.get(key);
+            (*key, before.map_or_else(|| histogram.clone(), |before| histogram.since(before)))
+        });
+        let before = |key| earlier.errors.get(key).copied().unwrap_or(0);
+        let errors = self.errors.iter().map(|(key, count)| (*key, count.saturating_sub(before(key))));
+        let users = self.users.as_ref().map(|users| {
+            let added = users.0.iter().map(|(key, user)| {
+                let before = earlier.users.as_ref().and_then(|users| users.0.get(key));
+                let (count, sectors) = before.map_or((0, 0), |user| (user.count, user.sectors));
+                let (count, sectors) =
+                    (user.count.saturating_sub(count), user.sectors.saturating_sub(sectors));
+                (key.clone(), TracedUser { count, sectors, ..user.clone() })
+            });
+            TracedUsers(added.filter(|(_, user)| user.count > 0).collect())
+        });
+        Self {
+            latencies: latencies.filter(|(_, added)| added.count() > 0).collect(),
+            errors: errors.filter(|(_, added)| *added > 0).collect(),
+            users,
+            dropped: self.dropped.saturating_sub(earlier.dropped),
+            ..Self::default()
+        }
+    }
+
     /// Adds the requests that were traced after these.
     pub fn extend(&mut self, later: &Self) {
         self.elapsed = self.elapsed.saturating_add(later.elapsed);

@@ -124,7 +124,7 @@ impl Session {
         if self.latencies.as_ref().is_some_and(|set| is_full(requests, set)) {
             self.renew_latencies()?;
         }
-        if self.users.as_ref().is_some_and(|set| is_full(set.active.last.entries as f64, set)) {
+        if self.users.as_ref().is_some_and(|set| is_full(set.active.entries as f64, set)) {
             self.renew_users()?;
         }
         Ok(())

@@ -6,7 +6,6 @@
 //! nor paused by name; but a trigger on the instance's own print event, which a write to its marker causes, can start
 //! and stop them.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -17,7 +16,7 @@ use super::event_pair::{
 use super::leftovers::{Owner, remove_instance};
 use super::trace_dir::TraceDir;
 use crate::capture::trace_hist::{HistEntry, key_thread, parse_hist};
-use crate::counters::{DeviceNumber, LatencyHistogram, LatencyKey, RequestKind, TracedIo, TracedUser};
+use crate::counters::{DeviceNumber, LatencyKey, RequestKind, TracedIo, TracedUser, TracedUsers};
 
 /// The file whose writes start and stop a set.
 const MARKER: &str = "trace_marker";
@@ -38,22 +37,6 @@ pub(super) enum SetKind {
 /// The tracepoint of requests that fail; kernels before 5.18 lack it.
 pub(super) const ERROR_EVENT: &str = "block_rq_error";
 
-/// A device, a thread, its name and the kind of request.
-type UserKey = (DeviceNumber, u32, Arc<str>, RequestKind);
-
-/// The counts of a set's histograms since it was started.
-#[derive(Clone, Debug, Default)]
-pub(super) struct SetCounts {
-    pub(super) latencies: BTreeMap<LatencyKey, LatencyHistogram>,
-    /// Bios and sectors.
-    pub(super) users: BTreeMap<UserKey, (u64, u64)>,
-    /// Failed requests by device and error number.
-    pub(super) errors: BTreeMap<(DeviceNumber, i32), u64>,
-    pub(super) dropped: u64,
-    /// The entries of the fullest histogram.
-    pub(super) entries: usize,
-}
-
 /// A set in an instance of its own, which is removed when the set is dropped, with its triggers and the synthetic events
 /// whose names begin with its name.
 pub(super) struct TraceSet {
@@ -63,8 +46,10 @@ pub(super) struct TraceSet {
     pub(super) kind: SetKind,
     /// The entries of each map.
     pub(super) size: u32,
-    /// The counts as they were last read.
-    pub(super) last: SetCounts,
+    /// The counts since it was started, as they were last read.
+    last: TracedIo,
+    /// The entries of the fullest histogram then.
+    pub(super) entries: usize,
     text: Vec<u8>,
 }
 
@@ -75,7 +60,15 @@ impl TraceSet {
     /// If the kernel refuses a part of it; nothing is left of it then.
     pub(super) fn build(dir: &TraceDir, name: String, kind: SetKind, size: u32) -> Result<Self> {
         dir.make_instance(&name)?;
-        let set = Self { dir: dir.clone(), name, kind, size, last: SetCounts::default(), text: Vec::new() };
+        let set = Self {
+            dir: dir.clone(),
+            name,
+            kind,
+            size,
+            last: TracedIo::default(),
+            entries: 0,
+            text: Vec::new(),
+        };
         // `record-cmd`, which an instance inherits, stays: turning it off in one instance stops it for the enabled events
         // of all others, and the kernel then counts the stops without a start.
         // An error does not matter: the buffer is only larger then.
@@ -146,12 +139,11 @@ impl TraceSet {
         self.write(MARKER, "pause")
     }
 
-    /// Reads the counts since the set was started.
+    /// Returns the requests that were counted since the last call.
     ///
     /// # Errors
     /// If the histograms cannot be read.
-    pub(super) fn read(&mut self) -> Result<SetCounts> {
-        let mut counts = SetCounts::default();
+    fn read(&mut self) -> Result<TracedIo> {
         let files: Vec<(String, Option<&EventPair>)> = match &self.kind {
             SetKind::Latencies(pairs) => {
                 pairs.iter().map(|pair| (pair.synthetic_file(&self.name, "hist"), Some(pair))).collect()
@@ -159,22 +151,27 @@ impl TraceSet {
             SetKind::Users(_) => vec![("events/block/block_bio_queue/hist".to_owned(), None)],
             SetKind::Errors => vec![(format!("events/block/{ERROR_EVENT}/hist"), None)],
         };
+        let mut counts = TracedIo { users: Some(TracedUsers::default()), ..TracedIo::default() };
+        self.entries = 0;
         for (file, pair) in files {
             self.dir.read_into(&format!("instances/{}/{file}", self.name), &mut self.text)?;
             let text = String::from_utf8_lossy(&self.text);
             for section in parse_hist(&text) {
                 counts.dropped = counts.dropped.saturating_add(section.dropped);
-                counts.entries = counts.entries.max(section.entries.len());
+                self.entries = self.entries.max(section.entries.len());
                 for entry in &section.entries {
-                    match pair {
-                        Some(pair) => counts.add_latency(entry, pair),
-                        None if self.kind == SetKind::Errors => counts.add_error(entry),
-                        None => counts.add_user(entry),
-                    }
+                    // An entry of another form does not count.
+                    let _ = match pair {
+                        Some(pair) => add_latency(entry, pair, &mut counts),
+                        None if self.kind == SetKind::Errors => add_error(entry, &mut counts),
+                        None => add_user(entry, &mut counts),
+                    };
                 }
             }
         }
-        Ok(counts)
+        let added = counts.since(&self.last);
+        self.last = counts;
+        Ok(added)
     }
 }
 
@@ -185,46 +182,41 @@ impl Drop for TraceSet {
     }
 }
 
-impl SetCounts {
-    fn add_latency(&mut self, entry: &HistEntry<'_>, pair: &EventPair) {
-        let Some((number, letters, bucket)) = traced_latency(entry) else { return };
-        let kind = match pair.tag {
-            "bio" => RequestKind::from_bio_rwbs(letters),
-            _ => RequestKind::from_rwbs(letters),
-        };
-        let Some(kind) = kind else { return };
-        // The trigger has no filter if there are too many devices.
-        if !pair.devices.is_empty() && !pair.devices.contains(&number) {
-            return;
-        }
-        self.latencies.entry(LatencyKey { number, kind }).or_default().add(bucket);
+fn add_latency(entry: &HistEntry<'_>, pair: &EventPair, counts: &mut TracedIo) -> Option<()> {
+    let (number, letters, bucket) = traced_latency(entry)?;
+    let kind = match pair.tag {
+        "bio" => RequestKind::from_bio_rwbs(letters)?,
+        _ => RequestKind::from_rwbs(letters)?,
+    };
+    // The trigger has no filter if there are too many devices.
+    if pair.devices.is_empty() || pair.devices.contains(&number) {
+        counts.latencies.entry(LatencyKey { number, kind }).or_default().add(bucket);
     }
+    Some(())
+}
 
-    fn add_error(&mut self, entry: &HistEntry<'_>) {
-        let number =
-            entry.key("dev", Some("error")).and_then(|number| number.parse().ok()).map(device_number);
-        // The kernel prints the negative number of an error as an unsigned one of 64 bits.
-        let error = entry.key("error", None).and_then(|error| error.parse::<u64>().ok());
-        let error = error.and_then(|error| i32::try_from(error.cast_signed()).ok());
-        if let Some(key) = number.zip(error) {
-            let count = self.errors.entry(key).or_default();
-            *count = count.saturating_add(entry.value("hitcount").unwrap_or(0));
-        }
-    }
+fn add_error(entry: &HistEntry<'_>, counts: &mut TracedIo) -> Option<()> {
+    let number = device_number(entry.key("dev", Some("error"))?.parse().ok()?);
+    // The kernel prints the negative number of an error as an unsigned one of 64 bits.
+    let error = i32::try_from(entry.key("error", None)?.parse::<u64>().ok()?.cast_signed()).ok()?;
+    let count = counts.errors.entry((number, error)).or_default();
+    *count = count.saturating_add(entry.value("hitcount").unwrap_or(0));
+    Some(())
+}
 
-    fn add_user(&mut self, entry: &HistEntry<'_>) {
-        let (Some(number), Some(letters), Some((comm, tid))) = (
-            entry.key("dev", Some("rwbs")).and_then(|number| number.parse().ok()).map(device_number),
-            entry.key("rwbs", Some("common_pid")),
-            entry.key("common_pid", None).and_then(key_thread),
-        ) else {
-            return;
-        };
-        let Some(kind) = RequestKind::from_bio_rwbs(letters) else { return };
-        let sum = self.users.entry((number, tid, Arc::from(comm), kind)).or_default();
-        sum.0 = sum.0.saturating_add(entry.value("hitcount").unwrap_or(0));
-        sum.1 = sum.1.saturating_add(entry.value("nr_sector").unwrap_or(0));
-    }
+fn add_user(entry: &HistEntry<'_>, counts: &mut TracedIo) -> Option<()> {
+    let (comm, tid) = key_thread(entry.key("common_pid", None)?)?;
+    counts.users.get_or_insert_default().add(&TracedUser {
+        number: device_number(entry.key("dev", Some("rwbs"))?.parse().ok()?),
+        tid,
+        comm: Arc::from(comm),
+        pid: None,
+        cgroup: None,
+        kind: RequestKind::from_bio_rwbs(entry.key("rwbs", Some("common_pid"))?)?,
+        count: entry.value("hitcount").unwrap_or(0),
+        sectors: entry.value("nr_sector").unwrap_or(0),
+    });
+    Some(())
 }
 
 /// Sets of one kind, one after the other.
@@ -271,43 +263,7 @@ impl Alternation {
     /// If the histograms cannot be read.
     pub(super) fn collect(&mut self, traced: &mut TracedIo) -> Result<()> {
         for set in self.draining.iter_mut().chain([&mut self.active]) {
-            let counts = set.read()?;
-            for (key, histogram) in &counts.latencies {
-                let before = set.last.latencies.remove(key).unwrap_or_default();
-                let added = histogram.since(&before);
-                if added.count() > 0 {
-                    traced.latencies.entry(*key).or_default().merge(&added);
-                }
-            }
-            for (key, count) in &counts.errors {
-                let added = count.saturating_sub(set.last.errors.get(key).copied().unwrap_or(0));
-                if added > 0 {
-                    let own = traced.errors.entry(*key).or_default();
-                    *own = own.saturating_add(added);
-                }
-            }
-            let users = traced.users.get_or_insert_default();
-            for ((number, tid, comm, kind), (count, sectors)) in &counts.users {
-                let key = (*number, *tid, Arc::clone(comm), *kind);
-                let before = set.last.users.get(&key).copied().unwrap_or_default();
-                let (count, sectors) = (count.saturating_sub(before.0), sectors.saturating_sub(before.1));
-                if count > 0 {
-                    let (number, tid, comm, kind) = key;
-                    users.add(&TracedUser {
-                        number,
-                        tid,
-                        comm,
-                        pid: None,
-                        cgroup: None,
-                        kind,
-                        count,
-                        sectors,
-                    });
-                }
-            }
-            let dropped = counts.dropped.saturating_sub(set.last.dropped);
-            traced.dropped = traced.dropped.saturating_add(dropped);
-            set.last = counts;
+            traced.extend(&set.read()?);
         }
         Ok(())
     }
@@ -324,6 +280,8 @@ fn set_name(owner: &Owner, kind: &SetKind, number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     #[test]
@@ -340,14 +298,14 @@ mod tests {
             line("WS", 3, 24),
             line("D", 1, 4096)
         );
-        let mut counts = SetCounts::default();
-        parse_hist(&text)
-            .iter()
-            .flat_map(|section| &section.entries)
-            .for_each(|entry| counts.add_user(entry));
-        let key = |kind| ((8, 0), 12, Arc::from("mkfs.ext4"), kind);
-        let expected = [(key(RequestKind::Write), (5, 2072)), (key(RequestKind::Discard), (1, 4096))];
-        assert_eq!(counts.users, BTreeMap::from(expected));
+        let mut counts = TracedIo::default();
+        for entry in parse_hist(&text).iter().flat_map(|section| &section.entries) {
+            add_user(entry, &mut counts).unwrap();
+        }
+        let users = counts.users.unwrap_or_default();
+        let users = users.0.values().map(|user| (user.number, user.tid, user.kind, user.count, user.sectors));
+        let expected = [((8, 0), 12, RequestKind::Write, 5, 2072), ((8, 0), 12, RequestKind::Discard, 1, 4096)];
+        assert_eq!(users.collect::<Vec<_>>(), expected);
     }
 
     #[test]
@@ -355,11 +313,10 @@ mod tests {
         let text = "# trigger info: hist:keys=dev,error [active]\n\n\
                     { dev:    8388608, error: 18446744073709551611 } hitcount:          3\n\
                     { dev:    8388624, error: 18446744073709551506 } hitcount:          1\n";
-        let mut counts = SetCounts::default();
-        parse_hist(text)
-            .iter()
-            .flat_map(|section| &section.entries)
-            .for_each(|entry| counts.add_error(entry));
+        let mut counts = TracedIo::default();
+        for entry in parse_hist(text).iter().flat_map(|section| &section.entries) {
+            add_error(entry, &mut counts).unwrap();
+        }
         assert_eq!(counts.errors, BTreeMap::from([(((8, 0), -5), 3), (((8, 16), -110), 1)]));
     }
 }
