@@ -98,30 +98,29 @@ fn parse(bytes: &[u8]) -> Parsed {
         [ESC] => None,
         [ESC, b'[', rest @ ..] => parse_csi(rest),
         [ESC, b'O'] => None,
-        [ESC, b'O', letter, ..] => Some((letter_key(*letter, "").map(Event::Key), 3)),
+        [ESC, b'O', letter, ..] => Some((key_of("", *letter).map(Event::Key), 3)),
         // The Esc key, followed by another key.
         [ESC, ..] => key(Key::Esc, 1),
         [b'\r' | b'\n', ..] => key(Key::Enter, 1),
         [0x7f | 0x08, ..] => key(Key::Backspace, 1),
         [control @ 1..=26, ..] => key(Key::Ctrl(char::from(control - 1 + b'a')), 1),
-        [first, ..] => parse_character(bytes, *first),
+        [_, ..] => parse_character(bytes),
         [] => None,
     }
 }
 
 /// Parses a character in UTF-8. Invalid bytes are skipped.
-fn parse_character(bytes: &[u8], first: u8) -> Parsed {
-    let length = match first {
-        0x20..=0x7e => 1,
-        0xc2..=0xdf => 2,
-        0xe0..=0xef => 3,
-        0xf0..=0xf4 => 4,
-        _ => return Some((None, 1)),
+fn parse_character(bytes: &[u8]) -> Parsed {
+    let (valid, is_cut) = match std::str::from_utf8(bytes) {
+        Ok(text) => (text, false),
+        Err(error) => {
+            let valid = std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default();
+            (valid, error.error_len().is_none())
+        }
     };
-    let bytes = bytes.get(..length)?;
-    match std::str::from_utf8(bytes).ok().and_then(|text| text.chars().next()) {
-        Some(c) if !c.is_control() => Some((Some(Event::Key(Key::Char(c))), length)),
-        Some(_) => Some((None, length)),
+    match valid.chars().next() {
+        Some(c) => Some(((!c.is_control()).then_some(Event::Key(Key::Char(c))), c.len_utf8())),
+        None if is_cut => None,
         None => Some((None, 1)),
     }
 }
@@ -140,38 +139,28 @@ fn parse_csi(bytes: &[u8]) -> Parsed {
     let parameters = std::str::from_utf8(&bytes[..end]).unwrap_or_default();
     let event = match (bytes[end], parameters.strip_prefix('<')) {
         (letter @ (b'M' | b'm'), Some(mouse)) => parse_mouse(mouse, letter).map(Event::Mouse),
-        (b'~', _) => tilde_key(parameters).map(Event::Key),
-        (letter, _) => letter_key(letter, parameters).map(Event::Key),
+        (end, _) => key_of(parameters, end).map(Event::Key),
     };
     Some((event, START + end + 1))
 }
 
-/// Returns the key of a sequence that ends in a letter. The parameter after `;` has the modifiers.
-fn letter_key(letter: u8, parameters: &str) -> Option<Key> {
-    let modifier = parameters.split_once(';').map_or("", |(_, modifier)| modifier);
-    Some(match (letter, modifier) {
-        (b'A', _) => Key::Up,
-        (b'B', _) => Key::Down,
-        (b'C', "2") => Key::ShiftRight,
-        (b'C', "5") => Key::CtrlRight,
-        (b'C', _) => Key::Right,
-        (b'D', "2") => Key::ShiftLeft,
-        (b'D', "5") => Key::CtrlLeft,
-        (b'D', _) => Key::Left,
-        (b'H', _) => Key::Home,
-        (b'F', _) => Key::End,
-        (b'M', "") => Key::Enter,
-        _ => return None,
-    })
-}
-
-/// Returns the key of a sequence that ends in `~`.
-fn tilde_key(parameters: &str) -> Option<Key> {
-    Some(match parameters.split(';').next()? {
-        "1" | "7" => Key::Home,
-        "4" | "8" => Key::End,
-        "5" => Key::PageUp,
-        "6" => Key::PageDown,
+/// Returns the key of a sequence by its parameters, the second of which has the modifiers, and by its end.
+fn key_of(parameters: &str, end: u8) -> Option<Key> {
+    let (key, modifier) = parameters.split_once(';').unwrap_or((parameters, ""));
+    Some(match (end, key, modifier) {
+        (b'A', ..) => Key::Up,
+        (b'B', ..) => Key::Down,
+        (b'C', _, "2") => Key::ShiftRight,
+        (b'C', _, "5") => Key::CtrlRight,
+        (b'C', ..) => Key::Right,
+        (b'D', _, "2") => Key::ShiftLeft,
+        (b'D', _, "5") => Key::CtrlLeft,
+        (b'D', ..) => Key::Left,
+        (b'H', ..) | (b'~', "1" | "7", _) => Key::Home,
+        (b'F', ..) | (b'~', "4" | "8", _) => Key::End,
+        (b'~', "5", _) => Key::PageUp,
+        (b'~', "6", _) => Key::PageDown,
+        (b'M', _, "") => Key::Enter,
         _ => return None,
     })
 }

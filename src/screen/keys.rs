@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::app::{Action, App, ExportKind, Page, Source};
 use super::history::Frame;
 use super::input::{Event, Key, Mouse, MouseAction};
-use super::prompt::{Prompt, Question, Typed};
+use super::prompt::{Prompt, Question};
 use super::sort::Sort;
 use crate::time_range::TimePoint;
 
@@ -58,6 +58,8 @@ pub(crate) const KEYS: [(&str, &[(&str, &str)]); 5] = [
     ("Screen", &[("?", "this help"), ("Ctrl-L", "draw again"), ("Ctrl-Z", "suspend"), ("q, Ctrl-C", "quit")]),
 ];
 
+/// The most characters of a line that the user types.
+const MAX_LENGTH: usize = 100;
 /// The steps in time: ten seconds and a minute.
 const STEP_S: f64 = 10.0;
 const LONG_STEP_S: f64 = 60.0;
@@ -100,13 +102,45 @@ impl App {
             }
             Key::Char('b') => self.prompt = Some(Prompt::new(Question::Time, "")),
             Key::Enter | Key::Esc => self.turn_page(key),
-            key => {
-                if !self.press_time_key(key) {
-                    self.press_list_key(key);
-                }
+            Key::Char('p' | ' ') => self.toggle_pause(),
+            Key::Left | Key::Char('h') => self.step(false),
+            Key::Right | Key::Char('l') => self.step(true),
+            Key::ShiftLeft | Key::Char(',') => self.move_by(-STEP_S),
+            Key::ShiftRight | Key::Char('.') => self.move_by(STEP_S),
+            Key::CtrlLeft | Key::Char('<') => self.move_by(-LONG_STEP_S),
+            Key::CtrlRight | Key::Char('>') => self.move_by(LONG_STEP_S),
+            Key::Char('[') => self.go_to_next_incident(false),
+            Key::Char(']') => self.go_to_next_incident(true),
+            Key::Char('w') => self.go_to_worst(),
+            Key::Char('0') => self.move_to_end(false),
+            Key::Char('$') => self.move_to_end(true),
+            Key::Char('+' | '=') => self.axis.zoom(true),
+            Key::Char('-') => self.axis.zoom(false),
+            Key::Char('x') => self.change_speed(),
+            key if self.page == Page::Help => self.scroll_text(key),
+            Key::Up | Key::Char('k') => self.select_by(-1),
+            Key::Down | Key::Char('j') => self.select_by(1),
+            Key::PageUp => self.select_by(-self.list_page()),
+            Key::PageDown => self.select_by(self.list_page()),
+            Key::Home | Key::Char('g') => self.select_by(isize::MIN / 2),
+            Key::End | Key::Char('G') => self.select_by(isize::MAX / 2),
+            Key::Char('s') => self.sort_by(self.sort.next(true)),
+            Key::Char('S') => self.sort_by(self.sort.next(false)),
+            Key::Char('f') => self.toggle_folds(),
+            Key::Char('t') => {
+                self.is_tree = !self.is_tree;
+                self.say(if self.is_tree { "tree of devices" } else { "list of devices" });
             }
+            Key::Char('u') => self.change_unit(),
+            Key::Char(c) => self.say(format!("{c} has no meaning here; ? shows the keys")),
+            Key::Backspace | Key::Ctrl(_) => {}
         }
         None
+    }
+
+    /// The lines of the list by which a page moves.
+    fn list_page(&self) -> isize {
+        self.regions.list_rows.max(2) as isize - 1
     }
 
     fn turn_page(&mut self, key: Key) {
@@ -130,54 +164,6 @@ impl App {
             }
             (Page::Detail | Page::Help | Page::List, _) => Page::List,
         };
-    }
-
-    /// Takes a key that moves in time. Returns whether the key does so.
-    fn press_time_key(&mut self, key: Key) -> bool {
-        match key {
-            Key::Char('p' | ' ') => self.toggle_pause(),
-            Key::Left | Key::Char('h') => self.step(false),
-            Key::Right | Key::Char('l') => self.step(true),
-            Key::ShiftLeft | Key::Char(',') => self.move_by(-STEP_S),
-            Key::ShiftRight | Key::Char('.') => self.move_by(STEP_S),
-            Key::CtrlLeft | Key::Char('<') => self.move_by(-LONG_STEP_S),
-            Key::CtrlRight | Key::Char('>') => self.move_by(LONG_STEP_S),
-            Key::Char('[') => self.go_to_next_incident(false),
-            Key::Char(']') => self.go_to_next_incident(true),
-            Key::Char('w') => self.go_to_worst(),
-            Key::Char('0') => self.move_to_end(false),
-            Key::Char('$') => self.move_to_end(true),
-            Key::Char('+' | '=') => self.axis.zoom(true),
-            Key::Char('-') => self.axis.zoom(false),
-            Key::Char('x') => self.change_speed(),
-            _ => return false,
-        }
-        true
-    }
-
-    fn press_list_key(&mut self, key: Key) {
-        if self.page == Page::Help {
-            return self.scroll_text(key);
-        }
-        let page = self.regions.list_rows.max(2) as isize - 1;
-        match key {
-            Key::Up | Key::Char('k') => self.select_by(-1),
-            Key::Down | Key::Char('j') => self.select_by(1),
-            Key::PageUp => self.select_by(-page),
-            Key::PageDown => self.select_by(page),
-            Key::Home | Key::Char('g') => self.select_by(isize::MIN / 2),
-            Key::End | Key::Char('G') => self.select_by(isize::MAX / 2),
-            Key::Char('s') => self.sort_by(self.sort.next(true)),
-            Key::Char('S') => self.sort_by(self.sort.next(false)),
-            Key::Char('f') => self.toggle_folds(),
-            Key::Char('t') => {
-                self.is_tree = !self.is_tree;
-                self.say(if self.is_tree { "tree of devices" } else { "list of devices" });
-            }
-            Key::Char('u') => self.change_unit(),
-            Key::Char(c) => self.say(format!("{c} has no meaning here; ? shows the keys")),
-            _ => {}
-        }
     }
 
     fn toggle_folds(&mut self) {
@@ -221,34 +207,35 @@ impl App {
     /// Takes a key while the user is typing a line.
     fn type_key(&mut self, key: Key) -> Option<Action> {
         let mut prompt = self.prompt.take()?;
-        if prompt.question == Question::Export {
-            return self.choose_export(key);
-        }
-        let typed = prompt.press(key);
-        match (prompt.question, typed) {
-            (Question::Filter, Typed::Cancelled) => self.set_filter(&prompt.before),
-            (Question::Filter, typed) => {
-                self.set_filter(&prompt.text);
-                if let Some(error) = self.filter_error().filter(|_| typed == Typed::Done) {
-                    self.say(error);
-                }
+        let export = |kind| Some(Action::Export { kind, range: self.shown_range() });
+        match (prompt.question, key) {
+            (Question::Export, Key::Char('r')) => return export(ExportKind::Recording),
+            (Question::Export, Key::Char('h')) => return export(ExportKind::Report),
+            (Question::Export, _) => return None,
+            (Question::Time, Key::Enter) => {
+                self.go_to_text(&prompt.text);
+                return None;
             }
-            (Question::Time, Typed::Done) => self.go_to_text(&prompt.text),
-            (Question::Time | Question::Export, _) => {}
+            (Question::Filter, Key::Enter) => {
+                self.filter_error().into_iter().for_each(|error| self.say(error));
+                return None;
+            }
+            (_, Key::Backspace) if !prompt.text.is_empty() => drop(prompt.text.pop()),
+            (_, Key::Ctrl('u')) => prompt.text.clear(),
+            (_, Key::Char(c)) if prompt.text.chars().count() < MAX_LENGTH => prompt.text.push(c),
+            (question, Key::Esc | Key::Ctrl('c' | 'g') | Key::Backspace) => {
+                if question == Question::Filter {
+                    self.set_filter(&prompt.before);
+                }
+                return None;
+            }
+            _ => {}
         }
-        if typed == Typed::Going {
-            self.prompt = Some(prompt);
+        if prompt.question == Question::Filter {
+            self.set_filter(&prompt.text);
         }
+        self.prompt = Some(prompt);
         None
-    }
-
-    fn choose_export(&mut self, key: Key) -> Option<Action> {
-        let kind = match key {
-            Key::Char('r') => ExportKind::Recording,
-            Key::Char('h') => ExportKind::Report,
-            _ => return None,
-        };
-        Some(Action::Export { kind, range: self.shown_range() })
     }
 
     /// Goes to a time that the user typed. If it is ambiguous, for example as to the day, the one nearest to the cursor
