@@ -5,8 +5,6 @@ mod table;
 
 use jiff::tz::TimeZone;
 
-#[cfg(feature = "top")]
-pub(crate) use self::table::limit_value;
 pub use self::table::{HiddenFrom, hidden_processes_text, hung_read_text, problem_text, skipped_scans_text};
 use crate::attribution::{Attribution, CgroupUse, DeviceUse, IoRates};
 use crate::counters::BusyProcess;

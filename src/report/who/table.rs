@@ -4,8 +4,9 @@ use jiff::tz::TimeZone;
 
 use super::fields::{Row, role_name};
 use super::{WhoDevice, WhoInterval, fields};
-use crate::attribution::{Attribution, LimitKind, LimitUse};
+use crate::attribution::{Attribution, LimitUse};
 use crate::counters::ScanProblem;
+use crate::report::evidence::limit_of_cgroup;
 use crate::report::latency::push_note;
 use crate::report::layout::number_format::{number, percent};
 use crate::report::layout::sentence_numbers::counted;
@@ -112,37 +113,19 @@ fn id_cell(row: &Row<'_>) -> String {
     }
 }
 
-/// Bytes of a MiB, the unit of `MB/s` in all tables.
-pub(super) const MIB: f64 = 1024.0 * 1024.0;
-
-/// Returns a limit with its unit: `50 r/s`, `2.00 wMB/s`, `512 wkB/s`.
-pub(crate) fn limit_value(kind: LimitKind, value: u64) -> String {
-    let bytes = |direction: char| match value as f64 / MIB {
-        mib @ 1.0.. => format!("{} {direction}MB/s", number(mib)),
-        mib if mib >= 1.0 / 1024.0 => format!("{} {direction}kB/s", number(mib * 1024.0)),
-        _ => format!("{value} {direction}B/s"),
-    };
-    match kind {
-        LimitKind::ReadIops => format!("{value} r/s"),
-        LimitKind::WriteIops => format!("{value} w/s"),
-        LimitKind::ReadBytes => bytes('r'),
-        LimitKind::WriteBytes => bytes('w'),
-    }
-}
-
 /// Returns the limits of a cgroup for a table: those that have been reached or, if none has, the nearest one.
 fn limits_cell(limits: &[LimitUse]) -> String {
     let reached: Vec<String> = limits
         .iter()
         .filter(|limit| limit.is_reached)
-        .map(|limit| limit_value(limit.kind, limit.value))
+        .map(|limit| limit_of_cgroup(limit.kind, limit.value))
         .collect();
     if !reached.is_empty() {
         return format!("at limit {}", reached.join(", "));
     }
     let fraction = |limit: &&LimitUse| limit.rate / limit.value.max(1) as f64;
     let nearest = limits.iter().max_by(|a, b| fraction(a).total_cmp(&fraction(b)));
-    nearest.map(|limit| limit_value(limit.kind, limit.value)).unwrap_or_default()
+    nearest.map(|limit| limit_of_cgroup(limit.kind, limit.value)).unwrap_or_default()
 }
 
 /// Returns the reason why cgroups are missing, with the remedy.
@@ -275,6 +258,7 @@ mod table_tests {
 #[cfg(test)]
 mod limit_text_tests {
     use super::*;
+    use crate::attribution::LimitKind;
 
     #[test]
     fn the_limit_that_matters_is_shown() {
@@ -284,10 +268,10 @@ mod limit_text_tests {
         let bytes = limit(LimitKind::WriteBytes, 2 << 20, 1e6, false);
         assert_eq!(limits_cell(&[]), "");
         let low = limit(LimitKind::ReadBytes, 2000, 0.0, false);
-        assert_eq!(limits_cell(&[low]), "1.95 rkB/s");
-        assert_eq!(limits_cell(&[reads, bytes]), "2.00 wMB/s");
+        assert_eq!(limits_cell(&[low]), "1.95 KiB/s of reads");
+        assert_eq!(limits_cell(&[reads, bytes]), "2 MiB/s of writes");
         let reached = limit(LimitKind::ReadIops, 50, 50.0, true);
-        assert_eq!(limits_cell(&[reached, bytes]), "at limit 50 r/s");
+        assert_eq!(limits_cell(&[reached, bytes]), "at limit 50 reads/s");
     }
 }
 

@@ -13,12 +13,12 @@ use crate::counters::BlockedTask;
 use crate::intervals::{DeviceInterval, IntervalRows};
 use crate::report::IntervalWriter;
 use crate::report::evidence::{
-    hidden_io_wait_text, incident_parts, present_harm, sign_of_begin, timed_evidence_sentences,
+    hidden_io_wait_text, incident_parts, limit_of_cgroup, present_harm, sign_of_begin,
+    timed_evidence_sentences,
 };
 use crate::report::layout::sentence_numbers::{number, percent};
 use crate::report::layout::{ellipsize, wrap};
 use crate::report::native::{Emphasis, TableOptions, TableWriter, who_line};
-use crate::report::who::limit_value;
 use crate::sanitize::sanitize;
 use crate::screen::app::{App, Page, Source};
 use crate::screen::history::{Frame, is_trouble, lasted_s};
@@ -261,7 +261,7 @@ fn cgroup_text(cgroup: &CgroupUse) -> String {
     );
     for limit in &cgroup.limits {
         let reached = if limit.is_reached { "at its limit of" } else { "limit" };
-        text += &format!("; {reached} {}", limit_value(limit.kind, limit.value));
+        text += &format!("; {reached} {}", limit_of_cgroup(limit.kind, limit.value));
     }
     text
 }
