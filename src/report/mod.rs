@@ -13,6 +13,7 @@ pub(crate) mod layout;
 pub mod manual;
 pub mod native;
 pub mod prometheus;
+pub(crate) mod scale;
 pub mod who;
 
 use jiff::tz::TimeZone;

@@ -66,35 +66,9 @@ pub(crate) enum ExportKind {
     Report,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum ThroughputUnit {
-    /// MiB per second, as in the table.
-    #[default]
-    Mib,
-    Kib,
-    /// Million bits per second.
-    Mbit,
-}
-
-impl ThroughputUnit {
-    /// Its title, the amount per KiB, and the unit after it.
-    fn facts(self) -> (&'static str, f64, Self) {
-        match self {
-            Self::Mib => ("MB/s", 1.0 / 1024.0, Self::Kib),
-            Self::Kib => ("KB/s", 1.0, Self::Mbit),
-            Self::Mbit => ("Mbit/s", 1024.0 * 8.0 / 1e6, Self::Mib),
-        }
-    }
-
-    pub(crate) fn title(self) -> &'static str {
-        self.facts().0
-    }
-
-    /// Returns the amount per KiB.
-    pub(crate) fn per_kib(self) -> f64 {
-        self.facts().1
-    }
-}
+/// The units of throughput: the title and the amount per KiB. The first is that of the table.
+const THROUGHPUT_UNITS: [(&str, f64); 3] =
+    [("MB/s", 1.0 / 1024.0), ("KB/s", 1.0), ("Mbit/s", 1024.0 * 8.0 / 1e6)];
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RecordingStatus {
@@ -142,7 +116,8 @@ pub(crate) struct App {
     pub(crate) sort: Sort,
     pub(crate) folds: bool,
     pub(crate) is_tree: bool,
-    pub(crate) unit: ThroughputUnit,
+    /// The chosen unit of throughput, as an index.
+    unit: usize,
     pub(crate) filter: Option<(String, Regex)>,
     pub(crate) prompt: Option<Prompt>,
     /// The incidents so far, in the order in which they began.
@@ -181,7 +156,7 @@ impl App {
             sort: options.sort,
             folds: !options.unfolds,
             is_tree: false,
-            unit: ThroughputUnit::default(),
+            unit: 0,
             filter: None,
             prompt: None,
             incidents: Vec::new(),
@@ -259,8 +234,13 @@ impl App {
 
     /// Switches to the next unit of throughput.
     pub(crate) fn change_unit(&mut self) {
-        self.unit = self.unit.facts().2;
-        self.say(format!("throughput in {}", self.unit.title()));
+        self.unit = (self.unit + 1) % THROUGHPUT_UNITS.len();
+        self.say(format!("throughput in {}", self.throughput_unit().0));
+    }
+
+    /// The title of the chosen unit of throughput, and the amount per KiB.
+    pub(crate) fn throughput_unit(&self) -> (&'static str, f64) {
+        THROUGHPUT_UNITS[self.unit]
     }
 
     /// Sets the filter of device names; an empty text lists all. A text that is not a regular expression is searched

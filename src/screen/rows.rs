@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
 use super::app::App;
-use super::history::{is_trouble, lasted_s};
+use super::history::is_trouble;
 use super::sort::Sort;
 use crate::analysis::Verdict;
 use crate::intervals::{DeviceInterval, DeviceState, OngoingIncident};
@@ -14,8 +14,6 @@ use crate::topology::Topology;
 pub(crate) struct Row<'a> {
     /// The device in the interval under the cursor.
     pub(crate) device: &'a DeviceInterval,
-    /// Seconds for which its incident has lasted, 0 without one; `None` if only means are known.
-    pub(crate) lasted_s: Option<f64>,
     /// The number of devices above it in the tree.
     pub(crate) depth: usize,
 }
@@ -38,11 +36,8 @@ impl App {
     /// Returns the lines of the list at the cursor.
     pub(crate) fn rows(&self) -> Rows<'_> {
         let Some(frame) = self.moment() else { return Rows::default() };
-        let row = |device| {
-            let lasted_s = frame.is_exact().then(|| lasted_s(device));
-            Row { device, lasted_s, depth: 0 }
-        };
-        let mut rows: Vec<Row<'_>> = frame.rows.devices.iter().map(row).collect();
+        let mut rows: Vec<Row<'_>> =
+            frame.rows.devices.iter().map(|device| Row { device, depth: 0 }).collect();
         let total = rows.len();
         if let Some((_, regex)) = &self.filter {
             rows.retain(|row| regex.is_match(row.device.label()) || regex.is_match(row.device.device()));
@@ -60,7 +55,7 @@ impl App {
             let ongoing = incident_of(row);
             let of_victim = ongoing.and_then(|ongoing| victims.get(&ongoing.incident.id).copied());
             let incident = ongoing
-                .map(|ongoing| (row.lasted_s, std::cmp::Reverse(ongoing.incident.id), ongoing.is_victim));
+                .map(|ongoing| (ongoing.lasted_s, std::cmp::Reverse(ongoing.incident.id), ongoing.is_victim));
             (of_victim.unwrap_or_else(|| self.sort.value(row.device)), incident)
         };
         rows.sort_by(|a, b| key(b).partial_cmp(&key(a)).unwrap_or(Ordering::Equal));

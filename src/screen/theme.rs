@@ -50,15 +50,29 @@ const BLUE: Hue = Hue { dark: 0x5a_a7e0, light: 0x1f_6fb0, basic: Color::Blue };
 const RED: Hue = Hue { dark: 0xe5_484d, light: 0xc1_272d, basic: Color::Red };
 const CYAN: Hue = Hue { dark: 0x4c_c5c5, light: 0x00_7f7f, basic: Color::Cyan };
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Series {
-    /// Reads, or a quantity without a direction.
-    Reads,
-    Writes,
-    /// Flushes, or requests in flight.
-    Third,
-    /// A line to compare with.
-    Reference,
+/// How a line of a chart is drawn. Without colors, lines differ by their dashes.
+#[derive(Clone, Copy)]
+pub(crate) struct Stroke {
+    hue: Hue,
+    /// The dots that are drawn of each four, as bits.
+    dashes: u8,
+    /// Its mark in a legend, with its dashes.
+    pub(crate) mark: &'static str,
+}
+
+/// Reads, or a quantity without a direction.
+pub(crate) const READS: Stroke = Stroke { hue: BLUE, dashes: 0b1111, mark: "━" };
+pub(crate) const WRITES: Stroke = Stroke { hue: ORANGE, dashes: 0b0111, mark: "╍" };
+/// Flushes, or requests in flight.
+pub(crate) const THIRD: Stroke = Stroke { hue: CYAN, dashes: 0b0101, mark: "┉" };
+/// A line to compare with.
+pub(crate) const REFERENCE: Stroke = Stroke { hue: GRAY, dashes: 0b0011, mark: "- -" };
+
+impl Stroke {
+    /// Returns whether the line is drawn in a column of dots.
+    pub(crate) fn is_dash(&self, column: usize) -> bool {
+        self.dashes >> (column % 4) & 1 == 1
+    }
 }
 
 impl Theme {
@@ -89,30 +103,17 @@ impl Theme {
         }
     }
 
-    /// Returns the mark of a verdict in a ribbon, and its style.
-    fn verdict_look(self, verdict: Option<Verdict>) -> (char, Style) {
-        match verdict {
-            Some(Verdict::Idle) => (' ', self.dim()),
-            Some(Verdict::Ok) => ('.', self.style_of(GREEN)),
-            Some(Verdict::Queueing) => ('-', self.style_of(YELLOW)),
-            Some(Verdict::Slow) => ('s', self.style_of(BLUE)),
-            Some(Verdict::Saturated) => ('=', self.style_of(ORANGE)),
-            Some(Verdict::Capped) => ('C', self.style_of(PURPLE)),
-            Some(Verdict::Throttled) => ('T', self.style_of(PURPLE).add_modifier(Modifier::UNDERLINED)),
-            Some(Verdict::Stalled) => ('!', self.style_of(RED).add_modifier(Modifier::BOLD)),
-            Some(Verdict::AccountingOff) => ('x', self.style_of(GRAY)),
-            None => ('?', self.style_of(GRAY)),
-        }
-    }
-
-    /// Returns the style of a verdict.
     pub(crate) fn verdict(self, verdict: Option<Verdict>) -> Style {
-        self.verdict_look(verdict).1
-    }
-
-    /// Returns the mark of a verdict in a ribbon.
-    pub(crate) fn mark(self, verdict: Option<Verdict>) -> char {
-        self.verdict_look(verdict).0
+        match verdict {
+            Some(Verdict::Ok) => self.style_of(GREEN),
+            Some(Verdict::Queueing) => self.style_of(YELLOW),
+            Some(Verdict::Slow) => self.style_of(BLUE),
+            Some(Verdict::Saturated) => self.style_of(ORANGE),
+            Some(Verdict::Capped) => self.style_of(PURPLE),
+            Some(Verdict::Throttled) => self.style_of(PURPLE).add_modifier(Modifier::UNDERLINED),
+            Some(Verdict::Stalled) => self.style_of(RED).add_modifier(Modifier::BOLD),
+            Some(Verdict::Idle | Verdict::AccountingOff) | None => self.dim(),
+        }
     }
 
     /// Returns the style of an emphasis of the table.
@@ -147,13 +148,8 @@ impl Theme {
     }
 
     /// Returns the style of a line of a chart.
-    pub(crate) fn series(self, series: Series) -> Style {
-        match series {
-            Series::Reads => self.style_of(BLUE),
-            Series::Writes => self.style_of(ORANGE),
-            Series::Third => self.style_of(CYAN),
-            Series::Reference => self.dim(),
-        }
+    pub(crate) fn stroke(self, stroke: &Stroke) -> Style {
+        self.style_of(stroke.hue)
     }
 }
 
@@ -205,6 +201,6 @@ mod tests {
         for verdict in Verdict::ALL {
             assert_eq!(theme.verdict(Some(verdict)).fg, None);
         }
-        assert_eq!(theme.series(Series::Writes).fg, None);
+        assert_eq!(theme.stroke(&WRITES).fg, None);
     }
 }

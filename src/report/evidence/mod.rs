@@ -16,7 +16,7 @@ pub(crate) use self::limits::{limit_name, limit_of_cgroup, limit_suffix, plateau
 use crate::analysis::{
     Assessment, BaselineSource, DeviceReport, DirectionReport, Doubt, Evidence, ExceededCap, IoDirection,
     Latency, MIN_QUEUEING_SATURATION, MIN_SATURATED_QUEUE, MaxRate, NfsWait, Plateau, RateUnit, Reason,
-    SharedLimit, SlowBesidePeers, hidden_io_wait_pct,
+    SharedLimit, SlowBesidePeers, Verdict, hidden_io_wait_pct,
 };
 use crate::intervals::{DeviceActivity, IntervalHeader};
 use crate::report::layout::number_format::{multiple_figure, queue_figure, time_figure};
@@ -25,6 +25,22 @@ use crate::report::layout::sentence_numbers::{
 };
 use crate::sanitize::sanitize;
 use crate::topology::DeviceClass;
+
+/// The mark of a verdict, for readers who cannot see its color; `?` without a verdict.
+pub(crate) fn verdict_mark(verdict: Option<Verdict>) -> &'static str {
+    match verdict {
+        Some(Verdict::Idle) => " ",
+        Some(Verdict::Ok) => ".",
+        Some(Verdict::Queueing) => "-",
+        Some(Verdict::Saturated) => "=",
+        Some(Verdict::Capped) => "C",
+        Some(Verdict::Throttled) => "T",
+        Some(Verdict::AccountingOff) => "x",
+        Some(Verdict::Slow) => "s",
+        Some(Verdict::Stalled) => "!",
+        None => "?",
+    }
+}
 
 /// Returns a sentence for each piece of evidence. Without a verdict, the first names the baseline that is missing.
 pub(crate) fn evidence_sentences(assessment: &Assessment) -> Vec<String> {

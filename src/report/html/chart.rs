@@ -4,10 +4,10 @@
 use std::fmt::Write;
 
 use super::escape::escape;
-use super::scale::Path;
-use super::scale::{HEIGHT, Scale, Unit};
+use super::scale::{HEIGHT, MAX_LOG_TICKS, MAX_TICK_INTERVALS, Path, Unit};
 use super::time_axis::{TimeAxis, WIDTH};
 use crate::intervals::series::{Extent, TimeSpan, Timeline};
+use crate::report::scale::Scale;
 
 /// A panel: its heading with a legend, and a drawing above a horizontal and beside a vertical axis.
 pub(super) struct Panel<'a> {
@@ -70,7 +70,7 @@ impl<'a> Panel<'a> {
     /// Appends the panel. `grid` is what follows the horizontal lines of the grid in the drawing, `below` the labels below it.
     pub(super) fn push(&self, class: &str, grid: &str, below: &str, out: &mut String) {
         let Self { title, question, unit, scale, legend, drawing, labels } = self;
-        let ([key, on_axis], ticks) = (unit.names(), scale.ticks());
+        let ([key, on_axis], ticks) = (unit.names(), scale.ticks(MAX_TICK_INTERVALS, MAX_LOG_TICKS));
         let on_the_left = |tick: &f64| {
             format!(
                 "<i style=\"top:{:.0}%\">{}</i>",

@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use super::overview::class;
+use super::escape::verdict_class;
 use super::time_axis::TimeAxis;
 use crate::intervals::series::{Extent, TimeSpan, Timeline, WorstVerdict};
 use crate::sanitize::json_string;
@@ -65,7 +65,7 @@ fn list(texts: impl Iterator<Item = String>) -> String {
 }
 
 fn group_json(group: &Group<'_>) -> String {
-    let verdict = |verdict: &WorstVerdict| verdict.get().map_or("", class);
+    let verdict = |verdict: &WorstVerdict| verdict.get().map_or("", verdict_class);
     // Runs of equal verdicts: `ok*120,capped*30`.
     let runs = group.verdicts.chunk_by(|a, b| verdict(a) == verdict(b));
     let runs = list(runs.map(|run| format!("{}*{}", run.first().map_or("", verdict), run.len())));

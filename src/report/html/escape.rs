@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::analysis::Verdict;
 use crate::sanitize::sanitize;
 
 /// Returns a text that is safe between tags and in quoted attributes: characters with a meaning in HTML are escaped,
@@ -44,6 +45,15 @@ pub(super) fn link(label: &str, section: Option<usize>) -> String {
 pub(super) fn list(sentences: &[String]) -> String {
     let items: String = sentences.iter().map(|sentence| format!("<li>{}", escape(sentence))).collect();
     if items.is_empty() { items } else { format!("<ul>{items}</ul>") }
+}
+
+/// The class of a verdict.
+pub(super) fn verdict_class(verdict: Option<Verdict>) -> &'static str {
+    verdict.map_or("unknown", Verdict::name)
+}
+
+pub(super) fn verdict_word(verdict: Option<Verdict>) -> &'static str {
+    verdict.map_or("no verdict", Verdict::name)
 }
 
 #[cfg(test)]

@@ -4,11 +4,12 @@ use std::fmt::Write;
 
 use super::Page;
 use super::chart::{ChartTime, time_labels};
-use super::escape::{link, name};
+use super::escape::{link, name, verdict_class as class, verdict_word as word};
 use crate::analysis::{DeviceReport, Distribution, Verdict};
 use crate::intervals::History;
 use crate::intervals::series::{TimeSpan, WorstVerdict};
 use crate::report::analysis::worse_verdict;
+use crate::report::evidence::verdict_mark;
 use crate::report::layout::sentence_numbers::{counted, number, percent, queue, time as time_text};
 
 /// Appends a verdict band for each device that was not idle. `anchor` returns the section of a device.
@@ -67,30 +68,6 @@ pub(super) fn push_ok_devices(reports: &[&DeviceReport], history: &History, out:
     out.push_str("</tbody></table></div></details>");
 }
 
-/// The mark of a verdict, for readers who cannot see its color; `?` without a verdict.
-pub(super) fn mark(verdict: Option<Verdict>) -> &'static str {
-    match verdict {
-        Some(Verdict::Idle) => "",
-        Some(Verdict::Ok) => ".",
-        Some(Verdict::Queueing) => "-",
-        Some(Verdict::Saturated) => "=",
-        Some(Verdict::Capped) => "C",
-        Some(Verdict::Throttled) => "T",
-        Some(Verdict::AccountingOff) => "x",
-        Some(Verdict::Slow) => "s",
-        Some(Verdict::Stalled) => "!",
-        None => "?",
-    }
-}
-
-pub(super) fn class(verdict: Option<Verdict>) -> &'static str {
-    verdict.map_or("unknown", Verdict::name)
-}
-
-pub(super) fn word(verdict: Option<Verdict>) -> &'static str {
-    verdict.map_or("no verdict", Verdict::name)
-}
-
 /// The verdict on a device, and that of its worst event if it is worse.
 pub(super) fn tags(own: Option<Verdict>, worse: Option<Verdict>) -> String {
     let tag =
@@ -113,7 +90,7 @@ pub(super) fn push_band(verdicts: &[WorstVerdict], time: ChartTime<'_>, out: &mu
         // A word that does not fit wraps to a second line, which is hidden; then the mark must be visible alone.
         let text = match width {
             6.0.. => format!("<b>{label}</b>"),
-            0.8.. => format!("<s>{}</s>", mark(verdict)),
+            0.8.. => format!("<s>{}</s>", verdict_mark(verdict)),
             _ => String::new(),
         };
         let _ = write!(

@@ -4,12 +4,13 @@ use libm::log10;
 
 use super::chart::{ChartTime, Panel};
 use super::escape::escape;
-use super::scale::{HEIGHT, Path, Scale, Unit};
+use super::scale::{HEIGHT, MAX_LOG_TICKS, MAX_TICK_INTERVALS, Path, Unit};
 use super::time_axis::WIDTH;
 use crate::analysis::{CapacityReport, DeviceReport};
 use crate::intervals::DeviceHistory;
 use crate::intervals::series::{Extent, LatencyCounts, Merge, TimeSpan, Timeline};
 use crate::report::layout::sentence_numbers::number;
+use crate::report::scale::Scale;
 
 /// The shades of the points by time, from the first to the last.
 const TIME_CLASSES: usize = 5;
@@ -112,7 +113,7 @@ fn draw_knee(concurrency: &Scale, capacity: &CapacityReport, panel: &mut Panel<'
 }
 
 fn push_over_concurrency(panel: &Panel<'_>, concurrency: &Scale, out: &mut String) {
-    let ticks = concurrency.ticks();
+    let ticks = concurrency.ticks(MAX_TICK_INTERVALS, MAX_LOG_TICKS);
     let grid: String = ticks.iter().map(|tick| format!("M{} 0v{HEIGHT}", x_of(concurrency, *tick))).collect();
     let label = |tick: &f64| {
         let left = concurrency.position(*tick) * 100.0;

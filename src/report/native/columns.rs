@@ -287,7 +287,7 @@ fn verdict_cell(activity: &DeviceActivity, max_width: usize) -> Option<Cow<'stat
 }
 
 /// Returns the time since an incident began: `12s`, `>65s` if it may have begun earlier, `99m`, `3h`, `2d`.
-fn incident_time(ongoing: &OngoingIncident) -> String {
+pub(crate) fn incident_time(ongoing: &OngoingIncident) -> String {
     let sign = sign_of_begin(&ongoing.incident);
     match ongoing.lasted_s {
         seconds @ ..99.5 => format!("{sign}{seconds:.0}s"),

@@ -13,7 +13,7 @@ pub use self::layout::TableOptions;
 pub use self::table::TableWriter;
 #[cfg(feature = "top")]
 pub(crate) use self::{
-    columns::{Cell, cell},
+    columns::{Cell, cell, incident_time},
     layout::Emphasis,
     lines::{event_text, header_line, state_message, who_line},
 };

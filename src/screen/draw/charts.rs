@@ -6,31 +6,32 @@ use ratatui_core::layout::Rect;
 use super::Regions;
 use super::chart::{Chart, DOTS_PER_CELL, GUTTER, Line, plot_area};
 use crate::analysis::BaselineSource;
-use crate::metrics::Interval;
 use crate::report::layout::number_format::{number, percent, time};
+use crate::report::scale::Scale;
 use crate::screen::app::App;
-use crate::screen::history::{Point, Quantity};
-use crate::screen::theme::{REVERSED, Series};
+use crate::screen::history::Point;
+use crate::screen::theme::{READS, REVERSED, Stroke, THIRD, WRITES};
 use crate::screen::time_axis::Columns;
 
-const fn line(quantity: Quantity, series: Series, name: &'static str, factor: f64) -> Line {
-    Line { quantity, series, name, factor }
+const fn line(quantity: &'static str, stroke: &'static Stroke, name: &'static str, factor: f64) -> Line {
+    Line { quantity, stroke, name, factor }
 }
 
 const LATENCIES: [Line; 3] = [
-    line(Quantity::ReadAwait, Series::Reads, "reads", 1.0),
-    line(Quantity::WriteAwait, Series::Writes, "writes", 1.0),
-    line(Quantity::FlushAwait, Series::Third, "flushes", 1.0),
+    line("read_await_ms", &READS, "reads", 1.0),
+    line("write_await_ms", &WRITES, "writes", 1.0),
+    line("flush_await_ms", &THIRD, "flushes", 1.0),
 ];
-const QUEUES: [Line; 2] = [
-    line(Quantity::Queue, Series::Reads, "queue", 1.0),
-    line(Quantity::InFlight, Series::Third, "in flight", 1.0),
-];
-const RATES: [Line; 2] = [
-    line(Quantity::Reads, Series::Reads, "reads", 1.0),
-    line(Quantity::Writes, Series::Writes, "writes", 1.0),
-];
-const UTIL: [Line; 1] = [line(Quantity::Util, Series::Reads, "util", 1.0)];
+const QUEUES: [Line; 2] = [line("queue", &READS, "queue", 1.0), line("in_flight", &THIRD, "in flight", 1.0)];
+const RATES: [Line; 2] =
+    [line("reads_per_s", &READS, "reads", 1.0), line("writes_per_s", &WRITES, "writes", 1.0)];
+const UTIL: [Line; 2] =
+    [line("util_pct", &READS, "util", 1.0), line("doubtful_util_pct", &THIRD, "? cannot be true", 1.0)];
+
+/// Returns an axis that begins at zero.
+fn from_zero(_min: f64, max: f64) -> Scale {
+    Scale::linear(max.max(1.0))
+}
 
 /// The least height of a chart: another chart is shown once each has this height.
 const MIN_CHART_HEIGHT: u16 = 4;
@@ -54,7 +55,6 @@ impl App {
             .map(|column| self.history.column(device, columns.seconds, columns.first + column as i64))
             .collect();
         let point = self.moment().and_then(|moment| moment.point(device));
-        let stats = point.as_ref().map(Point::sum);
         let throughput = self.throughput_lines();
         let mut y = area.y;
         for row in 0..down {
@@ -66,7 +66,7 @@ impl App {
                 if at >= CHARTS {
                     continue;
                 }
-                let chart = self.chart(at, &throughput, stats, device);
+                let chart = self.chart(at, &throughput, point, device);
                 chart.draw(buffer, chart_area, &points, self.options.theme);
                 let plot = plot_area(chart_area);
                 self.draw_cursor(buffer, plot, &columns);
@@ -82,41 +82,33 @@ impl App {
     }
 
     /// Returns the chart of this number, in the order of their importance.
-    fn chart<'a>(
-        &self,
-        at: u16,
-        throughput: &'a [Line; 2],
-        stats: Option<&Interval>,
-        device: &str,
-    ) -> Chart<'a> {
-        let chart = |title: &str, lines: &'a [Line], least_top, format| Chart {
+    fn chart<'a>(&self, at: u16, throughput: &'a [Line; 2], point: Option<Point>, device: &str) -> Chart<'a> {
+        let chart = |title: &str, lines: &'a [Line], scale, format| Chart {
             title: title.to_owned(),
             lines,
-            is_logarithmic: false,
-            least_top,
+            scale,
             format,
             reference: None,
-            values: lines.iter().map(|line| stats.and_then(|stats| line.quantity.of(stats))).collect(),
+            values: lines
+                .iter()
+                .map(|line| point.and_then(|point| point.extent(line.quantity).mean()))
+                .collect(),
         };
         match at {
             0 => Chart {
-                is_logarithmic: true,
                 reference: self.reference_latency(device),
-                ..chart("latency", &LATENCIES, 0.0, time)
+                ..chart("latency", &LATENCIES, Scale::log, time)
             },
-            1 => chart("queue", &QUEUES, 1.0, number),
-            2 => chart("requests/s", &RATES, 10.0, number),
-            3 => chart(self.unit.title(), throughput, 1.0, number),
-            _ => chart("util", &UTIL, 100.0, percent),
+            1 => chart("queue", &QUEUES, from_zero, number),
+            2 => chart("requests/s", &RATES, from_zero, number),
+            3 => chart(self.throughput_unit().0, throughput, from_zero, number),
+            _ => chart("util", &UTIL, |_, max| Scale::percent(max), percent),
         }
     }
 
     fn throughput_lines(&self) -> [Line; 2] {
-        let factor = self.unit.per_kib();
-        [
-            line(Quantity::ReadKib, Series::Reads, "reads", factor),
-            line(Quantity::WriteKib, Series::Writes, "writes", factor),
-        ]
+        let factor = self.throughput_unit().1;
+        [line("read_kib_per_s", &READS, "reads", factor), line("write_kib_per_s", &WRITES, "writes", factor)]
     }
 
     /// The latency in milliseconds that a device is compared with at the cursor, or was compared with shortly before,

@@ -6,6 +6,7 @@ use ratatui_core::style::Style;
 
 use super::{Regions, put};
 use crate::analysis::Verdict;
+use crate::report::evidence::verdict_mark;
 use crate::report::layout::wrap;
 use crate::report::manual::verdict_meanings;
 use crate::screen::app::App;
@@ -39,7 +40,7 @@ impl App {
         lines.push(vec![("Verdicts, most severe first, with their marks".to_owned(), BOLD)]);
         for (name, meaning) in verdict_meanings() {
             let verdict = Verdict::ALL.into_iter().find(|verdict| verdict.name() == name);
-            let term = format!("{} {name}", self.options.theme.mark(verdict));
+            let term = format!("{} {name}", verdict_mark(verdict));
             self.push_term(&term, self.options.theme.verdict(verdict), &meaning, width, &mut lines);
         }
         lines.push(Vec::new());

@@ -8,12 +8,11 @@ use unicode_width::UnicodeWidthStr;
 use super::{Regions, put, put_right};
 use crate::analysis::Verdict;
 use crate::intervals::DeviceActivity;
-use crate::report::evidence::sign_of_begin;
 use crate::report::layout::number_format::number;
 use crate::report::layout::{ellipsize, fit_columns};
-use crate::report::native::{Cell, Emphasis, cell, state_message};
+use crate::report::native::{Cell, Emphasis, cell, incident_time, state_message};
 use crate::sanitize::sanitize;
-use crate::screen::app::{App, ThroughputUnit};
+use crate::screen::app::App;
 use crate::screen::history::is_trouble;
 use crate::screen::rows::{Row, Rows};
 use crate::screen::sort::Sort;
@@ -192,12 +191,13 @@ impl App {
         put(buffer, area.x, area.y, area.width, "device", bold(Some(Sort::Name)));
         regions.titles.push((area.x, area.x + layout.name_width as u16, Sort::Name));
         let mut x = area.x + layout.name_width as u16 + 1;
+        let (unit, _) = self.throughput_unit();
         for column in layout.columns.iter().map(|at| &COLUMNS[*at]) {
             let end = x + column.width as u16;
             let title = match column.title {
                 // A title as wide as its column would touch the one before it.
-                "MB/s" if self.unit.title().len() < column.width => self.unit.title(),
-                "MB/s" => self.unit.title().trim_end_matches("/s"),
+                "MB/s" if unit.len() < column.width => unit,
+                "MB/s" => unit.trim_end_matches("/s"),
                 "r_await" if layout.joins_latencies => "await",
                 title => title,
             };
@@ -231,9 +231,7 @@ impl App {
                     put(buffer, x, area.y, end - x, &text, theme.verdict(verdict));
                 }
                 ("since", _) => {
-                    let sign = row.device.incident().map_or("", |ongoing| sign_of_begin(&ongoing.incident));
-                    let since = row.lasted_s.filter(|_| is_trouble(verdict)).map(since_text);
-                    let since = since.map(|text| format!("{sign}{text}"));
+                    let since = row.device.incident().filter(|_| is_trouble(verdict)).map(incident_time);
                     let style = if since.is_some() { Style::new() } else { theme.dim() };
                     put_right(buffer, end, area.y, since.as_deref().unwrap_or("-"), style);
                 }
@@ -261,13 +259,12 @@ impl App {
     fn cell(&self, title: &str, activity: &DeviceActivity, joins_latencies: bool) -> Cell {
         let threshold = self.options.saturation_threshold;
         let stats = &activity.stats;
+        let (unit, per_kib) = self.throughput_unit();
         match title {
-            "MB/s" if self.unit != ThroughputUnit::Mib => {
+            "MB/s" if unit != title => {
                 let kib = stats.reads.kib_per_s().into_iter().chain(stats.writes.kib_per_s());
                 let kib = kib.reduce(|a, b| a + b);
-                kib.map_or(("-".to_owned(), Emphasis::Dim), |kib| {
-                    (number(kib * self.unit.per_kib()), Emphasis::Plain)
-                })
+                kib.map_or(("-".to_owned(), Emphasis::Dim), |kib| (number(kib * per_kib), Emphasis::Plain))
             }
             "r_await" if joins_latencies && stats.writes.await_ms() > stats.reads.await_ms() => {
                 cell("w_await", activity, threshold)
@@ -283,15 +280,5 @@ fn name_text(row: &Row<'_>) -> String {
     match row.depth {
         0 => name.into_owned(),
         depth => format!("{}└ {name}", "  ".repeat(depth - 1)),
-    }
-}
-
-/// Seconds in at most six characters: `24 s`, `3 min`, `2 h`, `5 d`.
-fn since_text(seconds: f64) -> String {
-    match seconds {
-        ..99.5 => format!("{seconds:.0} s"),
-        ..5970.0 => format!("{:.0} min", seconds / 60.0),
-        ..171_000.0 => format!("{:.0} h", seconds / 3600.0),
-        _ => format!("{:.0} d", seconds / 86_400.0),
     }
 }

@@ -4,14 +4,15 @@ use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 
 use super::{Regions, put};
+use crate::report::evidence::verdict_mark;
 use crate::report::layout::number_format::duration;
 use crate::screen::app::App;
-use crate::screen::history::{Point, Quantity};
+use crate::screen::history::Point;
 use crate::screen::theme::{BOLD, REVERSED};
 
 /// The latencies of the lowest and the highest line, in milliseconds.
-const LATENCIES_MS: (f32, f32) = (0.1, 100.0);
-const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+const LATENCIES_MS: (f64, f64) = (0.1, 100.0);
+const BARS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 
 impl App {
     /// Draws the ribbons and the sparklines of the devices that are listed, with a title in the first line. `first` is
@@ -45,9 +46,9 @@ impl App {
                 let Some(point) = point else { continue };
                 let style = theme.verdict(point.verdict());
                 let bar = bar(&point);
-                let mark = theme.mark(point.verdict());
+                let mark = verdict_mark(point.verdict());
                 for (x, symbol) in places.iter().zip([mark, bar]) {
-                    buffer[(x + column as u16, y)].set_char(symbol).set_style(style);
+                    buffer[(x + column as u16, y)].set_symbol(symbol).set_style(style);
                 }
             }
             if let Some(column) = cursor {
@@ -72,13 +73,10 @@ fn span_text(seconds: f64) -> String {
 }
 
 /// Returns the bar of the longest mean latency of a direction; a blank without any.
-fn bar(point: &Point) -> char {
-    let longest = [Quantity::ReadAwait, Quantity::WriteAwait]
-        .into_iter()
-        .filter_map(|quantity| Some(point.extent(quantity)?.max))
-        .reduce(f32::max);
-    let Some(latency) = longest else { return ' ' };
+fn bar(point: &Point) -> &'static str {
+    let both = ["read_await_ms", "write_await_ms"].map(|name| point.extent(name).max());
+    let Some(latency) = both.into_iter().flatten().reduce(f64::max) else { return " " };
     let (low, high) = LATENCIES_MS;
-    let height = libm::log10f(latency.max(low) / low) / libm::log10f(high / low);
+    let height = libm::log10(latency.max(low) / low) / libm::log10(high / low);
     BARS[((height * 8.0) as usize).min(7)]
 }

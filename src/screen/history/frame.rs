@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::point::{Extremes, Point};
+use super::point::Point;
 use crate::analysis::{Assessment, Verdict};
 use crate::attribution::Attribution;
+use crate::intervals::series::Merge;
 use crate::intervals::{DeviceActivity, DeviceInterval, DeviceState, IntervalHeader, IntervalRows};
+use crate::metrics::Interval;
 use crate::topology::Topology;
 
 /// An interval, or several old ones that were added up.
@@ -23,8 +25,8 @@ pub(crate) struct Frame {
     pub(crate) topology: Arc<Topology>,
     /// The row of each device, by the kernel's name.
     index: Arc<HashMap<String, usize>>,
-    /// The extremes of each row of several intervals; `None` of a single one.
-    extremes: Option<Vec<Extremes>>,
+    /// What charts show of each row of several intervals; `None` of a single one.
+    points: Option<Vec<Point>>,
 }
 
 impl Frame {
@@ -45,26 +47,30 @@ impl Frame {
         let end_s = before.map_or(0.0, |before| before.end_s) + rows.header.elapsed_s;
         let attribution = rows.attribution.map(|all| Attribution { processes: None, ..all });
         let rows = IntervalRows { total: None, attribution, has_found_any: true, ..rows };
-        Self { rows, end_s, topology, index, extremes: None }
+        Self { rows, end_s, topology, index, points: None }
     }
 
     /// Adds up consecutive frames; `None` for no frames.
     pub(super) fn sum<'a>(frames: impl DoubleEndedIterator<Item = &'a Self> + Clone) -> Option<Self> {
         let (first, last) = (frames.clone().next()?, frames.clone().next_back()?);
         let mut index = HashMap::new();
-        let mut sums: Vec<(&DeviceInterval, Point)> = Vec::new();
+        let mut sums: Vec<(&DeviceInterval, Interval, Point)> = Vec::new();
         for (frame, device) in frames.flat_map(|frame| frame.rows.devices.iter().map(move |one| (frame, one)))
         {
             let Some(point) = frame.point(device.device()) else { continue };
+            let stats = device.stats().copied().unwrap_or_default();
             let row = *index.entry(device.device().to_owned()).or_insert(sums.len());
             match sums.get_mut(row) {
-                Some((_, sum)) => sum.add(&point),
-                None => sums.push((device, point)),
+                Some((_, sum, merged)) => {
+                    *sum = sum.followed_by(&stats);
+                    merged.merge(point);
+                }
+                None => sums.push((device, stats, point)),
             }
         }
-        let devices = sums.iter().map(|(device, sum)| {
-            let assessment = Assessment { verdict: sum.verdict(), ..Assessment::default() };
-            let activity = DeviceActivity { stats: *sum.sum(), assessment, ..DeviceActivity::default() };
+        let devices = sums.iter().map(|(device, stats, point)| {
+            let assessment = Assessment { verdict: point.verdict(), ..Assessment::default() };
+            let activity = DeviceActivity { stats: *stats, assessment, ..DeviceActivity::default() };
             DeviceInterval {
                 names: Arc::clone(&device.names),
                 state: DeviceState::Active(Box::new(activity)),
@@ -81,13 +87,13 @@ impl Frame {
             end_s: last.end_s,
             topology: Arc::clone(&last.topology),
             index: Arc::new(index),
-            extremes: Some(sums.iter().map(|(_, sum)| sum.extremes).collect()),
+            points: Some(sums.iter().map(|(.., point)| *point).collect()),
         })
     }
 
     /// Returns whether it is a single interval, of which everything is known.
     pub(crate) fn is_exact(&self) -> bool {
-        self.extremes.is_none()
+        self.points.is_none()
     }
 
     /// Its beginning: seconds of all intervals before it.
@@ -108,8 +114,8 @@ impl Frame {
     /// Returns what charts show of a device; `None` if it was not present.
     pub(crate) fn point(&self, name: &str) -> Option<Point> {
         let row = *self.index.get(name)?;
-        let extremes = self.extremes.as_ref().map(|all| all[row]);
-        Some(Point::of(&self.rows.devices[row], extremes))
+        let of_several = self.points.as_ref().map(|points| points[row]);
+        Some(of_several.unwrap_or_else(|| Point::of(&self.rows.devices[row])))
     }
 
     /// An estimate of its memory, without the parts that it shares with other intervals.
@@ -121,7 +127,7 @@ impl Frame {
             + devices.sum::<usize>()
             + events.sum::<usize>()
             + self.rows.attribution.as_ref().map_or(0, |attribution| attribution.memory())
-            + self.extremes.as_ref().map_or(0, |all| size_of_val(&all[..]))
+            + self.points.as_ref().map_or(0, |points| size_of_val(&points[..]))
     }
 }
 

@@ -14,10 +14,11 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 pub(crate) use frame::{Frame, is_trouble, lasted_s};
-pub(crate) use point::{Extent, Point, Quantity, severity};
+pub(crate) use point::{Point, severity};
 pub(crate) use texts::SampleTexts;
 
 use crate::intervals::IntervalRows;
+use crate::intervals::series::Merge;
 use crate::topology::Topology;
 
 /// The most memory for intervals that are added up, in bytes, and as a fraction of that for exact intervals.
@@ -182,7 +183,7 @@ impl History {
         let tolerance = 1e-6;
         let points = self.within(begin_s + tolerance, end_s - tolerance).filter_map(|one| one.point(device));
         let point = points.reduce(|mut sum, point| {
-            sum.add(&point);
+            sum.merge(point);
             sum
         });
         if self.newest().is_some_and(|newest| newest.end_s >= end_s) {
