@@ -76,9 +76,10 @@ pub(crate) struct LoadAssessment {
 impl LoadAssessment {
     pub(crate) fn of(load: &LoadSample, baselines: &Baselines, saturation_threshold: f64) -> Self {
         let total_queue = load.total_queue();
+        let ranges = Baselines::DIRECTIONS.map(|direction| baselines.range(direction, load));
         let (mut directions, mut verdict, mut is_unknown) =
             ([None; Baselines::DIRECTIONS.len()], None, false);
-        for (place, direction) in directions.iter_mut().zip(Baselines::DIRECTIONS) {
+        for (index, direction) in Baselines::DIRECTIONS.into_iter().enumerate() {
             let totals = load.totals(direction);
             if totals.ios <= 0.0 {
                 continue;
@@ -87,14 +88,15 @@ impl LoadAssessment {
             let load = DirectionLoad {
                 load,
                 baselines,
+                ranges: &ranges,
                 direction,
                 totals,
                 queue,
                 total_queue,
                 saturation_threshold,
             };
-            *place = assess_direction(&load);
-            if let Some(one) = place {
+            directions[index] = assess_direction(&load, &ranges[index]);
+            if let Some(one) = directions[index] {
                 verdict = verdict.max(one.verdict.ok());
                 // A direction without a verdict may be worse than the others.
                 is_unknown |= one.is_major && one.verdict.is_err();
@@ -135,11 +137,10 @@ impl LoadAssessment {
 }
 
 /// Assesses a direction; `None` without requests.
-fn assess_direction(of: &DirectionLoad<'_>) -> Option<DirectionAssessment> {
+fn assess_direction(of: &DirectionLoad<'_>, range: &UnloadedRange) -> Option<DirectionAssessment> {
     let DirectionLoad { load, baselines, direction, totals, queue, saturation_threshold, .. } = *of;
     let await_ms = totals.await_ms()?;
-    let range = baselines.range(direction, load);
-    let verdict = match of.against(await_ms, &range) {
+    let verdict = match of.against(await_ms, range) {
         // A latency far above the mean since boot may be trouble that began before the first sample.
         Ok(Verdict::Ok) | Err(Doubt::ConstantLoad | Doubt::Bursts)
             if range
@@ -162,6 +163,8 @@ fn assess_direction(of: &DirectionLoad<'_>) -> Option<DirectionAssessment> {
 struct DirectionLoad<'a> {
     load: &'a LoadSample,
     baselines: &'a Baselines,
+    /// What is known of the unloaded latency of each of [`Baselines::DIRECTIONS`].
+    ranges: &'a [UnloadedRange; Baselines::DIRECTIONS.len()],
     direction: IoDirection,
     totals: IoTotals,
     queue: f64,
@@ -203,12 +206,11 @@ impl DirectionLoad<'_> {
     /// is as fast as before, it is busy for no longer, however many of them wait for each other. Requests whose unloaded
     /// latency is not known count with the time that they took, which may include waiting.
     fn unloaded_s(&self) -> f64 {
-        let of_direction = |direction| {
+        let of_direction = |(direction, range): (IoDirection, &UnloadedRange)| {
             let totals = self.load.totals(direction);
-            let hi = self.baselines.range(direction, self.load).hi;
-            hi.map_or(f64::INFINITY, |hi| totals.ios * hi.max_ms).min(totals.ms) / 1000.0
+            range.hi.map_or(f64::INFINITY, |hi| totals.ios * hi.max_ms).min(totals.ms) / 1000.0
         };
-        Baselines::DIRECTIONS.into_iter().map(of_direction).sum()
+        Baselines::DIRECTIONS.into_iter().zip(self.ranges).map(of_direction).sum()
     }
 
     /// Returns whether a latency that is longer than before matters: someone waits for a request for half of the time, or
