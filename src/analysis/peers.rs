@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::load::IoDirection;
-use super::stats::{IoTotals, median, weighted_median};
+use super::stats::{IoTotals, median};
 use super::thresholds::{
     CHANCE_SIGMAS, CLOSED_LOOP_TOLERANCE, DEFAULT_SATURATION_THRESHOLD, MAX_LIKE_RATIO,
     MAX_MINOR_TIME_FRACTION, MIN_CONFIRMATIONS, MIN_LATENCY_REQUESTS, MIN_LATENCY_SUM_MS,
@@ -177,13 +177,14 @@ impl PeerRound {
     /// Its latency as a multiple of that of its peers; `None` unless most of these are alike, and its load is like theirs
     /// and no higher.
     fn times(&self, others: &[&Self], direction: IoDirection, relation: Relation) -> Option<f64> {
-        let median_of = |of: &dyn Fn(&Self) -> f64| {
-            weighted_median(&mut others.iter().map(|one| (of(one), 1.0)).collect::<Vec<_>>())
-        };
+        let median_of = |of: &dyn Fn(&Self) -> f64| median(others.iter().map(|one| of(one)));
         let ratio_of = |of: &dyn Fn(&Self) -> f64| Some(of(self) / median_of(of)?);
         let usual_ms = median_of(&|one| one.await_ms(direction))?;
         let times = self.await_ms(direction) / usual_ms;
         let alike = others.iter().filter(|one| is_like(one.await_ms(direction) / usual_ms)).count();
+        if (alike as f64) < MIN_LIKE_PEERS_FRACTION * others.len() as f64 {
+            return None;
+        }
         let rate_ratio = ratio_of(&|one| one.rate(direction))?;
         let queue_ratio = ratio_of(&Self::queue)?;
         let is_major = |of: &IoTotals| of.ms > MAX_MINOR_TIME_FRACTION * (self.reads.ms + self.writes.ms);
@@ -204,8 +205,7 @@ impl PeerRound {
             // A slow device does less for as many clients; one that is seldom used may sleep in between.
             Relation::Array | Relation::Model => rate_ratio >= MOST_FRACTION || is_like(queue_ratio),
         };
-        let is_comparable = alike as f64 >= MIN_LIKE_PEERS_FRACTION * others.len() as f64
-            && is_like(ratio_of(&|one| one.size_kib(direction))?)
+        let is_comparable = is_like(ratio_of(&|one| one.size_kib(direction))?)
             && is_major(self.totals(direction))
             && is_like_mix
             && is_no_higher
