@@ -259,8 +259,6 @@ pub(super) const MIN_CONCURRENCY_GROWTH: f64 = 3.9;
 /// Relative deviation within which a rate is constant: that of the capped volume in `fixtures/captures/capped-3000.txt`
 /// varies by 0.3%, and sample times of 1 s by some milliseconds.
 pub(super) const STEADY_TOLERANCE: f64 = 0.01;
-/// Width of the window of rates that one constant rate fills: the tolerance on each side.
-pub(super) const STEADY_WINDOW: f64 = 2.0 * STEADY_TOLERANCE;
 /// Size of a large request as a multiple of the mean, if sizes are mixed.
 pub(super) const LARGE_REQUEST_RATIO: f64 = 2.0;
 /// Multiple of the tolerance within which a load lies on a constant rate: the tolerance, plus half of that for the
@@ -270,6 +268,9 @@ pub(super) const ON_RATE_TOLERANCE_RATIO: f64 = 1.5;
 pub(super) const ABOVE_RATE_TOLERANCE_RATIO: f64 = 3.0;
 /// Relative distance within which two rates, or a rate and a limit, are the same limit.
 pub(super) const SAME_LIMIT_TOLERANCE: f64 = 2.0 * STEADY_TOLERANCE;
+/// Relative distance within which recent rates are near the latest: at least as far as those on one plateau or at one
+/// known limit can be from each other.
+pub(super) const NEAR_RATE_DISTANCE: f64 = 2.05 * SAME_LIMIT_TOLERANCE;
 /// Fewest intervals of a plateau: in noise, fewer intervals are easily alike by chance. Simulation: 60 noisy loads,
 /// none called capped.
 pub(super) const MIN_PLATEAU_INTERVALS: f64 = 8.0;

@@ -8,15 +8,11 @@ use crate::analysis::settings::{KnownDevice, StatedCap};
 use crate::analysis::thresholds::{
     CLOSED_LOOP_TOLERANCE, CONSTANT_QUEUE_INTERVALS, MIN_CAPPED_QUEUE_RATIO, MIN_CONCURRENCY_GROWTH,
     MIN_CONSTANT_QUEUE, MIN_EXCEEDED_CAP_RATIO, MIN_IRREGULAR_DISPERSION, MIN_PLATEAU_INTERVALS,
-    MIN_QUEUE_CHANGE_RATIO, MIN_RATE_CHANGE_RATIO, MIN_SATURATED_QUEUE, ON_PLATEAU_TOLERANCE, STEADY_WINDOW,
+    MIN_QUEUE_CHANGE_RATIO, MIN_RATE_CHANGE_RATIO, MIN_SATURATED_QUEUE, ON_PLATEAU_TOLERANCE,
 };
 
 /// The directions that can have a cap.
 pub(super) const DIRECTIONS: [IoDirection; 3] = [IoDirection::Both, IoDirection::Reads, IoDirection::Writes];
-
-/// The relative distance of two rates on a plateau: its width, and the distance from it at which the latest load may
-/// lie.
-const MAX_DISTANCE: f64 = STEADY_WINDOW + ON_PLATEAU_TOLERANCE;
 
 /// The highest number of intervals on a plateau before it is searched for again.
 const MAX_UNSEARCHED_INTERVALS: u32 = 15;
@@ -90,12 +86,12 @@ fn plateau_of_latest(
     if queue < MIN_CONSTANT_QUEUE {
         return None;
     }
-    let kinds = RATE_KINDS.map(|(direction, unit)| RateKind { direction, unit, device: *device });
     let is_dense = |(index, kind): &(usize, RateKind)| {
         let width = 1.0 + 2.0 * kind.tolerance(latest);
-        recent.has_dense(*index, MIN_PLATEAU_INTERVALS as usize, MAX_DISTANCE, width)
+        recent.has_dense(*index, MIN_PLATEAU_INTERVALS as u32, width)
     };
-    let dense: Vec<RateKind> = kinds.into_iter().enumerate().filter(is_dense).map(|(_, kind)| kind).collect();
+    let kinds = RATE_KINDS.into_iter().map(|(direction, unit)| RateKind { direction, unit, device: *device });
+    let dense: Vec<RateKind> = kinds.enumerate().filter(is_dense).map(|(_, kind)| kind).collect();
     if dense.is_empty() {
         return None;
     }

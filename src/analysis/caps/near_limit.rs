@@ -23,16 +23,13 @@ pub struct NearLimit {
 /// The known limit of [`find_near_limit`] in recent loads, if the latest of them is near it under load.
 pub(crate) fn near_limit_of_latest(recent: &RecentLoads, device: &KnownDevice) -> Option<NearLimit> {
     let latest = recent.latest().filter(is_waiting)?;
-    let [iops, mib_per_s] = RateUnit::ALL.map(|unit| value(unit, latest));
-    // Few rates are near a limit for long enough that the search may find it.
-    let may_be_held = |unit| {
-        let is_near = |limit: &CloudLimit| {
-            let near = recent.iter().filter(|load| is_within(value(unit, load), limit.value));
-            near.count() as f64 >= MIN_PLATEAU_INTERVALS
-        };
-        limits_within(SAME_LIMIT_TOLERANCE, device, unit, iops, mib_per_s).iter().any(is_near)
+    // Few rates stay the same for long enough, and fewer of them near a limit.
+    let may_be_held = |(kind, unit): (usize, RateUnit)| {
+        let [iops, mib_per_s] = RateUnit::ALL.map(|unit| value(unit, latest));
+        recent.has_near(kind, MIN_PLATEAU_INTERVALS as u32)
+            && !limits_within(SAME_LIMIT_TOLERANCE, device, unit, iops, mib_per_s).is_empty()
     };
-    if !RateUnit::ALL.into_iter().any(may_be_held) {
+    if !RateUnit::ALL.into_iter().enumerate().any(may_be_held) {
         return None;
     }
     let found = find_near_limit(recent.iter(), device)?;

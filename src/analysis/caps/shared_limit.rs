@@ -180,8 +180,10 @@ fn sharing(
         return None;
     }
     let at = place(unit);
-    let sum_of = |step: usize| devices.iter().map(|(_, steps)| steps[step].rates[at]).sum::<f64>();
-    let sums: Vec<f64> = (0..SHARED_LIMIT_INTERVALS).map(sum_of).collect();
+    let mut sums = [0.0; SHARED_LIMIT_INTERVALS];
+    for (_, steps) in devices {
+        sums.iter_mut().zip(*steps).for_each(|(sum, step)| *sum += step.rates[at]);
+    }
     // A late sample lengthens a step and shortens the next.
     let kept = nearest_median(&sums, SHARED_LIMIT_INTERVALS - LATE_SAMPLE_STEPS);
     let (rate, variance) = mean_and_variance(kept.iter().map(|step| sums[*step]));

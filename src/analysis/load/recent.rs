@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::sample::{IoDirection, LoadSample, RateUnit};
-use crate::analysis::thresholds::SAME_LOAD_TOLERANCE;
+use crate::analysis::thresholds::{NEAR_RATE_DISTANCE, SAME_LOAD_TOLERANCE};
 
 const MAX_RECENT_LOADS: usize = 64;
 
@@ -22,10 +22,14 @@ pub(crate) const RATE_KINDS: [(IoDirection, RateUnit); 6] = [
 pub(crate) struct RecentLoads {
     /// In the order of time, [`MAX_RECENT_LOADS`] at most.
     loads: VecDeque<LoadSample>,
-    /// The rates of the same loads of each of [`RATE_KINDS`], and their amounts: comparing these takes far less time than
-    /// computing them again.
-    rates: VecDeque<[[f64; RATE_KINDS.len()]; 2]>,
+    /// The rates of the same loads, and how many are near those of the latest. Nearly all searches end at these counts, so
+    /// they are quick to make: of numbers that are half as long as others, and all at once.
+    rates: VecDeque<Rates>,
+    near_counts: [u32; 2 * RATE_KINDS.len()],
 }
+
+/// The rates of a load of each of [`RATE_KINDS`], then their amounts.
+type Rates = [f32; 2 * RATE_KINDS.len()];
 
 impl RecentLoads {
     /// Adds the load of the next interval.
@@ -42,14 +46,30 @@ impl RecentLoads {
             // Most devices of a large host never have more than a few loads in a row.
             self.loads.reserve_exact((count / 2).max(4).min(MAX_RECENT_LOADS - count));
         }
-        let amounts = RATE_KINDS.map(|(direction, unit)| load.amount(direction, unit));
-        self.rates.push_back([amounts.map(|amount| amount / load.seconds), amounts]);
+        let rates = std::array::from_fn(|of| {
+            let (direction, unit) = RATE_KINDS[of % RATE_KINDS.len()];
+            let amount = load.amount(direction, unit);
+            (if of < RATE_KINDS.len() { amount / load.seconds } else { amount }) as f32
+        });
+        self.rates.push_back(rates);
         self.loads.push_back(load);
+        self.count_near(&rates);
+    }
+
+    fn count_near(&mut self, latest: &Rates) {
+        let max_distances = latest.map(|rate| NEAR_RATE_DISTANCE as f32 * rate);
+        let mut counts = [0; 2 * RATE_KINDS.len()];
+        let (earlier, later) = self.rates.as_slices();
+        for rates in earlier.iter().chain(later) {
+            for of in 0..counts.len() {
+                counts[of] += u32::from((rates[of] - latest[of]).abs() <= max_distances[of]);
+            }
+        }
+        self.near_counts = counts;
     }
 
     pub(crate) fn clear(&mut self) {
-        self.loads.clear();
-        self.rates.clear();
+        *self = Self::default();
     }
 
     /// The loads in the order of time.
@@ -57,20 +77,23 @@ impl RecentLoads {
         self.loads.iter()
     }
 
-    /// Returns whether at least `count` loads have about the rate of the latest, or its number of completions: all within
-    /// a relative `distance` of it, and the highest at most `width` times the lowest. `kind` is an index of
-    /// [`RATE_KINDS`].
-    pub(crate) fn has_dense(&self, kind: usize, count: usize, distance: f64, width: f64) -> bool {
-        (0..2).any(|of| {
-            let values = || self.rates.iter().map(|rates| rates[of][kind]);
-            let latest = values().next_back().unwrap_or_default();
-            let is_near = |value: &f64| (value - latest).abs() <= distance * latest;
-            if latest <= 0.0 || values().filter(is_near).count() < count {
+    /// Returns whether at least `count` loads have a rate near that of the latest. `kind` is an index of [`RATE_KINDS`].
+    pub(crate) fn has_near(&self, kind: usize, count: u32) -> bool {
+        self.near_counts[kind] >= count
+    }
+
+    /// Returns whether at least `count` loads have about the rate of the latest, or its number of completions: all near
+    /// it, and the highest at most `width` times the lowest. `kind` is an index of [`RATE_KINDS`].
+    pub(crate) fn has_dense(&self, kind: usize, count: u32, width: f64) -> bool {
+        [kind, kind + RATE_KINDS.len()].into_iter().any(|of| {
+            let latest = self.rates.back().map_or(0.0, |rates| rates[of]);
+            if latest <= 0.0 || self.near_counts[of] < count {
                 return false;
             }
-            let mut near: Vec<f64> = values().filter(is_near).collect();
-            near.sort_unstable_by(f64::total_cmp);
-            near.windows(count).any(|same| same[count - 1] <= width * same[0])
+            let is_near = |rate: &f32| (rate - latest).abs() <= NEAR_RATE_DISTANCE as f32 * latest;
+            let mut near: Vec<f32> = self.rates.iter().map(|rates| rates[of]).filter(is_near).collect();
+            near.sort_unstable_by(f32::total_cmp);
+            near.windows(count as usize).any(|same| f64::from(same[same.len() - 1]) <= width * f64::from(same[0]))
         })
     }
 
