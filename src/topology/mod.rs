@@ -6,8 +6,9 @@ mod node;
 mod partitions;
 mod provider;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
+use foldhash::{HashMap, HashMapExt};
 use serde::{Deserialize, Serialize};
 
 pub use self::node::Kind;

@@ -93,7 +93,8 @@ impl RecentLoads {
             let is_near = |rate: &f32| (rate - latest).abs() <= NEAR_RATE_DISTANCE as f32 * latest;
             let mut near: Vec<f32> = self.rates.iter().map(|rates| rates[of]).filter(is_near).collect();
             near.sort_unstable_by(f32::total_cmp);
-            near.windows(count as usize).any(|same| f64::from(same[same.len() - 1]) <= width * f64::from(same[0]))
+            near.windows(count as usize)
+                .any(|same| f64::from(same[same.len() - 1]) <= width * f64::from(same[0]))
         })
     }
 

@@ -1,7 +1,9 @@
 //! The events of all devices, and the incidents that they belong to; disks that disappeared; how much has a verdict.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
+
+use foldhash::{HashMap, HashMapExt};
 
 use super::event::{Incident, OngoingIncident};
 use super::event::{Moment, TOLERANCE_S};

@@ -304,7 +304,8 @@ mod tests {
         }
         let users = counts.users.unwrap_or_default();
         let users = users.0.values().map(|user| (user.number, user.tid, user.kind, user.count, user.sectors));
-        let expected = [((8, 0), 12, RequestKind::Write, 5, 2072), ((8, 0), 12, RequestKind::Discard, 1, 4096)];
+        let expected =
+            [((8, 0), 12, RequestKind::Write, 5, 2072), ((8, 0), 12, RequestKind::Discard, 1, 4096)];
         assert_eq!(users.collect::<Vec<_>>(), expected);
     }
 
