@@ -12,7 +12,7 @@ use procfs::FromBufRead;
 use procfs::process::{MountStats, NFSOperationStat};
 
 use super::io_scanner::{STACK_BYTES, Shared};
-use super::small_file::{read_line_lossy, read_text, resolve_in_root};
+use super::small_file::{read_line, read_text, resolve_in_root};
 use super::topology::{device_dir, list_devices, unescape};
 use crate::clock::{Clock, RealClock};
 use crate::counters::{FACTS, FactPlace, FactValue, HealthFacts, NFS_MS, NFS_REQUESTS, NFS_UNANSWERED};
@@ -138,7 +138,7 @@ fn read_health(root: &Path) -> HealthFacts {
 fn read_place(place: FactPlace, dir: &Path, device: &str, facts: &mut HealthFacts) {
     let health = Arc::make_mut(facts.entry(device.to_owned()).or_default());
     for fact in FACTS.iter().filter(|fact| fact.place == place) {
-        if let Some(line) = read_line_lossy(&dir.join(fact.file)) {
+        if let Some(line) = read_line(&dir.join(fact.file)) {
             health.read(fact, &line);
         }
     }

@@ -9,7 +9,7 @@ use rustix::system::uname;
 use rustix::thread::{CapabilitySet, capabilities};
 
 use super::reread_topology;
-use super::small_file::{read_bytes, read_line, read_line_lossy, read_text};
+use super::small_file::{read_bytes, read_line, read_text};
 use crate::capture::RecordingHeader;
 use crate::topology::{Machine, Topology};
 
@@ -62,7 +62,7 @@ pub fn read_hostname(root: &Path) -> Option<String> {
 /// Reads how the firmware of the host below `root` identifies the machine.
 pub fn read_machine(root: &Path) -> Machine {
     let dmi = root.join("sys/class/dmi/id");
-    let line = |name: &str| read_line_lossy(&dmi.join(name));
+    let line = |name: &str| read_line(&dmi.join(name));
     let machine = Machine {
         sys_vendor: line("sys_vendor"),
         product_name: line("product_name"),

@@ -35,28 +35,14 @@ pub(super) fn read_bytes_into(path: &Path, bytes: &mut Vec<u8>) -> io::Result<()
     }
 }
 
-/// Reads a file as text; `None` also if it is not UTF-8.
+/// Reads a file as text, in which bytes that are not UTF-8, as names may have, are replaced.
 pub(super) fn read_text(path: &Path) -> Option<String> {
-    String::from_utf8(read_bytes(path)?).ok()
-}
-
-/// Reads a file that contains file names, which may have any bytes: those that are not UTF-8 are replaced.
-pub(super) fn read_lossy(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&read_bytes(path)?).into_owned())
 }
 
-/// Reads the first line of a file without surrounding blanks; `None` also if the line is empty or the file is not
-/// UTF-8.
+/// Reads the first line of a file without surrounding blanks; `None` also if the line is empty.
 pub(super) fn read_line(path: &Path) -> Option<String> {
-    first_line(&read_text(path)?)
-}
-
-/// Like [`read_line`], for a file that contains file names.
-pub(super) fn read_line_lossy(path: &Path) -> Option<String> {
-    first_line(&read_lossy(path)?)
-}
-
-fn first_line(text: &str) -> Option<String> {
+    let text = read_text(path)?;
     let line = text.lines().next()?.trim();
     (!line.is_empty()).then(|| line.to_owned())
 }
@@ -184,7 +170,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("f");
         std::fs::write(&path, b"\xff").unwrap();
-        assert_eq!((read_text(&path), read_bytes(&path)), (None, Some(vec![0xff])));
+        assert_eq!((read_text(&path), read_bytes(&path)), (Some("\u{fffd}".to_owned()), Some(vec![0xff])));
         assert_eq!(read_bytes(Path::new("/dev/zero")), None);
     }
 

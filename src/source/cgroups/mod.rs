@@ -14,7 +14,7 @@ use std::time::Duration;
 use self::files::{CgroupFiles, Reading, counters_file};
 use self::hierarchy::{Hierarchy, find_hierarchy};
 use crate::counters::{Cgroup, CgroupHierarchy, IoScan, ScanProblem};
-use crate::source::small_file::read_lossy;
+use crate::source::small_file::read_text;
 
 /// The time after which the reader looks for new cgroups. Until then, their I/O is part of their parent's in version 2.
 const DISCOVERY_PERIOD: Duration = Duration::from_secs(5);
@@ -34,6 +34,7 @@ const IDLE_PERIOD: usize = 5;
 const MAX_CGROUPS: usize = 20_000;
 
 /// Reads the cgroups of the system below a root.
+#[derive(Default)]
 pub(super) struct CgroupReader {
     hierarchy: Option<Hierarchy>,
     /// The mount point below the root of the system that is read.
@@ -97,20 +98,10 @@ impl CgroupReader {
         };
         let hierarchy = tables
             .iter()
-            .filter_map(|path| read_lossy(&root.join(path)))
+            .filter_map(|path| read_text(&root.join(path)))
             .find_map(|text| find_hierarchy(&text));
         let mountpoint = hierarchy.as_ref().map_or("", |found| found.mountpoint.trim_start_matches('/'));
-        Self {
-            top: root.join(mountpoint),
-            hierarchy,
-            cgroups: Vec::new(),
-            discovered_at: None,
-            limits_read_at: None,
-            limit_reads: 0,
-            scans: 0,
-            was_in_trouble: false,
-            problem: None,
-        }
+        Self { top: root.join(mountpoint), hierarchy, ..Self::default() }
     }
 
     /// The version of the hierarchy; `None` without one.

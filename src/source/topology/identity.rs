@@ -18,7 +18,7 @@ use std::time::Duration;
 use super::sysfs_device::SysfsDevice;
 use crate::sanitize::sanitize;
 use crate::source::small_file::{
-    file_name, link_target_name, read_bytes, read_line_lossy, read_within, resolve_in_root,
+    file_name, link_target_name, read_bytes, read_line, read_within, resolve_in_root,
 };
 use crate::topology::{Kind, Node, Topology};
 
@@ -34,7 +34,7 @@ pub(super) fn identity(root: &Path, device: &SysfsDevice, kind: Kind) -> Option<
     if kind == Kind::NvmePath {
         return None;
     }
-    let line = |path: PathBuf| read_line_lossy(&path);
+    let line = |path: PathBuf| read_line(&path);
     let tagged = |tag: &str, text: Option<String>| normalize(&text?).map(|value| format!("{tag}:{value}"));
     if device.has("dm") {
         return tagged("dm", line(device.file("dm/uuid")));
@@ -58,7 +58,7 @@ pub(super) fn serial(root: &Path, device: &SysfsDevice, kind: Kind) -> Option<St
     }
     let dir = resolve_in_root(root, device.file("device"));
     let page = || normalize(&vpd_serial(&read_bytes(&dir.join("vpd_pg80"))?)?);
-    read_line_lossy(&dir.join("serial")).and_then(|line| normalize(&line)).or_else(page)
+    read_line(&dir.join("serial")).and_then(|line| normalize(&line)).or_else(page)
 }
 
 /// Sets the serial numbers of disks whose identity is a serial number.
@@ -148,7 +148,7 @@ fn linked_serials(root: &Path) -> HashMap<String, String> {
 
 /// Returns whether half of the queue is in use, so that another request may have to wait.
 fn is_queue_filling_up(serial_file: &Path, node: &Node) -> bool {
-    let in_flight = read_line_lossy(&serial_file.with_file_name("inflight"));
+    let in_flight = read_line(&serial_file.with_file_name("inflight"));
     let counts =
         in_flight.iter().flat_map(|line| line.split_whitespace()).filter_map(|n| n.parse::<u64>().ok());
     let in_flight = counts.fold(0, u64::saturating_add);
@@ -164,7 +164,7 @@ fn read_serials(files: Vec<(usize, PathBuf)>) -> Vec<(usize, String)> {
     let found = Arc::clone(&serials);
     read_within(MAX_SERIAL_WAIT, move || {
         for (index, file) in files {
-            if let Some(serial) = read_line_lossy(&file) {
+            if let Some(serial) = read_line(&file) {
                 found.lock().unwrap_or_else(PoisonError::into_inner).push((index, serial));
             }
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use procfs::process::MountInfo;
 
 use crate::counters::parse_device_number;
-use crate::source::small_file::{link_target_name, read_lossy, resolve_in_root};
+use crate::source::small_file::{link_target_name, read_text, resolve_in_root};
 use crate::topology::Node;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Mounts {
     /// from a container; otherwise those of this process.
     pub(super) fn read(root: &Path) -> Self {
         let init: &[&str] = if root == Path::new("/") { &[] } else { &["proc/1/mountinfo"] };
-        let read = |path: &str| read_lossy(&resolve_in_root(root, root.join(path)));
+        let read = |path: &str| read_text(&resolve_in_root(root, root.join(path)));
         let mountinfos = init.iter().chain(&["proc/self/mountinfo"]);
         let sources = mountinfos.map(|path| (path, parse_mountinfo as fn(&str) -> _));
         let mounts =

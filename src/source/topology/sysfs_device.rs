@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::block_dir::{device_dir, list_devices, read_devno};
-use crate::source::small_file::{read_line, read_line_lossy, resolve_in_root};
+use crate::source::small_file::{read_line, resolve_in_root};
 use crate::topology::{Kind, Node, bounded_text, natural_key, possible_disks};
 
 /// The directory of a whole device.
@@ -40,7 +40,7 @@ impl SysfsDevice {
 
     /// Reads the first line of a file; `None` if it cannot be read or is empty.
     fn line(&self, entry: &str) -> Option<String> {
-        read_line_lossy(&self.path.join(entry))
+        read_line(&self.path.join(entry))
     }
 
     /// Reads a file that contains 0 or 1.

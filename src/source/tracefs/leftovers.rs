@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::trace_dir::TraceDir;
-use crate::source::small_file::read_line_lossy;
+use crate::source::small_file::read_line;
 
 /// The events whose triggers are removed first: a variable cannot be removed while another trigger refers to it.
 const LAST_EVENTS: [&str; 3] = ["block/block_rq_complete", "block/block_bio_complete", "block/block_io_done"];
@@ -128,7 +128,7 @@ fn namespace(root: &Path) -> u64 {
 /// Returns the start time of a process: field 22 of its stat file, after a name in parentheses (proc_pid_stat(5)).
 /// `None` if there is no such process.
 fn started(root: &Path, pid: u32) -> Option<u64> {
-    let line = read_line_lossy(&root.join(format!("proc/{pid}/stat")))?;
+    let line = read_line(&root.join(format!("proc/{pid}/stat")))?;
     line.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()
 }
 
