@@ -41,7 +41,7 @@ pub struct Analyze {
     #[arg(long, conflicts_with_all = ["json", "fio", "compare"])]
     details: bool,
     /// Print one JSON document
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
     /// Print a fio job file that reproduces the observed load on a file of your choice
     #[arg(long, conflicts_with = "json")]

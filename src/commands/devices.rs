@@ -28,15 +28,15 @@ pub struct Devices {
     #[arg(value_name = "FILE")]
     operands: Vec<String>,
     /// Show the devices of the host that FILE was recorded on
-    #[arg(long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE")]
     from: Option<PathBuf>,
     #[command(flatten)]
     capture: CaptureOptions,
     /// Include unused devices, such as loop devices without a file
-    #[arg(long)]
+    #[arg(short, long)]
     all: bool,
     /// Print one JSON document with every device
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
     #[command(flatten)]
     width: WidthOption,

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use clap::builder::StyledStr;
-use clap::{Arg, Command, CommandFactory};
+use clap::{Command, CommandFactory};
 
 use super::Arguments;
 use super::options::VIEW_OPERANDS;
@@ -12,21 +12,6 @@ use super::{export, record};
 
 /// An operand as shown in the help, with its meaning.
 pub(super) type Operand = (&'static str, &'static str);
-
-/// The short options, the same in all commands that have the long one. `-p` is that of iostat, `-w` and `-a` those of
-/// vmstat (wide, active) and ls (all), `-f` names the input as in tar, awk and grep, `-o` the output as everywhere, and
-/// sort and JSON have the letters that new tools give them. There is none for an option that overwrites files: `-f` would be
-/// its letter. `-n`, `-c`, `-i` and `-t` stay free, because hands that type them mean COUNT or INTERVAL: see `suggest`.
-/// So do `-x`, `-d`, `-k` and the other letters of iostat, which suggest `blkstat iostat`.
-const SHORT_OPTIONS: [(&str, char); 7] = [
-    ("all", 'a'),
-    ("partitions", 'p'),
-    ("json", 'j'),
-    ("sort", 's'),
-    ("output", 'o'),
-    ("width", 'w'),
-    ("from", 'f'),
-];
 
 /// The headings of options that commands have in common. Other options are those of a command alone.
 const GROUPS: [(&str, &[&str]); 4] = [
@@ -61,13 +46,11 @@ pub(super) fn command() -> Command {
     })
 }
 
-/// Adds the short options and the headings that all commands have in common.
+/// Adds the headings that all commands have in common.
 fn with_common(command: Command) -> Command {
     command.mut_args(|argument| {
         let id = argument.get_id().as_str().to_owned();
-        let short = SHORT_OPTIONS.iter().find(|(long, _)| *long == id && !argument.is_positional());
         let group = GROUPS.iter().find(|(_, options)| options.contains(&id.as_str()));
-        let argument = short.iter().fold(argument, |argument: Arg, (_, short)| argument.short(*short));
         group.iter().fold(argument, |argument, (heading, _)| argument.help_heading(*heading))
     })
 }

@@ -33,7 +33,7 @@ pub struct Latency {
     #[arg(long, conflicts_with_all = ["json", "csv"])]
     heatmap: bool,
     /// Print a JSON object per device
-    #[arg(long, conflicts_with = "csv")]
+    #[arg(short, long, conflicts_with = "csv")]
     json: bool,
     /// Also print the buckets of the histograms (with --json)
     #[arg(long, requires = "json")]

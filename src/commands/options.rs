@@ -1,4 +1,10 @@
 //! Options and operands that several commands share, with what they mean.
+//!
+//! The short options are the same in all commands that have the long one. `-p` is that of iostat, `-w` and `-a` those of
+//! vmstat (wide, active) and ls (all), `-f` names the input as in tar, awk and grep, `-o` the output as everywhere, and
+//! sort and JSON have the letters that new tools give them. There is none for an option that overwrites files: `-f` would be
+//! its letter. `-n`, `-c`, `-i` and `-t` stay free, because hands that type them mean COUNT or INTERVAL: see `suggest`.
+//! So do `-x`, `-d`, `-k` and the other letters of iostat, which suggest `blkstat iostat`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -48,7 +54,7 @@ pub(super) const NO_REALTIME: &str =
 #[derive(Args, Clone, Debug)]
 pub(super) struct WidthOption {
     /// Output width (default: that of the terminal; without one, nothing is cut)
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(20..))]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(20..))]
     width: Option<u16>,
 }
 
@@ -136,7 +142,7 @@ pub(super) struct SourceOptions {
     #[arg(value_name = "DEVICE", hide = true, allow_negative_numbers = true)]
     pub(super) operands: Vec<String>,
     /// Replay a capture, plain or compressed; - is standard input
-    #[arg(long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE")]
     pub(super) from: Option<PathBuf>,
     #[command(flatten)]
     pub(super) range: RangeOptions,
@@ -185,10 +191,10 @@ pub(super) struct SelectionOptions {
     #[arg(long, value_name = "REGEX")]
     devices_regex: Option<String>,
     /// Show partitions, even idle ones
-    #[arg(long)]
+    #[arg(short, long)]
     partitions: bool,
     /// Show all devices, even idle ones
-    #[arg(long)]
+    #[arg(short, long)]
     pub(super) all: bool,
 }
 
@@ -224,13 +230,12 @@ pub(super) fn distance(word: &str) -> Result<Duration, String> {
 
 /// Parses the class of a device.
 fn class(word: &str) -> Result<(String, DeviceClass), String> {
-    let names = DeviceClass::ALL.map(DeviceClass::name).join(", ");
-    let (device, name) = word.split_once('=').unwrap_or_default();
-    let class = DeviceClass::ALL.into_iter().find(|class| class.name() == name);
-    let class = class.filter(|_| !device.is_empty());
-    class
-        .map(|class| (device.to_owned(), class))
-        .ok_or_else(|| format!("expected DEVICE=CLASS, such as sda=ssd; classes are {names}"))
+    let (device, name) = word.split_once('=').filter(|(device, _)| !device.is_empty()).unwrap_or_default();
+    let found = DeviceClass::NAMES.into_iter().find(|(_, known)| *known == name);
+    found.map(|(class, _)| (device.to_owned(), class)).ok_or_else(|| {
+        let names = DeviceClass::NAMES.map(|(_, name)| name).join(", ");
+        format!("expected DEVICE=CLASS, such as sda=ssd; classes are {names}")
+    })
 }
 
 /// Parses what a device stands on.

@@ -28,7 +28,7 @@ pub struct Report {
     #[arg(long, value_name = "REGEX")]
     pub(super) devices_regex: Option<String>,
     /// Page to write; - is standard output (default: FILE.html in this directory, or blkstat-HOST-TIME.html)
-    #[arg(long, value_name = "OUT.html")]
+    #[arg(short, long, value_name = "OUT.html")]
     pub(super) output: Option<PathBuf>,
     /// Overwrite the page if it exists
     #[arg(long)]

@@ -28,7 +28,7 @@ pub struct View {
     #[command(flatten)]
     selection: SelectionOptions,
     /// Print a JSON object per device and interval
-    #[arg(long, conflicts_with = "csv")]
+    #[arg(short, long, conflicts_with = "csv")]
     json: bool,
     /// Print a line of CSV per device and interval
     #[arg(long)]
@@ -37,7 +37,7 @@ pub struct View {
     #[arg(long, conflicts_with = "begin")]
     since_boot: bool,
     /// Sort by KEY, descending: a column title, or iops, await, MB/s
-    #[arg(long, value_name = "KEY", value_parser = sort_key)]
+    #[arg(short, long, value_name = "KEY", value_parser = sort_key)]
     sort: Option<SortKey>,
     /// Show at most N devices (busiest first by default)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]

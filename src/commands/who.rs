@@ -43,7 +43,7 @@ pub struct Who {
     #[arg(long, value_name = "PCT", default_value = "2", requires = "trace", value_parser = percentage)]
     max_overhead: f64,
     /// Print a JSON object per cgroup and device, and per process
-    #[arg(long, conflicts_with = "csv")]
+    #[arg(short, long, conflicts_with = "csv")]
     json: bool,
     /// Print lines of CSV of the kind that --kind selects
     #[arg(long)]
@@ -52,7 +52,7 @@ pub struct Who {
     #[arg(long, value_enum, requires = "csv", default_value = "cgroup")]
     kind: Kind,
     /// Sort by KEY, descending: MB/s (default), rMB/s, wMB/s, iops, r/s, w/s
-    #[arg(long, value_name = "KEY", value_parser = sort_key, hide_default_value = true)]
+    #[arg(short, long, value_name = "KEY", value_parser = sort_key, hide_default_value = true)]
     sort: Option<WhoSort>,
     /// Show at most N cgroups per device and N processes, and every blocked task
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]

@@ -81,10 +81,10 @@ pub struct Export {
     #[arg(long, value_name = "REGEX")]
     devices_regex: Option<String>,
     /// Include partitions
-    #[arg(long)]
+    #[arg(short, long)]
     partitions: bool,
     /// Include loop, ram and zram devices that were never used
-    #[arg(long)]
+    #[arg(short, long)]
     all: bool,
     /// Do not scan cgroups (no time at limits, no verdict 'throttled')
     #[arg(long)]

@@ -75,7 +75,7 @@ pub struct Record {
     #[arg(hide = true, allow_negative_numbers = true)]
     pub count: Option<String>,
     /// Convert every sample of a capture of any form, or of a log of another program; - is standard input
-    #[arg(long, value_name = "CAPTURE")]
+    #[arg(short, long, value_name = "CAPTURE")]
     #[arg(conflicts_with_all = ["interval", "device", "columns", "no_who", "rotate", "learn_baseline", "baseline"])]
     pub from: Option<PathBuf>,
     /// Distance of the samples of a capture without times

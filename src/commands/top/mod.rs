@@ -34,7 +34,7 @@ pub struct Top {
     #[command(flatten)]
     selection: SelectionOptions,
     /// Sort by KEY, descending: a column title, or iops, await, MB/s (default: most severe verdict first)
-    #[arg(long, value_name = "KEY", value_parser = sort_key)]
+    #[arg(short, long, value_name = "KEY", value_parser = sort_key)]
     sort: Option<SortKey>,
     /// Use only ASCII characters
     #[arg(long)]
