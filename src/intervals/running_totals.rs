@@ -515,7 +515,7 @@ mod tests {
         assert!(is_in_scope(default, Kind::Loop, 1) && !is_in_scope(default, Kind::Loop, 0));
         assert!(!is_in_scope(default, Kind::Partition, 1));
         let all = DeviceScope { partitions: true, unused: true };
-        assert!(Kind::ALL.into_iter().all(|kind| is_in_scope(all, kind, 0)));
+        assert!(Kind::NAMES.into_iter().all(|(kind, _)| is_in_scope(all, kind, 0)));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::report::layout::fixed_decimal::push_fixed;
 use crate::sanitize::sanitize;
 
 /// Counts lines, and puts headers and blank lines between blocks of lines.
+#[derive(Default)]
 pub(crate) struct HeaderPager {
     /// `--headers group`: a blank line before a block of several lines.
     separates_groups: bool,
@@ -31,10 +32,8 @@ impl HeaderPager {
             separates_groups,
             follows_scrolling,
             screen_rows: screen_rows.max(1),
-            lines: 0,
-            headers_due: 0,
             is_header_forced: true,
-            was_header_last: false,
+            ..Self::default()
         }
     }
 

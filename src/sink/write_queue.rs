@@ -70,6 +70,7 @@ pub struct WriteQueue {
     failure: UnixStream,
 }
 
+#[derive(Default)]
 struct State {
     /// In the order in which they were taken.
     samples: VecDeque<SampleBlock>,
@@ -118,17 +119,7 @@ impl WriteQueue {
     /// If no file descriptors are left.
     pub fn new(max_bytes: usize) -> io::Result<Self> {
         let (failure, writer_end) = UnixStream::pair()?;
-        let state = State {
-            samples: VecDeque::new(),
-            bytes: 0,
-            max_bytes,
-            is_open: false,
-            is_ending: false,
-            is_done: false,
-            progress: WriteProgress::default(),
-            error: None,
-            writer_end: Some(writer_end),
-        };
+        let state = State { max_bytes, writer_end: Some(writer_end), ..State::default() };
         Ok(Self { state: Mutex::new(state), changed: Condvar::new(), failure })
     }
 

@@ -11,14 +11,11 @@ use std::collections::HashSet;
 use foldhash::{HashMap, HashMapExt};
 use serde::{Deserialize, Serialize};
 
-pub use self::node::Kind;
 pub(crate) use self::node::nvme_head;
-pub use self::partitions::link_nvme_paths;
-pub use self::partitions::natural_key;
+pub use self::node::{DeviceClass, Kind, Node};
 pub use named_device::{DeviceKey, NamedDevice};
-pub use node::Node;
-pub use partitions::{partition_parents, possible_disks};
-pub use provider::{DeviceClass, Machine, Provider, bounded_text};
+pub use partitions::{link_nvme_paths, natural_key, partition_parents, possible_disks};
+pub use provider::{Machine, Provider, bounded_text};
 
 /// The block devices of a system and how they are stacked. In JSON it is the list of devices.
 ///

@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::provider::DeviceClass;
-
 /// A block device as sysfs describes it. An unknown value is `None`, an unknown list is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -132,39 +130,26 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Self; 13] = [
-        Self::Disk,
-        Self::Partition,
-        Self::Loop,
-        Self::Ram,
-        Self::Zram,
-        Self::Dm,
-        Self::Lvm,
-        Self::Crypt,
-        Self::Multipath,
-        Self::Md,
-        Self::NvmePath,
-        Self::Optical,
-        Self::Virtual,
+    /// All kinds, with their names in JSON.
+    pub const NAMES: [(Self, &str); 13] = [
+        (Self::Disk, "disk"),
+        (Self::Partition, "partition"),
+        (Self::Loop, "loop"),
+        (Self::Ram, "ram"),
+        (Self::Zram, "zram"),
+        (Self::Dm, "dm"),
+        (Self::Lvm, "lvm"),
+        (Self::Crypt, "crypt"),
+        (Self::Multipath, "multipath"),
+        (Self::Md, "md"),
+        (Self::NvmePath, "nvme_path"),
+        (Self::Optical, "optical"),
+        (Self::Virtual, "virtual"),
     ];
 
     /// Returns the name of the kind in JSON.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Disk => "disk",
-            Self::Partition => "partition",
-            Self::Loop => "loop",
-            Self::Ram => "ram",
-            Self::Zram => "zram",
-            Self::Dm => "dm",
-            Self::Lvm => "lvm",
-            Self::Crypt => "crypt",
-            Self::Multipath => "multipath",
-            Self::Md => "md",
-            Self::NvmePath => "nvme_path",
-            Self::Optical => "optical",
-            Self::Virtual => "virtual",
-        }
+        Self::NAMES.iter().find(|(kind, _)| *kind == self).map_or("", |(_, name)| name)
     }
 
     /// Returns whether the device stores its data in memory.
@@ -192,6 +177,29 @@ impl Kind {
     }
 }
 
+/// What a device is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceClass {
+    HardDisk,
+    /// Flash behind SATA or SAS.
+    Ssd,
+    /// Flash in the host behind NVMe.
+    Nvme,
+    /// A volume of a cloud.
+    Network,
+}
+
+impl DeviceClass {
+    /// All classes, with their names in options.
+    pub const NAMES: [(Self, &str); 4] =
+        [(Self::HardDisk, "hdd"), (Self::Ssd, "ssd"), (Self::Nvme, "nvme"), (Self::Network, "network")];
+
+    /// Returns its name in options.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(class, _)| *class == self).map_or("", |(_, name)| name)
+    }
+}
+
 /// Returns the name of the multipath disk that an NVMe path leads to: `nvme0n1` for `nvme0c1n1`, which the kernel
 /// composes of subsystem, controller and namespace. `None` for another name.
 pub(crate) fn nvme_head(name: &str) -> Option<String> {
@@ -213,15 +221,18 @@ mod tests {
         let is_off = |kind, iostats_enabled, ignores_iostats| {
             Node { kind, iostats_enabled, ignores_iostats, ..Node::default() }.is_accounting_off()
         };
-        for kind in Kind::ALL {
+        for (kind, _) in Kind::NAMES {
             assert!(!is_off(kind, None, None) && !is_off(kind, Some(true), Some(false)), "{kind:?}");
             assert!(
                 is_off(kind, Some(false), Some(false)) && !is_off(kind, Some(false), Some(true)),
                 "{kind:?}"
             );
         }
-        let unknown: Vec<Kind> =
-            Kind::ALL.into_iter().filter(|kind| !is_off(*kind, Some(false), None)).collect();
+        let unknown: Vec<Kind> = Kind::NAMES
+            .into_iter()
+            .map(|(kind, _)| kind)
+            .filter(|kind| !is_off(*kind, Some(false), None))
+            .collect();
         assert_eq!(unknown, [Kind::Zram, Kind::Dm, Kind::Lvm, Kind::Crypt, Kind::Md, Kind::Virtual]);
     }
 
@@ -269,7 +280,7 @@ mod tests {
 
     #[test]
     fn a_kind_has_the_same_name_in_json() {
-        for kind in Kind::ALL {
+        for (kind, _) in Kind::NAMES {
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
         }
         assert_eq!(serde_json::from_str::<Kind>("\"nvme-path\"").unwrap(), Kind::NvmePath);

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Kind, Node, Topology};
+use super::{DeviceClass, Kind, Node, Topology};
 
 /// The most characters that are kept of a text from firmware or from a device: more than any text compared here has.
 const MAX_TEXT_CHARS: usize = 64;
@@ -150,32 +150,6 @@ const OTHER_MODELS: [&str; 18] = [
 /// The beginnings of the names of disks whose driver does not report what they are made of: virtio, Xen and
 /// devices that are software.
 const OTHER_NAMES: [&str; 8] = ["vd", "xvd", "nbd", "rbd", "drbd", "bcache", "zd", "mmcblk"];
-
-/// What a device is made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeviceClass {
-    HardDisk,
-    /// Flash behind SATA or SAS.
-    Ssd,
-    /// Flash in the host behind NVMe.
-    Nvme,
-    /// A volume of a cloud.
-    Network,
-}
-
-impl DeviceClass {
-    pub const ALL: [Self; 4] = [Self::HardDisk, Self::Ssd, Self::Nvme, Self::Network];
-
-    /// Its name in options.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::HardDisk => "hdd",
-            Self::Ssd => "ssd",
-            Self::Nvme => "nvme",
-            Self::Network => "network",
-        }
-    }
-}
 
 impl Topology {
     /// Returns the class of a device of `machine`, or of the disk that it is a partition of: the one that the user states,
