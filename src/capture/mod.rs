@@ -13,7 +13,6 @@ pub mod proc_files;
 mod range_copy;
 mod reader;
 mod recorded_scan;
-mod recorder_notes;
 mod time_form;
 pub mod trace_hist;
 mod warning;
@@ -21,12 +20,12 @@ mod writer;
 
 use crate::counters::{Device, Sample};
 
+pub use self::annotation::{ClockChange, DroppedSamples, WriteStall};
 pub use self::annotation::{RecordingHeader, write_annotation, write_header, write_health};
 pub use self::diskstats_line::{LineError, parse_line, write_line};
 pub use self::range_copy::{copy_range, scan_times};
 pub use self::reader::{CaptureState, Reader};
 pub use self::recorded_scan::{ScanGrowth, ScanWriter};
-pub use self::recorder_notes::{ClockChange, DroppedSamples, WriteStall};
 pub use self::time_form::{LocalTimes, TimeForm};
 pub use self::warning::{CaptureWarning, WarningClass};
 pub use self::writer::{RecordFilter, SampleText, write_clock_change, write_sample};

@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use super::annotation::ClockChange;
 use super::annotation::{EndOfSample, write_annotation};
 use super::diskstats_line::Words;
-use super::recorder_notes::ClockChange;
 use crate::counters::{HostState, Sample};
 use crate::units::SampleTime;
 

@@ -5,7 +5,6 @@
 
 mod options;
 mod rates;
-mod reporter;
 mod rows;
 mod run;
 mod selection;

@@ -4,16 +4,20 @@ use std::io;
 use std::path::PathBuf;
 
 use anyhow::Result;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 use super::options::{DefaultDevices, DeviceFiles, Options, RequestedItem};
-use super::reporter::{Reporter, is_boot};
 use super::rows::{DeviceRows, DisplayNames};
 use super::selection::Selection;
+use super::text::tables::{self, Table, device_tables};
+use super::text::{Format, Report, Style, json};
 use crate::clock::WaitOutcome;
 use crate::console::{RunContext, Warnings, require_text, require_values};
-use crate::counters::{Device, Sample};
+use crate::counters::{CpuTimes, Device, Sample};
 use crate::exit::Exit;
 use crate::intervals::{Input, Next, StepSource};
+use crate::metrics::CpuPercentages;
 use crate::os_error::os_error_text;
 use crate::sanitize::sanitize;
 use crate::schedule::Deadlines;
@@ -136,7 +140,7 @@ fn run_replay(options: &Options, source: Replay<'_>, context: &mut RunContext<'_
     let mut text = Vec::new();
     let ended = report_steps(&mut steps, &mut reporter, &mut warnings, &mut text, context);
     warnings.finish(context.err);
-    if reporter.count() > 0 {
+    if reporter.count > 0 {
         reporter.end(&mut text);
         context.emit(&mut text)?;
         return match context.clock.signal() {
@@ -171,7 +175,7 @@ fn report_steps(
     text: &mut Vec<u8>,
     context: &mut RunContext<'_>,
 ) -> Result<()> {
-    let shown = reporter.shown_values();
+    let shown = reporter.options.style.shown();
     let check =
         |steps: &StepSource<'_>| steps.replay().map_or(Ok(()), |replay| require_values(replay, shown));
     if !steps.start(&mut |warning| warnings.warn_capture(warning, context.err))? {
@@ -211,10 +215,10 @@ fn match_devices(reporter: &mut Reporter<'_>, older: &Sample, newer: &Sample) {
 /// Reports on an interval of a capture, unless it holds nothing that is shown.
 fn report(reporter: &mut Reporter<'_>, steps: &StepSource<'_>, text: &mut Vec<u8>) {
     let (older, newer) = (steps.first(), &steps.newest);
-    if !reporter.shows_devices() && (older.cpu.is_none() || newer.cpu.is_none()) {
+    if !reporter.options.style.disk && (older.cpu.is_none() || newer.cpu.is_none()) {
         return;
     }
-    if reporter.count() == 0 {
+    if reporter.count == 0 {
         let header = steps.replay().and_then(Replay::header);
         let host = header.map_or_else(Host::default, |header| Host {
             nodename: header.host.clone(),
@@ -308,4 +312,114 @@ impl<'a> LiveHost<'a> {
         // The second directory may have devices that the first one lacks.
         topologies.reduce(|topology, more| topology.merge(&more)).unwrap_or_default()
     }
+}
+
+/// Appends the reports of one run to a buffer.
+pub(super) struct Reporter<'a> {
+    options: &'a Options,
+    pub devices: DeviceRows<'a>,
+    style: Style,
+    tables: Vec<Table>,
+    /// The text before the next report in JSON: a line break before the first, and a comma between two.
+    separator: &'static str,
+    time_zone: TimeZone,
+    count: u64,
+}
+
+impl<'a> Reporter<'a> {
+    /// Returns a reporter for these devices. `is_terminal`: the reports go to a terminal.
+    pub(super) fn new(
+        options: &'a Options,
+        devices: DeviceRows<'a>,
+        time_zone: TimeZone,
+        is_terminal: bool,
+    ) -> Self {
+        let mut style = options.style.clone();
+        if options.colors_only_terminal && !is_terminal {
+            style.palette = None;
+        }
+        let tables = device_tables(&style);
+        Self { options, devices, style, tables, separator: "", time_zone, count: 0 }
+    }
+
+    /// Returns whether the requested number of reports is reached.
+    pub(super) fn is_done(&self) -> bool {
+        self.options.count.is_some_and(|count| self.count >= count)
+    }
+
+    /// Appends the heading, which comes before all reports; its date is that of `now`.
+    pub(super) fn begin(&self, host: &Host, now: Timestamp, out: &mut Vec<u8>) {
+        let date = now.to_zoned(self.time_zone.clone()).date();
+        let (year, month, day) = (date.year(), date.month(), date.day());
+        // A format string of jiff is avoided, because its code would have to be loaded only for this.
+        let date = if self.options.iso_date {
+            format!("{year:04}-{month:02}-{day:02}")
+        } else {
+            format!("{month:02}/{day:02}/{:02}", year % 100)
+        };
+        match self.style.format {
+            Format::Text => tables::begin(host, &date, out),
+            Format::Json => json::begin(host, &date, out),
+        }
+    }
+
+    /// Omits the report since boot. Returns whether it would be complete.
+    pub(super) fn skip_report(&mut self, older: &Sample, newer: &Sample, interval: Span) -> bool {
+        // iostat puts an empty line before the next one.
+        self.separator = "\n";
+        let is_truncated = self.options.style.disk && self.devices.between(older, newer, interval).1;
+        self.devices.store_sums(newer);
+        !is_truncated
+    }
+
+    /// Appends the report on an interval. Returns whether it is complete; if not, it ends before a device whose
+    /// display name cannot be read.
+    pub(super) fn report(
+        &mut self,
+        older: &Sample,
+        newer: &Sample,
+        interval: Span,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let older_cpu = if is_boot(older) { Some(CpuTimes::default()) } else { older.cpu };
+        // In a live run, iostat treats missing CPU times as zeros.
+        let newer_cpu = newer.cpu.or_else(|| self.options.from.is_none().then(CpuTimes::default));
+        let (rows, is_truncated) = match self.options.style.disk {
+            true => self.devices.between(older, newer, interval),
+            false => (Vec::new(), false),
+        };
+        let report = Report {
+            time: newer
+                .at
+                .wall
+                .zip(self.options.time_format)
+                .map(|(now, format)| now.to_zoned(self.time_zone.clone()).strftime(format).to_string()),
+            cpu: older_cpu.zip(newer_cpu).map(|(older, newer)| CpuPercentages::between(&older, &newer)),
+            rows,
+            is_truncated,
+        };
+        match self.style.format {
+            Format::Text => tables::report(&self.style, &self.tables, &report, out),
+            Format::Json => json::report(&self.style, &report, self.separator, out),
+        }
+        self.separator = ",\n";
+        self.devices.store_sums(newer);
+        self.count += 1;
+        !is_truncated
+    }
+
+    /// Appends the end of the output.
+    pub(super) fn end(&self, out: &mut Vec<u8>) {
+        match self.style.format {
+            Format::Json => json::end(out),
+            // A signal came before the first report.
+            Format::Text if self.count == 0 => out.push(b'\n'),
+            Format::Text => {}
+        }
+    }
+}
+
+/// Returns whether this is the empty sample that represents the boot, when every counter was zero.
+pub(super) fn is_boot(sample: &Sample) -> bool {
+    sample.at == SampleTime::default()
 }

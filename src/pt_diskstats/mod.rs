@@ -4,10 +4,8 @@
 //! takes the samples and writes the lines.
 
 mod engine;
-mod keys;
 mod options;
 mod rates;
-mod reading;
 mod run;
 mod text;
 

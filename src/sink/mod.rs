@@ -4,7 +4,6 @@
 mod atomic_write;
 mod gzip;
 mod recording;
-mod recording_writer;
 mod rotation;
 mod write_queue;
 
@@ -13,6 +12,6 @@ pub use self::atomic_write::{
 };
 pub use self::gzip::gzip_bytes;
 pub use self::recording::RecordingFile;
-pub use self::recording_writer::{Destination, OutputError, write_recording};
 pub use self::rotation::{Rotation, rotated_name};
+pub use self::write_queue::{Destination, OutputError, write_recording};
 pub use self::write_queue::{EndOnDrop, SampleBlock, WriteProgress, WriteQueue};

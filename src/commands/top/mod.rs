@@ -1,7 +1,6 @@
 //! `blkstat top`: the full screen.
 
 #[cfg(feature = "top")]
-mod export;
 #[cfg(feature = "top")]
 mod recording;
 #[cfg(feature = "top")]

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::Write;
 
-use super::cells::{BASIC, Column, EXTENDED, EXTENDED_JSON_ORDER, EXTENDED_SHORT, Value};
+use super::{BASIC, Column, EXTENDED, EXTENDED_JSON_ORDER, EXTENDED_SHORT, Value};
 use super::{Report, Style};
 use crate::sanitize::json_string;
 use crate::source::Host;

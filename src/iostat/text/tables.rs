@@ -2,10 +2,10 @@
 
 use std::io::Write;
 
-use super::cells::{Alarm, CellClass};
-use super::cells::{BASIC, BASIC_SHORT, Column, EXTENDED, EXTENDED_SHORT, EXTENDED_TABLES};
-use super::cells::{push_cell, push_in_color, push_percentage};
+use super::{Alarm, CellClass};
+use super::{BASIC, BASIC_SHORT, Column, EXTENDED, EXTENDED_SHORT, EXTENDED_TABLES};
 use super::{Report, Row, Style};
+use super::{push_cell, push_in_color, push_percentage};
 use crate::iostat::rates::IostatRates;
 use crate::metrics::CpuPercentages;
 use crate::sanitize::sanitize;

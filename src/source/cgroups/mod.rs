@@ -1,8 +1,5 @@
 //! Reads the counters and limits of cgroups.
 
-mod files;
-mod hierarchy;
-
 use std::collections::HashMap;
 use std::fs::{metadata, read_dir};
 use std::io::{self, ErrorKind};
@@ -11,10 +8,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use procfs::process::MountInfo;
+
 use self::files::{CgroupFiles, Reading, counters_file};
-use self::hierarchy::{Hierarchy, find_hierarchy};
+use super::small_file::read_text;
+use super::topology::unescape;
 use crate::counters::{Cgroup, CgroupHierarchy, IoScan, ScanProblem};
-use crate::source::small_file::read_text;
+
+mod files;
 
 /// The time after which the reader looks for new cgroups. Until then, their I/O is part of their parent's in version 2.
 const DISCOVERY_PERIOD: Duration = Duration::from_secs(5);
@@ -276,6 +277,30 @@ fn is_due(last: &mut Option<Duration>, period: Duration, now: Duration) -> bool 
         *last = Some(now);
     }
     is_due
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Hierarchy {
+    pub(super) version: CgroupHierarchy,
+    pub(super) mountpoint: String,
+    /// The cgroup that the mount point shows, `/` unless in a container.
+    pub(super) root: String,
+}
+
+/// Finds the hierarchy that counts I/O in the text of /proc/PID/mountinfo: `blkio` of version 1 if it is mounted,
+/// because a controller belongs to only one hierarchy; otherwise the hierarchy of version 2. `None` without either.
+///
+/// In a hybrid system both are mounted, and the one of version 2 has no controllers.
+pub(super) fn find_hierarchy(mountinfo: &str) -> Option<Hierarchy> {
+    let mounts = || mountinfo.lines().filter_map(|line| MountInfo::from_line(line).ok());
+    let has_blkio =
+        |mount: &MountInfo| mount.fs_type == "cgroup" && mount.super_options.contains_key("blkio");
+    let found = |mount: &MountInfo, version| {
+        let mountpoint = unescape(mount.mount_point.to_str()?);
+        Some(Hierarchy { version, mountpoint, root: unescape(&mount.root) })
+    };
+    let v1 = mounts().find(has_blkio).and_then(|mount| found(&mount, CgroupHierarchy::V1));
+    v1.or_else(|| found(&mounts().find(|mount| mount.fs_type == "cgroup2")?, CgroupHierarchy::V2))
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@
 //! that was killed are recognized by their names and removed by [`remove_leftovers`].
 
 mod completed;
-mod event_pair;
 mod guard;
 mod leftovers;
 mod session;

@@ -11,11 +11,11 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 
 use super::completed::{PAIR_WEIGHT, RequestRate, Surplus, without_empty_flushes};
-use super::event_pair::{EventPair, device_filter};
 use super::guard::{Decision, Guard, histogram_cost_s};
 use super::leftovers::{Owner, remove_leftovers};
 use super::trace_dir::TraceDir;
 use super::trace_set::{Alternation, ERROR_EVENT, SetKind};
+use super::trace_set::{EventPair, device_filter};
 use crate::attribution::files::parse_process_cgroup;
 use crate::clock::{Clock, RealClock};
 use crate::counters::{DeviceNumber, TraceProblem, TracedIo, TracedUser, TracedUsers};
