@@ -169,7 +169,7 @@ impl Attributor {
         for delta in cgroup_deltas(&self.counted_at_last, newer, &mut AheadOfParents::new()) {
             let cgroup = &newer.cgroups[delta.cgroup];
             let limits = limits_on(cgroup, delta.number);
-            if !limits.is_empty() {
+            if limits != IoLimits::default() {
                 let is_waiting = has_waited(cgroup, &pressures, newer);
                 let observed = (&delta.counted, elapsed_s);
                 self.limits.observe((&cgroup.path, delta.number), &limits, observed, is_waiting);
@@ -190,7 +190,7 @@ impl Attributor {
         for delta in deltas {
             let cgroup = &newer.cgroups[delta.cgroup];
             let limits = limits_on(cgroup, delta.number);
-            if limits.is_empty() && delta.own == IoCounters::default() {
+            if limits == IoLimits::default() && delta.own == IoCounters::default() {
                 continue;
             }
             let key = |kind| (Arc::clone(&cgroup.path), delta.number, kind);
@@ -492,7 +492,7 @@ mod tests {
     fn descendants_wait_at_the_limit_of_their_parent_where_it_applies_to_them() {
         let limited = |at_s, reads: u64| {
             let mut scan = scan(at_s, reads * 4096, &[("/db", reads * 4096), ("/db/w", reads * 4096)]);
-            scan.cgroups[0].devices[0].limits.read_iops = Some(50);
+            scan.cgroups[0].devices[0].limits[0] = Some(50);
             Arc::new(scan)
         };
         let mut attributor = Attributor::default();
@@ -512,7 +512,7 @@ mod tests {
     fn an_interval_of_several_scans_has_the_rates_of_all_and_the_limits_of_any() {
         let limited = |at_s, reads: u64| {
             let mut scan = scan(at_s, reads * 4096, &[("/db", reads * 4096)]);
-            scan.cgroups[0].devices[0].limits.read_iops = Some(50);
+            scan.cgroups[0].devices[0].limits[0] = Some(50);
             scan.blocked = (at_s == 2).then(|| vec![BlockedTask { tid: 7, ..BlockedTask::default() }]);
             Arc::new(scan)
         };

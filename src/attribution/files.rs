@@ -1,7 +1,7 @@
 //! Parsers of the files of cgroups and processes. Each takes the bytes of a file. A line that it does not understand is
 //! ignored without affecting other lines: the kernel's formats grow, and a file may end in the middle of a line.
 
-use crate::counters::{CgroupDevice, DeviceNumber, IoCounters, IoLimits, parse_device_number};
+use crate::counters::{CgroupDevice, DeviceNumber, IoCounters, parse_device_number};
 
 /// Splits a text into lines of words. Lines that are not UTF-8 are left out.
 fn lines(text: &[u8]) -> impl Iterator<Item = std::str::SplitAsciiWhitespace<'_>> {
@@ -33,16 +33,12 @@ pub fn parse_blkio_counter(
     }
 }
 
-/// Adds the limits of a file to the devices of a cgroup: `8:0 1000`. `limit` selects the one that the file has.
-pub fn parse_blkio_limit(
-    text: &[u8],
-    limit: fn(&mut IoLimits) -> &mut Option<u64>,
-    devices: &mut Vec<CgroupDevice>,
-) {
+/// Adds the limits of a file to the devices of a cgroup: `8:0 1000`. `limit` is the index of the one that the file has.
+pub fn parse_blkio_limit(text: &[u8], limit: usize, devices: &mut Vec<CgroupDevice>) {
     for mut words in lines(text) {
         let Some(number) = words.next().and_then(parse_device_number) else { continue };
         let (Some(Ok(value)), None) = (words.next().map(str::parse), words.next()) else { continue };
-        *limit(&mut CgroupDevice::entry(devices, number).limits) = Some(value);
+        CgroupDevice::entry(devices, number).limits[limit] = Some(value);
     }
 }
 
@@ -71,13 +67,12 @@ pub fn parse_io_max(text: &[u8], devices: &mut Vec<CgroupDevice>) {
         // `max` means no limit.
         let Ok(value) = value.parse() else { return };
         let limits = &mut CgroupDevice::entry(devices, number).limits;
-        match key {
-            "rbps" => limits.read_bytes_per_s = Some(value),
-            "wbps" => limits.write_bytes_per_s = Some(value),
-            "riops" => limits.read_iops = Some(value),
-            "wiops" => limits.write_iops = Some(value),
-            _ => {}
-        }
+        let names = ["riops", "wiops", "rbps", "wbps"];
+        names
+            .iter()
+            .zip(limits)
+            .filter(|(name, _)| **name == key)
+            .for_each(|(_, limit)| *limit = Some(value));
     });
 }
 
@@ -165,7 +160,7 @@ pub fn parse_process_stat(text: &[u8]) -> Option<ProcessStat> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counters::{IoCounters, IoLimits};
+    use crate::counters::IoCounters;
 
     #[test]
     fn reads_and_writes_are_counted_once() {
@@ -185,11 +180,10 @@ mod tests {
     #[test]
     fn each_file_of_limits_has_one_limit() {
         let mut devices = Vec::new();
-        parse_blkio_limit(b"7:0 777\n", |limits| &mut limits.read_iops, &mut devices);
-        parse_blkio_limit(b"7:0 1048576", |limits| &mut limits.write_bytes_per_s, &mut devices);
-        parse_blkio_limit(b"7:0 max\n7:0\n7:0 5 6\nTotal 5\n", |limits| &mut limits.write_iops, &mut devices);
-        let limits =
-            IoLimits { read_iops: Some(777), write_bytes_per_s: Some(1_048_576), ..IoLimits::default() };
+        parse_blkio_limit(b"7:0 777\n", 0, &mut devices);
+        parse_blkio_limit(b"7:0 1048576", 3, &mut devices);
+        parse_blkio_limit(b"7:0 max\n7:0\n7:0 5 6\nTotal 5\n", 1, &mut devices);
+        let limits = [Some(777), None, None, Some(1_048_576)];
         assert_eq!(devices, [CgroupDevice { number: (7, 0), limits, ..CgroupDevice::default() }]);
     }
 
@@ -251,8 +245,7 @@ mod tests {
             b"8:16 rbps=2097152 wbps=max riops=max wiops=120\n8:0 rbps=max wbps=max riops=max wiops=max\n",
             &mut devices,
         );
-        let limits =
-            IoLimits { read_bytes_per_s: Some(2_097_152), write_iops: Some(120), ..IoLimits::default() };
+        let limits = [None, Some(120), Some(2_097_152), None];
         let expected = CgroupDevice { number: (8, 16), limits, ..CgroupDevice::default() };
         assert_eq!(devices, [expected]);
     }

@@ -38,13 +38,8 @@ pub enum LimitKind {
 impl LimitKind {
     /// Returns the limits that are set, with their values.
     pub fn of(limits: &IoLimits) -> impl Iterator<Item = (Self, u64)> + use<> {
-        let all = [
-            (Self::ReadIops, limits.read_iops),
-            (Self::WriteIops, limits.write_iops),
-            (Self::ReadBytes, limits.read_bytes_per_s),
-            (Self::WriteBytes, limits.write_bytes_per_s),
-        ];
-        all.into_iter().filter_map(|(kind, value)| Some((kind, value?)))
+        let all = [Self::ReadIops, Self::WriteIops, Self::ReadBytes, Self::WriteBytes];
+        all.into_iter().zip(*limits).filter_map(|(kind, value)| Some((kind, value?)))
     }
 
     /// Returns whether it counts bytes rather than requests.
@@ -228,7 +223,7 @@ mod tests {
     /// Returns whether a limit on reads per second counts as reached after intervals of a second with these reads.
     fn reached(limit: u64, reads: &[u64]) -> bool {
         let mut history = LimitHistory::default();
-        let limits = IoLimits { read_iops: Some(limit), ..IoLimits::default() };
+        let limits = [Some(limit), None, None, None];
         let path = Arc::from("/a");
         let observe = |reads: &u64| {
             let delta = IoCounters { reads: *reads, ..IoCounters::default() };
@@ -251,7 +246,7 @@ mod tests {
     fn a_process_that_also_does_other_things_than_wait_is_near_a_limit() {
         let near = |limit: u64, reads: &[u64]| {
             let mut history = LimitHistory::default();
-            let limits = IoLimits { read_iops: Some(limit), ..IoLimits::default() };
+            let limits = [Some(limit), None, None, None];
             let key = (Arc::from("/a"), (8, 0), LimitKind::ReadIops);
             for reads in reads {
                 let delta = IoCounters { reads: *reads, ..IoCounters::default() };
@@ -276,7 +271,7 @@ mod tests {
     /// one after another at a steady rate, at a time that shifts by a part of an interval.
     fn reached_by_pace(limit: u64, per_s: f64, interval_s: f64, shift: f64) -> usize {
         let mut history = LimitHistory::default();
-        let limits = IoLimits { read_iops: Some(limit), ..IoLimits::default() };
+        let limits = [Some(limit), None, None, None];
         let path = Arc::from("/a");
         let reads_until = |interval: u32| (per_s * interval_s * (f64::from(interval) + shift)) as u64;
         let observe = |interval: &u32| {
@@ -325,7 +320,7 @@ mod tests {
     fn slices_may_be_longer_than_intervals() {
         // Reads in tenths of a second: slices of five at times that differ from those of the scans.
         let mut history = LimitHistory::default();
-        let limits = IoLimits { read_iops: Some(50), ..IoLimits::default() };
+        let limits = [Some(50), None, None, None];
         let path = Arc::from("/a");
         let mut observe = |reads: u64| {
             let delta = IoCounters { reads, ..IoCounters::default() };
@@ -356,7 +351,7 @@ mod tests {
     #[test]
     fn with_less_than_a_request_permitted_waiting_tasks_are_the_evidence() {
         let mut history = LimitHistory::default();
-        let limits = IoLimits { write_bytes_per_s: Some(1000), ..IoLimits::default() };
+        let limits = [None, None, None, Some(1000)];
         let mut observe = |bytes: u64, is_waiting| {
             let delta = IoCounters { write_bytes: bytes, writes: bytes / 4096, ..IoCounters::default() };
             history.observe((&Arc::from("/a"), (8, 0)), &limits, (&delta, 1.0), is_waiting);
@@ -372,7 +367,7 @@ mod tests {
         let mut history = LimitHistory::default();
         let path = Arc::from("/a");
         let mut observe = |limit| {
-            let limits = IoLimits { read_iops: Some(limit), ..IoLimits::default() };
+            let limits = [Some(limit), None, None, None];
             let delta = IoCounters { reads: limit, ..IoCounters::default() };
             history.observe((&path, (8, 0)), &limits, (&delta, 1.0), false);
             history.end_interval();

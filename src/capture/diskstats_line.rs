@@ -6,47 +6,32 @@ use crate::sanitize::sanitize;
 
 /// The reason why a line is not a diskstats line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LineError {
-    /// A field is not a number, or too large a number.
-    InvalidNumber {
-        field: &'static str,
-        /// The text found in it, shortened.
-        found: String,
-    },
-    /// The line begins with a number but has a column count that no kernel prints.
-    ColumnCount(usize),
-    /// The line is of another format; holds its start.
-    NotDiskstats(String),
-    /// The line belongs to a sample with more devices than any host has.
-    TooManyDevices,
+pub struct LineError {
+    pub(super) reason: String,
+    /// What is skipped: `line ` if it is one of diskstats except for the error; empty if it is of another format.
+    pub(super) skipped: &'static str,
 }
 
 impl LineError {
-    /// Returns what is wrong with the line.
-    pub(super) fn reason(&self) -> String {
-        match self {
-            LineError::InvalidNumber { field, found } => format!("invalid number '{found}' in '{field}'"),
-            LineError::ColumnCount(n) => {
-                let s = if *n == 1 { "" } else { "s" };
-                format!("{n} column{s}, expected 7, 14, 18 or 20")
-            }
-            LineError::NotDiskstats(found) => format!("not a diskstats line: '{found}'"),
-            LineError::TooManyDevices => {
-                let mib = MAX_SAMPLE_BYTES / (1024 * 1024);
-                format!("sample exceeds {MAX_DEVICES_PER_SAMPLE} devices or {mib} MiB")
-            }
-        }
+    /// The error of a sample with more devices than any host has.
+    pub(super) fn too_many_devices() -> Self {
+        let mib = MAX_SAMPLE_BYTES / (1024 * 1024);
+        let reason = format!("sample exceeds {MAX_DEVICES_PER_SAMPLE} devices or {mib} MiB");
+        Self { reason, skipped: "remaining devices " }
+    }
+
+    fn not_diskstats(line: &[u8]) -> Self {
+        Self { reason: format!("not a diskstats line: '{}'", excerpt(line)), skipped: "" }
+    }
+
+    fn invalid_number(field: &str, found: &[u8]) -> Self {
+        Self { reason: format!("invalid number '{}' in '{field}'", excerpt(found)), skipped: "line " }
     }
 }
 
 impl std::fmt::Display for LineError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let what = match self {
-            Self::NotDiskstats(_) => "",
-            Self::TooManyDevices => "remaining devices ",
-            Self::InvalidNumber { .. } | Self::ColumnCount(_) => "line ",
-        };
-        write!(f, "{}; {what}skipped", self.reason())
+        write!(f, "{}; {}skipped", self.reason, self.skipped)
     }
 }
 
@@ -299,9 +284,9 @@ fn parse_device_number(word: &[u8], field: &'static str, line: &[u8]) -> Result<
     number.ok_or_else(|| {
         // A line of prose has no columns that a message could name.
         if column_count(line) < PARTITION_COLUMNS || !word.iter().any(u8::is_ascii_digit) {
-            LineError::NotDiskstats(excerpt(line))
+            LineError::not_diskstats(line)
         } else {
-            LineError::InvalidNumber { field, found: excerpt(word) }
+            LineError::invalid_number(field, word)
         }
     })
 }
@@ -319,15 +304,17 @@ fn column_count(line: &[u8]) -> usize {
 fn invalid_number(field: usize, found: &[u8], line: &[u8]) -> LineError {
     let is_partition = column_count(line) == PARTITION_COLUMNS;
     let field = if is_partition { PARTITION_FIELDS[field] } else { FIELDS[field] };
-    LineError::InvalidNumber { field, found: excerpt(found) }
+    LineError::invalid_number(field, found)
 }
 
 fn column_count_error(line: &[u8]) -> LineError {
     let first = Words::new(line).next().unwrap_or_default();
     if first.iter().all(u8::is_ascii_digit) {
-        LineError::ColumnCount(column_count(line))
+        let (count, s) = (column_count(line), if column_count(line) == 1 { "" } else { "s" });
+        let reason = format!("{count} column{s}, expected 7, 14, 18 or 20");
+        LineError { reason, skipped: "line " }
     } else {
-        LineError::NotDiskstats(excerpt(line))
+        LineError::not_diskstats(line)
     }
 }
 
@@ -401,25 +388,28 @@ mod tests {
     #[test]
     fn an_error_names_the_field_and_its_text() {
         let error = parsed("8 0 sda 1 2 12x 4 5 6 7 8 9 10 11").unwrap_err();
-        assert_eq!(error, LineError::InvalidNumber { field: "sectors read", found: "12x".into() });
+        assert_eq!(error, LineError::invalid_number("sectors read", b"12x"));
         assert_eq!(
             parsed("8 1 sda1 1 2 3 y").unwrap_err(),
-            LineError::InvalidNumber { field: "sectors written", found: "y".into() }
+            LineError::invalid_number("sectors written", b"y")
         );
         assert_eq!(
             parsed("8 0x sda 1 2 3 4 5 6 7 8 9 10 11").unwrap_err(),
-            LineError::InvalidNumber { field: "minor", found: "0x".into() }
+            LineError::invalid_number("minor", b"0x")
         );
     }
 
     #[test]
     fn other_column_counts_are_rejected() {
-        assert_eq!(parsed("8 0 sda 1 2 3 4 5 6 7 8 9 10").unwrap_err(), LineError::ColumnCount(13));
-        assert_eq!(parsed("8 0 sda").unwrap_err(), LineError::ColumnCount(3));
-        assert_eq!(parsed("8").unwrap_err(), LineError::ColumnCount(1));
+        assert_eq!(
+            parsed("8 0 sda 1 2 3 4 5 6 7 8 9 10").unwrap_err().reason,
+            "13 columns, expected 7, 14, 18 or 20"
+        );
+        assert_eq!(parsed("8 0 sda").unwrap_err().reason, "3 columns, expected 7, 14, 18 or 20");
+        assert_eq!(parsed("8").unwrap_err().reason, "1 column, expected 7, 14, 18 or 20");
         assert_eq!(
             parsed("hello there my world").unwrap_err(),
-            LineError::NotDiskstats("hello there my world".into())
+            LineError::not_diskstats(b"hello there my world")
         );
     }
 
@@ -442,10 +432,7 @@ mod tests {
     fn a_number_that_exceeds_64_bits_is_rejected() {
         let line = |n: &str| parsed(&format!("8 0 sda {n} 0 0 0 0 0 0 0 0 0 0"));
         assert_eq!(line("18446744073709551615").unwrap().counters.reads.ios, u64::MAX);
-        assert!(matches!(
-            line("18446744073709551616"),
-            Err(LineError::InvalidNumber { field: "reads completed", .. })
-        ));
+        assert!(line("18446744073709551616").unwrap_err().reason.ends_with("in 'reads completed'"));
         assert_eq!(line("00000000000000000000000007").unwrap().counters.reads.ios, 7);
     }
 

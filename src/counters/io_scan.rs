@@ -129,34 +129,9 @@ impl From<[u64; 4]> for IoCounters {
     }
 }
 
-/// The limits of a cgroup on a device; `None` for a limit that is not set.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "[Option<u64>; 4]", into = "[Option<u64>; 4]")]
-pub struct IoLimits {
-    pub read_iops: Option<u64>,
-    pub write_iops: Option<u64>,
-    pub read_bytes_per_s: Option<u64>,
-    pub write_bytes_per_s: Option<u64>,
-}
-
-impl IoLimits {
-    /// Returns whether there is no limit at all.
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-impl From<IoLimits> for [Option<u64>; 4] {
-    fn from(limits: IoLimits) -> Self {
-        [limits.read_iops, limits.write_iops, limits.read_bytes_per_s, limits.write_bytes_per_s]
-    }
-}
-
-impl From<[Option<u64>; 4]> for IoLimits {
-    fn from([read_iops, write_iops, read_bytes_per_s, write_bytes_per_s]: [Option<u64>; 4]) -> Self {
-        Self { read_iops, write_iops, read_bytes_per_s, write_bytes_per_s }
-    }
-}
+/// The limits of a cgroup on a device: reads, writes, bytes read and bytes written per second. `None` for a limit that is
+/// not set.
+pub type IoLimits = [Option<u64>; 4];
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -180,11 +155,20 @@ pub struct Cgroup {
 pub struct CgroupDevice {
     pub number: DeviceNumber,
     pub io: IoCounters,
-    #[serde(skip_serializing_if = "IoLimits::is_empty")]
+    #[serde(skip_serializing_if = "has_no_limit")]
     pub limits: IoLimits,
 }
 
+fn has_no_limit(limits: &IoLimits) -> bool {
+    *limits == IoLimits::default()
+}
+
 impl CgroupDevice {
+    /// Returns whether the cgroup is limited on the device.
+    pub fn has_limits(&self) -> bool {
+        !has_no_limit(&self.limits)
+    }
+
     /// Returns the entry of a device in `devices`, which is sorted by number; adds one if it is missing.
     pub fn entry(devices: &mut Vec<Self>, number: DeviceNumber) -> &mut Self {
         let at = devices.binary_search_by_key(&number, |device| device.number).unwrap_or_else(|at| {

@@ -13,7 +13,7 @@ use super::small_file::read_bytes_into;
 use crate::capture::parse_diskstats;
 use crate::clock::{Clock, RealClock, thread_cpu_time};
 use crate::counters::{
-    CgroupHierarchy, HungRead, IoCounters, IoLimits, IoScan, ProcessIo, Sample, ScannedDevice,
+    CgroupDevice, CgroupHierarchy, HungRead, IoCounters, IoScan, ProcessIo, Sample, ScannedDevice,
 };
 use crate::topology::partition_parents;
 use crate::units::SECTOR_BYTES;
@@ -221,13 +221,8 @@ impl Scan {
         if let Some(processes) = &mut self.processes {
             processes.request(now);
         }
-        let has_limits = || {
-            found
-                .cgroups
-                .iter()
-                .flat_map(|cgroup| &cgroup.devices)
-                .any(|device| device.limits != IoLimits::default())
-        };
+        let has_limits =
+            || found.cgroups.iter().flat_map(|cgroup| &cgroup.devices).any(CgroupDevice::has_limits);
         let searches_tasks = self.processes.is_some() || is_in_trouble || has_limits();
         let blocked = if searches_tasks { self.blocked.read(now) } else { None };
         let (processes, hung_read) =

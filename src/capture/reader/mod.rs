@@ -761,7 +761,7 @@ fn no_line_of_diskstats(line: u64, error: &LineError) -> io::Error {
     let message = format!(
         "no line is one of /proc/diskstats, with two numbers, the name of a device, and 4, 11, 15 or 17 numbers; line {line}, the \
          first wrong one: {}",
-        error.reason()
+        error.reason
     );
     io::Error::new(ErrorKind::InvalidData, message)
 }

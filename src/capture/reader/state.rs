@@ -254,7 +254,7 @@ impl SampleDevices {
         self.line_bytes += line.len();
         if self.count == MAX_DEVICES_PER_SAMPLE || self.line_bytes > MAX_SAMPLE_BYTES {
             let is_first = !std::mem::replace(&mut self.has_too_many, true);
-            return if is_first { Err(LineError::TooManyDevices) } else { Ok(true) };
+            return if is_first { Err(LineError::too_many_devices()) } else { Ok(true) };
         }
         if !ended && has_lost_columns(line) {
             return Ok(false);
@@ -270,7 +270,7 @@ impl SampleDevices {
                 Ok(is_complete || !looks_truncated(&devices[index], &devices[..index], previous))
             }
             Err(_) if line.trim_ascii().is_empty() => Ok(is_complete),
-            Err(LineError::ColumnCount(_) | LineError::InvalidNumber { .. }) if !is_complete => Ok(false),
+            Err(error) if !is_complete && !error.skipped.is_empty() => Ok(false),
             Err(error) => Err(error),
         }
     }

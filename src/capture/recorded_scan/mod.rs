@@ -160,7 +160,7 @@ fn grown_cgroup(
     Cgroup {
         path: Arc::clone(&cgroup.path),
         is_new: false,
-        devices: devices.filter(|device| !is_default(&device.io) || !device.limits.is_empty()).collect(),
+        devices: devices.filter(|device| !is_default(&device.io) || device.has_limits()).collect(),
         pressure: cgroup.pressure.map(|pressure| pressure.minus(&old_pressure.unwrap_or(pressure))),
     }
 }
@@ -173,7 +173,7 @@ fn keep_largest(cgroups: &mut Vec<Cgroup>) {
 }
 
 fn has_limits(cgroup: &Cgroup) -> bool {
-    cgroup.devices.iter().any(|device| !device.limits.is_empty())
+    cgroup.devices.iter().any(CgroupDevice::has_limits)
 }
 
 fn total_bytes(cgroup: &Cgroup) -> u64 {

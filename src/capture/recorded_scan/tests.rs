@@ -52,7 +52,7 @@ fn read_again(scans: &[Arc<IoScan>]) -> (Vec<Arc<IoScan>>, usize) {
 
 #[test]
 fn what_grew_between_scans_is_the_same_after_reading() {
-    let limit = IoLimits { read_iops: Some(50), ..IoLimits::default() };
+    let limit = [Some(50), None, None, None];
     let scans = [
         scan(1, 1_000_000, vec![cgroup("/a", 700_000, limit), cgroup("/idle", 900, IoLimits::default())]),
         scan(2, 1_008_192, vec![cgroup("/a", 704_096, limit), cgroup("/idle", 900, IoLimits::default())]),
@@ -122,7 +122,7 @@ fn two_disks(at_s: u64, cgroups: &[(&str, u64)], blocked: u32) -> Arc<IoScan> {
         name: format!("sd{at}"),
         io: io(total * (at as u64 + 1)),
     };
-    let limits = IoLimits { read_iops: Some(at_s), ..IoLimits::default() };
+    let limits = [Some(at_s), None, None, None];
     let of = |number, bytes| CgroupDevice { number, io: io(bytes), limits };
     let cgroup = |(path, bytes): &(&str, u64)| Cgroup {
         path: Arc::from(*path),

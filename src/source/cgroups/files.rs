@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::attribution::files::{parse_blkio_counter, parse_blkio_limit, parse_io_max, parse_io_stat};
 use crate::capture::proc_files::parse_pressure;
-use crate::counters::{CgroupDevice, CgroupHierarchy, IoLimits, Pressure};
+use crate::counters::{CgroupDevice, CgroupHierarchy, Pressure};
 use crate::source::small_file::{read_bytes, read_bytes_into};
 
 /// The counters of version 2.
@@ -14,14 +14,12 @@ const IO_STAT: &str = "io.stat";
 const SERVICE_BYTES: &str = "blkio.throttle.io_service_bytes";
 /// The requests of version 1.
 const SERVICED: &str = "blkio.throttle.io_serviced";
-/// Selects a limit.
-type Limit = fn(&mut IoLimits) -> &mut Option<u64>;
 /// The limits of version 1.
-const BLKIO_LIMITS: [(&str, Limit); 4] = [
-    ("blkio.throttle.read_iops_device", |limits| &mut limits.read_iops),
-    ("blkio.throttle.write_iops_device", |limits| &mut limits.write_iops),
-    ("blkio.throttle.read_bps_device", |limits| &mut limits.read_bytes_per_s),
-    ("blkio.throttle.write_bps_device", |limits| &mut limits.write_bytes_per_s),
+const BLKIO_LIMITS: [&str; 4] = [
+    "blkio.throttle.read_iops_device",
+    "blkio.throttle.write_iops_device",
+    "blkio.throttle.read_bps_device",
+    "blkio.throttle.write_bps_device",
 ];
 
 /// The outcome of reading the counters of a cgroup.
@@ -104,7 +102,7 @@ impl CgroupFiles {
         match self.version {
             CgroupHierarchy::V2 => parse_io_max(&read("io.max"), &mut self.limited),
             CgroupHierarchy::V1 => {
-                for (name, limit) in BLKIO_LIMITS {
+                for (limit, name) in BLKIO_LIMITS.iter().enumerate() {
                     parse_blkio_limit(&read(name), limit, &mut self.limited);
                 }
             }

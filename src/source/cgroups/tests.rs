@@ -1,7 +1,6 @@
 use std::fs;
 
 use super::*;
-use crate::counters::IoLimits;
 
 const V2: &str = "25 22 0:23 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
 const V1: &str = "36 30 0:32 / /sys/fs/cgroup/blkio rw - cgroup cgroup rw,blkio\n\
@@ -127,7 +126,7 @@ fn limits_are_read_again_after_a_while_and_listed_without_io() {
             .first()
             .map(|cgroup| (cgroup.devices[0].limits, cgroup.pressure.map(|pressure| pressure.some_us)))
     };
-    let iops = |read_iops| IoLimits { read_iops: Some(read_iops), ..IoLimits::default() };
+    let iops = |read_iops| [Some(read_iops), None, None, None];
     assert_eq!(limit(0), Some((iops(100), Some(5))));
     tree.file("sys/fs/cgroup/a/io.max", "8:0 rbps=max wbps=max riops=50 wiops=max\n");
     assert_eq!(limit(9), Some((iops(100), Some(5))));
@@ -151,7 +150,7 @@ fn in_a_hybrid_system_version_1_counts() {
     let found: Vec<_> = scanned.cgroups.iter().map(|cgroup| (&*cgroup.path, cgroup.devices[0])).collect();
     assert_eq!(found[0].0, "/", "processes of the root have counters of their own");
     assert_eq!((found[1].0, found[1].1.io.read_bytes, found[1].1.io.reads), ("/db", 4096, 3));
-    assert_eq!(found[1].1.limits, IoLimits { read_iops: Some(777), ..IoLimits::default() });
+    assert_eq!(found[1].1.limits, [Some(777), None, None, None]);
 }
 
 #[test]
@@ -205,7 +204,7 @@ fn new_limits_of_a_cgroup_without_io_are_read_when_it_has_io_or_within_a_minute(
     let mut limited_at = [None; 2];
     for at_s in 1..=70 {
         for (cgroup, limited_at) in scan(&mut reader, at_s).cgroups.iter().zip(&mut limited_at) {
-            let is_limited = cgroup.devices[0].limits.read_iops == Some(100);
+            let is_limited = cgroup.devices[0].limits[0] == Some(100);
             *limited_at = limited_at.or(is_limited.then_some(at_s));
         }
     }
