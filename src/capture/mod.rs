@@ -16,11 +16,11 @@ mod recorded_scan;
 mod time_form;
 pub mod trace_hist;
 mod warning;
-mod writer;
 
 use crate::counters::{Device, Sample};
 
 pub use self::annotation::{ClockChange, DroppedSamples, WriteStall};
+pub use self::annotation::{RecordFilter, SampleText, write_clock_change, write_sample};
 pub use self::annotation::{RecordingHeader, write_annotation, write_header, write_health};
 pub use self::diskstats_line::{LineError, parse_line, write_line};
 pub use self::range_copy::{copy_range, scan_times};
@@ -28,7 +28,6 @@ pub use self::reader::{CaptureState, Reader};
 pub use self::recorded_scan::{ScanGrowth, ScanWriter};
 pub use self::time_form::{LocalTimes, TimeForm};
 pub use self::warning::{CaptureWarning, WarningClass};
-pub use self::writer::{RecordFilter, SampleText, write_clock_change, write_sample};
 
 /// Parses the text of /proc/diskstats into the devices of `sample`, reusing its memory.
 ///

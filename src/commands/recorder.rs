@@ -22,10 +22,10 @@ pub(super) struct Recorder<'a> {
     root: &'a Path,
     interval: Duration,
     filter: RecordFilter,
-    zone: TimeZone,
+    pub(super) zone: TimeZone,
     baselines: &'a BaselineStore,
     /// The names of the devices in the last sample.
-    devices: Vec<String>,
+    pub(super) devices: Vec<String>,
     /// The number of requests that each of them had completed.
     completed: Vec<[u64; 4]>,
     topology: Topology,
@@ -113,8 +113,8 @@ impl<'a> Recorder<'a> {
         }
         let text = SampleText {
             at: sample.at,
-            diskstats: source.text(),
-            cpu: source.cpu_line(),
+            diskstats: &source.text,
+            cpu: &source.cpu_line,
             host: sample.host,
             missed_samples: sample.missed_samples,
         };
@@ -169,15 +169,5 @@ impl<'a> Recorder<'a> {
         let names = std::iter::once(name.to_owned()).chain(self.topology.devices_below(name));
         let nodes = names.filter_map(|name| self.topology.node(&name));
         nodes.map(|node| (node.major, node.minor)).collect()
-    }
-
-    /// Returns the time zone of printed times.
-    pub(super) fn zone(&self) -> &TimeZone {
-        &self.zone
-    }
-
-    /// Returns the number of devices in the last sample.
-    pub(super) fn device_count(&self) -> usize {
-        self.devices.len()
     }
 }

@@ -88,7 +88,8 @@ impl PtEngine {
 
     /// Returns to the start of a file.
     pub(super) fn rewind(&mut self) {
-        self.filter.rewind();
+        // Devices stay active.
+        self.filter.first = None;
         self.base = None;
         self.totals = PerDiskTotals::default();
         self.pending_time = None;
@@ -213,7 +214,7 @@ impl PtEngine {
             }
         }
         if self.header_always {
-            self.pager.force_header();
+            self.pager.is_header_forced = true;
         }
         self.push_block(GroupBy::All, &time, &rates, out);
     }
@@ -288,8 +289,8 @@ impl PtEngine {
             return;
         }
         self.settings.group_by = group_by;
-        self.pager.forget_header();
-        self.pager.force_header();
+        self.pager.was_header_last = false;
+        self.pager.is_header_forced = true;
         self.pager.push_block(&self.table, group_by, std::iter::empty(), out);
         match group_by {
             GroupBy::All => {}
@@ -311,11 +312,11 @@ impl PtEngine {
             GroupBy::Sample => !is_same || !self.header_always,
         };
         if forces_header {
-            self.pager.force_header();
+            self.pager.is_header_forced = true;
         }
         if !is_same {
-            self.pager.forget_header();
-            self.filter.clear();
+            self.pager.was_header_last = false;
+            self.filter.active.clear();
         }
         self.header_always = false;
         self.settings.group_by = group_by;
@@ -441,16 +442,6 @@ impl ActivityFilter {
     /// Takes the first reading as the reference for activity; later ones are ignored.
     pub(super) fn set_reference(&mut self, reading: &Reading) {
         self.first.get_or_insert_with(|| reading.clone());
-    }
-
-    /// Forgets the first reading, so that a file can be read again. Devices stay active.
-    pub(super) fn rewind(&mut self) {
-        self.first = None;
-    }
-
-    /// Forgets which devices were active.
-    pub(super) fn clear(&mut self) {
-        self.active.clear();
     }
 
     /// Returns whether a device with these counters is shown. If they have changed, marks the device as active.

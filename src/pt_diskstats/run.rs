@@ -168,7 +168,7 @@ impl Session<'_> {
             // The clock of pt-diskstats has a resolution of microseconds.
             sample.at.wall = sample.at.wall.map(truncate_to_micros);
             if let (Some(saved), Some(at)) = (&mut saved, sample.at.wall) {
-                saved.append(&format_saved_sample(at, &self.time_zone, source.text()))?;
+                saved.append(&format_saved_sample(at, &self.time_zone, &source.text))?;
             }
             self.push(&sample, &mut warnings, context);
             context.emit(&mut self.text)?;
@@ -362,7 +362,7 @@ impl PtEngine {
     fn force_header_on_redraw(&mut self) {
         if !self.is_live {
             self.header_always = false;
-            self.pager.force_header();
+            self.pager.is_header_forced = true;
         }
     }
 

@@ -21,8 +21,8 @@ pub(crate) struct HeaderPager {
     /// Headers that are due because a screen is full.
     headers_due: usize,
     /// True if a header is due for another reason.
-    is_header_forced: bool,
-    was_header_last: bool,
+    pub(crate) is_header_forced: bool,
+    pub(crate) was_header_last: bool,
 }
 
 impl HeaderPager {
@@ -35,16 +35,6 @@ impl HeaderPager {
             is_header_forced: true,
             ..Self::default()
         }
-    }
-
-    /// Starts the next block with a header.
-    pub(crate) fn force_header(&mut self) {
-        self.is_header_forced = true;
-    }
-
-    /// Forgets that the last line was a header.
-    pub(crate) fn forget_header(&mut self) {
-        self.was_header_last = false;
     }
 
     /// Appends the header that a key requests.

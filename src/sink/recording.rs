@@ -43,7 +43,7 @@ pub struct RecordingFile {
     /// True if files were created or renamed since the directory was last synced.
     is_directory_dirty: bool,
     /// The reason why an existing file was rotated instead of being appended to; `None` if it was not.
-    damage: Option<String>,
+    pub(super) damage: Option<String>,
 }
 
 /// The steps of a rotation that have been taken.
@@ -134,11 +134,6 @@ impl RecordingFile {
         self.gzip = is_gzip_name(&self.path).then(Gzip::new);
         self.rotation_step = RotationStep::Completed;
         self.rotate()
-    }
-
-    /// The reason why an existing file was rotated instead of being appended to; `None` if it was not.
-    pub fn damage(&self) -> Option<&str> {
-        self.damage.as_deref()
     }
 
     /// Returns whether the file should be rotated before a block of this length, of a sample taken at this time: the
@@ -398,7 +393,7 @@ mod tests {
         let rotation = Some(Rotation { keep: Some(3), ..Rotation::default() });
         let mut recording = RecordingFile::open(&path, "a.gz", IfExists::Append, rotation).unwrap();
         recording.write(b"text\n").unwrap();
-        assert!(recording.damage().is_some() && std::fs::read(&path).unwrap().starts_with(&GZIP_MAGIC));
+        assert!(recording.damage.is_some() && std::fs::read(&path).unwrap().starts_with(&GZIP_MAGIC));
         assert_eq!(folder.path().join("a.1.gz").metadata().unwrap().len(), 5000);
     }
 

@@ -299,7 +299,7 @@ pub fn write_recording<'a>(queue: &'a WriteQueue, open: impl FnOnce() -> Result<
     let result = catch_unwind(AssertUnwindSafe(|| {
         let destination = open()?;
         if let Destination::File(file) = &destination {
-            queue.update(|progress| progress.damage = file.damage().map(str::to_owned));
+            queue.update(|progress| progress.damage.clone_from(&file.damage));
         }
         queue.open();
         Writer::new(queue, destination).run()

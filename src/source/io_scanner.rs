@@ -320,7 +320,7 @@ impl ProcessThread {
     fn start(mut reader: ProcessIoReader, patience: Duration) -> io::Result<Self> {
         let (requests, received) = sync_channel(1);
         let shared = Arc::<Shared<State>>::default();
-        let current = reader.current();
+        let current = Arc::clone(&reader.current);
         let results = Arc::clone(&shared);
         let run = move || read_on_request(&mut reader, &received, &results);
         thread::Builder::new().name("blkstat-procs".to_owned()).stack_size(STACK_BYTES).spawn(run)?;

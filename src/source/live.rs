@@ -48,8 +48,10 @@ pub struct Live<'a> {
     directory: Option<DeviceDirectory>,
     proc: PathBuf,
     clock: &'a dyn Clock,
-    text: Vec<u8>,
-    cpu_line: Vec<u8>,
+    /// The text that the devices were last read from.
+    pub text: Vec<u8>,
+    /// The line of /proc/stat that the CPU times were parsed from, without its newline; empty if it could not be read.
+    pub cpu_line: Vec<u8>,
     reads_host_state: bool,
 }
 
@@ -129,17 +131,6 @@ impl<'a> Live<'a> {
             parse_diskstats(&self.text, sample, on_error);
         }
         Ok(())
-    }
-
-    /// Returns the text that the devices were last read from.
-    pub fn text(&self) -> &[u8] {
-        &self.text
-    }
-
-    /// Returns the line of /proc/stat that the CPU times were parsed from, without its newline; empty if it could not
-    /// be read.
-    pub fn cpu_line(&self) -> &[u8] {
-        &self.cpu_line
     }
 
     /// Returns why /proc/stat cannot be read; `None` if it can.

@@ -29,8 +29,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 use tokio::task::AbortHandle;
 
-use super::published::Published;
-use super::start_thread;
+use super::published::{Published, start_thread};
 use crate::clock::{Clock, RealClock};
 use crate::report::prometheus::{CONTENT_TYPE, metrics_text};
 use crate::sink::gzip_bytes;
@@ -171,7 +170,7 @@ impl Answers {
         let Some(latest) = self.published.latest() else {
             return text(StatusCode::SERVICE_UNAVAILABLE, "no sample yet\n");
         };
-        let body = metrics_text(&latest.snapshot, self.published.interval());
+        let body = metrics_text(&latest.snapshot, self.published.interval);
         let body = Bytes::from(if is_gzip { gzip_bytes(&body) } else { body });
         let response = with_header(Response::new(Full::new(body)), header::CONTENT_TYPE, CONTENT_TYPE);
         let response = with_header(response, header::VARY, "Accept-Encoding");

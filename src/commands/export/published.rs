@@ -1,9 +1,20 @@
-//! The latest metrics, which one thread publishes and others read.
+//! The latest metrics, which one thread publishes and others read, and the thread that keeps a file up to date with them for
+//! node_exporter's textfile collector: its disk may not answer.
 
+use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use anyhow::{Context, Result};
+
+use crate::clock::{Clock, RealClock};
 use crate::intervals::MetricsSnapshot;
+use crate::os_error::os_error_text;
+use crate::report::prometheus::metrics_text;
+use crate::sanitize::sanitize;
+use crate::schedule::Deadlines;
+use crate::sink::{remove_file, replace_file};
 
 /// The number of intervals, and below the additional time, after which a sample is late. A busy host may miss one
 /// sample.
@@ -11,7 +22,7 @@ const MAX_LATE_INTERVALS: u32 = 2;
 const MAX_LATE: Duration = Duration::from_secs(1);
 
 pub(super) struct Published {
-    interval: Duration,
+    pub(super) interval: Duration,
     latest: Mutex<Option<Latest>>,
 }
 
@@ -29,10 +40,6 @@ impl Published {
         Self { interval, latest: Mutex::new(None) }
     }
 
-    pub(super) fn interval(&self) -> Duration {
-        self.interval
-    }
-
     pub(super) fn publish(&self, snapshot: MetricsSnapshot, at: Duration) {
         let latest = Latest { snapshot: Arc::new(snapshot), at };
         *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(latest);
@@ -48,6 +55,118 @@ impl Published {
         let age = now.saturating_sub(self.latest()?.at);
         (age > self.interval * MAX_LATE_INTERVALS + MAX_LATE).then_some(age)
     }
+}
+
+/// The longest wait for the removal of the file at the end: its disk may not answer.
+const MAX_REMOVAL_WAIT: Duration = Duration::from_secs(1);
+
+/// Writes the file until this is dropped, and then removes it: otherwise node_exporter would go on showing metrics that
+/// no longer change.
+pub(super) struct TextfileWriter {
+    /// Messages that have not been printed yet; disconnected when the thread has ended.
+    messages: Receiver<String>,
+    /// The thread ends when this is gone.
+    stop: Option<Sender<()>>,
+}
+
+impl Drop for TextfileWriter {
+    fn drop(&mut self) {
+        self.stop = None;
+        // If it takes longer, nothing can be done.
+        while self.messages.recv_timeout(MAX_REMOVAL_WAIT).is_ok() {}
+    }
+}
+
+impl TextfileWriter {
+    /// Writes the file once, and from then on in a thread.
+    ///
+    /// # Errors
+    /// If the file cannot be written, or the system has no more threads.
+    pub(super) fn start(path: &Path, every: Duration, published: &Arc<Published>) -> Result<Self> {
+        let name = sanitize(&path.display().to_string()).into_owned();
+        let mut written_at = None;
+        write_latest(path, published, &mut written_at).with_context(|| format!("cannot write {name}"))?;
+        let (stop, stopped) = channel();
+        let (report, messages) = channel();
+        let (path, published) = (path.to_owned(), Arc::clone(published));
+        start_thread("textfile", move || {
+            keep_up_to_date(&path, every, &name, &published, written_at, &stopped, &report);
+            // After an error, the file remains, as after a crash.
+            let _ = remove_file(&path);
+        })?;
+        Ok(Self { messages, stop: Some(stop) })
+    }
+
+    /// Returns a message about the file; `None` if there is no new one.
+    pub(super) fn take_message(&self) -> Option<String> {
+        self.messages.try_recv().ok()
+    }
+}
+
+/// Writes the file at every deadline, until `stopped` hangs up.
+fn keep_up_to_date(
+    path: &Path,
+    every: Duration,
+    name: &str,
+    published: &Published,
+    mut written_at: Option<Duration>,
+    stopped: &Receiver<()>,
+    messages: &Sender<String>,
+) {
+    let clock = RealClock::new(None);
+    let mut deadlines = Deadlines::new(clock.monotonic(), every);
+    let mut is_failing = false;
+    // Without a receiver, the program is ending.
+    let report = |message: String| drop(messages.send(message));
+    loop {
+        let (due, _) = deadlines.next(clock.monotonic());
+        match stopped.recv_timeout(due.saturating_sub(clock.monotonic())) {
+            Err(RecvTimeoutError::Timeout) => {}
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
+        }
+        match write_latest(path, published, &mut written_at) {
+            Err(error) if !is_failing => {
+                is_failing = true;
+                report(format!("cannot write {name}: {}; trying again", os_error_text(&error)));
+            }
+            Ok(()) if is_failing => {
+                is_failing = false;
+                report(format!("writing {name} again"));
+            }
+            Ok(()) | Err(_) => {}
+        }
+    }
+}
+
+/// Writes the latest metrics unless they have been written already: the age of the file shows when no samples are
+/// taken.
+fn write_latest(
+    path: &Path,
+    published: &Published,
+    written_at: &mut Option<Duration>,
+) -> std::io::Result<()> {
+    let Some(latest) = published.latest().filter(|latest| Some(latest.at) != *written_at) else {
+        return Ok(());
+    };
+    let text = metrics_text(&latest.snapshot, published.interval);
+    replace_file(path, &text)?;
+    *written_at = Some(latest.at);
+    Ok(())
+}
+
+/// The size of the stack of each further thread, all of which is locked in memory.
+const STACK_BYTES: usize = 256 * 1024;
+
+/// Starts a thread with a small stack.
+///
+/// # Errors
+/// If the system has no more threads.
+pub(super) fn start_thread(
+    name: &str,
+    run: impl FnOnce() + Send + 'static,
+) -> Result<std::thread::JoinHandle<()>> {
+    let builder = std::thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES);
+    builder.spawn(run).with_context(|| format!("cannot start the thread {name}"))
 }
 
 #[cfg(test)]

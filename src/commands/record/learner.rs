@@ -40,7 +40,7 @@ impl BaselineFile {
             baselines.retain_possible();
         }
         let file = Self { path: path.to_owned(), baselines };
-        file.write()?;
+        write_baselines(&file.path, &file.baselines)?;
         Ok(file)
     }
 
@@ -48,18 +48,14 @@ impl BaselineFile {
     fn update(&mut self, learned: &SavedBaselines) -> Result<()> {
         let before = self.baselines.clone();
         self.baselines.update(learned);
-        if self.baselines == before { Ok(()) } else { self.write() }
-    }
-
-    fn write(&self) -> Result<()> {
-        write_baselines(&self.path, &self.baselines)
+        if self.baselines == before { Ok(()) } else { write_baselines(&self.path, &self.baselines) }
     }
 }
 
 /// The sampling thread's handle of the learning thread.
 pub(super) struct Learner {
     /// `None` while the thread saves its baselines for the last time.
-    samples: Option<SyncSender<Sample>>,
+    pub(super) samples: Option<SyncSender<Sample>>,
     ended: Receiver<()>,
 }
 
@@ -109,11 +105,6 @@ impl Learner {
         if let Some(samples) = &self.samples {
             let _ = samples.try_send(sample.clone());
         }
-    }
-
-    /// Makes the thread save its baselines and end.
-    pub(super) fn end(&mut self) {
-        self.samples = None;
     }
 
     /// Waits for the end of the thread, at most for `limit`. Returns whether it has ended.

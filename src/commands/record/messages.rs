@@ -108,7 +108,7 @@ pub(super) fn print_summary(
     context: &mut RunContext<'_>,
 ) {
     let plural = |n: u64| if n == 1 { "" } else { "s" };
-    let (samples, devices) = (state.samples, recorder.device_count());
+    let (samples, devices) = (state.samples, recorder.devices.len());
     let _ = writeln!(
         context.err,
         "recorded {samples} sample{} of {devices} device{} in {name}, {}",

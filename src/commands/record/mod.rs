@@ -290,7 +290,7 @@ impl Recording<'_> {
         });
         let mut progress = Progress::new(self.shows_progress && is_long, start);
         let ended = self.take_samples(sample, start, &mut progress, context);
-        self.learner.iter_mut().for_each(Learner::end);
+        self.learner.iter_mut().for_each(|learner| learner.samples = None);
         let is_written = end_recording(self.queue, &self.name, self.learner.as_ref(), &mut progress, context);
         self.report_events(&mut progress, context);
         progress.clear(context);
@@ -301,7 +301,7 @@ impl Recording<'_> {
         let state = self.queue.progress();
         match ended.and_then(|exit| is_written.map(|()| exit)) {
             Err(error) if !is_closed_pipe(&error) => {
-                bail!("{error:#}; {}", saved(&state, self.recorder.zone()))
+                bail!("{error:#}; {}", saved(&state, &self.recorder.zone))
             }
             ended => {
                 if self.shows_progress {

@@ -65,8 +65,8 @@ pub(super) struct ProcessIoReader {
     processes: Processes,
     look: Option<Look>,
     found: Option<Arc<ProcessIo>>,
-    /// The process that is being read.
-    current: Arc<AtomicU32>,
+    /// The process that is being read, for another thread.
+    pub(super) current: Arc<AtomicU32>,
     text: Vec<u8>,
 }
 
@@ -87,11 +87,6 @@ impl ProcessIoReader {
             current: Arc::default(),
             text: Vec::new(),
         }
-    }
-
-    /// Returns the number of the process that is being read, for another thread.
-    pub(super) fn current(&self) -> Arc<AtomicU32> {
-        Arc::clone(&self.current)
     }
 
     /// Returns the I/O of processes, which is read again after [`PROCESSES_PERIOD`]; `None` in the first call.

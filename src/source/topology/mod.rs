@@ -3,7 +3,6 @@
 //! [`read_partitions`] reads only names and partitions. [`read_topology`] adds the details of each device, then values
 //! that several sources determine together: identities, mount points, backing devices of loop devices, NVMe paths.
 
-mod block_dir;
 mod identity;
 mod mounts;
 mod sysfs_device;
@@ -20,9 +19,9 @@ use self::sysfs_device::SysfsDevice;
 use super::small_file::{file_name, link_target_name, read_line, resolve_in_root};
 use crate::topology::{Kind, Node, Topology, link_nvme_paths, natural_key, possible_disks};
 
-pub use block_dir::{check_block_dir, list_devices, read_partitions};
-pub(super) use block_dir::{device_dir, device_name, read_devno};
 pub(super) use mounts::unescape;
+pub use sysfs_device::{check_block_dir, list_devices, read_partitions};
+pub(super) use sysfs_device::{device_dir, device_name, read_devno};
 
 /// Reads the block devices of the system below `root`: whole devices in natural order, each followed by its partitions.
 ///

@@ -57,7 +57,7 @@ impl Mounts {
     /// Returns the mount points of each device, by its index, each mount point once. Bind mounts are left out if the
     /// whole file system is mounted as well: every sandbox, such as that of a service, has its own.
     pub(super) fn by_device(&self, devices: &DeviceIndex<'_>) -> Vec<Vec<String>> {
-        let mut mountpoints = vec![Vec::new(); devices.device_count()];
+        let mut mountpoints = vec![Vec::new(); devices.device_count];
         let mut seen = HashSet::new();
         let mounts = self.mounts.iter().filter_map(|mount| {
             let device = devices.by_devno(mount.devno).or_else(|| devices.by_dev_path(&mount.source))?;
@@ -159,10 +159,6 @@ impl<'a> DeviceIndex<'a> {
             by_mapper_name: indexed().filter_map(mapper_name).collect(),
             by_devno: indexed().map(|(index, node)| ((node.major, node.minor), index)).collect(),
         }
-    }
-
-    pub(super) fn device_count(&self) -> usize {
-        self.device_count
     }
 
     /// Returns the device of this number; `None` for 0:0, which hidden devices share.

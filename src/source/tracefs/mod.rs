@@ -5,12 +5,10 @@
 //! other users of tracefs are not affected, and removes them when it is dropped. Instances left behind by a process
 //! that was killed are recognized by their names and removed by [`remove_leftovers`].
 
-mod completed;
 mod guard;
-mod leftovers;
 mod session;
 mod trace_dir;
 mod trace_set;
 
-pub use self::leftovers::remove_leftovers;
 pub use self::session::{TraceOptions, Tracer};
+pub use self::trace_dir::remove_leftovers;

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use super::completed::{PAIR_WEIGHT, RequestRate, Surplus, without_empty_flushes};
 use super::guard::{Decision, Guard, histogram_cost_s};
-use super::leftovers::{Owner, remove_leftovers};
+use super::guard::{PAIR_WEIGHT, RequestRate, Surplus, without_empty_flushes};
 use super::trace_dir::TraceDir;
+use super::trace_dir::{Owner, remove_leftovers};
 use super::trace_set::{Alternation, ERROR_EVENT, SetKind};
 use super::trace_set::{EventPair, device_filter};
 use crate::attribution::files::parse_process_cgroup;
@@ -101,7 +101,7 @@ impl Session {
     pub(super) fn poll(&mut self, now: Duration) -> Duration {
         self.rate.observe(&self.root, now);
         let outcome = match self.guard.decide(now, self.rate.per_s) {
-            Decision::Keep if self.guard.is_paused() => Ok(()),
+            Decision::Keep if self.guard.is_paused => Ok(()),
             Decision::Keep => self.renew_full_sets(),
             Decision::Pause => {
                 let sets = self.latencies.iter().chain(&self.users);
@@ -109,7 +109,7 @@ impl Session {
             }
             Decision::Resume => self.renew_latencies().and_then(|()| self.renew_users()),
         };
-        if self.guard.is_paused() {
+        if self.guard.is_paused {
             self.counted.problem = Some(TraceProblem::Overhead);
         } else if outcome.is_err() {
             self.counted.problem = Some(TraceProblem::Failed);
@@ -150,7 +150,7 @@ impl Session {
         self.options.devices = devices.to_vec();
         self.options.user_devices = user_devices.to_vec();
         self.rate.selected = self.options.rate_devices();
-        if self.guard.is_paused() {
+        if self.guard.is_paused {
             return;
         }
         if self.renew_latencies().and_then(|()| self.renew_users()).is_err() {
@@ -160,7 +160,7 @@ impl Session {
 
     /// Returns the requests counted since the last call; `now` is a monotonic time.
     pub(super) fn read(&mut self, now: Duration) -> TracedIo {
-        if !self.guard.is_paused() && self.has_other_bio_devices() && self.renew_latencies().is_err() {
+        if !self.guard.is_paused && self.has_other_bio_devices() && self.renew_latencies().is_err() {
             self.counted.problem = Some(TraceProblem::Failed);
         }
         // Read before the histograms: `Surplus` corrects for requests that complete in between.
@@ -181,7 +181,7 @@ impl Session {
         if let Some(users) = &mut counted.users {
             find_processes(&self.root, users);
         }
-        if self.guard.is_paused() {
+        if self.guard.is_paused {
             self.counted.problem = Some(TraceProblem::Overhead);
         }
         counted
