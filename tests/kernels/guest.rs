@@ -1,10 +1,11 @@
-//! A kernel that is booted at most once, and what its guest left behind.
+//! Kernels that are booted at most once for each script, and what their guests left behind.
 
 use std::env::{current_exe, var};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::thread;
 
 use serde_json::Value;
 
@@ -38,26 +39,18 @@ const NO_KERNEL: i32 = 2;
 /// the emulated CPUs did not agree on an instruction that it replaced.
 const HUNG: i32 = 125;
 
-/// Linux 6.1, of Debian 12.
-pub(crate) static V6_1: Kernel = Kernel::new("6.1", Script::Devices);
-/// Linux 6.12, of Debian 13 and of the backports for Debian 12.
-pub(crate) static V6_12: Kernel = Kernel::new("6.12", Script::Devices);
-/// Linux 6.1, with limits of cgroups.
-pub(crate) static V6_1_LIMITS: Kernel = Kernel::new("6.1", Script::Limits);
-/// Linux 6.12, with limits of cgroups.
-pub(crate) static V6_12_LIMITS: Kernel = Kernel::new("6.12", Script::Limits);
+/// The kernels: of Debian 12, and of Debian 13 and the backports for Debian 12.
+const VERSIONS: [&str; 2] = ["6.1", "6.12"];
 
-/// Linux 6.1, with traces of requests.
-pub(crate) static V6_1_LATENCY: Kernel = Kernel::new("6.1", Script::Latency);
-/// Linux 6.12, with traces of requests.
-pub(crate) static V6_12_LATENCY: Kernel = Kernel::new("6.12", Script::Latency);
+/// The guest with each kernel and script, once it ran.
+static GUESTS: [[OnceLock<Outcome>; 2]; 3] = [const { [const { OnceLock::new() }; 2] }; 3];
 
-/// Held while a guest runs, because each needs the whole computer.
+/// Held while the guests of a script run, since they use the whole computer: mostly they wait, so that there may be two.
 static RUNNING: Mutex<()> = Mutex::new(());
 
 /// What a guest does.
 #[derive(Clone, Copy)]
-enum Script {
+pub(crate) enum Script {
     /// It stacks devices and loads them: `guest`.
     Devices,
     /// It limits cgroups of version 2 and loads disks in them: `guest_who`.
@@ -84,6 +77,15 @@ impl Script {
         }
     }
 
+    /// The CPUs of the guest. Emulating two takes half as much time again, which only requests that begin on one CPU and end on
+    /// another are worth.
+    fn cpus(self) -> &'static str {
+        match self {
+            Self::Devices | Self::Limits => "1",
+            Self::Latency => "2",
+        }
+    }
+
     fn programs(self) -> impl Iterator<Item = &'static str> {
         let more: &[&str] = match self {
             Self::Devices => &[],
@@ -91,13 +93,6 @@ impl Script {
         };
         PROGRAMS.iter().chain(more).copied()
     }
-}
-
-/// A kernel, and its guest once it ran.
-pub(crate) struct Kernel {
-    version: &'static str,
-    script: Script,
-    outcome: OnceLock<Outcome>,
 }
 
 /// The result of booting a kernel.
@@ -116,28 +111,32 @@ pub(crate) struct Guest {
     folder: PathBuf,
 }
 
-impl Kernel {
-    const fn new(version: &'static str, script: Script) -> Self {
-        Self { version, script, outcome: OnceLock::new() }
+/// Runs a check on the guest of every kernel, which ran to its end; on none if they cannot or should not be run here.
+///
+/// # Panics
+///
+/// If a guest failed, or cannot be run although BLKSTAT_KERNELS=required.
+pub(crate) fn on_each_kernel(script: Script, check: impl Fn(&Guest)) {
+    let Ok(wish) = var("BLKSTAT_KERNELS") else {
+        println!("skipped: BLKSTAT_KERNELS is not set");
+        return;
+    };
+    let guests = &GUESTS[script as usize];
+    {
+        let _running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+        thread::scope(|scope| {
+            for (version, guest) in VERSIONS.into_iter().zip(guests) {
+                scope.spawn(move || guest.get_or_init(|| run(version, script)));
+            }
+        });
     }
-
-    /// Returns the guest, which ran to its end; `None` if it cannot or should not be run here.
-    ///
-    /// # Panics
-    ///
-    /// If the guest failed, or cannot be run although BLKSTAT_KERNELS=required.
-    pub(crate) fn guest(&'static self) -> Option<&'static Guest> {
-        let Ok(wish) = var("BLKSTAT_KERNELS") else {
-            println!("skipped: BLKSTAT_KERNELS is not set");
-            return None;
-        };
-        match self.outcome.get_or_init(|| run(self.version, self.script)) {
-            Outcome::Ran(guest) => Some(guest),
-            Outcome::Failed(text) => panic!("the guest with Linux {} failed: {text}", self.version),
+    for (version, guest) in VERSIONS.into_iter().zip(guests) {
+        match guest.get().unwrap() {
+            Outcome::Ran(guest) => check(guest),
+            Outcome::Failed(text) => panic!("the guest with Linux {version} failed: {text}"),
             Outcome::Impossible(reason) => {
                 println!("skipped: {reason}");
-                assert_ne!(wish, "required", "Linux {} cannot be run: {reason}", self.version);
-                None
+                assert_ne!(wish, "required", "Linux {version} cannot be run: {reason}");
             }
         }
     }
@@ -151,7 +150,6 @@ fn run(version: &'static str, script: Script) -> Outcome {
     if let Some(program) = script.programs().find(|program| !is_installed(program)) {
         return Outcome::Impossible(format!("needs {program}"));
     }
-    let _running = RUNNING.lock().unwrap();
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernels");
     let folder = cache.join(format!("out-{version}-{}", script.name()));
     let mut output = boot(version, script, &cache, &folder);
@@ -181,6 +179,7 @@ fn boot(version: &str, script: Script, cache: &Path, folder: &Path) -> Output {
     Command::new(scripts.join("boot"))
         .arg(version)
         .args([cache, folder])
+        .arg(script.cpus())
         .args(script.disks())
         .arg("--")
         .arg(scripts.join(script.name()))

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::guest::{Guest, V6_1_LATENCY, V6_12_LATENCY};
+use crate::guest::{Guest, Script, on_each_kernel};
 
 /// The most by which a latency that fio measured may exceed that of the kernel, in milliseconds: on the emulated computer, a
 /// process often waits for a CPU before it sees that its request was completed.
@@ -16,14 +16,6 @@ const EVENT_TOLERANCE: f64 = 0.2;
 const EVENT_TOLERANCE_MS: f64 = 0.1;
 /// The relative width of a bucket.
 const BUCKET: f64 = 0.02;
-
-fn on_each_kernel(check: impl Fn(&Guest)) {
-    for kernel in [&V6_1_LATENCY, &V6_12_LATENCY] {
-        if let Some(guest) = kernel.guest() {
-            check(guest);
-        }
-    }
-}
 
 /// Returns the lines of a device.
 fn lines_of(guest: &Guest, name: &str, device: &str) -> Vec<Value> {
@@ -72,7 +64,7 @@ fn nth(buckets: &[(f64, f64, u64)], rank: u64) -> f64 {
 
 #[test]
 fn every_request_that_fio_made_is_counted_once() {
-    on_each_kernel(|guest| {
+    on_each_kernel(Script::Latency, |guest| {
         let disk = guest.disks("nvme").remove(0);
         for (name, device) in [("nvme", disk.as_str()), ("slow", "dm-0")] {
             let lines = lines_of(guest, "latency", device);
@@ -96,7 +88,7 @@ fn every_request_that_fio_made_is_counted_once() {
 
 #[test]
 fn latencies_are_those_of_fio() {
-    on_each_kernel(|guest| {
+    on_each_kernel(Script::Latency, |guest| {
         let disk = guest.disks("nvme").remove(0);
         for (name, device) in [("nvme", disk.as_str()), ("slow", "dm-0")] {
             let lines = lines_of(guest, "latency", device);
@@ -174,7 +166,7 @@ fn is_near(ms: f64, expected: f64) -> bool {
 
 #[test]
 fn percentiles_are_those_of_the_events_of_another_tracer() {
-    on_each_kernel(|guest| {
+    on_each_kernel(Script::Latency, |guest| {
         let disk = guest.disks("nvme").remove(0);
         let own = buckets(&lines_of(guest, "latency", &disk), "write_buckets");
         let trace = guest.read("nvme.trace");
@@ -185,7 +177,7 @@ fn percentiles_are_those_of_the_events_of_another_tracer() {
 
 #[test]
 fn percentiles_lie_within_the_buckets_and_buckets_are_narrow() {
-    on_each_kernel(|guest| {
+    on_each_kernel(Script::Latency, |guest| {
         for line in lines_of(guest, "latency", "nullb0") {
             let all = buckets(std::slice::from_ref(&line), "read_buckets");
             let count: u64 = all.iter().map(|(_, _, count)| count).sum();
@@ -211,7 +203,7 @@ fn percentiles_lie_within_the_buckets_and_buckets_are_narrow() {
 
 #[test]
 fn only_the_named_device_is_listed() {
-    on_each_kernel(|guest| {
+    on_each_kernel(Script::Latency, |guest| {
         let disk = guest.disks("nvme").remove(0);
         assert!(
             guest.read("other.json").lines().all(|line| line.contains(&format!("\"device\":\"{disk}\"")))
@@ -221,7 +213,7 @@ fn only_the_named_device_is_listed() {
 
 #[test]
 fn sets_of_triggers_take_turns_and_miss_hardly_any_request() {
-    on_each_kernel(|guest| {
+    on_each_kernel(Script::Latency, |guest| {
         let lines = lines_of(guest, "renewed", "nullb0");
         let reads = sum(&lines, "read_count");
         // A request in flight while sets change may be in neither: 2 of 20,000 were seen.
@@ -232,7 +224,7 @@ fn sets_of_triggers_take_turns_and_miss_hardly_any_request() {
 
 #[test]
 fn a_volume_that_is_made_again_is_traced_on() {
-    on_each_kernel(|guest| {
+    on_each_kernel(Script::Latency, |guest| {
         let text = guest.read("remade.json");
         let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         // The volumes before it are dm-0 and dm-1.
@@ -243,7 +235,7 @@ fn a_volume_that_is_made_again_is_traced_on() {
 
 #[test]
 fn failed_requests_are_counted_by_error() {
-    on_each_kernel(|guest| {
+    on_each_kernel(Script::Latency, |guest| {
         let lines = lines_of(guest, "failed", "nullb1");
         let failed = sum(&lines, "failed_requests");
         assert!(failed >= 3, "{}: {lines:?}", guest.version);
@@ -257,7 +249,7 @@ fn failed_requests_are_counted_by_error() {
 
 #[test]
 fn nothing_is_left_in_the_kernel() {
-    on_each_kernel(|guest| {
+    on_each_kernel(Script::Latency, |guest| {
         // The names of instances begin with the process: each has one for requests.
         let instances = guest.read("two.instances");
         let ends = instances.lines().filter(|name| name.ends_with("l0")).count();
@@ -292,7 +284,7 @@ fn nothing_is_left_in_the_kernel() {
 
 #[test]
 fn without_tracefs_a_message_says_how_to_mount_it() {
-    on_each_kernel(|guest| {
+    on_each_kernel(Script::Latency, |guest| {
         let message =
             "blkstat: tracefs is not mounted; run 'mount -t tracefs tracefs /sys/kernel/tracing' as root\n";
         assert_eq!(
@@ -319,7 +311,7 @@ fn bios(guest: &Guest, file: &str, comm: &str, device: &str, direction: &str) ->
 
 #[test]
 fn threads_are_listed_by_device_with_every_bio() {
-    on_each_kernel(|guest| {
+    on_each_kernel(Script::Latency, |guest| {
         let disk = guest.disks("nvme").remove(0);
         let writes = fio_log(guest, "threads", "clat")[1].len() as f64;
         // Rates have six decimals.
@@ -343,7 +335,7 @@ fn threads_are_listed_by_device_with_every_bio() {
 
 #[test]
 fn a_disk_with_several_paths_has_their_requests() {
-    on_each_kernel(|guest| {
+    on_each_kernel(Script::Latency, |guest| {
         let head = guest.disks("nvme_head").remove(0);
         let lines = lines_of(guest, "latency", &head);
         let logged = fio_log(guest, "head", "clat").map(|list| list.len() as u64);
@@ -360,7 +352,7 @@ fn a_disk_with_several_paths_has_their_requests() {
 
 #[test]
 fn above_the_permitted_overhead_tracing_pauses_and_then_goes_on() {
-    on_each_kernel(|guest| {
+    on_each_kernel(Script::Latency, |guest| {
         let lines = lines_of(guest, "guard", "nullb0");
         let is_paused = |line: &Value| line["problem"] == "overhead";
         let paused = lines.iter().position(is_paused).unwrap_or_else(|| panic!("no pause: {lines:?}"));
@@ -397,7 +389,7 @@ fn above_the_permitted_overhead_tracing_pauses_and_then_goes_on() {
 
 #[test]
 fn tests_in_the_guest_pass() {
-    on_each_kernel(|guest| {
+    on_each_kernel(Script::Latency, |guest| {
         let text = guest.read("in_guest.txt");
         assert_eq!(guest.read("in_guest.exit"), "0\n", "{}: {text}", guest.version);
         assert!(text.contains("test result: ok. 1 passed"), "{}: {text}", guest.version);
@@ -406,7 +398,7 @@ fn tests_in_the_guest_pass() {
 
 #[test]
 fn a_kernel_that_is_locked_down_is_named_as_the_reason() {
-    on_each_kernel(|guest| {
+    on_each_kernel(Script::Latency, |guest| {
         let message = "blkstat: cannot trace requests: the kernel is locked down (confidentiality); boot with \
                        lockdown=integrity or less\n";
         assert_eq!((guest.read("locked.err").as_str(), guest.read("locked.exit").as_str()), (message, "2\n"));

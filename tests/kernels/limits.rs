@@ -2,20 +2,12 @@
 
 use serde_json::Value;
 
-use crate::guest::{Guest, V6_1_LIMITS, V6_12_LIMITS};
+use crate::guest::{Guest, Script, on_each_kernel};
 use crate::support::program::output;
 
 /// The largest relative difference of a rate from that of fio, over the seconds in which blkstat watched. On the emulated
 /// computer each second is a little different.
 const RATE_TOLERANCE: f64 = 0.05;
-
-fn on_each_kernel(check: impl Fn(&Guest)) {
-    for kernel in [&V6_1_LIMITS, &V6_12_LIMITS] {
-        if let Some(guest) = kernel.guest() {
-            check(guest);
-        }
-    }
-}
 
 /// Returns the lines of JSON in a file of the guest.
 fn lines(guest: &Guest, file: &str) -> Vec<Value> {
@@ -51,7 +43,7 @@ fn assert_near(guest: &Guest, rate: f64, expected: f64) {
 
 #[test]
 fn a_limit_includes_the_cgroups_below_it() {
-    on_each_kernel(|guest| {
+    on_each_kernel(Script::Limits, |guest| {
         let disk = &guest.disks("nvme")[0];
         let limited = of_cgroup(guest, "nested.json", disk, "/db.slice");
         // Emulated seconds differ by more than the tolerance of a limit, now and then.
@@ -72,7 +64,7 @@ fn a_limit_includes_the_cgroups_below_it() {
 
 #[test]
 fn a_limit_on_the_disk_holds_the_volume_on_it_back() {
-    on_each_kernel(|guest| {
+    on_each_kernel(Script::Limits, |guest| {
         let disk = &guest.disks("nvme")[0];
         for device in [disk.as_str(), "dm-0"] {
             let lines = of_cgroup(guest, "volume.json", device, "/volume.service");
@@ -123,7 +115,7 @@ fn without_head(recording: &str, begin_s: f64) -> String {
 
 #[test]
 fn a_limit_and_a_slow_disk_below_at_once_are_two_incidents_however_they_are_looked_at() {
-    on_each_kernel(|guest| {
+    on_each_kernel(Script::Limits, |guest| {
         let times = guest.read("story-times");
         let [begin_s, end_s] = [0, 1].map(|at| times.lines().nth(at).unwrap().parse::<f64>().unwrap());
         let truths =
@@ -158,7 +150,7 @@ fn a_limit_and_a_slow_disk_below_at_once_are_two_incidents_however_they_are_look
 
 #[test]
 fn asynchronous_reads_that_wait_for_a_limit_raise_no_pressure() {
-    on_each_kernel(|guest| {
+    on_each_kernel(Script::Limits, |guest| {
         let pressure = guest.read("volume.io.pressure");
         assert!(pressure.lines().all(|line| line.ends_with("total=0")), "{}: {pressure}", guest.version);
     });
@@ -166,7 +158,7 @@ fn asynchronous_reads_that_wait_for_a_limit_raise_no_pressure() {
 
 #[test]
 fn memory_that_is_written_back_is_charged_to_the_cgroup_that_modified_it() {
-    on_each_kernel(|guest| {
+    on_each_kernel(Script::Limits, |guest| {
         let disk = &guest.disks("nvme")[0];
         let lines = of_cgroup(guest, "writeback.json", disk, "/writer.service");
         let busy: Vec<&Value> =

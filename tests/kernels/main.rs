@@ -43,23 +43,14 @@ mod tests {
 
     use serde_json::Value;
 
-    use crate::guest::{Guest, V6_1, V6_12};
+    use crate::guest::{Guest, Script, on_each_kernel};
 
     /// The largest relative difference of two sums of the same rates, which are printed with six decimals.
     const SUM_TOLERANCE: f64 = 1e-6;
 
-    /// Runs a check on every kernel that can be booted.
-    fn on_each_kernel(check: impl Fn(&Guest)) {
-        for kernel in [&V6_1, &V6_12] {
-            if let Some(guest) = kernel.guest() {
-                check(guest);
-            }
-        }
-    }
-
     #[test]
     fn blkstat_prints_what_iostat_prints() {
-        on_each_kernel(|guest| {
+        on_each_kernel(Script::Devices, |guest| {
             let cases = guest.names_ending_in(".options");
             assert!(cases.len() >= 8, "{}: only {} cases were run", guest.version, cases.len());
             let same = |case: &&String| {
@@ -86,7 +77,7 @@ mod tests {
 
     #[test]
     fn the_total_is_the_sum_of_the_disks_and_paths_that_lie_on_no_other_device() {
-        on_each_kernel(|guest| {
+        on_each_kernel(Script::Devices, |guest| {
             let leaves = ["nvme", "nvme_paths", "scsi", "scsi_paths"].map(|key| guest.disks(key)).concat();
             assert_eq!(leaves.len(), 7, "{}: {leaves:?}", guest.version);
             let is_leaf = |name: &Value| leaves.iter().any(|leaf| name == leaf);
@@ -109,7 +100,7 @@ mod tests {
 
     #[test]
     fn devices_shows_which_device_lies_on_which() {
-        on_each_kernel(|guest| {
+        on_each_kernel(Script::Devices, |guest| {
             let devices = guest.devices();
             let [disk, head] = ["nvme", "nvme_head"].map(|key| guest.disks(key).remove(0));
             let (nvme_paths, scsi_paths) = (guest.disks("nvme_paths"), guest.disks("scsi_paths"));
@@ -143,16 +134,8 @@ mod tests {
 
     #[test]
     fn a_recording_is_replayed_here_as_it_is_there() {
-        on_each_kernel(|guest| {
-            let output = Command::new(env!("CARGO_BIN_EXE_blkstat"))
-                .args(["--json", "--all", "--partitions", "--from"])
-                .arg(guest.path("recording.txt"))
-                .env("TZ", "UTC")
-                .output()
-                .unwrap();
-            assert!(output.status.success(), "{}: {output:?}", guest.version);
-            let replay = String::from_utf8(output.stdout).unwrap();
-            assert_eq!(replay, guest.read("replay.json"), "{}", guest.version);
+        on_each_kernel(Script::Devices, |guest| {
+            assert_eq!(replay(guest, "recording.txt"), guest.read("replay.json"), "{}", guest.version);
             let stacked = ["dm-0", "dm-1", "md0", "zram0"].map(str::to_owned).to_vec();
             for name in [stacked, guest.disks("scsi_paths")].concat() {
                 let is_active =
@@ -164,7 +147,7 @@ mod tests {
 
     #[test]
     fn each_request_of_a_multipath_disk_is_counted_by_one_of_its_paths() {
-        on_each_kernel(|guest| {
+        on_each_kernel(Script::Devices, |guest| {
             let cases = guest.names_ending_in(".options");
             let has_all = |case: &&String| guest.read(&format!("{case}.options")).trim_end() == "-d -p ALL";
             let text = guest.read(&format!("{}.blkstat", cases.iter().find(has_all).unwrap()));
@@ -202,21 +185,20 @@ mod tests {
 
     #[test]
     fn a_disk_with_several_paths_has_no_accounting_on_6_1_and_is_counted_on_6_12() {
-        for (kernel, expected) in [(&V6_1, false), (&V6_12, true)] {
-            let Some(guest) = kernel.guest() else { continue };
+        on_each_kernel(Script::Devices, |guest| {
+            let expected = guest.version == "6.12";
             let head = guest.disks("nvme_head").remove(0);
             assert_eq!(is_counted(guest, &head), expected, "{}", guest.version);
             let device = guest.devices().into_iter().find(|device| device["name"] == head.as_str()).unwrap();
             assert_eq!(device["iostats_enabled"], expected, "{}", guest.version);
-        }
+        });
     }
 
     #[test]
     fn device_mapper_counts_with_accounting_off_on_6_1_unless_it_is_request_based() {
-        for (kernel, [bio_based, request_based]) in [(&V6_1, [true, false]), (&V6_12, [false, false])] {
-            let Some(guest) = kernel.guest() else { continue };
+        on_each_kernel(Script::Devices, |guest| {
             let devices = guest.devices_in("devices-off.json");
-            for (name, expected) in [("dm-0", bio_based), ("dm-1", request_based)] {
+            for (name, expected) in [("dm-0", guest.version == "6.1"), ("dm-1", false)] {
                 let counters = ["counters-before", "counters-after"].map(|file| {
                     let text = guest.read(file);
                     let mut lines = text.lines().map(|line| line.split_whitespace().map(str::to_owned));
@@ -230,12 +212,12 @@ mod tests {
                 assert_eq!(device["iostats_enabled"], false, "{}: {name}", guest.version);
                 assert_eq!(device["ignores_iostats"], expected, "{}: {name}", guest.version);
             }
-        }
+        });
     }
 
     #[test]
     fn zram_is_counted_although_its_accounting_is_set_to_off() {
-        on_each_kernel(|guest| {
+        on_each_kernel(Script::Devices, |guest| {
             let zram = guest.devices().into_iter().find(|device| device["name"] == "zram0").unwrap();
             assert_eq!(zram["iostats_enabled"], false, "{}", guest.version);
             assert!(is_counted(guest, "zram0"), "{}", guest.version);
@@ -244,7 +226,7 @@ mod tests {
 
     #[test]
     fn the_guest_ran_the_kernel_that_was_asked_for() {
-        on_each_kernel(|guest| {
+        on_each_kernel(Script::Devices, |guest| {
             let release = fs::read_to_string(guest.path("release")).unwrap();
             assert!(release.starts_with(&format!("{}.", guest.version)), "{release}");
         });
@@ -254,50 +236,60 @@ mod tests {
     /// trouble; a command times out after 2 s, and its retry after 2 more. The guest is slow.
     const MAX_SEEN_AFTER_S: f64 = 16.0;
 
-    /// Checks that a device has a state in live intervals or a replay soon after trouble began, and no longer at the end.
-    fn check_seen(guest: &Guest, file: &str, name: &str, begin: &str, is_seen: &dyn Fn(&Value) -> bool) {
-        let text = guest.read(file);
-        let records = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        let records: Vec<Value> = records.filter(|record| record["device"] == name).collect();
+    /// Replays a recording of the guest here.
+    fn replay(guest: &Guest, recording: &str) -> String {
+        let output = Command::new(env!("CARGO_BIN_EXE_blkstat"))
+            .args(["--json", "--all", "--partitions", "--from"])
+            .arg(guest.path(recording))
+            .env("TZ", "UTC")
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}: {output:?}", guest.version);
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Checks that a device has a state in the live intervals of this name soon after trouble began, and no longer at the end,
+    /// and also when their recording is replayed.
+    fn check_seen(guest: &Guest, watch: &str, name: &str, begin: &str, is_seen: &dyn Fn(&Value) -> bool) {
         let began = guest.read(begin).trim().parse::<f64>().unwrap();
         let after_s = |record: &Value| {
             let at: jiff::Timestamp = record["time"].as_str().unwrap().parse().unwrap();
             at.as_nanosecond() as f64 / 1e9 - began
         };
-        let first = records.iter().find(|record| is_seen(record));
-        let first = first.unwrap_or_else(|| panic!("{}: {file}: {name}: not seen", guest.version));
-        let seen_after_s = after_s(first);
-        assert!(
-            (0.0..MAX_SEEN_AFTER_S).contains(&seen_after_s),
-            "{}: {file}: {name}: {seen_after_s} s",
-            guest.version
-        );
-        assert!(!is_seen(records.last().unwrap()), "{}: {file}: {name}: {:?}", guest.version, records.last());
+        for text in [guest.read(&format!("{watch}.json")), replay(guest, &format!("{watch}.txt"))] {
+            let records = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+            let records: Vec<Value> = records.filter(|record| record["device"] == name).collect();
+            let first = records.iter().find(|record| is_seen(record));
+            let first = first.unwrap_or_else(|| panic!("{}: {watch}: {name}: not seen", guest.version));
+            let seen_after_s = after_s(first);
+            assert!(
+                (0.0..MAX_SEEN_AFTER_S).contains(&seen_after_s),
+                "{}: {watch}: {name}: {seen_after_s} s",
+                guest.version
+            );
+            let last = records.last().unwrap();
+            assert!(!is_seen(last), "{}: {watch}: {name}: {last}", guest.version);
+        }
     }
 
     #[test]
     fn what_the_kernel_says_of_health_is_seen_everywhere_and_leaves_again() {
-        on_each_kernel(|guest| {
+        on_each_kernel(Script::Devices, |guest| {
             let debug = guest.read("debug").trim().to_owned();
             let has = |record: &Value, field: &str, words: &str| {
                 record[field].as_array().unwrap().iter().any(|text| text.as_str().unwrap().contains(words))
             };
-            for file in ["health.json", "health-replay.json"] {
-                check_seen(guest, file, "dm-0", "suspend-begin", &|record| {
-                    record["verdict"] == "stalled" && has(record, "evidence", "dm-0: suspended")
-                });
-                check_seen(guest, file, "md0", "health-begin", &|record| has(record, "health", "rebuilding"));
-                check_seen(guest, file, &debug, "health-begin", &|record| {
-                    record["verdict"] == "stalled" && has(record, "evidence", " timeout")
-                });
-            }
+            check_seen(guest, "health", "dm-0", "suspend-begin", &|record| {
+                record["verdict"] == "stalled" && has(record, "evidence", "dm-0: suspended")
+            });
+            check_seen(guest, "health", "md0", "health-begin", &|record| has(record, "health", "rebuilding"));
+            check_seen(guest, "health", &debug, "health-begin", &|record| {
+                record["verdict"] == "stalled" && has(record, "evidence", " timeout")
+            });
             let disk = guest.disks("nvme").remove(0);
-            for file in ["health.json", "health-replay.json"] {
-                check_seen(guest, file, &disk, "reset-begin", &|record| {
-                    has(record, "health", "state is resetting")
-                        || has(record, "health", "state is connecting")
-                });
-            }
+            check_seen(guest, "health", &disk, "reset-begin", &|record| {
+                has(record, "health", "state is resetting") || has(record, "health", "state is connecting")
+            });
             let health = |file: &str, name: &str| {
                 let devices = guest.devices_in(file);
                 devices.iter().find(|device| device["name"] == name).map(|device| device["health"].clone())
@@ -354,19 +346,19 @@ mod tests {
 
     #[test]
     fn an_nfs_mount_whose_server_is_out_of_reach_is_named() {
-        on_each_kernel(|guest| {
+        on_each_kernel(Script::Devices, |guest| {
             let facts = guest.read("nfs.txt");
             let counts = facts.split("\"nfs_unanswered\":").skip(1).map(|rest| !rest.starts_with('0'));
             let is_waiting: Vec<bool> = counts.collect();
             assert!(is_waiting.contains(&true) && !is_waiting.ends_with(&[true]), "{}", guest.version);
+            // On 6.1, a disk with several paths has no accounting, so that it may be the one that tasks wait for.
+            if guest.version == "6.12" {
+                let disk = &guest.disks("nvme")[0];
+                check_seen(guest, "nfs", disk, "nfs-begin", &|record| {
+                    let waits = record["nfs_waits"].as_array().unwrap();
+                    waits.iter().any(|wait| wait.as_str().unwrap().starts_with("NFS at /memory/mount has "))
+                });
+            }
         });
-        // On 6.1, a disk with several paths has no accounting, so that it may be the one that tasks wait for.
-        let Some(guest) = V6_12.guest() else { return };
-        for file in ["nfs.json", "nfs-replay.json"] {
-            check_seen(guest, file, &guest.disks("nvme")[0], "nfs-begin", &|record| {
-                let waits = record["nfs_waits"].as_array().unwrap();
-                waits.iter().any(|wait| wait.as_str().unwrap().starts_with("NFS at /memory/mount has "))
-            });
-        }
     }
 }
