@@ -15,6 +15,11 @@ impl Case {
         Self { capture: capture.to_owned(), line: line.to_owned() }
     }
 
+    /// Returns the capture and the line.
+    pub(crate) fn name(&self) -> String {
+        format!("{}: {}", self.capture, self.line)
+    }
+
     /// Returns the arguments for the capture at `path`. Words are split at blanks, except between single quotes.
     pub(crate) fn arguments(&self, path: &Path) -> Vec<String> {
         let mut words: Vec<String> = Vec::new();
