@@ -126,9 +126,9 @@ fn run_alone(test: &str, measure: impl FnOnce()) {
 #[test]
 fn thousands_of_samples_use_constant_memory_and_open_files() {
     run_alone("thousands_of_samples_use_constant_memory_and_open_files", || {
-        soak("--json 1", FEW_DEVICES, 4_000);
-        soak("--summary 1", FEW_DEVICES, 4_000);
-        soak("iostat -dx -o JSON 1", FEW_DEVICES, 12_000);
+        soak("--json 1", FEW_DEVICES, 2_000);
+        soak("--summary 1", FEW_DEVICES, 2_000);
+        soak("iostat -dx -o JSON 1", FEW_DEVICES, 5_000);
     });
 }
 

@@ -418,12 +418,12 @@ fn a_capture_that_is_cut_anywhere_has_fewer_samples_and_no_others() {
         "--- %T",
         "%b %d %T db1 disks[7]:",
     ];
-    for form in forms {
+    for (first, form) in forms.into_iter().enumerate() {
         for layout in [before_copies, in_each_line, after_copies] {
             let capture = layout(&times(form));
             let whole = samples(capture.as_bytes());
             assert_eq!(whole.len() as i64, SAMPLES, "{form}");
-            for cut in (0..capture.len()).step_by(5) {
+            for cut in (first * 2..capture.len()).step_by(17) {
                 let part = samples(&capture.as_bytes()[..cut]);
                 // A single sample, which may lack devices, gives no interval.
                 let is_shorter = part.len() < 2 || whole.starts_with(&part);
