@@ -14,7 +14,7 @@ use crate::exit::{Exit, NoData};
 use crate::intervals::{
     BaselineStore, Detail, DeviceSelection, Input, IntervalRows, Intervals, TracedDevice,
 };
-use crate::report::latency::{LatencyFormat, LatencyInterval, LatencyWriter, trace_notes};
+use crate::report::latency::{LatencyFormat, LatencyInterval, trace_notes};
 use crate::sanitize::sanitize;
 use crate::source::{TraceOptions, Tracer, remove_leftovers};
 use crate::time_range::TimeRange;
@@ -90,24 +90,24 @@ impl Latency {
         tracing.start(Tracer::start(&host.root, options, context.clock)?);
         let mut intervals = open()?;
         intervals.tap(Box::new(|sample, _| tracing.read(sample)));
-        let width = self.width.given();
         let (format, time_zone) = match (self.json, self.csv, self.heatmap) {
             (true, ..) => (LatencyFormat::Json { buckets: self.buckets }, TimeZone::UTC),
             (_, true, _) => (LatencyFormat::Csv, TimeZone::UTC),
-            (_, _, true) => (LatencyFormat::Heatmap(width), context.time_zone()),
-            _ => (LatencyFormat::Table(width), context.time_zone()),
+            (_, _, true) => (LatencyFormat::Heatmap, context.time_zone()),
+            _ => (LatencyFormat::Table, context.time_zone()),
         };
         let mut output = Output {
             is_restricted,
             is_for_programs: self.json || self.csv,
             tracing: &tracing,
             traced_devices: devices,
-            writer: LatencyWriter::new(format, context.width(), time_zone),
+            format,
+            width: self.width.given(),
+            time_zone,
             text: Vec::new(),
             said: Said::default(),
         };
-        output.resize(context);
-        output.writer.begin(&mut output.text);
+        format.begin(output.width(context), &mut output.text);
         follow(intervals, &mut output, context)
     }
 }
@@ -132,7 +132,10 @@ struct Output<'a> {
     tracing: &'a Tracing,
     /// The devices whose requests are traced; all if empty.
     traced_devices: Vec<DeviceNumber>,
-    writer: LatencyWriter,
+    format: LatencyFormat,
+    /// The width of tables; `None` for that of the terminal.
+    width: Option<usize>,
+    time_zone: TimeZone,
     text: Vec<u8>,
     said: Said,
 }
@@ -162,10 +165,9 @@ impl Observer for Output<'_> {
         }
         // The requested device may appear later, or not at all.
         let Some(traced) = traced.filter(|_| rows.has_found_any) else { return Ok(()) };
-        self.resize(context);
         let devices = self.shown_devices(&traced.devices, intervals);
         let interval = LatencyInterval { header: &rows.header, traced: &traced, devices };
-        self.writer.push(&interval, &mut self.text);
+        self.format.push(&interval, self.width(context), &self.time_zone, &mut self.text);
         if self.is_for_programs {
             self.said.say(trace_notes(&traced), context);
         }
@@ -174,10 +176,8 @@ impl Observer for Output<'_> {
 }
 
 impl Output<'_> {
-    fn resize(&mut self, context: &RunContext<'_>) {
-        if let Some((columns, _)) = context.screen_size() {
-            self.writer.resize(columns);
-        }
+    fn width(&self, context: &RunContext<'_>) -> usize {
+        self.width.unwrap_or_else(|| context.width())
     }
 
     /// Returns the selected devices. A path to an NVMe disk is shown only if it was requested by name: its requests are

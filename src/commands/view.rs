@@ -2,7 +2,6 @@
 
 use anyhow::Result;
 use clap::Args;
-use jiff::tz::TimeZone;
 
 use super::follow::{Observer, follow};
 use super::options::{
@@ -12,8 +11,9 @@ use super::suggest::similar_command;
 use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{Detail, DeviceInterval, DeviceSelection, Input, IntervalRows, Intervals, NotFound};
-use crate::report::native::{SortKey, TableOptions};
-use crate::report::{Format, IntervalWriter};
+use crate::report::IntervalWriter;
+use crate::report::json_csv::Lines;
+use crate::report::native::{SortKey, TableOptions, TableWriter};
 use crate::sanitize::sanitize;
 use crate::source::ScanScope;
 
@@ -98,15 +98,13 @@ impl View {
         let selection = DeviceSelection { total: self.total, ..self.selection.of(devices) };
         let baselines = self.verdicts.load_baselines(host.baselines_for(&input), context)?;
         let intervals = Intervals::open(&input, &selection, Detail::Report, &baselines, context.clock)?;
-        let (format, time_zone) = match (self.json, self.csv) {
-            (true, _) => (Format::Json, TimeZone::UTC),
-            (_, true) => (Format::Csv, TimeZone::UTC),
-            _ => (Format::Table(table), context.time_zone()),
+        let mut writer: Box<dyn IntervalWriter> = match self.json || self.csv {
+            true => Box::new(Lines { is_json: self.json }),
+            false => Box::new(TableWriter::new(&table, context.is_terminal, context.time_zone())),
         };
-        let mut writer = format.writer(context.is_terminal, time_zone);
         let mut text = Vec::new();
         writer.begin(&mut text);
-        follow(intervals, &mut Output { view: self, first_device, writer, format, text }, context)
+        follow(intervals, &mut Output { view: self, first_device, writer, text }, context)
     }
 }
 
@@ -122,7 +120,6 @@ struct Output<'a> {
     /// The first device that was named, which may be a typo of a command.
     first_device: Option<String>,
     writer: Box<dyn IntervalWriter>,
-    format: Format,
     /// Text that has not been written yet.
     text: Vec<u8>,
 }
@@ -131,7 +128,7 @@ impl Output<'_> {
     /// Adds an interval with the devices that are requested, in the order that is requested.
     fn push(&mut self, mut rows: IntervalRows, context: &RunContext<'_>) {
         let top = self.view.top.map(|top| top as usize);
-        if let Format::Table(_) = self.format {
+        if !self.view.json && !self.view.csv {
             rows.sort_by_incident();
         }
         if let Some(key) = self.view.sort.or_else(|| top.map(|_| SortKey::QUEUE)) {

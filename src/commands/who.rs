@@ -19,8 +19,8 @@ use crate::intervals::{
 };
 use crate::report::latency::{dropped_text, trace_problem_text};
 use crate::report::who::{
-    HiddenFrom, WhoDevice, WhoFormat, WhoInterval, WhoKind, WhoSort, WhoWriter, hidden_processes_text,
-    hung_read_text, problem_text,
+    HiddenFrom, WhoDevice, WhoFormat, WhoInterval, WhoKind, WhoSort, hidden_processes_text, hung_read_text,
+    problem_text,
 };
 use crate::source::{TraceOptions, Tracer, has_process_io_capabilities};
 use crate::topology::{nvme_head, partition_parents};
@@ -89,7 +89,7 @@ impl Who {
             (true, ..) => (WhoFormat::Json, TimeZone::UTC),
             (_, true, Kind::Cgroup) => (WhoFormat::Csv(WhoKind::Cgroup), TimeZone::UTC),
             (_, true, Kind::Process) => (WhoFormat::Csv(WhoKind::Process), TimeZone::UTC),
-            _ => (WhoFormat::Table(self.width.given()), context.time_zone()),
+            _ => (WhoFormat::Table, context.time_zone()),
         };
         // Output for programs has all of them.
         let default_top = if self.json || self.csv { usize::MAX } else { DEFAULT_TOP };
@@ -100,14 +100,16 @@ impl Who {
             is_restricted: selection.names_devices(),
             sort: self.sort.unwrap_or_default(),
             top: self.top.map_or(default_top, |top| top as usize),
-            writer: WhoWriter::new(format, context.width(), time_zone),
+            format,
+            width: self.width.given(),
+            time_zone,
             text: Vec::new(),
             traced_devices: Vec::new(),
             has_attribution: false,
             unread_s: 0.0,
             said: Said::default(),
         };
-        output.writer.begin(&mut output.text);
+        format.begin(&mut output.text);
         follow(intervals, &mut output, context)
     }
 }
@@ -142,7 +144,10 @@ struct Output<'a> {
     sort: WhoSort,
     /// The most cgroups on each device, and the most processes.
     top: usize,
-    writer: WhoWriter,
+    format: WhoFormat,
+    /// The width of tables; `None` for that of the terminal.
+    width: Option<usize>,
+    time_zone: TimeZone,
     text: Vec<u8>,
     /// The devices and partitions on which threads are traced; all if empty.
     traced_devices: Vec<DeviceNumber>,
@@ -241,9 +246,6 @@ impl Output<'_> {
             self.said.say(traced.problem.map(trace_problem_text), context);
             self.said.say((traced.dropped > 0).then(|| dropped_text(traced.dropped)), context);
         }
-        if let Some((columns, _)) = context.screen_size() {
-            self.writer.resize(columns);
-        }
         let interval = WhoInterval {
             header,
             attribution,
@@ -258,7 +260,8 @@ impl Output<'_> {
         } else {
             interval
         };
-        self.writer.push(&interval, &mut self.text);
+        let width = self.width.unwrap_or_else(|| context.width());
+        self.format.push(&interval, width, &self.time_zone, &mut self.text);
     }
 
     /// Returns the selected devices with their cgroups in order.

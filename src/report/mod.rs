@@ -1,7 +1,6 @@
 //! Output formats: each turns finished numbers into text. No files, no clock, no arguments.
 //!
-//! To add an output format of the incident view, implement [`IntervalWriter`] in a separate file and add a variant of
-//! [`Format`].
+//! To add an output format of the incident view, implement [`IntervalWriter`] in a separate file.
 
 pub mod analysis;
 pub mod devices;
@@ -16,32 +15,7 @@ pub mod prometheus;
 pub(crate) mod scale;
 pub mod who;
 
-use jiff::tz::TimeZone;
-
-use self::json_csv::Lines;
-use self::native::{TableOptions, TableWriter};
 use crate::intervals::{DeviceSummary, IntervalRows, RunSpan};
-
-/// An output format of the incident view.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Format {
-    Table(TableOptions),
-    /// JSON Lines.
-    Json,
-    Csv,
-}
-
-impl Format {
-    /// Returns a writer of this format. `is_terminal` is true if a terminal shows its output; times for people are in
-    /// `time_zone`.
-    pub fn writer(&self, is_terminal: bool, time_zone: TimeZone) -> Box<dyn IntervalWriter> {
-        match self {
-            Self::Table(options) => Box::new(TableWriter::new(options, is_terminal, time_zone)),
-            Self::Json => Box::new(Lines { is_json: true }),
-            Self::Csv => Box::new(Lines { is_json: false }),
-        }
-    }
-}
 
 /// Writes intervals in one format; each method appends to `out`.
 pub trait IntervalWriter {

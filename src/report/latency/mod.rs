@@ -24,10 +24,10 @@ pub struct LatencyInterval<'a> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LatencyFormat {
-    /// A table of this width for people; `None` for the width of the terminal.
-    Table(Option<usize>),
-    /// A heat map for people, a line per interval, device and kind of request; the width is that of a table.
-    Heatmap(Option<usize>),
+    /// A table for people.
+    Table,
+    /// A heat map for people, a line per interval, device and kind of request.
+    Heatmap,
     /// JSON Lines.
     Json {
         /// With the buckets of the histograms.
@@ -36,46 +36,22 @@ pub enum LatencyFormat {
     Csv,
 }
 
-pub struct LatencyWriter {
-    format: LatencyFormat,
-    width: usize,
-    time_zone: TimeZone,
-}
-
-impl LatencyWriter {
-    /// Creates a writer; `width` is the width of tables unless the format has one.
-    pub fn new(format: LatencyFormat, width: usize, time_zone: TimeZone) -> Self {
-        let width = match format {
-            LatencyFormat::Table(Some(width)) | LatencyFormat::Heatmap(Some(width)) => width,
-            _ => width,
-        };
-        Self { format, width, time_zone }
-    }
-
-    /// Adapts to the width of a terminal, unless another was chosen.
-    pub fn resize(&mut self, columns: usize) {
-        if matches!(self.format, LatencyFormat::Table(None) | LatencyFormat::Heatmap(None)) {
-            self.width = columns;
+impl LatencyFormat {
+    /// Appends the text before the first interval; `width` is that of tables.
+    pub fn begin(self, width: usize, out: &mut Vec<u8>) {
+        match self {
+            Self::Csv => fields::csv_header(out),
+            Self::Heatmap => table::legend(width, out),
+            Self::Table | Self::Json { .. } => {}
         }
     }
 
-    /// Appends the text before the first interval.
-    pub fn begin(&self, out: &mut Vec<u8>) {
-        match self.format {
-            LatencyFormat::Csv => fields::csv_header(out),
-            LatencyFormat::Heatmap(_) => table::legend(self.width, out),
-            LatencyFormat::Table(_) | LatencyFormat::Json { .. } => {}
-        }
-    }
-
-    pub fn push(&self, interval: &LatencyInterval<'_>, out: &mut Vec<u8>) {
-        match self.format {
-            LatencyFormat::Table(_) => {
-                table::table(interval, self.width, &self.time_zone, out);
-            }
-            LatencyFormat::Heatmap(_) => table::lines(interval, self.width, &self.time_zone, out),
-            LatencyFormat::Json { buckets } => fields::json_lines(interval, buckets, out),
-            LatencyFormat::Csv => fields::csv_lines(interval, out),
+    pub fn push(self, interval: &LatencyInterval<'_>, width: usize, zone: &TimeZone, out: &mut Vec<u8>) {
+        match self {
+            Self::Table => table::table(interval, width, zone, out),
+            Self::Heatmap => table::lines(interval, width, zone, out),
+            Self::Json { buckets } => fields::json_lines(interval, buckets, out),
+            Self::Csv => fields::csv_lines(interval, out),
         }
     }
 }

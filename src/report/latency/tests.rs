@@ -33,17 +33,16 @@ fn traced() -> TracedInterval {
     TracedInterval { elapsed_s: 1.0, devices: vec![device], ..TracedInterval::default() }
 }
 
-fn printed(format: LatencyFormat, traced: &TracedInterval) -> String {
+fn printed(format: LatencyFormat, width: usize, traced: &TracedInterval) -> String {
     let header = IntervalHeader {
         end: Timestamp::from_second(1_790_000_000).ok(),
         elapsed_s: 1.0,
         ..IntervalHeader::default()
     };
-    let writer = LatencyWriter::new(format, 100, TimeZone::UTC);
     let mut out = Vec::new();
-    writer.begin(&mut out);
+    format.begin(width, &mut out);
     let interval = LatencyInterval { header: &header, traced, devices: traced.devices.iter().collect() };
-    writer.push(&interval, &mut out);
+    format.push(&interval, width, &TimeZone::UTC, &mut out);
     String::from_utf8(out).unwrap()
 }
 
@@ -56,13 +55,13 @@ sd\\u{1b}a  read        100  100µs  400µs  400µs  900ms  900ms     100%      
            write         0                                          0%
 
 ";
-    let text = printed(LatencyFormat::Table(None), &traced());
+    let text = printed(LatencyFormat::Table, 100, &traced());
     assert_eq!(text, expected, "{text}");
 }
 
 #[test]
 fn the_heat_map_has_a_line_for_each_kind_of_request() {
-    let text = printed(LatencyFormat::Heatmap(Some(100)), &traced());
+    let text = printed(LatencyFormat::Heatmap, 100, &traced());
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 3, "{text}");
     assert!(lines[2].starts_with("14:13:20 sd\\u{1b}a    read        100 "), "{text}");
@@ -75,8 +74,8 @@ fn the_heat_map_has_a_line_for_each_kind_of_request() {
 #[test]
 fn json_and_csv_have_the_same_fields() {
     let json: Value =
-        serde_json::from_str(&printed(LatencyFormat::Json { buckets: false }, &traced())).unwrap();
-    let csv = printed(LatencyFormat::Csv, &traced());
+        serde_json::from_str(&printed(LatencyFormat::Json { buckets: false }, 100, &traced())).unwrap();
+    let csv = printed(LatencyFormat::Csv, 100, &traced());
     let (names, values) = csv.trim_end().split_once('\n').unwrap();
     assert_eq!(json.as_object().unwrap().len(), names.split(',').count());
     assert_eq!(names.split(',').count(), values.split(',').count());
@@ -96,7 +95,7 @@ fn json_and_csv_have_the_same_fields() {
 
 #[test]
 fn buckets_are_those_of_the_kernel() {
-    let text = printed(LatencyFormat::Json { buckets: true }, &traced());
+    let text = printed(LatencyFormat::Json { buckets: true }, 100, &traced());
     let json: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(json["read_buckets"][0], serde_json::json!([0.1, 0.100199, 90]));
     assert_eq!(
@@ -114,16 +113,16 @@ fn what_is_missing_is_said_once_and_with_the_remedy() {
     assert!(trace_notes(&full)[0].starts_with("7 requests are missing"));
     let mut unmatched = traced();
     unmatched.devices[0].completed[0] = 1000;
-    let text = printed(LatencyFormat::Table(None), &unmatched);
+    let text = printed(LatencyFormat::Table, 100, &unmatched);
     let paused = TracedInterval { problem: Some(TraceProblem::Overhead), ..TracedInterval::default() };
     for traced in [&unmatched, &paused] {
-        for format in [LatencyFormat::Table(Some(80)), LatencyFormat::Heatmap(Some(80))] {
-            let text = printed(format, traced);
+        for format in [LatencyFormat::Table, LatencyFormat::Heatmap] {
+            let text = printed(format, 80, traced);
             assert!(text.contains(")\n") && text.lines().all(|line| line.chars().count() <= 80), "{text}");
         }
     }
     assert!(text.contains("(only 10% of the requests are matched"), "{text}");
-    assert!(printed(LatencyFormat::Table(None), &TracedInterval::default()).contains("(no requests)"));
+    assert!(printed(LatencyFormat::Table, 100, &TracedInterval::default()).contains("(no requests)"));
 }
 
 #[test]
@@ -133,7 +132,7 @@ fn lines_fit_into_narrow_terminals() {
     for name in ["sda", "mpath-of-a-volume-with-a-long-name"] {
         traced.devices[0].label = name.to_owned();
         for width in [70, 80, 100, 120] {
-            let text = printed(LatencyFormat::Table(Some(width)), &traced);
+            let text = printed(LatencyFormat::Table, width, &traced);
             assert!(text.lines().all(|line| line.width() <= width), "{width}: {text}");
             let has_bars = text.contains("10µs");
             assert!(has_bars || width == 70 || name.len() > 3, "{width}: {text}");
@@ -145,11 +144,11 @@ fn lines_fit_into_narrow_terminals() {
 fn failed_requests_are_named_with_their_errors() {
     let mut traced = traced();
     traced.devices[0].errors = BTreeMap::from([(-110, 1), (-5, 3)]);
-    let text = printed(LatencyFormat::Table(None), &traced);
+    let text = printed(LatencyFormat::Table, 100, &traced);
     let note = r"(sd\u{1b}a failed requests: Connection timed out 1, Input/output error 3)";
     assert!(text.lines().any(|line| line == note), "{text}");
     let json: Value =
-        serde_json::from_str(&printed(LatencyFormat::Json { buckets: false }, &traced)).unwrap();
+        serde_json::from_str(&printed(LatencyFormat::Json { buckets: false }, 100, &traced)).unwrap();
     assert_eq!(json["failed_requests"], 4);
     assert_eq!(json["errors"], "Connection timed out 1, Input/output error 3");
 }

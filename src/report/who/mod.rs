@@ -51,8 +51,8 @@ pub enum WhoKind {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhoFormat {
-    /// A table of this width for people; `None` for the width of the terminal.
-    Table(Option<usize>),
+    /// A table for people.
+    Table,
     /// JSON Lines of both kinds.
     Json,
     /// CSV of one kind.
@@ -113,38 +113,20 @@ impl WhoSort {
     }
 }
 
-pub struct WhoWriter {
-    format: WhoFormat,
-    width: usize,
-    time_zone: TimeZone,
-}
-
-impl WhoWriter {
-    /// Creates a writer; `width` is the width of tables unless the format has one.
-    pub fn new(format: WhoFormat, width: usize, time_zone: TimeZone) -> Self {
-        let width = if let WhoFormat::Table(Some(width)) = format { width } else { width };
-        Self { format, width, time_zone }
-    }
-
-    /// Adapts to the width of a terminal, unless another was chosen.
-    pub fn resize(&mut self, columns: usize) {
-        if self.format == WhoFormat::Table(None) {
-            self.width = columns;
-        }
-    }
-
+impl WhoFormat {
     /// Appends the text before the first interval.
-    pub fn begin(&self, out: &mut Vec<u8>) {
-        if let WhoFormat::Csv(kind) = self.format {
+    pub fn begin(self, out: &mut Vec<u8>) {
+        if let Self::Csv(kind) = self {
             fields::csv_header(kind, out);
         }
     }
 
-    pub fn push(&self, interval: &WhoInterval<'_>, out: &mut Vec<u8>) {
-        match self.format {
-            WhoFormat::Table(_) => table::table(interval, self.width, &self.time_zone, out),
-            WhoFormat::Json => fields::json_lines(interval, out),
-            WhoFormat::Csv(kind) => fields::csv_lines(interval, kind, out),
+    /// Appends an interval; `width` is that of tables.
+    pub fn push(self, interval: &WhoInterval<'_>, width: usize, time_zone: &TimeZone, out: &mut Vec<u8>) {
+        match self {
+            Self::Table => table::table(interval, width, time_zone, out),
+            Self::Json => fields::json_lines(interval, out),
+            Self::Csv(kind) => fields::csv_lines(interval, kind, out),
         }
     }
 }

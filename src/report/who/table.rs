@@ -213,7 +213,7 @@ mod table_tests {
 
     use super::*;
     use crate::intervals::{IntervalHeader, TracedThread};
-    use crate::report::who::{WhoFormat, WhoWriter};
+    use crate::report::who::WhoFormat;
 
     #[test]
     fn threads_are_shown_by_device_in_the_width() {
@@ -239,18 +239,18 @@ mod table_tests {
             processes: Vec::new(),
             threads: Some((threads.iter().collect(), 1.0)),
         };
-        let printed = |format| {
+        let printed = |format: WhoFormat, width| {
             let mut out = Vec::new();
-            WhoWriter::new(format, 80, TimeZone::UTC).push(&interval, &mut out);
+            format.push(&interval, width, &TimeZone::UTC, &mut out);
             String::from_utf8(out).unwrap()
         };
         for width in [70, 90] {
-            let table = printed(WhoFormat::Table(Some(width)));
+            let table = printed(WhoFormat::Table, width);
             assert!(table.contains(" device ") && !table.contains("process, all devices"), "{table}");
             assert!(table.lines().all(|line| line.width() <= width), "{table}");
             assert_eq!(table.contains("\nkworker/u8:1 (writeback) "), width == 90, "{table}");
         }
-        let json = printed(WhoFormat::Json);
+        let json = printed(WhoFormat::Json, 80);
         assert!(json.contains("\"device\":\"dm-0\"") && json.contains("\"comm\":\"fio\""), "{json}");
     }
 }
