@@ -1,8 +1,6 @@
 //! Panels with charts. A chart stretches to the width of the page: its drawing has neither text nor round shapes, which
 //! are placed over it as HTML.
 
-use std::fmt::Write;
-
 use super::escape::escape;
 use super::scale::{HEIGHT, MAX_LOG_TICKS, MAX_TICK_INTERVALS, Path, Unit};
 use super::time_axis::{TimeAxis, WIDTH};
@@ -80,8 +78,7 @@ impl<'a> Panel<'a> {
         };
         let on_the_left: String = ticks.iter().map(on_the_left).collect();
         let lines: String = ticks.iter().map(|tick| format!("M0 {}h{WIDTH}", scale.y(*tick))).collect();
-        let _ = write!(
-            out,
+        *out += &format!(
             "<figure class=\"panel\" data-u=\"{key}\"><figcaption><b>{title}</b> <span class=\"unit\">{on_axis}</span>\
              <span class=\"q\">{question}</span><span class=\"legend\">{legend}</span></figcaption><div class=\"chart\">\
              <div class=\"ys\">{on_the_left}</div><div class=\"plot{class}\"><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" \

@@ -3,8 +3,6 @@
 //! A series is a list of numbers: one for each point of time, null for a point without a value. Minimum and maximum are
 //! left out if each point has a single value.
 
-use std::fmt::Write;
-
 use super::escape::verdict_class;
 use super::time_axis::TimeAxis;
 use crate::intervals::series::{Extent, TimeSpan, Timeline, WorstVerdict};
@@ -56,7 +54,7 @@ pub(super) fn push_data(
     );
     // A name may contain the end of the element.
     let json = json.replace('<', "\\u003c");
-    let _ = write!(out, "<script type=\"application/json\" id=\"data\">{json}</script>");
+    *out += &format!("<script type=\"application/json\" id=\"data\">{json}</script>");
 }
 
 /// Joins texts by commas.

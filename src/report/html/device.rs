@@ -1,7 +1,5 @@
 //! The section of a device.
 
-use std::fmt::Write;
-
 use super::Page;
 use super::chart::{Area, Chart, ChartTime, Line, push_areas, push_chart};
 use super::data::{Group, Values};
@@ -89,8 +87,7 @@ impl<'a> Section<'a> {
         let facts = kernel_name.into_iter().chain(mountpoints.filter(|text| !text.is_empty()));
         let facts = facts.map(|text| name(text)).collect::<Vec<_>>().join(", ");
         let facts = if facts.is_empty() { facts } else { format!(" <small>{facts}</small>") };
-        let _ = write!(
-            out,
+        *out += &format!(
             "<section class=\"device\" id=\"d{0}\" data-g=\"{0}\"><h2>{1} {2}{facts}</h2><p class=\"why\">{3}</p>",
             self.index,
             name(self.label()),
@@ -123,8 +120,7 @@ impl<'a> Section<'a> {
         self.usage.into_iter().for_each(|usage| push_cgroup_table(usage, out));
         let sentences = [capacity_sentences(analysis, self.report), cause_sentences(self.report)].concat();
         out.push_str(&list(&sentences));
-        let _ = write!(
-            out,
+        *out += &format!(
             "<p class=\"script\"><button type=\"button\" class=\"csv\" data-g=\"{}\">Save the data of {} as CSV</button></p></div></section>",
             self.index,
             name(self.label())

@@ -1,7 +1,5 @@
 //! How to read the page.
 
-use std::fmt::Write;
-
 use super::escape::escape;
 use crate::report::manual::verdict_meanings;
 
@@ -32,7 +30,7 @@ pub(super) fn push_guide(out: &mut String) {
     for (name, meaning) in verdict_meanings() {
         let (class, name) =
             if name == "-" { ("unknown", "no verdict") } else { (name.as_str(), name.as_str()) };
-        let _ = write!(out, "<dt><span class=\"tag {class}\">{name}</span><dd>{}", escape(&meaning));
+        *out += &format!("<dt><span class=\"tag {class}\">{name}</span><dd>{}", escape(&meaning));
     }
     out.push_str(
         "</dl><p class=\"script\">Move the pointer over a chart for the values of all charts at that time; drag to zoom all of them, double-click for everything. \

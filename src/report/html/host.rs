@@ -1,7 +1,5 @@
 //! The charts of the host; the use of a device: the shares of cgroups over time, and the tasks that waited.
 
-use std::fmt::Write;
-
 use super::chart::{Area, Chart, ChartTime, Line, push_areas, push_chart};
 use super::data::{Group, Values};
 use super::escape::{escape, name};
@@ -108,8 +106,7 @@ pub(super) fn push_cgroup_table(usage: &UsageHistory, out: &mut String) {
     }
     out.push_str("<div class=\"scroll\"><table><thead><tr><th>cgroup<th class=\"n\">share<th class=\"n\">MiB/s, mean<th>limit</tr></thead><tbody>");
     for cgroup in cgroups.iter().take(10) {
-        let _ = write!(
-            out,
+        *out += &format!(
             "<tr><td class=\"long\" title=\"{}\">{}<td class=\"n\">{}<td class=\"n\">{}<td>{}</tr>",
             escape(&cgroup.path),
             name(&cgroup_name(&cgroup.path)),
@@ -134,8 +131,7 @@ pub(super) fn push_blocked_tasks(history: &History, time: ChartTime<'_>, out: &m
     for task in tasks.iter().take(MAX_TASKS) {
         let thread = if task.tid == task.pid { String::new() } else { format!(" (thread {})", task.tid) };
         let cgroup = task.cgroup.as_deref().map(cgroup_name).unwrap_or_default();
-        let _ = write!(
-            out,
+        *out += &format!(
             "<tr><td class=\"long\">{} {}{thread}<td class=\"long\">{}<td class=\"n\">{}<td class=\"time\">{}<td class=\"time\">{}</tr>",
             name(&task.comm),
             task.pid,
@@ -147,6 +143,6 @@ pub(super) fn push_blocked_tasks(history: &History, time: ChartTime<'_>, out: &m
     }
     out.push_str("</tbody></table></div>");
     if tasks.len() > MAX_TASKS {
-        let _ = write!(out, "<p class=\"note\">and {} more tasks</p>", tasks.len() - MAX_TASKS);
+        *out += &format!("<p class=\"note\">and {} more tasks</p>", tasks.len() - MAX_TASKS);
     }
 }

@@ -1,8 +1,5 @@
 //! The incidents, the worst first, placed on the axis of time: in the first sentences of a page, in its table, and as shades in charts.
 
-use std::collections::HashSet;
-use std::fmt::Write;
-
 use super::chart::ChartTime;
 use super::escape::{escape, link, name};
 use super::scale::HEIGHT;
@@ -12,6 +9,7 @@ use crate::report::evidence::{
     incident_heading, incident_length_text, incident_parts, incident_time_text, sign_of_begin,
 };
 use crate::report::layout::sentence_numbers::{counted, duration};
+use std::collections::HashSet;
 
 /// An incident with its place in the charts.
 pub(super) struct PlacedIncident<'a> {
@@ -55,14 +53,14 @@ pub(super) fn push_headline(incidents: &[PlacedIncident<'_>], time_of: ChartTime
     let Some((main, others)) = incidents.split_first() else { return };
     let victim = name(&main.summary.incident.victim.label);
     let heading = incident_heading(main.summary, &main.times(time_of));
-    let _ = write!(out, "<h1>{victim} {}.</h1>", escape(&heading));
+    *out += &format!("<h1>{victim} {}.</h1>", escape(&heading));
     let parts = incident_parts(&main.summary.incident, &main.summary.harm);
     if !parts.is_empty() {
-        let _ = write!(out, "<p class=\"main\">{}.</p>", escape(&parts.join("; ")));
+        *out += &format!("<p class=\"main\">{}.</p>", escape(&parts.join("; ")));
     }
     let layers: Vec<String> = main.summary.devices[1..].iter().map(|one| name(&one.names.label)).collect();
     if !layers.is_empty() {
-        let _ = write!(out, "<p class=\"main\">Same incident: {}.</p>", layers.join(", "));
+        *out += &format!("<p class=\"main\">Same incident: {}.</p>", layers.join(", "));
     }
     if !others.is_empty() {
         let named: Vec<String> = others.iter().take(MAX_NAMED).map(|one| short(one, time_of)).collect();
@@ -73,8 +71,7 @@ pub(super) fn push_headline(incidents: &[PlacedIncident<'_>], time_of: ChartTime
         };
         let more = others.len().saturating_sub(MAX_NAMED);
         let more = if more > 0 { format!("; {more} more") } else { String::new() };
-        let _ = write!(
-            out,
+        *out += &format!(
             "<p class=\"main\"><a href=\"#events\">{}</a>{on_devices}: {}{more}.</p>",
             counted(others.len() as u64, "other incident"),
             named.join("; ")
@@ -111,12 +108,12 @@ pub(super) fn push_table(
     if incidents.is_empty() {
         return;
     }
-    let _ = write!(out, "<h2 id=\"events\">Incidents</h2>{TITLES}");
+    *out += &format!("<h2 id=\"events\">Incidents</h2>{TITLES}");
     let shown = incidents.len().min(MAX_ROWS);
     for (index, incident) in incidents[..shown].iter().enumerate() {
         if index == OPEN_INCIDENTS {
             let count = counted((incidents.len() - index) as u64, "smaller incident");
-            let _ = write!(out, "</tbody></table></div><details><summary>{count}</summary>{TITLES}");
+            *out += &format!("</tbody></table></div><details><summary>{count}</summary>{TITLES}");
         }
         push_row(index + 1, incident, anchor, time_of, out);
     }
@@ -125,7 +122,7 @@ pub(super) fn push_table(
         out.push_str("</details>");
     }
     if incidents.len() > shown {
-        let _ = write!(out, "<p class=\"note\">and {} smaller incidents</p>", incidents.len() - shown);
+        *out += &format!("<p class=\"note\">and {} smaller incidents</p>", incidents.len() - shown);
     }
 }
 
@@ -145,8 +142,7 @@ fn push_row(
     };
     let verdict = summary.verdict.name();
     let sign = escape(sign_of_begin(&summary.incident));
-    let _ = write!(
-        out,
+    *out += &format!(
         "<tr data-from=\"{begin_s:.3}\" data-to=\"{end_s:.3}\"><td>{number}<td class=\"device\">{}{others}<td><span class=\"tag {verdict}\">{verdict}</span><td class=\"time\">{}<td class=\"l n\" data-l=\"for\">{sign}{}<td class=\"l long\" data-l=\"why\">{}</tr>",
         devices[0],
         escape(&incident_time_text(summary, &placed.times(time_of))),
@@ -162,15 +158,14 @@ pub(super) fn push_shades(
     time: ChartTime<'_>,
     out: &mut String,
 ) {
-    let _ = write!(out, "<svg class=\"defs\" aria-hidden=\"true\"><g id=\"{id}\">");
+    *out += &format!("<svg class=\"defs\" aria-hidden=\"true\"><g id=\"{id}\">");
     for placed in incidents {
         let (x, end) = (time.axis.x(placed.begin_s), time.axis.x(placed.end_s));
         let width = (end - x).max(1);
         let verdict = placed.summary.verdict.name();
         let has_begin = placed.summary.incident.begin_is_known && placed.begin_s >= time.axis.span().start_s;
         let begin = if has_begin { format!("M{x} 0v{HEIGHT}") } else { String::new() };
-        let _ = write!(
-            out,
+        *out += &format!(
             "<rect class=\"shade {verdict}\" x=\"{x}\" y=\"0\" width=\"{width}\" height=\"{HEIGHT}\"/><path class=\"edge {verdict}\" d=\"{begin}M{end} 0v{HEIGHT}\"/>"
         );
     }

@@ -19,8 +19,6 @@ mod stack;
 mod time_axis;
 mod xy_chart;
 
-use std::fmt::Write;
-
 use self::chart::ChartTime;
 use self::data::push_data;
 use self::device::Section;
@@ -123,7 +121,7 @@ impl<'a> Page<'a> {
         let folded: Vec<&Section<'_>> = rest.iter().filter(|section| !is_open(section)).collect();
         if !folded.is_empty() {
             let count = counted(folded.len() as u64, "device");
-            let _ = write!(out, "<details class=\"folded\"><summary>{count} without an incident</summary>");
+            out += &format!("<details class=\"folded\"><summary>{count} without an incident</summary>");
             folded.iter().for_each(|section| section.push(time, &mut out));
             out.push_str("</details>");
         }
@@ -135,7 +133,7 @@ impl<'a> Page<'a> {
         self.push_foot(&mut out);
         let groups: Vec<_> = sections.iter().map(Section::data).chain([host::host_data(history)]).collect();
         push_data(&axis, history.clock.has_wall_clock(), &history.timeline, &groups, &mut out);
-        let _ = writeln!(out, "<script>{SCRIPT}</script></body></html>");
+        out += &format!("<script>{SCRIPT}</script></body></html>\n");
         out
     }
 
@@ -191,8 +189,7 @@ impl<'a> Page<'a> {
             Some(host) => format!("blkstat report: {host}"),
             None => "blkstat report".to_owned(),
         };
-        let _ = write!(
-            out,
+        *out += &format!(
             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
              <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
              script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\">\
@@ -205,8 +202,7 @@ impl<'a> Page<'a> {
             escape(&title)
         );
         for (position, _) in axis.ticks() {
-            let _ = write!(
-                out,
+            *out += &format!(
                 "M{} 0v{HEIGHT}",
                 axis.x(axis.span().start_s + position * (axis.span().end_s - axis.span().start_s))
             );
@@ -218,7 +214,7 @@ impl<'a> Page<'a> {
         out.push_str("<header>");
         match incidents.is_empty() {
             true => {
-                let _ = write!(out, "<h1>{}</h1>", self.headline_without_events());
+                *out += &format!("<h1>{}</h1>", self.headline_without_events());
             }
             false => push_headline(incidents, time, out),
         }
@@ -238,10 +234,10 @@ impl<'a> Page<'a> {
         out.push_str("</p>");
         let sentences = not_the_disk_sentences(self.analysis).unwrap_or_default();
         if !sentences.is_empty() {
-            let _ = write!(out, "<p>Not the disk: {}</p>", escape(&sentences.join(" ")));
+            *out += &format!("<p>Not the disk: {}</p>", escape(&sentences.join(" ")));
         }
         for remark in self.remarks() {
-            let _ = write!(out, "<p class=\"note\">{}</p>", escape(&remark));
+            *out += &format!("<p class=\"note\">{}</p>", escape(&remark));
         }
         out.push_str("</header>");
     }
@@ -289,8 +285,7 @@ impl<'a> Page<'a> {
             host::push_blocked_tasks(&self.history, time, &mut text);
         }
         if !content.is_empty() || !text.is_empty() {
-            let _ = write!(
-                out,
+            *out += &format!(
                 "<section id=\"host\" data-g=\"{group}\"><h2>Host</h2><div class=\"panels\">{content}</div>{text}</section>"
             );
         }
@@ -299,16 +294,15 @@ impl<'a> Page<'a> {
     fn push_foot(&self, out: &mut String) {
         let points = self.history.timeline.points();
         let longest = points.iter().map(|point| point.end_s - point.start_s).fold(0.0, f64::max);
-        let _ = write!(
-            out,
+        *out += &format!(
             "<footer><p>Drawn: {} of up to {} each, with minimum, mean and maximum. ",
             counted(points.len() as u64, "point"),
             duration(longest)
         );
         if let Some(capture) = &self.source.capture {
             let command = format!("blkstat --csv --from {}", crate::sanitize::shell_word(capture));
-            let _ = write!(out, "Exact values: <code>{}</code>. ", escape(&command));
+            *out += &format!("Exact values: <code>{}</code>. ", escape(&command));
         }
-        let _ = write!(out, "Made by blkstat {}.</p></footer>", env!("CARGO_PKG_VERSION"));
+        *out += &format!("Made by blkstat {}.</p></footer>", env!("CARGO_PKG_VERSION"));
     }
 }

@@ -1,7 +1,5 @@
 //! All devices at a glance: a verdict band each, and a table of those that were ok.
 
-use std::fmt::Write;
-
 use super::Page;
 use super::chart::{ChartTime, time_labels};
 use super::escape::{link, name, verdict_class as class, verdict_word as word};
@@ -28,10 +26,10 @@ pub(super) fn push_overview(
         let Some(device) = page.history.device(&report.device) else { continue };
         let link = link(&device.names.label, anchor(&report.device));
         let tags = tags(report.verdict, worse_verdict(page.analysis, report));
-        let _ = write!(out, "<div class=\"name\">{link}</div><div class=\"verdict\">{tags}</div>");
+        *out += &format!("<div class=\"name\">{link}</div><div class=\"verdict\">{tags}</div>");
         push_band(device.verdicts.values(), time, out);
     }
-    let _ = write!(out, "<div class=\"axis-cell\">{}</div></div>", time_labels(time.axis));
+    *out += &format!("<div class=\"axis-cell\">{}</div></div>", time_labels(time.axis));
 }
 
 /// Appends the folded table of the devices without a section.
@@ -39,8 +37,7 @@ pub(super) fn push_ok_devices(reports: &[&DeviceReport], history: &History, out:
     if reports.is_empty() {
         return;
     }
-    let _ = write!(
-        out,
+    *out += &format!(
         "<details id=\"others\"><summary>{} that {} ok</summary><div class=\"scroll\"><table><thead><tr><th>device<th>verdict<th class=\"n\">reads/s, mean<th class=\"n\">writes/s, mean<th class=\"n\">read latency, median<th class=\"n\">p99<th class=\"n\">write latency, median<th class=\"n\">p99<th class=\"n\">queue, mean<th class=\"n\">util, mean</tr></thead><tbody>",
         counted(reports.len() as u64, "device"),
         if reports.len() == 1 { "was" } else { "were" }
@@ -50,8 +47,7 @@ pub(super) fn push_ok_devices(reports: &[&DeviceReport], history: &History, out:
             history.device(&report.device).map_or(report.device.as_str(), |device| &device.names.label);
         let rate = |of: &Distribution| of.mean.map(number).unwrap_or_default();
         let latency = |value: Option<f64>| value.map(time_text).unwrap_or_default();
-        let _ = write!(
-            out,
+        *out += &format!(
             "<tr><td class=\"device\">{}<td>{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}</tr>",
             name(label),
             word(report.verdict),
@@ -93,8 +89,7 @@ pub(super) fn push_band(verdicts: &[WorstVerdict], time: ChartTime<'_>, out: &mu
             0.8.. => format!("<s>{}</s>", verdict_mark(verdict)),
             _ => String::new(),
         };
-        let _ = write!(
-            out,
+        *out += &format!(
             "<i class=\"v {}\" style=\"left:{left:.2}%;width:{width:.2}%\" title=\"{label} {} to {}\">{text}</i>",
             class(verdict),
             start,

@@ -1,7 +1,5 @@
 //! The stack of devices as a picture: a box for each device with its queue and latency, and a mark where requests wait.
 
-use std::fmt::Write;
-
 use super::escape::{escape, name};
 use crate::analysis::{Layer, LayerLink, QueueByLayer, WaitLocation};
 use crate::report::analysis::link_text;
@@ -33,7 +31,7 @@ pub(super) fn push_stack(queues: &QueueByLayer, device: &str, out: &mut String) 
             WaitLocation::Below => ("passed", "requests pass".to_owned()),
             WaitLocation::Nowhere => ("passed", "hardly any waits".to_owned()),
         };
-        let _ = write!(out, "<div class=\"link {class}\"><span>{text}</span></div><div class=\"row\">");
+        *out += &format!("<div class=\"link {class}\"><span>{text}</span></div><div class=\"row\">");
         for below in &link.below {
             push_layer(queues, below, false, device, out);
             drawn.push(below);
@@ -42,22 +40,21 @@ pub(super) fn push_stack(queues: &QueueByLayer, device: &str, out: &mut String) 
     }
     out.push_str("</div>");
     for link in links_of(queues, device) {
-        let _ = write!(out, "<p>{}.</p>", escape(&link_text(link)));
+        *out += &format!("<p>{}.</p>", escape(&link_text(link)));
     }
     out.push_str("</figure>");
 }
 
 fn push_layer(queues: &QueueByLayer, device: &str, is_waiting: bool, shown: &str, out: &mut String) {
     let Some(layer) = queues.layers.iter().find(|layer| layer.device == device) else {
-        let _ = write!(out, "<div class=\"layer\"><b>{}</b></div>", name(device));
+        *out += &format!("<div class=\"layer\"><b>{}</b></div>", name(device));
         return;
     };
     let max_queue = queues.layers.iter().filter_map(|layer| layer.queue).fold(0.0, f64::max);
     let share = layer.queue.filter(|_| max_queue > 0.0).map_or(0.0, |queue| 100.0 * queue / max_queue);
     let class = if is_waiting { " waiting" } else { "" };
     let current = if device == shown { " current" } else { "" };
-    let _ = write!(
-        out,
+    *out += &format!(
         "<div class=\"layer{class}{current}\"><b>{}</b><span>{}</span><i style=\"width:{share:.0}%\"></i></div>",
         name(device),
         escape(&layer_text(layer))
