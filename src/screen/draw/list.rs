@@ -18,31 +18,20 @@ use crate::screen::rows::{Row, Rows};
 use crate::screen::sort::Sort;
 use crate::screen::theme::BOLD;
 
-/// A column with its width and its rank: the columns of the lowest rank are dropped first.
-struct Column {
-    title: &'static str,
-    width: usize,
-    rank: u8,
-}
-
-const fn column(title: &'static str, width: usize, rank: u8) -> Column {
-    Column { title, width, rank }
-}
-
 /// The columns after the name. A title that is not a column of the table is the latency of both directions: see
-/// [`App::cell`].
-const COLUMNS: [Column; 11] = [
-    column("verdict", 10, 9),
-    column("since", 7, 7),
-    column("r/s", 6, 6),
-    column("w/s", 6, 6),
-    column("MB/s", 6, 2),
-    column("r_await", 8, 9),
-    column("w_await", 8, 1),
-    column("queue", 6, 9),
-    column("inflt", 6, 4),
-    column("util", 6, 5),
-    column("sat", 6, 3),
+/// [`App::cell`]. Each has its width and its rank: the columns of the lowest rank are dropped first.
+const COLUMNS: [(&str, usize, u8); 11] = [
+    ("verdict", 10, 9),
+    ("since", 7, 7),
+    ("r/s", 6, 6),
+    ("w/s", 6, 6),
+    ("MB/s", 6, 2),
+    ("r_await", 8, 9),
+    ("w_await", 8, 1),
+    ("queue", 6, 9),
+    ("inflt", 6, 4),
+    ("util", 6, 5),
+    ("sat", 6, 3),
 ];
 
 /// The least and the largest width of names.
@@ -68,11 +57,11 @@ impl ListLayout {
         let widest = (width / 5).clamp(NAME_WIDTHS.0, NAME_WIDTHS.1);
         let name_width = longest_name.clamp(NAME_WIDTHS.0, widest);
         let available = width.saturating_sub(name_width + 1);
-        let widths = COLUMNS.map(|column| column.width);
-        let columns = fit_columns(&widths, &COLUMNS.map(|column| column.rank), available);
+        let widths = COLUMNS.map(|(_, width, _)| width);
+        let columns = fit_columns(&widths, &COLUMNS.map(|(.., rank)| rank), available);
         let used: usize = columns.iter().map(|at| widths[*at]).sum();
         let rest = available.saturating_sub(used + STRIP_GAP);
-        let joins_latencies = !columns.iter().any(|at| COLUMNS[*at].title == "w_await");
+        let joins_latencies = !columns.iter().any(|at| COLUMNS[*at].0 == "w_await");
         let (least, most) = STRIP_WIDTHS;
         let has_sparkline = rest > 2 * least;
         let strip_width = match rest {
@@ -85,7 +74,7 @@ impl ListLayout {
 
     /// Returns the area of the ribbon in the first line.
     fn strip(&self, area: Rect) -> Rect {
-        let used: usize = self.columns.iter().map(|at| COLUMNS[*at].width).sum();
+        let used: usize = self.columns.iter().map(|at| COLUMNS[*at].1).sum();
         let x = area.x + (self.name_width + 1 + used + STRIP_GAP) as u16;
         Rect { x, width: self.strip_width as u16, y: area.y, height: 1 }
     }
@@ -192,17 +181,17 @@ impl App {
         regions.titles.push((area.x, area.x + layout.name_width as u16, Sort::Name));
         let mut x = area.x + layout.name_width as u16 + 1;
         let (unit, _) = self.throughput_unit();
-        for column in layout.columns.iter().map(|at| &COLUMNS[*at]) {
-            let end = x + column.width as u16;
-            let title = match column.title {
+        for (name, width, _) in layout.columns.iter().map(|at| COLUMNS[*at]) {
+            let end = x + width as u16;
+            let title = match name {
                 // A title as wide as its column would touch the one before it.
-                "MB/s" if unit.len() < column.width => unit,
+                "MB/s" if unit.len() < width => unit,
                 "MB/s" => unit.trim_end_matches("/s"),
                 "r_await" if layout.joins_latencies => "await",
                 title => title,
             };
-            let sort = Sort::by_column(column.title);
-            if column.title == "verdict" {
+            let sort = Sort::by_column(name);
+            if name == "verdict" {
                 put(buffer, x, area.y, end - x, title, bold(sort));
             } else {
                 put_right(buffer, end, area.y, title, bold(sort));
@@ -220,14 +209,14 @@ impl App {
         put(buffer, area.x, area.y, area.width, &name, name_style);
         let begin = area.x + layout.name_width as u16 + 1;
         let mut x = begin;
-        let first_widths: usize = layout.columns.iter().map(|at| COLUMNS[*at].width).sum();
-        let message_width = first_widths.saturating_sub(COLUMNS[0].width + COLUMNS[1].width);
+        let first_widths: usize = layout.columns.iter().map(|at| COLUMNS[*at].1).sum();
+        let message_width = first_widths.saturating_sub(COLUMNS[0].1 + COLUMNS[1].1);
         let message = state_message(&row.device.state, message_width);
-        for column in layout.columns.iter().map(|at| &COLUMNS[*at]) {
-            let end = x + column.width as u16;
-            match (column.title, &message) {
+        for (name, width, _) in layout.columns.iter().map(|at| COLUMNS[*at]) {
+            let end = x + width as u16;
+            match (name, &message) {
                 ("verdict", _) => {
-                    let text = ellipsize(verdict.map_or("-", Verdict::name), column.width - 1);
+                    let text = ellipsize(verdict.map_or("-", Verdict::name), width - 1);
                     put(buffer, x, area.y, end - x, &text, theme.verdict(verdict));
                 }
                 ("since", _) => {
@@ -247,7 +236,7 @@ impl App {
             x = end;
         }
         if let Some((text, emphasis)) = message {
-            let x = begin + (COLUMNS[0].width + COLUMNS[1].width) as u16 + 1;
+            let x = begin + (COLUMNS[0].1 + COLUMNS[1].1) as u16 + 1;
             put(buffer, x, area.y, message_width as u16, &text, theme.emphasis(emphasis));
         }
         if Some(row.device.device()) == self.selected.as_deref() {

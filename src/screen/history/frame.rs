@@ -23,43 +23,30 @@ pub(crate) struct Frame {
     pub(crate) end_s: f64,
     /// The devices and how they are stacked.
     pub(crate) topology: Arc<Topology>,
-    /// The row of each device, by the kernel's name.
-    index: Arc<HashMap<String, usize>>,
     /// What charts show of each row of several intervals; `None` of a single one.
     points: Option<Vec<Point>>,
 }
 
 impl Frame {
-    /// Returns the frame of an interval; `topology` is that of its devices.
-    pub(super) fn new(rows: IntervalRows, topology: Arc<Topology>, before: Option<&Self>) -> Self {
-        let names = || rows.devices.iter().map(DeviceInterval::device);
-        let has_same = |before: &&Self| before.rows.devices.iter().map(DeviceInterval::device).eq(names());
-        let index = before.filter(has_same).map_or_else(
-            || {
-                names()
-                    .enumerate()
-                    .map(|(row, name)| (name.to_owned(), row))
-                    .collect::<HashMap<_, _>>()
-                    .into()
-            },
-            |before| Arc::clone(&before.index),
-        );
-        let end_s = before.map_or(0.0, |before| before.end_s) + rows.header.elapsed_s;
+    /// Returns the frame of an interval that begins after `begin_s`; `topology` is that of its devices.
+    pub(super) fn new(rows: IntervalRows, topology: Arc<Topology>, begin_s: f64) -> Self {
+        let end_s = begin_s + rows.header.elapsed_s;
         let attribution = rows.attribution.map(|all| Attribution { processes: None, ..all });
         let rows = IntervalRows { total: None, attribution, has_found_any: true, ..rows };
-        Self { rows, end_s, topology, index, points: None }
+        Self { rows, end_s, topology, points: None }
     }
 
     /// Adds up consecutive frames; `None` for no frames.
     pub(super) fn sum<'a>(frames: impl DoubleEndedIterator<Item = &'a Self> + Clone) -> Option<Self> {
         let (first, last) = (frames.clone().next()?, frames.clone().next_back()?);
-        let mut index = HashMap::new();
+        let mut rows: HashMap<&str, usize> = HashMap::new();
         let mut sums: Vec<(&DeviceInterval, Interval, Point)> = Vec::new();
-        for (frame, device) in frames.flat_map(|frame| frame.rows.devices.iter().map(move |one| (frame, one)))
+        for (frame, row) in
+            frames.flat_map(|frame| (0..frame.rows.devices.len()).map(move |row| (frame, row)))
         {
-            let Some(point) = frame.point(device.device()) else { continue };
+            let (device, point) = (&frame.rows.devices[row], frame.point_of_row(row));
             let stats = device.stats().copied().unwrap_or_default();
-            let row = *index.entry(device.device().to_owned()).or_insert(sums.len());
+            let row = *rows.entry(device.device()).or_insert(sums.len());
             match sums.get_mut(row) {
                 Some((_, sum, merged)) => {
                     *sum = sum.followed_by(&stats);
@@ -86,7 +73,6 @@ impl Frame {
             rows: IntervalRows { header, devices: devices.collect(), ..IntervalRows::default() },
             end_s: last.end_s,
             topology: Arc::clone(&last.topology),
-            index: Arc::new(index),
             points: Some(sums.iter().map(|(.., point)| *point).collect()),
         })
     }
@@ -106,16 +92,24 @@ impl Frame {
         self.rows.header.end
     }
 
+    /// Returns the row of a device by the kernel's name; `None` if it was not present.
+    fn row(&self, name: &str) -> Option<usize> {
+        self.rows.devices.iter().position(|device| device.device() == name)
+    }
+
     /// Returns a device by the kernel's name; `None` if it was not present.
     pub(crate) fn device(&self, name: &str) -> Option<&DeviceInterval> {
-        self.rows.devices.get(*self.index.get(name)?)
+        self.row(name).map(|row| &self.rows.devices[row])
     }
 
     /// Returns what charts show of a device; `None` if it was not present.
     pub(crate) fn point(&self, name: &str) -> Option<Point> {
-        let row = *self.index.get(name)?;
+        self.row(name).map(|row| self.point_of_row(row))
+    }
+
+    fn point_of_row(&self, row: usize) -> Point {
         let of_several = self.points.as_ref().map(|points| points[row]);
-        Some(of_several.unwrap_or_else(|| Point::of(&self.rows.devices[row])))
+        of_several.unwrap_or_else(|| Point::of(&self.rows.devices[row]))
     }
 
     /// An estimate of its memory, without the parts that it shares with other intervals.

@@ -7,8 +7,7 @@ mod frame;
 mod point;
 mod texts;
 
-use std::cell::RefCell;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -26,13 +25,6 @@ const MAX_SUM_BYTES: usize = 8 << 20;
 const SUM_FRACTION: usize = 4;
 /// How much longer than the mean a sum of intervals may be.
 const LENGTH_TOLERANCE: f64 = 1.15;
-/// The most points of columns that are kept for the next frame: twice as many as a screen of 300x100 shows, in about 3
-/// MB.
-const MAX_CACHED_COLUMNS: usize = 14_000;
-
-/// The columns of charts of a device, by the length of a column and its number.
-type CachedColumns = HashMap<(u64, i64), Option<Point>>;
-
 #[derive(Debug)]
 pub(crate) struct History {
     /// The moments, oldest first.
@@ -45,8 +37,6 @@ pub(crate) struct History {
     bytes: usize,
     max_bytes: usize,
     max_seconds: f64,
-    /// The columns of charts that are complete, by device.
-    columns: RefCell<HashMap<String, CachedColumns>>,
 }
 
 impl History {
@@ -60,7 +50,6 @@ impl History {
             bytes: 0,
             max_bytes,
             max_seconds,
-            columns: RefCell::default(),
         }
     }
 
@@ -71,7 +60,7 @@ impl History {
 
     /// Adds an interval; `topology` is that of its devices.
     pub(crate) fn push(&mut self, rows: IntervalRows, topology: Arc<Topology>) {
-        let frame = Frame::new(rows, topology, self.newest());
+        let frame = Frame::new(rows, topology, self.newest().map_or(0.0, |newest| newest.end_s));
         self.bytes += frame.memory();
         let now = frame.end_s;
         self.frames.push_back(frame);
@@ -170,25 +159,13 @@ impl History {
 
     /// Returns a device over a time that is a whole multiple of `column_s`: the column of this number.
     pub(crate) fn column(&self, device: &str, column_s: f64, number: i64) -> Option<Point> {
-        let mut columns = self.columns.borrow_mut();
-        if columns.values().map(HashMap::len).sum::<usize>() > MAX_CACHED_COLUMNS {
-            columns.clear();
-        }
-        let key = (column_s.to_bits(), number);
-        if let Some(point) = columns.get(device).and_then(|columns| columns.get(&key)) {
-            return *point;
-        }
         let (begin_s, end_s) = (number as f64 * column_s, (number + 1) as f64 * column_s);
         // A column much longer than an interval leaves out intervals that only touch it.
         let tolerance = 1e-6;
         let points = self.within(begin_s + tolerance, end_s - tolerance).filter_map(|one| one.point(device));
-        let point = points.reduce(|mut sum, point| {
+        points.reduce(|mut sum, point| {
             sum.merge(point);
             sum
-        });
-        if self.newest().is_some_and(|newest| newest.end_s >= end_s) {
-            columns.entry(device.to_owned()).or_default().insert(key, point);
-        }
-        point
+        })
     }
 }
