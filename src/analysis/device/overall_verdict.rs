@@ -2,14 +2,14 @@
 
 use super::{DeviceAnalysis, DeviceReport};
 use crate::analysis::caps::{NearLimit, Plateau};
-use crate::analysis::load::ConcurrencyLevel;
+use crate::analysis::load::{ConcurrencyLevel, IoDirection};
 use crate::analysis::settings::Settings;
 use crate::analysis::thresholds::{
     BRIEF_STALL_FRACTION, MAX_UNKNOWN_TIME_FRACTION, MIN_EXCEEDED_CAP_RATIO, MIN_TIME_FRACTION,
     MIN_VERDICT_INTERVALS, MOST_FRACTION,
 };
 use crate::analysis::verdict::{
-    ExceededCap, Explanation, Hung, Latency, LoadSum, MaxRate, Reason, Verdict, VerdictShares,
+    Evidence, ExceededCap, Explanation, Hung, Latency, LoadSum, MaxRate, Reason, Verdict, VerdictShares,
 };
 
 /// The verdict on all intervals; `None` if they do not show one.
@@ -34,6 +34,9 @@ pub(crate) fn overall_verdict(
     let shared_limit = analysis.shared_limit.as_ref().and_then(|one| one.substantial(busy_s));
     let stall_s = is_stalled.then_some(analysis.certain_stall_s);
     let unclear = || unclear.cloned();
+    let share = |verdict, fraction, evidence| {
+        (Some(verdict), Explanation { stall_s, ..Reason::Share { fraction, evidence }.into() })
+    };
     let (verdict, explanation) = if analysis.is_accounting_off && !analysis.was_busy {
         (Some(Verdict::AccountingOff), Reason::AccountingOff.into())
     } else if report.intervals == 0 {
@@ -46,27 +49,27 @@ pub(crate) fn overall_verdict(
         (Some(Verdict::Stalled), Reason::Hung { requests, for_s }.into())
     } else if let Some(limit) = analysis.throttled.longest().filter(|_| is_throttled) {
         let fraction = (analysis.throttled.seconds / busy_s).min(1.0);
-        let reason = Reason::Throttled { fraction, limit: limit.clone() };
-        (Some(Verdict::Throttled), Explanation { stall_s, ..reason.into() })
+        share(Verdict::Throttled, fraction, Some(Evidence::AtLimit(limit.clone())))
     } else if is_capped {
         let reason = Reason::Capped { plateaus: report.plateaus.to_vec() };
         (Some(Verdict::Capped), Explanation { stall_s, ..reason.into() })
     } else if let Some((limit, fraction)) = shared_limit {
-        let reason = Reason::SharedLimit { fraction, limit: limit.clone() };
-        (Some(Verdict::Capped), Explanation { stall_s, ..reason.into() })
+        share(Verdict::Capped, fraction, Some(Evidence::SharedLimit(Box::new(limit.clone()))))
     } else if report.busy_intervals == 0 {
         (None, reason_without_latency(analysis).into())
     } else if report.busy_intervals < MIN_VERDICT_INTERVALS {
         (None, Reason::TooFewIntervals { busy_intervals: report.busy_intervals }.into())
     } else if let Some((slow, fraction)) = slow_beside_peers {
-        let reason = Reason::SlowBesidePeers { fraction, slow: *slow };
-        (Some(Verdict::Slow), Explanation { stall_s, ..reason.into() })
+        share(Verdict::Slow, fraction, Some(Evidence::SlowBesidePeers(*slow)))
     } else if is_saturated {
-        let reason = reason_saturated(report, shares, settings.saturation_threshold);
-        (Some(Verdict::Saturated), Explanation { unclear: unclear(), stall_s, ..reason.into() })
+        let latency = saturated_latency(report, shares, settings.saturation_threshold);
+        let (verdict, explanation) = share(Verdict::Saturated, shares.fraction(&shares.saturated), latency);
+        let (max_rate, assumed) = (max_rate(report), shares.assumed_saturation());
+        (verdict, Explanation { max_rate, assumed, unclear: unclear(), ..explanation })
     } else if is_slow {
-        let reason = Reason::Slow { fraction: shares.fraction(&shares.slow), latency: shares.slow.latency() };
-        (Some(Verdict::Slow), Explanation { unclear: unclear(), stall_s, ..reason.into() })
+        let latency = shares.slow.latency().map(evidence_of);
+        let (verdict, explanation) = share(Verdict::Slow, shares.fraction(&shares.slow), latency);
+        (verdict, Explanation { unclear: unclear(), ..explanation })
     } else {
         let waiting_above = analysis.waiting_above.as_ref();
         let waiting_above = waiting_above.filter(|(_, seconds)| *seconds >= MOST_FRACTION * busy_s);
@@ -107,21 +110,21 @@ fn reason_without_latency(analysis: &DeviceAnalysis) -> Reason {
     }
 }
 
-fn reason_saturated(report: &DeviceReport, shares: &VerdictShares, saturation_threshold: f64) -> Reason {
-    let is_saturated =
-        |level: &&ConcurrencyLevel| level.saturation.is_some_and(|times| times >= saturation_threshold);
+/// The latency at the highest saturated level. If no level has a known saturation, or levels mix saturated loads with
+/// others: the mean over the saturated loads.
+fn saturated_latency(report: &DeviceReport, shares: &VerdictShares, threshold: f64) -> Option<Evidence> {
+    let is_saturated = |level: &&ConcurrencyLevel| level.saturation.is_some_and(|times| times >= threshold);
     let highest_level = report.levels.iter().rfind(is_saturated).map(latency_of_level);
-    let max_rate = report.capacity.knee_high.map(|knee_high| MaxRate {
-        iops: report.capacity.max_iops.unwrap_or_default(),
-        knee_low: report.capacity.knee_low,
-        knee_high,
-    });
-    Reason::Saturated {
-        fraction: shares.fraction(&shares.saturated),
-        latency: highest_level.or_else(|| shares.saturated.latency()),
-        max_rate,
-        assumed: shares.assumed_saturation(),
-    }
+    highest_level.or_else(|| shares.saturated.latency()).map(evidence_of)
+}
+
+fn max_rate(report: &DeviceReport) -> Option<MaxRate> {
+    let (iops, knee_low) = (report.capacity.max_iops.unwrap_or_default(), report.capacity.knee_low);
+    report.capacity.knee_high.map(|knee_high| MaxRate { iops, knee_low, knee_high })
+}
+
+fn evidence_of(latency: Latency) -> Evidence {
+    Evidence::Latency { direction: IoDirection::Both, latency, source: None, doubt: None }
 }
 
 /// Queueing, ok or no verdict, depending on the fractions of the time.
@@ -130,8 +133,8 @@ fn verdict_from_shares(report: &DeviceReport, shares: &VerdictShares) -> (Option
     let waiting = shares.fraction(&shares.queueing) + shares.fraction(&shares.saturated);
     let (ok, unknown) = (shares.fraction(&shares.ok), shares.fraction(&shares.unknown));
     if waiting >= MIN_TIME_FRACTION {
-        let latency = latency_of_worst_level(report);
-        (Some(Verdict::Queueing), Reason::Queueing { fraction: waiting, latency })
+        let evidence = latency_of_worst_level(report).map(evidence_of);
+        (Some(Verdict::Queueing), Reason::Share { fraction: waiting, evidence })
     } else if has_latency && ok >= MOST_FRACTION && unknown < MIN_TIME_FRACTION {
         (Some(Verdict::Ok), reason_ok(shares))
     } else if has_latency && ok >= MIN_TIME_FRACTION {

@@ -1,16 +1,19 @@
 //! The explanation of a verdict over all intervals, as data.
 
-use super::Latency;
-use crate::analysis::caps::{NearLimit, Plateau, SharedLimit};
-use crate::analysis::peers::SlowBesidePeers;
+use super::{Evidence, Latency};
+use crate::analysis::caps::{NearLimit, Plateau};
 use crate::analysis::settings::BaselineSource;
-use crate::attribution::ReachedLimit;
 
 /// The explanation of the verdict on a device over all intervals.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Explanation {
     /// The reason for the verdict, or for its absence.
     pub reason: Reason,
+    /// The multiple of unloaded latency and the source of that, if it was neither given nor seen for most of the
+    /// saturated time.
+    pub assumed: Option<(f64, BaselineSource)>,
+    /// The maximum rate of a saturated device; `None` if the knee is not known.
+    pub max_rate: Option<MaxRate>,
     /// A rate that stayed constant as at a cap, but with the dispersion of busy servers.
     pub unclear: Option<Plateau>,
     /// A known limit near which the rate lay under load, if no cap is proven.
@@ -89,59 +92,18 @@ pub enum Reason {
         /// Seconds for which they were in flight at the end of every interval.
         for_s: f64,
     },
-    /// A cgroup at its limit held the device back for a substantial part of the time.
-    Throttled {
-        /// Fraction of the time.
-        fraction: f64,
-        /// The limit that held it back for longest.
-        limit: ReachedLimit,
-    },
     /// Rates stayed constant at a cap.
     Capped {
         /// The plateaus in the order of time; at least one.
         plateaus: Vec<Plateau>,
     },
-    /// A limit that several devices share held it back.
-    SharedLimit {
+    /// The device had its verdict for a substantial part of the time.
+    Share {
         /// Fraction of the time.
         fraction: f64,
-        /// The limit that it shared for longest.
-        limit: SharedLimit,
-    },
-    /// The device was saturated for a substantial part of the time.
-    Saturated {
-        /// Fraction of the time.
-        fraction: f64,
-        /// The latency at the highest saturated level. If no level has a known saturation, or levels mix saturated
-        /// loads with others: the mean over the saturated loads. `None` if neither is known.
-        latency: Option<Latency>,
-        /// The maximum rate; `None` if the knee is not known.
-        max_rate: Option<MaxRate>,
-        /// The multiple of unloaded latency and the source of that, if it was neither given nor seen for most of the
-        /// saturated time.
-        assumed: Option<(f64, BaselineSource)>,
-    },
-    /// Requests took three times as long as at other times although they came one at a time, or flushes took three
-    /// times as long.
-    Slow {
-        /// Fraction of the time.
-        fraction: f64,
-        /// The mean latency of the slow loads.
-        latency: Option<Latency>,
-    },
-    /// Requests took longer than those of devices of the same kind at the same time.
-    SlowBesidePeers {
-        /// Fraction of the time.
-        fraction: f64,
-        /// The comparison that held for longest.
-        slow: SlowBesidePeers,
-    },
-    /// Requests waited for each other for a substantial part of the time.
-    Queueing {
-        /// Fraction of the time.
-        fraction: f64,
-        /// The latency at the level of the highest saturation.
-        latency: Option<Latency>,
+        /// What showed it for longest; of a verdict on latency, the latency at the worst level or the mean over the loads
+        /// with the verdict. `None` if that is not known.
+        evidence: Option<Evidence>,
     },
     /// Hardly any request waited.
     Ok {

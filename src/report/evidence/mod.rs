@@ -140,7 +140,10 @@ fn evidence_text(evidence: &Evidence) -> String {
             text + &doubt.map(|doubt| doubt_text(&doubt, *direction)).unwrap_or_default()
         }
         Evidence::SlowBesidePeers(slow) => {
-            format!("{}, for {}", slow_beside_peers_text(slow), duration(slow.lasted_s))
+            let SlowBesidePeers { direction, times, peers, lasted_s } = slow;
+            let (latency, times) = (latency_name(*direction), multiple(*times));
+            let lasted = duration(*lasted_s);
+            format!("{latency} {times} its {peers} peers at the same time, with a like load, for {lasted}")
         }
         Evidence::SharedLimit(limit) => shared_limit_text(limit),
         Evidence::ConstantRate(plateau) => {
@@ -189,13 +192,6 @@ fn push_multiple(text: &mut String, times: f64, source: Option<BaselineSource>) 
         Some(BaselineSource::Peers) => " its peers",
         _ => " unloaded",
     };
-}
-
-/// `write latency 2.0x its 11 peers at the same time, with a like load`.
-fn slow_beside_peers_text(slow: &SlowBesidePeers) -> String {
-    let SlowBesidePeers { direction, times, peers, .. } = slow;
-    let times = multiple(*times);
-    format!("{} {times} its {peers} peers at the same time, with a like load", latency_name(*direction))
 }
 
 /// `shared with sdb and sdc: together 3,000 requests/s (±0.2%), while the rate of each varies`.
@@ -282,6 +278,11 @@ pub(crate) fn hidden_io_wait_text(header: &IntervalHeader) -> Option<String> {
 pub(crate) fn explanation_text(report: &DeviceReport) -> String {
     let DeviceReport { device, explanation, .. } = report;
     let mut text = format!("{device} {}", reason_text(report));
+    if let Some((times, source)) = explanation.assumed {
+        text += "; ";
+        push_multiple(&mut text, times, Some(source));
+    }
+    text += &explanation.max_rate.map(|max| max_rate_text(&max)).unwrap_or_default();
     if let Some(above) = &explanation.waiting_above {
         text += &format!("; idle most of the time while requests wait at {} above", sanitize(above));
     }
@@ -363,49 +364,29 @@ fn reason_text(report: &DeviceReport) -> String {
             counted(*requests, "request"),
             duration(*for_s)
         ),
-        Reason::Throttled { fraction, limit } => {
-            format!("is throttled {} of busy time: {}", percent_of(*fraction), cgroup_limit_text(limit))
-        }
         Reason::Capped { plateaus } => capped_text(plateaus),
-        Reason::Saturated { fraction, latency, max_rate, assumed } => {
-            let max_rate = max_rate.map(|max| max_rate_text(&max)).unwrap_or_default();
-            let mut against = String::new();
-            if let Some((times, source)) = assumed {
-                against += "; ";
-                push_multiple(&mut against, *times, Some(*source));
-            }
-            format!(
-                "is saturated {} of busy time{}{against}{max_rate}",
-                percent_of(*fraction),
-                with_latency(latency)
-            )
-        }
-        Reason::Slow { fraction, latency } => format!(
-                "is slow {} of busy time{}, three times as long as at other times or longer, although the load is no \
-                 higher (uncached data, a limit such as spent burst credits, or a failing device)",
-                percent_of(*fraction),
-                with_latency(latency)
-            ),
-        Reason::SlowBesidePeers { fraction, slow } => format!(
-            "is slow {} of busy time: {} (a failing device, or one that is used or set up differently)",
-            percent_of(*fraction),
-            slow_beside_peers_text(slow)
-        ),
-        Reason::SharedLimit { fraction, limit } => {
-            format!("is capped {} of busy time, {}", percent_of(*fraction), shared_limit_text(limit))
-        }
-        Reason::Queueing { fraction, latency } => format!(
-                "is queueing {} of busy time (requests wait for each other){}",
-                percent_of(*fraction),
-                with_latency(latency)
-            ),
+        Reason::Share { fraction, evidence } => share_text(report.verdict, *fraction, evidence.as_ref()),
         Reason::Ok { was_saturated, is_known } => ok_text(report, *was_saturated, *is_known),
     }
 }
 
-/// `: latency 1.31 ms, 4.2x unloaded, queue 3.93`; empty without a latency.
-fn with_latency(latency: &Option<Latency>) -> String {
-    latency.map(|latency| format!(": latency {}", latency_text(&latency, None))).unwrap_or_default()
+/// A verdict that applied for a part of the time: `is slow 12% of busy time: latency 1.31 ms, queue 3.93, ...`
+fn share_text(verdict: Option<Verdict>, fraction: f64, evidence: Option<&Evidence>) -> String {
+    let name = verdict.map_or("in trouble", Verdict::name);
+    let (meaning, causes) = match (verdict, evidence) {
+        (Some(Verdict::Queueing), _) => (" (requests wait for each other)", ""),
+        (Some(Verdict::Slow), Some(Evidence::SlowBesidePeers(_))) => {
+            ("", " (a failing device, or one that is used or set up differently)")
+        }
+        (Some(Verdict::Slow), _) => (
+            "",
+            ", three times as long as at other times or longer, although the load is no higher (uncached data, a limit \
+             such as spent burst credits, or a failing device)",
+        ),
+        _ => ("", ""),
+    };
+    let evidence = evidence.map(|evidence| format!(": {}", evidence_text(evidence))).unwrap_or_default();
+    format!("is {name} {} of busy time{meaning}{evidence}{causes}", percent_of(fraction))
 }
 
 fn no_reads_or_writes_text(discards_per_s: f64, flushes_per_s: f64) -> String {
@@ -630,6 +611,12 @@ mod explanation_tests {
     #[test]
     fn additions_follow_the_reason() {
         let latency = Some(Latency { await_ms: 1.46, queue: 217.0, saturation: Some(43.0) });
+        let evidence = latency.map(|latency| Evidence::Latency {
+            direction: IoDirection::Both,
+            latency,
+            source: None,
+            doubt: None,
+        });
         let max_rate = Some(MaxRate { iops: 152_498.0, knee_low: Some(18.9), knee_high: 37.4 });
         let explanation = Explanation {
             unclear: Some(plateau()),
@@ -637,11 +624,13 @@ mod explanation_tests {
             stall_s: Some(3.0),
             exceeded_iops: Some(ExceededCap { cap: 3000.0, seen: 131_000.0 }),
             exceeded_mib_per_s: Some(ExceededCap { cap: 125.0, seen: 512.0 }),
-            ..Reason::Saturated { fraction: 0.46, latency, max_rate, assumed: None }.into()
+            max_rate,
+            ..Reason::Share { fraction: 0.46, evidence }.into()
         };
         assert_eq!(
             explanation_text(&DeviceReport {
                 device: "vda".to_owned(),
+                verdict: Some(Verdict::Saturated),
                 explanation,
                 ..DeviceReport::default()
             }),
