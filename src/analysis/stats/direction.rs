@@ -133,6 +133,12 @@ pub struct DirectionReport {
     pub saturation: Distribution,
 }
 
+impl DirectionReport {
+    pub fn has_requests(&self) -> bool {
+        self.iops.max.is_some_and(|rate| rate > 0.0)
+    }
+}
+
 /// The means over the intervals in which a direction had requests, except a trickle.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct BusyMean {

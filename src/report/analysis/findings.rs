@@ -3,7 +3,6 @@
 use std::cmp::Reverse;
 
 use super::AnalysisReport;
-use super::text::has_requests;
 use super::times::Times;
 use crate::analysis::{
     CapacityReport, DeviceReport, DirectionReport, IoDirection, LayerLink, MAX_RATE_TOLERANCE, OtherCause,
@@ -23,7 +22,7 @@ const SAME_MAX_TOLERANCE: f64 = 0.01;
 /// without requests.
 pub(in crate::report) fn capacity_sentences(whole: &AnalysisReport, report: &DeviceReport) -> Vec<String> {
     let times = &Times::new(&whole.clock, &whole.time_zone);
-    let sentences = match (has_requests(&report.read), has_requests(&report.write)) {
+    let sentences = match (report.read.has_requests(), report.write.has_requests()) {
         (false, false) => Vec::new(),
         (true, false) => vec![capacity_sentence("Reads", IoDirection::Reads, &report.capacity)],
         (false, true) => vec![capacity_sentence("Writes", IoDirection::Writes, &report.capacity)],

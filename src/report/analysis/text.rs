@@ -114,7 +114,7 @@ fn push_section(title: &str, indent: usize, sentences: &[String], width: usize, 
 }
 
 fn push_workload(report: &DeviceReport, width: usize, out: &mut Vec<u8>) {
-    if !has_requests(&report.read) && !has_requests(&report.write) {
+    if !report.read.has_requests() && !report.write.has_requests() {
         return;
     }
     let intervals = counted(report.intervals, "interval");
@@ -144,7 +144,7 @@ fn pattern(noun: &str, of: &DirectionReport) -> Option<String> {
         Pattern::Unknown => None,
     };
     let known: Vec<String> = merged.into_iter().chain(pattern).collect();
-    (has_requests(of) && !known.is_empty()).then(|| format!("{noun}: {}", known.join(", ")))
+    (of.has_requests() && !known.is_empty()).then(|| format!("{noun}: {}", known.join(", ")))
 }
 
 /// The caveat that unloaded latency is only an upper bound; `None` if it is not.
@@ -215,7 +215,7 @@ static QUANTITIES: [Quantity; 5] = [
 /// Appends the distributions of each direction, without rows that have no values and directions that have no requests.
 pub(super) fn workload(report: &DeviceReport, out: &mut Vec<u8>) {
     let directions = [("r", &report.read), ("w", &report.write)];
-    let rows = directions.into_iter().filter(|(_, of)| has_requests(of)).flat_map(|(letter, of)| {
+    let rows = directions.into_iter().filter(|(_, of)| of.has_requests()).flat_map(|(letter, of)| {
         QUANTITIES.iter().filter_map(move |(title, distribution, format)| {
             let Distribution { mean, p50, p95, p99, max } = distribution(of);
             let cell = |value: &Option<f64>| value.map(format).unwrap_or_default();
@@ -225,11 +225,6 @@ pub(super) fn workload(report: &DeviceReport, out: &mut Vec<u8>) {
         })
     });
     push_numbers(&["", "mean", "median", "p95", "p99", "max"], rows, out);
-}
-
-/// Returns whether a direction had requests.
-pub(super) fn has_requests(of: &DirectionReport) -> bool {
-    of.iops.max.is_some_and(|rate| rate > 0.0)
 }
 
 /// Appends the levels of concurrency by their mean queue.

@@ -169,10 +169,8 @@ impl<'a> Section<'a> {
     /// The unloaded latency and the saturation threshold of the direction with more requests, or of both.
     fn latency_references(&self, saturation_threshold: f64) -> Vec<(f64, String)> {
         let directions = [("read", &self.report.read), ("write", &self.report.write)];
-        let known = directions.into_iter().filter_map(|(word, of)| {
-            let has_requests = of.iops.max.is_some_and(|rate| rate > 0.0);
-            Some((word, of, of.baseline_await_ms.filter(|_| has_requests)?))
-        });
+        let known = directions.into_iter().filter(|(_, of)| of.has_requests());
+        let known = known.filter_map(|(word, of)| Some((word, of, of.baseline_await_ms?)));
         let rate = |of: &DirectionReport| of.iops.mean.unwrap_or(0.0);
         let main = known.max_by(|a, b| rate(a.1).total_cmp(&rate(b.1)));
         let Some((word, of, baseline_ms)) = main else { return Vec::new() };

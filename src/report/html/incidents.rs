@@ -110,12 +110,28 @@ pub(super) fn push_table(
     }
     *out += &format!("<h2 id=\"events\">Incidents</h2>{TITLES}");
     let shown = incidents.len().min(MAX_ROWS);
-    for (index, incident) in incidents[..shown].iter().enumerate() {
+    for (index, placed) in incidents[..shown].iter().enumerate() {
         if index == OPEN_INCIDENTS {
             let count = counted((incidents.len() - index) as u64, "smaller incident");
             *out += &format!("</tbody></table></div><details><summary>{count}</summary>{TITLES}");
         }
-        push_row(index + 1, incident, anchor, time_of, out);
+        let PlacedIncident { summary, begin_s, end_s } = placed;
+        let devices = summary.devices.iter().map(|one| link(&one.names.label, anchor(&one.names.device)));
+        let devices: Vec<String> = devices.collect();
+        let others = match devices.len() {
+            1 => String::new(),
+            _ => format!(" <small>also {}</small>", devices[1..].join(", ")),
+        };
+        let verdict = summary.verdict.name();
+        let sign = escape(sign_of_begin(&summary.incident));
+        *out += &format!(
+            "<tr data-from=\"{begin_s:.3}\" data-to=\"{end_s:.3}\"><td>{}<td class=\"device\">{}{others}<td><span class=\"tag {verdict}\">{verdict}</span><td class=\"time\">{}<td class=\"l n\" data-l=\"for\">{sign}{}<td class=\"l long\" data-l=\"why\">{}</tr>",
+            index + 1,
+            devices[0],
+            escape(&incident_time_text(summary, &placed.times(time_of))),
+            duration(summary.duration_s()),
+            escape(&incident_parts(&summary.incident, &summary.harm).join("; ")),
+        );
     }
     out.push_str("</tbody></table></div>");
     if shown > OPEN_INCIDENTS {
@@ -124,31 +140,6 @@ pub(super) fn push_table(
     if incidents.len() > shown {
         *out += &format!("<p class=\"note\">and {} smaller incidents</p>", incidents.len() - shown);
     }
-}
-
-fn push_row(
-    number: usize,
-    placed: &PlacedIncident<'_>,
-    anchor: &dyn Fn(&str) -> Option<usize>,
-    time_of: ChartTime<'_>,
-    out: &mut String,
-) {
-    let PlacedIncident { summary, begin_s, end_s, .. } = placed;
-    let devices = summary.devices.iter().map(|one| link(&one.names.label, anchor(&one.names.device)));
-    let devices: Vec<String> = devices.collect();
-    let others = match devices.len() {
-        1 => String::new(),
-        _ => format!(" <small>also {}</small>", devices[1..].join(", ")),
-    };
-    let verdict = summary.verdict.name();
-    let sign = escape(sign_of_begin(&summary.incident));
-    *out += &format!(
-        "<tr data-from=\"{begin_s:.3}\" data-to=\"{end_s:.3}\"><td>{number}<td class=\"device\">{}{others}<td><span class=\"tag {verdict}\">{verdict}</span><td class=\"time\">{}<td class=\"l n\" data-l=\"for\">{sign}{}<td class=\"l long\" data-l=\"why\">{}</tr>",
-        devices[0],
-        escape(&incident_time_text(summary, &placed.times(time_of))),
-        duration(summary.duration_s()),
-        escape(&incident_parts(&summary.incident, &summary.harm).join("; ")),
-    );
 }
 
 /// Appends the shades of a device's incidents, which its charts refer to by `id`.

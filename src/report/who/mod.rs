@@ -5,6 +5,8 @@ mod table;
 
 use jiff::tz::TimeZone;
 
+#[cfg(feature = "top")]
+pub(crate) use self::table::push_tables;
 pub use self::table::{HiddenFrom, hidden_processes_text, hung_read_text, problem_text, skipped_scans_text};
 use crate::attribution::{Attribution, CgroupUse, DeviceUse, IoRates};
 use crate::counters::BusyProcess;

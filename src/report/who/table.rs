@@ -28,16 +28,21 @@ pub(super) fn table(interval: &WhoInterval<'_>, width: usize, time_zone: &TimeZo
     let time = header.end.map_or_else(|| "--:--:--".to_owned(), |end| time_of_day(end, time_zone));
     let title = format!("{time}  {:.3}s\n", header.elapsed_s);
     out.extend_from_slice(title.as_bytes());
+    push_tables(interval, width, out);
+    for note in interval_notes(interval) {
+        push_note(&note, width, "", "", out);
+    }
+    out.push(b'\n');
+}
+
+/// Appends the tables of cgroups, threads and processes, without those that are empty.
+pub(crate) fn push_tables(interval: &WhoInterval<'_>, width: usize, out: &mut Vec<u8>) {
     let cgroups: Vec<Vec<String>> = interval.devices.iter().flat_map(cgroup_cells).collect();
     let threads = fields::threads(interval).iter().map(thread_cells).collect();
     let processes = fields::processes(interval).iter().map(process_cells).collect();
     push_table(&CGROUP_COLUMNS, "lrrrrrl", cgroups, width, out);
     push_table(&THREAD_COLUMNS, "llrrrrrl", threads, width, out);
     push_table(&PROCESS_COLUMNS, "lrlrrrl", processes, width, out);
-    for note in interval_notes(interval) {
-        push_note(&note, width, "", "", out);
-    }
-    out.push(b'\n');
 }
 
 /// Appends a table; nothing without rows. Names of cgroups in the last column are shortened before those in the first.

@@ -8,17 +8,14 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{Regions, put};
 use crate::analysis::Verdict;
-use crate::attribution::{Attribution, CgroupUse, cgroup_name};
-use crate::counters::BlockedTask;
 use crate::intervals::{DeviceInterval, IntervalRows};
 use crate::report::IntervalWriter;
 use crate::report::evidence::{
-    hidden_io_wait_text, incident_parts, limit_of_cgroup, present_harm, sign_of_begin,
-    timed_evidence_sentences,
+    hidden_io_wait_text, incident_parts, present_harm, sign_of_begin, timed_evidence_sentences,
 };
-use crate::report::layout::sentence_numbers::{number, percent};
 use crate::report::layout::{ellipsize, wrap};
 use crate::report::native::{Emphasis, TableOptions, TableWriter, who_line};
+use crate::report::who::{WhoDevice, WhoInterval, push_tables};
 use crate::sanitize::sanitize;
 use crate::screen::app::{App, Page, Source};
 use crate::screen::history::{Frame, is_trouble, lasted_s};
@@ -43,9 +40,8 @@ const MIN_PANE_CHARTS: u16 = 5;
 /// The least and the largest number of lines of text above them.
 const MIN_PANE_LINES: u16 = 5;
 const MAX_PANE_LINES: u16 = 8;
-/// The most cgroups and tasks that are named on a page.
+/// The most cgroups that are named on a page.
 const MAX_CGROUPS: usize = 6;
-const MAX_TASKS: usize = 8;
 
 impl App {
     /// Draws the selected device below the list.
@@ -205,19 +201,27 @@ impl App {
             }
             return;
         }
-        let usage = attribution.device(name);
-        let cgroups = usage.map_or(&[][..], |usage| &usage.cgroups);
-        for cgroup in cgroups.iter().take(MAX_CGROUPS) {
-            push_wrapped(&cgroup_text(cgroup), width, Style::new(), lines);
-        }
-        let more = cgroups.len().saturating_sub(MAX_CGROUPS);
-        if more > 0 {
-            lines.push(vec![(format!("  and {more} more cgroups: blkstat who"), theme.dim())]);
-        }
-        push_blocked(attribution, width, theme.emphasis(Emphasis::Warning), lines);
-        if cgroups.is_empty() && attribution.blocked.is_empty() {
+        let usage = attribution.device(name).filter(|usage| !usage.cgroups.is_empty());
+        if usage.is_none() && attribution.blocked.is_empty() {
             lines.push(vec![("  who: no cgroup used this device".to_owned(), theme.dim())]);
+            return;
         }
+        let devices = usage.into_iter().map(|usage| {
+            let cgroups = usage.cgroups.iter().take(MAX_CGROUPS).collect();
+            WhoDevice { usage, cgroups, partitions: Vec::new() }
+        });
+        let interval = WhoInterval {
+            header: &frame.rows.header,
+            attribution: Some(attribution),
+            unread_s: 0.0,
+            devices: devices.collect(),
+            processes: Vec::new(),
+            threads: None,
+        };
+        let mut text = Vec::new();
+        push_tables(&interval, width.saturating_sub(2), &mut text);
+        let text = String::from_utf8_lossy(&text);
+        lines.extend(text.lines().map(|line| vec![(format!("  {line}"), Style::new())]));
     }
 
     /// Returns whether the page of the device is shown.
@@ -246,38 +250,4 @@ fn push_table_lines(shown: &Shown<'_>, time_zone: &TimeZone, lines: &mut Vec<Tex
     let titles = all.iter().rposition(|line| line.starts_with("device")).unwrap_or(all.len());
     let styles = [BOLD, Style::new()];
     lines.extend(all[titles..].iter().zip(styles).map(|(line, style)| vec![((*line).to_owned(), style)]));
-}
-
-/// Returns a cgroup with its share, its rates and its limits.
-fn cgroup_text(cgroup: &CgroupUse) -> String {
-    let name = cgroup_name(&cgroup.path);
-    let rates = &cgroup.rates;
-    let share = cgroup.share_pct.map(percent).unwrap_or_else(|| "-".to_owned());
-    let mut text = format!(
-        "who: {} {share}, {} r/s, {} w/s",
-        sanitize(&name),
-        number(rates.reads_per_s),
-        number(rates.writes_per_s)
-    );
-    for limit in &cgroup.limits {
-        let reached = if limit.is_reached { "at its limit of" } else { "limit" };
-        text += &format!("; {reached} {}", limit_of_cgroup(limit.kind, limit.value));
-    }
-    text
-}
-
-/// Appends the tasks in uninterruptible sleep.
-fn push_blocked(attribution: &Attribution, width: usize, style: Style, lines: &mut Vec<TextLine>) {
-    let name = |task: &BlockedTask| {
-        let cgroup = task.cgroup.as_deref().map(|path| format!(" {}", sanitize(&cgroup_name(path))));
-        format!("{}({}){}", sanitize(&task.comm), task.tid, cgroup.unwrap_or_default())
-    };
-    let blocked = &attribution.blocked;
-    if blocked.is_empty() {
-        return;
-    }
-    let named: Vec<String> = blocked.iter().take(MAX_TASKS).map(name).collect();
-    let more = blocked.len() - named.len();
-    let more = if more > 0 { format!(" +{more}") } else { String::new() };
-    push_wrapped(&format!("D state: {}{more}", named.join(", ")), width, style, lines);
 }
