@@ -268,9 +268,9 @@ pub(super) const ON_RATE_TOLERANCE_RATIO: f64 = 1.5;
 pub(super) const ABOVE_RATE_TOLERANCE_RATIO: f64 = 3.0;
 /// Relative distance within which two rates, or a rate and a limit, are the same limit.
 pub(super) const SAME_LIMIT_TOLERANCE: f64 = 2.0 * STEADY_TOLERANCE;
-/// Relative distance within which recent rates are near the latest: at least as far as those on one plateau or at one
-/// known limit can be from each other.
-pub(super) const NEAR_RATE_DISTANCE: f64 = 2.05 * SAME_LIMIT_TOLERANCE;
+/// Relative distance within which recent rates are near the latest: at least that of two rates on a plateau, which fill
+/// twice the tolerance.
+pub(super) const NEAR_RATE_DISTANCE: f64 = 2.0 * STEADY_TOLERANCE + ON_PLATEAU_TOLERANCE;
 /// Fewest intervals of a plateau: in noise, fewer intervals are easily alike by chance. Simulation: 60 noisy loads,
 /// none called capped.
 pub(super) const MIN_PLATEAU_INTERVALS: f64 = 8.0;
