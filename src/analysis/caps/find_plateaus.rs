@@ -3,21 +3,18 @@
 use std::ops::RangeInclusive;
 use std::rc::Rc;
 
-use libm::log;
-
-use super::cloud_limits::{CloudLimit, limits_within};
 use super::dispersion::dispersion;
-use super::latest_plateau::is_on_plateau;
 use super::pace::has_steadier_counts;
-use super::steady_rate::{RateKind, SteadyRate, count_intervals, median_rates, sorted_by_rate, take_densest};
+use super::plateau::{Plateau, is_on_plateau};
+use super::rate::{RateKind, count_intervals};
+use super::steady_rate::{SteadyRate, sorted_by_rate, take_densest};
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit, steady_or_all, weighted_median_of};
 use crate::analysis::settings::{KnownDevice, StatedCap};
 use crate::analysis::stats::weighted_median;
 use crate::analysis::thresholds::{
     MAX_NEGLIGIBLE_FRACTION, MIN_CONCURRENCY_GROWTH, MIN_CONSTANT_QUEUE, MIN_IRREGULAR_DISPERSION,
-    MIN_LARGE_REQUEST_KIB, MIN_LOADED_QUEUE, MIN_PLATEAU_QUEUE, MIN_RATE_CHANGE_RATIO, MIN_SATURATED_QUEUE,
-    MIN_WITNESS_INTERVALS, SAME_KIND_TOLERANCE, SAME_QUEUE_TOLERANCE, SATURATION_WINDOW_INTERVALS,
-    STEADY_TOLERANCE,
+    MIN_LOADED_QUEUE, MIN_PLATEAU_QUEUE, MIN_RATE_CHANGE_RATIO, MIN_SATURATED_QUEUE, MIN_WITNESS_INTERVALS,
+    SAME_KIND_TOLERANCE, SAME_QUEUE_TOLERANCE, SATURATION_WINDOW_INTERVALS, STEADY_TOLERANCE,
 };
 
 /// The highest number of steady rates searched for.
@@ -297,91 +294,6 @@ fn is_same_kind_of_load(one: &[&LoadSample], other: &[&LoadSample], direction: I
     };
     is_similar(&|load| load.totals(direction).size_kib(), SAME_KIND_TOLERANCE)
         && is_similar(&|load| Some(1.0 + load.read_fraction()), SAME_KIND_TOLERANCE)
-}
-
-/// A limit that a plateau matches.
-#[derive(Clone, Debug, PartialEq)]
-pub enum LimitMatch {
-    /// The cap that the user stated.
-    Stated,
-    /// Limits of cloud volumes; at least one.
-    Cloud(Vec<CloudLimit>),
-}
-
-/// A time in which a rate stayed constant.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Plateau {
-    pub direction: IoDirection,
-    /// The unit in which it is constant.
-    pub unit: RateUnit,
-    /// Requests per second, the median.
-    pub iops: f64,
-    /// MiB per second, the median.
-    pub mib_per_s: f64,
-    /// Relative standard deviation of the rate.
-    pub variation: f64,
-    pub intervals: u64,
-    pub seconds: f64,
-    /// The number of the device's intervals before the first one on the plateau.
-    pub first_interval: u64,
-    /// Seconds of all intervals before the first one on the plateau; 0 in a live view.
-    pub begin_s: f64,
-    /// The shortest mean queue on it.
-    pub queue_from: f64,
-    /// The longest mean queue on it.
-    pub queue_to: f64,
-    /// Mean latency in milliseconds at the shortest queue.
-    pub await_from_ms: f64,
-    /// Mean latency in milliseconds at the longest queue.
-    pub await_to_ms: f64,
-    /// The limit that it matches; `None` if it matches none.
-    pub matches_limit: Option<LimitMatch>,
-    /// The number of requests in flight was the same all the time.
-    pub is_at_constant_queue: bool,
-    /// The rate varied too little for busy servers, or the user stated the cap. Otherwise, only the limit that it
-    /// matches or another plateau indicates a cap.
-    pub is_certain: bool,
-}
-
-impl Plateau {
-    /// Returns whether its requests are so large that the limit may be on bytes.
-    pub fn has_large_requests(&self) -> bool {
-        self.mib_per_s * 1024.0 >= MIN_LARGE_REQUEST_KIB * self.iops
-    }
-
-    pub(super) fn from_steady_rate(steady: &SteadyRate, kind: RateKind) -> Option<Self> {
-        let await_ms_near = |queue: f64| {
-            let distance = |load: &LoadSample| log(kind.queue(load) / queue).abs();
-            let nearest = steady.loads.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
-            nearest.totals(kind.direction).await_ms()
-        };
-        let intervals: f64 = steady.loads.iter().map(|load| load.intervals).sum();
-        let square = |load: &&LoadSample| load.intervals * (kind.rate(load) / steady.rate - 1.0).powi(2);
-        let (iops, mib_per_s) = median_rates(&steady.loads, kind.direction)?;
-        let cloud = limits_within(STEADY_TOLERANCE, &kind.device, kind.unit, iops, mib_per_s);
-        Some(Self {
-            direction: kind.direction,
-            unit: kind.unit,
-            iops,
-            mib_per_s,
-            variation: (steady.loads.iter().map(square).sum::<f64>() / intervals).sqrt(),
-            intervals: intervals as u64,
-            seconds: steady.loads.iter().map(|load| load.seconds).sum(),
-            first_interval: steady.loads.first()?.interval_index as u64,
-            begin_s: steady.loads.first()?.begin_s,
-            queue_from: steady.min_queue,
-            queue_to: steady.max_queue,
-            await_from_ms: await_ms_near(steady.min_queue)?,
-            await_to_ms: await_ms_near(steady.max_queue)?,
-            is_at_constant_queue: steady.is_at_constant_queue,
-            is_certain: steady.is_certain(),
-            matches_limit: if steady.is_stated {
-                Some(LimitMatch::Stated)
-            } else {
-                (!cloud.is_empty()).then_some(LimitMatch::Cloud(cloud))
-            },
-        })
-    }
 }
 
 /// The steady rates of the loads of a range. A cap that holds for the whole range is only visible against the loads

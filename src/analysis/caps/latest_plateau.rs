@@ -1,14 +1,13 @@
 //! The plateau of the latest load, for the live verdict.
 
 use super::find_plateaus::CapSearch;
-use super::find_plateaus::Plateau;
-use super::steady_rate::RateKind;
+use super::plateau::{Plateau, is_above_plateau, is_on_plateau};
+use super::rate::RateKind;
 use crate::analysis::load::{IoDirection, LoadSample, RATE_KINDS, RateUnit, RecentLoads};
 use crate::analysis::settings::{KnownDevice, StatedCap};
 use crate::analysis::thresholds::{
-    CLOSED_LOOP_TOLERANCE, CONSTANT_QUEUE_INTERVALS, MIN_CAPPED_QUEUE_RATIO, MIN_CONCURRENCY_GROWTH,
-    MIN_CONSTANT_QUEUE, MIN_EXCEEDED_CAP_RATIO, MIN_IRREGULAR_DISPERSION, MIN_PLATEAU_INTERVALS,
-    MIN_QUEUE_CHANGE_RATIO, MIN_RATE_CHANGE_RATIO, MIN_SATURATED_QUEUE, ON_PLATEAU_TOLERANCE,
+    CLOSED_LOOP_TOLERANCE, CONSTANT_QUEUE_INTERVALS, MIN_CONSTANT_QUEUE, MIN_IRREGULAR_DISPERSION,
+    MIN_PLATEAU_INTERVALS, MIN_QUEUE_CHANGE_RATIO, MIN_RATE_CHANGE_RATIO, MIN_SATURATED_QUEUE,
 };
 
 /// The directions that can have a cap.
@@ -179,41 +178,6 @@ pub(crate) fn seconds_on_plateau<'a>(
         }
     }
     seconds
-}
-
-/// Returns whether the load exceeds the limit that a plateau would be.
-fn is_above_plateau(plateau: &Plateau, load: &LoadSample) -> bool {
-    load.rate(plateau.direction, plateau.unit) > MIN_EXCEEDED_CAP_RATIO * rate_of(plateau)
-}
-
-/// The rate of a plateau in its unit.
-fn rate_of(plateau: &Plateau) -> f64 {
-    match plateau.unit {
-        RateUnit::Requests => plateau.iops,
-        RateUnit::Kib => plateau.mib_per_s * 1024.0,
-    }
-}
-
-/// Returns whether the load lies on the plateau with a queue.
-pub(crate) fn is_on_plateau(plateau: &Plateau, load: &LoadSample) -> bool {
-    let plateau_rate = rate_of(plateau);
-    // Where the queue grew, the device may just keep up at the shortest.
-    let has_grown = plateau.queue_to >= MIN_CONCURRENCY_GROWTH * plateau.queue_from;
-    let min_queue = if plateau.is_at_constant_queue { MIN_CONSTANT_QUEUE } else { MIN_SATURATED_QUEUE };
-    let min_grown_queue = if has_grown || plateau.queue_from < min_queue {
-        MIN_CAPPED_QUEUE_RATIO * plateau.queue_from
-    } else {
-        0.0
-    };
-    let is_loaded = load.queue(plateau.direction) >= min_queue.max(min_grown_queue);
-    let is_long = plateau.intervals as f64 >= MIN_PLATEAU_INTERVALS;
-    // The rate, or the number of completions in an interval of the usual length.
-    let is_on_plateau =
-        [load.seconds, plateau.seconds / plateau.intervals as f64].into_iter().any(|seconds| {
-            let rate = load.amount(plateau.direction, plateau.unit) / seconds;
-            (rate / plateau_rate - 1.0).abs() <= ON_PLATEAU_TOLERANCE
-        });
-    is_on_plateau && is_loaded && is_long
 }
 
 #[cfg(test)]

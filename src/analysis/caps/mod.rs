@@ -6,15 +6,19 @@ mod find_plateaus;
 mod latest_plateau;
 mod near_limit;
 mod pace;
+mod plateau;
+mod rate;
 mod shared_limit;
 mod steady_rate;
 
 pub use cloud_limits::{CloudLimit, CloudVolume};
-pub use find_plateaus::{LimitMatch, Plateau, find_plateaus};
+pub use find_plateaus::find_plateaus;
 pub use near_limit::NearLimit;
+pub use plateau::{LimitMatch, Plateau};
 pub use shared_limit::{SharedLimit, SharedLimits};
 
 pub(super) use find_plateaus::{SteadyRates, find_steady_rates_after};
-pub(super) use latest_plateau::{CurrentPlateau, is_on_plateau, seconds_on_plateau};
+pub(super) use latest_plateau::{CurrentPlateau, seconds_on_plateau};
 pub(super) use near_limit::{find_near_limit, near_limit_of_latest};
 pub(super) use pace::{Pace, pace_of_level};
+pub(super) use plateau::is_on_plateau;

@@ -2,7 +2,7 @@
 
 use super::cloud_limits::{CloudLimit, limits_within};
 use super::pace::{Pace, pace_of_level};
-use super::steady_rate::{count_intervals, median_rates};
+use super::rate::{count_intervals, median_rates};
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit, RecentLoads};
 use crate::analysis::settings::KnownDevice;
 use crate::analysis::thresholds::{

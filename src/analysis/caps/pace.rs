@@ -1,6 +1,6 @@
 //! The cause of a constant rate: requests that are issued at a constant pace, or a device that completes them at one.
 
-use super::steady_rate::RateKind;
+use super::rate::RateKind;
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit, weighted_median_of};
 use crate::analysis::stats::weighted_median;
 use crate::analysis::thresholds::{

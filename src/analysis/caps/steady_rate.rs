@@ -6,48 +6,18 @@ use std::rc::Rc;
 use super::cloud_limits::matches_limit_exactly;
 use super::dispersion::dispersion;
 use super::pace::{Pace, has_constant_queue, has_same_in_flight, pace};
-use crate::analysis::load::{IoDirection, LoadSample, RateUnit, weighted_median_of};
-use crate::analysis::settings::KnownDevice;
+use super::rate::{RateKind, count_intervals, median_rates};
+use crate::analysis::load::{IoDirection, LoadSample, weighted_median_of};
 use crate::analysis::thresholds::{
-    ABOVE_RATE_TOLERANCE_RATIO, CONSTANT_QUEUE_INTERVALS, LARGE_REQUEST_RATIO, LOADED_RATIO_CONSTANT,
-    LOADED_RATIO_GROWN, MAX_ABOVE_RATE_FRACTION, MAX_CALIBRATED_FRACTION, MAX_CAP_DISPERSION,
-    MAX_CONSTANT_QUEUE_DISPERSION, MAX_LIGHTER_QUEUE_RATIO, MAX_ONE_CLIENT_DISPERSION, MAX_ONE_CLIENT_QUEUE,
-    MAX_POSSIBLE_CAP_DISPERSION, MIN_CONCURRENCY_GROWTH, MIN_CONSTANT_QUEUE, MIN_INTERVAL_REQUESTS,
-    MIN_LIGHT_INTERVALS, MIN_ON_RATE_FRACTION, MIN_PLATEAU_INTERVALS, MIN_PLATEAU_QUEUE,
-    MIN_QUEUE_END_INTERVALS, MIN_QUEUEING_SATURATION, MIN_RATE_CHANGE_RATIO, MIN_SATURATED_QUEUE,
-    MIN_WITNESS_INTERVALS, ON_RATE_TOLERANCE_RATIO, PLATEAU_END_INTERVALS, SAME_LIMIT_TOLERANCE,
-    SAME_QUEUE_TOLERANCE, STEADY_TOLERANCE,
+    ABOVE_RATE_TOLERANCE_RATIO, CONSTANT_QUEUE_INTERVALS, LOADED_RATIO_CONSTANT, LOADED_RATIO_GROWN,
+    MAX_ABOVE_RATE_FRACTION, MAX_CALIBRATED_FRACTION, MAX_CAP_DISPERSION, MAX_CONSTANT_QUEUE_DISPERSION,
+    MAX_LIGHTER_QUEUE_RATIO, MAX_ONE_CLIENT_DISPERSION, MAX_ONE_CLIENT_QUEUE, MAX_POSSIBLE_CAP_DISPERSION,
+    MIN_CONCURRENCY_GROWTH, MIN_CONSTANT_QUEUE, MIN_INTERVAL_REQUESTS, MIN_LIGHT_INTERVALS,
+    MIN_ON_RATE_FRACTION, MIN_PLATEAU_INTERVALS, MIN_PLATEAU_QUEUE, MIN_QUEUE_END_INTERVALS,
+    MIN_QUEUEING_SATURATION, MIN_RATE_CHANGE_RATIO, MIN_SATURATED_QUEUE, MIN_WITNESS_INTERVALS,
+    ON_RATE_TOLERANCE_RATIO, PLATEAU_END_INTERVALS, SAME_LIMIT_TOLERANCE, SAME_QUEUE_TOLERANCE,
+    STEADY_TOLERANCE,
 };
-
-/// A direction of a device and the unit of its rate.
-#[derive(Clone, Copy)]
-pub(super) struct RateKind {
-    pub(super) direction: IoDirection,
-    pub(super) unit: RateUnit,
-    pub(super) device: KnownDevice,
-}
-
-impl RateKind {
-    pub(super) fn rate(self, load: &LoadSample) -> f64 {
-        load.rate(self.direction, self.unit)
-    }
-
-    pub(super) fn queue(self, load: &LoadSample) -> f64 {
-        load.queue(self.direction)
-    }
-
-    /// The relative difference within which a rate equals that of a load: the tolerance, or one request (possibly a
-    /// large one) if that is more.
-    pub(super) fn tolerance(self, load: &LoadSample) -> f64 {
-        let request = if self.unit == RateUnit::Kib { LARGE_REQUEST_RATIO } else { 1.0 };
-        STEADY_TOLERANCE.max(request * load.intervals / load.totals(self.direction).ios)
-    }
-
-    /// The median rate of loads; `None` without loads.
-    fn median_rate(self, loads: &[&LoadSample]) -> Option<f64> {
-        weighted_median_of(loads, |load| Some(self.rate(load)))
-    }
-}
 
 /// Loads whose rates lie within [`STEADY_TOLERANCE`] of one rate, in the order of time.
 pub(super) struct SteadyRate<'a> {
@@ -254,16 +224,6 @@ fn closed_loop_dispersion(mut lighter: Vec<&LoadSample>, kind: RateKind) -> Opti
     let mut most = most.to_vec();
     most.sort_by(|a, b| a.interval_index.total_cmp(&b.interval_index));
     dispersion(&most, kind.direction, kind.unit)
-}
-
-/// The median rates of loads in requests and in MiB per second; `None` without loads.
-pub(super) fn median_rates(loads: &[&LoadSample], direction: IoDirection) -> Option<(f64, f64)> {
-    let median = |unit| weighted_median_of(loads, |load| Some(load.rate(direction, unit)));
-    Some((median(RateUnit::Requests)?, median(RateUnit::Kib)? / 1024.0))
-}
-
-pub(super) fn count_intervals<'a>(loads: impl Iterator<Item = &'a LoadSample>) -> f64 {
-    loads.map(|load| load.intervals).sum()
 }
 
 /// A load with its rate and the highest rate that counts as the same.

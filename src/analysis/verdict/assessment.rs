@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Doubt, HeldBetween};
+use super::HeldBetween;
 use crate::analysis::caps::{NearLimit, Plateau, SharedLimit};
 use crate::analysis::load::IoDirection;
 use crate::analysis::peers::SlowBesidePeers;
@@ -190,6 +190,43 @@ impl Assessment {
             self.evidence.push(Evidence::AtLimit(limit.clone()));
         }
         is_verdict
+    }
+}
+
+/// The reason why a direction has no verdict.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Doubt {
+    /// Its unloaded latency is unknown.
+    NoBaseline,
+    /// Its latency is the lowest seen, but that may already be at a limit, because the load was always the same.
+    ConstantLoad,
+    /// Its latency is the lowest seen, but far above the mean since boot.
+    AboveSinceBoot,
+    /// Requests take longer than before at a lower rate: because of other data or a slower device, but not because of
+    /// more load.
+    RateFell {
+        per_s: f64,
+        /// The highest rate per second at low latency before.
+        unloaded_per_s: f64,
+    },
+    /// Several requests are in flight at a time although the mean queue is short, so they may wait for each other in
+    /// short bursts.
+    Bursts,
+    /// There are too few requests for a verdict.
+    FewRequests,
+    /// Requests take longer than before, but so briefly and so few at a time that hardly anyone notices.
+    LittleImpact,
+}
+
+impl Doubt {
+    /// Returns whether a better baseline would resolve the doubt.
+    pub fn is_about_baseline(self) -> bool {
+        matches!(self, Self::NoBaseline | Self::ConstantLoad | Self::AboveSinceBoot)
+    }
+
+    /// Returns whether a limit above the device would explain the doubt.
+    pub(super) fn may_be_limit_above(self) -> bool {
+        matches!(self, Self::ConstantLoad | Self::Bursts)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The verdict on a single load (one interval, or several similar ones) against the baselines of its device.
 
-use super::Verdict;
+use super::{Doubt, Verdict};
 use crate::analysis::baseline::{Baselines, UnloadedRange};
 use crate::analysis::load::{IoDirection, LoadSample};
 use crate::analysis::settings::BaselineSource;
@@ -10,43 +10,6 @@ use crate::analysis::thresholds::{
     MIN_INTERVAL_REQUESTS, MIN_LOADED_QUEUE, MIN_LOADED_RATE_RATIO, MIN_NOTICED_DELAY_MS,
     MIN_QUEUEING_SATURATION, MIN_SATURATED_QUEUE, MIN_SLOW_BUSY_RATIO,
 };
-
-/// The reason why a direction has no verdict.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Doubt {
-    /// Its unloaded latency is unknown.
-    NoBaseline,
-    /// Its latency is the lowest seen, but that may already be at a limit, because the load was always the same.
-    ConstantLoad,
-    /// Its latency is the lowest seen, but far above the mean since boot.
-    AboveSinceBoot,
-    /// Requests take longer than before at a lower rate: because of other data or a slower device, but not because of
-    /// more load.
-    RateFell {
-        per_s: f64,
-        /// The highest rate per second at low latency before.
-        unloaded_per_s: f64,
-    },
-    /// Several requests are in flight at a time although the mean queue is short, so they may wait for each other in
-    /// short bursts.
-    Bursts,
-    /// There are too few requests for a verdict.
-    FewRequests,
-    /// Requests take longer than before, but so briefly and so few at a time that hardly anyone notices.
-    LittleImpact,
-}
-
-impl Doubt {
-    /// Returns whether a better baseline would resolve the doubt.
-    pub fn is_about_baseline(self) -> bool {
-        matches!(self, Self::NoBaseline | Self::ConstantLoad | Self::AboveSinceBoot)
-    }
-
-    /// Returns whether a limit above the device would explain the doubt.
-    pub(super) fn may_be_limit_above(self) -> bool {
-        matches!(self, Self::ConstantLoad | Self::Bursts)
-    }
-}
 
 /// The assessment of a direction of a load.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -8,11 +8,10 @@ mod live_verdict;
 mod load_verdict;
 mod verdict_shares;
 
-pub use assessment::{Assessment, Evidence, HealthEvidence, Latency, Verdict};
+pub use assessment::{Assessment, Doubt, Evidence, HealthEvidence, Latency, Verdict};
 pub use explanation::{ExceededCap, Explanation, MaxRate, OtherCause, Reason};
 pub use held_between::{HeldBetween, held_between, is_idle_below};
 pub use live_verdict::{Beside, LiveVerdict};
-pub use load_verdict::Doubt;
 pub use verdict_shares::TroubleSpan;
 
 pub(super) use hung_requests::{Hung, HungRequests, is_stall};
