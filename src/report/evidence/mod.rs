@@ -133,11 +133,14 @@ fn evidence_text(evidence: &Evidence) -> String {
         }
         Evidence::Latency { direction, latency, source, doubt } => {
             // Nearly every interval of a busy device has this sentence.
-            let mut text = String::with_capacity(80);
-            text += latency_name(*direction);
-            text.push(' ');
-            push_latency(&mut text, latency, *source);
-            text + &doubt.map(|doubt| doubt_text(&doubt, *direction)).unwrap_or_default()
+            let mut text = Vec::with_capacity(128);
+            text.extend_from_slice(latency_name(*direction).as_bytes());
+            text.push(b' ');
+            push_latency(latency, *source, &mut text);
+            if let Some(doubt) = doubt {
+                text.extend_from_slice(doubt_text(doubt, *direction).as_bytes());
+            }
+            utf8(text)
         }
         Evidence::SlowBesidePeers(slow) => {
             let SlowBesidePeers { direction, times, peers, lasted_s } = slow;
@@ -167,31 +170,36 @@ fn latency_name(direction: IoDirection) -> &'static str {
 
 /// `1.31 ms, 4.2x unloaded, queue 3.93`.
 fn latency_text(latency: &Latency, source: Option<BaselineSource>) -> String {
-    let mut text = String::new();
-    push_latency(&mut text, latency, source);
-    text
+    let mut text = Vec::new();
+    push_latency(latency, source, &mut text);
+    utf8(text)
 }
 
-fn push_latency(text: &mut String, latency: &Latency, source: Option<BaselineSource>) {
-    time_figure(latency.await_ms).push_str_apart("ms", text);
+fn push_latency(latency: &Latency, source: Option<BaselineSource>, text: &mut Vec<u8>) {
+    time_figure(latency.await_ms).with_unit_apart("ms").push(text, 0);
     if let Some(times) = latency.saturation {
-        *text += ", ";
-        push_multiple(text, times, source);
+        text.extend_from_slice(b", ");
+        multiple_figure(times).push(text, 0);
+        text.extend_from_slice(of_what_text(source).as_bytes());
     }
-    *text += ", queue ";
-    queue_figure(latency.queue).push_str(text);
+    text.extend_from_slice(b", queue ");
+    queue_figure(latency.queue).push(text, 0);
 }
 
-/// Appends a multiple with what it is a multiple of: `6.8x what any hard disk needs`.
-fn push_multiple(text: &mut String, times: f64, source: Option<BaselineSource>) {
-    multiple_figure(times).push_str(text);
-    *text += match source {
+/// Texts of this file and numbers are always valid UTF-8.
+fn utf8(text: Vec<u8>) -> String {
+    String::from_utf8(text).unwrap_or_default()
+}
+
+/// What a latency is a multiple of, to be appended to it: `6.8x what any hard disk needs`.
+fn of_what_text(source: Option<BaselineSource>) -> &'static str {
+    match source {
         Some(BaselineSource::SinceBoot) => " the mean since boot",
         Some(BaselineSource::Class(class)) => class_text(class),
         Some(BaselineSource::Lowest) => " the lowest seen",
         Some(BaselineSource::Peers) => " its peers",
         _ => " unloaded",
-    };
+    }
 }
 
 /// `shared with sdb and sdc: together 3,000 requests/s (±0.2%), while the rate of each varies`.
@@ -279,8 +287,7 @@ pub(crate) fn explanation_text(report: &DeviceReport) -> String {
     let DeviceReport { device, explanation, .. } = report;
     let mut text = format!("{device} {}", reason_text(report));
     if let Some((times, source)) = explanation.assumed {
-        text += "; ";
-        push_multiple(&mut text, times, Some(source));
+        text += &format!("; {}{}", multiple(times), of_what_text(Some(source)));
     }
     text += &explanation.max_rate.map(|max| max_rate_text(&max)).unwrap_or_default();
     if let Some(above) = &explanation.waiting_above {

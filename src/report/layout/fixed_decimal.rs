@@ -5,7 +5,7 @@ use std::io::Write;
 /// Appends `value` with `decimals` (at most 2) decimals, right-aligned in `width`; a longer number is not cut.
 pub(crate) fn push_fixed(out: &mut Vec<u8>, value: f64, width: usize, decimals: usize) {
     match scaled(value, decimals) {
-        Some(number) => push_scaled(out, number, width, decimals),
+        Some(number) => ShortText::decimal(number, decimals).append_to(out, width),
         None => {
             // Writing to a Vec cannot fail.
             let _ = write!(out, "{value:>width$.decimals$}");
@@ -15,7 +15,7 @@ pub(crate) fn push_fixed(out: &mut Vec<u8>, value: f64, width: usize, decimals: 
 
 /// Appends a whole number, right-aligned in `width`.
 pub(crate) fn push_whole(out: &mut Vec<u8>, value: u64, width: usize) {
-    push_scaled(out, value, width, 0);
+    ShortText::decimal(value, 0).append_to(out, width);
 }
 
 /// Appends millionths as a decimal number: `12.5`, `3.0`.
@@ -23,7 +23,7 @@ pub(crate) fn push_millionths(out: &mut Vec<u8>, millionths: u64) {
     if millionths == 0 {
         return out.extend_from_slice(b"0.0");
     }
-    push_scaled(out, millionths, 0, 6);
+    ShortText::decimal(millionths, 6).append_to(out, 0);
     let zeros = out.iter().rev().take(5).take_while(|digit| **digit == b'0').count();
     out.truncate(out.len() - zeros);
 }
@@ -37,28 +37,94 @@ pub(crate) fn fixed(value: f64, decimals: usize, unit: &str) -> String {
     String::from_utf8(text).unwrap_or_default()
 }
 
-/// Appends `number` / 10^`decimals`, right-aligned in `width`.
-fn push_scaled(out: &mut Vec<u8>, number: u64, width: usize, decimals: usize) {
-    // The longest number has twenty digits and a point.
-    let mut text = [b' '; 24];
-    let (mut begin, mut rest, mut digits) = (text.len(), number, 0);
-    while rest > 0 || digits <= decimals {
-        if digits == decimals && decimals > 0 {
-            begin -= 1;
-            text[begin] = b'.';
-        }
-        begin -= 1;
-        text[begin] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        digits += 1;
+/// The longest short text: twenty digits and a point, with marks and a unit. Widths are not larger.
+const MAX_LENGTH: usize = 32;
+
+/// The two digits of each number below 100.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[0; 2]; 100];
+    let mut number = 0;
+    while number < 100 {
+        pairs[number] = [b'0' + number as u8 / 10, b'0' + number as u8 % 10];
+        number += 1;
     }
-    out.extend(std::iter::repeat_n(b' ', width.saturating_sub(text.len())));
-    out.extend_from_slice(&text[begin.min(text.len().saturating_sub(width))..]);
+    pairs
+};
+
+/// A number with its marks and its unit. It is written from right to left, as its digits are found.
+pub(super) struct ShortText {
+    /// The text ends in the middle, so that the longest one can be copied from wherever this one begins: copies of a
+    /// constant length are fast.
+    bytes: [u8; 2 * MAX_LENGTH],
+    begin: usize,
+}
+
+impl ShortText {
+    pub(super) fn new() -> Self {
+        Self { bytes: [b' '; 2 * MAX_LENGTH], begin: MAX_LENGTH }
+    }
+
+    /// The text of `number` / 10^`decimals`.
+    #[inline(always)]
+    fn decimal(number: u64, decimals: usize) -> Self {
+        let mut text = Self::new();
+        text.push_decimal(number, decimals);
+        text
+    }
+
+    pub(super) fn push(&mut self, byte: u8) {
+        self.begin -= 1;
+        self.bytes[self.begin] = byte;
+    }
+
+    pub(super) fn push_mark(&mut self, mark: Option<u8>) {
+        if let Some(mark) = mark {
+            self.push(mark);
+        }
+    }
+
+    /// Puts `number` / 10^`decimals` before the text.
+    #[inline(always)]
+    pub(super) fn push_decimal(&mut self, mut number: u64, decimals: usize) {
+        for _ in 0..decimals / 2 {
+            self.push_pair(number % 100);
+            number /= 100;
+        }
+        if decimals % 2 == 1 {
+            self.push_digit(number % 10);
+            number /= 10;
+        }
+        if decimals > 0 {
+            self.push(b'.');
+        }
+        while number >= 100 {
+            self.push_pair(number % 100);
+            number /= 100;
+        }
+        if number >= 10 { self.push_pair(number) } else { self.push_digit(number) }
+    }
+
+    fn push_digit(&mut self, digit: u64) {
+        self.push(b'0' + digit as u8);
+    }
+
+    fn push_pair(&mut self, number: u64) {
+        self.begin -= 2;
+        self.bytes[self.begin..self.begin + 2].copy_from_slice(&PAIRS[number as usize]);
+    }
+
+    /// Appends the text, right-aligned in `width` bytes.
+    pub(super) fn append_to(&self, out: &mut Vec<u8>, width: usize) {
+        let begin = self.begin.min(MAX_LENGTH - width);
+        let end = out.len() + MAX_LENGTH - begin;
+        out.extend_from_slice(&self.bytes[begin..begin + MAX_LENGTH]);
+        out.truncate(end);
+    }
 }
 
 /// `value` times 10^decimals as a whole number, correctly rounded; `None` if it is large or below zero.
 #[inline]
-fn scaled(value: f64, decimals: usize) -> Option<u64> {
+pub(super) fn scaled(value: f64, decimals: usize) -> Option<u64> {
     const MANTISSA_BITS: u64 = 52;
     let bits = value.to_bits();
     // The value is mantissa / 2^shift; a sign bit would make the exponent huge.

@@ -1,6 +1,6 @@
 //! Numbers for people: three significant digits and a unit, with marks before and after them.
 
-use super::fixed_decimal::{fixed, push_fixed};
+use super::fixed_decimal::{ShortText, fixed, scaled};
 
 /// The unit of a number that is written as a multiple of a power of ten.
 const POWER_OF_TEN: &str = "e";
@@ -182,11 +182,13 @@ pub(crate) struct Figure {
     /// A mark before the sign.
     prefix: Option<u8>,
     suffix: Option<u8>,
+    /// True with a blank before the unit.
+    is_unit_apart: bool,
 }
 
 impl Figure {
     pub(crate) fn new(value: f64, decimals: usize, unit: &'static str) -> Self {
-        Self { value, decimals, unit, sign: None, prefix: None, suffix: None }
+        Self { value, decimals, unit, sign: None, prefix: None, suffix: None, is_unit_apart: false }
     }
 
     /// A bound: `<1µs`, `>10k`.
@@ -202,53 +204,54 @@ impl Figure {
         Self { suffix, ..self }
     }
 
-    pub(crate) fn push(&self, out: &mut Vec<u8>) {
-        self.push_number(out);
-        if self.unit != POWER_OF_TEN {
-            out.extend_from_slice(self.unit.as_bytes());
+    /// Puts a blank before the unit; a number without one has the default unit.
+    pub(crate) fn with_unit_apart(self, default_unit: &'static str) -> Self {
+        Self {
+            unit: if self.unit.is_empty() { default_unit } else { self.unit },
+            is_unit_apart: true,
+            ..self
         }
-        out.extend(self.suffix);
     }
 
-    pub(crate) fn push_str(&self, text: &mut String) {
-        append(text, |out| self.push(out));
+    /// Appends the figure, right-aligned in `width` columns.
+    pub(crate) fn push(&self, out: &mut Vec<u8>, width: usize) {
+        match scaled(self.value, self.decimals) {
+            Some(number) if self.unit != POWER_OF_TEN => {
+                let mut text = ShortText::new();
+                text.push_mark(self.suffix);
+                self.unit.bytes().rev().for_each(|byte| text.push(byte));
+                if self.is_unit_apart {
+                    text.push(b' ');
+                }
+                text.push_decimal(number, self.decimals);
+                text.push_mark(self.sign);
+                text.push_mark(self.prefix);
+                // The letter µ has two bytes.
+                text.append_to(out, width + usize::from(self.unit == "µs"));
+            }
+            _ => out.extend_from_slice(format!("{:>width$}", self.long_text()).as_bytes()),
+        }
     }
 
-    /// Appends the number with a blank before its unit; a number without one has the default unit.
-    pub(crate) fn push_str_apart(&self, default_unit: &'static str, text: &mut String) {
-        append(text, |out| self.push_number(out));
-        text.push(' ');
-        *text += if self.unit.is_empty() { default_unit } else { self.unit };
+    /// The text of a figure with a large number, or one below zero.
+    fn long_text(&self) -> String {
+        let Self { value, decimals, unit, .. } = *self;
+        let mut text = String::from_iter(self.prefix.into_iter().chain(self.sign).map(char::from));
+        text += &match (unit, self.is_unit_apart) {
+            (POWER_OF_TEN, _) => format!("{value:.1e}"),
+            (unit, true) => format!("{value:.decimals$} {unit}"),
+            (unit, false) => format!("{value:.decimals$}{unit}"),
+        };
+        text.extend(self.suffix.map(char::from));
+        text
     }
 
     pub(crate) fn text(&self) -> String {
-        let mut text = String::with_capacity(16);
-        self.push_str(&mut text);
-        text
+        let mut text = Vec::with_capacity(32);
+        self.push(&mut text, 0);
+        // Digits and units are always valid UTF-8.
+        String::from_utf8(text).unwrap_or_default()
     }
-
-    pub(crate) fn text_apart(&self, default_unit: &'static str) -> String {
-        let mut text = String::with_capacity(16);
-        self.push_str_apart(default_unit, &mut text);
-        text
-    }
-
-    fn push_number(&self, out: &mut Vec<u8>) {
-        out.extend(self.prefix);
-        out.extend(self.sign);
-        if self.unit == POWER_OF_TEN {
-            out.extend_from_slice(format!("{:.1e}", self.value).as_bytes());
-        } else {
-            push_fixed(out, self.value, 0, self.decimals);
-        }
-    }
-}
-
-/// Appends what `push` appends: digits and units, which are always valid UTF-8.
-fn append(text: &mut String, push: impl FnOnce(&mut Vec<u8>)) {
-    let mut out = std::mem::take(text).into_bytes();
-    push(&mut out);
-    *text = String::from_utf8(out).unwrap_or_default();
 }
 
 #[cfg(test)]
@@ -320,7 +323,7 @@ mod figure_tests {
 
     /// Returns the text of a figure as the standard library formats it.
     fn expected(figure: &Figure) -> String {
-        let Figure { value, decimals, unit, sign, prefix, suffix } = *figure;
+        let Figure { value, decimals, unit, sign, prefix, suffix, .. } = *figure;
         let prefix: String = prefix.into_iter().chain(sign).map(char::from).collect();
         let suffix = suffix.map(char::from).map(String::from).unwrap_or_default();
         match unit {
@@ -342,15 +345,17 @@ mod figure_tests {
             (size_figure(9.94), "9.9k"),
         ];
         texts.iter().for_each(|(figure, text)| assert_eq!(figure.text(), *text));
-        assert_eq!(time_figure(0.5).text_apart("ms"), "500 µs");
-        assert_eq!(time_figure(0.0).text_apart("ms"), "0 ms");
+        assert_eq!(time_figure(0.5).with_unit_apart("ms").text(), "500 µs");
+        assert_eq!(time_figure(0.0).with_unit_apart("ms").text(), "0 ms");
     }
 
     proptest! {
         #[test]
-        fn every_figure_is_written_as_the_standard_library_writes_it(bits: u64, format in 0..FORMATS.len()) {
+        fn every_figure_is_written_as_the_standard_library_writes_it(bits: u64, format in 0..FORMATS.len(), width in 0..20usize) {
             let figure = FORMATS[format](f64::from_bits(bits));
-            prop_assert_eq!(figure.text(), expected(&figure));
+            let mut out = Vec::new();
+            figure.push(&mut out, width);
+            prop_assert_eq!(String::from_utf8(out).unwrap(), format!("{:>width$}", expected(&figure)));
         }
     }
 }

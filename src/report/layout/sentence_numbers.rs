@@ -53,7 +53,7 @@ pub(crate) fn mib(kib: f64) -> String {
 
 /// Milliseconds with their unit: `197 µs`, `1.51 ms`, `2.50 s`.
 pub(crate) fn time(ms: f64) -> String {
-    time_figure(ms).text_apart("ms")
+    time_figure(ms).with_unit_apart("ms").text()
 }
 
 #[cfg(test)]

@@ -206,32 +206,38 @@ impl Column {
         }
     }
 
-    /// Appends the text of a cell, that of the verdict with its time if it has at most `max_verdict_width` columns.
-    /// Appends nothing and returns `None` without a value.
+    /// Appends a cell, right-aligned in `width`: `-` without a value. The verdict has its time if that makes at most
+    /// `max_verdict_width` columns.
     pub(super) fn push_cell(
         &self,
-        out: &mut Vec<u8>,
         activity: &DeviceActivity,
+        width: usize,
         max_verdict_width: usize,
-    ) -> Option<()> {
-        let figure = match (self.text, self.value) {
+        out: &mut Vec<u8>,
+    ) {
+        let figure = match (self.text, self.value(activity)) {
             (CellText::Verdict, _) => {
-                out.extend_from_slice(verdict_cell(activity, max_verdict_width)?.as_bytes());
-                return Some(());
+                let text = verdict_cell(activity, max_verdict_width);
+                return push_right(text.as_deref().unwrap_or("-"), width, out);
             }
-            (Latency, Value::Requests(kind, _)) => latency_figure((kind.of)(activity))?,
-            (Latency, _) => time_figure(self.value(activity)?),
-            (Number(format), _) => format(self.value(activity)?),
-            (Saturation, _) => multiple_figure(self.value(activity)?),
-            (Util, _) => percent_figure(self.value(activity)?).with_suffix(activity.flag.map(|_| b'?')),
+            (_, None) => return push_right("-", width, out),
+            (Latency, Some(await_ms)) => match self.value {
+                Value::Requests(kind, _) => latency_figure(await_ms, (kind.of)(activity)),
+                Value::Device(_) => time_figure(await_ms),
+            },
+            (Number(format), Some(value)) => format(value),
+            (Saturation, Some(multiple)) => multiple_figure(multiple),
+            (Util, Some(util)) => percent_figure(util).with_suffix(activity.flag.map(|_| b'?')),
         };
-        figure.push(out);
-        Some(())
+        figure.push(out, width);
     }
 
-    /// Returns the emphasis of a cell that is neither empty nor zero; `threshold` is the multiple of unloaded latency
-    /// from which a device counts as saturated.
-    pub(super) fn emphasis(&self, activity: &DeviceActivity, threshold: f64) -> Emphasis {
+    /// Returns the emphasis of a cell with this text; `threshold` is the multiple of unloaded latency from which a device
+    /// counts as saturated.
+    pub(super) fn emphasis(&self, text: &[u8], activity: &DeviceActivity, threshold: f64) -> Emphasis {
+        if matches!(text, b"-" | b"0" | b"0%") {
+            return Emphasis::Dim;
+        }
         match (self.text, self.value) {
             (Latency, Value::Requests(kind, _)) => {
                 Emphasis::of_saturation((kind.saturation)(activity), threshold)
@@ -253,18 +259,22 @@ impl Column {
     }
 }
 
-/// Returns the mean latency of a direction. The kernel sums request times in whole milliseconds, so the latency of a
-/// few requests is only approximate (`~`) or a bound (`<`). `None` without a latency.
-pub(super) fn latency_figure(stats: &Completed) -> Option<Figure> {
+fn push_right(text: &str, width: usize, out: &mut Vec<u8>) {
+    out.resize(out.len() + width.saturating_sub(text.chars().count()), b' ');
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// Returns the mean latency of requests. The kernel sums request times in whole milliseconds, so the latency of a few
+/// requests is only approximate (`~`) or a bound (`<`).
+pub(super) fn latency_figure(await_ms: f64, of: &Completed) -> Figure {
     const APPROXIMATE_FRACTION: f64 = 0.1;
-    let await_ms = stats.await_ms()?;
-    let resolution_ms = 1.0 / stats.timed_ios as f64;
-    let (ms, prefix) = if await_ms == 0.0 {
-        (resolution_ms, Some(b'<'))
+    let resolution_ms = 1.0 / of.timed_ios as f64;
+    if await_ms == 0.0 {
+        time_figure(resolution_ms).with_prefix(Some(b'<'))
     } else {
-        (await_ms, (resolution_ms > APPROXIMATE_FRACTION * await_ms).then_some(b'~'))
-    };
-    Some(time_figure(ms).with_prefix(prefix))
+        let is_approximate = resolution_ms > APPROXIMATE_FRACTION * await_ms;
+        time_figure(await_ms).with_prefix(is_approximate.then_some(b'~'))
+    }
 }
 
 /// Returns the verdict with the time since its incident began; without that if it is longer than `max_width`. A device
@@ -341,19 +351,14 @@ pub(crate) type Cell = (String, Emphasis);
 /// Latencies are emphasized from `saturation_threshold`, a multiple of unloaded latency.
 #[cfg(feature = "top")]
 pub(crate) fn cell(title: &str, activity: &DeviceActivity, saturation_threshold: f64) -> Cell {
+    let Some(column) = keys().find(|column| column.title == title) else {
+        return ("-".to_owned(), Emphasis::Dim);
+    };
     let mut text = Vec::new();
-    let column = keys().find(|column| column.title == title);
-    let column = column.filter(|column| column.push_cell(&mut text, activity, usize::MAX).is_some());
+    column.push_cell(activity, 0, usize::MAX, &mut text);
+    let emphasis = column.emphasis(&text, activity, saturation_threshold);
     // Digits, units and the names of verdicts are always valid UTF-8.
-    let text = String::from_utf8(text).unwrap_or_default();
-    match column {
-        None => ("-".to_owned(), Emphasis::Dim),
-        Some(_) if text == "0" || text == "0%" => (text, Emphasis::Dim),
-        Some(column) => {
-            let emphasis = column.emphasis(activity, saturation_threshold);
-            (text, emphasis)
-        }
-    }
+    (String::from_utf8(text).unwrap_or_default(), emphasis)
 }
 
 #[cfg(test)]

@@ -147,21 +147,26 @@ impl Emphasis {
 }
 
 /// Appends a text, in the color of its emphasis if there are colors.
-pub(super) fn paint(text: impl AsRef<[u8]>, emphasis: Emphasis, has_colors: bool, out: &mut Vec<u8>) {
+pub(super) fn paint(text: &str, emphasis: Emphasis, has_colors: bool, out: &mut Vec<u8>) {
+    let begin = out.len();
+    out.extend_from_slice(text.as_bytes());
+    if has_colors {
+        paint_from(begin, emphasis, out);
+    }
+}
+
+/// Gives the text from `begin` on the color of its emphasis.
+pub(super) fn paint_from(begin: usize, emphasis: Emphasis, out: &mut Vec<u8>) {
     let sgr = match emphasis {
-        Emphasis::Plain => "",
-        Emphasis::Bold => "1",
-        Emphasis::Dim => "2",
-        Emphasis::Alert => "1;31",
-        Emphasis::Warning => "33",
+        Emphasis::Plain => return,
+        Emphasis::Bold => "\x1b[1m",
+        Emphasis::Dim => "\x1b[2m",
+        Emphasis::Alert => "\x1b[1;31m",
+        Emphasis::Warning => "\x1b[33m",
     };
-    let text = text.as_ref();
-    if sgr.is_empty() || text.is_empty() || !has_colors {
-        out.extend_from_slice(text);
-    } else {
-        [b"\x1b[", sgr.as_bytes(), b"m", text, b"\x1b[0m"]
-            .into_iter()
-            .for_each(|part| out.extend_from_slice(part));
+    if out.len() > begin {
+        out.splice(begin..begin, sgr.bytes());
+        out.extend_from_slice(b"\x1b[0m");
     }
 }
 

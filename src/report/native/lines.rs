@@ -180,9 +180,9 @@ fn discards_and_flushes(activity: &DeviceActivity) -> String {
     if has_discards(activity) {
         let rate = discards.per_s().map(number).unwrap_or_default();
         let data = discards.kib_per_s().map(|kib| number(kib / 1024.0)).unwrap_or_default();
-        let mut text = format!("discards {rate}/s {data}MB/s ").into_bytes();
-        latency_figure(discards).into_iter().for_each(|latency| latency.push(&mut text));
-        parts.push(String::from_utf8(text).unwrap_or_default());
+        let latency = discards.await_ms().map(|await_ms| latency_figure(await_ms, discards).text());
+        let latency = latency.unwrap_or_default();
+        parts.push(format!("discards {rate}/s {data}MB/s {latency}"));
     }
     if let Some(rate) = stats.flushes.per_s().filter(|_| has_flushes(activity)) {
         let latency = stats.flushes.await_ms().map(time).unwrap_or_default();

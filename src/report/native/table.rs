@@ -6,9 +6,7 @@ use jiff::tz::TimeZone;
 use unicode_width::UnicodeWidthStr;
 
 use super::column_choice::{ColumnChoice, MOUNTS_GAP};
-use super::columns::Column;
-use super::layout::{Emphasis, paint};
-use super::layout::{Layout, TableOptions};
+use super::layout::{Emphasis, Layout, TableOptions, paint, paint_from};
 use super::lines::{GAP, Message, date, event_text, has_discards, has_flushes, header_line, who_line};
 use super::summary::draw_summary;
 use crate::analysis::{IoDirection, Verdict};
@@ -237,30 +235,15 @@ impl TableWriter {
     }
 
     fn push_cells(&self, activity: &DeviceActivity, out: &mut Vec<u8>) {
-        let mut text = Vec::with_capacity(32);
         for column in &self.columns.shown {
-            text.clear();
-            self.push_cell(column, activity, &mut text, out);
+            let (begin, width) = (out.len(), self.columns.width(column));
+            column.push_cell(activity, width, width - 1, out);
+            if self.layout.options.colors {
+                let begin = begin + out[begin..].iter().take_while(|byte| **byte == b' ').count();
+                let threshold = self.layout.options.saturation_threshold;
+                paint_from(begin, column.emphasis(&out[begin..], activity, threshold), out);
+            }
         }
-    }
-
-    /// Appends a cell in its color. `text` is empty memory for it.
-    fn push_cell(&self, column: &Column, activity: &DeviceActivity, text: &mut Vec<u8>, out: &mut Vec<u8>) {
-        let has_text = column.push_cell(text, activity, self.columns.verdict_width - 1).is_some();
-        if !has_text {
-            text.push(b'-');
-        }
-        let emphasis = if !self.layout.options.colors {
-            Emphasis::Plain
-        } else if has_text && *text != b"0" && *text != b"0%" {
-            column.emphasis(activity, self.layout.options.saturation_threshold)
-        } else {
-            Emphasis::Dim
-        };
-        let is_continuation = |byte: &&u8| **byte & 0xc0 == 0x80;
-        let columns = text.len() - text.iter().filter(is_continuation).count();
-        out.resize(out.len() + self.columns.width(column).saturating_sub(columns), b' ');
-        paint(text, emphasis, self.layout.options.colors, out);
     }
 
     fn is_shown(&self, title: &str) -> bool {
