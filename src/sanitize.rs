@@ -3,8 +3,6 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use memchr::memchr2;
-
 /// Replaces every character that could control a terminal by its escape, such as `\u{1b}`: control characters,
 /// invisible characters, and those that change the direction of text.
 pub fn sanitize(text: &str) -> Cow<'_, str> {
@@ -30,13 +28,19 @@ pub fn json_string(text: &str) -> String {
 
 /// Appends the text of [`json_string`].
 pub fn push_json_string(text: &str, out: &mut Vec<u8>) {
-    if has_unsafe(text) || memchr2(b'"', b'\\', text.as_bytes()).is_some() {
-        out.extend_from_slice(json_string(text).as_bytes());
+    let is_plain = |byte| !is_suspect(byte) && byte != b'"' && byte != b'\\';
+    if text.bytes().fold(true, |are_plain, byte| are_plain & is_plain(byte)) {
+        push_quoted(text, out);
     } else {
-        out.push(b'"');
-        out.extend_from_slice(text.as_bytes());
-        out.push(b'"');
+        out.extend_from_slice(json_string(text).as_bytes());
     }
+}
+
+/// Appends a text that needs no escapes as a string of JSON.
+pub fn push_quoted(text: &str, out: &mut Vec<u8>) {
+    out.push(b'"');
+    out.extend_from_slice(text.as_bytes());
+    out.push(b'"');
 }
 
 /// Escapes every character that could control a terminal in the strings of JSON that is on one line.
@@ -75,7 +79,13 @@ pub fn shell_word(word: &str) -> String {
 
 /// Returns whether a text has a character that could control a terminal.
 fn has_unsafe(text: &str) -> bool {
-    !is_printable_ascii(text) && text.contains(is_unsafe)
+    text.bytes().fold(false, |has_suspect, byte| has_suspect | is_suspect(byte)) && text.contains(is_unsafe)
+}
+
+/// Returns whether a byte may be part of a character that could control a terminal: each of these has such a byte, and
+/// few others have one.
+fn is_suspect(byte: u8) -> bool {
+    matches!(byte, ..b' ' | 0x7f..=0x9f | 0xef)
 }
 
 /// Returns whether a text has only characters from the blank to the tilde. Most texts do; to look at all bytes of each is

@@ -20,9 +20,14 @@ struct Column {
     value: Value,
 }
 
+#[derive(Clone, Copy)]
 enum Value {
     OfInterval(fn(&IntervalHeader) -> Field<'static>),
     Activity(fn(&DeviceActivity) -> Option<f64>),
+    /// Of the limit that the device has reached.
+    Limit(fn(&KnownLimit) -> Field<'static>),
+    /// Of the incident that the device is part of.
+    Incident(fn(&Incident) -> Field<'_>),
     Other(for<'a> fn(&'a Subject<'a>) -> Field<'a>),
 }
 
@@ -30,8 +35,6 @@ enum Value {
 struct Subject<'a> {
     header: &'a IntervalHeader,
     device: &'a DeviceInterval,
-    /// The limit that the device has reached.
-    limit: Option<KnownLimit>,
 }
 
 const fn activity(
@@ -48,6 +51,18 @@ const fn column(
     value: for<'a> fn(&'a Subject<'a>) -> Field<'a>,
 ) -> Column {
     Column { name, meaning, value: Value::Other(value) }
+}
+
+const fn limit(
+    name: &'static str,
+    meaning: &'static str,
+    value: fn(&KnownLimit) -> Field<'static>,
+) -> Column {
+    Column { name, meaning, value: Value::Limit(value) }
+}
+
+const fn incident(name: &'static str, meaning: &'static str, value: fn(&Incident) -> Field<'_>) -> Column {
+    Column { name, meaning, value: Value::Incident(value) }
 }
 
 const fn interval_column(
@@ -69,7 +84,9 @@ fn flags(of: &Subject<'_>) -> Vec<&'static str> {
         DeviceState::AccountingOff(_) => Some("accounting_off"),
         DeviceState::Event(kind) => Some(kind.name()),
     };
-    flag.into_iter().chain(of.header.is_since_boot.then_some("since_boot")).collect()
+    let mut flags = Vec::from_iter(flag);
+    flags.extend(of.header.is_since_boot.then_some("since_boot"));
+    flags
 }
 
 /// The seconds of the interval with the verdict; `None` for averages since boot, which do not show how long anything
@@ -83,7 +100,7 @@ fn verdict_s(of: &Subject<'_>) -> Option<f64> {
     seconds.filter(|_| !of.header.is_since_boot)
 }
 
-use Field::{Flag, Number, Sentences, Text, Time, Whole, Words};
+use Field::{Flag, Number, Sentences, Text, Time, Whole, Word, Words};
 
 const COLUMNS: &[Column] = &[
     interval_column("time", "the end of the interval in UTC", |header| Time(header.end)),
@@ -143,7 +160,7 @@ const COLUMNS: &[Column] = &[
     column(
         "verdict",
         "the state of the device: see 'blkstat help verdicts'; null without enough data",
-        |of| Text(of.device.verdict().map(Verdict::name)),
+        |of| Word(of.device.verdict().map(Verdict::name)),
     ),
     column(
         "flags",
@@ -188,7 +205,7 @@ const COLUMNS: &[Column] = &[
         "the origin of the unloaded latency: given, saved, learned, lowest (seen beside other requests), class (what such a device needs at most), since_boot, or peers (like devices at the same time); null if latency was not compared",
         |of| {
             let source = of.device.activity().and_then(|activity| activity.assessment.baseline_source);
-            Text(source.map(BaselineSource::name))
+            Word(source.map(BaselineSource::name))
         },
     ),
     activity(
@@ -221,43 +238,41 @@ const COLUMNS: &[Column] = &[
         },
     ),
     activity("top_cgroup_share_pct", "its share of them", |a| a.top_cgroup.as_ref().map(|top| top.share_pct)),
-    column(
+    limit(
         "limit_kind",
         "the limit that was reached: read_iops, write_iops, iops, read_kib_per_s, write_kib_per_s or kib_per_s",
-        |of| Text(of.limit.map(|limit| limit.rate())),
+        |limit| Word(Some(limit.rate())),
     ),
-    column("limit_value", "its value", |of| Number(of.limit.map(|limit| limit.per_second))),
-    column("limit_source", "its origin: cgroup, given (--cap) or inferred from the rate", |of| {
-        Text(of.limit.map(|limit| limit.source))
+    limit("limit_value", "its value", |limit| Number(Some(limit.per_second))),
+    limit("limit_source", "its origin: cgroup, given (--cap) or inferred from the rate", |limit| {
+        Word(Some(limit.source))
     }),
     column("limit_cgroup", "path of the cgroup that has it", |of| {
         let limit = of.device.activity().and_then(|activity| activity.limit.as_ref());
         Text(limit.map(|limit| &*limit.cgroup))
     }),
-    column("incident", "number of the incident that the device is part of in the interval, from 1", |of| {
-        Whole(incident(of).map(|incident| incident.id))
+    incident("incident", "number of the incident that the device is part of in the interval, from 1", |of| {
+        Whole(Some(of.id))
     }),
-    column("incident_victim", "the topmost device whose requests take longer", |of| {
-        Text(incident(of).map(|incident| &*incident.victim.device))
+    incident("incident_victim", "the topmost device whose requests take longer", |of| {
+        Text(Some(&of.victim.device))
     }),
-    column("incident_begin", "when it began; it does not change later", |of| {
-        Time(incident(of).and_then(|incident| incident.begin.at))
-    }),
-    column(
+    incident("incident_begin", "when it began; it does not change later", |of| Time(of.begin.at)),
+    incident(
         "incident_begin_known",
         "true, or false if it may have begun before the first sample or the first after a break in time",
-        |of| Flag(incident(of).map(|incident| incident.begin_is_known)),
+        |of| Flag(Some(of.begin_is_known)),
     ),
-    column(
+    incident(
         "incident_cause",
         "its best known cause: cgroup_limit, constant_rate, device_below, queued_between, nothing_completed, \
          hung_requests, latency, peers, shared_limit, or health (the kernel says it)",
-        |of| Text(incident(of).and_then(|incident| incident.cause.as_ref()).map(Cause::name)),
+        |of| Word(of.cause.as_ref().map(Cause::name)),
     ),
-    column(
+    incident(
         "incident_owner",
         "path of the cgroup at its limit or, without one, with most of the bytes",
-        |of| Text(incident(of).and_then(|incident| incident.owner.as_deref())),
+        |of| Text(of.owner.as_deref()),
     ),
     column(
         "health",
@@ -284,10 +299,6 @@ const COLUMNS: &[Column] = &[
     ),
 ];
 
-fn incident<'a>(of: &'a Subject<'a>) -> Option<&'a Incident> {
-    of.device.incident().map(|ongoing| &*ongoing.incident)
-}
-
 /// Returns the fields with their meanings, for the manual.
 pub(in crate::report) fn fields() -> Vec<(&'static str, &'static str)> {
     COLUMNS.iter().map(|column| (column.name, column.meaning)).collect()
@@ -310,45 +321,75 @@ impl IntervalWriter for Lines {
 
     /// Writes devices that appeared or disappeared, other devices, and the total.
     fn push_interval(&mut self, rows: &IntervalRows, out: &mut Vec<u8>) {
-        let heads: Vec<Vec<u8>> = COLUMNS.iter().map(|column| self.head(column, &rows.header)).collect();
-        rows.events.iter().for_each(|event| self.push(&heads, &rows.header, &event.to_interval(), out));
-        let devices = rows.devices.iter().chain(&rows.total);
-        devices.for_each(|device| self.push(&heads, &rows.header, device, out));
+        let frame = Frame::new(self.is_json, &rows.header);
+        rows.events.iter().for_each(|event| frame.push(&event.to_interval(), out));
+        rows.devices.iter().chain(&rows.total).for_each(|device| frame.push(device, out));
     }
 }
 
-impl Lines {
-    /// Returns what is the same for all devices of an interval: the name of a column in JSON, and perhaps its value.
-    fn head(&self, column: &Column, header: &IntervalHeader) -> Vec<u8> {
-        let mut head = if self.is_json { format!("\"{}\":", column.name).into_bytes() } else { Vec::new() };
-        if let Value::OfInterval(value) = column.value {
-            push_field(&value(header), self.is_json, &mut head);
+/// What is the same for all devices of an interval.
+struct Frame<'a> {
+    is_json: bool,
+    header: &'a IntervalHeader,
+    /// A line without the values of the device: in JSON with the names of the fields.
+    line: Vec<u8>,
+    /// The values of the device, and their places in the line.
+    values: Vec<(usize, Value)>,
+}
+
+impl<'a> Frame<'a> {
+    fn new(is_json: bool, header: &'a IntervalHeader) -> Self {
+        let (mut line, mut values) = (Vec::with_capacity(2048), Vec::with_capacity(COLUMNS.len()));
+        for (at, column) in COLUMNS.iter().enumerate() {
+            let separator = match (is_json, at) {
+                (true, 0) => "{\"",
+                (true, _) => ",\"",
+                (false, 0) => "",
+                (false, _) => ",",
+            };
+            line.extend_from_slice(separator.as_bytes());
+            if is_json {
+                line.extend_from_slice(column.name.as_bytes());
+                line.extend_from_slice(b"\":");
+            }
+            match column.value {
+                Value::OfInterval(value) => push_field(&value(header), is_json, &mut line),
+                value => values.push((line.len(), value)),
+            }
         }
-        head
+        line.extend_from_slice(if is_json { b"}\n" } else { b"\n" });
+        Self { is_json, header, line, values }
     }
 
-    fn push(&self, heads: &[Vec<u8>], header: &IntervalHeader, device: &DeviceInterval, out: &mut Vec<u8>) {
-        let subject = Subject { header, device, limit: KnownLimit::reached(device).next() };
+    fn push(&self, device: &DeviceInterval, out: &mut Vec<u8>) {
+        let subject = Subject { header: self.header, device };
         let activity = device.activity();
-        let mut separator: &[u8] = if self.is_json { b"{" } else { b"" };
-        for (head, column) in heads.iter().zip(COLUMNS) {
-            out.extend_from_slice(std::mem::replace(&mut separator, b","));
-            out.extend_from_slice(head);
-            let number = match column.value {
+        let limit = KnownLimit::reached(device).next();
+        let incident = device.incident().map(|ongoing| &*ongoing.incident);
+        let mut begin = 0;
+        for (end, value) in &self.values {
+            out.extend_from_slice(&self.line[begin..*end]);
+            begin = *end;
+            let field = match value {
                 Value::OfInterval(_) => continue,
-                Value::Activity(value) => activity.and_then(value),
-                Value::Other(value) => {
-                    push_field(&value(&subject), self.is_json, out);
-                    continue;
-                }
+                Value::Activity(value) => match activity.and_then(value) {
+                    Some(number) => {
+                        push_number(number, out);
+                        continue;
+                    }
+                    None => None,
+                },
+                Value::Limit(value) => limit.as_ref().map(value),
+                Value::Incident(value) => incident.map(value),
+                Value::Other(value) => Some(value(&subject)),
             };
-            match number {
-                Some(number) => push_number(number, out),
+            match field {
+                Some(field) => push_field(&field, self.is_json, out),
                 None if self.is_json => out.extend_from_slice(b"null"),
                 None => {}
             }
         }
-        out.extend_from_slice(if self.is_json { b"}\n" } else { b"\n" });
+        out.extend_from_slice(&self.line[begin..]);
     }
 }
 

@@ -6,17 +6,19 @@
 use std::io::Write;
 
 use jiff::Timestamp;
-use memchr::memchr2;
+use memchr::{memchr, memchr2};
 
 use crate::report::layout::fixed_decimal::{push_millionths, push_whole};
-use crate::sanitize::{push_json_string, sanitize};
-use Field::{Flag, Name, Number, Sentences, Text, Time, Whole, Words};
+use crate::sanitize::{push_json_string, push_quoted, sanitize};
+use Field::{Flag, Name, Number, Sentences, Text, Time, Whole, Word, Words};
 
 /// The value of a field; `None` is null in JSON and an empty cell in CSV.
 pub(in crate::report) enum Field<'a> {
     Text(Option<&'a str>),
     /// A text that was made for the field.
     Name(Option<String>),
+    /// A word that needs no quotes in CSV and no escapes.
+    Word(Option<&'static str>),
     Flag(Option<bool>),
     Time(Option<Timestamp>),
     Number(Option<f64>),
@@ -29,22 +31,26 @@ pub(in crate::report) enum Field<'a> {
 
 /// Appends a value as JSON or as a cell of CSV.
 pub(in crate::report) fn push_field(field: &Field<'_>, is_json: bool, out: &mut Vec<u8>) {
-    let push_text =
-        if is_json { push_json_string } else { |text: &str, out: &mut _| push_texts([text], out) };
     match field {
-        Text(Some(text)) => push_text(text, out),
-        Name(Some(text)) => push_text(text, out),
+        Text(Some(text)) => push_text(text, is_json, out),
+        Name(Some(text)) => push_text(text, is_json, out),
+        Word(Some(word)) if is_json => push_quoted(word, out),
+        Word(Some(word)) => out.extend_from_slice(word.as_bytes()),
         Flag(Some(flag)) => out.extend_from_slice(flag.to_string().as_bytes()),
-        Time(Some(time)) => push_text(&time_text(*time), out),
+        Time(Some(time)) => push_text(&time_text(*time), is_json, out),
         Number(Some(value)) => push_number(*value, out),
         Whole(Some(value)) => push_whole(out, *value, 0),
         Words(words) if is_json => push_array(words.iter().copied(), out),
         Words(words) => out.extend_from_slice(words.join("+").as_bytes()),
         Sentences(sentences) if is_json => push_array(sentences.iter().map(String::as_str), out),
-        Sentences(sentences) => push_texts(sentences.iter().map(String::as_str), out),
+        Sentences(sentences) => push_cell(sentences.iter().map(String::as_str), out),
         _ if is_json => out.extend_from_slice(b"null"),
         _ => {}
     }
+}
+
+fn push_text(text: &str, is_json: bool, out: &mut Vec<u8>) {
+    if is_json { push_json_string(text, out) } else { push_cell([text], out) }
 }
 
 /// Appends fields of an object with their names, without its braces.
@@ -82,22 +88,18 @@ pub(in crate::report) fn push_csv_line<'a>(fields: impl Iterator<Item = Field<'a
 
 /// Appends texts as a cell of CSV, joined by `; `. Characters that could control a terminal are escaped, because CSV
 /// has no escapes itself. A cell that a spreadsheet would take for a formula is not changed, because it is a name.
-fn push_texts<'a>(texts: impl IntoIterator<Item = &'a str>, out: &mut Vec<u8>) {
-    let start = out.len();
+fn push_cell<'a>(texts: impl IntoIterator<Item = &'a str>, out: &mut Vec<u8>) {
+    let begin = out.len();
     for (at, text) in texts.into_iter().enumerate() {
-        if at > 0 {
-            out.extend_from_slice(b"; ");
-        }
+        out.extend_from_slice(if at == 0 { b"" } else { b"; " });
         out.extend_from_slice(sanitize(text).as_bytes());
     }
-    if memchr2(b',', b'"', &out[start..]).is_some() {
-        let cell = out.split_off(start);
-        out.push(b'"');
-        for (at, part) in cell.split(|byte| *byte == b'"').enumerate() {
-            if at > 0 {
-                out.extend_from_slice(b"\"\"");
-            }
-            out.extend_from_slice(part);
+    if memchr2(b',', b'"', &out[begin..]).is_some() {
+        out.insert(begin, b'"');
+        let mut from = begin + 1;
+        while let Some(at) = memchr(b'"', &out[from..]) {
+            out.insert(from + at, b'"');
+            from += at + 2;
         }
         out.push(b'"');
     }
@@ -126,10 +128,11 @@ const MAX_EXACT: f64 = 9e9;
 
 /// Returns a number that is not negative and below [`MAX_EXACT`] in millionths, rounded.
 fn millionths_of(value: f64) -> u64 {
-    // Like round(), which would be a function call unless the CPU is known to have an instruction for it.
+    // Like round(), which would be a function call unless the CPU is known to have an instruction for it. CPUs convert
+    // signed numbers faster.
     let scaled = value * 1e6;
-    let below = scaled as u64;
-    below + u64::from(scaled - below as f64 >= 0.5)
+    let below = scaled as i64;
+    below as u64 + u64::from(scaled - below as f64 >= 0.5)
 }
 
 #[cfg(test)]
