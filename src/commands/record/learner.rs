@@ -76,14 +76,22 @@ impl Learner {
     ) -> Result<Self> {
         let (samples, received) = sync_channel(MAX_WAITING);
         let input = Input { root: root.to_owned(), interval: Some(interval), ..Input::default() };
+        // Idle devices are included: idle intervals show that a device is unloaded.
+        let selection = DeviceSelection { all: devices.is_empty(), devices, ..DeviceSelection::default() };
         let (hang_up, ended) = channel();
         let (opened, failed) = channel();
         let learn = move || {
             let _hang_up: Sender<()> = hang_up;
             let learned = match BaselineFile::open(path) {
-                Ok(file) => {
+                Ok(mut file) => {
                     drop(opened);
-                    learn(file, &input, devices, baselines, received, problem)
+                    let clock = RealClock::new(None);
+                    let intervals = Intervals::receive(&input, &selection, baselines, received, &clock);
+                    intervals.and_then(|mut intervals| {
+                        learn_baselines(&mut intervals, &mut |learned| {
+                            file.update(learned).unwrap_or_else(|error| report(problem, &error));
+                        })
+                    })
                 }
                 // If the receiver is gone, sampling has begun.
                 Err(error) => opened.send(error).map_err(|unsent| unsent.0),
@@ -112,25 +120,6 @@ impl Learner {
         // Nothing is ever sent: the channel is disconnected when the thread ends.
         self.ended.recv_timeout(limit) == Err(RecvTimeoutError::Disconnected)
     }
-}
-
-fn learn(
-    mut file: BaselineFile,
-    input: &Input,
-    devices: Vec<String>,
-    baselines: &BaselineStore,
-    received: Receiver<Sample>,
-    problem: &Mutex<Option<String>>,
-) -> Result<()> {
-    let clock = RealClock::new(None);
-    // Idle devices are included: idle intervals show that a device is unloaded.
-    let selection = DeviceSelection { all: devices.is_empty(), devices, ..DeviceSelection::default() };
-    let mut intervals = Intervals::receive(input, &selection, baselines, received, &clock)?;
-    learn_baselines(&mut intervals, &mut |learned| {
-        if let Err(error) = file.update(learned) {
-            report(problem, &error);
-        }
-    })
 }
 
 fn report(problem: &Mutex<Option<String>>, error: &anyhow::Error) {

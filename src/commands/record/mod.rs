@@ -19,7 +19,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 
 use self::learner::Learner;
-use self::messages::{FileEvents, end_recording, print_summary, saved, status};
+use self::messages::{FileEvents, samples, saved, status, written};
 use self::rotation::{kept_files, rotation, rotation_limits};
 use super::help_template::Operand;
 use super::operands::{is_number_or_interval, parse_schedule};
@@ -36,6 +36,7 @@ use crate::intervals::{NotFound, find_device};
 use crate::report::who::skipped_scans_text;
 use crate::sanitize::sanitize;
 use crate::schedule::{DEFAULT_INTERVAL, Deadlines};
+use crate::signals::end_process;
 use crate::sink::{
     Destination, EndOnDrop, IfExists, RecordingFile, Rotation, WriteQueue, block_device_message,
     write_recording,
@@ -60,6 +61,12 @@ const MIN_SHOWN_DURATION: Duration = Duration::from_secs(5);
 
 /// The size of the stack of the writing thread, all of which is locked in memory.
 const WRITER_STACK_BYTES: usize = 512 * 1024;
+
+/// The time between checks for a signal.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The number of checks after which a message shows what the program is waiting for.
+const CHECKS_BEFORE_MESSAGE: u32 = 10;
 
 #[derive(Args, Clone, Debug, Default)]
 #[command(override_usage = "blkstat record [OPTIONS] FILE [INTERVAL [COUNT]]")]
@@ -195,6 +202,10 @@ impl Record {
                 return Err(error);
             }
             let shows_progress = context.err_is_terminal && !writes_to_terminal;
+            let is_long = schedule.count.is_none_or(|count| {
+                interval.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX)) > MIN_SHOWN_DURATION
+            });
+            let start = sample.at.monotonic.unwrap_or_default();
             let recording = Recording {
                 learner,
                 problem: &problem,
@@ -209,6 +220,7 @@ impl Record {
                 events: FileEvents::default(),
                 queue,
                 shows_progress,
+                progress: Progress::new(shows_progress && is_long, start),
             };
             recording.run(&mut sample, context)
         })
@@ -279,23 +291,20 @@ struct Recording<'a> {
     queue: &'a WriteQueue,
     /// Errors go to a terminal, and samples do not.
     shows_progress: bool,
+    progress: Progress,
 }
 
 impl Recording<'_> {
     /// Records until the end, and waits until all samples are written. `sample` is the first one.
     fn run(mut self, sample: &mut Sample, context: &mut RunContext<'_>) -> Result<Exit> {
-        let start = sample.at.monotonic.unwrap_or_default();
-        let is_long = self.count.is_none_or(|count| {
-            self.interval.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX)) > MIN_SHOWN_DURATION
-        });
-        let mut progress = Progress::new(self.shows_progress && is_long, start);
-        let ended = self.take_samples(sample, start, &mut progress, context);
+        let ended = self.take_samples(sample, context);
         self.learner.iter_mut().for_each(|learner| learner.samples = None);
-        let is_written = end_recording(self.queue, &self.name, self.learner.as_ref(), &mut progress, context);
-        self.report_events(&mut progress, context);
-        progress.clear(context);
+        let is_written = self.wait_until_written(context);
+        self.report_events(context);
+        self.progress.clear(context);
+        let name = &self.name;
         if let Some(text) = skipped_scans_text(self.recorder.skipped_scans) {
-            context.print_error(format_args!("{}: {text}", self.name));
+            context.print_error(format_args!("{name}: {text}"));
         }
         self.warnings.finish(context.err);
         let state = self.queue.progress();
@@ -305,7 +314,13 @@ impl Recording<'_> {
             }
             ended => {
                 if self.shows_progress {
-                    print_summary(&self.name, &self.recorder, &state, context);
+                    let (recorded, devices) = (samples(state.samples), self.recorder.devices.len());
+                    let s = if devices == 1 { "" } else { "s" };
+                    let written = written(&state);
+                    let _ = writeln!(
+                        context.err,
+                        "recorded {recorded} of {devices} device{s} in {name}, {written}"
+                    );
                 }
                 ended
             }
@@ -313,13 +328,8 @@ impl Recording<'_> {
     }
 
     /// Takes samples until COUNT is reached, a signal comes, or an error occurs.
-    fn take_samples(
-        &mut self,
-        sample: &mut Sample,
-        start: Duration,
-        progress: &mut Progress,
-        context: &mut RunContext<'_>,
-    ) -> Result<Exit> {
+    fn take_samples(&mut self, sample: &mut Sample, context: &mut RunContext<'_>) -> Result<Exit> {
+        let start = sample.at.monotonic.unwrap_or_default();
         let mut deadlines = Deadlines::new(start, self.interval);
         loop {
             let now = sample.at.monotonic.unwrap_or_default();
@@ -338,8 +348,8 @@ impl Recording<'_> {
             if self.count.is_some_and(|count| self.recorder.samples > count) {
                 return Ok(Exit::Success);
             }
-            self.report_events(progress, context);
-            progress.show(|| status(self.recorder.samples, &self.queue.progress()), context);
+            self.report_events(context);
+            self.progress.show(|| status(self.recorder.samples, &self.queue.progress()), context);
             let (deadline, missed) = deadlines.next(context.clock.monotonic());
             if let Some(scanner) = &self.scanner {
                 scanner.request(deadline);
@@ -357,15 +367,61 @@ impl Recording<'_> {
         }
     }
 
+    /// Waits until all samples are written. After a while, a message shows that it is waiting; a signal then ends the
+    /// program at once.
+    ///
+    /// # Errors
+    /// If a sample cannot be written.
+    fn wait_until_written(&mut self, context: &mut RunContext<'_>) -> Result<()> {
+        let (queue, name) = (self.queue, &self.name);
+        queue.end();
+        context.clock.clear_signal();
+        let mut checks = 0;
+        let is_done = || {
+            let learner = self.learner.as_ref();
+            let is_learned = || learner.is_none_or(|learner| learner.wait_until_done(CHECK_INTERVAL));
+            queue.wait_until_done(CHECK_INTERVAL) && is_learned()
+        };
+        while !is_done() {
+            let waiting = queue.progress().waiting as u64;
+            if let Some(signal) = context.clock.signal() {
+                self.progress.clear(context);
+                context.print_error(format_args!("{} not written to {name}", samples(waiting)));
+                end_process(signal);
+            }
+            checks += 1;
+            if checks == CHECKS_BEFORE_MESSAGE {
+                self.progress.clear(context);
+                if queue.is_done() {
+                    context.print_error("waiting for baselines to be saved; press Ctrl-C again to give up");
+                } else {
+                    context.print_error(format_args!(
+                        "waiting for {name}: {} not on disk yet; press Ctrl-C again to give up",
+                        samples(waiting)
+                    ));
+                }
+            }
+        }
+        let dropped = queue.progress().dropped;
+        if dropped.count > 0 {
+            self.progress.clear(context);
+            context.print_error(format_args!(
+                "{name}: {} dropped, because they could not be written for so long that memory was full",
+                samples(dropped.count)
+            ));
+        }
+        queue.take_error().map_or(Ok(()), Err)
+    }
+
     /// Reports events of the file, and why baselines could not be saved. The next attempt to save them follows after a
     /// while.
-    fn report_events(&mut self, progress: &mut Progress, context: &mut RunContext<'_>) {
+    fn report_events(&mut self, context: &mut RunContext<'_>) {
         while let Some(message) = self.events.next_message(&self.queue.progress(), &self.name) {
-            progress.clear(context);
+            self.progress.clear(context);
             context.print_error(message);
         }
         if let Some(problem) = self.problem.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            progress.clear(context);
+            self.progress.clear(context);
             context.print_error(problem);
         }
     }
