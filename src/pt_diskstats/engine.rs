@@ -21,7 +21,10 @@ pub(super) struct PtEngine {
     pub(super) table: Table,
     pub(super) pager: HeaderPager,
     pub(super) ranks: DeviceRanks,
-    pub(super) filter: ActivityFilter,
+    /// The first reading, with which later ones are compared.
+    first: Option<Reading>,
+    /// By rank, true if the counters have ever differed from those of the first reading.
+    active: Vec<bool>,
     pub(super) totals: PerDiskTotals,
     /// The reading that the next one is compared with.
     pub(super) base: Option<Reading>,
@@ -55,7 +58,8 @@ impl PtEngine {
             table: Table::new(options.show_timestamps),
             pager: HeaderPager::new(options.group_headers, options.scroll_headers, screen_rows),
             ranks: DeviceRanks::default(),
-            filter: ActivityFilter::default(),
+            first: None,
+            active: Vec::new(),
             totals: PerDiskTotals::default(),
             base: None,
             before_base: None,
@@ -89,7 +93,7 @@ impl PtEngine {
     /// Returns to the start of a file.
     pub(super) fn rewind(&mut self) {
         // Devices stay active.
-        self.filter.first = None;
+        self.first = None;
         self.base = None;
         self.totals = PerDiskTotals::default();
         self.pending_time = None;
@@ -121,7 +125,7 @@ impl PtEngine {
     fn push_reading(&mut self, reading: Reading, out: &mut Vec<u8>) {
         let Some(base) = self.base.take() else {
             self.totals.start(&reading);
-            self.filter.set_reference(&reading);
+            self.first.get_or_insert_with(|| reading.clone());
             self.widen_for(&reading);
             self.previous_time.clone_from(&reading.time_of_day);
             self.base = Some(reading);
@@ -268,13 +272,13 @@ impl PtEngine {
         }
         let device = match devices {
             1 => {
-                let rank = self.filter.first_shown(&self.settings, &self.ranks).or(shown);
+                let rank = self.first_shown().or(shown);
                 rank.map_or_else(String::new, |rank| self.ranks.name(rank).to_owned())
             }
             _ => format!("{{{devices}}}"),
         };
         // In a capture without times of day, the time is that of the first reading.
-        let timed = self.filter.first.as_ref().filter(|_| !reading.has_written_time).unwrap_or(reading);
+        let timed = self.first.as_ref().filter(|_| !reading.has_written_time).unwrap_or(reading);
         let time = self.time_column(tenths(reading.seconds - self.totals.segment_start), timed);
         let rates = sum.with_in_flight(in_progress).rates(elapsed, devices, in_progress);
         let row = Row { time: &time, device: &device, rates: &rates };
@@ -316,15 +320,41 @@ impl PtEngine {
         }
         if !is_same {
             self.pager.was_header_last = false;
-            self.filter.active.clear();
+            self.active.clear();
         }
         self.header_always = false;
         self.settings.group_by = group_by;
         !(is_same && group_by == GroupBy::Sample)
     }
 
+    /// Returns whether a device with these counters is shown: if it matches the pattern, or, without one, was active. If
+    /// they have changed, marks the device as active.
     fn is_shown(&mut self, rank: usize, now: &Counters) -> bool {
-        self.filter.is_shown(rank, now, &self.settings, &self.ranks)
+        if let Some(pattern) = &self.settings.devices {
+            return pattern.is_match(self.ranks.name(rank));
+        }
+        if self.is_active(rank) {
+            return true;
+        }
+        let first = self.first.as_ref().and_then(|first| first.find(rank, rank));
+        let has_changed = first.is_some_and(|first| !first.basic_columns_equal(now));
+        if has_changed {
+            self.active.resize(self.ranks.names.len(), false);
+            self.active[rank] = true;
+        }
+        has_changed || self.settings.show_inactive
+    }
+
+    /// Returns the rank of the first device, in the order of first appearance, that would be shown.
+    fn first_shown(&self) -> Option<usize> {
+        (0..self.ranks.names.len()).find(|rank| match &self.settings.devices {
+            Some(pattern) => pattern.is_match(self.ranks.name(*rank)),
+            None => self.settings.show_inactive || self.is_active(*rank),
+        })
+    }
+
+    fn is_active(&self, rank: usize) -> bool {
+        self.active.get(rank).is_some_and(|is_active| *is_active)
     }
 
     /// Returns the change of a device's counters; zeros, with a warning, if they went backwards.
@@ -427,57 +457,6 @@ impl DeviceRanks {
 pub(super) fn epoch_seconds(at: Timestamp) -> f64 {
     let text = format!("{}.{:09}", at.as_second(), at.subsec_nanosecond());
     text.parse().unwrap_or(at.as_second() as f64)
-}
-
-/// Decides which devices are shown: those that match the pattern, or, without one, those that were active.
-#[derive(Default)]
-pub(super) struct ActivityFilter {
-    /// The first reading, with which later ones are compared.
-    pub(super) first: Option<Reading>,
-    /// By rank, true if the counters have ever differed from those of the first reading.
-    active: Vec<bool>,
-}
-
-impl ActivityFilter {
-    /// Takes the first reading as the reference for activity; later ones are ignored.
-    pub(super) fn set_reference(&mut self, reading: &Reading) {
-        self.first.get_or_insert_with(|| reading.clone());
-    }
-
-    /// Returns whether a device with these counters is shown. If they have changed, marks the device as active.
-    pub(super) fn is_shown(
-        &mut self,
-        rank: usize,
-        now: &Counters,
-        settings: &Settings,
-        ranks: &DeviceRanks,
-    ) -> bool {
-        if let Some(pattern) = &settings.devices {
-            return pattern.is_match(ranks.name(rank));
-        }
-        if self.is_active(rank) {
-            return true;
-        }
-        let first = self.first.as_ref().and_then(|first| first.find(rank, rank));
-        let has_changed = first.is_some_and(|first| !first.basic_columns_equal(now));
-        if has_changed {
-            self.active.resize(ranks.names.len(), false);
-            self.active[rank] = true;
-        }
-        has_changed || settings.show_inactive
-    }
-
-    /// Returns the rank of the first device, in the order of first appearance, that would be shown.
-    pub(super) fn first_shown(&self, settings: &Settings, ranks: &DeviceRanks) -> Option<usize> {
-        (0..ranks.names.len()).find(|rank| match &settings.devices {
-            Some(pattern) => pattern.is_match(ranks.name(*rank)),
-            None => settings.show_inactive || self.is_active(*rank),
-        })
-    }
-
-    fn is_active(&self, rank: usize) -> bool {
-        self.active.get(rank).is_some_and(|is_active| *is_active)
-    }
 }
 
 /// Totals over the intervals so far. Only devices of the first reading have one.
