@@ -92,7 +92,15 @@ impl IoScanner {
             }
         };
         let is_in_trouble = Arc::<AtomicBool>::default();
-        let scan = Box::new(Scan::new(root, cgroups, processes, is_v1, &is_in_trouble));
+        let scan = Box::new(Scan {
+            diskstats: root.join("proc/diskstats"),
+            cgroups,
+            blocked: BlockedTaskReader::new(root, is_v1, processes.is_some()),
+            processes,
+            is_in_trouble: Arc::clone(&is_in_trouble),
+            text: Vec::new(),
+            sample: Sample::default(),
+        });
         if is_manual {
             return Ok(Self { worker: Worker::Immediate(scan), is_in_trouble });
         }
@@ -192,24 +200,6 @@ struct Scan {
 }
 
 impl Scan {
-    fn new(
-        root: &Path,
-        cgroups: CgroupReader,
-        processes: Option<ProcessThread>,
-        is_v1: bool,
-        is_in_trouble: &Arc<AtomicBool>,
-    ) -> Self {
-        Self {
-            diskstats: root.join("proc/diskstats"),
-            cgroups,
-            blocked: BlockedTaskReader::new(root, is_v1, processes.is_some()),
-            processes,
-            is_in_trouble: Arc::clone(is_in_trouble),
-            text: Vec::new(),
-            sample: Sample::default(),
-        }
-    }
-
     /// Scans the system; `now` returns the monotonic time.
     fn read(&mut self, now: &dyn Fn() -> Duration) -> IoScan {
         let is_in_trouble = self.is_in_trouble.load(Ordering::Relaxed);

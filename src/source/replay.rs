@@ -19,7 +19,7 @@ use super::{find_time_zone, local_time_zone};
 use crate::capture::{
     CaptureState, CaptureWarning, LocalTimes, Reader, RecordingHeader, copy_range, scan_times,
 };
-use crate::clock::{Clock, WaitOutcome};
+use crate::clock::{Clock, RealClock, WaitOutcome};
 use crate::compression::{MIN_LOST_ZEROS, length_without_zeros};
 use crate::counters::Sample;
 use crate::sanitize::sanitize;
@@ -29,14 +29,11 @@ pub struct Replay<'a> {
     /// The name of the capture.
     name: String,
     /// The file that is read.
-    file: CaptureFile,
+    file: CaptureFile<'a>,
     samples: Samples<'a>,
     has_ended: bool,
     /// The files that follow, the last one first.
     following: Vec<PathBuf>,
-    /// The distance of samples without times.
-    every: Option<Duration>,
-    clock: &'a dyn Clock,
 }
 
 /// The size in bytes from which a file is parsed on a separate thread. Parsing a smaller one takes some milliseconds.
@@ -78,14 +75,14 @@ impl<'a> Replay<'a> {
     /// received later makes [`Self::next`] fail.
     pub fn open(path: &Path, every: Option<Duration>, clock: &'a dyn Clock) -> Result<Self> {
         let has_cpus = thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
-        let file = CaptureFile::open(path)?;
+        let file = CaptureFile::open(path, every, clock)?;
         if has_cpus && file.length.is_some_and(|bytes| bytes >= MIN_PARSE_AHEAD_BYTES) {
-            let started = ParseAhead::start(file.reader(file.input()?, every, clock)?);
+            let started = ParseAhead::start(file.reader(file.input()?)?);
             let ahead = started.map_err(|error| file.error(error))?;
-            return Ok(Self::new(file, Samples::Ahead(ahead), every, clock));
+            return Ok(Self::new(file, Samples::Ahead(ahead)));
         }
         let is_pipe = file.length.is_none();
-        Self::in_turn(file, every, clock, |reader| {
+        Self::in_turn(file, |reader| {
             if is_pipe {
                 reader.hand_out_promptly();
             }
@@ -108,7 +105,7 @@ impl<'a> Replay<'a> {
         let mut files = Vec::new();
         for path in std::iter::once(first).chain(more.iter().map(PathBuf::as_path)) {
             let mut sample = Sample::default();
-            let mut reader = Self::in_turn(CaptureFile::open(path)?, every, clock, |_| {})?;
+            let mut reader = Self::in_turn(CaptureFile::open(path, every, clock)?, |_| {})?;
             if !reader.next(&Sample::default(), &mut sample)? {
                 bail!("no samples found in {}, one of several files", reader.name);
             }
@@ -117,9 +114,9 @@ impl<'a> Replay<'a> {
         // Those that begin at the same time keep their order.
         files.sort_by_key(|(first, _)| *first);
         let mut following: Vec<PathBuf> = files.into_iter().rev().map(|(_, path)| path).collect();
-        let file = CaptureFile::open(&following.pop().unwrap_or_else(|| first.to_owned()))?;
+        let file = CaptureFile::open(&following.pop().unwrap_or_else(|| first.to_owned()), every, clock)?;
         let file_name = file.name.clone();
-        let replay = Self::in_turn(file, every, clock, |reader| reader.begin_file(file_name))?;
+        let replay = Self::in_turn(file, |reader| reader.begin_file(file_name))?;
         let name = format!("{} and {} more", replay.name, following.len());
         Ok(Self { name, following, ..replay })
     }
@@ -135,23 +132,20 @@ impl<'a> Replay<'a> {
         every: Option<Duration>,
         clock: &'a dyn Clock,
     ) -> Result<Self> {
-        Self::in_turn(CaptureFile::open(path)?, every, clock, Reader::keep_truncated_sample)
+        Self::in_turn(CaptureFile::open(path, every, clock)?, Reader::keep_truncated_sample)
     }
 
     fn in_turn(
-        file: CaptureFile,
-        every: Option<Duration>,
-        clock: &'a dyn Clock,
+        file: CaptureFile<'a>,
         set_up: impl FnOnce(&mut Reader<Text<UntilSignal<'a>>>),
     ) -> Result<Self> {
-        let mut reader = file.reader(UntilSignal { input: file.input()?, clock }, every, clock)?;
+        let mut reader = file.reader(UntilSignal { input: file.input()?, clock: file.clock })?;
         set_up(&mut reader);
-        Ok(Self::new(file, Samples::InTurn(Box::new(reader)), every, clock))
+        Ok(Self::new(file, Samples::InTurn(Box::new(reader))))
     }
 
-    fn new(file: CaptureFile, samples: Samples<'a>, every: Option<Duration>, clock: &'a dyn Clock) -> Self {
-        let name = file.name.clone();
-        Self { name, file, samples, has_ended: false, following: Vec::new(), every, clock }
+    fn new(file: CaptureFile<'a>, samples: Samples<'a>) -> Self {
+        Self { name: file.name.clone(), file, samples, has_ended: false, following: Vec::new() }
     }
 
     /// Reads the times of the whole capture before its samples are read; `None` for a pipe, which cannot be read ahead,
@@ -161,12 +155,12 @@ impl<'a> Replay<'a> {
     /// If the file cannot be read.
     pub fn scan_times(&self) -> Result<Option<CaptureTimes>> {
         let mut times = None;
-        self.file.scan_times(self.clock, self.every, &mut times)?;
+        self.file.scan_times(&mut times)?;
         let mut has_all = self.is_file();
         for path in self.following.iter().rev() {
-            let file = CaptureFile::open(path)?;
+            let file = CaptureFile::open(path, self.file.every, self.file.clock)?;
             has_all &= file.length.is_some();
-            file.scan_times(self.clock, self.every, &mut times)?;
+            file.scan_times(&mut times)?;
         }
         Ok(times.filter(|_| has_all))
     }
@@ -203,11 +197,11 @@ impl<'a> Replay<'a> {
                     break found;
                 }
                 let Some(path) = self.following.pop() else { break found };
-                self.file = CaptureFile::open(&path)?;
-                let input = UntilSignal { input: self.file.input()?, clock: self.clock };
+                self.file = CaptureFile::open(&path, self.file.every, self.file.clock)?;
+                let input = UntilSignal { input: self.file.input()?, clock: self.file.clock };
                 reader.continue_with(self.file.text(input)?, self.file.name.clone());
             },
-            Samples::Ahead(ahead) => match self.clock.signal() {
+            Samples::Ahead(ahead) => match self.file.clock.signal() {
                 Some(signal) => Err(interruption(signal)),
                 None => ahead.next(sample),
             },
@@ -325,13 +319,14 @@ pub fn copy_capture_range(
     range: (Timestamp, Timestamp),
     mut write: impl FnMut(&[u8]) -> Result<()>,
 ) -> Result<u64> {
-    let file = CaptureFile::open(path)?;
+    let clock = RealClock::new(None);
+    let file = CaptureFile::open(path, None, &clock)?;
     copy_range(file.text(&file.file)?, range.0..=range.1, |bytes| -> Result<()> { write(bytes) })
         .with_context(|| format!("cannot copy from {}", file.name))
 }
 
 /// The file of a capture.
-struct CaptureFile {
+struct CaptureFile<'a> {
     /// Its name for messages.
     name: String,
     file: File,
@@ -339,11 +334,14 @@ struct CaptureFile {
     start: u64,
     /// The length of the file; `None` for a pipe or a device, which cannot be read at any position.
     length: Option<u64>,
+    /// The distance of samples without times.
+    every: Option<Duration>,
+    clock: &'a dyn Clock,
 }
 
-impl CaptureFile {
+impl<'a> CaptureFile<'a> {
     /// Opens a file; `-` is standard input.
-    fn open(path: &Path) -> Result<Self> {
+    fn open(path: &Path, every: Option<Duration>, clock: &'a dyn Clock) -> Result<Self> {
         let (name, mut file) = if path.as_os_str() == "-" {
             // Bypasses the buffer of the standard library: poll(2) does not see data in it.
             let input = io::stdin().as_fd().try_clone_to_owned().context("cannot read standard input")?;
@@ -359,7 +357,7 @@ impl CaptureFile {
         }
         let length = metadata.is_file().then_some(metadata.len());
         let start = file.stream_position().unwrap_or(0);
-        Ok(Self { name, file, start, length })
+        Ok(Self { name, file, start, length, every, clock })
     }
 
     /// The file, whose position is shared with what is returned.
@@ -377,13 +375,8 @@ impl CaptureFile {
         decompress(input, data, &self.name).map_err(|error| self.error(error))
     }
 
-    fn reader<R: Read>(
-        &self,
-        input: R,
-        every: Option<Duration>,
-        clock: &dyn Clock,
-    ) -> Result<Reader<Text<R>>> {
-        Ok(Reader::with_times(self.text(input)?, local_times(&self.file, clock), every))
+    fn reader<R: Read>(&self, input: R) -> Result<Reader<Text<R>>> {
+        Ok(Reader::with_times(self.text(input)?, local_times(&self.file, self.clock), self.every))
     }
 
     fn error(&self, error: io::Error) -> anyhow::Error {
@@ -394,16 +387,11 @@ impl CaptureFile {
     ///
     /// # Errors
     /// If it cannot be read.
-    fn scan_times(
-        &self,
-        clock: &dyn Clock,
-        every: Option<Duration>,
-        times: &mut Option<CaptureTimes>,
-    ) -> Result<()> {
+    fn scan_times(&self, times: &mut Option<CaptureTimes>) -> Result<()> {
         if self.length.is_none() {
             return Ok(());
         }
-        let input = || FileReader { file: &self.file, position: self.start, clock };
+        let input = || FileReader { file: &self.file, position: self.start, clock: self.clock };
         let has_times = Cell::new(false);
         let mut observe = |at| {
             has_times.set(true);
@@ -415,7 +403,7 @@ impl CaptureFile {
         scan_times(self.text(input())?, &mut observe).map_err(|error| self.error(error))?;
         if !has_times.get() {
             // The times of other captures, and of logs, are known only with their samples.
-            let mut reader = self.reader(input(), every, clock)?;
+            let mut reader = self.reader(input())?;
             let (mut previous, mut sample) = (Sample::default(), Sample::default());
             while reader.next(&previous, &mut sample).map_err(|error| self.error(error))? {
                 reader.take_warnings();
