@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::limit_use::{LimitHistory, LimitKey, LimitUse, limit_uses};
+use super::limit_use::{LimitHistory, LimitKey, LimitKind, LimitUse};
 use crate::counters::{
     BlockedTask, Cgroup, CgroupDevice, CgroupHierarchy, DeviceNumber, HungRead, IoCounters, IoLimits, IoScan,
     Pressure, ProcessIo, ScanProblem, ScannedDevice,
@@ -193,10 +193,13 @@ impl Attributor {
             if limits == IoLimits::default() && delta.own == IoCounters::default() {
                 continue;
             }
-            let key = |kind| (Arc::clone(&cgroup.path), delta.number, kind);
-            let is_reached = |kind| self.reached.contains(&key(kind));
-            let is_near = |kind| self.limits.is_near(&key(kind));
-            let limits = limit_uses(&limits, &delta.counted, elapsed_s, is_reached, is_near);
+            let limit_use = |(kind, value): (LimitKind, u64)| {
+                let key = (Arc::clone(&cgroup.path), delta.number, kind);
+                let (is_reached, is_near) = (self.reached.contains(&key), self.limits.is_near(&key));
+                let rate = kind.amount(&delta.counted).0 as f64 / elapsed_s;
+                LimitUse { kind, value, rate, is_reached, is_near }
+            };
+            let limits = LimitKind::of(&limits).map(limit_use).collect();
             let rates = IoRates::of(&delta.own, elapsed_s);
             let cgroup_use = CgroupUse { path: Arc::clone(&cgroup.path), rates, share_pct: None, limits };
             by_device.entry(delta.number).or_default().push(cgroup_use);

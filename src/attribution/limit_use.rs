@@ -48,7 +48,7 @@ impl LimitKind {
     }
 
     /// Returns the amount that the limit applies to, and the mean amount of a request.
-    fn amount(self, io: &IoCounters) -> (u64, f64) {
+    pub(super) fn amount(self, io: &IoCounters) -> (u64, f64) {
         let mean = |bytes: u64, requests: u64| bytes as f64 / requests.max(1) as f64;
         match self {
             Self::ReadIops => (io.reads, 1.0),
@@ -128,21 +128,6 @@ impl Observed {
 
 /// A limit: the cgroup, the device and the kind.
 pub(super) type LimitKey = (Arc<str>, DeviceNumber, LimitKind);
-
-/// Returns the use of each limit by counters that grew by `delta` in some seconds.
-pub(super) fn limit_uses(
-    limits: &IoLimits,
-    delta: &IoCounters,
-    elapsed_s: f64,
-    is_reached: impl Fn(LimitKind) -> bool,
-    is_near: impl Fn(LimitKind) -> bool,
-) -> Vec<LimitUse> {
-    let of_kind = |(kind, value): (LimitKind, u64)| {
-        let rate = kind.amount(delta).0 as f64 / elapsed_s;
-        LimitUse { kind, value, rate, is_reached: is_reached(kind), is_near: is_near(kind) }
-    };
-    LimitKind::of(limits).map(of_kind).collect()
-}
 
 /// Follows the use of limits over several intervals.
 #[derive(Clone, Debug, Default)]

@@ -53,14 +53,15 @@ impl Devices {
             return Err(usage_error(format!("no such file '{word}'; devices shows all devices, of FILE")));
         }
         let input = host.input(&files, TimeRange::default(), schedule, &self.capture)?;
-        let is_recorded = !files.is_empty();
-        let (topology, facts, place) = match files.split_first() {
-            Some((first, more)) => recorded_topology(first, more, &input, context)?,
+        let (topology, facts, place) = match &input.from {
+            Some(first) => recorded_topology(first, &input, context)?,
             None => live_topology(&host.root, context)?,
         };
         if topology.nodes().is_empty() {
             let reason = format!("no block devices in {place}");
-            return Err(if is_recorded { NoData(reason) } else { NoData::without_devices(&reason) }.into());
+            return Err(
+                if input.from.is_some() { NoData(reason) } else { NoData::without_devices(&reason) }.into()
+            );
         }
         let mut text = Vec::new();
         if self.json {
@@ -109,13 +110,8 @@ fn live_topology(root: &Path, context: &RunContext<'_>) -> Result<Described> {
 ///
 /// # Errors
 /// If the file cannot be read or is not a text file.
-fn recorded_topology(
-    first: &Path,
-    more: &[PathBuf],
-    input: &Input,
-    context: &RunContext<'_>,
-) -> Result<Described> {
-    let mut replay = Replay::open_all(first, more, input.every, context.clock)?;
+fn recorded_topology(first: &Path, input: &Input, context: &RunContext<'_>) -> Result<Described> {
+    let mut replay = Replay::open_all(first, &input.more, input.every, context.clock)?;
     let mut sample = Sample::default();
     let place = sanitize(replay.name()).into_owned();
     if !replay.next(&Sample::default(), &mut sample)? {

@@ -475,9 +475,9 @@ impl Advance {
 /// The meaning of a line.
 #[derive(Debug, PartialEq)]
 pub(super) enum ForeignLine {
-    /// It is the first device of a copy, whose time is this, from this line; `None` if no time is known. It is to be read
-    /// once more.
-    FirstDevice(Option<(ForeignTime, u64)>),
+    /// It is the first device of a copy, whose time is this, from this line; `None` if no time is known, and a time of `None`
+    /// if it is behind the copy. It is to be read once more.
+    FirstDevice(Option<(Option<Timestamp>, u64)>),
     /// A device, whose line begins at this byte.
     Device(usize),
     /// The time of the copy before it.
@@ -485,14 +485,6 @@ pub(super) enum ForeignLine {
     /// The time of the copy that follows.
     Time(Timestamp),
     Other,
-}
-
-/// The time of a copy.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum ForeignTime {
-    Known(Timestamp),
-    /// It is behind the copy.
-    Follows,
 }
 
 /// Finds the copies in such a capture, and their times.
@@ -577,14 +569,14 @@ impl ForeignLines {
         let mut candidates = gap;
         candidates.add(&text[..at], true, number);
         ForeignLine::FirstDevice(match self.slot {
-            Some(_) if self.is_after => Some((ForeignTime::Follows, number)),
+            Some(_) if self.is_after => Some((None, number)),
             // A damaged line there is from the copy of this time, and the device from the next.
             Some(slot) if self.is_adjacent && candidates.has_lines_behind(slot) => None,
-            Some(slot) => self.time_of(slot, candidates).map(|(time, line)| (ForeignTime::Known(time), line)),
+            Some(slot) => self.time_of(slot, candidates).map(|(time, line)| (Some(time), line)),
             None => self.every.map(|every| {
                 let next = self.clock.latest.map(|latest| latest.saturating_add(every).unwrap_or(latest));
                 let time = *self.clock.latest.insert(next.unwrap_or(Timestamp::UNIX_EPOCH));
-                (ForeignTime::Known(time), number)
+                (Some(time), number)
             }),
         })
     }

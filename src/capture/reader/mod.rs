@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use self::foreign::{FirstCopies, ForeignLine, ForeignLines, ForeignTime, Known, collectl_time, look_alike};
+use self::foreign::{FirstCopies, ForeignLine, ForeignLines, Known, collectl_time, look_alike};
 pub use self::state::CaptureState;
 use self::state::{Continuity, OpenSample, Position, SampleDevices, SegmentTracker};
 use super::annotation::{Annotation, AnnotationError, EndOfSample, HealthLine, RecordingHeader, bounded};
@@ -406,9 +406,7 @@ impl<R: Read> Reader<R> {
         sample: &mut Sample,
     ) -> bool {
         match *line {
-            ForeignLine::Time(time) if ended => {
-                self.begin_foreign_sample(ForeignTime::Known(time), number, form, sample)
-            }
+            ForeignLine::Time(time) if ended => self.begin_foreign_sample(Some(time), number, form, sample),
             ForeignLine::FirstDevice(time) => {
                 self.lines.repeat_line();
                 match time {
@@ -471,19 +469,16 @@ impl<R: Read> Reader<R> {
     /// Begins a sample without a `TS` line. Returns whether the sample before it is handed out.
     fn begin_foreign_sample(
         &mut self,
-        time: ForeignTime,
+        time: Option<Timestamp>,
         line: u64,
         form: Option<(TimeForm, bool)>,
         sample: &mut Sample,
     ) -> bool {
         self.state.is_not_text = false;
         let is_handed_out = self.end_sample(Position::Untimed, false, sample);
-        let (time, is_truncated) = match time {
-            ForeignTime::Known(time) => (time, false),
-            // Without it the copy is not whole.
-            ForeignTime::Follows => (Timestamp::UNIX_EPOCH, true),
-        };
-        let open = OpenSample::new(time, None, line);
+        // Without the time that follows it, the copy is not whole.
+        let is_truncated = time.is_none();
+        let open = OpenSample::new(time.unwrap_or_default(), None, line);
         self.position = Position::InSample(OpenSample { is_foreign: true, form, is_truncated, ..open });
         is_handed_out
     }

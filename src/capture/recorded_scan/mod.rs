@@ -134,35 +134,28 @@ fn grown_cgroups(
     let before: HashMap<&str, &Cgroup> =
         last.iter().flat_map(|last| &last.cgroups).map(|cgroup| (&*cgroup.path, cgroup)).collect();
     let grown = scan.cgroups.iter().map(|cgroup| {
+        // Otherwise it is not known over which time the counters grew.
         let is_known = last.is_some() && !cgroup.is_new;
-        grown_cgroup(cgroup, before.get(&*cgroup.path).copied(), is_known, is_recorded)
+        let old = before.get(&*cgroup.path).copied().filter(|_| is_known);
+        let recorded = cgroup.devices.iter().filter(|device| is_recorded(device.number));
+        let devices = recorded.map(|device| {
+            let old = old.iter().flat_map(|old| &old.devices).find(|old| old.number == device.number);
+            let old = old.map(|old| old.io).unwrap_or_default();
+            let io = if is_known { device.io.growth_since(&old) } else { IoCounters::default() };
+            CgroupDevice { io, ..*device }
+        });
+        let old_pressure = old.and_then(|old| old.pressure);
+        Cgroup {
+            path: Arc::clone(&cgroup.path),
+            is_new: false,
+            devices: devices.filter(|device| !is_default(&device.io) || device.has_limits()).collect(),
+            pressure: cgroup.pressure.map(|pressure| pressure.minus(&old_pressure.unwrap_or(pressure))),
+        }
     });
     let mut grown: Vec<Cgroup> =
         grown.filter(|cgroup| has_limits(cgroup) || total_bytes(cgroup) > 0).collect();
     keep_largest(&mut grown);
     grown
-}
-
-/// Returns the growth of a cgroup's counters; zero if it is not known over which time they grew.
-fn grown_cgroup(
-    cgroup: &Cgroup,
-    before: Option<&Cgroup>,
-    is_known: bool,
-    is_recorded: &dyn Fn(DeviceNumber) -> bool,
-) -> Cgroup {
-    let devices = cgroup.devices.iter().filter(|device| is_recorded(device.number)).map(|device| {
-        let old = before.iter().flat_map(|old| &old.devices).find(|old| old.number == device.number);
-        let old = old.map(|old| old.io).unwrap_or_default();
-        let io = if is_known { device.io.growth_since(&old) } else { IoCounters::default() };
-        CgroupDevice { io, ..*device }
-    });
-    let old_pressure = before.and_then(|before| before.pressure).filter(|_| is_known);
-    Cgroup {
-        path: Arc::clone(&cgroup.path),
-        is_new: false,
-        devices: devices.filter(|device| !is_default(&device.io) || device.has_limits()).collect(),
-        pressure: cgroup.pressure.map(|pressure| pressure.minus(&old_pressure.unwrap_or(pressure))),
-    }
 }
 
 /// Keeps the cgroups with limits, and those with the most bytes.

@@ -90,7 +90,24 @@ impl TextfileWriter {
         let (report, messages) = channel();
         let (path, published) = (path.to_owned(), Arc::clone(published));
         start_thread("textfile", move || {
-            keep_up_to_date(&path, every, &name, &published, written_at, &stopped, &report);
+            let clock = RealClock::new(None);
+            let mut deadlines = Deadlines::new(clock.monotonic(), every);
+            let mut is_failing = false;
+            loop {
+                let (due, _) = deadlines.next(clock.monotonic());
+                let wait = due.saturating_sub(clock.monotonic());
+                if stopped.recv_timeout(wait) != Err(RecvTimeoutError::Timeout) {
+                    break;
+                }
+                let written = write_latest(&path, &published, &mut written_at);
+                if written.is_err() != std::mem::replace(&mut is_failing, written.is_err()) {
+                    // Without a receiver, the program is ending.
+                    let _ = report.send(match written {
+                        Err(error) => format!("cannot write {name}: {}; trying again", os_error_text(&error)),
+                        Ok(()) => format!("writing {name} again"),
+                    });
+                }
+            }
             // After an error, the file remains, as after a crash.
             let _ = remove_file(&path);
         })?;
@@ -100,41 +117,6 @@ impl TextfileWriter {
     /// Returns a message about the file; `None` if there is no new one.
     pub(super) fn take_message(&self) -> Option<String> {
         self.messages.try_recv().ok()
-    }
-}
-
-/// Writes the file at every deadline, until `stopped` hangs up.
-fn keep_up_to_date(
-    path: &Path,
-    every: Duration,
-    name: &str,
-    published: &Published,
-    mut written_at: Option<Duration>,
-    stopped: &Receiver<()>,
-    messages: &Sender<String>,
-) {
-    let clock = RealClock::new(None);
-    let mut deadlines = Deadlines::new(clock.monotonic(), every);
-    let mut is_failing = false;
-    // Without a receiver, the program is ending.
-    let report = |message: String| drop(messages.send(message));
-    loop {
-        let (due, _) = deadlines.next(clock.monotonic());
-        match stopped.recv_timeout(due.saturating_sub(clock.monotonic())) {
-            Err(RecvTimeoutError::Timeout) => {}
-            Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
-        }
-        match write_latest(path, published, &mut written_at) {
-            Err(error) if !is_failing => {
-                is_failing = true;
-                report(format!("cannot write {name}: {}; trying again", os_error_text(&error)));
-            }
-            Ok(()) if is_failing => {
-                is_failing = false;
-                report(format!("writing {name} again"));
-            }
-            Ok(()) | Err(_) => {}
-        }
     }
 }
 
