@@ -80,7 +80,18 @@ pub(super) fn follow(
             return Err(NoData(observer.not_found(&not_found)).into());
         }
         observer.begin(&mut intervals, context)?;
-        outcome = feed(&mut intervals, observer, &mut warnings, context);
+        outcome = loop {
+            let rows = match intervals.next(&mut |warning| warnings.warn_capture(warning, context.err)) {
+                Ok(NextInterval::Rows(rows)) => Some(rows),
+                Ok(NextInterval::Break) => None,
+                Ok(NextInterval::End) => break Ok(Exit::Success),
+                Ok(NextInterval::Signal(signal)) => break Ok(Exit::Signal(signal)),
+                Err(error) => break Err(error),
+            };
+            if let Err(error) = observer.observe(rows, &intervals, context) {
+                break Err(error);
+            }
+        };
     }
     if outcome.is_ok() {
         warnings.finish(context.err);
@@ -93,23 +104,6 @@ pub(super) fn follow(
     match missing_data(&intervals)?.or_else(|| observer.missing(&intervals)) {
         Some(reason) => Err(no_data(&reason, &intervals)),
         None => Ok(exit),
-    }
-}
-
-fn feed(
-    intervals: &mut Intervals<'_>,
-    observer: &mut dyn Observer,
-    warnings: &mut Warnings,
-    context: &mut RunContext<'_>,
-) -> Result<Exit> {
-    loop {
-        let rows = match intervals.next(&mut |warning| warnings.warn_capture(warning, context.err))? {
-            NextInterval::Rows(rows) => Some(rows),
-            NextInterval::Break => None,
-            NextInterval::End => return Ok(Exit::Success),
-            NextInterval::Signal(signal) => return Ok(Exit::Signal(signal)),
-        };
-        observer.observe(rows, intervals, context)?;
     }
 }
 

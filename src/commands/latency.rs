@@ -165,7 +165,13 @@ impl Observer for Output<'_> {
         }
         // The requested device may appear later, or not at all.
         let Some(traced) = traced.filter(|_| rows.has_found_any) else { return Ok(()) };
-        let devices = self.shown_devices(&traced.devices, intervals);
+        let disks = intervals.selected_disks();
+        // A path to an NVMe disk is shown only if it was requested by name: its requests are those of the disk.
+        let is_shown = |device: &&TracedDevice| match self.is_restricted {
+            true => disks.contains_key(device.name.as_str()),
+            false => !device.is_path,
+        };
+        let devices = traced.devices.iter().filter(is_shown).collect();
         let interval = LatencyInterval { header: &rows.header, traced: &traced, devices };
         self.format.push(&interval, self.width(context), &self.time_zone, &mut self.text);
         if self.is_for_programs {
@@ -178,20 +184,5 @@ impl Observer for Output<'_> {
 impl Output<'_> {
     fn width(&self, context: &RunContext<'_>) -> usize {
         self.width.unwrap_or_else(|| context.width())
-    }
-
-    /// Returns the selected devices. A path to an NVMe disk is shown only if it was requested by name: its requests are
-    /// those of the disk.
-    fn shown_devices<'b>(
-        &self,
-        devices: &'b [TracedDevice],
-        intervals: &Intervals<'_>,
-    ) -> Vec<&'b TracedDevice> {
-        let disks = intervals.selected_disks();
-        let is_shown = |device: &&TracedDevice| match self.is_restricted {
-            true => disks.contains_key(device.name.as_str()),
-            false => !device.is_path,
-        };
-        devices.iter().filter(is_shown).collect()
     }
 }

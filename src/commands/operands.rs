@@ -14,6 +14,9 @@ pub(super) struct Operands {
     pub(super) schedule: Schedule,
 }
 
+/// Divides operands, of which none is a recording if an option names one, on the host below a root.
+pub(super) type SplitOperands = fn(&[String], Option<&PathBuf>, &Path) -> Result<Operands, String>;
+
 impl Operands {
     /// Splits operands. The first word that starts like a number is the interval, the second one the count. A file is a
     /// recording unless a device has its name; with `from`, only a path is.

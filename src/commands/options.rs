@@ -16,7 +16,7 @@ use clap::Args;
 use jiff::Timestamp;
 
 use super::help_template::Operand;
-use super::operands::{Operands, two_numbers};
+use super::operands::{Operands, SplitOperands, two_numbers};
 use crate::analysis::{DeviceBaseline, Settings, StatedCap};
 use crate::console::{RunContext, Warnings};
 use crate::intervals::{self, BaselineOption, BaselineStore, DeviceSelection, Input, Stacked};
@@ -151,33 +151,18 @@ pub(super) struct SourceOptions {
 }
 
 impl SourceOptions {
-    /// Returns the source of intervals, and the devices that are named.
+    /// Returns the source of intervals, and the devices that are named. `split` divides the operands: [`Operands::split`] or
+    /// [`Operands::with_file_first`].
     ///
     /// # Errors
     /// If an operand is invalid, or an option about captures is given without one.
-    pub(super) fn source(&self, host: &Host, context: &RunContext<'_>) -> Result<(Input, Vec<String>)> {
-        self.source_of(Operands::split(&self.operands, self.from.as_ref(), &host.root), host, context)
-    }
-
-    /// Returns the source, where the first operand may be any file: see [`Operands::with_file_first`].
-    ///
-    /// # Errors
-    /// Those of [`Self::source`].
-    pub(super) fn source_with_file_first(
+    pub(super) fn source(
         &self,
+        split: SplitOperands,
         host: &Host,
         context: &RunContext<'_>,
     ) -> Result<(Input, Vec<String>)> {
-        let operands = Operands::with_file_first(&self.operands, self.from.as_ref(), &host.root);
-        self.source_of(operands, host, context)
-    }
-
-    fn source_of(
-        &self,
-        operands: Result<Operands, String>,
-        host: &Host,
-        context: &RunContext<'_>,
-    ) -> Result<(Input, Vec<String>)> {
+        let operands = split(&self.operands, self.from.as_ref(), &host.root);
         let Operands { files, devices, schedule } = operands.map_err(usage_error)?;
         let range = self.range.range(!files.is_empty(), context)?;
         Ok((host.input(&files, range, schedule, &self.capture)?, devices))

@@ -19,7 +19,7 @@ use crate::os_error::os_error_text;
 use crate::report::layout::number_format::lsblk_size;
 use crate::sanitize::sanitize;
 use crate::source::{
-    Host as HostNames, cgroup_mount, check_block_dir, has_process_io_capabilities, list_devices, list_ids,
+    cgroup_mount, check_block_dir, count_cpus, has_process_io_capabilities, list_devices, list_ids,
     read_text_file,
 };
 
@@ -82,7 +82,7 @@ fn facts(root: &Path) -> Vec<(&'static str, String)> {
         ("target", format!("{ARCH}-linux-{libc}, linked {linked}{profile}")),
         ("features", format!("{top}; gzip is read and written, zstd is read")),
         ("kernel", line("proc/sys/kernel/osrelease").unwrap_or_else(unknown)),
-        ("CPUs", HostNames::this(root).cpus.map_or_else(unknown, |cpus| cpus.to_string())),
+        ("CPUs", count_cpus(root).map_or_else(unknown, |cpus| cpus.to_string())),
         ("user", user),
         ("lockable memory", lockable),
         ("/proc/diskstats", shown(read("proc/diskstats").map(|text| diskstats(&text)))),
@@ -97,18 +97,16 @@ fn facts(root: &Path) -> Vec<(&'static str, String)> {
         facts.push(("cgroups", "none that count I/O are mounted".to_owned()));
         return facts;
     };
-    let (number, file, controllers) = match version {
-        CgroupHierarchy::V1 => (
-            1,
-            "blkio.throttle.io_service_bytes",
-            read("proc/cgroups").map(|text| mounted_controllers(&text)),
-        ),
+    let (file, controllers) = match version {
+        CgroupHierarchy::V1 => {
+            ("blkio.throttle.io_service_bytes", read("proc/cgroups").map(|text| mounted_controllers(&text)))
+        }
         CgroupHierarchy::V2 => {
             let text = read_text_file(&counters.with_file_name("cgroup.controllers"));
-            (2, "io.stat", text.map(|text| text.split_whitespace().map(str::to_owned).collect()))
+            ("io.stat", text.map(|text| text.split_whitespace().map(str::to_owned).collect()))
         }
     };
-    facts.push(("cgroups", format!("version {number} at {mountpoint}")));
+    facts.push(("cgroups", format!("version {} at {mountpoint}", version as u8)));
     facts.push(("cgroup controllers", shown(controllers.map(|names| list(&names, " ")))));
     facts.push((file, readable(read_text_file(&counters).map(drop))));
     facts

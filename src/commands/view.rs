@@ -4,6 +4,7 @@ use anyhow::Result;
 use clap::Args;
 
 use super::follow::{Observer, follow};
+use super::operands::Operands;
 use super::options::{
     Host, NO_REALTIME, SelectionOptions, SourceOptions, VerdictOptions, WidthOption, sort_key, usage_error,
 };
@@ -74,7 +75,7 @@ pub struct View {
 
 impl View {
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
-        let (input, devices) = self.source.source(host, context)?;
+        let (input, devices) = self.source.source(Operands::split, host, context)?;
         let first_device = devices.first().cloned();
         if self.realtime && input.from.is_none() {
             return Err(usage_error(NO_REALTIME));

@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use jiff::tz::TimeZone;
 
 use super::follow::{Observer, Said, follow};
+use super::operands::Operands;
 use super::options::{Host, SourceOptions, WidthOption, percentage, usage_error};
 use super::tracing::Tracing;
 use crate::attribution::{Attribution, CgroupUse};
@@ -76,7 +77,7 @@ fn sort_key(word: &str) -> Result<WhoSort, String> {
 
 impl Who {
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
-        let (input, devices) = self.source.source(host, context)?;
+        let (input, devices) = self.source.source(Operands::split, host, context)?;
         let selection = DeviceSelection { devices, ..DeviceSelection::default() };
         if self.trace && input.from.is_some() {
             return Err(usage_error("--trace needs the running system; omit the capture"));

@@ -60,9 +60,9 @@ pub enum ScanProblem {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CgroupHierarchy {
     /// `blkio`: counters and limits are those of the cgroup's own processes, without its descendants.
-    V1,
+    V1 = 1,
     /// `io`: both include all descendants.
-    V2,
+    V2 = 2,
 }
 
 /// A whole device in a scan.

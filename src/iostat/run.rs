@@ -12,6 +12,7 @@ use super::rows::{DeviceRows, DisplayNames};
 use super::selection::Selection;
 use super::text::tables::{self, Table, device_tables};
 use super::text::{Format, Report, Style, json};
+use crate::capture::RecordingHeader;
 use crate::clock::WaitOutcome;
 use crate::console::{RunContext, Warnings, require_text, require_values};
 use crate::counters::{CpuTimes, Device, Sample};
@@ -21,7 +22,9 @@ use crate::metrics::CpuPercentages;
 use crate::os_error::os_error_text;
 use crate::sanitize::sanitize;
 use crate::schedule::Deadlines;
-use crate::source::{DeviceResolver, Host, Live, Precedence, Replay, local_time_zone, read_partitions};
+use crate::source::{
+    DeviceResolver, Live, Precedence, Replay, local_time_zone, read_partitions, running_host,
+};
 use crate::topology::{NamedDevice, Topology};
 use crate::units::{SampleTime, Span};
 
@@ -65,13 +68,13 @@ fn run_live(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
     let zone = local_time_zone((context.environment)("TZ").as_deref());
     let mut reporter = Reporter::new(options, devices, zone, context.is_terminal);
     let mut text = Vec::new();
-    let this = Host::this(&options.root);
+    let (this, hardware) = running_host(&options.root);
     if let Some(error) = source.stat_error().filter(|_| this.cpus.is_none()) {
         // iostat counts the CPUs first.
         print_stat_error(options, &error, context);
         return Ok(Exit::NoData);
     }
-    reporter.begin(&this, context.clock.wall(), &mut text);
+    reporter.begin(&this, Some(&hardware), context.clock.wall(), &mut text);
     let mut skips_report = options.skip_first && deadlines.is_some();
     loop {
         if newer.at.uptime.is_none() {
@@ -219,14 +222,8 @@ fn report(reporter: &mut Reporter<'_>, steps: &StepSource<'_>, text: &mut Vec<u8
         return;
     }
     if reporter.count == 0 {
-        let header = steps.replay().and_then(Replay::header);
-        let host = header.map_or_else(Host::default, |header| Host {
-            nodename: header.host.clone(),
-            release: header.kernel.clone(),
-            hardware: None,
-            cpus: header.cpus,
-        });
-        reporter.begin(&host, newer.at.wall.unwrap_or_default(), text);
+        let host = steps.replay().and_then(Replay::header).cloned().unwrap_or_default();
+        reporter.begin(&host, None, newer.at.wall.unwrap_or_default(), text);
     }
     reporter.report(older, newer, steps.span(), text);
 }
@@ -348,7 +345,13 @@ impl<'a> Reporter<'a> {
     }
 
     /// Appends the heading, which comes before all reports; its date is that of `now`.
-    pub(super) fn begin(&self, host: &Host, now: Timestamp, out: &mut Vec<u8>) {
+    pub(super) fn begin(
+        &self,
+        host: &RecordingHeader,
+        hardware: Option<&str>,
+        now: Timestamp,
+        out: &mut Vec<u8>,
+    ) {
         let date = now.to_zoned(self.time_zone.clone()).date();
         let (year, month, day) = (date.year(), date.month(), date.day());
         // A format string of jiff is avoided, because its code would have to be loaded only for this.
@@ -358,8 +361,8 @@ impl<'a> Reporter<'a> {
             format!("{month:02}/{day:02}/{:02}", year % 100)
         };
         match self.style.format {
-            Format::Text => tables::begin(host, &date, out),
-            Format::Json => json::begin(host, &date, out),
+            Format::Text => tables::begin(host, hardware, &date, out),
+            Format::Json => json::begin(host, hardware, &date, out),
         }
     }
 

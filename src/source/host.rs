@@ -13,29 +13,13 @@ use super::small_file::{read_bytes, read_line, read_text};
 use crate::capture::RecordingHeader;
 use crate::topology::{Machine, Topology};
 
-/// The host as uname(2) describes it. Values that are not known are `None`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Host {
-    pub nodename: Option<String>,
-    pub release: Option<String>,
-    /// The hardware's name, such as `x86_64`.
-    pub hardware: Option<String>,
-    /// The number of CPUs, including those that are offline.
-    pub cpus: Option<usize>,
-}
-
-impl Host {
-    /// Describes the running host. Its CPUs are counted below `root`.
-    pub fn this(root: &Path) -> Self {
-        let names = uname();
-        let text = |name: &std::ffi::CStr| Some(name.to_string_lossy().into_owned());
-        Self {
-            nodename: text(names.nodename()),
-            release: text(names.release()),
-            hardware: text(names.machine()),
-            cpus: count_cpus(root),
-        }
-    }
+/// Describes the running host, whose CPUs are counted below `root`, as uname(2) does; and its hardware, such as `x86_64`.
+pub fn running_host(root: &Path) -> (RecordingHeader, String) {
+    let names = uname();
+    let text = |name: &std::ffi::CStr| name.to_string_lossy().into_owned();
+    let (host, kernel) = (Some(text(names.nodename())), Some(text(names.release())));
+    let header = RecordingHeader { host, kernel, cpus: count_cpus(root), ..RecordingHeader::default() };
+    (header, text(names.machine()))
 }
 
 /// Describes the host below `root` for the header of a recording. All values come from files there, because a
@@ -72,7 +56,7 @@ pub fn read_machine(root: &Path) -> Machine {
 }
 
 /// Counts the CPUs, including those that are offline, or without /sys those in /proc/stat; `None` if neither lists them.
-fn count_cpus(root: &Path) -> Option<usize> {
+pub fn count_cpus(root: &Path) -> Option<usize> {
     let is_cpu = |name: &str| {
         name.strip_prefix("cpu").is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
     };

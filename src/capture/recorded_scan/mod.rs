@@ -90,10 +90,7 @@ impl ScanWriter {
         let cgroups = grown_cgroups(scan, last, &is_recorded);
         Some(Box::new(ScanGrowth {
             at_ns: u64::try_from(scan.at.as_nanos()).ok(),
-            cgroup_version: scan.hierarchy.map(|version| match version {
-                CgroupHierarchy::V1 => 1,
-                CgroupHierarchy::V2 => 2,
-            }),
+            cgroup_version: scan.hierarchy.map(|version| version as u8),
             skipped: scan.skipped,
             problem: scan.problem,
             devices: grown_devices(scan, last, &cgroups, &is_recorded),
@@ -263,11 +260,9 @@ impl ScanReader {
         Some(Arc::new(IoScan {
             at: Duration::from_nanos(scan.at_ns?),
             devices: self.devices.clone(),
-            hierarchy: scan.cgroup_version.and_then(|number| match number {
-                1 => Some(CgroupHierarchy::V1),
-                2 => Some(CgroupHierarchy::V2),
-                _ => None,
-            }),
+            hierarchy: [CgroupHierarchy::V1, CgroupHierarchy::V2]
+                .into_iter()
+                .find(|version| scan.cgroup_version == Some(*version as u8)),
             cgroups: self.cgroups.clone(),
             processes,
             hung_read: scan.hung_read,

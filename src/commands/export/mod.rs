@@ -18,6 +18,7 @@ use self::http::{RunningServer, bind};
 use self::published::{Published, TextfileWriter};
 use super::follow::{Observer, follow};
 use super::help_template::Operand;
+use super::operands::Operands;
 use super::options::{FILE_OPERAND, Host, SourceOptions, VerdictOptions, distance, usage_error};
 use crate::console::RunContext;
 use crate::exit::Exit;
@@ -126,7 +127,7 @@ impl Export {
             context.emit(&mut text.into_bytes())?;
             return Ok(Exit::Success);
         }
-        let (input, devices) = self.source.source(host, context)?;
+        let (input, devices) = self.source.source(Operands::split, host, context)?;
         self.check(&input, &devices).map_err(usage_error)?;
         let (interval, is_replay) = (input.interval, input.from.is_some());
         let input = Input {

@@ -70,7 +70,18 @@ impl Selection {
             list.insert_named(named, last_group, None, is_sorted);
         }
         let only_if_used = self.default_devices.are_used_only();
-        let defaults = self.default_indexes(devices, topology, first_seen, is_sorted);
+        let is_default = |index: &usize| match self.default_devices {
+            DefaultDevices::None => false,
+            DefaultDevices::AllWithPartitions | DefaultDevices::UsedWithPartitions => true,
+            DefaultDevices::AllWhole | DefaultDevices::UsedWhole => topology.is_whole(&devices[*index].name),
+        };
+        let mut defaults: Vec<usize> = (0..devices.len()).filter(is_default).collect();
+        if is_sorted {
+            defaults.sort_by(|&a, &b| devices[a].name.cmp(&devices[b].name));
+        } else {
+            defaults
+                .sort_by_key(|&index| first_seen.get(&devices[index].name).copied().unwrap_or(usize::MAX));
+        }
         if is_sorted && list.entries.is_empty() {
             // The usual case. Inserting the devices one by one would be slow.
             return DeviceEntry::defaults(&defaults, only_if_used);
@@ -136,28 +147,6 @@ impl Selection {
         });
         // If all partitions are shown by default, these are not listed separately.
         self.partitions = if self.default_devices.are_in_diskstats_order() { Vec::new() } else { partitions };
-    }
-
-    /// Returns the indexes of the default devices: sorted by name, or in the order of /proc/diskstats or /sys.
-    fn default_indexes(
-        &self,
-        devices: &[Device],
-        topology: &Topology,
-        first_seen: &HashMap<String, usize>,
-        is_sorted: bool,
-    ) -> Vec<usize> {
-        let is_default = |index: &usize| match self.default_devices {
-            DefaultDevices::None => false,
-            DefaultDevices::AllWithPartitions | DefaultDevices::UsedWithPartitions => true,
-            DefaultDevices::AllWhole | DefaultDevices::UsedWhole => topology.is_whole(&devices[*index].name),
-        };
-        let mut indexes: Vec<usize> = (0..devices.len()).filter(is_default).collect();
-        if is_sorted {
-            indexes.sort_by(|&a, &b| devices[a].name.cmp(&devices[b].name));
-        } else {
-            indexes.sort_by_key(|&index| first_seen.get(&devices[index].name).copied().unwrap_or(usize::MAX));
-        }
-        indexes
     }
 }
 

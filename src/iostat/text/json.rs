@@ -5,24 +5,29 @@ use std::io::Write;
 
 use super::{BASIC, Column, EXTENDED, EXTENDED_JSON_ORDER, EXTENDED_SHORT, Value};
 use super::{Report, Style};
+use crate::capture::RecordingHeader;
 use crate::sanitize::json_string;
-use crate::source::Host;
 
-pub(in crate::iostat) fn begin(host: &Host, date: &str, out: &mut Vec<u8>) {
+pub(in crate::iostat) fn begin(
+    host: &RecordingHeader,
+    hardware: Option<&str>,
+    date: &str,
+    out: &mut Vec<u8>,
+) {
     out.extend_from_slice(b"{\"sysstat\": {\n\t\"hosts\": [\n\t\t{\n");
     let mut member = |key: &str, value: String| {
         // Writing to a Vec cannot fail, here and below.
         let _ = writeln!(out, "\t\t\t\"{key}\": {value},");
     };
-    let mut text = |key: &str, value: Option<&String>| {
+    let mut text = |key: &str, value: Option<&str>| {
         if let Some(value) = value {
             member(key, json_string(value));
         }
     };
-    text("nodename", host.nodename.as_ref());
-    text("sysname", Some(&"Linux".to_owned()));
-    text("release", host.release.as_ref());
-    text("machine", host.hardware.as_ref());
+    text("nodename", host.host.as_deref());
+    text("sysname", Some("Linux"));
+    text("release", host.kernel.as_deref());
+    text("machine", hardware);
     if let Some(cpus) = host.cpus {
         member("number-of-cpus", cpus.to_string());
     }

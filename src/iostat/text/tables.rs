@@ -6,10 +6,10 @@ use super::{Alarm, CellClass};
 use super::{BASIC, BASIC_SHORT, Column, EXTENDED, EXTENDED_SHORT, EXTENDED_TABLES};
 use super::{Report, Row, Style};
 use super::{push_cell, push_in_color, push_percentage};
+use crate::capture::RecordingHeader;
 use crate::iostat::rates::IostatRates;
 use crate::metrics::CpuPercentages;
 use crate::sanitize::sanitize;
-use crate::source::Host;
 
 /// Width of the column of device names.
 const NAME_WIDTH: usize = 13;
@@ -29,17 +29,22 @@ impl Table {
     }
 }
 
-pub(in crate::iostat) fn begin(host: &Host, date: &str, out: &mut Vec<u8>) {
-    let known = |part: &Option<String>| part.clone().unwrap_or_else(|| UNKNOWN.to_owned());
+pub(in crate::iostat) fn begin(
+    host: &RecordingHeader,
+    hardware: Option<&str>,
+    date: &str,
+    out: &mut Vec<u8>,
+) {
+    let known = |part: Option<&str>| part.unwrap_or(UNKNOWN).to_owned();
     let cpus = host.cpus.map_or_else(|| UNKNOWN.to_owned(), |n| n.to_string());
     // Writing to a Vec cannot fail, here and below.
     let _ = writeln!(
         out,
         "Linux {} ({}) \t{} \t_{}_\t({cpus} CPU)\n",
-        known(&host.release),
-        known(&host.nodename),
+        known(host.kernel.as_deref()),
+        known(host.host.as_deref()),
         date,
-        known(&host.hardware),
+        known(hardware),
     );
 }
 

@@ -69,18 +69,6 @@ struct KnownCgroup {
 }
 
 impl KnownCgroup {
-    fn new(path: &str, files: CgroupFiles) -> Self {
-        Self {
-            path: Arc::from(path),
-            files,
-            parent: None,
-            has_changed: true,
-            is_new: true,
-            idle_scans: 0,
-            is_gone: false,
-        }
-    }
-
     /// Returns whether it is read less often, because it has had no I/O for long and has no limits.
     fn is_resting(&self) -> bool {
         self.idle_scans >= IDLE_SCANS && !self.files.is_limited()
@@ -221,7 +209,15 @@ impl CgroupReader {
                     break;
                 }
                 position = Some(found.len());
-                let new = || KnownCgroup::new(path.as_str(), CgroupFiles::new(&dir, version));
+                let new = || KnownCgroup {
+                    path: Arc::from(path.as_str()),
+                    files: CgroupFiles::new(&dir, version),
+                    parent: None,
+                    has_changed: true,
+                    is_new: true,
+                    idle_scans: 0,
+                    is_gone: false,
+                };
                 found.push(KnownCgroup { parent, ..known.unwrap_or_else(new) });
             }
             match list_children(&dir) {
