@@ -1,14 +1,10 @@
 //! Long runs on a host whose devices appear and disappear: neither memory nor open files grow.
-//!
-//! `cargo test --release --test commands soak:: -- --ignored --nocapture --test-threads 1` takes a million samples and prints
-//! measurements.
 
 use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write};
 use std::process::Command;
-use std::time::Instant;
 
 use blkstat::clock::{ManualClock, WaitOutcome};
 use blkstat::exit::Exit;
@@ -18,17 +14,16 @@ use crate::support::fake_root::FakeRoot;
 use crate::support::in_process::in_process;
 
 /// Devices of the host. One of the second half is absent at any time.
-const DEVICES: u64 = 20;
-const FEW_DEVICES: u64 = 6;
+const DEVICES: u64 = 6;
 /// Samples after which the next device is absent.
 const SAMPLES_PER_CHANGE: u64 = 50;
 
 /// Writes the state of the host at sample `at`.
-fn write_host(host: &FakeRoot, devices: u64, at: u64) {
+fn write_host(host: &FakeRoot, at: u64) {
     let mut lines = String::new();
-    let half = devices / 2;
+    let half = DEVICES / 2;
     let absent = half + at / SAMPLES_PER_CHANGE % half;
-    for n in (0..devices).filter(|n| *n != absent) {
+    for n in (0..DEVICES).filter(|n| *n != absent) {
         // A device that reappears counts from zero, and the columns of milliseconds wrap.
         let age = if n < half { at } else { at % (half * SAMPLES_PER_CHANGE) };
         let (ios, ms) = (age * (n % 5) * 100, age * (n % 5) * 40_000 % (1 << 32));
@@ -44,13 +39,13 @@ fn write_host(host: &FakeRoot, devices: u64, at: u64) {
     host.diskstats(&lines).uptime(format!("{}.00", 1000 + at));
 }
 
-fn new_host(devices: u64) -> FakeRoot {
+fn new_host() -> FakeRoot {
     let host = FakeRoot::in_memory();
     host.folder("proc/pressure").cpu("5 0 5 800 0 0 0 0", 3);
-    for n in 0..devices {
+    for n in 0..DEVICES {
         host.folder(&format!("sys/block/sd{}/queue", char::from(b'a' + n as u8)));
     }
-    write_host(&host, devices, 0);
+    write_host(&host, 0);
     host
 }
 
@@ -76,12 +71,11 @@ impl Write for ByteCounter {
 }
 
 /// Runs blkstat for a number of samples and compares its memory and open files throughout.
-fn soak(words: &str, devices: u64, samples: u64) {
-    let host = new_host(devices);
+fn soak(words: &str, samples: u64) {
+    let host = new_host();
     let measured = RefCell::new(Vec::new());
-    let start = Instant::now();
     let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |at| {
-        write_host(&host, devices, at);
+        write_host(&host, at);
         // By the first tenth, every device has appeared and disappeared, and all buffers have their final size.
         if at >= samples / 10 && at % (samples / 10) == 0 {
             measured.borrow_mut().push(resource_use());
@@ -96,58 +90,24 @@ fn soak(words: &str, devices: u64, samples: u64) {
     drop(clock);
     let measured = measured.into_inner();
     let kib: Vec<u64> = measured.iter().map(|(kib, _)| *kib).collect();
-    let seconds = start.elapsed().as_secs_f64();
-    eprintln!(
-        "{words}: {samples} samples, {} MB written, {seconds:.1} s, KiB {kib:?}, files {}",
-        out.0 >> 20,
-        measured[0].1
-    );
     assert!(measured.iter().all(|(_, files)| *files == measured[0].1), "{words}: files {measured:?}");
     assert!(kib.iter().all(|now| *now <= kib[0] + 512), "{words}: KiB {kib:?}");
 }
 
-/// Set in a process that runs a single test.
+/// Set in a process that runs this test alone: it measures the memory and files of its process, in which other tests run.
 const ALONE: &str = "BLKSTAT_TEST_ALONE";
-
-/// Runs a test of this module in a process of its own, since it measures the memory and files of its process, in which
-/// other tests run.
-fn run_alone(test: &str, measure: impl FnOnce()) {
-    if std::env::var_os(ALONE).is_some() {
-        return measure();
-    }
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args([&format!("soak::{test}"), "--exact", "--include-ignored", "--nocapture"]).env(ALONE, "1");
-    let output = command.output().unwrap();
-    let printed = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    eprintln!("{printed}");
-    assert!(output.status.success() && printed.contains("1 passed"), "{test} failed");
-}
 
 #[test]
 fn thousands_of_samples_use_constant_memory_and_open_files() {
-    run_alone("thousands_of_samples_use_constant_memory_and_open_files", || {
-        soak("--json 1", FEW_DEVICES, 2_000);
-        soak("--summary 1", FEW_DEVICES, 2_000);
-        soak("iostat -dx -o JSON 1", FEW_DEVICES, 5_000);
-    });
-}
-
-#[test]
-#[ignore = "takes minutes"]
-fn a_million_samples_as_json_use_constant_memory() {
-    run_alone("a_million_samples_as_json_use_constant_memory", || soak("--json 1", DEVICES, 1_000_000));
-}
-
-#[test]
-#[ignore = "takes minutes"]
-fn a_million_samples_as_tables_use_constant_memory() {
-    run_alone("a_million_samples_as_tables_use_constant_memory", || soak("--summary 1", DEVICES, 1_000_000));
-}
-
-#[test]
-#[ignore = "takes minutes"]
-fn a_million_samples_of_iostat_use_constant_memory() {
-    run_alone("a_million_samples_of_iostat_use_constant_memory", || {
-        soak("iostat -dx -o JSON 1", DEVICES, 1_000_000)
-    });
+    if std::env::var_os(ALONE).is_some() {
+        soak("--json 1", 2_000);
+        soak("--summary 1", 2_000);
+        soak("iostat -dx -o JSON 1", 5_000);
+        return;
+    }
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["soak::thousands_of_samples", "--nocapture"]).env(ALONE, "1");
+    let output = command.output().unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && printed.contains("1 passed"), "{printed}");
 }
