@@ -1,7 +1,7 @@
-//! The module structure: a module of `src/` imports only modules below it, so that there is no cycle.
+//! The module structure: a module of `src/`, or of `src/analysis`, imports only modules below it, so that there is no cycle.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The modules, lowest first: each may import those before it.
 const MODULES: &[&str] = &[
@@ -38,8 +38,29 @@ const MODULES: &[&str] = &[
     "main",
 ];
 
+/// Those of `src/analysis`.
+const MODULES_OF_ANALYSIS: &[&str] = &[
+    "thresholds",
+    "stats",
+    "host",
+    "load",
+    "peers",
+    "saved_baselines",
+    "baseline",
+    "settings",
+    "caps",
+    "capacity",
+    "lifetimes",
+    "verdict",
+    "blocks",
+    "device",
+    "compare",
+    "not_the_disk",
+    "queue_by_layer",
+];
+
 /// The source files of each module.
-type Sources = BTreeMap<String, Vec<(String, String)>>;
+type Sources = BTreeMap<String, Vec<(PathBuf, String)>>;
 
 fn read_sources(directory: &Path, module: Option<&str>, sources: &mut Sources) {
     for entry in std::fs::read_dir(directory).unwrap() {
@@ -53,23 +74,22 @@ fn read_sources(directory: &Path, module: Option<&str>, sources: &mut Sources) {
         if path.is_dir() {
             read_sources(&path, Some(module), sources);
         } else {
-            let file = path.strip_prefix("src").unwrap().display().to_string();
             let text = std::fs::read_to_string(&path).unwrap();
-            sources.entry(module.to_owned()).or_default().push((file, text));
+            sources.entry(module.to_owned()).or_default().push((path, text));
         }
     }
 }
 
-fn sources() -> Sources {
+fn sources(directory: &str) -> Sources {
     let mut sources = Sources::new();
-    read_sources(Path::new("src"), None, &mut sources);
+    read_sources(Path::new(directory), None, &mut sources);
     sources
 }
 
-/// Returns the modules that a file imports, as `crate::module` or `blkstat::module`.
-fn imports(source: &str) -> impl Iterator<Item = &str> {
+/// Returns the modules that a file imports, such as `module` of `crate::module`.
+fn imports<'a>(source: &'a str, prefixes: &'a [&str]) -> impl Iterator<Item = &'a str> {
     let code = source.split("#[cfg(test)]").next().unwrap_or_default();
-    ["crate::", "blkstat::"].into_iter().flat_map(move |prefix| {
+    prefixes.iter().flat_map(move |prefix| {
         code.split(prefix).skip(1).map(|rest| {
             let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
             &rest[..end]
@@ -77,29 +97,50 @@ fn imports(source: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Checks that the files of a module import only those before it in the list.
+fn check_imports<'a>(modules: &[&str], module: &str, file: &Path, imports: impl Iterator<Item = &'a str>) {
+    let position = |module: &str| modules.iter().position(|name| *name == module);
+    let own = position(module).unwrap_or_else(|| panic!("the list lacks the module '{module}'"));
+    for import in imports.filter(|import| *import != module) {
+        let is_below = position(import).is_some_and(|other| other < own);
+        assert!(is_below, "{}: {module} imports {import}", file.display());
+    }
+}
+
 #[test]
 fn a_module_imports_only_those_below_it() {
-    let position = |module: &str| MODULES.iter().position(|name| *name == module);
-    let sources = sources();
+    let sources = sources("src");
     for (module, files) in &sources {
-        let own = position(module).unwrap_or_else(|| panic!("the list lacks the module '{module}'"));
         for (file, source) in files {
-            for import in imports(source).filter(|import| import != module) {
-                assert!(
-                    position(import).is_some_and(|other| other < own),
-                    "{file}: {module} imports {import}"
-                );
-            }
+            check_imports(MODULES, module, file, imports(source, &["crate::", "blkstat::"]));
         }
     }
     assert_eq!(sources.len(), MODULES.len(), "the list has a module that does not exist");
 }
 
 #[test]
-fn only_commands_use_clap() {
-    for (module, files) in sources().iter().filter(|(module, _)| *module != "commands") {
+fn a_module_of_the_analysis_imports_only_those_below_it() {
+    let folder = Path::new("src/analysis");
+    let mut sources = sources("src/analysis");
+    sources.remove("mod");
+    for (module, files) in &sources {
         for (file, source) in files {
-            assert!(!source.contains("clap::"), "{file}: {module} must not use clap");
+            let is_top = file.parent() == Some(folder);
+            let prefixes: &[&str] =
+                if is_top { &["super::", "crate::analysis::"] } else { &["crate::analysis::"] };
+            let modules =
+                imports(source, prefixes).filter(|name| name.starts_with(|c: char| c.is_ascii_lowercase()));
+            check_imports(MODULES_OF_ANALYSIS, module, file, modules);
+        }
+    }
+    assert_eq!(sources.len(), MODULES_OF_ANALYSIS.len(), "the list has a module that does not exist");
+}
+
+#[test]
+fn only_commands_use_clap() {
+    for (module, files) in sources("src").iter().filter(|(module, _)| *module != "commands") {
+        for (file, source) in files {
+            assert!(!source.contains("clap::"), "{}: {module} must not use clap", file.display());
         }
     }
 }

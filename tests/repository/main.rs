@@ -2,7 +2,6 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::print_stderr)]
 
-mod analysis_layering;
 mod documents;
 mod layering;
 mod licenses;
