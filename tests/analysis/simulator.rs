@@ -5,35 +5,7 @@ use std::fmt::Write;
 use serde_json::Value;
 
 use crate::program::{lines, report};
-
-/// Pseudo-random numbers (splitmix64, Steele, Lea and Flood 2014).
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Uniform between 0 and 1.
-    pub(crate) fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    /// Normal with mean 0 and standard deviation 1 (Box and Muller 1958).
-    pub(crate) fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.unit()).cos()
-    }
-
-    /// Exponential with mean 1.
-    pub(crate) fn exponential(&mut self) -> f64 {
-        -(1.0 - self.unit()).ln()
-    }
-}
+pub(crate) use crate::random::Random;
 
 /// The load of one second: reads and writes as `(per second, latency in ms, size in KiB)`.
 #[derive(Clone, Copy, Default)]

@@ -19,10 +19,10 @@
 mod capture;
 mod counters;
 mod events;
-mod gates;
 mod goals;
 mod judge;
 mod neighbors;
+#[path = "../support/random.rs"]
 mod random;
 mod run;
 mod scenarios;

@@ -4,7 +4,7 @@ use libm::{cos, exp, log, sqrt};
 
 /// A generator of pseudo-random numbers (splitmix64, Steele, Lea and Flood 2014).
 #[derive(Clone, Debug)]
-pub(crate) struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
     /// The generator of a scenario: the name makes scenarios differ, the seed their runs.
