@@ -142,20 +142,6 @@ fn a_cap_well_above_one_request_at_a_time_is_a_cap_and_has_its_knee() {
     }
 }
 
-#[test]
-fn spent_burst_credits_make_two_plateaus() {
-    for seed in 0..20 {
-        let mut random = Random(4000 + seed);
-        let load = (0..60).map(|second| {
-            let cap = if second < 25 { 3000.0 } else { 300.0 };
-            reads(cap * (1.0 + 0.002 * random.normal()), 32.0)
-        });
-        let report = analyze(load.collect::<Vec<_>>());
-        assert_eq!(report["verdict"], "capped", "seed {seed}");
-        assert_eq!(caps(&report, 10.0), [3000.0, 300.0], "seed {seed}");
-    }
-}
-
 /// The rate of fully busy servers whose service times vary by `variation` (deviation over mean).
 fn busy(random: &mut Random, rate: f64, variation: f64) -> f64 {
     rate + variation * rate.sqrt() * random.normal()
@@ -343,33 +329,4 @@ fn too_little_data_gives_no_verdict() {
     check_without_maximum(level(0.5), Some("ok"));
     // ...but at an even pace it may be.
     check_without_maximum([reads(3000.0, 0.5); 50], None);
-}
-
-#[test]
-fn requests_that_hang_are_a_stall() {
-    let hanging = Second { in_flight: 3, ..Second::default() };
-    let mut random = Random(10);
-    let second = |second| {
-        if (20..25).contains(&second) { hanging } else { reads(varied(&mut random, 200.0, 1.0), 0.5) }
-    };
-    let load: Vec<Second> = (0..40).map(second).collect();
-    let report = analyze(load.clone());
-    assert_eq!(report["verdict"], "stalled", "{}", report["explanation"]);
-    let live = assess(load);
-    assert!(live[23]["verdict"] == "stalled" && live[30]["verdict"] == "ok");
-}
-
-#[test]
-fn the_live_verdict_follows_the_load() {
-    let mut random = Random(8);
-    let load = (0..60).map(|second| {
-        let n = [0.8, 0.8, 6.0, 24.0, 96.0, 0.8][second / 10];
-        let rate = law(5000.0, 0.2, 0.0001, n) * (1.0 + 0.03 * random.normal());
-        reads(rate, n)
-    });
-    let live = assess(load.collect::<Vec<_>>());
-    assert!(live[0]["verdict"].is_null() && live[0]["read_saturation"].is_null());
-    let words = [15, 25, 35, 45, 59].map(|at| &live[at]["verdict"]);
-    assert_eq!(words, ["ok", "queueing", "saturated", "saturated", "ok"]);
-    assert_ne!(live[45]["evidence"], serde_json::json!([]));
 }

@@ -49,20 +49,4 @@ proptest! {
         let flushes = [counters.flushes, counters.flush_ms];
         prop_assert_eq!(flushes, [reference.flushes, reference.time_flushing].map(|value| value.unwrap_or(0)));
     }
-
-    #[test]
-    fn the_parser_never_panics(line in prop::collection::vec(any::<u8>(), 0..200)) {
-        for start in ["", "8 ", "8 0 ", "8 0 sda "] {
-            read(&[b"TS 1\n", start.as_bytes(), &line].concat());
-        }
-    }
-
-    #[test]
-    fn the_reader_never_panics(pieces in prop::collection::vec(prop_oneof![
-        Just("TS 1795198931.5 x\n".to_owned()), Just("TS 1795198932\n".to_owned()), Just("TS x\n".to_owned()),
-        Just("8 0 sda 1 2 3 4 5 6 7 8 9 10 11\n".to_owned()), Just("8 1 sda1 1 2 3 4\r\n".to_owned()),
-        Just("\n".to_owned()), Just("cpu  1 2 3 4\n".to_owned()), Just("#blkstat {\"version\":\"1\"}\n".to_owned()),
-        Just("#blkstat {\"complete\":true}\n".to_owned()), "[ -~\n]{0,30}", ".{0,10}"], 0..30)) {
-        read(pieces.concat().as_bytes());
-    }
 }

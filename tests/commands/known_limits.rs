@@ -117,21 +117,6 @@ fn a_known_cloud_makes_it_a_fact_and_rules_out_the_others() {
 }
 
 #[test]
-fn the_size_gives_the_limit_of_gp2_and_rules_out_tiers() {
-    let capture = |gib, rate| recorded(&unproved("sda", rate), &json!({}), gib, None);
-    assert_says(
-        &capture(400, 1200.0),
-        Some("; if this is AWS, 1,200 is the limit of a gp2 volume of 400 GiB"),
-    );
-    assert_says(&capture(1024, 5000.0), Some("if this is Azure, 5,000 is the limit of a Premium SSD P30"));
-    assert_says(&capture(128, 5000.0), None);
-    assert_says(
-        &capture(200, 3000.0),
-        Some("a gp3 volume with default settings or a gp2 volume with burst credits"),
-    );
-}
-
-#[test]
 fn a_paced_client_is_not_limited_to_its_own_pace() {
     let mut text = String::new();
     let mut ms = 0.0;

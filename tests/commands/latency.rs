@@ -21,26 +21,6 @@ fn latency(files: &[(&str, &str)], options: &str) -> (String, String, i32) {
 }
 
 #[test]
-fn each_thing_that_is_missing_has_a_message_of_one_line_and_a_remedy() {
-    let lockdown = ("sys/kernel/security/lockdown", "none integrity [confidentiality]");
-    for (files, expected) in [
-        (&[][..], "this kernel has no tracefs (CONFIG_FTRACE)"),
-        (
-            &[("proc/filesystems", "nodev\ttracefs\n")],
-            "run 'mount -t tracefs tracefs /sys/kernel/tracing' as root",
-        ),
-        (&[("sys/kernel/tracing/events/block/enable", "0")], "built without CONFIG_HIST_TRIGGERS"),
-        (&[(HIST, "")], "built without CONFIG_SYNTH_EVENTS"),
-        (&[(HIST, ""), (SYNTHETIC, ""), lockdown], "the kernel is locked down"),
-        (&[(HIST, ""), (SYNTHETIC, "")], "no tracepoint block_rq_issue"),
-    ] {
-        let (out, err, code) = latency(files, "1 1");
-        assert_eq!((out.as_str(), code, err.lines().count()), ("", 2, 1), "{err}");
-        assert!(err.starts_with("blkstat: ") && err.contains(expected), "{err}");
-    }
-}
-
-#[test]
 fn an_instance_that_cannot_be_used_is_removed_again() {
     let host = FakeRoot::new();
     host.disk("sda", "8:0", 1024).diskstats("8 0 sda 1 0 8 1 0 0 0 0 0 0 0\n");

@@ -56,17 +56,6 @@ fn a_file_as_an_operand_is_what_from_names() {
 }
 
 #[test]
-fn operands_stand_in_any_order() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = write(folder.path(), "a.txt", &capture(0..9, 10));
-    let expected = output(&format!("--json --from {file} sda 2 3"), "");
-    assert_eq!(expected.0.lines().count(), 3);
-    for words in ["2 sda 3 F", "F 2 3 sda", "sda F 2 3"] {
-        assert_eq!(output(&format!("--json {}", words.replace('F', &file)), ""), expected, "{words}");
-    }
-}
-
-#[test]
 fn files_in_any_order_are_one_recording() {
     let folder = tempfile::tempdir().unwrap();
     let whole = output("--json --from -", capture(0..12, 10));

@@ -35,14 +35,6 @@ fn a_wall_clock_that_is_set_back_does_not_start_a_segment() {
 }
 
 #[test]
-fn a_monotonic_clock_that_goes_back_starts_a_segment() {
-    let text = write(&header("b", "h"), &[at(10, 100, 1), at(9, 101, 2)]);
-    let (found, warnings) = segments(&text);
-    assert_eq!((found, warnings.len(), warnings[0].0), (vec![0, 1], 1, 5));
-    assert!(warnings[0].1.starts_with("monotonic clock did not advance"), "{warnings:?}");
-}
-
-#[test]
 fn a_recording_continues_another_unless_the_host_changed_or_was_rebooted() {
     let first = write(&header("b", "h"), &[at(10, 100, 1)]);
     let then = |boot, host| [first.clone(), write(&header(boot, host), &[at(20, 110, 2)])].concat();
@@ -50,17 +42,6 @@ fn a_recording_continues_another_unless_the_host_changed_or_was_rebooted() {
     let warning = |text: &str| vec![(5, format!("{text}; no interval spans this point"))];
     assert_eq!(segments(&then("c", "h")), (vec![0, 1], warning("host was rebooted")));
     assert_eq!(segments(&then("c", "i")), (vec![0, 1], warning("recording continues on another host")));
-}
-
-#[test]
-fn each_sample_comes_with_the_header_of_its_recording() {
-    let text = [write(&header("b", "h"), &[at(1, 1, 1)]), write(&header("c", "i"), &[at(2, 2, 2)])].concat();
-    let mut reader = Reader::new(text.as_slice());
-    let mut sample = Sample::default();
-    for expected in [header("b", "h"), header("c", "i")] {
-        assert!(reader.next(&Sample::default(), &mut sample).unwrap());
-        assert_eq!(reader.header(), Some(&expected));
-    }
 }
 
 #[test]

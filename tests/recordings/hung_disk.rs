@@ -82,26 +82,6 @@ fn a_recording_on_a_frozen_file_system_has_every_sample() {
 }
 
 #[test]
-fn a_recording_on_a_disk_of_one_byte_per_second_has_every_sample() {
-    run_if_possible(|| {
-        let volume = Volume::new()?;
-        let group = Group::new(&volume, &["blkio"])?;
-        let (file, other) = (volume.mount().join("a.txt"), volume.beside("b.txt"));
-        let options = format!("{BLKSTAT} record {} {}", file.display(), INTERVAL.as_secs_f64());
-        let recordings = [group.spawn(&options, &volume.beside("out")), record(&other)];
-        sleep(MARGIN);
-        group.limit("write_bps", 1);
-        // The next sync comes within 5 s.
-        sleep(Duration::from_secs(5) + HUNG);
-        group.limit("write_bps", 0);
-        sleep(MARGIN);
-        recordings.into_iter().for_each(Running::interrupt);
-        check_complete(&file, &other);
-        Ok(())
-    });
-}
-
-#[test]
 fn a_recording_that_starts_while_the_disk_does_not_answer_has_every_sample() {
     run_if_possible(|| {
         let volume = Volume::new()?;

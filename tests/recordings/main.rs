@@ -10,7 +10,6 @@ mod clocks;
 mod failures;
 mod format;
 mod hung_disk;
-mod incident;
 mod killed;
 mod lab;
 mod learning;

@@ -170,26 +170,3 @@ fn a_symbolic_link_is_recorded_to_but_not_rotated() {
     lab.record_quietly(plan(), 0);
     assert_eq!(replay(&lab.path("a.txt")).0.len(), 41);
 }
-
-#[test]
-fn a_damaged_file_is_rotated_where_files_are_and_otherwise_left_as_it_is() {
-    let lab = Lab::new();
-    lab.record_quietly(lab.plan("a.txt.gz", 6), 0);
-    let path = lab.path("a.txt.gz");
-    let mut damaged = fs::read(&path).unwrap();
-    let middle = damaged.len() / 2;
-    damaged[middle] ^= 0x55;
-    fs::write(&path, &damaged).unwrap();
-    let plan = || Record { append: true, ..lab.plan("a.txt.gz", 1) };
-    let (_, err, exit) = lab.record(plan(), 9);
-    assert!(
-        err.contains("cannot append to ") && err.ends_with("or add --rotate to keep this one\n"),
-        "{err}"
-    );
-    assert_eq!((exit, fs::read(&path).unwrap() == damaged), (Exit::Error, true));
-    let (_, err, exit) = lab.record(Record { rotate: Some(by_size(1 << 20, None)), ..plan() }, 9);
-    assert!(err.contains("its compressed data is damaged (") && err.contains("it is kept as "), "{err}");
-    assert_eq!((err.lines().count(), exit), (1, Exit::Success));
-    assert!(fs::read(rotated_name(&path, 1)).unwrap() == damaged);
-    assert_eq!(replay(&path).0.len(), 2);
-}

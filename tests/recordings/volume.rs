@@ -111,19 +111,6 @@ impl Group {
         let _ = fs::write(self.folders[1].join("memory.force_empty"), "0");
     }
 
-    /// Kills all processes in the group.
-    pub(super) fn kill(&self) {
-        let procs = || fs::read_to_string(self.folders[0].join("cgroup.procs")).unwrap();
-        let start = Instant::now();
-        while !procs().is_empty() && start.elapsed() < Duration::from_secs(5) {
-            let pids = procs();
-            let pids = pids.lines().filter_map(|pid| Pid::from_raw(pid.parse().ok()?));
-            // It may have ended by itself.
-            pids.for_each(|pid| kill_process(pid, Signal::KILL).unwrap_or_default());
-            sleep(Duration::from_millis(50));
-        }
-    }
-
     /// Starts a program in the group.
     pub(super) fn spawn(&self, words: &str, output: &Path) -> Running {
         let procs: Vec<String> = self

@@ -191,41 +191,6 @@ fn one_interval_or_an_idle_device_has_no_verdict_on_load() {
 }
 
 #[test]
-fn each_depth_that_was_held_is_a_level_and_a_flat_rate_is_the_maximum() {
-    // A disk that does two requests at a time, at depths of 1 to 6.
-    let rate = |depth: u32| if depth == 1 { 1450.0 } else { 2460.0 };
-    let intervals: Vec<(f64, f64)> = (1..=6)
-        .flat_map(|depth| (0..30).map(move |second| (depth, rate(depth) + f64::from(second % 7 * 8))))
-        .map(|(depth, rate)| (rate, 1000.0 * f64::from(depth) / rate))
-        .collect();
-    let report = report("-", &capture(&intervals), "nvme0n1");
-    let levels = report["levels"].as_array().unwrap();
-    let queues: Vec<f64> = levels.iter().map(|level| level["queue"].as_f64().unwrap().round()).collect();
-    assert_eq!(queues, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
-    assert!(levels.iter().all(|level| level["intervals"] == 30), "{levels:?}");
-    let capacity = &report["capacity"];
-    assert_eq!(capacity["max_known"], true);
-    let knee = ["knee_low", "knee_high"].map(|end| capacity[end].as_f64().unwrap().round());
-    assert_eq!(knee, [1.0, 2.0]);
-    let (text, ..) = output("analyze --details -", capture(&intervals));
-    assert!(
-        text.contains("Reads: maximum 2,48") && text.contains("reached between queue 1.00 and 2.00."),
-        "{text}"
-    );
-}
-
-#[test]
-fn a_sweep_that_ends_before_the_knee_has_no_maximum() {
-    let intervals: Vec<(f64, f64)> =
-        [1.0, 2.0, 3.0, 4.0, 6.0, 8.0].iter().flat_map(|n| [(10_000.0 * n, 0.1); 8]).collect();
-    let report = report("-", &capture(&intervals), "nvme0n1");
-    assert_eq!(report["capacity"]["max_known"], false);
-    assert_eq!(report["capacity"]["max_iops"].as_f64().unwrap().round(), 80_000.0);
-    let (text, _, _) = output("analyze --details -", capture(&intervals));
-    assert!(text.contains("maximum not known; highest rate held 80,000 reads/s"), "{text}");
-}
-
-#[test]
 fn a_reset_is_counted_and_excluded() {
     let mut text = capture(&[(3000.0, 0.3); 10]);
     let again = capture(&[(3000.0, 0.3); 10]).replace("TS 17951976", "TS 17951977");
@@ -302,21 +267,6 @@ fn input_that_cannot_be_analyzed_is_one_line_of_error() {
         let (out, err, code) = output(arguments, "");
         assert_eq!((out.as_str(), code, err.lines().count()), ("", expected, 1), "{arguments}: {err}");
     }
-}
-
-#[test]
-fn a_baseline_saved_by_0_1_0_still_loads() {
-    let saved = "--baseline fixtures/recordings-0.1.0/baseline.json";
-    // 0.34 ms at a queue of 8, against the 0.034 ms of the file.
-    let rates = (0..10).map(|k| 24_000.0 * (1.0 + 0.01 * f64::from(k * 7 % 5 - 2)));
-    let busy = capture(&rates.map(|rate| (rate, 0.34)).collect::<Vec<_>>()).replace("nvme0n1", "vda");
-    let (out, err, code) = output(&format!("--json --from - {saved}"), &busy);
-    assert_eq!((err.as_str(), code), ("", 0));
-    let line: Value = serde_json::from_str(out.lines().last().unwrap()).unwrap();
-    assert!((line["read_saturation"].as_f64().unwrap() - 10.0).abs() < 0.1, "{line}");
-    let with = report(&format!("- {saved}"), &busy, "vda");
-    assert_eq!((&with["verdict"], &with["read"]["baseline_queue"].is_f64()), (&"saturated".into(), &true));
-    assert!(report("-", &busy, "vda")["verdict"].is_null());
 }
 
 #[test]

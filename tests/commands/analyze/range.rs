@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use super::capture;
 use crate::support::program::{blkstat, output};
 
 const CAPPED: &str = "fixtures/captures/capped-3000.txt";
@@ -30,15 +29,6 @@ fn what_precedes_a_range_shows_its_cap_and_the_onset() {
     let trouble: Vec<&str> =
         text.lines().find(|line| line.starts_with("loop0  ")).unwrap().split(' ').collect();
     assert!(trouble.contains(&"4.0"), "{text}");
-}
-
-#[test]
-fn trouble_at_the_first_sample_has_no_known_begin() {
-    let rows: Vec<(f64, f64)> = [vec![(100.0, 40.0); 12], vec![(100.0, 1.0); 30]].concat();
-    let (text, err, code) = output("analyze --baseline-ms 1 -", capture(&rows));
-    assert_eq!(code, 0, "{err}");
-    assert!(text.contains(" since before "), "{text}");
-    assert!(text.contains(" (>"), "{text}");
 }
 
 /// A capture of a disk and its partition that are slow from one minute to another; one sample per minute from this second
@@ -91,12 +81,6 @@ fn a_range_that_ends_at_the_first_sample_is_not_called_a_capture_without_samples
         let expected = format!("blkstat: {CAPPED}: fewer than two complete samples up to --end\n");
         assert_eq!((shown.err, shown.code), (expected, 1));
     }
-}
-
-#[test]
-fn an_unknown_time_zone_is_one_error() {
-    let shown = blkstat(&format!("analyze {CAPPED} --begin 18:22:20")).env("TZ", "Mars/X").run();
-    assert_eq!((shown.err.lines().count(), shown.code), (1, 2), "{}", shown.err);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use blkstat::analysis::{DeviceAnalysis, DeviceReport, Settings, queue_by_layer};
 use blkstat::clock::RealClock;
 use blkstat::intervals::{BaselineStore, Detail, DeviceSelection, Input, Intervals, collect};
-use blkstat::report::analysis::{AnalysisReport, fio_job, json, text};
+use blkstat::report::analysis::{AnalysisReport, json, text};
 use blkstat::topology::{Node, Topology};
 use jiff::tz::TimeZone;
 use unicode_width::UnicodeWidthStr;
@@ -157,16 +157,4 @@ fn every_capture_is_valid_json() {
     for name in CAPTURES {
         assert!(analyze(name).json()["devices"].is_array(), "{name}");
     }
-}
-
-#[test]
-fn a_fio_job_repeats_the_load_of_each_direction() {
-    let analysis = analyze("capped-3000");
-    let job = |name: &str| {
-        let mut out = Vec::new();
-        fio_job(analysis.0.devices.iter().find(|one| one.device == name).unwrap(), &mut out);
-        String::from_utf8(out).unwrap()
-    };
-    assert_snapshot("analyze/capped-3000.loop0.fio", &job("loop0"));
-    assert!(job("zram0").contains("no load"), "{}", job("zram0"));
 }

@@ -63,31 +63,6 @@ fn a_file_that_is_read_by_default_matches_identities_only() {
 }
 
 #[test]
-fn a_given_baseline_of_another_device_under_the_same_name_is_not_used() {
-    let host = Host::new("sda", "naa.1");
-    let file = host.path("saved.json");
-    save(&file, &[("wwid:naa.2", Some("sda"), 0.1)]);
-    let expected = format!(
-        "blkstat: {}: the baseline of sda belongs to another device (wwid:naa.2; this one is wwid:naa.1); ignored\n",
-        file.display()
-    );
-    let recording = host.path("r.txt");
-    for words in ["--json 1 3", "analyze --json 1 3", &format!("record {} 1 3", recording.display())] {
-        let words = format!("{words} --baseline {}", file.display());
-        let (out, err, _) = host.run_under(&[HEAVY; 3], &words, &[]);
-        assert!(err.starts_with(&expected) && err.matches("ignored").count() == 1, "{words}: {err}");
-        if words.starts_with("--json") {
-            assert_eq!(saturations(&out), vec![None; 3]);
-        }
-    }
-    // Without an identity, the name is all there is.
-    fs::remove_file(host.path("sys/block/sda/device/wwid")).unwrap();
-    let (out, err, _) =
-        host.run_under(&[HEAVY; 3], &format!("--json 1 3 --baseline {}", file.display()), &[]);
-    assert_eq!((saturations(&out), err.as_str()), (vec![Some(8.0); 3], ""));
-}
-
-#[test]
 fn a_default_file_that_is_broken_or_hangs_is_ignored_with_one_warning() {
     let host = Host::new("sda", "naa.1");
     let (broken, hanging, directory, huge) =

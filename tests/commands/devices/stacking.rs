@@ -3,7 +3,6 @@
 use blkstat::source::read_topology;
 use blkstat::topology::{Kind, Node, Topology};
 
-use super::draw;
 use super::hosts::{empty, laptop, malformed, server};
 
 fn node<'a>(topology: &'a Topology, name: &str) -> &'a Node {
@@ -42,39 +41,6 @@ fn a_partition_has_the_queue_of_its_disk() {
     let topology = read_topology(host.path());
     let part = node(&topology, "nvme0n1p2");
     assert_eq!((part.iostats_enabled, part.nr_requests), (Some(false), Some(1023)));
-}
-
-#[test]
-fn accounting_is_off_only_where_the_kernel_stops_counting() {
-    let names = ["sda", "sda1", "md0", "dm-0", "dm-1", "dm-2", "zram0", "nbd0"];
-    for (release, off) in [
-        ("5.14.0-70", &["sda", "sda1", "dm-2"][..]),
-        ("6.1.0-56-amd64", &["sda", "sda1", "md0", "dm-2"]),
-        ("6.8.0", &["sda", "sda1", "md0", "dm-2"]),
-        ("6.12.117+deb12-amd64", &["sda", "sda1", "md0", "dm-0", "dm-1", "dm-2"]),
-        ("unknown", &["sda", "sda1", "dm-2"]),
-    ] {
-        let host = empty();
-        host.file("proc/sys/kernel/osrelease", release)
-            .disk("sda", "8:0", 100)
-            .part("sda", "sda1", "8:1", 99)
-            .virtual_device("md0", "9:0", 100)
-            .mapped("dm-0", "252:0", 100, "vg0-root", "LVM-aaa")
-            .mapped("dm-1", "252:1", 100, "luks-8f1c", "CRYPT-LUKS2-8f1c-luks-8f1c")
-            .mapped("dm-2", "252:2", 100, "mpatha", "mpath-360014")
-            .file("sys/block/dm-2/mq/0/nr_tags", 128)
-            .virtual_device("zram0", "251:0", 100)
-            .virtual_device("nbd0", "43:0", 100);
-        for name in names.iter().filter(|name| **name != "sda1") {
-            host.iostats(name, false);
-        }
-        let topology = read_topology(host.path());
-        let is_off = |name: &&&str| node(&topology, name).is_accounting_off();
-        assert_eq!(names.iter().filter(is_off).copied().collect::<Vec<_>>(), off, "{release}");
-        assert!(topology.nodes().iter().all(|node| node.iostats_enabled == Some(false)));
-        let table = draw(&topology, false, 100);
-        assert_eq!(table.lines().filter(|line| line.contains(" OFF")).count(), off.len(), "{table}");
-    }
 }
 
 #[test]

@@ -82,16 +82,6 @@ fn what_is_no_recording_ends_as_in_other_views() {
 }
 
 #[test]
-fn hostile_names_in_a_capture_cannot_leave_their_label() {
-    let text = blkstat("export --from fixtures/captures/hostile.txt --all --partitions").run().out;
-    assert!(text.lines().count() > 100);
-    for line in text.lines() {
-        assert!(line.starts_with("blkstat_") || line.starts_with("# "), "{line:?}");
-        assert!(line.chars().all(|c| !c.is_control()), "{line:?}");
-    }
-}
-
-#[test]
 fn the_comparison_with_peers_is_a_metric() {
     // Six disks with the same reads, of which those of sdc take 2.5 times as long.
     let sample = |minute: u64| {

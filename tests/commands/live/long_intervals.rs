@@ -23,12 +23,10 @@ fn write_host(host: &FakeRoot, millis: u128, hung_from: u128) {
     host.iostats("sda", true).diskstats(&line).uptime(format!("{}.00", 100 + millis / 1000));
 }
 
-/// A clock that advances only by waits, each of which lasts `late` too long if it is the one of that number, and ends
-/// with a signal at a time.
+/// A clock that advances only by waits, and ends with a signal at a time.
 struct Steps<'a> {
     now: Cell<Duration>,
     deadlines: RefCell<Vec<u128>>,
-    late: (usize, Duration),
     signal_at: Duration,
     hung_from: u128,
     host: &'a FakeRoot,
@@ -48,9 +46,7 @@ impl Clock for Steps<'_> {
             return WaitOutcome::Signal(2);
         }
         self.deadlines.borrow_mut().push(deadline.as_millis());
-        let (number, late) = self.late;
-        let is_late = self.deadlines.borrow().len() == number;
-        self.now.set(self.now.get().max(deadline) + if is_late { late } else { Duration::ZERO });
+        self.now.set(deadline);
         write_host(self.host, self.now.get().as_millis(), self.hung_from);
         WaitOutcome::Due
     }
@@ -58,13 +54,12 @@ impl Clock for Steps<'_> {
 
 /// Runs blkstat on a host whose disk hangs from a time on in milliseconds, until a signal at a time in seconds. Returns
 /// its output, and the deadlines in milliseconds for which it waited.
-fn live(words: &str, hung_from: u128, signal_at: u64, late: (usize, u64)) -> (String, Vec<u128>, Exit) {
+fn live(words: &str, hung_from: u128, signal_at: u64) -> (String, Vec<u128>, Exit) {
     let host = FakeRoot::new();
     write_host(&host, 0, hung_from);
     let clock = Steps {
         now: Cell::default(),
         deadlines: RefCell::default(),
-        late: (late.0, Duration::from_millis(late.1)),
         signal_at: Duration::from_secs(signal_at),
         hung_from,
         host: &host,
@@ -80,7 +75,7 @@ fn numbers(lines: &[Value], field: &str) -> Vec<f64> {
 
 #[test]
 fn a_live_interval_is_sampled_every_second_and_printed_once() {
-    let (text, deadlines, exit) = live("--json sda 10 2", 13_000, 100, (0, 0));
+    let (text, deadlines, exit) = live("--json sda 10 2", 13_000, 100);
     let intervals = lines(&text);
     assert_eq!(exit, Exit::Success);
     assert_eq!(deadlines, (1..=20).map(|second| 1000 * second).collect::<Vec<_>>());
@@ -93,39 +88,12 @@ fn a_live_interval_is_sampled_every_second_and_printed_once() {
     );
     assert_eq!(intervals[1]["evidence"][0], "7 in flight, none completed for 7.0 s");
     assert_eq!(intervals[1]["stalled_s"], 0.0);
-    let (table, ..) = live("sda 10 2", 13_000, 100, (0, 0));
+    let (table, ..) = live("sda 10 2", 13_000, 100);
     assert!(table.contains(" stalled 7s\n"), "{table}");
 }
 
 #[test]
-fn the_samples_of_a_live_interval_divide_it_evenly() {
-    let (text, deadlines, _) = live("--json sda 2.5 2", 100_000, 100, (0, 0));
-    assert_eq!(deadlines, [833, 1666, 2500, 3333, 4166, 5000]);
-    assert_eq!(numbers(&lines(&text), "elapsed_s"), [2.5, 2.5]);
-    for (interval, expected) in [("1", [1000, 2000]), ("0.5", [500, 1000])] {
-        let (text, deadlines, _) = live(&format!("--json sda {interval} 2"), 100_000, 100, (0, 0));
-        assert_eq!((lines(&text).len(), &deadlines[..]), (2, &expected[..]));
-    }
-    // An analysis has no live verdicts.
-    let (_, deadlines, _) = live("analyze --json sda 10 3", 100_000, 100, (0, 0));
-    assert_eq!(deadlines, [10_000, 20_000, 30_000]);
-}
-
-#[test]
 fn a_signal_within_an_interval_ends_the_run_after_the_last_whole_one() {
-    let (text, deadlines, exit) = live("--json sda 10", 100_000, 14, (0, 0));
+    let (text, deadlines, exit) = live("--json sda 10", 100_000, 14);
     assert_eq!((lines(&text).len(), deadlines.len(), exit), (1, 14, Exit::Signal(2)));
-}
-
-#[test]
-fn late_samples_do_not_shift_the_intervals() {
-    // The third wait ends 4.2 s late, in the middle of the interval.
-    let (text, deadlines, _) = live("--json sda 10 2", 100_000, 100, (3, 4200));
-    assert_eq!(deadlines[..5], [1000, 2000, 3000, 8000, 9000]);
-    assert_eq!(numbers(&lines(&text), "elapsed_s"), [10.0, 10.0]);
-    assert_eq!(numbers(&lines(&text), "missed_samples"), [0.0, 0.0]);
-    // The third wait ends in the third interval after its own, so that the first one is three times as long.
-    let (text, ..) = live("--json sda 10 3", 100_000, 100, (3, 31_500));
-    assert_eq!(numbers(&lines(&text), "elapsed_s"), [34.5, 5.5, 10.0]);
-    assert_eq!(numbers(&lines(&text), "missed_samples"), [2.0, 0.0, 0.0]);
 }

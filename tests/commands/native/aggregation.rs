@@ -117,25 +117,3 @@ fn intervals_have_the_same_length_after_a_gap() {
     assert!(lengths[3..].iter().all(|length| *length <= 10.0) && lengths.len() >= 6, "{lengths:?}");
     assert_eq!(lengths.iter().sum::<f64>(), 3663.0);
 }
-
-#[test]
-fn util_is_implausible_if_too_low_for_the_requests_in_flight() {
-    let text: String = (0..20u64)
-        .map(|at| {
-            let (ios, in_flight) = (3000 * at, if at % 2 == 0 { 1 } else { 64 });
-            let (ms, busy) = (1140 * at, 4 * at);
-            format!(
-                "TS {}\n8 0 sda {ios} 0 {} {ms} 0 0 0 0 {in_flight} {busy} {ms}\n",
-                1_795_200_000 + at,
-                8 * ios
-            )
-        })
-        .collect();
-    // A queue of 1.14 in 0.4% of the time would need 285 requests in flight, but the samples have 64 at most.
-    let (out, _, _) = output("--json --from - 2", &text);
-    assert_eq!(out.matches(r#""util_pct":0.4,"#).count(), 10, "{out}");
-    assert_eq!(out.matches(r#""flags":["util_too_low"]"#).count(), 10, "{out}");
-    let (out, _, _) = output("analyze --json --from - 2", &text);
-    let report: serde_json::Value = serde_json::from_str(&out).unwrap();
-    assert!(report["devices"][0]["util_pct"]["mean"].is_null(), "{out}");
-}

@@ -94,18 +94,6 @@ fn a_sample_of_its_own_has_its_whole_length() {
 }
 
 #[test]
-fn saturation_over_a_long_interval_is_the_latency_of_all_its_requests() {
-    let options = "--json --baseline-ms 0.2 --from fixtures/captures/capped-3000.txt";
-    let intervals = lines(&printed(&format!("{options} loop0 8")));
-    assert!(intervals.len() > 5);
-    for line in intervals {
-        let saturation = line["read_await_ms"].as_f64().unwrap() / 0.2;
-        let shown = line["read_saturation"].as_f64().unwrap();
-        assert!((shown / saturation - 1.0).abs() < 1e-3, "{saturation} {line}");
-    }
-}
-
-#[test]
 fn the_table_says_how_long_ago_the_incident_began() {
     let options = "--from fixtures/captures/capped-3000.txt loop0 8";
     let wide = printed(options);

@@ -57,20 +57,6 @@ fn without_a_terminal_nothing_is_cut_and_no_note_names_hidden_columns() {
 }
 
 #[test]
-fn narrow_tables_keep_what_matters_and_their_columns() {
-    for (width, titles) in [
-        (80, "device       r/s rMB/s r_await   w/s wMB/s w_await queue  util        verdict"),
-        (60, "device       r/s r_await   w/s w_await queue  util   verdict"),
-        (40, "device     r_await queue  util   verdict"),
-    ] {
-        let (out, _, _) = output(&format!("--width {width} --from fixtures/captures/capped-3000.txt"), "");
-        let mut headers: Vec<&str> = out.lines().filter(|line| line.starts_with("device")).collect();
-        headers.dedup();
-        assert_eq!(headers, [titles], "{width}");
-    }
-}
-
-#[test]
 fn latency_pressure_and_verdicts_have_colors_and_util_has_none() {
     let screen = |more: &str| {
         let words = format!("--from fixtures/captures/capped-3000.txt --width 106 {more}");

@@ -12,7 +12,6 @@ mod interval_verdicts;
 mod layout;
 mod logs;
 mod machine_formats;
-mod pipes;
 mod range;
 mod sar_logs;
 mod selection;

@@ -196,28 +196,6 @@ fn a_time_that_occurs_twice_is_the_first_and_a_line_says_which() {
 }
 
 #[test]
-fn of_times_over_which_the_clock_was_set_back_the_first_is_meant() {
-    let at = |minute: u32| 1_795_186_800.0 + 60.0 * f64::from(minute);
-    let minutes: Vec<f64> = (0..60).chain(30..80).map(at).collect();
-    let (_dir, path) = file("set-back.txt", capture(&minutes));
-    let from = path.display();
-    let shown = |range: &str| {
-        let (out, err, code) = output(&format!("--json --from {from} {range}"), "");
-        assert_eq!(code, 0, "{err}");
-        let times: Vec<String> =
-            rows(&out).iter().map(|row| row["time"].as_str().unwrap()[11..16].to_owned()).collect();
-        (times.len(), times.first().cloned().unwrap(), times.last().cloned().unwrap())
-    };
-    assert_eq!(shown("--begin 15:40 --end 15:50"), (10, "15:41".to_owned(), "15:50".to_owned()));
-    assert_eq!(shown("--begin 15:40"), (68, "15:41".to_owned(), "16:19".to_owned()));
-    assert_eq!(shown("--begin 15:10 --end 15:20"), (10, "15:11".to_owned(), "15:20".to_owned()));
-    assert_eq!(shown("--begin 16:10"), (9, "16:11".to_owned(), "16:19".to_owned()));
-    assert_eq!(shown("--begin -30m"), (30, "15:50".to_owned(), "16:19".to_owned()));
-    // No interval spans the point at which the clock was set back.
-    assert_eq!(shown("--begin +58m --end +61m"), (3, "15:59".to_owned(), "15:32".to_owned()));
-}
-
-#[test]
 fn a_capture_without_a_wall_clock_has_durations_only() {
     let seconds: Vec<f64> = (600..660).map(f64::from).collect();
     let (_dir, path) = file("uptime.txt", capture(&seconds));

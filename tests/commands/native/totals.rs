@@ -69,18 +69,6 @@ fn a_total_covers_the_requested_devices() {
 }
 
 #[test]
-fn a_total_counts_the_paths_where_the_multipath_disk_does_not_count() {
-    let path = |name: &str| lines_of(name, &[100, 600].map(Some));
-    let paths = [lines_of("sda", &[100, 110].map(Some)), path("nvme0c0n1"), path("nvme0c1n1")];
-    let head = |counts: [u64; 2]| [paths.as_slice(), &[lines_of("nvme0n1", &counts.map(Some))]].concat();
-    assert_eq!(total("", &capture_of(&head([0, 0]))), [Some(1010.0)]);
-    assert_eq!(total("", &capture_of(&paths)), [Some(1010.0)]);
-    assert_eq!(total("", &capture_of(&head([200, 1200]))), [Some(1010.0)]);
-    assert_eq!(total("", &capture_of(&head([0, 1000]))), [Some(1010.0)]);
-    assert_eq!(total("nvme0c0n1", &capture_of(&head([200, 1200]))), [Some(500.0)]);
-}
-
-#[test]
 fn the_report_since_boot_has_a_total_too() {
     let text =
         capture_of(&[lines_of("sda", &[1000, 1100].map(Some)), lines_of("sdb", &[3000, 3000].map(Some))]);

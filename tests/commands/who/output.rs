@@ -55,21 +55,6 @@ fn cgroups_have_their_own_bytes_and_the_rest_is_unattributed() {
 }
 
 #[test]
-fn a_limit_is_reached_after_three_intervals() {
-    let at_limit = |seconds| last_interval("", seconds, "cgroup")[0]["at_limit"].clone();
-    assert_eq!(at_limit(2), Value::Array(Vec::new()));
-    assert_eq!(at_limit(3), serde_json::json!(["read_iops"]));
-    assert_eq!(last_interval("", 3, "cgroup")[0]["read_iops_limit"], 100.0);
-}
-
-#[test]
-fn an_interval_of_several_seconds_finds_limits_too() {
-    let (out, _, _) = super::host::output_of(|_| {}, "--json 5 1", 5);
-    let line: Value = serde_json::from_str(out.lines().next().unwrap()).unwrap();
-    assert_eq!((&line["at_limit"], &line["reads_per_s"]), (&serde_json::json!(["read_iops"]), &100.0.into()));
-}
-
-#[test]
 fn blocked_tasks_are_always_listed() {
     for options in ["", "--top 1", "--sort w/s"] {
         let lines = last_interval(options, 2, "process");

@@ -6,9 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use serde_json::Value;
-
-use super::host::{run_with, write_host};
+use super::host::write_host;
 use crate::support::fake_root::FakeRoot;
 use crate::support::program::BLKSTAT;
 
@@ -99,41 +97,4 @@ fn processes_that_end_while_they_are_read_are_left_out() {
     );
     assert!(err.is_empty() && out.contains("mysqld"), "{err}{out}");
     assert!((77..=80).all(|pid| !out.contains(&format!("\"pid\":{pid}"))), "{out}");
-}
-
-#[test]
-fn cgroups_and_devices_that_come_and_go_have_no_huge_numbers() {
-    // sdb and a cgroup that reads half of it are there from the third second to the eighth, and again from the tenth on.
-    let write = |host: &FakeRoot, second: u64| {
-        write_host(host, second);
-        let cgroup = host.path().join("sys/fs/cgroup/late.slice");
-        let begin = if second < 9 { 3 } else { 10 };
-        if second < begin {
-            let _ = fs::remove_dir_all(cgroup);
-            return;
-        }
-        let reads = 200 * (second - begin);
-        let known = fs::read_to_string(host.path().join("proc/diskstats")).unwrap();
-        host.diskstats(&format!("{known}8 16 sdb {reads} 0 {} 0 0 0 0 0 0 0 0\n", reads * 8));
-        let reads = reads / 2;
-        host.file(
-            "sys/fs/cgroup/late.slice/io.stat",
-            format!("8:16 rbytes={} wbytes=0 rios={reads} wios=0 dbytes=0 dios=0", reads * 4096),
-        );
-    };
-    let (out, err, _) = run_with(write, "who", "--json 1 14", 14);
-    assert_eq!(err, "");
-    let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let seconds = |of: &dyn Fn(&Value) -> bool| -> Vec<u64> {
-        let of_it = lines.iter().filter(|line| of(line));
-        let second = |line: &Value| line["time"].as_str().unwrap()[17..19].parse().unwrap();
-        of_it.map(second).collect()
-    };
-    let late = seconds(&|line| line["cgroup"] == "/late.slice" && line["reads_per_s"] == 100.0);
-    assert_eq!(late, [5, 6, 7, 8, 11, 12, 13, 14], "a device in trouble makes it look for new cgroups");
-    assert_eq!(seconds(&|line| line["cgroup"] == "/late.slice"), late);
-    let of_sdb = lines.iter().filter(|line| line["device"] == "sdb");
-    assert!(of_sdb.clone().all(|line| line["read_kib_per_s"].as_f64().unwrap() <= 800.0), "{out}");
-    let unattributed = seconds(&|line| line["device"] == "sdb" && line["cgroup"] == "unattributed");
-    assert_eq!(unattributed, [4, 5, 6, 7, 8, 11, 12, 13, 14], "{out}");
 }

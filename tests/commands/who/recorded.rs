@@ -46,16 +46,6 @@ fn a_range_of_a_replay_shows_what_the_whole_shows_of_it() {
 }
 
 #[test]
-fn an_interval_of_several_recorded_samples_has_the_rates_of_all() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = record(folder.path(), "", 4);
-    let out = replay(&format!("who --json --from {file} 4"));
-    let first: serde_json::Value = serde_json::from_str(out.lines().next().unwrap()).unwrap();
-    assert_eq!((first["elapsed_s"].as_f64(), first["reads_per_s"].as_f64()), (Some(4.0), Some(100.0)));
-    assert_eq!(first["at_limit"], serde_json::json!(["read_iops"]));
-}
-
-#[test]
 fn an_analysis_of_a_recording_finds_the_limit() {
     let folder = tempfile::tempdir().unwrap();
     let file = record(folder.path(), "", 20);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::host::{run_on_host, write_host};
+use super::host::run_on_host;
 
 fn lines(options: &str, seconds: u64) -> Vec<Value> {
     let (out, err, _) = run_on_host("", |_| {}, &format!("--json {options} sda 1 {seconds}"), seconds);
@@ -75,21 +75,4 @@ fn an_analysis_finds_the_limit_and_does_not_rule_the_disk_out() {
         (&report["devices"][0]["verdict"], &report["not_the_disk"]),
         (&"throttled".into(), &Value::Null)
     );
-}
-
-#[test]
-fn a_cgroup_with_little_of_the_device_is_named_but_not_the_verdict() {
-    let add_load = |host: &crate::support::fake_root::FakeRoot, second: u64| {
-        write_host(host, second);
-        let reads = 1000 * second;
-        host.diskstats(&format!("8 0 sda {reads} 0 {} {reads} 0 0 0 0 0 0 0\n", reads * 8));
-        // Of another cgroup, none of whose tasks has a limit.
-        host.cpu("1 0 0 1 0 0 0 0", 0);
-    };
-    let (out, _, _) = super::host::run_with(add_load, "", "--who --json sda 1 4", 4);
-    let last: Value = serde_json::from_str(out.lines().last().unwrap()).unwrap();
-    assert_ne!(last["verdict"], "throttled");
-    let evidence = last["evidence"].to_string();
-    let expected = "cgroup db.service is at its limit of 100 reads/s on sda (io.max); it accounts for 10% of the bytes here";
-    assert!(evidence.contains(expected), "{evidence}");
 }

@@ -1,8 +1,6 @@
 //! Live reports of iostat on roots of temporary files, with a clock that does not wait.
 
-use std::cell::RefCell;
 use std::path::Path;
-use std::time::Duration;
 
 use blkstat::clock::{Clock, ManualClock, WaitOutcome};
 use blkstat::exit::Exit;
@@ -80,39 +78,6 @@ fn a_fraction_of_a_second_is_measured_by_the_monotonic_clock() {
 fn times_are_in_iso_8601_on_request() {
     let text = two_readings("-dt 1 1");
     assert!(text.starts_with("1970-01-01T00:00:00+0000\n"), "{text}");
-}
-
-#[test]
-fn all_partitions_are_listed_in_the_order_of_diskstats() {
-    let text = two_readings("-d -p ALL 1 1");
-    let names: Vec<&str> = text.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    assert_eq!(names, ["Device", "loop0", "sda", "sda1"]);
-}
-
-#[test]
-fn deadlines_are_multiples_of_the_interval_and_missed_ones_are_skipped() {
-    let host = FakeRoot::new();
-    write_host(&host, BOOT.0, BOOT.1, BOOT.2);
-    /// The clock of a machine on which every report takes 1.3 s.
-    struct Slow(RefCell<(Duration, Vec<Duration>)>);
-    impl Clock for Slow {
-        fn monotonic(&self) -> Duration {
-            self.0.borrow().0
-        }
-        fn wall(&self) -> Timestamp {
-            Timestamp::UNIX_EPOCH
-        }
-        fn wait_until(&self, deadline: Duration) -> WaitOutcome {
-            let mut state = self.0.borrow_mut();
-            state.1.push(deadline);
-            state.0 = deadline + Duration::from_millis(1300);
-            WaitOutcome::Due
-        }
-    }
-    let clock = Slow(RefCell::new((Duration::from_secs(7), Vec::new())));
-    run_iostat("-d 1 4", host.path(), &clock);
-    let waits: Vec<f64> = clock.0.borrow().1.iter().map(Duration::as_secs_f64).collect();
-    assert_eq!(waits, [8.0, 10.0, 12.0]);
 }
 
 #[test]

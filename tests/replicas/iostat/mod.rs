@@ -44,7 +44,6 @@ mod goldens;
 pub(crate) mod layout;
 mod live;
 pub(crate) mod machine;
-mod many_devices;
 pub(crate) mod mask;
 mod newer_options;
 mod options;

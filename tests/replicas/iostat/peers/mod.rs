@@ -8,7 +8,6 @@
 //!   of the selected cases.
 
 mod compare;
-mod logs;
 mod missing_files;
 mod random;
 mod sandbox;
