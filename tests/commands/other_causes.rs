@@ -185,22 +185,6 @@ fn the_live_view_names_waits_that_no_device_shows_with_explain() {
 }
 
 #[test]
-fn a_device_whose_requests_are_not_counted_may_account_for_all_waits() {
-    let host = FakeRoot::new();
-    write_host(&host, NETWORK, 0);
-    host.iostats("sda", false);
-    for options in ["--explain 1 3", "analyze 1 3", "--json sda 1 3"] {
-        let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |wait| {
-            write_host(&host, NETWORK, wait);
-            WaitOutcome::Due
-        });
-        let (out, _, _) = in_process(options).root(host.path()).run(&clock);
-        assert!(!out.contains("no device shows") && !out.contains("Not the disk"), "{out}");
-        assert!(!options.contains("json") || out.contains("\"hidden_io_wait_pct\":null"), "{out}");
-    }
-}
-
-#[test]
 fn low_pressure_is_not_called_a_proof() {
     let idle = analyze(Load::default());
     let found = sentences(&idle["not_the_disk"]);
@@ -233,21 +217,6 @@ fn a_short_memory_and_swap_devices_are_named() {
     assert!(header("--width 45 1 2").contains("io 30% some 0% full\n"));
     let calm = Load { memory_pressure_pct: 4, ..load };
     assert!(!run("--width 130 1 2", calm, 2).contains("mem "));
-}
-
-#[test]
-fn json_and_csv_have_the_waits_of_the_host() {
-    let load = Load { memory_pressure_pct: 40, ..NETWORK };
-    let line: Value = serde_json::from_str(run("--json sda 1 2", load, 2).lines().next().unwrap()).unwrap();
-    assert_eq!(
-        (&line["memory_pressure_some_pct"], &line["hidden_io_wait_pct"]),
-        (&40.0.into(), &85.0.into())
-    );
-    let csv = run("--csv sda 1 2", load, 2);
-    let mut lines = csv.lines();
-    let waits = ",memory_pressure_some_pct,hidden_io_wait_pct,top_cgroup";
-    assert!(lines.next().unwrap().contains(waits), "{csv}");
-    assert!(lines.next().unwrap().contains(",40.0,85.0,,,"), "{csv}");
 }
 
 #[test]

@@ -176,16 +176,6 @@ fn percentiles_are_those_of_the_events_of_another_tracer() {
 }
 
 #[test]
-fn only_the_named_device_is_listed() {
-    on_each_kernel(Script::Latency, |guest| {
-        let disk = guest.disks("nvme").remove(0);
-        assert!(
-            guest.read("other.json").lines().all(|line| line.contains(&format!("\"device\":\"{disk}\"")))
-        );
-    });
-}
-
-#[test]
 fn sets_of_triggers_take_turns_and_miss_hardly_any_request() {
     on_each_kernel(Script::Latency, |guest| {
         let lines = lines_of(guest, "renewed", "nullb0");

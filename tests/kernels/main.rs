@@ -28,11 +28,6 @@ mod support {
     pub(crate) mod in_process;
     #[allow(dead_code)]
     pub(crate) mod program;
-    #[cfg(feature = "top")]
-    #[allow(dead_code)]
-    pub(crate) mod session;
-    #[cfg(feature = "top")]
-    pub(crate) mod terminal;
 }
 
 #[cfg(test)]
@@ -44,9 +39,6 @@ mod tests {
     use serde_json::Value;
 
     use crate::guest::{Guest, Script, on_each_kernel};
-
-    /// The largest relative difference of two sums of the same rates, which are printed with six decimals.
-    const SUM_TOLERANCE: f64 = 1e-6;
 
     #[test]
     fn blkstat_prints_what_iostat_prints() {
@@ -72,29 +64,6 @@ mod tests {
                 })
                 .collect();
             assert!(different.is_empty(), "{}:\n{}", guest.version, different.join("\n"));
-        });
-    }
-
-    #[test]
-    fn the_total_is_the_sum_of_the_disks_and_paths_that_lie_on_no_other_device() {
-        on_each_kernel(Script::Devices, |guest| {
-            let leaves = ["nvme", "nvme_paths", "scsi", "scsi_paths"].map(|key| guest.disks(key)).concat();
-            assert_eq!(leaves.len(), 7, "{}: {leaves:?}", guest.version);
-            let is_leaf = |name: &Value| leaves.iter().any(|leaf| name == leaf);
-            let records = guest.live();
-            for column in ["reads_per_s", "writes_per_s", "read_kib_per_s", "write_kib_per_s"] {
-                let sum_if = |is_counted: &dyn Fn(&Value) -> bool| -> f64 {
-                    let counted = records.iter().filter(|record| is_counted(&record["device"]));
-                    counted.filter_map(|record| record[column].as_f64()).sum()
-                };
-                let (total, sum) = (sum_if(&|name| name == "total"), sum_if(&is_leaf));
-                assert!(total > 0.0, "{}: no {column}", guest.version);
-                assert!(
-                    (total - sum).abs() <= sum * SUM_TOLERANCE,
-                    "{}: the total of {column} is {total}, the sum is {sum}",
-                    guest.version
-                );
-            }
         });
     }
 

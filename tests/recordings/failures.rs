@@ -164,14 +164,6 @@ fn a_write_error_on_standard_output_is_an_error_but_a_closed_pipe_is_not() {
     }
 }
 
-#[test]
-fn a_full_device_is_an_error_that_names_it() {
-    let lab = Lab::new();
-    let (_, err, exit) = lab.record(Record { file: "/dev/full".into(), ..lab.plan("", 3) }, 0);
-    assert!(err.starts_with("blkstat: cannot write /dev/full: No space left on device"), "{err}");
-    assert!(err.ends_with("; no samples saved\n") && exit == Exit::Error, "{err}");
-}
-
 /// Mounts a file system of 16 KiB; `None` without the permission to do so.
 fn small_file_system(lab: &Lab, name: &str) -> Option<Mounted> {
     let folder = lab.path(name);

@@ -25,8 +25,4 @@ mod support {
     pub(crate) mod fake_root;
     pub(crate) mod in_process;
     pub(crate) mod program;
-    #[cfg(feature = "top")]
-    pub(crate) mod session;
-    #[cfg(feature = "top")]
-    pub(crate) mod terminal;
 }

@@ -64,12 +64,6 @@ impl Session {
         String::from_utf8_lossy(&self.output.lock().unwrap()).into_owned()
     }
 
-    /// Returns the text that the terminal shows.
-    #[allow(dead_code)] // Only the tests in guests need it.
-    pub(crate) fn screen(&self) -> String {
-        self.shown(&self.output.lock().unwrap())
-    }
-
     /// Waits until the terminal shows a text, or was sent a command.
     pub(crate) fn wait_for(&self, text: &str) {
         self.wait_for_after(0, text);

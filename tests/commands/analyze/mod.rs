@@ -9,7 +9,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::support::program::{blkstat, output};
+use crate::support::program::output;
 
 fn report(arguments: &str, input: &str, device: &str) -> Value {
     let (out, err, code) = output(&format!("analyze --json {arguments}"), input);
@@ -182,15 +182,6 @@ fn a_volume_is_capped_and_the_disk_below_is_not() {
 }
 
 #[test]
-fn one_interval_or_an_idle_device_has_no_verdict_on_load() {
-    let one = report("-", &capture(&[(3000.0, 0.3)]), "nvme0n1");
-    assert!(one["verdict"].is_null() || one["verdict"] == "ok", "{one}");
-    assert_eq!(one["capacity"]["max_known"], false);
-    let idle = report("-", &capture(&[(0.0, 0.0); 5]), "nvme0n1");
-    assert_eq!(idle["verdict"], "idle");
-}
-
-#[test]
 fn a_reset_is_counted_and_excluded() {
     let mut text = capture(&[(3000.0, 0.3); 10]);
     let again = capture(&[(3000.0, 0.3); 10]).replace("TS 17951976", "TS 17951977");
@@ -266,14 +257,5 @@ fn input_that_cannot_be_analyzed_is_one_line_of_error() {
     ] {
         let (out, err, code) = output(arguments, "");
         assert_eq!((out.as_str(), code, err.lines().count()), ("", expected, 1), "{arguments}: {err}");
-    }
-}
-
-#[test]
-fn a_given_width_is_kept() {
-    for command in ["analyze", "devices"] {
-        let outcome = blkstat(&format!("{command} -w 70 fixtures/captures/throttled-volume.txt.gz")).run();
-        assert!(outcome.out.lines().count() > 2, "{}", outcome.err);
-        assert!(outcome.out.lines().all(|line| line.chars().count() <= 70), "{}", outcome.out);
     }
 }

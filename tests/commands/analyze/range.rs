@@ -58,16 +58,6 @@ fn incident_line(zone: &str, words: &str, text: &str) -> String {
 }
 
 #[test]
-fn times_of_an_hour_that_occurs_twice_have_their_distance_from_utc() {
-    // 00:00 UTC on 25 October 2026; clocks are set back at 01:00 UTC.
-    let text = slow_disk(1_792_886_400, 180, 40..100);
-    let line = incident_line("CET-1CEST,M3.5.0,M10.5.0/3", "", &text);
-    assert!(line.contains(" 02:39:00+02:00-02:39:00+01:00 (60 min"), "{line}");
-    // A partition and its disk are one incident, also where only their names show that.
-    assert!(line.ends_with("; also sda1."), "{line}");
-}
-
-#[test]
 fn an_onset_on_the_day_before_the_range_has_its_date() {
     let text = slow_disk(1_795_219_200 - 60 * 60, 120, 50..80);
     let line = incident_line("UTC", "--begin 2026-11-21", &text);

@@ -186,17 +186,3 @@ fn neither_locale_nor_terminal_changes_a_number() {
         }
     }
 }
-
-#[test]
-fn a_table_fits_into_twenty_columns() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("capture");
-    fs::write(&file, capture(5)).unwrap();
-    let outcome = blkstat(&format!("--width 20 --from {}", file.display())).run();
-    assert_eq!((outcome.err.as_str(), outcome.code), ("", 0));
-    assert!(outcome.out.lines().all(|line| line.chars().count() <= 20), "{}", outcome.out);
-    let sda: Vec<&str> = outcome.out.lines().filter(|line| line.starts_with("sda")).collect();
-    assert_eq!(sda.len(), 4, "{}", outcome.out);
-    let has_verdict = |line: &&str| line.ends_with(" ok") || line.ends_with(" -");
-    assert!(sda.iter().all(has_verdict), "a line without its verdict: {}", outcome.out);
-}

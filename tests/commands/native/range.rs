@@ -79,23 +79,6 @@ fn a_range_shows_what_the_whole_capture_shows_of_it() {
 }
 
 #[test]
-fn the_ends_may_be_typed_in_many_ways() {
-    let expected = between(&json(&format!("--from {MIXED}")), "18:28:17", "18:28:20");
-    assert!(!expected.is_empty());
-    for range in [
-        "--begin 18:28:16 --end 18:28:20",
-        "--begin=18:28:16 --end=18:28:20",
-        "--begin 2026-11-20T18:28:16 --end 18:28:20.4",
-        "--begin 2026-11-20T19:28:16+01:00 --end 2026-11-20T18:28:20Z",
-        "--begin +10s --end +14s",
-        "--begin -23s --end -19",
-        "--begin=-23s --end 18:28:20",
-    ] {
-        assert_eq!(json(&format!("--from {MIXED} {range}")), expected, "{range}");
-    }
-}
-
-#[test]
 fn compressed_captures_and_pipes_have_the_same_ranges() {
     let text = std::fs::read(MIXED).unwrap();
     let (_dir, path) = file("mixed.gz", gzip(&text));
@@ -245,17 +228,6 @@ fn intervals_and_their_number_count_from_the_beginning_of_the_range() {
     assert_eq!(shown("--begin 18:28:16 1 2"), ["17", "18"]);
     assert_eq!(shown("--begin 18:28:16 5 2"), ["21", "26"]);
     assert_eq!(shown("--begin 18:28:17 --end 18:28:29 5"), ["22", "27", "29"]);
-}
-
-#[test]
-fn the_summary_is_that_of_the_range() {
-    let (out, err, code) =
-        output(&format!("--from {MIXED} vda --summary --begin 18:28:09 --end 18:28:13"), "");
-    assert_eq!((err.as_str(), code), ("", 0));
-    assert!(out.contains("summary of 4.0 s"), "{out}");
-    let whole = output(&format!("--from {MIXED} vda --summary"), "").0;
-    let peak = |text: &str| text.lines().last().unwrap().to_owned();
-    assert_ne!(peak(&out), peak(&whole));
 }
 
 #[test]

@@ -33,13 +33,6 @@ fn without_cgroups_processes_are_shown_with_the_reason() {
 }
 
 #[test]
-fn a_device_that_does_not_exist_is_no_data() {
-    let (err, exit) = error(|_| {}, "sdx 1 2");
-    assert!(err.starts_with("blkstat: no such device 'sdx'"), "{err}");
-    assert_eq!(exit, Exit::NoData);
-}
-
-#[test]
 fn a_capture_without_scans_is_no_data() {
     let (out, err, code) = program::output("who --from fixtures/captures/mixed.txt", "");
     assert_eq!((out.as_str(), code), ("", 1));

@@ -58,13 +58,6 @@ sda             150.00   1000.00    50.00    2.00     6.67    0.30  50.00
 }
 
 #[test]
-fn cpu_shares_of_the_interval() {
-    // 200 ticks: 50 user, 10 system, 140 idle.
-    let text = two_readings("-c 1 2");
-    assert!(text.ends_with("          25.00    0.00    5.00    0.00    0.00   70.00\n\n\n\n"), "{text}");
-}
-
-#[test]
 fn a_fraction_of_a_second_is_measured_by_the_monotonic_clock() {
     // The uptime says 2 s, the clock that a wait ends 0.5 s after the start.
     let text = two_readings("-dxs 0.5 2");
@@ -72,12 +65,6 @@ fn a_fraction_of_a_second_is_measured_by_the_monotonic_clock() {
         text.contains("sda             600.00   4000.00   200.00    2.00     6.67    1.20 200.00\n"),
         "{text}"
     );
-}
-
-#[test]
-fn times_are_in_iso_8601_on_request() {
-    let text = two_readings("-dt 1 1");
-    assert!(text.starts_with("1970-01-01T00:00:00+0000\n"), "{text}");
 }
 
 #[test]
@@ -101,14 +88,4 @@ fn without_proc_iostat_cannot_count_the_cpus() {
     assert_eq!((out.as_str(), exit), ("", Exit::NoData));
     let stat = host.path().join("proc/stat");
     assert_eq!(err, format!("Cannot open {}: No such file or directory\n", stat.display()));
-}
-
-#[test]
-fn wrong_usage_prints_the_usage_and_exits_with_1_as_in_iostat() {
-    for words in ["iostat -Q", "iostat 0 1", "iostat 1 0", "iostat 1 2 3", "iostat --from"] {
-        let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| WaitOutcome::Due);
-        let (out, err, exit) = in_process(words).run(&clock);
-        assert_eq!((out.as_str(), exit), ("", Exit::IostatUsage), "{words}");
-        assert!(err.starts_with("Usage: "), "{words}: {err}");
-    }
 }

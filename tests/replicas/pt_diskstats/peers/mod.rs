@@ -30,8 +30,6 @@ const MAX_RUNS: usize = 4;
 const MAX_SESSIONS: usize = 8;
 /// On a busy machine a key may come too early; a real difference is the same each time.
 const MAX_ATTEMPTS: usize = 3;
-/// The columns of the newest kernel, which the real one does not support.
-const UNSUPPORTED_COLUMNS: usize = 20;
 
 /// Returns the version of the real pt-diskstats; `None` if it is missing.
 fn real() -> Option<String> {
@@ -92,29 +90,6 @@ fn blkstat_prints_what_pt_diskstats_prints_of_random_captures() {
             mismatch(&format!("seed {seed}"), line, &theirs, &ours)
         });
         differs.reduce(|all, more| all + &more).map(|text| format!("{text}{capture}"))
-    });
-    fail_if_any(found);
-}
-
-#[test]
-fn pt_diskstats_reads_18_columns_like_14_and_ignores_lines_of_20() {
-    let _turn = wait_for_turn();
-    if var("BLKSTAT_RECORD").is_ok() || real().is_none() {
-        return;
-    }
-    let captures = Captures::write();
-    let mut cases = table::cases();
-    cases.retain(|case| case.line == "--group-by all @");
-    let found = map(&cases, MAX_RUNS, |case| {
-        let [at_14, at_18, at_20] =
-            COLUMNS.map(|columns| run(REAL, &case.arguments(&captures.path(&case.capture, columns))));
-        // The capture of 18 columns exists only with these.
-        if case.capture == "eighteen" {
-            return None;
-        }
-        let nothing = Outcome { stdout: String::new(), status: 0 };
-        let at_20 = mismatch(&case.capture, &format!("{UNSUPPORTED_COLUMNS} columns"), &nothing, &at_20);
-        mismatch(&case.capture, "18 columns", &at_14, &at_18).or(at_20)
     });
     fail_if_any(found);
 }
