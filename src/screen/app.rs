@@ -250,7 +250,7 @@ impl App {
         self.filter = if text.is_empty() {
             None
         } else {
-            let regex = pattern(text).or_else(|| pattern(&escape(text)));
+            let regex = pattern(text).or_else(|| pattern(&regex_lite::escape(text)));
             regex.map(|regex| (text.to_owned(), regex))
         };
         self.scroll = 0;
@@ -270,9 +270,4 @@ impl App {
             (self.history.at(begin_s + 1e-6)?.rows.header.start, self.history.at(end_s)?.end());
         begin.zip(end)
     }
-}
-
-/// Returns text in which no character has a meaning in regular expressions.
-fn escape(text: &str) -> String {
-    text.chars().flat_map(|c| (!c.is_alphanumeric()).then_some('\\').into_iter().chain([c])).collect()
 }

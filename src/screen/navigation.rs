@@ -162,7 +162,7 @@ impl App {
     pub(crate) fn go_to_next_incident(&mut self, forward: bool) {
         let current = self.cursor_s();
         let only = self.selected.as_deref().filter(|_| self.page == Page::Detail);
-        let own = (self.incidents.iter()).filter(|one| only.is_none_or(|name| is_part(one, name)));
+        let own = (self.incidents.iter()).filter(|one| only.is_none_or(|name| one.has(name)));
         let begin_s = |one: &&IncidentSummary| one.incident.begin.run_s;
         let target = |one: &IncidentSummary| {
             self.history.at(one.incident.begin.run_s + 1e-6).map_or(0.0, |moment| moment.end_s)
@@ -198,15 +198,10 @@ impl App {
         let end_s = self.moment()?.end_s;
         let is_at =
             |one: &IncidentSummary| one.incident.begin.run_s < end_s - 1e-9 && end_s <= one.end.run_s + 1e-6;
-        let own = |one: &IncidentSummary| self.selected.as_ref().is_some_and(|name| is_part(one, name));
+        let own = |one: &IncidentSummary| self.selected.as_ref().is_some_and(|name| one.has(name));
         let at = self.incidents.iter().position(|one| is_at(one) && own(one));
         at.or_else(|| self.incidents.iter().position(is_at)).map(|at| (at + 1, self.incidents.len()))
     }
-}
-
-/// Returns whether a device belongs to an incident.
-fn is_part(incident: &IncidentSummary, device: &str) -> bool {
-    incident.devices.iter().any(|one| one.names.device == device)
 }
 
 /// How bad a device is: the severity of its verdict, then its highest latency or, while it is stalled, for how long it has

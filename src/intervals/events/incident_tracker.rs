@@ -101,6 +101,11 @@ impl IncidentSummary {
         self.end.run_s - self.incident.begin.run_s
     }
 
+    /// Returns whether a device is part of it.
+    pub fn has(&self, device: &str) -> bool {
+        self.devices.iter().any(|one| one.names.device == device)
+    }
+
     /// Compares two incidents for a list with the worst first.
     pub fn worst_first(&self, other: &Self) -> Ordering {
         other.trouble_s.total_cmp(&self.trouble_s)

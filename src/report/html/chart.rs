@@ -9,11 +9,7 @@ use crate::report::scale::Scale;
 
 /// A panel: its heading with a legend, and a drawing above a horizontal and beside a vertical axis.
 pub(super) struct Panel<'a> {
-    pub(super) title: &'a str,
-    /// The question that it answers.
-    pub(super) question: &'a str,
-    /// The unit of its values.
-    pub(super) unit: Unit,
+    pub(super) chart: Chart<'a>,
     pub(super) scale: Scale,
     pub(super) legend: String,
     pub(super) drawing: String,
@@ -22,9 +18,9 @@ pub(super) struct Panel<'a> {
 }
 
 impl<'a> Panel<'a> {
-    pub(super) fn new(title: &'a str, question: &'a str, unit: Unit, scale: Scale) -> Self {
+    pub(super) fn new(chart: Chart<'a>, scale: Scale) -> Self {
         let [legend, drawing, labels] = [const { String::new() }; 3];
-        Self { title, question, unit, scale, legend, drawing, labels }
+        Self { chart, scale, legend, drawing, labels }
     }
 
     /// Adds an entry of the legend by its class, its key in the embedded data and its label. The script fills in values.
@@ -67,7 +63,7 @@ impl<'a> Panel<'a> {
 
     /// Appends the panel. `grid` is what follows the horizontal lines of the grid in the drawing, `below` the labels below it.
     pub(super) fn push(&self, class: &str, grid: &str, below: &str, out: &mut String) {
-        let Self { title, question, unit, scale, legend, drawing, labels } = self;
+        let Self { chart: (title, question, unit), scale, legend, drawing, labels } = self;
         let ([key, on_axis], ticks) = (unit.names(), scale.ticks(MAX_TICK_INTERVALS, MAX_LOG_TICKS));
         let on_the_left = |tick: &f64| {
             format!(
@@ -126,7 +122,7 @@ impl ChartTime<'_> {
 }
 
 /// A chart over time: its title, the question that it answers, and the unit of its values.
-pub(super) type Chart = (&'static str, &'static str, Unit);
+pub(super) type Chart<'a> = (&'a str, &'a str, Unit);
 
 /// A line: the title of its chart, its label in the legend, the name of its quantity, and the class of its color and stroke, so that
 /// series do not differ by color only: `read` (solid), `write` (dashed), `flush` (dotted), `all` (all requests), `bound`,
@@ -139,7 +135,7 @@ pub(super) type Named<'a> = (&'static str, &'a [Extent]);
 /// Appends a chart with those of the lines that belong to it, with lines at fixed values, and with shades if their id is
 /// not empty; nothing if it has no value above zero.
 pub(super) fn push_chart<'a>(
-    (title, question, unit): Chart,
+    chart @ (title, _, unit): Chart<'_>,
     lines: &[Line],
     values_of: impl Fn(&str) -> &'a [Extent],
     references: &[(f64, String)],
@@ -167,7 +163,7 @@ pub(super) fn push_chart<'a>(
     let is_cut =
         is_rate && usual > 0.0 && max > MAX_BURST_RATIO * usual && highest <= MAX_BURST_RATIO * usual;
     let top = if is_cut { usual * CUT_ROOM } else { max };
-    let mut panel = Panel::new(title, question, unit, unit.scale(min, top.max(highest)));
+    let mut panel = Panel::new(chart, unit.scale(min, top.max(highest)));
     panel.draw_incidents(shades);
     for (label, class, (key, values)) in &shown {
         panel.add_key(class, key, label);
@@ -209,7 +205,8 @@ fn usual_max(maxima: impl Iterator<Item = f64>) -> f64 {
 /// Draws the mean, and the band from minimum to maximum if points have several values.
 fn draw_line(class: &str, values: &[Extent], time: ChartTime<'_>, panel: &mut Panel<'_>) {
     let (mut mean, mut band) = (Path::default(), Path::default());
-    let y = |value: Option<f64>| value.map(|value| panel.scale.y(value * panel.unit.factor()));
+    let (.., unit) = panel.chart;
+    let y = |value: Option<f64>| value.map(|value| panel.scale.y(value * unit.factor()));
     for (index, (extent, span)) in values.iter().zip(time.timeline.points()).enumerate() {
         let (Some(at), Some(top), Some(bottom)) = (y(extent.mean()), y(extent.max()), y(extent.min())) else {
             mean.interrupt();
@@ -242,8 +239,8 @@ pub(super) struct Area {
     pub(super) key: String,
     /// Its class: `a1` to `a5`, or `rest`.
     pub(super) class: &'static str,
-    /// Its value in each point of the timeline; `None` for a point without one.
-    pub(super) values: Vec<Option<f64>>,
+    /// Its value in each point of the timeline.
+    pub(super) values: Vec<Extent>,
 }
 
 /// Appends stacked areas of percentages, the first at the bottom; nothing without values.
@@ -255,15 +252,15 @@ pub(super) fn push_areas(
     time: ChartTime<'_>,
     out: &mut String,
 ) {
-    if !areas.iter().any(|area| area.values.iter().flatten().any(|value| *value > 0.0)) {
+    if !areas.iter().any(|area| area.values.iter().filter_map(Extent::max).any(|value| value > 0.0)) {
         return;
     }
-    let mut panel = Panel::new(title, question, Unit::Percent, Scale::percent(100.0));
+    let mut panel = Panel::new((title, question, Unit::Percent), Scale::percent(100.0));
     let mut below = vec![0.0; time.timeline.points().len()];
     for area in areas {
         let mut path = Path::default();
         for (index, (value, span)) in area.values.iter().zip(time.timeline.points()).enumerate() {
-            let Some(value) = value.filter(|value| *value > 0.0) else { continue };
+            let Some(value) = value.mean().filter(|value| *value > 0.0) else { continue };
             let (bottom, top) = (panel.scale.y(below[index]), panel.scale.y(below[index] + value));
             below[index] += value;
             let (x, end) = time.ends(span);

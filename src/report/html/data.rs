@@ -13,13 +13,6 @@ const SINGLE_DIGITS: usize = 6;
 const MEAN_DIGITS: usize = 4;
 const EXTREME_DIGITS: usize = 3;
 
-pub(super) enum Values<'a> {
-    /// Minimum, mean and maximum.
-    Extents(&'a [Extent]),
-    /// A single value for each point.
-    Numbers(Vec<Option<f64>>),
-}
-
 /// The series of a device, of its cgroups or of the host.
 pub(super) struct Group<'a> {
     /// The name of the device; `host` for the host.
@@ -27,7 +20,7 @@ pub(super) struct Group<'a> {
     /// The verdicts; empty for the host.
     pub(super) verdicts: &'a [WorstVerdict],
     /// The name and the values of each series.
-    pub(super) series: Vec<(String, Values<'a>)>,
+    pub(super) series: Vec<(&'a str, &'a [Extent])>,
 }
 
 /// Appends the element with the data.
@@ -67,13 +60,8 @@ fn group_json(group: &Group<'_>) -> String {
     // Runs of equal verdicts: `ok*120,capped*30`.
     let runs = group.verdicts.chunk_by(|a, b| verdict(a) == verdict(b));
     let runs = list(runs.map(|run| format!("{}*{}", run.first().map_or("", verdict), run.len())));
-    let series = group.series.iter().map(|(key, values)| {
-        let values = match values {
-            Values::Numbers(values) => format!("\"mean\":[{}]", numbers(values.iter().copied(), MEAN_DIGITS)),
-            Values::Extents(extents) => extents_json(extents),
-        };
-        format!("{}:{{{values}}}", json_string(key))
-    });
+    let series = group.series.iter();
+    let series = series.map(|(key, values)| format!("{}:{{{}}}", json_string(key), extents_json(values)));
     format!(
         "{{\"name\":{},\"verdicts\":\"{runs}\",\"series\":{{{}}}}}",
         json_string(group.name),
@@ -125,8 +113,8 @@ mod tests {
     fn a_name_cannot_end_the_element() {
         let axis = TimeAxis::new(crate::intervals::series::TimeSpan { start_s: 0.0, end_s: 1.0 }, None);
         let name = "</script><script>alert(1)</script><!--\"\\";
-        let group =
-            Group { name, verdicts: &[], series: vec![(name.to_owned(), Values::Numbers(vec![None]))] };
+        let nothing = [Extent::default()];
+        let group = Group { name, verdicts: &[], series: vec![(name, &nothing)] };
         let mut out = String::new();
         push_data(&axis, false, &Timeline::default(), &[group], &mut out);
         let (json, rest) = out.split_once('>').unwrap().1.split_once("</script>").unwrap();

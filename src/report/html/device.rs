@@ -2,7 +2,7 @@
 
 use super::Page;
 use super::chart::{Area, Chart, ChartTime, Line, push_areas, push_chart};
-use super::data::{Group, Values};
+use super::data::Group;
 use super::escape::{escape, list, name};
 use super::host::push_cgroup_table;
 use super::incidents::{PlacedIncident, push_shades};
@@ -17,7 +17,7 @@ use crate::report::analysis::{capacity_sentences, cause_sentences, verdict_sente
 use crate::report::layout::sentence_numbers::{multiple, number, time as time_text};
 
 /// The charts over time.
-const CHARTS: [Chart; 8] = [
+const CHARTS: [Chart<'_>; 8] = [
     ("Latency", "How long do requests take? ", Unit::Milliseconds),
     ("Operations", "How many operations? ", Unit::PerSecond),
     ("Queue", "How many requests wait or are served? ", Unit::Count("requests")),
@@ -190,13 +190,12 @@ impl<'a> Section<'a> {
             !matches!(*name, "iops" | "await_ms" | "concurrency")
                 && self.values(name).iter().any(|extent| extent.max().is_some_and(|max| max > 0.0))
         });
-        let mut series: Vec<(String, Values<'_>)> =
-            drawn.map(|name| (name.to_owned(), Values::Extents(self.values(name)))).collect();
-        series.extend(self.areas.iter().map(|area| (area.key.clone(), Values::Numbers(area.values.clone()))));
+        let drawn = drawn.map(|name| (name, self.values(name)));
+        let areas = self.areas.iter().map(|area| (&*area.key, &*area.values));
         Group {
             name: self.label(),
             verdicts: self.history.map_or(&[], |history| history.verdicts.values()),
-            series,
+            series: drawn.chain(areas).collect(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The charts of the host; the use of a device: the shares of cgroups over time, and the tasks that waited.
 
 use super::chart::{Area, Chart, ChartTime, Line, push_areas, push_chart};
-use super::data::{Group, Values};
+use super::data::Group;
 use super::escape::{escape, name};
 use super::scale::Unit;
 use crate::attribution::cgroup_name;
@@ -11,7 +11,7 @@ use crate::report::layout::sentence_numbers::{duration, number, percent};
 use crate::sanitize::sanitize;
 
 /// The charts about all disks.
-const DISK_CHARTS: [Chart; 2] = [
+const DISK_CHARTS: [Chart<'_>; 2] = [
     ("Queue of all disks", "How much waits in all? ", Unit::Count("requests")),
     ("Operations of all disks", "How many in all? ", Unit::PerSecond),
 ];
@@ -21,7 +21,7 @@ const DISK_LINES: [Line; 3] = [
     ("Operations of all disks", "writes", "writes_per_s", "write"),
 ];
 /// The charts about tasks.
-const TASK_CHARTS: [Chart; 3] = [
+const TASK_CHARTS: [Chart<'_>; 3] = [
     ("I/O pressure", "Do tasks wait for I/O? ", Unit::Percent),
     ("Blocked tasks", "How many wait? ", Unit::Count("tasks")),
     ("Memory pressure", "Is memory short? ", Unit::Percent),
@@ -41,7 +41,7 @@ pub(super) fn push_host_charts(history: &History, time: ChartTime<'_>, out: &mut
         label: label.to_owned(),
         key: key.to_owned(),
         class,
-        values: history.host(key).iter().map(Extent::mean).collect(),
+        values: history.host(key).to_vec(),
     };
     let cpu = [
         area("system", "cpu_system_pct", "a2"),
@@ -58,8 +58,7 @@ pub(super) fn host_data(history: &History) -> Group<'_> {
     let of_host = HOST_QUANTITIES.iter().map(|(name, _)| (*name, history.host(name)));
     let of_disks = DISK_LINES.iter().map(|(_, _, name, _)| (*name, history.total.values(name)));
     let series = of_host.chain(of_disks).filter(|(_, values)| !values.is_empty());
-    let series = series.map(|(name, values)| (name.to_owned(), Values::Extents(values))).collect();
-    Group { name: "host", verdicts: &[], series }
+    Group { name: "host", verdicts: &[], series: series.collect() }
 }
 
 /// The most cgroups with their own color.
@@ -87,12 +86,16 @@ pub(super) fn areas(usage: &UsageHistory, points: usize) -> Vec<Area> {
     let rest = rest.map(|(label, class, bytes)| (label.to_owned(), label.to_owned(), class, bytes));
     let parts: Vec<(String, String, &'static str, Vec<f64>)> = named.chain(rest).collect();
     let all = sum(&parts.iter().map(|(.., bytes)| bytes.clone()).collect::<Vec<_>>());
-    let share = |(bytes, all): (f64, &f64)| (*all > 0.0).then(|| 100.0 * bytes / all);
+    let share = |(bytes, all): (f64, &f64)| {
+        let mut share = Extent::default();
+        share.observe(100.0 * bytes / all, 1.0);
+        share
+    };
     let areas = parts.into_iter().map(|(label, key, class, bytes)| {
         let values = bytes.into_iter().zip(&all).map(share).collect();
         Area { label, key, class, values }
     });
-    let is_seen = |area: &Area| area.values.iter().flatten().any(|share| *share > 0.05);
+    let is_seen = |area: &Area| area.values.iter().filter_map(Extent::max).any(|share| share > 0.05);
     areas.enumerate().filter(|(at, area)| *at < shown.len() || is_seen(area)).map(|(_, area)| area).collect()
 }
 

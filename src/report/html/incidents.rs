@@ -25,11 +25,6 @@ impl<'a> PlacedIncident<'a> {
         Self { summary, begin_s, end_s }
     }
 
-    /// Returns whether a device is part of it.
-    pub(super) fn has(&self, device: &str) -> bool {
-        self.summary.devices.iter().any(|one| one.names.device == device)
-    }
-
     /// The times of its beginning and its end.
     fn times(&self, time_of: ChartTime<'_>) -> [String; 2] {
         [time_of.axis.moment(self.begin_s), time_of.axis.end_moment(self.begin_s, self.end_s)]

@@ -160,7 +160,7 @@ impl<'a> Page<'a> {
             index,
             report,
             history: self.history.device(&report.device),
-            incidents: incidents.iter().filter(|incident| incident.has(&report.device)).collect(),
+            incidents: incidents.iter().filter(|incident| incident.summary.has(&report.device)).collect(),
             usage,
             areas: usage.map(|usage| host::areas(usage, points)).unwrap_or_default(),
         }

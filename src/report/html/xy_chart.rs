@@ -46,8 +46,8 @@ pub(super) fn push_concurrency_charts(history: &DeviceHistory, report: &DeviceRe
         let known_max = capacity.max_iops.filter(|_| capacity.is_max_known);
         let (_, max) = range(points.iter().map(|(_, value, _)| *value));
         let scale = Scale::linear(max.max(known_max.unwrap_or(0.0)));
-        let (title, question) = ("Throughput against concurrency", "How much more could it do? ");
-        let mut panel = Panel::new(title, question, Unit::Count("r+w/s"), scale);
+        let chart = ("Throughput against concurrency", "How much more could it do? ", Unit::Count("r+w/s"));
+        let mut panel = Panel::new(chart, scale);
         let rings = levels.iter().map(|level| (level.queue, level.iops)).collect();
         let concurrency = draw_points(&points, rings, &mut panel);
         draw_knee(&concurrency, capacity, &mut panel);
@@ -59,8 +59,8 @@ pub(super) fn push_concurrency_charts(history: &DeviceHistory, report: &DeviceRe
     }
     if let Some(points) = points_of(history, "await_ms") {
         let (min, max) = range(points.iter().map(|(_, value, _)| *value));
-        let (title, question) = ("Latency against concurrency", "Does latency grow with the load? ");
-        let mut panel = Panel::new(title, question, Unit::Milliseconds, Scale::log(min, max));
+        let chart = ("Latency against concurrency", "Does latency grow with the load? ", Unit::Milliseconds);
+        let mut panel = Panel::new(chart, Scale::log(min, max));
         let rings = levels.iter().map(|level| (level.queue, level.await_ms)).collect();
         let concurrency = draw_points(&points, rings, &mut panel);
         push_over_concurrency(&panel, &concurrency, out);
@@ -148,8 +148,8 @@ pub(super) fn push_heat_map(counts: &[LatencyCounts], time: ChartTime<'_>, out: 
     let max_count = classes().map(|(_, count)| count).fold(1.0, f64::max);
     let start_ms = LatencyCounts::class_start_ms;
     let scale = Scale::log(start_ms(first), start_ms(last.saturating_add(1)));
-    let (title, question) = ("Heat map of interval means", "One speed, or several? ");
-    let mut panel = Panel::new(title, question, Unit::Milliseconds, scale);
+    let chart = ("Heat map of interval means", "One speed, or several? ", Unit::Milliseconds);
+    let mut panel = Panel::new(chart, scale);
     let path = |shade: usize, width: i32, path: &str| {
         format!("class=\"heat h{shade}\" stroke-width=\"{width}\" d=\"{path}\"")
     };

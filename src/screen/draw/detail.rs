@@ -6,23 +6,20 @@ use ratatui_core::layout::Rect;
 use ratatui_core::style::{Modifier, Style};
 use unicode_width::UnicodeWidthStr;
 
-use super::{Regions, put};
+use super::{Regions, TextLine, put, put_line};
 use crate::analysis::Verdict;
 use crate::intervals::{DeviceInterval, IntervalRows};
 use crate::report::IntervalWriter;
 use crate::report::evidence::{
     hidden_io_wait_text, incident_parts, present_harm, sign_of_begin, timed_evidence_sentences,
 };
-use crate::report::layout::{ellipsize, wrap};
+use crate::report::layout::{ellipsize, time_of_day, wrap};
 use crate::report::native::{Emphasis, TableOptions, TableWriter, who_line};
 use crate::report::who::{WhoDevice, WhoInterval, push_tables};
 use crate::sanitize::sanitize;
 use crate::screen::app::{App, Page, Source};
 use crate::screen::history::{Frame, is_trouble, lasted_s};
 use crate::screen::theme::BOLD;
-
-/// A line of text: parts with their styles.
-pub(super) type TextLine = Vec<(String, Style)>;
 
 /// The selected device at the cursor, and the space for its text.
 pub(super) struct Shown<'a> {
@@ -80,10 +77,7 @@ impl App {
         let is_cut = lines.len() > usize::from(area.height);
         for (at, line) in lines.iter().take(usize::from(area.height)).enumerate() {
             let y = area.y + at as u16;
-            let mut x = area.x;
-            for (text, style) in line {
-                x = put(buffer, x, y, area.right() - x, text, *style);
-            }
+            put_line(buffer, Rect { y, ..area }, line);
             if is_cut && at + 1 == usize::from(area.height) {
                 super::put_right(
                     buffer,
@@ -164,9 +158,7 @@ impl App {
             let text = see.into_iter().chain(parts).collect::<Vec<_>>().join("; ");
             push_wrapped(&text, shown.width, style, lines);
         }
-        let mut sentences = timed_evidence_sentences(activity, |at| {
-            at.to_zoned(self.options.time_zone.clone()).strftime("%H:%M:%S").to_string()
-        });
+        let mut sentences = timed_evidence_sentences(activity, |at| time_of_day(at, &self.options.time_zone));
         sentences.extend(hidden_io_wait_text(&shown.frame.rows.header));
         for sentence in sentences {
             push_wrapped(&sanitize(&sentence), shown.width, Style::new(), lines);

@@ -4,7 +4,7 @@ use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
 
-use super::{Regions, put};
+use super::{Regions, TextLine, put_line};
 use crate::analysis::Verdict;
 use crate::report::evidence::verdict_mark;
 use crate::report::layout::wrap;
@@ -21,14 +21,11 @@ impl App {
         let last = lines.len().saturating_sub(usize::from(area.height));
         regions.scroll = regions.scroll.min(last);
         for (at, line) in lines.iter().skip(regions.scroll).take(usize::from(area.height)).enumerate() {
-            let mut x = area.x;
-            for (text, style) in line {
-                x = put(buffer, x, area.y + at as u16, area.right() - x, text, *style);
-            }
+            put_line(buffer, Rect { y: area.y + at as u16, ..area }, line);
         }
     }
 
-    fn help_lines(&self, width: usize) -> Vec<Vec<(String, Style)>> {
+    fn help_lines(&self, width: usize) -> Vec<TextLine> {
         let mut lines = Vec::new();
         for (heading, keys) in KEYS {
             lines.push(vec![(heading.to_owned(), BOLD)]);
@@ -49,14 +46,7 @@ impl App {
         lines
     }
 
-    fn push_term(
-        &self,
-        term: &str,
-        style: Style,
-        meaning: &str,
-        width: usize,
-        lines: &mut Vec<Vec<(String, Style)>>,
-    ) {
+    fn push_term(&self, term: &str, style: Style, meaning: &str, width: usize, lines: &mut Vec<TextLine>) {
         let mut term = term;
         for line in wrap(meaning, width.saturating_sub(KEYS_WIDTH + 3)) {
             lines.push(vec![(format!("  {term:<KEYS_WIDTH$} "), style), (line, Style::new())]);

@@ -2,7 +2,8 @@
 
 use ratatui_core::style::Style;
 
-use super::detail::{Shown, TextLine};
+use super::TextLine;
+use super::detail::Shown;
 use crate::analysis::Verdict;
 use crate::intervals::DeviceInterval;
 use crate::report::layout::ellipsize;

@@ -141,6 +141,17 @@ fn put(buffer: &mut Buffer, x: u16, y: u16, width: u16, text: &str, style: Style
     x
 }
 
+/// A line of text: parts with their styles.
+type TextLine = Vec<(String, Style)>;
+
+/// Writes a line of text in the first line of an area.
+fn put_line(buffer: &mut Buffer, area: Rect, line: &TextLine) {
+    let mut x = area.x;
+    for (text, style) in line {
+        x = put(buffer, x, area.y, area.right() - x, text, *style);
+    }
+}
+
 /// Writes a text that ends at a column.
 fn put_right(buffer: &mut Buffer, end: u16, y: u16, text: &str, style: Style) {
     let width = u16::try_from(unicode_width::UnicodeWidthStr::width(text)).unwrap_or(u16::MAX);

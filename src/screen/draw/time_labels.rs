@@ -1,10 +1,13 @@
 //! Times of day below charts.
 
+use std::ops::Range;
+
 use jiff::Timestamp;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 
 use super::put;
+use crate::report::layout::time_of_day;
 use crate::screen::app::App;
 use crate::screen::history::Frame;
 use crate::screen::theme::BOLD;
@@ -24,6 +27,7 @@ impl App {
             .into_iter()
             .find(|step| *step as f64 >= columns.cell_s() * MIN_DISTANCE)
             .unwrap_or(86_400);
+        let taken = self.draw_cursor_time(buffer, area, columns);
         let mut free_from = area.x;
         let mut last: Option<i64> = None;
         for x in area.x..area.right() {
@@ -38,44 +42,30 @@ impl App {
             }
             let at =
                 Timestamp::from_second(tick * step - i64::from(zoned.offset().seconds())).unwrap_or(wall);
-            let format = if step >= 86_400 {
-                "%m-%d"
-            } else if step >= 60 {
-                "%H:%M"
-            } else {
-                "%H:%M:%S"
+            let format = match step {
+                86_400.. => "%m-%d",
+                60.. => "%H:%M",
+                _ => "%H:%M:%S",
             };
-            let label = at.to_zoned(self.options.time_zone.clone()).strftime(format).to_string();
-            let text = format!("╵{label}");
-            if x + text.chars().count() as u16 <= area.right() {
+            let text = format!("╵{}", at.to_zoned(self.options.time_zone.clone()).strftime(format));
+            let end = x + text.chars().count() as u16;
+            if end <= area.right() && (end < taken.start || taken.end <= x) {
                 free_from = put(buffer, x, area.y, area.right() - x, &text, theme.dim()) + 1;
             }
         }
-        self.draw_cursor_time(buffer, area, columns);
     }
 
-    fn draw_cursor_time(&self, buffer: &mut Buffer, area: Rect, columns: &Columns) {
-        let (Some(cell), Some(end)) = (columns.cell_at(self.cursor_s()), self.moment().and_then(Frame::end))
-        else {
-            return;
-        };
-        let time = end.to_zoned(self.options.time_zone.clone()).strftime("%H:%M:%S").to_string();
-        let x = area.x + cell as u16;
+    /// Writes the time under the cursor, and returns the columns that it takes.
+    fn draw_cursor_time(&self, buffer: &mut Buffer, area: Rect, columns: &Columns) -> Range<u16> {
         const WIDTH: u16 = 10;
+        let cell = columns.cell_at(self.cursor_s());
+        let Some((cell, end)) = cell.zip(self.moment().and_then(Frame::end)) else { return 0..0 };
+        let time = time_of_day(end, &self.options.time_zone);
+        let x = area.x + cell as u16;
         let is_left = x + WIDTH > area.right();
         let text = if is_left { format!("{time} ▲") } else { format!("▲ {time}") };
         let x = (if is_left { (x + 1).saturating_sub(WIDTH) } else { x }).max(area.x);
-        // A label that is partly covered could look like another time.
-        let mut begin = x;
-        while begin > area.x && buffer[(begin - 1, area.y)].symbol() != " " {
-            begin -= 1;
-        }
-        let mut end = x + WIDTH;
-        while end < area.right() && buffer[(end, area.y)].symbol() != " " {
-            end += 1;
-        }
-        (begin..end).for_each(|x| buffer[(x, area.y)].reset());
-        put(buffer, x, area.y, WIDTH, &text, BOLD);
+        x..put(buffer, x, area.y, WIDTH, &text, BOLD)
     }
 
     /// Returns the time of day at a time of the run; `None` outside the run, or without a wall clock.
