@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::text::{Metrics, Value};
 use crate::analysis::RateUnit;
-use crate::counters::{Columns, Counters, FACTS, Fact, FactKind, FactValue, Missing};
+use crate::counters::{Columns, Counters, FACTS, Fact, FactValue, Missing};
 use crate::intervals::{
     Buckets, Cause, DeviceSnapshot, Incident, KnownLimit, LATENCY_BOUNDS_MS, LimitedCgroup, MetricsSnapshot,
     QUEUE_BOUNDS, SaturationTotals,
@@ -19,8 +19,6 @@ use crate::units::SECTOR_BYTES;
 pub(super) struct Family {
     /// Its name: that of its metrics, or what the names of a histogram's metrics begin with.
     pub(super) name: &'static str,
-    /// Its type, as the text format names it.
-    pub(super) kind: &'static str,
     pub(super) help: &'static str,
     values: Values,
 }
@@ -33,6 +31,8 @@ enum Values {
     Kernel(Columns, fn(&Counters) -> Value),
     /// Metrics of each device.
     Device(fn(&DeviceSnapshot, &mut Metrics<'_>)),
+    /// Histograms of each device.
+    Histogram(fn(&DeviceSnapshot, &mut Metrics<'_>)),
     /// What the kernel says of the health of each device.
     Health(&'static Fact),
     /// Metrics of each cgroup that has limits.
@@ -42,6 +42,15 @@ enum Values {
 impl Family {
     const fn help(self, help: &'static str) -> Self {
         Self { help, ..self }
+    }
+
+    /// Its type, as the text format names it.
+    pub(super) fn kind(&self) -> &'static str {
+        match self.values {
+            Values::Histogram(_) => "histogram",
+            _ if self.name.ends_with("_total") => "counter",
+            _ => "gauge",
+        }
     }
 
     /// Writes its metrics, if they have values.
@@ -73,7 +82,7 @@ impl Family {
                         metrics.push(&[], value(&device.counters));
                     }
                 }
-                Values::Device(write) => write(device, metrics),
+                Values::Device(write) | Values::Histogram(write) => write(device, metrics),
                 Values::Health(fact) => {
                     match device.health.as_ref().and_then(|health| health.value(fact.name)) {
                         Some(FactValue::Word(word)) => metrics.push(&[("state", word)], Whole(1)),
@@ -92,12 +101,8 @@ impl Family {
     }
 }
 
-const fn host(
-    kind: &'static str,
-    name: &'static str,
-    value: fn(&MetricsSnapshot, Option<Duration>) -> Option<Value>,
-) -> Family {
-    Family { name, kind, help: "", values: Values::Host(value) }
+const fn host(name: &'static str, value: fn(&MetricsSnapshot, Option<Duration>) -> Option<Value>) -> Family {
+    Family { name, help: "", values: Values::Host(value) }
 }
 
 /// Returns whether a log lacks the counter of the kernel that a family shows.
@@ -112,23 +117,19 @@ fn is_missing(name: &str, missing: Missing) -> bool {
 }
 
 const fn kernel(name: &'static str, columns: Columns, value: fn(&Counters) -> Value) -> Family {
-    Family { name, kind: "counter", help: "", values: Values::Kernel(columns, value) }
+    Family { name, help: "", values: Values::Kernel(columns, value) }
 }
 
-const fn device(
-    kind: &'static str,
-    name: &'static str,
-    write: fn(&DeviceSnapshot, &mut Metrics<'_>),
-) -> Family {
-    Family { name, kind, help: "", values: Values::Device(write) }
+const fn device(name: &'static str, write: fn(&DeviceSnapshot, &mut Metrics<'_>)) -> Family {
+    Family { name, help: "", values: Values::Device(write) }
 }
 
-const fn cgroup(
-    kind: &'static str,
-    name: &'static str,
-    write: fn(&LimitedCgroup, &mut Metrics<'_>),
-) -> Family {
-    Family { name, kind, help: "", values: Values::Cgroup(write) }
+const fn histogram(name: &'static str, write: fn(&DeviceSnapshot, &mut Metrics<'_>)) -> Family {
+    Family { name, help: "", values: Values::Histogram(write) }
+}
+
+const fn cgroup(name: &'static str, write: fn(&LimitedCgroup, &mut Metrics<'_>)) -> Family {
+    Family { name, help: "", values: Values::Cgroup(write) }
 }
 
 impl Metrics<'_> {
@@ -191,49 +192,46 @@ const BUILD: &str = "blkstat_build_info";
 
 /// All families.
 pub(super) static FAMILIES: LazyLock<Vec<Family>> = LazyLock::new(|| {
-    let of_fact = |fact: &'static Fact| {
-        let is_counter = fact.kind == FactKind::Count || fact.kind.errors().is_some();
-        let kind = if is_counter { "counter" } else { "gauge" };
-        Family { name: fact.metric, kind, help: fact.meaning, values: Values::Health(fact) }
-    };
+    let of_fact =
+        |fact: &'static Fact| Family { name: fact.metric, help: fact.meaning, values: Values::Health(fact) };
     let facts = FACTS.iter().filter(|fact| !fact.metric.is_empty());
     OWN_FAMILIES.iter().copied().chain(facts.map(of_fact)).collect()
 });
 
 /// The families beside those of [`FACTS`].
 const OWN_FAMILIES: &[Family] = &[
-    host("gauge", BUILD, |_, _| Some(Whole(1))).help("The version of blkstat."),
-    host("gauge", "blkstat_sample_interval_seconds", |_, interval| Some(Real(interval?.as_secs_f64())))
+    host(BUILD, |_, _| Some(Whole(1))).help("The version of blkstat."),
+    host("blkstat_sample_interval_seconds", |_, interval| Some(Real(interval?.as_secs_f64())))
         .help("Time between samples."),
-    host("gauge", "blkstat_last_sample_timestamp_seconds", |s, _| {
+    host("blkstat_last_sample_timestamp_seconds", |s, _| {
         Some(Real(s.at?.as_millisecond() as f64 / 1e3))
     })
     .help("Time of the last sample. All metrics are of that time."),
-    host("counter", "blkstat_intervals_total", |s, _| Some(Whole(s.intervals)))
+    host("blkstat_intervals_total", |s, _| Some(Whole(s.intervals)))
         .help("Intervals between two samples since the start of blkstat."),
-    host("counter", "blkstat_missed_samples_total", |s, _| Some(Whole(s.missed_samples)))
+    host("blkstat_missed_samples_total", |s, _| Some(Whole(s.missed_samples)))
         .help("Samples that were due and could not be taken in time; the interval around them is longer."),
-    host("counter", "blkstat_skipped_cgroup_scans_total", |s, _| Some(Whole(s.skipped_scans)))
+    host("blkstat_skipped_cgroup_scans_total", |s, _| Some(Whole(s.skipped_scans)))
         .help("Scans of cgroups that were left out because they would have cost too much CPU time."),
-    host("gauge", "blkstat_procs_blocked", |s, _| s.host.blocked.map(Whole))
+    host("blkstat_procs_blocked", |s, _| s.host.blocked.map(Whole))
         .help("Tasks blocked on I/O at the time of the last sample."),
-    host("counter", "blkstat_pressure_io_waiting_seconds_total", |s, _| {
+    host("blkstat_pressure_io_waiting_seconds_total", |s, _| {
         Some(from_us(s.host.pressure?.some_us))
     })
     .help("Time in which some task waited for I/O (PSI). Asynchronous I/O does not count."),
-    host("counter", "blkstat_pressure_io_stalled_seconds_total", |s, _| {
+    host("blkstat_pressure_io_stalled_seconds_total", |s, _| {
         Some(from_us(s.host.pressure?.full_us))
     })
     .help("Time in which all tasks that had work waited for I/O (PSI)."),
-    host("counter", "blkstat_pressure_memory_waiting_seconds_total", |s, _| {
+    host("blkstat_pressure_memory_waiting_seconds_total", |s, _| {
         Some(from_us(s.host.memory_pressure?.some_us))
     })
     .help("Time in which some task waited for memory (PSI)."),
-    host("counter", "blkstat_pressure_memory_stalled_seconds_total", |s, _| {
+    host("blkstat_pressure_memory_stalled_seconds_total", |s, _| {
         Some(from_us(s.host.memory_pressure?.full_us))
     })
     .help("Time in which all tasks that had work waited for memory (PSI)."),
-    device("gauge", "blkstat_disk_info", |device, metrics| {
+    device("blkstat_disk_info", |device, metrics| {
         let info = &device.info;
         let mut labels = vec![
             ("name", info.name()),
@@ -268,7 +266,7 @@ const OWN_FAMILIES: &[Family] = &[
         .help("Bytes written."),
     kernel("blkstat_disk_write_time_seconds_total", Basic, |counters| from_ms(counters.writes.ms))
         .help("Time from start to completion, summed over all writes."),
-    device("gauge", "blkstat_disk_io_now", |d, m| {
+    device("blkstat_disk_io_now", |d, m| {
         in_flight(&d.counters).into_iter().for_each(|count| m.push(&[], Whole(count)));
     })
         .help("Requests in flight at the time of the last sample."),
@@ -288,7 +286,7 @@ const OWN_FAMILIES: &[Family] = &[
         .help("Flushes completed."),
     kernel("blkstat_disk_flush_requests_time_seconds_total", Flushes, |counters| from_ms(counters.flush_ms))
         .help("Time from start to completion, summed over all flushes."),
-    device("counter", "blkstat_disk_verdict_seconds_total", |device, metrics| {
+    device("blkstat_disk_verdict_seconds_total", |device, metrics| {
         for (verdict, seconds) in device.totals.verdicts.iter() {
             metrics.push(&[("verdict", verdict)], Real(seconds));
         }
@@ -297,7 +295,7 @@ const OWN_FAMILIES: &[Family] = &[
         "Seconds with each verdict since the start of blkstat; 'unknown' without one. See 'blkstat help \
          verdicts'.",
     ),
-    device("gauge", "blkstat_disk_incident_begin_timestamp_seconds", |device, metrics| {
+    device("blkstat_disk_incident_begin_timestamp_seconds", |device, metrics| {
         if let Some(incident) = &device.incident {
             metrics.incident(incident);
         }
@@ -307,12 +305,12 @@ const OWN_FAMILIES: &[Family] = &[
          number, the topmost device that suffers, the cause, the cgroup that owns it, and whether its beginning \
          was observed ('false': it may have begun earlier).",
     ),
-    device("counter", "blkstat_disk_stalled_seconds_total", |d, m| m.push(&[], Real(d.totals.stalled_s)))
+    device("blkstat_disk_stalled_seconds_total", |d, m| m.push(&[], Real(d.totals.stalled_s)))
         .help(
             "Seconds in intervals in which requests were in flight and none completed, since the start of \
          blkstat.",
         ),
-    device("histogram", "blkstat_disk_interval_latency_seconds", |device, metrics| {
+    histogram("blkstat_disk_interval_latency_seconds", |device, metrics| {
         metrics.latency("read", &device.totals.reads);
         metrics.latency("write", &device.totals.writes);
         if device.counters.columns >= Discards {
@@ -323,7 +321,7 @@ const OWN_FAMILIES: &[Family] = &[
         "Requests by the mean latency of the interval in which they completed: not request percentiles, \
          since slow requests hide among fast ones of their interval. Sum and count are exact.",
     ),
-    device("histogram", "blkstat_disk_interval_queue", |device, metrics| {
+    histogram("blkstat_disk_interval_queue", |device, metrics| {
         let queue = &device.totals.queue;
         metrics.push_histogram(&[], &QUEUE_BOUNDS, queue, queue.sum);
     })
@@ -331,7 +329,7 @@ const OWN_FAMILIES: &[Family] = &[
         "Intervals by their mean number of requests waiting or being served: it shows bursts that the \
          average between two scrapes hides.",
     ),
-    device("counter", "blkstat_disk_compared_time_seconds_total", |d, m| {
+    device("blkstat_disk_compared_time_seconds_total", |d, m| {
         m.compared(d, |of| of.taken_ms / 1e3);
     })
     .help(
@@ -339,14 +337,14 @@ const OWN_FAMILIES: &[Family] = &[
          blkstat_disk_unloaded_time_seconds_total, it is the saturation: latency as a multiple of \
          unloaded latency.",
     ),
-    device("counter", "blkstat_disk_unloaded_time_seconds_total", |d, m| {
+    device("blkstat_disk_unloaded_time_seconds_total", |d, m| {
         m.compared(d, |of| of.unloaded_ms / 1e3);
     })
     .help(
         "Time that the requests in blkstat_disk_compared_time_seconds_total would have taken on the \
          unloaded device.",
     ),
-    device("gauge", "blkstat_disk_unloaded_latency_seconds", |device, metrics| {
+    device("blkstat_disk_unloaded_latency_seconds", |device, metrics| {
         for (direction, totals) in compared(device) {
             if let Some((ms, source)) = totals.baseline {
                 metrics.push(&[("direction", direction), ("source", source.name())], Real(ms / 1e3));
@@ -357,13 +355,13 @@ const OWN_FAMILIES: &[Family] = &[
         "Baseline: the unloaded latency that requests were compared with last, for requests of their \
          size, and its source.",
     ),
-    device("gauge", "blkstat_disk_limit_iops", |d, m| m.limits(&d.limits, RateUnit::Requests, true)).help(
+    device("blkstat_disk_limit_iops", |d, m| m.limits(&d.limits, RateUnit::Requests, true)).help(
         "Known limits in requests per second: the given one (--cap), and the one that the device reached \
          last, of a cgroup or inferred from a rate that stayed constant.",
     ),
-    device("gauge", "blkstat_disk_limit_bytes_per_second", |d, m| m.limits(&d.limits, RateUnit::Kib, true))
+    device("blkstat_disk_limit_bytes_per_second", |d, m| m.limits(&d.limits, RateUnit::Kib, true))
         .help("Known limits in bytes per second, with their sources."),
-    device("gauge", "blkstat_disk_latency_over_peers_ratio", |d, m| {
+    device("blkstat_disk_latency_over_peers_ratio", |d, m| {
         for (direction, times) in ["read", "write"].into_iter().zip(d.over_peers) {
             times.into_iter().for_each(|times| m.push(&[("direction", direction)], Real(times)));
         }
@@ -372,13 +370,13 @@ const OWN_FAMILIES: &[Family] = &[
         "Median over the last quarter of an hour of the latency over that of the peers: the other disks of the same model \
          or array that serve a like load.",
     ),
-    cgroup("counter", "blkstat_cgroup_at_limit_seconds_total", |c, m| m.push(&[], Real(c.at_limit_s))).help(
+    cgroup("blkstat_cgroup_at_limit_seconds_total", |c, m| m.push(&[], Real(c.at_limit_s))).help(
         "Seconds in which the cgroup was at one of its own limits on the device, such as io.max; 'other' \
          is the sum over cgroups beyond the first hundred.",
     ),
-    cgroup("gauge", "blkstat_cgroup_limit_iops", |c, m| m.limits(&c.limits, RateUnit::Requests, false))
+    cgroup("blkstat_cgroup_limit_iops", |c, m| m.limits(&c.limits, RateUnit::Requests, false))
         .help("Limit of the cgroup on the device in requests per second, reached or not."),
-    cgroup("gauge", "blkstat_cgroup_limit_bytes_per_second", |c, m| {
+    cgroup("blkstat_cgroup_limit_bytes_per_second", |c, m| {
         m.limits(&c.limits, RateUnit::Kib, false)
     })
     .help("Limit of the cgroup on the device in bytes per second, reached or not."),

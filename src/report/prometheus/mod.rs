@@ -105,7 +105,7 @@ mod dashboard_tests {
 
     use super::*;
     use crate::analysis::Verdict;
-    use crate::report::prometheus::families::{FAMILIES, Family};
+    use crate::report::prometheus::families::FAMILIES;
 
     /// The columns of Grafana's grid.
     const GRID_COLUMNS: u64 = 24;
@@ -121,8 +121,9 @@ mod dashboard_tests {
     #[test]
     fn every_metric_of_the_dashboard_exists_and_most_metrics_are_on_it() {
         let mut known: Vec<String> = Vec::new();
-        for Family { name, kind, .. } in FAMILIES.iter() {
-            let suffixes: &[&str] = if *kind == "histogram" { &["_bucket", "_sum", "_count"] } else { &[""] };
+        for family in FAMILIES.iter() {
+            let (name, kind) = (family.name, family.kind());
+            let suffixes: &[&str] = if kind == "histogram" { &["_bucket", "_sum", "_count"] } else { &[""] };
             known.extend(suffixes.iter().map(|suffix| format!("{name}{suffix}")));
         }
         let expressions = expressions().join(" ");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::families::Family;
 use super::*;
 use crate::analysis::{BaselineSource, IoDirection, RateUnit};
-use crate::counters::{Columns, Counters, HostState, Pressure, Requests};
+use crate::counters::{Columns, Counters, FACTS, FactKind, HostState, Pressure, Requests};
 use crate::intervals::{
     Cause, DeviceInfo, DeviceNames, DeviceSnapshot, DeviceTotals, Incident, KnownLimit, LimitedCgroup,
     Moment, SaturationTotals,
@@ -240,10 +240,13 @@ fn a_recording_has_timestamps_labels_and_one_end() {
 
 #[test]
 fn every_metric_has_a_name_and_a_description_as_prometheus_wants_them() {
-    for Family { name, kind, help, .. } in FAMILIES.iter() {
+    for Family { name, help, .. } in FAMILIES.iter() {
         assert!(name.starts_with("blkstat_") && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'));
         assert!(help.ends_with('.') && !help.contains(['\n', '\\', '"']), "{name}: {help}");
-        assert_eq!(name.ends_with("_total"), *kind == "counter", "{name}");
+    }
+    for fact in FACTS.iter().filter(|fact| !fact.metric.is_empty()) {
+        let is_counter = fact.kind == FactKind::Count || fact.kind.errors().is_some();
+        assert_eq!(fact.metric.ends_with("_total"), is_counter, "{}", fact.metric);
     }
 }
 

@@ -40,7 +40,7 @@ impl<'a> Metrics<'a> {
 
     /// Writes the lines that precede the metrics of a family.
     pub(super) fn push_metadata(&mut self, family: &Family) {
-        let Family { name, kind, help, .. } = family;
+        let (Family { name, help, .. }, kind) = (family, family.kind());
         // Writing to a Vec cannot fail.
         let _ = write!(self.out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
     }
