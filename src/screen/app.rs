@@ -265,7 +265,7 @@ impl App {
 
     /// The range of time that the charts show; `None` without a wall clock.
     pub(crate) fn shown_range(&self) -> Option<(Timestamp, Timestamp)> {
-        let (begin_s, end_s) = self.axis.window(self);
+        let (begin_s, end_s) = self.axis.window();
         let (begin, end) =
             (self.history.at(begin_s + 1e-6)?.rows.header.start, self.history.at(end_s)?.end());
         begin.zip(end)

@@ -1,7 +1,5 @@
 //! The time that charts show.
 
-use super::app::App;
-
 /// The spans of time that the user can choose, in seconds.
 const SPANS_S: [u32; 13] =
     [30, 60, 180, 600, 1800, 3600, 7200, 14_400, 28_800, 86_400, 259_200, 604_800, 2_592_000];
@@ -65,21 +63,20 @@ impl TimeAxis {
     }
 
     /// The beginning and the end of the time shown, in seconds of all intervals so far.
-    pub(crate) fn window(&self, app: &App) -> (f64, f64) {
-        let newest_s = app.history.newest().map_or(0.0, |newest| newest.end_s);
-        let end_s = self.pinned_end_s.unwrap_or(newest_s);
+    pub(crate) fn window(&self) -> (f64, f64) {
+        let end_s = self.pinned_end_s.unwrap_or(self.all_s);
         (end_s - self.span_s(), end_s)
     }
 
-    /// The columns of a chart of this width in cells, which have this number of columns each. The length of a column is a multiple of the interval if the interval is
-    /// shorter.
-    pub(crate) fn columns(&self, app: &App, cells: usize, per_cell: usize) -> Columns {
+    /// The columns of a chart of this width in cells, which have this number of columns each. The length of a column is a
+    /// multiple of the interval if the interval is shorter.
+    pub(crate) fn columns(&self, interval_s: Option<f64>, cells: usize, per_cell: usize) -> Columns {
         let width = (cells * per_cell).max(1);
-        let interval_s = app.options.interval_s.unwrap_or(1.0).max(0.01);
+        let interval_s = interval_s.unwrap_or(1.0).max(0.01);
         let wanted_s = self.span_s() / width as f64;
         let seconds =
             if wanted_s > interval_s { (wanted_s / interval_s).ceil() * interval_s } else { wanted_s };
-        let (_, end_s) = self.window(app);
+        let (_, end_s) = self.window();
         let last = ((end_s - 1e-6) / seconds).floor() as i64;
         Columns { seconds, first: last + 1 - width as i64, width, per_cell }
     }

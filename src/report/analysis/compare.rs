@@ -223,15 +223,14 @@ pub fn compare_json(comparison: &Comparison<'_>, out: &mut Vec<u8>) {
         let object = Object::new().field("begin", begin.map(time_text)).field("end", end.map(time_text));
         Some(object.field("file", sanitize(capture.name)).field("seconds", capture.clock.end.run_s))
     };
-    let explanation = |report: &DeviceReport| explanation_text(report);
     let limits = |report: &DeviceReport| report.plateaus.iter().map(plateau_rate).collect::<Vec<_>>();
     let device = |(old, new): (&DeviceReport, &DeviceReport)| {
         Object::new()
             .field("device", &old.device)
             .field("verdict_before", old.verdict)
             .field("verdict_after", new.verdict)
-            .field("explanation_before", explanation(old))
-            .field("explanation_after", explanation(new))
+            .field("explanation_before", explanation_text(old))
+            .field("explanation_after", explanation_text(new))
             .list("quantities", compare(old, new).iter().map(quantity_json))
             .field("limits_before", limits(old))
             .field("limits_after", limits(new))

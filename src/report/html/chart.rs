@@ -4,7 +4,7 @@
 use super::escape::escape;
 use super::scale::{HEIGHT, MAX_LOG_TICKS, MAX_TICK_INTERVALS, Path, Unit};
 use super::time_axis::{TimeAxis, WIDTH};
-use crate::intervals::series::{Extent, TimeSpan, Timeline};
+use crate::intervals::series::Extent;
 use crate::report::scale::Scale;
 
 /// A panel: its heading with a legend, and a drawing above a horizontal and beside a vertical axis.
@@ -57,7 +57,7 @@ impl<'a> Panel<'a> {
     }
 
     /// Appends the panel with an axis of time, whose drawing the script can zoom.
-    pub(super) fn push_over_time(&self, axis: &TimeAxis, out: &mut String) {
+    pub(super) fn push_over_time(&self, axis: &TimeAxis<'_>, out: &mut String) {
         self.push(" time", "\"/><use href=\"#hours", &time_labels(axis), out);
     }
 
@@ -85,7 +85,7 @@ impl<'a> Panel<'a> {
 }
 
 /// The labels of the axis of time.
-pub(super) fn time_labels(axis: &TimeAxis) -> String {
+pub(super) fn time_labels(axis: &TimeAxis<'_>) -> String {
     let label = |(position, label): (f64, String)| {
         let left = position * 100.0;
         // A label centered at its tick would extend beyond the page. The script does the same.
@@ -97,28 +97,6 @@ pub(super) fn time_labels(axis: &TimeAxis) -> String {
         format!("<i{class} style=\"left:{left:.1}%\">{}</i>", escape(&label))
     };
     format!("<div class=\"xs\">{}</div>", axis.ticks().into_iter().map(label).collect::<String>())
-}
-
-/// The axis of time and the points, which all charts over time share.
-#[derive(Clone, Copy)]
-pub(super) struct ChartTime<'a> {
-    pub(super) axis: &'a TimeAxis,
-    pub(super) timeline: &'a Timeline,
-}
-
-impl ChartTime<'_> {
-    /// Returns the left and the right end of a span in units of the drawing.
-    pub(super) fn ends(&self, span: &TimeSpan) -> (i32, i32) {
-        (self.axis.x(span.start_s), self.axis.x(span.end_s))
-    }
-
-    /// The width of bars: the median length of these spans, in units of the drawing.
-    pub(super) fn bar_width<'s>(&self, spans: impl Iterator<Item = &'s TimeSpan>) -> i32 {
-        let width = |(x, end): (i32, i32)| end - x;
-        let mut widths: Vec<i32> = spans.map(|span| width(self.ends(span))).collect();
-        let middle = widths.len() / 2;
-        if widths.is_empty() { 1 } else { (*widths.select_nth_unstable(middle).1).max(1) }
-    }
 }
 
 /// A chart over time: its title, the question that it answers, and the unit of its values.
@@ -140,7 +118,7 @@ pub(super) fn push_chart<'a>(
     values_of: impl Fn(&str) -> &'a [Extent],
     references: &[(f64, String)],
     shades: &str,
-    time: ChartTime<'_>,
+    time: &TimeAxis<'_>,
     out: &mut String,
 ) {
     let maxima = |values: &'a [Extent]| values.iter().filter_map(Extent::max);
@@ -185,7 +163,7 @@ pub(super) fn push_chart<'a>(
         let label = unit.label(max);
         panel.labels += &format!("<span class=\"ref under\" style=\"top:0%\">cut: up to {label}</span>");
     }
-    panel.push_over_time(time.axis, out);
+    panel.push_over_time(time, out);
 }
 
 /// A value this many times above nearly all others is a burst; the axis leaves this room above them.
@@ -203,7 +181,7 @@ fn usual_max(maxima: impl Iterator<Item = f64>) -> f64 {
 }
 
 /// Draws the mean, and the band from minimum to maximum if points have several values.
-fn draw_line(class: &str, values: &[Extent], time: ChartTime<'_>, panel: &mut Panel<'_>) {
+fn draw_line(class: &str, values: &[Extent], time: &TimeAxis<'_>, panel: &mut Panel<'_>) {
     let (mut mean, mut band) = (Path::default(), Path::default());
     let (.., unit) = panel.chart;
     let y = |value: Option<f64>| value.map(|value| panel.scale.y(value * unit.factor()));
@@ -249,7 +227,7 @@ pub(super) fn push_areas(
     question: &str,
     areas: &[Area],
     shades: &str,
-    time: ChartTime<'_>,
+    time: &TimeAxis<'_>,
     out: &mut String,
 ) {
     if !areas.iter().any(|area| area.values.iter().filter_map(Extent::max).any(|value| value > 0.0)) {
@@ -272,5 +250,5 @@ pub(super) fn push_areas(
         panel.draw(&format!("area {}", area.class), path.text());
     }
     panel.draw_incidents(shades);
-    panel.push_over_time(time.axis, out);
+    panel.push_over_time(time, out);
 }

@@ -5,7 +5,7 @@
 
 use super::escape::verdict_class;
 use super::time_axis::TimeAxis;
-use crate::intervals::series::{Extent, TimeSpan, Timeline, WorstVerdict};
+use crate::intervals::series::{Extent, TimeSpan, WorstVerdict};
 use crate::sanitize::json_string;
 
 /// The number of digits of a single value, and below of the mean of several, and of their minimum and maximum.
@@ -24,18 +24,12 @@ pub(super) struct Group<'a> {
 }
 
 /// Appends the element with the data.
-pub(super) fn push_data(
-    axis: &TimeAxis,
-    is_wall_clock: bool,
-    timeline: &Timeline,
-    groups: &[Group<'_>],
-    out: &mut String,
-) {
+pub(super) fn push_data(axis: &TimeAxis<'_>, is_wall_clock: bool, groups: &[Group<'_>], out: &mut String) {
     let TimeSpan { start_s, end_s } = axis.span();
     let offsets = axis.utc_offsets().into_iter().map(|(at_s, offset)| format!("[{at_s:.0},{offset}]"));
     let times = |time: fn(&TimeSpan) -> f64| {
         let from_start = |point| short(&format!("{:.3}", time(point) - start_s)).to_owned();
-        list(timeline.points().iter().map(from_start))
+        list(axis.timeline.points().iter().map(from_start))
     };
     let json = format!(
         "{{\"start\":{start_s:.3},\"end\":{end_s:.3},\"wall\":{is_wall_clock},\"offsets\":[{}],\"starts\":[{}],\
@@ -108,15 +102,17 @@ fn short(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::intervals::series::Timeline;
 
     #[test]
     fn a_name_cannot_end_the_element() {
-        let axis = TimeAxis::new(crate::intervals::series::TimeSpan { start_s: 0.0, end_s: 1.0 }, None);
+        let timeline = Timeline::default();
+        let axis = TimeAxis::new(TimeSpan { start_s: 0.0, end_s: 1.0 }, &timeline, None);
         let name = "</script><script>alert(1)</script><!--\"\\";
         let nothing = [Extent::default()];
         let group = Group { name, verdicts: &[], series: vec![(name, &nothing)] };
         let mut out = String::new();
-        push_data(&axis, false, &Timeline::default(), &[group], &mut out);
+        push_data(&axis, false, &[group], &mut out);
         let (json, rest) = out.split_once('>').unwrap().1.split_once("</script>").unwrap();
         assert!(rest.is_empty() && !json.contains('<'), "{out}");
         let data: serde_json::Value = serde_json::from_str(json).unwrap();

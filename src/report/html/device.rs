@@ -1,7 +1,7 @@
 //! The section of a device.
 
 use super::Page;
-use super::chart::{Area, Chart, ChartTime, Line, push_areas, push_chart};
+use super::chart::{Area, Chart, Line, push_areas, push_chart};
 use super::data::Group;
 use super::escape::{escape, list, name};
 use super::host::push_cgroup_table;
@@ -9,6 +9,7 @@ use super::incidents::{PlacedIncident, push_shades};
 use super::overview::{push_band, tags};
 use super::scale::Unit;
 use super::stack::push_stack;
+use super::time_axis::TimeAxis;
 use super::xy_chart::{push_concurrency_charts, push_heat_map};
 use crate::analysis::{DeviceReport, DirectionReport, RateUnit};
 use crate::intervals::series::Extent;
@@ -80,7 +81,7 @@ impl<'a> Section<'a> {
         self.history.map_or(&[], |history| history.values(name))
     }
 
-    pub(super) fn push(&self, time: ChartTime<'_>, out: &mut String) {
+    pub(super) fn push(&self, time: &TimeAxis<'_>, out: &mut String) {
         let analysis = &self.page.analysis;
         let kernel_name = Some(&self.report.device).filter(|device| *device != self.label());
         let mountpoints = self.history.map(|history| &history.names.mountpoints);
@@ -128,7 +129,7 @@ impl<'a> Section<'a> {
     }
 
     /// Appends the charts over time, that of latency first.
-    fn push_charts(&self, history: &DeviceHistory, shades: &str, time: ChartTime<'_>, out: &mut String) {
+    fn push_charts(&self, history: &DeviceHistory, shades: &str, time: &TimeAxis<'_>, out: &mut String) {
         // Live values are compared with the mean since boot if the analysis finds no unloaded latency at all.
         let is_known = |name: &str| match name {
             "read_saturation" => self.report.read.saturation.max.is_some(),

@@ -1,9 +1,10 @@
 //! The charts of the host; the use of a device: the shares of cgroups over time, and the tasks that waited.
 
-use super::chart::{Area, Chart, ChartTime, Line, push_areas, push_chart};
+use super::chart::{Area, Chart, Line, push_areas, push_chart};
 use super::data::Group;
 use super::escape::{escape, name};
 use super::scale::Unit;
+use super::time_axis::TimeAxis;
 use crate::attribution::cgroup_name;
 use crate::intervals::series::{Extent, Series};
 use crate::intervals::{HOST_QUANTITIES, History, UsageHistory};
@@ -34,7 +35,7 @@ const TASK_LINES: [Line; 4] = [
 ];
 
 /// Appends the charts; nothing without values.
-pub(super) fn push_host_charts(history: &History, time: ChartTime<'_>, out: &mut String) {
+pub(super) fn push_host_charts(history: &History, time: &TimeAxis<'_>, out: &mut String) {
     let of_disks = |name: &str| history.total.values(name);
     DISK_CHARTS.iter().for_each(|chart| push_chart(*chart, &DISK_LINES, of_disks, &[], "", time, out));
     let area = |label: &str, key: &str, class: &'static str| Area {
@@ -122,7 +123,7 @@ pub(super) fn push_cgroup_table(usage: &UsageHistory, out: &mut String) {
 }
 
 /// Appends the table of tasks that were seen waiting for devices; nothing without any.
-pub(super) fn push_blocked_tasks(history: &History, time: ChartTime<'_>, out: &mut String) {
+pub(super) fn push_blocked_tasks(history: &History, time: &TimeAxis<'_>, out: &mut String) {
     let tasks = history.blocked_tasks();
     if tasks.is_empty() {
         return;
@@ -140,8 +141,8 @@ pub(super) fn push_blocked_tasks(history: &History, time: ChartTime<'_>, out: &m
             task.pid,
             name(&cgroup),
             duration(task.seconds),
-            time.axis.moment(task.seen.start_s),
-            time.axis.moment(task.seen.end_s),
+            time.moment(task.seen.start_s),
+            time.moment(task.seen.end_s),
         );
     }
     out.push_str("</tbody></table></div>");

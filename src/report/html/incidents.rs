@@ -1,8 +1,8 @@
 //! The incidents, the worst first, placed on the axis of time: in the first sentences of a page, in its table, and as shades in charts.
 
-use super::chart::ChartTime;
 use super::escape::{escape, link, name};
 use super::scale::HEIGHT;
+use super::time_axis::TimeAxis;
 use crate::intervals::{History, IncidentSummary};
 use crate::report::analysis::{AnalysisReport, incidents_worst_first};
 use crate::report::evidence::{
@@ -26,8 +26,8 @@ impl<'a> PlacedIncident<'a> {
     }
 
     /// The times of its beginning and its end.
-    fn times(&self, time_of: ChartTime<'_>) -> [String; 2] {
-        [time_of.axis.moment(self.begin_s), time_of.axis.end_moment(self.begin_s, self.end_s)]
+    fn times(&self, time_of: &TimeAxis<'_>) -> [String; 2] {
+        [time_of.moment(self.begin_s), time_of.end_moment(self.begin_s, self.end_s)]
     }
 }
 
@@ -44,7 +44,7 @@ pub(super) fn place_incidents<'a>(
 const MAX_NAMED: usize = 3;
 
 /// Appends the sentences on the incidents, the first of which is the main one.
-pub(super) fn push_headline(incidents: &[PlacedIncident<'_>], time_of: ChartTime<'_>, out: &mut String) {
+pub(super) fn push_headline(incidents: &[PlacedIncident<'_>], time_of: &TimeAxis<'_>, out: &mut String) {
     let Some((main, others)) = incidents.split_first() else { return };
     let victim = name(&main.summary.incident.victim.label);
     let heading = incident_heading(main.summary, &main.times(time_of));
@@ -75,14 +75,14 @@ pub(super) fn push_headline(incidents: &[PlacedIncident<'_>], time_of: ChartTime
 }
 
 /// Another incident in a few words: `sdb stalled at 16:04:02 (1.0 s)`.
-fn short(placed: &PlacedIncident<'_>, time_of: ChartTime<'_>) -> String {
+fn short(placed: &PlacedIncident<'_>, time_of: &TimeAxis<'_>) -> String {
     let incident = &placed.summary.incident;
     let before = if incident.begin_is_known { "at" } else { "before" };
     format!(
         "{} {} {before} {} ({})",
         name(&incident.victim.label),
         placed.summary.verdict.name(),
-        time_of.axis.moment(placed.begin_s),
+        time_of.moment(placed.begin_s),
         escape(&incident_length_text(placed.summary))
     )
 }
@@ -97,7 +97,7 @@ const TITLES: &str = "<div class=\"scroll\"><table class=\"events\"><thead><tr><
 pub(super) fn push_table(
     incidents: &[PlacedIncident<'_>],
     anchor: &dyn Fn(&str) -> Option<usize>,
-    time_of: ChartTime<'_>,
+    time_of: &TimeAxis<'_>,
     out: &mut String,
 ) {
     if incidents.is_empty() {
@@ -141,15 +141,15 @@ pub(super) fn push_table(
 pub(super) fn push_shades(
     incidents: &[&PlacedIncident<'_>],
     id: &str,
-    time: ChartTime<'_>,
+    time: &TimeAxis<'_>,
     out: &mut String,
 ) {
     *out += &format!("<svg class=\"defs\" aria-hidden=\"true\"><g id=\"{id}\">");
     for placed in incidents {
-        let (x, end) = (time.axis.x(placed.begin_s), time.axis.x(placed.end_s));
+        let (x, end) = (time.x(placed.begin_s), time.x(placed.end_s));
         let width = (end - x).max(1);
         let verdict = placed.summary.verdict.name();
-        let has_begin = placed.summary.incident.begin_is_known && placed.begin_s >= time.axis.span().start_s;
+        let has_begin = placed.summary.incident.begin_is_known && placed.begin_s >= time.span().start_s;
         let begin = if has_begin { format!("M{x} 0v{HEIGHT}") } else { String::new() };
         *out += &format!(
             "<rect class=\"shade {verdict}\" x=\"{x}\" y=\"0\" width=\"{width}\" height=\"{HEIGHT}\"/><path class=\"edge {verdict}\" d=\"{begin}M{end} 0v{HEIGHT}\"/>"

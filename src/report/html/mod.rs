@@ -19,7 +19,6 @@ mod stack;
 mod time_axis;
 mod xy_chart;
 
-use self::chart::ChartTime;
 use self::data::push_data;
 use self::device::Section;
 use self::escape::{escape, list, name};
@@ -96,14 +95,13 @@ impl<'a> Page<'a> {
     fn draw(&self, charted: &[&'a DeviceReport]) -> String {
         let history = &self.history;
         let span = history.span().unwrap_or(TimeSpan { start_s: 0.0, end_s: 1.0 });
-        let axis =
-            TimeAxis::new(span, history.clock.has_wall_clock().then(|| self.analysis.time_zone.clone()));
-        let time = ChartTime { axis: &axis, timeline: &history.timeline };
+        let time_zone = history.clock.has_wall_clock().then(|| self.analysis.time_zone.clone());
+        let time = &TimeAxis::new(span, &history.timeline, time_zone);
         let incidents = place_incidents(self.analysis, history);
         let section = |(index, report): (usize, &&'a DeviceReport)| self.section(index, report, &incidents);
         let sections: Vec<Section<'_>> = charted.iter().enumerate().map(section).collect();
         let mut out = String::with_capacity(1 << 20);
-        self.push_head(&axis, &mut out);
+        self.push_head(time, &mut out);
         self.push_summary(&incidents, time, &mut out);
         let anchor = |device: &str| sections.iter().position(|section| section.report.device == device);
         // The device that suffers from the worst incident comes first, those without trouble last.
@@ -132,7 +130,7 @@ impl<'a> Page<'a> {
         guide::push_guide(&mut out);
         self.push_foot(&mut out);
         let groups: Vec<_> = sections.iter().map(Section::data).chain([host::host_data(history)]).collect();
-        push_data(&axis, history.clock.has_wall_clock(), &history.timeline, &groups, &mut out);
+        push_data(time, history.clock.has_wall_clock(), &groups, &mut out);
         out += &format!("<script>{SCRIPT}</script></body></html>\n");
         out
     }
@@ -184,7 +182,7 @@ impl<'a> Page<'a> {
         None
     }
 
-    fn push_head(&self, axis: &TimeAxis, out: &mut String) {
+    fn push_head(&self, axis: &TimeAxis<'_>, out: &mut String) {
         let title = match &self.source.host {
             Some(host) => format!("blkstat report: {host}"),
             None => "blkstat report".to_owned(),
@@ -210,7 +208,7 @@ impl<'a> Page<'a> {
         out.push_str("\"/></svg>");
     }
 
-    fn push_summary(&self, incidents: &[PlacedIncident<'_>], time: ChartTime<'_>, out: &mut String) {
+    fn push_summary(&self, incidents: &[PlacedIncident<'_>], time: &TimeAxis<'_>, out: &mut String) {
         out.push_str("<header>");
         match incidents.is_empty() {
             true => {
@@ -224,9 +222,9 @@ impl<'a> Page<'a> {
             source.host.iter().map(|host| format!("<b>{}</b>", name(host))).collect();
         facts.extend(source.kernel.iter().map(|kernel| format!("Linux {}", name(kernel))));
         facts.extend(source.cpus.filter(|cpus| *cpus > 0).map(|cpus| counted(cpus as u64, "CPU")));
-        let span = time.axis.span();
-        let (start, end) = (time.axis.date_and_clock(span.start_s), time.axis.date_and_clock(span.end_s));
-        let zone = time.axis.zone().map(|zone| format!(" {}", escape(&zone))).unwrap_or_default();
+        let span = time.span();
+        let (start, end) = (time.date_and_clock(span.start_s), time.date_and_clock(span.end_s));
+        let zone = time.zone().map(|zone| format!(" {}", escape(&zone))).unwrap_or_default();
         facts.push(format!("{start} to {end}{zone} ({})", duration(span.end_s - span.start_s)));
         facts.push(counted(self.history.intervals, "interval"));
         facts.extend(source.capture.iter().map(|capture| format!("from {}", name(capture))));
@@ -277,7 +275,7 @@ impl<'a> Page<'a> {
     }
 
     /// Appends the section of the host; nothing if the capture has no data about it.
-    fn push_host(&self, group: usize, time: ChartTime<'_>, out: &mut String) {
+    fn push_host(&self, group: usize, time: &TimeAxis<'_>, out: &mut String) {
         let mut content = String::new();
         host::push_host_charts(&self.history, time, &mut content);
         let mut text = list(&host_sentences(self.analysis));

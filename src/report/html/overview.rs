@@ -1,8 +1,9 @@
 //! All devices at a glance: a verdict band each, and a table of those that were ok.
 
 use super::Page;
-use super::chart::{ChartTime, time_labels};
+use super::chart::time_labels;
 use super::escape::{link, name, verdict_class as class, verdict_word as word};
+use super::time_axis::TimeAxis;
 use crate::analysis::{DeviceReport, Distribution, Verdict};
 use crate::intervals::History;
 use crate::intervals::series::{TimeSpan, WorstVerdict};
@@ -15,7 +16,7 @@ pub(super) fn push_overview(
     page: &Page<'_>,
     reports: &[&DeviceReport],
     anchor: &dyn Fn(&str) -> Option<usize>,
-    time: ChartTime<'_>,
+    time: &TimeAxis<'_>,
     out: &mut String,
 ) {
     if reports.is_empty() {
@@ -29,7 +30,7 @@ pub(super) fn push_overview(
         *out += &format!("<div class=\"name\">{link}</div><div class=\"verdict\">{tags}</div>");
         push_band(device.verdicts.values(), time, out);
     }
-    *out += &format!("<div class=\"axis-cell\">{}</div></div>", time_labels(time.axis));
+    *out += &format!("<div class=\"axis-cell\">{}</div></div>", time_labels(time));
 }
 
 /// Appends the folded table of the devices without a section.
@@ -76,12 +77,12 @@ pub(super) fn tags(own: Option<Verdict>, worse: Option<Verdict>) -> String {
 }
 
 /// Appends the band. Each part shows the word for its verdict if it fits, otherwise its mark.
-pub(super) fn push_band(verdicts: &[WorstVerdict], time: ChartTime<'_>, out: &mut String) {
+pub(super) fn push_band(verdicts: &[WorstVerdict], time: &TimeAxis<'_>, out: &mut String) {
     out.push_str("<div class=\"band\"><div class=\"inner\">");
     for (verdict, TimeSpan { start_s, end_s }) in parts(verdicts, time) {
-        let (begin, end) = (time.axis.position(start_s), time.axis.position(end_s));
+        let (begin, end) = (time.position(start_s), time.position(end_s));
         let (left, width) = (begin * 100.0, (end - begin) * 100.0);
-        let (start, end) = (time.axis.moment(start_s), time.axis.end_moment(start_s, end_s));
+        let (start, end) = (time.moment(start_s), time.end_moment(start_s, end_s));
         let label = word(verdict);
         // A word that does not fit wraps to a second line, which is hidden; then the mark must be visible alone.
         let text = match width {
@@ -100,7 +101,7 @@ pub(super) fn push_band(verdicts: &[WorstVerdict], time: ChartTime<'_>, out: &mu
 }
 
 /// Returns the parts of the band with one verdict each.
-fn parts(verdicts: &[WorstVerdict], time: ChartTime<'_>) -> Vec<(Option<Verdict>, TimeSpan)> {
+fn parts(verdicts: &[WorstVerdict], time: &TimeAxis<'_>) -> Vec<(Option<Verdict>, TimeSpan)> {
     let mut parts: Vec<(Option<Verdict>, TimeSpan)> = Vec::new();
     let mut is_continued = false;
     for (index, (verdict, span)) in verdicts.iter().zip(time.timeline.points()).enumerate() {

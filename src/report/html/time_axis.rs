@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::intervals::series::TimeSpan;
+use crate::intervals::series::{TimeSpan, Timeline};
 
 /// The width of a chart in units of its drawing, which a browser stretches.
 pub(super) const WIDTH: f64 = 2000.0;
@@ -18,18 +18,20 @@ const MAX_TICK_INTERVALS: f64 = 6.0;
 
 /// The span of time that is drawn, and the clock for its labels.
 #[derive(Clone, Debug)]
-pub(super) struct TimeAxis {
+pub(super) struct TimeAxis<'a> {
     span: TimeSpan,
+    /// The points that are drawn.
+    pub(super) timeline: &'a Timeline,
     /// `None` if the samples have no wall clock: times are then counted from the first sample.
     time_zone: Option<TimeZone>,
 }
 
-impl TimeAxis {
+impl<'a> TimeAxis<'a> {
     /// Creates the axis of a span; `time_zone` is `None` without a wall clock.
-    pub(super) fn new(span: TimeSpan, time_zone: Option<TimeZone>) -> Self {
+    pub(super) fn new(span: TimeSpan, timeline: &'a Timeline, time_zone: Option<TimeZone>) -> Self {
         // A span without length could not be divided.
         let end_s = span.end_s.max(span.start_s + 1e-3);
-        Self { span: TimeSpan { end_s, ..span }, time_zone }
+        Self { span: TimeSpan { end_s, ..span }, timeline, time_zone }
     }
 
     pub(super) fn span(&self) -> TimeSpan {
@@ -45,6 +47,19 @@ impl TimeAxis {
     /// Returns the distance of a time from the left of a chart of [`WIDTH`].
     pub(super) fn x(&self, seconds: f64) -> i32 {
         (self.position(seconds) * WIDTH).round() as i32
+    }
+
+    /// Returns the left and the right end of a span in units of the drawing.
+    pub(super) fn ends(&self, span: &TimeSpan) -> (i32, i32) {
+        (self.x(span.start_s), self.x(span.end_s))
+    }
+
+    /// The width of bars: the median length of these spans, in units of the drawing.
+    pub(super) fn bar_width<'s>(&self, spans: impl Iterator<Item = &'s TimeSpan>) -> i32 {
+        let width = |(x, end): (i32, i32)| end - x;
+        let mut widths: Vec<i32> = spans.map(|span| width(self.ends(span))).collect();
+        let middle = widths.len() / 2;
+        if widths.is_empty() { 1 } else { (*widths.select_nth_unstable(middle).1).max(1) }
     }
 
     /// Returns a time with seconds, `16:04:47`, or the time since the first sample, `+1:02:03`.
@@ -155,14 +170,18 @@ fn elapsed(seconds: f64, decimals: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use super::*;
 
-    fn axis(start: &str, length_s: f64, zone: Option<TimeZone>) -> TimeAxis {
+    static NO_POINTS: LazyLock<Timeline> = LazyLock::new(Timeline::default);
+
+    fn axis(start: &str, length_s: f64, zone: Option<TimeZone>) -> TimeAxis<'static> {
         let start_s = start.parse::<Timestamp>().unwrap().as_second() as f64;
-        TimeAxis::new(TimeSpan { start_s, end_s: start_s + length_s }, zone)
+        TimeAxis::new(TimeSpan { start_s, end_s: start_s + length_s }, &NO_POINTS, zone)
     }
 
-    fn labels(axis: &TimeAxis) -> Vec<String> {
+    fn labels(axis: &TimeAxis<'_>) -> Vec<String> {
         axis.ticks().into_iter().map(|(_, label)| label).collect()
     }
 
@@ -188,7 +207,7 @@ mod tests {
 
     #[test]
     fn without_a_clock_times_are_counted_from_the_first_sample() {
-        let axis = TimeAxis::new(TimeSpan { start_s: 0.0, end_s: 4000.0 }, None);
+        let axis = TimeAxis::new(TimeSpan { start_s: 0.0, end_s: 4000.0 }, &NO_POINTS, None);
         assert_eq!(labels(&axis), ["+0:00", "+15:00", "+30:00", "+45:00", "+1:00:00"]);
         assert_eq!((axis.zone(), axis.clock(3723.4)), (None, "+1:02:03".to_owned()));
     }
@@ -203,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_span_without_length_can_be_drawn() {
-        let axis = TimeAxis::new(TimeSpan { start_s: 5.0, end_s: 5.0 }, None);
+        let axis = TimeAxis::new(TimeSpan { start_s: 5.0, end_s: 5.0 }, &NO_POINTS, None);
         assert_eq!((axis.x(5.0), axis.x(99.0)), (0, 2000));
         assert!(axis.ticks().len() <= 8);
     }
@@ -212,7 +231,11 @@ mod tests {
     fn a_time_has_its_date_where_that_is_not_obvious() {
         let day_s = 86_400.0;
         let axis = |days: f64| {
-            TimeAxis::new(TimeSpan { start_s: 1000.0, end_s: 1000.0 + days * day_s }, Some(TimeZone::UTC))
+            TimeAxis::new(
+                TimeSpan { start_s: 1000.0, end_s: 1000.0 + days * day_s },
+                &NO_POINTS,
+                Some(TimeZone::UTC),
+            )
         };
         assert_eq!(axis(0.5).moment(1000.0), "00:16:40");
         let two_days = axis(2.0);

@@ -2,10 +2,10 @@
 
 use libm::log10;
 
-use super::chart::{ChartTime, Panel};
+use super::chart::Panel;
 use super::escape::escape;
 use super::scale::{HEIGHT, MAX_LOG_TICKS, MAX_TICK_INTERVALS, Path, Unit};
-use super::time_axis::WIDTH;
+use super::time_axis::{TimeAxis, WIDTH};
 use crate::analysis::{CapacityReport, DeviceReport};
 use crate::intervals::DeviceHistory;
 use crate::intervals::series::{Extent, LatencyCounts, Merge, TimeSpan, Timeline};
@@ -138,7 +138,7 @@ const SHADES: usize = 5;
 const MAX_COLUMNS: usize = 120;
 
 /// Appends a heat map; nothing without requests.
-pub(super) fn push_heat_map(counts: &[LatencyCounts], time: ChartTime<'_>, out: &mut String) {
+pub(super) fn push_heat_map(counts: &[LatencyCounts], time: &TimeAxis<'_>, out: &mut String) {
     let columns = columns(counts, time.timeline);
     let classes = || columns.iter().flat_map(|(_, counts)| counts.counts());
     let (Some(first), Some(last)) = (classes().map(|one| one.0).min(), classes().map(|one| one.0).max())
@@ -166,7 +166,7 @@ pub(super) fn push_heat_map(counts: &[LatencyCounts], time: ChartTime<'_>, out: 
     for (shade, drawn) in paths.iter().enumerate() {
         panel.drawing += &format!("<path {}/>", path(shade, width, drawn.text()));
     }
-    panel.push_over_time(time.axis, out);
+    panel.push_over_time(time, out);
 }
 
 /// The columns of the map: points that would be too narrow are merged, but not across a gap.

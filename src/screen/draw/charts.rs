@@ -50,7 +50,7 @@ impl App {
         let down = (heights / MIN_CHART_HEIGHT).clamp(1, CHARTS.div_ceil(across));
         let width = area.width / across - if across > 1 { 1 } else { 0 };
         let plot_width = usize::from(width.saturating_sub(GUTTER));
-        let columns = self.axis.columns(self, plot_width, DOTS_PER_CELL.0);
+        let columns = self.axis.columns(self.options.interval_s, plot_width, DOTS_PER_CELL.0);
         let points: Vec<Option<Point>> = (0..columns.width)
             .map(|column| self.history.column(device, columns.seconds, columns.first + column as i64))
             .collect();

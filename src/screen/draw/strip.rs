@@ -27,7 +27,7 @@ impl App {
     ) {
         let theme = self.options.theme;
         let width = usize::from(first.width);
-        let columns = self.axis.columns(self, width, 1);
+        let columns = self.axis.columns(self.options.interval_s, width, 1);
         let shown_s = columns.seconds * width as f64;
         let title_width = area.right().saturating_sub(first.x);
         let shown = span_text(shown_s);
