@@ -24,9 +24,9 @@ impl App {
             return;
         }
         let worst = self.incidents.iter().min_by(|a, b| a.worst_first(b)).cloned();
-        let all_s = self.history.newest().map_or(0.0, |newest| newest.end_s);
         let incident_s = worst.as_ref().map_or(0.0, IncidentSummary::duration_s);
-        self.axis.show_at_least(all_s.min((INCIDENT_CONTEXT * incident_s).max(DEFAULT_SPAN_S)));
+        self.axis
+            .show_at_least(self.history.end_s().min((INCIDENT_CONTEXT * incident_s).max(DEFAULT_SPAN_S)));
         match worst {
             Some(incident) => self.go_to_worst_of(&incident),
             None => self.go_to_worst(),

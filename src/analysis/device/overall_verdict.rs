@@ -2,7 +2,7 @@
 
 use super::{DeviceAnalysis, DeviceReport};
 use crate::analysis::caps::{NearLimit, Plateau};
-use crate::analysis::load::{ConcurrencyLevel, IoDirection};
+use crate::analysis::load::{ConcurrencyLevel, IoDirection, RateUnit};
 use crate::analysis::settings::Settings;
 use crate::analysis::thresholds::{
     BRIEF_STALL_FRACTION, MAX_UNKNOWN_TIME_FRACTION, MIN_EXCEEDED_CAP_RATIO, MIN_TIME_FRACTION,
@@ -85,17 +85,17 @@ pub(crate) fn overall_verdict(
         (verdict, Explanation { unclear: unclear(), waiting_above, ..reason.into() })
     };
     let cap = settings.cap.unwrap_or_default();
-    let exceeded_iops = exceeded(report.all.iops.p95, cap.iops);
-    let exceeded_mib_per_s = exceeded(report.all.mib_per_s.p95, cap.mib_per_s);
+    let rates = [
+        (RateUnit::Requests, report.all.iops.p95, cap.iops),
+        (RateUnit::Kib, report.all.mib_per_s.p95, cap.mib_per_s),
+    ];
+    let exceeded = rates.into_iter().filter_map(|(unit, seen, cap)| {
+        let (seen, cap) = seen.zip(cap)?;
+        (seen > MIN_EXCEEDED_CAP_RATIO * cap).then_some(ExceededCap { unit, cap, seen })
+    });
     let has_hint = matches!(verdict, None | Some(Verdict::Saturated | Verdict::Queueing));
     let near_limit = near_limit.cloned().filter(|_| has_hint);
-    (verdict, Explanation { exceeded_iops, exceeded_mib_per_s, near_limit, ..explanation })
-}
-
-/// The stated cap, if the load exceeded it; otherwise `None`.
-fn exceeded(seen: Option<f64>, cap: Option<f64>) -> Option<ExceededCap> {
-    let (seen, cap) = seen.zip(cap)?;
-    (seen > MIN_EXCEEDED_CAP_RATIO * cap).then_some(ExceededCap { cap, seen })
+    (verdict, Explanation { exceeded: exceeded.collect(), near_limit, ..explanation })
 }
 
 fn reason_without_latency(analysis: &DeviceAnalysis) -> Reason {

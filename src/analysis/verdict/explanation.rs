@@ -2,6 +2,7 @@
 
 use super::{Evidence, Latency};
 use crate::analysis::caps::{NearLimit, Plateau};
+use crate::analysis::load::RateUnit;
 use crate::analysis::settings::BaselineSource;
 
 /// The explanation of the verdict on a device over all intervals.
@@ -23,10 +24,8 @@ pub struct Explanation {
     pub waiting_above: Option<String>,
     /// The longest stall in seconds, if the verdict is not `stalled`.
     pub stall_s: Option<f64>,
-    /// The stated cap in requests per second, if the load exceeded it.
-    pub exceeded_iops: Option<ExceededCap>,
-    /// The stated cap in MiB per second, if the load exceeded it.
-    pub exceeded_mib_per_s: Option<ExceededCap>,
+    /// The stated caps that the load exceeded.
+    pub exceeded: Vec<ExceededCap>,
 }
 
 impl From<Reason> for Explanation {
@@ -128,6 +127,8 @@ pub struct MaxRate {
 /// A stated cap that the load exceeded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExceededCap {
+    /// Requests or, for MiB per second, bytes.
+    pub unit: RateUnit,
     pub cap: f64,
     /// The 95th percentile of the rate.
     pub seen: f64,

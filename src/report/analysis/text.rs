@@ -11,7 +11,7 @@ use super::host::{host_sentences, not_the_disk_sentences};
 use super::times::Times;
 use crate::analysis::{
     ConcurrencyLevel, DeviceReport, DirectionReport, Distribution, Excluded, Layer, MIN_VERDICT_INTERVALS,
-    Pattern, QueueByLayer, Verdict, WaitLocation,
+    Pattern, Verdict, WaitLocation,
 };
 use crate::intervals::{IncidentSummary, LatencySeries};
 use crate::report::evidence::explanation_text;
@@ -86,7 +86,11 @@ fn push_devices(report: &AnalysisReport, width: usize, out: &mut Vec<u8>) {
         push_device(report, device, width, out);
     }
     if let Some(queues) = &report.queue_by_layer {
-        push_queue_by_layer(queues, width, out);
+        push_heading("Queueing by layer", 0, width, out);
+        layers(&queues.layers, out);
+        for link in &queues.links {
+            push_paragraph(&format!("{}.", capitalize(&link_text(link))), INDENT, width, out);
+        }
     }
 }
 
@@ -158,15 +162,6 @@ fn baseline_caveat(name: &str, of: &DirectionReport) -> Option<String> {
             queue(baseline_queue)
         )
     })
-}
-
-/// Appends the layers of all stacks, and a sentence about each link.
-fn push_queue_by_layer(queues: &QueueByLayer, width: usize, out: &mut Vec<u8>) {
-    push_heading("Queueing by layer", 0, width, out);
-    layers(&queues.layers, out);
-    for link in &queues.links {
-        push_paragraph(&format!("{}.", capitalize(&link_text(link))), INDENT, width, out);
-    }
 }
 
 /// The excluded intervals and the reasons, in sentences.

@@ -44,11 +44,6 @@ impl<'a> Times<'a> {
         self.moment(self.clock.moment(run_s))
     }
 
-    /// From one moment to another: `16:04:47-16:05:12`.
-    pub(super) fn range(&self, begin: Moment, end: Moment) -> String {
-        self.both(begin, end).join("-")
-    }
-
     /// Two moments. The date is repeated only if it differs.
     pub(super) fn both(&self, begin: Moment, end: Moment) -> [String; 2] {
         let end = match begin.at.zip(end.at) {
@@ -66,7 +61,7 @@ impl<'a> Times<'a> {
         };
         let with_date = Self { only_date: None, ..*self };
         let moment = |at| Moment { at: Some(at), run_s: 0.0 };
-        let range = with_date.range(moment(first), moment(last));
+        let range = with_date.both(moment(first), moment(last)).join("-");
         if self.has_offsets {
             return range;
         }

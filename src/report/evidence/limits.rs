@@ -32,12 +32,17 @@ pub(crate) fn limit_name(limit: &LimitMatch) -> String {
 
 /// The rate near a known limit, as a sentence without a period.
 pub(super) fn near_limit_text(near: &NearLimit) -> String {
-    let unit = match near.unit {
+    let value = |limit: &CloudLimit| format!("{} is ", number(limit.value));
+    let (rate, unit) = (number(near.rate), unit_name(near.unit));
+    format!("near a known limit: {rate} {unit}; {}", clauses(&near.limits, value))
+}
+
+/// The unit in which people are told a rate.
+pub(super) fn unit_name(unit: RateUnit) -> &'static str {
+    match unit {
         RateUnit::Requests => "requests/s",
         RateUnit::Kib => "MiB/s",
-    };
-    let value = |limit: &CloudLimit| format!("{} is ", number(limit.value));
-    format!("near a known limit: {} {unit}; {}", number(near.rate), clauses(&near.limits, value))
+    }
 }
 
 /// The providers whose volumes have fixed limits.

@@ -11,7 +11,7 @@ pub(crate) use self::incident::{
     health_evidence_text, health_text, incident_heading, incident_length_text, incident_parts,
     incident_sentence, incident_time_text, present_harm, sign_of_begin,
 };
-use self::limits::{cgroup_limit_text, near_limit_text, plateau_caveat, variation_text};
+use self::limits::{cgroup_limit_text, near_limit_text, plateau_caveat, unit_name, variation_text};
 pub(crate) use self::limits::{limit_name, limit_of_cgroup, limit_suffix, plateau_evidence, plateau_rate};
 use crate::analysis::{
     Assessment, BaselineSource, DeviceReport, DirectionReport, Doubt, Evidence, ExceededCap, IoDirection,
@@ -302,16 +302,10 @@ pub(crate) fn explanation_text(report: &DeviceReport) -> String {
     if let Some(seconds) = explanation.stall_s {
         text += &format!("; requests hung for up to {} without any completion", duration(seconds));
     }
-    let exceeded = |cap: Option<ExceededCap>, unit: &str| {
-        cap.map(|ExceededCap { cap, seen }| format!("{} {unit} ({} seen)", number(cap), number(seen)))
-    };
-    let exceeded: Vec<String> = [
-        exceeded(explanation.exceeded_iops, "requests/s"),
-        exceeded(explanation.exceeded_mib_per_s, "MiB/s"),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+    let exceeded = explanation.exceeded.iter().map(|ExceededCap { unit, cap, seen }| {
+        format!("{} {} ({} seen)", number(*cap), unit_name(*unit), number(*seen))
+    });
+    let exceeded: Vec<String> = exceeded.collect();
     if !exceeded.is_empty() {
         text += &format!("; load temporarily exceeded the stated cap of {}", exceeded.join(" and "));
     }
@@ -629,8 +623,10 @@ mod explanation_tests {
             unclear: Some(plateau()),
             near_limit: Some(NearLimit { unit: RateUnit::Requests, rate: 2990.0, limits: vec![gp3(true)] }),
             stall_s: Some(3.0),
-            exceeded_iops: Some(ExceededCap { cap: 3000.0, seen: 131_000.0 }),
-            exceeded_mib_per_s: Some(ExceededCap { cap: 125.0, seen: 512.0 }),
+            exceeded: vec![
+                ExceededCap { unit: RateUnit::Requests, cap: 3000.0, seen: 131_000.0 },
+                ExceededCap { unit: RateUnit::Kib, cap: 125.0, seen: 512.0 },
+            ],
             max_rate,
             ..Reason::Share { fraction: 0.46, evidence }.into()
         };

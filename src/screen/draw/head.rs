@@ -99,9 +99,8 @@ impl App {
         let state = match (&self.options.source, self.progress) {
             (Source::Live, _) if self.follows() => "LIVE".to_owned(),
             (Source::Live, _) => {
-                let newest_s = self.history.newest().map_or(0.0, |newest| newest.end_s);
                 // Intervals of a second are some milliseconds more or less.
-                let behind_s = newest_s - self.cursor_s();
+                let behind_s = self.history.end_s() - self.cursor_s();
                 let behind_s = if behind_s < 0.5 { behind_s } else { behind_s.round() };
                 return (
                     format!("{incident}PAUSED -{}", duration(behind_s)),

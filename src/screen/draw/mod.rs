@@ -73,9 +73,8 @@ impl App {
             return;
         }
         self.select_default();
-        let newest_s = self.history.newest().map_or(0.0, |newest| newest.end_s);
         let (cursor_s, follows) = (self.cursor_s(), self.follows());
-        self.axis.follow(cursor_s, newest_s, follows);
+        self.axis.follow(cursor_s, self.history.end_s(), follows);
         let mut regions = Regions { scroll: self.scroll, ..Regions::default() };
         self.draw_head(buffer, Rect { height: 1, ..area });
         let body = Rect { y: area.y + 1, height: area.height - 2, ..area };

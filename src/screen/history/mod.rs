@@ -60,7 +60,7 @@ impl History {
 
     /// Adds an interval; `topology` is that of its devices.
     pub(crate) fn push(&mut self, rows: IntervalRows, topology: Arc<Topology>) {
-        let frame = Frame::new(rows, topology, self.newest().map_or(0.0, |newest| newest.end_s));
+        let frame = Frame::new(rows, topology, self.end_s());
         self.bytes += frame.memory();
         let now = frame.end_s;
         self.frames.push_back(frame);
@@ -106,6 +106,11 @@ impl History {
     /// The last interval; `None` before the first.
     pub(crate) fn newest(&self) -> Option<&Frame> {
         self.frames.back()
+    }
+
+    /// The seconds of all intervals.
+    pub(crate) fn end_s(&self) -> f64 {
+        self.newest().map_or(0.0, |newest| newest.end_s)
     }
 
     /// Returns the moments that overlap a time.
