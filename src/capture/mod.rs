@@ -8,7 +8,6 @@ mod diskstats_line;
 mod line_kind;
 mod line_reader;
 mod logs;
-mod plain_lines;
 pub mod proc_files;
 mod range_copy;
 mod reader;

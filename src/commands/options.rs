@@ -15,7 +15,7 @@ use clap::Args;
 #[cfg(feature = "top")]
 use jiff::Timestamp;
 
-use super::help_template::Operand;
+use super::manual::Operand;
 use super::operands::{Operands, SplitOperands, two_numbers};
 use crate::analysis::{DeviceBaseline, Settings, StatedCap};
 use crate::console::{RunContext, Warnings};

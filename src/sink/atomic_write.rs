@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-use super::rotation::{rotated_name, rotated_numbers};
+use super::recording::{rotated_name, rotated_numbers};
 
 /// Checks that a file can be created, before its contents are produced: it does not exist yet, or it is a regular file
 /// that may be overwritten. `name` is the name of the file without control characters, for messages.

@@ -4,7 +4,6 @@
 mod atomic_write;
 mod gzip;
 mod recording;
-mod rotation;
 mod write_queue;
 
 pub use self::atomic_write::{
@@ -12,6 +11,6 @@ pub use self::atomic_write::{
 };
 pub use self::gzip::gzip_bytes;
 pub use self::recording::RecordingFile;
-pub use self::rotation::{Rotation, rotated_name};
+pub use self::recording::{Rotation, rotated_name};
 pub use self::write_queue::{Destination, OutputError, write_recording};
 pub use self::write_queue::{EndOnDrop, SampleBlock, WriteProgress, WriteQueue};

@@ -21,7 +21,6 @@ use crate::units::SampleTime;
 
 mod iostat;
 mod json;
-mod sadf;
 mod sar;
 mod sysstat_times;
 
@@ -42,7 +41,7 @@ pub(super) trait LogFormat: Send {
 
 /// Returns a reader for each kind of log.
 fn formats() -> [Box<dyn LogFormat>; 3] {
-    [Box::new(iostat::IostatLog::new()), Box::<sar::SarLog>::default(), Box::<sadf::SadfLog>::default()]
+    [Box::new(iostat::IostatLog::new()), Box::<sar::SarLog>::default(), Box::<sar::SadfLog>::default()]
 }
 
 /// The contents of a log that have been read so far.

@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use self::http::{RunningServer, bind};
 use self::published::{Published, TextfileWriter};
 use super::follow::{Observer, follow};
-use super::help_template::Operand;
+use super::manual::Operand;
 use super::operands::Operands;
 use super::options::{FILE_OPERAND, Host, SourceOptions, VerdictOptions, distance, usage_error};
 use crate::console::RunContext;

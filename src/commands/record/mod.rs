@@ -21,7 +21,7 @@ use clap::{Args, ValueEnum};
 use self::learner::Learner;
 use self::messages::{FileEvents, samples, saved, status, written};
 use self::rotation::{kept_files, rotation, rotation_limits};
-use super::help_template::Operand;
+use super::manual::Operand;
 use super::operands::{is_number_or_interval, parse_schedule};
 use super::options::{BaselineOptions, Host, distance, usage_error};
 use super::progress::Progress;

@@ -11,7 +11,7 @@ use super::trace_dir::TraceDir;
 use super::trace_dir::{Owner, remove_instance};
 use crate::capture::parse_diskstats;
 use crate::clock::thread_cpu_time;
-use crate::counters::{Device, DeviceNumber, LatencyHistogram, LatencyKey, RequestKind, Sample, TracedIo};
+use crate::counters::{DeviceNumber, LatencyHistogram, LatencyKey, RequestKind, Sample, TracedIo};
 use crate::source::small_file::read_bytes_into;
 use crate::topology::partition_parents;
 
@@ -236,19 +236,13 @@ impl RequestRate {
         sums
     }
 
-    fn whole_devices(&self) -> impl Iterator<Item = &Device> {
-        let devices = &self.sample.devices;
-        let with_parents = devices.iter().zip(partition_parents(devices));
-        with_parents.filter(|(_, parent)| parent.is_none()).map(|(device, _)| device)
-    }
-
     /// Returns the requests of each device since the last call, up to the last [`Self::observe`]: reads, writes, discards
     /// and flushes.
     pub(super) fn take_completed(&mut self) -> BTreeMap<DeviceNumber, [u64; 4]> {
-        let now: BTreeMap<DeviceNumber, [u64; 4]> = self
-            .whole_devices()
-            .map(|device| ((device.major, device.minor), device.counters.completed()))
-            .collect();
+        let devices = &self.sample.devices;
+        let whole = devices.iter().zip(partition_parents(devices)).filter(|(_, parent)| parent.is_none());
+        let now: BTreeMap<DeviceNumber, [u64; 4]> =
+            whole.map(|(device, _)| ((device.major, device.minor), device.counters.completed())).collect();
         let before = std::mem::replace(&mut self.by_device, now);
         let growth = self.by_device.iter().filter_map(|(number, now)| {
             // A new device, or one whose counters were reset, has completed all of its requests since the last call.
