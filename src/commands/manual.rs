@@ -9,7 +9,7 @@ use anyhow::Result;
 use clap::builder::StyledStr;
 use clap::{Command, CommandFactory};
 
-use super::options::{VIEW_OPERANDS, usage_error};
+use super::options::{Operand, VIEW_OPERANDS, usage_error};
 use super::{Arguments, export, record};
 use crate::console::RunContext;
 use crate::exit::Exit;
@@ -141,9 +141,6 @@ fn page_through(text: &[u8], context: &RunContext<'_>) -> bool {
     // The shell's status if there is no such program.
     pager.wait().is_ok_and(|status| status.code() != Some(127))
 }
-
-/// An operand as shown in the help, with its meaning.
-pub(super) type Operand = (&'static str, &'static str);
 
 /// The headings of options that commands have in common. Other options are those of a command alone.
 const GROUPS: [(&str, &[&str]); 4] = [

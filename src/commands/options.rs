@@ -15,7 +15,6 @@ use clap::Args;
 #[cfg(feature = "top")]
 use jiff::Timestamp;
 
-use super::manual::Operand;
 use super::operands::{Operands, SplitOperands, two_numbers};
 use crate::analysis::{DeviceBaseline, Settings, StatedCap};
 use crate::console::{RunContext, Warnings};
@@ -30,6 +29,9 @@ use crate::topology::DeviceClass;
 const HOST_FILE: &str = "/var/lib/blkstat/baseline.json";
 /// The file with baselines of a user, below the directory for state.
 const USER_FILE: &str = "blkstat/baseline.json";
+
+/// An operand as shown in the help, with its meaning.
+pub(super) type Operand = (&'static str, &'static str);
 
 /// The operands of a view of intervals, for the help.
 pub(super) const VIEW_OPERANDS: &[Operand] = &[

@@ -3,11 +3,9 @@
 use std::fs::{File, OpenOptions, Permissions, rename};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-
-use super::recording::{rotated_name, rotated_numbers};
 
 /// Checks that a file can be created, before its contents are produced: it does not exist yet, or it is a regular file
 /// that may be overwritten. `name` is the name of the file without control characters, for messages.
@@ -82,6 +80,41 @@ pub enum IfExists {
     Refuse,
     Append,
     Replace,
+}
+
+/// The highest number of a rotated file.
+pub(super) const MAX_NUMBER: u64 = u32::MAX as u64;
+
+/// Returns the name of a rotated file: `host.txt.1` for `host.txt`, and `host.1.gz` for `host.gz`, so that zcat and
+/// similar programs still recognize it.
+pub fn rotated_name(path: &Path, number: u64) -> PathBuf {
+    let name = path.as_os_str().to_string_lossy();
+    if let (Some(stem), true) = (name.strip_suffix(".gz"), path.to_str().is_some()) {
+        return PathBuf::from(format!("{stem}.{number}.gz"));
+    }
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{number}"));
+    PathBuf::from(name)
+}
+
+/// Returns the numbers of the rotated files of `path`, in ascending order.
+///
+/// # Errors
+/// If the directory cannot be read.
+pub(super) fn rotated_numbers(path: &Path) -> io::Result<Vec<u64>> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut found = Vec::new();
+    for entry in parent.read_dir()? {
+        let name = entry?.file_name();
+        let digits = name.as_encoded_bytes().split(|byte| *byte == b'.').rev().take(2);
+        let numbers = digits.filter_map(|digits| std::str::from_utf8(digits).ok()?.parse::<u64>().ok());
+        let is_rotated = |number: &u64| {
+            (1..=MAX_NUMBER).contains(number) && rotated_name(path, *number).file_name() == Some(&name)
+        };
+        found.extend(numbers.filter(is_rotated));
+    }
+    found.sort_unstable();
+    Ok(found)
 }
 
 /// Fails if there are rotated files, which this recording would rename or delete: like FILE itself, they are not

@@ -7,10 +7,11 @@ mod recording;
 mod write_queue;
 
 pub use self::atomic_write::{
-    IfExists, SampleFile, block_device_message, check_new_file, remove_file, replace_file, write_atomically,
+    IfExists, SampleFile, block_device_message, check_new_file, remove_file, replace_file, rotated_name,
+    write_atomically,
 };
 pub use self::gzip::gzip_bytes;
-pub use self::recording::RecordingFile;
-pub use self::recording::{Rotation, rotated_name};
-pub use self::write_queue::{Destination, OutputError, write_recording};
-pub use self::write_queue::{EndOnDrop, SampleBlock, WriteProgress, WriteQueue};
+pub use self::recording::{RecordingFile, Rotation};
+pub use self::write_queue::{
+    Destination, EndOnDrop, OutputError, SampleBlock, WriteProgress, WriteQueue, write_recording,
+};

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use rustix::fs::{FlockOperation, fdatasync, flock, fsync};
 use rustix::io::Errno;
 
-use super::atomic_write::{IfExists, open_file, refuse_to_shift};
+use super::atomic_write::{IfExists, MAX_NUMBER, open_file, refuse_to_shift, rotated_name, rotated_numbers};
 use super::gzip::{Gzip, recover};
 use crate::compression::{Compression, length_without_zeros};
 
@@ -362,9 +362,6 @@ impl Drop for RecordingFile {
     }
 }
 
-/// The highest number of a rotated file.
-const MAX_NUMBER: u64 = u32::MAX as u64;
-
 /// The conditions for rotating a file, and for keeping rotated files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rotation {
@@ -383,38 +380,6 @@ pub struct Rotation {
 pub(super) fn period(epoch_s: i64, utc_offset_s: i64, every: Duration) -> i64 {
     let every = i64::try_from(every.as_secs()).unwrap_or(i64::MAX).max(1);
     (epoch_s + utc_offset_s).div_euclid(every)
-}
-
-/// Returns the name of a rotated file: `host.txt.1` for `host.txt`, and `host.1.gz` for `host.gz`, so that zcat and
-/// similar programs still recognize it.
-pub fn rotated_name(path: &Path, number: u64) -> PathBuf {
-    let name = path.as_os_str().to_string_lossy();
-    if let (Some(stem), true) = (name.strip_suffix(".gz"), path.to_str().is_some()) {
-        return PathBuf::from(format!("{stem}.{number}.gz"));
-    }
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{number}"));
-    PathBuf::from(name)
-}
-
-/// Returns the numbers of the rotated files of `path`, in ascending order.
-///
-/// # Errors
-/// If the directory cannot be read.
-pub(super) fn rotated_numbers(path: &Path) -> io::Result<Vec<u64>> {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut found = Vec::new();
-    for entry in parent.read_dir()? {
-        let name = entry?.file_name();
-        let digits = name.as_encoded_bytes().split(|byte| *byte == b'.').rev().take(2);
-        let numbers = digits.filter_map(|digits| std::str::from_utf8(digits).ok()?.parse::<u64>().ok());
-        let is_rotated = |number: &u64| {
-            (1..=MAX_NUMBER).contains(number) && rotated_name(path, *number).file_name() == Some(&name)
-        };
-        found.extend(numbers.filter(is_rotated));
-    }
-    found.sort_unstable();
-    Ok(found)
 }
 
 /// Deletes the oldest rotated files until the rest are as few and as small as the rotation allows.
