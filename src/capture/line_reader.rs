@@ -189,7 +189,7 @@ const STAT: &str = "/stat:";
 #[derive(Default)]
 struct PlainLines {
     has_begun: bool,
-    /// It is a capture with `TS` lines, whose names are those of the kernel, whatever they contain.
+    /// It is a recording or a capture with `TS` lines, whose names are those of the kernel, whatever they contain.
     is_plain: bool,
     /// Lines are wrapped since some point of the stream.
     is_wrapped: bool,
@@ -220,7 +220,8 @@ impl PlainLines {
             let read = input.read(into)?;
             let bytes = &into[..read];
             if !std::mem::replace(&mut self.has_begun, true) {
-                self.is_plain = [b"TS ", b"#bl"].iter().any(|start| bytes.starts_with(*start));
+                // What is left of a header that was cut off may stand before that of a recording.
+                self.is_plain = bytes.starts_with(b"TS ") || memmem::find(bytes, b"#blkstat ").is_some();
                 self.is_wrapped = bytes.starts_with(b"{");
             }
             if self.is_plain {
@@ -423,6 +424,7 @@ mod plain_lines_tests {
     fn wrapped_lines_become_plain_and_others_stay() {
         for (wrapped, plain) in [
             ("TS 1\n8 0 \x1b[1m 1\ncut", "TS 1\n8 0 \x1b[1m 1\ncut"),
+            ("#b\n#blkstat {}\nTS 1\n8 0 \x1b 0 1\n", "#b\n#blkstat {}\nTS 1\n8 0 \x1b 0 1\n"),
             (
                 "\x1b]0;root@db1\x07\x1b[1;32m06:13:20\x1b[0m\r\n8 0 \x1b[01;31m\x1b[Ksda\x1b[m\x1b[K 1\x1b(B",
                 "06:13:20\r\n8 0 sda 1",
