@@ -220,10 +220,12 @@ impl PlainLines {
             let read = input.read(into)?;
             let bytes = &into[..read];
             if !std::mem::replace(&mut self.has_begun, true) {
-                // What is left of a header that was cut off may stand before that of a recording.
-                self.is_plain = bytes.starts_with(b"TS ") || memmem::find(bytes, b"#blkstat ").is_some();
+                self.is_plain = [b"TS ", b"#bl"].iter().any(|start| bytes.starts_with(*start));
                 self.is_wrapped = bytes.starts_with(b"{");
             }
+            // What is left of a header that was cut off may stand before that of a recording.
+            self.is_plain |=
+                !self.is_plain && !self.is_wrapped && memmem::find(bytes, b"#blkstat ").is_some();
             if self.is_plain {
                 return Ok(read);
             }
