@@ -133,12 +133,12 @@ impl Baseline {
     /// The value that was given for a size, unless faster requests beside others disprove it.
     fn given(&self, class: i32) -> Option<&UnloadedLatency> {
         let fits = |given: &&UnloadedLatency| given.size_kib.is_none_or(|size| size_class(size) == class);
+        let given = self.given.iter().find(fits)?;
         let lowest = self.observed.get(&class).and_then(|class| class.seen.lowest);
-        self.given.iter().find(fits).filter(|given| {
-            lowest.is_none_or(|lowest| {
-                lowest.queue < MIN_SATURATED_QUEUE || lowest.max_ms >= MAX_UNBEATEN_RATIO * given.await_ms
-            })
-        })
+        let is_disproved = lowest.is_some_and(|lowest| {
+            lowest.queue >= MIN_SATURATED_QUEUE && lowest.max_ms < MAX_UNBEATEN_RATIO * given.await_ms
+        });
+        (!is_disproved).then_some(given)
     }
 
     /// The range that is known for requests of a direction that take so long at this rate. `is_irregular` if completions are so irregular that no
