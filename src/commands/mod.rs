@@ -6,6 +6,7 @@ mod analyze;
 mod devices;
 mod export;
 mod follow;
+mod help_template;
 mod latency;
 mod manual;
 mod operands;
@@ -30,7 +31,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
-use self::manual::command;
+use self::help_template::command;
 use self::manual::{command_names, manual_text, print_help};
 pub use self::options::Host;
 pub use self::record::{ColumnCount, Record};

@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use super::help_template::{command, operands};
 use super::manual::command_names;
-use super::manual::{command, operands};
 use super::operands::is_number_or_interval;
 use crate::iostat;
 use crate::pt_diskstats;

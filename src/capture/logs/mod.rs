@@ -4,6 +4,11 @@
 //! A log is recognized by its content. To add a format, implement [`LogFormat`] in a file of its own and name it in
 //! [`formats`].
 
+mod iostat;
+mod json;
+mod sar;
+mod sysstat_times;
+
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
@@ -18,11 +23,6 @@ use super::diskstats_line::excerpt;
 use super::time_form::LocalTimes;
 use crate::counters::{Columns, Counters, Device, Missing, Requests, Sample};
 use crate::units::SampleTime;
-
-mod iostat;
-mod json;
-mod sar;
-mod sysstat_times;
 
 /// A kind of log.
 pub(super) trait LogFormat: Send {

@@ -3,6 +3,9 @@
 //! The main thread samples and publishes a snapshot after each interval. A second thread serves the latest one over
 //! HTTP, a third one writes it to a file. Neither can delay sampling: they only take published snapshots.
 
+mod http;
+mod published;
+
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::collections::HashSet;
 use std::net::TcpListener;
@@ -28,9 +31,6 @@ use crate::report::prometheus::{
 use crate::sanitize::sanitize;
 use crate::schedule::DEFAULT_INTERVAL;
 use crate::source::ScanScope;
-
-mod http;
-mod published;
 
 /// The operands of `export`, for the help.
 pub(super) const OPERANDS: &[Operand] = &[
