@@ -1,6 +1,7 @@
 //! Parsers of the files of cgroups and processes. Each takes the bytes of a file. A line that it does not understand is
 //! ignored without affecting other lines: the kernel's formats grow, and a file may end in the middle of a line.
 
+use super::limit_use::LimitKind;
 use crate::counters::{CgroupDevice, DeviceNumber, IoCounters, parse_device_number};
 
 /// Splits a text into lines of words. Lines that are not UTF-8 are left out.
@@ -33,12 +34,12 @@ pub fn parse_blkio_counter(
     }
 }
 
-/// Adds the limits of a file to the devices of a cgroup: `8:0 1000`. `limit` is the index of the one that the file has.
-pub fn parse_blkio_limit(text: &[u8], limit: usize, devices: &mut Vec<CgroupDevice>) {
+/// Adds the limits of this kind, which a file has, to the devices of a cgroup: `8:0 1000`.
+pub fn parse_blkio_limit(text: &[u8], kind: LimitKind, devices: &mut Vec<CgroupDevice>) {
     for mut words in lines(text) {
         let Some(number) = words.next().and_then(parse_device_number) else { continue };
         let (Some(Ok(value)), None) = (words.next().map(str::parse), words.next()) else { continue };
-        CgroupDevice::entry(devices, number).limits[limit] = Some(value);
+        CgroupDevice::entry(devices, number).limits[kind as usize] = Some(value);
     }
 }
 
@@ -66,13 +67,14 @@ pub fn parse_io_max(text: &[u8], devices: &mut Vec<CgroupDevice>) {
     each_value(text, |number, key, value| {
         // `max` means no limit.
         let Ok(value) = value.parse() else { return };
-        let limits = &mut CgroupDevice::entry(devices, number).limits;
-        let names = ["riops", "wiops", "rbps", "wbps"];
-        names
-            .iter()
-            .zip(limits)
-            .filter(|(name, _)| **name == key)
-            .for_each(|(_, limit)| *limit = Some(value));
+        let kind = match key {
+            "riops" => LimitKind::ReadIops,
+            "wiops" => LimitKind::WriteIops,
+            "rbps" => LimitKind::ReadBytes,
+            "wbps" => LimitKind::WriteBytes,
+            _ => return,
+        };
+        CgroupDevice::entry(devices, number).limits[kind as usize] = Some(value);
     });
 }
 
@@ -180,9 +182,9 @@ mod tests {
     #[test]
     fn each_file_of_limits_has_one_limit() {
         let mut devices = Vec::new();
-        parse_blkio_limit(b"7:0 777\n", 0, &mut devices);
-        parse_blkio_limit(b"7:0 1048576", 3, &mut devices);
-        parse_blkio_limit(b"7:0 max\n7:0\n7:0 5 6\nTotal 5\n", 1, &mut devices);
+        parse_blkio_limit(b"7:0 777\n", LimitKind::ReadIops, &mut devices);
+        parse_blkio_limit(b"7:0 1048576", LimitKind::WriteBytes, &mut devices);
+        parse_blkio_limit(b"7:0 max\n7:0\n7:0 5 6\nTotal 5\n", LimitKind::WriteIops, &mut devices);
         let limits = [Some(777), None, None, Some(1_048_576)];
         assert_eq!(devices, [CgroupDevice { number: (7, 0), limits, ..CgroupDevice::default() }]);
     }

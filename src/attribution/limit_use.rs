@@ -27,6 +27,7 @@ const MAX_INTERVALS: usize = 10;
 /// second, one of 19 becomes 10 (blk-throttle's slices; measured on Linux 6.18 with limits of 5 to 1234).
 const SLICES_PER_S: u64 = 10;
 
+/// A kind of limit. As a number, it is the index in [`IoLimits`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LimitKind {
     ReadIops,
@@ -36,10 +37,11 @@ pub enum LimitKind {
 }
 
 impl LimitKind {
+    pub const ALL: [Self; 4] = [Self::ReadIops, Self::WriteIops, Self::ReadBytes, Self::WriteBytes];
+
     /// Returns the limits that are set, with their values.
     pub fn of(limits: &IoLimits) -> impl Iterator<Item = (Self, u64)> + use<> {
-        let all = [Self::ReadIops, Self::WriteIops, Self::ReadBytes, Self::WriteBytes];
-        all.into_iter().zip(*limits).filter_map(|(kind, value)| Some((kind, value?)))
+        Self::ALL.into_iter().zip(*limits).filter_map(|(kind, value)| Some((kind, value?)))
     }
 
     /// Returns whether it counts bytes rather than requests.

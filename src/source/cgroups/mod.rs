@@ -12,6 +12,7 @@ use procfs::process::MountInfo;
 
 use super::small_file::{read_bytes, read_bytes_into, read_text};
 use super::topology::unescape;
+use crate::attribution::LimitKind;
 use crate::attribution::files::{parse_blkio_counter, parse_blkio_limit, parse_io_max, parse_io_stat};
 use crate::capture::proc_files::parse_pressure;
 use crate::counters::{Cgroup, CgroupDevice, CgroupHierarchy, IoScan, Pressure, ScanProblem};
@@ -308,11 +309,11 @@ const SERVICE_BYTES: &str = "blkio.throttle.io_service_bytes";
 /// The requests of version 1.
 const SERVICED: &str = "blkio.throttle.io_serviced";
 /// The limits of version 1.
-const BLKIO_LIMITS: [&str; 4] = [
-    "blkio.throttle.read_iops_device",
-    "blkio.throttle.write_iops_device",
-    "blkio.throttle.read_bps_device",
-    "blkio.throttle.write_bps_device",
+const BLKIO_LIMITS: [(&str, LimitKind); 4] = [
+    ("blkio.throttle.read_iops_device", LimitKind::ReadIops),
+    ("blkio.throttle.write_iops_device", LimitKind::WriteIops),
+    ("blkio.throttle.read_bps_device", LimitKind::ReadBytes),
+    ("blkio.throttle.write_bps_device", LimitKind::WriteBytes),
 ];
 
 /// The outcome of reading the counters of a cgroup.
@@ -395,8 +396,8 @@ impl CgroupFiles {
         match self.version {
             CgroupHierarchy::V2 => parse_io_max(&read("io.max"), &mut self.limited),
             CgroupHierarchy::V1 => {
-                for (limit, name) in BLKIO_LIMITS.iter().enumerate() {
-                    parse_blkio_limit(&read(name), limit, &mut self.limited);
+                for (name, kind) in BLKIO_LIMITS {
+                    parse_blkio_limit(&read(name), kind, &mut self.limited);
                 }
             }
         }
