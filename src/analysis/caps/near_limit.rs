@@ -3,7 +3,7 @@
 use super::cloud_limits::{CloudLimit, limits_within};
 use super::pace::{Pace, pace_of_level};
 use super::rate::{count_intervals, median_rates};
-use crate::analysis::load::{IoDirection, LoadSample, RateUnit, RecentLoads};
+use crate::analysis::load::{IoDirection, LoadSample, RATE_KINDS, RateUnit, RecentLoads};
 use crate::analysis::settings::KnownDevice;
 use crate::analysis::thresholds::{
     MIN_CONSTANT_QUEUE, MIN_EXCEEDED_CAP_RATIO, MIN_ON_RATE_FRACTION, MIN_PLATEAU_INTERVALS,
@@ -23,13 +23,14 @@ pub struct NearLimit {
 /// The known limit of [`find_near_limit`] in recent loads, if the latest of them is near it under load.
 pub(crate) fn near_limit_of_latest(recent: &RecentLoads, device: &KnownDevice) -> Option<NearLimit> {
     let latest = recent.latest().filter(is_waiting)?;
+    let [iops, mib_per_s] = RateUnit::ALL.map(|unit| value(unit, latest));
     // Few rates stay the same for long enough, and fewer of them near a limit.
-    let may_be_held = |(kind, unit): (usize, RateUnit)| {
-        let [iops, mib_per_s] = RateUnit::ALL.map(|unit| value(unit, latest));
-        recent.has_near(kind, MIN_PLATEAU_INTERVALS as u32)
+    let may_be_held = |(kind, (direction, unit)): (usize, (IoDirection, RateUnit))| {
+        direction == IoDirection::Both
+            && recent.has_near(kind, MIN_PLATEAU_INTERVALS as u32)
             && !limits_within(SAME_LIMIT_TOLERANCE, device, unit, iops, mib_per_s).is_empty()
     };
-    if !RateUnit::ALL.into_iter().enumerate().any(may_be_held) {
+    if !RATE_KINDS.into_iter().enumerate().any(may_be_held) {
         return None;
     }
     let found = find_near_limit(recent.iter(), device)?;
