@@ -8,7 +8,7 @@ use crate::sanitize::sanitize;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineError {
     pub(super) reason: String,
-    /// What is skipped: `line ` if it is one of diskstats except for the error; empty if it is of another format.
+    /// The word before `skipped` in the message: `line ` for a wrong line of diskstats, empty for a line of another format.
     pub(super) skipped: &'static str,
 }
 

@@ -223,7 +223,7 @@ impl PlainLines {
                 self.is_plain = [b"TS ", b"#bl"].iter().any(|start| bytes.starts_with(*start));
                 self.is_wrapped = bytes.starts_with(b"{");
             }
-            // What is left of a header that was cut off may stand before that of a recording.
+            // The rest of a header that was cut off may precede a recording.
             self.is_plain |=
                 !self.is_plain && !self.is_wrapped && memmem::find(bytes, b"#blkstat ").is_some();
             if self.is_plain {

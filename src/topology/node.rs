@@ -177,7 +177,7 @@ impl Kind {
     }
 }
 
-/// What a device is made of.
+/// The technology of a device, on which its unloaded latency depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceClass {
     HardDisk,

@@ -100,8 +100,8 @@ pub enum Reason {
     Share {
         /// Fraction of the time.
         fraction: f64,
-        /// What showed it for longest; of a verdict on latency, the latency at the worst level or the mean over the loads
-        /// with the verdict. `None` if that is not known.
+        /// The evidence that held for longest. For a verdict on latency: the latency at the worst level, or the mean over the
+        /// loads with the verdict. `None` if that is not known.
         evidence: Option<Evidence>,
     },
     /// Hardly any request waited.

@@ -126,7 +126,7 @@ fn assess_direction(of: &DirectionLoad<'_>, range: &UnloadedRange) -> Option<Dir
 struct DirectionLoad<'a> {
     load: &'a LoadSample,
     baselines: &'a Baselines,
-    /// What is known of the unloaded latency of each of [`Baselines::DIRECTIONS`].
+    /// The range of the unloaded latency of each of [`Baselines::DIRECTIONS`].
     ranges: &'a [UnloadedRange; Baselines::DIRECTIONS.len()],
     direction: IoDirection,
     totals: IoTotals,

@@ -1,4 +1,4 @@
-//! What a recording says: its status and its events meanwhile, and at its end what was saved and what was not, as text.
+//! The messages of a recording: its status, its events, and at its end the samples that were saved and those that were not.
 
 use std::path::Path;
 use std::time::Duration;

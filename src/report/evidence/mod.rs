@@ -191,7 +191,8 @@ fn utf8(text: Vec<u8>) -> String {
     String::from_utf8(text).unwrap_or_default()
 }
 
-/// What a latency is a multiple of, to be appended to it: `6.8x what any hard disk needs`.
+/// Returns the text after the multiple of a latency, which names the latency that it is a multiple of: `6.8x what any hard
+/// disk needs`.
 fn of_what_text(source: Option<BaselineSource>) -> &'static str {
     match source {
         Some(BaselineSource::SinceBoot) => " the mean since boot",

@@ -327,7 +327,7 @@ impl IntervalWriter for Lines {
     }
 }
 
-/// What is the same for all devices of an interval.
+/// The parts of a line that are the same for all devices of an interval.
 struct Frame<'a> {
     is_json: bool,
     header: &'a IntervalHeader,

@@ -23,7 +23,7 @@ pub(crate) struct Frame {
     pub(crate) end_s: f64,
     /// The devices and how they are stacked.
     pub(crate) topology: Arc<Topology>,
-    /// What charts show of each row of several intervals; `None` of a single one.
+    /// The points of charts for each row of several intervals; `None` for a single one.
     points: Option<Vec<Point>>,
 }
 
