@@ -235,11 +235,11 @@ impl DeviceAnalysis {
         let Baselines { reads, writes, flushes, .. } = &present.baselines;
         let read = DirectionReport {
             saturation: saturation_of(|one| one.reads),
-            ..with_baseline(self.reads.finish(), reads, &self.reads.sizes_kib)
+            ..with_baseline(self.reads.finish(), reads, &mut self.reads.sizes_kib)
         };
         let write = DirectionReport {
             saturation: saturation_of(|one| one.writes),
-            ..with_baseline(self.writes.finish(), writes, &self.writes.sizes_kib)
+            ..with_baseline(self.writes.finish(), writes, &mut self.writes.sizes_kib)
         };
         let all = DirectionReport { saturation: saturation_of(|one| one.both), ..self.both.finish() };
         let caps = &longest.steady_rates.caps;
@@ -294,7 +294,7 @@ fn mean_queue(sum: &Interval) -> Option<f64> {
 }
 
 /// Adds the unloaded latency for the median size.
-fn with_baseline(report: DirectionReport, baseline: &Baseline, sizes_kib: &Histogram) -> DirectionReport {
+fn with_baseline(report: DirectionReport, baseline: &Baseline, sizes_kib: &mut Histogram) -> DirectionReport {
     let unloaded = sizes_kib.quantile(0.5).and_then(|size| baseline.unloaded_latency(size));
     DirectionReport {
         baseline_await_ms: unloaded.map(|one| one.await_ms),

@@ -75,7 +75,7 @@ impl DirectionSummary {
     }
 
     /// The report, without baseline and saturation, which the caller adds.
-    pub(crate) fn finish(&self) -> DirectionReport {
+    pub(crate) fn finish(&mut self) -> DirectionReport {
         let merged_pct = self.sum.merge_pct().filter(|_| self.sum.ios > 0);
         DirectionReport {
             iops: self.iops.distribution(),

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+/// As many values get into bins at once.
+const MAX_WAITING: usize = 256;
 const BINS_OF_OCTAVE: usize = 128;
 /// Low bits of a float that do not choose its bin: 128 bins for each power of two, each less than 1% wide.
 const BITS_WITHIN_BIN: u32 = 45;
@@ -15,6 +17,9 @@ const FIRST_BIN: u64 = (1023 - 256) << 7;
 pub struct Histogram {
     /// The bins of each power of two with values, in their order.
     octaves: Vec<(u16, Box<[WeightedSum; BINS_OF_OCTAVE]>)>,
+    /// The latest values, each with its weight. They get into bins together, because the bins of all devices do not fit
+    /// into the caches of a CPU.
+    waiting: Vec<(f64, f64)>,
     zero_weight: f64,
     total: WeightedSum,
     max: Option<f64>,
@@ -50,13 +55,23 @@ impl Histogram {
             self.zero_weight += weight;
             return;
         }
-        let number = bin_number(value);
-        let (octave, bin) = (number / BINS_OF_OCTAVE as u16, usize::from(number) % BINS_OF_OCTAVE);
-        let at = self.octaves.partition_point(|(other, _)| *other < octave);
-        if self.octaves.get(at).is_none_or(|(other, _)| *other != octave) {
-            self.octaves.insert(at, (octave, Box::new([WeightedSum::default(); BINS_OF_OCTAVE])));
+        self.waiting.push((value, weight));
+        if self.waiting.len() >= MAX_WAITING {
+            self.settle();
         }
-        self.octaves[at].1[bin].add(value, weight);
+    }
+
+    /// Puts the values that wait into bins.
+    fn settle(&mut self) {
+        for (value, weight) in self.waiting.drain(..) {
+            let number = bin_number(value);
+            let (octave, bin) = (number / BINS_OF_OCTAVE as u16, usize::from(number) % BINS_OF_OCTAVE);
+            let at = self.octaves.partition_point(|(other, _)| *other < octave);
+            if self.octaves.get(at).is_none_or(|(other, _)| *other != octave) {
+                self.octaves.insert(at, (octave, Box::new([WeightedSum::default(); BINS_OF_OCTAVE])));
+            }
+            self.octaves[at].1[bin].add(value, weight);
+        }
     }
 
     /// The sum of the weights.
@@ -70,7 +85,8 @@ impl Histogram {
     }
 
     /// The smallest value that at least `fraction` of the weight does not exceed; `None` without values.
-    pub fn quantile(&self, fraction: f64) -> Option<f64> {
+    pub fn quantile(&mut self, fraction: f64) -> Option<f64> {
+        self.settle();
         // Allows for the rounding of sums of weights.
         let wanted = fraction * self.total.weight * (1.0 - 1e-12);
         let mut passed = self.zero_weight;
@@ -87,7 +103,7 @@ impl Histogram {
     }
 
     /// Mean, quantiles and maximum.
-    pub fn distribution(&self) -> Distribution {
+    pub fn distribution(&mut self) -> Distribution {
         Distribution {
             mean: self.mean(),
             p50: self.quantile(0.5),
@@ -163,7 +179,7 @@ mod tests {
     fn quantiles_are_within_one_percent() {
         let mut histogram = Histogram::default();
         (1..=1000).for_each(|value| histogram.add(f64::from(value), 1.0));
-        let is_close = |fraction: f64, expected: f64| {
+        let mut is_close = |fraction: f64, expected: f64| {
             (histogram.quantile(fraction).unwrap() / expected - 1.0).abs() <= 0.01
         };
         assert!(
@@ -185,6 +201,7 @@ mod tests {
                 expected.entry((value.to_bits() >> BITS_WITHIN_BIN) as u32).or_default().add(value, weight);
             }
         }
+        histogram.settle();
         let bins = histogram.octaves.iter().flat_map(|(_, bins)| bins.iter());
         let filled = bins.filter(|bin| bin.weight > 0.0).copied();
         assert!(filled.eq(expected.into_values()));

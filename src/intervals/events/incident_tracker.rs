@@ -60,7 +60,7 @@ impl TroubledIntervals {
     }
 
     /// The medians: a mean would be that of the few intervals in which the load begins or ends.
-    fn harm(&self, requests: Option<IoDirection>) -> Harm {
+    fn harm(&mut self, requests: Option<IoDirection>) -> Harm {
         let per_s = self.per_s.quantile(0.5).filter(|per_s| *per_s > 0.0);
         Harm {
             await_ms: self.await_ms.quantile(0.5).filter(|_| per_s.is_some()),
@@ -384,7 +384,7 @@ impl Tracked {
 
     /// Keeps only what is told of an incident that has ended.
     fn finished(mut self) -> Self {
-        if let Some(intervals) = self.intervals.take() {
+        if let Some(mut intervals) = self.intervals.take() {
             self.harm = intervals.harm(self.incident.requests);
         }
         self
