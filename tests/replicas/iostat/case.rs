@@ -6,9 +6,9 @@ use std::path::Path;
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Case {
     pub(crate) machine: String,
-    /// The file of its recorded output, among the references: that of the machine, or of a group of its cases.
+    /// The file of its recorded output, among the references: `MACHINE`, or `MACHINE/GROUP`.
     pub(crate) file: String,
-    /// The line of the table, `VAR=value ... OPTIONS`, which identifies the case.
+    /// The line, `VAR=value ... OPTIONS`, which identifies the case.
     pub(crate) line: String,
     /// Environment variables, in addition to a locale and a time zone.
     pub(crate) environment: Vec<(String, String)>,
@@ -27,9 +27,9 @@ pub(crate) enum End {
 }
 
 impl Case {
-    /// Parses a line of the table: variables, then arguments. `@` means an interval of one second and as many reports
+    /// Parses a line of a file: variables, then arguments. `@` means an interval of one second and as many reports
     /// as the machine has steps, `''` an empty argument, and a final `&INT` or `&TERM` the signal that ends the run.
-    pub(crate) fn parse(machine: &str, group: &str, steps: usize, line: &str) -> Self {
+    pub(crate) fn parse(file: &str, steps: usize, line: &str) -> Self {
         let mut environment = Vec::new();
         let mut arguments = Vec::new();
         let mut end = End::Itself;
@@ -47,8 +47,13 @@ impl Case {
                 },
             }
         }
-        let file = if group.is_empty() { machine.to_owned() } else { format!("{machine}/{group}") };
-        Self { machine: machine.to_owned(), file, line: line.to_owned(), environment, arguments, end }
+        let (machine, file) = (Self::machine_of(file).to_owned(), file.to_owned());
+        Self { machine, file, line: line.to_owned(), environment, arguments, end }
+    }
+
+    /// Returns the machine of a file.
+    pub(crate) fn machine_of(file: &str) -> &str {
+        file.split('/').next().unwrap_or(file)
     }
 
     /// Returns the arguments for a machine below `top`.

@@ -2,8 +2,8 @@
 //!
 //! A machine is a file of `fixtures/machines`: a sequence of steps, each the state at one moment, one per sample.
 //! [`machine`] parses it, [`layout`] writes a step as a root directory. [`case`] is a command line on a machine,
-//! [`table`] lists all cases, [`differences`] lists the allowed differences from the packaged iostat, and [`recorded`]
-//! reads its recorded output.
+//! [`recorded`] reads all cases with their recorded output, and [`differences`] lists the allowed differences from the
+//! packaged iostat.
 //!
 //! # The format of a machine
 //!
@@ -46,15 +46,11 @@ mod live;
 pub(crate) mod machine;
 pub(crate) mod mask;
 mod newer_options;
-mod options;
 mod peers;
 pub(crate) mod recorded;
 mod replay;
 pub(crate) mod rows;
 mod runner;
-mod special;
-pub(crate) mod table;
-mod usage;
 
 use std::path::{Path, PathBuf};
 

@@ -15,9 +15,9 @@ fn outputs(ours: &str, recorded_line: &str) -> (String, String) {
     let machine = with_links(&Machine::load("mixed"));
     let top = TempDir::new().unwrap();
     layout::write_steps(&machine, top.path(), &|path, _| std::fs::write(path, ""));
-    let ours = run_ours(&Case::parse("mixed", "", machine.steps.len(), ours), &machine, top.path()).stdout;
-    let recorded = recorded::read_machine("mixed").into_iter().find(|(line, _)| line == recorded_line);
-    let theirs = recorded.unwrap().1.stdout;
+    let ours = run_ours(&Case::parse("mixed", machine.steps.len(), ours), &machine, top.path()).stdout;
+    let is_recorded = |(case, _): &(Case, _)| case.machine == "mixed" && case.line == recorded_line;
+    let theirs = recorded::all().1.into_iter().find(is_recorded).unwrap().1.stdout;
     let is_kept = |line: &&str| !line.starts_with("Linux ") && !line.contains("\"date\"");
     let without_heading = |text: &str| text.split_inclusive('\n').filter(is_kept).collect();
     (without_heading(&mask::machine(&ours)), without_heading(&theirs))

@@ -6,7 +6,7 @@ use std::path::Path;
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Case {
     pub(crate) capture: String,
-    /// The line of the table, which identifies the case. `@` is replaced by the path of the capture.
+    /// The line, which identifies the case. `@` is replaced by the path of the capture.
     pub(crate) line: String,
 }
 
@@ -51,9 +51,21 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Returns the name under which the session is recorded.
+    /// Parses the name under which a session is recorded.
+    pub(crate) fn parse(capture: String, name: &str) -> Self {
+        let mut parts = name.split("; ").map(str::to_owned);
+        let [rows, line, keys] = [(); 3].map(|()| parts.next().unwrap());
+        Self { capture, rows: rows.trim_end_matches(" rows").parse().unwrap(), line, keys }
+    }
+
+    /// Returns that name.
     pub(crate) fn name(&self) -> String {
         format!("{} rows; {}; {}", self.rows, self.line, self.keys)
+    }
+
+    /// Returns the capture and that name.
+    pub(crate) fn full_name(&self) -> String {
+        format!("{}: {}", self.capture, self.name())
     }
 
     /// Returns the bytes of each key press.

@@ -1,9 +1,9 @@
 //! Captures, and the output of the real pt-diskstats for them.
 //!
 //! A capture is a file of `fixtures/captures/pt` with 14 columns. [`captures`] extends it to the columns of newer
-//! kernels, [`table`] lists the command lines and the key presses, [`programs`] runs a program on a file and
-//! [`terminal`] on a pseudo-terminal, [`recorded`] reads the recorded output of the real program, and [`differences`]
-//! lists the allowed differences.
+//! kernels, [`recorded`] reads the command lines and the key presses with the recorded output of the real program,
+//! [`programs`] runs a program on a file and [`terminal`] on a pseudo-terminal, and [`differences`] lists the allowed
+//! differences.
 
 pub(crate) mod captures;
 pub(crate) mod case;
@@ -12,7 +12,6 @@ mod goldens;
 mod peers;
 pub(crate) mod programs;
 pub(crate) mod recorded;
-pub(crate) mod table;
 pub(crate) mod terminal;
 
 use std::path::{Path, PathBuf};

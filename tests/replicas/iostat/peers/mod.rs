@@ -19,7 +19,7 @@ use std::process::Command;
 use crate::iostat::case::Case;
 use crate::iostat::differences::Version;
 use crate::iostat::machine::Machine;
-use crate::iostat::{mask, recorded, table};
+use crate::iostat::{mask, recorded};
 use crate::support::random_numbers::requested;
 use crate::support::references::Outcome;
 use crate::wait_for_turn;
@@ -47,9 +47,9 @@ fn parse_version(text: &str) -> Option<Version> {
 
 fn selected() -> (BTreeMap<String, Machine>, Vec<Case>) {
     let only = var("BLKSTAT_PEERS_ONLY").unwrap_or_default();
-    let (machines, mut cases) = table::all();
-    cases.retain(|case| format!("{} {}", case.machine, case.line).contains(&only));
-    (machines, cases)
+    let (machines, cases) = recorded::all();
+    let is_selected = |case: &Case| format!("{} {}", case.machine, case.line).contains(&only);
+    (machines, cases.into_iter().map(|(case, _)| case).filter(is_selected).collect())
 }
 
 fn fail_if_any(found: &[String], of: usize) {
@@ -92,21 +92,6 @@ fn blkstat_prints_what_iostat_prints_on_random_machines() {
     fail_if_any(&found, pairs.len());
 }
 
-/// Adds the recorded outcomes of the cases that did not run, in the order of the table.
-fn with_recorded(file: &str, mut outcomes: Vec<(Case, Outcome)>) -> Vec<(Case, Outcome)> {
-    let (_, cases) = table::all();
-    let recorded = recorded::read(file);
-    let of_file = cases.into_iter().filter(|case| case.file == file);
-    let outcome = |case: Case| match outcomes.iter().position(|(ran, _)| *ran == case) {
-        Some(index) => Some(outcomes.swap_remove(index)),
-        None => {
-            let (_, outcome) = recorded.iter().find(|(line, _)| *line == case.line)?;
-            Some((case, outcome.clone()))
-        }
-    };
-    of_file.filter_map(outcome).collect()
-}
-
 #[test]
 fn the_output_of_iostat_is_recorded_on_request() {
     let _turn = wait_for_turn();
@@ -120,12 +105,11 @@ fn the_output_of_iostat_is_recorded_on_request() {
     let pairs = run(&machines, &cases, &|pair, before| {
         before.is_some_and(|before| masked(&before.theirs) == masked(&pair.theirs))
     });
-    let mut by_file: BTreeMap<&str, Vec<(Case, Outcome)>> = BTreeMap::new();
-    for pair in &pairs {
-        let outcome = (pair.case.clone(), pair.theirs.clone());
-        by_file.entry(&pair.case.file).or_default().push(outcome);
+    let (_, mut recorded) = recorded::all();
+    for (case, outcome) in &mut recorded {
+        if let Some(pair) = pairs.iter().find(|pair| pair.case == *case) {
+            outcome.clone_from(&pair.theirs);
+        }
     }
-    for (file, outcomes) in by_file {
-        recorded::write(file, &with_recorded(file, outcomes));
-    }
+    recorded::write(&recorded);
 }

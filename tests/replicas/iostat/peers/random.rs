@@ -49,9 +49,9 @@ pub(crate) fn machines(
         let machine = Machine::parse(&name, texts.entry(name.clone()).or_insert(text(&mut rng, &disks)));
         for _ in 0..LINES {
             let line = line(&mut rng, &disks);
-            // Contradictory options are an error, which the table of cases covers.
+            // Contradictory options are an error, which the recorded cases cover.
             if !(line.contains("-k") && line.contains("-m")) {
-                cases.push(Case::parse(&name, "", machine.steps.len(), &line));
+                cases.push(Case::parse(&name, machine.steps.len(), &line));
             }
         }
         machines.insert(name, machine);

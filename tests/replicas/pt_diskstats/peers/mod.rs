@@ -17,7 +17,7 @@ use crate::pt_diskstats::case::{Case, Session};
 use crate::pt_diskstats::differences::mismatch;
 use crate::pt_diskstats::fail_if_any;
 use crate::pt_diskstats::programs::{OURS, map, run};
-use crate::pt_diskstats::{recorded, table, terminal};
+use crate::pt_diskstats::{recorded, terminal};
 use crate::support::program::Program;
 use crate::support::random_numbers::requested;
 use crate::support::references::Outcome;
@@ -43,9 +43,9 @@ fn real() -> Option<String> {
 }
 
 /// Returns the cases of a name that BLKSTAT_PEERS_ONLY has, or every fourth: all are compared with recorded output.
-fn selected<C>(cases: Vec<C>, name: impl Fn(&C) -> String) -> Vec<C> {
+fn selected<C>(cases: Vec<(C, Outcome)>, name: impl Fn(&C) -> String) -> Vec<C> {
     let only = var("BLKSTAT_PEERS_ONLY").ok();
-    let cases = cases.into_iter().enumerate();
+    let cases = cases.into_iter().map(|(case, _)| case).enumerate();
     let picked = cases.filter(|(index, case)| match &only {
         Some(text) => name(case).contains(text),
         None => index % 4 == 0,
@@ -60,7 +60,7 @@ fn blkstat_prints_what_pt_diskstats_prints_at_every_width() {
         return;
     }
     let captures = Captures::write();
-    let found = map(&selected(table::cases(), Case::name), MAX_RUNS, |case| {
+    let found = map(&selected(recorded::cases(), Case::name), MAX_RUNS, |case| {
         let theirs = run(REAL, &case.arguments(&captures.path(&case.capture, COLUMNS[0])));
         let differ = COLUMNS.iter().filter_map(|columns| {
             let ours = run(OURS, &case.arguments(&captures.path(&case.capture, *columns)));
@@ -101,7 +101,7 @@ fn blkstat_exits_as_pt_diskstats_does() {
         return;
     }
     let captures = Captures::write();
-    let found = map(&selected(table::status_only(), Case::name), MAX_RUNS, |case| {
+    let found = map(&selected(recorded::status_only(), Case::name), MAX_RUNS, |case| {
         let arguments = case.arguments(&captures.path(&case.capture, COLUMNS[0]));
         let [theirs, ours] = [REAL, OURS].map(|program| status(&run(program, &arguments)));
         mismatch(&case.capture, &case.line, &theirs, &ours)
@@ -120,13 +120,14 @@ fn blkstat_obeys_keys_as_pt_diskstats_does() {
         return;
     }
     let captures = Captures::write();
-    let sessions = selected(table::sessions(), |session| format!("{}: {}", session.capture, session.name()));
+    let sessions = selected(recorded::sessions(), Session::full_name);
+    let recorded = recorded::sessions();
     let compare = |session: &Session| {
         let mut differs = None;
         for _ in 0..MAX_ATTEMPTS {
             let [theirs, ours] = [REAL, OURS].map(|program| press(program, &captures, session));
             differs = mismatch(&session.capture, &session.name(), &theirs, &ours);
-            if differs.is_none() || is_as_recorded(session, &ours) {
+            if differs.is_none() || is_as_recorded(&recorded, session, &ours) {
                 return None;
             }
         }
@@ -140,9 +141,8 @@ fn blkstat_obeys_keys_as_pt_diskstats_does() {
 
 /// Returns whether an output is equal to the recorded one, which was printed twice. The real one loses output if the
 /// terminal is slow.
-fn is_as_recorded(session: &Session, outcome: &Outcome) -> bool {
-    let recorded = recorded::read(&recorded::keys_file(&session.capture));
-    recorded.iter().any(|(name, theirs)| *name == session.name() && theirs == outcome)
+fn is_as_recorded(recorded: &[(Session, Outcome)], session: &Session, outcome: &Outcome) -> bool {
+    recorded.iter().any(|(known, theirs)| known == session && theirs == outcome)
 }
 
 fn press(program: &[&str], captures: &Captures, session: &Session) -> Outcome {
@@ -157,21 +157,22 @@ fn the_output_of_pt_diskstats_is_recorded_on_request() {
     let Some(version) = var("BLKSTAT_RECORD").ok().and_then(|_| real()) else { return };
     let captures = Captures::write();
     let mut files: BTreeMap<String, Vec<(String, Outcome)>> = BTreeMap::new();
-    let run = |case: &Case| run(REAL, &case.arguments(&captures.path(&case.capture, COLUMNS[0])));
-    let (cases, statuses, sessions) = (table::cases(), table::status_only(), table::sessions());
-    for (case, outcome) in cases.iter().zip(map(&cases, MAX_RUNS, run)) {
+    let run =
+        |(case, _): &(Case, Outcome)| run(REAL, &case.arguments(&captures.path(&case.capture, COLUMNS[0])));
+    let (cases, statuses, sessions) = (recorded::cases(), recorded::status_only(), recorded::sessions());
+    for ((case, _), outcome) in cases.iter().zip(map(&cases, MAX_RUNS, run)) {
         files.entry(case.capture.clone()).or_default().push((case.line.clone(), outcome));
     }
-    for (case, outcome) in statuses.iter().zip(map(&statuses, MAX_RUNS, run)) {
+    for ((case, _), outcome) in statuses.iter().zip(map(&statuses, MAX_RUNS, run)) {
         let file = files.entry(recorded::STATUSES.to_owned()).or_default();
         file.push((case.line.clone(), status(&outcome)));
     }
     // Repeated until two runs are equal, or one is as recorded, so that none in which a key came too early is recorded.
-    let repeat = |session: &Session| {
+    let repeat = |(session, _): &(Session, Outcome)| {
         let mut before = press(REAL, &captures, session);
         for _ in 0..MAX_ATTEMPTS {
             let again = press(REAL, &captures, session);
-            if again == before || is_as_recorded(session, &again) {
+            if again == before || is_as_recorded(&sessions, session, &again) {
                 return Some(again);
             }
             before = again;
@@ -179,9 +180,10 @@ fn the_output_of_pt_diskstats_is_recorded_on_request() {
         None
     };
     let outcomes = map(&sessions, MAX_SESSIONS, repeat);
-    for (session, outcome) in sessions.iter().zip(outcomes) {
+    for (recorded, outcome) in sessions.iter().zip(outcomes) {
+        let (session, _) = recorded;
         // Once more, one at a time: on a busy machine several sessions disturb each other.
-        let Some(outcome) = outcome.or_else(|| repeat(session)) else {
+        let Some(outcome) = outcome.or_else(|| repeat(recorded)) else {
             panic!("{}: {} never prints the same twice", session.capture, session.name());
         };
         let file = files.entry(recorded::keys_file(&session.capture)).or_default();
