@@ -72,3 +72,27 @@ pub(crate) fn write(path: &Path, heading: &str, cases: &[(String, Outcome)], rep
     fs::write(path, text).unwrap();
     assert!(read(path) == cases, "{} cannot be read back", path.display());
 }
+
+/// Lines shown before the first difference, and from it on.
+const SHOWN_LINES: [usize; 2] = [2, 6];
+
+/// Describes how an outcome of blkstat differs from that of the real program.
+pub(crate) fn describe(name: &str, theirs: &Outcome, ours: &Outcome) -> String {
+    let mut text = format!("{name}\n");
+    if theirs.status != ours.status {
+        text += &format!("      exit {}, not {}\n", ours.status, theirs.status);
+    }
+    let (a, b): (Vec<&str>, Vec<&str>) =
+        (theirs.stdout.split_inclusive('\n').collect(), ours.stdout.split_inclusive('\n').collect());
+    if a != b {
+        let same = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
+        text += &format!("      line {} of {}; blkstat has {}\n", same + 1, a.len(), b.len());
+        let mut show = |sign: char, lines: &[&str]| {
+            lines.iter().for_each(|line| text += &format!("      {sign}{line:?}\n"));
+        };
+        show(' ', &a[same.saturating_sub(SHOWN_LINES[0])..same]);
+        show('-', &a[same..a.len().min(same + SHOWN_LINES[1])]);
+        show('+', &b[same..b.len().min(same + SHOWN_LINES[1])]);
+    }
+    text
+}

@@ -1,13 +1,9 @@
 //! The allowed differences between blkstat and a real iostat, with reasons. All else must be equal.
 
-use std::iter;
-
 use super::case::{Case, End};
-use super::counter_resets::{Cell, Ends, zero_like};
-use super::diff;
 use super::machine::Machine;
 use super::rows::{self, Row};
-use crate::support::references::Outcome;
+use crate::support::references::{Outcome, describe};
 
 /// A version of sysstat, such as 12.7.5.
 pub(crate) type Version = [u32; 3];
@@ -34,29 +30,12 @@ const VERSION: &str = concat!(
 );
 
 /// All allowed differences.
-pub(crate) const DIFFERENCES: [Difference; 11] = [
+pub(crate) const DIFFERENCES: [Difference; 7] = [
     Difference {
         reason: "12.7.9 prints no blank line in place of the report that -y leaves out, except in JSON",
         until: [12, 7, 9],
         applies: |case, _| case.first_sample() == 1 && !case.has_word("-o"),
         normalize: |_, _, theirs, _| theirs.stdout = theirs.stdout.replacen("\n\n\n", "\n\n", 1),
-    },
-    Difference {
-        reason: "12.7.3 refuses --dec= with anything but 0, 1 and 2",
-        until: [12, 7, 3],
-        applies: |case, _| {
-            let dec = |word: &String| word.strip_prefix("--dec=").map(|n| ["0", "1", "2"].contains(&n));
-            case.arguments.iter().any(|word| dec(word) == Some(false))
-        },
-        normalize: |_, _, theirs, _| *theirs = Outcome { stdout: String::new(), status: 1 },
-    },
-    Difference {
-        reason: "with -x, 12.7 shows a rate of 0.00 if a counter went backwards, 12.6.1 wraps",
-        until: [12, 7, 3],
-        applies: |case, _| case.has('x'),
-        normalize: |case, machine, theirs, ours| {
-            rows::change(&mut theirs.stdout, &mut ours.stdout, |row| normalize_resets(case, machine, row));
-        },
     },
     Difference {
         reason: "iostat divides the %util of a group by the number of the report, too, which is a bug",
@@ -76,22 +55,6 @@ pub(crate) const DIFFERENCES: [Difference; 11] = [
                 normalize_changed_group(case, machine, row)
             });
         },
-    },
-    Difference {
-        reason: "a group cannot be compared if counters of its devices went backwards, or its devices changed",
-        until: [12, 7, 3],
-        applies: |case, _| case.has('x') && case.has_word("-g"),
-        normalize: |case, machine, theirs, ours| {
-            rows::change(&mut theirs.stdout, &mut ours.stdout, |row| {
-                normalize_reset_group(case, machine, row)
-            });
-        },
-    },
-    Difference {
-        reason: "12.7.2 gives other percentages the colors of warnings and alarms",
-        until: [12, 7, 2],
-        applies: |case, _| case.environment.iter().any(|(name, _)| name == "S_COLORS"),
-        normalize: |_, _, theirs, ours| normalize_colors(&mut theirs.stdout, &ours.stdout),
     },
     Difference {
         reason: "-V prints the version of the program itself",
@@ -148,26 +111,12 @@ pub(crate) fn mismatch(
             reasons.push_str(&format!("      (allowed for: {})\n", difference.reason));
         }
     }
-    (theirs != ours).then(|| diff::outcomes(case, &theirs, &ours) + &reasons)
+    let name = format!("{}: iostat {}", case.machine, case.line);
+    (theirs != ours).then(|| describe(&name, &theirs, &ours) + &reasons)
 }
 
 fn is_fraction(word: &str) -> bool {
     word.contains('.') && word.parse::<f64>().is_ok_and(|number| number >= 0.0)
-}
-
-fn normalize_resets(case: &Case, machine: &Machine, row: &mut Row<'_>) -> bool {
-    let mapped = machine.steps.iter().flat_map(|step| &step.mapped).find(|mapped| mapped.name == row.name);
-    let device = mapped.map_or(row.name, |mapped| &mapped.device);
-    let ends = Ends::of_report(machine, case, device, row.report).filter(Ends::has_any_reset);
-    let Some(ends) = ends else { return false };
-    for (column, title) in row.titles.iter().enumerate() {
-        match ends.cell(title) {
-            Cell::Unchanged => {}
-            Cell::Zero => row.theirs[column] = zero_like(&row.theirs[column]),
-            Cell::Any => row.theirs[column].clone_from(&row.ours[column]),
-        }
-    }
-    true
 }
 
 /// Accepts our %util if it is theirs times the number of the report, within the rounding error of its decimals.
@@ -195,31 +144,8 @@ fn normalize_changed_group(case: &Case, machine: &Machine, row: &mut Row<'_>) ->
     true
 }
 
-fn normalize_reset_group(case: &Case, machine: &Machine, row: &mut Row<'_>) -> bool {
-    let was_reset = |name: &String| {
-        Ends::of_report(machine, case, name, row.report)
-            .is_some_and(|ends| ends.replugged || ends.has_any_reset())
-    };
-    let last = case.first_sample() + row.report;
-    let names = names_at(case, machine, last);
-    // The sum also falls if a device is removed.
-    let devices_changed = (0..last).any(|sample| names_at(case, machine, sample) != names);
-    let is_unknown = row.name.starts_with(' ') && (devices_changed || names.iter().any(was_reset));
-    if is_unknown {
-        row.theirs.clone_from(row.ours);
-    }
-    is_unknown
-}
-
 /// Returns the names of the devices at a sample.
 fn names_at(case: &Case, machine: &Machine, sample: usize) -> Vec<String> {
     let devices = &machine.step(sample * case.interval().unwrap_or(1)).devices;
     devices.iter().map(|device| device.name.clone()).collect()
-}
-
-/// Replaces lines that differ only in their colors by ours.
-fn normalize_colors(theirs: &mut String, ours: &str) {
-    let same_text = |a: &str, b: &str| rows::without_colors(a) == rows::without_colors(b);
-    let lines = theirs.split_inclusive('\n').zip(ours.split_inclusive('\n').chain(iter::repeat("")));
-    *theirs = lines.map(|(theirs, ours)| if same_text(theirs, ours) { ours } else { theirs }).collect();
 }

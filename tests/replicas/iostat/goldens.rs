@@ -10,7 +10,7 @@ use crate::support::references::Outcome;
 use crate::wait_for_turn;
 
 /// Returns whether a device of the case is found only by its node, which a copy of a root does not have.
-fn needs_nodes(case: &Case) -> bool {
+pub(crate) fn needs_nodes(case: &Case) -> bool {
     let by_node = [
         "./sda",
         "dev/sda",

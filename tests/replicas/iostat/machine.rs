@@ -128,11 +128,6 @@ impl Step {
     fn device(&mut self, name: &str) -> Option<&mut Device> {
         self.devices.iter_mut().find(|device| device.name == name)
     }
-
-    /// Returns the counters of a device; `None` if it is absent.
-    pub(crate) fn counters(&self, name: &str) -> Option<&[u64]> {
-        self.devices.iter().find(|device| device.name == name).map(|device| device.counters.as_slice())
-    }
 }
 
 fn parse(numbers: &[&str]) -> Option<Vec<u64>> {

@@ -37,8 +37,6 @@
 //! `user/block` also has the first disk with other counters. `listed` has them too, and a `diskstats` that lists them.
 
 pub(crate) mod case;
-pub(crate) mod counter_resets;
-pub(crate) mod diff;
 pub(crate) mod differences;
 mod goldens;
 pub(crate) mod layout;

@@ -1,6 +1,6 @@
 //! The allowed differences between blkstat and the real pt-diskstats, and the text of all others.
 
-use crate::support::references::Outcome;
+use crate::support::references::{Outcome, describe};
 
 /// An allowed difference.
 pub(crate) struct Difference {
@@ -62,32 +62,7 @@ pub(crate) fn mismatch(capture: &str, name: &str, theirs: &Outcome, ours: &Outco
     if theirs == ours || DIFFERENCES.iter().any(allowed) {
         return None;
     }
-    Some(describe(capture, name, theirs, ours))
-}
-
-/// Lines shown before the first difference.
-const LINES_BEFORE: usize = 2;
-/// Lines shown from the first difference on.
-const LINES_AFTER: usize = 3;
-
-fn describe(capture: &str, name: &str, theirs: &Outcome, ours: &Outcome) -> String {
-    let mut text = format!("{capture}: {name}\n");
-    for allowed in DIFFERENCES.iter().filter(|difference| difference.captures.contains(&capture)) {
-        text += &format!("      more than is allowed: {}\n", allowed.reason);
-    }
-    if theirs.status != ours.status {
-        text += &format!("      exit {}, not {}\n", ours.status, theirs.status);
-    }
-    let (a, b): (Vec<&str>, Vec<&str>) =
-        (theirs.stdout.split_inclusive('\n').collect(), ours.stdout.split_inclusive('\n').collect());
-    if a != b {
-        let same = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
-        text += &format!("      line {} of {}; blkstat has {}\n", same + 1, a.len(), b.len());
-        a[same.saturating_sub(LINES_BEFORE)..same]
-            .iter()
-            .for_each(|line| text += &format!("       {line:?}\n"));
-        a[same..].iter().take(LINES_AFTER).for_each(|line| text += &format!("      -{line:?}\n"));
-        b[same..].iter().take(LINES_AFTER).for_each(|line| text += &format!("      +{line:?}\n"));
-    }
-    text
+    let more = DIFFERENCES.iter().filter(|difference| difference.captures.contains(&capture));
+    let more = more.map(|allowed| format!("      more than is allowed: {}\n", allowed.reason));
+    Some(describe(&format!("{capture}: {name}"), theirs, ours) + &more.collect::<String>())
 }

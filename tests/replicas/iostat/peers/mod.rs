@@ -3,7 +3,9 @@
 //! The machines are mounted over /proc, /sys and /dev in mount namespaces, which needs root, `iostat`, `unshare`,
 //! `nsenter` and `mount`. Without one of them the tests are skipped; with BLKSTAT_PEERS=required they fail.
 //!
-//! - BLKSTAT_PEERS_ONLY=TEXT: only the cases whose machine and line contain the text.
+//! Of the recorded cases only those are compared that the recorded output cannot check.
+//!
+//! - BLKSTAT_PEERS_ONLY=TEXT: the cases whose machine and line contain the text.
 //! - BLKSTAT_RECORD=1: records the output of the real iostat in `fixtures/reference`; with BLKSTAT_PEERS_ONLY, only that
 //!   of the selected cases.
 
@@ -18,6 +20,7 @@ use std::process::Command;
 
 use crate::iostat::case::Case;
 use crate::iostat::differences::Version;
+use crate::iostat::goldens::needs_nodes;
 use crate::iostat::machine::Machine;
 use crate::iostat::{mask, recorded};
 use crate::support::random_numbers::requested;
@@ -45,10 +48,14 @@ fn parse_version(text: &str) -> Option<Version> {
     numbers.collect::<Option<Vec<u32>>>()?.try_into().ok()
 }
 
-fn selected() -> (BTreeMap<String, Machine>, Vec<Case>) {
-    let only = var("BLKSTAT_PEERS_ONLY").unwrap_or_default();
+/// Returns the machines and the cases that BLKSTAT_PEERS_ONLY names, or without it those that `is_selected`.
+fn selected(is_selected: fn(&Case) -> bool) -> (BTreeMap<String, Machine>, Vec<Case>) {
+    let only = var("BLKSTAT_PEERS_ONLY").ok();
     let (machines, cases) = recorded::all();
-    let is_selected = |case: &Case| format!("{} {}", case.machine, case.line).contains(&only);
+    let is_selected = |case: &Case| match &only {
+        Some(text) => format!("{} {}", case.machine, case.line).contains(text),
+        None => is_selected(case),
+    };
     (machines, cases.into_iter().map(|(case, _)| case).filter(is_selected).collect())
 }
 
@@ -62,10 +69,10 @@ fn fail_if_any(found: &[String], of: usize) {
 }
 
 #[test]
-fn blkstat_prints_what_iostat_prints() {
+fn blkstat_finds_devices_by_the_nodes_by_which_iostat_finds_them() {
     let _turn = wait_for_turn();
     let Some(version) = real_iostat().filter(|_| var("BLKSTAT_RECORD").is_err()) else { return };
-    let (machines, cases) = selected();
+    let (machines, cases) = selected(needs_nodes);
     let of = |machine: &str| &machines[machine];
     let pairs = run(&machines, &cases, &|pair, _| mismatch(of(&pair.case.machine), version, pair).is_none());
     let found: Vec<String> =
@@ -99,7 +106,7 @@ fn the_output_of_iostat_is_recorded_on_request() {
         return;
     }
     assert_eq!(real_iostat(), Some(recorded::VERSION), "another iostat was recorded");
-    let (machines, cases) = selected();
+    let (machines, cases) = selected(|_| true);
     // Repeated until two runs are equal, so that no sample on the wrong side of a step is recorded.
     let masked = |outcome: &Outcome| (mask::times(&outcome.stdout), outcome.status);
     let pairs = run(&machines, &cases, &|pair, before| {

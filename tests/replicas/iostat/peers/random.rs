@@ -11,8 +11,10 @@ use crate::support::random_numbers::Rng;
 const LINES: usize = 8;
 const STEPS: u64 = 4;
 
-const ENVIRONMENTS: [&str; 6] = ["", "", "", "POSIXLY_CORRECT=1 ", "S_TIME_FORMAT=ISO ", "S_COLORS=always "];
-const PARTS: [&str; 8] = ["", "-d", "-d", "-dx", "-x", "-xs", "-ds", "-c"];
+const ENVIRONMENTS: [&str; 5] = ["", "", "", "POSIXLY_CORRECT=1 ", "S_TIME_FORMAT=ISO "];
+/// Where devices come and go or counters fall, versions of iostat differ with `-x`.
+const PARTS: [&str; 5] = ["", "-d", "-d", "-ds", "-c"];
+const STEADY_PARTS: [&str; 3] = ["-dx", "-x", "-xs"];
 const OPTIONS: [&str; 14] = [
     "-m",
     "-z",
@@ -45,10 +47,12 @@ pub(crate) fn machines(
     for number in 0..count {
         let mut rng = Rng::new(seed.wrapping_add(number));
         let name = format!("seed-{}", seed.wrapping_add(number));
-        let disks = disks(&mut rng);
-        let machine = Machine::parse(&name, texts.entry(name.clone()).or_insert(text(&mut rng, &disks)));
+        let (disks, is_steady) = (disks(&mut rng), rng.one_in(2));
+        let machine =
+            Machine::parse(&name, texts.entry(name.clone()).or_insert(text(&mut rng, &disks, is_steady)));
         for _ in 0..LINES {
-            let line = line(&mut rng, &disks);
+            let parts = if is_steady { &STEADY_PARTS[..] } else { &PARTS };
+            let line = line(&mut rng, parts, &disks);
             // Contradictory options are an error, which the recorded cases cover.
             if !(line.contains("-k") && line.contains("-m")) {
                 cases.push(Case::parse(&name, machine.steps.len(), &line));
@@ -86,10 +90,11 @@ fn disks(rng: &mut Rng) -> Vec<Disk> {
     disks
 }
 
-/// Returns the text of a machine. Sometimes a disk is removed, added or replugged, or a counter is reset.
-fn text(rng: &mut Rng, disks: &[Disk]) -> String {
+/// Returns the text of a machine. Unless it is steady, sometimes a disk is removed, added or replugged, or a counter is
+/// reset.
+fn text(rng: &mut Rng, disks: &[Disk], is_steady: bool) -> String {
     let mut text = format!("step {}.{:02}\ncpu {}\n", rng.number(24), rng.below(100), numbers(rng, 10, 30));
-    let mut there: Vec<bool> = disks.iter().map(|_| !rng.one_in(6)).collect();
+    let mut there: Vec<bool> = disks.iter().map(|_| is_steady || !rng.one_in(6)).collect();
     for (disk, _) in disks.iter().zip(&there).filter(|(_, there)| **there) {
         plug(rng, disk, 40, &mut text);
     }
@@ -101,13 +106,14 @@ fn text(rng: &mut Rng, disks: &[Disk]) -> String {
         writeln!(text, "step +{}.{:02}\ncpu + {}", uptime / 100, uptime % 100, numbers(rng, 10, 8)).unwrap();
         for (disk, there) in disks.iter().zip(&mut there) {
             match (*there, rng.below(16)) {
+                (true, _) if is_steady => add_activity(rng, disk, 0, &mut text),
                 (true, 0) => {
                     writeln!(text, "gone {}", disk.name).unwrap();
                     *there = false;
                 }
                 (true, 1) => replug(rng, disk, &mut text),
                 (true, 2..5) => {}
-                (true, _) => add_activity(rng, disk, &mut text),
+                (true, _) => add_activity(rng, disk, 3, &mut text),
                 (false, 0..5) => {
                     plug(rng, disk, 12, &mut text);
                     *there = true;
@@ -141,13 +147,14 @@ fn replug(rng: &mut Rng, disk: &Disk, text: &mut String) {
     }
 }
 
-/// Adds to the counters of a disk and its partitions. Sometimes a counter gets another value, which is often smaller.
-fn add_activity(rng: &mut Rng, disk: &Disk, text: &mut String) {
+/// Adds to the counters of a disk and its partitions. Sometimes up to this many counters get another value, which is often
+/// smaller.
+fn add_activity(rng: &mut Rng, disk: &Disk, changes: u64, text: &mut String) {
     for name in disk.partitions.iter().map(|(name, _)| name).chain([&disk.name]) {
         let bits = if rng.one_in(8) { 24 } else { 14 };
         let mut words: Vec<String> = numbers(rng, disk.columns, bits).split(' ').map(str::to_owned).collect();
-        if rng.one_in(3) {
-            for _ in 0..1 + rng.below(3) {
+        if changes > 0 && rng.one_in(3) {
+            for _ in 0..=rng.below(changes) {
                 let column = usize::try_from(rng.below(disk.columns as u64)).unwrap();
                 words[column] = format!("={}", number_of_column(rng, column, 40));
             }
@@ -170,8 +177,8 @@ fn number_of_column(rng: &mut Rng, column: usize, bits: u64) -> u64 {
     rng.number(bits.min(max_bits))
 }
 
-fn line(rng: &mut Rng, disks: &[Disk]) -> String {
-    let mut line = format!("{}{}", rng.pick(&ENVIRONMENTS), rng.pick(&PARTS));
+fn line(rng: &mut Rng, parts: &[&str], disks: &[Disk]) -> String {
+    let mut line = format!("{}{}", rng.pick(&ENVIRONMENTS), rng.pick(parts));
     for _ in 0..rng.below(4) {
         write!(line, " {}", rng.pick(&OPTIONS)).unwrap();
     }

@@ -1,10 +1,9 @@
-//! Compares blkstat with the real pt-diskstats on the same captures: bytes and exit status must be equal.
+//! Compares blkstat with the real pt-diskstats on random captures: bytes and exit status must be equal.
 //!
 //! Needs `pt-diskstats`, and `setsid` and `timeout`, which every Linux has. Without it the tests are skipped; with
 //! BLKSTAT_PEERS=required they fail.
 //!
-//! - BLKSTAT_PEERS_ONLY=TEXT: only the cases whose capture and line contain the text.
-//! - BLKSTAT_RECORD=1: records the output of the real pt-diskstats in `fixtures/reference`.
+//! BLKSTAT_RECORD=1 records the output of the real pt-diskstats in `fixtures/reference`.
 
 mod random;
 
@@ -42,35 +41,6 @@ fn real() -> Option<String> {
     version
 }
 
-/// Returns the cases of a name that BLKSTAT_PEERS_ONLY has, or every fourth: all are compared with recorded output.
-fn selected<C>(cases: Vec<(C, Outcome)>, name: impl Fn(&C) -> String) -> Vec<C> {
-    let only = var("BLKSTAT_PEERS_ONLY").ok();
-    let cases = cases.into_iter().map(|(case, _)| case).enumerate();
-    let picked = cases.filter(|(index, case)| match &only {
-        Some(text) => name(case).contains(text),
-        None => index % 4 == 0,
-    });
-    picked.map(|(_, case)| case).collect()
-}
-
-#[test]
-fn blkstat_prints_what_pt_diskstats_prints_at_every_width() {
-    let _turn = wait_for_turn();
-    if var("BLKSTAT_RECORD").is_ok() || real().is_none() {
-        return;
-    }
-    let captures = Captures::write();
-    let found = map(&selected(recorded::cases(), Case::name), MAX_RUNS, |case| {
-        let theirs = run(REAL, &case.arguments(&captures.path(&case.capture, COLUMNS[0])));
-        let differ = COLUMNS.iter().filter_map(|columns| {
-            let ours = run(OURS, &case.arguments(&captures.path(&case.capture, *columns)));
-            mismatch(&case.capture, &format!("{} ({columns} columns)", case.line), &theirs, &ours)
-        });
-        differ.reduce(|all, more| all + &more)
-    });
-    fail_if_any(found);
-}
-
 #[test]
 fn blkstat_prints_what_pt_diskstats_prints_of_random_captures() {
     let _turn = wait_for_turn();
@@ -94,49 +64,8 @@ fn blkstat_prints_what_pt_diskstats_prints_of_random_captures() {
     fail_if_any(found);
 }
 
-#[test]
-fn blkstat_exits_as_pt_diskstats_does() {
-    let _turn = wait_for_turn();
-    if var("BLKSTAT_RECORD").is_ok() || real().is_none() {
-        return;
-    }
-    let captures = Captures::write();
-    let found = map(&selected(recorded::status_only(), Case::name), MAX_RUNS, |case| {
-        let arguments = case.arguments(&captures.path(&case.capture, COLUMNS[0]));
-        let [theirs, ours] = [REAL, OURS].map(|program| status(&run(program, &arguments)));
-        mismatch(&case.capture, &case.line, &theirs, &ours)
-    });
-    fail_if_any(found);
-}
-
 fn status(outcome: &Outcome) -> Outcome {
     Outcome { stdout: String::new(), status: outcome.status }
-}
-
-#[test]
-fn blkstat_obeys_keys_as_pt_diskstats_does() {
-    let _turn = wait_for_turn();
-    if var("BLKSTAT_RECORD").is_ok() || real().is_none() {
-        return;
-    }
-    let captures = Captures::write();
-    let sessions = selected(recorded::sessions(), Session::full_name);
-    let recorded = recorded::sessions();
-    let compare = |session: &Session| {
-        let mut differs = None;
-        for _ in 0..MAX_ATTEMPTS {
-            let [theirs, ours] = [REAL, OURS].map(|program| press(program, &captures, session));
-            differs = mismatch(&session.capture, &session.name(), &theirs, &ours);
-            if differs.is_none() || is_as_recorded(&recorded, session, &ours) {
-                return None;
-            }
-        }
-        differs
-    };
-    let found = map(&sessions, MAX_SESSIONS, compare);
-    // Once more, one at a time: on a busy machine a key may come too early.
-    let again = sessions.iter().zip(found).map(|(session, differs)| differs.and_then(|_| compare(session)));
-    fail_if_any(again.collect());
 }
 
 /// Returns whether an output is equal to the recorded one, which was printed twice. The real one loses output if the
