@@ -22,6 +22,7 @@ mod events;
 mod goals;
 mod judge;
 mod neighbors;
+#[allow(dead_code)] // The tests of the replicas use the rest.
 #[path = "../support/random.rs"]
 mod random;
 mod run;

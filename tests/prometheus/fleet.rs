@@ -9,7 +9,7 @@ use std::time::Instant;
 use tempfile::TempDir;
 
 use crate::server::{Prometheus, promtool, write_file};
-use crate::support::random_numbers::Rng;
+use crate::support::random::Random;
 
 /// A whole multiple of two hours, as blocks of Prometheus begin.
 const START_S: usize = 1_699_999_200;
@@ -50,7 +50,7 @@ pub(crate) struct Disk {
     pub(crate) name: String,
     truth: Truth,
     model: &'static str,
-    rng: Rng,
+    rng: Random,
     requests: [Requests; 2],
     weighted_s: f64,
     busy_s: f64,
@@ -68,7 +68,7 @@ impl Fleet {
     /// Makes hosts, each with as many disks of one kind, which is flash or hard disks: one disk of 600 is slow, one of 50
     /// is loaded, and the first rack is slow. The metrics are named with a prefix such as `node_disk_`.
     pub(crate) fn new(hosts: usize, disks_of_host: usize, minutes: usize, prefix: &'static str) -> Self {
-        let mut rng = Rng::new(11);
+        let mut rng = Random(11);
         let mut disks = Vec::new();
         for host in 0..hosts {
             // Hosts differ in load; the disks of one host hardly do.
@@ -205,7 +205,7 @@ pub(crate) fn rule_expression(rule: &str) -> String {
 }
 
 impl Disk {
-    fn new(host: usize, number: usize, truth: Truth, host_load: f64, rng: &mut Rng) -> Self {
+    fn new(host: usize, number: usize, truth: Truth, host_load: f64, rng: &mut Random) -> Self {
         let (rate_factor, latency_factor) = match truth {
             Truth::Healthy => (1.0, 1.0),
             Truth::Slow => (1.0, 2.5),
@@ -238,7 +238,7 @@ impl Disk {
             },
             truth,
             model: if is_flash { "F1" } else { "H1" },
-            rng: Rng::new(rng.below(1 << 40)),
+            rng: Random(rng.below(1 << 40)),
             requests,
             weighted_s: 0.0,
             busy_s: 0.0,

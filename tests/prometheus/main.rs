@@ -28,7 +28,7 @@ mod support {
     pub(crate) mod fake_root;
     pub(crate) mod http;
     pub(crate) mod program;
-    pub(crate) mod random_numbers;
+    pub(crate) mod random;
 }
 
 #[cfg(test)]

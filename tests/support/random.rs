@@ -46,6 +46,22 @@ impl Random {
         (self.log_between(f64::from(low), f64::from(high) + 0.999) as u32).clamp(low, high)
     }
 
+    /// A whole number below a limit.
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+
+    /// A number of any size up to this many bits; small ones are as frequent as large ones.
+    pub(crate) fn number(&mut self, bits: u64) -> u64 {
+        let width = self.below(bits + 1);
+        if width == 0 { 0 } else { self.next() >> (64 - width) }
+    }
+
+    /// True once in `n` times.
+    pub(crate) fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+
     /// True with a probability.
     pub(crate) fn chance(&mut self, probability: f64) -> bool {
         self.unit() < probability
@@ -64,6 +80,11 @@ impl Random {
     /// Normal with mean 0 and standard deviation 1 (Box and Muller 1958).
     pub(crate) fn normal(&mut self) -> f64 {
         sqrt(-2.0 * log(1.0 - self.unit())) * cos(std::f64::consts::TAU * self.unit())
+    }
+
+    /// A factor around 1, whose logarithm is normal with this standard deviation.
+    pub(crate) fn factor(&mut self, deviation: f64) -> f64 {
+        exp(deviation * self.normal())
     }
 }
 

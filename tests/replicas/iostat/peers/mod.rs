@@ -23,9 +23,8 @@ use crate::iostat::differences::Version;
 use crate::iostat::goldens::needs_nodes;
 use crate::iostat::machine::Machine;
 use crate::iostat::{mask, recorded};
-use crate::support::random_numbers::requested;
 use crate::support::references::Outcome;
-use crate::wait_for_turn;
+use crate::{requested, wait_for_turn};
 use compare::{mismatch, run};
 use sandbox::Sandbox;
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use crate::iostat::case::Case;
 use crate::iostat::machine::Machine;
-use crate::support::random_numbers::Rng;
+use crate::support::random::Random;
 
 /// Command lines per machine.
 const LINES: usize = 8;
@@ -45,7 +45,7 @@ pub(crate) fn machines(
     let mut texts = BTreeMap::new();
     let mut cases = Vec::new();
     for number in 0..count {
-        let mut rng = Rng::new(seed.wrapping_add(number));
+        let mut rng = Random(seed.wrapping_add(number));
         let name = format!("seed-{}", seed.wrapping_add(number));
         let (disks, is_steady) = (disks(&mut rng), rng.one_in(2));
         let machine =
@@ -70,7 +70,7 @@ struct Disk {
     columns: usize,
 }
 
-fn disks(rng: &mut Rng) -> Vec<Disk> {
+fn disks(rng: &mut Random) -> Vec<Disk> {
     let columns = [11, 15, 17, 17][usize::try_from(rng.below(4)).unwrap()];
     let mut disks = Vec::new();
     for index in 0..1 + rng.below(6) {
@@ -92,7 +92,7 @@ fn disks(rng: &mut Rng) -> Vec<Disk> {
 
 /// Returns the text of a machine. Unless it is steady, sometimes a disk is removed, added or replugged, or a counter is
 /// reset.
-fn text(rng: &mut Rng, disks: &[Disk], is_steady: bool) -> String {
+fn text(rng: &mut Random, disks: &[Disk], is_steady: bool) -> String {
     let mut text = format!("step {}.{:02}\ncpu {}\n", rng.number(24), rng.below(100), numbers(rng, 10, 30));
     let mut there: Vec<bool> = disks.iter().map(|_| is_steady || !rng.one_in(6)).collect();
     for (disk, _) in disks.iter().zip(&there).filter(|(_, there)| **there) {
@@ -129,7 +129,7 @@ fn is_present(disks: &[Disk], there: &[bool], disk: &Disk) -> bool {
     disks.iter().zip(there).any(|(other, there)| *there && other.name == disk.name)
 }
 
-fn plug(rng: &mut Rng, disk: &Disk, bits: u64, text: &mut String) {
+fn plug(rng: &mut Random, disk: &Disk, bits: u64, text: &mut String) {
     let bits = if rng.one_in(4) { 0 } else { bits };
     writeln!(text, "disk {} {} {}", disk.number, disk.name, numbers(rng, disk.columns, bits)).unwrap();
     for (name, number) in &disk.partitions {
@@ -139,7 +139,7 @@ fn plug(rng: &mut Rng, disk: &Disk, bits: u64, text: &mut String) {
 
 /// Resets the counters of a disk and its partitions with `add`: a `disk` statement for an existing disk would keep its
 /// position, and the `part` statements after it would add partitions to the last disk.
-fn replug(rng: &mut Rng, disk: &Disk, text: &mut String) {
+fn replug(rng: &mut Random, disk: &Disk, text: &mut String) {
     let bits = if rng.one_in(4) { 0 } else { 6 };
     for name in disk.partitions.iter().map(|(name, _)| name).chain([&disk.name]) {
         let counters = numbers(rng, disk.columns, bits).replace(' ', " =");
@@ -149,7 +149,7 @@ fn replug(rng: &mut Rng, disk: &Disk, text: &mut String) {
 
 /// Adds to the counters of a disk and its partitions. Sometimes up to this many counters get another value, which is often
 /// smaller.
-fn add_activity(rng: &mut Rng, disk: &Disk, changes: u64, text: &mut String) {
+fn add_activity(rng: &mut Random, disk: &Disk, changes: u64, text: &mut String) {
     for name in disk.partitions.iter().map(|(name, _)| name).chain([&disk.name]) {
         let bits = if rng.one_in(8) { 24 } else { 14 };
         let mut words: Vec<String> = numbers(rng, disk.columns, bits).split(' ').map(str::to_owned).collect();
@@ -163,12 +163,12 @@ fn add_activity(rng: &mut Rng, disk: &Disk, changes: u64, text: &mut String) {
     }
 }
 
-fn numbers(rng: &mut Rng, count: usize, bits: u64) -> String {
+fn numbers(rng: &mut Random, count: usize, bits: u64) -> String {
     (0..count).map(|column| number_of_column(rng, column, bits).to_string()).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the value of a column: few requests are in flight, and the kernel counts milliseconds in 32 bits.
-fn number_of_column(rng: &mut Rng, column: usize, bits: u64) -> u64 {
+fn number_of_column(rng: &mut Random, column: usize, bits: u64) -> u64 {
     let max_bits = match column {
         8 => 10,
         3 | 7 | 9 | 10 | 14 | 16 => 32,
@@ -177,7 +177,7 @@ fn number_of_column(rng: &mut Rng, column: usize, bits: u64) -> u64 {
     rng.number(bits.min(max_bits))
 }
 
-fn line(rng: &mut Rng, parts: &[&str], disks: &[Disk]) -> String {
+fn line(rng: &mut Random, parts: &[&str], disks: &[Disk]) -> String {
     let mut line = format!("{}{}", rng.pick(&ENVIRONMENTS), rng.pick(parts));
     for _ in 0..rng.below(4) {
         write!(line, " {}", rng.pick(&OPTIONS)).unwrap();

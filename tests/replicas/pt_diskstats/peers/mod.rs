@@ -18,9 +18,8 @@ use crate::pt_diskstats::fail_if_any;
 use crate::pt_diskstats::programs::{OURS, map, run};
 use crate::pt_diskstats::{recorded, terminal};
 use crate::support::program::Program;
-use crate::support::random_numbers::requested;
 use crate::support::references::Outcome;
-use crate::wait_for_turn;
+use crate::{requested, wait_for_turn};
 
 const REAL: &[&str] = &["pt-diskstats"];
 /// Parallel runs without a terminal.

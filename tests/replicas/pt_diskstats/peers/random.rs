@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::support::random_numbers::Rng;
+use crate::support::random::Random;
 
 /// The seed of the captures that are always compared, and their number.
 pub(crate) const SEED: u64 = 7;
@@ -31,7 +31,7 @@ const OPTIONS: [&str; 12] = [
 /// Returns a capture and command lines for it. Time goes on and counters do not fall, because the differences that are
 /// wanted begin there.
 pub(crate) fn capture(seed: u64) -> (String, Vec<String>) {
-    let mut rng = Rng::new(seed);
+    let mut rng = Random(seed);
     let mut text = String::new();
     let columns = if rng.one_in(4) { 15 } else { 11 };
     let mut devices: Vec<(&str, Vec<u64>)> = Vec::new();
