@@ -27,7 +27,8 @@ use seen_loads::{Lowest, SeenLoad, SeenLoads, SeenRange};
 pub use since_boot::SinceBoot;
 use since_boot::WRAP_MARGIN;
 
-/// The conclusions of a size class are drawn again when its number of intervals has grown by one in this many.
+/// The conclusions of a size class are drawn again when a load is new, or when the number of intervals has grown by one in
+/// this many.
 const INTERVALS_PER_UPDATE: u32 = 16;
 /// Sizes up to this many KiB are one class.
 const MIN_SIZE_CLASS_KIB: f64 = 0.25;
@@ -108,9 +109,9 @@ impl SizeClass {
         if !self.pending.has_latency() {
             return;
         }
-        self.loads.observe(&std::mem::take(&mut self.pending));
+        let is_news = self.loads.observe(&std::mem::take(&mut self.pending));
         self.intervals += 1;
-        if self.intervals >= self.next_update {
+        if is_news || self.intervals >= self.next_update {
             self.next_update = self.intervals + 1 + self.intervals / INTERVALS_PER_UPDATE;
             self.seen = self.loads.conclude();
         }

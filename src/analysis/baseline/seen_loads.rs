@@ -155,14 +155,16 @@ pub(super) struct SeenLoads {
 }
 
 impl SeenLoads {
-    pub(super) fn observe(&mut self, load: &SeenLoad) {
+    /// Adds an interval. Returns whether its rate and latency have just been seen often enough to be known.
+    pub(super) fn observe(&mut self, load: &SeenLoad) -> bool {
         self.count += 1;
         let halves = |value: f64| ilogb(value * value);
         let class = (halves(load.rate()), halves(load.await_ms()));
         if let Some(group) = self.groups.iter_mut().find(|group| group.class == class) {
+            let was_known = group.is_known();
             group.sum = group.sum.plus(load);
             group.latest = self.count;
-            return;
+            return group.is_known() && !was_known;
         }
         if self.groups.len() == MAX_GROUPS
             && let Some(oldest) = self.groups.iter().map(|group| group.latest).min()
@@ -170,6 +172,7 @@ impl SeenLoads {
             self.groups.retain(|group| group.latest != oldest);
         }
         self.groups.push(Group { class, sum: *load, latest: self.count });
+        false
     }
 
     fn known(&self) -> impl Iterator<Item = &Group> {
@@ -249,14 +252,15 @@ impl SeenLoads {
 mod tests {
     use super::*;
 
-    /// Three intervals of a second of each rate, latency and mean queue, with a request in flight for `busy` of the
+    /// Four intervals of a second of each rate, latency and mean queue, with a request in flight for `busy` of the
     /// time.
     fn seen(loads: &[(f64, f64, f64)], busy: f64) -> SeenRange {
         let mut seen = SeenLoads::default();
         for (rate, await_ms, queue) in loads {
             let totals = IoTotals { ios: *rate, kib: 4.0 * rate, ms: await_ms * rate };
             let load = SeenLoad { intervals: 1.0, totals, seconds: 1.0, queue_s: *queue, busy_s: Some(busy) };
-            (0..3).for_each(|_| seen.observe(&load));
+            let news = [(); 4].map(|()| seen.observe(&load));
+            assert_eq!(news, [false, false, true, false]);
         }
         seen.conclude()
     }

@@ -191,13 +191,15 @@ impl DeviceHistory {
         Some(onset.minus(onset.run_s - first.begin_s))
     }
 
-    /// The mean latency of a kind of requests in the recent intervals before the ongoing event; `None` if none completed.
+    /// The mean latency of a kind of requests in the recent intervals before the ongoing event; `None` if none completed,
+    /// or if they took as long as they do now.
     pub(super) fn latency_before_ms(&self, requests: IoDirection) -> Option<f64> {
         let mut sum = Figures::default();
         let begin_s = self.onset_of_event()?.run_s;
         let is_before = |one: &&RecentInterval| one.begin_s + one.figures.seconds <= begin_s + TOLERANCE_S;
         self.recent.iter().filter(is_before).for_each(|one| sum.add(&one.figures));
-        sum.await_ms(requests)
+        let now_ms = self.recent.back()?.figures.await_ms(requests)?;
+        sum.await_ms(requests).filter(|before_ms| *before_ms < now_ms)
     }
 
     /// The previous event and the present one, merged if they are one.
