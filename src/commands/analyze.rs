@@ -13,9 +13,7 @@ use crate::analysis::{DeviceReport, SavedBaselines};
 use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{Detail, DeviceSelection, Input, Intervals};
-use crate::report::analysis::{
-    AnalysisReport, ComparedCapture, Comparison, compare_json, compare_text, fio_job, json, text,
-};
+use crate::report::analysis::{AnalysisReport, Comparison, compare_json, compare_text, fio_job, json, text};
 use crate::sanitize::sanitize;
 use crate::sink::write_atomically;
 use crate::source::read_json_object;
@@ -120,21 +118,16 @@ impl Analyze {
             analyzed.push((intervals.source_name(), analysis));
         }
         let time_zone = context.time_zone();
-        let [before, after] = [&analyzed[0], &analyzed[1]].map(|(name, analysis)| ComparedCapture {
-            name,
-            devices: &analysis.devices,
-            clock: &analysis.clock,
-            time_zone: &time_zone,
-        });
+        analyzed.iter_mut().for_each(|(_, analysis)| analysis.time_zone = time_zone.clone());
         for (name_before, name_after) in &self.pair {
-            for (name, capture) in [(name_before, &before), (name_after, &after)] {
+            for (name, (file, capture)) in [name_before, name_after].into_iter().zip(&analyzed) {
                 if !capture.devices.iter().any(|report| report.device == *name) {
-                    let file = sanitize(capture.name);
+                    let file = sanitize(file);
                     return Err(usage_error(format!("--pair: no device '{}' in {file}", sanitize(name))));
                 }
             }
         }
-        let comparison = Comparison { before, after, pairs: &self.pair };
+        let comparison = Comparison { before: &analyzed[0], after: &analyzed[1], pairs: &self.pair };
         let mut out = Vec::new();
         match self.json {
             true => compare_json(&comparison, &mut out),

@@ -15,7 +15,7 @@ use super::options::{Host, SourceOptions, VerdictOptions};
 use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{Detail, DeviceSelection, History, Input, IntervalRows, Intervals};
-use crate::report::html::{Page, PageSource};
+use crate::report::html::Page;
 use crate::sanitize::sanitize;
 use crate::sink::{check_new_file, write_atomically};
 use crate::source::read_hostname;
@@ -71,18 +71,11 @@ impl Report {
         let observe = &mut |rows: &IntervalRows| history.observe(rows);
         let (exit, analysis) = analyze_intervals(&mut intervals, "reporting", observe, context)?;
         let Some(mut analysis) = analysis else { return Ok(exit) };
-        let identity = intervals.host();
-        let source = PageSource {
-            host: identity.host,
-            kernel: identity.kernel,
-            cpus: identity.cpus,
-            capture: input.from.as_ref().map(|path| path.display().to_string()),
-        };
+        let (host, capture) = (intervals.host(), input.from.as_ref().map(|path| path.display().to_string()));
         let saturation_threshold = self.verdicts.saturation_threshold;
         let has_who = !self.no_who;
         (analysis.time_zone, analysis.is_selection) = (time_zone, selection.names_devices());
-        let html =
-            Page { analysis: &analysis, history, source: &source, saturation_threshold, has_who }.html();
+        let html = Page { analysis: &analysis, history, host, capture, saturation_threshold, has_who }.html();
         if writes_to_output {
             context.emit(&mut html.into_bytes())?;
             return Ok(exit);

@@ -1,36 +1,22 @@
 //! The comparison of two captures, as text and as JSON.
 
-use jiff::tz::TimeZone;
-
+use super::AnalysisReport;
 use super::json::Object;
 use super::text::push_paragraph;
 use super::times::Times;
 use crate::analysis::{
     BlockMeans, DeviceReport, Difference, IoDirection, Outcome, Quantity, Verdict, compare,
 };
-use crate::intervals::RunClock;
 use crate::report::evidence::{explanation_text, plateau_rate};
 use crate::report::json_csv::time_text;
 use crate::report::layout::number_format as cells;
 use crate::report::layout::sentence_numbers::{counted, number, time};
 use crate::sanitize::sanitize;
 
-/// A capture that is compared, or a range of time of one.
-#[derive(Clone, Copy, Debug)]
-pub struct ComparedCapture<'a> {
-    pub name: &'a str,
-    pub devices: &'a [DeviceReport],
-    /// The wall clock over the time that was analyzed.
-    pub clock: &'a RunClock,
-    /// The time zone of printed times.
-    pub time_zone: &'a TimeZone,
-}
-
-/// Two captures, with the names of devices that differ between them.
-#[derive(Clone, Copy, Debug)]
+/// Two captures, or ranges of time of them: their names and analyses; and the names of devices that differ between them.
 pub struct Comparison<'a> {
-    pub before: ComparedCapture<'a>,
-    pub after: ComparedCapture<'a>,
+    pub before: &'a (String, AnalysisReport),
+    pub after: &'a (String, AnalysisReport),
     /// The name of a device before and after.
     pub pairs: &'a [(String, String)],
 }
@@ -43,8 +29,8 @@ impl<'a> Comparison<'a> {
             Some((_, after)) => Some(after.as_str()),
             None => self.pairs.iter().all(|(_, after)| after != name).then_some(name),
         };
-        let find = |name: &str| self.after.devices.iter().find(|device| device.device == name);
-        let before = self.before.devices.iter();
+        let find = |name: &str| self.after.1.devices.iter().find(|device| device.device == name);
+        let before = self.before.1.devices.iter();
         before.filter_map(|device| Some((device, find(name_after(&device.device)?)?))).collect()
     }
 
@@ -58,7 +44,7 @@ impl<'a> Comparison<'a> {
     /// The names of the devices of each capture that the other lacks.
     fn only_in_one(&self) -> [Vec<&'a str>; 2] {
         let (before, after): (Vec<_>, Vec<_>) = self.in_both().into_iter().unzip();
-        [(self.before, before), (self.after, after)].map(|(capture, in_both)| {
+        [(self.before, before), (self.after, after)].map(|((_, capture), in_both)| {
             let is_alone = |device: &&DeviceReport| !in_both.iter().any(|one| std::ptr::eq(*one, *device));
             capture.devices.iter().filter(is_alone).map(|device| device.device.as_str()).collect()
         })
@@ -68,10 +54,10 @@ impl<'a> Comparison<'a> {
 /// Appends the comparison for people, in lines of at most `width` columns if that is 60 or more.
 pub fn compare_text(comparison: &Comparison<'_>, width: usize, out: &mut Vec<u8>) {
     let Comparison { before, after, .. } = comparison;
-    for (title, capture) in [("Before", before), ("After", after)] {
-        let times = Times::new(capture.clock, capture.time_zone).run();
+    for (title, (name, capture)) in [("Before", before), ("After", after)] {
+        let times = Times::new(&capture.clock, &capture.time_zone).run();
         let seconds = cells::duration(capture.clock.end.run_s);
-        let span = format!("{title}: {}, {seconds}; {times}", capture.name);
+        let span = format!("{title}: {name}, {seconds}; {times}");
         push_paragraph(&span, 0, width, out);
     }
     let pairs = comparison.busy();
@@ -86,11 +72,10 @@ pub fn compare_text(comparison: &Comparison<'_>, width: usize, out: &mut Vec<u8>
         push_paragraph(text, 0, width, out);
     }
     let only = comparison.only_in_one();
-    for ((title, capture), names) in [("before", before), ("after", after)].into_iter().zip(only) {
+    for ((title, name), names) in [("before", &before.0), ("after", &after.0)].into_iter().zip(only) {
         if !names.is_empty() {
             out.push(b'\n');
-            let place =
-                if before.name == after.name { title.to_owned() } else { format!("in {}", capture.name) };
+            let place = if before.0 == after.0 { title.to_owned() } else { format!("in {name}") };
             push_paragraph(&format!("Only {place}: {}.", names.join(", ")), 0, width, out);
         }
     }
@@ -218,10 +203,10 @@ fn quantity_json(difference: &Difference) -> Object {
 /// Appends `{"before":…,"after":…,"devices":[…],"only_before":[…],"only_after":[…]}`, with one device per line. Times
 /// are in UTC, `null` without a wall clock.
 pub fn compare_json(comparison: &Comparison<'_>, out: &mut Vec<u8>) {
-    let capture = |capture: &ComparedCapture<'_>| {
+    let capture = |(name, capture): &(String, AnalysisReport)| {
         let (begin, end) = capture.clock.range().unzip();
         let object = Object::new().field("begin", begin.map(time_text)).field("end", end.map(time_text));
-        Some(object.field("file", sanitize(capture.name)).field("seconds", capture.clock.end.run_s))
+        Some(object.field("file", sanitize(name)).field("seconds", capture.clock.end.run_s))
     };
     let limits = |report: &DeviceReport| report.plateaus.iter().map(plateau_rate).collect::<Vec<_>>();
     let device = |(old, new): (&DeviceReport, &DeviceReport)| {
@@ -238,8 +223,8 @@ pub fn compare_json(comparison: &Comparison<'_>, out: &mut Vec<u8>) {
     };
     let [only_before, only_after] = comparison.only_in_one();
     let document = Object::document()
-        .object("before", capture(&comparison.before))
-        .object("after", capture(&comparison.after))
+        .object("before", capture(comparison.before))
+        .object("after", capture(comparison.after))
         .lines("devices", comparison.busy().into_iter().map(device))
         .field("only_before", only_before)
         .field("only_after", only_after);

@@ -8,7 +8,7 @@ mod json;
 mod text;
 mod times;
 
-pub use compare::{ComparedCapture, Comparison, compare_json, compare_text};
+pub use compare::{Comparison, compare_json, compare_text};
 pub use fio::fio_job;
 pub use json::json;
 pub use text::text;

@@ -26,6 +26,7 @@ use self::incidents::{PlacedIncident, place_incidents, push_headline};
 use self::scale::HEIGHT;
 use self::time_axis::TimeAxis;
 use crate::analysis::{DeviceReport, Verdict};
+use crate::capture::RecordingHeader;
 use crate::intervals::History;
 use crate::intervals::series::TimeSpan;
 use crate::report::analysis::{
@@ -48,22 +49,12 @@ const MIN_DEVICE_POINT_BYTES: usize = 250;
 /// The fewest points of a series.
 const MIN_POINTS: usize = 40;
 
-/// The source of a page, as described in its head.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PageSource {
-    /// The host's name; `None` if it is not known.
-    pub host: Option<String>,
-    /// The kernel's release.
-    pub kernel: Option<String>,
-    pub cpus: Option<usize>,
-    /// The capture, as it was given; `None` for the running system.
-    pub capture: Option<String>,
-}
-
 pub struct Page<'a> {
     pub analysis: &'a AnalysisReport,
     pub history: History,
-    pub source: &'a PageSource,
+    pub host: RecordingHeader,
+    /// The capture, as it was given; `None` for the running system.
+    pub capture: Option<String>,
     /// Latency, as a multiple of unloaded latency, at which a device counts as saturated.
     pub saturation_threshold: f64,
     pub has_who: bool,
@@ -183,7 +174,7 @@ impl<'a> Page<'a> {
     }
 
     fn push_head(&self, axis: &TimeAxis<'_>, out: &mut String) {
-        let title = match &self.source.host {
+        let title = match &self.host.host {
             Some(host) => format!("blkstat report: {host}"),
             None => "blkstat report".to_owned(),
         };
@@ -217,17 +208,16 @@ impl<'a> Page<'a> {
             false => push_headline(incidents, time, out),
         }
         out.push_str("<p class=\"source\">");
-        let source = self.source;
         let mut facts: Vec<String> =
-            source.host.iter().map(|host| format!("<b>{}</b>", name(host))).collect();
-        facts.extend(source.kernel.iter().map(|kernel| format!("Linux {}", name(kernel))));
-        facts.extend(source.cpus.filter(|cpus| *cpus > 0).map(|cpus| counted(cpus as u64, "CPU")));
+            self.host.host.iter().map(|host| format!("<b>{}</b>", name(host))).collect();
+        facts.extend(self.host.kernel.iter().map(|kernel| format!("Linux {}", name(kernel))));
+        facts.extend(self.host.cpus.filter(|cpus| *cpus > 0).map(|cpus| counted(cpus as u64, "CPU")));
         let span = time.span();
         let (start, end) = (time.date_and_clock(span.start_s), time.date_and_clock(span.end_s));
         let zone = time.zone().map(|zone| format!(" {}", escape(&zone))).unwrap_or_default();
         facts.push(format!("{start} to {end}{zone} ({})", duration(span.end_s - span.start_s)));
         facts.push(counted(self.history.intervals, "interval"));
-        facts.extend(source.capture.iter().map(|capture| format!("from {}", name(capture))));
+        facts.extend(self.capture.iter().map(|capture| format!("from {}", name(capture))));
         out.push_str(&facts.join(", "));
         out.push_str("</p>");
         let sentences = not_the_disk_sentences(self.analysis).unwrap_or_default();
@@ -297,7 +287,7 @@ impl<'a> Page<'a> {
             counted(points.len() as u64, "point"),
             duration(longest)
         );
-        if let Some(capture) = &self.source.capture {
+        if let Some(capture) = &self.capture {
             let command = format!("blkstat --csv --from {}", crate::sanitize::shell_word(capture));
             *out += &format!("Exact values: <code>{}</code>. ", escape(&command));
         }
