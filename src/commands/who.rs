@@ -10,9 +10,9 @@ use super::follow::{Observer, Said, follow};
 use super::operands::Operands;
 use super::options::{Host, SourceOptions, WidthOption, percentage, usage_error};
 use super::tracing::Tracing;
-use crate::attribution::{Attribution, CgroupUse};
+use crate::attribution::{Attribution, DeviceUse};
 use crate::console::RunContext;
-use crate::counters::{BusyProcess, Device, DeviceNumber};
+use crate::counters::{Device, DeviceNumber};
 use crate::exit::Exit;
 use crate::intervals::{
     BaselineStore, Detail, DeviceSelection, IntervalHeader, IntervalRows, Intervals, TracedInterval,
@@ -20,8 +20,7 @@ use crate::intervals::{
 };
 use crate::report::latency::{dropped_text, trace_problem_text};
 use crate::report::who::{
-    HiddenFrom, WhoDevice, WhoFormat, WhoInterval, WhoKind, WhoSort, hidden_processes_text, hung_read_text,
-    problem_text,
+    HiddenFrom, WhoFormat, WhoInterval, WhoKind, WhoSort, hidden_processes_text, hung_read_text, problem_text,
 };
 use crate::source::{TraceOptions, Tracer, has_process_io_capabilities};
 use crate::topology::{nvme_head, partition_parents};
@@ -252,45 +251,32 @@ impl Output<'_> {
             attribution,
             unread_s: self.unread_s,
             devices: attribution.map(|found| self.devices(found, intervals)).unwrap_or_default(),
-            processes: attribution.map(|found| self.processes(found)).unwrap_or_default(),
             threads: traced.and_then(|traced| self.threads(traced, intervals)),
-        };
-        // Exact I/O by thread and device replaces the I/O of processes on all devices together.
-        let interval = if interval.threads.is_some() {
-            WhoInterval { processes: Vec::new(), ..interval }
-        } else {
-            interval
+            sort: self.sort,
+            top: self.top,
         };
         let width = self.width.unwrap_or_else(|| context.width());
         self.format.push(&interval, width, &self.time_zone, &mut self.text);
     }
 
-    /// Returns the selected devices with their cgroups in order.
-    fn devices<'b>(&self, attribution: &'b Attribution, intervals: &'b Intervals<'_>) -> Vec<WhoDevice<'b>> {
+    /// Returns the selected devices with the partitions that were named.
+    fn devices<'b>(
+        &self,
+        attribution: &'b Attribution,
+        intervals: &'b Intervals<'_>,
+    ) -> Vec<(&'b DeviceUse, Vec<&'b str>)> {
         let disks = intervals.selected_disks();
-        let selected = attribution.devices.iter().filter_map(|usage| {
-            let partitions = match disks.get(usage.name.as_str()) {
-                Some(partitions) if self.is_restricted => partitions.clone(),
-                // A path to an NVMe disk is shown only if it was requested: its I/O is that of the disk.
-                _ if self.is_restricted || nvme_head(&usage.name).is_some() => return None,
-                _ => Vec::new(),
-            };
-            let mut cgroups: Vec<&CgroupUse> = usage.cgroups.iter().collect();
-            let value = |cgroup: &CgroupUse| self.sort.of_cgroup(&cgroup.rates);
-            // Cgroups with equal values stay sorted by bytes.
-            cgroups.sort_by(|a, b| value(b).total_cmp(&value(a)));
-            let mut rank = 0..;
-            let is_at_limit = |cgroup: &CgroupUse| cgroup.limits.iter().any(|limit| limit.is_reached);
-            cgroups.retain(|cgroup| {
-                rank.next().is_some_and(|rank: usize| rank < self.top) || is_at_limit(cgroup)
-            });
-            Some(WhoDevice { usage, cgroups, partitions })
+        let selected = attribution.devices.iter().filter_map(|usage| match disks.get(usage.name.as_str()) {
+            Some(partitions) if self.is_restricted => Some((usage, partitions.clone())),
+            // A path to an NVMe disk is shown only if it was requested: its I/O is that of the disk.
+            _ if self.is_restricted || nvme_head(&usage.name).is_some() => None,
+            _ => Some((usage, Vec::new())),
         });
         selected.collect()
     }
 
-    /// Returns the threads that submitted I/O to selected devices, in order, and the length of that time in seconds;
-    /// `None` if they were not traced.
+    /// Returns the threads that submitted I/O to selected devices, and the length of that time in seconds; `None` if they
+    /// were not traced.
     fn threads<'b>(
         &self,
         traced: &'b TracedInterval,
@@ -304,18 +290,7 @@ impl Output<'_> {
                 || selected.contains(name)
                 || intervals.topology().disk_of(name).is_some_and(|disk| selected.contains(disk))
         };
-        let mut threads: Vec<&TracedThread> = traced.threads.as_ref()?.iter().filter(is_shown).collect();
-        threads.sort_by(|a, b| self.sort.of_thread(b).total_cmp(&self.sort.of_thread(a)));
-        threads.truncate(self.top);
-        Some((threads, traced.elapsed_s))
-    }
-
-    fn processes<'b>(&self, attribution: &'b Attribution) -> Vec<&'b BusyProcess> {
-        let busiest = attribution.processes.iter().flat_map(|processes| &processes.busiest);
-        let mut sorted: Vec<&BusyProcess> = busiest.collect();
-        sorted.sort_by(|a, b| self.sort.of_process(b).total_cmp(&self.sort.of_process(a)));
-        sorted.truncate(self.top);
-        sorted
+        Some((traced.threads.as_ref()?.iter().filter(is_shown).collect(), traced.elapsed_s))
     }
 }
 

@@ -4,7 +4,7 @@
 pub(in crate::report) mod value;
 
 pub(in crate::report) use self::value::time_text;
-use self::value::{Field, push_field, push_number};
+use self::value::{Field, push_field, push_name, push_number};
 use crate::analysis::{BaselineSource, Verdict, hidden_io_wait_pct};
 use crate::intervals::{
     Cause, DeviceActivity, DeviceInterval, DeviceState, Incident, IntervalHeader, IntervalRows, KnownLimit,
@@ -341,17 +341,7 @@ impl<'a> Frame<'a> {
     fn new(is_json: bool, header: &'a IntervalHeader) -> Self {
         let (mut line, mut values) = (Vec::with_capacity(2048), Vec::with_capacity(COLUMNS.len()));
         for (at, column) in COLUMNS.iter().enumerate() {
-            let separator = match (is_json, at) {
-                (true, 0) => "{\"",
-                (true, _) => ",\"",
-                (false, 0) => "",
-                (false, _) => ",",
-            };
-            line.extend_from_slice(separator.as_bytes());
-            if is_json {
-                line.extend_from_slice(column.name.as_bytes());
-                line.extend_from_slice(b"\":");
-            }
+            push_name(column.name, at, is_json, &mut line);
             match column.value {
                 Value::OfInterval(value) => push_field(&value(header), is_json, &mut line),
                 value => values.push((line.len(), value)),

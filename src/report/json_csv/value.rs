@@ -10,7 +10,7 @@ use memchr::{memchr, memchr2};
 
 use crate::report::layout::fixed_decimal::{push_millionths, push_whole};
 use crate::sanitize::{push_json_string, push_quoted, sanitize};
-use Field::{Flag, Name, Number, Sentences, Text, Time, Whole, Word, Words};
+use Field::{Flag, Json, Name, Number, Sentences, Text, Time, Whole, Word, Words};
 
 /// The value of a field; `None` is null in JSON and an empty cell in CSV.
 pub(in crate::report) enum Field<'a> {
@@ -27,6 +27,8 @@ pub(in crate::report) enum Field<'a> {
     Words(Vec<&'static str>),
     /// Sentences: an array in JSON, joined by `; ` in CSV.
     Sentences(Vec<String>),
+    /// A text of JSON.
+    Json(String),
 }
 
 /// Appends a value as JSON or as a cell of CSV.
@@ -44,6 +46,7 @@ pub(in crate::report) fn push_field(field: &Field<'_>, is_json: bool, out: &mut 
         Words(words) => out.extend_from_slice(words.join("+").as_bytes()),
         Sentences(sentences) if is_json => push_array(sentences.iter().map(String::as_str), out),
         Sentences(sentences) => push_cell(sentences.iter().map(String::as_str), out),
+        Json(text) => out.extend_from_slice(text.as_bytes()),
         _ if is_json => out.extend_from_slice(b"null"),
         _ => {}
     }
@@ -53,17 +56,32 @@ fn push_text(text: &str, is_json: bool, out: &mut Vec<u8>) {
     if is_json { push_json_string(text, out) } else { push_cell([text], out) }
 }
 
-/// Appends fields of an object with their names, without its braces.
-pub(in crate::report) fn push_json_fields<'a>(
+/// Appends what precedes the value of the field at this place: in JSON with its name.
+pub(in crate::report) fn push_name(name: &str, at: usize, is_json: bool, out: &mut Vec<u8>) {
+    let separator: &[u8] = match (is_json, at) {
+        (true, 0) => b"{\"",
+        (true, _) => b",\"",
+        (false, 0) => b"",
+        (false, _) => b",",
+    };
+    out.extend_from_slice(separator);
+    if is_json {
+        out.extend_from_slice(name.as_bytes());
+        out.extend_from_slice(b"\":");
+    }
+}
+
+/// Appends a line: an object of JSON, or cells of CSV.
+pub(in crate::report) fn push_line<'a>(
     fields: impl Iterator<Item = (impl AsRef<str>, Field<'a>)>,
+    is_json: bool,
     out: &mut Vec<u8>,
 ) {
     for (at, (name, value)) in fields.enumerate() {
-        out.extend_from_slice(if at == 0 { b"\"" } else { b",\"" });
-        out.extend_from_slice(name.as_ref().as_bytes());
-        out.extend_from_slice(b"\":");
-        push_field(&value, true, out);
+        push_name(name.as_ref(), at, is_json, out);
+        push_field(&value, is_json, out);
     }
+    out.extend_from_slice(if is_json { b"}\n" } else { b"\n" });
 }
 
 fn push_array<'a>(texts: impl Iterator<Item = &'a str>, out: &mut Vec<u8>) {
@@ -75,15 +93,6 @@ fn push_array<'a>(texts: impl Iterator<Item = &'a str>, out: &mut Vec<u8>) {
         push_json_string(text, out);
     }
     out.push(b']');
-}
-
-/// Appends a line of CSV.
-pub(in crate::report) fn push_csv_line<'a>(fields: impl Iterator<Item = Field<'a>>, out: &mut Vec<u8>) {
-    for (at, value) in fields.enumerate() {
-        out.extend_from_slice(if at == 0 { b"" } else { b"," });
-        push_field(&value, false, out);
-    }
-    out.push(b'\n');
 }
 
 /// Appends texts as a cell of CSV, joined by `; `. Characters that could control a terminal are escaped, because CSV

@@ -5,9 +5,9 @@ use super::table::{error_text, kind_text};
 use crate::counters::{LatencyHistogram, RequestKind, TraceProblem};
 use crate::intervals::{IntervalHeader, TracedDevice};
 use crate::metrics::LatencyStats;
-use crate::report::json_csv::value::{Field, push_csv_line, push_json_fields, push_number};
+use crate::report::json_csv::value::{Field, push_line};
 
-use Field::{Name, Number, Text, Time, Whole};
+use Field::{Json, Name, Number, Text, Time, Whole};
 
 const PERCENTILE_NAMES: [&str; 4] = ["p50", "p95", "p99", "p999"];
 const NS_PER_MS: f64 = 1e6;
@@ -74,33 +74,27 @@ fn fields_of<'a>(interval: &LatencyInterval<'_>, device: &'a TracedDevice) -> Fi
     fields
 }
 
-/// Appends the lines of an interval as JSON objects.
-pub(super) fn json_lines(interval: &LatencyInterval<'_>, has_buckets: bool, out: &mut Vec<u8>) {
+/// Appends the lines of an interval as JSON objects or as CSV; only JSON can have buckets.
+pub(super) fn lines(interval: &LatencyInterval<'_>, is_json: bool, has_buckets: bool, out: &mut Vec<u8>) {
     for device in &interval.devices {
-        out.push(b'{');
-        let fields = fields_of(interval, device).into_iter();
-        push_json_fields(fields.map(|(name, _, value)| (name, value)), out);
-        if has_buckets {
-            for kind in RequestKind::ALL {
-                out.extend_from_slice(format!(",\"{}_buckets\":", kind_text(kind)).as_bytes());
-                push_buckets(device.histogram(kind), out);
-            }
-        }
-        out.extend_from_slice(b"}\n");
+        let fields = fields_of(interval, device).into_iter().map(|(name, _, value)| (name, value));
+        let kinds = RequestKind::ALL.into_iter().filter(|_| has_buckets);
+        let buckets = kinds.map(|kind| (buckets_name(kind), Json(buckets_json(device.histogram(kind)))));
+        push_line(fields.chain(buckets), is_json, out);
     }
 }
 
-/// Appends the buckets of a histogram: the smallest latency, the largest, and the number of requests of each.
-fn push_buckets(histogram: Option<&LatencyHistogram>, out: &mut Vec<u8>) {
-    out.push(b'[');
-    for (at, bucket) in histogram.into_iter().flat_map(LatencyHistogram::buckets).enumerate() {
-        out.extend_from_slice(if at == 0 { b"[" } else { b",[" });
-        push_number(bucket.lower_ns as f64 / NS_PER_MS, out);
-        out.push(b',');
-        push_number(bucket.upper_ns as f64 / NS_PER_MS, out);
-        out.extend_from_slice(format!(",{}]", bucket.count).as_bytes());
-    }
-    out.push(b']');
+fn buckets_name(kind: RequestKind) -> String {
+    format!("{}_buckets", kind_text(kind))
+}
+
+/// Returns the buckets of a histogram: the smallest latency, the largest, and the number of requests of each.
+fn buckets_json(histogram: Option<&LatencyHistogram>) -> String {
+    let ms = |ns: u64| ns as f64 / NS_PER_MS;
+    let buckets = histogram.into_iter().flat_map(LatencyHistogram::buckets);
+    let buckets: Vec<_> = buckets.map(|one| (ms(one.lower_ns), ms(one.upper_ns), one.count)).collect();
+    // Numbers can always be written.
+    serde_json::to_string(&buckets).unwrap_or_default()
 }
 
 /// Returns all fields except buckets with their meanings.
@@ -114,7 +108,7 @@ fn meanings() -> Vec<(String, &'static str)> {
 /// Returns the fields with their meanings, for the manual.
 pub(in crate::report) fn fields() -> Vec<(String, String)> {
     let meaning = "in JSON, with --buckets: the smallest latency, the largest and the number of requests of each bucket";
-    let buckets = RequestKind::ALL.map(|kind| (format!("{}_buckets", kind_text(kind)), meaning));
+    let buckets = RequestKind::ALL.map(|kind| (buckets_name(kind), meaning));
     let all = meanings().into_iter().chain(buckets);
     all.map(|(name, meaning)| (name, meaning.to_owned())).collect()
 }
@@ -122,13 +116,5 @@ pub(in crate::report) fn fields() -> Vec<(String, String)> {
 /// Appends the names of the columns.
 pub(super) fn csv_header(out: &mut Vec<u8>) {
     let names: Vec<String> = meanings().into_iter().map(|(name, _)| name).collect();
-    out.extend_from_slice(names.join(",").as_bytes());
-    out.push(b'\n');
-}
-
-/// Appends the lines of an interval as CSV.
-pub(super) fn csv_lines(interval: &LatencyInterval<'_>, out: &mut Vec<u8>) {
-    for device in &interval.devices {
-        push_csv_line(fields_of(interval, device).into_iter().map(|(.., value)| value), out);
-    }
+    out.extend_from_slice((names.join(",") + "\n").as_bytes());
 }

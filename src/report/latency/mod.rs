@@ -50,8 +50,8 @@ impl LatencyFormat {
         match self {
             Self::Table => table::table(interval, width, zone, out),
             Self::Heatmap => table::lines(interval, width, zone, out),
-            Self::Json { buckets } => fields::json_lines(interval, buckets, out),
-            Self::Csv => fields::csv_lines(interval, out),
+            Self::Json { buckets } => fields::lines(interval, true, buckets, out),
+            Self::Csv => fields::lines(interval, false, false, out),
         }
     }
 }

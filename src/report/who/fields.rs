@@ -1,10 +1,10 @@
 //! JSON Lines and CSV. Field names are stable; new ones may be added at the end.
 
-use super::{WhoDevice, WhoInterval, WhoKind};
-use crate::attribution::{CgroupUse, IoRates, LimitKind, LimitUse, cgroup_name};
+use super::{WhoInterval, WhoKind};
+use crate::attribution::{CgroupUse, DeviceUse, IoRates, LimitKind, LimitUse, cgroup_name};
 use crate::counters::{BlockedTask, BusyProcess};
 use crate::intervals::{KernelRole, KnownLimit, TracedThread};
-use crate::report::json_csv::value::{Field, push_csv_line, push_json_fields};
+use crate::report::json_csv::value::{Field, push_line};
 
 use Field::{Flag, Name, Number, Text, Time, Whole, Words};
 
@@ -49,20 +49,19 @@ impl<'a> Row<'a> {
         Self { cgroup: Some(&cgroup.path), share_pct, limits, ..Self::rates(device, &cgroup.rates) }
     }
 
-    fn unattributed(device: &Self, of: &WhoDevice<'_>) -> Self {
-        Self {
-            cgroup: Some(UNATTRIBUTED),
-            kib_per_s: Some(of.usage.unattributed_bytes_per_s().map(|bytes| bytes / KIB)),
-            share_pct: of.usage.unattributed_pct(),
-            ..*device
-        }
-    }
-
     /// Returns the cgroups of a device and the unattributed rest.
-    pub(super) fn of_device(of: &'a WhoDevice<'_>, elapsed_s: Option<f64>) -> Vec<Self> {
-        let device = Self { elapsed_s, device: Some(&of.usage.name), ..Self::default() };
-        let cgroups = of.cgroups.iter().map(|cgroup| Self::cgroup(&device, cgroup));
-        cgroups.chain([Self::unattributed(&device, of)]).collect()
+    pub(super) fn of_device(usage: &'a DeviceUse, interval: &WhoInterval<'_>) -> Vec<Self> {
+        let elapsed_s = interval.attribution.map(|attribution| attribution.elapsed_s);
+        let device = Self { elapsed_s, device: Some(&usage.name), ..Self::default() };
+        let mut rows = usage.cgroups.iter().map(|cgroup| Self::cgroup(&device, cgroup)).collect();
+        sort_and_cut(&mut rows, interval);
+        rows.push(Self {
+            cgroup: Some(UNATTRIBUTED),
+            kib_per_s: Some(usage.unattributed_bytes_per_s().map(|bytes| bytes / KIB)),
+            share_pct: usage.unattributed_pct(),
+            ..device
+        });
+        rows
     }
 
     fn thread(thread: &'a TracedThread, elapsed_s: f64) -> Self {
@@ -191,37 +190,42 @@ const COLUMNS: &[Column] = &[
 /// Returns the lines of an interval: for each device its cgroups and the unattributed rest, then the threads, the
 /// processes, and the blocked tasks that are not among them.
 fn rows<'a>(interval: &'a WhoInterval<'_>) -> Vec<Row<'a>> {
-    let elapsed_s = interval.attribution.map(|attribution| attribution.elapsed_s);
-    let of_devices = interval.devices.iter().flat_map(|of| Row::of_device(of, elapsed_s));
+    let of_devices = interval.devices.iter().flat_map(|(usage, _)| Row::of_device(usage, interval));
     of_devices.chain(threads(interval)).chain(processes(interval)).collect()
+}
+
+/// Sorts rows and keeps as many as are shown, and those of cgroups at their limits.
+fn sort_and_cut(rows: &mut Vec<Row<'_>>, interval: &WhoInterval<'_>) {
+    // Those with equal values stay sorted by bytes.
+    rows.sort_by(|a, b| interval.sort.of(b).total_cmp(&interval.sort.of(a)));
+    let mut rank = 0..interval.top;
+    rows.retain(|row| rank.next().is_some() || row.limits.iter().any(|limit| limit.is_reached));
 }
 
 /// Returns the threads that submitted I/O.
 pub(super) fn threads<'a>(interval: &'a WhoInterval<'_>) -> Vec<Row<'a>> {
     let Some((threads, elapsed_s)) = &interval.threads else { return Vec::new() };
-    threads.iter().map(|thread| Row::thread(thread, *elapsed_s)).collect()
+    let mut rows = threads.iter().map(|thread| Row::thread(thread, *elapsed_s)).collect();
+    sort_and_cut(&mut rows, interval);
+    rows
 }
 
 /// Returns the busiest processes, then the blocked tasks that are not among them.
 pub(super) fn processes<'a>(interval: &'a WhoInterval<'_>) -> Vec<Row<'a>> {
     let Some(attribution) = interval.attribution else { return Vec::new() };
     let elapsed_s = attribution.processes.as_ref().map(|processes| processes.elapsed.as_secs_f64());
-    let busy = interval.processes.iter().map(|process| {
+    // Exact I/O by thread and device is shown instead of that of processes on all devices together.
+    let processes = attribution.processes.iter().filter(|_| interval.threads.is_none());
+    let busy = processes.flat_map(|processes| &processes.busiest).map(|process| {
         let task = attribution.blocked.iter().find(|task| task.tid == process.pid);
         Row::process(Some(process), task, elapsed_s)
     });
-    let is_busy = |task: &&BlockedTask| interval.processes.iter().any(|process| process.pid == task.tid);
-    let others = attribution.blocked.iter().filter(|task| !is_busy(task));
-    busy.chain(others.map(|task| Row::process(None, Some(task), elapsed_s))).collect()
-}
-
-/// Appends the lines of an interval as JSON objects.
-pub(super) fn json_lines(interval: &WhoInterval<'_>, out: &mut Vec<u8>) {
-    for row in rows(interval) {
-        out.push(b'{');
-        push_json_fields(COLUMNS.iter().map(|(name, .., value)| (name, value(interval, &row))), out);
-        out.extend_from_slice(b"}\n");
-    }
+    let mut rows = busy.collect();
+    sort_and_cut(&mut rows, interval);
+    let is_busy = |task: &&BlockedTask| rows.iter().any(|row| row.pid == Some(task.tid));
+    let others: Vec<&BlockedTask> = attribution.blocked.iter().filter(|task| !is_busy(task)).collect();
+    rows.extend(others.into_iter().map(|task| Row::process(None, Some(task), elapsed_s)));
+    rows
 }
 
 /// Returns the fields with their meanings, for the manual.
@@ -229,21 +233,18 @@ pub(in crate::report) fn fields() -> Vec<(&'static str, &'static str)> {
     COLUMNS.iter().map(|(name, meaning, ..)| (*name, *meaning)).collect()
 }
 
-fn columns_of(kind: WhoKind) -> impl Iterator<Item = &'static Column> {
-    COLUMNS.iter().filter(move |(_, _, kinds, _)| kinds.contains(&kind))
-}
-
 /// Appends the names of the fields of a kind of lines.
 pub(super) fn csv_header(kind: WhoKind, out: &mut Vec<u8>) {
-    let names: Vec<&str> = columns_of(kind).map(|(name, ..)| *name).collect();
-    out.extend_from_slice(names.join(",").as_bytes());
-    out.push(b'\n');
+    let columns = COLUMNS.iter().filter(|(_, _, kinds, _)| kinds.contains(&kind));
+    let names: Vec<&str> = columns.map(|(name, ..)| *name).collect();
+    out.extend_from_slice((names.join(",") + "\n").as_bytes());
 }
 
-/// Appends the lines of a kind in an interval.
-pub(super) fn csv_lines(interval: &WhoInterval<'_>, kind: WhoKind, out: &mut Vec<u8>) {
-    for row in rows(interval).iter().filter(|row| row.kind == kind) {
-        push_csv_line(columns_of(kind).map(|(.., value)| value(interval, row)), out);
+/// Appends the lines of an interval: those of one kind as CSV, or all as JSON objects.
+pub(super) fn lines(interval: &WhoInterval<'_>, csv: Option<WhoKind>, out: &mut Vec<u8>) {
+    for row in rows(interval).iter().filter(|row| csv.is_none_or(|kind| row.kind == kind)) {
+        let columns = COLUMNS.iter().filter(|(_, _, kinds, _)| csv.is_none_or(|kind| kinds.contains(&kind)));
+        push_line(columns.map(|(name, .., value)| (name, value(interval, row))), csv.is_none(), out);
     }
 }
 

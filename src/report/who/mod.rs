@@ -5,14 +5,14 @@ mod table;
 
 use jiff::tz::TimeZone;
 
+use self::fields::Row;
 #[cfg(feature = "top")]
 pub(crate) use self::table::push_tables;
 pub use self::table::{HiddenFrom, hidden_processes_text, hung_read_text, problem_text, skipped_scans_text};
-use crate::attribution::{Attribution, CgroupUse, DeviceUse, IoRates};
-use crate::counters::BusyProcess;
+use crate::attribution::{Attribution, DeviceUse};
 use crate::intervals::{IntervalHeader, TracedThread};
 
-/// The use of the devices in an interval, in the order in which it is shown.
+/// The use of the devices in an interval, and how much of it is shown.
 #[derive(Clone, Debug)]
 pub struct WhoInterval<'a> {
     /// The values that all devices of the interval share.
@@ -22,23 +22,15 @@ pub struct WhoInterval<'a> {
     pub attribution: Option<&'a Attribution>,
     /// The seconds without a scan up to the end of the interval; 0 with [`Self::attribution`].
     pub unread_s: f64,
-    /// The devices that are shown.
-    pub devices: Vec<WhoDevice<'a>>,
-    /// The processes with the most bytes.
-    pub processes: Vec<&'a BusyProcess>,
-    /// The threads that submitted I/O, by device, and the length of that time in seconds. They are shown instead of the
-    /// processes. `None` if they were not traced.
+    /// The devices that are shown, each with the requested partitions: the kernel counts the I/O of cgroups only on whole
+    /// disks.
+    pub devices: Vec<(&'a DeviceUse, Vec<&'a str>)>,
+    /// The threads that submitted I/O to these devices, and the length of that time in seconds. They are shown instead of
+    /// the processes. `None` if they were not traced.
     pub threads: Option<(Vec<&'a TracedThread>, f64)>,
-}
-
-/// A device that is shown.
-#[derive(Clone, Debug)]
-pub struct WhoDevice<'a> {
-    pub usage: &'a DeviceUse,
-    /// The cgroups that are shown.
-    pub cgroups: Vec<&'a CgroupUse>,
-    /// The requested partitions: the kernel counts the I/O of cgroups only on whole disks.
-    pub partitions: Vec<&'a str>,
+    pub sort: WhoSort,
+    /// The most cgroups on each device, apart from those at their limits, and the most threads and processes.
+    pub top: usize,
 }
 
 /// The kinds of lines, which have different columns in CSV.
@@ -86,27 +78,11 @@ impl WhoSort {
         ("w/s", Self::Writes),
     ];
 
-    /// Returns the value of a cgroup.
-    pub fn of_cgroup(self, rates: &IoRates) -> f64 {
-        self.of([rates.reads_per_s, rates.writes_per_s], [rates.read_bytes_per_s, rates.write_bytes_per_s])
-    }
-
-    /// Returns the value of a thread on a device.
-    pub fn of_thread(self, thread: &TracedThread) -> f64 {
-        let numbers = |of: [u64; 2]| of.map(|number| number as f64);
-        self.of(numbers([thread.reads, thread.writes]), numbers([thread.read_bytes, thread.write_bytes]))
-    }
-
-    /// Returns the value of a process: bytes in the same direction, because the requests of processes are not counted.
-    pub fn of_process(self, process: &BusyProcess) -> f64 {
-        let bytes = [process.read_bytes, process.write_bytes].map(|bytes| bytes as f64);
-        self.of(bytes, bytes)
-    }
-
-    /// Returns the value of these requests, reads and writes, with these bytes.
-    fn of(self, requests: [f64; 2], bytes: [f64; 2]) -> f64 {
-        let [read, write] =
-            if matches!(self, Self::Iops | Self::Reads | Self::Writes) { requests } else { bytes };
+    /// Returns the value of a row: the bytes in the same direction if its requests are not counted, as those of processes.
+    fn of(self, row: &Row<'_>) -> f64 {
+        let bytes = row.kib_per_s.unwrap_or_default();
+        let requests = matches!(self, Self::Iops | Self::Reads | Self::Writes).then_some(row.ios_per_s);
+        let [read, write] = requests.flatten().unwrap_or(bytes);
         match self {
             Self::Bytes | Self::Iops => read + write,
             Self::ReadBytes | Self::Reads => read,
@@ -127,8 +103,8 @@ impl WhoFormat {
     pub fn push(self, interval: &WhoInterval<'_>, width: usize, time_zone: &TimeZone, out: &mut Vec<u8>) {
         match self {
             Self::Table => table::table(interval, width, time_zone, out),
-            Self::Json => fields::json_lines(interval, out),
-            Self::Csv(kind) => fields::csv_lines(interval, kind, out),
+            Self::Json => fields::lines(interval, None, out),
+            Self::Csv(kind) => fields::lines(interval, Some(kind), out),
         }
     }
 }

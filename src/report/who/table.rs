@@ -3,8 +3,8 @@
 use jiff::tz::TimeZone;
 
 use super::fields::{Row, role_name};
-use super::{WhoDevice, WhoInterval, fields};
-use crate::attribution::{Attribution, LimitUse};
+use super::{WhoInterval, fields};
+use crate::attribution::{Attribution, DeviceUse, LimitUse};
 use crate::counters::ScanProblem;
 use crate::report::evidence::limit_of_cgroup;
 use crate::report::latency::push_note;
@@ -37,7 +37,8 @@ pub(super) fn table(interval: &WhoInterval<'_>, width: usize, time_zone: &TimeZo
 
 /// Appends the tables of cgroups, threads and processes, without those that are empty.
 pub(crate) fn push_tables(interval: &WhoInterval<'_>, width: usize, out: &mut Vec<u8>) {
-    let cgroups: Vec<Vec<String>> = interval.devices.iter().flat_map(cgroup_cells).collect();
+    let of_device = |(usage, partitions): &(&DeviceUse, Vec<&str>)| cgroup_cells(usage, partitions, interval);
+    let cgroups: Vec<Vec<String>> = interval.devices.iter().flat_map(of_device).collect();
     let threads = fields::threads(interval).iter().map(thread_cells).collect();
     let processes = fields::processes(interval).iter().map(process_cells).collect();
     push_table(&CGROUP_COLUMNS, "lrrrrrl", cgroups, width, out);
@@ -59,8 +60,8 @@ fn push_table(titles: &[&str], aligns: &str, rows: Vec<Vec<String>>, width: usiz
 }
 
 /// Returns the rows of a device: the device itself, its cgroups, and the unattributed rest if that is known.
-fn cgroup_cells(device: &WhoDevice<'_>) -> Vec<Vec<String>> {
-    let on_it = match device.partitions.as_slice() {
+fn cgroup_cells(usage: &DeviceUse, partitions: &[&str], interval: &WhoInterval<'_>) -> Vec<Vec<String>> {
+    let on_it = match partitions {
         [] => String::new(),
         partitions => format!(" (whole disk of {})", partitions.join(", ")),
     };
@@ -69,9 +70,9 @@ fn cgroup_cells(device: &WhoDevice<'_>) -> Vec<Vec<String>> {
         let share = row.share_pct.map(percent).unwrap_or_default();
         vec![name, reads, writes, read, written, share, limits_cell(row.limits)]
     };
-    let name = sanitize(&format!("{}{on_it}", device.usage.name)).into_owned();
-    let whole = cells(name, &Row::rates(&Row::default(), &device.usage.total));
-    let rows = Row::of_device(device, None).into_iter();
+    let name = sanitize(&format!("{}{on_it}", usage.name)).into_owned();
+    let whole = cells(name, &Row::rates(&Row::default(), &usage.total));
+    let rows = Row::of_device(usage, interval).into_iter();
     let rows = rows.filter(|row| row.share_pct.is_some() || row.ios_per_s.is_some());
     let cgroups = rows.map(|row| cells(format!("  {}", cgroup_cell(&row)), &row));
     [whole].into_iter().chain(cgroups).collect()
@@ -218,7 +219,7 @@ mod table_tests {
 
     use super::*;
     use crate::intervals::{IntervalHeader, TracedThread};
-    use crate::report::who::WhoFormat;
+    use crate::report::who::{WhoFormat, WhoSort};
 
     #[test]
     fn threads_are_shown_by_device_in_the_width() {
@@ -241,8 +242,9 @@ mod table_tests {
             attribution: None,
             unread_s: 0.0,
             devices: Vec::new(),
-            processes: Vec::new(),
             threads: Some((threads.iter().collect(), 1.0)),
+            sort: WhoSort::default(),
+            top: 10,
         };
         let printed = |format: WhoFormat, width| {
             let mut out = Vec::new();
@@ -287,6 +289,7 @@ mod note_tests {
     use super::*;
     use crate::counters::HungRead;
     use crate::intervals::IntervalHeader;
+    use crate::report::who::WhoSort;
 
     #[test]
     fn an_interval_says_what_was_skipped_or_does_not_answer() {
@@ -299,8 +302,9 @@ mod note_tests {
             attribution: Some(&attribution),
             unread_s: 12.0,
             devices: Vec::new(),
-            processes: Vec::new(),
             threads: None,
+            sort: WhoSort::default(),
+            top: 10,
         };
         let skipped = "2 scans of cgroups and processes skipped to use no more than 5% of a CPU; the numbers are for 3.0 s";
         let hung = "processes not read for 12 s: /proc/4711/io does not answer";

@@ -15,7 +15,7 @@ use crate::report::evidence::{
 };
 use crate::report::layout::{ellipsize, time_of_day, wrap};
 use crate::report::native::{Emphasis, TableOptions, TableWriter, who_line};
-use crate::report::who::{WhoDevice, WhoInterval, push_tables};
+use crate::report::who::{WhoInterval, WhoSort, push_tables};
 use crate::sanitize::sanitize;
 use crate::screen::app::{App, Page, Source};
 use crate::screen::history::{Frame, is_trouble, lasted_s};
@@ -198,17 +198,14 @@ impl App {
             lines.push(vec![("  who: no cgroup used this device".to_owned(), theme.dim())]);
             return;
         }
-        let devices = usage.into_iter().map(|usage| {
-            let cgroups = usage.cgroups.iter().take(MAX_CGROUPS).collect();
-            WhoDevice { usage, cgroups, partitions: Vec::new() }
-        });
         let interval = WhoInterval {
             header: &frame.rows.header,
             attribution: Some(attribution),
             unread_s: 0.0,
-            devices: devices.collect(),
-            processes: Vec::new(),
+            devices: usage.map(|usage| (usage, Vec::new())).into_iter().collect(),
             threads: None,
+            sort: WhoSort::default(),
+            top: MAX_CGROUPS,
         };
         let mut text = Vec::new();
         push_tables(&interval, width.saturating_sub(2), &mut text);
