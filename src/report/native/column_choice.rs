@@ -2,12 +2,14 @@
 //! column neither appears nor disappears because of what a device does.
 
 use super::columns::{COLUMNS, Column, VERDICT_WIDTH, VERDICT_WIDTH_WITH_TIME};
-use super::layout::{Layout, MIN_NAME_WIDTH, max_name_width};
+use super::layout::{MIN_NAME_WIDTH, TableOptions, max_mounts_width, max_name_width};
 use crate::counters::Columns;
 use crate::intervals::DeviceInterval;
 use crate::report::layout::{ellipsize, fit_columns, text_width};
 use crate::sanitize::sanitize;
 
+/// The line width from which the time of verdicts has its space: it would take narrower lines too much else.
+const MIN_WIDTH_WITH_VERDICT_TIME: usize = 80;
 /// The title of the names.
 const NAME_TITLE: &str = "device";
 /// The title of the mount points.
@@ -34,32 +36,32 @@ pub(super) struct ColumnChoice {
 }
 
 impl ColumnChoice {
-    /// Chooses the columns that fit beside the names and mount points of these lines.
-    pub(super) fn new(layout: &Layout, lines: &[&DeviceInterval]) -> Self {
+    /// Chooses the columns that fit into `line_width` beside the names and mount points of these lines.
+    pub(super) fn new(options: &TableOptions, line_width: usize, lines: &[&DeviceInterval]) -> Self {
         let longest = |text: for<'a> fn(&'a DeviceInterval) -> &'a str| {
             lines.iter().map(|line| text_width(&sanitize(text(line)))).max().unwrap_or(0)
         };
-        let name_width =
-            longest(|line| line.label()).min(max_name_width(layout.line_width())).max(MIN_NAME_WIDTH);
-        let mounts_width = if layout.options.mounts {
+        let name_width = longest(|line| line.label()).min(max_name_width(line_width)).max(MIN_NAME_WIDTH);
+        let mounts_width = if options.mounts {
             MOUNTS_GAP
                 + longest(|line| &line.names.mountpoints)
-                    .min(layout.max_mounts_width())
+                    .min(max_mounts_width(line_width))
                     .max(MOUNTS_TITLE.len())
         } else {
             0
         };
-        let verdict_width = if layout.has_verdict_time() { VERDICT_WIDTH_WITH_TIME } else { VERDICT_WIDTH };
+        let has_verdict_time = line_width >= MIN_WIDTH_WITH_VERDICT_TIME;
+        let verdict_width = if has_verdict_time { VERDICT_WIDTH_WITH_TIME } else { VERDICT_WIDTH };
         let width = |column: &Column| if column.is_verdict() { verdict_width } else { column.width };
         let counted = counted_columns(lines);
-        let is_counted = |column: &Column| layout.options.all_columns || column.needs <= counted;
+        let is_counted = |column: &Column| options.all_columns || column.needs <= counted;
         let fit = |is_candidate: &dyn Fn(&str) -> bool| {
             let candidates: Vec<&Column> =
                 COLUMNS.iter().filter(|column| is_counted(column) && is_candidate(column.title)).collect();
             let widths = candidates.iter().map(|column| width(column)).chain([mounts_width]);
             let ranks = candidates.iter().map(|column| column.rank).chain([MOUNTS_RANK]);
             let (widths, ranks): (Vec<usize>, Vec<u8>) = widths.zip(ranks).unzip();
-            let fitted = fit_columns(&widths, &ranks, layout.line_width().saturating_sub(name_width));
+            let fitted = fit_columns(&widths, &ranks, line_width.saturating_sub(name_width));
             // The last index is that of the mount points.
             let column = |index: &usize| candidates.get(*index).copied();
             let is_hidden = |index: &usize| !fitted.contains(index);
@@ -67,8 +69,7 @@ impl ColumnChoice {
                 (0..candidates.len()).filter(is_hidden).map(|index| candidates[index].title).collect();
             (fitted.iter().filter_map(column).collect::<Vec<_>>(), hidden)
         };
-        let (mut shown, mut hidden): (_, Vec<&str>) =
-            fit(&|title| title != QUEUE || layout.options.all_columns);
+        let (mut shown, mut hidden): (_, Vec<&str>) = fit(&|title| title != QUEUE || options.all_columns);
         if hidden.iter().any(|title| QUEUES[..2].contains(title)) {
             (shown, hidden) = fit(&|title| !QUEUES.contains(&title));
         }
@@ -77,10 +78,10 @@ impl ColumnChoice {
         for column in &shown {
             titles += &format!("{:>width$}", column.title, width = width(column));
         }
-        if layout.options.mounts {
+        if options.mounts {
             titles += &format!("{:MOUNTS_GAP$}{MOUNTS_TITLE}", "");
         }
-        let titles = ellipsize(&titles, layout.line_width());
+        let titles = ellipsize(&titles, line_width);
         Self { shown, hidden, name_width, verdict_width, cells_width, titles }
     }
 
@@ -105,19 +106,17 @@ fn counted_columns(lines: &[&DeviceInterval]) -> Columns {
 mod tests {
     use std::sync::Arc;
 
-    use jiff::tz::TimeZone;
-
     use super::*;
     use crate::intervals::{DeviceActivity, DeviceNames, DeviceState, EventKind};
     use crate::metrics::{Completed, Interval};
     use crate::report::native::TableOptions;
 
-    fn layout(width: Option<usize>) -> Layout {
-        with_options(TableOptions { width, ..TableOptions::default() })
+    fn layout(width: Option<usize>) -> TableOptions {
+        TableOptions { width, ..TableOptions::default() }
     }
 
-    fn with_options(options: TableOptions) -> Layout {
-        Layout::new(&options, false, TimeZone::UTC)
+    fn choice(options: &TableOptions, device: &DeviceInterval) -> ColumnChoice {
+        ColumnChoice::new(options, options.fitted_width(None), &[device])
     }
 
     /// A device of a kernel that prints these columns.
@@ -132,10 +131,10 @@ mod tests {
     }
 
     /// The titles shown, and those hidden.
-    fn titles(layout: &Layout, columns: Columns) -> (String, String) {
-        let choice = ColumnChoice::new(layout, &[&device(columns)]);
+    fn titles(options: &TableOptions, columns: Columns) -> (String, String) {
+        let choice = choice(options, &device(columns));
         let shown: Vec<&str> = choice.shown.iter().map(|column| column.title).collect();
-        assert!(choice.titles.chars().count() <= layout.line_width());
+        assert!(choice.titles.chars().count() <= options.fitted_width(None));
         (shown.join(" "), choice.hidden.join(" "))
     }
 
@@ -146,11 +145,11 @@ mod tests {
         assert_eq!(titles(&layout(None), Columns::Basic), (basic.to_owned(), String::new()));
         // All columns except `queue`, which adds nothing to the queues by direction.
         assert_eq!((count(Columns::Discards), count(Columns::Flushes)), (18 + 6, COLUMNS.len() - 1));
-        let all = with_options(TableOptions { all_columns: true, ..TableOptions::default() });
+        let all = TableOptions { all_columns: true, ..TableOptions::default() };
         assert_eq!(titles(&all, Columns::Basic).0.split(' ').count(), COLUMNS.len());
         let state = DeviceState::Event(EventKind::Appeared);
         let unknown = DeviceInterval { state, ..device(Columns::Basic) };
-        assert_eq!(ColumnChoice::new(&layout(None), &[&unknown]).shown.len(), COLUMNS.len() - 1);
+        assert_eq!(choice(&layout(None), &unknown).shown.len(), COLUMNS.len() - 1);
     }
 
     #[test]
@@ -174,7 +173,7 @@ mod tests {
     #[test]
     fn mount_points_leave_space_for_rates_and_throughput() {
         let options = |width| TableOptions { width: Some(width), ..TableOptions::default() };
-        let mounts = with_options(TableOptions { mounts: true, ..options(100) });
+        let mounts = TableOptions { mounts: true, ..options(100) };
         let at_100 = "r/s rMB/s r_await w/s wMB/s w_await r_qu w_qu util verdict";
         assert_eq!(titles(&mounts, Columns::Flushes).0, at_100);
     }

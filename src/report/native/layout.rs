@@ -1,20 +1,12 @@
 //! The layout and colors of the table.
 
-use jiff::tz::TimeZone;
-
 use crate::analysis::{DEFAULT_SATURATION_THRESHOLD, MIN_QUEUEING_SATURATION};
-use crate::report::layout::DEFAULT_WIDTH;
+use crate::report::layout::UNLIMITED_WIDTH;
 
 /// The minimum width of the device column.
 pub(super) const MIN_NAME_WIDTH: usize = 10;
 /// The maximum width of mount points on lines of limited width.
 const MAX_MOUNTS_WIDTH: usize = 24;
-
-/// The line width from which the time of verdicts has its space: it would take narrower lines too much else.
-const MIN_WIDTH_WITH_VERDICT_TIME: usize = 80;
-
-/// The number of lines after which the column titles are repeated without a terminal.
-const DEFAULT_ROWS: usize = 50;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TableOptions {
@@ -47,64 +39,20 @@ impl Default for TableOptions {
     }
 }
 
-#[derive(Clone, Debug)]
-pub(super) struct Layout {
-    pub(super) options: TableOptions,
-    /// The width of a line in terminal columns; `None` shows all columns, however wide.
-    pub(super) width: Option<usize>,
-    /// The lines of the screen, after which the column titles are repeated.
-    pub(super) rows: usize,
-    /// True if lines go to a terminal: the column titles are then repeated even within a block before they scroll off.
-    /// Otherwise a block is one table, for programs that read it.
-    pub(super) is_screen: bool,
-    /// The time zone of the times shown.
-    pub(super) time_zone: TimeZone,
-}
-
-impl Layout {
-    /// Creates a layout of the default size.
-    pub(super) fn new(options: &TableOptions, is_screen: bool, time_zone: TimeZone) -> Self {
-        let options = TableOptions { colors: options.colors && is_screen, ..*options };
-        let width = options.fitted_width(is_screen.then_some(DEFAULT_WIDTH));
-        Self { options, width, rows: DEFAULT_ROWS, is_screen, time_zone }
-    }
-
-    /// Adapts to the size of the screen.
-    pub(super) fn resize(&mut self, columns: usize, rows: usize) {
-        self.width = self.options.fitted_width(Some(columns));
-        self.rows = rows;
-    }
-
-    /// The width of a line; without a limit, the largest number.
-    pub(super) fn line_width(&self) -> usize {
-        self.width.unwrap_or(usize::MAX)
-    }
-
-    /// The width at which sentences are wrapped.
-    pub(super) fn text_width(&self) -> usize {
-        self.width.unwrap_or(DEFAULT_WIDTH)
-    }
-
-    /// Returns whether the column of the verdict has space for a time.
-    pub(super) fn has_verdict_time(&self) -> bool {
-        self.line_width() >= MIN_WIDTH_WITH_VERDICT_TIME
-    }
-
-    /// The maximum width of mount points.
-    pub(super) fn max_mounts_width(&self) -> usize {
-        if self.width.is_some() { MAX_MOUNTS_WIDTH } else { usize::MAX }
-    }
-}
-
 /// Returns the maximum width of names on lines of `width` columns.
 pub(super) fn max_name_width(width: usize) -> usize {
     (width / 5).max(MIN_NAME_WIDTH).min(width)
 }
 
+/// Returns the maximum width of mount points on lines of `width` columns.
+pub(super) fn max_mounts_width(width: usize) -> usize {
+    if width < UNLIMITED_WIDTH { MAX_MOUNTS_WIDTH } else { width }
+}
+
 impl TableOptions {
-    /// Returns the width of the table, given that of the screen; `None` for no limit.
-    fn fitted_width(&self, screen: Option<usize>) -> Option<usize> {
-        if self.all_columns { None } else { self.width.or(screen) }
+    /// Returns the width of the table, given that of the screen.
+    pub(super) fn fitted_width(&self, screen: Option<usize>) -> usize {
+        self.width.or(screen).filter(|_| !self.all_columns).unwrap_or(UNLIMITED_WIDTH)
     }
 }
 

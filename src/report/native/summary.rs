@@ -79,11 +79,10 @@ const MIN_NAME_WIDTH: usize = 3;
 pub(super) fn draw_summary(
     devices: &[(String, DeviceSummary)],
     span: &RunSpan,
-    width: Option<usize>,
+    width: usize,
     zone: &TimeZone,
     out: &mut Vec<u8>,
 ) {
-    let width = width.unwrap_or(usize::MAX);
     let active: Vec<_> = devices.iter().filter(|(_, summary)| !summary.is_empty()).collect();
     let length = duration(span.seconds);
     let heading = if active.is_empty() {
@@ -122,6 +121,7 @@ pub(super) fn draw_summary(
 mod tests {
     use super::*;
     use crate::metrics::{Completed, Interval};
+    use crate::report::layout::UNLIMITED_WIDTH;
     use unicode_width::UnicodeWidthStr;
 
     fn stats(ios: u64, await_ms: f64, queue: f64) -> Interval {
@@ -140,7 +140,7 @@ mod tests {
         let mut span = RunSpan::default();
         span.observe(2.0, at(8), at(10));
         span.observe(2.0, at(10), at(12));
-        draw_summary(&devices, &span, None, &TimeZone::UTC, &mut out);
+        draw_summary(&devices, &span, UNLIMITED_WIDTH, &TimeZone::UTC, &mut out);
         let text = String::from_utf8(out).unwrap();
         let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(rows[1], ["summary", "of", "4.0", "s,", "2", "intervals"]);
@@ -162,7 +162,7 @@ mod tests {
             // The clock was set back.
             span.observe(2.0, at(end), at(end - 5));
             let mut out = Vec::new();
-            draw_summary(&[("sda".to_owned(), summary)], &span, None, &TimeZone::UTC, &mut out);
+            draw_summary(&[("sda".to_owned(), summary)], &span, UNLIMITED_WIDTH, &TimeZone::UTC, &mut out);
             String::from_utf8(out).unwrap()
         };
         assert!(printed(86_000, 86_399).contains("  23:59:50\n"));
@@ -181,7 +181,7 @@ mod tests {
             [("a-volume-with-a-name-that-is-long".to_owned(), summary), ("sda".to_owned(), summary)];
         let printed = |width| {
             let mut out = Vec::new();
-            draw_summary(&devices, &span, Some(width), &TimeZone::UTC, &mut out);
+            draw_summary(&devices, &span, width, &TimeZone::UTC, &mut out);
             String::from_utf8(out).unwrap()
         };
         for width in 20..120 {

@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 use unicode_width::UnicodeWidthStr;
 
 use super::column_choice::{ColumnChoice, MOUNTS_GAP};
-use super::layout::{Emphasis, Layout, TableOptions, paint, paint_from};
+use super::layout::{Emphasis, TableOptions, max_mounts_width, paint, paint_from};
 use super::lines::{GAP, Message, date, event_text, has_discards, has_flushes, header_line, who_line};
 use super::summary::draw_summary;
 use crate::analysis::{IoDirection, Verdict};
@@ -15,15 +15,27 @@ use crate::intervals::{DeviceActivity, DeviceInterval, DeviceSummary, IntervalRo
 use crate::metrics::Completed;
 use crate::report::IntervalWriter;
 use crate::report::evidence::{hidden_io_wait_text, incident_parts, present_harm, timed_evidence_sentences};
-use crate::report::layout::{ellipsize, text_width, time_of_day, wrap};
+use crate::report::layout::{
+    DEFAULT_WIDTH, UNLIMITED_WIDTH, ellipsize, sentence_width, text_width, time_of_day, wrap,
+};
 use crate::sanitize::sanitize;
 
 /// The fewest lines of a screen: smaller ones repeat the column titles as if they had this many.
 const MIN_SCREEN_ROWS: usize = 5;
+/// The number of lines after which the column titles are repeated without a terminal.
+const DEFAULT_ROWS: usize = 50;
 
 /// Draws intervals one after the other, in columns that keep their positions.
 pub struct TableWriter {
-    layout: Layout,
+    options: TableOptions,
+    /// The width of a line.
+    width: usize,
+    /// The lines of the screen, after which the column titles are repeated.
+    rows: usize,
+    /// True if lines go to a terminal: the column titles are then repeated even within a block before they scroll off.
+    /// Otherwise a block is one table, for programs that read it.
+    is_screen: bool,
+    time_zone: TimeZone,
     columns: ColumnChoice,
     /// True once the columns have been chosen for devices.
     has_columns: bool,
@@ -36,12 +48,17 @@ pub struct TableWriter {
 
 impl TableWriter {
     /// Creates a writer of the default size, which [`IntervalWriter::resize`] changes.
-    pub fn new(options: &TableOptions, is_terminal: bool, time_zone: TimeZone) -> Self {
-        let layout = Layout::new(options, is_terminal, time_zone);
+    pub fn new(options: &TableOptions, is_screen: bool, time_zone: TimeZone) -> Self {
+        let options = TableOptions { colors: options.colors && is_screen, ..*options };
+        let width = options.fitted_width(is_screen.then_some(DEFAULT_WIDTH));
         Self {
-            columns: ColumnChoice::new(&layout, &[]),
+            columns: ColumnChoice::new(&options, width, &[]),
             has_columns: false,
-            layout,
+            options,
+            width,
+            rows: DEFAULT_ROWS,
+            is_screen,
+            time_zone,
             lines_since_titles: None,
             date: String::new(),
             has_explained_mark: false,
@@ -51,9 +68,9 @@ impl TableWriter {
 
 impl IntervalWriter for TableWriter {
     fn resize(&mut self, columns: usize, rows: usize) {
-        let width = self.layout.width;
-        self.layout.resize(columns, rows);
-        if self.layout.width != width {
+        self.rows = rows;
+        let width = self.options.fitted_width(Some(columns));
+        if std::mem::replace(&mut self.width, width) != width {
             self.has_columns = false;
             self.lines_since_titles = None;
         }
@@ -64,14 +81,14 @@ impl IntervalWriter for TableWriter {
     }
 
     fn push_summary(&mut self, devices: &[(String, DeviceSummary)], span: &RunSpan, out: &mut Vec<u8>) {
-        draw_summary(devices, span, self.layout.width, &self.layout.time_zone, out);
+        draw_summary(devices, span, self.width, &self.time_zone, out);
     }
 
     /// Appends an interval: the host, devices that appeared or disappeared, then a line for each device.
     fn push_interval(&mut self, rows: &IntervalRows, out: &mut Vec<u8>) {
         let lines: Vec<&DeviceInterval> = rows.devices.iter().chain(&rows.total).collect();
         if !self.has_columns && !lines.is_empty() {
-            self.columns = ColumnChoice::new(&self.layout, &lines);
+            self.columns = ColumnChoice::new(&self.options, self.width, &lines);
             self.has_columns = true;
             self.name_hidden(out);
         }
@@ -79,23 +96,23 @@ impl IntervalWriter for TableWriter {
         if self.lines_since_titles.is_some() {
             self.push_line("", Emphasis::Plain, out);
         }
-        let date = date(&rows.header, &self.layout.time_zone);
+        let date = date(&rows.header, &self.time_zone);
         if date != self.date {
             self.push_line(&date, Emphasis::Dim, out);
             self.date = date;
         }
-        let segments = header_line(&rows.header, &self.layout.time_zone, self.layout.line_width());
+        let segments = header_line(&rows.header, &self.time_zone, self.width);
         for (index, (text, emphasis)) in segments.iter().enumerate() {
             out.extend_from_slice(if index == 0 { b"" } else { GAP.as_bytes() });
-            paint(text, *emphasis, self.layout.options.colors, out);
+            paint(text, *emphasis, self.options.colors, out);
         }
         self.push_line("", Emphasis::Plain, out);
-        if self.layout.options.explain {
+        if self.options.explain {
             self.push_hidden_io_wait(rows, out);
         }
         for event in &rows.events {
             let text = event_text(event);
-            self.push_line(&ellipsize(&sanitize(&text), self.layout.line_width()), Emphasis::Warning, out);
+            self.push_line(&ellipsize(&sanitize(&text), self.width), Emphasis::Warning, out);
         }
         if are_titles_due && !lines.is_empty() {
             self.push_titles(out);
@@ -105,7 +122,7 @@ impl IntervalWriter for TableWriter {
                 self.push_titles(out);
             }
             self.push_device(line, out);
-            if let Some(attribution) = rows.attribution.as_ref().filter(|_| self.layout.options.who) {
+            if let Some(attribution) = rows.attribution.as_ref().filter(|_| self.options.who) {
                 self.push_who(line, attribution, out);
             }
         }
@@ -117,7 +134,7 @@ impl TableWriter {
     /// Appends a note that names the hidden columns.
     fn name_hidden(&mut self, out: &mut Vec<u8>) {
         if !self.columns.hidden.is_empty() {
-            let (width, titles) = (self.layout.line_width(), self.columns.hidden.join(" "));
+            let (width, titles) = (self.width, self.columns.hidden.join(" "));
             let note = format!("hidden at width {width}: {titles} (--width N, --all-columns)");
             self.push_wrapped(&note, "", out);
         }
@@ -125,24 +142,24 @@ impl TableWriter {
 
     /// Returns whether the column titles must be repeated to stay visible during a block of this number of lines.
     fn are_titles_due(&self, lines: usize) -> bool {
-        self.lines_since_titles.is_none_or(|since| since.saturating_add(lines + 1) >= self.layout.rows)
+        self.lines_since_titles.is_none_or(|since| since.saturating_add(lines + 1) >= self.rows)
     }
 
     /// Returns whether the next line makes the column titles scroll off; the cursor needs a line, too.
     fn are_titles_scrolling_off(&self) -> bool {
-        let rows = self.layout.rows.max(MIN_SCREEN_ROWS);
-        self.layout.is_screen && self.lines_since_titles.is_some_and(|since| since.saturating_add(2) >= rows)
+        let rows = self.rows.max(MIN_SCREEN_ROWS);
+        self.is_screen && self.lines_since_titles.is_some_and(|since| since.saturating_add(2) >= rows)
     }
 
     fn push_titles(&mut self, out: &mut Vec<u8>) {
-        paint(&self.columns.titles, Emphasis::Bold, self.layout.options.colors, out);
+        paint(&self.columns.titles, Emphasis::Bold, self.options.colors, out);
         out.push(b'\n');
         self.lines_since_titles = Some(0);
     }
 
     fn push_device(&mut self, line: &DeviceInterval, out: &mut Vec<u8>) {
         self.push_name(line.label(), out);
-        let has_mounts = self.layout.options.mounts && !line.names.mountpoints.is_empty();
+        let has_mounts = self.options.mounts && !line.names.mountpoints.is_empty();
         let hidden_activity = || line.activity().filter(|activity| self.is_activity_hidden(activity));
         match Message::for_state(&line.state).or_else(|| hidden_activity().map(Message::for_hidden_activity))
         {
@@ -155,7 +172,7 @@ impl TableWriter {
         out.push(b'\n');
         self.lines_since_titles = self.lines_since_titles.map(|since| since.saturating_add(1));
         self.push_incident(line, out);
-        if self.layout.options.explain {
+        if self.options.explain {
             self.push_evidence(line, out);
         }
     }
@@ -165,7 +182,7 @@ impl TableWriter {
         let mut name = sanitize(label);
         let mut used = text_width(&name);
         // Without a limit, a longer name that comes later moves its cells rather than being cut.
-        if used > width && self.layout.width.is_some() {
+        if used > width && self.width < UNLIMITED_WIDTH {
             name = ellipsize(&name, width).into();
             used = text_width(&name);
         }
@@ -176,7 +193,7 @@ impl TableWriter {
     /// Appends as much of the mount points as fits after the cells.
     fn push_mounts(&self, mountpoints: &str, out: &mut Vec<u8>) {
         let used = self.columns.name_width + self.columns.cells_width + MOUNTS_GAP;
-        let width = self.layout.line_width().saturating_sub(used).min(self.layout.max_mounts_width());
+        let width = self.width.saturating_sub(used).min(max_mounts_width(self.width));
         if width > 0 {
             // Writing to a Vec cannot fail.
             let _ = write!(out, "{:MOUNTS_GAP$}{}", "", ellipsize(&sanitize(mountpoints), width));
@@ -195,12 +212,12 @@ impl TableWriter {
         let mut text = String::new();
         for part in parts {
             let separator = if text.is_empty() { "  " } else { "; " };
-            if text.is_empty() || text.width() + 2 + part.width() <= self.layout.line_width() {
+            if text.is_empty() || text.width() + 2 + part.width() <= self.width {
                 text += &format!("{separator}{part}");
             }
         }
         if !text.is_empty() {
-            self.push_line(&ellipsize(&text, self.layout.line_width()), Emphasis::Warning, out);
+            self.push_line(&ellipsize(&text, self.width), Emphasis::Warning, out);
         }
     }
 
@@ -220,7 +237,7 @@ impl TableWriter {
         let Some(activity) = line.activity() else { return };
         let sentences = match line.verdict() {
             Some(Verdict::Idle | Verdict::Ok) => Vec::new(),
-            _ => timed_evidence_sentences(activity, |at| time_of_day(at, &self.layout.time_zone)),
+            _ => timed_evidence_sentences(activity, |at| time_of_day(at, &self.time_zone)),
         };
         for sentence in sentences {
             self.push_wrapped(&sanitize(&sentence), "  ", out);
@@ -238,9 +255,9 @@ impl TableWriter {
         for column in &self.columns.shown {
             let (begin, width) = (out.len(), self.columns.width(column));
             column.push_cell(activity, width, width - 1, out);
-            if self.layout.options.colors {
+            if self.options.colors {
                 let begin = begin + out[begin..].iter().take_while(|byte| **byte == b' ').count();
-                let threshold = self.layout.options.saturation_threshold;
+                let threshold = self.options.saturation_threshold;
                 paint_from(begin, column.emphasis(&out[begin..], activity, threshold), out);
             }
         }
@@ -262,11 +279,11 @@ impl TableWriter {
     /// Appends a message instead of the cells: padded to their width if something follows.
     fn push_message(&self, message: &Message, is_followed: bool, out: &mut Vec<u8>) {
         let cells = self.columns.cells_width;
-        let width = self.layout.line_width().saturating_sub(self.columns.name_width + 1);
+        let width = self.width.saturating_sub(self.columns.name_width + 1);
         let width = if is_followed { width.min(cells.saturating_sub(1)) } else { width };
         let text = message.fitting(width).map(|text| ellipsize(text, width)).unwrap_or_default();
         out.push(b' ');
-        paint(&text, message.emphasis, self.layout.options.colors, out);
+        paint(&text, message.emphasis, self.options.colors, out);
         if is_followed {
             out.resize(out.len() + cells.saturating_sub(1 + text.width()), b' ');
         }
@@ -289,13 +306,13 @@ impl TableWriter {
     }
 
     fn push_paragraph(&mut self, text: &str, indent: &str, emphasis: Emphasis, out: &mut Vec<u8>) {
-        for line in wrap(text, self.layout.text_width().saturating_sub(indent.len())) {
+        for line in wrap(text, sentence_width(self.width).saturating_sub(indent.len())) {
             self.push_line(&format!("{indent}{line}"), emphasis, out);
         }
     }
 
     fn push_line(&mut self, text: &str, emphasis: Emphasis, out: &mut Vec<u8>) {
-        paint(text, emphasis, self.layout.options.colors, out);
+        paint(text, emphasis, self.options.colors, out);
         out.push(b'\n');
         self.lines_since_titles = self.lines_since_titles.map(|since| since.saturating_add(1));
     }
@@ -310,7 +327,7 @@ mod tests {
     fn table(width: usize, is_screen: bool) -> TableWriter {
         let options = TableOptions { width: Some(width), ..TableOptions::default() };
         let mut table = TableWriter::new(&options, is_screen, TimeZone::UTC);
-        table.layout.rows = 10;
+        table.rows = 10;
         table
     }
 
