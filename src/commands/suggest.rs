@@ -14,29 +14,15 @@ pub(super) fn is_command(word: &str) -> bool {
     command_names().iter().any(|name| name == word)
 }
 
-/// Options of 0.1.0 and their present names.
-const RENAMED_OPTIONS: [(&str, &str); 2] =
-    [("--pace", "--realtime"), ("--saturated-at", "--saturation-threshold")];
-
 /// Options of other tools for the interval or the count, which are operands here.
-const SCHEDULE_OPTIONS: [&str; 12] = [
-    "-n",
-    "-c",
-    "-i",
-    "-t",
-    "--count",
-    "--interval",
-    "--delay",
-    "--seconds",
-    "--samples",
-    "--iterations",
-    "--rate",
-    "--number",
-];
+const SCHEDULE_OPTIONS: &str =
+    "-n -c -i -t --count --interval --delay --seconds --samples --iterations --rate --number";
 /// Those for devices.
-const DEVICE_OPTIONS: [&str; 5] = ["--device", "--devices", "--dev", "--disk", "--disks"];
-/// Other names of options that other tools have, with ours.
-const SYNONYMS: [(&str, &str); 10] = [
+const DEVICE_OPTIONS: &str = "--device --devices --dev --disk --disks";
+/// Other names of options that other tools and 0.1.0 have, with ours.
+const SYNONYMS: [(&str, &str); 12] = [
+    ("--pace", "--realtime"),
+    ("--saturated-at", "--saturation-threshold"),
     ("--file", "--from"),
     ("--input", "--from"),
     ("--replay", "--from"),
@@ -56,29 +42,22 @@ pub(super) fn message_for_unknown_option(
     similar: Option<&str>,
     arguments: &[OsString],
 ) -> Option<String> {
-    if let Some((_, new)) = RENAMED_OPTIONS.iter().find(|(old, _)| *old == option) {
-        return Some(format!("option '{option}' is now '{new}'"));
-    }
     let words: Vec<&str> = arguments.iter().map(|argument| argument.to_str()).collect::<Option<_>>()?;
     let program = command();
     let name = words.iter().copied().find(|word| is_command(word));
     let used = name.and_then(|name| program.find_subcommand(name)).unwrap_or(&program);
-    let operands = operands(used.get_name());
+    let is_taken = |operand: &str| operands(used.get_name()).iter().any(|(term, _)| *term == operand);
+    let is_one_of = |options: &str| options.split(' ').any(|one| one == option);
     // Alone, -d is iostat's.
-    let is_schedule = SCHEDULE_OPTIONS.contains(&option) || option == "-d" && name.is_some();
-    if is_schedule && (option.len() > 2 || has_number(option, &words)) {
+    let is_schedule = is_one_of(SCHEDULE_OPTIONS) || option == "-d" && name.is_some();
+    if is_schedule && is_taken("[INTERVAL]") && (option.len() > 2 || has_number(option, &words)) {
         let file = if used.get_name() == "record" { " FILE" } else { "" };
-        let is_taken = |operand: &str| operands.iter().any(|(term, _)| *term == operand);
-        match (is_taken("[INTERVAL]"), is_taken("[COUNT]")) {
-            (true, true) => {
-                let command = full_name(used);
-                return Some(format!("INTERVAL and COUNT are operands: {command}{file} 1 5"));
-            }
-            (true, false) => return Some(format!("INTERVAL is an operand: {} 1", full_name(used))),
-            _ => {}
-        }
+        return Some(match is_taken("[COUNT]") {
+            true => format!("INTERVAL and COUNT are operands: {}{file} 1 5", full_name(used)),
+            false => format!("INTERVAL is an operand: {} 1", full_name(used)),
+        });
     }
-    if DEVICE_OPTIONS.contains(&option) && operands.iter().any(|(term, _)| *term == "[DEVICE]...") {
+    if is_one_of(DEVICE_OPTIONS) && is_taken("[DEVICE]...") {
         return Some(format!("DEVICE is an operand: {} sda", full_name(used)));
     }
     let found = format!("unexpected argument '{option}' found");
@@ -95,23 +74,14 @@ pub(super) fn message_for_unknown_option(
     if let Some(ours) = synonym.filter(|ours| has_option(used, ours)) {
         return meant(ours);
     }
-    let all = || [&program].into_iter().chain(program.get_subcommands());
-    let owners = all().filter(|owner| has_option(owner, option));
+    let all = [&program].into_iter().chain(program.get_subcommands());
+    let owners = all.filter(|owner| has_option(owner, option));
     let owners: Vec<String> = owners.map(|owner| format!("'{}'", full_name(owner))).collect();
-    if let Some(owners) = listed(&owners) {
-        return Some(format!("{found}; it is an option of {owners}"));
+    if !owners.is_empty() {
+        return Some(format!("{found}; it is an option of {}", owners.join(", ")));
     }
     if let Some(similar) = similar {
         return meant(similar);
-    }
-    let longs = |of: &'_ clap::Command| {
-        let longs = of.get_arguments().filter_map(clap::Arg::get_long);
-        longs.map(|long| (long.to_owned(), full_name(of))).collect::<Vec<_>>()
-    };
-    let typed = option.trim_start_matches('-');
-    let near = all().flat_map(longs).min_by_key(|(long, _)| strsim::damerau_levenshtein(long, typed));
-    if let Some((long, owner)) = near.filter(|(long, _)| is_similar(long, typed)) {
-        return Some(format!("{found}; did you mean '--{long}', an option of '{owner}'?"));
     }
     let is_pt_diskstats = name.is_none()
         && pt_diskstats::parse(arguments, Path::new("/"), &|_| None, &|_| Ok(String::new())).is_ok();
@@ -143,21 +113,11 @@ fn full_name(command: &clap::Command) -> String {
     }
 }
 
-/// Returns names as a list for a sentence; `None` if there are none.
-fn listed(names: &[String]) -> Option<String> {
-    let (last, others) = names.split_last()?;
-    Some(if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) })
-}
-
 /// Returns the command whose name is most similar to `word`; `None` if none is similar.
 pub(super) fn similar_command(word: &str) -> Option<String> {
     let distance = |command: &String| strsim::damerau_levenshtein(command, word);
-    command_names().into_iter().filter(|command| is_similar(command, word)).min_by_key(distance)
-}
-
-/// Returns whether a word is probably a typo of a name.
-fn is_similar(name: &str, word: &str) -> bool {
-    strsim::damerau_levenshtein(name, word) <= name.len() / 3
+    // A typo rarely changes more than a third of a word.
+    command_names().into_iter().filter(|name| distance(name) <= name.len() / 3).min_by_key(distance)
 }
 
 #[cfg(test)]

@@ -36,20 +36,18 @@ fn mistaken_arguments_are_answered_with_a_suggestion() {
         ("-x 1", "unexpected argument '-x' found; did you mean 'blkstat iostat -x 1'?"),
         ("-dxk sda 1 3", "unexpected argument '-d' found; did you mean 'blkstat iostat -dxk sda 1 3'?"),
         ("analze --fio x.txt", "unexpected argument '--fio' found; did you mean 'blkstat analyze'?"),
-        ("--pace --from x.txt", "option '--pace' is now '--realtime'"),
-        ("--saturated-at 4", "option '--saturated-at' is now '--saturation-threshold'"),
-        ("analyze --saturated-at=4 x.txt", "option '--saturated-at' is now '--saturation-threshold'"),
+        ("--pace --from x.txt", "unexpected argument '--pace' found; did you mean '--realtime'?"),
+        (
+            "analyze --saturated-at=4 x.txt",
+            "unexpected argument '--saturated-at' found; did you mean '--saturation-threshold'?",
+        ),
         ("--trace", "unexpected argument '--trace' found; it is an option of 'blkstat who'"),
         (
             "devices --csv",
-            "unexpected argument '--csv' found; it is an option of 'blkstat', 'blkstat who' and 'blkstat latency'",
+            "unexpected argument '--csv' found; it is an option of 'blkstat', 'blkstat who', 'blkstat latency'",
         ),
         ("--frm x", "unexpected argument '--frm' found; did you mean '--from'?"),
         ("who --jsn", "unexpected argument '--jsn' found; did you mean '--json'?"),
-        (
-            "who --sumary",
-            "unexpected argument '--sumary' found; did you mean '--summary', an option of 'blkstat'?",
-        ),
         ("--since 16:00", "unexpected argument '--since' found; did you mean '--begin'?"),
         (
             "--group-by disk",
