@@ -147,28 +147,17 @@ const MIB: u64 = 1024 * KIB;
 /// A limit that a cgroup has reached, with the share of the bytes if the cgroup is not alone: `cgroup db.service is at its
 /// limit of 50 reads/s on vda (io.max)`.
 pub(super) fn cgroup_limit_text(limit: &ReachedLimit) -> String {
-    let file = match (limit.hierarchy, limit.kind) {
-        (CgroupHierarchy::V2, _) => "io.max",
-        (CgroupHierarchy::V1, LimitKind::ReadIops) => "blkio.throttle.read_iops_device",
-        (CgroupHierarchy::V1, LimitKind::WriteIops) => "blkio.throttle.write_iops_device",
-        (CgroupHierarchy::V1, LimitKind::ReadBytes) => "blkio.throttle.read_bps_device",
-        (CgroupHierarchy::V1, LimitKind::WriteBytes) => "blkio.throttle.write_bps_device",
-    };
     let share = limit.share_pct.filter(|_| !limit.holds_device);
     let share = share.map(|share| format!("; it accounts for {} of the bytes here", percent(share)));
-    format!("cgroup {}{}", at_limit_of(limit, file), share.unwrap_or_default())
+    format!("cgroup {}{}", at_limit_text(limit), share.unwrap_or_default())
 }
 
 /// A limit that a cgroup has reached, as a short sentence without a period.
 pub(super) fn at_limit_text(limit: &ReachedLimit) -> String {
-    let files = match limit.hierarchy {
+    let file = match limit.hierarchy {
         CgroupHierarchy::V2 => "io.max",
         CgroupHierarchy::V1 => "blkio.throttle",
     };
-    at_limit_of(limit, files)
-}
-
-fn at_limit_of(limit: &ReachedLimit, file: &str) -> String {
     format!(
         "{} is at its limit of {} on {} ({file})",
         sanitize(&cgroup_name(&limit.cgroup)),
@@ -275,7 +264,7 @@ mod cgroup_limit_tests {
             ..limit
         };
         let text = "cgroup /evil\\u{1b}[2J is at its limit of 3 MiB/s of writes on loop2 \
-                    (blkio.throttle.write_bps_device); it accounts for 12% of the bytes here";
+                    (blkio.throttle); it accounts for 12% of the bytes here";
         assert_eq!(cgroup_limit_text(&other), text);
         let of = |value| limit_of_cgroup(LimitKind::WriteBytes, value);
         let texts =
