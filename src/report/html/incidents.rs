@@ -18,13 +18,7 @@ pub(super) struct PlacedIncident<'a> {
     end_s: f64,
 }
 
-impl<'a> PlacedIncident<'a> {
-    fn new(summary: &'a IncidentSummary, history: &History) -> Self {
-        let begin_s = history.clock.axis_s(summary.incident.begin.run_s);
-        let end_s = history.clock.axis_end_s(summary.end.run_s).max(begin_s);
-        Self { summary, begin_s, end_s }
-    }
-
+impl PlacedIncident<'_> {
     /// The times of its beginning and its end.
     fn times(&self, time_of: &TimeAxis<'_>) -> [String; 2] {
         [time_of.moment(self.begin_s), time_of.end_moment(self.begin_s, self.end_s)]
@@ -36,7 +30,11 @@ pub(super) fn place_incidents<'a>(
     analysis: &'a AnalysisReport,
     history: &History,
 ) -> Vec<PlacedIncident<'a>> {
-    let placed = |incident: &'a IncidentSummary| PlacedIncident::new(incident, history);
+    let placed = |summary: &'a IncidentSummary| {
+        let begin_s = history.clock.axis_s(summary.incident.begin.run_s);
+        let end_s = history.clock.axis_end_s(summary.end.run_s).max(begin_s);
+        PlacedIncident { summary, begin_s, end_s }
+    };
     incidents_worst_first(analysis).into_iter().map(placed).collect()
 }
 
@@ -44,8 +42,12 @@ pub(super) fn place_incidents<'a>(
 const MAX_NAMED: usize = 3;
 
 /// Appends the sentences on the incidents, the first of which is the main one.
-pub(super) fn push_headline(incidents: &[PlacedIncident<'_>], time_of: &TimeAxis<'_>, out: &mut String) {
-    let Some((main, others)) = incidents.split_first() else { return };
+pub(super) fn push_headline(
+    main: &PlacedIncident<'_>,
+    others: &[PlacedIncident<'_>],
+    time_of: &TimeAxis<'_>,
+    out: &mut String,
+) {
     let victim = name(&main.summary.incident.victim.label);
     let heading = incident_heading(main.summary, &main.times(time_of));
     *out += &format!("<h1>{victim} {}.</h1>", escape(&heading));

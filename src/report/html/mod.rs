@@ -27,13 +27,12 @@ use self::scale::HEIGHT;
 use self::time_axis::TimeAxis;
 use crate::analysis::{DeviceReport, Verdict};
 use crate::capture::RecordingHeader;
-use crate::intervals::History;
 use crate::intervals::series::TimeSpan;
+use crate::intervals::{History, UsageHistory};
 use crate::report::analysis::{
     AnalysisReport, departure_sentences, devices_worst_first, host_sentences, not_the_disk_sentences,
 };
 use crate::report::layout::sentence_numbers::{counted, duration};
-use crate::topology::Topology;
 
 const STYLE: &str = include_str!("assets/style.css");
 const SCRIPT: &str = include_str!("assets/script.js");
@@ -156,21 +155,11 @@ impl<'a> Page<'a> {
     }
 
     /// The use by cgroups of a device or, without any, of the whole devices below it.
-    fn usage(&self, device: &str) -> Option<&crate::intervals::UsageHistory> {
-        let topology: &Topology = &self.analysis.topology;
-        let mut below: Vec<&str> = vec![device];
-        let mut at = 0;
-        while let Some(name) = below.get(at).copied() {
-            if let Some(usage) = self.history.usage(name).filter(|usage| !usage.cgroups().is_empty()) {
-                return Some(usage);
-            }
-            let next =
-                topology.backing_devices(name).iter().map(String::as_str).chain(topology.disk_of(name));
-            let next: Vec<&str> = next.filter(|name| !below.contains(name)).collect();
-            below.extend(next);
-            at += 1;
-        }
-        None
+    fn usage(&self, device: &str) -> Option<&UsageHistory> {
+        let below = self.analysis.topology.devices_below(device);
+        let mut used =
+            [device.to_owned()].into_iter().chain(below).filter_map(|name| self.history.usage(&name));
+        used.find(|usage| !usage.cgroups().is_empty())
     }
 
     fn push_head(&self, axis: &TimeAxis<'_>, out: &mut String) {
@@ -201,11 +190,9 @@ impl<'a> Page<'a> {
 
     fn push_summary(&self, incidents: &[PlacedIncident<'_>], time: &TimeAxis<'_>, out: &mut String) {
         out.push_str("<header>");
-        match incidents.is_empty() {
-            true => {
-                *out += &format!("<h1>{}</h1>", self.headline_without_events());
-            }
-            false => push_headline(incidents, time, out),
+        match incidents.split_first() {
+            Some((main, others)) => push_headline(main, others, time, out),
+            None => *out += &format!("<h1>{}</h1>", self.headline_without_events()),
         }
         out.push_str("<p class=\"source\">");
         let mut facts: Vec<String> =
