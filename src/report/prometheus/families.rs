@@ -31,8 +31,6 @@ enum Values {
     Kernel(Columns, fn(&Counters) -> Value),
     /// Metrics of each device.
     Device(fn(&DeviceSnapshot, &mut Metrics<'_>)),
-    /// Histograms of each device.
-    Histogram(fn(&DeviceSnapshot, &mut Metrics<'_>)),
     /// What the kernel says of the health of each device.
     Health(&'static Fact),
     /// Metrics of each cgroup that has limits.
@@ -47,8 +45,8 @@ impl Family {
     /// Its type, as the text format names it.
     pub(super) fn kind(&self) -> &'static str {
         match self.values {
-            Values::Histogram(_) => "histogram",
             _ if self.name.ends_with("_total") => "counter",
+            Values::Device(_) if self.name.contains("_interval_") => "histogram",
             _ => "gauge",
         }
     }
@@ -82,7 +80,7 @@ impl Family {
                         metrics.push(&[], value(&device.counters));
                     }
                 }
-                Values::Device(write) | Values::Histogram(write) => write(device, metrics),
+                Values::Device(write) => write(device, metrics),
                 Values::Health(fact) => {
                     match device.health.as_ref().and_then(|health| health.value(fact.name)) {
                         Some(FactValue::Word(word)) => metrics.push(&[("state", word)], Whole(1)),
@@ -122,10 +120,6 @@ const fn kernel(name: &'static str, columns: Columns, value: fn(&Counters) -> Va
 
 const fn device(name: &'static str, write: fn(&DeviceSnapshot, &mut Metrics<'_>)) -> Family {
     Family { name, help: "", values: Values::Device(write) }
-}
-
-const fn histogram(name: &'static str, write: fn(&DeviceSnapshot, &mut Metrics<'_>)) -> Family {
-    Family { name, help: "", values: Values::Histogram(write) }
 }
 
 const fn cgroup(name: &'static str, write: fn(&LimitedCgroup, &mut Metrics<'_>)) -> Family {
@@ -310,7 +304,7 @@ const OWN_FAMILIES: &[Family] = &[
             "Seconds in intervals in which requests were in flight and none completed, since the start of \
          blkstat.",
         ),
-    histogram("blkstat_disk_interval_latency_seconds", |device, metrics| {
+    device("blkstat_disk_interval_latency_seconds", |device, metrics| {
         metrics.latency("read", &device.totals.reads);
         metrics.latency("write", &device.totals.writes);
         if device.counters.columns >= Discards {
@@ -321,7 +315,7 @@ const OWN_FAMILIES: &[Family] = &[
         "Requests by the mean latency of the interval in which they completed: not request percentiles, \
          since slow requests hide among fast ones of their interval. Sum and count are exact.",
     ),
-    histogram("blkstat_disk_interval_queue", |device, metrics| {
+    device("blkstat_disk_interval_queue", |device, metrics| {
         let queue = &device.totals.queue;
         metrics.push_histogram(&[], &QUEUE_BOUNDS, queue, queue.sum);
     })
