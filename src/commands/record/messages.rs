@@ -6,13 +6,14 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 
 use crate::report::layout::number_format::bytes;
+use crate::report::layout::sentence_numbers::counted;
 use crate::sink::{WriteProgress, rotated_name};
 
 /// Describes the samples that were saved and those that were not, for an error message.
 pub(super) fn saved(state: &WriteProgress, zone: &TimeZone) -> String {
     let lost = match state.waiting {
         0 => String::new(),
-        waiting => format!("{} lost; ", samples(waiting as u64)),
+        waiting => format!("{} lost; ", counted(waiting as u64, "sample")),
     };
     let Some(last) = state.last_at else { return format!("{lost}no samples saved") };
     let time = last.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string();
@@ -20,10 +21,6 @@ pub(super) fn saved(state: &WriteProgress, zone: &TimeZone) -> String {
         1 => format!("{lost}1 complete sample saved, taken at {time}"),
         n => format!("{lost}{n} complete samples saved, up to {time}"),
     }
-}
-
-pub(super) fn samples(count: u64) -> String {
-    format!("{count} sample{}", if count == 1 { "" } else { "s" })
 }
 
 /// Returns the status of a recording after this number of samples, such as

@@ -19,7 +19,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 
 use self::learner::Learner;
-use self::messages::{FileEvents, samples, saved, status, written};
+use self::messages::{FileEvents, saved, status, written};
 use self::rotation::{kept_files, rotation, rotation_limits};
 use super::operands::{is_number_or_interval, parse_schedule};
 use super::options::{BaselineOptions, Host, Operand, distance, usage_error};
@@ -32,6 +32,7 @@ use crate::console::{RunContext, Warnings, is_closed_pipe};
 use crate::counters::{Device, Sample};
 use crate::exit::{Exit, NoData};
 use crate::intervals::{NotFound, find_device};
+use crate::report::layout::sentence_numbers::counted;
 use crate::report::who::skipped_scans_text;
 use crate::sanitize::sanitize;
 use crate::schedule::{DEFAULT_INTERVAL, Deadlines};
@@ -313,13 +314,10 @@ impl Recording<'_> {
             }
             ended => {
                 if self.shows_progress {
-                    let (recorded, devices) = (samples(state.samples), self.recorder.devices.len());
-                    let s = if devices == 1 { "" } else { "s" };
+                    let recorded = counted(state.samples, "sample");
+                    let devices = counted(self.recorder.devices.len() as u64, "device");
                     let written = written(&state);
-                    let _ = writeln!(
-                        context.err,
-                        "recorded {recorded} of {devices} device{s} in {name}, {written}"
-                    );
+                    let _ = writeln!(context.err, "recorded {recorded} of {devices} in {name}, {written}");
                 }
                 ended
             }
@@ -385,7 +383,7 @@ impl Recording<'_> {
             let waiting = queue.progress().waiting as u64;
             if let Some(signal) = context.clock.signal() {
                 self.progress.clear(context);
-                context.print_error(format_args!("{} not written to {name}", samples(waiting)));
+                context.print_error(format_args!("{} not written to {name}", counted(waiting, "sample")));
                 end_process(signal);
             }
             checks += 1;
@@ -396,7 +394,7 @@ impl Recording<'_> {
                 } else {
                     context.print_error(format_args!(
                         "waiting for {name}: {} not on disk yet; press Ctrl-C again to give up",
-                        samples(waiting)
+                        counted(waiting, "sample")
                     ));
                 }
             }
@@ -406,7 +404,7 @@ impl Recording<'_> {
             self.progress.clear(context);
             context.print_error(format_args!(
                 "{name}: {} dropped, because they could not be written for so long that memory was full",
-                samples(dropped.count)
+                counted(dropped.count, "sample")
             ));
         }
         queue.take_error().map_or(Ok(()), Err)
