@@ -100,13 +100,11 @@ fn default_output(from: Option<&Path>, host: &Host, context: &mut RunContext<'_>
         return format!("{}.html", base_name(&name, context.clock.wall(), &context.time_zone())).into();
     };
     let name = from.file_name().filter(|name| *name != "-").unwrap_or("stdin".as_ref()).as_bytes();
-    let shortened = |name: &[u8]| {
-        let extension = EXTENSIONS.iter().find(|extension| name.ends_with(extension.as_bytes()))?;
-        Some(name.len() - extension.len()).filter(|length| *length > 0)
-    };
     let mut stem = name;
-    while let Some(length) = shortened(stem) {
-        stem = &stem[..length];
+    while let Some(rest) = EXTENSIONS.iter().find_map(|extension| stem.strip_suffix(extension.as_bytes()))
+        && !rest.is_empty()
+    {
+        stem = rest;
     }
     OsStr::from_bytes(&[stem, b".html"].concat()).into()
 }

@@ -162,20 +162,19 @@ impl Export {
 
     /// Checks what clap cannot check.
     fn check(&self, input: &Input, devices: &[String]) -> Result<(), String> {
-        let given = |options: &[(&'static str, bool)]| -> Option<&'static str> {
-            options.iter().find(|(_, given)| *given).map(|(option, _)| *option)
-        };
-        if input.from.is_none() {
-            let options = [("--strict", input.strict), ("--label", !self.label.is_empty())];
-            if let Some(option) = given(&options) {
-                return Err(format!("{option} needs --from FILE"));
-            }
-        } else {
-            let is_served = [("--listen", self.listen.is_some()), ("--textfile", self.textfile.is_some())];
-            let options = [is_served[0], is_served[1], ("--no-who", self.no_who)];
-            if let Some(option) = given(&options) {
-                return Err(format!("{option} is about the running system; omit it or the recording"));
-            }
+        let is_live = input.from.is_none();
+        let options = [
+            ("--strict", input.strict && is_live),
+            ("--label", !self.label.is_empty() && is_live),
+            ("--listen", self.listen.is_some() && !is_live),
+            ("--textfile", self.textfile.is_some() && !is_live),
+            ("--no-who", self.no_who && !is_live),
+        ];
+        if let Some((option, _)) = options.iter().find(|(_, is_wrong)| *is_wrong) {
+            return Err(match is_live {
+                true => format!("{option} needs --from FILE"),
+                false => format!("{option} is about the running system; omit it or the recording"),
+            });
         }
         if let Some(name) = repeated_name(&self.label) {
             return Err(format!("--label {name} is given more than once"));
@@ -186,7 +185,7 @@ impl Export {
         if input.count.is_some() {
             return Err("export takes no COUNT".to_owned());
         }
-        if input.from.is_none() && self.listen.is_none() && self.textfile.is_none() {
+        if is_live && self.listen.is_none() && self.textfile.is_none() {
             return Err(NO_TARGET.to_owned());
         }
         Ok(())
@@ -277,7 +276,7 @@ fn label(word: &str) -> Result<(String, String), String> {
         .split_once('=')
         .filter(|(name, _)| is_name(name))
         .ok_or("expected NAME=VALUE, such as instance=db1")?;
-    if OWN_LABELS.contains(&name) {
+    if OWN_LABELS.split(' ').any(|own| own == name) {
         return Err(format!("the metrics already have a label '{name}'"));
     }
     Ok((name.to_owned(), value.to_owned()))
@@ -290,23 +289,8 @@ fn repeated_name(labels: &[(String, String)]) -> Option<&str> {
 }
 
 /// The labels that metrics have themselves.
-const OWN_LABELS: [&str; 15] = [
-    "device",
-    "name",
-    "kind",
-    "role",
-    "model",
-    "serial",
-    "identity",
-    "verdict",
-    "direction",
-    "source",
-    "le",
-    "cgroup",
-    "version",
-    "quantile",
-    "state",
-];
+const OWN_LABELS: &str =
+    "device name kind role model serial identity verdict direction source le cgroup version quantile state";
 
 /// Prints a point for the first sample, for the first in every multiple of a time, and for the last one.
 pub(super) struct Backfill {

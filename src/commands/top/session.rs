@@ -261,24 +261,15 @@ impl Session {
                 }
             }
         }
-        if has_keys { self.take_keys(context) } else { self.flush_keys(context) }
-    }
-
-    /// Reads the typed bytes. The end of the input means that the terminal was closed.
-    fn take_keys(&mut self, context: &mut RunContext<'_>) -> Result<Option<Exit>> {
-        let mut bytes = [0; 1024];
-        let length = match Keyboard::read_bytes(&mut bytes) {
-            Ok(0) | Err(_) => return Ok(Some(Exit::Signal(SIGHUP))),
-            Ok(length) => length,
-        };
         let mut events = Vec::new();
-        self.parser.push(&bytes[..length], |event| events.push(event));
-        self.handle(events, context)
-    }
-
-    fn flush_keys(&mut self, context: &mut RunContext<'_>) -> Result<Option<Exit>> {
-        let mut events = Vec::new();
-        if self.parser.is_waiting() {
+        if has_keys {
+            let mut bytes = [0; 1024];
+            match Keyboard::read_bytes(&mut bytes) {
+                // The end of the input means that the terminal was closed.
+                Ok(0) | Err(_) => return Ok(Some(Exit::Signal(SIGHUP))),
+                Ok(length) => self.parser.push(&bytes[..length], |event| events.push(event)),
+            }
+        } else {
             self.parser.flush(|event| events.push(event));
         }
         self.handle(events, context)
