@@ -83,6 +83,15 @@ impl Scale {
     }
 }
 
+/// Returns a number without the zeros after its decimal point: `10ms` for `10.0ms`.
+pub(crate) fn without_zeros(text: &str) -> String {
+    let is_number = |c: char| c.is_ascii_digit() || c == '.';
+    let (number, unit) = text.split_at(text.find(|c| !is_number(c)).unwrap_or(text.len()));
+    let number =
+        if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number };
+    [number, unit].concat()
+}
+
 fn pow10(exponent: i32) -> f64 {
     libm::pow(10.0, f64::from(exponent))
 }
@@ -103,4 +112,14 @@ fn round_down(value: f64) -> f64 {
     let decade = pow10(floor_log10(value));
     let factor = [5.0, 2.0, 1.0].into_iter().find(|factor| factor * decade <= value * 1.000_001);
     factor.unwrap_or(1.0) * decade
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_have_no_needless_zeros() {
+        assert_eq!(["10.0ms", "0", "2.50", "100%"].map(without_zeros), ["10ms", "0", "2.5", "100%"]);
+    }
 }

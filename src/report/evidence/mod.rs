@@ -27,18 +27,18 @@ use crate::sanitize::sanitize;
 use crate::topology::DeviceClass;
 
 /// The mark of a verdict, for readers who cannot see its color; `?` without a verdict.
-pub(crate) fn verdict_mark(verdict: Option<Verdict>) -> &'static str {
+pub(crate) fn verdict_mark(verdict: Option<Verdict>) -> char {
     match verdict {
-        Some(Verdict::Idle) => " ",
-        Some(Verdict::Ok) => ".",
-        Some(Verdict::Queueing) => "-",
-        Some(Verdict::Saturated) => "=",
-        Some(Verdict::Capped) => "C",
-        Some(Verdict::Throttled) => "T",
-        Some(Verdict::AccountingOff) => "x",
-        Some(Verdict::Slow) => "s",
-        Some(Verdict::Stalled) => "!",
-        None => "?",
+        Some(Verdict::Idle) => ' ',
+        Some(Verdict::Ok) => '.',
+        Some(Verdict::Queueing) => '-',
+        Some(Verdict::Saturated) => '=',
+        Some(Verdict::Capped) => 'C',
+        Some(Verdict::Throttled) => 'T',
+        Some(Verdict::AccountingOff) => 'x',
+        Some(Verdict::Slow) => 's',
+        Some(Verdict::Stalled) => '!',
+        None => '?',
     }
 }
 

@@ -6,6 +6,7 @@
 use super::escape::verdict_class;
 use super::time_axis::TimeAxis;
 use crate::intervals::series::{Extent, TimeSpan, WorstVerdict};
+use crate::report::scale::without_zeros;
 use crate::sanitize::json_string;
 
 /// The number of digits of a single value, and below of the mean of several, and of their minimum and maximum.
@@ -28,7 +29,7 @@ pub(super) fn push_data(axis: &TimeAxis<'_>, is_wall_clock: bool, groups: &[Grou
     let TimeSpan { start_s, end_s } = axis.span();
     let offsets = axis.utc_offsets().into_iter().map(|(at_s, offset)| format!("[{at_s:.0},{offset}]"));
     let times = |time: fn(&TimeSpan) -> f64| {
-        let from_start = |point| short(&format!("{:.3}", time(point) - start_s)).to_owned();
+        let from_start = |point| without_zeros(&format!("{:.3}", time(point) - start_s));
         list(axis.timeline.points().iter().map(from_start))
     };
     let json = format!(
@@ -89,14 +90,9 @@ fn significant(value: f64, digits: usize) -> String {
     let decimals = digits as i32 - 1 - exponent;
     match decimals {
         ..=0 => format!("{value:.0}"),
-        1..=12 => short(&format!("{value:.0$}", decimals as usize)).to_owned(),
+        1..=12 => without_zeros(&format!("{value:.0$}", decimals as usize)),
         _ => format!("{value:.0$e}", digits - 1),
     }
-}
-
-/// The same number without zeros at the end of its decimals.
-fn short(text: &str) -> &str {
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
 }
 
 #[cfg(test)]

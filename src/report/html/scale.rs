@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use libm::log10;
 
-use crate::report::scale::Scale;
+use crate::report::scale::{Scale, without_zeros};
 
 /// The height of a chart in units of its drawing, which a browser stretches.
 pub(super) const HEIGHT: f64 = 240.0;
@@ -81,8 +81,7 @@ fn plain(value: f64) -> String {
     };
     // A multiple of a power of ten has at most this many decimals.
     let decimals = if scaled >= 1.0 || scaled <= 0.0 { 1 } else { (-log10(scaled)).ceil() as usize + 1 };
-    let text = format!("{scaled:.decimals$}");
-    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    let text = without_zeros(&format!("{scaled:.decimals$}"));
     if suffix.is_empty() && text.len() == 4 && !text.contains('.') {
         return format!("{},{}", &text[..1], &text[1..]);
     }

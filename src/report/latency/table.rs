@@ -8,6 +8,7 @@ use crate::intervals::{TracedDevice, TracedInterval};
 use crate::metrics::LatencyStats;
 use crate::os_error::os_error_text;
 use crate::report::layout::number_format::{count, percent, time};
+use crate::report::layout::sparkline::BLOCKS;
 use crate::report::layout::{TextTable, ellipsize, push_lines, sentence_width, time_of_day};
 use crate::sanitize::sanitize;
 
@@ -15,8 +16,6 @@ use crate::sanitize::sanitize;
 const BARS: [usize; 2] = [12, 48];
 /// The least width of the name of a device if lines would be too wide.
 const MIN_NAME_WIDTH: usize = 8;
-/// Bars, the lowest first.
-const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const COLUMNS: [&str; 9] = ["device", "requests", "count", "p50", "p95", "p99", "p99.9", "max", "matched"];
 
 /// Appends the table of an interval.
@@ -99,13 +98,8 @@ pub(super) fn kind_text(kind: RequestKind) -> &'static str {
 fn bar_text(histogram: &LatencyHistogram, columns: usize) -> String {
     let counts = columns_of(histogram, columns);
     let most = counts.iter().copied().max().unwrap_or(0).max(1);
-    let bar = |count: u64| match count {
-        0 => ' ',
-        count => {
-            let level = (count as f64 / most as f64 * LEVELS.len() as f64).ceil() as usize;
-            LEVELS[level.clamp(1, LEVELS.len()) - 1]
-        }
-    };
+    let level = |count: u64| (count as f64 / most as f64 * BLOCKS.len() as f64).ceil() as usize;
+    let bar = |count| level(count).checked_sub(1).map_or(' ', |level| BLOCKS[level]);
     counts.into_iter().map(bar).collect()
 }
 

@@ -3,7 +3,7 @@
 use libm::log;
 
 /// The characters from low to high.
-pub(super) const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+pub(crate) const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// The characters if only ASCII can be shown.
 pub(super) const ASCII: [char; 8] = ['_', '.', ',', '-', '=', '+', '*', '#'];
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,4 +1,4 @@
-//! The list: a line for each device.
+//! The list: a line for each device, with its last minutes as a ribbon of verdicts and a sparkline of latencies.
 
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
@@ -8,15 +8,17 @@ use unicode_width::UnicodeWidthStr;
 use super::{Regions, put, put_right};
 use crate::analysis::Verdict;
 use crate::intervals::DeviceActivity;
-use crate::report::layout::number_format::number;
+use crate::report::evidence::verdict_mark;
+use crate::report::layout::number_format::{duration, number};
+use crate::report::layout::sparkline::BLOCKS;
 use crate::report::layout::{ellipsize, fit_columns};
 use crate::report::native::{Cell, Emphasis, cell, incident_time, state_message};
 use crate::sanitize::sanitize;
 use crate::screen::app::App;
-use crate::screen::history::is_trouble;
+use crate::screen::history::{Point, is_trouble};
 use crate::screen::rows::{Row, Rows};
 use crate::screen::sort::Sort;
-use crate::screen::theme::BOLD;
+use crate::screen::theme::{BOLD, REVERSED};
 
 /// The columns after the name. A title that is not a column of the table is the latency of both directions: see
 /// [`App::cell`]. Each has its width and its rank: the columns of the lowest rank are dropped first.
@@ -80,6 +82,9 @@ impl ListLayout {
     }
 }
 
+/// The latencies of the lowest and the highest sparkline, in milliseconds.
+const LATENCIES_MS: (f64, f64) = (0.1, 100.0);
+
 /// The height from which a screen shows the selected device below the list, and the least height of that part.
 const MIN_HEIGHT_WITH_PANE: u16 = 20;
 const MIN_PANE_HEIGHT: u16 = 5;
@@ -123,7 +128,7 @@ impl App {
             }
         }
         if layout.strip_width > 0 {
-            self.draw_strips(buffer, area, &layout.strip(area), layout.has_sparkline, regions);
+            self.draw_strips(buffer, area, &layout, regions);
         }
         Rect { y: area.y + height, height: area.height - height, ..area }
     }
@@ -261,6 +266,47 @@ impl App {
             title => cell(title, activity, threshold),
         }
     }
+
+    /// Draws the ribbons and the sparklines of the devices that are listed, with a title in the first line.
+    fn draw_strips(&self, buffer: &mut Buffer, area: Rect, layout: &ListLayout, regions: &mut Regions) {
+        let first = layout.strip(area);
+        let theme = self.options.theme;
+        let width = usize::from(first.width);
+        let columns = self.axis.columns(self.options.interval_s, width, 1);
+        let shown_s = columns.seconds * width as f64;
+        let title_width = area.right().saturating_sub(first.x);
+        let shown = span_text(shown_s);
+        let word = if self.follows() { "last " } else { "" };
+        let titles = [format!("{word}{shown}: verdict, await 0.1-100 ms"), format!("{word}{shown}"), shown];
+        let title =
+            titles.iter().find(|title| title.len() <= usize::from(title_width)).map_or("", |title| title);
+        put(buffer, first.x, area.y, title_width, title, BOLD);
+        let cursor = columns.cell_at(self.cursor_s()).filter(|_| !self.follows());
+        let places = [first.x, first.x + first.width + 1];
+        let places = if layout.has_sparkline { &places[..] } else { &places[..1] };
+        for (line, device) in regions.devices.iter().enumerate() {
+            let y = regions.list_top + line as u16;
+            for column in 0..width {
+                let point = self.history.column(device, columns.seconds, columns.first + column as i64);
+                let Some(point) = point else { continue };
+                let style = theme.verdict(point.verdict());
+                let mark = verdict_mark(point.verdict());
+                for (x, symbol) in places.iter().zip([mark, bar(&point)]) {
+                    buffer[(x + column as u16, y)].set_char(symbol).set_style(style);
+                }
+            }
+            if let Some(column) = cursor {
+                for x in places {
+                    buffer[(x + column as u16, y)].set_style(REVERSED);
+                }
+            }
+        }
+        let lines = regions.devices.len() as u16;
+        for x in places {
+            let strip = Rect { x: *x, y: regions.list_top, width: first.width, height: lines };
+            regions.charts.push((strip, columns));
+        }
+    }
 }
 
 /// Returns the name of a device, indented below the devices that it is stacked on.
@@ -270,4 +316,20 @@ fn name_text(row: &Row<'_>) -> String {
         0 => name.into_owned(),
         depth => format!("{}└ {name}", "  ".repeat(depth - 1)),
     }
+}
+
+/// Returns a length of time without seconds or minutes that are zero: `3 min`.
+fn span_text(seconds: f64) -> String {
+    let text = duration(seconds.round());
+    let short = text.strip_suffix(" 0 s").or(text.strip_suffix(" 0 min")).map(str::to_owned);
+    short.unwrap_or(text)
+}
+
+/// Returns the bar of the longest mean latency of a direction; a blank without any.
+fn bar(point: &Point) -> char {
+    let both = ["read_await_ms", "write_await_ms"].map(|name| point.extent(name).max());
+    let Some(latency) = both.into_iter().flatten().reduce(f64::max) else { return ' ' };
+    let (low, high) = LATENCIES_MS;
+    let height = libm::log10(latency.max(low) / low) / libm::log10(high / low);
+    BLOCKS[((height * 8.0) as usize).min(7)]
 }

@@ -1,6 +1,5 @@
 //! Draws the state into a buffer of cells.
 
-mod chart;
 mod charts;
 mod detail;
 mod head;
@@ -8,8 +7,6 @@ mod help;
 mod layers;
 mod list;
 mod status;
-mod strip;
-mod time_labels;
 
 use ratatui_core::buffer::{Buffer, Cell};
 use ratatui_core::layout::Rect;
