@@ -8,15 +8,13 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use regex_lite::Regex;
 
-use super::history::{Frame, History};
+use super::history::{Frame, History, severity};
 use super::navigation::PLAY_SPEEDS;
-use super::prompt::Prompt;
-use super::sort::Sort;
 use super::theme::Theme;
 use super::time_axis::TimeAxis;
-use crate::intervals::{IncidentSummary, IntervalRows};
+use crate::intervals::{DeviceInterval, DeviceState, IncidentSummary, IntervalRows};
 use crate::report::layout::number_format::duration;
-use crate::report::native::event_text;
+use crate::report::native::{SortKey, event_text};
 use crate::sanitize::sanitize;
 use crate::topology::Topology;
 
@@ -64,6 +62,87 @@ pub(crate) enum ExportKind {
     /// A recording, which every view replays.
     Recording,
     Report,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Sort {
+    /// The most severe verdict first; devices with equal ones are in the order of the table.
+    #[default]
+    Severity,
+    /// By name, like the table.
+    Name,
+    /// By a quantity, the largest first.
+    Key(SortKey),
+}
+
+/// The columns that devices can be sorted by, in their order on the screen.
+const KEYS: [&str; 9] = ["r/s", "w/s", "MB/s", "r_await", "w_await", "queue", "inflt", "util", "sat"];
+
+impl Sort {
+    /// The name of the order: that of its column.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Severity => "verdict",
+            Self::Name => "device",
+            Self::Key(key) => key.name(),
+        }
+    }
+
+    /// Returns the order for the column of this title; `None` if devices cannot be sorted by it.
+    pub(crate) fn by_column(title: &str) -> Option<Self> {
+        match title {
+            "verdict" | "since" => Some(Self::Severity),
+            "device" => Some(Self::Name),
+            title => SortKey::named(title).map(Self::Key),
+        }
+    }
+
+    /// Returns the next or the previous order.
+    pub(crate) fn next(self, forward: bool) -> Self {
+        let names: Vec<&str> = ["device", "verdict"].into_iter().chain(KEYS).collect();
+        let at = names.iter().position(|name| *name == self.name()).unwrap_or(1);
+        let next = if forward { at + 1 } else { at + names.len() - 1 };
+        Self::by_column(names[next % names.len()]).unwrap_or_default()
+    }
+
+    /// Returns the value to sort by: the device with the largest comes first.
+    pub(crate) fn value(self, device: &DeviceInterval) -> f64 {
+        match self {
+            Self::Name => 0.0,
+            Self::Severity => f64::from(severity(device.verdict())),
+            // A stalled device may have no value, but matters most.
+            Self::Key(key) => match &device.state {
+                DeviceState::Active(activity) if activity.stalled_s > 0.0 => f64::INFINITY,
+                _ => key.value(device).unwrap_or(-1.0),
+            },
+        }
+    }
+}
+
+/// The question that the line answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Question {
+    Filter,
+    /// A time to go to.
+    Time,
+    /// The kind of an export: a single key.
+    Export,
+}
+
+/// A line that is being typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Prompt {
+    pub(crate) question: Question,
+    pub(crate) text: String,
+    /// The text before, which Esc restores.
+    pub(crate) before: String,
+}
+
+impl Prompt {
+    /// Creates a line with an initial text.
+    pub(crate) fn new(question: Question, text: &str) -> Self {
+        Self { question, text: text.to_owned(), before: text.to_owned() }
+    }
 }
 
 /// The units of throughput: the title and the amount per KiB. The first is that of the table.

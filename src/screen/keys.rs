@@ -2,11 +2,9 @@
 
 use jiff::Timestamp;
 
-use super::app::{Action, App, ExportKind, Page, Source};
+use super::app::{Action, App, ExportKind, Page, Prompt, Question, Sort, Source};
 use super::history::Frame;
 use super::input::{Event, Key, Mouse, MouseAction};
-use super::prompt::{Prompt, Question};
-use super::sort::Sort;
 use crate::time_range::TimePoint;
 
 /// The keys for the help, in groups: each group has a heading, and the keys with their meanings.

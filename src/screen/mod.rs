@@ -15,21 +15,18 @@ mod history;
 mod input;
 mod keys;
 mod navigation;
-mod prompt;
 mod rows;
-mod sort;
 mod terminal;
 #[cfg(test)]
 mod tests;
 mod theme;
 mod time_axis;
 
-pub(crate) use app::{Action, App, AppOptions, ExportKind, RecordingStatus, Source};
+pub(crate) use app::{Action, App, AppOptions, ExportKind, RecordingStatus, Sort, Source};
 pub(crate) use history::{SampleTexts, is_trouble};
 #[cfg(debug_assertions)]
 pub(crate) use input::Key;
 pub(crate) use input::{Event, InputParser};
-pub(crate) use sort::Sort;
 pub(crate) use terminal::Screen;
 pub(crate) use theme::Theme;
 

@@ -3,9 +3,8 @@
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
-use super::app::App;
+use super::app::{App, Sort};
 use super::history::is_trouble;
-use super::sort::Sort;
 use crate::analysis::Verdict;
 use crate::intervals::{DeviceInterval, DeviceState, OngoingIncident};
 use crate::topology::Topology;

@@ -14,7 +14,7 @@ use crate::report::evidence::{
     hidden_io_wait_text, incident_parts, present_harm, sign_of_begin, timed_evidence_sentences,
 };
 use crate::report::layout::{ellipsize, time_of_day, wrap};
-use crate::report::native::{Emphasis, TableOptions, TableWriter, who_line};
+use crate::report::native::{Emphasis, TableOptions, TableWriter, cell, who_line};
 use crate::report::who::{WhoInterval, WhoSort, push_tables};
 use crate::sanitize::sanitize;
 use crate::screen::app::{App, Page, Source};
@@ -22,12 +22,12 @@ use crate::screen::history::{Frame, is_trouble, lasted_s};
 use crate::screen::theme::BOLD;
 
 /// The selected device at the cursor, and the space for its text.
-pub(super) struct Shown<'a> {
-    pub(super) device: &'a DeviceInterval,
-    pub(super) frame: &'a Frame,
-    pub(super) width: usize,
+struct Shown<'a> {
+    device: &'a DeviceInterval,
+    frame: &'a Frame,
+    width: usize,
     /// True on a page of its own.
-    pub(super) is_page: bool,
+    is_page: bool,
 }
 
 /// The largest share of a page with charts that text takes, in percent.
@@ -39,6 +39,13 @@ const MIN_PANE_LINES: u16 = 5;
 const MAX_PANE_LINES: u16 = 8;
 /// The most cgroups that are named on a page.
 const MAX_CGROUPS: usize = 6;
+
+/// The most devices of a stack that are listed.
+const MAX_LAYERS: usize = 10;
+/// The columns with numbers, and their widths.
+const NUMBERS: [(&str, usize); 5] = [("queue", 7), ("inflt", 7), ("r_await", 9), ("w_await", 9), ("util", 7)];
+/// The mean number of requests waiting at a layer from which the layer is marked.
+const MIN_WAITING: f64 = 1.0;
 
 impl App {
     /// Draws the selected device below the list.
@@ -165,6 +172,37 @@ impl App {
         }
     }
 
+    /// Appends the devices below and above, and marks where requests wait.
+    fn push_layers(&self, shown: &Shown<'_>, lines: &mut Vec<TextLine>) {
+        let Shown { device, frame, .. } = shown;
+        let layers = layers(frame, device.device());
+        if layers.len() < 2 || !shown.is_page && !is_trouble(device.verdict()) {
+            return;
+        }
+        let theme = self.options.theme;
+        let mut titles = vec![(format!("  {:<16}{:<11}", "layer", "verdict"), theme.dim())];
+        titles.extend(NUMBERS.map(|(title, width)| (format!("{title:>width$}"), theme.dim())));
+        lines.push(titles);
+        let waiting = layers.iter().map(|(_, layer)| (layer.device(), waiting(frame, layer)));
+        let longest = waiting.max_by(|(_, a), (_, b)| a.total_cmp(b));
+        let longest = longest.filter(|(_, waiting)| *waiting >= MIN_WAITING).map(|(name, _)| name);
+        for (depth, layer) in &layers {
+            let Some(activity) = layer.activity() else { continue };
+            let text = |title: &str| cell(title, activity, self.options.saturation_threshold).0;
+            let name = format!("{}{}", " ".repeat(*depth), sanitize(layer.label()));
+            let verdict = layer.verdict();
+            let mut line = vec![
+                (format!("  {:<16}", ellipsize(&name, 15)), Style::new()),
+                (format!("{:<11}", verdict.map_or("-", Verdict::name)), theme.verdict(verdict)),
+            ];
+            line.extend(NUMBERS.map(|(title, width)| (format!("{:>width$}", text(title)), Style::new())));
+            if longest == Some(layer.device()) && shown.width > 80 {
+                line.push(("  ◀ requests wait here".to_owned(), theme.verdict(verdict)));
+            }
+            lines.push(line);
+        }
+    }
+
     /// Appends the cgroups with their limits, and the tasks that wait.
     fn push_usage(&self, shown: &Shown<'_>, lines: &mut Vec<TextLine>) {
         let Shown { device, frame, width, is_page } = shown;
@@ -217,6 +255,54 @@ impl App {
     pub(super) fn is_on_page(&self) -> bool {
         self.page == Page::Detail
     }
+}
+
+/// Returns the mean number of requests at a device or below it. While no request completes, the kernel counts no
+/// queue time, so those in flight are used.
+fn requests(device: &DeviceInterval) -> f64 {
+    let Some(stats) = device.stats() else { return 0.0 };
+    let queue = stats.queue().unwrap_or(0.0);
+    match device.verdict() {
+        Some(Verdict::Stalled) => queue.max(stats.in_flight.unwrap_or(0) as f64),
+        _ => queue,
+    }
+}
+
+/// Returns the mean number of requests that wait at a device: those that are not at the devices directly below it.
+fn waiting(frame: &Frame, device: &DeviceInterval) -> f64 {
+    let below = frame.topology.backing_devices(device.device()).iter();
+    let below = below.filter_map(|name| frame.device(name));
+    requests(device) - below.map(requests).sum::<f64>()
+}
+
+/// Returns the devices that a device is stacked on or that are stacked on it, from the top to the bottom, each with its
+/// depth. If several devices are stacked on one, the one with the most requests is used.
+fn layers<'a>(frame: &'a Frame, name: &str) -> Vec<(usize, &'a DeviceInterval)> {
+    let mut above: Vec<&DeviceInterval> = Vec::new();
+    let mut at = name;
+    while above.len() < MAX_LAYERS {
+        let holders = frame.topology.holders(at).filter_map(|holder| frame.device(&holder.name));
+        let is_new = |holder: &&DeviceInterval| {
+            holder.device() != name && above.iter().all(|known| known.device() != holder.device())
+        };
+        // Among equals, the first one.
+        let next = holders.filter(is_new).min_by(|a, b| requests(b).total_cmp(&requests(a)));
+        let Some(next) = next else { break };
+        above.push(next);
+        at = next.device();
+    }
+    let mut found: Vec<(usize, &DeviceInterval)> = above.iter().rev().copied().enumerate().collect();
+    let mut pending = vec![(above.len(), name)];
+    while let Some((depth, name)) = pending.pop() {
+        let Some(device) = frame.device(name) else { continue };
+        if found.len() >= MAX_LAYERS || found.iter().any(|(_, known)| known.device() == device.device()) {
+            continue;
+        }
+        found.push((depth, device));
+        let below = frame.topology.backing_devices(name).iter().rev();
+        pending.extend(below.map(|below| (depth + 1, below.as_str())));
+    }
+    found
 }
 
 /// Appends a text in lines, indented.

@@ -14,10 +14,9 @@ use crate::report::layout::sparkline::BLOCKS;
 use crate::report::layout::{ellipsize, fit_columns};
 use crate::report::native::{Cell, Emphasis, cell, incident_time, state_message};
 use crate::sanitize::sanitize;
-use crate::screen::app::App;
+use crate::screen::app::{App, Sort};
 use crate::screen::history::{Point, is_trouble};
 use crate::screen::rows::{Row, Rows};
-use crate::screen::sort::Sort;
 use crate::screen::theme::{BOLD, REVERSED};
 
 /// The columns after the name. A title that is not a column of the table is the latency of both directions: see

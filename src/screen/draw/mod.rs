@@ -4,7 +4,6 @@ mod charts;
 mod detail;
 mod head;
 mod help;
-mod layers;
 mod list;
 mod status;
 
@@ -12,8 +11,7 @@ use ratatui_core::buffer::{Buffer, Cell};
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
 
-use super::app::{App, Page};
-use super::sort::Sort;
+use super::app::{App, Page, Sort};
 use super::time_axis::Columns;
 use crate::report::layout::to_ascii;
 

@@ -9,8 +9,7 @@ use super::put;
 use crate::report::layout::sentence_numbers::counted;
 use crate::report::layout::{ellipsize, wrap};
 use crate::sanitize::sanitize;
-use crate::screen::app::{App, Page, Source};
-use crate::screen::prompt::Question;
+use crate::screen::app::{App, Page, Question, Source};
 use crate::screen::theme::{BOLD, REVERSED};
 
 /// The last lines of a message that are shown.

@@ -4,7 +4,6 @@
 //! Time is counted in seconds of all intervals so far (`_s`), as in events: breaks in time have no length.
 
 mod frame;
-mod point;
 mod texts;
 
 use std::collections::VecDeque;
@@ -12,8 +11,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-pub(crate) use frame::{Frame, is_trouble, lasted_s};
-pub(crate) use point::{Point, severity};
+pub(crate) use frame::{Frame, Point, is_trouble, lasted_s, severity};
 pub(crate) use texts::SampleTexts;
 
 use crate::intervals::IntervalRows;

@@ -11,10 +11,10 @@ use jiff::tz::TimeZone;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 
+use super::app::Sort;
 use super::app::{Action, App, AppOptions, ExportKind, Page, Source};
 use super::history::{History, SampleTexts};
 use super::input::InputParser;
-use super::sort::Sort;
 use super::theme::{ColorDepth, Theme};
 use super::{LIVE_HISTORY_BYTES, MAX_TEXT_BYTES};
 use crate::analysis::{Assessment, BaselineSource, Evidence, IoDirection, Latency, Verdict};
