@@ -10,7 +10,6 @@ mod host_stats;
 mod interval;
 mod latency;
 mod util_check;
-mod wraparound;
 
 pub use completed::{Completed, CountedTime};
 pub use device_match::DeviceMatch;
@@ -18,4 +17,3 @@ pub use host_stats::{CpuPercentages, HostStats};
 pub use interval::{Interval, in_flight};
 pub use latency::{LatencyStats, PERCENTILES};
 pub use util_check::{DataFlag, StallTimer, UtilCheck};
-pub use wraparound::RequestChange;

@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::options::{GroupBy, Options, Settings};
+use super::options::{GroupBy, Options};
 use super::rates::{PtDelta, PtRates};
 use super::text::{HeaderPager, Row, Table};
 use crate::counters::{Counters, Device, Sample};
 
 /// Takes the samples one by one and appends the lines to print.
 pub(super) struct PtEngine {
-    pub(super) settings: Settings,
+    pub(super) settings: Options,
     /// True if samples come from a live system, not from a file.
     pub(super) is_live: bool,
     /// True if the first column is the time of day.
@@ -45,13 +45,10 @@ pub(super) struct PtEngine {
 
 impl PtEngine {
     /// Returns an engine for a screen of `screen_rows` rows.
-    ///
-    /// # Errors
-    /// A message about a pattern that cannot be used.
-    pub(super) fn new(options: &Options, screen_rows: usize, time_zone: TimeZone) -> Result<Self, String> {
+    pub(super) fn new(options: &Options, screen_rows: usize, time_zone: TimeZone) -> Self {
         let is_live = options.file.is_none();
         let mut engine = Self {
-            settings: Settings::from_options(options)?,
+            settings: options.clone(),
             is_live,
             has_timestamps: options.show_timestamps,
             time_zone,
@@ -70,7 +67,7 @@ impl PtEngine {
             notices: Vec::new(),
         };
         engine.apply_columns();
-        Ok(engine)
+        engine
     }
 
     /// Takes the next sample and appends the lines to print. A sample without a time or without devices is skipped.
@@ -525,19 +522,20 @@ impl PerDiskTotals {
 mod tests {
     use super::*;
     use crate::counters::{Counters, Device, Requests};
+    use crate::pt_diskstats::options::parse_pattern;
     use crate::time_range::TimeRange;
     use crate::units::SampleTime;
 
     fn engine(group_by: GroupBy) -> PtEngine {
         let options = Options {
-            columns: "rd_s$".to_owned(),
+            columns: parse_pattern("rd_s$").unwrap(),
             devices: None,
             group_by,
             group_headers: false,
             scroll_headers: false,
             interval: 1,
             iterations: None,
-            sample_time: 1,
+            sample_time: 1.0,
             save_samples: None,
             show_inactive: false,
             show_timestamps: false,
@@ -549,7 +547,7 @@ mod tests {
             file: Some("capture".into()),
             root: "/".into(),
         };
-        PtEngine::new(&options, 24, TimeZone::UTC).unwrap()
+        PtEngine::new(&options, 24, TimeZone::UTC)
     }
 
     fn sample(second: i64, reads: u64) -> Sample {

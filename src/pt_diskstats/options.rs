@@ -14,12 +14,13 @@ use crate::os_error::os_error_text;
 use crate::schedule::parse_interval;
 use crate::time_range::TimeRange;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The options, some of which keys change during the run.
+#[derive(Clone, Debug)]
 pub struct Options {
-    /// `--columns-regex`: the pattern of the columns to print.
-    pub columns: String,
-    /// `--devices-regex`: the pattern of the devices to print; `None` for all active ones.
-    pub devices: Option<String>,
+    /// `--columns-regex`: the columns to print.
+    pub columns: Regex,
+    /// `--devices-regex`: the devices to print; `None` for all active ones.
+    pub devices: Option<Regex>,
     /// `--group-by`: the aggregation of readings into lines.
     pub group_by: GroupBy,
     /// `--headers group`: a blank line before each block of lines.
@@ -31,7 +32,7 @@ pub struct Options {
     /// `--iterations`: the number of live samples to show; `None` for no limit.
     pub iterations: Option<u64>,
     /// `--sample-time`: the least number of seconds that a line covers when grouping by sample.
-    pub sample_time: i64,
+    pub sample_time: f64,
     /// `--save-samples`: the file in which live samples are saved.
     pub save_samples: Option<PathBuf>,
     /// `--show-inactive`: inactive devices are also printed.
@@ -111,38 +112,20 @@ FILE holds saved samples; without it, the live system is sampled. INTERVAL
 and COUNT behind it show a sample every INTERVAL seconds, COUNT times.
 ";
 
-/// The value that an option takes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum OptionValue {
-    None,
-    Text,
-    Number,
+/// Returns the names of all options and the letters of the values that they take, as [`HELP`] lists them: `i` for a number,
+/// none for no value. An option that may be negated has three names.
+fn options() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let listed = HELP.lines().filter_map(|line| line.strip_prefix("  --")?.split(' ').next());
+    // It must be the first argument.
+    let listed = listed.filter(|option| *option != "config=A");
+    listed.flat_map(|option| match option {
+        NEGATABLE => NO_VERSION_CHECK.into_iter().chain(["version-check"]).map(|name| (name, "")).collect(),
+        _ => vec![option.split_once('=').unwrap_or((option, ""))],
+    })
 }
 
-const OPTIONS: [(&str, OptionValue); 20] = [
-    ("begin", OptionValue::Text),
-    ("columns-regex", OptionValue::Text),
-    ("devices-regex", OptionValue::Text),
-    ("end", OptionValue::Text),
-    ("every", OptionValue::Text),
-    ("from", OptionValue::Text),
-    ("group-by", OptionValue::Text),
-    ("headers", OptionValue::Text),
-    ("help", OptionValue::None),
-    ("interval", OptionValue::Number),
-    ("iterations", OptionValue::Number),
-    ("no-version-check", OptionValue::None),
-    ("noversion-check", OptionValue::None),
-    ("root", OptionValue::Text),
-    ("sample-time", OptionValue::Number),
-    ("save-samples", OptionValue::Text),
-    ("show-inactive", OptionValue::None),
-    ("show-timestamps", OptionValue::None),
-    ("version", OptionValue::None),
-    ("version-check", OptionValue::None),
-];
-
-/// The names of [`OPTIONS`] that are spellings of one option, so that an abbreviation may stand for both.
+const NEGATABLE: &str = "[no]version-check";
+/// The spellings of its opposite, so that an abbreviation may stand for both.
 const NO_VERSION_CHECK: [&str; 2] = ["no-version-check", "noversion-check"];
 
 /// Parses the arguments of pt-diskstats. `read` returns the text of a configuration file.
@@ -286,25 +269,25 @@ impl ParsedArgs {
         let unknown = || usage_error(&format!("Unknown option: {name}"));
         let (name, takes) = find_option(name).ok_or_else(unknown)?;
         let value = match (takes, value) {
-            (OptionValue::None, Some(_)) => {
+            ("", Some(_)) => {
                 return Err(usage_error(&format!("Option {name} does not take an argument")));
             }
-            (OptionValue::None, None) => String::new(),
+            ("", None) => String::new(),
             (_, Some(value)) => value,
             (_, None) => arguments.pop_front().ok_or_else(|| missing_value(name))?,
         };
-        if takes != OptionValue::None && option.ends_with('=') {
+        if !takes.is_empty() && option.ends_with('=') {
             return Err(missing_value(name));
         }
-        if takes == OptionValue::Number && parse_integer(&value).is_none() {
+        if takes == "i" && parse_integer(&value).is_none() {
             return Err(usage_error(&format!(
                 "Value \"{value}\" invalid for option {name} (number expected)"
             )));
         }
         // The option after it was taken for the value that is missing.
-        let is_option = |text: &str| OPTIONS.iter().any(|(option, _)| *option == text);
+        let is_option = |text: &str| options().any(|(option, _)| option == text);
         let bare = value.strip_prefix("--").or_else(|| value.strip_prefix('-'));
-        if takes == OptionValue::Text && name != "headers" && bare.is_some_and(is_option) {
+        if takes != "i" && name != "headers" && bare.is_some_and(is_option) {
             return Err(usage_error(&format!("--{name} requires a string value")));
         }
         self.options.push((name, value));
@@ -358,6 +341,9 @@ impl ParsedArgs {
             let parsed = self.last(name).map(str::parse).transpose();
             parsed.map_err(|error| invalid(name, &error))
         };
+        let pattern = |text: &str| {
+            parse_pattern(text).map_err(|error| ArgError { message: error + "\n", exit: Exit::PtDied })
+        };
         let every = self.last("every").map(parse_interval).transpose();
         // INTERVAL and COUNT may stand before or behind a file.
         let is_number = |word: &&String| parse_interval(word).is_ok() && !Path::new(word).exists();
@@ -366,14 +352,14 @@ impl ParsedArgs {
         let operand = files.into_iter().next().or(self.operands.first()).filter(|name| !is_empty(name));
         let mut numbers = numbers.into_iter().filter(|_| has_file);
         Ok(Options {
-            columns: self.last("columns-regex").unwrap_or(".").to_owned(),
-            devices: self.last("devices-regex").filter(|pattern| !is_empty(pattern)).map(str::to_owned),
+            columns: pattern(self.last("columns-regex").unwrap_or("."))?,
+            devices: self.last("devices-regex").filter(|text| !is_empty(text)).map(pattern).transpose()?,
             group_by,
             group_headers: has_header("group"),
             scroll_headers: has_header("scroll"),
             interval: self.number("interval").and_then(|n| u64::try_from(n).ok()).unwrap_or(1).max(1),
             iterations: self.number("iterations").and_then(|n| u64::try_from(n).ok()).filter(|n| *n > 0),
-            sample_time: self.number("sample-time").unwrap_or(1),
+            sample_time: self.number("sample-time").unwrap_or(1) as f64,
             save_samples: path("save-samples"),
             show_inactive: self.last("show-inactive").is_some(),
             show_timestamps: self.last("show-timestamps").is_some(),
@@ -389,12 +375,11 @@ impl ParsedArgs {
 }
 
 /// Returns the option with this name, or the only one whose name begins with it; `None` if there is none or several.
-/// `--config` is none, because it must be the first argument.
-fn find_option(name: &str) -> Option<(&'static str, OptionValue)> {
-    if let Some(exact) = OPTIONS.into_iter().find(|(option, _)| *option == name) {
+fn find_option(name: &str) -> Option<(&'static str, &'static str)> {
+    if let Some(exact) = options().find(|(option, _)| *option == name) {
         return Some(exact);
     }
-    let mut matches = OPTIONS.into_iter().filter(|(option, _)| option.starts_with(name) && !name.is_empty());
+    let mut matches = options().filter(|(option, _)| option.starts_with(name) && !name.is_empty());
     let first = matches.next()?;
     let is_other_spelling = |option: &str| [first.0, option].iter().all(|o| NO_VERSION_CHECK.contains(o));
     matches.all(|(option, _)| is_other_spelling(option)).then_some(first)
@@ -418,36 +403,6 @@ fn parse_integer(text: &str) -> Option<i64> {
         return None;
     }
     Some(format!("{sign}{digits}").parse().unwrap_or(if sign == "-" { i64::MIN } else { i64::MAX }))
-}
-
-/// The settings of the report. Keys change them during the run.
-#[derive(Clone, Debug)]
-pub(super) struct Settings {
-    /// The aggregation of readings into lines.
-    pub(super) group_by: GroupBy,
-    pub(super) columns: Regex,
-    /// The devices to print; `None` for all active ones.
-    pub(super) devices: Option<Regex>,
-    /// Inactive devices are also printed.
-    pub(super) show_inactive: bool,
-    /// The least number of seconds that a line covers when grouping by sample.
-    pub(super) sample_time: f64,
-}
-
-impl Settings {
-    /// Returns the settings at the start of a run.
-    ///
-    /// # Errors
-    /// A message about a pattern that cannot be used.
-    pub(super) fn from_options(options: &Options) -> Result<Self, String> {
-        Ok(Self {
-            group_by: options.group_by,
-            columns: parse_pattern(&options.columns)?,
-            devices: options.devices.as_deref().map(parse_pattern).transpose()?,
-            show_inactive: options.show_inactive,
-            sample_time: options.sample_time as f64,
-        })
-    }
 }
 
 /// Compiles a pattern.
@@ -498,7 +453,7 @@ mod tests {
             (options.group_by, options.group_headers, options.scroll_headers),
             (GroupBy::Disk, false, true)
         );
-        assert_eq!((options.sample_time, options.show_inactive, options.file), (5, true, Some("f".into())));
+        assert_eq!((options.sample_time, options.show_inactive, options.file), (5.0, true, Some("f".into())));
     }
 
     #[test]
@@ -538,14 +493,14 @@ mod tests {
         {
             assert_eq!(parsed(arguments, "").unwrap_err().exit, Exit::PtUsage, "{arguments}");
         }
-        assert_eq!(parsed("--devices-regex --show f", "").unwrap().devices.as_deref(), Some("--show"));
+        assert_eq!(parsed("--devices-regex --show f", "").unwrap().devices.unwrap().as_str(), "--show");
         assert!(!parsed("--headers --show-inactive f", "").unwrap().show_inactive);
     }
 
     #[test]
     fn zero_is_no_pattern_and_no_file() {
         let options = parsed("--devices-regex 0 0", "").unwrap();
-        assert_eq!((options.devices, options.file), (None, None));
+        assert!(options.devices.is_none() && options.file.is_none());
         assert_eq!(parsed("--columns-regex=0", "").unwrap_err().exit, Exit::PtUsage);
     }
 
@@ -553,8 +508,8 @@ mod tests {
     fn whole_numbers_may_have_underscores_and_any_size() {
         let sample_time =
             |text: &str| parsed(&format!("--sample-time={text}"), "").map(|o| o.sample_time).ok();
-        assert_eq!(["1_0_", "_-7", "-_7", "+7"].map(sample_time), [Some(10), None, Some(-7), Some(7)]);
-        assert_eq!(sample_time("99999999999999999999"), Some(i64::MAX));
+        assert_eq!(["1_0_", "_-7", "-_7", "+7"].map(sample_time), [Some(10.0), None, Some(-7.0), Some(7.0)]);
+        assert_eq!(sample_time("99999999999999999999"), Some(i64::MAX as f64));
         assert_eq!(["1.5", "0x10", "_", "-", ""].map(sample_time), [None; 5]);
     }
 

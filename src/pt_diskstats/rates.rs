@@ -1,7 +1,6 @@
 //! The numbers of pt-diskstats, which are defined differently from those of iostat (see OUTPUT in its manual).
 
 use crate::counters::{Counters, Requests, wrapping_sub_u32};
-use crate::metrics::RequestChange;
 
 /// Differences of counters, summed over devices or over intervals.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -50,8 +49,12 @@ impl PtDelta {
     /// went backwards.
     pub fn between(older: &Counters, newer: &Counters) -> Option<Self> {
         let requests = |older: &Requests, newer: &Requests| {
-            let RequestChange { ios, merges, sectors, .. } = RequestChange::between(older, newer);
-            Some(Requests { ios: ios?, merges: merges?, sectors: sectors?, ms: millis(older.ms, newer.ms) })
+            Some(Requests {
+                ios: newer.ios.checked_sub(older.ios)?,
+                merges: newer.merges.checked_sub(older.merges)?,
+                sectors: newer.sectors.checked_sub(older.sectors)?,
+                ms: millis(older.ms, newer.ms),
+            })
         };
         Some(Self {
             reads: requests(&older.reads, &newer.reads)?,

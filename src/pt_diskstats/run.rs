@@ -29,13 +29,7 @@ pub fn run(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
     let time_zone = local_time_zone((context.environment)("TZ").as_deref());
     let lines = (context.environment)("LINES").map(|lines| lines.to_string_lossy().into_owned());
     let screen_rows = screen_rows(lines.as_deref());
-    let engine = match PtEngine::new(options, screen_rows, time_zone.clone()) {
-        Ok(engine) => engine,
-        Err(message) => {
-            let _ = writeln!(context.err, "{message}");
-            return Ok(Exit::PtDied);
-        }
-    };
+    let engine = PtEngine::new(options, screen_rows, time_zone.clone());
     // A file is read without keys unless its lines can be shown again.
     let reads_input = options.file.as_ref().is_some_and(|file| file.as_os_str() == "-");
     let has_keys = options.file.is_none() || context.is_terminal && !reads_input;
