@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::MAX_LINE_BYTES;
-use super::diskstats_line::{Words, excerpt};
+use super::diskstats_line::Words;
 use super::recorded_scan::ScanGrowth;
 use crate::baselines::{RecordedBaseline, RecordedBaselines};
 use crate::counters::{HealthFacts, HostState, Missing, Pressure, Sample, SwappedPages};
@@ -124,17 +124,9 @@ impl EndOfSample {
     }
 }
 
-/// The reason why the JSON of an annotation is invalid.
-pub(super) enum AnnotationError {
-    /// The JSON ends early.
-    Truncated,
-    /// Any other reason, as text.
-    Invalid(String),
-}
-
 impl Annotation {
     /// Parses a line; `None` if it is not an annotation.
-    pub(super) fn parse_line(line: &[u8]) -> Option<Result<Self, AnnotationError>> {
+    pub(super) fn parse_line(line: &[u8]) -> Option<serde_json::Result<Self>> {
         let json = line.strip_prefix(MARKER)?;
         let first_name = json.strip_prefix(b"{\"").and_then(|rest| rest.split(|byte| *byte == b'"').next());
         // The names may be in any order, for example after another program changed the recording.
@@ -154,14 +146,8 @@ impl Annotation {
 fn parse<T: DeserializeOwned>(
     json: &[u8],
     annotation: impl FnOnce(T) -> Annotation,
-) -> Result<Annotation, AnnotationError> {
-    serde_json::from_slice(json).map(annotation).map_err(|error| {
-        if error.is_eof() {
-            AnnotationError::Truncated
-        } else {
-            AnnotationError::Invalid(excerpt(error.to_string().as_bytes()))
-        }
-    })
+) -> serde_json::Result<Annotation> {
+    serde_json::from_slice(json).map(annotation)
 }
 
 /// Appends an annotation to `out`.

@@ -5,7 +5,7 @@ use std::iter;
 
 use jiff::Timestamp;
 
-use super::annotation::{Annotation, AnnotationError, find_embedded_annotation};
+use super::annotation::{Annotation, find_embedded_annotation};
 use super::diskstats_line::excerpt;
 use super::proc_files::parse_cpu_line;
 use crate::counters::CpuTimes;
@@ -22,7 +22,7 @@ pub(super) enum LineKind {
     /// A `#blkstat` line.
     Annotation(Annotation),
     /// A `#blkstat` line whose JSON is invalid.
-    InvalidAnnotation(AnnotationError),
+    InvalidAnnotation(serde_json::Error),
 }
 
 impl LineKind {

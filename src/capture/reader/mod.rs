@@ -19,8 +19,8 @@ use jiff::Timestamp;
 use self::foreign::{FirstCopies, ForeignLine, ForeignLines, Known, collectl_time, look_alike};
 pub use self::state::CaptureState;
 use self::state::{Continuity, OpenSample, Position, SampleDevices, SegmentTracker};
-use super::annotation::{Annotation, AnnotationError, EndOfSample, HealthLine, RecordingHeader, bounded};
-use super::diskstats_line::{LineError, is_of_linux_2_4, parse_line};
+use super::annotation::{Annotation, EndOfSample, HealthLine, RecordingHeader, bounded};
+use super::diskstats_line::{LineError, excerpt, is_of_linux_2_4, parse_line};
 use super::line_kind::{LineKind, TimestampLine, find_embedded_line};
 use super::line_reader::{LineReader, NextLine};
 use super::logs::Logs;
@@ -438,7 +438,7 @@ impl<R: Read> Reader<R> {
             LineKind::Timestamp(line) => return self.begin_sample(line, sample),
             LineKind::Annotation(annotation) => return self.read_annotation(annotation, previous, sample),
             LineKind::Cpu(cpu) if self.position.is_in_sample() => sample.cpu = cpu.or(sample.cpu),
-            LineKind::InvalidAnnotation(error) => self.reject_annotation(error, ended),
+            LineKind::InvalidAnnotation(error) => self.reject_annotation(&error, ended),
             LineKind::Device | LineKind::Comment | LineKind::Cpu(_) => {}
         }
         false
@@ -586,13 +586,13 @@ impl<R: Read> Reader<R> {
         self.end_sample(Position::BetweenSamples, true, sample)
     }
 
-    fn reject_annotation(&mut self, error: AnnotationError, ended: bool) {
+    fn reject_annotation(&mut self, error: &serde_json::Error, ended: bool) {
         let in_recorded_sample = self.is_blkstat_recording() && self.position.is_in_sample();
-        let reason = match error {
+        let reason = match error.is_eof() {
             // A warning about the truncated sample follows.
-            AnnotationError::Truncated if !ended || in_recorded_sample => return,
-            AnnotationError::Truncated => "truncated JSON".to_owned(),
-            AnnotationError::Invalid(reason) => reason,
+            true if !ended || in_recorded_sample => return,
+            true => "truncated JSON".to_owned(),
+            false => excerpt(error.to_string().as_bytes()),
         };
         if let Position::InSample(open) = &mut self.position {
             open.has_invalid_annotation = true;

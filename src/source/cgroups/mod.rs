@@ -1,5 +1,8 @@
 //! Reads the counters and limits of cgroups.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 use std::fs::{metadata, read_dir};
 use std::io::{self, ErrorKind};
@@ -16,6 +19,20 @@ use crate::attribution::LimitKind;
 use crate::attribution::files::{parse_blkio_counter, parse_blkio_limit, parse_io_max, parse_io_stat};
 use crate::capture::proc_files::parse_pressure;
 use crate::counters::{Cgroup, CgroupDevice, CgroupHierarchy, IoScan, Pressure, ScanProblem};
+
+/// The counters of version 2.
+const IO_STAT: &str = "io.stat";
+/// The bytes of version 1, without descendants: the recursive files do not keep those of a removed child either.
+const SERVICE_BYTES: &str = "blkio.throttle.io_service_bytes";
+/// The requests of version 1.
+const SERVICED: &str = "blkio.throttle.io_serviced";
+/// The limits of version 1.
+const BLKIO_LIMITS: [(&str, LimitKind); 4] = [
+    ("blkio.throttle.read_iops_device", LimitKind::ReadIops),
+    ("blkio.throttle.write_iops_device", LimitKind::WriteIops),
+    ("blkio.throttle.read_bps_device", LimitKind::ReadBytes),
+    ("blkio.throttle.write_bps_device", LimitKind::WriteBytes),
+];
 
 /// The time after which the reader looks for new cgroups. Until then, their I/O is part of their parent's in version 2.
 const DISCOVERY_PERIOD: Duration = Duration::from_secs(5);
@@ -53,10 +70,18 @@ pub(super) struct CgroupReader {
     problem: Option<ScanProblem>,
 }
 
-/// A cgroup with its last reading.
+/// A cgroup, and what its files had when they were last read.
 struct KnownCgroup {
     path: Arc<str>,
-    files: CgroupFiles,
+    dir: PathBuf,
+    version: CgroupHierarchy,
+    /// The file that changes with each I/O.
+    counters: PathBuf,
+    text: Vec<u8>,
+    /// A buffer for the text of the next reading.
+    incoming: Vec<u8>,
+    counted: Vec<CgroupDevice>,
+    limited: Vec<CgroupDevice>,
     /// The position of its parent; `None` for a cgroup whose parent is not read.
     parent: Option<usize>,
     /// Its counters changed in the last scan, or it is new.
@@ -72,7 +97,60 @@ struct KnownCgroup {
 impl KnownCgroup {
     /// Returns whether it is read less often, because it has had no I/O for long and has no limits.
     fn is_resting(&self) -> bool {
-        self.idle_scans >= IDLE_SCANS && !self.files.is_limited()
+        self.idle_scans >= IDLE_SCANS && self.limited.is_empty()
+    }
+
+    /// Reads the counters. Returns whether they have changed.
+    fn read_counters(&mut self) -> io::Result<bool> {
+        read_bytes_into(&self.counters, &mut self.incoming)?;
+        if self.incoming == self.text {
+            return Ok(false);
+        }
+        std::mem::swap(&mut self.text, &mut self.incoming);
+        self.counted.clear();
+        match self.version {
+            CgroupHierarchy::V2 => parse_io_stat(&self.text, &mut self.counted),
+            CgroupHierarchy::V1 => {
+                parse_blkio_counter(
+                    &self.text,
+                    |io| [&mut io.read_bytes, &mut io.write_bytes],
+                    &mut self.counted,
+                );
+                read_bytes_into(&self.dir.join(SERVICED), &mut self.incoming)?;
+                parse_blkio_counter(&self.incoming, |io| [&mut io.reads, &mut io.writes], &mut self.counted);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Reads the limits; none if they cannot be read.
+    fn read_limits(&mut self) {
+        self.limited.clear();
+        let read = |name: &str| read_bytes(&self.dir.join(name)).unwrap_or_default();
+        match self.version {
+            CgroupHierarchy::V2 => parse_io_max(&read("io.max"), &mut self.limited),
+            CgroupHierarchy::V1 => {
+                for (name, kind) in BLKIO_LIMITS {
+                    parse_blkio_limit(&read(name), kind, &mut self.limited);
+                }
+            }
+        }
+    }
+
+    /// Reads the pressure of a cgroup with limits; `None` if it has no limits, or if its pressure is not known.
+    fn read_pressure(&self) -> Option<Pressure> {
+        let is_known = self.version == CgroupHierarchy::V2 && !self.limited.is_empty();
+        parse_pressure(&read_bytes(&self.dir.join("io.pressure")).filter(|_| is_known)?)
+    }
+
+    /// Returns the devices that the cgroup has used or is limited on, by number.
+    fn devices(&self) -> Vec<CgroupDevice> {
+        let has_io = |device: &&CgroupDevice| device.io != Default::default();
+        let mut devices: Vec<CgroupDevice> = self.counted.iter().filter(has_io).copied().collect();
+        for limited in &self.limited {
+            CgroupDevice::entry(&mut devices, limited.number).limits = limited.limits;
+        }
+        devices
     }
 }
 
@@ -118,7 +196,7 @@ impl CgroupReader {
             let is_in_turn = has_trouble_begun || at % 2 == self.scans % 2;
             let is_affected = cgroup.has_changed || is_in_trouble && !cgroup.is_resting();
             if is_due || cgroup.is_new || is_affected && is_in_turn {
-                cgroup.files.read_limits();
+                cgroup.read_limits();
             }
         }
     }
@@ -138,32 +216,31 @@ impl CgroupReader {
             let is_skipped = is_below_idle && !cgroup.has_changed
                 || is_resting && at % IDLE_PERIOD != self.scans % IDLE_PERIOD;
             cgroup.is_gone = false;
-            let reading = if is_skipped { Reading::Same } else { cgroup.files.read_counters() };
-            match reading {
-                Reading::Changed => {
+            match if is_skipped { Ok(false) } else { cgroup.read_counters() } {
+                Ok(true) => {
                     if is_resting {
                         cgroup.is_new = true;
-                        cgroup.files.read_limits();
+                        cgroup.read_limits();
                     }
                     (cgroup.has_changed, cgroup.idle_scans) = (true, 0);
                 }
-                Reading::Same => {
+                Ok(false) => {
                     cgroup.has_changed = false;
                     cgroup.idle_scans = cgroup.idle_scans.saturating_add(1);
                 }
-                Reading::Gone => {
-                    cgroup.is_gone = true;
+                Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                    problem = Some(ScanProblem::NotPermitted);
                     continue;
                 }
-                Reading::Refused => {
-                    problem = Some(ScanProblem::NotPermitted);
+                Err(_) => {
+                    cgroup.is_gone = true;
                     continue;
                 }
             }
             let is_new = std::mem::take(&mut cgroup.is_new);
-            let devices = cgroup.files.devices();
+            let devices = cgroup.devices();
             if !devices.is_empty() {
-                let pressure = cgroup.files.read_pressure();
+                let pressure = cgroup.read_pressure();
                 cgroups.push(Cgroup { path: Arc::clone(&cgroup.path), is_new, devices, pressure });
             }
         }
@@ -197,7 +274,7 @@ impl CgroupReader {
             let is_top = next == 1;
             let known = known.remove(path.as_str());
             let is_there = known.as_ref().is_some_and(|cgroup| !cgroup.is_gone);
-            let is_counted = is_there || CgroupFiles::is_counted(&dir, version);
+            let is_counted = is_there || dir.join(counters_file(version)).exists();
             // In version 2, the root has the counters of the devices, and a cgroup without the controller has no
             // descendant with it.
             if !is_top && !is_counted {
@@ -212,7 +289,13 @@ impl CgroupReader {
                 position = Some(found.len());
                 let new = || KnownCgroup {
                     path: Arc::from(path.as_str()),
-                    files: CgroupFiles::new(&dir, version),
+                    counters: dir.join(counters_file(version)),
+                    dir: dir.clone(),
+                    version,
+                    text: Vec::new(),
+                    incoming: Vec::new(),
+                    counted: Vec::new(),
+                    limited: Vec::new(),
                     parent: None,
                     has_changed: true,
                     is_new: true,
@@ -297,132 +380,6 @@ pub(super) fn find_hierarchy(mountinfo: &str) -> Option<Hierarchy> {
     };
     let v1 = mounts().find(has_blkio).and_then(|mount| found(&mount, CgroupHierarchy::V1));
     v1.or_else(|| found(&mounts().find(|mount| mount.fs_type == "cgroup2")?, CgroupHierarchy::V2))
-}
-
-#[cfg(test)]
-mod tests;
-
-/// The counters of version 2.
-const IO_STAT: &str = "io.stat";
-/// The bytes of version 1, without descendants: the recursive files do not keep those of a removed child either.
-const SERVICE_BYTES: &str = "blkio.throttle.io_service_bytes";
-/// The requests of version 1.
-const SERVICED: &str = "blkio.throttle.io_serviced";
-/// The limits of version 1.
-const BLKIO_LIMITS: [(&str, LimitKind); 4] = [
-    ("blkio.throttle.read_iops_device", LimitKind::ReadIops),
-    ("blkio.throttle.write_iops_device", LimitKind::WriteIops),
-    ("blkio.throttle.read_bps_device", LimitKind::ReadBytes),
-    ("blkio.throttle.write_bps_device", LimitKind::WriteBytes),
-];
-
-/// The outcome of reading the counters of a cgroup.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reading {
-    /// The counters differ from the last reading.
-    Changed,
-    Same,
-    Gone,
-    /// This user may not read them.
-    Refused,
-}
-
-/// The files of one cgroup, with their contents as last read.
-pub(super) struct CgroupFiles {
-    dir: PathBuf,
-    version: CgroupHierarchy,
-    /// The file that changes with each I/O.
-    counters: PathBuf,
-    text: Vec<u8>,
-    /// A buffer for the text of the next reading.
-    incoming: Vec<u8>,
-    counted: Vec<CgroupDevice>,
-    limited: Vec<CgroupDevice>,
-}
-
-impl CgroupFiles {
-    pub(super) fn new(dir: &Path, version: CgroupHierarchy) -> Self {
-        Self {
-            dir: dir.to_owned(),
-            version,
-            counters: dir.join(counters_file(version)),
-            text: Vec::new(),
-            incoming: Vec::new(),
-            counted: Vec::new(),
-            limited: Vec::new(),
-        }
-    }
-
-    /// Returns whether the I/O of a cgroup is counted.
-    pub(super) fn is_counted(dir: &Path, version: CgroupHierarchy) -> bool {
-        dir.join(counters_file(version)).exists()
-    }
-
-    pub(super) fn read_counters(&mut self) -> Reading {
-        match self.read_changed_counters() {
-            Ok(true) => Reading::Changed,
-            Ok(false) => Reading::Same,
-            Err(error) if error.kind() == ErrorKind::PermissionDenied => Reading::Refused,
-            Err(_) => Reading::Gone,
-        }
-    }
-
-    fn read_changed_counters(&mut self) -> io::Result<bool> {
-        read_bytes_into(&self.counters, &mut self.incoming)?;
-        if self.incoming == self.text {
-            return Ok(false);
-        }
-        std::mem::swap(&mut self.text, &mut self.incoming);
-        self.counted.clear();
-        match self.version {
-            CgroupHierarchy::V2 => parse_io_stat(&self.text, &mut self.counted),
-            CgroupHierarchy::V1 => {
-                parse_blkio_counter(
-                    &self.text,
-                    |io| [&mut io.read_bytes, &mut io.write_bytes],
-                    &mut self.counted,
-                );
-                read_bytes_into(&self.dir.join(SERVICED), &mut self.incoming)?;
-                parse_blkio_counter(&self.incoming, |io| [&mut io.reads, &mut io.writes], &mut self.counted);
-            }
-        }
-        Ok(true)
-    }
-
-    /// Reads the limits; none if they cannot be read.
-    pub(super) fn read_limits(&mut self) {
-        self.limited.clear();
-        let read = |name: &str| read_bytes(&self.dir.join(name)).unwrap_or_default();
-        match self.version {
-            CgroupHierarchy::V2 => parse_io_max(&read("io.max"), &mut self.limited),
-            CgroupHierarchy::V1 => {
-                for (name, kind) in BLKIO_LIMITS {
-                    parse_blkio_limit(&read(name), kind, &mut self.limited);
-                }
-            }
-        }
-    }
-
-    /// Returns whether the cgroup has limits.
-    pub(super) fn is_limited(&self) -> bool {
-        !self.limited.is_empty()
-    }
-
-    /// Reads the pressure of a cgroup with limits; `None` if it has no limits, or if its pressure is not known.
-    pub(super) fn read_pressure(&self) -> Option<Pressure> {
-        let is_known = self.version == CgroupHierarchy::V2 && !self.limited.is_empty();
-        parse_pressure(&read_bytes(&self.dir.join("io.pressure")).filter(|_| is_known)?)
-    }
-
-    /// Returns the devices that the cgroup has used or is limited on, by number.
-    pub(super) fn devices(&self) -> Vec<CgroupDevice> {
-        let has_io = |device: &&CgroupDevice| device.io != Default::default();
-        let mut devices: Vec<CgroupDevice> = self.counted.iter().filter(has_io).copied().collect();
-        for limited in &self.limited {
-            CgroupDevice::entry(&mut devices, limited.number).limits = limited.limits;
-        }
-        devices
-    }
 }
 
 /// Returns the name of the file with the bytes of a cgroup.
