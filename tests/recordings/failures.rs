@@ -91,21 +91,6 @@ fn a_recording_that_is_deleted_goes_on_in_a_new_file() {
 }
 
 #[test]
-fn a_signal_ends_a_recording_with_its_exit_code_and_a_complete_file() {
-    let lab = Lab::new();
-    for (signal, name) in [(2, "a.txt.gz"), (15, "b.txt")] {
-        let clock = lab.clock(0, |n| if n < 3 { WaitOutcome::Due } else { WaitOutcome::Signal(signal) });
-        let (_, err, exit) = lab.record_with(lab.plan(name, 50), &clock);
-        assert_eq!((err.as_str(), exit), ("", Exit::Signal(signal)));
-        assert_eq!(replay(&lab.path(name)).0.len(), 3);
-    }
-    let mut text = String::new();
-    let file = fs::File::open(lab.path("a.txt.gz")).unwrap();
-    io::Read::read_to_string(&mut flate2::read::MultiGzDecoder::new(file), &mut text).unwrap();
-    assert!(text.ends_with("\"complete\":true}\n"));
-}
-
-#[test]
 fn a_read_error_ends_a_recording_and_reports_what_was_saved() {
     let lab = Lab::new();
     let clock = lab.clock(0, |n| {

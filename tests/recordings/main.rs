@@ -16,7 +16,6 @@ mod learning;
 mod old_recordings;
 mod recordings;
 mod rotation;
-mod truncation;
 mod volume;
 
 #[allow(dead_code)] // The tests of the commands use the rest.

@@ -198,8 +198,12 @@ fn collect_keys(value: &Value, keys: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn every_field_of_an_analysis_and_of_the_device_tree_is_named() {
+fn every_field_that_is_printed_is_named() {
     let mut keys = BTreeSet::new();
+    for words in ["--csv", "who --csv", "who --csv --kind process"] {
+        let table = print_of(&format!("blkstat {words} --from fixtures/captures/mixed.txt"));
+        keys.extend(table.lines().next().unwrap().split(',').map(str::to_owned));
+    }
     let captures = ["capped-3000", "sweep-randread", "mixed", "stalls"]
         .map(|capture| format!("analyze --json fixtures/captures/{capture}.txt"));
     let tree = "devices --json --from fixtures/recordings-0.1.0/recording.txt".to_owned();

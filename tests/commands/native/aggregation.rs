@@ -4,17 +4,6 @@ use super::captures::{capture_of, json, lines_of};
 use crate::support::program::output;
 
 #[test]
-fn intervals_of_a_capture_can_be_aggregated() {
-    let (out, _, code) = output("--json --from fixtures/captures/capped-3000.txt loop0 10 3", "");
-    let lengths: Vec<f64> = out
-        .lines()
-        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["elapsed_s"].as_f64().unwrap())
-        .collect();
-    assert_eq!((lengths.len(), code), (3, 0));
-    assert!(lengths.iter().all(|length| (9.8..11.5).contains(length)), "{lengths:?}");
-}
-
-#[test]
 fn aggregated_intervals_end_at_multiples_and_the_remainder_is_reported() {
     let mut text = String::new();
     for second in 0..=130u64 {

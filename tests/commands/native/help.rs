@@ -145,23 +145,3 @@ fn options_are_grouped_in_the_same_way_in_every_command() {
         assert_eq!(groups.get(option), Some(&heading), "{option}");
     }
 }
-
-#[test]
-fn the_reference_explains_every_field_that_is_printed() {
-    const CAPTURE: &str = "fixtures/captures/mixed.txt";
-    let is_explained = |reference: &str, name: &str| {
-        let mut lines = reference.lines();
-        lines.any(|line| line.strip_prefix(&format!("  {name} ")).is_some_and(|rest| rest.trim().len() > 5))
-    };
-    let (reference, err, code) = output("help json", "");
-    assert_eq!((err.as_str(), code), ("", 0));
-    let (csv, _, _) = output(&format!("--csv --from {CAPTURE}"), "");
-    let (cgroups, _, _) = output(&format!("who --csv --from {CAPTURE}"), "");
-    let (processes, _, _) = output(&format!("who --csv --kind process --from {CAPTURE}"), "");
-    for header in [csv, cgroups, processes].iter().filter_map(|text| text.lines().next()) {
-        for name in header.split(',') {
-            assert!(is_explained(&reference, name), "{name}");
-        }
-    }
-    assert!(is_explained(&reference, "read_p999_ms"), "{reference}");
-}

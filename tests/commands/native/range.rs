@@ -179,16 +179,6 @@ fn a_time_that_occurs_twice_is_the_first_and_a_line_says_which() {
 }
 
 #[test]
-fn a_capture_without_a_wall_clock_has_durations_only() {
-    let seconds: Vec<f64> = (600..660).map(f64::from).collect();
-    let (_dir, path) = file("uptime.txt", capture(&seconds));
-    let from = path.display();
-    assert_eq!(json(&format!("--from {from} --begin +10s --end -39s")).len(), 10);
-    let message = error(&format!("--from {from} --begin 16:04"), "");
-    assert!(message.contains("hold none: they go from 600 to 659 s; use +DURATION"), "{message}");
-}
-
-#[test]
 fn a_range_that_ends_before_it_begins_or_holds_nothing_is_one_line() {
     for (range, words) in [
         ("--begin 18:28:20 --end 18:28:16", "--end 18:28:16 comes before --begin 18:28:20 in the capture"),

@@ -42,11 +42,6 @@ fn a_capture_without_scans_is_no_data() {
 }
 
 #[test]
-fn a_signal_ends_the_run() {
-    assert_eq!(error(|_| {}, "1").1, Exit::Signal(2));
-}
-
-#[test]
 fn invalid_arguments_are_usage_errors() {
     for (options, expected) in [
         ("--kind process", "--csv"),

@@ -46,15 +46,6 @@ fn a_range_of_a_replay_shows_what_the_whole_shows_of_it() {
 }
 
 #[test]
-fn an_analysis_of_a_recording_finds_the_limit() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = record(folder.path(), "", 20);
-    let out = replay(&format!("analyze {file}"));
-    assert!(out.contains("db.service is at its limit of 100 reads/s on sda"), "{out}");
-    assert!(!out.contains("Not the disk"), "{out}");
-}
-
-#[test]
 fn without_who_a_recording_has_no_names() {
     let folder = tempfile::tempdir().unwrap();
     let file = record(folder.path(), "--no-who", 2);
