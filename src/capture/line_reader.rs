@@ -135,12 +135,6 @@ impl<R: Read> LineReader<R> {
         }
     }
 
-    /// Leaves out lines that were looked at.
-    pub(super) fn skip(&mut self, bytes: usize, lines: u64) {
-        self.unread.start += bytes;
-        self.number += lines;
-    }
-
     /// Hands out the last line, or part of one, once more.
     pub(super) fn repeat_line(&mut self) {
         if std::mem::take(&mut self.is_second_part) {

@@ -59,7 +59,7 @@ impl IostatLog {
     }
 
     /// Takes a line of text.
-    fn read_text(&mut self, line: &str, contents: &mut LogContents) -> Result<bool, String> {
+    fn read_text(&mut self, line: &str, contents: &mut LogContents) -> Result<(), String> {
         let words: Vec<&str> = line.split_whitespace().collect();
         if words.is_empty() {
             self.lines_behind_head = self.lines_behind_head.map(|lines| lines + 1);
@@ -69,7 +69,7 @@ impl IostatLog {
             if self.shape.as_ref().is_some_and(|shape| shape.tables == tables) {
                 self.end_report(contents);
             }
-            return Ok(false);
+            return Ok(());
         }
         if let Some((host, rest)) = head_line(line) {
             self.end_report(contents);
@@ -77,16 +77,16 @@ impl IostatLog {
             (contents.host, self.has_date, self.begins, self.time, self.shape) =
                 (host, true, true, None, None);
             (self.lines_behind_head, self.is_boot_left_out) = (Some(0), false);
-            return Ok(false);
+            return Ok(());
         }
         self.is_boot_left_out |= self.lines_behind_head.take() == Some(2);
         if std::mem::take(&mut self.is_after_cpu_header) {
-            return Ok(false);
+            return Ok(());
         }
         if words.contains(&"%iowait") {
             self.end_report(contents);
             self.is_after_cpu_header = true;
-            return Ok(false);
+            return Ok(());
         }
         if let Some((columns, is_name_last)) = header(&words) {
             if self.open.tables.contains(&columns) {
@@ -98,20 +98,20 @@ impl IostatLog {
             self.open.tables.push(columns.clone());
             self.open.rows = 0;
             (self.open.columns, self.open.is_name_last, self.open.name) = (columns, is_name_last, None);
-            return Ok(true);
+            return Ok(());
         }
         if !self.open.columns.is_empty() {
             // The total of a group is indented.
             let is_total = line.starts_with(' ') && !self.open.is_name_last && self.open.name.is_none();
             let read = if is_total { Ok(()) } else { self.read_row(&words, contents) };
             self.open.is_damaged |= read.is_err();
-            return read.map(|()| false);
+            return read;
         }
         if find_time(line).is_some() {
             self.end_report(contents);
             self.time = Some(line.to_owned());
         }
-        Ok(false)
+        Ok(())
     }
 
     /// Takes a line of a table.
@@ -223,24 +223,20 @@ impl LogFormat for IostatLog {
         "an iostat log"
     }
 
-    fn read(&mut self, line: &str, contents: &mut LogContents) -> Result<bool, String> {
+    fn read(&mut self, line: &str, contents: &mut LogContents) -> Result<(), String> {
         if !self.json.is_json(line) {
             return self.read_text(line, contents);
         }
-        let mut is_iostat = false;
         for part in self.json.read(line)? {
             match part {
                 JsonPart::Host(host, is_boot_left_out) => {
                     self.read_json_head(&host, contents);
                     self.is_boot_left_out = is_boot_left_out;
                 }
-                JsonPart::Element(element) => {
-                    is_iostat |= element["disk"][0]["disk_device"].is_string();
-                    self.read_element(&element, contents);
-                }
+                JsonPart::Element(element) => self.read_element(&element, contents),
             }
         }
-        Ok(is_iostat)
+        Ok(())
     }
 
     fn finish(&mut self, contents: &mut LogContents) {

@@ -2,7 +2,7 @@
 //! times the seconds, as a whole number. What a log lacks is missing in its counters, not zero.
 //!
 //! A log is recognized by its content. To add a format, implement [`LogFormat`] in a file of its own and name it in
-//! [`formats`].
+//! [`format_of`].
 
 mod iostat;
 mod json;
@@ -29,19 +29,30 @@ pub(super) trait LogFormat: Send {
     /// Where the numbers come from: `an iostat log`.
     fn origin(&self) -> &'static str;
 
-    /// Takes the next line, and adds what it tells. Returns whether the log is known to have this format.
+    /// Takes the next line, and adds what it tells.
     ///
     /// # Errors
     /// If the line is damaged; says how. The report that it belongs to must not be handed out.
-    fn read(&mut self, line: &str, contents: &mut LogContents) -> Result<bool, String>;
+    fn read(&mut self, line: &str, contents: &mut LogContents) -> Result<(), String>;
 
     /// Adds the last report at the end of the log, if it is complete.
     fn finish(&mut self, contents: &mut LogContents);
 }
 
-/// Returns a reader for each kind of log.
-fn formats() -> [Box<dyn LogFormat>; 3] {
-    [Box::new(iostat::IostatLog::new()), Box::<sar::SarLog>::default(), Box::<sar::SadfLog>::default()]
+/// Returns a reader for the kind of log that a line shows: the head of a table of devices, or a device in JSON.
+fn format_of(line: &str) -> Option<Box<dyn LogFormat>> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    if iostat::header(&words).is_some() || line.contains("\"disk_device\"") {
+        Some(Box::new(iostat::IostatLog::new()))
+    } else if sar::head(&words).is_some() {
+        Some(Box::<sar::SarLog>::default())
+    } else if sar::columns_of_sadf(line).is_some_and(|columns| columns[0] == sar::DEVICE)
+        || line.contains("\"disk-device\"")
+    {
+        Some(Box::<sar::SadfLog>::default())
+    } else {
+        None
+    }
 }
 
 /// The contents of a log that have been read so far.
@@ -277,9 +288,9 @@ fn number(word: &str) -> Option<(f64, usize, Option<f64>)> {
 /// Reads a log of any kind.
 #[derive(Default)]
 pub(super) struct Logs {
-    /// The kinds that the log may have, with what it tells if it has; one, once it is recognized.
-    formats: Vec<(Box<dyn LogFormat>, LogContents)>,
-    pub(super) is_recognized: bool,
+    /// `None` before it is recognized.
+    format: Option<Box<dyn LogFormat>>,
+    contents: LogContents,
     /// The stated distance of reports without times.
     every: Option<Duration>,
     /// The distance that the amounts of a report show.
@@ -297,62 +308,45 @@ pub(super) struct Logs {
 
 impl Logs {
     pub(super) fn new(local: &LocalTimes, every: Option<Duration>) -> Self {
-        let contents = || LogContents { times: SysstatTimes::new(local.clone()), ..LogContents::default() };
-        let formats = formats().into_iter().map(|format| (format, contents())).collect();
-        Self { formats, every, begins: true, ..Self::default() }
+        let contents = LogContents { times: SysstatTimes::new(local.clone()), ..LogContents::default() };
+        Self { contents, every, begins: true, ..Self::default() }
     }
 
-    /// Takes a line, which a newline ended, of a capture that may be a log.
+    /// Looks at a line of a capture that may be a log. Returns whether it shows that it is; all lines are then to be read.
+    pub(super) fn recognize(&mut self, line: &str) -> bool {
+        self.prefix = self.prefix.take().or_else(|| Prefix::before_first_line(line));
+        let line = self.prefix.as_ref().map_or(Some(line), |prefix| Some(prefix.split(line)?.1));
+        self.format = line.and_then(format_of);
+        self.format.is_some()
+    }
+
+    /// Takes a line of a log, which a newline ended.
     ///
     /// # Errors
-    /// If a line of a log is damaged; says how.
+    /// If it is damaged; says how.
     pub(super) fn read(&mut self, line: &[u8]) -> Result<(), String> {
+        let Some(format) = &mut self.format else { return Ok(()) };
         let Ok(line) = std::str::from_utf8(line) else {
-            return if self.is_recognized { Err(self.reject(line)) } else { Ok(()) };
+            self.begins = true;
+            return Err(format!("not text: '{}'; skipped", excerpt(line)));
         };
-        if !self.is_recognized && self.prefix.is_none() {
-            self.prefix = Prefix::before_first_line(line);
-        }
-        let (prefix, line) = match &self.prefix {
-            Some(prefix) => match prefix.split(line) {
-                Some((before, line)) => (Some(before), line),
-                None => return Ok(()),
-            },
-            None => (None, line),
-        };
-        let read = |(format, contents): &mut (Box<dyn LogFormat>, LogContents)| {
-            prefix.unwrap_or_default().clone_into(&mut contents.prefix);
-            format.read(line, contents)
-        };
-        if !self.is_recognized {
-            // Before the log is recognized, nothing is known to be wrong with any line.
-            if let Some(index) = self.formats.iter_mut().position(|format| read(format) == Ok(true)) {
-                self.is_recognized = true;
-                self.formats.swap(0, index);
-                self.formats.truncate(1);
-            }
-            return Ok(());
-        }
-        let outcome = read(&mut self.formats[0]);
+        let prefix = self.prefix.as_ref().map_or(Some(("", line)), |prefix| prefix.split(line));
+        let Some((prefix, line)) = prefix else { return Ok(()) };
+        prefix.clone_into(&mut self.contents.prefix);
+        let outcome = format.read(line, &mut self.contents);
         self.begins |= outcome.is_err();
-        outcome.map(|_| ()).map_err(|error| format!("{error}; the report is skipped"))
-    }
-
-    fn reject(&mut self, line: &[u8]) -> String {
-        self.begins = true;
-        format!("not text: '{}'; skipped", excerpt(line))
+        outcome.map_err(|error| format!("{error}; the report is skipped"))
     }
 
     /// Takes the end of the log. Returns whether it completes a report.
     pub(super) fn finish(&mut self) -> bool {
-        let (format, contents) = &mut self.formats[0];
-        format.finish(contents);
-        !contents.reports.is_empty()
+        self.format.iter_mut().for_each(|format| format.finish(&mut self.contents));
+        !self.contents.reports.is_empty()
     }
 
     /// Makes a sample of the next report; returns whether no interval ends there. `None` without a complete report.
     pub(super) fn next(&mut self, sample: &mut Sample) -> Option<bool> {
-        let mut report = self.formats[0].1.reports.pop_front()?;
+        let mut report = self.contents.reports.pop_front()?;
         if std::mem::take(&mut report.has_length) {
             let length = self.every.or(report.length()).or(Some(self.step()).filter(|_| report.at.is_none()));
             if let Some(length) = length.and_then(|length| SignedDuration::try_from(length).ok()) {
@@ -361,7 +355,7 @@ impl Logs {
                 let before =
                     Report { at: start, begins: true, devices: report.devices.clone(), has_length: false };
                 report.begins = false;
-                self.formats[0].1.reports.push_front(report);
+                self.contents.reports.push_front(report);
                 report = before;
             }
         }
@@ -402,7 +396,7 @@ impl Logs {
 
     /// Returns what the log says of its host, as the header of a recording.
     pub(super) fn header(&self) -> Arc<RecordingHeader> {
-        Arc::new(RecordingHeader { missing: self.missing(), ..self.formats[0].1.host.clone() })
+        Arc::new(RecordingHeader { missing: self.missing(), ..self.contents.host.clone() })
     }
 
     /// The distance of reports without times.
@@ -430,8 +424,8 @@ impl Logs {
             (missing.weighted_ms, "the queue"),
         ];
         let lacking: Vec<&str> = lacking.iter().filter(|(is, _)| *is).map(|(_, name)| *name).collect();
-        let (format, LogContents { rounding, times, .. }) = &self.formats[0];
-        let (origin, lacking) = (format.origin(), lacking.join(", "));
+        let LogContents { rounding, times, .. } = &self.contents;
+        let (origin, lacking) = (self.format.as_ref()?.origin(), lacking.join(", "));
         let mut note = format!("from {origin}: {rounding}{times}; not known: {lacking}");
         if self.lacks_times {
             let seconds = self.step().as_secs_f64();

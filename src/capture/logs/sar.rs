@@ -105,7 +105,7 @@ impl TimedRows {
 }
 
 /// The table whose rows are read.
-struct Table {
+pub(super) struct Table {
     /// The number of words of a time.
     time_words: usize,
     /// The words of the head after the time.
@@ -113,6 +113,15 @@ struct Table {
     /// The text of the time in the head, until the first row shows its order, and the time.
     head: Option<String>,
     start: Option<Timestamp>,
+}
+
+/// Returns the table that a line begins; `None` for another line.
+pub(super) fn head(words: &[&str]) -> Option<Table> {
+    let time_words = words.iter().position(|word| ["DEV", "tps"].contains(word))?;
+    let columns = words[time_words..].iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let time = words[..time_words].join(" ");
+    let is_head = ["DEV", "tps"].iter().all(|name| words.contains(name)) && find_time(&time).is_some();
+    is_head.then_some(Table { time_words, columns, head: Some(time), start: None })
 }
 
 #[derive(Default)]
@@ -173,49 +182,34 @@ impl LogFormat for SarLog {
         "a log of sar -d"
     }
 
-    fn read(&mut self, line: &str, contents: &mut LogContents) -> Result<bool, String> {
+    fn read(&mut self, line: &str, contents: &mut LogContents) -> Result<(), String> {
         let words: Vec<&str> = line.split_whitespace().collect();
         if let Some((host, rest)) = head_line(line) {
             self.rows.finish(&mut contents.reports);
             contents.times.begin(rest);
             (contents.host, self.table) = (host, None);
-            return Ok(false);
-        }
-        if words.is_empty() {
+        } else if words.is_empty() {
             self.rows.close(&mut contents.reports);
             self.table = None;
-            return Ok(false);
-        }
-        let has = |name: &str| words.contains(&name);
-        if has("RESTART") {
+        } else if words.contains(&"RESTART") {
             self.rows.restart(&mut contents.reports);
             self.table = None;
-            return Ok(false);
-        }
-        if has("DEV") && has("tps") {
+        } else if words.contains(&"DEV") && words.contains(&"tps") {
             self.rows.close(&mut contents.reports);
-            let first = words.iter().position(|word| ["DEV", "tps"].contains(word)).unwrap_or_default();
-            let time = words[..first].join(" ");
-            self.table = find_time(&time).map(|_| Table {
-                time_words: first,
-                columns: words[first..].iter().map(|word| (*word).to_owned()).collect(),
-                head: Some(time),
-                start: None,
-            });
-            return Ok(self.table.is_some());
-        }
-        let Some(mut table) = self.table.take() else { return Ok(false) };
-        let is_row = self.read_row(&words, &mut table, contents);
-        match is_row {
-            Ok(true) => self.table = Some(table),
-            Ok(false) => self.rows.close(&mut contents.reports),
-            Err(_) => {
-                let at = time(words.get(..table.time_words).unwrap_or_default(), &mut contents.times);
-                self.rows.reject(at, &mut contents.reports);
-                self.table = Some(table);
+            self.table = head(&words);
+        } else if let Some(mut table) = self.table.take() {
+            match self.read_row(&words, &mut table, contents) {
+                Ok(true) => self.table = Some(table),
+                Ok(false) => self.rows.close(&mut contents.reports),
+                Err(error) => {
+                    let at = time(words.get(..table.time_words).unwrap_or_default(), &mut contents.times);
+                    self.rows.reject(at, &mut contents.reports);
+                    self.table = Some(table);
+                    return Err(error);
+                }
             }
         }
-        is_row
+        Ok(())
     }
 
     fn finish(&mut self, contents: &mut LogContents) {
@@ -223,8 +217,14 @@ impl LogFormat for SarLog {
     }
 }
 
-/// The words of a head before the columns.
-const HEAD: [&str; 3] = ["# hostname", "interval", "timestamp"];
+/// The first column of the devices.
+pub(super) const DEVICE: &str = "DEV";
+
+/// Returns the columns in a head of `sadf -d`; `None` for another line.
+pub(super) fn columns_of_sadf(line: &str) -> Option<Vec<String>> {
+    let columns = line.trim().strip_prefix("# hostname;interval;timestamp;")?.split(';');
+    Some(columns.map(|word| word.trim_end_matches("[...]").to_owned()).collect())
+}
 
 #[derive(Default)]
 pub(super) struct SadfLog {
@@ -264,9 +264,9 @@ impl SadfLog {
         Some(())
     }
 
-    /// Takes a report in JSON. Returns whether it has devices.
-    fn read_report(&mut self, report: &Value, contents: &mut LogContents) -> Option<bool> {
-        let Some(devices) = report["disk"].as_array() else { return Some(false) };
+    /// Takes a report in JSON; `None` if it is another one.
+    fn read_report(&mut self, report: &Value, contents: &mut LogContents) -> Option<()> {
+        let Some(devices) = report["disk"].as_array() else { return Some(()) };
         let time = &report["timestamp"];
         let found = find_time(&format!("{} {}", time["date"].as_str()?, time["time"].as_str()?))?;
         let at = if time["utc"] == 1 { found.time } else { contents.times.local.timestamp(&found) };
@@ -285,27 +285,25 @@ impl SadfLog {
             self.rows.add(Some(start), at, device, &mut contents.reports);
         }
         self.rows.close(&mut contents.reports);
-        Some(true)
+        Some(())
     }
 
-    fn read_json(&mut self, line: &str, contents: &mut LogContents) -> Result<bool, String> {
-        let mut has_devices = false;
+    fn read_json(&mut self, line: &str, contents: &mut LogContents) -> Result<(), String> {
         for part in self.json.read(line)? {
             match part {
                 JsonPart::Host(host, _) => {
                     contents.host = host_of_json(&host);
                     self.rows.restart(&mut contents.reports);
                 }
-                JsonPart::Element(report) => match self.read_report(&report, contents) {
-                    Some(is_found) => has_devices |= is_found,
-                    None => {
+                JsonPart::Element(report) => {
+                    if self.read_report(&report, contents).is_none() {
                         self.rows = TimedRows::default();
                         return Err("no report of sadf -j".to_owned());
                     }
-                },
+                }
             }
         }
-        Ok(has_devices)
+        Ok(())
     }
 }
 
@@ -314,23 +312,22 @@ impl LogFormat for SadfLog {
         "the data of sar -d"
     }
 
-    fn read(&mut self, line: &str, contents: &mut LogContents) -> Result<bool, String> {
+    fn read(&mut self, line: &str, contents: &mut LogContents) -> Result<(), String> {
         if self.json.is_json(line) {
             return self.read_json(line, contents);
         }
-        let words: Vec<&str> = line.trim().split(';').collect();
-        if words.len() > HEAD.len() && words[..HEAD.len()] == HEAD {
+        if let Some(columns) = columns_of_sadf(line) {
             self.rows.close(&mut contents.reports);
-            let columns = words[HEAD.len()..].iter().map(|word| word.trim_end_matches("[...]").to_owned());
-            self.columns = Some(columns.collect()).filter(|columns: &Vec<_>| columns[0] == "DEV");
-            return Ok(self.columns.is_some());
+            self.columns = Some(columns).filter(|columns| columns[0] == DEVICE);
+            return Ok(());
         }
+        let words: Vec<&str> = line.trim().split(';').collect();
         if line.contains(";LINUX-RESTART") {
             self.rows.restart(&mut contents.reports);
         }
         let is_row = !words[0].starts_with('#') && words.get(1).is_none_or(|interval| *interval != "-1");
         let Some(columns) = self.columns.take_if(|_| is_row && !line.trim().is_empty()) else {
-            return Ok(false);
+            return Ok(());
         };
         let row = self.read_row(&words, &columns, contents);
         self.columns = Some(columns);
@@ -339,7 +336,7 @@ impl LogFormat for SadfLog {
             self.rows.reject(at, &mut contents.reports);
             return Err(format!("no row of sadf -d: '{}'", excerpt(line.as_bytes())));
         }
-        Ok(true)
+        Ok(())
     }
 
     fn finish(&mut self, contents: &mut LogContents) {

@@ -41,7 +41,7 @@ enum Kind {
     /// Samples begin with `TS` lines.
     WithTimestamps,
     Foreign(ForeignLines),
-    Log(Logs),
+    Log(Box<Logs>),
 }
 
 /// Reads the samples of a capture in memory bounded by the largest sample.
@@ -244,11 +244,9 @@ impl<R: Read> Reader<R> {
                 if is_of_linux_2_4(line) {
                     return Err(linux_2_4(number));
                 }
-                let _ = logs.read(line);
-                if logs.is_recognized {
+                if logs.recognize(text) {
                     self.state.is_log = true;
-                    self.lines.skip(ahead, number - self.lines.number);
-                    return Ok(Kind::Log(logs));
+                    return Ok(Kind::Log(Box::new(logs)));
                 }
             }
             match copies.add(text) {
