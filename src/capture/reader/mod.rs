@@ -40,7 +40,7 @@ const MIN_UNDAMAGED_SAMPLES: u64 = 8;
 enum Kind {
     /// Samples begin with `TS` lines.
     WithTimestamps,
-    Foreign(ForeignLines),
+    Foreign(Box<ForeignLines>),
     Log(Box<Logs>),
 }
 
@@ -238,7 +238,7 @@ impl<R: Read> Reader<R> {
             let known = self.state.look_alike;
             self.state.look_alike = known.or_else(|| Some((number, look_alike(text)?)));
             if collectl_time(text).is_some() {
-                return Ok(Kind::Foreign(ForeignLines::of_collectl()));
+                return Ok(Kind::Foreign(Box::new(ForeignLines::of_collectl())));
             }
             if !copies.has_devices() {
                 if is_of_linux_2_4(line) {
@@ -256,7 +256,7 @@ impl<R: Read> Reader<R> {
             }
         }
         Ok(if copies.has_devices() {
-            Kind::Foreign(ForeignLines::new(&copies, self.every, self.latest))
+            Kind::Foreign(Box::new(ForeignLines::new(&copies, self.every, self.latest)))
         } else {
             Kind::WithTimestamps
         })
