@@ -138,26 +138,6 @@ fn the_pace_of_requests_is_not_the_capacity() {
 }
 
 #[test]
-fn a_rate_at_which_the_device_was_idle_at_times_is_not_its_limit() {
-    for seed in 0..20 {
-        let mut random = Random(9700 + seed);
-        let rate = (500.0 * 20f64.powf(random.unit())).round();
-        // A neighbor makes the requests of a client wait that issues them evenly.
-        let [light, loaded] = [0.5 + 0.25 * random.unit(), 4.0 + 4.0 * random.unit()];
-        let phases = [light, loaded].repeat(3).into_iter().flat_map(|queue| [queue; 8]);
-        let second = |queue: f64| Second {
-            in_flight: (queue * (1.0 + 0.4 * random.normal())).round().max(0.0) as u64,
-            ..reads((rate * (1.0 + 0.0003 * random.normal())).round(), queue)
-        };
-        let load: Vec<Second> = phases.map(second).collect();
-        let report = analyze(load.clone());
-        assert!(has_no_plateau(&report), "seed {seed}: {}", report["explanation"]);
-        assert_eq!(report["capacity"]["max_known"], false, "seed {seed}: {}", report["capacity"]);
-        assert!(!assess(load).iter().any(is_capped), "seed {seed}");
-    }
-}
-
-#[test]
 fn a_queue_that_only_grows_at_a_cap_is_capped() {
     for seed in 0..20 {
         let mut random = Random(9200 + seed);
@@ -172,55 +152,50 @@ fn a_queue_that_only_grows_at_a_cap_is_capped() {
     }
 }
 
+/// Seconds at a rate and a queue; a rate varies by chance only where hardly any request waits.
 fn steady(random: &mut Random, phases: &[(usize, f64, f64)]) -> Vec<Second> {
     let seconds = phases.iter().flat_map(|(seconds, rate, queue)| vec![(*rate, *queue); *seconds]);
     let second = |(rate, queue): (f64, f64)| {
+        let is_varied = [1.0, 4.0].contains(&queue);
         let rate =
-            if queue == 1.0 { varied(random, rate, 0.5) } else { rate * (1.0 + 0.0004 * random.normal()) };
+            if is_varied { varied(random, rate, 0.5) } else { rate * (1.0 + 0.0004 * random.normal()) };
         reads(rate, queue)
     };
     seconds.map(second).collect()
 }
 
 #[test]
-fn spent_credits_are_two_plateaus_at_any_queue() {
-    for (seed, (before, after)) in
-        [(8.0, 32.0), (16.0, 32.0), (16.0, 64.0), (32.0, 16.0)].into_iter().enumerate()
-    {
-        let mut random = Random(9300 + seed as u64);
-        let phases = [
+fn a_higher_cap_for_a_while_is_a_plateau_of_its_own() {
+    let credits = [(8.0, 32.0), (16.0, 32.0), (16.0, 64.0), (32.0, 16.0)].map(|(before, after)| {
+        vec![
             (10, 900.0, 1.0),
             (25, 7500.0, before),
             (15, 1500.0, before),
             (25, 1500.0, after),
             (9, 700.0, 0.4),
-        ];
-        let report = analyze(steady(&mut random, &phases));
-        assert_eq!(report["verdict"], "capped", "{before} {after}");
-        assert_eq!(caps(&report, 10.0), [7500.0, 1500.0], "{before} {after}");
+        ]
+    });
+    let coming_and_going =
+        [2, 3, 40].map(|cycles| [(30, 3000.0, 32.0), (30, 300.0, 32.0), (20, 50.0, 0.02)].repeat(cycles));
+    let bursts = [9, 11, 14].map(|burst_s| {
+        vec![(4, 1500.0, 1.0), (4, 6000.0, 4.0), (burst_s, 16_000.0, 64.0), (25, 3000.0, 64.0)]
+    });
+    let cases = credits.map(|load| (load, [7500.0, 1500.0])).into_iter();
+    let cases = cases.chain(coming_and_going.map(|load| (load, [3000.0, 300.0])));
+    let cases = cases.chain(bursts.map(|load| (load, [16_000.0, 3000.0])));
+    for (phases, expected) in cases {
+        for seed in 0..3 {
+            let load = steady(&mut Random(9300 + seed), &phases);
+            let report = analyze(load.clone());
+            assert_eq!(report["verdict"], "capped", "{phases:?}");
+            assert_eq!(caps(&report, 100.0), expected, "{phases:?}");
+            assert_eq!(report["capacity"]["max_known"], true, "{phases:?}");
+            if expected[1] == 3000.0 {
+                assert_eq!(report["plateaus"][1]["matches_limit"], "AWS gp3 (base)");
+                assert!(assess(load).last().is_some_and(is_capped), "{phases:?}");
+            }
+        }
     }
-}
-
-#[test]
-fn credits_that_come_and_go_are_two_plateaus() {
-    for cycles in [2, 3, 40] {
-        let mut random = Random(9400);
-        let cycle = [(30, 3000.0, 32.0), (30, 300.0, 32.0), (20, 50.0, 0.02)];
-        let report = analyze(steady(&mut random, &cycle.repeat(cycles)));
-        assert_eq!(report["verdict"], "capped", "{cycles}");
-        assert_eq!(caps(&report, 10.0), [3000.0, 300.0], "{cycles}");
-    }
-}
-
-#[test]
-fn the_rate_at_which_requests_are_issued_is_not_a_cap() {
-    let mut random = Random(9500);
-    let phases =
-        [(10, 1000.0, 0.1), (10, 1000.0, 0.2), (10, 1000.0, 2.0), (10, 1000.0, 4.0), (10, 1000.0, 8.0)];
-    let load = steady(&mut random, &phases);
-    let report = analyze(load.clone());
-    assert!(has_no_plateau(&report) && !is_capped(&report), "{}", report["explanation"]);
-    assert!(!assess(load).iter().any(is_capped));
 }
 
 #[test]
@@ -267,19 +242,38 @@ fn the_end_of_a_burst_is_not_a_baseline() {
     assert!((0..60).filter(|at| at % 10 < 5).all(|at| live[at]["verdict"] != "ok"));
 }
 
+/// Even requests of a client that waits because of a neighbor at times.
+fn beside_a_neighbor(seed: u64) -> Vec<Second> {
+    let mut random = Random(9700 + seed);
+    let rate = (500.0 * 20f64.powf(random.unit())).round();
+    let [light, loaded] = [0.5 + 0.25 * random.unit(), 4.0 + 4.0 * random.unit()];
+    let phases = [light, loaded].repeat(3).into_iter().flat_map(|queue| [queue; 8]);
+    let second = |queue: f64| Second {
+        in_flight: (queue * (1.0 + 0.4 * random.normal())).round().max(0.0) as u64,
+        ..reads((rate * (1.0 + 0.0003 * random.normal())).round(), queue)
+    };
+    phases.map(second).collect()
+}
+
 #[test]
-fn a_steady_rate_on_a_device_that_pauses_is_not_a_cap() {
-    let mut random = Random(9700);
-    let load: Vec<Second> = (0..60)
-        .map(|at| {
-            let queue = if at % 5 == 4 { 150.0 + 400.0 * random.unit() } else { 4.8 + 0.1 * random.unit() };
-            reads(4800.0 + (at % 3) as f64, queue)
-        })
-        .collect();
-    let report = analyze(load.clone());
-    assert!(has_no_plateau(&report), "{}", report["explanation"]);
-    assert_eq!(report["capacity"]["max_known"], false, "{}", report["explanation"]);
-    assert!(!assess(load).iter().any(is_capped));
+fn a_rate_that_is_not_the_limit_of_the_device_is_no_cap() {
+    let mut random = Random(9500);
+    let issued_evenly = steady(&mut random, &[0.1, 0.2, 2.0, 5.0, 9.0].map(|queue| (10, 1000.0, queue)));
+    let device_pauses = (0..60).map(|at| {
+        let queue = if at % 5 == 4 { 150.0 + 400.0 * random.unit() } else { 4.8 + 0.1 * random.unit() };
+        reads(4800.0 + (at % 3) as f64, queue)
+    });
+    let device_pauses = device_pauses.collect();
+    // One or two requests per second at any queue.
+    let few = (0..60).map(|at| reads(1.0 + f64::from(at % 7 == 0), f64::from(1 << (at / 10)))).collect();
+    let loads = [issued_evenly, device_pauses, few].into_iter().chain((0..20).map(beside_a_neighbor));
+    for (at, load) in loads.enumerate() {
+        let report = analyze(load.clone());
+        assert!(has_no_plateau(&report), "{at}: {}", report["explanation"]);
+        // The even rate counts as the maximum.
+        assert_eq!(report["capacity"]["max_known"], at == 0, "{at}: {}", report["explanation"]);
+        assert!(!assess(load).iter().any(is_capped), "{at}");
+    }
 }
 
 #[test]
@@ -298,13 +292,4 @@ fn a_cap_on_the_smaller_direction_is_not_the_capacity_of_the_device() {
     let report = analyze(load);
     assert_eq!(caps(&report, 10.0), [1000.0]);
     assert!(number(&report["capacity"]["max_iops"]) > 100_000.0, "{}", report["capacity"]);
-}
-
-#[test]
-fn one_request_more_or_less_is_not_a_cap() {
-    // One or two requests per second at any queue.
-    let load = (0..60).map(|at| reads(1.0 + f64::from(at % 7 == 0), f64::from(1 << (at / 10))));
-    let report = analyze(load.collect::<Vec<_>>());
-    assert!(has_no_plateau(&report), "{}", report["explanation"]);
-    assert_eq!(report["capacity"]["max_known"], false, "{}", report["explanation"]);
 }
