@@ -1,9 +1,8 @@
 //! Hard disks, whose class shows saturation without a baseline.
 
-use std::fmt::Write;
-
 use serde_json::{Value, json};
 
+use crate::lines::{end_of_sample, reads_line};
 use crate::support::program::output;
 
 /// A recording of 20 s of a disk of this model with 16 reads of 4 KiB in flight, at about this rate.
@@ -13,11 +12,9 @@ fn recording(model: Option<&str>, rate: u64) -> String {
     let mut text = format!("#blkstat {}\n", json!({"version": "0.2.0", "devices": [disk]}));
     let mut reads = 0;
     for second in 0..=20 {
-        let (sectors, ms, busy) = (8 * reads, 16_000 * second, 1000 * second);
-        writeln!(text, "TS {}.000000000 2026-11-20 18:00:00", 1_795_197_600 + second).unwrap();
-        writeln!(text, "8 0 sda {reads} 0 {sectors} {ms} 0 0 0 0 16 {busy} {ms} 0 0 0 0 0 0").unwrap();
-        let end = json!({"monotonic_ns": 1_000_000_000 * second, "complete": true});
-        writeln!(text, "#blkstat {end}").unwrap();
+        text += &format!("TS {}.000000000 2026-11-20 18:00:00\n", 1_795_197_600 + second);
+        text += &reads_line("8 0 sda", reads, 16_000 * second, 16, 1000 * second);
+        text += &end_of_sample(second);
         // It differs by up to a tenth, as that of no cap does.
         reads += rate + rate * (second * 7 % 11) / 100;
     }

@@ -8,6 +8,7 @@ use blkstat::source::copy_capture_range;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::lines::{end_of_sample, reads_line};
 use crate::support::fake_root::{FakeRoot, busy_line};
 use crate::support::in_process::in_process;
 use crate::support::program::output;
@@ -251,13 +252,9 @@ fn suspended_recording(reads_until: u64) -> String {
             _ => {}
         }
         text += &format!("TS {}.000000000 2026-11-20 18:00:00\n", 1_795_197_600 + second);
-        for (number, name) in ["8 0 sda", "253 0 dm-0"].into_iter().map(|name| name.rsplit_once(' ').unwrap())
-        {
-            let (sectors, ms) = (8 * reads, reads / 2);
-            text += &format!("{number} {name} {reads} 0 {sectors} {ms} 0 0 0 0 0 {ms} {ms} 0 0 0 0 0 0\n");
-        }
-        let end = json!({"monotonic_ns": 1_000_000_000 * second, "complete": true});
-        text += &format!("#blkstat {end}\n");
+        text +=
+            &["8 0 sda", "253 0 dm-0"].map(|name| reads_line(name, reads, reads / 2, 0, reads / 2)).concat();
+        text += &end_of_sample(second);
     }
     text
 }

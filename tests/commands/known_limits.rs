@@ -1,12 +1,12 @@
 //! Known limits of cloud volumes: facts where firmware or model identify the cloud, possible explanations elsewhere.
 
-use std::fmt::Write;
 use std::fs;
 
 use blkstat::clock::ManualClock;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::lines::{end_of_sample, reads_line};
 use crate::support::fake_root::FakeRoot;
 use crate::support::in_process::in_process;
 use crate::support::program::output;
@@ -22,6 +22,12 @@ fn noise(index: u64) -> f64 {
     ((bits >> 40) as f64 / f64::from(1 << 23)) - 1.0
 }
 
+/// A sample of a device with these reads, milliseconds, requests in flight and milliseconds in which it was busy.
+fn sample(second: u64, device: &str, [reads, ms, in_flight, busy]: [u64; 4]) -> String {
+    let line = reads_line(device, reads, ms, in_flight, busy);
+    format!("TS {}.000000000 2026-11-20 18:00:00\n{line}", 1_795_197_600 + second)
+}
+
 /// A capture of 40 s of a device at about this rate of 4 KiB reads with about 32 in flight. The rate varies too much to
 /// prove a cap.
 fn unproved(name: &str, rate: f64) -> String {
@@ -29,14 +35,7 @@ fn unproved(name: &str, rate: f64) -> String {
     let (mut ios, mut ms) = (1e6, 2e6);
     for second in 0..=40 {
         let in_flight = (32.0 + 9.0 * noise(1000 + second)) as u64;
-        writeln!(text, "TS {}.000000000 2026-11-20 18:00:00", 1_795_197_600 + second).unwrap();
-        let (reads, sectors, time) = (ios as u64, 8 * ios as u64, ms as u64);
-        let busy = 1000 * second;
-        writeln!(
-            text,
-            " 8 0 {name} {reads} 0 {sectors} {time} 0 0 0 0 {in_flight} {busy} {time} 0 0 0 0 0 0"
-        )
-        .unwrap();
+        text += &sample(second, &format!(" 8 0 {name}"), [ios as u64, ms as u64, in_flight, 1000 * second]);
         let done = rate * (1.0 + 0.008 * noise(second));
         ios += done;
         ms += 32_000.0 + 3000.0 * noise(2000 + second);
@@ -49,9 +48,8 @@ fn recorded(capture: &str, machine: &Value, gib: u64, model: Option<&str>) -> St
     let disk = json!({"name": "sda", "major": 8, "minor": 0, "kind": "disk", "size_bytes": gib * GIB, "model": model});
     let mut text =
         format!("#blkstat {}\n", json!({"version": "0.2.0", "machine": machine, "devices": [disk]}));
-    for (second, sample) in capture.lines().collect::<Vec<_>>().chunks(2).enumerate() {
-        let end = json!({"monotonic_ns": 1_000_000_000 * second, "complete": true});
-        writeln!(text, "{}\n#blkstat {end}", sample.join("\n")).unwrap();
+    for (second, sample) in (0..).zip(capture.lines().collect::<Vec<_>>().chunks(2)) {
+        text += &format!("{}\n{}", sample.join("\n"), end_of_sample(second));
     }
     text
 }
@@ -124,10 +122,7 @@ fn a_paced_client_is_not_limited_to_its_own_pace() {
         // 5,000 requests arrive each second; those that are in flight at its end complete later.
         let in_flight = (15.0 + 9.0 * noise(second)) as u64;
         let ios = 5000 * second + 1_000_000 - in_flight;
-        writeln!(text, "TS {}.000000000 2026-11-20 18:00:00", 1_795_197_600 + second).unwrap();
-        let (sectors, time) = (8 * ios, ms as u64);
-        writeln!(text, " 8 0 sda {ios} 0 {sectors} {time} 0 0 0 0 {in_flight} {time} {time} 0 0 0 0 0 0")
-            .unwrap();
+        text += &sample(second, " 8 0 sda", [ios, ms as u64, in_flight, ms as u64]);
         ms += 15_000.0;
     }
     for words in ["analyze -", "--json --from -"] {
@@ -143,11 +138,7 @@ fn a_name_is_no_proof_of_a_cap() {
     let (mut ios, mut ms) = (0.0, 0.0);
     for second in 0..=48_u64 {
         let queue = f64::from(1 << (second / 8));
-        let (reads, sectors, time) = (ios as u64, 8 * ios as u64, ms as u64);
-        let in_flight = queue as u64;
-        writeln!(text, "TS {}.000000000 2026-11-20 18:00:00", 1_795_197_600 + second).unwrap();
-        writeln!(text, " 8 0 sda {reads} 0 {sectors} {time} 0 0 0 0 {in_flight} {time} {time} 0 0 0 0 0 0")
-            .unwrap();
+        text += &sample(second, " 8 0 sda", [ios as u64, ms as u64, queue as u64, ms as u64]);
         ios += 3000.0 * (1.0 + 0.006 * noise(second));
         ms += 1000.0 * queue;
     }

@@ -11,6 +11,7 @@ mod hard_disks;
 mod health;
 mod known_limits;
 mod latency;
+mod lines;
 mod live;
 mod native;
 mod other_causes;

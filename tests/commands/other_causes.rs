@@ -8,6 +8,7 @@ use blkstat::exit::Exit;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::lines::reads_line;
 use crate::support::fake_root::FakeRoot;
 use crate::support::in_process::in_process;
 use crate::support::program::{blkstat, output};
@@ -36,11 +37,9 @@ fn write_host(host: &FakeRoot, load: Load, second: u64) {
     let growth = |second: u64| if load.is_constant { 0 } else { second % 3 + second / 10 * 5 };
     let rate = |second: u64| load.reads * (10 + growth(second)) / 10;
     let reads: u64 = (1..=second).map(rate).sum();
-    let (sectors, ms) = (8 * reads, reads * load.await_us / 1000);
-    let line = |number: &str, name: &str| {
-        format!("{number} {name} {reads} 0 {sectors} {ms} 0 0 0 0 0 {ms} {ms} 0 0 0 0 0 0\n")
-    };
-    host.diskstats(&(line("8 0", "sda") + &line("8 2", "sda2"))).uptime(format!("{}.00", 100 + second));
+    let ms = reads * load.await_us / 1000;
+    let lines = ["8 0 sda", "8 2 sda2"].map(|device| reads_line(device, reads, ms, 0, ms));
+    host.diskstats(&lines.concat()).uptime(format!("{}.00", 100 + second));
     host.cpu(&format!("{} 0 {} {} 0 0 0 0", 20 * second, 10 * second, 170 * second), 0);
     host.pressure(10_000 * load.io_pressure_pct * second, 0);
     host.memory_pressure(10_000 * load.memory_pressure_pct * second, 0);

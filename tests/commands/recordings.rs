@@ -2,17 +2,17 @@
 
 use std::path::Path;
 
+use crate::lines::{end_of_sample, reads_line};
 use crate::support::program::{blkstat, output};
 
 /// Copies of /proc/diskstats of sda and dm-0, each after a `TS` line: `reads` of each per second.
 fn capture(seconds: std::ops::Range<u64>, reads: u64) -> String {
-    let line = |number: &str, second: u64| {
-        let n = reads * second;
-        format!("{number} {n} 0 {} {n} 0 0 0 0 0 {n} {n}\n", 8 * n)
+    let sample = |at: u64| {
+        let n = reads * at;
+        let lines = ["8 0 sda", "253 0 dm-0"].map(|device| reads_line(device, n, n, 0, n));
+        format!("TS {}\n{}", 1_795_200_000 + at, lines.concat())
     };
-    seconds
-        .map(|at| format!("TS {}\n{}{}", 1_795_200_000 + at, line("8 0 sda", at), line("253 0 dm-0", at)))
-        .collect()
+    seconds.map(sample).collect()
 }
 
 fn without_times(capture: &str) -> String {
@@ -170,10 +170,7 @@ fn iostat_resamples_a_recording_and_cuts_it() {
 #[test]
 fn the_heading_of_iostat_is_that_of_the_recorded_host() {
     let header = "#blkstat {\"version\":\"0.2.0\",\"host\":\"db1\",\"kernel\":\"6.1.0-56\",\"cpus\":8}\n";
-    let sample = |second: u64| {
-        let end = format!("#blkstat {{\"monotonic_ns\":{},\"complete\":true}}\n", second * 1_000_000_000);
-        capture(second..second + 1, 10) + &end
-    };
+    let sample = |second: u64| capture(second..second + 1, 10) + &end_of_sample(second);
     let text = header.to_owned() + &sample(1) + &sample(2);
     let (out, _, code) = output("iostat -d --from -", text);
     assert_eq!(code, 0);
@@ -207,8 +204,7 @@ fn request_times_that_fell_are_not_taken_for_a_wrap() {
     // The times of sda begin again at 0 while its counts grow.
     let line = |second: u64| {
         let ms = if second < 5 { 40_000_000 + 10 * second } else { 10 * second };
-        let n = 1000 + 800 * second;
-        format!("TS {}\n8 0 sda {n} 0 {} {ms} 0 0 0 0 1 {ms} {ms}\n", 1_795_200_000 + second, 8 * n)
+        format!("TS {}\n{}", 1_795_200_000 + second, reads_line("8 0 sda", 1000 + 800 * second, ms, 1, ms))
     };
     let text: String = (0..10).map(line).collect();
     let (out, err, code) = output("--csv --from - --all-columns", &text);

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::lines::{end_of_sample, reads_line};
 use crate::support::program::output;
 
 /// A volume `dm-0` on `sda`, another `dm-1` on `sdb`; the four devices in their order.
@@ -46,16 +47,12 @@ fn recording(begin: u64, does: Load) -> String {
             );
             let (ios, ms, busy, in_flight) = *total;
             if second >= begin {
-                text += &format!(
-                    " 8 {} {name} {ios} 0 {} {ms:.0} 0 0 0 0 {in_flight} {busy:.0} {ms:.0} 0 0 0 0 0 0\n",
-                    16 * minor,
-                    8 * ios
-                );
+                let device = format!(" 8 {} {name}", 16 * minor);
+                text += &reads_line(&device, ios, ms.round() as u64, in_flight, busy.round() as u64);
             }
         }
         if second >= begin {
-            let end = json!({"monotonic_ns": 1_000_000_000 * second, "complete": true});
-            text += &format!("#blkstat {end}\n");
+            text += &end_of_sample(second);
         }
     }
     text

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use blkstat::capture::{RecordFilter, RecordingHeader, SampleText, write_header, write_sample};
+use blkstat::capture::proc_files::cpu_line;
+use blkstat::capture::{RecordFilter, RecordingHeader, SampleText, write_header, write_line, write_sample};
 use blkstat::counters::{
     Columns, Counters, CpuTimes, Device, HostState, Pressure, Requests, Sample, SwappedPages,
 };
@@ -129,41 +130,6 @@ fn samples(limit: usize) -> impl Strategy<Value = Vec<Sample>> {
     })
 }
 
-fn diskstats(devices: &[Device]) -> String {
-    let four = |r: &Requests| format!("{} {} {} {}", r.ios, r.merges, r.sectors, r.ms);
-    let line = |device: &Device| {
-        let c = &device.counters;
-        let mut line = format!("{:4} {:7} {} ", device.major, device.minor, device.name);
-        if c.columns == Columns::Partition {
-            let (r, w) = (&c.reads, &c.writes);
-            return line + &format!("{} {} {} {}\n", r.ios, r.sectors, w.ios, w.sectors);
-        }
-        line += &format!(
-            "{} {} {} {} {}",
-            four(&c.reads),
-            four(&c.writes),
-            c.in_flight,
-            c.busy_ms,
-            c.weighted_ms
-        );
-        if c.columns >= Columns::Discards {
-            line += &format!(" {}", four(&c.discards));
-        }
-        if c.columns >= Columns::Flushes {
-            line += &format!(" {} {}", c.flushes, c.flush_ms);
-        }
-        line + "\n"
-    };
-    devices.iter().map(line).collect()
-}
-
-fn cpu_line(cpu: &CpuTimes) -> String {
-    let c = cpu;
-    let numbers =
-        [c.user, c.nice, c.system, c.idle, c.iowait, c.irq, c.softirq, c.steal, c.guest, c.guest_nice];
-    format!("cpu  {}", numbers.map(|n| n.to_string()).join(" "))
-}
-
 pub(crate) fn header(boot: &str, host: &str) -> RecordingHeader {
     let node = Node { name: "sda".into(), mountpoints: vec!["/ \n\u{1b}".into()], ..Node::default() };
     RecordingHeader {
@@ -181,10 +147,11 @@ pub(crate) fn write(header: &RecordingHeader, samples: &[Sample]) -> Vec<u8> {
     write_header(header, &mut text);
     for sample in samples {
         let cpu = sample.cpu.as_ref().map(cpu_line).unwrap_or_default();
-        let diskstats = diskstats(&sample.devices);
+        let mut diskstats = Vec::new();
+        sample.devices.iter().for_each(|device| write_line(device, &mut diskstats));
         let sample = SampleText {
             at: sample.at,
-            diskstats: diskstats.as_bytes(),
+            diskstats: &diskstats,
             cpu: cpu.as_bytes(),
             host: sample.host,
             missed_samples: sample.missed_samples,

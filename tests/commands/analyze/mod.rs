@@ -9,6 +9,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
+use crate::lines::{end_of_sample, reads_line};
 use crate::support::program::output;
 
 fn report(arguments: &str, input: &str, device: &str) -> Value {
@@ -23,18 +24,12 @@ fn report(arguments: &str, input: &str, device: &str) -> Value {
 fn capture(intervals: &[(f64, f64)]) -> String {
     let mut text = String::new();
     let (mut ios, mut ms) = (0.0, 0.0);
-    for (second, (rate, await_ms)) in [(0.0, 0.0)].iter().chain(intervals).enumerate() {
+    for (second, (rate, await_ms)) in (0..).zip([(0.0, 0.0)].iter().chain(intervals)) {
         ios += rate;
         ms += rate * await_ms;
-        let (reads, sectors, time) = (ios as u64, 8 * ios as u64, ms as u64);
-        let in_flight = (rate * await_ms / 1000.0).round();
-        let busy = second * 1000;
-        writeln!(text, "TS {}.000000000 2026-11-20 18:00:00", 1_795_197_600 + second).unwrap();
-        writeln!(
-            text,
-            " 259 0 nvme0n1 {reads} 0 {sectors} {time} 0 0 0 0 {in_flight} {busy} {time} 0 0 0 0 0 0"
-        )
-        .unwrap();
+        let in_flight = (rate * await_ms / 1000.0).round() as u64;
+        text += &format!("TS {}.000000000 2026-11-20 18:00:00\n", 1_795_197_600 + second);
+        text += &reads_line(" 259 0 nvme0n1", ios as u64, ms as u64, in_flight, 1000 * second);
     }
     text
 }
@@ -149,10 +144,11 @@ pub(crate) fn capped_volume_on_disk() -> String {
     let devices = json!([{"name": "vda"}, {"name": "loop0", "backing_devices": ["vda"]}]);
     let header = format!("#blkstat {}\n", json!({"version": "0.2.0", "devices": devices}));
     let capture = fs::read_to_string("fixtures/captures/capped-3000.txt").unwrap();
-    let samples = capture.split("TS ").skip(1).zip(0u64..).map(|(sample, second)| {
-        let end = json!({"monotonic_ns": 1_000_000_000 * second, "complete": true});
-        format!("TS {sample}#blkstat {end}\n")
-    });
+    let samples = capture
+        .split("TS ")
+        .skip(1)
+        .zip(0u64..)
+        .map(|(sample, second)| format!("TS {sample}{}", end_of_sample(second)));
     std::iter::once(header).chain(samples).collect()
 }
 

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::lines::reads_line;
 use crate::support::program::{blkstat, output};
 
 const CAPPED: &str = "fixtures/captures/capped-3000.txt";
@@ -39,11 +40,7 @@ fn slow_disk(start_s: u64, minutes: u64, slow: std::ops::Range<u64>) -> String {
         ms += if minute == 0 { 0 } else { 12_000 * if slow.contains(&minute) { 30 } else { 1 } };
         text += &format!("TS {}.0\n", start_s + 60 * minute);
         for name in ["0 sda", "1 sda1"] {
-            text += &format!(
-                "8 {name} {ios} 0 {sectors} {ms} 0 0 0 0 0 {ms} {ms}\n",
-                ios = 12_000 * minute,
-                sectors = 96_000 * minute
-            );
+            text += &reads_line(&format!("8 {name}"), 12_000 * minute, ms, 0, ms);
         }
     }
     text

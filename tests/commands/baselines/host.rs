@@ -11,6 +11,7 @@ use blkstat::exit::Exit;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::lines::reads_line;
 use crate::support::fake_root::FakeRoot;
 use crate::support::in_process::run_plan;
 
@@ -47,9 +48,8 @@ impl Host {
         let ios = loads.iter().map(|(rate, _)| rate).sum::<f64>() as u64;
         let ms = loads.iter().map(|(rate, await_ms)| rate * await_ms).sum::<f64>().round() as u64;
         let in_flight = loads.last().map_or(0.0, |(rate, await_ms)| (rate * await_ms / 1000.0).round());
-        let (sectors, busy) = (8 * ios, 1000 * loads.len());
-        let line = format!("8 0 {name} {ios} 0 {sectors} {ms} 0 0 0 0 {in_flight} {busy} {ms} 0 0 0 0 0 0\n");
-        self.root.diskstats(&line);
+        let busy_ms = 1000 * loads.len() as u64;
+        self.root.diskstats(&reads_line(&format!("8 0 {name}"), ios, ms, in_flight as u64, busy_ms));
     }
 
     /// Runs blkstat on the host; `on_wait` changes it before each sample after the first. `saved` are the files that

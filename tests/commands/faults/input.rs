@@ -2,6 +2,7 @@
 
 use std::io::{Seek, Write};
 
+use blkstat::sink::gzip_bytes;
 use serde_json::Value;
 
 use super::support::{capture, device, on_input, sample};
@@ -10,12 +11,6 @@ use crate::support::program::{Outcome, blkstat};
 /// Offsets at which to truncate or damage a file: about `count` throughout, and all near its end.
 fn offsets(length: usize, count: usize) -> impl Iterator<Item = usize> {
     (0..length).step_by(length / count + 1).chain(length.saturating_sub(4)..length)
-}
-
-fn gzip(text: &[u8]) -> Vec<u8> {
-    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    gzip.write_all(text).unwrap();
-    gzip.finish().unwrap()
 }
 
 fn zstd(text: &[u8]) -> Vec<u8> {
@@ -64,7 +59,7 @@ fn a_capture_truncated_anywhere_gives_its_complete_samples() {
 fn a_compressed_capture_truncated_anywhere_gives_its_complete_samples() {
     let text = capture(200);
     let complete = on_input("--json --from -", text.as_bytes()).out;
-    for (kind, packed) in [("gzip", gzip(text.as_bytes())), ("zstd", zstd(text.as_bytes()))] {
+    for (kind, packed) in [("gzip", gzip_bytes(text.as_bytes())), ("zstd", zstd(text.as_bytes()))] {
         assert_eq!(on_input("--json --from -", &packed).out, complete, "{kind}");
         for at in offsets(packed.len(), 12) {
             let outcome = check(&packed[..at], &complete, &format!("{kind} truncated at {at}"));
@@ -72,7 +67,7 @@ fn a_compressed_capture_truncated_anywhere_gives_its_complete_samples() {
         }
     }
     // A power failure can leave zeros in place of the rest of a file.
-    for file in [gzip(text.as_bytes()), text.into_bytes()] {
+    for file in [gzip_bytes(text.as_bytes()), text.into_bytes()] {
         for at in offsets(file.len(), 12).chain([file.len()]) {
             let mut input = tempfile::tempfile().unwrap();
             input.write_all(&[&file[..at], &[0; 90_000]].concat()).unwrap();
@@ -89,7 +84,7 @@ fn concatenated_files_are_read_to_the_end() {
     let text = capture(12);
     let complete = on_input("--json --from -", text.as_bytes()).out;
     let middle = text.find("\nTS").unwrap() + 1;
-    for pack in [gzip, zstd] {
+    for pack in [gzip_bytes, zstd] {
         let parts = [&text[..middle], "", &text[middle..]].map(|part| pack(part.as_bytes()));
         let outcome = on_input("--json --from -", &parts.concat());
         assert_eq!((outcome.out.as_str(), outcome.err.as_str()), (complete.as_str(), ""));
@@ -100,18 +95,19 @@ fn concatenated_files_are_read_to_the_end() {
 fn bytes_after_compressed_data_are_ignored_with_a_warning() {
     let text = capture(12);
     let complete = on_input("--json --from -", text.as_bytes()).out;
-    let outcome = on_input("--json --from -", &[&gzip(text.as_bytes())[..], b"garbage\n"].concat());
+    let outcome = on_input("--json --from -", &[&gzip_bytes(text.as_bytes())[..], b"garbage\n"].concat());
     assert_eq!((outcome.out == complete, outcome.code), (true, 0));
     let message = ": compressed data ends here; the bytes after it are ignored\n";
     assert!(outcome.err.ends_with(message) && outcome.err.lines().count() == 1, "{}", outcome.err);
-    let strict = on_input("--json --strict --from -", &[&gzip(text.as_bytes())[..], b"garbage\n"].concat());
+    let strict =
+        on_input("--json --strict --from -", &[&gzip_bytes(text.as_bytes())[..], b"garbage\n"].concat());
     assert_eq!((strict.code, strict.err.contains(message.trim_end())), (2, true), "{}", strict.err);
 }
 
 #[test]
 fn damaged_compressed_data_is_reported_without_a_crash() {
     let text = capture(200);
-    for (kind, packed) in [("gzip", gzip(text.as_bytes())), ("zstd", zstd(text.as_bytes()))] {
+    for (kind, packed) in [("gzip", gzip_bytes(text.as_bytes())), ("zstd", zstd(text.as_bytes()))] {
         for at in offsets(packed.len(), 12) {
             let mut damaged = packed.clone();
             damaged[at] ^= 0x55;
@@ -274,7 +270,7 @@ fn a_capture_that_ends_between_two_lines_never_says_that_devices_disappeared() {
 
 #[test]
 fn a_truncated_compressed_capture_without_a_complete_sample_is_named() {
-    let packed = gzip(capture(200).as_bytes());
+    let packed = gzip_bytes(capture(200).as_bytes());
     for end in [2, 20, 60] {
         let outcome = on_input("--from -", &packed[..end]);
         assert_eq!((outcome.out.as_str(), outcome.code), ("", 1));

@@ -1,6 +1,7 @@
 //! Intervals that are longer than those of the capture.
 
 use super::captures::{capture_of, json, lines_of};
+use crate::lines::reads_line;
 use crate::support::program::output;
 
 #[test]
@@ -54,12 +55,8 @@ fn milliseconds_may_wrap_more_than_once_in_an_aggregated_interval() {
     let mut text = String::new();
     for hour in 0..=8u64 {
         let (ios, ms) = (hour * 3_600_000, (hour * 1_440_000_000) % (1 << 32));
-        let seconds = 1_795_200_000 + hour * 3600;
-        text += &format!(
-            "TS {seconds}\n8 0 sda {ios} 0 {} {ms} 0 0 0 0 400 {} {ms}\n",
-            8 * ios,
-            hour * 3_600_000
-        );
+        let line = reads_line("8 0 sda", ios, ms, 400, hour * 3_600_000);
+        text += &format!("TS {}\n{line}", 1_795_200_000 + hour * 3600);
     }
     let line = &json("8h", &text)[0];
     let numbers = ["read_await_ms", "read_queue", "queue", "util_pct"].map(|name| line[name].as_f64());

@@ -303,14 +303,6 @@ fn of_several_dates_before_a_copy_the_nearest_is_its_time() {
 }
 
 #[test]
-fn a_time_of_day_goes_on_after_midnight() {
-    let text = |hours: &[&str]| before_copies(&hours.iter().map(|&time| time.to_owned()).collect::<Vec<_>>());
-    let (found, _) = rates("", &text(&["23:59:58", "23:59:59", "00:00:00", "00:00:01"]));
-    assert_eq!(found.len(), 9);
-    assert!(found.iter().all(|line| line["elapsed_s"] == 1.0));
-}
-
-#[test]
 fn another_boot_or_host_begins_a_segment() {
     let sample = |second: i64, names: &[(&str, i64)]| {
         let line = |(name, ios): &(&str, i64)| {

@@ -1,14 +1,15 @@
 //! `--begin` and `--end`: the part of a capture that is shown.
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use serde_json::Value;
 
+use crate::lines::reads_line;
 use crate::support::in_process::in_process;
 use crate::support::program::{blkstat, output};
 use blkstat::clock::{ManualClock, WaitOutcome};
 use blkstat::exit::Exit;
+use blkstat::sink::gzip_bytes;
 
 /// 34 samples from 18:28:06 to 18:28:39.
 const MIXED: &str = "fixtures/captures/mixed.txt";
@@ -17,8 +18,7 @@ const MIXED: &str = "fixtures/captures/mixed.txt";
 fn capture(seconds: &[f64]) -> String {
     let mut text = String::new();
     for (n, second) in (1..).zip(seconds) {
-        let (ios, sectors, ms) = (100 * n, 800 * n, 100 * n);
-        writeln!(text, "TS {second}\n8 0 sda {ios} 0 {sectors} {ms} 0 0 0 0 0 {ms} {ms}").unwrap();
+        text += &format!("TS {second}\n{}", reads_line("8 0 sda", 100 * n, 100 * n, 0, 100 * n));
     }
     text
 }
@@ -28,12 +28,6 @@ fn file(name: &str, text: impl AsRef<[u8]>) -> (tempfile::TempDir, PathBuf) {
     let path = dir.path().join(name);
     std::fs::write(&path, text).unwrap();
     (dir, path)
-}
-
-fn gzip(text: &[u8]) -> Vec<u8> {
-    let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    std::io::Write::write_all(&mut out, text).unwrap();
-    out.finish().unwrap()
 }
 
 /// The rows of a JSON output.
@@ -81,7 +75,7 @@ fn a_range_shows_what_the_whole_capture_shows_of_it() {
 #[test]
 fn compressed_captures_and_pipes_have_the_same_ranges() {
     let text = std::fs::read(MIXED).unwrap();
-    let (_dir, path) = file("mixed.gz", gzip(&text));
+    let (_dir, path) = file("mixed.gz", gzip_bytes(&text));
     let gz = path.display();
     for (range, is_known_in_pipe) in [
         ("--begin 18:28:16 --end 18:28:20", true),
@@ -239,11 +233,9 @@ fn the_time_before_the_range_is_the_baseline_of_an_analysis() {
         let (rate, latency) = if second < 60 { (200, 1) } else { (400, 20) };
         ios += rate;
         ms += rate * latency;
-        let sectors = ios * 8;
-        let inflight = if second < 60 { 0 } else { 8 };
-        let at = 1_795_186_800 + second;
-        writeln!(text, "TS {at}\n8 0 sda {ios} 0 {sectors} {ms} 0 0 0 0 {inflight} {} {ms}", second * 900)
-            .unwrap();
+        let in_flight = if second < 60 { 0 } else { 8 };
+        let line = reads_line("8 0 sda", ios, ms, in_flight, second * 900);
+        text += &format!("TS {}\n{line}", 1_795_186_800 + second);
     }
     let (_dir, path) = file("loaded.txt", text);
     let report = |words: &str| -> Value {

@@ -1,5 +1,6 @@
 //! Which devices are shown, and in which order.
 
+use crate::lines::{end_of_sample, reads_line};
 use crate::support::program::output;
 
 /// A capture of sda from the first sample on, and of sdb from the fourth.
@@ -82,12 +83,8 @@ fn devices_are_sorted_by_any_column() {
 /// 1,000 reads per second that wait for 16 ms at loop0 and take 0.2 ms at vda below. Topology is recorded.
 fn held_above_vda() -> String {
     let line = |name: &str, second: u64, ms: u64, in_flight: u64| {
-        let (reads, time) = (1000 * second, 1000 * second * ms / 10);
-        format!(
-            "8 0 {name} {reads} 0 {} {time} 0 0 0 0 {in_flight} {} {time}\n",
-            8 * reads,
-            time.min(1000 * second)
-        )
+        let time = 1000 * second * ms / 10;
+        reads_line(&format!("8 0 {name}"), 1000 * second, time, in_flight, time.min(1000 * second))
     };
     let header = "#blkstat {\"version\":\"0.2.0\",\"devices\":[{\"name\":\"loop0\",\"kind\":\"loop\",\
         \"backing_devices\":[\"vda1\"]},{\"name\":\"vda1\",\"kind\":\"partition\",\"backing_devices\":[\"vda\"]},\
@@ -95,9 +92,7 @@ fn held_above_vda() -> String {
     let sample = |second: u64| {
         let devices =
             ["vda", "vda1"].map(|name| line(name, second, 2, 0)).concat() + &line("loop0", second, 160, 16);
-        let end = 1_000_000_000 * second;
-        let at = 1_795_200_000 + second;
-        format!("TS {at}\n{devices}#blkstat {{\"monotonic_ns\":{end},\"complete\":true}}\n")
+        format!("TS {}\n{devices}{}", 1_795_200_000 + second, end_of_sample(second))
     };
     header.to_owned() + &(0..6).map(sample).collect::<String>()
 }

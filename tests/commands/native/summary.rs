@@ -1,6 +1,7 @@
 //! The summary after the last interval.
 
 use super::captures::capture;
+use crate::lines::reads_line;
 use crate::support::program::output;
 
 #[test]
@@ -24,8 +25,7 @@ fn a_summary_lists_the_worst_device_first() {
 #[test]
 fn summary_means_include_idle_time() {
     let after = |reads: u64| {
-        let line =
-            |name: &str| format!("8 0 {name} {reads} 0 {} {reads} 0 0 0 0 0 {reads} {reads}\n", 8 * reads);
+        let line = |name| reads_line(&format!("8 0 {name}"), reads, reads, 0, reads);
         ["sda", "sda1", "loop0", "zram0"].map(line).concat()
     };
     // Idle for three seconds, busy for one, idle again, absent for two, and back.
@@ -66,12 +66,7 @@ fn unknown_values_do_not_count_in_a_mean() {
     let text: String = (0..6u64)
         .map(|at| {
             let ms = if at < 3 { 4_000_000_000 + 1000 * at } else { 1000 * at };
-            format!(
-                "TS {}\n8 0 sda {} 0 {} {ms} 0 0 0 0 0 {ms} {ms}\n",
-                1_795_200_000 + at,
-                100 * at,
-                800 * at
-            )
+            format!("TS {}\n{}", 1_795_200_000 + at, reads_line("8 0 sda", 100 * at, ms, 0, ms))
         })
         .collect();
     let (out, _, _) = output("--summary --from -", &text);

@@ -6,6 +6,7 @@ use serde_json::Value;
 use tempfile::tempdir;
 
 use crate::analyze::capped_volume_on_disk;
+use crate::lines::reads_line;
 use crate::support::program::{BLKSTAT, Program, blkstat, output};
 
 /// A recording of a volume whose cgroup is at its limit on the disk below.
@@ -193,11 +194,8 @@ fn reads(per_second: &[u64]) -> String {
     let (mut text, mut sum) = (String::new(), 0);
     for (second, reads) in per_second.iter().enumerate() {
         sum += reads;
-        text += &format!(
-            "TS {}.0 2026-11-20 00:00:00\n8 0 sda {sum} 0 {} {sum} 0 0 0 0 0 {sum} {sum}\n",
-            1_795_200_000 + second,
-            8 * sum
-        );
+        let line = reads_line("8 0 sda", sum, sum, 0, sum);
+        text += &format!("TS {}.0 2026-11-20 00:00:00\n{line}", 1_795_200_000 + second);
     }
     text
 }
@@ -300,10 +298,7 @@ fn stall_and_throttled_volume() -> String {
             // A hundred reads of 1 ms per second; then nothing completes for three seconds.
             let done = 100 * (samples.min(20) + samples.saturating_sub(23));
             let in_flight = if (21..=23).contains(&samples) { 7 } else { 0 };
-            let sectors = 8 * done;
-            with_stall.push_str(&format!(
-                "   8      16 sdx {done} 0 {sectors} {done} 0 0 0 0 {in_flight} {done} {done} 0 0 0 0 0 0\n"
-            ));
+            with_stall += &reads_line("   8      16 sdx", done, done, in_flight, done);
             samples += 1;
         }
     }
