@@ -34,7 +34,7 @@ use clap_complete::Shell;
 use self::help_template::command;
 use self::manual::{command_names, manual_text, print_help};
 pub use self::options::Host;
-pub use self::record::{ColumnCount, Record};
+pub use self::record::Record;
 use self::version::Version;
 use crate::console::{ArgError, RunContext, is_closed_pipe};
 use crate::exit::{Exit, NoData};

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use anyhow::Result;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use jiff::tz::TimeZone;
 
 use super::follow::{Observer, Said, follow};
@@ -49,8 +49,8 @@ pub struct Who {
     #[arg(long)]
     csv: bool,
     /// Kind of lines (with --csv)
-    #[arg(long, value_enum, requires = "csv", default_value = "cgroup")]
-    kind: Kind,
+    #[arg(long, requires = "csv", default_value = "cgroup", value_parser = ["cgroup", "process"])]
+    kind: String,
     /// Sort by KEY, descending: MB/s (default), rMB/s, wMB/s, iops, r/s, w/s
     #[arg(short, long, value_name = "KEY", value_parser = sort_key, hide_default_value = true)]
     sort: Option<WhoSort>,
@@ -59,13 +59,6 @@ pub struct Who {
     top: Option<u32>,
     #[command(flatten)]
     width: WidthOption,
-}
-
-/// The values of `--kind`.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Kind {
-    Cgroup,
-    Process,
 }
 
 fn sort_key(word: &str) -> Result<WhoSort, String> {
@@ -85,10 +78,10 @@ impl Who {
         let tracing = Tracing::default();
         let mut intervals = Intervals::open(&input, &selection, Detail::Report, &baselines, context.clock)?;
         intervals.tap(Box::new(|sample, _| tracing.read(sample)));
-        let (format, time_zone) = match (self.json, self.csv, self.kind) {
+        let (format, time_zone) = match (self.json, self.csv, self.kind.as_str()) {
             (true, ..) => (WhoFormat::Json, TimeZone::UTC),
-            (_, true, Kind::Cgroup) => (WhoFormat::Csv(WhoKind::Cgroup), TimeZone::UTC),
-            (_, true, Kind::Process) => (WhoFormat::Csv(WhoKind::Process), TimeZone::UTC),
+            (_, true, "process") => (WhoFormat::Csv(WhoKind::Process), TimeZone::UTC),
+            (_, true, _) => (WhoFormat::Csv(WhoKind::Cgroup), TimeZone::UTC),
             _ => (WhoFormat::Table, context.time_zone()),
         };
         // Output for programs has all of them.

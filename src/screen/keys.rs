@@ -7,53 +7,41 @@ use super::history::Frame;
 use super::input::{Event, Key, Mouse, MouseAction};
 use crate::time_range::TimePoint;
 
-/// The keys for the help, in groups: each group has a heading, and the keys with their meanings.
-pub(crate) const KEYS: [(&str, &[(&str, &str)]); 5] = [
+/// The keys for the help: each with its meaning, below headings without one.
+pub(crate) const KEYS: [(&str, &str); 30] = [
+    ("Devices", ""),
+    ("up down, k j", "select a device; PgUp PgDn by a page"),
+    ("g G, Home End", "first and last device"),
+    ("Enter, Esc", "show the selected device full screen, and return"),
+    ("s S", "sort by the next or previous column"),
+    ("/", "show only devices whose name matches a regular expression; Esc shows all"),
+    ("f", "fold or unfold devices that are ok or idle"),
+    ("t", "tree of disks and the devices stacked on them"),
+    ("u", "throughput in MB/s (MiB), KB/s (KiB) or Mbit/s"),
+    ("Time", ""),
+    ("p, space", "pause; a recording plays or stops"),
+    ("left right, h l", "back and forward by an interval; Shift by 10 s, Ctrl by a minute"),
+    ("< >, , .", "back and forward by a minute, by 10 s"),
+    ("[ ]", "previous and next incident"),
+    ("w", "the worst interval"),
+    ("b", "go to a time: 18:04, 18:04:47, 2026-11-20T18:04, -5m (before the newest interval)"),
+    ("0 $", "the first interval, and the newest one"),
+    ("+ -", "shorter and longer time axis"),
+    ("x", "speed of a recording that plays"),
+    ("Files", ""),
+    ("r", "start a recording that begins with the history, or stop it"),
+    ("e", "export the time shown"),
+    ("Mouse", ""),
     (
-        "Devices",
-        &[
-            ("up down, k j", "select a device; PgUp PgDn by a page"),
-            ("g G, Home End", "first and last device"),
-            ("Enter, Esc", "show the selected device full screen, and return"),
-            ("s S", "sort by the next or previous column"),
-            ("/", "show only devices whose name matches a regular expression; Esc shows all"),
-            ("f", "fold or unfold devices that are ok or idle"),
-            ("t", "tree of disks and the devices stacked on them"),
-            ("u", "throughput in MB/s (MiB), KB/s (KiB) or Mbit/s"),
-        ],
+        "click",
+        "select a device, a time in a chart, or a title to sort by; click a device again to open its page",
     ),
-    (
-        "Time",
-        &[
-            ("p, space", "pause; a recording plays or stops"),
-            ("left right, h l", "back and forward by an interval; Shift by 10 s, Ctrl by a minute"),
-            ("< >, , .", "back and forward by a minute, by 10 s"),
-            ("[ ]", "previous and next incident"),
-            ("w", "the worst interval"),
-            ("b", "go to a time: 18:04, 18:04:47, 2026-11-20T18:04, -5m (before the newest interval)"),
-            ("0 $", "the first interval, and the newest one"),
-            ("+ -", "shorter and longer time axis"),
-            ("x", "speed of a recording that plays"),
-        ],
-    ),
-    (
-        "Files",
-        &[
-            ("r", "start a recording that begins with the history, or stop it"),
-            ("e", "export the time shown"),
-        ],
-    ),
-    (
-        "Mouse",
-        &[
-            (
-                "click",
-                "select a device, a time in a chart, or a title to sort by; click a device again to open its page",
-            ),
-            ("wheel", "scroll; in a chart, shorter and longer time axis"),
-        ],
-    ),
-    ("Screen", &[("?", "this help"), ("Ctrl-L", "draw again"), ("Ctrl-Z", "suspend"), ("q, Ctrl-C", "quit")]),
+    ("wheel", "scroll; in a chart, shorter and longer time axis"),
+    ("Screen", ""),
+    ("?", "this help"),
+    ("Ctrl-L", "draw again"),
+    ("Ctrl-Z", "suspend"),
+    ("q, Ctrl-C", "quit"),
 ];
 
 /// The most characters of a line that the user types.

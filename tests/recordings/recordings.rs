@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use blkstat::capture::RecordFilter;
 use blkstat::clock::{Clock, ManualClock, WaitOutcome};
-use blkstat::commands::{ColumnCount, Record};
+use blkstat::commands::Record;
 use blkstat::counters::Sample;
 use blkstat::exit::Exit;
 use blkstat::source::Live;
@@ -116,7 +116,7 @@ fn an_existing_file_is_refused_appended_to_or_overwritten() {
 #[test]
 fn only_fourteen_columns_of_the_named_devices_are_recorded() {
     let lab = Lab::new();
-    let plan = Record { columns: ColumnCount::Fourteen, device: vec!["sda".into()], ..lab.plan("a.txt", 6) };
+    let plan = Record { columns: "14".into(), device: vec!["sda".into()], ..lab.plan("a.txt", 6) };
     lab.record_quietly(plan, 0);
     let text = lab.text("a.txt");
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with(' ')).collect();

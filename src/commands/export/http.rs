@@ -68,10 +68,10 @@ impl RunningServer {
         stopped.set_nonblocking(true).context("cannot start to serve")?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();
         let runtime = runtime.context("cannot start to serve")?;
-        let answers = Arc::new(Answers { published: Arc::clone(published) });
+        let published = Arc::clone(published);
         start_thread("http", move || {
             // The server ends with the program. If it fails, the other outputs go on.
-            let _ = runtime.block_on(serve(listener, stopped, answers));
+            let _ = runtime.block_on(serve(listener, stopped, published));
         })?;
         Ok(Self { address, _stop: stop })
     }
@@ -88,7 +88,7 @@ pub(super) fn bind(address: SocketAddr) -> Result<TcpListener> {
 }
 
 /// Accepts connections until `stopped` is closed at its other end.
-async fn serve(listener: TcpListener, stopped: UnixStream, answers: Arc<Answers>) -> io::Result<()> {
+async fn serve(listener: TcpListener, stopped: UnixStream, published: Arc<Published>) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let stopped = tokio::net::UnixStream::from_std(stopped)?;
     let mut connections: VecDeque<AbortHandle> = VecDeque::with_capacity(MAX_CONNECTIONS);
@@ -107,7 +107,7 @@ async fn serve(listener: TcpListener, stopped: UnixStream, answers: Arc<Answers>
                 {
                     oldest.abort();
                 }
-                let connection = serve_connection(stream, Arc::clone(&answers));
+                let connection = serve_connection(stream, Arc::clone(&published));
                 connections.push_back(tokio::spawn(connection).abort_handle());
             }
         }
@@ -115,9 +115,9 @@ async fn serve(listener: TcpListener, stopped: UnixStream, answers: Arc<Answers>
 }
 
 /// Answers one request.
-async fn serve_connection(stream: TcpStream, answers: Arc<Answers>) {
+async fn serve_connection(stream: TcpStream, published: Arc<Published>) {
     let answer = service_fn(move |request: Request<Incoming>| {
-        let response = answers.answer(&request);
+        let response = published.answer(&request);
         async move { Ok::<_, Infallible>(response) }
     });
     let connection = http1::Builder::new()
@@ -132,12 +132,7 @@ async fn serve_connection(stream: TcpStream, answers: Arc<Answers>) {
     let _ = tokio::time::timeout(MAX_CONNECTION_TIME, connection).await;
 }
 
-/// Creates answers.
-struct Answers {
-    published: Arc<Published>,
-}
-
-impl Answers {
+impl Published {
     fn answer<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
         let path = request.uri().path();
         if !matches!(path, "/" | "/metrics" | "/healthz") {
@@ -155,7 +150,7 @@ impl Answers {
     }
 
     fn health(&self) -> Response<Full<Bytes>> {
-        match self.published.lateness(RealClock::new(None).monotonic()) {
+        match self.lateness(RealClock::new(None).monotonic()) {
             None => text(StatusCode::OK, "ok\n"),
             Some(age) => {
                 let message = format!("late: the last sample is {:.1} s old\n", age.as_secs_f64());
@@ -167,10 +162,10 @@ impl Answers {
     fn metrics<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
         let codings = request.headers().get_all(header::ACCEPT_ENCODING);
         let is_gzip = accepts_gzip(codings.iter().filter_map(|value| value.to_str().ok()));
-        let Some(latest) = self.published.latest() else {
+        let Some((snapshot, _)) = self.latest() else {
             return text(StatusCode::SERVICE_UNAVAILABLE, "no sample yet\n");
         };
-        let body = metrics_text(&latest.snapshot, self.published.interval);
+        let body = metrics_text(&snapshot, self.interval);
         let body = Bytes::from(if is_gzip { gzip_bytes(&body) } else { body });
         let response = with_header(Response::new(Full::new(body)), header::CONTENT_TYPE, CONTENT_TYPE);
         let response = with_header(response, header::VARY, "Accept-Encoding");

@@ -26,13 +26,8 @@ pub(super) struct Published {
     latest: Mutex<Option<Latest>>,
 }
 
-/// Metrics with the time of their publication.
-#[derive(Clone)]
-pub(super) struct Latest {
-    pub(super) snapshot: Arc<MetricsSnapshot>,
-    /// The monotonic time of their publication.
-    pub(super) at: Duration,
-}
+/// Metrics with the monotonic time of their publication.
+pub(super) type Latest = (Arc<MetricsSnapshot>, Duration);
 
 impl Published {
     /// Creates a place for metrics that are published after each interval of this length.
@@ -41,8 +36,7 @@ impl Published {
     }
 
     pub(super) fn publish(&self, snapshot: MetricsSnapshot, at: Duration) {
-        let latest = Latest { snapshot: Arc::new(snapshot), at };
-        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(latest);
+        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some((Arc::new(snapshot), at));
     }
 
     /// Returns the latest metrics; `None` before the first.
@@ -52,7 +46,7 @@ impl Published {
 
     /// Returns the time since the latest metrics if they are late; `None` if they are not.
     pub(super) fn lateness(&self, now: Duration) -> Option<Duration> {
-        let age = now.saturating_sub(self.latest()?.at);
+        let age = now.saturating_sub(self.latest()?.1);
         (age > self.interval * MAX_LATE_INTERVALS + MAX_LATE).then_some(age)
     }
 }
@@ -127,12 +121,10 @@ fn write_latest(
     published: &Published,
     written_at: &mut Option<Duration>,
 ) -> std::io::Result<()> {
-    let Some(latest) = published.latest().filter(|latest| Some(latest.at) != *written_at) else {
-        return Ok(());
-    };
-    let text = metrics_text(&latest.snapshot, published.interval);
-    replace_file(path, &text)?;
-    *written_at = Some(latest.at);
+    if let Some((snapshot, at)) = published.latest().filter(|(_, at)| Some(*at) != *written_at) {
+        replace_file(path, &metrics_text(&snapshot, published.interval))?;
+        *written_at = Some(at);
+    }
     Ok(())
 }
 
@@ -163,6 +155,6 @@ mod tests {
         published.publish(MetricsSnapshot::default(), s(100));
         assert_eq!((published.lateness(s(111)), published.lateness(s(112))), (None, Some(s(12))));
         published.publish(MetricsSnapshot::default(), s(112));
-        assert_eq!((published.lateness(s(112)), published.latest().map(|it| it.at)), (None, Some(s(112))));
+        assert_eq!((published.lateness(s(112)), published.latest().map(|(_, at)| at)), (None, Some(s(112))));
     }
 }

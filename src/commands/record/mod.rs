@@ -16,7 +16,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use self::learner::Learner;
 use self::messages::{FileEvents, saved, status, written};
@@ -92,8 +92,8 @@ pub struct Record {
     #[arg(long, value_name = "DEVICE")]
     pub device: Vec<String>,
     /// Columns per device line; 14 for old versions of pt-diskstats
-    #[arg(long, value_name = "N", default_value = "all")]
-    pub columns: ColumnCount,
+    #[arg(long, value_name = "N", default_value = "all", value_parser = ["14", "all"])]
+    pub columns: String,
     /// Do not record cgroups and processes
     #[arg(long)]
     pub no_who: bool,
@@ -115,15 +115,6 @@ pub struct Record {
     pub learn_baseline: Option<PathBuf>,
     #[command(flatten)]
     pub baseline: BaselineOptions,
-}
-
-/// The values of `--columns`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum ColumnCount {
-    #[value(name = "14")]
-    Fourteen,
-    #[default]
-    All,
 }
 
 impl Record {
@@ -178,7 +169,7 @@ impl Record {
         }
         let writes_to_terminal = writes_to_output && context.is_terminal;
         let problem = Mutex::new(None);
-        let columns = (self.columns == ColumnCount::Fourteen).then_some(14);
+        let columns = (self.columns == "14").then_some(14);
         let filter = RecordFilter { devices: devices.clone(), columns };
         let recorder = Recorder::new(&host.root, filter, &baselines, interval, context.time_zone());
         let queue = WriteQueue::new(MAX_QUEUE_BYTES).context("cannot start to write")?;

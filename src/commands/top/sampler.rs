@@ -48,13 +48,8 @@ pub(super) enum Update {
     Ended(Option<anyhow::Error>),
 }
 
-/// The properties of the source, known with the first sample.
-#[derive(Debug, Default)]
-pub(super) struct Started {
-    /// The name of the host that was recorded.
-    pub(super) host: Option<String>,
-    pub(super) interval: Option<Duration>,
-}
+/// The name of the host that was recorded, and the interval of the source.
+pub(super) type Started = (Option<String>, Option<Duration>);
 
 /// The state that the sampling thread and the screen share.
 pub(super) struct Shared {
@@ -211,8 +206,7 @@ fn follow(
     if let Some(message) = intervals.mismatched_baselines() {
         shared.say(&message);
     }
-    let started = Started { host: intervals.host().host, interval: intervals.requested_interval() };
-    outlet.send(Update::Started(started));
+    outlet.send(Update::Started((intervals.host().host, intervals.requested_interval())));
     let (mut topology, mut revision) = (Arc::default(), None);
     // True if devices are in trouble or recently were.
     let mut has_trouble = false;

@@ -70,14 +70,14 @@ pub(super) fn run(
     let time_zone = context.time_zone();
     let is_live = input.from.is_none();
     let sampler = Sampler::start(input.clone(), selection.clone(), baselines, time_zone.clone())?;
-    let (started, first) = match wait_for_start(&sampler, is_live, context)? {
+    let ((recorded_host, interval), first) = match wait_for_start(&sampler, is_live, context)? {
         Ok(started) => started,
         Err(exit) => return Ok(exit),
     };
     let options = AppOptions {
         source: input.from.as_ref().map_or(Source::Live, |path| Source::Capture(path.display().to_string())),
-        host: started.host.or_else(|| read_hostname(&host.root).filter(|_| is_live)).unwrap_or_default(),
-        interval_s: started.interval.or(input.interval).map(|interval| interval.as_secs_f64()),
+        host: recorded_host.or_else(|| read_hostname(&host.root).filter(|_| is_live)).unwrap_or_default(),
+        interval_s: interval.or(input.interval).map(|interval| interval.as_secs_f64()),
         time_zone,
         theme: Theme::from_environment(top.ascii, &variable),
         saturation_threshold: top.verdicts.saturation_threshold,

@@ -129,24 +129,19 @@ pub fn find_term(term: &str, mut pages: Vec<Page>, width: usize) -> Vec<(String,
             _ => None,
         })
     };
-    let mut found = rows(&|row| has_word(&row[0], term));
-    if found.is_empty() {
-        let of_page = |page: &Page| {
-            let text = |blocks| (terminal::blocks_text(blocks, width), page.name);
-            sections(&page.blocks, term).map(text).collect::<Vec<_>>()
-        };
-        found = pages.iter().flat_map(of_page).collect();
-    }
-    if found.is_empty() {
-        found = paragraphs(&|words| has_word(words, term));
-    }
-    if found.is_empty() {
-        let beginning = format!(" {}", term.to_lowercase());
-        let is_about = |words: &str| words.to_lowercase().contains(&beginning);
-        found = paragraphs(&is_about);
-        found.extend(rows(&|row| row.iter().any(|cell| is_about(cell))));
-    }
-    found
+    let of_page = |page: &Page| {
+        let text = |blocks| (terminal::blocks_text(blocks, width), page.name);
+        sections(&page.blocks, term).map(text).collect::<Vec<_>>()
+    };
+    let beginning = format!(" {}", term.to_lowercase());
+    let has_beginning = |words: &str| words.to_lowercase().contains(&beginning);
+    let ways: [&dyn Fn() -> Vec<(String, &'static str)>; 4] = [
+        &|| rows(&|row| has_word(&row[0], term)),
+        &|| pages.iter().flat_map(of_page).collect(),
+        &|| paragraphs(&|words| has_word(words, term)),
+        &|| [paragraphs(&has_beginning), rows(&|row| row.iter().any(|cell| has_beginning(cell)))].concat(),
+    ];
+    ways.iter().map(|found| found()).find(|found| !found.is_empty()).unwrap_or_default()
 }
 
 /// Returns the sections with this title, without the title.

@@ -174,8 +174,8 @@ fn from_ms(ms: u64) -> Value {
 }
 
 /// Seconds, from microseconds.
-fn from_us(us: u64) -> Value {
-    Real(us as f64 / 1e6)
+fn from_us(us: u64) -> Option<Value> {
+    Some(Real(us as f64 / 1e6))
 }
 
 use Columns::{Basic, Discards, Flushes, Partition};
@@ -209,22 +209,14 @@ const OWN_FAMILIES: &[Family] = &[
         .help("Scans of cgroups that were left out because they would have cost too much CPU time."),
     host("blkstat_procs_blocked", |s, _| s.host.blocked.map(Whole))
         .help("Tasks blocked on I/O at the time of the last sample."),
-    host("blkstat_pressure_io_waiting_seconds_total", |s, _| {
-        Some(from_us(s.host.pressure?.some_us))
-    })
-    .help("Time in which some task waited for I/O (PSI). Asynchronous I/O does not count."),
-    host("blkstat_pressure_io_stalled_seconds_total", |s, _| {
-        Some(from_us(s.host.pressure?.full_us))
-    })
-    .help("Time in which all tasks that had work waited for I/O (PSI)."),
-    host("blkstat_pressure_memory_waiting_seconds_total", |s, _| {
-        Some(from_us(s.host.memory_pressure?.some_us))
-    })
-    .help("Time in which some task waited for memory (PSI)."),
-    host("blkstat_pressure_memory_stalled_seconds_total", |s, _| {
-        Some(from_us(s.host.memory_pressure?.full_us))
-    })
-    .help("Time in which all tasks that had work waited for memory (PSI)."),
+    host("blkstat_pressure_io_waiting_seconds_total", |s, _| from_us(s.host.pressure?.some_us))
+        .help("Time in which some task waited for I/O (PSI). Asynchronous I/O does not count."),
+    host("blkstat_pressure_io_stalled_seconds_total", |s, _| from_us(s.host.pressure?.full_us))
+        .help("Time in which all tasks that had work waited for I/O (PSI)."),
+    host("blkstat_pressure_memory_waiting_seconds_total", |s, _| from_us(s.host.memory_pressure?.some_us))
+        .help("Time in which some task waited for memory (PSI)."),
+    host("blkstat_pressure_memory_stalled_seconds_total", |s, _| from_us(s.host.memory_pressure?.full_us))
+        .help("Time in which all tasks that had work waited for memory (PSI)."),
     device("blkstat_disk_info", |device, metrics| {
         let info = &device.info;
         let mut labels = vec![

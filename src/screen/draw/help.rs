@@ -27,13 +27,14 @@ impl App {
 
     fn help_lines(&self, width: usize) -> Vec<TextLine> {
         let mut lines = Vec::new();
-        for (heading, keys) in KEYS {
-            lines.push(vec![(heading.to_owned(), BOLD)]);
-            for (keys, meaning) in keys {
-                self.push_term(keys, Style::new(), meaning, width, &mut lines);
+        for (keys, meaning) in KEYS {
+            if meaning.is_empty() {
+                lines.extend((!lines.is_empty()).then(Vec::new));
+                lines.push(vec![(keys.to_owned(), BOLD)]);
             }
-            lines.push(Vec::new());
+            self.push_term(keys, Style::new(), meaning, width, &mut lines);
         }
+        lines.push(Vec::new());
         lines.push(vec![("Verdicts, most severe first, with their marks".to_owned(), BOLD)]);
         for (name, meaning) in verdict_meanings() {
             let verdict = Verdict::ALL.into_iter().find(|verdict| verdict.name() == name);
