@@ -5,8 +5,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::AnalysisReport;
-use super::findings::{cause_sentences, link_text};
-use super::host::{host_sentences, not_the_disk_sentences};
+use super::findings::{cause_sentences, host_sentences, link_text, not_the_disk_sentences};
 
 use crate::analysis::{DeviceReport, LayerLink, Plateau, QueueByLayer, WaitLocation};
 use crate::intervals::{Cause, Course, Departure, Event, IncidentSummary, KnownLimit, RunClock};

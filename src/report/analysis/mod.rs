@@ -3,7 +3,6 @@
 mod compare;
 mod findings;
 mod fio;
-mod host;
 mod json;
 mod text;
 mod times;
@@ -14,10 +13,9 @@ pub use json::json;
 pub use text::text;
 
 pub(super) use findings::{
-    capacity_sentences, cause_sentences, departure_sentences, devices_worst_first, incidents_worst_first,
-    link_text, worse_verdict,
+    capacity_sentences, cause_sentences, departure_sentences, devices_worst_first, host_sentences,
+    incidents_worst_first, link_text, not_the_disk_sentences, worse_verdict,
 };
-pub(super) use host::{host_sentences, not_the_disk_sentences};
 pub(super) use text::verdict_sentence;
 
 use crate::analysis::{DeviceReport, HostReport, QueueByLayer};

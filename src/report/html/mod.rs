@@ -15,7 +15,6 @@ mod host;
 mod incidents;
 mod overview;
 mod scale;
-mod stack;
 mod time_axis;
 mod xy_chart;
 
