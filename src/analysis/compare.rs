@@ -52,7 +52,8 @@ pub struct BlockMeans {
     pub blocks: usize,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// It changed by more than the spread between blocks.
     Changed,

@@ -19,7 +19,7 @@ use super::operands::{Operands, SplitOperands, two_numbers};
 use crate::analysis::{DeviceBaseline, Settings, StatedCap};
 use crate::console::{RunContext, Warnings};
 use crate::intervals::{self, BaselineOption, BaselineStore, DeviceSelection, Input, Stacked};
-use crate::report::native::{SortKey, sort_keys};
+use crate::report::native::sort_keys;
 use crate::sanitize::sanitize;
 use crate::schedule::{Schedule, parse_interval};
 use crate::time_range::{TimePoint, TimeRange};
@@ -375,9 +375,14 @@ pub(super) fn percentage(word: &str) -> Result<f64, String> {
 }
 
 /// Parses a key to sort devices by.
-pub(super) fn sort_key(word: &str) -> Result<SortKey, String> {
-    let keys = || sort_keys().collect::<Vec<_>>().join(", ");
-    SortKey::named(word).ok_or_else(|| format!("expected one of: {}", keys()))
+pub(super) fn sort_key(word: &str) -> Result<&'static str, String> {
+    one_of(&sort_keys().collect::<Vec<_>>(), word)
+}
+
+/// Finds a key, in any case.
+pub(super) fn one_of(keys: &[&'static str], word: &str) -> Result<&'static str, String> {
+    let found = keys.iter().find(|key| key.eq_ignore_ascii_case(word)).copied();
+    found.ok_or_else(|| format!("expected one of: {}", keys.join(", ")))
 }
 
 #[cfg(test)]

@@ -11,10 +11,10 @@ use super::options::{
 use super::suggest::similar_command;
 use crate::console::RunContext;
 use crate::exit::Exit;
-use crate::intervals::{Detail, DeviceInterval, DeviceSelection, Input, IntervalRows, Intervals, NotFound};
+use crate::intervals::{Detail, DeviceSelection, Input, IntervalRows, Intervals, NotFound};
 use crate::report::IntervalWriter;
 use crate::report::json_csv::Lines;
-use crate::report::native::{SortKey, TableOptions, TableWriter};
+use crate::report::native::{TableOptions, TableWriter, sort_value};
 use crate::sanitize::sanitize;
 use crate::source::ScanScope;
 
@@ -39,7 +39,7 @@ pub struct View {
     since_boot: bool,
     /// Sort by KEY, descending: a column title, or iops, await, MB/s
     #[arg(short, long, value_name = "KEY", value_parser = sort_key)]
-    sort: Option<SortKey>,
+    sort: Option<&'static str>,
     /// Show at most N devices (busiest first by default)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     top: Option<u32>,
@@ -132,13 +132,8 @@ impl Output<'_> {
         if !self.view.json && !self.view.csv {
             rows.sort_by_incident();
         }
-        if let Some(key) = self.view.sort.or_else(|| top.map(|_| SortKey::QUEUE)) {
-            // A stalled device may have no value to sort by, but matters most.
-            let value = |device: &DeviceInterval| match device.activity() {
-                Some(activity) if activity.stalled_s > 0.0 => f64::INFINITY,
-                _ => key.value(device).unwrap_or(-1.0),
-            };
-            rows.devices.sort_by(|a, b| value(b).total_cmp(&value(a)));
+        if let Some(key) = self.view.sort.or_else(|| top.map(|_| "queue")) {
+            rows.devices.sort_by(|a, b| sort_value(key, b).total_cmp(&sort_value(key, a)));
         }
         rows.devices.truncate(top.unwrap_or(usize::MAX));
         self.adapt_to_terminal(context);

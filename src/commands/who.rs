@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 
 use super::follow::{Observer, Said, follow};
 use super::operands::Operands;
-use super::options::{Host, SourceOptions, WidthOption, percentage, usage_error};
+use super::options::{Host, SourceOptions, WidthOption, one_of, percentage, usage_error};
 use super::tracing::Tracing;
 use crate::attribution::{Attribution, DeviceUse};
 use crate::console::RunContext;
@@ -20,7 +20,7 @@ use crate::intervals::{
 };
 use crate::report::latency::{dropped_text, trace_problem_text};
 use crate::report::who::{
-    HiddenFrom, WhoFormat, WhoInterval, WhoKind, WhoSort, hidden_processes_text, hung_read_text, problem_text,
+    SORT_KEYS, WhoFormat, WhoInterval, WhoKind, hidden_processes_text, hung_read_text, problem_text,
 };
 use crate::source::{TraceOptions, Tracer, has_process_io_capabilities};
 use crate::topology::{nvme_head, partition_parents};
@@ -53,7 +53,7 @@ pub struct Who {
     kind: String,
     /// Sort by KEY, descending: MB/s (default), rMB/s, wMB/s, iops, r/s, w/s
     #[arg(short, long, value_name = "KEY", value_parser = sort_key, hide_default_value = true)]
-    sort: Option<WhoSort>,
+    sort: Option<&'static str>,
     /// Show at most N cgroups per device and N processes, and every blocked task
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     top: Option<u32>,
@@ -61,10 +61,8 @@ pub struct Who {
     width: WidthOption,
 }
 
-fn sort_key(word: &str) -> Result<WhoSort, String> {
-    let found = WhoSort::KEYS.into_iter().find(|(key, _)| key.eq_ignore_ascii_case(word));
-    let keys = || WhoSort::KEYS.map(|(key, _)| key).join(", ");
-    found.map(|(_, sort)| sort).ok_or_else(|| format!("expected one of: {}", keys()))
+fn sort_key(word: &str) -> Result<&'static str, String> {
+    one_of(&SORT_KEYS, word)
 }
 
 impl Who {
@@ -91,7 +89,7 @@ impl Who {
             tracing: &tracing,
             max_overhead: self.trace.then_some(self.max_overhead / 100.0),
             is_restricted: selection.names_devices(),
-            sort: self.sort.unwrap_or_default(),
+            sort: self.sort.unwrap_or(SORT_KEYS[0]),
             top: self.top.map_or(default_top, |top| top as usize),
             format,
             width: self.width.given(),
@@ -134,7 +132,7 @@ struct Output<'a> {
     max_overhead: Option<f64>,
     /// True if devices were named.
     is_restricted: bool,
-    sort: WhoSort,
+    sort: &'static str,
     /// The most cgroups on each device, and the most processes.
     top: usize,
     format: WhoFormat,
@@ -224,14 +222,10 @@ impl Output<'_> {
         if let Some(attribution) = attribution {
             self.has_attribution = true;
             self.unread_s = 0.0;
-            let hidden_from = match intervals.is_live() {
-                false => HiddenFrom::Recorder,
-                true if has_process_io_capabilities() => HiddenFrom::PrivilegedUser,
-                true => HiddenFrom::User,
-            };
+            let (is_live, may_read_all) = (intervals.is_live(), has_process_io_capabilities());
             self.said.say(attribution.problem.map(problem_text), context);
             self.said.say(hung_read_text(attribution), context);
-            self.said.say(hidden_processes_text(attribution, hidden_from), context);
+            self.said.say(hidden_processes_text(attribution, is_live, may_read_all), context);
         } else {
             self.unread_s += header.elapsed_s;
         }

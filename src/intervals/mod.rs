@@ -62,4 +62,4 @@ pub use series::LatencySeries;
 pub use step_source::{Next, Step, StepSource};
 pub use stream::{Intervals, NextInterval};
 pub use summary::{DeviceSummary, DirectionPeaks, Peak, RunSpan};
-pub use traced::{KernelRole, TracedDevice, TracedInterval, TracedThread};
+pub use traced::{TracedDevice, TracedInterval, TracedThread};

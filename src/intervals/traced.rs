@@ -45,32 +45,22 @@ pub struct TracedThread {
     pub write_bytes: u64,
 }
 
-/// The kinds of work that the kernel does in its own threads on behalf of processes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KernelRole {
-    /// It writes modified memory to disks.
-    Writeback,
-    /// It writes the journal of a file system.
-    Journal,
-    /// It moves memory to swap areas.
-    Swap,
-}
-
 impl TracedThread {
     /// Returns its bytes read and written.
     pub fn bytes(&self) -> u64 {
         self.read_bytes.saturating_add(self.write_bytes)
     }
 
-    /// Returns what the thread does, by its name; `None` for a process, or another thread of the kernel.
-    pub fn kernel_role(&self) -> Option<KernelRole> {
+    /// Returns the work that the kernel does in this thread on behalf of processes, told by its name: `writeback` of modified
+    /// memory, the `journal` of a file system, or `swap`; `None` for a process, or another thread of the kernel.
+    pub fn kernel_role(&self) -> Option<&'static str> {
         let comm = &*self.comm;
         if comm.starts_with("kworker/u") && self.writes > 0 || comm.starts_with("flush-") {
-            Some(KernelRole::Writeback)
+            Some("writeback")
         } else if ["jbd2/", "xfsaild/", "btrfs-transacti"].iter().any(|name| comm.starts_with(name)) {
-            Some(KernelRole::Journal)
+            Some("journal")
         } else {
-            comm.starts_with("kswapd").then_some(KernelRole::Swap)
+            comm.starts_with("kswapd").then_some("swap")
         }
     }
 }
@@ -252,9 +242,9 @@ mod tests {
             (thread.device.clone(), thread.reads, thread.write_bytes, thread.kernel_role())
         };
         let expected = [
-            ("sda".to_owned(), 0, 40_960, Some(KernelRole::Writeback)),
+            ("sda".to_owned(), 0, 40_960, Some("writeback")),
             ("sda1".to_owned(), 2, 8192, None),
-            ("sda".to_owned(), 0, 0, Some(KernelRole::Journal)),
+            ("sda".to_owned(), 0, 0, Some("journal")),
         ];
         assert_eq!(threads.iter().map(summary).collect::<Vec<_>>(), expected);
     }

@@ -12,9 +12,9 @@ use super::history::{Frame, History, severity};
 use super::navigation::PLAY_SPEEDS;
 use super::theme::Theme;
 use super::time_axis::TimeAxis;
-use crate::intervals::{DeviceInterval, DeviceState, IncidentSummary, IntervalRows};
+use crate::intervals::{DeviceInterval, IncidentSummary, IntervalRows};
 use crate::report::layout::number_format::duration;
-use crate::report::native::{SortKey, event_text};
+use crate::report::native::{event_text, sort_value};
 use crate::sanitize::sanitize;
 use crate::topology::Topology;
 
@@ -64,60 +64,14 @@ pub(crate) enum ExportKind {
     Report,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Sort {
-    /// The most severe verdict first; devices with equal ones are in the order of the table.
-    #[default]
-    Severity,
-    /// By name, like the table.
-    Name,
-    /// By a quantity, the largest first.
-    Key(SortKey),
-}
-
-/// The columns that devices can be sorted by, in their order on the screen.
-const KEYS: [&str; 9] = ["r/s", "w/s", "MB/s", "r_await", "w_await", "queue", "inflt", "util", "sat"];
-
-impl Sort {
-    /// The name of the order: that of its column.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Severity => "verdict",
-            Self::Name => "device",
-            Self::Key(key) => key.name(),
-        }
-    }
-
-    /// Returns the order for the column of this title; `None` if devices cannot be sorted by it.
-    pub(crate) fn by_column(title: &str) -> Option<Self> {
-        match title {
-            "verdict" | "since" => Some(Self::Severity),
-            "device" => Some(Self::Name),
-            title => SortKey::named(title).map(Self::Key),
-        }
-    }
-
-    /// Returns the next or the previous order.
-    pub(crate) fn next(self, forward: bool) -> Self {
-        let names: Vec<&str> = ["device", "verdict"].into_iter().chain(KEYS).collect();
-        let at = names.iter().position(|name| *name == self.name()).unwrap_or(1);
-        let next = if forward { at + 1 } else { at + names.len() - 1 };
-        Self::by_column(names[next % names.len()]).unwrap_or_default()
-    }
-
-    /// Returns the value to sort by: the device with the largest comes first.
-    pub(crate) fn value(self, device: &DeviceInterval) -> f64 {
-        match self {
-            Self::Name => 0.0,
-            Self::Severity => f64::from(severity(device.verdict())),
-            // A stalled device may have no value, but matters most.
-            Self::Key(key) => match &device.state {
-                DeviceState::Active(activity) if activity.stalled_s > 0.0 => f64::INFINITY,
-                _ => key.value(device).unwrap_or(-1.0),
-            },
-        }
-    }
-}
+/// The order of the list with the most severe verdict first; devices with equal ones are in the order of the table.
+pub(crate) const BY_VERDICT: &str = "verdict";
+/// The order by name, like that of the table.
+pub(crate) const BY_NAME: &str = "device";
+/// The orders of the list, by the titles of their columns from left to right. The others are by a quantity, the largest
+/// first.
+pub(crate) const ORDERS: [&str; 11] =
+    [BY_NAME, BY_VERDICT, "r/s", "w/s", "MB/s", "r_await", "w_await", "queue", "inflt", "util", "sat"];
 
 /// The question that the line answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,7 +125,7 @@ pub(crate) struct AppOptions {
     pub(crate) theme: Theme,
     /// Latency, as a multiple of unloaded latency, from which it is colored as an alert.
     pub(crate) saturation_threshold: f64,
-    pub(crate) sort: Sort,
+    pub(crate) sort: &'static str,
     /// True if devices that are ok or idle are listed.
     pub(crate) unfolds: bool,
     /// True if a capture plays at the recorded speed from its beginning.
@@ -192,7 +146,7 @@ pub(crate) struct App {
     pub(crate) selected: Option<String>,
     /// The first line of the list, or of a page of text, that is shown.
     pub(crate) scroll: usize,
-    pub(crate) sort: Sort,
+    pub(crate) sort: &'static str,
     pub(crate) folds: bool,
     pub(crate) is_tree: bool,
     /// The chosen unit of throughput, as an index.
@@ -288,6 +242,15 @@ impl App {
     /// The speed of the replay; `None` while it does not play.
     pub(crate) fn play_speed(&self) -> Option<f64> {
         self.playing.map(|at| PLAY_SPEEDS[at])
+    }
+
+    /// Returns the value by which the list is sorted: the device with the largest comes first.
+    pub(crate) fn sort_value(&self, device: &DeviceInterval) -> f64 {
+        match self.sort {
+            BY_NAME => 0.0,
+            BY_VERDICT => f64::from(severity(device.verdict())),
+            key => sort_value(key, device),
+        }
     }
 
     /// Shows a message for some seconds.

@@ -3,8 +3,8 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     Key(Key),
-    /// A mouse button or the wheel.
-    Mouse(Mouse),
+    /// A mouse button or the wheel, at a column and a row from 0.
+    Mouse(MouseAction, u16, u16),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,16 +28,6 @@ pub(crate) enum Key {
     End,
     PageUp,
     PageDown,
-}
-
-/// A mouse button or the wheel, at a position on the screen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Mouse {
-    pub(crate) action: MouseAction,
-    /// The column, from 0.
-    pub(crate) column: u16,
-    /// The row, from 0.
-    pub(crate) row: u16,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,7 +128,7 @@ fn parse_csi(bytes: &[u8]) -> Parsed {
     };
     let parameters = std::str::from_utf8(&bytes[..end]).unwrap_or_default();
     let event = match (bytes[end], parameters.strip_prefix('<')) {
-        (letter @ (b'M' | b'm'), Some(mouse)) => parse_mouse(mouse, letter).map(Event::Mouse),
+        (letter @ (b'M' | b'm'), Some(mouse)) => parse_mouse(mouse, letter),
         (end, _) => key_of(parameters, end).map(Event::Key),
     };
     Some((event, START + end + 1))
@@ -166,7 +156,7 @@ fn key_of(parameters: &str, end: u8) -> Option<Key> {
 }
 
 /// Parses `BUTTON;COLUMN;ROW`; a final `m` is a release.
-fn parse_mouse(parameters: &str, letter: u8) -> Option<Mouse> {
+fn parse_mouse(parameters: &str, letter: u8) -> Option<Event> {
     let mut numbers = parameters.split(';').map(|number| number.parse::<u16>().ok());
     let mut next = || numbers.next().flatten();
     let (button, column, row) = (next()?, next()?, next()?);
@@ -178,7 +168,7 @@ fn parse_mouse(parameters: &str, letter: u8) -> Option<Mouse> {
         (65, _) => MouseAction::WheelDown,
         _ => return None,
     };
-    Some(Mouse { action, column: column.checked_sub(1)?, row: row.checked_sub(1)? })
+    Some(Event::Mouse(action, column.checked_sub(1)?, row.checked_sub(1)?))
 }
 
 #[cfg(test)]
@@ -229,7 +219,7 @@ mod tests {
 
     #[test]
     fn the_mouse_is_at_a_place_counted_from_zero() {
-        let at = |action| Event::Mouse(Mouse { action, column: 9, row: 4 });
+        let at = |action| Event::Mouse(action, 9, 4);
         assert_eq!(events(b"\x1b[<0;10;5M"), [at(MouseAction::Press)]);
         assert_eq!(events(b"\x1b[<0;10;5m"), [at(MouseAction::Release)]);
         assert_eq!(events(b"\x1b[<65;10;5M"), [at(MouseAction::WheelDown)]);

@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 
-use super::app::{Action, App, ExportKind, Page, Prompt, Question, Sort, Source};
+use super::app::{Action, App, ExportKind, ORDERS, Page, Prompt, Question, Source};
 use super::history::Frame;
-use super::input::{Event, Key, Mouse, MouseAction};
+use super::input::{Event, Key, MouseAction};
 use crate::time_range::TimePoint;
 
 /// The keys for the help: each with its meaning, below headings without one.
@@ -55,8 +55,8 @@ impl App {
     pub(crate) fn handle(&mut self, event: Event) -> Option<Action> {
         match event {
             Event::Key(key) => self.press(key),
-            Event::Mouse(mouse) => {
-                self.point(mouse);
+            Event::Mouse(action, column, row) => {
+                self.point(action, column, row);
                 None
             }
         }
@@ -110,8 +110,8 @@ impl App {
             Key::PageDown => self.select_by(self.list_page()),
             Key::Home | Key::Char('g') => self.select_by(isize::MIN / 2),
             Key::End | Key::Char('G') => self.select_by(isize::MAX / 2),
-            Key::Char('s') => self.sort_by(self.sort.next(true)),
-            Key::Char('S') => self.sort_by(self.sort.next(false)),
+            Key::Char('s') => self.sort_by(self.next_order(1)),
+            Key::Char('S') => self.sort_by(self.next_order(ORDERS.len() - 1)),
             Key::Char('f') => self.toggle_folds(),
             Key::Char('t') => {
                 self.is_tree = !self.is_tree;
@@ -175,9 +175,15 @@ impl App {
         };
     }
 
-    fn sort_by(&mut self, sort: Sort) {
-        self.sort = sort;
-        self.say(format!("sorted by {}", sort.name()));
+    /// Returns the order some steps after the present one, or after that by verdict.
+    fn next_order(&self, steps: usize) -> &'static str {
+        let at = ORDERS.iter().position(|order| *order == self.sort).unwrap_or(1);
+        ORDERS[(at + steps) % ORDERS.len()]
+    }
+
+    fn sort_by(&mut self, order: &'static str) {
+        self.sort = order;
+        self.say(format!("sorted by {order}"));
     }
 
     /// Selects the device this many lines below the selected one. On its own page, the next device is shown.
@@ -251,13 +257,13 @@ impl App {
         }
     }
 
-    fn point(&mut self, mouse: Mouse) {
-        match mouse.action {
+    fn point(&mut self, action: MouseAction, column: u16, row: u16) {
+        match action {
             MouseAction::WheelUp | MouseAction::WheelDown => {
-                let down = mouse.action == MouseAction::WheelDown;
+                let down = action == MouseAction::WheelDown;
                 if self.page == Page::Help {
                     self.scroll_text(if down { Key::Down } else { Key::Up });
-                } else if self.regions.chart_at(mouse.column, mouse.row).is_some() {
+                } else if self.regions.chart_at(column, row).is_some() {
                     self.axis.zoom(!down);
                 } else {
                     self.select_by(if down { 1 } else { -1 });
@@ -265,22 +271,21 @@ impl App {
             }
             MouseAction::Press | MouseAction::Drag => {
                 self.message = None;
-                if let Some(time_s) = self.regions.chart_at(mouse.column, mouse.row) {
+                if let Some(time_s) = self.regions.chart_at(column, row) {
                     self.has_moved = true;
                     self.cursor = self.history.at(time_s.max(0.0)).map(|moment| moment.end_s);
                 }
-                if let Some(device) = self.regions.device_at(mouse.row).cloned()
+                if let Some(device) = self.regions.device_at(row).cloned()
                     && self.page == Page::List
                 {
-                    let is_again =
-                        self.selected.as_ref() == Some(&device) && mouse.action == MouseAction::Press;
+                    let is_again = self.selected.as_ref() == Some(&device) && action == MouseAction::Press;
                     self.selected = Some(device);
                     self.has_selected = true;
-                    if is_again && self.regions.is_name_at(mouse.column) {
+                    if is_again && self.regions.is_name_at(column) {
                         self.page = Page::Detail;
                     }
-                } else if mouse.action == MouseAction::Press
-                    && let Some(sort) = self.regions.title_at(mouse.column, mouse.row)
+                } else if action == MouseAction::Press
+                    && let Some(sort) = self.regions.title_at(column, row)
                 {
                     self.sort_by(sort);
                 }

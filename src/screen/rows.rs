@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
-use super::app::{App, Sort};
+use super::app::{App, BY_VERDICT};
 use super::history::is_trouble;
 use crate::analysis::Verdict;
 use crate::intervals::{DeviceInterval, DeviceState, OngoingIncident};
@@ -45,17 +45,17 @@ impl App {
         let folded = if self.folds { self.fold(&mut rows, &frame.topology) } else { (0, 0) };
         // The devices of an incident follow the one that suffers; of equally severe ones, the longest comes first.
         let incident_of: for<'b> fn(&Row<'b>) -> Option<&'b OngoingIncident> =
-            if self.sort == Sort::Severity { |row| row.device.incident() } else { |_| None };
+            if self.sort == BY_VERDICT { |row| row.device.incident() } else { |_| None };
         let victims: HashMap<u64, f64> = (rows.iter())
             .filter_map(|row| Some((row, incident_of(row).filter(|ongoing| ongoing.is_victim)?)))
-            .map(|(row, ongoing)| (ongoing.incident.id, self.sort.value(row.device)))
+            .map(|(row, ongoing)| (ongoing.incident.id, self.sort_value(row.device)))
             .collect();
         let key = |row: &Row<'_>| {
             let ongoing = incident_of(row);
             let of_victim = ongoing.and_then(|ongoing| victims.get(&ongoing.incident.id).copied());
             let incident = ongoing
                 .map(|ongoing| (ongoing.lasted_s, std::cmp::Reverse(ongoing.incident.id), ongoing.is_victim));
-            (of_victim.unwrap_or_else(|| self.sort.value(row.device)), incident)
+            (of_victim.unwrap_or_else(|| self.sort_value(row.device)), incident)
         };
         rows.sort_by(|a, b| key(b).partial_cmp(&key(a)).unwrap_or(Ordering::Equal));
         if self.is_tree {

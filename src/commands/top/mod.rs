@@ -18,7 +18,6 @@ use super::options::{
 use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{DeviceSelection, Input};
-use crate::report::native::SortKey;
 
 #[derive(Args, Clone, Debug)]
 #[command(
@@ -35,7 +34,7 @@ pub struct Top {
     selection: SelectionOptions,
     /// Sort by KEY, descending: a column title, or iops, await, MB/s (default: most severe verdict first)
     #[arg(short, long, value_name = "KEY", value_parser = sort_key)]
-    sort: Option<SortKey>,
+    sort: Option<&'static str>,
     /// Use only ASCII characters
     #[arg(long)]
     ascii: bool,

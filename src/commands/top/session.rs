@@ -22,8 +22,8 @@ use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{DeviceSelection, Input, IntervalRows};
 use crate::screen::{
-    Action, App, AppOptions, Event, ExportKind, InputParser, LIVE_HISTORY_BYTES, LIVE_HISTORY_S,
-    MAX_TEXT_BYTES, Screen, Sort, Source, Theme,
+    Action, App, AppOptions, BY_VERDICT, Event, ExportKind, InputParser, LIVE_HISTORY_BYTES, LIVE_HISTORY_S,
+    MAX_TEXT_BYTES, Screen, Source, Theme,
 };
 use crate::signals::{ScreenSignals, suspend_process};
 use crate::source::read_hostname;
@@ -81,7 +81,7 @@ pub(super) fn run(
         time_zone,
         theme: Theme::from_environment(top.ascii, &variable),
         saturation_threshold: top.verdicts.saturation_threshold,
-        sort: top.sort.map_or(Sort::Severity, Sort::Key),
+        sort: top.sort.unwrap_or(BY_VERDICT),
         unfolds: selection.all,
         plays: top.realtime,
         history: if is_live { (LIVE_HISTORY_BYTES, LIVE_HISTORY_S) } else { CAPTURE_HISTORY },

@@ -185,17 +185,12 @@ fn quantity_json(difference: &Difference) -> Object {
         Quantity::LatencyAt(class) => Some(class),
         _ => None,
     };
-    let outcome = match difference.outcome {
-        Outcome::Changed => "changed",
-        Outcome::NoDifference => "no_difference",
-        Outcome::SpreadUnknown => "spread_unknown",
-    };
     Object::new()
         .field("quantity", name)
         .field("direction", direction.map(IoDirection::name))
         .field("queue_class", class.and_then(|class| class.queue()))
         .field("size_class_kib", class.map(|class| class.size_kib()))
-        .field("outcome", outcome)
+        .field("outcome", difference.outcome)
         .field("before", difference.before)
         .field("after", difference.after)
 }

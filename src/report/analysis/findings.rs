@@ -165,27 +165,17 @@ pub(super) fn push_incidents(report: &AnalysisReport, times: &Times<'_>, out: &m
     if report.events.incidents.len() < 2 {
         return;
     }
-    out.push(b'\n');
     let worst = incidents_worst_first(report);
     let listed_count = if report.has_details { worst.len() } else { MAX_LISTED.min(worst.len()) };
     let is_listed =
         |incident: &&IncidentSummary| worst[..listed_count].iter().any(|one| std::ptr::eq(*one, *incident));
-    push_line("Incidents", out);
-    for incident in report.events.incidents.iter().filter(is_listed) {
-        push_line(&incident_line(incident, times), out);
-    }
-    let milder = worst.len() - listed_count;
-    if milder > 0 {
-        push_line(&format!("+ {milder} milder or shorter ones (--details lists all)"), out);
-    }
-    if report.events.dropped > 0 {
-        push_line(&format!("+ {} times of trouble were too many to keep", report.events.dropped), out);
-    }
-}
-
-fn push_line(text: &str, out: &mut Vec<u8>) {
-    out.extend_from_slice(text.as_bytes());
-    out.push(b'\n');
+    let listed = report.events.incidents.iter().filter(is_listed);
+    let mut lines = vec!["Incidents".to_owned()];
+    lines.extend(listed.map(|incident| incident_line(incident, times)));
+    let (milder, dropped) = (worst.len() - listed_count, report.events.dropped);
+    lines.extend((milder > 0).then(|| format!("+ {milder} milder or shorter ones (--details lists all)")));
+    lines.extend((dropped > 0).then(|| format!("+ {dropped} times of trouble were too many to keep")));
+    out.extend_from_slice(format!("\n{}\n", lines.join("\n")).as_bytes());
 }
 
 /// An incident as in all views, with the other devices in trouble: `...; also vda, sda1`.
@@ -251,9 +241,6 @@ pub(in crate::report) fn departure_sentences(report: &AnalysisReport) -> Vec<Str
         let (device, at) = (sanitize(&departure.device), times.moment(departure.at));
         match departure.back_at {
             None => format!("{device} disappeared at {at}."),
-            Some(back_at) if back_at == departure.at => {
-                format!("{device} disappeared and was back at {at}.")
-            }
             Some(back_at) => {
                 format!("{device} disappeared at {at} and was back at {}.", times.moment(back_at))
             }
@@ -276,7 +263,7 @@ pub(in crate::report) fn not_the_disk_sentences(report: &AnalysisReport) -> Opti
         [] => (!report.devices.is_empty()).then(|| "No device did any I/O.".to_owned()),
         busy => Some(format!(
             "Hardly anyone waited for {}: queue {} or less on average, {} of the time.",
-            names(busy),
+            busy.join(", "),
             queue(found.longest_queue),
             percent(100.0 * found.longest_queue)
         )),
@@ -374,14 +361,6 @@ fn dirty_memory_sentence(host: &HostReport) -> Option<String> {
     };
     let writeback = used(&host.writeback_kib).map(|used| format!("; under writeback: {used}"));
     Some(format!("Dirty memory: {}{}.", used(&host.dirty_kib)?, writeback.unwrap_or_default()))
-}
-
-/// The names as a list: `sda`, `sda and sdb`, `sda, sdb and sdc`.
-fn names(devices: &[&str]) -> String {
-    match devices {
-        [] | [_] => devices.concat(),
-        [several @ .., last] => format!("{} and {last}", several.join(", ")),
-    }
 }
 
 /// The percentage of the time in which all tasks waited, as the end of a clause; empty if it is unknown.
@@ -595,11 +574,5 @@ mod host_tests {
         assert_eq!(io_pressure_sentence(&waiting).unwrap(), all);
         let hidden = hidden_wait_sentence(&waiting).unwrap();
         assert!(hidden.contains("35% of the time, and for 33% of the time or more"), "{hidden}");
-    }
-
-    #[test]
-    fn names_are_a_list() {
-        assert_eq!(names(&["sda", "sdb", "sdc"]), "sda, sdb and sdc");
-        assert_eq!([names(&["sda"]), names(&[])], ["sda", ""]);
     }
 }

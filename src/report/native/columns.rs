@@ -316,26 +316,13 @@ pub fn sort_keys() -> impl Iterator<Item = &'static str> {
     keys().map(|key| key.title)
 }
 
-/// A key to sort devices by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SortKey(usize);
-
-impl SortKey {
-    /// The default key if only the busiest devices are shown: the column `queue`.
-    pub const QUEUE: Self = Self(20);
-
-    /// Finds a key by name, in any case.
-    pub fn named(name: &str) -> Option<Self> {
-        sort_keys().position(|key| key.eq_ignore_ascii_case(name)).map(Self)
-    }
-
-    pub fn name(self) -> &'static str {
-        sort_keys().nth(self.0).unwrap_or_default()
-    }
-
-    /// Returns the value of a device; `None` sorts last.
-    pub fn value(self, device: &DeviceInterval) -> Option<f64> {
-        keys().nth(self.0)?.value(device.activity()?)
+/// Returns the value of a device by which a key sorts it: the largest comes first.
+pub fn sort_value(key: &str, device: &DeviceInterval) -> f64 {
+    let of_activity = |activity| keys().find(|one| one.title == key)?.value(activity);
+    match device.activity() {
+        // A stalled device may have no value, but matters most.
+        Some(activity) if activity.stalled_s > 0.0 => f64::INFINITY,
+        activity => activity.and_then(of_activity).unwrap_or(-1.0),
     }
 }
 
@@ -399,9 +386,7 @@ mod tests {
 
     #[test]
     fn every_column_is_a_sort_key() {
-        assert_eq!(SortKey::named("QUEUE"), Some(SortKey::QUEUE));
-        assert_eq!(SortKey::named("nope"), None);
-        let is_key = |column: &Column| SortKey::named(column.title).is_some();
+        let is_key = |column: &Column| sort_keys().any(|key| key == column.title);
         let not_keys: Vec<&str> = COLUMNS.iter().filter(|c| !is_key(c)).map(|c| c.title).collect();
         assert_eq!(not_keys, Vec::<&str>::new());
     }

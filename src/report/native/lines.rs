@@ -164,27 +164,19 @@ fn is_held(activity: &DeviceActivity) -> bool {
     activity.assessment.verdict == Some(Verdict::Stalled) && activity.stats.is_idle()
 }
 
-pub(super) fn has_discards(activity: &DeviceActivity) -> bool {
-    activity.stats.discards.ios > 0
-}
-
-pub(super) fn has_flushes(activity: &DeviceActivity) -> bool {
-    activity.stats.flushes.ios > 0
-}
-
 /// Returns discards, flushes and util as a text.
 fn discards_and_flushes(activity: &DeviceActivity) -> String {
     let stats = &activity.stats;
     let mut parts = Vec::new();
     let discards = &stats.discards;
-    if has_discards(activity) {
+    if discards.ios > 0 {
         let rate = discards.per_s().map(number).unwrap_or_default();
         let data = discards.kib_per_s().map(|kib| number(kib / 1024.0)).unwrap_or_default();
         let latency = discards.await_ms().map(|await_ms| latency_figure(await_ms, discards).text());
         let latency = latency.unwrap_or_default();
         parts.push(format!("discards {rate}/s {data}MB/s {latency}"));
     }
-    if let Some(rate) = stats.flushes.per_s().filter(|_| has_flushes(activity)) {
+    if let Some(rate) = stats.flushes.per_s().filter(|_| stats.flushes.ios > 0) {
         let latency = stats.flushes.await_ms().map(time).unwrap_or_default();
         parts.push(format!("flushes {}/s {latency}", number(rate)));
     }

@@ -8,7 +8,7 @@ mod summary;
 mod table;
 
 pub(in crate::report) use self::columns::columns_with_meanings;
-pub use self::columns::{SortKey, sort_keys};
+pub use self::columns::{sort_keys, sort_value};
 pub use self::layout::TableOptions;
 pub use self::table::TableWriter;
 #[cfg(feature = "top")]

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::column_choice::{ColumnChoice, MOUNTS_GAP};
 use super::layout::{Emphasis, TableOptions, max_mounts_width, paint, paint_from};
-use super::lines::{GAP, Message, date, event_text, has_discards, has_flushes, header_line, who_line};
+use super::lines::{GAP, Message, date, event_text, header_line, who_line};
 use super::summary::draw_summary;
 use crate::analysis::{IoDirection, Verdict};
 use crate::attribution::Attribution;
@@ -107,8 +107,8 @@ impl IntervalWriter for TableWriter {
             paint(text, *emphasis, self.options.colors, out);
         }
         self.push_line("", Emphasis::Plain, out);
-        if self.options.explain {
-            self.push_hidden_io_wait(rows, out);
+        if let Some(text) = hidden_io_wait_text(&rows.header).filter(|_| self.options.explain) {
+            self.push_wrapped(&text, "  ", out);
         }
         for event in &rows.events {
             let text = event_text(event);
@@ -244,13 +244,6 @@ impl TableWriter {
         }
     }
 
-    /// Appends a line if tasks wait for I/O that no device shows.
-    fn push_hidden_io_wait(&mut self, rows: &IntervalRows, out: &mut Vec<u8>) {
-        if let Some(text) = hidden_io_wait_text(&rows.header) {
-            self.push_wrapped(&text, "  ", out);
-        }
-    }
-
     fn push_cells(&self, activity: &DeviceActivity, out: &mut Vec<u8>) {
         for column in &self.columns.shown {
             let (begin, width) = (out.len(), self.columns.width(column));
@@ -269,11 +262,12 @@ impl TableWriter {
 
     /// Returns whether a device only had discards or flushes, and their columns are hidden.
     fn is_activity_hidden(&self, activity: &DeviceActivity) -> bool {
+        let stats = &activity.stats;
         let has_none = |of: &Completed| of.count() == Some(0);
-        let has_hidden = || {
-            has_discards(activity) && !self.is_shown("d/s") || has_flushes(activity) && !self.is_shown("f/s")
-        };
-        has_none(&activity.stats.reads) && has_none(&activity.stats.writes) && has_hidden()
+        let is_hidden = |of: &Completed, title| of.ios > 0 && !self.is_shown(title);
+        has_none(&stats.reads)
+            && has_none(&stats.writes)
+            && (is_hidden(&stats.discards, "d/s") || is_hidden(&stats.flushes, "f/s"))
     }
 
     /// Appends a message instead of the cells: padded to their width if something follows.

@@ -1,9 +1,9 @@
 //! JSON Lines and CSV. Field names are stable; new ones may be added at the end.
 
-use super::{WhoInterval, WhoKind};
+use super::{WhoInterval, WhoKind, sort_value};
 use crate::attribution::{CgroupUse, DeviceUse, IoRates, LimitKind, LimitUse, cgroup_name};
 use crate::counters::{BlockedTask, BusyProcess};
-use crate::intervals::{KernelRole, KnownLimit, TracedThread};
+use crate::intervals::{KnownLimit, TracedThread};
 use crate::report::json_csv::value::{Field, push_line};
 
 use Field::{Flag, Name, Number, Text, Time, Whole, Words};
@@ -31,7 +31,7 @@ pub(super) struct Row<'a> {
     pub(super) share_pct: Option<f64>,
     pub(super) limits: &'a [LimitUse],
     pub(super) delay_permille: Option<u64>,
-    pub(super) kernel_role: Option<KernelRole>,
+    pub(super) kernel_role: Option<&'static str>,
 }
 
 impl<'a> Row<'a> {
@@ -183,7 +183,7 @@ const COLUMNS: &[Column] = &[
         "kernel_role",
         "with --trace, what a thread of the kernel does for others: writeback, journal or swap",
         PROCESS,
-        |_, row| Text(row.kernel_role.map(role_name)),
+        |_, row| Text(row.kernel_role),
     ),
 ];
 
@@ -197,7 +197,7 @@ fn rows<'a>(interval: &'a WhoInterval<'_>) -> Vec<Row<'a>> {
 /// Sorts rows and keeps as many as are shown, and those of cgroups at their limits.
 fn sort_and_cut(rows: &mut Vec<Row<'_>>, interval: &WhoInterval<'_>) {
     // Those with equal values stay sorted by bytes.
-    rows.sort_by(|a, b| interval.sort.of(b).total_cmp(&interval.sort.of(a)));
+    rows.sort_by(|a, b| sort_value(interval.sort, b).total_cmp(&sort_value(interval.sort, a)));
     let mut rank = 0..interval.top;
     rows.retain(|row| rank.next().is_some() || row.limits.iter().any(|limit| limit.is_reached));
 }
@@ -245,14 +245,5 @@ pub(super) fn lines(interval: &WhoInterval<'_>, csv: Option<WhoKind>, out: &mut 
     for row in rows(interval).iter().filter(|row| csv.is_none_or(|kind| row.kind == kind)) {
         let columns = COLUMNS.iter().filter(|(_, _, kinds, _)| csv.is_none_or(|kind| kinds.contains(&kind)));
         push_line(columns.map(|(name, .., value)| (name, value(interval, row))), csv.is_none(), out);
-    }
-}
-
-/// Returns the word for the kernel's work in a thread.
-pub(super) fn role_name(role: KernelRole) -> &'static str {
-    match role {
-        KernelRole::Writeback => "writeback",
-        KernelRole::Journal => "journal",
-        KernelRole::Swap => "swap",
     }
 }

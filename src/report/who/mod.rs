@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use self::fields::Row;
 #[cfg(feature = "top")]
 pub(crate) use self::table::push_tables;
-pub use self::table::{HiddenFrom, hidden_processes_text, hung_read_text, problem_text, skipped_scans_text};
+pub use self::table::{hidden_processes_text, hung_read_text, problem_text, skipped_scans_text};
 use crate::attribution::{Attribution, DeviceUse};
 use crate::intervals::{IntervalHeader, TracedThread};
 
@@ -28,7 +28,8 @@ pub struct WhoInterval<'a> {
     /// The threads that submitted I/O to these devices, and the length of that time in seconds. They are shown instead of
     /// the processes. `None` if they were not traced.
     pub threads: Option<(Vec<&'a TracedThread>, f64)>,
-    pub sort: WhoSort,
+    /// One of [`SORT_KEYS`].
+    pub sort: &'static str,
     /// The most cgroups on each device, apart from those at their limits, and the most threads and processes.
     pub top: usize,
 }
@@ -53,41 +54,17 @@ pub enum WhoFormat {
     Csv(WhoKind),
 }
 
-/// The quantities by which cgroups and processes are sorted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WhoSort {
-    /// Bytes read and written.
-    #[default]
-    Bytes,
-    ReadBytes,
-    WriteBytes,
-    /// Reads and writes.
-    Iops,
-    Reads,
-    Writes,
-}
+/// The quantities by which cgroups, threads and processes are sorted: those of both directions, or a column.
+pub const SORT_KEYS: [&str; 6] = ["MB/s", "rMB/s", "wMB/s", "iops", "r/s", "w/s"];
 
-impl WhoSort {
-    /// The keys that users type, including column titles.
-    pub const KEYS: [(&'static str, Self); 6] = [
-        ("MB/s", Self::Bytes),
-        ("rMB/s", Self::ReadBytes),
-        ("wMB/s", Self::WriteBytes),
-        ("iops", Self::Iops),
-        ("r/s", Self::Reads),
-        ("w/s", Self::Writes),
-    ];
-
-    /// Returns the value of a row: the bytes in the same direction if its requests are not counted, as those of processes.
-    fn of(self, row: &Row<'_>) -> f64 {
-        let bytes = row.kib_per_s.unwrap_or_default();
-        let requests = matches!(self, Self::Iops | Self::Reads | Self::Writes).then_some(row.ios_per_s);
-        let [read, write] = requests.flatten().unwrap_or(bytes);
-        match self {
-            Self::Bytes | Self::Iops => read + write,
-            Self::ReadBytes | Self::Reads => read,
-            Self::WriteBytes | Self::Writes => write,
-        }
+/// Returns the value by which a row is sorted: the bytes if its requests are not counted, as those of processes.
+fn sort_value(key: &str, row: &Row<'_>) -> f64 {
+    let bytes = row.kib_per_s.unwrap_or_default();
+    let [read, write] = if key.ends_with("MB/s") { bytes } else { row.ios_per_s.unwrap_or(bytes) };
+    match key {
+        "rMB/s" | "r/s" => read,
+        "wMB/s" | "w/s" => write,
+        _ => read + write,
     }
 }
 

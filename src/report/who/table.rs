@@ -2,7 +2,7 @@
 
 use jiff::tz::TimeZone;
 
-use super::fields::{Row, role_name};
+use super::fields::Row;
 use super::{WhoInterval, fields};
 use crate::attribution::{Attribution, DeviceUse, LimitUse};
 use crate::counters::ScanProblem;
@@ -82,7 +82,7 @@ fn cgroup_cells(usage: &DeviceUse, partitions: &[&str], interval: &WhoInterval<'
 fn thread_cells(row: &Row<'_>) -> Vec<String> {
     let comm = sanitize(row.comm.unwrap_or_default());
     let name = match row.kernel_role {
-        Some(role) => format!("{comm} ({})", role_name(role)),
+        Some(role) => format!("{comm} ({role})"),
         None => comm.into_owned(),
     };
     let device = sanitize(row.device.unwrap_or_default()).into_owned();
@@ -149,27 +149,17 @@ pub fn problem_text(problem: ScanProblem) -> &'static str {
     }
 }
 
-/// The circumstances in which the I/O of processes could not be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HiddenFrom {
-    /// A user without the necessary capabilities.
-    User,
-    /// A user with these capabilities.
-    PrivilegedUser,
-    /// The user who made the recording.
-    Recorder,
-}
-
-/// Returns the sentence about processes whose I/O is hidden; `None` if there are none.
-pub fn hidden_processes_text(attribution: &Attribution, from: HiddenFrom) -> Option<String> {
+/// Returns the sentence about processes whose I/O is hidden from this user, or was from the one who made the recording;
+/// `None` if there are none.
+pub fn hidden_processes_text(attribution: &Attribution, is_live: bool, may_read_all: bool) -> Option<String> {
     let hidden = attribution.processes.as_ref()?.hidden;
     let plural = if hidden == 1 { "" } else { "es" };
-    let reason = match from {
-        HiddenFrom::User => {
+    let reason = match (is_live, may_read_all) {
+        (true, false) => {
             "cannot be read: permission denied (needs root, or CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE)"
         }
-        HiddenFrom::PrivilegedUser => "cannot be read even by root: a security policy denies it",
-        HiddenFrom::Recorder => "is not in this recording: permission was denied",
+        (true, true) => "cannot be read even by root: a security policy denies it",
+        (false, _) => "is not in this recording: permission was denied",
     };
     (hidden > 0).then(|| format!("the I/O of {hidden} process{plural} {reason}"))
 }
@@ -219,7 +209,7 @@ mod table_tests {
 
     use super::*;
     use crate::intervals::{IntervalHeader, TracedThread};
-    use crate::report::who::{WhoFormat, WhoSort};
+    use crate::report::who::WhoFormat;
 
     #[test]
     fn threads_are_shown_by_device_in_the_width() {
@@ -243,7 +233,7 @@ mod table_tests {
             unread_s: 0.0,
             devices: Vec::new(),
             threads: Some((threads.iter().collect(), 1.0)),
-            sort: WhoSort::default(),
+            sort: "MB/s",
             top: 10,
         };
         let printed = |format: WhoFormat, width| {
@@ -289,7 +279,6 @@ mod note_tests {
     use super::*;
     use crate::counters::HungRead;
     use crate::intervals::IntervalHeader;
-    use crate::report::who::WhoSort;
 
     #[test]
     fn an_interval_says_what_was_skipped_or_does_not_answer() {
@@ -303,7 +292,7 @@ mod note_tests {
             unread_s: 12.0,
             devices: Vec::new(),
             threads: None,
-            sort: WhoSort::default(),
+            sort: "MB/s",
             top: 10,
         };
         let skipped = "2 scans of cgroups and processes skipped to use no more than 5% of a CPU; the numbers are for 3.0 s";

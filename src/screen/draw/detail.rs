@@ -15,7 +15,7 @@ use crate::report::evidence::{
 };
 use crate::report::layout::{ellipsize, time_of_day, wrap};
 use crate::report::native::{Emphasis, TableOptions, TableWriter, cell, who_line};
-use crate::report::who::{WhoInterval, WhoSort, push_tables};
+use crate::report::who::{WhoInterval, push_tables};
 use crate::sanitize::sanitize;
 use crate::screen::app::{App, Page, Source};
 use crate::screen::history::{Frame, is_trouble, lasted_s};
@@ -242,7 +242,7 @@ impl App {
             unread_s: 0.0,
             devices: usage.map(|usage| (usage, Vec::new())).into_iter().collect(),
             threads: None,
-            sort: WhoSort::default(),
+            sort: "MB/s",
             top: MAX_CGROUPS,
         };
         let mut text = Vec::new();

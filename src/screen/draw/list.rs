@@ -14,7 +14,7 @@ use crate::report::layout::sparkline::BLOCKS;
 use crate::report::layout::{ellipsize, fit_columns};
 use crate::report::native::{Cell, Emphasis, cell, incident_time, state_message};
 use crate::sanitize::sanitize;
-use crate::screen::app::{App, Sort};
+use crate::screen::app::{App, BY_NAME, BY_VERDICT};
 use crate::screen::history::{Point, is_trouble};
 use crate::screen::rows::{Row, Rows};
 use crate::screen::theme::{BOLD, REVERSED};
@@ -176,13 +176,11 @@ impl App {
 
     fn draw_titles(&self, buffer: &mut Buffer, area: Rect, layout: &ListLayout, regions: &mut Regions) {
         regions.titles_row = area.y;
-        let bold = |sort: Option<Sort>| {
-            let is_key = sort == Some(self.sort);
-            let style = BOLD;
-            if is_key { style.add_modifier(Modifier::UNDERLINED) } else { style }
+        let bold = |order: &str| {
+            if order == self.sort { BOLD.add_modifier(Modifier::UNDERLINED) } else { BOLD }
         };
-        put(buffer, area.x, area.y, area.width, "device", bold(Some(Sort::Name)));
-        regions.titles.push((area.x, area.x + layout.name_width as u16, Sort::Name));
+        put(buffer, area.x, area.y, area.width, "device", bold(BY_NAME));
+        regions.titles.push((area.x, area.x + layout.name_width as u16, BY_NAME));
         let mut x = area.x + layout.name_width as u16 + 1;
         let (unit, _) = self.throughput_unit();
         for (name, width, _) in layout.columns.iter().map(|at| COLUMNS[*at]) {
@@ -194,13 +192,13 @@ impl App {
                 "r_await" if layout.joins_latencies => "await",
                 title => title,
             };
-            let sort = Sort::by_column(name);
+            let order = if name == "since" { BY_VERDICT } else { name };
             if name == "verdict" {
-                put(buffer, x, area.y, end - x, title, bold(sort));
+                put(buffer, x, area.y, end - x, title, bold(order));
             } else {
-                put_right(buffer, end, area.y, title, bold(sort));
+                put_right(buffer, end, area.y, title, bold(order));
             }
-            regions.titles.extend(sort.map(|sort| (x, end, sort)));
+            regions.titles.push((x, end, order));
             x = end;
         }
     }

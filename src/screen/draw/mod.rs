@@ -11,7 +11,7 @@ use ratatui_core::buffer::{Buffer, Cell};
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
 
-use super::app::{App, Page, Sort};
+use super::app::{App, Page};
 use super::time_axis::Columns;
 use crate::report::layout::to_ascii;
 
@@ -25,7 +25,7 @@ pub(crate) struct Regions {
     pub(crate) list_rows: usize,
     list_top: u16,
     devices: Vec<String>,
-    titles: Vec<(u16, u16, Sort)>,
+    titles: Vec<(u16, u16, &'static str)>,
     titles_row: u16,
     names_width: u16,
     /// The charts: the area of each, and its columns.
@@ -51,8 +51,8 @@ impl Regions {
     }
 
     /// Returns the sort order for the column title at a position; `None` elsewhere.
-    pub(crate) fn title_at(&self, column: u16, row: u16) -> Option<Sort> {
-        let is_at = |(begin, end, _): &&(u16, u16, Sort)| (*begin..*end).contains(&column);
+    pub(crate) fn title_at(&self, column: u16, row: u16) -> Option<&'static str> {
+        let is_at = |(begin, end, _): &&(u16, u16, &str)| (*begin..*end).contains(&column);
         self.titles.iter().find(is_at).filter(|_| row == self.titles_row).map(|(_, _, sort)| *sort)
     }
 }

@@ -11,8 +11,7 @@ use jiff::tz::TimeZone;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 
-use super::app::Sort;
-use super::app::{Action, App, AppOptions, ExportKind, Page, Source};
+use super::app::{Action, App, AppOptions, BY_VERDICT, ExportKind, Page, Source};
 use super::history::{History, SampleTexts};
 use super::input::InputParser;
 use super::theme::{ColorDepth, Theme};
@@ -70,7 +69,7 @@ fn app(source: Source) -> App {
         time_zone: TimeZone::UTC,
         theme: THEME,
         saturation_threshold: 3.0,
-        sort: Sort::default(),
+        sort: BY_VERDICT,
         unfolds: false,
         plays: false,
         history: (64 << 20, f64::INFINITY),
@@ -283,9 +282,9 @@ fn the_list_is_sorted_filtered_folded_and_drawn_as_a_tree() {
     assert_eq!(rows.listed.len() + rows.folded.0 + rows.folded.1, unfolded.len());
     drop(rows);
     press(&mut app, "fs");
-    assert_eq!(app.sort.name(), "r/s");
+    assert_eq!(app.sort, "r/s");
     press(&mut app, "S");
-    assert_eq!(app.sort.name(), "verdict");
+    assert_eq!(app.sort, "verdict");
     press(&mut app, &format!("/^{}$\r", unfolded[0]));
     assert_eq!(names(&app), [unfolded[0].clone()]);
     assert!(text(&mut app).contains("do not match"));
@@ -379,7 +378,7 @@ fn the_mouse_selects_devices_titles_and_times() {
     press(&mut app, "\x1b");
     draw(&mut app, 120, 40);
     press(&mut app, "\x1b[<0;25;2M");
-    assert_eq!(app.sort.name(), "verdict");
+    assert_eq!(app.sort, "verdict");
 }
 
 #[test]
