@@ -48,20 +48,9 @@ pub(crate) enum Action {
     Redraw,
     /// Start a recording, or stop it.
     ToggleRecording,
-    /// Export the samples between two times.
-    Export {
-        kind: ExportKind,
-        /// The first and the last time; `None` for all samples.
-        range: Option<(Timestamp, Timestamp)>,
-    },
-}
-
-/// The kinds of files that a range of time can be exported to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ExportKind {
-    /// A recording, which every view replays.
-    Recording,
-    Report,
+    /// Export the samples between two times to a file with this extension: `gz` for a recording, which every view replays,
+    /// or `html` for a report. `None` if the samples have no times.
+    Export(&'static str, Option<(Timestamp, Timestamp)>),
 }
 
 /// The order of the list with the most severe verdict first; devices with equal ones are in the order of the table.
@@ -102,14 +91,6 @@ impl Prompt {
 /// The units of throughput: the title and the amount per KiB. The first is that of the table.
 const THROUGHPUT_UNITS: [(&str, f64); 3] =
     [("MB/s", 1.0 / 1024.0), ("KB/s", 1.0), ("Mbit/s", 1024.0 * 8.0 / 1e6)];
-
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct RecordingStatus {
-    pub(crate) name: String,
-    pub(crate) samples: u64,
-    /// The reason why nothing is written at present; `None` if there is none.
-    pub(crate) problem: Option<String>,
-}
 
 /// How the screen was started.
 #[derive(Clone, Debug)]
@@ -155,7 +136,8 @@ pub(crate) struct App {
     pub(crate) prompt: Option<Prompt>,
     /// The incidents so far, in the order in which they began.
     pub(crate) incidents: Vec<IncidentSummary>,
-    pub(crate) recording: Option<RecordingStatus>,
+    /// The file of the recording, and its samples or the reason why nothing is written at present.
+    pub(crate) recording: Option<String>,
     /// A message, and the time until which it is shown.
     pub(crate) message: Option<(String, f64)>,
     /// The fraction of a capture that has been read; `None` when all of it has.

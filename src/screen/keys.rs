@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::app::{Action, App, ExportKind, ORDERS, Page, Prompt, Question, Source};
+use super::app::{Action, App, ORDERS, Page, Prompt, Question, Source};
 use super::history::Frame;
 use super::input::{Event, Key, MouseAction};
 use crate::time_range::TimePoint;
@@ -199,10 +199,10 @@ impl App {
     /// Takes a key while the user is typing a line.
     fn type_key(&mut self, key: Key) -> Option<Action> {
         let mut prompt = self.prompt.take()?;
-        let export = |kind| Some(Action::Export { kind, range: self.shown_range() });
+        let export = |extension| Some(Action::Export(extension, self.shown_range()));
         match (prompt.question, key) {
-            (Question::Export, Key::Char('r')) => return export(ExportKind::Recording),
-            (Question::Export, Key::Char('h')) => return export(ExportKind::Report),
+            (Question::Export, Key::Char('r')) => return export("gz"),
+            (Question::Export, Key::Char('h')) => return export("html"),
             (Question::Export, _) => return None,
             (Question::Time, Key::Enter) => {
                 self.go_to_text(&prompt.text);

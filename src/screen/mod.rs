@@ -22,7 +22,7 @@ mod tests;
 mod theme;
 mod time_axis;
 
-pub(crate) use app::{Action, App, AppOptions, BY_VERDICT, ExportKind, RecordingStatus, Source};
+pub(crate) use app::{Action, App, AppOptions, BY_VERDICT, Source};
 pub(crate) use history::{SampleTexts, is_trouble};
 #[cfg(debug_assertions)]
 pub(crate) use input::Key;

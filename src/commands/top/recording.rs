@@ -17,7 +17,8 @@ use crate::commands::options::{Host, RangeOptions};
 use crate::commands::report::{Report, base_name};
 use crate::console::RunContext;
 use crate::exit::Exit;
-use crate::screen::{AppOptions, ExportKind, RecordingStatus, SampleTexts};
+use crate::report::layout::sentence_numbers::counted;
+use crate::screen::{AppOptions, SampleTexts};
 use crate::sink::{Destination, IfExists, RecordingFile, WriteQueue, write_recording};
 use crate::source::copy_capture_range;
 
@@ -62,12 +63,16 @@ impl Recording {
         Ok(Self { path, queue, samples_before, writer })
     }
 
-    pub(super) fn status(&self) -> RecordingStatus {
+    pub(super) fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    /// Returns its file, and the number of samples or the reason why nothing is written at present.
+    pub(super) fn status(&self) -> String {
         let progress = self.queue.progress();
-        RecordingStatus {
-            name: self.path.display().to_string(),
-            samples: self.samples_before + progress.samples,
-            problem: progress.obstacle,
+        match progress.obstacle {
+            Some(problem) => format!("{}: {problem}", self.name()),
+            None => format!("{} {}", self.name(), counted(self.samples_before + progress.samples, "sample")),
         }
     }
 
@@ -85,7 +90,7 @@ impl Recording {
             // A writer that failed has left its error.
             let _ = writer.join();
         }
-        let name = self.path.display().to_string();
+        let name = self.name();
         let samples = self.samples_before + self.queue.progress().samples;
         match self.queue.take_error() {
             Some(error) => format!("{name}: {error:#}"),
@@ -162,25 +167,21 @@ impl Exports {
     /// If the intervals have no time of day, files of all names exist, or no thread can be started.
     pub(super) fn start(
         &mut self,
-        kind: ExportKind,
+        extension: &'static str,
         range: Option<Range>,
         history: SampleTexts,
         options: &AppOptions,
     ) -> Result<String> {
         let range = range.context("these intervals have no time of day")?;
         let base = base_name(&options.host, range.0, &options.time_zone);
-        let extension = match kind {
-            ExportKind::Recording => "gz",
-            ExportKind::Report => "html",
-        };
         let path = new_path(&base, extension, &self.pending)?;
         let name = path.display().to_string();
         self.pending.push(path.clone());
         let (source, sender) = (self.source.clone(), self.sender.clone());
         let write = move || {
-            let written = match kind {
-                ExportKind::Recording => write_samples(&path, range, history, &source.files),
-                ExportKind::Report => write_report(&path, &base, range, history, &source),
+            let written = match extension {
+                "html" => write_report(&path, &base, range, history, &source),
+                _ => write_samples(&path, range, history, &source.files),
             };
             let message = written.unwrap_or_else(|error| format!("export failed: {error:#}"));
             // The receiver is gone if the program ended without waiting.

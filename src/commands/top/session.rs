@@ -22,7 +22,7 @@ use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{DeviceSelection, Input, IntervalRows};
 use crate::screen::{
-    Action, App, AppOptions, BY_VERDICT, Event, ExportKind, InputParser, LIVE_HISTORY_BYTES, LIVE_HISTORY_S,
+    Action, App, AppOptions, BY_VERDICT, Event, InputParser, LIVE_HISTORY_BYTES, LIVE_HISTORY_S,
     MAX_TEXT_BYTES, Screen, Source, Theme,
 };
 use crate::signals::{ScreenSignals, suspend_process};
@@ -285,7 +285,7 @@ impl Session {
                 Some(Action::Suspend) => self.suspend()?,
                 Some(Action::Redraw) => self.screen.forget(),
                 Some(Action::ToggleRecording) => self.toggle_recording(context),
-                Some(Action::Export { kind, range }) => self.export(kind, range),
+                Some(Action::Export(extension, range)) => self.export(extension, range),
                 None => {}
             }
         }
@@ -353,9 +353,8 @@ impl Session {
         let now = context.clock.wall();
         match Recording::start(&self.sampler.shared, &options.host, now, &options.time_zone) {
             Ok(recording) => {
-                let status = recording.status();
-                self.app.say(format!("recording to {}; r stops", status.name));
-                self.app.recording = Some(status);
+                self.app.say(format!("recording to {}; r stops", recording.name()));
+                self.app.recording = Some(recording.status());
                 self.recording = Some(recording);
             }
             Err(error) => self.app.say(format!("{error:#}")),
@@ -376,9 +375,9 @@ impl Session {
     }
 
     /// Starts exporting the time shown.
-    fn export(&mut self, kind: ExportKind, range: Option<(Timestamp, Timestamp)>) {
+    fn export(&mut self, extension: &'static str, range: Option<(Timestamp, Timestamp)>) {
         let history = self.sampler.shared.texts().clone();
-        let message = match self.exports.start(kind, range, history, &self.app.options) {
+        let message = match self.exports.start(extension, range, history, &self.app.options) {
             Ok(name) => format!("exporting to {name}"),
             Err(error) => format!("{error:#}"),
         };

@@ -6,7 +6,6 @@ use ratatui_core::style::Style;
 use unicode_width::UnicodeWidthStr;
 
 use super::put;
-use crate::report::layout::sentence_numbers::counted;
 use crate::report::layout::{ellipsize, wrap};
 use crate::sanitize::sanitize;
 use crate::screen::app::{App, Page, Question, Source};
@@ -27,8 +26,8 @@ impl App {
         let message = self.message.as_ref().map(|(text, _)| sanitize(text));
         let needs_line =
             self.prompt.is_some() || message.as_ref().is_some_and(|message| message.width() >= half);
-        if let Some(text) = self.recording_text().filter(|_| !needs_line) {
-            let text = ellipsize(&text, half);
+        if let Some(text) = self.recording.as_ref().filter(|_| !needs_line) {
+            let text = ellipsize(&format!("REC {}", sanitize(text)), half);
             let width = text.width() as u16;
             let style = theme.emphasis(crate::report::native::Emphasis::Alert);
             put(buffer, area.right() - width, area.y, width, &text, style);
@@ -106,15 +105,5 @@ impl App {
         }
         hints.push(("e", "export"));
         hints
-    }
-
-    /// Returns the state of the recording; `None` without one.
-    fn recording_text(&self) -> Option<String> {
-        let recording = self.recording.as_ref()?;
-        let name = sanitize(&recording.name);
-        Some(match &recording.problem {
-            Some(problem) => format!("REC {name}: {}", sanitize(problem)),
-            None => format!("REC {name} {}", counted(recording.samples, "sample")),
-        })
     }
 }

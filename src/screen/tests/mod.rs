@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 
-use super::app::{Action, App, AppOptions, BY_VERDICT, ExportKind, Page, Source};
+use super::app::{Action, App, AppOptions, BY_VERDICT, Page, Source};
 use super::history::{History, SampleTexts};
 use super::input::InputParser;
 use super::theme::{ColorDepth, Theme};
@@ -351,7 +351,7 @@ fn keys_that_leave_the_screen_are_actions() {
     assert_eq!(press(&mut app, "\x1a"), [Action::Suspend]);
     assert_eq!(press(&mut app, "r"), [Action::ToggleRecording]);
     let exported = press(&mut app, "er");
-    let [Action::Export { kind: ExportKind::Recording, range: Some((begin, end)) }] = &exported[..] else {
+    let [Action::Export("gz", Some((begin, end)))] = &exported[..] else {
         panic!("{exported:?}");
     };
     assert!(begin < end);
