@@ -102,12 +102,12 @@ impl Latency {
             tracing: &tracing,
             traced_devices: devices,
             format,
-            width: self.width.given(),
+            width: &self.width,
             time_zone,
             text: Vec::new(),
             said: Said::default(),
         };
-        format.begin(output.width(context), &mut output.text);
+        format.begin(self.width.or_available(context), &mut output.text);
         follow(intervals, &mut output, context)
     }
 }
@@ -133,8 +133,8 @@ struct Output<'a> {
     /// The devices whose requests are traced; all if empty.
     traced_devices: Vec<DeviceNumber>,
     format: LatencyFormat,
-    /// The width of tables; `None` for that of the terminal.
-    width: Option<usize>,
+    /// The width of tables.
+    width: &'a WidthOption,
     time_zone: TimeZone,
     text: Vec<u8>,
     said: Said,
@@ -173,16 +173,10 @@ impl Observer for Output<'_> {
         };
         let devices = traced.devices.iter().filter(is_shown).collect();
         let interval = LatencyInterval { header: &rows.header, traced: &traced, devices };
-        self.format.push(&interval, self.width(context), &self.time_zone, &mut self.text);
+        self.format.push(&interval, self.width.or_available(context), &self.time_zone, &mut self.text);
         if self.is_for_programs {
             self.said.say(trace_notes(&traced), context);
         }
         context.show(&mut self.text)
-    }
-}
-
-impl Output<'_> {
-    fn width(&self, context: &RunContext<'_>) -> usize {
-        self.width.unwrap_or_else(|| context.width())
     }
 }

@@ -66,34 +66,23 @@ pub(super) fn manual_text(name: Option<&str>, list: bool) -> Result<String> {
 }
 
 fn manual_page(name: &str) -> Option<Page> {
-    let page = page(name, &|table| (table == "options").then(|| options(name)))?;
     let mut program = command();
     // Building passes global options on to the commands and gives them their full names.
     program.build();
-    let command = if name == "blkstat" { Some(&mut program) } else { program.find_subcommand_mut(name) };
+    let command = if name == "blkstat" { Some(program) } else { program.find_subcommand(name).cloned() };
+    let page = page(name, &|table| command.as_ref().filter(|_| table == "options").map(options))?;
     Some(match command {
         None => page,
-        Some(command) => {
+        Some(mut command) => {
             let usage = command.render_usage().to_string();
-            page.with_synopsis(
-                usage
-                    .trim_start_matches("Usage: ")
-                    .lines()
-                    .map(|line| line.trim().to_owned() + "\n")
-                    .collect(),
-            )
+            let lines = usage.trim_start_matches("Usage: ").lines();
+            page.with_synopsis(lines.map(|line| line.trim().to_owned() + "\n").collect())
         }
     })
 }
 
 /// Returns the operands and options of a command with their meanings.
-fn options(name: &str) -> Terms {
-    let mut program = command();
-    program.build();
-    let Some(command) = (if name == "blkstat" { Some(&program) } else { program.find_subcommand(name) })
-    else {
-        return Terms::new();
-    };
+fn options(command: &clap::Command) -> Terms {
     let described = |argument: &clap::Arg| {
         let mut meaning = argument.get_help().map(ToString::to_string).unwrap_or_default();
         let values = argument.get_possible_values();
@@ -107,10 +96,12 @@ fn options(name: &str) -> Terms {
         let names = argument.get_value_names().filter(|_| argument.get_action().takes_values());
         names.unwrap_or_default().join(" ")
     };
-    let shown =
-        operands(name).iter().map(|(operand, meaning)| ((*operand).to_owned(), (*meaning).to_owned()));
-    let positionals = command.get_positionals().map(|operand| (values(operand), described(operand)));
-    let mut terms: Terms = if operands(name).is_empty() { positionals.collect() } else { shown.collect() };
+    let operands = operands(command.get_name()).iter();
+    let mut terms: Terms =
+        operands.map(|(operand, meaning)| ((*operand).to_owned(), (*meaning).to_owned())).collect();
+    if terms.is_empty() {
+        terms.extend(command.get_positionals().map(|operand| (values(operand), described(operand))));
+    }
     for option in command.get_arguments().filter(|option| !option.is_positional() && !option.is_hide_set()) {
         let short = option.get_short().map(|short| format!("-{short}, ")).unwrap_or_default();
         let long = option.get_long().unwrap_or_default();

@@ -92,7 +92,7 @@ impl Who {
             sort: self.sort.unwrap_or(SORT_KEYS[0]),
             top: self.top.map_or(default_top, |top| top as usize),
             format,
-            width: self.width.given(),
+            width: &self.width,
             time_zone,
             text: Vec::new(),
             traced_devices: Vec::new(),
@@ -136,8 +136,8 @@ struct Output<'a> {
     /// The most cgroups on each device, and the most processes.
     top: usize,
     format: WhoFormat,
-    /// The width of tables; `None` for that of the terminal.
-    width: Option<usize>,
+    /// The width of tables.
+    width: &'a WidthOption,
     time_zone: TimeZone,
     text: Vec<u8>,
     /// The devices and partitions on which threads are traced; all if empty.
@@ -242,7 +242,7 @@ impl Output<'_> {
             sort: self.sort,
             top: self.top,
         };
-        let width = self.width.unwrap_or_else(|| context.width());
+        let width = self.width.or_available(context);
         self.format.push(&interval, width, &self.time_zone, &mut self.text);
     }
 

@@ -212,16 +212,14 @@ impl Observer for Publisher<'_> {
         if let Some(path) = &self.export.textfile {
             let every = self.export.textfile_every.unwrap_or(DEFAULT_EVERY);
             self.file = Some(TextfileWriter::start(path, every, &self.published)?);
+            let name = path.display().to_string();
+            context.print_error(format_args!("writing metrics to {}", sanitize(&name)));
         }
         if let Some(listener) = self.bound.take() {
             let server = self.server.insert(RunningServer::start(listener, &self.published)?);
             let address = server.address;
             let reach = if address.ip().is_loopback() { ", to this host only" } else { "" };
             context.print_error(format_args!("serving metrics at http://{address}/metrics{reach}"));
-        }
-        if let Some(path) = &self.export.textfile {
-            let name = path.display().to_string();
-            context.print_error(format_args!("writing metrics to {}", sanitize(&name)));
         }
         context.lock_memory();
         Ok(())
