@@ -28,6 +28,12 @@ impl Said {
     }
 }
 
+/// A source of intervals, and what a run may use.
+pub(super) struct Run<'r, 'i, 'c> {
+    pub(super) intervals: Intervals<'i>,
+    pub(super) context: &'r mut RunContext<'c>,
+}
+
 /// A view that is fed the intervals of a source.
 pub(super) trait Observer {
     /// Returns the message about a device that the running system lacks at the start.
@@ -36,25 +42,15 @@ pub(super) trait Observer {
     }
 
     /// Called after the first sample.
-    fn begin(&mut self, _intervals: &mut Intervals<'_>, _context: &mut RunContext<'_>) -> Result<()> {
+    fn begin(&mut self, _run: &mut Run<'_, '_, '_>) -> Result<()> {
         Ok(())
     }
 
     /// Takes an interval and shows it; `None` is a break between intervals.
-    fn observe(
-        &mut self,
-        rows: Option<IntervalRows>,
-        intervals: &Intervals<'_>,
-        context: &mut RunContext<'_>,
-    ) -> Result<()>;
+    fn observe(&mut self, rows: Option<IntervalRows>, run: &mut Run<'_, '_, '_>) -> Result<()>;
 
     /// Shows what comes after the last interval. An error of the source is reported afterwards.
-    fn end(
-        &mut self,
-        _outcome: &Result<Exit>,
-        _intervals: &Intervals<'_>,
-        _context: &mut RunContext<'_>,
-    ) -> Result<()> {
+    fn end(&mut self, _outcome: &Result<Exit>, _run: &mut Run<'_, '_, '_>) -> Result<()> {
         Ok(())
     }
 
@@ -69,40 +65,49 @@ pub(super) trait Observer {
 /// # Errors
 /// If the source cannot be read or standard output cannot be written.
 pub(super) fn follow(
-    mut intervals: Intervals<'_>,
+    intervals: Intervals<'_>,
     observer: &mut dyn Observer,
     context: &mut RunContext<'_>,
 ) -> Result<Exit> {
     let mut warnings = Warnings::about(&intervals.source_name());
+    let run = &mut Run { intervals, context };
     let mut outcome = Ok(Exit::Success);
-    if intervals.start(&mut |warning| warnings.warn_capture(warning, context.err))? {
-        if let Some(not_found) = intervals.not_found().filter(|_| intervals.is_live()) {
+    if run.intervals.start(&mut |warning| warnings.warn_capture(warning, run.context.err))? {
+        let is_live = run.intervals.is_live();
+        if let Some(not_found) = run.intervals.not_found().filter(|_| is_live) {
             return Err(NoData(observer.not_found(&not_found)).into());
         }
-        observer.begin(&mut intervals, context)?;
+        if let Some(message) = run.intervals.mismatched_baselines() {
+            run.context.print_error(message);
+        }
+        observer.begin(run)?;
+        if is_live && !run.intervals.has_count() {
+            run.context.lock_memory();
+        }
         outcome = loop {
-            let rows = match intervals.next(&mut |warning| warnings.warn_capture(warning, context.err)) {
+            let next = run.intervals.next(&mut |warning| warnings.warn_capture(warning, run.context.err));
+            let rows = match next {
                 Ok(NextInterval::Rows(rows)) => Some(rows),
                 Ok(NextInterval::Break) => None,
                 Ok(NextInterval::End) => break Ok(Exit::Success),
                 Ok(NextInterval::Signal(signal)) => break Ok(Exit::Signal(signal)),
                 Err(error) => break Err(error),
             };
-            if let Err(error) = observer.observe(rows, &intervals, context) {
+            if let Err(error) = observer.observe(rows, run) {
                 break Err(error);
             }
         };
     }
     if outcome.is_ok() {
-        warnings.finish(context.err);
+        warnings.finish(run.context.err);
     }
-    observer.end(&outcome, &intervals, context)?;
+    observer.end(&outcome, run)?;
     let exit = outcome?;
     if exit != Exit::Success {
         return Ok(exit);
     }
-    match missing_data(&intervals)?.or_else(|| observer.missing(&intervals)) {
-        Some(reason) => Err(no_data(&reason, &intervals)),
+    match missing_data(&run.intervals)?.or_else(|| observer.missing(&run.intervals)) {
+        Some(reason) => Err(no_data(&reason, &run.intervals)),
         None => Ok(exit),
     }
 }

@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Args;
 use jiff::tz::TimeZone;
 
-use super::follow::{Observer, Said, follow};
+use super::follow::{Observer, Run, Said, follow};
 use super::operands::Operands;
 use super::options::{CaptureOptions, Host, WidthOption, percentage, usage_error};
 use super::tracing::Tracing;
@@ -141,18 +141,14 @@ struct Output<'a> {
 }
 
 impl Observer for Output<'_> {
-    fn begin(&mut self, intervals: &mut Intervals<'_>, context: &mut RunContext<'_>) -> Result<()> {
+    fn begin(&mut self, run: &mut Run<'_, '_, '_>) -> Result<()> {
         // Requests traced before the first sample, or across a break, belong to no interval.
-        self.tracing.take(intervals);
-        context.show(&mut self.text)
+        self.tracing.take(&run.intervals);
+        run.context.show(&mut self.text)
     }
 
-    fn observe(
-        &mut self,
-        rows: Option<IntervalRows>,
-        intervals: &Intervals<'_>,
-        context: &mut RunContext<'_>,
-    ) -> Result<()> {
+    fn observe(&mut self, rows: Option<IntervalRows>, run: &mut Run<'_, '_, '_>) -> Result<()> {
+        let Run { intervals, context } = run;
         let traced = self.tracing.take(intervals);
         let Some(rows) = rows else { return Ok(()) };
         if self.is_restricted {

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 
-use super::follow::{Observer, follow};
+use super::follow::{Observer, Run, follow};
 use super::operands::Operands;
 use super::options::{
     Host, NO_REALTIME, SelectionOptions, SourceOptions, VerdictOptions, WidthOption, sort_key, usage_error,
@@ -163,10 +163,8 @@ impl Observer for Output<'_> {
         }
     }
 
-    fn begin(&mut self, intervals: &mut Intervals<'_>, context: &mut RunContext<'_>) -> Result<()> {
-        if let Some(message) = intervals.mismatched_baselines() {
-            context.print_error(message);
-        }
+    fn begin(&mut self, run: &mut Run<'_, '_, '_>) -> Result<()> {
+        let Run { intervals, context } = run;
         let is_unknown = self.view.since_boot
             && !intervals.since_boot(&mut |rows| {
                 self.writer.push_note("since boot:", &mut self.text);
@@ -176,37 +174,24 @@ impl Observer for Output<'_> {
             let name = intervals.source_name();
             context.print_error(format_args!("{}: uptime unknown; no averages since boot", sanitize(&name)));
         }
-        context.show(&mut self.text)?;
-        if intervals.is_live() && !intervals.has_count() {
-            context.lock_memory();
-        }
-        Ok(())
+        context.show(&mut self.text)
     }
 
-    fn observe(
-        &mut self,
-        rows: Option<IntervalRows>,
-        _: &Intervals<'_>,
-        context: &mut RunContext<'_>,
-    ) -> Result<()> {
+    fn observe(&mut self, rows: Option<IntervalRows>, run: &mut Run<'_, '_, '_>) -> Result<()> {
         if let Some(rows) = rows.filter(|rows| rows.has_found_any) {
-            self.push(rows, context);
+            self.push(rows, run.context);
         }
-        context.show(&mut self.text)
+        run.context.show(&mut self.text)
     }
 
     /// Adds the summary, which after an error covers the intervals before it.
-    fn end(
-        &mut self,
-        outcome: &Result<Exit>,
-        intervals: &Intervals<'_>,
-        context: &mut RunContext<'_>,
-    ) -> Result<()> {
-        let is_interrupted = matches!(outcome, Ok(Exit::Signal(2))) && context.is_terminal;
+    fn end(&mut self, outcome: &Result<Exit>, run: &mut Run<'_, '_, '_>) -> Result<()> {
+        let is_interrupted = matches!(outcome, Ok(Exit::Signal(2))) && run.context.is_terminal;
         if self.view.summary || is_interrupted && !self.view.no_summary {
-            self.adapt_to_terminal(context);
-            self.writer.push_summary(&intervals.summaries(), intervals.span(), &mut self.text);
+            self.adapt_to_terminal(run.context);
+            let (of, span) = (run.intervals.summaries(), run.intervals.span());
+            self.writer.push_summary(&of, span, &mut self.text);
         }
-        context.show(&mut self.text)
+        run.context.show(&mut self.text)
     }
 }

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use jiff::tz::TimeZone;
 
-use super::follow::{Observer, Said, follow};
+use super::follow::{Observer, Run, Said, follow};
 use super::operands::Operands;
 use super::options::{Host, SourceOptions, WidthOption, one_of, percentage, usage_error};
 use super::tracing::Tracing;
@@ -150,9 +150,9 @@ struct Output<'a> {
 }
 
 impl Observer for Output<'_> {
-    fn begin(&mut self, intervals: &mut Intervals<'_>, context: &mut RunContext<'_>) -> Result<()> {
+    fn begin(&mut self, run: &mut Run<'_, '_, '_>) -> Result<()> {
         if let Some(max_overhead) = self.max_overhead {
-            self.traced_devices = self.devices_to_trace(intervals);
+            self.traced_devices = self.devices_to_trace(&run.intervals);
             let options = TraceOptions {
                 latencies: false,
                 users: true,
@@ -160,21 +160,13 @@ impl Observer for Output<'_> {
                 user_devices: self.traced_devices.clone(),
                 max_overhead,
             };
-            self.tracing.start(Tracer::start(&self.host.root, options, context.clock)?);
+            self.tracing.start(Tracer::start(&self.host.root, options, run.context.clock)?);
         }
-        context.show(&mut self.text)?;
-        if intervals.is_live() && !intervals.has_count() {
-            context.lock_memory();
-        }
-        Ok(())
+        run.context.show(&mut self.text)
     }
 
-    fn observe(
-        &mut self,
-        rows: Option<IntervalRows>,
-        intervals: &Intervals<'_>,
-        context: &mut RunContext<'_>,
-    ) -> Result<()> {
+    fn observe(&mut self, rows: Option<IntervalRows>, run: &mut Run<'_, '_, '_>) -> Result<()> {
+        let Run { intervals, context } = run;
         let traced = self.tracing.take(intervals);
         let Some(IntervalRows { header, attribution, .. }) = rows else { return Ok(()) };
         // A capture without scans is not missing any.

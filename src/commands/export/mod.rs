@@ -19,7 +19,7 @@ use jiff::Timestamp;
 
 use self::http::{RunningServer, bind};
 use self::published::{Published, TextfileWriter};
-use super::follow::{Observer, follow};
+use super::follow::{Observer, Run, follow};
 use super::operands::Operands;
 use super::options::{FILE_OPERAND, Host, Operand, SourceOptions, VerdictOptions, distance, usage_error};
 use crate::console::RunContext;
@@ -204,10 +204,8 @@ struct Publisher<'a> {
 }
 
 impl Observer for Publisher<'_> {
-    fn begin(&mut self, intervals: &mut Intervals<'_>, context: &mut RunContext<'_>) -> Result<()> {
-        if let Some(message) = intervals.mismatched_baselines() {
-            context.print_error(message);
-        }
+    fn begin(&mut self, run: &mut Run<'_, '_, '_>) -> Result<()> {
+        let Run { intervals, context } = run;
         self.published.publish(self.totals.snapshot(intervals), context.clock.monotonic());
         if let Some(path) = &self.export.textfile {
             let every = self.export.textfile_every.unwrap_or(DEFAULT_EVERY);
@@ -221,16 +219,11 @@ impl Observer for Publisher<'_> {
             let reach = if address.ip().is_loopback() { ", to this host only" } else { "" };
             context.print_error(format_args!("serving metrics at http://{address}/metrics{reach}"));
         }
-        context.lock_memory();
         Ok(())
     }
 
-    fn observe(
-        &mut self,
-        rows: Option<IntervalRows>,
-        intervals: &Intervals<'_>,
-        context: &mut RunContext<'_>,
-    ) -> Result<()> {
+    fn observe(&mut self, rows: Option<IntervalRows>, run: &mut Run<'_, '_, '_>) -> Result<()> {
+        let Run { intervals, context } = run;
         rows.iter().for_each(|rows| self.totals.observe(rows));
         self.published.publish(self.totals.snapshot(intervals), context.clock.monotonic());
         if let Some(message) = self.file.as_ref().and_then(TextfileWriter::take_message) {
@@ -319,42 +312,32 @@ impl Backfill {
 }
 
 impl Observer for Backfill {
-    fn begin(&mut self, intervals: &mut Intervals<'_>, context: &mut RunContext<'_>) -> Result<()> {
-        self.last = intervals.newest().at.wall.filter(|_| !self.is_cut);
-        self.observe(None, intervals, context)
+    fn begin(&mut self, run: &mut Run<'_, '_, '_>) -> Result<()> {
+        self.last = run.intervals.newest().at.wall.filter(|_| !self.is_cut);
+        self.observe(None, run)
     }
 
-    fn observe(
-        &mut self,
-        rows: Option<IntervalRows>,
-        intervals: &Intervals<'_>,
-        context: &mut RunContext<'_>,
-    ) -> Result<()> {
+    fn observe(&mut self, rows: Option<IntervalRows>, run: &mut Run<'_, '_, '_>) -> Result<()> {
         if let Some(rows) = rows {
             self.totals.observe(&rows);
             self.last = rows.header.end;
         }
         if self.points.is_due(self.last) {
-            self.writer.push(&self.totals.snapshot(intervals), &mut self.text);
-            context.emit(&mut self.text)?;
+            self.writer.push(&self.totals.snapshot(&run.intervals), &mut self.text);
+            run.context.emit(&mut self.text)?;
         }
         Ok(())
     }
 
-    fn end(
-        &mut self,
-        outcome: &Result<Exit>,
-        intervals: &Intervals<'_>,
-        context: &mut RunContext<'_>,
-    ) -> Result<()> {
+    fn end(&mut self, outcome: &Result<Exit>, run: &mut Run<'_, '_, '_>) -> Result<()> {
         if outcome.is_err() {
             return Ok(());
         }
-        if self.points.is_later(self.last) && intervals.newest().at.wall == self.last {
-            self.writer.push(&self.totals.snapshot(intervals), &mut self.text);
+        if self.points.is_later(self.last) && run.intervals.newest().at.wall == self.last {
+            self.writer.push(&self.totals.snapshot(&run.intervals), &mut self.text);
         }
         self.writer.end(&mut self.text);
-        context.emit(&mut self.text)
+        run.context.emit(&mut self.text)
     }
 }
 
