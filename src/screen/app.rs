@@ -73,7 +73,6 @@ pub(crate) enum Question {
 }
 
 /// A line that is being typed.
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Prompt {
     pub(crate) question: Question,
     pub(crate) text: String,
@@ -93,7 +92,6 @@ const THROUGHPUT_UNITS: [(&str, f64); 3] =
     [("MB/s", 1.0 / 1024.0), ("KB/s", 1.0), ("Mbit/s", 1024.0 * 8.0 / 1e6)];
 
 /// How the screen was started.
-#[derive(Clone, Debug)]
 pub(crate) struct AppOptions {
     pub(crate) source: Source,
     /// The name of the host; empty if it is not known.
@@ -115,7 +113,6 @@ pub(crate) struct AppOptions {
     pub(crate) history: (usize, f64),
 }
 
-#[derive(Debug)]
 pub(crate) struct App {
     pub(crate) options: AppOptions,
     pub(crate) history: History,

@@ -8,7 +8,6 @@ const MIN_SPAN_S: f64 = 5.0;
 /// The index of the default span: three minutes.
 const DEFAULT_SPAN: usize = 2;
 
-#[derive(Clone, Copy, Debug)]
 pub(crate) struct TimeAxis {
     span: usize,
     /// The end of the time shown while the cursor is in the past, so that the charts do not move; `None` while they

@@ -224,7 +224,7 @@ fn a_device_that_hardly_anyone_waits_for_is_not_the_cause() {
     assert_eq!((&busy["devices"][0]["verdict"], &busy["not_the_disk"]), (&"ok".into(), &Value::Null));
     let ok = analyze(Load { reads: 40, await_us: 1000, ..Load::default() });
     let found = sentences(&ok["not_the_disk"]);
-    assert!(found.starts_with("Hardly anyone waited for sda and sda2: queue 0.0"), "{ok}");
+    assert!(found.starts_with("Hardly anyone waited for sda, sda2: queue 0.0"), "{ok}");
     assert!(found.contains("\n85% CPU available (user 10%, system 5.0%).\n"), "{found}");
 }
 

@@ -9,7 +9,6 @@ use crate::report::layout::sentence_numbers::number;
 
 /// Formats the moments of a run: as times of day, or as seconds from the start if there is no wall clock. Times have
 /// their date unless the run has only one, and their offset from UTC if that changes during the run.
-#[derive(Clone, Copy, Debug)]
 pub(super) struct Times<'a> {
     clock: &'a RunClock,
     zone: &'a TimeZone,

@@ -17,7 +17,6 @@ const STEPS_S: [f64; 27] = [
 const MAX_TICK_INTERVALS: f64 = 6.0;
 
 /// The span of time that is drawn, and the clock for its labels.
-#[derive(Clone, Debug)]
 pub(super) struct TimeAxis<'a> {
     span: TimeSpan,
     /// The points that are drawn.

@@ -15,7 +15,6 @@ use crate::metrics::Interval;
 use crate::topology::Topology;
 
 /// An interval, or several old ones that were added up.
-#[derive(Clone, Debug)]
 pub(crate) struct Frame {
     /// The interval as it was, without processes and a total, which the screen does not show. Of several intervals, only
     /// the sums and the worst verdicts of the devices are known.

@@ -23,7 +23,6 @@ const MAX_SUM_BYTES: usize = 8 << 20;
 const SUM_FRACTION: usize = 4;
 /// How much longer than the mean a sum of intervals may be.
 const LENGTH_TOLERANCE: f64 = 1.15;
-#[derive(Debug)]
 pub(crate) struct History {
     /// The moments, oldest first.
     frames: VecDeque<Frame>,
