@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::lines::{end_of_sample, reads_line};
 use crate::support::program::output;
+use crate::synthetic::{end_of_sample, reads_line};
 
 /// A recording of 20 s of a disk of this model with 16 reads of 4 KiB in flight, at about this rate.
 fn recording(model: Option<&str>, rate: u64) -> String {

@@ -8,10 +8,10 @@ use blkstat::source::copy_capture_range;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::lines::{end_of_sample, reads_line};
 use crate::support::fake_root::{FakeRoot, busy_line};
 use crate::support::in_process::in_process;
 use crate::support::program::output;
+use crate::synthetic::{end_of_sample, reads_line};
 
 /// Two disks in an array, which rebuilds onto the second one, with a suspended volume on it; and an NVMe disk with two
 /// paths.

@@ -6,10 +6,10 @@ use blkstat::clock::ManualClock;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::lines::{end_of_sample, reads_line};
 use crate::support::fake_root::FakeRoot;
 use crate::support::in_process::in_process;
 use crate::support::program::output;
+use crate::synthetic::{end_of_sample, reads_line};
 
 const GIB: u64 = 1 << 30;
 const EBS: &str = "Amazon Elastic Block Store";

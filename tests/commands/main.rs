@@ -11,7 +11,6 @@ mod hard_disks;
 mod health;
 mod known_limits;
 mod latency;
-mod lines;
 mod live;
 mod native;
 mod other_causes;
@@ -20,6 +19,7 @@ mod report;
 mod service;
 mod soak;
 mod story;
+mod synthetic;
 #[cfg(feature = "top")]
 mod top;
 mod version;
@@ -30,6 +30,7 @@ mod support {
     #[allow(dead_code)] // Recordings and replicas use the rest.
     pub(crate) mod fake_root;
     pub(crate) mod http;
+    #[allow(dead_code)] // Recordings use the rest.
     pub(crate) mod in_process;
     pub(crate) mod program;
     #[cfg(feature = "top")]

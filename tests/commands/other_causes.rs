@@ -3,15 +3,12 @@
 use std::fs;
 use std::path::Path;
 
-use blkstat::clock::{ManualClock, WaitOutcome};
 use blkstat::exit::Exit;
-use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::lines::reads_line;
 use crate::support::fake_root::FakeRoot;
-use crate::support::in_process::in_process;
 use crate::support::program::{blkstat, output};
+use crate::synthetic::{reads_line, run_on};
 
 /// The load of a host in each second: shares of the time that tasks waited, in percent, and reads of sda.
 #[derive(Clone, Copy, Default)]
@@ -48,13 +45,7 @@ fn write_host(host: &FakeRoot, load: Load, second: u64) {
 
 /// Runs blkstat on such a host for `seconds` intervals of one second.
 fn run(options: &str, load: Load, seconds: u64) -> String {
-    let host = FakeRoot::new();
-    write_host(&host, load, 0);
-    let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |wait| {
-        write_host(&host, load, wait);
-        if wait > seconds { WaitOutcome::Signal(2) } else { WaitOutcome::Due }
-    });
-    let (out, err, exit) = in_process(options).root(host.path()).run(&clock);
+    let (out, err, exit) = run_on(|host, second| write_host(host, load, second), options, seconds);
     assert_eq!((err.as_str(), exit), ("", Exit::Success), "{out}");
     out
 }
@@ -123,18 +114,12 @@ fn write_nfs(host: &FakeRoot, second: u64) {
 
 /// Runs blkstat on a host whose disk is idle, and whose tasks wait from the 45th second on.
 fn run_nfs(options: &str) -> String {
-    let host = FakeRoot::new();
-    let write = |second: u64| {
-        write_host(&host, Load::default(), second);
+    let write = |host: &FakeRoot, second: u64| {
+        write_host(host, Load::default(), second);
         host.pressure(900_000 * second.saturating_sub(45), 0);
-        write_nfs(&host, second);
+        write_nfs(host, second);
     };
-    write(0);
-    let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |second| {
-        write(second);
-        WaitOutcome::Due
-    });
-    let (out, err, exit) = in_process(options).root(host.path()).run(&clock);
+    let (out, err, exit) = run_on(write, options, 70);
     assert_eq!(exit, Exit::Success, "{err}");
     out
 }
@@ -247,15 +232,7 @@ fn nothing_is_claimed_while_a_device_has_no_verdict_or_trouble() {
 
 /// Records such a host for `seconds` into `file`.
 fn record(file: &Path, load: Load, seconds: u64) {
-    let host = FakeRoot::new();
-    write_host(&host, load, 0);
-    let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |wait| {
-        write_host(&host, load, wait);
-        WaitOutcome::Due
-    });
-    let options = format!("record {} 1 {seconds}", file.display());
-    let (_, _, exit) = in_process(&options).root(host.path()).run(&clock);
-    assert_eq!(exit, Exit::Success);
+    run(&format!("record {} 1 {seconds}", file.display()), load, seconds);
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::lines::{end_of_sample, reads_line};
 use crate::support::program::{blkstat, output};
+use crate::synthetic::{end_of_sample, reads_line};
 
 /// Copies of /proc/diskstats of sda and dm-0, each after a `TS` line: `reads` of each per second.
 fn capture(seconds: std::ops::Range<u64>, reads: u64) -> String {

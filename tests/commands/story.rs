@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::lines::{end_of_sample, reads_line};
 use crate::support::program::output;
+use crate::synthetic::{end_of_sample, reads_line};
 
 /// A volume `dm-0` on `sda`, another `dm-1` on `sdb`; the four devices in their order.
 const DEVICES: [&str; 4] = ["sda", "sdb", "dm-0", "dm-1"];

@@ -8,7 +8,7 @@ use blkstat::exit::Exit;
 use jiff::Timestamp;
 
 use super::lab::{Lab, replay};
-use crate::support::in_process::run_plan;
+use crate::support::in_process::of_plan;
 
 /// A clock whose wall-clock time is set back by an hour after a second.
 struct SetBackClock<'a>(ManualClock<'a>);
@@ -38,8 +38,8 @@ fn a_clock_that_is_set_and_a_host_that_is_suspended_are_noted() {
         }
         WaitOutcome::Due
     }));
-    let plan = lab.run(lab.plan("a.txt", 12));
-    assert_eq!(run_plan(&plan, &clock), (String::new(), String::new(), Exit::Success));
+    let recorder = of_plan(lab.run(lab.plan("a.txt", 12)));
+    assert_eq!(recorder.run(&clock), (String::new(), String::new(), Exit::Success));
     let (samples, warnings) = replay(&lab.path("a.txt"));
     assert_eq!(samples.len(), 13);
     assert!(samples.iter().all(|sample| sample.segment == 0));

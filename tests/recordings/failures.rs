@@ -9,8 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use blkstat::clock::WaitOutcome;
-use blkstat::commands::{Record, run};
-use blkstat::console::RunContext;
+use blkstat::commands::Record;
 use blkstat::counters::Sample;
 use blkstat::exit::Exit;
 use blkstat::sink::Rotation;
@@ -18,6 +17,7 @@ use blkstat::sink::Rotation;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::lab::{Lab, by_size, read, replay, wait_for_samples};
+use crate::support::in_process::of_plan;
 use crate::support::program::blkstat;
 
 #[test]
@@ -126,21 +126,11 @@ fn a_write_error_on_standard_output_is_an_error_but_a_closed_pipe_is_not() {
         [(io::ErrorKind::BrokenPipe, Exit::Success), (io::ErrorKind::StorageFull, Exit::Error)]
     {
         let clock = lab.clock(0, |_| WaitOutcome::Due);
-        let (mut out, mut err) = (FailingWriter(3, kind, Vec::new()), Vec::new());
-        let mut context = RunContext {
-            clock: &clock,
-            environment: &|name| (name == "TZ").then(|| "UTC".into()),
-            out: &mut out,
-            err: &mut err,
-            is_terminal: false,
-            err_is_terminal: false,
-            may_lock_memory: false,
-        };
-        let exit = run(&lab.run(lab.plan("-", 50)), &mut context);
+        let mut out = FailingWriter(3, kind, Vec::new());
+        let (err, exit) = of_plan(lab.run(lab.plan("-", 50))).run_to(&mut out, &clock);
         assert_eq!(exit, expected);
         // Each sample is one write.
         assert_eq!(read(out.2.as_slice()).0.len(), 3);
-        let err = String::from_utf8(err).unwrap();
         assert_eq!(
             err.ends_with("; 3 complete samples saved, up to 18:22:11\n"),
             exit == Exit::Error,

@@ -7,14 +7,14 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use blkstat::clock::{Clock, RealClock, WaitOutcome};
-use blkstat::commands::{self, Host, Plan, Record, run};
-use blkstat::console::RunContext;
+use blkstat::commands::{self, Host, Plan, Record};
 use blkstat::counters::Sample;
 use blkstat::exit::Exit;
 use blkstat::sink::rotated_name;
 use jiff::Timestamp;
 
 use super::lab::{Lab, by_size, replay};
+use crate::support::in_process::of_plan;
 
 const INTO: &str = "BLKSTAT_TEST_RECORD_INTO";
 const ROOT: &str = "BLKSTAT_TEST_RECORD_ROOT";
@@ -54,20 +54,9 @@ fn the_recorder() {
         ..Record::default()
     };
     let host = Host { root: std::env::var_os(ROOT).unwrap().into(), ..Host::default() };
-    let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
-    let mut context = RunContext {
-        clock: &FastClock(RealClock::new(None)),
-        environment: &|_| None,
-        out: &mut out,
-        err: &mut err,
-        is_terminal: false,
-        err_is_terminal: false,
-        may_lock_memory: false,
-    };
-    assert_eq!(
-        run(&Plan::Native(commands::Command::Record(Box::new(plan)), host), &mut context),
-        Exit::Success
-    );
+    let plan = Plan::Native(commands::Command::Record(Box::new(plan)), host);
+    let (_, err, exit) = of_plan(plan).run(&FastClock(RealClock::new(None)));
+    assert_eq!(exit, Exit::Success, "{err}");
 }
 
 fn recorder(lab: &Lab, file: &Path, rotate: Option<u64>) -> Child {

@@ -18,7 +18,7 @@ use jiff::Timestamp;
 use tempfile::TempDir;
 
 use crate::support::fake_root::FakeRoot;
-use crate::support::in_process::{run_plan, run_plan_beside};
+use crate::support::in_process::of_plan;
 
 /// The start time of the clock.
 const START: i64 = 1_795_198_931;
@@ -102,14 +102,14 @@ impl Lab {
 
     /// Records with a clock, and returns the output, the messages and the exit status.
     pub(crate) fn record_with(&self, plan: Record, clock: &ManualClock<'_>) -> (String, String, Exit) {
-        let (out, err, exit) = run_plan(&self.run(plan), clock);
+        let (out, err, exit) = of_plan(self.run(plan)).run(clock);
         (out, without_open_wait(&err), exit)
     }
 
     /// Records while standard error is a terminal, and returns the messages.
     pub(crate) fn record_on_terminal(&self, plan: Record) -> String {
         let clock = self.clock(0, |_| WaitOutcome::Due);
-        without_open_wait(&run_plan_beside(true, &self.run(plan), &clock).1)
+        without_open_wait(&of_plan(self.run(plan)).beside_terminal().run(&clock).1)
     }
 
     /// Records, without any output or error.

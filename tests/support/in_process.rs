@@ -12,14 +12,23 @@ use blkstat::exit::Exit;
 /// A command line, ready to run. Its time zone is UTC, and its standard output is not a terminal.
 pub(crate) struct InProcess {
     words: Vec<OsString>,
+    /// What the words mean, if that was changed or made without words.
+    plan: Option<Plan>,
     environment: Vec<(String, OsString)>,
     is_terminal: bool,
+    err_is_terminal: bool,
 }
 
 /// Returns a command line with arguments of blkstat separated by blanks.
 pub(crate) fn in_process(words: &str) -> InProcess {
     let words = ["blkstat"].into_iter().chain(words.split_whitespace()).map(OsString::from).collect();
-    InProcess { words, environment: vec![("TZ".to_owned(), "UTC".into())], is_terminal: false }
+    let environment = vec![("TZ".to_owned(), "UTC".into())];
+    InProcess { words, plan: None, environment, is_terminal: false, err_is_terminal: false }
+}
+
+/// Returns what is to run, instead of a command line.
+pub(crate) fn of_plan(plan: Plan) -> InProcess {
+    InProcess { plan: Some(plan), ..in_process("") }
 }
 
 impl InProcess {
@@ -45,6 +54,11 @@ impl InProcess {
         self
     }
 
+    /// Makes standard error a terminal.
+    pub(crate) fn beside_terminal(self) -> Self {
+        Self { err_is_terminal: true, ..self }
+    }
+
     /// Runs to the end. Returns standard output, standard error and how it ended.
     pub(crate) fn run(self, clock: &dyn Clock) -> (String, String, Exit) {
         let mut out = Vec::new();
@@ -57,7 +71,7 @@ impl InProcess {
         let variable = |name: &str| {
             self.environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
         };
-        let plan = match plan(self.words, &variable) {
+        let plan = match self.plan.map_or_else(|| plan(self.words, &variable), Ok) {
             Ok(plan) => plan,
             Err(error) if error.exit == Exit::Success => {
                 out.write_all(error.message.as_bytes()).unwrap();
@@ -66,42 +80,16 @@ impl InProcess {
             Err(error) => return (error.message, error.exit),
         };
         let mut err = Vec::new();
-        let is_terminal = self.is_terminal;
         let mut context = RunContext {
             clock,
             environment: &variable,
             out,
             err: &mut err,
-            is_terminal,
-            err_is_terminal: false,
+            is_terminal: self.is_terminal,
+            err_is_terminal: self.err_is_terminal,
             may_lock_memory: false,
         };
         let exit = run(&plan, &mut context);
         (String::from_utf8(err).unwrap(), exit)
     }
-}
-
-/// Runs a plan in UTC without a terminal. Returns standard output, standard error and how it ended.
-pub(crate) fn run_plan(plan: &Plan, clock: &dyn Clock) -> (String, String, Exit) {
-    run_plan_beside(false, plan, clock)
-}
-
-/// Does the same, perhaps with a terminal as standard error.
-pub(crate) fn run_plan_beside(
-    err_is_terminal: bool,
-    plan: &Plan,
-    clock: &dyn Clock,
-) -> (String, String, Exit) {
-    let (mut out, mut err) = (Vec::new(), Vec::new());
-    let mut context = RunContext {
-        clock,
-        environment: &|name| (name == "TZ").then(|| "UTC".into()),
-        out: &mut out,
-        err: &mut err,
-        is_terminal: false,
-        err_is_terminal,
-        may_lock_memory: false,
-    };
-    let exit = run(plan, &mut context);
-    (String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap(), exit)
 }

@@ -9,8 +9,8 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::lines::{end_of_sample, reads_line};
 use crate::support::program::output;
+use crate::synthetic::{end_of_sample, reads_line};
 
 fn report(arguments: &str, input: &str, device: &str) -> Value {
     let (out, err, code) = output(&format!("analyze --json {arguments}"), input);

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::lines::reads_line;
 use crate::support::program::{blkstat, output};
+use crate::synthetic::reads_line;
 
 const CAPPED: &str = "fixtures/captures/capped-3000.txt";
 

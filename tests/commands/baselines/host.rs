@@ -11,9 +11,9 @@ use blkstat::exit::Exit;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::lines::reads_line;
 use crate::support::fake_root::FakeRoot;
-use crate::support::in_process::run_plan;
+use crate::support::in_process::of_plan;
+use crate::synthetic::reads_line;
 
 /// The load of a device in an interval of one second: 4 KiB reads per second, and their latency in milliseconds.
 pub(crate) type Load = (f64, f64);
@@ -70,7 +70,7 @@ impl Host {
             on_wait(wait as usize);
             WaitOutcome::Due
         });
-        run_plan(&plan, &clock)
+        of_plan(plan).run(&clock)
     }
 
     /// Runs blkstat while the disk has a load in each interval.

@@ -1,12 +1,10 @@
 //! A host with a stack of devices, a hung disk and a hot-plugged one, and the views of it.
 
-use blkstat::clock::{ManualClock, WaitOutcome};
 use blkstat::exit::Exit;
-use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::support::fake_root::{FakeRoot, busy_line};
-use crate::support::in_process::in_process;
+use crate::synthetic::run_on;
 
 /// Writes the state of a host at `second`: dm-0 on sda2 on sda is busy; sdb has its accounting disabled; sdc hangs from
 /// second 2 on; sdd exists in seconds 3 and 4; loop0 is idle.
@@ -42,13 +40,7 @@ pub(crate) fn write_host(host: &FakeRoot, second: u64) {
 /// Runs blkstat for `seconds` intervals of one second, without a terminal. Returns standard output, standard error and
 /// how it ended.
 pub(crate) fn output(options: &str, seconds: u64) -> (String, String, Exit) {
-    let host = FakeRoot::new();
-    write_host(&host, 0);
-    let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |wait| {
-        write_host(&host, wait);
-        if wait > seconds { WaitOutcome::Signal(2) } else { WaitOutcome::Due }
-    });
-    in_process(options).root(host.path()).run(&clock)
+    run_on(write_host, options, seconds)
 }
 
 pub(crate) fn json(options: &str, seconds: u64) -> Vec<Value> {

@@ -1,8 +1,8 @@
 //! Intervals that are longer than those of the capture.
 
 use super::captures::{capture_of, json, lines_of};
-use crate::lines::reads_line;
 use crate::support::program::output;
+use crate::synthetic::reads_line;
 
 #[test]
 fn aggregated_intervals_end_at_multiples_and_the_remainder_is_reported() {

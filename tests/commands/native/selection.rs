@@ -1,7 +1,7 @@
 //! Which devices are shown, and in which order.
 
-use crate::lines::{end_of_sample, reads_line};
 use crate::support::program::output;
+use crate::synthetic::{end_of_sample, reads_line};
 
 /// A capture of sda from the first sample on, and of sdb from the fourth.
 fn late_sdb() -> String {

@@ -1,8 +1,8 @@
 //! The summary after the last interval.
 
 use super::captures::capture;
-use crate::lines::reads_line;
 use crate::support::program::output;
+use crate::synthetic::reads_line;
 
 #[test]
 fn a_summary_lists_the_worst_device_first() {

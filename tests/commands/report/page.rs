@@ -6,8 +6,8 @@ use serde_json::Value;
 use tempfile::tempdir;
 
 use crate::analyze::capped_volume_on_disk;
-use crate::lines::reads_line;
 use crate::support::program::{BLKSTAT, Program, blkstat, output};
+use crate::synthetic::reads_line;
 
 /// A recording of a volume whose cgroup is at its limit on the disk below.
 const THROTTLED: &str = "fixtures/captures/throttled-volume.txt.gz";

@@ -2,13 +2,11 @@
 
 use std::fmt::Write;
 
-use blkstat::clock::{ManualClock, WaitOutcome};
 use blkstat::exit::Exit;
-use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::support::fake_root::FakeRoot;
-use crate::support::in_process::in_process;
+use crate::synthetic::run_on;
 
 const DOCKER: &str = "docker-3f2a9c1b7d5e4f60a1b2c3d4e5f60718293a4b5c6d7e8f901a2b3c4d5e6f7081.scope";
 const HOSTILE: &str = "evil\u{1b}[2J, \"quoted\"";
@@ -69,23 +67,7 @@ pub(super) fn run_on_host(
         write_host(host, second);
         change(host);
     };
-    run_with(write, command, options, seconds)
-}
-
-/// Runs a command of blkstat for `seconds` intervals of one second on a host that `write` writes at each second.
-pub(super) fn run_with(
-    write: impl Fn(&FakeRoot, u64),
-    command: &str,
-    options: &str,
-    seconds: u64,
-) -> (String, String, Exit) {
-    let host = FakeRoot::new();
-    write(&host, 0);
-    let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |wait| {
-        write(&host, wait);
-        if wait > seconds { WaitOutcome::Signal(2) } else { WaitOutcome::Due }
-    });
-    in_process(command).args(options.split_whitespace()).root(host.path()).run(&clock)
+    run_on(write, &format!("{command} {options}"), seconds)
 }
 
 /// Runs `blkstat who` for `seconds` intervals of one second on this host, after `change`.

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use blkstat::exit::Exit;
 use serde_json::Value;
 
-use super::host::{json, output, run_with, write_host};
+use super::host::{json, output, write_host};
 use crate::support::fake_root::FakeRoot;
 use crate::support::snapshot::assert_snapshot;
+use crate::synthetic::run_on;
 
 #[test]
 fn tables_match_their_snapshots_and_fit_their_width() {
@@ -100,7 +101,7 @@ fn a_path_to_an_nvme_disk_is_listed_only_if_it_is_named() {
         host.diskstats(&lines.concat());
     };
     let devices = |options: &str| {
-        let (out, err, exit) = run_with(write, "who", &format!("--json {options} 1 2"), 2);
+        let (out, err, exit) = run_on(write, &format!("who --json {options} 1 2"), 2);
         assert_eq!((err.as_str(), exit), ("", Exit::Success));
         let lines = out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         let devices = lines.filter(|line| line["kind"] == "cgroup").map(|line| line["device"].to_string());

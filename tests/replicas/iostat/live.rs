@@ -68,19 +68,6 @@ fn a_fraction_of_a_second_is_measured_by_the_monotonic_clock() {
 }
 
 #[test]
-fn a_signal_ends_the_run_and_closes_the_document() {
-    let host = FakeRoot::new();
-    write_host(&host, BOOT.0, BOOT.1, BOOT.2);
-    let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |n| {
-        if n < 2 { WaitOutcome::Due } else { WaitOutcome::Signal(2) }
-    });
-    let (out, _, exit) = run_iostat("-o JSON 1", host.path(), &clock);
-    let document: serde_json::Value = serde_json::from_str(&out).unwrap();
-    assert_eq!(document["sysstat"]["hosts"][0]["statistics"].as_array().unwrap().len(), 2);
-    assert_eq!(exit, Exit::Success);
-}
-
-#[test]
 fn without_proc_iostat_cannot_count_the_cpus() {
     let host = FakeRoot::new();
     let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| WaitOutcome::Due);
