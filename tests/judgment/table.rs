@@ -2,14 +2,15 @@
 
 use std::fmt::Write;
 
-use crate::tally::{EventTally, Score, Tally};
+use crate::tally::{EventTally, Outcome, Score, Tally};
 
 /// The percentages of a tally: wrong, silent, right.
 fn cells(tally: &Tally) -> String {
     if tally.total() == 0 {
         return format!("{:>6} {:>6} {:>6}", "-", "-", "-");
     }
-    let [wrong, silent, right] = [tally.wrong, tally.silent, tally.right].map(|count| tally.percent(count));
+    let [wrong, silent, right] =
+        [Outcome::Wrong, Outcome::Silent, Outcome::Right].map(|outcome| tally.percent(outcome));
     format!("{wrong:6.1} {silent:6.1} {right:6.1}")
 }
 
@@ -50,7 +51,7 @@ fn push_line(name: &str, score: &Score, out: &mut String) {
         "{name:52} {} | {} {:6.1} | {} | {:6.1} {:6.1} | {caps:>9} | {}",
         cells(&score.analyze),
         cells(&score.live),
-        score.live.percent(score.live.late),
+        score.live.percent(Outcome::Late),
         cells(&score.live_loaded),
         per_100(score.changes.0),
         per_100(score.changes.1),

@@ -10,48 +10,34 @@ pub(crate) enum Outcome {
     Late,
     Silent,
     Wrong,
+    /// Not counted.
     NotScored,
 }
 
 /// Numbers of comparisons by outcome.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Tally {
-    pub(crate) right: u64,
-    pub(crate) near: u64,
-    pub(crate) late: u64,
-    pub(crate) silent: u64,
-    pub(crate) wrong: u64,
-}
+pub(crate) struct Tally([u64; 5]);
 
 impl Tally {
     pub(crate) fn count(&mut self, outcome: Outcome) {
-        match outcome {
-            Outcome::Right => self.right += 1,
-            Outcome::Near => self.near += 1,
-            Outcome::Late => self.late += 1,
-            Outcome::Silent => self.silent += 1,
-            Outcome::Wrong => self.wrong += 1,
-            Outcome::NotScored => {}
+        if let Some(count) = self.0.get_mut(outcome as usize) {
+            *count += 1;
         }
     }
 
     pub(crate) fn total(&self) -> u64 {
-        self.right + self.near + self.late + self.silent + self.wrong
+        self.0.iter().sum()
     }
 
-    /// Returns the share of a number in percent; 0 without any comparison.
-    pub(crate) fn percent(&self, number: u64) -> f64 {
-        100.0 * number as f64 / self.total().max(1) as f64
+    /// Returns the share of an outcome in percent; 0 without any comparison.
+    pub(crate) fn percent(&self, outcome: Outcome) -> f64 {
+        100.0 * self.0[outcome as usize] as f64 / self.total().max(1) as f64
     }
 }
 
 impl AddAssign for Tally {
     fn add_assign(&mut self, other: Self) {
-        self.right += other.right;
-        self.near += other.near;
-        self.late += other.late;
-        self.silent += other.silent;
-        self.wrong += other.wrong;
+        self.0.iter_mut().zip(other.0).for_each(|(sum, count)| *sum += count);
     }
 }
 

@@ -42,22 +42,13 @@ pub(crate) fn read(path: &Path) -> Vec<(String, Outcome)> {
     cases
 }
 
-/// The text of an outcome that is equal to an earlier one in the file.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Repeats {
-    /// Written again.
-    InFull,
-    /// The name of the earlier case.
-    AsName,
-}
-
 /// Writes a file and reads it back.
-pub(crate) fn write(path: &Path, heading: &str, cases: &[(String, Outcome)], repeats: Repeats) {
+pub(crate) fn write(path: &Path, heading: &str, cases: &[(String, Outcome)]) {
     let mut text = heading.to_owned();
     for (index, (case, outcome)) in cases.iter().enumerate() {
         writeln!(text, "{SECTION}{case}").unwrap();
         let is_same = |(_, earlier): &&(String, Outcome)| earlier == outcome && !earlier.stdout.is_empty();
-        let earlier = cases[..index].iter().find(is_same).filter(|_| repeats == Repeats::AsName);
+        let earlier = cases[..index].iter().find(is_same);
         if let Some((earlier, _)) = earlier {
             writeln!(text, "{SAME}{earlier}").unwrap();
             continue;

@@ -10,7 +10,7 @@ use super::case::Case;
 use super::differences::Version;
 use super::machine::Machine;
 use super::mask;
-use crate::support::references::{self, Outcome, Repeats};
+use crate::support::references::{self, Outcome};
 
 /// The directory of the files.
 const FOLDER: &str = "fixtures/reference/iostat-12.7.5";
@@ -66,6 +66,6 @@ pub(crate) fn write(cases: &[(Case, Outcome)]) {
             (case.line.clone(), Outcome { stdout, status: outcome.status })
         };
         let sections: Vec<(String, Outcome)> = of_file.iter().map(masked).collect();
-        references::write(&path(file), &heading, &sections, Repeats::InFull);
+        references::write(&path(file), &heading, &sections);
     }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use super::case::{Case, Session};
 use super::fixtures;
-use crate::support::references::{self, Outcome, Repeats};
+use crate::support::references::{self, Outcome};
 
 /// The name of the file of the exit statuses: invalid command lines, and valid ones that look invalid.
 pub(crate) const STATUSES: &str = "exit-statuses";
@@ -60,5 +60,5 @@ pub(crate) fn write(name: &str, version: &str, outcomes: &[(String, Outcome)]) {
         "# Output of the real pt-diskstats ({version}) for a capture of fixtures/captures/pt.\n\
          # Written by BLKSTAT_RECORD=1 cargo test --test replicas recorded_on_request.\n"
     );
-    references::write(&folder().join(format!("{name}.txt")), &heading, outcomes, Repeats::AsName);
+    references::write(&folder().join(format!("{name}.txt")), &heading, outcomes);
 }
