@@ -1,10 +1,10 @@
 //! Captures whose samples do not begin with `TS` lines: each form gives the rates of its twin that has them.
 
 use std::io::{BufRead, BufReader, Lines, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use super::sar_logs::samples;
-use crate::support::program::output;
+use crate::support::program::{blkstat, output};
 
 const FIRST_S: i64 = 1_502_000_000;
 const SAMPLES: i64 = 8;
@@ -525,15 +525,9 @@ fn what_looks_like_a_capture_is_refused_with_a_hint() {
 }
 
 /// Starts a program that reads a capture from a pipe, with the lines that it prints.
-fn start_on_pipe(options: &[&str]) -> (Child, ChildStdin, Lines<BufReader<ChildStdout>>) {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_blkstat"))
-        .args(["--json", "--from", "-"])
-        .args(options)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+fn start_on_pipe(options: &str) -> (Child, ChildStdin, Lines<BufReader<ChildStdout>>) {
+    let program = blkstat(&format!("--json --from - {options}")).stdin(Stdio::piped());
+    let mut program = program.spawn(Stdio::piped(), Stdio::piped());
     let input = program.stdin.take().unwrap();
     let lines = BufReader::new(program.stdout.take().unwrap()).lines();
     (program, input, lines)
@@ -541,7 +535,7 @@ fn start_on_pipe(options: &[&str]) -> (Child, ChildStdin, Lines<BufReader<ChildS
 
 #[test]
 fn an_invalid_line_that_comes_late_gets_its_warning() {
-    let (program, mut input, mut lines) = start_on_pipe(&["--all"]);
+    let (program, mut input, mut lines) = start_on_pipe("--all");
     let capture = before_copies(&times("TS %s"));
     let samples: Vec<&str> = capture.split_inclusive("TS ").collect();
     for (at, sample) in samples.iter().enumerate() {
@@ -567,7 +561,7 @@ fn a_live_pipe_shows_each_interval_when_its_sample_is_whole() {
 }
 
 fn show_as_soon_as_whole(layout: fn(&[String]) -> String) {
-    let (mut program, mut input, mut lines) = start_on_pipe(&["--all", "--partitions"]);
+    let (mut program, mut input, mut lines) = start_on_pipe("--all --partitions");
     let capture = layout(&times("%s "));
     let lines_of_copy = capture.lines().count() / SAMPLES as usize;
     let capture: Vec<&str> = capture.lines().collect();
