@@ -1,21 +1,9 @@
 //! The settings of each device's verdict, with the unloaded latencies that were given, saved or recorded for it.
 
-use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-use anyhow::{Context, Result, bail};
-
-use super::collect::collect;
-use super::options::{BaselineOption, Detail, DeviceSelection, Input};
-use super::sample_source::OnWarning;
-use super::stream::Intervals;
 use crate::analysis::{BaselineSource, DeviceMatching, SavedBaselines, Settings};
 use crate::baselines::{RecordedBaseline, RecordedBaselines};
-use crate::clock::Clock;
 use crate::counters::Device;
-use crate::os_error::os_error_text;
 use crate::sanitize::sanitize;
-use crate::source::{FirstFile, read_first_file, read_json_object};
 use crate::topology::Topology;
 
 /// The most characters of a file's text that are quoted in a message.
@@ -114,101 +102,6 @@ pub(super) fn excerpt(text: &str) -> String {
         Some(end) => format!("{}...", sanitize(&text[..end])),
         None => sanitize(text).into_owned(),
     }
-}
-
-/// The longest wait for a saved baseline of the host: it may be on the disk that hangs.
-const MAX_WAIT: Duration = Duration::from_millis(200);
-
-/// Reads the baselines that the option names: a saved file, a capture from which they are learned, or those saved for
-/// the host. A problem with the latter is not an error; it is in [`BaselineStore::problem`].
-///
-/// # Errors
-/// When a file that the user named cannot be read, or is neither a saved baseline nor a capture.
-pub fn load_baselines(
-    common: Settings,
-    option: BaselineOption<'_>,
-    clock: &dyn Clock,
-    on_warning: OnWarning<'_>,
-) -> Result<BaselineStore> {
-    let mut store = BaselineStore { common, ..BaselineStore::default() };
-    match option {
-        BaselineOption::Learned => {}
-        BaselineOption::Stated(baseline) => store.common.baseline = Some(baseline.clone()),
-        BaselineOption::File(path) => {
-            let name = path.display().to_string();
-            let baselines = match read_json_object(path)? {
-                Some(text) => {
-                    parse(&text).with_context(|| format!("{} is not a saved baseline", sanitize(&name)))?
-                }
-                None => learn(path, clock, on_warning)?,
-            };
-            let (matching, source) = (DeviceMatching::IdentityOrName, BaselineSource::Given);
-            store.file = SavedFile { name, baselines, matching, source };
-        }
-        BaselineOption::Saved(paths) => {
-            store.uses_recorded = true;
-            match read_saved(paths) {
-                Ok(file) => store.file = file.unwrap_or_default(),
-                Err(problem) => store.problem = Some(problem),
-            }
-        }
-    }
-    Ok(store)
-}
-
-/// Reads the first of the files in which baselines of the host are saved; `None` if there is none.
-///
-/// # Errors
-/// The reason why it is ignored.
-fn read_saved(paths: &[PathBuf]) -> Result<Option<SavedFile>, String> {
-    let name = |path: &Path| sanitize(&path.display().to_string()).into_owned();
-    match read_first_file(paths, MAX_WAIT) {
-        FirstFile::Missing => Ok(None),
-        FirstFile::TimedOut => {
-            let names: Vec<String> = paths.iter().map(|path| name(path)).collect();
-            let wait = MAX_WAIT.as_millis();
-            Err(format!("saved baselines ignored: {} not read within {wait} ms", names.join(" or ")))
-        }
-        FirstFile::Found(path, text) => {
-            let ignored =
-                |reason: String| format!("{}: {}; saved baselines ignored", name(&path), excerpt(&reason));
-            let text = text.map_err(|error| ignored(os_error_text(&error)))?;
-            let baselines =
-                parse(&text).map_err(|error| ignored(format!("not a saved baseline: {error}")))?;
-            let (matching, source) = (DeviceMatching::Identity, BaselineSource::Saved);
-            Ok(Some(SavedFile { name: name(&path), baselines, matching, source }))
-        }
-    }
-}
-
-fn parse(text: &str) -> serde_json::Result<SavedBaselines> {
-    let mut baselines: SavedBaselines = serde_json::from_str(text)?;
-    baselines.retain_possible();
-    Ok(baselines)
-}
-
-/// Learns the baselines of a capture.
-fn learn(path: &Path, clock: &dyn Clock, on_warning: OnWarning<'_>) -> Result<SavedBaselines> {
-    let input = Input { from: Some(path.to_owned()), ..Input::default() };
-    let selection = DeviceSelection::default();
-    let no_baselines = BaselineStore::default();
-    let mut intervals = Intervals::open(&input, &selection, Detail::Analysis, &no_baselines, clock)?;
-    let collected = collect(&mut intervals, on_warning, &mut || {}, &mut |_| {})?;
-    if intervals.span().intervals == 0 {
-        bail!(
-            "{}: {}; a baseline must be a capture or a file written by 'analyze --save-baseline'",
-            sanitize(&intervals.source_name()),
-            intervals.no_data_reason()?
-        );
-    }
-    let settings = Settings::default();
-    let mut baselines = SavedBaselines::default();
-    for device in collected.devices {
-        let identity = collected.identities.get(device.name()).map(String::as_str);
-        let report = device.finish(&settings, &collected.host);
-        baselines.insert(&report.device, identity, report.baseline);
-    }
-    Ok(baselines)
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ mod health_watch;
 mod history;
 mod layers;
 mod learn_baselines;
+mod load_baselines;
 mod options;
 mod run_clock;
 mod running_totals;
@@ -36,7 +37,7 @@ mod summary;
 mod total;
 mod traced;
 
-pub use baseline_store::{BaselineStore, load_baselines};
+pub use baseline_store::BaselineStore;
 pub use collect::{Collected, collect};
 pub use device_interval::{
     DeviceActivity, DeviceEvent, DeviceInterval, DeviceNames, DeviceState, EventKind, IntervalHeader,
@@ -51,6 +52,7 @@ pub use history::{
     BlockedTaskTime, CgroupHistory, DEVICE_QUANTITIES, DeviceHistory, HOST_QUANTITIES, History, UsageHistory,
 };
 pub use learn_baselines::learn_baselines;
+pub use load_baselines::load_baselines;
 pub use options::{BaselineOption, Detail, DeviceSelection, Input, Stacked};
 pub use run_clock::RunClock;
 pub use running_totals::{
