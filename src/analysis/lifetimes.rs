@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use super::baseline::{Baselines, SinceBoot};
 use super::capacity::{CapacityByDirection, DIRECTIONS, VonNeumannRatio};
-use super::caps::{NearLimit, SteadyRates, find_near_limit, find_steady_rates_after};
+use super::caps::{SteadyRates, find_steady_rates_after};
 use super::load::{LoadHistory, LoadSample};
 use super::settings::Settings;
 
@@ -111,7 +111,6 @@ impl Lifetimes {
                     settings.cap,
                     &given.device,
                 ),
-                near_limit: find_near_limit(loads.iter(), &given.device),
                 capacity: CapacityByDirection::measure(&loads, &lifetime.sweeps),
                 loads,
                 baselines: lifetime.learned.with_given(given, lifetime.since_boot.unwrap_or_default()),
@@ -126,8 +125,6 @@ pub(super) struct FinishedLifetime {
     pub(super) loads: Vec<LoadSample>,
     pub(super) baselines: Baselines,
     pub(super) steady_rates: SteadyRates,
-    /// The known limit near which the rate lay; `None` if there is none.
-    pub(super) near_limit: Option<NearLimit>,
     pub(super) capacity: CapacityByDirection,
 }
 

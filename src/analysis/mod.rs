@@ -47,9 +47,7 @@ mod verdict;
 pub use baseline::{Baseline, Baselines, SinceBoot, UnloadedRange, UpperBound};
 pub use blocks::{Block, MIN_BLOCK_S, RequestClass};
 pub use capacity::{CapacityByDirection, CapacityReport};
-pub use caps::{
-    CloudLimit, CloudVolume, LimitMatch, NearLimit, Plateau, SharedLimit, SharedLimits, find_plateaus,
-};
+pub use caps::{CloudLimit, CloudVolume, LimitMatch, Plateau, SharedLimit, SharedLimits, find_plateaus};
 pub use compare::{BlockMeans, Difference, Outcome, Quantity, compare};
 pub use device::{DeviceAnalysis, DeviceReport, Excluded, Observation};
 pub use host::{HostReport, NfsWait, Range, hidden_io_wait_pct, high_memory_pressure_pct};

@@ -34,8 +34,6 @@ impl CloudVolume {
 pub struct CloudLimit {
     /// The volume that has this limit.
     pub volume: CloudVolume,
-    /// Requests or MiB per second.
-    pub value: f64,
     /// The device is known to be a volume of that provider. If not, the limit is only a possible explanation.
     pub is_provider_known: bool,
 }
@@ -54,11 +52,6 @@ impl VolumeLimits {
     /// A volume whose two limits cannot be raised separately.
     const fn fixed(volume: CloudVolume, iops: f64, mib_per_s: f64) -> Self {
         Self { volume, iops, mib_per_s, max_iops: iops, max_mib_per_s: mib_per_s }
-    }
-
-    /// The limit in a unit, per second.
-    fn of(&self, unit: RateUnit) -> f64 {
-        if unit == RateUnit::Requests { self.iops } else { self.mib_per_s }
     }
 
     /// Returns whether a rate lies within a relative tolerance of the limit in this unit, and the volume can do the
@@ -119,7 +112,6 @@ pub(super) fn limits_within(
 ) -> Vec<CloudLimit> {
     let limit = |limits: VolumeLimits| CloudLimit {
         volume: limits.volume,
-        value: limits.of(unit),
         is_provider_known: device.provider.is_some(),
     };
     let matches = |limits: &VolumeLimits| limits.matches(tolerance, unit, iops, mib_per_s);

@@ -372,7 +372,7 @@ mod tests {
         let found = find_plateaus(&capped, None);
         assert_eq!(rates(&found), [3001.0]);
         assert_eq!((found[0].queue_from, found[0].queue_to), (1.0, 16.0));
-        let gp3 = CloudLimit { volume: CloudVolume::Gp3Base, value: 3000.0, is_provider_known: false };
+        let gp3 = CloudLimit { volume: CloudVolume::Gp3Base, is_provider_known: false };
         assert_eq!(found[0].matches_limit, Some(LimitMatch::Cloud(vec![gp3])));
     }
 

@@ -4,7 +4,6 @@ mod cloud_limits;
 mod dispersion;
 mod find_plateaus;
 mod latest_plateau;
-mod near_limit;
 mod pace;
 mod plateau;
 mod rate;
@@ -13,12 +12,10 @@ mod steady_rate;
 
 pub use cloud_limits::{CloudLimit, CloudVolume};
 pub use find_plateaus::find_plateaus;
-pub use near_limit::NearLimit;
 pub use plateau::{LimitMatch, Plateau};
 pub use shared_limit::{SharedLimit, SharedLimits};
 
 pub(super) use find_plateaus::{SteadyRates, find_steady_rates_after};
 pub(super) use latest_plateau::{CurrentPlateau, seconds_on_plateau};
-pub(super) use near_limit::{find_near_limit, near_limit_of_latest};
 pub(super) use pace::{Pace, pace_of_level};
 pub(super) use plateau::is_on_plateau;

@@ -279,9 +279,7 @@ impl DeviceAnalysis {
             blocks: self.blocks.take().map(BlockHistory::finish).unwrap_or_default(),
             ..DeviceReport::default()
         };
-        let near_limit = longest.near_limit.as_ref();
-        (report.verdict, report.explanation) =
-            overall_verdict(&self, &report, &shares, unclear, near_limit, settings);
+        (report.verdict, report.explanation) = overall_verdict(&self, &report, &shares, unclear, settings);
         report.other_causes = other_causes(&report, host);
         report.trouble = trouble.finish(report.verdict, &report.plateaus, &loads);
         report

@@ -1,7 +1,7 @@
 //! The verdict on a device over all intervals, with its explanation.
 
 use super::{DeviceAnalysis, DeviceReport};
-use crate::analysis::caps::{NearLimit, Plateau};
+use crate::analysis::caps::Plateau;
 use crate::analysis::load::{ConcurrencyLevel, IoDirection, RateUnit};
 use crate::analysis::settings::Settings;
 use crate::analysis::thresholds::{
@@ -18,7 +18,6 @@ pub(crate) fn overall_verdict(
     report: &DeviceReport,
     shares: &VerdictShares,
     unclear: Option<&Plateau>,
-    near_limit: Option<&NearLimit>,
     settings: &Settings,
 ) -> (Option<Verdict>, Explanation) {
     let is_stalled = analysis.certain_stall_s > 0.0;
@@ -93,9 +92,7 @@ pub(crate) fn overall_verdict(
         let (seen, cap) = seen.zip(cap)?;
         (seen > MIN_EXCEEDED_CAP_RATIO * cap).then_some(ExceededCap { unit, cap, seen })
     });
-    let has_hint = matches!(verdict, None | Some(Verdict::Saturated | Verdict::Queueing));
-    let near_limit = near_limit.cloned().filter(|_| has_hint);
-    (verdict, Explanation { exceeded: exceeded.collect(), near_limit, ..explanation })
+    (verdict, Explanation { exceeded: exceeded.collect(), ..explanation })
 }
 
 fn reason_without_latency(analysis: &DeviceAnalysis) -> Reason {

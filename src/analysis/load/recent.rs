@@ -77,11 +77,6 @@ impl RecentLoads {
         self.loads.iter()
     }
 
-    /// Returns whether at least `count` loads have a rate near that of the latest. `kind` is an index of [`RATE_KINDS`].
-    pub(crate) fn has_near(&self, kind: usize, count: u32) -> bool {
-        self.near_counts[kind] >= count
-    }
-
     /// Returns whether at least `count` loads have about the rate of the latest, or its number of completions: all near
     /// it, and the highest at most `width` times the lowest. `kind` is an index of [`RATE_KINDS`].
     pub(crate) fn has_dense(&self, kind: usize, count: u32, width: f64) -> bool {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::HeldBetween;
-use crate::analysis::caps::{NearLimit, Plateau, SharedLimit};
+use crate::analysis::caps::{Plateau, SharedLimit};
 use crate::analysis::load::IoDirection;
 use crate::analysis::peers::SlowBesidePeers;
 use crate::analysis::settings::BaselineSource;
@@ -288,8 +288,6 @@ pub enum Evidence {
         /// The device above, by the kernel's name.
         above: String,
     },
-    /// The rate lies near a known limit under load, but no cap is proven.
-    NearLimit(NearLimit),
     /// A cgroup that uses the device has reached its limit.
     AtLimit(ReachedLimit),
     /// The kernel says that something is wrong.

@@ -1,7 +1,7 @@
 //! The explanation of a verdict over all intervals, as data.
 
 use super::{Evidence, Latency};
-use crate::analysis::caps::{NearLimit, Plateau};
+use crate::analysis::caps::Plateau;
 use crate::analysis::load::RateUnit;
 use crate::analysis::settings::BaselineSource;
 
@@ -17,8 +17,6 @@ pub struct Explanation {
     pub max_rate: Option<MaxRate>,
     /// A rate that stayed constant as at a cap, but with the dispersion of busy servers.
     pub unclear: Option<Plateau>,
-    /// A known limit near which the rate lay under load, if no cap is proven.
-    pub near_limit: Option<NearLimit>,
     /// The device above at which requests wait while this one is idle for most of the time; `None` unless that is the
     /// evidence that this device is not at a limit.
     pub waiting_above: Option<String>,

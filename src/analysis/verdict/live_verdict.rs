@@ -7,7 +7,7 @@ use super::hung_requests::{Hung, HungRequests, is_stall};
 use super::load_verdict::{DirectionAssessment, LoadAssessment};
 use super::{Assessment, Evidence, Latency, Verdict};
 use crate::analysis::baseline::{Baselines, SinceBoot};
-use crate::analysis::caps::{CurrentPlateau, SharedLimit, near_limit_of_latest, seconds_on_plateau};
+use crate::analysis::caps::{CurrentPlateau, SharedLimit, seconds_on_plateau};
 use crate::analysis::load::{IoDirection, LoadSample, RecentLoads};
 use crate::analysis::peers::SlowBesidePeers;
 use crate::analysis::settings::Settings;
@@ -106,10 +106,6 @@ impl LiveVerdict {
         }
         if let Some(limit) = beside.shared_limit.filter(|_| load.total_queue() >= MIN_SATURATED_QUEUE) {
             assessment.note_shared_limit(limit);
-        }
-        if matches!(assessment.verdict, None | Some(Verdict::Saturated | Verdict::Queueing)) {
-            let near_limit = near_limit_of_latest(&self.recent, &self.settings.device);
-            assessment.evidence.extend(near_limit.map(Evidence::NearLimit));
         }
         assessment
     }

@@ -1,6 +1,6 @@
 //! Limits in words: plateaus, limits of clouds, which are facts if the provider of the volume is known, and limits of cgroups.
 
-use crate::analysis::{CloudLimit, CloudVolume, IoDirection, LimitMatch, NearLimit, Plateau, RateUnit};
+use crate::analysis::{CloudLimit, CloudVolume, IoDirection, LimitMatch, Plateau, RateUnit};
 use crate::attribution::{LimitKind, ReachedLimit, cgroup_name};
 use crate::counters::CgroupHierarchy;
 use crate::report::layout::sentence_numbers::{counted, number, per_second, percent, queue, time};
@@ -12,7 +12,7 @@ use crate::topology::Provider;
 fn limit_text(limit: &LimitMatch) -> String {
     match limit {
         LimitMatch::Stated => "the stated cap".to_owned(),
-        LimitMatch::Cloud(limits) => clauses(limits, |_| String::new()),
+        LimitMatch::Cloud(limits) => cloud_limits_text(limits),
     }
 }
 
@@ -30,13 +30,6 @@ pub(crate) fn limit_name(limit: &LimitMatch) -> String {
     }
 }
 
-/// The rate near a known limit, as a sentence without a period.
-pub(super) fn near_limit_text(near: &NearLimit) -> String {
-    let value = |limit: &CloudLimit| format!("{} is ", number(limit.value));
-    let (rate, unit) = (number(near.rate), unit_name(near.unit));
-    format!("near a known limit: {rate} {unit}; {}", clauses(&near.limits, value))
-}
-
 /// The unit in which people are told a rate.
 pub(super) fn unit_name(unit: RateUnit) -> &'static str {
     match unit {
@@ -52,8 +45,7 @@ fn limits_of(limits: &[CloudLimit], provider: Provider) -> Vec<CloudLimit> {
     limits.iter().copied().filter(|limit| limit.volume.provider() == provider).collect()
 }
 
-/// A clause for each provider, which begins with the `subject` of its limits.
-fn clauses(limits: &[CloudLimit], subject: impl Fn(&CloudLimit) -> String) -> String {
+fn cloud_limits_text(limits: &[CloudLimit]) -> String {
     let mut text = String::new();
     for (provider, name) in PROVIDERS {
         let of_provider = limits_of(limits, provider);
@@ -64,10 +56,10 @@ fn clauses(limits: &[CloudLimit], subject: impl Fn(&CloudLimit) -> String) -> St
         others.for_each(|text| text.insert_str(0, "a "));
         let volumes = volumes.join(" or ");
         if first.is_provider_known {
-            text += &format!("{}the limit of an {name} {volumes}", subject(first));
+            text += &format!("the limit of an {name} {volumes}");
         } else {
             let condition = if text.is_empty() { "if this is" } else { "; if it is" };
-            text += &format!("{condition} {name}, {}the limit of a {volumes}", subject(first));
+            text += &format!("{condition} {name}, the limit of a {volumes}");
         }
     }
     text
@@ -194,13 +186,13 @@ fn exact(value: f64) -> String {
 mod limits_tests {
     use super::*;
 
-    fn limits(volumes: &[CloudVolume], value: f64, is_provider_known: bool) -> Vec<CloudLimit> {
-        volumes.iter().map(|volume| CloudLimit { volume: *volume, value, is_provider_known }).collect()
+    fn limits(volumes: &[CloudVolume], is_provider_known: bool) -> Vec<CloudLimit> {
+        volumes.iter().map(|volume| CloudLimit { volume: *volume, is_provider_known }).collect()
     }
 
     #[test]
     fn a_limit_is_a_fact_only_where_the_provider_is_known() {
-        let gp3 = |is_known| LimitMatch::Cloud(limits(&[CloudVolume::Gp3Base], 3000.0, is_known));
+        let gp3 = |is_known| LimitMatch::Cloud(limits(&[CloudVolume::Gp3Base], is_known));
         assert_eq!(limit_text(&gp3(true)), "the limit of an AWS gp3 volume with default settings");
         assert_eq!(
             limit_text(&gp3(false)),
@@ -212,28 +204,23 @@ mod limits_tests {
     #[test]
     fn several_volumes_are_named_by_provider() {
         let tiers = ["P40", "P50"].map(CloudVolume::PremiumSsd);
-        let tiers = LimitMatch::Cloud(limits(&tiers, 7500.0, true));
+        let tiers = LimitMatch::Cloud(limits(&tiers, true));
         assert_eq!(limit_text(&tiers), "the limit of an Azure Premium SSD P40 or P50");
         assert_eq!(limit_name(&tiers), "Azure Premium SSD P40 or P50");
         let both = [CloudVolume::Gp3Base, CloudVolume::PremiumSsd("P15")];
-        let both = limits(&both, 125.0, false);
-        assert_eq!(limit_name(&LimitMatch::Cloud(both.clone())), "AWS gp3 (base) or Azure Premium SSD P15");
+        let both = LimitMatch::Cloud(limits(&both, false));
+        assert_eq!(limit_name(&both), "AWS gp3 (base) or Azure Premium SSD P15");
         assert_eq!(
-            near_limit_text(&NearLimit { unit: RateUnit::Kib, rate: 124.6, limits: both }),
-            "near a known limit: 125 MiB/s; if this is AWS, 125 is the limit of a gp3 volume with default settings; \
-             if it is Azure, 125 is the limit of a Premium SSD P15"
+            limit_text(&both),
+            "if this is AWS, the limit of a gp3 volume with default settings; if it is Azure, the limit of a Premium SSD P15"
         );
-        let burst = LimitMatch::Cloud(limits(&[CloudVolume::Gp3Base, CloudVolume::Gp2Burst], 3000.0, true));
+        let burst = LimitMatch::Cloud(limits(&[CloudVolume::Gp3Base, CloudVolume::Gp2Burst], true));
         assert_eq!(
             limit_text(&burst),
             "the limit of an AWS gp3 volume with default settings or a gp2 volume with burst credits"
         );
-        let gp2 = [CloudVolume::Gp2 { gib: 1000 }];
-        let near = NearLimit { unit: RateUnit::Requests, rate: 3012.0, limits: limits(&gp2, 3000.0, true) };
-        assert_eq!(
-            near_limit_text(&near),
-            "near a known limit: 3,012 requests/s; 3,000 is the limit of an AWS gp2 volume of 1,000 GiB"
-        );
+        let gp2 = LimitMatch::Cloud(limits(&[CloudVolume::Gp2 { gib: 1000 }], true));
+        assert_eq!(limit_text(&gp2), "the limit of an AWS gp2 volume of 1,000 GiB");
     }
 }
 

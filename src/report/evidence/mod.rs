@@ -11,7 +11,7 @@ pub(crate) use self::incident::{
     health_evidence_text, health_text, incident_heading, incident_length_text, incident_parts,
     incident_sentence, incident_time_text, present_harm, sign_of_begin,
 };
-use self::limits::{cgroup_limit_text, near_limit_text, plateau_caveat, unit_name, variation_text};
+use self::limits::{cgroup_limit_text, plateau_caveat, unit_name, variation_text};
 pub(crate) use self::limits::{limit_name, limit_of_cgroup, limit_suffix, plateau_evidence, plateau_rate};
 use crate::analysis::{
     Assessment, BaselineSource, DeviceReport, DirectionReport, Doubt, Evidence, ExceededCap, IoDirection,
@@ -153,7 +153,6 @@ fn evidence_text(evidence: &Evidence) -> String {
             let (rate, limit) = (plateau_rate(plateau), limit_suffix(plateau));
             format!("{rate}{limit}: {}{}", plateau_evidence(plateau), plateau_caveat(plateau))
         }
-        Evidence::NearLimit(near) => near_limit_text(near),
         Evidence::AtLimit(limit) => cgroup_limit_text(limit),
         Evidence::Health(health) => health_evidence_text(health),
     }
@@ -296,9 +295,6 @@ pub(crate) fn explanation_text(report: &DeviceReport) -> String {
     }
     if let Some(plateau) = &explanation.unclear {
         text += &unclear_text(plateau);
-    }
-    if let Some(near) = &explanation.near_limit {
-        text += &format!("; {}", near_limit_text(near));
     }
     if let Some(seconds) = explanation.stall_s {
         text += &format!("; requests hung for up to {} without any completion", duration(seconds));
@@ -517,10 +513,10 @@ mod tests {
 #[cfg(test)]
 mod explanation_tests {
     use super::*;
-    use crate::analysis::{CloudLimit, CloudVolume, Explanation, LimitMatch, NearLimit};
+    use crate::analysis::{CloudLimit, CloudVolume, Explanation, LimitMatch};
 
     fn gp3(is_provider_known: bool) -> CloudLimit {
-        CloudLimit { volume: CloudVolume::Gp3Base, value: 3000.0, is_provider_known }
+        CloudLimit { volume: CloudVolume::Gp3Base, is_provider_known }
     }
 
     fn plateau() -> Plateau {
@@ -622,7 +618,6 @@ mod explanation_tests {
         let max_rate = Some(MaxRate { iops: 152_498.0, knee_low: Some(18.9), knee_high: 37.4 });
         let explanation = Explanation {
             unclear: Some(plateau()),
-            near_limit: Some(NearLimit { unit: RateUnit::Requests, rate: 2990.0, limits: vec![gp3(true)] }),
             stall_s: Some(3.0),
             exceeded: vec![
                 ExceededCap { unit: RateUnit::Requests, cap: 3000.0, seen: 131_000.0 },
@@ -640,8 +635,7 @@ mod explanation_tests {
             }),
             "vda is saturated 46% of busy time: latency 1.46 ms, 43.0x unloaded, queue 217; maximum 152k \
              requests/s, reached between queue 18.9 and 37.4; from queue 0.90 to 63.6 the rate stayed at \
-             3,000 reads/s (±0.3%), by a cap or because the device is fully busy; near a \
-             known limit: 2,990 requests/s; 3,000 is the limit of an AWS gp3 volume with default settings; requests \
+             3,000 reads/s (±0.3%), by a cap or because the device is fully busy; requests \
              hung for up to 3.0 s without any completion; load temporarily exceeded the stated cap of 3,000 requests/s (131k seen) and \
              125 MiB/s (512 seen)"
         );
