@@ -16,7 +16,6 @@ use crate::analysis::thresholds::{
     MIN_ON_RATE_FRACTION, MIN_PLATEAU_INTERVALS, MIN_PLATEAU_QUEUE, MIN_QUEUE_END_INTERVALS,
     MIN_QUEUEING_SATURATION, MIN_RATE_CHANGE_RATIO, MIN_SATURATED_QUEUE, MIN_WITNESS_INTERVALS,
     ON_RATE_TOLERANCE_RATIO, PLATEAU_END_INTERVALS, SAME_LIMIT_TOLERANCE, SAME_QUEUE_TOLERANCE,
-    STEADY_TOLERANCE,
 };
 
 /// Loads whose rates lie within [`STEADY_TOLERANCE`] of one rate, in the order of time.
@@ -27,7 +26,7 @@ pub(super) struct SteadyRate<'a> {
     pub(super) min_queue: f64,
     /// The longest queue, which two consecutive intervals had.
     pub(super) max_queue: f64,
-    /// The queue quadrupled meanwhile, and the rate was the same below and above.
+    /// The queue quadrupled meanwhile.
     pub(super) concurrency_grew: bool,
     /// It is the cap that the user stated.
     pub(super) is_stated: bool,
@@ -172,8 +171,7 @@ impl SteadyRate<'_> {
         }
         let (iops, mib_per_s) = median_rates(&loads, kind.direction)?;
         Some(SteadyRate {
-            concurrency_grew: has_grown
-                && rate_equal_below_and_above(&loads, kind, (min_queue * max_queue).sqrt()),
+            concurrency_grew: has_grown,
             is_stated: stated.is_some_and(|cap| (rate / cap - 1.0).abs() <= SAME_LIMIT_TOLERANCE),
             is_exact_limit: matches_limit_exactly(&kind.device, kind.unit, iops, mib_per_s),
             kind,
@@ -278,13 +276,4 @@ fn queue_range(loads: &[&LoadSample], kind: RateKind) -> Option<(f64, f64)> {
     let merged =
         loads.iter().filter(|load| load.intervals >= MIN_QUEUE_END_INTERVALS).map(|load| kind.queue(load));
     shortest.map(|(queue, _)| queue).zip(in_a_row.chain(merged).reduce(f64::max))
-}
-
-/// Returns whether the rate is the same at queues below and above `middle`, with intervals on both sides.
-fn rate_equal_below_and_above(loads: &[&LoadSample], kind: RateKind, middle: f64) -> bool {
-    let (below, above): (Vec<&LoadSample>, Vec<&LoadSample>) =
-        loads.iter().partition(|load| kind.queue(load) <= middle);
-    kind.median_rate(&below)
-        .zip(kind.median_rate(&above))
-        .is_some_and(|(below, above)| (below / above - 1.0).abs() <= STEADY_TOLERANCE)
 }
