@@ -103,8 +103,8 @@ pub(super) struct IostatRates {
     pub(super) discards: RequestRates,
     /// Reads, writes and discards together, without flushes.
     pub(super) all: RequestRates,
-    flushes: Delta,
-    flush_ms: u64,
+    /// Zero if the kernel does not count them.
+    pub(super) flushes: RequestRates,
     weighted: Delta,
     busy: Delta,
     per_second: PerSecond,
@@ -123,13 +123,13 @@ impl IostatRates {
     pub(super) fn between(older: &Counters, newer: &Counters, interval: Span) -> Self {
         let per_second = interval.divisor();
         let rates = |older: &Requests, newer: &Requests| RequestRates::between(older, newer, per_second);
+        let flushes = |of: &Counters| Requests { ios: of.flushes, ms: of.flush_ms, ..Requests::default() };
         Self {
             reads: rates(&older.reads, &newer.reads),
             writes: rates(&older.writes, &newer.writes),
             discards: rates(&older.discards, &newer.discards),
             all: rates(&older.requests(), &newer.requests()),
-            flushes: Delta::between(older.flushes, newer.flushes),
-            flush_ms: Delta::of_millis(older.flush_ms, newer.flush_ms).amount,
+            flushes: rates(&flushes(older), &flushes(newer)),
             weighted: Delta::of_millis(older.weighted_ms, newer.weighted_ms),
             busy: Delta::of_millis(older.busy_ms, newer.busy_ms),
             per_second,
@@ -140,16 +140,6 @@ impl IostatRates {
     /// Marks the counters as the sum of several devices; zero counts as one.
     pub(super) fn with_devices(self, devices: u32) -> Self {
         Self { devices: devices.max(1), ..self }
-    }
-
-    /// Returns the flushes completed per second: zero if the kernel does not count them.
-    pub(super) fn flushes_per_s(&self) -> f64 {
-        self.per_second.of(self.flushes.or_zero())
-    }
-
-    /// Returns the mean time of a flush in milliseconds.
-    pub(super) fn flush_await_ms(&self) -> f64 {
-        mean(self.flush_ms, self.flushes)
     }
 
     /// Returns the mean number of requests in the queue or being served: Δ(weighted ms) / 1000 t.
@@ -255,7 +245,7 @@ mod tests {
     fn without_requests_there_is_no_latency() {
         let unchanged = counters([5, 5, 5, 5], [5; 4], 5, 5);
         let rates = IostatRates::between(&unchanged, &unchanged, two_seconds());
-        assert_eq!((rates.reads.per_s(), rates.queue(), rates.flush_await_ms()), (0.0, 0.0, 0.0));
+        assert_eq!((rates.reads.per_s(), rates.queue(), rates.flushes.await_ms()), (0.0, 0.0, 0.0));
         let reads = rates.reads;
         assert_eq!((reads.await_ms(), reads.size_kib(), reads.merge_pct()), (0.0, 0.0, 0.0));
     }
@@ -296,7 +286,7 @@ mod tests {
     fn flushes_have_a_rate_and_a_time() {
         let at = |flushes, flush_ms| Counters { flushes, flush_ms, ..Counters::default() };
         let rates = IostatRates::between(&at(1, 10), &at(5, 16), two_seconds());
-        assert_eq!((rates.flushes_per_s(), rates.flush_await_ms()), (2.0, 1.5));
+        assert_eq!((rates.flushes.per_s(), rates.flushes.await_ms()), (2.0, 1.5));
     }
 
     use crate::counters::Requests;

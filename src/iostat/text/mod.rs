@@ -385,8 +385,8 @@ pub(super) const EXTENDED: &[Column] = &[
     column("%drqm", 6, Percent(Alarm::LowButNotZero, |r| r.discards.merge_pct())),
     column("d_await", 7, Plain(|r| r.discards.await_ms())),
     column("dareq-sz", 8, Size(|r| r.discards.size_kib())),
-    column("f/s", 7, Plain(|r| r.flushes_per_s())),
-    column("f_await", 7, Plain(|r| r.flush_await_ms())),
+    column("f/s", 7, Plain(|r| r.flushes.per_s())),
+    column("f_await", 7, Plain(|r| r.flushes.await_ms())),
     column("aqu-sz", 7, Plain(|r| r.queue())),
     column("%util", 6, Percent(Alarm::High, |r| r.util_pct())),
 ];

@@ -105,28 +105,20 @@ fn header_line(style: &Style, columns: &[Column]) -> String {
 
 fn push_line(style: &Style, table: &Table, row: &Row<'_>, rates: &IostatRates, out: &mut Vec<u8>) {
     let name = sanitize(&row.name);
+    let push_name = |before: &[u8], width: usize, out: &mut Vec<u8>| {
+        let text = |out: &mut Vec<u8>| {
+            out.extend_from_slice(before);
+            out.extend_from_slice(name.as_bytes());
+            out.resize(out.len() + width.saturating_sub(name.len()), b' ');
+        };
+        push_in_color(style, || CellClass::Item, out, text);
+    };
     if !style.pretty {
-        push_in_color(
-            style,
-            || CellClass::Item,
-            out,
-            |out| {
-                out.extend_from_slice(name.as_bytes());
-                out.resize(out.len() + NAME_WIDTH.saturating_sub(name.len()), b' ');
-            },
-        );
+        push_name(b"", NAME_WIDTH, out);
     }
     table.columns.iter().for_each(|column| push_cell(style, column, rates, out));
     if style.pretty {
-        push_in_color(
-            style,
-            || CellClass::Item,
-            out,
-            |out| {
-                out.push(b' ');
-                out.extend_from_slice(name.as_bytes());
-            },
-        );
+        push_name(b" ", 0, out);
     }
     out.push(b'\n');
 }
