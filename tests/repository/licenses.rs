@@ -1,6 +1,6 @@
 //! The licenses of dependencies, whose texts must accompany a program that contains them. Runs offline.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::supply_chain::metadata;
+use super::supply_chain::{contained, metadata};
 
 /// The beginnings of the names of files with licenses and copyrights.
 const NAMES: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE"];
@@ -23,41 +23,21 @@ struct Package {
 /// Returns the packages that the program contains, without those that only tests or the compiler use.
 fn packages(metadata: &Value) -> Vec<Package> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let list = |value: &Value| value.as_array().unwrap().clone();
-    let nodes: BTreeMap<String, Value> =
-        list(&metadata["resolve"]["nodes"]).into_iter().map(|node| (text(&node["id"]), node)).collect();
-    let described: BTreeMap<String, Value> =
-        list(&metadata["packages"]).into_iter().map(|package| (text(&package["id"]), package)).collect();
-    let is_macro = |id: &str| {
-        let mut targets = list(&described[id]["targets"]).into_iter();
-        targets.any(|target| list(&target["kind"]).iter().any(|kind| kind == "proc-macro"))
+    let is_macro = |package: &Value| {
+        let mut kinds = package["targets"].as_array().unwrap().iter().map(|target| &target["kind"]);
+        kinds.any(|kinds| kinds.as_array().unwrap().iter().any(|kind| kind == "proc-macro"))
     };
-    let mut found = BTreeSet::new();
-    let mut pending = vec![text(&metadata["resolve"]["root"])];
-    while let Some(id) = pending.pop() {
-        if is_macro(&id) || !found.insert(id.clone()) {
-            continue;
-        }
-        let dependencies = list(&nodes[&id]["deps"]).into_iter();
-        // Ordinary dependencies have the kind null.
-        let ordinary =
-            dependencies.filter(|one| list(&one["dep_kinds"]).iter().any(|kind| kind["kind"].is_null()));
-        pending.extend(ordinary.map(|one| text(&one["pkg"])));
-    }
-    let others = found.iter().filter(|id| **id != text(&metadata["resolve"]["root"]));
-    others
-        .map(|id| {
-            let package = &described[id];
+    let others = contained(metadata, |package| !is_macro(package)).into_iter().skip(1);
+    let mut packages: Vec<Package> = others
+        .map(|package| {
+            let [name, version, license] = ["name", "version", "license"].map(|key| text(&package[key]));
             let manifest = text(&package["manifest_path"]);
-            let title = format!(
-                "{} {} ({})",
-                text(&package["name"]),
-                text(&package["version"]),
-                text(&package["license"])
-            );
-            Package { title, texts: license_texts(Path::new(&manifest).parent().unwrap()) }
+            let texts = license_texts(Path::new(&manifest).parent().unwrap());
+            Package { title: format!("{name} {version} ({license})"), texts }
         })
-        .collect()
+        .collect();
+    packages.sort_by(|one, other| one.title.cmp(&other.title));
+    packages
 }
 
 fn license_texts(folder: &Path) -> Vec<String> {

@@ -107,6 +107,17 @@ fn random_below(random: &mut Random) -> Setup {
     setup
 }
 
+/// A calm load all the time, and another in every second period.
+fn in_turns(mut setup: Setup, calm: Load, load: Load, period_s: f64) -> Setup {
+    setup.loads = vec![calm];
+    let mut at_s = period_s;
+    while at_s < setup.seconds() {
+        setup.loads.push(load.within(at_s, at_s + period_s));
+        at_s += 2.0 * period_s;
+    }
+    setup
+}
+
 fn credits_in_turns(random: &mut Random) -> Setup {
     let rate = random.log_between(60.0, 1000.0);
     let station = device_for(random, rate * 5.0);
@@ -120,13 +131,7 @@ fn credits_in_turns(random: &mut Random) -> Setup {
     let mix = any_mix(random);
     let count = random.count(32, 64);
     let calm = Load::always(Arrivals::Poisson { rate: rate * random.between(0.1, 0.3) }, mix);
-    setup.loads = vec![calm];
-    let mut at_s = period_s;
-    while at_s < setup.seconds() {
-        setup.loads.push(clients(count, mix).within(at_s, at_s + period_s));
-        at_s += 2.0 * period_s;
-    }
-    setup
+    in_turns(setup, calm, clients(count, mix), period_s)
 }
 
 fn met_in_turns(random: &mut Random) -> Setup {
@@ -135,14 +140,8 @@ fn met_in_turns(random: &mut Random) -> Setup {
     let count = enough_clients(random, &setup, rate);
     setup.limit_inside(any_gate(random, Limited::Both, Unit::Requests, rate));
     let calm = Load::always(Arrivals::Poisson { rate: rate * random.between(0.1, 0.3) }, mix);
-    setup.loads = vec![calm];
     let period_s = setup.interval_s * random.between(12.0, 20.0);
-    let mut at_s = period_s;
-    while at_s < setup.seconds() {
-        setup.loads.push(clients(count, mix).within(at_s, at_s + period_s));
-        at_s += 2.0 * period_s;
-    }
-    setup
+    in_turns(setup, calm, clients(count, mix), period_s)
 }
 
 fn bytes_met_at_once(random: &mut Random) -> Setup {
