@@ -35,10 +35,12 @@ pub(super) struct Column {
     text: CellText,
 }
 
+type OfDevice = fn(&DeviceActivity) -> Option<f64>;
+
 #[derive(Clone, Copy)]
 enum Value {
     Requests(&'static Kind, fn(&Completed) -> Option<f64>),
-    Device(fn(&DeviceActivity) -> Option<f64>),
+    Device(OfDevice),
 }
 
 #[derive(Clone, Copy)]
@@ -54,7 +56,7 @@ enum CellText {
 /// A kind of requests.
 struct Kind {
     of: fn(&DeviceActivity) -> &Completed,
-    saturation: fn(&DeviceActivity) -> Option<f64>,
+    saturation: OfDevice,
     /// The columns of the kernel that count these requests.
     counted: Columns,
 }
@@ -91,12 +93,7 @@ const fn requests(title: &'static str, rank: u8, kind: &'static Kind, of: Measur
     Column { title, meaning: "", width, rank, needs: kind.counted, value: Value::Requests(kind, value), text }
 }
 
-const fn device(
-    title: &'static str,
-    rank: u8,
-    value: fn(&DeviceActivity) -> Option<f64>,
-    text: CellText,
-) -> Column {
+const fn device(title: &'static str, rank: u8, value: OfDevice, text: CellText) -> Column {
     let width = if matches!(text, CellText::Verdict) { VERDICT_WIDTH } else { 6 };
     let needs = Columns::Partition;
     Column { title, meaning: "", width, rank, needs, value: Value::Device(value), text }
@@ -162,25 +159,18 @@ pub(super) static COLUMNS: [Column; 27] = [
 static MORE_KEYS: [Column; 5] = [
     device("util_ub", 0, |a| a.stats.util_upper_bound_pct(), Number(number_figure)),
     device("iops", 0, |a| sum(DATA.map(|kind| (kind.of)(a).per_s())), Number(number_figure)),
-    device(
-        "MB/s",
-        0,
-        |a| sum([a.stats.reads.kib_per_s(), a.stats.writes.kib_per_s(), None]),
-        Number(mib_figure),
-    ),
-    device(
-        "sat",
-        0,
-        |a| max([&READS, &WRITES, &FLUSHES].map(|kind| (kind.saturation)(a))),
-        Number(multiple_figure),
-    ),
+    device("MB/s", 0, |a| sum([a.stats.reads.kib_per_s(), a.stats.writes.kib_per_s()]), Number(mib_figure)),
+    device("sat", 0, |a| max(COMPARED.map(|kind| (kind.saturation)(a))), Number(multiple_figure)),
     device("await", 0, |a| max(DATA.map(|kind| (kind.of)(a).await_ms())), Number(number_figure)),
 ];
 
 /// The kinds of requests that carry data.
 static DATA: [&Kind; 3] = [&READS, &WRITES, &DISCARDS];
 
-fn sum(parts: [Option<f64>; 3]) -> Option<f64> {
+/// Those whose latency is compared with that of the unloaded device.
+static COMPARED: [&Kind; 3] = [&READS, &WRITES, &FLUSHES];
+
+fn sum<const N: usize>(parts: [Option<f64>; N]) -> Option<f64> {
     parts.into_iter().flatten().reduce(|a, b| a + b)
 }
 
