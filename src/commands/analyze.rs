@@ -7,7 +7,7 @@ use clap::Args;
 use jiff::tz::TimeZone;
 
 use super::analysis::analyze_intervals;
-use super::operands::{Operands, is_file};
+use super::operands::{ANY_FIRST, FILE_FIRST, is_file};
 use super::options::{Host, SourceOptions, VerdictOptions, WidthOption, usage_error};
 use crate::analysis::{DeviceReport, SavedBaselines};
 use crate::console::RunContext;
@@ -58,7 +58,7 @@ impl Analyze {
         if self.compare {
             return self.compare(host, context);
         }
-        let (input, devices) = self.source.source(Operands::with_file_first, host, context)?;
+        let (input, devices) = self.source.source(FILE_FIRST, host, context)?;
         let selection = self.selection(devices);
         if let Some(path) = &self.save_baseline {
             // Check this before the analysis, which may take long.
@@ -100,7 +100,7 @@ impl Analyze {
         for (file, range) in captures {
             let operands = operands.to_vec();
             let one = SourceOptions { operands, from: Some(file), ..self.source.clone() };
-            let (input, devices) = one.source(Operands::split, host, context)?;
+            let (input, devices) = one.source(ANY_FIRST, host, context)?;
             if let Some(third) = input.more.first() {
                 let third = third.display();
                 return Err(usage_error(format!("'{third}' is a third FILE; --compare takes two")));

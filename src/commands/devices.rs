@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use clap::Args;
 
-use super::operands::Operands;
+use super::operands::{FILE_FIRST, Operands};
 use super::options::{CaptureOptions, Host, WidthOption, usage_error};
 use crate::console::{RunContext, require_text};
 use crate::counters::{HealthFacts, Sample};
@@ -44,7 +44,7 @@ pub struct Devices {
 
 impl Devices {
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
-        let operands = Operands::with_file_first(&self.operands, self.from.as_ref(), &host.root);
+        let operands = Operands::split(&self.operands, FILE_FIRST, self.from.as_ref(), &host.root);
         let Operands { files, devices, schedule } = operands.map_err(usage_error)?;
         if schedule != Schedule::default() {
             return Err(usage_error("devices shows the devices once, without INTERVAL and COUNT"));

@@ -5,7 +5,7 @@ use clap::Args;
 use jiff::tz::TimeZone;
 
 use super::follow::{Observer, Run, Said, follow};
-use super::operands::Operands;
+use super::operands::{ANY_FIRST, Operands};
 use super::options::{CaptureOptions, Host, WidthOption, percentage, usage_error};
 use super::tracing::Tracing;
 use crate::console::{RunContext, Warnings};
@@ -53,7 +53,7 @@ pub struct Latency {
 
 impl Latency {
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
-        let operands = Operands::split(&self.operands, None, &host.root).map_err(usage_error)?;
+        let operands = Operands::split(&self.operands, ANY_FIRST, None, &host.root).map_err(usage_error)?;
         let Operands { files, devices, schedule } = operands;
         if let Some(file) = files.first() {
             let reason =

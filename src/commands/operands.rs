@@ -14,25 +14,39 @@ pub(super) struct Operands {
     pub(super) schedule: Schedule,
 }
 
-/// Divides operands, of which none is a recording if an option names one, on the host below a root.
-pub(super) type SplitOperands = fn(&[String], Option<&PathBuf>, &Path) -> Result<Operands, String>;
+/// The first operand where it may also be a file whose name is that of a device or a number, or one that does not exist.
+pub(super) const FILE_FIRST: bool = true;
+/// The first operand where it is like all others.
+pub(super) const ANY_FIRST: bool = false;
 
 impl Operands {
     /// Splits operands. The first word that starts like a number is the interval, the second one the count. A file is a
-    /// recording unless a device has its name; with `from`, only a path is.
+    /// recording unless a device has its name; with `from`, only a path is. `is_file_first` is [`FILE_FIRST`] or
+    /// [`ANY_FIRST`].
     ///
     /// # Errors
     /// A message about an invalid interval or count, or a number after them.
-    pub(super) fn split(words: &[String], from: Option<&PathBuf>, root: &Path) -> Result<Self, String> {
+    pub(super) fn split(
+        words: &[String],
+        is_file_first: bool,
+        from: Option<&PathBuf>,
+        root: &Path,
+    ) -> Result<Self, String> {
+        // A relative directory is hardly meant as a path on a device.
+        let is_device =
+            |word: &str| Path::new(word).is_dir() && word.starts_with('/') || is_device_name(word, root);
         let is_number = |word: &str| {
             let begins_one = |c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.');
             word.starts_with(begins_one) && !word.contains('/')
         };
         let mut operands = Self { files: from.cloned().into_iter().collect(), ..Self::default() };
         let mut numbers = Vec::new();
-        for word in words {
+        for (at, word) in words.iter().enumerate() {
+            let is_first = is_file_first && at == 0 && from.is_none();
             let is_named = from.is_some() && !word.contains(['/', '.']);
-            if !is_named && !is_number_or_interval(word) && is_recording(word, root) {
+            if is_first && is_file(word) && !is_device(word)
+                || !is_named && !is_number_or_interval(word) && is_recording(word, root)
+            {
                 operands.files.push(PathBuf::from(word));
             } else if is_number(word) && !Path::new(word).is_dir() {
                 numbers.push(word);
@@ -48,28 +62,6 @@ impl Operands {
             return Err("standard input cannot be one of several files".to_owned());
         }
         Ok(operands)
-    }
-
-    /// Splits operands like [`Self::split`], where the first may also be a file whose name is that of a device or a
-    /// number, or one that does not exist.
-    ///
-    /// # Errors
-    /// Those of [`Self::split`].
-    pub(super) fn with_file_first(
-        words: &[String],
-        from: Option<&PathBuf>,
-        root: &Path,
-    ) -> Result<Self, String> {
-        let (Some((word, rest)), None) = (words.split_first(), from) else {
-            return Self::split(words, from, root);
-        };
-        // A relative directory is hardly meant as a path on a device.
-        let is_device = Path::new(word).is_dir() && word.starts_with('/') || is_device_name(word, root);
-        if is_device || !is_file(word) {
-            return Self::split(words, from, root);
-        }
-        let operands = Self::split(rest, None, root)?;
-        Ok(Self { files: [vec![PathBuf::from(word)], operands.files].concat(), ..operands })
     }
 }
 
@@ -118,7 +110,7 @@ mod tests {
     #[allow(clippy::type_complexity)]
     fn parts(words: &str) -> Result<(Vec<String>, Option<u128>, Option<u64>), String> {
         let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
-        let Operands { devices, schedule, .. } = Operands::split(&words, None, Path::new("/"))?;
+        let Operands { devices, schedule, .. } = Operands::split(&words, ANY_FIRST, None, Path::new("/"))?;
         Ok((devices, schedule.interval.map(|interval| interval.as_micros()), schedule.count))
     }
 
@@ -151,7 +143,8 @@ mod tests {
         std::fs::create_dir_all(root.path().join("sys/class/block/Cargo.toml")).unwrap();
         let split = |words: &str, from: Option<&str>, root: &Path| {
             let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
-            let operands = Operands::split(&words, from.map(PathBuf::from).as_ref(), root).unwrap();
+            let operands =
+                Operands::split(&words, ANY_FIRST, from.map(PathBuf::from).as_ref(), root).unwrap();
             (operands.files, operands.devices)
         };
         let (file, none) = (|name: &str| vec![PathBuf::from(name)], Vec::<String>::new());

@@ -15,7 +15,7 @@ use clap::Args;
 #[cfg(feature = "top")]
 use jiff::Timestamp;
 
-use super::operands::{Operands, SplitOperands, two_numbers};
+use super::operands::{Operands, two_numbers};
 use crate::analysis::{DeviceBaseline, Settings, StatedCap};
 use crate::console::{RunContext, Warnings};
 use crate::intervals::{self, BaselineOption, BaselineStore, DeviceSelection, Input, Stacked};
@@ -153,18 +153,17 @@ pub(super) struct SourceOptions {
 }
 
 impl SourceOptions {
-    /// Returns the source of intervals, and the devices that are named. `split` divides the operands: [`Operands::split`] or
-    /// [`Operands::with_file_first`].
+    /// Returns the source of intervals, and the devices that are named; see [`Operands::split`].
     ///
     /// # Errors
     /// If an operand is invalid, or an option about captures is given without one.
     pub(super) fn source(
         &self,
-        split: SplitOperands,
+        is_file_first: bool,
         host: &Host,
         context: &RunContext<'_>,
     ) -> Result<(Input, Vec<String>)> {
-        let operands = split(&self.operands, self.from.as_ref(), &host.root);
+        let operands = Operands::split(&self.operands, is_file_first, self.from.as_ref(), &host.root);
         let Operands { files, devices, schedule } = operands.map_err(usage_error)?;
         let range = self.range.range(!files.is_empty(), context)?;
         Ok((host.input(&files, range, schedule, &self.capture)?, devices))

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::analysis::analyze_intervals;
-use super::operands::Operands;
+use super::operands::FILE_FIRST;
 use super::options::{Host, SourceOptions, VerdictOptions};
 use crate::console::RunContext;
 use crate::exit::Exit;
@@ -43,7 +43,7 @@ pub struct Report {
 
 impl Report {
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
-        let (input, devices) = self.source.source(Operands::with_file_first, host, context)?;
+        let (input, devices) = self.source.source(FILE_FIRST, host, context)?;
         let input = Input {
             scans_io: input.scans_io && !self.no_who,
             // The names of cgroups are also in verdicts, so the scans are ignored altogether.

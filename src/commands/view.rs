@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Args;
 
 use super::follow::{Observer, Run, follow};
-use super::operands::Operands;
+use super::operands::ANY_FIRST;
 use super::options::{
     Host, NO_REALTIME, SelectionOptions, SourceOptions, VerdictOptions, WidthOption, sort_key, usage_error,
 };
@@ -75,7 +75,7 @@ pub struct View {
 
 impl View {
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
-        let (input, devices) = self.source.source(Operands::split, host, context)?;
+        let (input, devices) = self.source.source(ANY_FIRST, host, context)?;
         let first_device = devices.first().cloned();
         if self.realtime && input.from.is_none() {
             return Err(usage_error(NO_REALTIME));

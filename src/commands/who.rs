@@ -7,7 +7,7 @@ use clap::Args;
 use jiff::tz::TimeZone;
 
 use super::follow::{Observer, Run, Said, follow};
-use super::operands::Operands;
+use super::operands::ANY_FIRST;
 use super::options::{Host, SourceOptions, WidthOption, one_of, percentage, usage_error};
 use super::tracing::Tracing;
 use crate::attribution::{Attribution, DeviceUse};
@@ -67,7 +67,7 @@ fn sort_key(word: &str) -> Result<&'static str, String> {
 
 impl Who {
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
-        let (input, devices) = self.source.source(Operands::split, host, context)?;
+        let (input, devices) = self.source.source(ANY_FIRST, host, context)?;
         let selection = DeviceSelection { devices, ..DeviceSelection::default() };
         if self.trace && input.from.is_some() {
             return Err(usage_error("--trace needs the running system; omit the capture"));

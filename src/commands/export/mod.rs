@@ -20,7 +20,7 @@ use jiff::Timestamp;
 use self::http::{RunningServer, bind};
 use self::published::{Published, TextfileWriter};
 use super::follow::{Observer, Run, follow};
-use super::operands::Operands;
+use super::operands::ANY_FIRST;
 use super::options::{FILE_OPERAND, Host, Operand, SourceOptions, VerdictOptions, distance, usage_error};
 use crate::console::RunContext;
 use crate::exit::Exit;
@@ -126,7 +126,7 @@ impl Export {
             context.emit(&mut text.into_bytes())?;
             return Ok(Exit::Success);
         }
-        let (input, devices) = self.source.source(Operands::split, host, context)?;
+        let (input, devices) = self.source.source(ANY_FIRST, host, context)?;
         self.check(&input, &devices).map_err(usage_error)?;
         let (interval, is_replay) = (input.interval, input.from.is_some());
         let input = Input {

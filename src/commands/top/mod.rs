@@ -11,7 +11,7 @@ mod session;
 use anyhow::Result;
 use clap::Args;
 
-use super::operands::Operands;
+use super::operands::ANY_FIRST;
 use super::options::{
     Host, NO_REALTIME, SelectionOptions, SourceOptions, VerdictOptions, sort_key, usage_error,
 };
@@ -60,7 +60,7 @@ impl Top {
     }
 
     fn input_and_selection(&self, host: &Host, context: &RunContext<'_>) -> Result<(Input, DeviceSelection)> {
-        let (input, devices) = self.source.source(Operands::split, host, context)?;
+        let (input, devices) = self.source.source(ANY_FIRST, host, context)?;
         if input.count.is_some() {
             return Err(usage_error("top takes no COUNT; it runs until q"));
         }
