@@ -26,7 +26,8 @@ use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{Detail, DeviceScope, DeviceSelection, Input, IntervalRows, Intervals, RunningTotals};
 use crate::report::prometheus::{
-    ALERT_RULES, ALERT_TESTS, BackfillWriter, DASHBOARD, PEER_RULES, node_exporter_rules,
+    ALERT_RULES, ALERT_TESTS, DASHBOARD, END, PEER_RULES, common_labels, node_exporter_rules, push_metadata,
+    push_metrics,
 };
 use crate::sanitize::sanitize;
 use crate::schedule::DEFAULT_INTERVAL;
@@ -148,9 +149,12 @@ impl Export {
         let scope = DeviceScope { partitions: self.partitions, unused: self.all };
         let totals = RunningTotals::new(scope, self.verdicts.cap);
         if is_replay {
-            let every = interval.unwrap_or(DEFAULT_EVERY);
+            let points = Points { every: interval.unwrap_or(DEFAULT_EVERY), last: None };
+            let (labels, mut text) = (common_labels(&self.label), Vec::new());
+            push_metadata(&mut text);
             // If the capture is cut, the first point is the end of the first interval in the range.
-            let mut backfill = Backfill::new(every, &self.label, input.range.begin.is_some(), totals);
+            let is_cut = input.range.begin.is_some();
+            let mut backfill = Backfill { labels, text, totals, points, is_cut, last: None };
             return follow(intervals, &mut backfill, context);
         }
         // Bind before the first sample: another program may have the address.
@@ -284,8 +288,9 @@ const OWN_LABELS: &str =
     "device name kind role model serial identity verdict direction source le cgroup version quantile state";
 
 /// Prints a point for the first sample, for the first in every multiple of a time, and for the last one.
-pub(super) struct Backfill {
-    writer: BackfillWriter,
+struct Backfill {
+    /// Those of every metric.
+    labels: String,
     text: Vec<u8>,
     totals: RunningTotals,
     points: Points,
@@ -293,22 +298,6 @@ pub(super) struct Backfill {
     is_cut: bool,
     /// The time of the last sample within the range: later ones do not count.
     last: Option<Timestamp>,
-}
-
-impl Backfill {
-    /// Returns an export with a point in every multiple of `every`, and with these labels of every metric, by name and
-    /// value.
-    pub(super) fn new(
-        every: Duration,
-        labels: &[(String, String)],
-        is_cut: bool,
-        totals: RunningTotals,
-    ) -> Self {
-        let writer = BackfillWriter::new(labels);
-        let mut text = Vec::new();
-        writer.begin(&mut text);
-        Self { writer, text, totals, points: Points { every, last: None }, is_cut, last: None }
-    }
 }
 
 impl Observer for Backfill {
@@ -323,7 +312,7 @@ impl Observer for Backfill {
             self.last = rows.header.end;
         }
         if self.points.is_due(self.last) {
-            self.writer.push(&self.totals.snapshot(&run.intervals), &mut self.text);
+            push_metrics(&self.totals.snapshot(&run.intervals), &self.labels, &mut self.text);
             run.context.emit(&mut self.text)?;
         }
         Ok(())
@@ -334,9 +323,9 @@ impl Observer for Backfill {
             return Ok(());
         }
         if self.points.is_later(self.last) && run.intervals.newest().at.wall == self.last {
-            self.writer.push(&self.totals.snapshot(&run.intervals), &mut self.text);
+            push_metrics(&self.totals.snapshot(&run.intervals), &self.labels, &mut self.text);
         }
-        self.writer.end(&mut self.text);
+        self.text.extend_from_slice(END);
         run.context.emit(&mut self.text)
     }
 }

@@ -58,43 +58,32 @@ pub fn metrics_text(snapshot: &MetricsSnapshot, interval: Duration) -> Vec<u8> {
     out
 }
 
-/// Writes the metrics of a recording with timestamps, for `promtool tsdb create-blocks-from openmetrics`.
+/// Returns labels for every metric of a recording, given by their names and values: it lacks those that Prometheus adds
+/// when it scrapes, such as `instance`.
+pub fn common_labels(labels: &[(String, String)]) -> String {
+    let labels = labels.iter().map(|(name, value)| text::label(name, value)).collect::<Vec<_>>();
+    labels.join(",")
+}
+
+/// Writes all metadata, which precede the metrics of a recording, for `promtool tsdb create-blocks-from openmetrics`.
 ///
-/// All metadata come first, then the metrics of one point in time after another, so that a recording of any length
-/// takes little memory. Prometheus accepts this, although OpenMetrics requires all points of a metric to be together,
-/// which would take memory for the whole recording.
-pub struct BackfillWriter {
-    labels: String,
+/// The metrics of one point in time after another follow, so that a recording of any length takes little memory.
+/// Prometheus accepts this, although OpenMetrics requires all points of a metric to be together, which would take memory
+/// for the whole recording. The last line is [`END`].
+pub fn push_metadata(out: &mut Vec<u8>) {
+    let mut metrics = Metrics::new(None, "", out);
+    FAMILIES.iter().for_each(|family| metrics.push_metadata(family));
 }
 
-impl BackfillWriter {
-    /// Creates a writer that adds these labels, by their names and values, to every metric. A recording lacks the
-    /// labels that Prometheus adds when it scrapes, such as `instance`.
-    pub fn new(labels: &[(String, String)]) -> Self {
-        let labels = labels.iter().map(|(name, value)| text::label(name, value)).collect::<Vec<_>>();
-        Self { labels: labels.join(",") }
-    }
-
-    /// Writes the text before the first point in time.
-    pub fn begin(&self, out: &mut Vec<u8>) {
-        let mut metrics = Metrics::new(None, "", out);
-        FAMILIES.iter().for_each(|family| metrics.push_metadata(family));
-    }
-
-    /// Writes the metrics at one point in time; nothing if that is not known.
-    pub fn push(&self, snapshot: &MetricsSnapshot, out: &mut Vec<u8>) {
-        if snapshot.at.is_none() {
-            return;
-        }
-        let mut metrics = Metrics::new(snapshot.at, &self.labels, out);
-        FAMILIES.iter().for_each(|family| family.write(snapshot, None, &mut metrics));
-    }
-
-    /// Writes the text after the last point in time.
-    pub fn end(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(b"# EOF\n");
-    }
+/// Writes the metrics at one point in time with these labels; nothing if that time is not known.
+pub fn push_metrics(snapshot: &MetricsSnapshot, labels: &str, out: &mut Vec<u8>) {
+    let mut metrics = Metrics::new(snapshot.at, labels, out);
+    let families = FAMILIES.iter().filter(|_| snapshot.at.is_some());
+    families.for_each(|family| family.write(snapshot, None, &mut metrics));
 }
+
+/// The text after the last point in time.
+pub const END: &[u8] = b"# EOF\n";
 
 /// The dashboard as JSON. Grafana asks for the data source when the dashboard is imported.
 pub const DASHBOARD: &str = include_str!("dashboard.json");

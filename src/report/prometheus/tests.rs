@@ -221,14 +221,15 @@ fn metadata_precede_each_family_once() {
 #[test]
 fn a_recording_has_timestamps_labels_and_one_end() {
     let labels = [("instance".to_owned(), "db\"1".to_owned())];
-    let writer = BackfillWriter::new(&labels);
+    let labels = common_labels(&labels);
     let mut out = Vec::new();
-    writer.begin(&mut out);
+    push_metadata(&mut out);
     let first = snapshot(vec![device("sda")]);
-    writer.push(&first, &mut out);
-    writer.push(&MetricsSnapshot { at: None, ..first.clone() }, &mut out);
-    writer.push(&MetricsSnapshot { at: "2026-11-22T08:00:15Z".parse().ok(), ..first }, &mut out);
-    writer.end(&mut out);
+    let later = MetricsSnapshot { at: "2026-11-22T08:00:15Z".parse().ok(), ..first.clone() };
+    for snapshot in [first.clone(), MetricsSnapshot { at: None, ..first }, later] {
+        push_metrics(&snapshot, &labels, &mut out);
+    }
+    out.extend_from_slice(END);
     let text = String::from_utf8(out).unwrap();
     assert!(text.contains("blkstat_disk_io_now{instance=\"db\\\"1\",device=\"sda\"} 5 1795334400.250\n"));
     assert!(text.contains("blkstat_disk_io_now{instance=\"db\\\"1\",device=\"sda\"} 5 1795334415.000\n"));
