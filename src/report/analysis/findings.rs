@@ -371,7 +371,7 @@ fn all_tasks(full_pct: &Range) -> String {
 #[cfg(test)]
 mod capacity_tests {
     use super::*;
-    use crate::report::analysis::report_of;
+    use crate::report::analysis::tests::report_of;
 
     fn all(report: &DeviceReport) -> Vec<String> {
         capacity_sentences(&report_of(std::slice::from_ref(report)), report)
@@ -508,7 +508,7 @@ mod queue_by_layer_tests {
 
 #[cfg(test)]
 mod order_tests {
-    use super::super::report_of;
+    use super::super::tests::report_of;
     use super::*;
 
     #[test]

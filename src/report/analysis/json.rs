@@ -210,7 +210,7 @@ fn course(course: &Course) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::analysis::report_of;
+    use crate::report::analysis::tests::report_of;
 
     fn parsed(
         devices: &[DeviceReport],

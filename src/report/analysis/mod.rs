@@ -50,21 +50,25 @@ pub struct AnalysisReport {
     pub is_unicode: bool,
 }
 
-/// A report of these devices only.
 #[cfg(test)]
-pub(super) fn report_of(devices: &[DeviceReport]) -> AnalysisReport {
-    AnalysisReport {
-        devices: devices.to_vec(),
-        queue_by_layer: None,
-        topology: Topology::default(),
-        is_selection: false,
-        host: HostReport::default(),
-        events: Events::default(),
-        latencies: HashMap::new(),
-        clock: RunClock::default(),
-        identities: HashMap::new(),
-        time_zone: TimeZone::UTC,
-        has_details: true,
-        is_unicode: false,
+mod tests {
+    use super::*;
+
+    /// A report of these devices only.
+    pub(in crate::report::analysis) fn report_of(devices: &[DeviceReport]) -> AnalysisReport {
+        AnalysisReport {
+            devices: devices.to_vec(),
+            queue_by_layer: None,
+            topology: Topology::default(),
+            is_selection: false,
+            host: HostReport::default(),
+            events: Events::default(),
+            latencies: HashMap::new(),
+            clock: RunClock::default(),
+            identities: HashMap::new(),
+            time_zone: TimeZone::UTC,
+            has_details: true,
+            is_unicode: false,
+        }
     }
 }

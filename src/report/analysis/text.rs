@@ -478,7 +478,7 @@ fn push_others(report: &AnalysisReport, rows: &[Row<'_>], width: usize, out: &mu
 mod text_tests {
     use super::*;
     use crate::analysis::{Distribution, Reason};
-    use crate::report::analysis::report_of;
+    use crate::report::analysis::tests::report_of;
     use crate::topology::{Node, Topology};
 
     fn drawn(devices: &[DeviceReport]) -> String {

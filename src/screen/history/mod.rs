@@ -116,12 +116,6 @@ impl History {
         self.frames.range(first..).take_while(move |frame| frame.begin_s() < end_s)
     }
 
-    #[cfg(test)]
-    /// An estimate of the memory of all intervals and points.
-    pub(crate) fn memory(&self) -> usize {
-        self.frames.iter().map(Frame::memory).sum()
-    }
-
     /// Returns the number of moments that end before a time.
     fn count_before(&self, time_s: f64) -> usize {
         self.frames.partition_point(|frame| frame.end_s < time_s)
@@ -169,5 +163,17 @@ impl History {
             sum.merge(point);
             sum
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl History {
+        /// An estimate of the memory of all intervals and points.
+        pub(crate) fn memory(&self) -> usize {
+            self.frames.iter().map(Frame::memory).sum()
+        }
     }
 }
