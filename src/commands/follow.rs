@@ -106,24 +106,12 @@ pub(super) fn follow(
     if exit != Exit::Success {
         return Ok(exit);
     }
-    match missing_data(&run.intervals)?.or_else(|| observer.missing(&run.intervals)) {
-        Some(reason) => Err(no_data(&reason, &run.intervals)),
+    let missing = match run.intervals.span().intervals {
+        0 => Some(run.intervals.no_data_reason()?),
+        _ => run.intervals.not_found().map(|not_found| not_found.to_string()),
+    };
+    match missing.or_else(|| observer.missing(&run.intervals)) {
+        Some(reason) => Err(NoData(format!("{}: {reason}", sanitize(&run.intervals.source_name()))).into()),
         None => Ok(exit),
     }
-}
-
-/// Returns the reason why a run that has ended shows less than was requested; `None` if it shows everything.
-///
-/// # Errors
-/// If a capture without samples is not even a text file.
-pub(super) fn missing_data(intervals: &Intervals<'_>) -> Result<Option<String>> {
-    if intervals.span().intervals == 0 {
-        return Ok(Some(intervals.no_data_reason()?));
-    }
-    Ok(intervals.not_found().map(|not_found| not_found.to_string()))
-}
-
-/// Returns the error of a run that shows less than was requested.
-pub(super) fn no_data(reason: &str, intervals: &Intervals<'_>) -> anyhow::Error {
-    NoData(format!("{}: {reason}", sanitize(&intervals.source_name()))).into()
 }

@@ -10,15 +10,15 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use jiff::tz::TimeZone;
 
-use super::super::follow::{missing_data, no_data};
+use super::super::follow::{Observer, Run, follow};
 use super::super::recorder::Recorder;
 use crate::capture::RecordFilter;
 use crate::clock::{Clock, RealClock};
-use crate::console::Warnings;
+use crate::console::RunContext;
 use crate::counters::Sample;
-use crate::exit::NoData;
+use crate::exit::Exit;
 use crate::intervals::{
-    BaselineStore, Detail, DeviceSelection, IncidentSummary, Input, IntervalRows, Intervals, NextInterval,
+    BaselineStore, Detail, DeviceSelection, IncidentSummary, Input, IntervalRows, Intervals,
 };
 use crate::screen::{LIVE_HISTORY_S, MAX_TEXT_BYTES, SampleTexts, is_trouble};
 use crate::signals::{Signals, StopOnDrop};
@@ -76,12 +76,6 @@ impl Shared {
         std::mem::take(&mut self.messages.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn say(&self, message: &dyn std::fmt::Display) {
-        // Writing to memory cannot fail.
-        let mut messages = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = writeln!(messages, "blkstat: {message}");
-    }
-
     /// Stores a sample for recordings that begin in the past, and passes it to the one in progress.
     fn push_sample(&self, block: SampleBlock) {
         let mut texts = self.texts();
@@ -94,6 +88,17 @@ impl Shared {
         if let Some(queue) = &*self.queue.lock().unwrap_or_else(PoisonError::into_inner) {
             queue.push(block);
         }
+    }
+}
+
+/// Keeps messages.
+impl Write for &Shared {
+    fn write(&mut self, text: &[u8]) -> std::io::Result<usize> {
+        self.messages.lock().unwrap_or_else(PoisonError::into_inner).write(text)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
 
@@ -174,7 +179,6 @@ fn sample(
     outlet: &Outlet,
 ) -> Result<()> {
     let mut intervals = Intervals::open(input, selection, Detail::Report, baselines, clock)?;
-    let mut warnings = Warnings::about(&intervals.source_name());
     let interval = intervals.requested_interval();
     let filter = RecordFilter::default();
     let mut recorder =
@@ -182,76 +186,71 @@ fn sample(
     intervals.tap(Box::new(move |sample: &mut Sample, live: &Live<'_>| {
         shared.push_sample(recorder.block(sample, live, &mut |_| {}));
     }));
-    let mut text = Vec::new();
-    let outcome = follow(&mut intervals, clock, shared, outlet, &mut warnings, &mut text);
-    warnings.finish(&mut text);
-    shared.messages.lock().unwrap_or_else(PoisonError::into_inner).append(&mut text);
-    outcome
+    let mut context = RunContext {
+        clock,
+        environment: &|_| None,
+        out: &mut std::io::sink(),
+        err: &mut &*shared,
+        is_terminal: false,
+        err_is_terminal: false,
+        may_lock_memory: false,
+    };
+    let topology = Arc::default();
+    let mut feed = Feed { outlet, topology, revision: None, has_trouble: false, count: 0, next_list: 0 };
+    follow(intervals, &mut feed, &mut context).map(drop)
 }
 
-fn follow(
-    intervals: &mut Intervals<'_>,
-    clock: &dyn Clock,
-    shared: &Shared,
-    outlet: &Outlet,
-    warnings: &mut Warnings,
-    text: &mut Vec<u8>,
-) -> Result<()> {
-    if !intervals.start(&mut |warning| warnings.warn_capture(warning, text))? {
-        return require_data(intervals);
+/// Sends the intervals.
+struct Feed<'a> {
+    outlet: &'a Outlet,
+    topology: Arc<Topology>,
+    /// The revision of the topology.
+    revision: Option<u64>,
+    /// True if devices are in trouble or recently were.
+    has_trouble: bool,
+    count: u64,
+    /// For the running system, the interval from which the next list is sent.
+    next_list: u64,
+}
+
+impl Observer for Feed<'_> {
+    fn begin(&mut self, run: &mut Run<'_, '_, '_>) -> Result<()> {
+        let (host, interval) = (run.intervals.host().host, run.intervals.requested_interval());
+        self.outlet.send(Update::Started((host, interval)));
+        Ok(())
     }
-    if let Some(not_found) = intervals.not_found().filter(|_| intervals.is_live()) {
-        return Err(NoData(not_found.to_string()).into());
-    }
-    if let Some(message) = intervals.mismatched_baselines() {
-        shared.say(&message);
-    }
-    outlet.send(Update::Started((intervals.host().host, intervals.requested_interval())));
-    let (mut topology, mut revision) = (Arc::default(), None);
-    // True if devices are in trouble or recently were.
-    let mut has_trouble = false;
-    let mut count = 0;
-    // For the running system, the interval from which the next list is sent.
-    let mut next_list = 0;
-    loop {
-        if revision.replace(intervals.topology_revision()) != Some(intervals.topology_revision()) {
-            topology = Arc::new(intervals.topology().clone());
+
+    fn observe(&mut self, rows: Option<IntervalRows>, run: &mut Run<'_, '_, '_>) -> Result<()> {
+        let Some(rows) = rows.filter(|rows| rows.has_found_any) else { return Ok(()) };
+        let Run { intervals, context } = run;
+        let revision = Some(intervals.topology_revision());
+        if std::mem::replace(&mut self.revision, revision) != revision {
+            self.topology = Arc::new(intervals.topology().clone());
         }
-        let rows = match intervals.next(&mut |warning| warnings.warn_capture(warning, text))? {
-            NextInterval::Rows(rows) if rows.has_found_any => rows,
-            NextInterval::Rows(_) => continue,
-            NextInterval::Break => continue,
-            NextInterval::End => break,
-            NextInterval::Signal(_) => return Ok(()),
-        };
-        count += 1;
-        has_trouble |= rows.devices.iter().any(|device| is_trouble(device.verdict()));
+        self.count += 1;
+        self.has_trouble |= rows.devices.iter().any(|device| is_trouble(device.verdict()));
         let is_list_due = match intervals.is_live() {
-            true => has_trouble && count >= next_list,
-            false => count % INTERVALS_PER_LIST == 0,
+            true => self.has_trouble && self.count >= self.next_list,
+            false => self.count % INTERVALS_PER_LIST == 0,
         };
-        let update = Update::Interval(Box::new(rows), Arc::clone(&topology));
-        if !outlet.send(update) || clock.signal().is_some() {
-            return Ok(());
+        let update = Update::Interval(Box::new(rows), Arc::clone(&self.topology));
+        if !self.outlet.send(update) || context.clock.signal().is_some() {
+            bail!("the screen was closed");
         }
         if is_list_due {
             let events = intervals.events();
-            has_trouble = intervals.is_live() && events.list.iter().any(|event| event.is_ongoing);
-            next_list = count + (events.list.len() as u64 / EVENTS_PER_INTERVAL).max(1);
-            outlet.send(Update::Incidents(events.incidents));
+            self.has_trouble = intervals.is_live() && events.list.iter().any(|event| event.is_ongoing);
+            self.next_list = self.count + (events.list.len() as u64 / EVENTS_PER_INTERVAL).max(1);
+            self.outlet.send(Update::Incidents(events.incidents));
         }
-        if let Some(progress) = intervals.progress().filter(|_| count % 50 == 0) {
-            outlet.send(Update::Progress(progress));
+        if let Some(progress) = intervals.progress().filter(|_| self.count % 50 == 0) {
+            self.outlet.send(Update::Progress(progress));
         }
+        Ok(())
     }
-    outlet.send(Update::Incidents(intervals.events().incidents));
-    if count == 0 { require_data(intervals) } else { Ok(()) }
-}
 
-/// Returns the error about a source without intervals.
-fn require_data(intervals: &Intervals<'_>) -> Result<()> {
-    match missing_data(intervals)? {
-        Some(reason) => Err(no_data(&reason, intervals)),
-        None => bail!("no intervals"),
+    fn end(&mut self, _: &Result<Exit>, run: &mut Run<'_, '_, '_>) -> Result<()> {
+        self.outlet.send(Update::Incidents(run.intervals.events().incidents));
+        Ok(())
     }
 }
