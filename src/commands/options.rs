@@ -354,9 +354,8 @@ fn baseline_ms(word: &str) -> Result<DeviceBaseline, String> {
 /// Parses a multiple such as `3` or `3x`.
 fn multiple(word: &str) -> Result<f64, String> {
     let multiple = word.trim_end_matches('x').parse().ok();
-    multiple
-        .filter(|multiple: &f64| *multiple > 1.0 && multiple.is_finite())
-        .ok_or_else(|| "expected a number above 1".to_owned())
+    let multiple = multiple.filter(|multiple: &f64| *multiple > 1.0 && multiple.is_finite());
+    multiple.ok_or_else(|| "expected a number above 1".to_owned())
 }
 
 /// Parses a cap in IOPS, MiB/s or both.
@@ -367,10 +366,9 @@ fn cap(word: &str) -> Result<StatedCap, String> {
 
 /// Parses a percentage above 0, up to 100.
 pub(super) fn percentage(word: &str) -> Result<f64, String> {
-    let number: Option<f64> = word.trim_end_matches('%').parse().ok();
-    number
-        .filter(|number| *number > 0.0 && *number <= 100.0)
-        .ok_or_else(|| "expected a percentage above 0, up to 100".to_owned())
+    let number = word.trim_end_matches('%').parse().ok();
+    let number = number.filter(|number: &f64| *number > 0.0 && *number <= 100.0);
+    number.ok_or_else(|| "expected a percentage above 0, up to 100".to_owned())
 }
 
 /// Parses a key to sort devices by.

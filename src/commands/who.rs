@@ -20,7 +20,7 @@ use crate::intervals::{
 };
 use crate::report::latency::{dropped_text, trace_problem_text};
 use crate::report::who::{
-    SORT_KEYS, WhoFormat, WhoInterval, WhoKind, hidden_processes_text, hung_read_text, problem_text,
+    CGROUP, PROCESS, SORT_KEYS, WhoFormat, WhoInterval, hidden_processes_text, hung_read_text, problem_text,
 };
 use crate::source::{TraceOptions, Tracer, has_process_io_capabilities};
 use crate::topology::{nvme_head, partition_parents};
@@ -49,7 +49,7 @@ pub struct Who {
     #[arg(long)]
     csv: bool,
     /// Kind of lines (with --csv)
-    #[arg(long, requires = "csv", default_value = "cgroup", value_parser = ["cgroup", "process"])]
+    #[arg(long, requires = "csv", default_value = CGROUP, value_parser = [CGROUP, PROCESS])]
     kind: String,
     /// Sort by KEY, descending: MB/s (default), rMB/s, wMB/s, iops, r/s, w/s
     #[arg(short, long, value_name = "KEY", value_parser = sort_key, hide_default_value = true)]
@@ -78,8 +78,8 @@ impl Who {
         intervals.tap(Box::new(|sample, _| tracing.read(sample)));
         let (format, time_zone) = match (self.json, self.csv, self.kind.as_str()) {
             (true, ..) => (WhoFormat::Json, TimeZone::UTC),
-            (_, true, "process") => (WhoFormat::Csv(WhoKind::Process), TimeZone::UTC),
-            (_, true, _) => (WhoFormat::Csv(WhoKind::Cgroup), TimeZone::UTC),
+            (_, true, PROCESS) => (WhoFormat::Csv(PROCESS), TimeZone::UTC),
+            (_, true, _) => (WhoFormat::Csv(CGROUP), TimeZone::UTC),
             _ => (WhoFormat::Table, context.time_zone()),
         };
         // Output for programs has all of them.

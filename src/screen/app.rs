@@ -105,8 +105,8 @@ pub(crate) struct AppOptions {
     /// Latency, as a multiple of unloaded latency, from which it is colored as an alert.
     pub(crate) saturation_threshold: f64,
     pub(crate) sort: &'static str,
-    /// True if devices that are ok or idle are listed.
-    pub(crate) unfolds: bool,
+    /// True if devices that are ok or idle are not listed.
+    pub(crate) folds: bool,
     /// True if a capture plays at the recorded speed from its beginning.
     pub(crate) plays: bool,
     /// The memory for intervals, in bytes, and the seconds for which they are kept.
@@ -124,8 +124,6 @@ pub(crate) struct App {
     pub(crate) selected: Option<String>,
     /// The first line of the list, or of a page of text, that is shown.
     pub(crate) scroll: usize,
-    pub(crate) sort: &'static str,
-    pub(crate) folds: bool,
     pub(crate) is_tree: bool,
     /// The chosen unit of throughput, as an index.
     unit: usize,
@@ -165,8 +163,6 @@ impl App {
             axis: TimeAxis::default(),
             selected: None,
             scroll: 0,
-            sort: options.sort,
-            folds: !options.unfolds,
             is_tree: false,
             unit: 0,
             filter: None,
@@ -225,7 +221,7 @@ impl App {
 
     /// Returns the value by which the list is sorted: the device with the largest comes first.
     pub(crate) fn sort_value(&self, device: &DeviceInterval) -> f64 {
-        match self.sort {
+        match self.options.sort {
             BY_NAME => 0.0,
             BY_VERDICT => f64::from(severity(device.verdict())),
             key => sort_value(key, device),

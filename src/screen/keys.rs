@@ -153,10 +153,10 @@ impl App {
     }
 
     fn toggle_folds(&mut self) {
-        self.folds = !self.folds;
+        self.options.folds = !self.options.folds;
         self.scroll = 0;
         let (ok, idle) = self.rows().folded;
-        self.say(match (self.folds, ok + idle) {
+        self.say(match (self.options.folds, ok + idle) {
             (true, 0) => "no device is ok or idle, so that none is folded".to_owned(),
             (true, _) => "devices that are ok or idle are folded".to_owned(),
             (false, _) => "all devices are listed".to_owned(),
@@ -177,12 +177,12 @@ impl App {
 
     /// Returns the order some steps after the present one, or after that by verdict.
     fn next_order(&self, steps: usize) -> &'static str {
-        let at = ORDERS.iter().position(|order| *order == self.sort).unwrap_or(1);
+        let at = ORDERS.iter().position(|order| *order == self.options.sort).unwrap_or(1);
         ORDERS[(at + steps) % ORDERS.len()]
     }
 
     fn sort_by(&mut self, order: &'static str) {
-        self.sort = order;
+        self.options.sort = order;
         self.say(format!("sorted by {order}"));
     }
 
@@ -281,7 +281,7 @@ impl App {
                     let is_again = self.selected.as_ref() == Some(&device) && action == MouseAction::Press;
                     self.selected = Some(device);
                     self.has_selected = true;
-                    if is_again && self.regions.is_name_at(column) {
+                    if is_again && column < self.regions.names_width {
                         self.page = Page::Detail;
                     }
                 } else if action == MouseAction::Press

@@ -42,10 +42,10 @@ impl App {
             rows.retain(|row| regex.is_match(row.device.label()) || regex.is_match(row.device.device()));
         }
         let filtered = total - rows.len();
-        let folded = if self.folds { self.fold(&mut rows, &frame.topology) } else { (0, 0) };
+        let folded = if self.options.folds { self.fold(&mut rows, &frame.topology) } else { (0, 0) };
         // The devices of an incident follow the one that suffers; of equally severe ones, the longest comes first.
         let incident_of: for<'b> fn(&Row<'b>) -> Option<&'b OngoingIncident> =
-            if self.sort == BY_VERDICT { |row| row.device.incident() } else { |_| None };
+            if self.options.sort == BY_VERDICT { |row| row.device.incident() } else { |_| None };
         let victims: HashMap<u64, f64> = (rows.iter())
             .filter_map(|row| Some((row, incident_of(row).filter(|ongoing| ongoing.is_victim)?)))
             .map(|(row, ongoing)| (ongoing.incident.id, self.sort_value(row.device)))

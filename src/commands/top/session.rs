@@ -82,7 +82,7 @@ pub(super) fn run(
         theme: Theme::from_environment(top.ascii, &variable),
         saturation_threshold: top.verdicts.saturation_threshold,
         sort: top.sort.unwrap_or(BY_VERDICT),
-        unfolds: selection.all,
+        folds: !selection.all,
         plays: top.realtime,
         history: if is_live { (LIVE_HISTORY_BYTES, LIVE_HISTORY_S) } else { CAPTURE_HISTORY },
     };

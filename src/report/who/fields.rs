@@ -1,6 +1,6 @@
 //! JSON Lines and CSV. Field names are stable; new ones may be added at the end.
 
-use super::{WhoInterval, WhoKind, sort_value};
+use super::{CGROUP, PROCESS, WhoInterval, sort_value};
 use crate::attribution::{CgroupUse, DeviceUse, IoRates, LimitKind, LimitUse, cgroup_name};
 use crate::counters::{BlockedTask, BusyProcess};
 use crate::intervals::{KnownLimit, TracedThread};
@@ -16,7 +16,7 @@ const UNATTRIBUTED: &str = "unattributed";
 /// A line: a cgroup of a device, the bytes of no cgroup, a process or blocked task, or a thread on a device.
 #[derive(Default)]
 pub(super) struct Row<'a> {
-    kind: WhoKind,
+    kind: &'static str,
     elapsed_s: Option<f64>,
     pub(super) device: Option<&'a str>,
     pub(super) cgroup: Option<&'a str>,
@@ -52,7 +52,7 @@ impl<'a> Row<'a> {
     /// Returns the cgroups of a device and the unattributed rest.
     pub(super) fn of_device(usage: &'a DeviceUse, interval: &WhoInterval<'_>) -> Vec<Self> {
         let elapsed_s = interval.attribution.map(|attribution| attribution.elapsed_s);
-        let device = Self { elapsed_s, device: Some(&usage.name), ..Self::default() };
+        let device = Self { kind: CGROUP, elapsed_s, device: Some(&usage.name), ..Self::default() };
         let mut rows = usage.cgroups.iter().map(|cgroup| Self::cgroup(&device, cgroup)).collect();
         sort_and_cut(&mut rows, interval);
         rows.push(Self {
@@ -69,7 +69,7 @@ impl<'a> Row<'a> {
         let per_s =
             |amounts: [u64; 2], unit: f64| Some(amounts.map(|amount| amount as f64 / unit / elapsed_s));
         Self {
-            kind: WhoKind::Process,
+            kind: PROCESS,
             elapsed_s: Some(elapsed_s),
             device: Some(&thread.device),
             cgroup: thread.cgroup.as_deref(),
@@ -91,7 +91,7 @@ impl<'a> Row<'a> {
     ) -> Self {
         let bytes = process.map(|process| [process.read_bytes, process.write_bytes]).zip(elapsed_s);
         Self {
-            kind: WhoKind::Process,
+            kind: PROCESS,
             elapsed_s,
             cgroup: process
                 .and_then(|process| process.cgroup.as_deref())
@@ -128,13 +128,13 @@ impl<'a> Row<'a> {
 type Column = (
     &'static str,
     &'static str,
-    &'static [WhoKind],
+    &'static [&'static str],
     for<'a> fn(&'a WhoInterval<'a>, &'a Row<'a>) -> Field<'a>,
 );
 
-const BOTH: &[WhoKind] = &[WhoKind::Cgroup, WhoKind::Process];
-const CGROUP: &[WhoKind] = &[WhoKind::Cgroup];
-const PROCESS: &[WhoKind] = &[WhoKind::Process];
+const BOTH: &[&str] = &[CGROUP, PROCESS];
+const OF_CGROUP: &[&str] = &[CGROUP];
+const OF_PROCESS: &[&str] = &[PROCESS];
 
 /// All fields, in their order. JSON has all of them in every line, with null for those that have no meaning there.
 const COLUMNS: &[Column] = &[
@@ -142,38 +142,36 @@ const COLUMNS: &[Column] = &[
     ("elapsed_s", "seconds between the scans that the numbers are from", BOTH, |_, row| {
         Number(row.elapsed_s)
     }),
-    ("kind", "cgroup or process", BOTH, |_, row| {
-        Text(Some(if row.kind == WhoKind::Process { "process" } else { "cgroup" }))
-    }),
+    ("kind", "cgroup or process", BOTH, |_, row| Text(Some(row.kind))),
     ("device", "the kernel's name of the disk; of a process only with --trace", BOTH, |_, row| {
         Text(row.device)
     }),
     ("cgroup", "path of the cgroup, or unattributed", BOTH, |_, row| Text(row.cgroup)),
     ("name", "its name for people", BOTH, |_, row| Name(row.cgroup_name())),
-    ("comm", "name of the process", PROCESS, |_, row| Text(row.comm)),
-    ("pid", "its number", PROCESS, |_, row| Whole(row.pid.map(u64::from))),
-    ("tid", "the thread, where it is blocked or traced", PROCESS, |_, row| Whole(row.tid.map(u64::from))),
-    ("is_blocked", "whether it is blocked on I/O", PROCESS, |_, row| Flag(row.is_blocked)),
+    ("comm", "name of the process", OF_PROCESS, |_, row| Text(row.comm)),
+    ("pid", "its number", OF_PROCESS, |_, row| Whole(row.pid.map(u64::from))),
+    ("tid", "the thread, where it is blocked or traced", OF_PROCESS, |_, row| Whole(row.tid.map(u64::from))),
+    ("is_blocked", "whether it is blocked on I/O", OF_PROCESS, |_, row| Flag(row.is_blocked)),
     ("reads_per_s", "reads per second", BOTH, |_, row| Number(row.ios_per_s.map(|[reads, _]| reads))),
     ("read_kib_per_s", "KiB read per second", BOTH, |_, row| Number(row.kib_per_s.map(|[read, _]| read))),
     ("writes_per_s", "writes per second", BOTH, |_, row| Number(row.ios_per_s.map(|[_, writes]| writes))),
     ("write_kib_per_s", "KiB written per second", BOTH, |_, row| {
         Number(row.kib_per_s.map(|[_, write]| write))
     }),
-    ("share_pct", "share of the device's bytes", CGROUP, |_, row| Number(row.share_pct)),
-    ("read_iops_limit", "limit of the cgroup on the device: reads per second", CGROUP, |_, row| {
+    ("share_pct", "share of the device's bytes", OF_CGROUP, |_, row| Number(row.share_pct)),
+    ("read_iops_limit", "limit of the cgroup on the device: reads per second", OF_CGROUP, |_, row| {
         row.limit(LimitKind::ReadIops)
     }),
-    ("write_iops_limit", "writes per second", CGROUP, |_, row| row.limit(LimitKind::WriteIops)),
-    ("read_kib_per_s_limit", "KiB read per second", CGROUP, |_, row| row.limit(LimitKind::ReadBytes)),
-    ("write_kib_per_s_limit", "KiB written per second", CGROUP, |_, row| row.limit(LimitKind::WriteBytes)),
+    ("write_iops_limit", "writes per second", OF_CGROUP, |_, row| row.limit(LimitKind::WriteIops)),
+    ("read_kib_per_s_limit", "KiB read per second", OF_CGROUP, |_, row| row.limit(LimitKind::ReadBytes)),
+    ("write_kib_per_s_limit", "KiB written per second", OF_CGROUP, |_, row| row.limit(LimitKind::WriteBytes)),
     (
         "at_limit",
         "the limits that have been reached, as a list: read_iops, write_iops, read_kib_per_s, write_kib_per_s",
-        CGROUP,
+        OF_CGROUP,
         |_, row| Words(row.reached()),
     ),
-    ("delay_pct", "share of the time that a blocked task waited", PROCESS, |_, row| {
+    ("delay_pct", "share of the time that a blocked task waited", OF_PROCESS, |_, row| {
         Number(row.delay_permille.map(|permille| permille as f64 / 10.0))
     }),
     ("skipped_scans", "scans skipped in the interval", BOTH, |interval, _| {
@@ -182,7 +180,7 @@ const COLUMNS: &[Column] = &[
     (
         "kernel_role",
         "with --trace, what a thread of the kernel does for others: writeback, journal or swap",
-        PROCESS,
+        OF_PROCESS,
         |_, row| Text(row.kernel_role),
     ),
 ];
@@ -234,14 +232,14 @@ pub(in crate::report) fn fields() -> Vec<(&'static str, &'static str)> {
 }
 
 /// Appends the names of the fields of a kind of lines.
-pub(super) fn csv_header(kind: WhoKind, out: &mut Vec<u8>) {
+pub(super) fn csv_header(kind: &str, out: &mut Vec<u8>) {
     let columns = COLUMNS.iter().filter(|(_, _, kinds, _)| kinds.contains(&kind));
     let names: Vec<&str> = columns.map(|(name, ..)| *name).collect();
     out.extend_from_slice((names.join(",") + "\n").as_bytes());
 }
 
 /// Appends the lines of an interval: those of one kind as CSV, or all as JSON objects.
-pub(super) fn lines(interval: &WhoInterval<'_>, csv: Option<WhoKind>, out: &mut Vec<u8>) {
+pub(super) fn lines(interval: &WhoInterval<'_>, csv: Option<&str>, out: &mut Vec<u8>) {
     for row in rows(interval).iter().filter(|row| csv.is_none_or(|kind| row.kind == kind)) {
         let columns = COLUMNS.iter().filter(|(_, _, kinds, _)| csv.is_none_or(|kind| kinds.contains(&kind)));
         push_line(columns.map(|(name, .., value)| (name, value(interval, row))), csv.is_none(), out);

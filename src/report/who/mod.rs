@@ -34,15 +34,10 @@ pub struct WhoInterval<'a> {
     pub top: usize,
 }
 
-/// The kinds of lines, which have different columns in CSV.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WhoKind {
-    /// A line per device and cgroup.
-    #[default]
-    Cgroup,
-    /// A line per process or blocked task.
-    Process,
-}
+/// The kinds of lines, which have different columns in CSV: one per device and cgroup.
+pub const CGROUP: &str = "cgroup";
+/// One per process or blocked task.
+pub const PROCESS: &str = "process";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhoFormat {
@@ -51,7 +46,7 @@ pub enum WhoFormat {
     /// JSON Lines of both kinds.
     Json,
     /// CSV of one kind.
-    Csv(WhoKind),
+    Csv(&'static str),
 }
 
 /// The quantities by which cgroups, threads and processes are sorted: those of both directions, or a column.

@@ -177,7 +177,7 @@ impl App {
     fn draw_titles(&self, buffer: &mut Buffer, area: Rect, layout: &ListLayout, regions: &mut Regions) {
         regions.titles_row = area.y;
         let bold = |order: &str| {
-            if order == self.sort { BOLD.add_modifier(Modifier::UNDERLINED) } else { BOLD }
+            if order == self.options.sort { BOLD.add_modifier(Modifier::UNDERLINED) } else { BOLD }
         };
         put(buffer, area.x, area.y, area.width, "device", bold(BY_NAME));
         regions.titles.push((area.x, area.x + layout.name_width as u16, BY_NAME));

@@ -27,7 +27,7 @@ pub(crate) struct Regions {
     devices: Vec<String>,
     titles: Vec<(u16, u16, &'static str)>,
     titles_row: u16,
-    names_width: u16,
+    pub(crate) names_width: u16,
     /// The charts: the area of each, and its columns.
     charts: Vec<(Rect, Columns)>,
 }
@@ -43,11 +43,6 @@ impl Regions {
     /// Returns the device of a line of the list; `None` outside it.
     pub(crate) fn device_at(&self, row: u16) -> Option<&String> {
         self.devices.get(usize::from(row.checked_sub(self.list_top)?))
-    }
-
-    /// Returns whether a column is in the names of the list.
-    pub(crate) fn is_name_at(&self, column: u16) -> bool {
-        column < self.names_width
     }
 
     /// Returns the sort order for the column title at a position; `None` elsewhere.

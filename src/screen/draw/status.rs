@@ -96,7 +96,7 @@ impl App {
         hints.push(("b", "go to"));
         if !self.is_on_page() {
             hints.extend([("s", "sort"), ("/", "filter")]);
-            hints.push(if self.folds { ("f", "unfold") } else { ("f", "fold") });
+            hints.push(if self.options.folds { ("f", "unfold") } else { ("f", "fold") });
             hints.push(("t", "tree"));
         }
         hints.push(("+ -", "zoom"));

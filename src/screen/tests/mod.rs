@@ -70,7 +70,7 @@ fn app(source: Source) -> App {
         theme: THEME,
         saturation_threshold: 3.0,
         sort: BY_VERDICT,
-        unfolds: false,
+        folds: true,
         plays: false,
         history: (64 << 20, f64::INFINITY),
     })
@@ -282,9 +282,9 @@ fn the_list_is_sorted_filtered_folded_and_drawn_as_a_tree() {
     assert_eq!(rows.listed.len() + rows.folded.0 + rows.folded.1, unfolded.len());
     drop(rows);
     press(&mut app, "fs");
-    assert_eq!(app.sort, "r/s");
+    assert_eq!(app.options.sort, "r/s");
     press(&mut app, "S");
-    assert_eq!(app.sort, "verdict");
+    assert_eq!(app.options.sort, "verdict");
     press(&mut app, &format!("/^{}$\r", unfolded[0]));
     assert_eq!(names(&app), [unfolded[0].clone()]);
     assert!(text(&mut app).contains("do not match"));
@@ -378,7 +378,7 @@ fn the_mouse_selects_devices_titles_and_times() {
     press(&mut app, "\x1b");
     draw(&mut app, 120, 40);
     press(&mut app, "\x1b[<0;25;2M");
-    assert_eq!(app.sort, "verdict");
+    assert_eq!(app.options.sort, "verdict");
 }
 
 #[test]
