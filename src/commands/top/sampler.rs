@@ -231,7 +231,7 @@ impl Observer for Feed<'_> {
         self.has_trouble |= rows.devices.iter().any(|device| is_trouble(device.verdict()));
         let is_list_due = match intervals.is_live() {
             true => self.has_trouble && self.count >= self.next_list,
-            false => self.count % INTERVALS_PER_LIST == 0,
+            false => self.count.is_multiple_of(INTERVALS_PER_LIST),
         };
         let update = Update::Interval(Box::new(rows), Arc::clone(&self.topology));
         if !self.outlet.send(update) || context.clock.signal().is_some() {
@@ -243,7 +243,7 @@ impl Observer for Feed<'_> {
             self.next_list = self.count + (events.list.len() as u64 / EVENTS_PER_INTERVAL).max(1);
             self.outlet.send(Update::Incidents(events.incidents));
         }
-        if let Some(progress) = intervals.progress().filter(|_| self.count % 50 == 0) {
+        if let Some(progress) = intervals.progress().filter(|_| self.count.is_multiple_of(50)) {
             self.outlet.send(Update::Progress(progress));
         }
         Ok(())
