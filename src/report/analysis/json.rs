@@ -1,7 +1,6 @@
 //! The result as one JSON document. Values that are not known are `null`; field names are stable, and new ones may be
 //! added.
 
-use jiff::Timestamp;
 use serde::Serialize;
 
 use super::AnalysisReport;
@@ -143,7 +142,6 @@ fn departure(departure: &Departure) -> Object {
 /// An incident, flat, with the fields that lines of the incident view have, too.
 fn incident(summary: &IncidentSummary) -> Object {
     let IncidentSummary { incident, harm, .. } = summary;
-    let time = |at: Option<Timestamp>| at.map(time_text);
     let devices: Vec<&str> = summary.devices.iter().map(|one| &*one.names.device).collect();
     let limit = match &incident.cause {
         Some(Cause::Limit { limit, device }) => KnownLimit::of_event(limit).map(|found| {
@@ -160,9 +158,9 @@ fn incident(summary: &IncidentSummary) -> Object {
         .field("devices", devices.join(","))
         .field("verdict", summary.verdict)
         .field("verdict_s", summary.verdict_s)
-        .field("begin", time(incident.begin.at))
+        .field("begin", incident.begin.at.map(time_text))
         .field("begin_known", incident.begin_is_known)
-        .field("end", time(summary.end.at.filter(|_| !summary.is_ongoing)))
+        .field("end", summary.end.at.filter(|_| !summary.is_ongoing).map(time_text))
         .field("ongoing", summary.is_ongoing)
         .field("begin_s", incident.begin.run_s)
         .field("end_s", summary.end.run_s)
@@ -183,14 +181,13 @@ fn incident(summary: &IncidentSummary) -> Object {
 
 /// A time in which one device was in trouble, flat, with the number of its incident.
 fn event(event: &Event) -> Object {
-    let time = |at: Option<Timestamp>| at.map(time_text);
     Object::new()
         .field("device", &event.names.device)
         .field("label", &event.names.label)
         .field("verdict", event.verdict)
-        .field("begin", time(event.begin.at))
+        .field("begin", event.begin.at.map(time_text))
         .field("begin_known", event.begin_is_known)
-        .field("end", time(event.end.at.filter(|_| !event.is_ongoing)))
+        .field("end", event.end.at.filter(|_| !event.is_ongoing).map(time_text))
         .field("ongoing", event.is_ongoing)
         .field("begin_s", event.begin.run_s)
         .field("end_s", event.end.run_s)

@@ -6,7 +6,7 @@ use super::chart::{Area, Chart, Line, push_areas, push_chart};
 use super::data::Group;
 use super::escape::{escape, list, name};
 use super::host::push_cgroup_table;
-use super::incidents::{PlacedIncident, push_shades};
+use super::incidents::{self, PlacedIncident};
 use super::overview::{push_band, tags};
 use super::scale::Unit;
 use super::time_axis::TimeAxis;
@@ -103,7 +103,7 @@ impl<'a> Section<'a> {
             push_band(history.verdicts.values(), time, out);
         }
         let shades = format!("e{}", self.index);
-        push_shades(&self.incidents, &shades, time, out);
+        *out += &incidents::shades(&self.incidents, &shades, time);
         out.push_str("<div class=\"panels\">");
         // A chart of one or two intervals shows no more than the table.
         if let Some(history) = self.history.filter(|_| self.report.busy_intervals >= MIN_CHARTED_INTERVALS) {

@@ -139,23 +139,18 @@ pub(super) fn push_table(
     }
 }
 
-/// Appends the shades of a device's incidents, which its charts refer to by `id`.
-pub(super) fn push_shades(
-    incidents: &[&PlacedIncident<'_>],
-    id: &str,
-    time: &TimeAxis<'_>,
-    out: &mut String,
-) {
-    *out += &format!("<svg class=\"defs\" aria-hidden=\"true\"><g id=\"{id}\">");
-    for placed in incidents {
+/// Returns the shades of a device's incidents, which its charts refer to by `id`.
+pub(super) fn shades(incidents: &[&PlacedIncident<'_>], id: &str, time: &TimeAxis<'_>) -> String {
+    let shade = |placed: &&PlacedIncident<'_>| {
         let (x, end) = (time.x(placed.begin_s), time.x(placed.end_s));
         let width = (end - x).max(1);
         let verdict = placed.summary.verdict.name();
         let has_begin = placed.summary.incident.begin_is_known && placed.begin_s >= time.span().start_s;
         let begin = if has_begin { format!("M{x} 0v{HEIGHT}") } else { String::new() };
-        *out += &format!(
+        format!(
             "<rect class=\"shade {verdict}\" x=\"{x}\" y=\"0\" width=\"{width}\" height=\"{HEIGHT}\"/><path class=\"edge {verdict}\" d=\"{begin}M{end} 0v{HEIGHT}\"/>"
-        );
-    }
-    out.push_str("</g></svg>");
+        )
+    };
+    let shades: String = incidents.iter().map(shade).collect();
+    format!("<svg class=\"defs\" aria-hidden=\"true\"><g id=\"{id}\">{shades}</g></svg>")
 }
