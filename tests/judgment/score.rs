@@ -155,7 +155,8 @@ pub(crate) fn truth_changes(truths: &[Truth]) -> u64 {
 }
 
 /// Returns the caps that were named in time and those that should have been: times of at least
-/// [`MAX_CAP_INTERVALS`] in which a gate of low jitter limits the device.
+/// [`MAX_CAP_INTERVALS`] in which a gate of low jitter limits the device. A limit above the device does not show
+/// in its counters.
 pub(crate) fn caps_in_time(setup: &Setup, truths: &[Truth], judgments: &[Judgment]) -> (u64, u64) {
     let (mut named, mut all, mut start) = (0, 0, 0);
     while start + MAX_CAP_INTERVALS <= truths.len() {
@@ -164,7 +165,10 @@ pub(crate) fn caps_in_time(setup: &Setup, truths: &[Truth], judgments: &[Judgmen
         let is_steady =
             |gate: &(usize, f64)| !setup.has_volumes && setup.gates[gate.0].jitter <= MAX_NAMED_JITTER;
         let is_capped = |truth: &Truth| {
-            truth.is_surely_capped && !truth.bound_gates.is_empty() && truth.bound_gates.iter().all(is_steady)
+            truth.is_surely_capped
+                && !truth.is_hidden
+                && !truth.bound_gates.is_empty()
+                && truth.bound_gates.iter().all(is_steady)
         };
         if !truths[window.clone()].iter().all(is_capped) {
             start += 1;
