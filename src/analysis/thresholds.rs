@@ -364,9 +364,9 @@ pub(super) const MAX_DEVIATION_SIGMAS: f64 = 4.0;
 pub(super) const MIN_OUTLIER_LOADS: usize = 8;
 /// Dispersion up to which deviations may be sampling errors, which are milliseconds or single requests.
 pub(super) const MAX_SAMPLING_DISPERSION: f64 = 0.15;
-/// Difference of the logarithms of two likelihoods up to which the less likely dispersion is possible: half the 90%
-/// quantile of the chi-squared distribution with one degree of freedom.
-pub(super) const MAX_LIKELIHOOD_DIFFERENCE: f64 = 1.35;
+/// Difference of the logarithms of two likelihoods up to which a higher, less likely dispersion is possible: half the
+/// square of the 90% quantile of the normal distribution, as an upper bound has errors on one side only.
+pub(super) const MAX_LIKELIHOOD_DIFFERENCE: f64 = 0.82;
 
 // Limits that devices share.
 

@@ -397,7 +397,8 @@ mod tests {
     fn spent_burst_credits_make_two_plateaus() {
         let spent = loads((0..40).map(|k| (if k < 20 { 3000.0 } else { 300.0 }, 32.0, 4.0)));
         assert_eq!(rates(&find_plateaus(&spent, None)), [3000.0, 300.0]);
-        let varied = |rate: f64, k: i32| rate + chance(k) * rate / 250.0;
+        // Rates that vary by a third of what chance makes of them, for requests of two sizes.
+        let varied = |rate: f64, k: i32| rate + chance(k) * rate.sqrt() / 4.0;
         let larger =
             loads((0..40).map(|k| {
                 if k < 20 { (varied(3000.0, k), 32.0, 4.0) } else { (varied(300.0, k), 32.0, 64.0) }
