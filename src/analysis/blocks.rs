@@ -8,7 +8,7 @@ use libm::{exp2, log2};
 use super::load::{IoDirection, LoadSample};
 use super::stats::IoTotals;
 
-pub const MIN_BLOCK_S: f64 = 30.0;
+pub(super) const MIN_BLOCK_S: f64 = 30.0;
 /// The fraction of its length at which a block is complete: samples are never exactly on time.
 const COMPLETE_FRACTION: f64 = 0.99;
 /// Blocks kept at most; pairs are merged beyond that.

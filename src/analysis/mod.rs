@@ -44,26 +44,26 @@ mod stats;
 mod thresholds;
 mod verdict;
 
-pub use baseline::{Baseline, Baselines, SinceBoot, UnloadedRange, UpperBound};
-pub use blocks::{Block, MIN_BLOCK_S, RequestClass};
-pub use capacity::{CapacityByDirection, CapacityReport};
-pub use caps::{CloudLimit, CloudVolume, LimitMatch, Plateau, SharedLimit, SharedLimits, find_plateaus};
+pub use baseline::SinceBoot;
+pub use blocks::RequestClass;
+pub use capacity::CapacityReport;
+pub use caps::{CloudLimit, CloudVolume, LimitMatch, Plateau, SharedLimit, SharedLimits};
 pub use compare::{BlockMeans, Difference, Outcome, Quantity, compare};
 pub use device::{DeviceAnalysis, DeviceReport, Excluded, Observation};
 pub use host::{HostReport, NfsWait, Range, hidden_io_wait_pct, high_memory_pressure_pct};
-pub use load::{ConcurrencyLevel, IoDirection, LoadHistory, LoadSample, RateUnit, concurrency_levels};
-pub use not_the_disk::{NotTheDisk, not_the_disk};
+pub use load::{ConcurrencyLevel, IoDirection, LoadSample, RateUnit};
+pub use not_the_disk::not_the_disk;
 pub use peers::{PEER_ROUND_S, PeerGroup, PeerHistory, SlowBesidePeers};
 pub use queue_by_layer::{Layer, LayerLink, QueueByLayer, WaitLocation, queue_by_layer};
 pub use saved_baselines::{DeviceBaseline, DeviceMatching, SavedBaselines, UnloadedLatency};
 pub use settings::{BaselineSource, KnownDevice, Settings, StatedCap};
-pub use stats::{BusyMean, DirectionReport, Distribution, Histogram, IoTotals, Pattern};
+pub use stats::{BusyMean, DirectionReport, Distribution, Histogram, Pattern};
 pub use thresholds::{
     DEFAULT_SATURATION_THRESHOLD, LOW_AVAILABLE_CPU_PCT, LOW_IO_PRESSURE_PCT, MAX_RATE_TOLERANCE,
     MIN_LOADED_QUEUE, MIN_NOTICED_PCT, MIN_QUEUEING_SATURATION, MIN_SATURATED_QUEUE, MIN_STALL_S,
     MIN_UTIL_INTERVAL_S, MIN_VERDICT_INTERVALS,
 };
 pub use verdict::{
-    Assessment, Beside, Doubt, Evidence, ExceededCap, Explanation, HealthEvidence, HeldBetween, Latency,
-    LiveVerdict, MaxRate, OtherCause, Reason, TroubleSpan, Verdict, held_between, is_idle_below,
+    Assessment, Beside, Doubt, Evidence, ExceededCap, Explanation, HealthEvidence, Latency, LiveVerdict,
+    MaxRate, OtherCause, Reason, TroubleSpan, Verdict, held_between, is_idle_below,
 };

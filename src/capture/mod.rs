@@ -25,7 +25,7 @@ pub use self::diskstats_line::{LineError, parse_line, write_line};
 pub use self::range_copy::{copy_range, scan_times};
 pub use self::reader::{CaptureState, Reader};
 pub use self::recorded_scan::{ScanGrowth, ScanWriter};
-pub use self::time_form::{LocalTimes, TimeForm};
+pub use self::time_form::LocalTimes;
 pub use self::warning::{CaptureWarning, WarningClass};
 
 /// Parses the text of /proc/diskstats into the devices of `sample`, reusing its memory.

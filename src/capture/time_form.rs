@@ -11,7 +11,7 @@ use jiff::tz::{Offset, TimeZone};
 
 /// The form of a time. All times of a capture have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TimeForm {
+pub(super) enum TimeForm {
     /// Seconds, milliseconds, microseconds or nanoseconds since 1970.
     Epoch,
     /// A date of three numbers: `2017-08-06T06:13:20Z`, `20170806 06:13:20`.

@@ -38,30 +38,28 @@ mod total;
 mod traced;
 
 pub use baseline_store::BaselineStore;
-pub use collect::{Collected, collect};
+pub use collect::collect;
 pub use device_interval::{
     DeviceActivity, DeviceEvent, DeviceInterval, DeviceNames, DeviceState, EventKind, IntervalHeader,
     IntervalRows, TopCgroup,
 };
 pub use device_lookup::{NotFound, find_device};
 pub use events::{
-    Cause, Course, Departure, DeviceInTrouble, Event, EventLimit, EventTracker, Events, Harm, Incident,
-    IncidentSummary, Moment, OngoingIncident, VerdictCoverage, WaitingTask,
+    Cause, Course, Departure, Event, EventLimit, Events, Harm, Incident, IncidentSummary, Moment,
+    OngoingIncident, VerdictCoverage, WaitingTask,
 };
-pub use history::{
-    BlockedTaskTime, CgroupHistory, DEVICE_QUANTITIES, DeviceHistory, HOST_QUANTITIES, History, UsageHistory,
-};
+pub use history::{DEVICE_QUANTITIES, DeviceHistory, HOST_QUANTITIES, History, UsageHistory};
 pub use learn_baselines::learn_baselines;
 pub use load_baselines::load_baselines;
 pub use options::{BaselineOption, Detail, DeviceSelection, Input, Stacked};
 pub use run_clock::RunClock;
 pub use running_totals::{
     Buckets, DeviceInfo, DeviceScope, DeviceSnapshot, DeviceTotals, KnownLimit, LATENCY_BOUNDS_MS,
-    LimitedCgroup, MetricsSnapshot, QUEUE_BOUNDS, RunningTotals, SaturationTotals, VerdictSeconds,
+    LimitedCgroup, MetricsSnapshot, QUEUE_BOUNDS, RunningTotals, SaturationTotals,
 };
-pub use sample_source::{OnLiveSample, OnWarning, check_stated, with_stated};
+pub use sample_source::{check_stated, with_stated};
 pub use series::LatencySeries;
-pub use step_source::{Next, Step, StepSource};
+pub use step_source::{Next, StepSource};
 pub use stream::{Intervals, NextInterval};
-pub use summary::{DeviceSummary, DirectionPeaks, Peak, RunSpan};
+pub use summary::{DeviceSummary, Peak, RunSpan};
 pub use traced::{TracedDevice, TracedInterval, TracedThread};

@@ -26,10 +26,10 @@ const MAX_TOPOLOGY_AGE: Duration = Duration::from_secs(30);
 const MAX_SAMPLE_STEP: Duration = Duration::from_secs(1);
 
 /// Called for each warning about the input.
-pub type OnWarning<'w> = &'w mut dyn FnMut(&CaptureWarning);
+pub(super) type OnWarning<'w> = &'w mut dyn FnMut(&CaptureWarning);
 
 /// Called with each sample of the running system, and the texts that it was read from.
-pub type OnLiveSample<'a> = Box<dyn FnMut(&mut Sample, &Live<'a>) + 'a>;
+pub(super) type OnLiveSample<'a> = Box<dyn FnMut(&mut Sample, &Live<'a>) + 'a>;
 
 /// Samples of the running system, each at its deadline, or of a capture.
 pub(super) struct SampleSource<'a> {

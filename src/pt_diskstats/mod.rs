@@ -10,5 +10,5 @@ mod run;
 mod text;
 
 pub use options::{Options, parse};
-pub use rates::{DirectionRates, PtDelta, PtRates};
+pub use rates::PtRates;
 pub use run::run;

@@ -4,7 +4,7 @@ use crate::counters::{Counters, Requests, wrapping_sub_u32};
 
 /// Differences of counters, summed over devices or over intervals.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct PtDelta {
+pub(super) struct PtDelta {
     reads: Requests,
     writes: Requests,
     /// Change of the requests in flight; may be negative.
@@ -47,7 +47,7 @@ pub struct DirectionRates {
 impl PtDelta {
     /// Returns the change of a device's counters between two readings; `None` if a counter of requests or sectors
     /// went backwards.
-    pub fn between(older: &Counters, newer: &Counters) -> Option<Self> {
+    pub(super) fn between(older: &Counters, newer: &Counters) -> Option<Self> {
         let requests = |older: &Requests, newer: &Requests| {
             Some(Requests {
                 ios: newer.ios.checked_sub(older.ios)?,
@@ -66,7 +66,7 @@ impl PtDelta {
     }
 
     /// Adds the change of another device, or of a later interval.
-    pub fn add(&mut self, other: &Self) {
+    pub(super) fn add(&mut self, other: &Self) {
         self.reads = self.reads.plus(&other.reads);
         self.writes = self.writes.plus(&other.writes);
         self.in_flight += other.in_flight;
@@ -75,14 +75,14 @@ impl PtDelta {
     }
 
     /// Replaces the change of the requests in flight, which the queue time counts as requests.
-    pub fn with_in_flight(self, in_flight: i128) -> Self {
+    pub(super) fn with_in_flight(self, in_flight: i128) -> Self {
         Self { in_flight, ..self }
     }
 
     /// Returns the numbers of a line: for this many devices, over `seconds`, which must not be zero, with
     /// `in_progress` requests in flight at the end.
     #[inline(always)]
-    pub fn rates(&self, seconds: f64, devices: usize, in_progress: i128) -> PtRates {
+    pub(super) fn rates(&self, seconds: f64, devices: usize, in_progress: i128) -> PtRates {
         let devices = devices as f64;
         let (reads, writes) = (&self.reads, &self.writes);
         let requests =

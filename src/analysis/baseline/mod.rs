@@ -35,7 +35,7 @@ const MIN_SIZE_CLASS_KIB: f64 = 0.25;
 
 /// An upper bound of the unloaded latency.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct UpperBound {
+pub(super) struct UpperBound {
     /// The latency that its source shows, in milliseconds.
     pub ms: f64,
     /// The same with an allowance for chance or for requests of other kinds.
@@ -45,7 +45,7 @@ pub struct UpperBound {
 
 /// The range in which the unloaded latency of requests lies.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct UnloadedRange {
+pub(super) struct UnloadedRange {
     /// In milliseconds; `None` if it may be any shorter.
     pub lo_ms: Option<f64>,
     /// `None` if it may be any longer.
@@ -58,18 +58,18 @@ pub struct UnloadedRange {
 
 impl UnloadedRange {
     /// Latency as a multiple of unloaded latency, at least; `None` if nothing is known.
-    pub fn min_saturation(&self, await_ms: f64) -> Option<f64> {
+    pub(super) fn min_saturation(&self, await_ms: f64) -> Option<f64> {
         self.hi.map(|hi| await_ms / hi.max_ms).filter(|one| one.is_finite())
     }
 
     /// Latency as a multiple of unloaded latency, at most; infinite if it may be any.
-    pub fn max_saturation(&self, await_ms: f64) -> f64 {
+    pub(super) fn max_saturation(&self, await_ms: f64) -> f64 {
         self.lo_ms.map_or(f64::INFINITY, |lo_ms| await_ms / lo_ms)
     }
 
     /// The multiple to be shown, with the source of what it is a multiple of: `None` unless that is about the unloaded
     /// latency, or the multiple shows that requests waited.
-    pub fn shown_saturation(&self, await_ms: f64) -> Option<(f64, BaselineSource)> {
+    pub(super) fn shown_saturation(&self, await_ms: f64) -> Option<(f64, BaselineSource)> {
         let UpperBound { ms, source, .. } = self.hi?;
         let is_meaningful = (self.is_exact && !matches!(source, BaselineSource::Class(_)))
             || source == BaselineSource::SinceBoot
@@ -81,7 +81,7 @@ impl UnloadedRange {
 
 /// The baseline of one direction. Its memory is bounded.
 #[derive(Clone, Debug, Default)]
-pub struct Baseline {
+pub(super) struct Baseline {
     given: Vec<UnloadedLatency>,
     given_source: BaselineSource,
     class: Option<DeviceClass>,
@@ -120,7 +120,7 @@ impl SizeClass {
 
 impl Baseline {
     /// Replaces the given values, which come from the user or from a saved baseline. They win over learned ones.
-    pub fn with_given(self, given: &[UnloadedLatency], source: BaselineSource) -> Self {
+    pub(super) fn with_given(self, given: &[UnloadedLatency], source: BaselineSource) -> Self {
         Self { given: given.to_vec(), given_source: source, ..self }
     }
 
@@ -196,12 +196,12 @@ impl Baseline {
     /// The mean latency since boot under the assumption that requests have always taken as long as these. If it is far
     /// below theirs, the assumption was wrong. That does not prove trouble, because slower requests may have made the
     /// kernel's column wrap, but it is enough to doubt that the latency is usual.
-    pub fn likely_since_boot_ms(&self, direction: IoDirection, totals: &IoTotals) -> Option<f64> {
+    pub(super) fn likely_since_boot_ms(&self, direction: IoDirection, totals: &IoTotals) -> Option<f64> {
         self.since_boot.mean_latency_ms(direction, totals.size_kib()?, totals.await_ms()?)
     }
 
     /// The unloaded latency for requests of this size, given or learned; `None` while it is unknown.
-    pub fn unloaded_latency(&self, size_kib: f64) -> Option<UnloadedLatency> {
+    pub(super) fn unloaded_latency(&self, size_kib: f64) -> Option<UnloadedLatency> {
         let class = size_class(size_kib);
         self.given(class).copied().or_else(|| self.learned(class))
     }
@@ -220,7 +220,7 @@ impl Baseline {
     }
 
     /// Every value, given or learned, to be saved and given again.
-    pub fn export(&self) -> Vec<UnloadedLatency> {
+    pub(super) fn export(&self) -> Vec<UnloadedLatency> {
         let learned = self.observed.keys().filter_map(|class| self.learned(*class));
         let is_given =
             |learned: &UnloadedLatency| self.given.iter().any(|given| given.size_kib == learned.size_kib);
@@ -229,7 +229,7 @@ impl Baseline {
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct Baselines {
+pub(super) struct Baselines {
     pub reads: Baseline,
     pub writes: Baseline,
     pub flushes: Baseline,
@@ -260,7 +260,7 @@ impl Baselines {
         [IoDirection::Reads, IoDirection::Writes, IoDirection::Flushes];
 
     /// The baseline of a direction. Reads and writes together have none of their own and get that of reads.
-    pub fn of(&self, direction: IoDirection) -> &Baseline {
+    pub(super) fn of(&self, direction: IoDirection) -> &Baseline {
         match direction {
             IoDirection::Flushes => &self.flushes,
             IoDirection::Writes => &self.writes,

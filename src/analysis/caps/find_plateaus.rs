@@ -32,15 +32,10 @@ pub(crate) struct SteadyRates {
     pub(crate) unclear: Option<Plateau>,
 }
 
-/// The plateaus of a device, in the order of time; empty if no rate stays constant at a cap.
+/// The plateaus of a device, in the order of time, or else a steady rate that is unclear.
 ///
 /// Rates of requests and of bytes are searched, first of both directions together, then of each. A rate that is
 /// constant in both units counts as one of bytes only if a known or stated limit indicates that.
-pub fn find_plateaus(loads: &[LoadSample], stated: Option<StatedCap>, device: &KnownDevice) -> Vec<Plateau> {
-    find_steady_rates(loads, stated, device).caps
-}
-
-/// The plateaus, or else a steady rate that is unclear.
 pub(crate) fn find_steady_rates(
     loads: &[LoadSample],
     stated: Option<StatedCap>,
@@ -359,7 +354,7 @@ mod tests {
     }
 
     fn find_plateaus(loads: &[LoadSample], stated: Option<StatedCap>) -> Vec<Plateau> {
-        super::find_plateaus(loads, stated, &KnownDevice::default())
+        find_steady_rates(loads, stated, &KnownDevice::default()).caps
     }
 
     fn rates(found: &[Plateau]) -> Vec<f64> {

@@ -11,7 +11,6 @@ mod shared_limit;
 mod steady_rate;
 
 pub use cloud_limits::{CloudLimit, CloudVolume};
-pub use find_plateaus::find_plateaus;
 pub use plateau::{LimitMatch, Plateau};
 pub use shared_limit::{SharedLimit, SharedLimits};
 

@@ -52,7 +52,7 @@ impl ConcurrencyLevel {
 
 /// The levels of loads, reads and writes together, the lowest first. `saturations` has the saturation of each load,
 /// `None` if it is unknown.
-pub fn concurrency_levels(loads: &[LoadSample], saturations: &[Option<f64>]) -> Vec<ConcurrencyLevel> {
+pub(crate) fn concurrency_levels(loads: &[LoadSample], saturations: &[Option<f64>]) -> Vec<ConcurrencyLevel> {
     let level = |group: Vec<usize>| {
         let used = those_or_all(&group, |index| loads[*index].is_steady);
         let used_loads: Vec<&LoadSample> = used.iter().map(|index| &loads[*index]).collect();

@@ -15,7 +15,7 @@ const MERGE_WINDOW: usize = 32;
 /// The loads of a device in the order of time. When there are too many, pairs of near ones with the same rate and
 /// queue, or at least the same queue, are merged; a merged load remembers how much their rates differed.
 #[derive(Clone, Debug, Default)]
-pub struct LoadHistory {
+pub(crate) struct LoadHistory {
     kept: Vec<LoadSample>,
     /// The latest load; the load after it is not known yet.
     latest: Option<LoadSample>,
@@ -23,7 +23,7 @@ pub struct LoadHistory {
 
 impl LoadHistory {
     /// Adds the load of the next interval.
-    pub fn push(&mut self, load: LoadSample) {
+    pub(crate) fn push(&mut self, load: LoadSample) {
         let is_steady = self.latest.as_ref().is_some_and(|last| last.is_similar(&load, SAME_LOAD_TOLERANCE));
         if let Some(mut last) = self.latest.replace(LoadSample { is_steady, ..load }) {
             last.is_steady |= is_steady;
@@ -32,20 +32,20 @@ impl LoadHistory {
     }
 
     /// Marks that the next load does not follow the latest: after a reset, a gap or an interval without requests.
-    pub fn interrupt(&mut self) {
+    pub(crate) fn interrupt(&mut self) {
         if let Some(last) = self.latest.take() {
             self.keep(last);
         }
     }
 
     /// The latest loads, `count` at most.
-    pub fn latest(&self, count: usize) -> Vec<LoadSample> {
+    pub(crate) fn latest(&self, count: usize) -> Vec<LoadSample> {
         let first = (self.kept.len() + 1).saturating_sub(count);
         self.kept.iter().skip(first).chain(&self.latest).copied().collect()
     }
 
     /// All loads, in the order of time.
-    pub fn finish(mut self) -> Vec<LoadSample> {
+    pub(crate) fn finish(mut self) -> Vec<LoadSample> {
         self.interrupt();
         self.kept
     }

@@ -5,8 +5,9 @@ mod history;
 mod recent;
 mod sample;
 
-pub use concurrency_levels::{ConcurrencyLevel, concurrency_levels};
-pub use history::LoadHistory;
+pub use concurrency_levels::ConcurrencyLevel;
+pub(super) use concurrency_levels::concurrency_levels;
+pub(super) use history::LoadHistory;
 pub use sample::{IoDirection, LoadSample, RateUnit};
 
 pub(super) use concurrency_levels::{group_by_queue, weighted_median_of};

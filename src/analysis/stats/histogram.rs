@@ -74,11 +74,6 @@ impl Histogram {
         }
     }
 
-    /// The sum of the weights.
-    pub fn weight(&self) -> f64 {
-        self.total.weight
-    }
-
     /// The weighted mean; `None` without values.
     pub fn mean(&self) -> Option<f64> {
         self.total.mean()

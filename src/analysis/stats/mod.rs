@@ -6,7 +6,7 @@ mod io_totals;
 
 pub use direction::{BusyMean, DirectionReport, Pattern};
 pub use histogram::{Distribution, Histogram};
-pub use io_totals::IoTotals;
+pub(super) use io_totals::IoTotals;
 
 pub(super) use direction::DirectionSummary;
 pub(super) use histogram::{median, weighted_median};

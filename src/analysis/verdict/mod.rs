@@ -10,7 +10,8 @@ mod verdict_shares;
 
 pub use assessment::{Assessment, Doubt, Evidence, HealthEvidence, Latency, Verdict};
 pub use explanation::{ExceededCap, Explanation, MaxRate, OtherCause, Reason};
-pub use held_between::{HeldBetween, held_between, is_idle_below};
+pub(super) use held_between::HeldBetween;
+pub use held_between::{held_between, is_idle_below};
 pub use live_verdict::{Beside, LiveVerdict};
 pub use verdict_shares::TroubleSpan;
 

@@ -34,7 +34,8 @@ mod tracker;
 
 pub use event::{Cause, Course, EventLimit, Incident, Moment, OngoingIncident, WaitingTask};
 
-pub use incident_tracker::{DeviceInTrouble, Harm, IncidentSummary};
+pub use incident_tracker::{Harm, IncidentSummary};
 pub use phase::Event;
 pub(super) use phase::MAX_GAP_INTERVALS;
-pub use tracker::{Departure, EventTracker, Events, VerdictCoverage};
+pub(super) use tracker::EventTracker;
+pub use tracker::{Departure, Events, VerdictCoverage};

@@ -12,8 +12,9 @@ use std::sync::Arc;
 
 use self::quantities::DOUBTFUL_UTIL;
 pub use self::quantities::{DEVICE_QUANTITIES, HOST_QUANTITIES};
+pub(super) use self::usage::BlockedTaskTime;
 use self::usage::BlockedTasks;
-pub use self::usage::{BlockedTaskTime, CgroupHistory, UsageHistory};
+pub use self::usage::UsageHistory;
 use super::device_interval::{
     DeviceActivity, DeviceInterval, DeviceNames, DeviceState, IntervalHeader, IntervalRows,
 };
