@@ -15,8 +15,8 @@ use crate::report::evidence::{evidence_sentences, health_text, nfs_wait_text};
 
 /// A field: its name, a sentence part about it for the reference, and its value.
 struct Column {
-    name: Str,
-    meaning: Str,
+    name: &'static str,
+    meaning: &'static str,
     value: Value,
 }
 
@@ -37,25 +37,39 @@ struct Subject<'a> {
     device: &'a DeviceInterval,
 }
 
-type Str = &'static str;
-
-const fn activity(name: Str, meaning: Str, value: fn(&DeviceActivity) -> Option<f64>) -> Column {
+const fn activity(
+    name: &'static str,
+    meaning: &'static str,
+    value: fn(&DeviceActivity) -> Option<f64>,
+) -> Column {
     Column { name, meaning, value: Value::Activity(value) }
 }
 
-const fn column(name: Str, meaning: Str, value: for<'a> fn(&'a Subject<'a>) -> Field<'a>) -> Column {
+const fn column(
+    name: &'static str,
+    meaning: &'static str,
+    value: for<'a> fn(&'a Subject<'a>) -> Field<'a>,
+) -> Column {
     Column { name, meaning, value: Value::Other(value) }
 }
 
-const fn limit(name: Str, meaning: Str, value: fn(&KnownLimit) -> Field<'static>) -> Column {
+const fn limit(
+    name: &'static str,
+    meaning: &'static str,
+    value: fn(&KnownLimit) -> Field<'static>,
+) -> Column {
     Column { name, meaning, value: Value::Limit(value) }
 }
 
-const fn incident(name: Str, meaning: Str, value: fn(&Incident) -> Field<'_>) -> Column {
+const fn incident(name: &'static str, meaning: &'static str, value: fn(&Incident) -> Field<'_>) -> Column {
     Column { name, meaning, value: Value::Incident(value) }
 }
 
-const fn interval_column(name: Str, meaning: Str, value: fn(&IntervalHeader) -> Field<'static>) -> Column {
+const fn interval_column(
+    name: &'static str,
+    meaning: &'static str,
+    value: fn(&IntervalHeader) -> Field<'static>,
+) -> Column {
     Column { name, meaning, value: Value::OfInterval(value) }
 }
 
