@@ -45,8 +45,8 @@ pub use device_interval::{
 };
 pub use device_lookup::{NotFound, find_device};
 pub use events::{
-    Cause, Course, Departure, Event, EventLimit, Events, Harm, Incident, IncidentSummary, Moment,
-    OngoingIncident, VerdictCoverage, WaitingTask,
+    Cause, Course, Departure, Event, Events, Harm, Incident, IncidentSummary, Moment, OngoingIncident,
+    VerdictCoverage, WaitingTask,
 };
 pub use history::{DEVICE_QUANTITIES, DeviceHistory, HOST_QUANTITIES, History, UsageHistory};
 pub use learn_baselines::learn_baselines;

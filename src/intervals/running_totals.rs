@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::device_interval::{DeviceActivity, DeviceInterval, IntervalRows};
-use super::events::{EventLimit, Incident};
+use super::events::Incident;
 use super::stream::Intervals;
 use super::total::{counts_in_total, total_roles};
 use crate::analysis::{
@@ -394,14 +394,6 @@ impl KnownLimit {
         of_cgroup.map(|limit| Self::of_cgroup(limit.kind, limit.value)).into_iter().chain(caps)
     }
 
-    /// Returns the limit that an event or incident was at; `None` for one of flushes.
-    pub fn of_event(limit: &EventLimit) -> Option<Self> {
-        match limit {
-            EventLimit::Cap(plateau) => Self::of_plateau(plateau),
-            EventLimit::Cgroup(limit) => Some(Self::of_cgroup(limit.kind, limit.value)),
-        }
-    }
-
     /// Returns the limit of a cgroup, given its value per second.
     pub fn of_cgroup(kind: LimitKind, value: u64) -> Self {
         let (unit, scale) = if kind.is_bytes() { (RateUnit::Kib, KIB) } else { (RateUnit::Requests, 1.0) };
@@ -425,7 +417,7 @@ impl KnownLimit {
         self.per_second * if self.unit == RateUnit::Kib { KIB } else { 1.0 }
     }
 
-    fn of_plateau(plateau: &Plateau) -> Option<Self> {
+    pub(super) fn of_plateau(plateau: &Plateau) -> Option<Self> {
         let per_second = match plateau.unit {
             RateUnit::Requests => plateau.iops,
             RateUnit::Kib => plateau.mib_per_s * KIB,

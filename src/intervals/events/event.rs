@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::analysis::{HealthEvidence, IoDirection, Plateau, Verdict};
 use crate::attribution::ReachedLimit;
-use crate::intervals::DeviceNames;
+use crate::intervals::{DeviceNames, KnownLimit};
 
 /// Less than any interval, more than the rounding error of a sum of seconds.
 pub(super) const TOLERANCE_S: f64 = 1e-3;
@@ -40,14 +40,6 @@ pub struct Course {
 impl Course {
     /// The most verdicts that an event keeps.
     pub const MAX: usize = 8;
-}
-
-/// The limit that a device was at.
-#[derive(Clone, Debug, PartialEq)]
-pub enum EventLimit {
-    /// A constant rate.
-    Cap(Plateau),
-    Cgroup(ReachedLimit),
 }
 
 /// One trouble, from its beginning to the time at which the devices have been well for a while.
@@ -93,10 +85,12 @@ pub struct WaitingTask {
 /// The cause of an incident, the most certain first.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cause {
-    /// A device is at a limit.
-    Limit { limit: EventLimit, device: Arc<DeviceNames> },
+    /// A device is at the limit of a cgroup.
+    CgroupLimit(ReachedLimit),
     /// The kernel says what is wrong.
     Health(HealthEvidence),
+    /// A device stays at a constant rate, as at a limit.
+    Cap { plateau: Plateau, device: Arc<DeviceNames> },
     /// A device below the victim is in trouble itself.
     DeviceBelow(Arc<DeviceNames>),
     /// Requests wait between the victim and these devices below it.
@@ -108,34 +102,59 @@ pub enum Cause {
 impl Cause {
     /// Its name in machine formats.
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Limit { limit: EventLimit::Cgroup(_), .. } => "cgroup_limit",
-            Self::Limit { limit: EventLimit::Cap(_), .. } => "constant_rate",
-            Self::Health(_) => "health",
-            Self::DeviceBelow(_) => "device_below",
-            Self::QueuedAbove(_) => "queued_between",
-            Self::Evidence(name) => name,
-        }
+        self.rank_and_name().1
     }
 
     /// Its rank: a cause replaces one of a lower rank.
     pub(super) fn rank(&self) -> u8 {
+        self.rank_and_name().0
+    }
+
+    /// Returns whether it is about the device of which it is known rather than about what it depends on.
+    pub(super) fn is_of_victim(&self) -> bool {
+        matches!(self, Self::QueuedAbove(_) | Self::Evidence(_))
+    }
+
+    fn rank_and_name(&self) -> (u8, &'static str) {
         match self {
-            Self::Limit { limit: EventLimit::Cgroup(_), .. } => 5,
-            Self::Health(_) => 4,
-            Self::Limit { limit: EventLimit::Cap(_), .. } => 3,
-            Self::DeviceBelow(_) => 2,
-            Self::QueuedAbove(_) => 1,
-            Self::Evidence(_) => 0,
+            Self::CgroupLimit(_) => (5, "cgroup_limit"),
+            Self::Health(_) => (4, "health"),
+            Self::Cap { .. } => (3, "constant_rate"),
+            Self::DeviceBelow(_) => (2, "device_below"),
+            Self::QueuedAbove(_) => (1, "queued_between"),
+            Self::Evidence(name) => (0, name),
         }
     }
 }
 
 impl Incident {
+    /// An incident of which nothing more is known.
+    pub(crate) fn new(id: u64, victim: Arc<DeviceNames>, begin: Moment, begin_is_known: bool) -> Self {
+        Self {
+            id,
+            victim,
+            begin,
+            begin_is_known,
+            requests: None,
+            before_ms: None,
+            cause: None,
+            owner: None,
+            waiting: Vec::new(),
+        }
+    }
+
     /// The limit of a cgroup that is the cause; `None` if none is.
     pub fn cgroup_limit(&self) -> Option<&ReachedLimit> {
-        match &self.cause {
-            Some(Cause::Limit { limit: EventLimit::Cgroup(limit), .. }) => Some(limit),
+        if let Some(Cause::CgroupLimit(limit)) = &self.cause { Some(limit) } else { None }
+    }
+
+    /// The limit that is the cause, and the device that it is on; `None` if none is, or for one of flushes.
+    pub fn known_limit(&self) -> Option<(KnownLimit, &str)> {
+        match self.cause.as_ref()? {
+            Cause::CgroupLimit(limit) => {
+                Some((KnownLimit::of_cgroup(limit.kind, limit.value), &limit.limited_device))
+            }
+            Cause::Cap { plateau, device } => Some((KnownLimit::of_plateau(plateau)?, &device.device)),
             _ => None,
         }
     }
@@ -143,18 +162,7 @@ impl Incident {
 
 #[cfg(test)]
 impl Incident {
-    /// An incident of which nothing more is known.
     pub(crate) fn example() -> Self {
-        Self {
-            id: 1,
-            victim: DeviceNames::without_alias("sda"),
-            begin: Moment::default(),
-            begin_is_known: true,
-            requests: None,
-            before_ms: None,
-            cause: None,
-            owner: None,
-            waiting: Vec::new(),
-        }
+        Self::new(1, DeviceNames::without_alias("sda"), Moment::default(), true)
     }
 }

@@ -13,10 +13,8 @@ const MAX_CGROUPS: usize = 8;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Figures {
     pub(super) seconds: f64,
-    /// The number of completed reads and writes, and their KiB below.
-    ios: [f64; 2],
-    flushes: f64,
-    /// The milliseconds that reads, writes and flushes took.
+    /// The numbers of completed reads, writes and flushes, and the milliseconds that they took.
+    ios: [f64; 3],
     ms: [f64; 3],
     queue_s: f64,
     has_queue: bool,
@@ -26,18 +24,26 @@ pub(super) struct Figures {
     attributed_s: f64,
 }
 
+/// Returns the part of the three numbers that are about a kind of requests.
+fn total(of: &[f64; 3], requests: IoDirection) -> f64 {
+    match requests {
+        IoDirection::Reads => of[0],
+        IoDirection::Writes => of[1],
+        IoDirection::Both => of[0] + of[1],
+        IoDirection::Flushes => of[2],
+    }
+}
+
 impl Figures {
     pub(super) fn of(activity: &DeviceActivity) -> Self {
         let stats = &activity.stats;
-        let directions = [&stats.reads, &stats.writes];
+        let kinds = [&stats.reads, &stats.writes, &stats.flushes];
         let queue = queue(stats);
         let top = activity.top_cgroup.as_ref();
         Self {
             seconds: stats.seconds(),
-            ios: directions.map(|of| of.ios as f64),
-            flushes: stats.flushes.ios as f64,
-            ms: [&stats.reads, &stats.writes, &stats.flushes]
-                .map(|of| of.await_ms().unwrap_or(0.0) * of.ios as f64),
+            ios: kinds.map(|of| of.ios as f64),
+            ms: kinds.map(|of| of.await_ms().unwrap_or(0.0) * of.ios as f64),
             queue_s: queue.unwrap_or(0.0) * stats.seconds(),
             has_queue: queue.is_some(),
             cgroups: top
@@ -49,27 +55,24 @@ impl Figures {
     /// The numbers of a time of trouble that only all intervals together show.
     pub(super) fn of_span(span: &TroubleSpan) -> Self {
         let load = &span.load;
-        let totals = [load.reads, load.writes];
+        let kinds = [load.reads, load.writes, load.flushes];
         Self {
             seconds: load.seconds,
-            ios: totals.map(|totals| totals.ios),
-            flushes: load.flushes.ios,
-            ms: [load.reads.ms, load.writes.ms, load.flushes.ms],
-            queue_s: totals.iter().map(|totals| totals.ms / 1000.0).sum(),
+            ios: kinds.map(|totals| totals.ios),
+            ms: kinds.map(|totals| totals.ms),
+            queue_s: load.reads.ms / 1000.0 + load.writes.ms / 1000.0,
             has_queue: true,
-            cgroups: Vec::new(),
-            attributed_s: 0.0,
+            ..Self::default()
         }
     }
 
     /// Adds the numbers of another time.
     pub(super) fn add(&mut self, other: &Self) {
         self.seconds += other.seconds;
-        for at in 0..2 {
-            self.ios[at] += other.ios[at];
+        for kind in 0..3 {
+            self.ios[kind] += other.ios[kind];
+            self.ms[kind] += other.ms[kind];
         }
-        self.flushes += other.flushes;
-        (0..3).for_each(|at| self.ms[at] += other.ms[at]);
         self.queue_s += other.queue_s;
         self.has_queue |= other.has_queue;
         self.attributed_s += other.attributed_s;
@@ -86,27 +89,20 @@ impl Figures {
     /// kernel counts. `before_ms` is the mean latency of a kind before, if that is known.
     pub(super) fn slowest(&self, before_ms: impl Fn(IoDirection) -> Option<f64>) -> Option<IoDirection> {
         let kinds = [IoDirection::Reads, IoDirection::Writes, IoDirection::Flushes];
-        let counts = [self.ios[0], self.ios[1], self.flushes];
-        let waited = kinds.into_iter().zip(self.ms).zip(counts).filter(|((_, ms), _)| *ms > 0.0);
-        let beyond = waited.map(|((kind, ms), count)| (kind, ms - before_ms(kind).unwrap_or(0.0) * count));
+        let waited = kinds.into_iter().zip(self.ms).zip(self.ios).filter(|((_, ms), _)| *ms > 0.0);
+        let beyond = waited.map(|((kind, ms), ios)| (kind, ms - before_ms(kind).unwrap_or(0.0) * ios));
         beyond.reduce(|most, one| if one.1 > most.1 { one } else { most }).map(|(kind, _)| kind)
     }
 
     /// Returns whether nothing completed although requests were in flight.
     pub(super) fn is_stalled(&self) -> bool {
-        self.ios == [0.0; 2] && self.flushes == 0.0 && self.queue_s > 0.0
+        self.ios == [0.0; 3] && self.queue_s > 0.0
     }
 
     /// The mean latency of a kind of requests in milliseconds; `None` if none completed.
     pub(super) fn await_ms(&self, requests: IoDirection) -> Option<f64> {
-        let [reads, writes, flushes] = self.ms;
-        let (ms, ios) = match requests {
-            IoDirection::Reads => (reads, self.ios[0]),
-            IoDirection::Writes => (writes, self.ios[1]),
-            IoDirection::Both => (reads + writes, self.ios[0] + self.ios[1]),
-            IoDirection::Flushes => (flushes, self.flushes),
-        };
-        (ios > 0.0).then(|| ms / ios)
+        let ios = total(&self.ios, requests);
+        (ios > 0.0).then(|| total(&self.ms, requests) / ios)
     }
 
     /// The mean number of requests that waited or were served, including flushes.
@@ -122,13 +118,7 @@ impl Figures {
 
     /// The rate of a kind of requests per second; `None` if none completed.
     pub(super) fn per_s(&self, requests: IoDirection) -> Option<f64> {
-        let [reads, writes] = self.ios;
-        let ios = match requests {
-            IoDirection::Reads => reads,
-            IoDirection::Writes => writes,
-            IoDirection::Both => reads + writes,
-            IoDirection::Flushes => self.flushes,
-        };
+        let ios = total(&self.ios, requests);
         (ios > 0.0 && self.seconds > 0.0).then(|| ios / self.seconds)
     }
 

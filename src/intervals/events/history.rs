@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use super::event::{Course, Moment, TOLERANCE_S};
 use super::figures::Figures;
-use super::phase::{Conclusion, Event};
-use super::phase::{MAX_GAP_INTERVALS, is_same_event, merge};
+use super::phase::{Event, MAX_GAP_INTERVALS, cause_of_interval, is_same_event, merge};
 use crate::analysis::{IoDirection, Verdict};
 use crate::intervals::{DeviceActivity, DeviceNames};
 
@@ -214,10 +213,10 @@ impl DeviceHistory {
 
     fn observe_trouble(&mut self, verdict: Verdict, activity: &DeviceActivity, end: Moment) -> Option<Event> {
         self.gap_intervals = 0.0;
-        let conclusion = Conclusion::of(activity, verdict);
+        let cause = cause_of_interval(activity, verdict, &self.names);
         if let Some(current) = self.current.as_mut().filter(|current| current.verdict == verdict) {
             if let Some(latest) = self.recent.back() {
-                current.extend(end, &latest.figures, conclusion);
+                current.extend(end, &latest.figures, cause);
             }
             return None;
         }
@@ -242,7 +241,7 @@ impl DeviceHistory {
             self.push(replaced)
         });
         let figures = self.figures(begin, end).unwrap_or_else(|| Figures::of(activity));
-        self.current = Some(Event::new(&self.names, verdict, (begin, end), figures, conclusion));
+        self.current = Some(Event::new(&self.names, verdict, (begin, end), figures, cause));
         closed
     }
 

@@ -3,8 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::event::{Cause, Incident, WaitingTask};
-use super::event::{EventLimit, Moment, TOLERANCE_S};
+use super::event::{Cause, Incident, Moment, TOLERANCE_S, WaitingTask};
 use super::figures::Figures;
 use super::history::DeviceHistory;
 use super::phase::Event;
@@ -32,42 +31,10 @@ struct Tracked {
     devices: Vec<Arc<DeviceNames>>,
     /// The end of the last interval in which one of them was in trouble.
     end: Moment,
-    /// The victim's intervals in trouble, while it may go on.
-    intervals: Option<Box<TroubledIntervals>>,
+    /// Latency, rate and queue of the victim in its intervals in trouble, while it may go on.
+    intervals: Option<Box<[Histogram; 3]>>,
     /// The harm in these intervals, once they are over.
     harm: Harm,
-}
-
-/// Latency, rate and queue of a device in intervals of trouble.
-#[derive(Clone, Debug, Default)]
-struct TroubledIntervals {
-    await_ms: Histogram,
-    per_s: Histogram,
-    queue: Histogram,
-}
-
-impl TroubledIntervals {
-    fn add(&mut self, figures: &Figures, requests: Option<IoDirection>) {
-        let Harm { await_ms, per_s, queue } = Harm::of(figures, requests);
-        let values = [
-            (&mut self.await_ms, await_ms),
-            (&mut self.per_s, Some(per_s.unwrap_or(0.0))),
-            (&mut self.queue, queue),
-        ];
-        for (histogram, value) in values {
-            value.into_iter().for_each(|value| histogram.add(value, figures.seconds));
-        }
-    }
-
-    /// The medians: a mean would be that of the few intervals in which the load begins or ends.
-    fn harm(&mut self, requests: Option<IoDirection>) -> Harm {
-        let per_s = self.per_s.quantile(0.5).filter(|per_s| *per_s > 0.0);
-        Harm {
-            await_ms: self.await_ms.quantile(0.5).filter(|_| per_s.is_some()),
-            per_s: requests.and(per_s),
-            queue: self.queue.quantile(0.5),
-        }
-    }
 }
 
 /// An incident with all that is known of it at the end of a run.
@@ -306,49 +273,28 @@ impl IncidentTracker {
 
 impl Tracked {
     fn new(id: u64, trouble: &Trouble<'_>) -> Self {
-        let names = trouble.device.names();
         let (requests, before_ms) = requests_and_latency(trouble);
         let rise = trouble.device.rise(trouble.begin, requests, before_ms);
-        let incident = Incident {
-            id,
-            victim: Arc::clone(names),
-            begin: rise.unwrap_or(trouble.begin),
-            begin_is_known: trouble.begin_is_known,
-            requests,
-            before_ms,
-            cause: None,
-            owner: None,
-            waiting: Vec::new(),
-        };
-        Self {
-            incident: Arc::new(incident),
-            devices: vec![Arc::clone(names)],
-            end: trouble.begin,
-            intervals: None,
-            harm: Harm::default(),
-        }
+        let (victim, begin) = (Arc::clone(trouble.device.names()), rise.unwrap_or(trouble.begin));
+        let incident = Incident::new(id, victim, begin, trouble.begin_is_known);
+        Self::of_incident(Incident { requests, before_ms, ..incident }, trouble.begin)
     }
 
     /// The incident of a phase that only hindsight shows.
     fn of_phase(id: u64, phase: &Event, begin_is_known: bool) -> Self {
         let incident = Incident {
-            id,
-            victim: Arc::clone(&phase.names),
-            begin: phase.begin,
-            begin_is_known,
             requests: phase.figures.slowest(|_| None),
-            before_ms: None,
-            cause: phase.cause(&phase.names, true),
+            cause: phase.cause_of_incident(true),
             owner: phase.figures.top_cgroup().map(|top| top.path),
-            waiting: Vec::new(),
+            ..Incident::new(id, Arc::clone(&phase.names), phase.begin, begin_is_known)
         };
-        Self {
-            harm: Harm::of(&phase.figures, incident.requests),
-            incident: Arc::new(incident),
-            devices: vec![Arc::clone(&phase.names)],
-            end: phase.end,
-            intervals: None,
-        }
+        let harm = Harm::of(&phase.figures, incident.requests);
+        Self { harm, ..Self::of_incident(incident, phase.end) }
+    }
+
+    fn of_incident(incident: Incident, end: Moment) -> Self {
+        let devices = vec![Arc::clone(&incident.victim)];
+        Self { incident: Arc::new(incident), devices, end, intervals: None, harm: Harm::default() }
     }
 
     /// Returns whether a device, with these devices below it, belongs to the incident or is stacked with one that does.
@@ -377,15 +323,23 @@ impl Tracked {
     fn note_interval(&mut self, trouble: &Trouble<'_>) {
         let is_victim = trouble.device.names().device == self.incident.victim.device;
         if is_victim && trouble.phase.verdict != Verdict::Queueing {
-            let requests = self.incident.requests;
-            self.intervals.get_or_insert_default().add(&Figures::of(trouble.activity), requests);
+            let figures = Figures::of(trouble.activity);
+            let Harm { await_ms, per_s, queue } = Harm::of(&figures, self.incident.requests);
+            let histograms = self.intervals.get_or_insert_default().iter_mut();
+            for (histogram, value) in histograms.zip([await_ms, Some(per_s.unwrap_or(0.0)), queue]) {
+                value.into_iter().for_each(|value| histogram.add(value, figures.seconds));
+            }
         }
     }
 
-    /// Keeps only what is told of an incident that has ended.
+    /// Keeps only what is told of an incident that has ended: the medians, because a mean would be that of the few intervals
+    /// in which the load begins or ends.
     fn finished(mut self) -> Self {
         if let Some(mut intervals) = self.intervals.take() {
-            self.harm = intervals.harm(self.incident.requests);
+            let [await_ms, per_s, queue] = intervals.each_mut().map(|histogram| histogram.quantile(0.5));
+            let per_s = per_s.filter(|per_s| *per_s > 0.0);
+            let await_ms = await_ms.filter(|_| per_s.is_some());
+            self.harm = Harm { await_ms, per_s: self.incident.requests.and(per_s), queue };
         }
         self
     }
@@ -394,7 +348,7 @@ impl Tracked {
     fn note_cause(&mut self, trouble: &Trouble<'_>, topology: &Topology) {
         let names = trouble.device.names();
         let is_victim = names.device == self.incident.victim.device;
-        let Some(cause) = trouble.phase.cause(names, is_victim) else { return };
+        let Some(cause) = trouble.phase.cause_of_incident(is_victim) else { return };
         // What the kernel says changes: errors are counted, a rebuild goes on.
         let is_news = matches!((&self.incident.cause, &cause), (Some(Cause::Health(known)), Cause::Health(new)) if known != new);
         if !is_news && self.incident.cause.as_ref().is_some_and(|known| known.rank() >= cause.rank()) {
@@ -404,7 +358,7 @@ impl Tracked {
             return;
         }
         let incident = Arc::make_mut(&mut self.incident);
-        if let Cause::Limit { limit: EventLimit::Cgroup(limit), .. } = &cause {
+        if let Cause::CgroupLimit(limit) = &cause {
             incident.owner = Some(Arc::clone(&limit.cgroup));
             let requests = limited_requests(limit.kind);
             if is_victim && incident.requests != Some(requests) {

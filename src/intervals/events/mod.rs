@@ -32,7 +32,7 @@ mod phase;
 mod tests;
 mod tracker;
 
-pub use event::{Cause, Course, EventLimit, Incident, Moment, OngoingIncident, WaitingTask};
+pub use event::{Cause, Course, Incident, Moment, OngoingIncident, WaitingTask};
 
 pub use incident_tracker::{Harm, IncidentSummary};
 pub use phase::Event;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::event::Cause;
-use super::event::{Course, EventLimit, Moment, TOLERANCE_S};
+use super::event::{Course, Moment, TOLERANCE_S};
 use super::figures::Figures;
-use crate::analysis::{Evidence, HealthEvidence, TroubleSpan, Verdict};
+use crate::analysis::{Evidence, TroubleSpan, Verdict};
 use crate::intervals::{DeviceActivity, DeviceNames, RunClock};
 
 /// A time in which one device was in trouble: one verdict, or several such times merged. What it suffered from, since
@@ -26,17 +26,8 @@ pub struct Event {
     /// The number of its incident; `None` if the requests only wait for each other a little.
     pub incident: Option<u64>,
     pub(super) figures: Figures,
-    pub(super) conclusion: Conclusion,
-}
-
-/// The evidence for a verdict, as far as an event shows it.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Conclusion {
-    /// Boxed because it is large and most events have none.
-    limit: Option<Box<EventLimit>>,
-    evidence: Option<&'static str>,
-    queued_above: Vec<String>,
-    health: Vec<HealthEvidence>,
+    /// The most certain cause that the device itself shows.
+    pub(super) cause: Option<Cause>,
 }
 
 impl Event {
@@ -46,7 +37,7 @@ impl Event {
         verdict: Verdict,
         (begin, end): (Moment, Moment),
         figures: Figures,
-        conclusion: Conclusion,
+        cause: Option<Cause>,
     ) -> Self {
         let verdict_s = end.run_s - begin.run_s;
         Self {
@@ -60,7 +51,7 @@ impl Event {
             course: vec![Course { verdict, begin, duration_s: verdict_s }],
             incident: None,
             figures,
-            conclusion,
+            cause,
         }
     }
 
@@ -77,10 +68,17 @@ impl Event {
     }
 
     /// Adds another interval with its verdict.
-    pub(super) fn extend(&mut self, end: Moment, figures: &Figures, conclusion: Conclusion) {
+    pub(super) fn extend(&mut self, end: Moment, figures: &Figures, cause: Option<Cause>) {
         self.set_end(end);
         self.figures.add(figures);
-        self.conclusion.update(conclusion);
+        // Errors are counted, and a limit may be changed.
+        if let Some(cause) = cause
+            && self.cause.as_ref().is_none_or(|known| {
+                cause.rank() > known.rank() || cause.rank() == known.rank() && !cause.is_of_victim()
+            })
+        {
+            self.cause = Some(cause);
+        }
     }
 
     /// Moves the end of a phase that has one verdict.
@@ -104,88 +102,48 @@ impl Event {
         self.verdict = span.verdict;
         self.verdict_s = self.duration_s();
         self.course = vec![Course { verdict: span.verdict, begin: self.begin, duration_s: self.verdict_s }];
-        self.conclusion = Conclusion::of_span(span).completed_by(std::mem::take(&mut self.conclusion));
+        self.cause = completed_by(Some(cause_of_span(span, &self.names)), self.cause.take());
     }
 
-    /// Returns the cause that the device shows. What a device below the victim is based on says nothing about the victim.
-    pub(super) fn cause(&self, names: &Arc<DeviceNames>, is_victim: bool) -> Option<Cause> {
-        let Conclusion { limit, evidence, queued_above, health, .. } = &self.conclusion;
-        if let Some(limit) = limit {
-            return Some(Cause::Limit { limit: (**limit).clone(), device: Arc::clone(names) });
-        }
-        if let Some(health) = health.first() {
-            return Some(Cause::Health(health.clone()));
-        }
-        if !is_victim {
-            return Some(Cause::DeviceBelow(Arc::clone(names)));
-        }
-        let queued_above = (!queued_above.is_empty()).then(|| Cause::QueuedAbove(queued_above.clone()));
-        queued_above.or(evidence.map(Cause::Evidence))
+    /// Returns the cause of an incident that the device shows. What a device below the victim is based on says nothing about
+    /// the victim.
+    pub(super) fn cause_of_incident(&self, is_victim: bool) -> Option<Cause> {
+        let own = self.cause.as_ref().filter(|cause| is_victim || !cause.is_of_victim());
+        own.cloned().or_else(|| (!is_victim).then(|| Cause::DeviceBelow(Arc::clone(&self.names))))
     }
 }
 
-impl Conclusion {
-    /// The conclusion from all intervals together.
-    pub(super) fn of_span(span: &TroubleSpan) -> Self {
-        let plateau = span.plateau.as_ref();
-        Self {
-            limit: plateau.map(|plateau| Box::new(EventLimit::Cap(plateau.clone()))),
-            evidence: Some(match plateau {
-                Some(_) => "constant_rate",
-                None => "latency",
-            }),
-            ..Self::default()
-        }
-    }
+/// The cause that all intervals together show.
+fn cause_of_span(span: &TroubleSpan, names: &Arc<DeviceNames>) -> Cause {
+    span.plateau
+        .clone()
+        .map_or(Cause::Evidence("latency"), |plateau| Cause::Cap { plateau, device: Arc::clone(names) })
+}
 
-    /// The conclusion of an interval with a verdict.
-    pub(super) fn of(activity: &DeviceActivity, verdict: Verdict) -> Self {
-        let evidence = &activity.assessment.evidence;
-        let mut found =
-            Self { evidence: evidence.iter().find_map(|one| evidence_name(one, verdict)), ..Self::default() };
-        for one in evidence {
-            match one {
-                Evidence::ConstantRate(plateau) if verdict == Verdict::Capped => {
-                    found.limit = Some(Box::new(EventLimit::Cap(plateau.clone())));
-                }
-                Evidence::HeldBetween { below, .. } => found.queued_above.clone_from(below),
-                Evidence::Health(health) => found.health.push(health.clone()),
-                _ => {}
-            }
-        }
-        if found.evidence.is_none() && !found.health.is_empty() {
-            found.evidence = Some("health");
-        }
-        // A known limit says more than a rate that looks like a limit.
-        if let Some(limit) = activity.limit.as_ref().filter(|limit| limit.holds_device) {
-            found.limit = Some(Box::new(EventLimit::Cgroup(limit.clone())));
-        }
-        found
+/// The most certain cause that an interval with a verdict shows.
+pub(super) fn cause_of_interval(
+    activity: &DeviceActivity,
+    verdict: Verdict,
+    names: &Arc<DeviceNames>,
+) -> Option<Cause> {
+    if let Some(limit) = activity.limit.as_ref().filter(|limit| limit.holds_device) {
+        return Some(Cause::CgroupLimit(limit.clone()));
     }
+    let causes = activity.assessment.evidence.iter().filter_map(|evidence| match evidence {
+        Evidence::Health(health) => Some(Cause::Health(health.clone())),
+        Evidence::ConstantRate(plateau) if verdict == Verdict::Capped => {
+            Some(Cause::Cap { plateau: plateau.clone(), device: Arc::clone(names) })
+        }
+        Evidence::HeldBetween { below, .. } if !below.is_empty() => Some(Cause::QueuedAbove(below.clone())),
+        other => evidence_name(other, verdict).map(Cause::Evidence),
+    });
+    causes.reduce(|best, next| if next.rank() > best.rank() { next } else { best })
+}
 
-    /// Replaces the values that a later interval has.
-    fn update(&mut self, later: Self) {
-        self.limit = later.limit.or(self.limit.take());
-        self.evidence = self.evidence.or(later.evidence);
-        if !later.health.is_empty() {
-            self.health = later.health;
-        }
-        if self.queued_above.is_empty() {
-            self.queued_above = later.queued_above;
-        }
-    }
-
-    /// The conclusion of the worse of two phases, completed by that of the milder one.
-    pub(super) fn completed_by(mut self, milder: Self) -> Self {
-        if self.queued_above.is_empty() {
-            self.queued_above = milder.queued_above;
-        }
-        if self.health.is_empty() {
-            self.health = milder.health;
-        }
-        self.limit = self.limit.or(milder.limit);
-        self
-    }
+/// Returns the cause of the worse of two phases, unless the milder one has a more certain cause than its evidence.
+fn completed_by(worse: Option<Cause>, milder: Option<Cause>) -> Option<Cause> {
+    let rank = worse.as_ref().map_or(0, Cause::rank);
+    milder.filter(|milder| milder.rank() > rank).or(worse)
 }
 
 /// Returns how many seconds of queueing a second of a verdict counts as. During a stall nothing completes; at a limit
@@ -208,7 +166,6 @@ fn evidence_name(evidence: &Evidence, verdict: Verdict) -> Option<&'static str> 
         (_, Verdict::Stalled) => None,
         (Evidence::AtLimit(_), Verdict::Throttled) => Some("cgroup_limit"),
         (_, Verdict::Throttled) => None,
-        (Evidence::ConstantRate(_), Verdict::Capped) => Some("constant_rate"),
         (Evidence::SharedLimit(_), Verdict::Capped) => Some("shared_limit"),
         (_, Verdict::Capped) => None,
         (Evidence::SlowBesidePeers(_), _) => Some("peers"),
@@ -277,14 +234,14 @@ pub(super) fn merge(before: Event, after: Event) -> Event {
     let is_worse = after.verdict.severity() > before.verdict.severity();
     let verdict = if is_worse { after.verdict } else { before.verdict };
     let (worse, milder, worse_s) = if is_worse || is_same {
-        (after.conclusion, before.conclusion, after.verdict_s)
+        (after.cause, before.cause, after.verdict_s)
     } else {
-        (before.conclusion, after.conclusion, before.verdict_s)
+        (before.cause, after.cause, before.verdict_s)
     };
     let verdict_s = if is_same { before.verdict_s + after.verdict_s } else { worse_s };
-    let conclusion = worse.completed_by(milder);
+    let cause = completed_by(worse, milder);
     let is_ongoing = after.is_ongoing;
-    Event { is_ongoing, verdict, verdict_s, end, course, figures, conclusion, ..before }
+    Event { is_ongoing, verdict, verdict_s, end, course, figures, cause, ..before }
 }
 
 /// Adds a verdict to a course. If there are too many, the first ones are kept: they show how the trouble began.
@@ -316,7 +273,13 @@ pub(super) fn complete(
             .filter(|(begin_s, end_s)| end_s - begin_s >= MAX_GAP_INTERVALS * interval_s)
             .map(|(begin_s, end_s)| {
                 let times = (clock.moment(begin_s), clock.moment(end_s));
-                Event::new(names, span.verdict, times, Figures::of_span(span), Conclusion::of_span(span))
+                Event::new(
+                    names,
+                    span.verdict,
+                    times,
+                    Figures::of_span(span),
+                    Some(cause_of_span(span, names)),
+                )
             })
             .collect();
         if !added.is_empty() {

@@ -7,7 +7,7 @@ use super::AnalysisReport;
 use super::findings::{cause_sentences, host_sentences, link_text, not_the_disk_sentences};
 
 use crate::analysis::{DeviceReport, LayerLink, Plateau, QueueByLayer, WaitLocation};
-use crate::intervals::{Cause, Course, Departure, Event, IncidentSummary, KnownLimit, RunClock};
+use crate::intervals::{Cause, Course, Departure, Event, IncidentSummary, RunClock};
 use crate::report::evidence::{explanation_text, incident_parts, limit_name};
 use crate::report::json_csv::time_text;
 use crate::sanitize::json_text;
@@ -143,13 +143,7 @@ fn departure(departure: &Departure) -> Object {
 fn incident(summary: &IncidentSummary) -> Object {
     let IncidentSummary { incident, harm, .. } = summary;
     let devices: Vec<&str> = summary.devices.iter().map(|one| &*one.names.device).collect();
-    let limit = match &incident.cause {
-        Some(Cause::Limit { limit, device }) => KnownLimit::of_event(limit).map(|found| {
-            let cgroup_limit = incident.cgroup_limit().map(|limit| &*limit.limited_device);
-            (found, cgroup_limit.unwrap_or(&device.device))
-        }),
-        _ => None,
-    };
+    let limit = incident.known_limit();
     let waiting: Vec<String> =
         incident.waiting.iter().map(|task| format!("{}({})", task.comm, task.tid)).collect();
     Object::new()

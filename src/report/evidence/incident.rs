@@ -4,7 +4,7 @@ use super::limits::{at_limit_text, plateau_rate};
 use crate::analysis::{HealthEvidence, IoDirection};
 use crate::attribution::{ReachedLimit, cgroup_name};
 use crate::counters::{Fact, FactKind, FactValue, Health, SYNC_ACTION, SYNC_COMPLETED, SYNC_SPEED};
-use crate::intervals::{Cause, EventLimit, Harm, Incident, IncidentSummary};
+use crate::intervals::{Cause, Harm, Incident, IncidentSummary};
 use crate::metrics::Interval;
 use crate::report::layout::sentence_numbers::{counted, duration, named, number, per_second, queue, time};
 use crate::sanitize::sanitize;
@@ -89,8 +89,8 @@ pub(crate) fn incident_parts(incident: &Incident, harm: &Harm) -> Vec<String> {
 /// The cause; `None` if the verdict says as much.
 fn cause_text(cause: &Cause, incident: &Incident) -> Option<String> {
     Some(match cause {
-        Cause::Limit { limit: EventLimit::Cgroup(limit), .. } => at_limit_text(limit),
-        Cause::Limit { limit: EventLimit::Cap(plateau), device } => {
+        Cause::CgroupLimit(limit) => at_limit_text(limit),
+        Cause::Cap { plateau, device } => {
             format!("{} stays at {}, as at a limit", device.label, plateau_rate(plateau))
         }
         Cause::Health(health) => health_evidence_text(health),
@@ -213,7 +213,7 @@ mod tests {
             holds_device: true,
         };
         let device = DeviceNames::without_alias("loop0");
-        let limit = Cause::Limit { limit: EventLimit::Cgroup(limit), device: device.clone() };
+        let limit = Cause::CgroupLimit(limit);
         let waiting = |tid| WaitingTask { tid, comm: "fio".to_owned() };
         let incident = Incident {
             victim: device,

@@ -15,7 +15,7 @@ use crate::analysis::{
     DeviceReport, DirectionReport, Layer, LayerLink, QueueByLayer, RateUnit, WaitLocation,
 };
 use crate::intervals::series::Extent;
-use crate::intervals::{Cause, DEVICE_QUANTITIES, DeviceHistory, KnownLimit, UsageHistory};
+use crate::intervals::{DEVICE_QUANTITIES, DeviceHistory, UsageHistory};
 use crate::report::analysis::{
     capacity_sentences, cause_sentences, link_text, verdict_sentence, worse_verdict,
 };
@@ -156,10 +156,8 @@ impl<'a> Section<'a> {
 
     /// The limits that caused incidents of the device, in requests or MiB per second.
     fn limits(&self, unit: RateUnit) -> Vec<(f64, String)> {
-        let limits = self.incidents.iter().filter_map(|placed| match &placed.summary.incident.cause {
-            Some(Cause::Limit { limit, .. }) => KnownLimit::of_event(limit),
-            _ => None,
-        });
+        let limits =
+            self.incidents.iter().filter_map(|placed| Some(placed.summary.incident.known_limit()?.0));
         let mut found: Vec<(f64, String)> = Vec::new();
         for limit in limits.filter(|limit| limit.unit == unit) {
             let value = if unit == RateUnit::Kib { limit.per_second / 1024.0 } else { limit.per_second };
