@@ -1,6 +1,5 @@
 //! Clocks. Only this module reads the real time and waits.
 
-use std::cell::Cell;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
@@ -124,40 +123,4 @@ pub fn poll_inputs<const N: usize>(
     inputs
         .each_ref()
         .map(|input| input.is_some() && polled.next().is_some_and(|polled| !polled.revents().is_empty()))
-}
-
-/// A clock that advances only while waiting, for tests.
-pub struct ManualClock<'a> {
-    now: Cell<Duration>,
-    start: Timestamp,
-    on_wait: Box<dyn Fn(u64) -> WaitOutcome + 'a>,
-    waits: Cell<u64>,
-}
-
-impl<'a> ManualClock<'a> {
-    /// Creates a clock at `start`. Each wait, numbered from 1, returns at once with the outcome of `on_wait`, which may
-    /// change the files that are read next.
-    pub fn new(start: Timestamp, on_wait: impl Fn(u64) -> WaitOutcome + 'a) -> Self {
-        Self { now: Cell::new(Duration::ZERO), start, on_wait: Box::new(on_wait), waits: Cell::new(0) }
-    }
-}
-
-impl Clock for ManualClock<'_> {
-    fn monotonic(&self) -> Duration {
-        self.now.get()
-    }
-
-    fn is_manual(&self) -> bool {
-        true
-    }
-
-    fn wall(&self) -> Timestamp {
-        self.start.checked_add(self.now.get()).unwrap_or(self.start)
-    }
-
-    fn wait_until(&self, deadline: Duration) -> WaitOutcome {
-        self.now.set(deadline.max(self.now.get()));
-        self.waits.set(self.waits.get() + 1);
-        (self.on_wait)(self.waits.get())
-    }
 }

@@ -22,5 +22,6 @@ mod simulator;
 #[allow(dead_code)] // The tests of the commands use the rest.
 #[path = "../support"]
 mod support {
+    pub(crate) mod clock;
     pub(crate) mod in_process;
 }

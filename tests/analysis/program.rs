@@ -1,10 +1,11 @@
 //! Runs the program on captures.
 
-use blkstat::clock::{ManualClock, WaitOutcome};
+use blkstat::clock::WaitOutcome;
 use blkstat::exit::Exit;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::support::clock::ManualClock;
 use crate::support::in_process::in_process;
 
 /// Runs a command that ends with the names of these captures. Returns standard output, standard error and how it ended.

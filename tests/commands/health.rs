@@ -2,12 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use blkstat::clock::{ManualClock, RealClock, WaitOutcome};
+use blkstat::clock::{RealClock, WaitOutcome};
 use blkstat::exit::Exit;
 use blkstat::source::copy_capture_range;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::support::clock::ManualClock;
 use crate::support::fake_root::{FakeRoot, busy_line};
 use crate::support::in_process::in_process;
 use crate::support::program::output;

@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use blkstat::clock::ManualClock;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::support::clock::ManualClock;
 use crate::support::fake_root::FakeRoot;
 use crate::support::in_process::in_process;
 use crate::support::program::output;

@@ -27,6 +27,7 @@ mod who;
 
 #[path = "../support"]
 mod support {
+    pub(crate) mod clock;
     #[allow(dead_code)] // Recordings and replicas use the rest.
     pub(crate) mod fake_root;
     pub(crate) mod http;

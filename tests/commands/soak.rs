@@ -6,10 +6,11 @@ use std::fs;
 use std::io::{self, Write};
 use std::process::Command;
 
-use blkstat::clock::{ManualClock, WaitOutcome};
+use blkstat::clock::WaitOutcome;
 use blkstat::exit::Exit;
 use jiff::Timestamp;
 
+use crate::support::clock::ManualClock;
 use crate::support::fake_root::FakeRoot;
 use crate::support::in_process::in_process;
 

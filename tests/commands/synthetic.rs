@@ -1,10 +1,11 @@
 //! Lines of captures and of recordings, and runs on hosts that change from second to second.
 
-use blkstat::clock::{ManualClock, WaitOutcome};
+use blkstat::clock::WaitOutcome;
 use blkstat::exit::Exit;
 use jiff::Timestamp;
 use serde_json::json;
 
+use crate::support::clock::ManualClock;
 use crate::support::fake_root::FakeRoot;
 use crate::support::in_process::in_process;
 

@@ -3,11 +3,12 @@
 use std::fs;
 use std::time::Duration;
 
-use blkstat::clock::{Clock, ManualClock, WaitOutcome};
+use blkstat::clock::{Clock, WaitOutcome};
 use blkstat::exit::Exit;
 use jiff::Timestamp;
 
 use super::lab::{Lab, replay};
+use crate::support::clock::ManualClock;
 use crate::support::in_process::of_plan;
 
 /// A clock whose wall-clock time is set back by an hour after a second.

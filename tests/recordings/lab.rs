@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use blkstat::capture::Reader;
 use blkstat::clock::RealClock;
-use blkstat::clock::{ManualClock, WaitOutcome};
+use blkstat::clock::WaitOutcome;
 use blkstat::commands::{Command, Host, Plan, Record};
 use blkstat::counters::Sample;
 use blkstat::exit::Exit;
@@ -17,6 +17,7 @@ use blkstat::source::Replay;
 use jiff::Timestamp;
 use tempfile::TempDir;
 
+use crate::support::clock::ManualClock;
 use crate::support::fake_root::FakeRoot;
 use crate::support::in_process::of_plan;
 

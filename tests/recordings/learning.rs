@@ -2,12 +2,13 @@
 
 use std::fs;
 
-use blkstat::clock::{ManualClock, WaitOutcome};
+use blkstat::clock::WaitOutcome;
 use blkstat::exit::Exit;
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::lab::{Lab, without_open_wait};
+use crate::support::clock::ManualClock;
 use crate::support::fake_root::FakeRoot;
 use crate::support::in_process::in_process;
 

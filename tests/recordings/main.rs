@@ -21,6 +21,7 @@ mod volume;
 #[allow(dead_code)] // The tests of the commands use the rest.
 #[path = "../support"]
 mod support {
+    pub(crate) mod clock;
     pub(crate) mod fake_root;
     pub(crate) mod in_process;
     pub(crate) mod program;

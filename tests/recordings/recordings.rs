@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use blkstat::capture::RecordFilter;
-use blkstat::clock::{Clock, ManualClock, WaitOutcome};
+use blkstat::clock::{Clock, WaitOutcome};
 use blkstat::commands::Record;
 use blkstat::counters::Sample;
 use blkstat::exit::Exit;
@@ -12,6 +12,7 @@ use blkstat::source::Live;
 use jiff::tz::TimeZone;
 
 use super::lab::{Lab, replay};
+use crate::support::clock::ManualClock;
 
 /// The samples of steps `0..=count` as a live view reads them.
 fn live(lab: &Lab, count: u64) -> Vec<Sample> {

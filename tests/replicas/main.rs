@@ -32,6 +32,7 @@ fn requested(seed: u64, count: u64) -> (u64, u64) {
 #[allow(dead_code)] // The tests of the commands use the rest.
 #[path = "../support"]
 mod support {
+    pub(crate) mod clock;
     pub(crate) mod fake_root;
     pub(crate) mod in_process;
     pub(crate) mod program;

@@ -5,12 +5,13 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use blkstat::clock::{ManualClock, WaitOutcome};
+use blkstat::clock::WaitOutcome;
 use blkstat::commands::{Plan, plan};
 use blkstat::exit::Exit;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::support::clock::ManualClock;
 use crate::support::fake_root::FakeRoot;
 use crate::support::in_process::of_plan;
 use crate::synthetic::reads_line;

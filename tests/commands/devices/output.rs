@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use blkstat::clock::{ManualClock, RealClock, WaitOutcome};
+use blkstat::clock::{RealClock, WaitOutcome};
 use blkstat::counters::HealthFacts;
 use blkstat::exit::Exit;
 use blkstat::report::devices::json;
@@ -13,6 +13,7 @@ use jiff::Timestamp;
 
 use super::draw;
 use super::hosts::{empty, laptop, malformed, server};
+use crate::support::clock::ManualClock;
 use crate::support::fake_root::FakeRoot;
 use crate::support::in_process::in_process;
 use crate::support::snapshot::assert_snapshot;

@@ -7,7 +7,7 @@ use std::process::{Child, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use blkstat::clock::{ManualClock, WaitOutcome};
+use blkstat::clock::WaitOutcome;
 use blkstat::exit::Exit;
 use jiff::Timestamp;
 use rustix::process::{Pid, Signal, kill_process};
@@ -15,6 +15,7 @@ use rustix::termios::{LocalModes, tcgetattr};
 use serde_json::Value;
 
 use super::support::{capture, host, write_host};
+use crate::support::clock::ManualClock;
 use crate::support::in_process::in_process;
 use crate::support::program::blkstat;
 use crate::support::terminal::open_terminal;

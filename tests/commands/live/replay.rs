@@ -4,11 +4,12 @@ use std::cell::Cell;
 use std::fs;
 use std::time::Duration;
 
-use blkstat::clock::{Clock, ManualClock, WaitOutcome};
+use blkstat::clock::{Clock, WaitOutcome};
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::host::{json, output, write_host};
+use crate::support::clock::ManualClock;
 use crate::support::fake_root::FakeRoot;
 use crate::support::in_process::in_process;
 

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use blkstat::clock::{ManualClock, WaitOutcome};
+use blkstat::clock::WaitOutcome;
 use jiff::Timestamp;
 
 use super::captures::{capture_of, lines_of};
+use crate::support::clock::ManualClock;
 use crate::support::in_process::in_process;
 use crate::support::program::output;
 

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+use crate::support::clock::ManualClock;
 use crate::support::in_process::in_process;
 use crate::support::program::{blkstat, output};
 use crate::synthetic::reads_line;
-use blkstat::clock::{ManualClock, WaitOutcome};
+use blkstat::clock::WaitOutcome;
 use blkstat::exit::Exit;
 use blkstat::sink::gzip_bytes;
 

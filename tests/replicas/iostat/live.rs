@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use blkstat::clock::{Clock, ManualClock, WaitOutcome};
+use blkstat::clock::{Clock, WaitOutcome};
 use blkstat::exit::Exit;
 use jiff::Timestamp;
 
+use crate::support::clock::ManualClock;
 use crate::support::fake_root::FakeRoot;
 use crate::support::in_process::in_process;
 
