@@ -1,4 +1,4 @@
-//! Colors and characters: for 16, 256 or 16 million colors or none, a dark or a light background, UTF-8 or ASCII.
+//! Colors and characters: for 16 colors, 256 or none, a dark or a light background, UTF-8 or ASCII.
 
 use std::ffi::OsString;
 
@@ -20,8 +20,6 @@ pub(crate) enum ColorDepth {
     Sixteen,
     /// The palette of xterm.
     Many,
-    /// 8 bits for each of red, green and blue.
-    True,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,22 +31,17 @@ pub(crate) struct Theme {
     pub(crate) is_ascii: bool,
 }
 
-/// A color: on a dark background, on a light one, and the nearest of 16 colors.
-#[derive(Clone, Copy)]
-struct Hue {
-    dark: u32,
-    light: u32,
-    basic: Color,
-}
+/// A color: in the palette of xterm on a dark background and on a light one, and the nearest of 16 colors.
+type Hue = (u8, u8, Color);
 
-const GREEN: Hue = Hue { dark: 0x4d_af7c, light: 0x2e_7d4f, basic: Color::Green };
-const YELLOW: Hue = Hue { dark: 0xe6_c34a, light: 0x9a_7b00, basic: Color::Yellow };
-const ORANGE: Hue = Hue { dark: 0xe8_853d, light: 0xb8_5c00, basic: Color::LightRed };
-const PURPLE: Hue = Hue { dark: 0xb0_7ae0, light: 0x7b_3fb5, basic: Color::Magenta };
-const GRAY: Hue = Hue { dark: 0x8a_8a8a, light: 0x6c_6c6c, basic: Color::DarkGray };
-const BLUE: Hue = Hue { dark: 0x5a_a7e0, light: 0x1f_6fb0, basic: Color::Blue };
-const RED: Hue = Hue { dark: 0xe5_484d, light: 0xc1_272d, basic: Color::Red };
-const CYAN: Hue = Hue { dark: 0x4c_c5c5, light: 0x00_7f7f, basic: Color::Cyan };
+const GREEN: Hue = (72, 29, Color::Green);
+const YELLOW: Hue = (179, 100, Color::Yellow);
+const ORANGE: Hue = (208, 130, Color::LightRed);
+const PURPLE: Hue = (140, 97, Color::Magenta);
+const GRAY: Hue = (245, 242, Color::DarkGray);
+const BLUE: Hue = (74, 25, Color::Blue);
+const RED: Hue = (203, 124, Color::Red);
+const CYAN: Hue = (80, 30, Color::Cyan);
 
 /// How a line of a chart is drawn. Without colors, lines differ by their dashes.
 #[derive(Clone, Copy)]
@@ -84,22 +77,18 @@ impl Theme {
         let is_true = text("COLORTERM").is_some_and(|value| value == "truecolor" || value == "24bit");
         let depth = match term.as_str() {
             _ if has_no_color || term.starts_with("vt1") || term.starts_with("vt2") => ColorDepth::None,
-            _ if is_true || term.ends_with("-direct") => ColorDepth::True,
-            _ if term.contains("256color") => ColorDepth::Many,
+            _ if is_true || term.ends_with("-direct") || term.contains("256color") => ColorDepth::Many,
             _ => ColorDepth::Sixteen,
         };
         let is_ascii = is_ascii || !shows_utf8(variable);
         Self { depth, is_light: has_light_background(text("COLORFGBG").as_deref()), is_ascii }
     }
 
-    fn style_of(self, hue: Hue) -> Style {
-        let rgb = if self.is_light { hue.light } else { hue.dark };
-        let [_, red, green, blue] = rgb.to_be_bytes();
+    fn style_of(self, (dark, light, basic): Hue) -> Style {
         match self.depth {
             ColorDepth::None => Style::new(),
-            ColorDepth::Sixteen => Style::new().fg(hue.basic),
-            ColorDepth::Many => Style::new().fg(Color::Indexed(nearest_indexed(red, green, blue))),
-            ColorDepth::True => Style::new().fg(Color::Rgb(red, green, blue)),
+            ColorDepth::Sixteen => Style::new().fg(basic),
+            ColorDepth::Many => Style::new().fg(Color::Indexed(if self.is_light { light } else { dark })),
         }
     }
 
@@ -142,8 +131,6 @@ impl Theme {
         match self.depth {
             ColorDepth::None | ColorDepth::Sixteen => REVERSED,
             ColorDepth::Many => Style::new().bg(Color::Indexed(if self.is_light { 254 } else { 237 })),
-            ColorDepth::True if self.is_light => Style::new().bg(Color::Rgb(0xe0, 0xe4, 0xea)),
-            ColorDepth::True => Style::new().bg(Color::Rgb(0x33, 0x3a, 0x44)),
         }
     }
 
@@ -157,19 +144,6 @@ impl Theme {
 fn has_light_background(variable: Option<&str>) -> bool {
     let background = variable.and_then(|value| value.rsplit(';').next()?.parse::<u8>().ok());
     background.is_some_and(|color| color == 7 || (9..=15).contains(&color))
-}
-
-/// Returns the nearest color of the 6 x 6 x 6 cube and the grays of xterm's palette.
-fn nearest_indexed(red: u8, green: u8, blue: u8) -> u8 {
-    const LEVELS: [u8; 6] = [0, 95, 135, 175, 215, 255];
-    if red == green && green == blue {
-        return 232 + (red.saturating_sub(8) / 10).min(23);
-    }
-    let level = |value: u8| {
-        let distance = |at: &usize| LEVELS[*at].abs_diff(value);
-        (0..LEVELS.len()).min_by_key(distance).unwrap_or(0) as u8
-    };
-    16 + 36 * level(red) + 6 * level(green) + level(blue)
 }
 
 #[cfg(test)]
@@ -186,7 +160,7 @@ mod tests {
         let utf8 = ("LANG", "en_US.UTF-8");
         assert_eq!(theme(&[("TERM", "xterm"), utf8]).depth, ColorDepth::Sixteen);
         assert_eq!(theme(&[("TERM", "xterm-256color"), utf8]).depth, ColorDepth::Many);
-        assert_eq!(theme(&[("TERM", "xterm-256color"), ("COLORTERM", "truecolor")]).depth, ColorDepth::True);
+        assert_eq!(theme(&[("TERM", "xterm"), ("COLORTERM", "truecolor")]).depth, ColorDepth::Many);
         assert_eq!(theme(&[("TERM", "xterm-256color"), ("NO_COLOR", "1")]).depth, ColorDepth::None);
         assert!(!theme(&[("TERM", "xterm"), utf8]).is_ascii);
         assert!(theme(&[("TERM", "linux"), utf8]).is_ascii);

@@ -45,8 +45,14 @@ type Style = (String, bool, bool);
 
 fn style(cell: &Cell, look: &Look) -> Style {
     let color = match cell.fgcolor() {
-        Color::Rgb(red, green, blue) => format!("#{red:02x}{green:02x}{blue:02x}"),
-        Color::Default | Color::Idx(_) => look.text.to_owned(),
+        // The grays and the cube of xterm's palette.
+        Color::Idx(gray @ 232..) => format!("#{0:02x}{0:02x}{0:02x}", 8 + 10 * (gray - 232)),
+        Color::Idx(color @ 16..) => {
+            let levels = [0, 95, 135, 175, 215, 255];
+            let [red, green, blue] = [36, 6, 1].map(|unit| levels[usize::from((color - 16) / unit % 6)]);
+            format!("#{red:02x}{green:02x}{blue:02x}")
+        }
+        Color::Default | Color::Idx(_) | Color::Rgb(..) => look.text.to_owned(),
     };
     (color, cell.bold(), cell.dim())
 }
