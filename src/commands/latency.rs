@@ -9,14 +9,15 @@ use super::operands::{ANY_FIRST, Operands};
 use super::options::{CaptureOptions, Host, WidthOption, percentage, usage_error};
 use super::tracing::Tracing;
 use crate::console::{RunContext, Warnings};
-use crate::counters::DeviceNumber;
 use crate::exit::{Exit, NoData};
 use crate::intervals::{
     BaselineStore, Detail, DeviceSelection, Input, IntervalRows, Intervals, TracedDevice,
 };
-use crate::report::latency::{LatencyFormat, LatencyInterval, trace_notes};
+use crate::report::latency::{
+    LatencyInterval, csv_header, heatmap, heatmap_legend, lines, table, trace_notes,
+};
 use crate::sanitize::sanitize;
-use crate::source::{TraceOptions, Tracer, remove_leftovers};
+use crate::source::remove_leftovers;
 use crate::time_range::TimeRange;
 
 #[derive(Args, Clone, Debug)]
@@ -79,35 +80,20 @@ impl Latency {
         // An empty list means all devices.
         let devices = if is_restricted { first.selected_disk_numbers() } else { Vec::new() };
         drop(first);
-        let options = TraceOptions {
-            latencies: true,
-            users: false,
-            devices: devices.clone(),
-            user_devices: Vec::new(),
-            max_overhead: self.max_overhead / 100.0,
-        };
         let tracing = Tracing::default();
-        tracing.start(Tracer::start(&host.root, options, context.clock)?);
+        tracing.start(&host.root, devices, false, self.max_overhead, context.clock)?;
         let mut intervals = open()?;
         intervals.tap(Box::new(|sample, _| tracing.read(sample)));
-        let (format, time_zone) = match (self.json, self.csv, self.heatmap) {
-            (true, ..) => (LatencyFormat::Json { buckets: self.buckets }, TimeZone::UTC),
-            (_, true, _) => (LatencyFormat::Csv, TimeZone::UTC),
-            (_, _, true) => (LatencyFormat::Heatmap, context.time_zone()),
-            _ => (LatencyFormat::Table, context.time_zone()),
-        };
-        let mut output = Output {
-            is_restricted,
-            is_for_programs: self.json || self.csv,
-            tracing: &tracing,
-            traced_devices: devices,
-            format,
-            width: &self.width,
-            time_zone,
-            text: Vec::new(),
-            said: Said::default(),
-        };
-        format.begin(self.width.or_available(context), &mut output.text);
+        let is_for_programs = self.json || self.csv;
+        let time_zone = if is_for_programs { TimeZone::UTC } else { context.time_zone() };
+        let mut text = Vec::new();
+        if self.csv {
+            csv_header(&mut text);
+        } else if self.heatmap {
+            heatmap_legend(self.width.or_available(context), &mut text);
+        }
+        let said = Said::default();
+        let mut output = Output { latency: self, is_restricted, tracing: &tracing, time_zone, text, said };
         follow(intervals, &mut output, context)
     }
 }
@@ -126,15 +112,10 @@ fn clean_up(host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
 
 /// Writes the intervals of a run.
 struct Output<'a> {
+    latency: &'a Latency,
     /// True if devices were named.
     is_restricted: bool,
-    is_for_programs: bool,
     tracing: &'a Tracing,
-    /// The devices whose requests are traced; all if empty.
-    traced_devices: Vec<DeviceNumber>,
-    format: LatencyFormat,
-    /// The width of tables.
-    width: &'a WidthOption,
     time_zone: TimeZone,
     text: Vec<u8>,
     said: Said,
@@ -152,12 +133,7 @@ impl Observer for Output<'_> {
         let traced = self.tracing.take(intervals);
         let Some(rows) = rows else { return Ok(()) };
         if self.is_restricted {
-            // While all of them are gone, the devices that are traced stay the same: an empty list would mean all.
-            let devices = intervals.selected_disk_numbers();
-            if devices != self.traced_devices && !devices.is_empty() {
-                self.tracing.select(&devices, &[]);
-                self.traced_devices = devices;
-            }
+            self.tracing.select(intervals.selected_disk_numbers());
         }
         // The requested device may appear later, or not at all.
         let Some(traced) = traced.filter(|_| rows.has_found_any) else { return Ok(()) };
@@ -169,8 +145,14 @@ impl Observer for Output<'_> {
         };
         let devices = traced.devices.iter().filter(is_shown).collect();
         let interval = LatencyInterval { header: &rows.header, traced: &traced, devices };
-        self.format.push(&interval, self.width.or_available(context), &self.time_zone, &mut self.text);
-        if self.is_for_programs {
+        let (width, out) = (self.latency.width.or_available(context), &mut self.text);
+        match *self.latency {
+            Latency { json: true, buckets, .. } => lines(&interval, true, buckets, out),
+            Latency { csv: true, .. } => lines(&interval, false, false, out),
+            Latency { heatmap: true, .. } => heatmap(&interval, width, &self.time_zone, out),
+            _ => table(&interval, width, &self.time_zone, out),
+        }
+        if self.latency.json || self.latency.csv {
             self.said.say(trace_notes(&traced), context);
         }
         context.show(&mut self.text)

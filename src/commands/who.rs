@@ -20,9 +20,10 @@ use crate::intervals::{
 };
 use crate::report::latency::{dropped_text, trace_problem_text};
 use crate::report::who::{
-    CGROUP, PROCESS, SORT_KEYS, WhoFormat, WhoInterval, hidden_processes_text, hung_read_text, problem_text,
+    CGROUP, PROCESS, SORT_KEYS, WhoInterval, csv_header, hidden_processes_text, hung_read_text, lines,
+    problem_text, table,
 };
-use crate::source::{TraceOptions, Tracer, has_process_io_capabilities};
+use crate::source::has_process_io_capabilities;
 use crate::topology::{nvme_head, partition_parents};
 
 /// The default number of cgroups on a device, and of processes, that a table shows.
@@ -76,32 +77,29 @@ impl Who {
         let tracing = Tracing::default();
         let mut intervals = Intervals::open(&input, &selection, Detail::Report, &baselines, context.clock)?;
         intervals.tap(Box::new(|sample, _| tracing.read(sample)));
-        let (format, time_zone) = match (self.json, self.csv, self.kind.as_str()) {
-            (true, ..) => (WhoFormat::Json, TimeZone::UTC),
-            (_, true, PROCESS) => (WhoFormat::Csv(PROCESS), TimeZone::UTC),
-            (_, true, _) => (WhoFormat::Csv(CGROUP), TimeZone::UTC),
-            _ => (WhoFormat::Table, context.time_zone()),
-        };
+        let is_for_programs = self.json || self.csv;
+        let mut text = Vec::new();
+        self.csv_kind().into_iter().for_each(|kind| csv_header(kind, &mut text));
         // Output for programs has all of them.
-        let default_top = if self.json || self.csv { usize::MAX } else { DEFAULT_TOP };
+        let default_top = if is_for_programs { usize::MAX } else { DEFAULT_TOP };
         let mut output = Output {
+            who: self,
             host,
             tracing: &tracing,
-            max_overhead: self.trace.then_some(self.max_overhead / 100.0),
             is_restricted: selection.names_devices(),
-            sort: self.sort.unwrap_or(SORT_KEYS[0]),
             top: self.top.map_or(default_top, |top| top as usize),
-            format,
-            width: &self.width,
-            time_zone,
-            text: Vec::new(),
-            traced_devices: Vec::new(),
+            time_zone: if is_for_programs { TimeZone::UTC } else { context.time_zone() },
+            text,
             has_attribution: false,
             unread_s: 0.0,
             said: Said::default(),
         };
-        format.begin(&mut output.text);
         follow(intervals, &mut output, context)
+    }
+
+    /// The kind of the lines of CSV; `None` for another format.
+    fn csv_kind(&self) -> Option<&str> {
+        self.csv.then_some(&self.kind)
     }
 }
 
@@ -125,23 +123,15 @@ fn numbers_with_partitions(names: &[String], devices: &[Device]) -> Vec<DeviceNu
 
 /// Writes the intervals of a run.
 struct Output<'a> {
+    who: &'a Who,
     host: &'a Host,
     tracing: &'a Tracing,
-    /// Trace which threads submit I/O to which device, unless that takes more than this fraction of the time of all
-    /// CPUs; `None` to not trace.
-    max_overhead: Option<f64>,
     /// True if devices were named.
     is_restricted: bool,
-    sort: &'static str,
     /// The most cgroups on each device, and the most processes.
     top: usize,
-    format: WhoFormat,
-    /// The width of tables.
-    width: &'a WidthOption,
     time_zone: TimeZone,
     text: Vec<u8>,
-    /// The devices and partitions on which threads are traced; all if empty.
-    traced_devices: Vec<DeviceNumber>,
     /// True if any interval had cgroups and processes.
     has_attribution: bool,
     /// The seconds since the last scan.
@@ -151,16 +141,9 @@ struct Output<'a> {
 
 impl Observer for Output<'_> {
     fn begin(&mut self, run: &mut Run<'_, '_, '_>) -> Result<()> {
-        if let Some(max_overhead) = self.max_overhead {
-            self.traced_devices = self.devices_to_trace(&run.intervals);
-            let options = TraceOptions {
-                latencies: false,
-                users: true,
-                devices: Vec::new(),
-                user_devices: self.traced_devices.clone(),
-                max_overhead,
-            };
-            self.tracing.start(Tracer::start(&self.host.root, options, run.context.clock)?);
+        if self.who.trace {
+            let (devices, clock) = (self.devices_to_trace(&run.intervals), run.context.clock);
+            self.tracing.start(&self.host.root, devices, true, self.who.max_overhead, clock)?;
         }
         run.context.show(&mut self.text)
     }
@@ -174,15 +157,8 @@ impl Observer for Output<'_> {
             self.push(&header, attribution.as_ref(), traced.as_ref(), intervals, context);
             context.show(&mut self.text)?;
         }
-        if self.max_overhead.is_some() {
-            // Selected devices, or partitions on them, may have appeared or have another number. While all of them are
-            // gone, the devices that are traced stay the same: an empty list would mean all.
-            let devices = self.devices_to_trace(intervals);
-            if devices != self.traced_devices && !devices.is_empty() {
-                self.tracing.select(&[], &devices);
-                self.traced_devices = devices;
-            }
-        }
+        // Selected devices, or partitions on them, may have appeared or have another number.
+        self.tracing.select(self.devices_to_trace(intervals));
         Ok(())
     }
 
@@ -231,11 +207,14 @@ impl Output<'_> {
             unread_s: self.unread_s,
             devices: attribution.map(|found| self.devices(found, intervals)).unwrap_or_default(),
             threads: traced.and_then(|traced| self.threads(traced, intervals)),
-            sort: self.sort,
+            sort: self.who.sort.unwrap_or(SORT_KEYS[0]),
             top: self.top,
         };
-        let width = self.width.or_available(context);
-        self.format.push(&interval, width, &self.time_zone, &mut self.text);
+        if self.who.json || self.who.csv {
+            lines(&interval, self.who.csv_kind(), &mut self.text);
+        } else {
+            table(&interval, self.who.width.or_available(context), &self.time_zone, &mut self.text);
+        }
     }
 
     /// Returns the selected devices with the partitions that were named.

@@ -19,7 +19,7 @@ const MIN_NAME_WIDTH: usize = 8;
 const COLUMNS: [&str; 9] = ["device", "requests", "count", "p50", "p95", "p99", "p99.9", "max", "matched"];
 
 /// Appends the table of an interval.
-pub(super) fn table(interval: &LatencyInterval<'_>, width: usize, time_zone: &TimeZone, out: &mut Vec<u8>) {
+pub fn table(interval: &LatencyInterval<'_>, width: usize, time_zone: &TimeZone, out: &mut Vec<u8>) {
     let header = interval.header;
     let clock = header.end.map(|end| format!("{} ", time_of_day(end, time_zone))).unwrap_or_default();
     let line = format!("{clock}{:.1} s", interval.traced.elapsed_s);
@@ -198,7 +198,7 @@ fn columns(width: usize) -> usize {
     width.saturating_sub(CELLS_WIDTH).clamp(MAP_COLUMNS[0], MAP_COLUMNS[1])
 }
 
-pub(super) fn legend(width: usize, out: &mut Vec<u8>) {
+pub fn heatmap_legend(width: usize, out: &mut Vec<u8>) {
     let columns = columns(width);
     let (time, name, kind, count, p50, p99) = ("time", "device", "requests", "count", "p50", "p99");
     let map = format!("{:columns$}", title(columns));
@@ -210,8 +210,8 @@ pub(super) fn legend(width: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(legend.as_bytes());
 }
 
-/// Appends the lines of an interval.
-pub(super) fn lines(interval: &LatencyInterval<'_>, width: usize, time_zone: &TimeZone, out: &mut Vec<u8>) {
+/// Appends the lines of an interval in the heat map.
+pub fn heatmap(interval: &LatencyInterval<'_>, width: usize, time_zone: &TimeZone, out: &mut Vec<u8>) {
     let end = interval.header.end;
     let mut clock = end.map(|end| time_of_day(end, time_zone)).unwrap_or_default();
     let mut is_empty = true;

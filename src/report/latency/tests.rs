@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use super::*;
@@ -33,17 +34,30 @@ fn traced() -> TracedInterval {
     TracedInterval { elapsed_s: 1.0, devices: vec![device], ..TracedInterval::default() }
 }
 
-fn printed(format: LatencyFormat, width: usize, traced: &TracedInterval) -> String {
+fn printed(traced: &TracedInterval, push: impl Fn(&LatencyInterval<'_>, &mut Vec<u8>)) -> String {
     let header = IntervalHeader {
         end: Timestamp::from_second(1_790_000_000).ok(),
         elapsed_s: 1.0,
         ..IntervalHeader::default()
     };
     let mut out = Vec::new();
-    format.begin(width, &mut out);
-    let interval = LatencyInterval { header: &header, traced, devices: traced.devices.iter().collect() };
-    format.push(&interval, width, &TimeZone::UTC, &mut out);
+    push(&LatencyInterval { header: &header, traced, devices: traced.devices.iter().collect() }, &mut out);
     String::from_utf8(out).unwrap()
+}
+
+fn table_text(width: usize, traced: &TracedInterval) -> String {
+    printed(traced, |interval, out| table(interval, width, &TimeZone::UTC, out))
+}
+
+fn heatmap_text(width: usize, traced: &TracedInterval) -> String {
+    printed(traced, |interval, out| {
+        heatmap_legend(width, out);
+        heatmap(interval, width, &TimeZone::UTC, out);
+    })
+}
+
+fn json_text(has_buckets: bool, traced: &TracedInterval) -> Value {
+    serde_json::from_str(&printed(traced, |interval, out| lines(interval, true, has_buckets, out))).unwrap()
 }
 
 #[test]
@@ -55,13 +69,13 @@ sd\\u{1b}a  read        100  100µs  400µs  400µs  900ms  900ms     100%      
            write         0                                          0%
 
 ";
-    let text = printed(LatencyFormat::Table, 100, &traced());
+    let text = table_text(100, &traced());
     assert_eq!(text, expected, "{text}");
 }
 
 #[test]
 fn the_heat_map_has_a_line_for_each_kind_of_request() {
-    let text = printed(LatencyFormat::Heatmap, 100, &traced());
+    let text = heatmap_text(100, &traced());
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 3, "{text}");
     assert!(lines[2].starts_with("14:13:20 sd\\u{1b}a    read        100 "), "{text}");
@@ -73,9 +87,11 @@ fn the_heat_map_has_a_line_for_each_kind_of_request() {
 
 #[test]
 fn json_and_csv_have_the_same_fields() {
-    let json: Value =
-        serde_json::from_str(&printed(LatencyFormat::Json { buckets: false }, 100, &traced())).unwrap();
-    let csv = printed(LatencyFormat::Csv, 100, &traced());
+    let json = json_text(false, &traced());
+    let csv = printed(&traced(), |interval, out| {
+        csv_header(out);
+        lines(interval, false, false, out);
+    });
     let (names, values) = csv.trim_end().split_once('\n').unwrap();
     assert_eq!(json.as_object().unwrap().len(), names.split(',').count());
     assert_eq!(names.split(',').count(), values.split(',').count());
@@ -95,8 +111,7 @@ fn json_and_csv_have_the_same_fields() {
 
 #[test]
 fn buckets_are_those_of_the_kernel() {
-    let text = printed(LatencyFormat::Json { buckets: true }, 100, &traced());
-    let json: Value = serde_json::from_str(&text).unwrap();
+    let json = json_text(true, &traced());
     assert_eq!(json["read_buckets"][0], serde_json::json!([0.1, 0.100199, 90]));
     assert_eq!(
         (json["read_buckets"].as_array().unwrap().len(), &json["write_buckets"]),
@@ -113,16 +128,15 @@ fn what_is_missing_is_said_once_and_with_the_remedy() {
     assert!(trace_notes(&full)[0].starts_with("7 requests are missing"));
     let mut unmatched = traced();
     unmatched.devices[0].completed[0] = 1000;
-    let text = printed(LatencyFormat::Table, 100, &unmatched);
+    let text = table_text(100, &unmatched);
     let paused = TracedInterval { problem: Some(TraceProblem::Overhead), ..TracedInterval::default() };
     for traced in [&unmatched, &paused] {
-        for format in [LatencyFormat::Table, LatencyFormat::Heatmap] {
-            let text = printed(format, 80, traced);
+        for text in [table_text(80, traced), heatmap_text(80, traced)] {
             assert!(text.contains(")\n") && text.lines().all(|line| line.chars().count() <= 80), "{text}");
         }
     }
     assert!(text.contains("(only 10% of the requests are matched"), "{text}");
-    assert!(printed(LatencyFormat::Table, 100, &TracedInterval::default()).contains("(no requests)"));
+    assert!(table_text(100, &TracedInterval::default()).contains("(no requests)"));
 }
 
 #[test]
@@ -132,7 +146,7 @@ fn lines_fit_into_narrow_terminals() {
     for name in ["sda", "mpath-of-a-volume-with-a-long-name"] {
         traced.devices[0].label = name.to_owned();
         for width in [70, 80, 100, 120] {
-            let text = printed(LatencyFormat::Table, width, &traced);
+            let text = table_text(width, &traced);
             assert!(text.lines().all(|line| line.width() <= width), "{width}: {text}");
             let has_bars = text.contains("10µs");
             assert!(has_bars || width == 70 || name.len() > 3, "{width}: {text}");
@@ -144,11 +158,10 @@ fn lines_fit_into_narrow_terminals() {
 fn failed_requests_are_named_with_their_errors() {
     let mut traced = traced();
     traced.devices[0].errors = BTreeMap::from([(-110, 1), (-5, 3)]);
-    let text = printed(LatencyFormat::Table, 100, &traced);
+    let text = table_text(100, &traced);
     let note = r"(sd\u{1b}a failed requests: Connection timed out 1, Input/output error 3)";
     assert!(text.lines().any(|line| line == note), "{text}");
-    let json: Value =
-        serde_json::from_str(&printed(LatencyFormat::Json { buckets: false }, 100, &traced)).unwrap();
+    let json = json_text(false, &traced);
     assert_eq!(json["failed_requests"], 4);
     assert_eq!(json["errors"], "Connection timed out 1, Input/output error 3");
 }

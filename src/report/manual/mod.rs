@@ -197,8 +197,8 @@ fn own_table(name: &str) -> Option<Terms> {
     Some(match name {
         "columns" => owned(native::columns_with_meanings()),
         "fields" => owned(json_csv::fields()),
-        "who" => owned(who::fields::fields()),
-        "latency" => latency::fields::fields(),
+        "who" => owned(who::fields()),
+        "latency" => latency::fields(),
         "metrics" => owned(prometheus::metrics()),
         "health" => FACTS.iter().map(|fact| (fact.name.to_owned(), fact.meaning.to_owned())).collect(),
         _ => return None,

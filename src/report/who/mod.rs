@@ -1,19 +1,18 @@
-//! The cgroups and processes that use the devices: as a table for people, as JSON Lines and as CSV.
+//! The cgroups and processes that use the devices: as JSON Lines and as CSV, whose field names are stable (new ones may be
+//! added at the end), and as a table for people.
 
-pub(super) mod fields;
 mod table;
 
-use jiff::tz::TimeZone;
-
-use self::fields::Row;
 #[cfg(feature = "top")]
 pub(crate) use self::table::push_tables;
-pub use self::table::{hidden_processes_text, hung_read_text, problem_text, skipped_scans_text};
-use crate::attribution::{Attribution, DeviceUse};
-use crate::intervals::{IntervalHeader, TracedThread};
+pub use self::table::{hidden_processes_text, hung_read_text, problem_text, skipped_scans_text, table};
+use crate::attribution::{Attribution, CgroupUse, DeviceUse, IoRates, LimitKind, LimitUse, cgroup_name};
+use crate::counters::{BlockedTask, BusyProcess};
+use crate::intervals::{IntervalHeader, KnownLimit, TracedThread};
+use crate::report::json_csv::value::{Field, push_line};
+use Field::{Flag, Name, Number, Text, Time, Whole, Words};
 
 /// The use of the devices in an interval, and how much of it is shown.
-#[derive(Clone, Debug)]
 pub struct WhoInterval<'a> {
     /// The values that all devices of the interval share.
     pub header: &'a IntervalHeader,
@@ -39,16 +38,6 @@ pub const CGROUP: &str = "cgroup";
 /// One per process or blocked task.
 pub const PROCESS: &str = "process";
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WhoFormat {
-    /// A table for people.
-    Table,
-    /// JSON Lines of both kinds.
-    Json,
-    /// CSV of one kind.
-    Csv(&'static str),
-}
-
 /// The quantities by which cgroups, threads and processes are sorted: those of both directions, or a column.
 pub const SORT_KEYS: [&str; 6] = ["MB/s", "rMB/s", "wMB/s", "iops", "r/s", "w/s"];
 
@@ -63,20 +52,240 @@ fn sort_value(key: &str, row: &Row<'_>) -> f64 {
     }
 }
 
-impl WhoFormat {
-    /// Appends the text before the first interval.
-    pub fn begin(self, out: &mut Vec<u8>) {
-        if let Self::Csv(kind) = self {
-            fields::csv_header(kind, out);
+const KIB: f64 = 1024.0;
+/// The name given to the bytes that no cgroup read or wrote. It cannot be a cgroup, because paths of cgroups begin with
+/// a slash.
+const UNATTRIBUTED: &str = "unattributed";
+
+/// A line: a cgroup of a device, the bytes of no cgroup, a process or blocked task, or a thread on a device.
+#[derive(Default)]
+struct Row<'a> {
+    kind: &'static str,
+    elapsed_s: Option<f64>,
+    device: Option<&'a str>,
+    cgroup: Option<&'a str>,
+    comm: Option<&'a str>,
+    pid: Option<u32>,
+    tid: Option<u32>,
+    is_blocked: Option<bool>,
+    /// Reads and writes per second.
+    ios_per_s: Option<[f64; 2]>,
+    /// KiB per second read and written.
+    kib_per_s: Option<[f64; 2]>,
+    share_pct: Option<f64>,
+    limits: &'a [LimitUse],
+    delay_permille: Option<u64>,
+    kernel_role: Option<&'static str>,
+}
+
+impl<'a> Row<'a> {
+    /// Use of a device, by a cgroup or by all.
+    fn rates(device: &Self, rates: &IoRates) -> Self {
+        Self {
+            ios_per_s: Some([rates.reads_per_s, rates.writes_per_s]),
+            kib_per_s: Some([rates.read_bytes_per_s, rates.write_bytes_per_s].map(|bytes| bytes / KIB)),
+            ..*device
         }
     }
 
-    /// Appends an interval; `width` is that of tables.
-    pub fn push(self, interval: &WhoInterval<'_>, width: usize, time_zone: &TimeZone, out: &mut Vec<u8>) {
-        match self {
-            Self::Table => table::table(interval, width, time_zone, out),
-            Self::Json => fields::lines(interval, None, out),
-            Self::Csv(kind) => fields::lines(interval, Some(kind), out),
+    fn cgroup(device: &Self, cgroup: &'a CgroupUse) -> Self {
+        let (share_pct, limits) = (cgroup.share_pct, &*cgroup.limits);
+        Self { cgroup: Some(&cgroup.path), share_pct, limits, ..Self::rates(device, &cgroup.rates) }
+    }
+
+    /// Returns the cgroups of a device and the unattributed rest.
+    fn of_device(usage: &'a DeviceUse, interval: &WhoInterval<'_>) -> Vec<Self> {
+        let elapsed_s = interval.attribution.map(|attribution| attribution.elapsed_s);
+        let device = Self { kind: CGROUP, elapsed_s, device: Some(&usage.name), ..Self::default() };
+        let mut rows = usage.cgroups.iter().map(|cgroup| Self::cgroup(&device, cgroup)).collect();
+        sort_and_cut(&mut rows, interval);
+        rows.push(Self {
+            cgroup: Some(UNATTRIBUTED),
+            kib_per_s: Some(usage.unattributed_bytes_per_s().map(|bytes| bytes / KIB)),
+            share_pct: usage.unattributed_pct(),
+            ..device
+        });
+        rows
+    }
+
+    fn thread(thread: &'a TracedThread, elapsed_s: f64) -> Self {
+        let elapsed_s = elapsed_s.max(f64::MIN_POSITIVE);
+        let per_s =
+            |amounts: [u64; 2], unit: f64| Some(amounts.map(|amount| amount as f64 / unit / elapsed_s));
+        Self {
+            kind: PROCESS,
+            elapsed_s: Some(elapsed_s),
+            device: Some(&thread.device),
+            cgroup: thread.cgroup.as_deref(),
+            comm: Some(&thread.comm),
+            pid: thread.pid.or(Some(thread.tid)),
+            tid: Some(thread.tid),
+            ios_per_s: per_s([thread.reads, thread.writes], 1.0),
+            kib_per_s: per_s([thread.read_bytes, thread.write_bytes], KIB),
+            kernel_role: thread.kernel_role(),
+            ..Self::default()
         }
+    }
+
+    /// A busy process, a blocked task, or both. `elapsed_s` is the time over which the bytes were counted.
+    fn process(
+        process: Option<&'a BusyProcess>,
+        task: Option<&'a BlockedTask>,
+        elapsed_s: Option<f64>,
+    ) -> Self {
+        let bytes = process.map(|process| [process.read_bytes, process.write_bytes]).zip(elapsed_s);
+        Self {
+            kind: PROCESS,
+            elapsed_s,
+            cgroup: process
+                .and_then(|process| process.cgroup.as_deref())
+                .or(task.and_then(|task| task.cgroup.as_deref())),
+            comm: process.map(|process| &*process.comm).or(task.map(|task| &*task.comm)),
+            pid: process.map(|process| process.pid).or(task.map(|task| task.pid)),
+            tid: task.map(|task| task.tid),
+            is_blocked: Some(task.is_some()),
+            kib_per_s: bytes.map(|(bytes, elapsed_s)| bytes.map(|bytes| bytes as f64 / KIB / elapsed_s)),
+            delay_permille: task.and_then(|task| task.delay_permille),
+            ..Self::default()
+        }
+    }
+
+    /// Returns the name of the cgroup for people.
+    fn cgroup_name(&self) -> Option<String> {
+        self.cgroup.map(|path| if path == UNATTRIBUTED { path.to_owned() } else { cgroup_name(path) })
+    }
+
+    /// Returns a limit in the unit of its field; `None` if it is not set.
+    fn limit(&self, kind: LimitKind) -> Field<'a> {
+        let limit = self.limits.iter().find(|limit| limit.kind == kind);
+        Number(limit.map(|limit| KnownLimit::of_cgroup(kind, limit.value).per_second))
+    }
+
+    /// Returns the limits that have been reached.
+    fn reached(&self) -> Vec<&'static str> {
+        let reached = self.limits.iter().filter(|limit| limit.is_reached);
+        reached.map(|limit| KnownLimit::of_cgroup(limit.kind, limit.value).rate()).collect()
+    }
+}
+
+/// A field: its name, a sentence part about it for the reference, the kinds of lines that have it in CSV, and its value.
+type Column = (
+    &'static str,
+    &'static str,
+    &'static [&'static str],
+    for<'a> fn(&'a WhoInterval<'a>, &'a Row<'a>) -> Field<'a>,
+);
+
+const BOTH: &[&str] = &[CGROUP, PROCESS];
+const OF_CGROUP: &[&str] = &[CGROUP];
+const OF_PROCESS: &[&str] = &[PROCESS];
+
+/// All fields, in their order. JSON has all of them in every line, with null for those that have no meaning there.
+const COLUMNS: &[Column] = &[
+    ("time", "end of the interval in UTC", BOTH, |interval, _| Time(interval.header.end)),
+    ("elapsed_s", "seconds between the scans that the numbers are from", BOTH, |_, row| {
+        Number(row.elapsed_s)
+    }),
+    ("kind", "cgroup or process", BOTH, |_, row| Text(Some(row.kind))),
+    ("device", "the kernel's name of the disk; of a process only with --trace", BOTH, |_, row| {
+        Text(row.device)
+    }),
+    ("cgroup", "path of the cgroup, or unattributed", BOTH, |_, row| Text(row.cgroup)),
+    ("name", "its name for people", BOTH, |_, row| Name(row.cgroup_name())),
+    ("comm", "name of the process", OF_PROCESS, |_, row| Text(row.comm)),
+    ("pid", "its number", OF_PROCESS, |_, row| Whole(row.pid.map(u64::from))),
+    ("tid", "the thread, where it is blocked or traced", OF_PROCESS, |_, row| Whole(row.tid.map(u64::from))),
+    ("is_blocked", "whether it is blocked on I/O", OF_PROCESS, |_, row| Flag(row.is_blocked)),
+    ("reads_per_s", "reads per second", BOTH, |_, row| Number(row.ios_per_s.map(|[reads, _]| reads))),
+    ("read_kib_per_s", "KiB read per second", BOTH, |_, row| Number(row.kib_per_s.map(|[read, _]| read))),
+    ("writes_per_s", "writes per second", BOTH, |_, row| Number(row.ios_per_s.map(|[_, writes]| writes))),
+    ("write_kib_per_s", "KiB written per second", BOTH, |_, row| {
+        Number(row.kib_per_s.map(|[_, write]| write))
+    }),
+    ("share_pct", "share of the device's bytes", OF_CGROUP, |_, row| Number(row.share_pct)),
+    ("read_iops_limit", "limit of the cgroup on the device: reads per second", OF_CGROUP, |_, row| {
+        row.limit(LimitKind::ReadIops)
+    }),
+    ("write_iops_limit", "writes per second", OF_CGROUP, |_, row| row.limit(LimitKind::WriteIops)),
+    ("read_kib_per_s_limit", "KiB read per second", OF_CGROUP, |_, row| row.limit(LimitKind::ReadBytes)),
+    ("write_kib_per_s_limit", "KiB written per second", OF_CGROUP, |_, row| row.limit(LimitKind::WriteBytes)),
+    (
+        "at_limit",
+        "the limits that have been reached, as a list: read_iops, write_iops, read_kib_per_s, write_kib_per_s",
+        OF_CGROUP,
+        |_, row| Words(row.reached()),
+    ),
+    ("delay_pct", "share of the time that a blocked task waited", OF_PROCESS, |_, row| {
+        Number(row.delay_permille.map(|permille| permille as f64 / 10.0))
+    }),
+    ("skipped_scans", "scans skipped in the interval", BOTH, |interval, _| {
+        Whole(interval.attribution.map(|one| one.skipped))
+    }),
+    (
+        "kernel_role",
+        "with --trace, what a thread of the kernel does for others: writeback, journal or swap",
+        OF_PROCESS,
+        |_, row| Text(row.kernel_role),
+    ),
+];
+
+/// Returns the lines of an interval: for each device its cgroups and the unattributed rest, then the threads, the
+/// processes, and the blocked tasks that are not among them.
+fn rows<'a>(interval: &'a WhoInterval<'_>) -> Vec<Row<'a>> {
+    let of_devices = interval.devices.iter().flat_map(|(usage, _)| Row::of_device(usage, interval));
+    of_devices.chain(threads(interval)).chain(processes(interval)).collect()
+}
+
+/// Sorts rows and keeps as many as are shown, and those of cgroups at their limits.
+fn sort_and_cut(rows: &mut Vec<Row<'_>>, interval: &WhoInterval<'_>) {
+    // Those with equal values stay sorted by bytes.
+    rows.sort_by(|a, b| sort_value(interval.sort, b).total_cmp(&sort_value(interval.sort, a)));
+    let mut rank = 0..interval.top;
+    rows.retain(|row| rank.next().is_some() || row.limits.iter().any(|limit| limit.is_reached));
+}
+
+/// Returns the threads that submitted I/O.
+fn threads<'a>(interval: &'a WhoInterval<'_>) -> Vec<Row<'a>> {
+    let Some((threads, elapsed_s)) = &interval.threads else { return Vec::new() };
+    let mut rows = threads.iter().map(|thread| Row::thread(thread, *elapsed_s)).collect();
+    sort_and_cut(&mut rows, interval);
+    rows
+}
+
+/// Returns the busiest processes, then the blocked tasks that are not among them.
+fn processes<'a>(interval: &'a WhoInterval<'_>) -> Vec<Row<'a>> {
+    let Some(attribution) = interval.attribution else { return Vec::new() };
+    let elapsed_s = attribution.processes.as_ref().map(|processes| processes.elapsed.as_secs_f64());
+    // Exact I/O by thread and device is shown instead of that of processes on all devices together.
+    let processes = attribution.processes.iter().filter(|_| interval.threads.is_none());
+    let busy = processes.flat_map(|processes| &processes.busiest).map(|process| {
+        let task = attribution.blocked.iter().find(|task| task.tid == process.pid);
+        Row::process(Some(process), task, elapsed_s)
+    });
+    let mut rows = busy.collect();
+    sort_and_cut(&mut rows, interval);
+    let is_busy = |task: &&BlockedTask| rows.iter().any(|row| row.pid == Some(task.tid));
+    let others: Vec<&BlockedTask> = attribution.blocked.iter().filter(|task| !is_busy(task)).collect();
+    rows.extend(others.into_iter().map(|task| Row::process(None, Some(task), elapsed_s)));
+    rows
+}
+
+/// Returns the fields with their meanings, for the manual.
+pub(in crate::report) fn fields() -> Vec<(&'static str, &'static str)> {
+    COLUMNS.iter().map(|(name, meaning, ..)| (*name, *meaning)).collect()
+}
+
+/// Appends the names of the fields of a kind of lines.
+pub fn csv_header(kind: &str, out: &mut Vec<u8>) {
+    let columns = COLUMNS.iter().filter(|(_, _, kinds, _)| kinds.contains(&kind));
+    let names: Vec<&str> = columns.map(|(name, ..)| *name).collect();
+    out.extend_from_slice((names.join(",") + "\n").as_bytes());
+}
+
+/// Appends the lines of an interval: those of one kind as CSV, or all as JSON objects.
+pub fn lines(interval: &WhoInterval<'_>, csv: Option<&str>, out: &mut Vec<u8>) {
+    for row in rows(interval).iter().filter(|row| csv.is_none_or(|kind| row.kind == kind)) {
+        let columns = COLUMNS.iter().filter(|(_, _, kinds, _)| csv.is_none_or(|kind| kinds.contains(&kind)));
+        push_line(columns.map(|(name, .., value)| (name, value(interval, row))), csv.is_none(), out);
     }
 }

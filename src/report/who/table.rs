@@ -2,8 +2,7 @@
 
 use jiff::tz::TimeZone;
 
-use super::fields::Row;
-use super::{WhoInterval, fields};
+use super::{Row, WhoInterval, processes, threads};
 use crate::attribution::{Attribution, DeviceUse, LimitUse};
 use crate::counters::ScanProblem;
 use crate::report::evidence::limit_of_cgroup;
@@ -23,7 +22,7 @@ const PROCESS_COLUMNS: [&str; 7] =
 
 /// Appends the table of an interval. Its lines are at most `width` columns wide, unless the numbers alone are wider:
 /// names of cgroups, and then those of threads, are shortened in the middle.
-pub(super) fn table(interval: &WhoInterval<'_>, width: usize, time_zone: &TimeZone, out: &mut Vec<u8>) {
+pub fn table(interval: &WhoInterval<'_>, width: usize, time_zone: &TimeZone, out: &mut Vec<u8>) {
     let header = interval.header;
     let time = header.end.map_or_else(|| "--:--:--".to_owned(), |end| time_of_day(end, time_zone));
     let title = format!("{time}  {:.3}s\n", header.elapsed_s);
@@ -39,8 +38,8 @@ pub(super) fn table(interval: &WhoInterval<'_>, width: usize, time_zone: &TimeZo
 pub(crate) fn push_tables(interval: &WhoInterval<'_>, width: usize, out: &mut Vec<u8>) {
     let of_device = |(usage, partitions): &(&DeviceUse, Vec<&str>)| cgroup_cells(usage, partitions, interval);
     let cgroups: Vec<Vec<String>> = interval.devices.iter().flat_map(of_device).collect();
-    let threads = fields::threads(interval).iter().map(thread_cells).collect();
-    let processes = fields::processes(interval).iter().map(process_cells).collect();
+    let threads = threads(interval).iter().map(thread_cells).collect();
+    let processes = processes(interval).iter().map(process_cells).collect();
     push_table(&CGROUP_COLUMNS, "lrrrrrl", cgroups, width, out);
     push_table(&THREAD_COLUMNS, "llrrrrrl", threads, width, out);
     push_table(&PROCESS_COLUMNS, "lrlrrrl", processes, width, out);
@@ -209,7 +208,7 @@ mod table_tests {
 
     use super::*;
     use crate::intervals::{IntervalHeader, TracedThread};
-    use crate::report::who::WhoFormat;
+    use crate::report::who::lines;
 
     #[test]
     fn threads_are_shown_by_device_in_the_width() {
@@ -236,18 +235,17 @@ mod table_tests {
             sort: "MB/s",
             top: 10,
         };
-        let printed = |format: WhoFormat, width| {
-            let mut out = Vec::new();
-            format.push(&interval, width, &TimeZone::UTC, &mut out);
-            String::from_utf8(out).unwrap()
-        };
         for width in [70, 90] {
-            let table = printed(WhoFormat::Table, width);
+            let mut out = Vec::new();
+            super::table(&interval, width, &TimeZone::UTC, &mut out);
+            let table = String::from_utf8(out).unwrap();
             assert!(table.contains(" device ") && !table.contains("process, all devices"), "{table}");
             assert!(table.lines().all(|line| line.width() <= width), "{table}");
             assert_eq!(table.contains("\nkworker/u8:1 (writeback) "), width == 90, "{table}");
         }
-        let json = printed(WhoFormat::Json, 80);
+        let mut out = Vec::new();
+        lines(&interval, None, &mut out);
+        let json = String::from_utf8(out).unwrap();
         assert!(json.contains("\"device\":\"dm-0\"") && json.contains("\"comm\":\"fio\""), "{json}");
     }
 }
