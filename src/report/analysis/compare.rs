@@ -2,7 +2,7 @@
 
 use super::AnalysisReport;
 use super::json::Object;
-use super::text::push_paragraph;
+use super::text::Text;
 use super::times::Times;
 use crate::analysis::{
     BlockMeans, DeviceReport, Difference, IoDirection, Outcome, Quantity, Verdict, compare,
@@ -54,34 +54,32 @@ impl<'a> Comparison<'a> {
 /// Appends the comparison for people, in lines of at most `width` columns if that is 60 or more.
 pub fn compare_text(comparison: &Comparison<'_>, width: usize, out: &mut Vec<u8>) {
     let Comparison { before, after, .. } = comparison;
+    let out = &mut Text { width, out };
     for (title, (name, capture)) in [("Before", before), ("After", after)] {
         let times = Times::new(&capture.clock, &capture.time_zone).run();
         let seconds = cells::duration(capture.clock.end.run_s);
         let span = format!("{title}: {name}, {seconds}; {times}");
-        push_paragraph(&span, 0, width, out);
+        out.push(&span, 0);
     }
     let pairs = comparison.busy();
     for (old, new) in &pairs {
-        out.push(b'\n');
-        push_device(old, new, width, out);
+        push_device(old, new, out);
     }
     if pairs.is_empty() {
-        out.push(b'\n');
         let text =
             "No device was active in both captures; --pair BEFORE=AFTER compares devices of different names.";
-        push_paragraph(text, 0, width, out);
+        out.heading(text, 0);
     }
     let only = comparison.only_in_one();
     for ((title, name), names) in [("before", &before.0), ("after", &after.0)].into_iter().zip(only) {
         if !names.is_empty() {
-            out.push(b'\n');
             let place = if before.0 == after.0 { title.to_owned() } else { format!("in {name}") };
-            push_paragraph(&format!("Only {place}: {}.", names.join(", ")), 0, width, out);
+            out.heading(&format!("Only {place}: {}.", names.join(", ")), 0);
         }
     }
 }
 
-fn push_device(old: &DeviceReport, new: &DeviceReport, width: usize, out: &mut Vec<u8>) {
+fn push_device(old: &DeviceReport, new: &DeviceReport, out: &mut Text<'_>) {
     let verdict = |report: &DeviceReport| report.verdict.map_or("no verdict", Verdict::name);
     let verdicts = match (verdict(old), verdict(new)) {
         (one, other) if one == other => format!("{one} in both"),
@@ -91,7 +89,7 @@ fn push_device(old: &DeviceReport, new: &DeviceReport, width: usize, out: &mut V
         true => old.device.clone(),
         false => format!("{} -> {}", old.device, new.device),
     };
-    push_paragraph(&format!("{name}: {verdicts}"), 0, width, out);
+    out.heading(&format!("{name}: {verdicts}"), 0);
     let differences = compare(old, new);
     let of = |outcome| differences.iter().filter(move |one: &&Difference| one.outcome == outcome);
     let sections = [
@@ -103,28 +101,28 @@ fn push_device(old: &DeviceReport, new: &DeviceReport, width: usize, out: &mut V
     ];
     for (title, outcome) in sections {
         if of(outcome).next().is_some() {
-            push_paragraph(title, 2, width, out);
-            of(outcome).for_each(|one| push_paragraph(&format!("{}.", sentence(one)), 4, width, out));
+            out.push(title, 2);
+            of(outcome).for_each(|one| out.push(&format!("{}.", sentence(one)), 4));
         }
     }
     let same: Vec<String> = of(Outcome::NoDifference).map(|one| describe(one.quantity).2).collect();
     if !same.is_empty() {
-        push_paragraph("No difference beyond the spread between blocks", 2, width, out);
-        push_paragraph(&format!("{}.", same.join("; ")), 4, width, out);
+        out.push("No difference beyond the spread between blocks", 2);
+        out.push(&format!("{}.", same.join("; ")), 4);
     }
     let has_like = differences.iter().any(|one| matches!(one.quantity, Quantity::LatencyAt(_)));
     if !has_like && !old.blocks.is_empty() && !new.blocks.is_empty() {
         let text =
             "Latency at similar concurrency: the captures share no intervals of similar queue and size.";
-        push_paragraph(text, 2, width, out);
+        out.push(text, 2);
     }
     if !old.plateaus.is_empty() || !new.plateaus.is_empty() {
-        push_paragraph(&format!("Limits: {} -> {}.", caps(old), caps(new)), 2, width, out);
+        out.push(&format!("Limits: {} -> {}.", caps(old), caps(new)), 2);
     }
     if old.verdict != new.verdict {
         for (title, report) in [("Before", old), ("After", new)] {
             let text = explanation_text(report);
-            push_paragraph(&format!("{title}: {text}."), 2, width, out);
+            out.push(&format!("{title}: {text}."), 2);
         }
     }
 }
@@ -153,28 +151,24 @@ fn sentence(difference: &Difference) -> String {
 type Described = (&'static str, Option<IoDirection>, String, fn(f64) -> String);
 
 fn describe(quantity: Quantity) -> Described {
+    let of = |key, direction: IoDirection, noun: &str, value: fn(f64) -> String| -> Described {
+        (key, Some(direction), format!("{} {noun}", direction.name()), value)
+    };
     match quantity {
         Quantity::Rate(direction) => {
             ("per_s", Some(direction), format!("{} per second", direction.noun()), number)
         }
         Quantity::Throughput(direction) => {
-            let name = format!("{} throughput", direction.name());
-            ("mib_per_s", Some(direction), name, |mib| format!("{} MiB/s", number(mib)))
+            of("mib_per_s", direction, "throughput", |mib| format!("{} MiB/s", number(mib)))
         }
-        Quantity::Size(direction) => {
-            let name = format!("{} size", direction.name());
-            ("size_kib", Some(direction), name, |kib| format!("{} KiB", number(kib)))
-        }
+        Quantity::Size(direction) => of("size_kib", direction, "size", |kib| format!("{} KiB", number(kib))),
         Quantity::ReadShare => ("read_pct", None, "reads among requests".to_owned(), cells::percent),
         Quantity::Queue => ("queue", None, "queue".to_owned(), cells::queue),
-        Quantity::Latency(direction) => {
-            ("await_ms", Some(direction), format!("{} latency at any queue", direction.name()), time)
-        }
+        Quantity::Latency(direction) => of("await_ms", direction, "latency at any queue", time),
         Quantity::LatencyAt(class) => {
             let queue = class.queue().map_or("queue below 0.7".to_owned(), |queue| format!("queue {queue}"));
-            let name =
-                format!("{} latency at {queue} and {} KiB", class.direction().name(), class.size_kib());
-            ("await_ms_at_like_queue", Some(class.direction()), name, time)
+            let noun = format!("latency at {queue} and {} KiB", class.size_kib());
+            of("await_ms_at_like_queue", class.direction(), &noun, time)
         }
     }
 }

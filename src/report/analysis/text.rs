@@ -29,95 +29,88 @@ const MAX_EXPLAINED: usize = 5;
 /// the reasons for the verdicts on the worst devices or, with [`AnalysisReport::has_details`], the whole report of each
 /// device that was busy; then findings about the host. Lines have at most `width` columns if that is 60 or more, except for those of several incidents.
 pub fn text(report: &AnalysisReport, width: usize, out: &mut Vec<u8>) {
+    let out = &mut Text { width, out };
     let times = Times::new(&report.clock, &report.time_zone);
     let rows = rows(report);
     if let Some(worst) = incidents_worst_first(report).first() {
-        push_paragraph(&format!("{}.", incident_line(worst, &times)), 0, width, out);
-        out.push(b'\n');
+        out.push(&format!("{}.", incident_line(worst, &times)), 0);
+        out.out.push(b'\n');
     }
-    push_overview(report, &rows, &times, width, out);
+    push_overview(report, &rows, &times, out);
     let departures = departure_sentences(report);
     if !departures.is_empty() {
-        out.push(b'\n');
-        departures.iter().for_each(|sentence| push_paragraph(sentence, 0, width, out));
+        out.out.push(b'\n');
+        departures.iter().for_each(|sentence| out.push(sentence, 0));
     }
-    push_incidents(report, &times, out);
+    push_incidents(report, &times, out.out);
     if report.has_details {
-        push_devices(report, width, out);
+        push_devices(report, out);
     } else {
-        push_explanations(report, &rows, width, out);
+        push_explanations(report, &rows, out);
     }
-    push_section("Not the disk", 0, &not_the_disk_sentences(report).unwrap_or_default(), width, out);
-    push_section("Host", 0, &host_sentences(report), width, out);
+    out.section("Not the disk", 0, &not_the_disk_sentences(report).unwrap_or_default());
+    out.section("Host", 0, &host_sentences(report));
     if let Some(sentence) = coverage_sentence(&report.events.coverage) {
-        push_heading(&sentence, 0, width, out);
+        out.heading(&sentence, 0);
     }
     if !report.has_details && report.devices.iter().any(|device| device.busy_intervals > 0) {
         let hint = "For workload, capacity and queueing by layer, use --details or name a device.";
-        push_heading(hint, 0, width, out);
+        out.heading(hint, 0);
     }
 }
 
 /// Appends the reasons why the worst devices have their verdicts, or have none, and where requests wait.
-fn push_explanations(report: &AnalysisReport, rows: &[Row<'_>], width: usize, out: &mut Vec<u8>) {
+fn push_explanations(report: &AnalysisReport, rows: &[Row<'_>], out: &mut Text<'_>) {
     // Devices without a verdict all lack one for the same few reasons, so only the first is explained.
     let explained = |(index, row): &(usize, &Row<'_>)| *index == 0 || row.report.verdict.is_some();
     for (_, row) in rows.iter().take(MAX_EXPLAINED).enumerate().filter(explained) {
-        push_heading(&verdict_sentence(report, row.report), 0, width, out);
+        out.heading(&verdict_sentence(report, row.report), 0);
     }
     // A device that is ok may be what its users wait for.
     let is_waited_for = |report: &&DeviceReport| report.verdict == Some(Verdict::Ok);
     for sentence in report.devices.iter().filter(is_waited_for).flat_map(cause_sentences).take(MAX_EXPLAINED)
     {
-        push_heading(&sentence, 0, width, out);
+        out.heading(&sentence, 0);
     }
     let is_listed = |device: &str| rows.iter().take(MAX_EXPLAINED).any(|row| row.report.device == device);
     let links = report.queue_by_layer.iter().flat_map(|queues| &queues.links);
     for link in links.filter(|link| link.waiting != WaitLocation::Nowhere && is_listed(&link.above)) {
-        push_paragraph(&format!("{}.", capitalize(&link_text(link))), 0, width, out);
+        out.push(&format!("{}.", capitalize(&link_text(link))), 0);
     }
 }
 
 /// Appends the reports of the devices that were busy, and the queues of their layers.
-fn push_devices(report: &AnalysisReport, width: usize, out: &mut Vec<u8>) {
+fn push_devices(report: &AnalysisReport, out: &mut Text<'_>) {
     let is_active = |device: &&DeviceReport| device.intervals > 0 && device.verdict != Some(Verdict::Idle);
     for device in report.devices.iter().filter(is_active) {
-        out.push(b'\n');
-        push_device(report, device, width, out);
+        out.out.push(b'\n');
+        push_device(report, device, out);
     }
     if let Some(queues) = &report.queue_by_layer {
-        push_heading("Queueing by layer", 0, width, out);
+        out.heading("Queueing by layer", 0);
         layers(&queues.layers, out);
         for link in &queues.links {
-            push_paragraph(&format!("{}.", capitalize(&link_text(link))), INDENT, width, out);
+            out.push(&format!("{}.", capitalize(&link_text(link))), INDENT);
         }
     }
 }
 
 /// Appends one device, in the order of the questions that a person has.
-fn push_device(whole: &AnalysisReport, report: &DeviceReport, width: usize, out: &mut Vec<u8>) {
+fn push_device(whole: &AnalysisReport, report: &DeviceReport, out: &mut Text<'_>) {
     let verdict = report.verdict.map_or("no verdict", Verdict::name);
-    push_paragraph(&format!("{}: {verdict}", full_name(whole, report)), 0, width, out);
-    push_paragraph(&verdict_sentence(whole, report), 2, width, out);
-    push_workload(report, width, out);
+    out.push(&format!("{}: {verdict}", full_name(whole, report)), 0);
+    out.push(&verdict_sentence(whole, report), 2);
+    push_workload(report, out);
     if !report.levels.is_empty() {
-        push_heading("By queue", 2, width, out);
+        out.heading("By queue", 2);
         levels(&report.levels, out);
     }
-    push_section("Capacity", 2, &capacity_sentences(whole, report), width, out);
-    push_section("Other causes", 2, &cause_sentences(report), width, out);
-    push_section("Excluded", 2, &excluded(report), width, out);
+    out.section("Capacity", 2, &capacity_sentences(whole, report));
+    out.section("Other causes", 2, &cause_sentences(report));
+    out.section("Excluded", 2, &excluded(report));
 }
 
-/// Appends sentences below a title; nothing without any.
-fn push_section(title: &str, indent: usize, sentences: &[String], width: usize, out: &mut Vec<u8>) {
-    if !sentences.is_empty() {
-        push_heading(title, indent, width, out);
-        sentences.iter().for_each(|sentence| push_paragraph(sentence, INDENT, width, out));
-    }
-}
-
-fn push_workload(report: &DeviceReport, width: usize, out: &mut Vec<u8>) {
+fn push_workload(report: &DeviceReport, out: &mut Text<'_>) {
     if !report.read.has_requests() && !report.write.has_requests() {
         return;
     }
@@ -127,15 +120,15 @@ fn push_workload(report: &DeviceReport, width: usize, out: &mut Vec<u8>) {
     } else {
         String::new()
     };
-    push_heading(&format!("Workload: {}, {intervals}{busy}", cells::duration(report.seconds)), 2, width, out);
+    out.heading(&format!("Workload: {}, {intervals}{busy}", cells::duration(report.seconds)), 2);
     workload(report, out);
     let directions = [("reads", "read", &report.read), ("writes", "write", &report.write)];
     let patterns: Vec<String> = directions.iter().filter_map(|(noun, _, of)| pattern(noun, of)).collect();
     if !patterns.is_empty() {
-        push_paragraph(&format!("{}.", patterns.join("; ")), INDENT, width, out);
+        out.push(&format!("{}.", patterns.join("; ")), INDENT);
     }
     for caveat in directions.iter().filter_map(|(_, name, of)| baseline_caveat(name, of)) {
-        push_paragraph(&caveat, INDENT, width, out);
+        out.push(&caveat, INDENT);
     }
 }
 
@@ -192,8 +185,8 @@ fn excluded(report: &DeviceReport) -> Vec<String> {
 }
 
 /// Appends a table with the first column aligned left and the others right.
-fn push_numbers(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>, out: &mut Vec<u8>) {
-    TextTable { indent: INDENT, ..TextTable::new(header, "lr", rows) }.push(out);
+fn push_numbers(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>, out: &mut Text<'_>) {
+    TextTable { indent: INDENT, ..TextTable::new(header, "lr", rows) }.push(out.out);
 }
 
 /// The title of a row, its quantity and the format of its numbers.
@@ -208,7 +201,7 @@ static QUANTITIES: [Quantity; 5] = [
 ];
 
 /// Appends the distributions of each direction, without rows that have no values and directions that have no requests.
-pub(super) fn workload(report: &DeviceReport, out: &mut Vec<u8>) {
+fn workload(report: &DeviceReport, out: &mut Text<'_>) {
     let directions = [("r", &report.read), ("w", &report.write)];
     let rows = directions.into_iter().filter(|(_, of)| of.has_requests()).flat_map(|(letter, of)| {
         QUANTITIES.iter().filter_map(move |(title, distribution, format)| {
@@ -223,7 +216,7 @@ pub(super) fn workload(report: &DeviceReport, out: &mut Vec<u8>) {
 }
 
 /// Appends the levels of concurrency by their mean queue.
-pub(super) fn levels(levels: &[ConcurrencyLevel], out: &mut Vec<u8>) {
+fn levels(levels: &[ConcurrencyLevel], out: &mut Text<'_>) {
     let row = |level: &ConcurrencyLevel| {
         vec![
             cells::queue(level.queue),
@@ -239,7 +232,7 @@ pub(super) fn levels(levels: &[ConcurrencyLevel], out: &mut Vec<u8>) {
 }
 
 /// Appends the queue at each layer.
-pub(super) fn layers(layers: &[Layer], out: &mut Vec<u8>) {
+fn layers(layers: &[Layer], out: &mut Text<'_>) {
     let row = |layer: &Layer| {
         let name = sanitize(&layer.device).into_owned();
         let numbers =
@@ -249,16 +242,32 @@ pub(super) fn layers(layers: &[Layer], out: &mut Vec<u8>) {
     push_numbers(&["layer", "io/s", "await", "queue"], layers.iter().map(row), out);
 }
 
-/// Appends a text in lines of at most `width` columns, each after `indent` blanks and broken between words; a word that
-/// is longer than a line is broken. Control characters are escaped.
-pub(super) fn push_paragraph(text: &str, indent: usize, width: usize, out: &mut Vec<u8>) {
-    push_lines(&sanitize(text), [&*" ".repeat(indent); 2], sentence_width(width), out);
+/// A text in lines of at most `width` columns if that is 60 or more.
+pub(super) struct Text<'a> {
+    pub(super) width: usize,
+    pub(super) out: &'a mut Vec<u8>,
 }
 
-/// Appends an empty line and a heading or paragraph.
-fn push_heading(text: &str, indent: usize, width: usize, out: &mut Vec<u8>) {
-    out.push(b'\n');
-    push_paragraph(text, indent, width, out);
+impl Text<'_> {
+    /// Appends a paragraph, each line of it after `indent` blanks and broken between words; a word that is longer than a
+    /// line is broken. Control characters are escaped.
+    pub(super) fn push(&mut self, text: &str, indent: usize) {
+        push_lines(&sanitize(text), [&*" ".repeat(indent); 2], sentence_width(self.width), self.out);
+    }
+
+    /// Appends an empty line and a heading or paragraph.
+    pub(super) fn heading(&mut self, text: &str, indent: usize) {
+        self.out.push(b'\n');
+        self.push(text, indent);
+    }
+
+    /// Appends sentences below a title; nothing without any.
+    fn section(&mut self, title: &str, indent: usize, sentences: &[String]) {
+        if !sentences.is_empty() {
+            self.heading(title, indent);
+            sentences.iter().for_each(|sentence| self.push(sentence, INDENT));
+        }
+    }
 }
 
 /// A sentence with a capital letter at its beginning.
@@ -286,8 +295,8 @@ const MAX_LITTLE_QUEUE: f64 = 0.05;
 /// latency that is high all the time looks high.
 const LATENCY_SCALE_MS: std::ops::Range<f64> = 0.1..10.0;
 
-pub(super) struct Row<'a> {
-    pub(super) report: &'a DeviceReport,
+struct Row<'a> {
+    report: &'a DeviceReport,
     /// The worst verdict in an incident, if it is worse than the verdict on the whole run.
     worse: Option<Verdict>,
     /// The seconds of its incidents.
@@ -315,7 +324,7 @@ fn length_s(incident: &IncidentSummary) -> f64 {
 
 /// Returns the devices of the table, the worst first: those with a verdict other than `ok` and `idle`, without one, or
 /// with trouble at some time. Many devices with little I/O and without a verdict are left out.
-pub(super) fn rows<'a>(report: &'a AnalysisReport) -> Vec<Row<'a>> {
+fn rows<'a>(report: &'a AnalysisReport) -> Vec<Row<'a>> {
     let row = |device: &'a DeviceReport| {
         let own = report.events.incidents_of(&device.device);
         Row {
@@ -344,20 +353,14 @@ impl Row<'_> {
 }
 
 /// Appends the span of the run, the table, and the devices that are ok or idle.
-pub(super) fn push_overview(
-    report: &AnalysisReport,
-    rows: &[Row<'_>],
-    times: &Times<'_>,
-    width: usize,
-    out: &mut Vec<u8>,
-) {
+fn push_overview(report: &AnalysisReport, rows: &[Row<'_>], times: &Times<'_>, out: &mut Text<'_>) {
     let seconds = report.clock.end.run_s;
     let devices = counted(report.devices.len() as u64, "device");
-    push_paragraph(&format!("{}, {devices}; {}", duration(seconds), times.run()), 0, width, out);
-    out.push(b'\n');
+    out.push(&format!("{}, {devices}; {}", duration(seconds), times.run()), 0);
+    out.out.push(b'\n');
     let listed = if report.has_details { rows } else { &rows[..rows.len().min(MAX_ROWS)] };
     if !listed.is_empty() {
-        push_table(report, listed, width, out);
+        push_table(report, listed, out);
     }
     if rows.len() > listed.len() {
         let more = rows.len() - listed.len();
@@ -367,9 +370,9 @@ pub(super) fn push_overview(
             _ if without == more => "without a verdict".to_owned(),
             _ => format!("that are not ok, {without} of them without a verdict"),
         };
-        push_paragraph(&format!("+ {more} more {kind} (--details lists all)"), 0, width, out);
+        out.push(&format!("+ {more} more {kind} (--details lists all)"), 0);
     }
-    push_others(report, rows, width, out);
+    push_others(report, rows, out);
 }
 
 /// The columns, and the ranks by which they are dropped if the width is too small for all.
@@ -378,8 +381,9 @@ const COLUMNS: [&str; 10] =
 const RANKS: [Option<u8>; 10] =
     [None, None, Some(7), Some(6), Some(6), Some(3), Some(8), Some(4), Some(5), Some(2)];
 
-fn push_table(report: &AnalysisReport, rows: &[Row<'_>], width: usize, out: &mut Vec<u8>) {
+fn push_table(report: &AnalysisReport, rows: &[Row<'_>], out: &mut Text<'_>) {
     let mut table = TextTable::new(&COLUMNS, "llr", rows.iter().map(|row| row_cells(report, row)));
+    let width = out.width;
     // The shape of the latency over time shows more than the columns that are dropped for it.
     let for_columns = if width >= MIN_WIDTH_WITH_POINTS { width - MIN_POINTS } else { width };
     table.drop_columns(&RANKS, for_columns.saturating_sub(table.gap));
@@ -398,7 +402,7 @@ fn push_table(report: &AnalysisReport, rows: &[Row<'_>], width: usize, out: &mut
     });
     let cells = series.iter().map(|one| one.map(|one| drawn(one, range, report, points)).unwrap_or_default());
     table.add_column(title.to_owned(), cells);
-    table.push(out);
+    table.push(out.out);
 }
 
 /// The kernel's name of a device, which sentences use, with its alias, by which it is an event: `dm-1 vg0-root`.
@@ -454,7 +458,7 @@ fn drawn(series: &LatencySeries, range: (f64, f64), report: &AnalysisReport, wid
 
 /// Appends the devices that are not in the table: those without a verdict on one line, and those that are ok or idle on
 /// another.
-fn push_others(report: &AnalysisReport, rows: &[Row<'_>], width: usize, out: &mut Vec<u8>) {
+fn push_others(report: &AnalysisReport, rows: &[Row<'_>], out: &mut Text<'_>) {
     let is_other = |device: &&DeviceReport| !rows.iter().any(|row| std::ptr::eq(row.report, *device));
     let list = |title: &str, is_meant: &dyn Fn(&DeviceReport) -> bool| {
         let meant = report.devices.iter().filter(is_other).filter(|device| is_meant(device));
@@ -470,7 +474,7 @@ fn push_others(report: &AnalysisReport, rows: &[Row<'_>], width: usize, out: &mu
     ];
     let others = others.into_iter().flatten().collect::<Vec<_>>().join("; ");
     for line in little.into_iter().chain([others]) {
-        push_paragraph(&line, 0, width, out);
+        out.push(&line, 0);
     }
 }
 
@@ -566,7 +570,7 @@ mod paragraph_tests {
 
     fn paragraph(text: &str, indent: usize, width: usize) -> String {
         let mut out = Vec::new();
-        push_paragraph(text, indent, width, &mut out);
+        Text { width, out: &mut out }.push(text, indent);
         String::from_utf8(out).unwrap()
     }
 
