@@ -1,7 +1,7 @@
 //! `blkstat top`: the full screen.
 //!
 //! ```text
-//! IntervalRows ──FrameEncoder──▶ Frame ──▶ App (History, cursor, selection) ──draw──▶ Buffer ──▶ Screen (terminal)
+//! IntervalRows ──▶ Frame ──▶ App (History, cursor, selection) ──draw──▶ Buffer ──▶ Screen (terminal)
 //!                    bytes of the terminal ──InputParser──▶ Event ──▶ App ──▶ Action (what the run does)
 //! ```
 //!
@@ -12,21 +12,18 @@
 mod app;
 mod draw;
 mod history;
-mod input;
 mod keys;
 mod navigation;
-mod rows;
 mod terminal;
 #[cfg(test)]
 mod tests;
 mod theme;
-mod time_axis;
 
 pub(crate) use app::{Action, App, AppOptions, BY_VERDICT, Source};
 pub(crate) use history::{SampleTexts, is_trouble};
 #[cfg(debug_assertions)]
-pub(crate) use input::Key;
-pub(crate) use input::{Event, InputParser};
+pub(crate) use keys::Key;
+pub(crate) use keys::{Event, InputParser};
 pub(crate) use terminal::Screen;
 pub(crate) use theme::Theme;
 

@@ -16,8 +16,8 @@ use crate::report::layout::time_of_day;
 use crate::report::scale::{Scale, without_zeros};
 use crate::screen::app::App;
 use crate::screen::history::{Frame, Point};
+use crate::screen::navigation::Columns;
 use crate::screen::theme::{BOLD, READS, REFERENCE, REVERSED, Stroke, THIRD, Theme, WRITES};
-use crate::screen::time_axis::Columns;
 
 const LATENCIES: [Line; 3] = [
     ("read_await_ms", &READS, "reads"),

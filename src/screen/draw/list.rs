@@ -15,8 +15,8 @@ use crate::report::layout::{ellipsize, fit_columns};
 use crate::report::native::{Cell, Emphasis, cell, incident_time, state_message};
 use crate::sanitize::sanitize;
 use crate::screen::app::{App, BY_NAME, BY_VERDICT};
+use crate::screen::app::{Row, Rows};
 use crate::screen::history::{Point, is_trouble};
-use crate::screen::rows::{Row, Rows};
 use crate::screen::theme::{BOLD, REVERSED};
 
 /// The columns after the name. A title that is not a column of the table is the latency of both directions: see

@@ -1,18 +1,16 @@
 //! Draws the state into a buffer of cells.
 
+mod bars;
 mod charts;
 mod detail;
-mod head;
-mod help;
 mod list;
-mod status;
 
 use ratatui_core::buffer::{Buffer, Cell};
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
 
 use super::app::{App, Page};
-use super::time_axis::Columns;
+use super::navigation::Columns;
 use crate::report::layout::to_ascii;
 
 pub(crate) const MIN_SIZE: (u16, u16) = (60, 15);

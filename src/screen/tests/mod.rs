@@ -13,7 +13,7 @@ use ratatui_core::layout::Rect;
 
 use super::app::{Action, App, AppOptions, BY_VERDICT, Page, Source};
 use super::history::{History, SampleTexts};
-use super::input::InputParser;
+use super::keys::InputParser;
 use super::theme::{ColorDepth, Theme};
 use super::{LIVE_HISTORY_BYTES, MAX_TEXT_BYTES};
 use crate::analysis::{Assessment, BaselineSource, Evidence, IoDirection, Latency, Verdict};
