@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::limit_use::{LimitHistory, LimitKey, LimitKind, LimitUse};
+use super::limits::{LimitHistory, LimitKey, LimitKind, LimitUse};
 use crate::counters::{
     BlockedTask, Cgroup, CgroupDevice, CgroupHierarchy, DeviceNumber, HungRead, IoCounters, IoLimits, IoScan,
     Pressure, ProcessIo, ScanProblem, ScannedDevice,

@@ -7,12 +7,11 @@
 mod attributor;
 mod cgroup_name;
 pub mod files;
-mod limit_use;
-mod reached_limit;
+mod limits;
 
 pub use self::attributor::{
     Attribution, Attributor, CgroupUse, DeviceUse, IoRates, contains as is_in_cgroup,
 };
 pub use self::cgroup_name::cgroup_name;
-pub use self::limit_use::{LimitKind, LimitUse};
-pub use self::reached_limit::ReachedLimit;
+pub use self::limits::ReachedLimit;
+pub use self::limits::{LimitKind, LimitUse};

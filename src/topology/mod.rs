@@ -1,10 +1,7 @@
 //! The block-device tree: partitions, stacked devices, kinds, queue settings, mount points. Plain data, which `source`
 //! reads from sysfs and procfs or which is inferred from the device names of a capture.
 
-mod named_device;
 mod node;
-mod partitions;
-mod provider;
 
 use std::collections::HashSet;
 
@@ -12,10 +9,8 @@ use foldhash::{HashMap, HashMapExt};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::node::nvme_head;
-pub use self::node::{DeviceClass, Kind, Node};
-pub use named_device::{DeviceKey, NamedDevice};
-pub use partitions::{link_nvme_paths, natural_key, partition_parents, possible_disks};
-pub use provider::{Machine, Provider, bounded_text};
+pub use self::node::{DeviceClass, Kind, Machine, Node, Provider, bounded_text};
+use crate::counters::Device;
 
 /// The block devices of a system and how they are stacked. In JSON it is the list of devices.
 ///
@@ -199,8 +194,137 @@ fn depths(nodes: &[Node], index_by_name: &HashMap<String, usize>) -> Vec<usize> 
     depths
 }
 
+/// A device that was requested by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedDevice {
+    /// The name that reports show.
+    pub shown: String,
+    /// Identifies the device among those of a sample.
+    pub key: DeviceKey,
+    /// The name that determines its position among others, if it differs from the name shown.
+    pub sorts_as: Option<String>,
+    /// True if its partitions were requested as well.
+    pub partitions: bool,
+}
+
+/// Identifies a device among those of a sample.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DeviceKey {
+    /// The name in /proc/diskstats.
+    Name(String),
+    /// The major and minor number, for a device that was given as another node in /dev.
+    Number(u32, u32),
+}
+
+impl NamedDevice {
+    /// Creates the device of this name in /proc/diskstats.
+    pub fn plain(name: &str) -> Self {
+        Self {
+            shown: name.to_owned(),
+            key: DeviceKey::Name(name.to_owned()),
+            sorts_as: None,
+            partitions: false,
+        }
+    }
+
+    /// Returns the name to show if it may differ from the kernel's; otherwise `None`.
+    pub fn alias(&self) -> Option<String> {
+        matches!(self.key, DeviceKey::Number(..)).then(|| self.shown.clone())
+    }
+
+    /// Returns whether `device` is the requested one.
+    pub fn is(&self, device: &Device) -> bool {
+        match &self.key {
+            DeviceKey::Name(name) => *name == device.name,
+            DeviceKey::Number(major, minor) => (*major, *minor) == (device.major, device.minor),
+        }
+    }
+}
+
+/// The major number of partitions whose minor number does not fit into the range of their disk (`BLOCK_EXT_MAJOR`).
+const EXTENDED_MAJOR: u32 = 259;
+
+/// Returns, for each device, the index of the disk that it is a partition of, judged by names and major numbers alone.
+///
+/// The disk must come earlier in the list and have the same major number, unless the partition has the extended one.
+/// `None` for a whole device.
+pub fn partition_parents(devices: &[Device]) -> Vec<Option<usize>> {
+    let mut index_by_name: HashMap<&str, usize> = HashMap::with_capacity(devices.len());
+    let mut parents = Vec::with_capacity(devices.len());
+    for (index, device) in devices.iter().enumerate() {
+        let has_its_major =
+            |disk: &usize| devices[*disk].major == device.major || device.major == EXTENDED_MAJOR;
+        let parent = possible_disks(&device.name)
+            .into_iter()
+            .flatten()
+            .find_map(|disk| index_by_name.get(disk).copied().filter(has_its_major));
+        parents.push(parent);
+        index_by_name.entry(&device.name).or_insert(index);
+    }
+    parents
+}
+
+/// Returns the names of the disks that a partition called `name` could be on, the longest first.
+pub fn possible_disks(name: &str) -> [Option<&str>; 2] {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    if stem.len() == name.len() || stem.is_empty() {
+        return [None, None];
+    }
+    let before_p = stem.strip_suffix('p').filter(|disk| disk.ends_with(|c: char| c.is_ascii_digit()));
+    [Some(stem), before_p]
+}
+
+impl Topology {
+    /// Infers kinds, partitions and the paths of NVMe multipath disks from names and major numbers.
+    pub fn from_names(devices: &[Device]) -> Self {
+        let node = |(device, parent): (&Device, Option<usize>)| Node {
+            name: device.name.clone(),
+            major: device.major,
+            minor: device.minor,
+            kind: if parent.is_some() { Kind::Partition } else { Kind::from_name(&device.name) },
+            backing_devices: parent.map(|index| devices[index].name.clone()).into_iter().collect(),
+            ..Node::default()
+        };
+        let mut nodes: Vec<Node> = devices.iter().zip(partition_parents(devices)).map(node).collect();
+        link_nvme_paths(&mut nodes);
+        Self::new(nodes)
+    }
+}
+
+/// Adds the paths of NVMe multipath disks to their backing devices: `nvme0n1` is on `nvme0c0n1` and `nvme0c1n1`, the
+/// paths of the same subsystem and namespace.
+pub fn link_nvme_paths(nodes: &mut [Node]) {
+    let mut paths: HashMap<String, Vec<String>> = HashMap::new();
+    for node in nodes.iter().filter(|node| node.kind == Kind::NvmePath) {
+        if let Some(head) = nvme_head(&node.name) {
+            paths.entry(head).or_default().push(node.name.clone());
+        }
+    }
+    for node in nodes.iter_mut().filter(|node| node.kind != Kind::NvmePath) {
+        node.backing_devices.extend(paths.remove(&node.name).unwrap_or_default());
+    }
+}
+
+/// Returns the sort key that orders names naturally: `sdb` before `sdaa`, `loop2` before `loop10`.
+pub fn natural_key(name: &str) -> Vec<(String, usize, String)> {
+    let is_digit = |c: char| c.is_ascii_digit();
+    let mut key = Vec::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let word = rest.find(is_digit).unwrap_or(rest.len());
+        let digits = rest[word..].find(|c| !is_digit(c)).unwrap_or(rest.len() - word);
+        let (letters, number) = (&rest[..word], rest[word..word + digits].trim_start_matches('0'));
+        // `sdaa` follows `sdz` as 27 follows 26, so longer words sort last; the first two letters name the driver.
+        let driver = letters.char_indices().nth(2).map_or(letters.len(), |(at, _)| at);
+        key.push((letters[..driver].to_owned(), letters.len(), letters.to_owned()));
+        key.push((String::new(), number.len(), number.to_owned()));
+        rest = &rest[word + digits..];
+    }
+    key
+}
+
 #[cfg(test)]
-mod tests {
+mod mod_tests {
     use super::*;
 
     fn node(name: &str, on: &[&str]) -> Node {
@@ -304,5 +428,73 @@ mod tests {
         let json = serde_json::to_string(&topology).unwrap();
         assert!(json.starts_with(r#"[{"name":"sda","major":0,"minor":0,"kind":"disk""#), "{json}");
         assert_eq!(serde_json::from_str::<Topology>(&json).unwrap(), topology);
+    }
+}
+
+#[cfg(test)]
+mod partitions_tests {
+    use super::*;
+
+    fn parents(names: &[(u32, &str)]) -> Vec<Option<usize>> {
+        let device = |&(major, name): &(u32, &str)| Device { major, name: name.into(), ..Device::default() };
+        let devices: Vec<_> = names.iter().map(device).collect();
+        partition_parents(&devices)
+    }
+
+    #[test]
+    fn a_partition_belongs_to_the_disk_whose_name_it_extends() {
+        let names = [
+            (8, "sda"),
+            (8, "sda1"),
+            (8, "sda15"),
+            (259, "nvme0n1"),
+            (259, "nvme0n1p1"),
+            (104, "cciss/c0d0"),
+            (104, "cciss/c0d0p2"),
+        ];
+        assert_eq!(parents(&names), [None, Some(0), Some(0), None, Some(3), None, Some(5)]);
+    }
+
+    #[test]
+    fn a_higher_number_does_not_make_a_partition_of_a_lower_one() {
+        assert_eq!(parents(&[(253, "dm-1"), (253, "dm-10"), (7, "loop1"), (7, "loop10")]), [None; 4]);
+        assert_eq!(parents(&[(8, "sda"), (8, "sdaa"), (8, "sdaa1")]), [None, None, Some(1)]);
+    }
+
+    #[test]
+    fn the_major_number_must_match_or_be_the_extended_one() {
+        assert_eq!(parents(&[(8, "sda"), (9, "sda1")]), [None, None]);
+        assert_eq!(
+            parents(&[(8, "sda"), (259, "sda16"), (7, "loop0"), (259, "loop0p1")]),
+            [None, Some(0), None, Some(2)]
+        );
+    }
+
+    #[test]
+    fn the_disk_must_be_listed_before_its_partition() {
+        assert_eq!(parents(&[(8, "sda1"), (8, "sda")]), [None, None]);
+    }
+
+    #[test]
+    fn names_give_kinds_partitions_and_nvme_paths() {
+        let names =
+            [(259, "nvme0c0n1"), (259, "nvme0c1n1"), (259, "nvme0n1"), (259, "nvme0n1p1"), (253, "dm-0")];
+        let device = |&(major, name): &(u32, &str)| Device { major, name: name.into(), ..Device::default() };
+        let topology = Topology::from_names(&names.iter().map(device).collect::<Vec<_>>());
+        assert_eq!(topology.node("nvme0n1").unwrap().backing_devices, ["nvme0c0n1", "nvme0c1n1"]);
+        assert_eq!(topology.disk_of("nvme0n1p1"), Some("nvme0n1"));
+        assert_eq!(topology.node("nvme0c1n1").unwrap().kind, Kind::NvmePath);
+        assert_eq!(topology.node("dm-0").unwrap().kind, Kind::Dm);
+        assert_eq!(topology.depth("nvme0n1p1"), 2);
+    }
+
+    #[test]
+    fn names_are_ordered_as_people_count() {
+        let mut names =
+            ["sdaa", "vda", "sdb", "loop10", "sda10", "loop2", "sda2", "nvme10n1", "nvme2n1", "sda"];
+        names.sort_by_cached_key(|name| natural_key(name));
+        let expected =
+            ["loop2", "loop10", "nvme2n1", "nvme10n1", "sda", "sda2", "sda10", "sdb", "sdaa", "vda"];
+        assert_eq!(names, expected);
     }
 }
