@@ -7,8 +7,8 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use clap::Args;
 
-use super::operands::{FILE_FIRST, Operands};
 use super::options::{CaptureOptions, Host, WidthOption, usage_error};
+use super::options::{FILE_FIRST, Operands};
 use crate::console::{RunContext, require_text};
 use crate::counters::{HealthFacts, Sample};
 use crate::exit::{Exit, NoData};

@@ -1,24 +1,18 @@
 //! The commands, with a file or folder for each: its arguments, as clap parses them, and its run. Only this module uses
 //! clap.
 
-mod analysis;
 mod analyze;
 mod devices;
 mod export;
 mod follow;
-mod help_template;
+mod help;
 mod latency;
-mod manual;
-mod operands;
 mod options;
-mod progress;
 mod record;
 mod recorder;
 mod report;
 mod service;
-mod suggest;
 mod top;
-mod tracing;
 mod version;
 mod view;
 mod who;
@@ -31,18 +25,16 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
-use self::help_template::command;
-use self::manual::{command_names, manual_text, print_help};
+use self::help::{command, is_command, manual_text, print_help};
 pub use self::options::Host;
 pub use self::record::Record;
 use self::version::Version;
 use crate::console::{ArgError, RunContext, is_closed_pipe};
 use crate::exit::{Exit, NoData};
-use crate::iostat;
-use crate::pt_diskstats;
 use crate::sanitize::sanitize;
 use crate::sink::OutputError;
 use crate::source::{ignores_hangup, read_text_file};
+use crate::{iostat, pt_diskstats};
 
 /// The command that the arguments request.
 #[derive(Clone, Debug)]
@@ -270,7 +262,7 @@ fn clap_error(error: &clap::Error, arguments: &[OsString]) -> ArgError {
     }
     if error.kind() == ErrorKind::UnknownArgument
         && let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg)
-        && let Some(message) = suggest::message_for_unknown_option(
+        && let Some(message) = help::message_for_unknown_option(
             option,
             match error.get(ContextKind::SuggestedArg) {
                 Some(ContextValue::String(similar)) => Some(similar),
@@ -289,8 +281,7 @@ fn clap_error(error: &clap::Error, arguments: &[OsString]) -> ArgError {
     let relevant = lines.iter().filter(is_relevant).copied();
     let line = relevant.collect::<Vec<_>>().join("; ");
     let line = line.strip_prefix("error: ").unwrap_or(&line).replace("; tip: ", "; ").replace(":; ", ": ");
-    let is_command = |word: &&str| command_names().iter().any(|name| name == word);
-    let command = arguments.get(1).and_then(|word| word.to_str()).filter(is_command);
+    let command = arguments.get(1).and_then(|word| word.to_str()).filter(|word| is_command(word));
     let command = command.map(|name| format!(" {name}")).unwrap_or_default();
     let message = format!("blkstat: {}; see blkstat{command} --help\n", sanitize(&line));
     ArgError { message, exit: Exit::Error }

@@ -9,8 +9,8 @@ use clap::Args;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::analysis::analyze_intervals;
-use super::operands::FILE_FIRST;
+use super::analyze::analyze_intervals;
+use super::options::FILE_FIRST;
 use super::options::{Host, SourceOptions, VerdictOptions};
 use crate::console::RunContext;
 use crate::exit::Exit;

@@ -4,11 +4,11 @@ use anyhow::Result;
 use clap::Args;
 
 use super::follow::{Observer, Run, follow};
-use super::operands::ANY_FIRST;
+use super::help::similar_command;
+use super::options::ANY_FIRST;
 use super::options::{
     Host, NO_REALTIME, SelectionOptions, SourceOptions, VerdictOptions, WidthOption, sort_key, usage_error,
 };
-use super::suggest::similar_command;
 use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{Detail, DeviceSelection, Input, IntervalRows, Intervals, NotFound};

@@ -6,10 +6,10 @@ use anyhow::Result;
 use clap::Args;
 use jiff::tz::TimeZone;
 
+use super::follow::Tracing;
 use super::follow::{Observer, Run, Said, follow};
-use super::operands::ANY_FIRST;
+use super::options::ANY_FIRST;
 use super::options::{Host, SourceOptions, WidthOption, one_of, percentage, usage_error};
-use super::tracing::Tracing;
 use crate::attribution::{Attribution, DeviceUse};
 use crate::console::RunContext;
 use crate::counters::{Device, DeviceNumber};

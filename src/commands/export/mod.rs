@@ -3,8 +3,7 @@
 //! The main thread samples and publishes a snapshot after each interval. A second thread serves the latest one over
 //! HTTP, a third one writes it to a file. Neither can delay sampling: they only take published snapshots.
 
-mod http;
-mod published;
+mod server;
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::collections::HashSet;
@@ -17,10 +16,9 @@ use anyhow::Result;
 use clap::Args;
 use jiff::Timestamp;
 
-use self::http::{RunningServer, bind};
-use self::published::{Published, TextfileWriter};
+use self::server::{Published, RunningServer, TextfileWriter, bind};
 use super::follow::{Observer, Run, follow};
-use super::operands::ANY_FIRST;
+use super::options::ANY_FIRST;
 use super::options::{FILE_OPERAND, Host, Operand, SourceOptions, VerdictOptions, distance, usage_error};
 use crate::console::RunContext;
 use crate::exit::Exit;

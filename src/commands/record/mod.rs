@@ -6,24 +6,21 @@
 
 mod convert;
 mod learner;
-mod messages;
-mod rotation;
 
-use std::io;
-use std::path::{PathBuf, absolute};
+use std::path::{Path, PathBuf, absolute};
 use std::sync::{Mutex, PoisonError};
-use std::thread;
 use std::time::Duration;
+use std::{io, thread};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use jiff::tz::TimeZone;
 
 use self::learner::Learner;
-use self::messages::{FileEvents, saved, status, written};
-use self::rotation::{kept_files, rotation, rotation_limits};
-use super::operands::{is_number_or_interval, parse_schedule};
-use super::options::{BaselineOptions, Host, Operand, distance, usage_error};
-use super::progress::Progress;
+use super::follow::Progress;
+use super::options::{
+    BaselineOptions, Host, Operand, distance, is_number_or_interval, parse_schedule, usage_error,
+};
 use super::recorder::Recorder;
 use crate::analysis::Settings;
 use crate::capture::RecordFilter;
@@ -32,14 +29,15 @@ use crate::console::{RunContext, Warnings, is_closed_pipe};
 use crate::counters::{Device, Sample};
 use crate::exit::{Exit, NoData};
 use crate::intervals::{NotFound, find_device};
+use crate::report::layout::number_format::bytes;
 use crate::report::layout::sentence_numbers::counted;
 use crate::report::who::skipped_scans_text;
 use crate::sanitize::sanitize;
 use crate::schedule::{DEFAULT_INTERVAL, Deadlines};
 use crate::signals::end_process;
 use crate::sink::{
-    Destination, EndOnDrop, IfExists, RecordingFile, Rotation, WriteQueue, block_device_message,
-    write_recording,
+    Destination, EndOnDrop, IfExists, RecordingFile, Rotation, WriteProgress, WriteQueue,
+    block_device_message, rotated_name, write_recording,
 };
 use crate::source::{DeviceResolver, HealthReader, IoScanner, Live, ScanScope, read_topology};
 
@@ -412,5 +410,212 @@ impl Recording<'_> {
             self.progress.clear(context);
             context.print_error(problem);
         }
+    }
+}
+
+/// Describes the samples that were saved and those that were not, for an error message.
+fn saved(state: &WriteProgress, zone: &TimeZone) -> String {
+    let lost = match state.waiting {
+        0 => String::new(),
+        waiting => format!("{} lost; ", counted(waiting as u64, "sample")),
+    };
+    let Some(last) = state.last_at else { return format!("{lost}no samples saved") };
+    let time = last.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string();
+    match state.samples {
+        1 => format!("{lost}1 complete sample saved, taken at {time}"),
+        n => format!("{lost}{n} complete samples saved, up to {time}"),
+    }
+}
+
+/// Returns the status of a recording after this number of samples, such as
+/// `120 samples, 1.2 MB, 0 dropped, slowest write 4.2 ms`.
+fn status(samples: u64, state: &WriteProgress) -> String {
+    let waiting = match state.waiting {
+        // One sample is usually just being written.
+        0 | 1 => String::new(),
+        waiting => format!(", {waiting} waiting"),
+    };
+    format!("{samples} samples, {}{waiting}", written(state))
+}
+
+fn written(state: &WriteProgress) -> String {
+    let slowest = state.slowest;
+    let slowest = if slowest < Duration::from_secs(1) {
+        format!("{:.1} ms", slowest.as_secs_f64() * 1000.0)
+    } else {
+        format!("{:.1} s", slowest.as_secs_f64())
+    };
+    format!("{}, {} dropped, slowest write {slowest}", bytes(state.bytes), state.dropped.count)
+}
+
+/// The events of the file that were already reported.
+#[derive(Default)]
+struct FileEvents(WriteProgress);
+
+impl FileEvents {
+    /// Returns a message about what has happened since the last call; `None` if nothing has. Only the first of several
+    /// events is reported; the next call reports the next one.
+    fn next_message(&mut self, state: &WriteProgress, name: &str) -> Option<String> {
+        if self.0.deletions != state.deletions {
+            self.0.deletions = state.deletions;
+            return Some(format!(
+                "{name} was deleted, with the samples before; the recording goes on in a new file"
+            ));
+        }
+        if self.0.damage != state.damage {
+            self.0.damage.clone_from(&state.damage);
+            let kept = rotated_name(Path::new(name), 1);
+            let reason = state.damage.as_deref().unwrap_or_default();
+            return Some(format!(
+                "cannot append to {name}: {reason}; it is kept as {}, and a new file begins",
+                kept.display()
+            ));
+        }
+        if self.0.obstacle == state.obstacle {
+            return None;
+        }
+        self.0.obstacle.clone_from(&state.obstacle);
+        Some(match &state.obstacle {
+            Some(reason) => format!("{reason}; samples are kept in memory until they can be written"),
+            None => format!("{name}: samples are written again"),
+        })
+    }
+}
+
+/// Combines the values of `--rotate` and `--keep`.
+///
+/// # Errors
+/// A message if not even one file could be kept.
+fn rotation(limits: Rotation, kept: Option<Rotation>) -> Result<Rotation, String> {
+    let Rotation { keep, keep_bytes, .. } = kept.unwrap_or(limits);
+    if let (Some(size), Some(bytes)) = (limits.size, keep_bytes)
+        && bytes < size
+    {
+        return Err("--keep is smaller than --rotate: no older file could be kept".to_owned());
+    }
+    Ok(Rotation { keep, keep_bytes, ..limits })
+}
+
+/// Parses the limits of a file: a size, a time, or both, separated by a comma.
+fn rotation_limits(word: &str) -> Result<Rotation, String> {
+    const EXPECTED: &str =
+        "expected a size of 64k or more, such as 10M or 1G, or a time, such as 30min, 1h or 1d";
+    let mut limits = Rotation::default();
+    for part in word.split(',') {
+        let is_new = if let Some(every) = time(part) {
+            limits.every.replace(every).is_none()
+        } else if part.ends_with('m') {
+            return Err(format!(
+                "'{part}' is ambiguous: {}M is a size, {0}min a time",
+                part.trim_end_matches('m')
+            ));
+        } else {
+            const MIN_BYTES: u64 = 64 * 1024;
+            let size = parse_bytes(part).filter(|size| *size >= MIN_BYTES).ok_or(EXPECTED)?;
+            limits.size.replace(size).is_none()
+        };
+        if !is_new {
+            return Err(EXPECTED.to_owned());
+        }
+    }
+    Ok(limits)
+}
+
+/// Parses the limits of older files: a number of files, a size with its unit, or both, separated by a comma.
+fn kept_files(word: &str) -> Result<Rotation, String> {
+    const EXPECTED: &str = "expected a number of files, a size such as 500M or 2G, or both, such as 30,2G";
+    let mut kept = Rotation::default();
+    for part in word.split(',') {
+        let is_new = match part.parse() {
+            Ok(0) => return Err(EXPECTED.to_owned()),
+            Ok(count) => kept.keep.replace(count).is_none(),
+            Err(_) => kept.keep_bytes.replace(parse_bytes(part).ok_or(EXPECTED)?).is_none(),
+        };
+        if !is_new {
+            return Err(EXPECTED.to_owned());
+        }
+    }
+    Ok(kept)
+}
+
+/// Parses a number of bytes; the suffixes `k`, `M` and `G` are powers of 1024.
+fn parse_bytes(word: &str) -> Option<u64> {
+    let (number, unit) = number_and_unit(word)?;
+    let unit: u64 = match unit {
+        "" => 1,
+        "k" | "K" => 1 << 10,
+        "M" => 1 << 20,
+        "g" | "G" => 1 << 30,
+        _ => return None,
+    };
+    number.checked_mul(unit)
+}
+
+/// Parses a time with its unit; `None` for zero.
+fn time(word: &str) -> Option<Duration> {
+    let (number, unit) = number_and_unit(word)?;
+    let seconds: u64 = match unit {
+        "s" => 1,
+        "min" => 60,
+        "h" => 60 * 60,
+        "d" => 24 * 60 * 60,
+        _ => return None,
+    };
+    number.checked_mul(seconds).filter(|seconds| *seconds > 0).map(Duration::from_secs)
+}
+
+fn number_and_unit(word: &str) -> Option<(u64, &str)> {
+    let (number, unit) = word.split_at(word.find(|c: char| !c.is_ascii_digit()).unwrap_or(word.len()));
+    Some((number.parse().ok()?, unit))
+}
+
+#[cfg(test)]
+mod rotation_tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_limited_by_size_or_time_or_both() {
+        let limits = |size, hours| Rotation {
+            size,
+            every: Option::map(hours, |hours: u64| Duration::from_secs(3600 * hours)),
+            ..Rotation::default()
+        };
+        for (word, expected) in [
+            ("10M", limits(Some(10 << 20), None)),
+            ("65536", limits(Some(65536), None)),
+            ("1G", limits(Some(1 << 30), None)),
+            ("1d", limits(None, Some(24))),
+            ("120min", limits(None, Some(2))),
+            ("1G,1h", limits(Some(1 << 30), Some(1))),
+            ("3600s,64k", limits(Some(65536), Some(1))),
+        ] {
+            assert_eq!(rotation_limits(word), Ok(expected), "{word}");
+        }
+        for word in ["", "M", "1k", "10x", "-5M", "99999999999G", "0d", "1d,2d", "1M,2M", "1M,", "1.5h"] {
+            assert!(rotation_limits(word).is_err(), "{word}");
+        }
+        assert!(rotation_limits("10m").is_err_and(|message| message.contains("10M is a size, 10min a time")));
+    }
+
+    #[test]
+    fn older_files_are_limited_by_number_or_size_or_both() {
+        let kept = |keep, keep_bytes| Rotation { keep, keep_bytes, ..Rotation::default() };
+        for (word, expected) in [
+            ("7", kept(Some(7), None)),
+            ("500M", kept(None, Some(500 << 20))),
+            ("30,2G", kept(Some(30), Some(2 << 30))),
+            ("2G,30", kept(Some(30), Some(2 << 30))),
+        ] {
+            assert_eq!(kept_files(word), Ok(expected), "{word}");
+        }
+        for word in ["", "0", "x", "1,2", "1M,2M", "-1"] {
+            assert!(kept_files(word).is_err(), "{word}");
+        }
+        let limits = rotation_limits("10M").unwrap();
+        assert!(rotation(limits, kept_files("9M").ok()).is_err());
+        assert!(
+            rotation(limits, kept_files("10M").ok())
+                .is_ok_and(|rotation| rotation.keep_bytes == Some(10 << 20))
+        );
     }
 }

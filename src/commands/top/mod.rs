@@ -11,7 +11,7 @@ mod session;
 use anyhow::Result;
 use clap::Args;
 
-use super::operands::ANY_FIRST;
+use super::options::ANY_FIRST;
 use super::options::{
     Host, NO_REALTIME, SelectionOptions, SourceOptions, VerdictOptions, sort_key, usage_error,
 };
