@@ -4,8 +4,6 @@
 #[cfg(feature = "top")]
 mod recording;
 #[cfg(feature = "top")]
-mod sampler;
-#[cfg(feature = "top")]
 mod session;
 
 use anyhow::Result;

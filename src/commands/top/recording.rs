@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::sampler::Shared;
+use super::session::Shared;
 use crate::clock::{Clock, RealClock};
 use crate::commands::options::{Host, RangeOptions};
 use crate::commands::report::{Report, base_name};
