@@ -13,5 +13,4 @@ pub use self::attributor::{
     Attribution, Attributor, CgroupUse, DeviceUse, IoRates, contains as is_in_cgroup,
 };
 pub use self::cgroup_name::cgroup_name;
-pub use self::limits::ReachedLimit;
-pub use self::limits::{LimitKind, LimitUse};
+pub use self::limits::{LimitKind, LimitUse, ReachedLimit};

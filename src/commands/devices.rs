@@ -7,8 +7,7 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use clap::Args;
 
-use super::options::{CaptureOptions, Host, WidthOption, usage_error};
-use super::options::{FILE_FIRST, Operands};
+use super::options::{CaptureOptions, FILE_FIRST, Host, Operands, WidthOption, usage_error};
 use crate::console::{RunContext, require_text};
 use crate::counters::{HealthFacts, Sample};
 use crate::exit::{Exit, NoData};

@@ -4,10 +4,8 @@ use anyhow::Result;
 use clap::Args;
 use jiff::tz::TimeZone;
 
-use super::follow::Tracing;
-use super::follow::{Observer, Run, Said, follow};
-use super::options::{ANY_FIRST, Operands};
-use super::options::{CaptureOptions, Host, WidthOption, percentage, usage_error};
+use super::follow::{Observer, Run, Said, Tracing, follow};
+use super::options::{ANY_FIRST, CaptureOptions, Host, Operands, WidthOption, percentage, usage_error};
 use crate::console::{RunContext, Warnings};
 use crate::exit::{Exit, NoData};
 use crate::intervals::{

@@ -10,8 +10,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::analyze::analyze_intervals;
-use super::options::FILE_FIRST;
-use super::options::{Host, SourceOptions, VerdictOptions};
+use super::options::{FILE_FIRST, Host, SourceOptions, VerdictOptions};
 use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{Detail, DeviceSelection, History, Input, IntervalRows, Intervals};

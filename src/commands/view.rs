@@ -5,9 +5,9 @@ use clap::Args;
 
 use super::follow::{Observer, Run, follow};
 use super::help::similar_command;
-use super::options::ANY_FIRST;
 use super::options::{
-    Host, NO_REALTIME, SelectionOptions, SourceOptions, VerdictOptions, WidthOption, sort_key, usage_error,
+    ANY_FIRST, Host, NO_REALTIME, SelectionOptions, SourceOptions, VerdictOptions, WidthOption, sort_key,
+    usage_error,
 };
 use crate::console::RunContext;
 use crate::exit::Exit;

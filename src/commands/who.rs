@@ -6,10 +6,8 @@ use anyhow::Result;
 use clap::Args;
 use jiff::tz::TimeZone;
 
-use super::follow::Tracing;
-use super::follow::{Observer, Run, Said, follow};
-use super::options::ANY_FIRST;
-use super::options::{Host, SourceOptions, WidthOption, one_of, percentage, usage_error};
+use super::follow::{Observer, Run, Said, Tracing, follow};
+use super::options::{ANY_FIRST, Host, SourceOptions, WidthOption, one_of, percentage, usage_error};
 use crate::attribution::{Attribution, DeviceUse};
 use crate::console::RunContext;
 use crate::counters::{Device, DeviceNumber};

@@ -18,8 +18,9 @@ use jiff::Timestamp;
 
 use self::server::{Published, RunningServer, TextfileWriter, bind};
 use super::follow::{Observer, Run, follow};
-use super::options::ANY_FIRST;
-use super::options::{FILE_OPERAND, Host, Operand, SourceOptions, VerdictOptions, distance, usage_error};
+use super::options::{
+    ANY_FIRST, FILE_OPERAND, Host, Operand, SourceOptions, VerdictOptions, distance, usage_error,
+};
 use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{Detail, DeviceScope, DeviceSelection, Input, IntervalRows, Intervals, RunningTotals};

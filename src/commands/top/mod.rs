@@ -1,7 +1,6 @@
 //! `blkstat top`: the full screen.
 
 #[cfg(feature = "top")]
-#[cfg(feature = "top")]
 mod recording;
 #[cfg(feature = "top")]
 mod session;
@@ -9,9 +8,8 @@ mod session;
 use anyhow::Result;
 use clap::Args;
 
-use super::options::ANY_FIRST;
 use super::options::{
-    Host, NO_REALTIME, SelectionOptions, SourceOptions, VerdictOptions, sort_key, usage_error,
+    ANY_FIRST, Host, NO_REALTIME, SelectionOptions, SourceOptions, VerdictOptions, sort_key, usage_error,
 };
 use crate::console::RunContext;
 use crate::exit::Exit;

@@ -1,11 +1,15 @@
-//! Panels with charts. A chart stretches to the width of the page: its drawing has neither text nor round shapes, which
-//! are placed over it as HTML.
+//! Panels with charts: units, axes, paths of SVG, lines over time and stacked areas. A chart stretches to the width of the
+//! page: its drawing has neither text nor round shapes, which are placed over it as HTML.
 
-use super::escape::escape;
-use super::scale::{HEIGHT, MAX_LOG_TICKS, MAX_TICK_INTERVALS, Path, Unit};
-use super::time_axis::{TimeAxis, WIDTH};
-use crate::intervals::series::Extent;
-use crate::report::scale::Scale;
+use std::fmt::Write;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use libm::log10;
+
+use super::escape;
+use crate::intervals::series::{Extent, TimeSpan, Timeline};
+use crate::report::scale::{Scale, without_zeros};
 
 /// A panel: its heading with a legend, and a drawing above a horizontal and beside a vertical axis.
 pub(super) struct Panel<'a> {
@@ -251,4 +255,498 @@ pub(super) fn push_areas(
     }
     panel.draw_incidents(shades);
     panel.push_over_time(time, out);
+}
+
+/// The height of a chart in units of its drawing, which a browser stretches.
+pub(super) const HEIGHT: f64 = 240.0;
+/// The most labels of an axis: see [`Scale::ticks`].
+pub(super) const MAX_TICK_INTERVALS: usize = 5;
+pub(super) const MAX_LOG_TICKS: usize = 8;
+
+/// The unit of an axis, and of the values in a legend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    /// Milliseconds, shown in µs, ms or s.
+    Milliseconds,
+    /// A rate of requests.
+    PerSecond,
+    /// KiB per second, shown in MiB/s.
+    Bandwidth,
+    /// A count of what the noun says: `requests`.
+    Count(&'static str),
+    Percent,
+    Multiple,
+    /// KiB.
+    Size,
+}
+
+impl Unit {
+    /// The name of the unit in the script, and the unit as shown on an axis.
+    pub(super) fn names(self) -> [&'static str; 2] {
+        match self {
+            Self::Milliseconds => ["ms", "log"],
+            Self::PerSecond => ["rate", "per s"],
+            Self::Bandwidth => ["mib", "MiB/s"],
+            Self::Count(noun) => ["count", noun],
+            Self::Percent => ["pct", "%"],
+            Self::Multiple => ["x", "times unloaded, log"],
+            Self::Size => ["kib", "KiB"],
+        }
+    }
+
+    /// The factor from the unit of the data to that of the axis.
+    pub(super) fn factor(self) -> f64 {
+        if self == Self::Bandwidth { 1.0 / 1024.0 } else { 1.0 }
+    }
+
+    /// Returns the scale of its axis for values from `min_above_zero` to `max`.
+    pub(super) fn scale(self, min_above_zero: f64, max: f64) -> Scale {
+        match self {
+            Self::Milliseconds | Self::Multiple => Scale::log(min_above_zero, max),
+            Self::Percent => Scale::percent(max),
+            Self::PerSecond | Self::Bandwidth | Self::Count(_) | Self::Size => Scale::linear(max),
+        }
+    }
+
+    /// A round value as a label of the axis.
+    pub(super) fn label(self, value: f64) -> String {
+        match self {
+            Self::Milliseconds if value == 0.0 => "0".to_owned(),
+            Self::Milliseconds if value < 0.999 => format!("{} µs", plain(value * 1e3)),
+            Self::Milliseconds if value < 999.0 => format!("{} ms", plain(value)),
+            Self::Milliseconds => format!("{} s", plain(value / 1e3)),
+            Self::Percent => format!("{}%", plain(value)),
+            Self::Multiple => format!("{}x", plain(value)),
+            Self::PerSecond | Self::Bandwidth | Self::Count(_) | Self::Size => plain(value),
+        }
+    }
+}
+
+/// A round number without superfluous digits: `0.5`, `20`, `2,000`, `150k`, `2M`.
+fn plain(value: f64) -> String {
+    let (scaled, suffix) = match value {
+        ..9_999.5 => (value, ""),
+        ..999_500.0 => (value / 1e3, "k"),
+        ..999_500_000.0 => (value / 1e6, "M"),
+        _ => (value / 1e9, "G"),
+    };
+    // A multiple of a power of ten has at most this many decimals.
+    let decimals = if scaled >= 1.0 || scaled <= 0.0 { 1 } else { (-log10(scaled)).ceil() as usize + 1 };
+    let text = without_zeros(&format!("{scaled:.decimals$}"));
+    if suffix.is_empty() && text.len() == 4 && !text.contains('.') {
+        return format!("{},{}", &text[..1], &text[1..]);
+    }
+    format!("{text}{suffix}")
+}
+
+impl Scale {
+    /// Returns the distance of a value from the top of a chart of [`HEIGHT`].
+    pub(super) fn y(&self, value: f64) -> i32 {
+        ((1.0 - self.position(value)) * HEIGHT).round() as i32
+    }
+}
+
+/// A path that is being drawn: its present end and its text.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Path {
+    text: String,
+    at: Option<(i32, i32)>,
+    /// True if the pen is up, so that the next line begins with a move.
+    is_interrupted: bool,
+}
+
+impl Path {
+    /// The path's text; empty if nothing was drawn.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Draws a horizontal line. A vertical line connects it with the previous line, unless that is far away or
+    /// [`Self::interrupt`] was called.
+    pub(super) fn step(&mut self, x: i32, end: i32, y: i32) {
+        match self.at {
+            Some((at_x, at_y)) if at_x == x && !self.is_interrupted => self.push('v', y - at_y),
+            _ => self.move_to(x, y),
+        }
+        // A line must be visible, however short its time.
+        let end = end.max(x + 1);
+        self.push('h', end - x);
+        self.at = Some((end, y));
+        self.is_interrupted = false;
+    }
+
+    /// Ends a line: the next one is not connected with it.
+    pub(super) fn interrupt(&mut self) {
+        self.is_interrupted = true;
+    }
+
+    pub(super) fn bar(&mut self, x: i32, top: i32, bottom: i32) {
+        self.move_to(x, top);
+        self.push('v', (bottom - top).max(1));
+        self.at = Some((x, bottom.max(top + 1)));
+    }
+
+    /// Draws a dot, as a line without length with round ends.
+    pub(super) fn dot(&mut self, x: i32, y: i32) {
+        self.move_to(x, y);
+        self.text.push_str("h0");
+    }
+
+    pub(super) fn rectangle(&mut self, x: i32, y: i32, width: i32, height: i32) {
+        self.move_to(x, y);
+        // Writing to a string cannot fail.
+        let _ = write!(self.text, "h{width}v{height}h{}z", -width);
+    }
+
+    fn move_to(&mut self, x: i32, y: i32) {
+        match self.at {
+            // Relative numbers are shorter; a minus sign also separates them.
+            Some((at_x, at_y)) => {
+                let (dx, dy) = (x - at_x, y - at_y);
+                let separator = if dy < 0 { "" } else { " " };
+                let _ = write!(self.text, "m{dx}{separator}{dy}");
+            }
+            None => {
+                let _ = write!(self.text, "M{x} {y}");
+            }
+        }
+        self.at = Some((x, y));
+    }
+
+    fn push(&mut self, command: char, by: i32) {
+        if by != 0 {
+            let _ = write!(self.text, "{command}{by}");
+        }
+    }
+}
+
+/// The width of a chart in units of its drawing, which a browser stretches.
+pub(super) const WIDTH: f64 = 2000.0;
+
+/// The possible distances between ticks in seconds.
+const STEPS_S: [f64; 27] = [
+    0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0,
+    1800.0, 3600.0, 7200.0, 10_800.0, 21_600.0, 43_200.0, 86_400.0, 172_800.0, 604_800.0, 1209600.0,
+];
+/// The most distances between ticks on an axis: one less than the ticks.
+const MAX_TIME_INTERVALS: f64 = 6.0;
+
+/// The span of time that is drawn, and the clock for its labels.
+pub(super) struct TimeAxis<'a> {
+    span: TimeSpan,
+    /// The points that are drawn.
+    pub(super) timeline: &'a Timeline,
+    /// `None` if the samples have no wall clock: times are then counted from the first sample.
+    time_zone: Option<TimeZone>,
+}
+
+impl<'a> TimeAxis<'a> {
+    /// Creates the axis of a span; `time_zone` is `None` without a wall clock.
+    pub(super) fn new(span: TimeSpan, timeline: &'a Timeline, time_zone: Option<TimeZone>) -> Self {
+        // A span without length could not be divided.
+        let end_s = span.end_s.max(span.start_s + 1e-3);
+        Self { span: TimeSpan { end_s, ..span }, timeline, time_zone }
+    }
+
+    pub(super) fn span(&self) -> TimeSpan {
+        self.span
+    }
+
+    /// Returns the position of a time from 0 to 1; times outside are at the ends.
+    pub(super) fn position(&self, seconds: f64) -> f64 {
+        let position = (seconds - self.span.start_s) / (self.span.end_s - self.span.start_s);
+        position.clamp(0.0, 1.0)
+    }
+
+    /// Returns the distance of a time from the left of a chart of [`WIDTH`].
+    pub(super) fn x(&self, seconds: f64) -> i32 {
+        (self.position(seconds) * WIDTH).round() as i32
+    }
+
+    /// Returns the left and the right end of a span in units of the drawing.
+    pub(super) fn ends(&self, span: &TimeSpan) -> (i32, i32) {
+        (self.x(span.start_s), self.x(span.end_s))
+    }
+
+    /// The width of bars: the median length of these spans, in units of the drawing.
+    pub(super) fn bar_width<'s>(&self, spans: impl Iterator<Item = &'s TimeSpan>) -> i32 {
+        let width = |(x, end): (i32, i32)| end - x;
+        let mut widths: Vec<i32> = spans.map(|span| width(self.ends(span))).collect();
+        let middle = widths.len() / 2;
+        if widths.is_empty() { 1 } else { (*widths.select_nth_unstable(middle).1).max(1) }
+    }
+
+    /// Returns a time with seconds, `16:04:47`, or the time since the first sample, `+1:02:03`.
+    pub(super) fn clock(&self, seconds: f64) -> String {
+        self.text(seconds, "%H:%M:%S", 0)
+    }
+
+    /// Returns a time with its date, `2026-11-22 16:04:47`.
+    pub(super) fn date_and_clock(&self, seconds: f64) -> String {
+        self.text(seconds, "%Y-%m-%d %H:%M:%S", 0)
+    }
+
+    /// Returns a time in this format; the time since the first sample, without a wall clock, has these decimals.
+    fn text(&self, seconds: f64, format: &str, decimals: usize) -> String {
+        let zoned = self.zoned(seconds);
+        zoned.map_or_else(|| elapsed(seconds, decimals), |zoned| zoned.strftime(format).to_string())
+    }
+
+    /// Returns a time with seconds, and with its date if the axis spans several days.
+    pub(super) fn moment(&self, seconds: f64) -> String {
+        if self.spans_days() { self.date_and_clock(seconds) } else { self.clock(seconds) }
+    }
+
+    /// Returns the end of a range of time, with its date only if that differs from the date of the beginning.
+    pub(super) fn end_moment(&self, begin_s: f64, end_s: f64) -> String {
+        let date = |seconds| self.zoned(seconds).map(|zoned| zoned.date());
+        if date(begin_s) == date(end_s) { self.clock(end_s) } else { self.moment(end_s) }
+    }
+
+    /// Returns the name of the time zone, such as `UTC` or `CET`; `None` without a wall clock.
+    pub(super) fn zone(&self) -> Option<String> {
+        self.zoned(self.span.start_s).map(|zoned| zoned.strftime("%Z").to_string())
+    }
+
+    /// Returns whether the span begins and ends on different days.
+    pub(super) fn spans_days(&self) -> bool {
+        let date = |seconds| self.zoned(seconds).map(|zoned| zoned.date());
+        date(self.span.start_s) != date(self.span.end_s)
+    }
+
+    /// Returns the times from which each UTC offset applies, with the seconds by which local time is then ahead of UTC;
+    /// the first is the beginning.
+    pub(super) fn utc_offsets(&self) -> Vec<(f64, i32)> {
+        let Some(time_zone) = &self.time_zone else { return vec![(self.span.start_s, 0)] };
+        let offset_at = |seconds| timestamp(seconds).map_or(0, |at| time_zone.to_offset(at).seconds());
+        let mut offsets = vec![(self.span.start_s, offset_at(self.span.start_s))];
+        let transitions = timestamp(self.span.start_s).map(|start| time_zone.following(start));
+        for transition in transitions.into_iter().flatten().take(100) {
+            let at_s = transition.timestamp().as_second() as f64;
+            if at_s >= self.span.end_s {
+                break;
+            }
+            offsets.push((at_s, offset_at(at_s)));
+        }
+        offsets
+    }
+
+    /// The positions and labels of the ticks: round times on the clock. At the beginning of a day, the label is its date.
+    pub(super) fn ticks(&self) -> Vec<(f64, String)> {
+        let length_s = self.span.end_s - self.span.start_s;
+        let fits = |step: &f64| length_s / step <= MAX_TIME_INTERVALS;
+        let step_s = STEPS_S
+            .into_iter()
+            .find(fits)
+            .unwrap_or((length_s / MAX_TIME_INTERVALS / 86_400.0).ceil() * 86_400.0);
+        let offset_s = f64::from(self.utc_offsets()[0].1);
+        let first = ((self.span.start_s + offset_s) / step_s - 1e-9).ceil();
+        let mut ticks = Vec::new();
+        for n in 0..=(MAX_TIME_INTERVALS as u32 + 1) {
+            let at_s = (first + f64::from(n)) * step_s - offset_s;
+            if at_s > self.span.end_s {
+                break;
+            }
+            ticks.push((self.position(at_s), self.label(at_s, step_s)));
+        }
+        ticks
+    }
+
+    fn label(&self, seconds: f64, step_s: f64) -> String {
+        let is_midnight = self.zoned(seconds).is_some_and(|zoned| zoned.start_of_day().ok() == Some(zoned));
+        match step_s {
+            1.0.. if is_midnight && self.spans_days() => self.text(seconds, "%b %-d", 0),
+            60.0.. => self.text(seconds, "%H:%M", 0),
+            1.0.. => self.text(seconds, "%H:%M:%S", 0),
+            0.1.. => self.text(seconds, "%H:%M:%S%.1f", 1),
+            _ => self.text(seconds, "%H:%M:%S%.2f", 2),
+        }
+    }
+
+    fn zoned(&self, seconds: f64) -> Option<jiff::Zoned> {
+        Some(timestamp(seconds)?.to_zoned(self.time_zone.clone()?))
+    }
+}
+
+/// The time from seconds since 1970, rounded to the nearest millisecond; `None` if it is out of range.
+fn timestamp(seconds: f64) -> Option<Timestamp> {
+    Timestamp::from_millisecond((seconds * 1e3).round() as i64).ok()
+}
+
+/// The time since the first sample: `+0:05`, `+1:02:03`.
+fn elapsed(seconds: f64, decimals: usize) -> String {
+    let whole = seconds.max(0.0);
+    let (hours, minutes, rest) = ((whole / 3600.0).floor(), (whole / 60.0 % 60.0).floor(), whole % 60.0);
+    let width = if decimals == 0 { 2 } else { decimals + 3 };
+    let rest = format!("{rest:0width$.decimals$}");
+    if hours > 0.0 { format!("+{hours}:{minutes:02}:{rest}") } else { format!("+{minutes}:{rest}") }
+}
+
+#[cfg(test)]
+mod scale_tests {
+    use super::*;
+
+    fn labels(scale: Scale, unit: Unit) -> Vec<String> {
+        scale.ticks(MAX_TICK_INTERVALS, MAX_LOG_TICKS).into_iter().map(|tick| unit.label(tick)).collect()
+    }
+
+    #[test]
+    fn ticks_are_round_and_reach_the_top() {
+        assert_eq!(
+            labels(Scale::linear(2003.0), Unit::PerSecond),
+            ["0", "1,000", "2,000", "3,000", "4,000", "5,000"]
+        );
+        assert_eq!(labels(Scale::linear(150_000.0), Unit::PerSecond), ["0", "50k", "100k", "150k", "200k"]);
+        assert_eq!(
+            labels(Scale::linear(0.03), Unit::Count("")),
+            ["0", "0.01", "0.02", "0.03", "0.04", "0.05"]
+        );
+        assert_eq!(labels(Scale::percent(99.9), Unit::Percent), ["0%", "20%", "40%", "60%", "80%", "100%"]);
+        assert_eq!(labels(Scale::linear(0.0), Unit::Count("")), ["0", "0.2", "0.4", "0.6", "0.8", "1"]);
+    }
+
+    #[test]
+    fn logarithmic_ticks_are_decades_or_finer() {
+        let wide = Scale::log(0.03, 21.0);
+        assert_eq!(wide, Scale::Log { min: 0.02, max: 50.0 });
+        assert_eq!(labels(wide, Unit::Milliseconds), ["100 µs", "1 ms", "10 ms"]);
+        let narrow = Scale::log(0.9, 1.1);
+        assert_eq!(labels(narrow, Unit::Milliseconds), ["200 µs", "500 µs", "1 ms", "2 ms"]);
+        assert_eq!(labels(Scale::log(0.0, f64::NAN), Unit::Multiple).len(), 7);
+    }
+
+    #[test]
+    fn positions_are_between_bottom_and_top() {
+        let linear = Scale::linear(10.0);
+        assert_eq!((linear.y(0.0), linear.y(10.0), linear.y(5.0)), (240, 0, 120));
+        let log = Scale::log(0.1, 1000.0);
+        assert_eq!((log.y(0.1), log.y(10.0), log.y(0.0), log.y(1e9)), (240, 120, 240, 0));
+        assert_eq!(linear.y(f64::NAN), 240);
+    }
+
+    #[test]
+    fn every_positive_range_has_at_least_two_ticks() {
+        for exponent in -6..7 {
+            for factor in [1.0, 1.7, 3.3, 9.9] {
+                let value = factor * libm::pow(10.0, f64::from(exponent));
+                for scale in
+                    [Scale::linear(value), Scale::log(value, value * 1.5), Scale::log(value, value * 300.0)]
+                {
+                    let ticks = scale.ticks(MAX_TICK_INTERVALS, MAX_LOG_TICKS);
+                    assert!((2..=8).contains(&ticks.len()), "{scale:?}: {ticks:?}");
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod path_tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_connected_unless_there_is_a_gap() {
+        let mut path = Path::default();
+        path.step(0, 10, 50);
+        path.step(10, 20, 40);
+        path.step(20, 30, 40);
+        path.interrupt();
+        path.step(30, 40, 60);
+        path.step(80, 90, 20);
+        assert_eq!(path.text(), "M0 50h10v-10h10h10m0 20h10m40-40h10");
+    }
+
+    #[test]
+    fn a_rectangle_is_left_where_it_began() {
+        let mut path = Path::default();
+        path.rectangle(1, 2, 3, 4);
+        path.rectangle(2, 2, 3, 4);
+        assert_eq!(path.text(), "M1 2h3v4h-3zm1 0h3v4h-3z");
+    }
+
+    #[test]
+    fn short_marks_are_still_seen() {
+        let mut path = Path::default();
+        path.bar(5, 7, 7);
+        path.dot(6, 9);
+        path.step(7, 7, 9);
+        assert_eq!(path.text(), "M5 7v1m1 1h0m1 0h1");
+    }
+}
+
+#[cfg(test)]
+mod time_axis_tests {
+    use std::sync::LazyLock;
+
+    use super::*;
+
+    static NO_POINTS: LazyLock<Timeline> = LazyLock::new(Timeline::default);
+
+    fn axis(start: &str, length_s: f64, zone: Option<TimeZone>) -> TimeAxis<'static> {
+        let start_s = start.parse::<Timestamp>().unwrap().as_second() as f64;
+        TimeAxis::new(TimeSpan { start_s, end_s: start_s + length_s }, &NO_POINTS, zone)
+    }
+
+    fn labels(axis: &TimeAxis<'_>) -> Vec<String> {
+        axis.ticks().into_iter().map(|(_, label)| label).collect()
+    }
+
+    #[test]
+    fn ticks_are_round_times_on_the_local_clock() {
+        let utc = Some(TimeZone::UTC);
+        assert_eq!(
+            labels(&axis("2026-11-22T16:04:14Z", 106.0, utc.clone())),
+            ["16:04:30", "16:05:00", "16:05:30", "16:06:00"]
+        );
+        assert_eq!(
+            labels(&axis("2026-11-22T16:04:14Z", 3600.0, utc.clone())),
+            ["16:10", "16:20", "16:30", "16:40", "16:50", "17:00"]
+        );
+        let india = TimeZone::posix("IST-5:30").unwrap();
+        assert_eq!(
+            labels(&axis("2026-11-22T16:04:14Z", 5.0 * 3600.0, Some(india))),
+            ["22:00", "23:00", "Nov 23", "01:00", "02:00"]
+        );
+        let short = axis("2026-11-22T16:04:14Z", 1.0, utc);
+        assert_eq!(labels(&short)[..2], ["16:04:14.0", "16:04:14.2"]);
+    }
+
+    #[test]
+    fn without_a_clock_times_are_counted_from_the_first_sample() {
+        let axis = TimeAxis::new(TimeSpan { start_s: 0.0, end_s: 4000.0 }, &NO_POINTS, None);
+        assert_eq!(labels(&axis), ["+0:00", "+15:00", "+30:00", "+45:00", "+1:00:00"]);
+        assert_eq!((axis.zone(), axis.clock(3723.4)), (None, "+1:02:03".to_owned()));
+    }
+
+    #[test]
+    fn a_change_of_the_offset_is_known() {
+        let zone = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
+        let axis = axis("2026-10-24T22:00:00Z", 86_400.0, Some(zone));
+        let offsets: Vec<i32> = axis.utc_offsets().into_iter().map(|(_, offset)| offset).collect();
+        assert_eq!(offsets, [7200, 3600]);
+    }
+
+    #[test]
+    fn a_span_without_length_can_be_drawn() {
+        let axis = TimeAxis::new(TimeSpan { start_s: 5.0, end_s: 5.0 }, &NO_POINTS, None);
+        assert_eq!((axis.x(5.0), axis.x(99.0)), (0, 2000));
+        assert!(axis.ticks().len() <= 8);
+    }
+
+    #[test]
+    fn a_time_has_its_date_where_that_is_not_obvious() {
+        let day_s = 86_400.0;
+        let axis = |days: f64| {
+            TimeAxis::new(
+                TimeSpan { start_s: 1000.0, end_s: 1000.0 + days * day_s },
+                &NO_POINTS,
+                Some(TimeZone::UTC),
+            )
+        };
+        assert_eq!(axis(0.5).moment(1000.0), "00:16:40");
+        let two_days = axis(2.0);
+        assert_eq!(two_days.moment(1000.0), "1970-01-01 00:16:40");
+        assert_eq!(two_days.end_moment(1000.0, 1060.0), "00:17:40");
+        assert_eq!(two_days.end_moment(1000.0, 1000.0 + day_s), "1970-01-02 00:16:40");
+    }
 }

@@ -12,8 +12,7 @@ use crate::intervals::{DeviceActivity, DeviceEvent, DeviceState, EventKind, Inte
 use crate::metrics::CpuPercentages;
 use crate::report::evidence::{limit_of_cgroup, sign_of_begin};
 use crate::report::layout::number_format::{duration, number, percent, time};
-use crate::report::layout::sentence_numbers;
-use crate::report::layout::{fit_columns, time_of_day};
+use crate::report::layout::{fit_columns, sentence_numbers, time_of_day};
 use crate::sanitize::sanitize;
 
 /// The length in seconds from which an interval is shown with one decimal instead of three.

@@ -14,8 +14,7 @@ use crate::report::layout::sparkline::BLOCKS;
 use crate::report::layout::{ellipsize, fit_columns};
 use crate::report::native::{Cell, Emphasis, cell, incident_time, state_message};
 use crate::sanitize::sanitize;
-use crate::screen::app::{App, BY_NAME, BY_VERDICT};
-use crate::screen::app::{Row, Rows};
+use crate::screen::app::{App, BY_NAME, BY_VERDICT, Row, Rows};
 use crate::screen::history::{Point, is_trouble};
 use crate::screen::theme::{BOLD, REVERSED};
 

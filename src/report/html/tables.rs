@@ -1,0 +1,410 @@
+//! What is about all devices: the incidents, the worst first (in the first sentences of a page, in its table, and as shades
+//! in charts), a verdict band for each device, a table of those that were ok, the charts of the host, and who used a device.
+
+use std::collections::HashSet;
+
+use super::chart::{Area, Chart, HEIGHT, Line, TimeAxis, Unit, push_areas, push_chart, time_labels};
+use super::{Group, Page, escape, link, name, verdict_class as class, verdict_word as word};
+use crate::analysis::{DeviceReport, Distribution, Verdict};
+use crate::attribution::cgroup_name;
+use crate::intervals::series::{Extent, Series, TimeSpan, WorstVerdict};
+use crate::intervals::{HOST_QUANTITIES, History, IncidentSummary, UsageHistory};
+use crate::report::analysis::{AnalysisReport, incidents_worst_first, worse_verdict};
+use crate::report::evidence::{
+    incident_heading, incident_length_text, incident_parts, incident_time_text, sign_of_begin, verdict_mark,
+};
+use crate::report::layout::sentence_numbers::{counted, duration, number, percent, queue, time as time_text};
+use crate::sanitize::sanitize;
+
+/// An incident with its place in the charts.
+pub(super) struct PlacedIncident<'a> {
+    pub(super) summary: &'a IncidentSummary,
+    begin_s: f64,
+    end_s: f64,
+}
+
+impl PlacedIncident<'_> {
+    /// The times of its beginning and its end.
+    fn times(&self, time_of: &TimeAxis<'_>) -> [String; 2] {
+        [time_of.moment(self.begin_s), time_of.end_moment(self.begin_s, self.end_s)]
+    }
+}
+
+/// Returns the incidents, the worst first.
+pub(super) fn place_incidents<'a>(
+    analysis: &'a AnalysisReport,
+    history: &History,
+) -> Vec<PlacedIncident<'a>> {
+    let placed = |summary: &'a IncidentSummary| {
+        let begin_s = history.clock.axis_s(summary.incident.begin.run_s);
+        let end_s = history.clock.axis_end_s(summary.end.run_s).max(begin_s);
+        PlacedIncident { summary, begin_s, end_s }
+    };
+    incidents_worst_first(analysis).into_iter().map(placed).collect()
+}
+
+/// The most other incidents that are named.
+const MAX_NAMED: usize = 3;
+
+/// Appends the sentences on the incidents, the first of which is the main one.
+pub(super) fn push_headline(
+    main: &PlacedIncident<'_>,
+    others: &[PlacedIncident<'_>],
+    time_of: &TimeAxis<'_>,
+    out: &mut String,
+) {
+    let victim = name(&main.summary.incident.victim.label);
+    let heading = incident_heading(main.summary, &main.times(time_of));
+    *out += &format!("<h1>{victim} {}.</h1>", escape(&heading));
+    let parts = incident_parts(&main.summary.incident, &main.summary.harm);
+    if !parts.is_empty() {
+        *out += &format!("<p class=\"main\">{}.</p>", escape(&parts.join("; ")));
+    }
+    let layers: Vec<String> = main.summary.devices[1..].iter().map(|one| name(&one.names.label)).collect();
+    if !layers.is_empty() {
+        *out += &format!("<p class=\"main\">Same incident: {}.</p>", layers.join(", "));
+    }
+    if !others.is_empty() {
+        let named: Vec<String> = others.iter().take(MAX_NAMED).map(|one| short(one, time_of)).collect();
+        let devices: HashSet<&str> = others.iter().map(|one| &*one.summary.incident.victim.device).collect();
+        let on_devices = match devices.len() {
+            1 => String::new(),
+            several => format!(" on {several} devices"),
+        };
+        let more = others.len().saturating_sub(MAX_NAMED);
+        let more = if more > 0 { format!("; {more} more") } else { String::new() };
+        *out += &format!(
+            "<p class=\"main\"><a href=\"#events\">{}</a>{on_devices}: {}{more}.</p>",
+            counted(others.len() as u64, "other incident"),
+            named.join("; ")
+        );
+    }
+}
+
+/// Another incident in a few words: `sdb stalled at 16:04:02 (1.0 s)`.
+fn short(placed: &PlacedIncident<'_>, time_of: &TimeAxis<'_>) -> String {
+    let incident = &placed.summary.incident;
+    let before = if incident.begin_is_known { "at" } else { "before" };
+    format!(
+        "{} {} {before} {} ({})",
+        name(&incident.victim.label),
+        placed.summary.verdict.name(),
+        time_of.moment(placed.begin_s),
+        escape(&incident_length_text(placed.summary))
+    )
+}
+
+/// The number of incidents in the table that are not folded, and the most in the table.
+const OPEN_INCIDENTS: usize = 10;
+const MAX_ROWS: usize = 300;
+/// The beginning of the table, with its titles.
+const TITLES: &str = "<div class=\"scroll\"><table class=\"events\"><thead><tr><th>#<th>device<th>verdict<th>time<th class=\"n\">for<th>why</tr></thead><tbody>";
+
+/// Appends the table of incidents. `anchor` returns the anchor of a device's section on the page.
+pub(super) fn push_table(
+    incidents: &[PlacedIncident<'_>],
+    anchor: &dyn Fn(&str) -> Option<usize>,
+    time_of: &TimeAxis<'_>,
+    out: &mut String,
+) {
+    if incidents.is_empty() {
+        return;
+    }
+    *out += &format!("<h2 id=\"events\">Incidents</h2>{TITLES}");
+    let shown = incidents.len().min(MAX_ROWS);
+    for (index, placed) in incidents[..shown].iter().enumerate() {
+        if index == OPEN_INCIDENTS {
+            let count = counted((incidents.len() - index) as u64, "smaller incident");
+            *out += &format!("</tbody></table></div><details><summary>{count}</summary>{TITLES}");
+        }
+        let PlacedIncident { summary, begin_s, end_s } = placed;
+        let devices = summary.devices.iter().map(|one| link(&one.names.label, anchor(&one.names.device)));
+        let devices: Vec<String> = devices.collect();
+        let others = match devices.len() {
+            1 => String::new(),
+            _ => format!(" <small>also {}</small>", devices[1..].join(", ")),
+        };
+        let verdict = summary.verdict.name();
+        let sign = escape(sign_of_begin(&summary.incident));
+        *out += &format!(
+            "<tr data-from=\"{begin_s:.3}\" data-to=\"{end_s:.3}\"><td>{}<td class=\"device\">{}{others}<td><span class=\"tag {verdict}\">{verdict}</span><td class=\"time\">{}<td class=\"l n\" data-l=\"for\">{sign}{}<td class=\"l long\" data-l=\"why\">{}</tr>",
+            index + 1,
+            devices[0],
+            escape(&incident_time_text(summary, &placed.times(time_of))),
+            duration(summary.duration_s()),
+            escape(&incident_parts(&summary.incident, &summary.harm).join("; ")),
+        );
+    }
+    out.push_str("</tbody></table></div>");
+    if shown > OPEN_INCIDENTS {
+        out.push_str("</details>");
+    }
+    if incidents.len() > shown {
+        *out += &format!("<p class=\"note\">and {} smaller incidents</p>", incidents.len() - shown);
+    }
+}
+
+/// Returns the shades of a device's incidents, which its charts refer to by `id`.
+pub(super) fn shades(incidents: &[&PlacedIncident<'_>], id: &str, time: &TimeAxis<'_>) -> String {
+    let shade = |placed: &&PlacedIncident<'_>| {
+        let (x, end) = (time.x(placed.begin_s), time.x(placed.end_s));
+        let width = (end - x).max(1);
+        let verdict = placed.summary.verdict.name();
+        let has_begin = placed.summary.incident.begin_is_known && placed.begin_s >= time.span().start_s;
+        let begin = if has_begin { format!("M{x} 0v{HEIGHT}") } else { String::new() };
+        format!(
+            "<rect class=\"shade {verdict}\" x=\"{x}\" y=\"0\" width=\"{width}\" height=\"{HEIGHT}\"/><path class=\"edge {verdict}\" d=\"{begin}M{end} 0v{HEIGHT}\"/>"
+        )
+    };
+    let shades: String = incidents.iter().map(shade).collect();
+    format!("<svg class=\"defs\" aria-hidden=\"true\"><g id=\"{id}\">{shades}</g></svg>")
+}
+
+/// Appends a verdict band for each device that was not idle. `anchor` returns the section of a device.
+pub(super) fn push_overview(
+    page: &Page<'_>,
+    reports: &[&DeviceReport],
+    anchor: &dyn Fn(&str) -> Option<usize>,
+    time: &TimeAxis<'_>,
+    out: &mut String,
+) {
+    if reports.is_empty() {
+        return;
+    }
+    out.push_str("<h2>All devices</h2><div class=\"overview\">");
+    for report in reports {
+        let Some(device) = page.history.device(&report.device) else { continue };
+        let link = link(&device.names.label, anchor(&report.device));
+        let tags = tags(report.verdict, worse_verdict(page.analysis, report));
+        *out += &format!("<div class=\"name\">{link}</div><div class=\"verdict\">{tags}</div>");
+        push_band(device.verdicts.values(), time, out);
+    }
+    *out += &format!("<div class=\"axis-cell\">{}</div></div>", time_labels(time));
+}
+
+/// Appends the folded table of the devices without a section.
+pub(super) fn push_ok_devices(reports: &[&DeviceReport], history: &History, out: &mut String) {
+    if reports.is_empty() {
+        return;
+    }
+    *out += &format!(
+        "<details id=\"others\"><summary>{} that {} ok</summary><div class=\"scroll\"><table><thead><tr><th>device<th>verdict<th class=\"n\">reads/s, mean<th class=\"n\">writes/s, mean<th class=\"n\">read latency, median<th class=\"n\">p99<th class=\"n\">write latency, median<th class=\"n\">p99<th class=\"n\">queue, mean<th class=\"n\">util, mean</tr></thead><tbody>",
+        counted(reports.len() as u64, "device"),
+        if reports.len() == 1 { "was" } else { "were" }
+    );
+    for report in reports {
+        let label =
+            history.device(&report.device).map_or(report.device.as_str(), |device| &device.names.label);
+        let rate = |of: &Distribution| of.mean.map(number).unwrap_or_default();
+        let latency = |value: Option<f64>| value.map(time_text).unwrap_or_default();
+        *out += &format!(
+            "<tr><td class=\"device\">{}<td>{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}</tr>",
+            name(label),
+            word(report.verdict),
+            rate(&report.read.iops),
+            rate(&report.write.iops),
+            latency(report.read.await_ms.p50),
+            latency(report.read.await_ms.p99),
+            latency(report.write.await_ms.p50),
+            latency(report.write.await_ms.p99),
+            report.all.queue.mean.map(queue).unwrap_or_default(),
+            report.util_pct.mean.map(percent).unwrap_or_default(),
+        );
+    }
+    out.push_str("</tbody></table></div></details>");
+}
+
+/// The verdict on a device, and that of its worst event if it is worse.
+pub(super) fn tags(own: Option<Verdict>, worse: Option<Verdict>) -> String {
+    let tag =
+        |verdict: Option<Verdict>| format!("<span class=\"tag {}\">{}</span>", class(verdict), word(verdict));
+    match (own, worse) {
+        (None, Some(_)) => tag(worse),
+        (Some(_), Some(_)) => format!("{} {}", tag(own), tag(worse)),
+        (_, None) => tag(own),
+    }
+}
+
+/// Appends the band. Each part shows the word for its verdict if it fits, otherwise its mark.
+pub(super) fn push_band(verdicts: &[WorstVerdict], time: &TimeAxis<'_>, out: &mut String) {
+    out.push_str("<div class=\"band\"><div class=\"inner\">");
+    for (verdict, TimeSpan { start_s, end_s }) in parts(verdicts, time) {
+        let (begin, end) = (time.position(start_s), time.position(end_s));
+        let (left, width) = (begin * 100.0, (end - begin) * 100.0);
+        let (start, end) = (time.moment(start_s), time.end_moment(start_s, end_s));
+        let label = word(verdict);
+        // A word that does not fit wraps to a second line, which is hidden; then the mark must be visible alone.
+        let text = match width {
+            6.0.. => format!("<b>{label}</b>"),
+            0.8.. => format!("<s>{}</s>", verdict_mark(verdict)),
+            _ => String::new(),
+        };
+        *out += &format!(
+            "<i class=\"v {}\" style=\"left:{left:.2}%;width:{width:.2}%\" title=\"{label} {} to {}\">{text}</i>",
+            class(verdict),
+            start,
+            end
+        );
+    }
+    out.push_str("</div></div>");
+}
+
+/// Returns the parts of the band with one verdict each.
+fn parts(verdicts: &[WorstVerdict], time: &TimeAxis<'_>) -> Vec<(Option<Verdict>, TimeSpan)> {
+    let mut parts: Vec<(Option<Verdict>, TimeSpan)> = Vec::new();
+    let mut is_continued = false;
+    for (index, (verdict, span)) in verdicts.iter().zip(time.timeline.points()).enumerate() {
+        let Some(verdict) = verdict.get().filter(|verdict| *verdict != Some(Verdict::Idle)) else {
+            is_continued = false;
+            continue;
+        };
+        match parts.last_mut() {
+            Some((last, part)) if is_continued && *last == verdict && !time.timeline.is_after_gap(index) => {
+                part.end_s = span.end_s;
+            }
+            _ => parts.push((verdict, *span)),
+        }
+        is_continued = true;
+    }
+    parts
+}
+
+/// The charts about all disks.
+const DISK_CHARTS: [Chart<'_>; 2] = [
+    ("Queue of all disks", "How much waits in all? ", Unit::Count("requests")),
+    ("Operations of all disks", "How many in all? ", Unit::PerSecond),
+];
+const DISK_LINES: [Line; 3] = [
+    ("Queue of all disks", "mean queue", "queue", "all"),
+    ("Operations of all disks", "reads", "reads_per_s", "read"),
+    ("Operations of all disks", "writes", "writes_per_s", "write"),
+];
+/// The charts about tasks.
+const TASK_CHARTS: [Chart<'_>; 3] = [
+    ("I/O pressure", "Do tasks wait for I/O? ", Unit::Percent),
+    ("Blocked tasks", "How many wait? ", Unit::Count("tasks")),
+    ("Memory pressure", "Is memory short? ", Unit::Percent),
+];
+const TASK_LINES: [Line; 4] = [
+    ("I/O pressure", "some task waits", "io_pressure_some_pct", "read"),
+    ("I/O pressure", "all tasks wait", "io_pressure_full_pct", "write"),
+    ("Blocked tasks", "blocked on I/O", "blocked", "all"),
+    ("Memory pressure", "some task waits for memory", "memory_pressure_some_pct", "all"),
+];
+
+/// Appends the charts; nothing without values.
+pub(super) fn push_host_charts(history: &History, time: &TimeAxis<'_>, out: &mut String) {
+    let of_disks = |name: &str| history.total.values(name);
+    DISK_CHARTS.iter().for_each(|chart| push_chart(*chart, &DISK_LINES, of_disks, &[], "", time, out));
+    let area = |label: &str, key: &str, class: &'static str| Area {
+        label: label.to_owned(),
+        key: key.to_owned(),
+        class,
+        values: history.host(key).to_vec(),
+    };
+    let cpu = [
+        area("system", "cpu_system_pct", "a2"),
+        area("user", "cpu_user_pct", "a1"),
+        area("stolen", "cpu_steal_pct", "a4"),
+        area("available", "cpu_available_pct", "rest"),
+    ];
+    push_areas("CPU", "Is there CPU left? ", &cpu, "", time, out);
+    let of_tasks = |name: &str| history.host(name);
+    TASK_CHARTS.iter().for_each(|chart| push_chart(*chart, &TASK_LINES, of_tasks, &[], "", time, out));
+}
+
+pub(super) fn host_data(history: &History) -> Group<'_> {
+    let of_host = HOST_QUANTITIES.iter().map(|(name, _)| (*name, history.host(name)));
+    let of_disks = DISK_LINES.iter().map(|(_, _, name, _)| (*name, history.total.values(name)));
+    let series = of_host.chain(of_disks).filter(|(_, values)| !values.is_empty());
+    Group { name: "host", verdicts: &[], series: series.collect() }
+}
+
+/// The most cgroups with their own color.
+const MAX_SHOWN: usize = 4;
+/// The most tasks in the table.
+const MAX_TASKS: usize = 20;
+
+/// The shares of a device's bytes: the largest cgroup first, then all others and the bytes that belong to no cgroup.
+pub(super) fn areas(usage: &UsageHistory, points: usize) -> Vec<Area> {
+    const CLASSES: [&str; MAX_SHOWN] = ["a1", "a2", "a3", "a4"];
+    let cgroups = usage.cgroups();
+    let (shown, others) = cgroups.split_at(cgroups.len().min(MAX_SHOWN));
+    let bytes = |series: &Series<f64>| -> Vec<f64> {
+        (0..points).map(|point| series.get(point).copied().unwrap_or_default()).collect()
+    };
+    let sum = |all: &[Vec<f64>]| -> Vec<f64> {
+        (0..points).map(|point| all.iter().map(|bytes| bytes[point]).sum()).collect()
+    };
+    let named = shown.iter().zip(CLASSES).map(|(cgroup, class)| {
+        (cgroup_name(&cgroup.path), format!("cgroup {}", sanitize(&cgroup.path)), class, bytes(&cgroup.bytes))
+    });
+    let others: Vec<Vec<f64>> =
+        others.iter().map(|cgroup| &cgroup.bytes).chain([&usage.others]).map(bytes).collect();
+    let rest = [("other cgroups", "a5", sum(&others)), ("no cgroup", "rest", bytes(&usage.unattributed))];
+    let rest = rest.map(|(label, class, bytes)| (label.to_owned(), label.to_owned(), class, bytes));
+    let parts: Vec<(String, String, &'static str, Vec<f64>)> = named.chain(rest).collect();
+    let all = sum(&parts.iter().map(|(.., bytes)| bytes.clone()).collect::<Vec<_>>());
+    let share = |(bytes, all): (f64, &f64)| {
+        let mut share = Extent::default();
+        share.observe(100.0 * bytes / all, 1.0);
+        share
+    };
+    let areas = parts.into_iter().map(|(label, key, class, bytes)| {
+        let values = bytes.into_iter().zip(&all).map(share).collect();
+        Area { label, key, class, values }
+    });
+    let is_seen = |area: &Area| area.values.iter().filter_map(Extent::max).any(|share| share > 0.05);
+    areas.enumerate().filter(|(at, area)| *at < shown.len() || is_seen(area)).map(|(_, area)| area).collect()
+}
+
+/// Appends the table of the cgroups that used a device.
+pub(super) fn push_cgroup_table(usage: &UsageHistory, out: &mut String) {
+    let cgroups = usage.cgroups();
+    let all: f64 = cgroups.iter().map(|cgroup| cgroup.total_bytes).sum::<f64>()
+        + usage.others.values().iter().chain(usage.unattributed.values()).sum::<f64>();
+    if all <= 0.0 || cgroups.is_empty() {
+        return;
+    }
+    out.push_str("<div class=\"scroll\"><table><thead><tr><th>cgroup<th class=\"n\">share<th class=\"n\">MiB/s, mean<th>limit</tr></thead><tbody>");
+    for cgroup in cgroups.iter().take(10) {
+        *out += &format!(
+            "<tr><td class=\"long\" title=\"{}\">{}<td class=\"n\">{}<td class=\"n\">{}<td>{}</tr>",
+            escape(&cgroup.path),
+            name(&cgroup_name(&cgroup.path)),
+            percent(100.0 * cgroup.total_bytes / all),
+            number(cgroup.total_bytes / usage.seconds.max(f64::MIN_POSITIVE) / 1_048_576.0),
+            if cgroup.has_reached_limit { "at its limit at some time" } else { "" }
+        );
+    }
+    out.push_str("</tbody></table></div>");
+}
+
+/// Appends the table of tasks that were seen waiting for devices; nothing without any.
+pub(super) fn push_blocked_tasks(history: &History, time: &TimeAxis<'_>, out: &mut String) {
+    let tasks = history.blocked_tasks();
+    if tasks.is_empty() {
+        return;
+    }
+    out.push_str(
+        "<h3>Tasks seen in state D</h3><p class=\"note\">Uninterruptible sleep: they usually wait for a device. The kernel does not show for which.</p>\
+         <div class=\"scroll\"><table><thead><tr><th>task<th>cgroup<th class=\"n\">seen for<th>first<th>last</tr></thead><tbody>",
+    );
+    for task in tasks.iter().take(MAX_TASKS) {
+        let thread = if task.tid == task.pid { String::new() } else { format!(" (thread {})", task.tid) };
+        let cgroup = task.cgroup.as_deref().map(cgroup_name).unwrap_or_default();
+        *out += &format!(
+            "<tr><td class=\"long\">{} {}{thread}<td class=\"long\">{}<td class=\"n\">{}<td class=\"time\">{}<td class=\"time\">{}</tr>",
+            name(&task.comm),
+            task.pid,
+            name(&cgroup),
+            duration(task.seconds),
+            time.moment(task.seen.start_s),
+            time.moment(task.seen.end_s),
+        );
+    }
+    out.push_str("</tbody></table></div>");
+    if tasks.len() > MAX_TASKS {
+        *out += &format!("<p class=\"note\">and {} more tasks</p>", tasks.len() - MAX_TASKS);
+    }
+}
