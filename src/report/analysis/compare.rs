@@ -1,9 +1,8 @@
 //! The comparison of two captures, as text and as JSON.
 
-use super::AnalysisReport;
 use super::json::Object;
 use super::text::Text;
-use super::times::Times;
+use super::{AnalysisReport, Times};
 use crate::analysis::{
     BlockMeans, DeviceReport, Difference, IoDirection, Outcome, Quantity, Verdict, compare,
 };

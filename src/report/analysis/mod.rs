@@ -1,28 +1,35 @@
-//! The result of an analysis: as text for people, as JSON, and as a fio job file.
+//! The result of an analysis: as text for people, as JSON, and as a fio job file. Here are the sentences that its text and its
+//! page share, the order of incidents and devices, and times of day.
 
 mod compare;
-mod findings;
-mod fio;
 mod json;
 mod text;
-mod times;
 
-pub use compare::{Comparison, compare_json, compare_text};
-pub use fio::fio_job;
-pub use json::json;
-pub use text::text;
-
-pub(super) use findings::{
-    capacity_sentences, cause_sentences, departure_sentences, devices_worst_first, host_sentences,
-    incidents_worst_first, link_text, not_the_disk_sentences, worse_verdict,
-};
-pub(super) use text::verdict_sentence;
-
-use crate::analysis::{DeviceReport, HostReport, QueueByLayer};
-use crate::intervals::{Events, LatencySeries, RunClock};
-use crate::topology::Topology;
-use jiff::tz::TimeZone;
+use std::cmp::Reverse;
 use std::collections::HashMap;
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+
+pub use self::compare::{Comparison, compare_json, compare_text};
+pub use self::json::{fio_job, json};
+pub use self::text::text;
+pub(super) use self::text::verdict_sentence;
+use crate::analysis::{
+    CapacityReport, DeviceReport, DirectionReport, HostReport, IoDirection, LOW_AVAILABLE_CPU_PCT,
+    LOW_IO_PRESSURE_PCT, LayerLink, MAX_RATE_TOLERANCE, MIN_NOTICED_PCT, OtherCause, Plateau, QueueByLayer,
+    Range, Verdict, WaitLocation, not_the_disk,
+};
+use crate::intervals::{Events, IncidentSummary, LatencySeries, Moment, RunClock, VerdictCoverage};
+use crate::report::evidence::{
+    hidden_io_wait_causes, incident_sentence, knee_text, limit_suffix, plateau_evidence, plateau_rate,
+};
+use crate::report::layout::sentence_numbers::{
+    duration, mib, multiple, named, number, per_second, percent, percent_of, queue,
+};
+use crate::sanitize::sanitize;
+use crate::topology::Topology;
 
 /// Everything that the text, the document and the page show.
 pub struct AnalysisReport {
@@ -50,6 +57,430 @@ pub struct AnalysisReport {
     pub is_unicode: bool,
 }
 
+/// Formats the moments of a run: as times of day, or as seconds from the start if there is no wall clock. Times have
+/// their date unless the run has only one, and their offset from UTC if that changes during the run.
+struct Times<'a> {
+    clock: &'a RunClock,
+    zone: &'a TimeZone,
+    /// The only date of the run; `None` if it spans several.
+    only_date: Option<Date>,
+    has_offsets: bool,
+}
+
+impl<'a> Times<'a> {
+    fn new(clock: &'a RunClock, zone: &'a TimeZone) -> Self {
+        let both = clock.range().map(|(first, last)| [first, last].map(|at| at.to_zoned(zone.clone())));
+        let only_date = both.as_ref().map(|[first, last]| (first.date(), last.date()));
+        Self {
+            clock,
+            zone,
+            only_date: only_date.filter(|(first, last)| first == last).map(|(date, _)| date),
+            has_offsets: both.is_some_and(|[first, last]| first.offset() != last.offset()),
+        }
+    }
+
+    /// A moment: `16:04:47`, `2026-11-20 16:04:47` or `12.5 s`.
+    fn moment(&self, moment: Moment) -> String {
+        match moment.at {
+            Some(at) if self.only_date == Some(date(at, self.zone)) => self.time_of_day(at),
+            Some(at) => self.with_date(at),
+            None => format!("{} s", number(moment.run_s)),
+        }
+    }
+
+    /// The moment after some seconds of intervals.
+    fn after(&self, run_s: f64) -> String {
+        self.moment(self.clock.moment(run_s))
+    }
+
+    /// Two moments. The date is repeated only if it differs.
+    fn both(&self, begin: Moment, end: Moment) -> [String; 2] {
+        let end = match begin.at.zip(end.at) {
+            Some((begin, end)) if date(begin, self.zone) == date(end, self.zone) => self.time_of_day(end),
+            Some((_, end)) => self.with_date(end),
+            None => self.moment(end),
+        };
+        [self.moment(begin), end]
+    }
+
+    /// The time of the whole run with its date and zone: `2026-11-20 16:04:14-16:06:00 UTC`; the unit without a clock.
+    fn run(&self) -> String {
+        let Some((first, last)) = self.clock.range() else {
+            return "no timestamps: times are seconds from the start".to_owned();
+        };
+        let with_date = Self { only_date: None, ..*self };
+        let moment = |at| Moment { at: Some(at), run_s: 0.0 };
+        let range = with_date.both(moment(first), moment(last)).join("-");
+        if self.has_offsets {
+            return range;
+        }
+        format!("{range} {}", last.to_zoned(self.zone.clone()).strftime("%Z"))
+    }
+
+    fn with_date(&self, at: Timestamp) -> String {
+        format!("{} {}", date(at, self.zone), self.time_of_day(at))
+    }
+
+    fn time_of_day(&self, at: Timestamp) -> String {
+        let format = if self.has_offsets { "%H:%M:%S%:z" } else { "%H:%M:%S" };
+        at.to_zoned(self.zone.clone()).strftime(format).to_string()
+    }
+}
+
+fn date(at: Timestamp, zone: &TimeZone) -> Date {
+    at.to_zoned(zone.clone()).date()
+}
+
+/// Relative difference within which two maximum rates count as the same.
+const SAME_MAX_TOLERANCE: f64 = 0.01;
+
+/// The capacity of both directions together, the capacity of each if it differs, and every plateau. Empty for a device
+/// without requests.
+pub(in crate::report) fn capacity_sentences(whole: &AnalysisReport, report: &DeviceReport) -> Vec<String> {
+    let times = &Times::new(&whole.clock, &whole.time_zone);
+    let sentences = match (report.read.has_requests(), report.write.has_requests()) {
+        (false, false) => Vec::new(),
+        (true, false) => vec![capacity_sentence("Reads", IoDirection::Reads, &report.capacity)],
+        (false, true) => vec![capacity_sentence("Writes", IoDirection::Writes, &report.capacity)],
+        (true, true) => {
+            let by_direction = &report.capacity_by_direction;
+            let alone = |title, direction, capacity: &Option<CapacityReport>| {
+                let capacity = capacity.as_ref().filter(|one| differs(one, &report.capacity))?;
+                capacity_sentence(title, direction, capacity)
+            };
+            vec![
+                both_directions(&report.capacity, &report.all),
+                alone("Reads with hardly any writes", IoDirection::Reads, &by_direction.read),
+                alone("Writes with hardly any reads", IoDirection::Writes, &by_direction.write),
+            ]
+        }
+    };
+    sentences
+        .into_iter()
+        .flatten()
+        .chain(report.plateaus.iter().map(|plateau| plateau_sentence(plateau, times)))
+        .collect()
+}
+
+/// The capacity of both directions together, unless the cap is on one of them.
+fn both_directions(capacity: &CapacityReport, all: &DirectionReport) -> Option<String> {
+    let title = "Reads and writes together";
+    match capacity.capped.filter(|direction| *direction != IoDirection::Both) {
+        None => capacity_sentence(title, IoDirection::Both, capacity),
+        Some(direction) => Some(format!(
+            "{title}: highest rate seen {}; the {} among them are capped.",
+            per_second(all.iops.max?, "requests"),
+            direction.noun()
+        )),
+    }
+}
+
+/// Returns whether the capacity of one direction differs from that of both together.
+fn differs(one: &CapacityReport, both: &CapacityReport) -> bool {
+    let is_near = |(a, b): (f64, f64)| (a - b).abs() <= SAME_MAX_TOLERANCE * b;
+    let is_same_max = one.max_iops.zip(both.max_iops).is_some_and(is_near);
+    one.is_max_known != both.is_max_known || !is_same_max
+}
+
+fn capacity_sentence(title: &str, direction: IoDirection, capacity: &CapacityReport) -> Option<String> {
+    let max = per_second(capacity.max_iops?, direction.noun());
+    let mib = capacity.max_mib_per_s.map(|mib| format!(", {} MiB/s", number(mib))).unwrap_or_default();
+    if !capacity.is_max_known {
+        let reason = if capacity.is_offered_rate {
+            "Requests arrived at that rate; the device may do more.".to_owned()
+        } else {
+            let percent = MAX_RATE_TOLERANCE * 100.0;
+            format!("A maximum shows in a rate that stays within {percent:.0}% while the queue doubles.")
+        };
+        return Some(format!("{title}: maximum not known; highest rate held {max}{mib}. {reason}"));
+    }
+    let knee = match capacity.knee_high {
+        Some(high) => knee_text(capacity.knee_low, high),
+        None => "a constant rate".to_owned(),
+    };
+    Some(format!("{title}: maximum {max}{mib}, {knee}."))
+}
+
+fn plateau_sentence(plateau: &Plateau, times: &Times<'_>) -> String {
+    format!(
+        "{}{}, from {} on, {} in total: {}.",
+        plateau_rate(plateau),
+        limit_suffix(plateau),
+        times.after(plateau.begin_s),
+        duration(plateau.seconds),
+        plateau_evidence(plateau)
+    )
+}
+
+/// The hints about a device, each as a sentence. Its explanation already shows that it is not saturated.
+pub(in crate::report) fn cause_sentences(report: &DeviceReport) -> Vec<String> {
+    report.other_causes.iter().map(|cause| cause_sentence(&report.device, cause)).collect()
+}
+
+fn cause_sentence(device: &str, cause: &OtherCause) -> String {
+    match *cause {
+        OtherCause::OneAtATime { queue } => format!(
+            "{} is not overloaded, but what uses it waits for it {} of the time, one request at a time: lower \
+             latency, or more requests at once, would help.",
+            sanitize(device),
+            percent(100.0 * queue.min(1.0))
+        ),
+        OtherCause::BackgroundWrites { p95_saturation, some_pct, max_writeback_kib } => format!(
+            "Write latency was up to {} unloaded, but hardly any task waited for I/O ({} of the time, without \
+             asynchronous I/O): memory is written back in the background, up to {} at once.",
+            multiple(p95_saturation),
+            percent(some_pct),
+            mib(max_writeback_kib)
+        ),
+    }
+}
+
+/// The queues of a link and where the requests wait, as a sentence without a period.
+pub(in crate::report) fn link_text(link: &LayerLink) -> String {
+    let below = link.below.join(", ");
+    let location = match link.waiting {
+        WaitLocation::Nowhere => "hardly any request waits".to_owned(),
+        WaitLocation::Between => format!("requests are held between {} and {below}", link.above),
+        WaitLocation::Below => format!("requests wait at {} or below", link.longest_below.join(", ")),
+    };
+    let (above_queue, below_queue) = (queue(link.queue_above), queue(link.queue_below));
+    format!("mean queue {above_queue} at {}, {below_queue} at {below}: {location}", link.above)
+}
+
+/// The share of the loaded time without a verdict that needs no explanation: a verdict comes after some intervals.
+const MAX_UNEXPLAINED_FRACTION: f64 = 0.1;
+
+/// How much of the loaded time has a verdict, what the rest lacks, and which option supplies it. `None` without load.
+fn coverage_sentence(coverage: &VerdictCoverage) -> Option<String> {
+    let VerdictCoverage { loaded_s, silent_s, without_baseline_s } = *coverage;
+    if loaded_s <= 0.0 {
+        return None;
+    }
+    let judged = percent_of((loaded_s - silent_s) / loaded_s);
+    let rest = match () {
+        () if silent_s <= MAX_UNEXPLAINED_FRACTION * loaded_s => "",
+        () if without_baseline_s >= silent_s / 2.0 => {
+            "; the rest needs the unloaded latency (--class, --baseline-ms)"
+        }
+        () => "; blkstat --explain says why the rest has none",
+    };
+    Some(format!("{judged} of the loaded time has a verdict{rest}."))
+}
+
+/// The most incidents that are listed without `--details`.
+const MAX_LISTED: usize = 20;
+
+/// The most devices of an incident that are named besides the victim.
+const MAX_OTHERS: usize = 4;
+
+/// Appends the incidents in the order of time, if there are several, and the number of those not listed.
+fn push_incidents(report: &AnalysisReport, times: &Times<'_>, out: &mut Vec<u8>) {
+    if report.events.incidents.len() < 2 {
+        return;
+    }
+    let worst = incidents_worst_first(report);
+    let listed_count = if report.has_details { worst.len() } else { MAX_LISTED.min(worst.len()) };
+    let is_listed =
+        |incident: &&IncidentSummary| worst[..listed_count].iter().any(|one| std::ptr::eq(*one, *incident));
+    let listed = report.events.incidents.iter().filter(is_listed);
+    let mut lines = vec!["Incidents".to_owned()];
+    lines.extend(listed.map(|incident| incident_line(incident, times)));
+    let (milder, dropped) = (worst.len() - listed_count, report.events.dropped);
+    lines.extend((milder > 0).then(|| format!("+ {milder} milder or shorter ones (--details lists all)")));
+    lines.extend((dropped > 0).then(|| format!("+ {dropped} times of trouble were too many to keep")));
+    out.extend_from_slice(format!("\n{}\n", lines.join("\n")).as_bytes());
+}
+
+/// An incident as in all views, with the other devices in trouble: `...; also vda, sda1`.
+fn incident_line(incident: &IncidentSummary, times: &Times<'_>) -> String {
+    let sentence = incident_sentence(incident, &times.both(incident.incident.begin, incident.end));
+    let others: Vec<String> =
+        incident.devices[1..].iter().map(|one| sanitize(&one.names.label).into_owned()).collect();
+    match others.is_empty() {
+        true => sentence,
+        false => format!("{sentence}; also {}", named(&others, MAX_OTHERS, ", ")),
+    }
+}
+
+/// The incidents, the worst first.
+pub(in crate::report) fn incidents_worst_first(report: &AnalysisReport) -> Vec<&IncidentSummary> {
+    let mut incidents: Vec<&IncidentSummary> = report.events.incidents.iter().collect();
+    incidents.sort_by(|a, b| a.worst_first(b));
+    incidents
+}
+
+/// The devices, the worst first: those of the worst incident, the victim before the others, then those of the next
+/// incident; then those without an incident, by verdict, and by latency if they are not ok.
+pub(in crate::report) fn devices_worst_first(report: &AnalysisReport) -> Vec<&DeviceReport> {
+    let in_trouble: Vec<&str> = incidents_worst_first(report)
+        .into_iter()
+        .flat_map(|incident| incident.devices.iter().map(|one| &*one.names.device))
+        .collect();
+    // A device without a verdict may be in trouble.
+    let rank = |verdict: Option<Verdict>| match verdict {
+        Some(verdict) if verdict.severity() > Verdict::AccountingOff.severity() => verdict.severity() + 2,
+        None => Verdict::AccountingOff.severity() + 2,
+        Some(verdict) => verdict.severity(),
+    };
+    let key = |device: &DeviceReport| {
+        let incident = in_trouble.iter().position(|name| *name == device.device);
+        // Devices that are ok keep their order.
+        let is_well = matches!(device.verdict, Some(Verdict::Idle | Verdict::Ok));
+        let latency = device.all.await_ms.max.filter(|_| !is_well).unwrap_or(0.0);
+        (incident.unwrap_or(usize::MAX), Reverse(rank(device.verdict)), latency)
+    };
+    let mut keyed: Vec<_> = report.devices.iter().map(|device| (key(device), device)).collect();
+    keyed.sort_by(|(a, _), (b, _)| (a.0, a.1).cmp(&(b.0, b.1)).then(b.2.total_cmp(&a.2)));
+    keyed.into_iter().map(|(_, device)| device).collect()
+}
+
+/// The worst verdict on a device in its incidents, if it is worse than the verdict on the whole run.
+pub(in crate::report) fn worse_verdict(report: &AnalysisReport, device: &DeviceReport) -> Option<Verdict> {
+    let own = device.verdict.map(Verdict::severity);
+    let verdicts = report.events.incidents_of(&device.device).filter_map(|(_, verdict)| Some(verdict?.0));
+    let worst = verdicts.max_by_key(|verdict| verdict.severity());
+    worst.filter(|worst| own.is_none_or(|own| worst.severity() > own))
+}
+
+/// The most departures that are listed without `--details`.
+const MAX_DEPARTURES: usize = 5;
+
+/// `sda disappeared at 14:01:27 and was back at 14:02:03.`
+pub(in crate::report) fn departure_sentences(report: &AnalysisReport) -> Vec<String> {
+    let times = Times::new(&report.clock, &report.time_zone);
+    let departures = &report.events.departures;
+    let listed = if report.has_details { departures.len() } else { MAX_DEPARTURES.min(departures.len()) };
+    let sentence = departures[..listed].iter().map(|departure| {
+        let (device, at) = (sanitize(&departure.device), times.moment(departure.at));
+        match departure.back_at {
+            None => format!("{device} disappeared at {at}."),
+            Some(back_at) => {
+                format!("{device} disappeared at {at} and was back at {}.", times.moment(back_at))
+            }
+        }
+    });
+    let more = departures.len() - listed;
+    let rest = (more > 0).then(|| format!("{more} more times, a disk disappeared (--details lists all)."));
+    sentence.chain(rest).collect()
+}
+
+/// The sentences under "Not the disk"; `None` if a device may be the bottleneck or was for a time, if a disk disappeared,
+/// or if only some devices were analyzed and these did nothing.
+pub(in crate::report) fn not_the_disk_sentences(report: &AnalysisReport) -> Option<Vec<String>> {
+    if !report.events.incidents.is_empty() || !report.events.departures.is_empty() {
+        return None;
+    }
+    let found = not_the_disk(&report.devices, &report.host)?;
+    let devices = match found.busy.as_slice() {
+        [] if report.is_selection => return None,
+        [] => (!report.devices.is_empty()).then(|| "No device did any I/O.".to_owned()),
+        busy => Some(format!(
+            "Hardly anyone waited for {}: queue {} or less on average, {} of the time.",
+            busy.join(", "),
+            queue(found.longest_queue),
+            percent(100.0 * found.longest_queue)
+        )),
+    };
+    let host = &report.host;
+    let sentences = [devices, cpu_sentence(host), io_pressure_sentence(host), dirty_memory_sentence(host)];
+    Some(sentences.into_iter().flatten().collect()).filter(|sentences: &Vec<_>| !sentences.is_empty())
+}
+
+/// The sentences under "Host", whatever the verdicts on the devices: long waits for I/O, or those that no device shows, a
+/// shortage of memory, and swapping.
+pub(in crate::report) fn host_sentences(report: &AnalysisReport) -> Vec<String> {
+    let host = &report.host;
+    let io_wait = hidden_wait_sentence(host)
+        .or_else(|| io_pressure_sentence(host).filter(|_| host.long_io_wait_pct().is_some()));
+    let memory = host.memory_shortage_pct().map(|some_pct| {
+        format!(
+            "Memory is short: at least one task waited for memory {} of the time{}. Reclaiming memory and \
+             reading it back causes I/O of its own.",
+            percent(some_pct),
+            all_tasks(&host.memory_pressure_full_pct)
+        )
+    });
+    let swaps = || report.topology.nodes().iter().filter(|node| node.is_swap());
+    let swapping = host.swapped_pages_per_s().map(|(read, written)| {
+        let names: Vec<&str> = swaps().map(|node| node.name.as_str()).collect();
+        let names = if names.is_empty() { String::new() } else { format!(" (swap: {})", names.join(", ")) };
+        format!(
+            "The host swapped in {} pages/s and swapped out {} pages/s on average{names}.",
+            number(read),
+            number(written)
+        )
+    });
+    let swap_devices = report.devices.iter().filter_map(|device| {
+        let [read, write] = [&device.read, &device.write].map(|one| one.mib_per_s.mean.unwrap_or(0.0));
+        let is_swap = swaps().any(|node| node.name == device.device);
+        (is_swap && read + write > 0.0).then(|| {
+            format!(
+                "{} is swap: its average {} MiB/s of reads and {} MiB/s of writes are swapping, not file I/O.",
+                device.device,
+                number(read),
+                number(write)
+            )
+        })
+    });
+    [io_wait, memory, swapping].into_iter().flatten().chain(swap_devices).collect()
+}
+
+fn cpu_sentence(host: &HostReport) -> Option<String> {
+    let available_pct = host.cpu_available_pct.mean?;
+    let steal = host.cpu_steal_pct.mean.filter(|steal| *steal >= MIN_NOTICED_PCT);
+    let steal = steal.map(|steal| format!(", steal {}", percent(steal))).unwrap_or_default();
+    let cpu = format!(
+        "{} CPU available (user {}, system {}{steal})",
+        percent(available_pct),
+        percent(host.cpu_user_pct.mean?),
+        percent(host.cpu_system_pct.mean?)
+    );
+    Some(if available_pct < LOW_AVAILABLE_CPU_PCT {
+        format!("Only {cpu}: CPU may be the bottleneck.")
+    } else {
+        format!("{cpu}.")
+    })
+}
+
+fn io_pressure_sentence(host: &HostReport) -> Option<String> {
+    let some_pct = host.io_pressure_some_pct.mean?;
+    let some = percent(some_pct);
+    Some(if some_pct < LOW_IO_PRESSURE_PCT {
+        format!(
+            "Tasks hardly waited for I/O: at least one waited {some} of the time. Asynchronous I/O (io_uring, libaio) does \
+             not count, so this does not prove that no one waited."
+        )
+    } else {
+        let all = all_tasks(&host.io_pressure_full_pct);
+        format!("At least one task waited for I/O {some} of the time{all}.")
+    })
+}
+
+fn hidden_wait_sentence(host: &HostReport) -> Option<String> {
+    Some(format!(
+        "Tasks waited for I/O that no device shows: at least one waited {} of the time, and for {} of the time or \
+         more, one did while no device seen had a request in flight. {}: {}.",
+        percent(host.io_pressure_some_pct.mean?),
+        percent(host.long_hidden_wait_pct()?),
+        if host.nfs_waits.is_empty() { "Possible causes" } else { "At worst" },
+        hidden_io_wait_causes(&host.nfs_waits)
+    ))
+}
+
+fn dirty_memory_sentence(host: &HostReport) -> Option<String> {
+    let used = |range: &Range| {
+        let (mean, max) = range.mean.zip(range.max.filter(|max| *max > 0.0))?;
+        Some(format!("{} on average, {} at most", mib(mean), mib(max)))
+    };
+    let writeback = used(&host.writeback_kib).map(|used| format!("; under writeback: {used}"));
+    Some(format!("Dirty memory: {}{}.", used(&host.dirty_kib)?, writeback.unwrap_or_default()))
+}
+
+/// The percentage of the time in which all tasks waited, as the end of a clause; empty if it is unknown.
+fn all_tasks(full_pct: &Range) -> String {
+    full_pct.mean.map(|full| format!(", all non-idle tasks {}", percent(full))).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,5 +501,214 @@ mod tests {
             has_details: true,
             is_unicode: false,
         }
+    }
+}
+
+#[cfg(test)]
+mod capacity_tests {
+    use super::*;
+    use crate::report::analysis::tests::report_of;
+
+    fn all(report: &DeviceReport) -> Vec<String> {
+        capacity_sentences(&report_of(std::slice::from_ref(report)), report)
+    }
+
+    fn reads(capacity: &CapacityReport) -> Option<String> {
+        capacity_sentence("Reads", IoDirection::Reads, capacity)
+    }
+
+    #[test]
+    fn the_share_of_the_loaded_time_with_a_verdict_is_told() {
+        let sentence = |loaded_s, silent_s, without_baseline_s| {
+            coverage_sentence(&VerdictCoverage { loaded_s, silent_s, without_baseline_s })
+        };
+        assert_eq!(sentence(0.0, 0.0, 0.0), None);
+        assert_eq!(sentence(50.0, 2.0, 2.0).unwrap(), "96% of the loaded time has a verdict.");
+        let lacks_baseline = sentence(50.0, 20.0, 15.0).unwrap();
+        assert_eq!(
+            lacks_baseline,
+            "60% of the loaded time has a verdict; the rest needs the unloaded latency (--class, --baseline-ms)."
+        );
+        assert!(
+            sentence(50.0, 20.0, 5.0).unwrap().ends_with("; blkstat --explain says why the rest has none.")
+        );
+    }
+
+    #[test]
+    fn a_rate_is_not_called_a_maximum_unless_it_is_known() {
+        let capacity = CapacityReport { max_iops: Some(21_000.4), ..CapacityReport::default() };
+        assert_eq!(
+            reads(&capacity).unwrap(),
+            "Reads: maximum not known; highest rate held 21,000 reads/s. A maximum shows in a rate that stays within 5% \
+             while the queue doubles."
+        );
+        let offered = CapacityReport { is_offered_rate: true, ..capacity };
+        assert_eq!(
+            reads(&offered).unwrap(),
+            "Reads: maximum not known; highest rate held 21,000 reads/s. Requests arrived at that rate; the device may do \
+             more."
+        );
+        assert_eq!(reads(&CapacityReport::default()), None);
+    }
+
+    #[test]
+    fn a_maximum_has_the_queues_between_which_it_was_reached() {
+        let capacity = CapacityReport {
+            max_iops: Some(135_000.0),
+            max_mib_per_s: Some(1969.0),
+            is_max_known: true,
+            knee_low: Some(16.0),
+            knee_high: Some(64.0),
+            ..CapacityReport::default()
+        };
+        assert_eq!(
+            reads(&capacity).unwrap(),
+            "Reads: maximum 135k reads/s, 1,969 MiB/s, reached between queue 16.0 and 64.0."
+        );
+        let all_at_maximum = CapacityReport { knee_low: None, ..capacity };
+        assert!(reads(&all_at_maximum).unwrap().ends_with(", reached at queue 64.0 or less."));
+        let plateau = CapacityReport { knee_high: None, ..all_at_maximum };
+        assert!(reads(&plateau).unwrap().ends_with("1,969 MiB/s, a constant rate."));
+    }
+
+    #[test]
+    fn a_direction_alone_is_named_where_it_differs() {
+        let capacity = |max| CapacityReport { max_iops: Some(max), ..CapacityReport::default() };
+        let mut report = DeviceReport { capacity: capacity(1000.0), ..DeviceReport::default() };
+        assert!(all(&report).is_empty());
+        (report.read.iops.max, report.write.iops.max) = (Some(1000.0), Some(800.0));
+        report.capacity_by_direction.read = Some(capacity(999.0));
+        report.capacity_by_direction.write = Some(capacity(800.0));
+        let sentences = all(&report);
+        assert_eq!(sentences.len(), 2);
+        assert!(sentences[1].starts_with("Writes with hardly any reads: maximum not known"), "{sentences:?}");
+    }
+}
+
+#[cfg(test)]
+mod other_causes_tests {
+    use super::*;
+
+    #[test]
+    fn each_hint_is_a_sentence_with_its_numbers() {
+        let causes = [
+            (
+                OtherCause::OneAtATime { queue: 0.96 },
+                "sda is not overloaded, but what uses it waits for it 96% of the time, one request at a time: lower \
+                 latency, or more requests at once, would help.",
+            ),
+            (
+                OtherCause::BackgroundWrites {
+                    p95_saturation: 8.0,
+                    some_pct: 0.5,
+                    max_writeback_kib: 2048.0,
+                },
+                "Write latency was up to 8.0x unloaded, but hardly any task waited for I/O (0.5% of the time, without \
+                 asynchronous I/O): memory is written back in the background, up to 2.00 MiB at once.",
+            ),
+        ];
+        for (cause, expected) in causes {
+            assert_eq!(cause_sentence("sda", &cause), expected);
+        }
+    }
+}
+
+#[cfg(test)]
+mod queue_by_layer_tests {
+    use super::*;
+
+    #[test]
+    fn a_link_says_where_requests_wait() {
+        let text = |waiting, queue_above, queue_below| {
+            let [below, longest_below] = [vec!["sda".into(), "sdb".into()], vec!["sdb".into()]];
+            link_text(&LayerLink {
+                above: "md0".into(),
+                below,
+                queue_above,
+                queue_below,
+                longest_below,
+                waiting,
+            })
+        };
+        assert_eq!(
+            text(WaitLocation::Between, 16.8, 0.37),
+            "mean queue 16.8 at md0, 0.37 at sda, sdb: requests are held between md0 and sda, sdb"
+        );
+        assert!(
+            text(WaitLocation::Below, 16.8, 16.0)
+                .ends_with("16.0 at sda, sdb: requests wait at sdb or below")
+        );
+        assert!(text(WaitLocation::Nowhere, 0.2, 0.1).ends_with(": hardly any request waits"));
+    }
+}
+
+#[cfg(test)]
+mod order_tests {
+    use super::tests::report_of;
+    use super::*;
+
+    #[test]
+    fn devices_in_trouble_come_first_and_those_that_are_ok_keep_their_order() {
+        let device = |name: &str, verdict, max_ms| {
+            let mut report = DeviceReport { device: name.into(), verdict, ..DeviceReport::default() };
+            report.all.await_ms.max = Some(max_ms);
+            report
+        };
+        let devices = [
+            device("sda", Some(Verdict::Ok), 1.0),
+            device("sdb", Some(Verdict::Ok), 9.0),
+            device("sdc", None, 1.0),
+            device("sdd", None, 9.0),
+            device("sde", Some(Verdict::Capped), 1.0),
+            device("sdf", Some(Verdict::Idle), 5.0),
+        ];
+        let report = report_of(&devices);
+        let order = devices_worst_first(&report);
+        let names: Vec<&str> = order.into_iter().map(|device| device.device.as_str()).collect();
+        assert_eq!(names, ["sde", "sdd", "sdc", "sda", "sdb", "sdf"]);
+    }
+}
+
+#[cfg(test)]
+mod host_tests {
+    use super::*;
+
+    fn always(value: f64) -> Range {
+        let mut range = Range::default();
+        (range.mean, range.min, range.max) = (Some(value), Some(value), Some(value));
+        range
+    }
+
+    #[test]
+    fn the_host_is_described_as_far_as_it_is_known() {
+        let host = HostReport {
+            cpu_available_pct: always(4.0),
+            cpu_user_pct: always(80.0),
+            cpu_system_pct: always(10.0),
+            cpu_steal_pct: always(6.0),
+            io_pressure_some_pct: always(0.31),
+            dirty_kib: always(12288.0),
+            writeback_kib: always(0.0),
+            ..HostReport::default()
+        };
+        let found = [cpu_sentence(&host), io_pressure_sentence(&host), dirty_memory_sentence(&host)];
+        let expected = [
+            "Only 4.0% CPU available (user 80%, system 10%, steal 6.0%): CPU may be the bottleneck.",
+            "Tasks hardly waited for I/O: at least one waited 0.3% of the time. Asynchronous I/O (io_uring, libaio) \
+             does not count, so this does not prove that no one waited.",
+            "Dirty memory: 12.0 MiB on average, 12.0 MiB at most.",
+        ];
+        assert_eq!(found.map(Option::unwrap), expected);
+        assert_eq!(hidden_wait_sentence(&host), None);
+        let waiting = HostReport {
+            io_pressure_some_pct: always(35.0),
+            io_pressure_full_pct: always(20.0),
+            hidden_io_wait_pct: always(33.0),
+            ..host
+        };
+        let all = "At least one task waited for I/O 35% of the time, all non-idle tasks 20%.";
+        assert_eq!(io_pressure_sentence(&waiting).unwrap(), all);
+        let hidden = hidden_wait_sentence(&waiting).unwrap();
+        assert!(hidden.contains("35% of the time, and for 33% of the time or more"), "{hidden}");
     }
 }

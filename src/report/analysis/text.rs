@@ -2,13 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::AnalysisReport;
-use super::findings::{
-    capacity_sentences, cause_sentences, coverage_sentence, departure_sentences, devices_worst_first,
-    host_sentences, incident_line, incidents_worst_first, link_text, not_the_disk_sentences, push_incidents,
-    worse_verdict,
+use super::{
+    AnalysisReport, Times, capacity_sentences, cause_sentences, coverage_sentence, departure_sentences,
+    devices_worst_first, host_sentences, incident_line, incidents_worst_first, link_text,
+    not_the_disk_sentences, push_incidents, worse_verdict,
 };
-use super::times::Times;
 use crate::analysis::{
     ConcurrencyLevel, DeviceReport, DirectionReport, Distribution, Excluded, Layer, MIN_VERDICT_INTERVALS,
     Pattern, Verdict, WaitLocation,

@@ -1,6 +1,6 @@
 //! An incident as a sentence: its cause, harm and owner; and what the kernel says is wrong with a device.
 
-use super::limits::{at_limit_text, plateau_rate};
+use super::{at_limit_text, plateau_rate};
 use crate::analysis::{HealthEvidence, IoDirection};
 use crate::attribution::{ReachedLimit, cgroup_name};
 use crate::counters::{Fact, FactKind, FactValue, Health, SYNC_ACTION, SYNC_COMPLETED, SYNC_SPEED};

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::layout::Emphasis;
+use super::Emphasis;
 use crate::analysis::Verdict;
 use crate::counters::Columns;
 use crate::intervals::{DeviceActivity, DeviceInterval, OngoingIncident};

@@ -1,19 +1,322 @@
-//! The incident view as text: a table of each interval, and a summary of the run.
+//! The incident view as text: a table of each interval, and a summary of the run. Here are the layout and the
+//! colors of the table, and the choice of columns. It is made for the first devices, and again only if the width of the
+//! terminal changes: a column neither appears nor disappears because of what a device does.
 
-mod column_choice;
 mod columns;
-mod layout;
 mod lines;
-mod summary;
 mod table;
 
 pub(in crate::report) use self::columns::columns_with_meanings;
-pub use self::columns::{sort_keys, sort_value};
-pub use self::layout::TableOptions;
-pub use self::table::TableWriter;
+use self::columns::{COLUMNS, Column, VERDICT_WIDTH, VERDICT_WIDTH_WITH_TIME};
 #[cfg(feature = "top")]
-pub(crate) use self::{
-    columns::{Cell, cell, incident_time},
-    layout::Emphasis,
-    lines::{event_text, header_line, state_message, who_line},
-};
+pub(crate) use self::columns::{Cell, cell, incident_time};
+pub use self::columns::{sort_keys, sort_value};
+#[cfg(feature = "top")]
+pub(crate) use self::lines::{event_text, header_line, state_message, who_line};
+pub use self::table::TableWriter;
+use crate::analysis::{DEFAULT_SATURATION_THRESHOLD, MIN_QUEUEING_SATURATION};
+use crate::counters::Columns;
+use crate::intervals::DeviceInterval;
+use crate::report::layout::{UNLIMITED_WIDTH, ellipsize, fit_columns, text_width};
+use crate::sanitize::sanitize;
+
+/// The minimum width of the device column.
+const MIN_NAME_WIDTH: usize = 10;
+/// The maximum width of mount points on lines of limited width.
+const MAX_MOUNTS_WIDTH: usize = 24;
+
+pub struct TableOptions {
+    /// The width of a line; `None` for the width of the terminal, or no limit without a terminal.
+    pub width: Option<usize>,
+    /// Show all columns, however wide.
+    pub all_columns: bool,
+    pub mounts: bool,
+    /// Show the evidence for each verdict.
+    pub explain: bool,
+    /// Show the cgroups and blocked tasks of devices that are not ok.
+    pub who: bool,
+    /// Use colors on a terminal.
+    pub colors: bool,
+    /// Latency, as a multiple of unloaded latency, from which it is colored as an alert.
+    pub saturation_threshold: f64,
+}
+
+impl Default for TableOptions {
+    fn default() -> Self {
+        Self {
+            width: None,
+            all_columns: false,
+            mounts: false,
+            explain: false,
+            who: false,
+            colors: false,
+            saturation_threshold: DEFAULT_SATURATION_THRESHOLD,
+        }
+    }
+}
+
+/// Returns the maximum width of names on lines of `width` columns.
+fn max_name_width(width: usize) -> usize {
+    (width / 5).max(MIN_NAME_WIDTH).min(width)
+}
+
+/// Returns the maximum width of mount points on lines of `width` columns.
+fn max_mounts_width(width: usize) -> usize {
+    if width < UNLIMITED_WIDTH { MAX_MOUNTS_WIDTH } else { width }
+}
+
+impl TableOptions {
+    /// Returns the width of the table, given that of the screen.
+    fn fitted_width(&self, screen: Option<usize>) -> usize {
+        self.width.or(screen).filter(|_| !self.all_columns).unwrap_or(UNLIMITED_WIDTH)
+    }
+}
+
+/// Percentage of the time with some task waiting for I/O from which pressure is colored as a warning.
+const MIN_SOME_PRESSURE_PCT: f64 = 10.0;
+/// Percentage of the time with all tasks waiting for I/O, so that nothing else was done, from which pressure is colored
+/// as an alert.
+const MIN_FULL_PRESSURE_PCT: f64 = 10.0;
+
+/// The emphasis of a text on a terminal with colors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Emphasis {
+    Plain,
+    Bold,
+    Dim,
+    Alert,
+    Warning,
+}
+
+impl Emphasis {
+    /// The emphasis of a latency, by its multiple of unloaded latency: plain if that is not known.
+    fn of_saturation(saturation: Option<f64>, threshold: f64) -> Self {
+        match saturation {
+            Some(saturation) if saturation >= threshold => Self::Alert,
+            Some(saturation) if saturation >= MIN_QUEUEING_SATURATION => Self::Warning,
+            _ => Self::Plain,
+        }
+    }
+
+    /// The emphasis of I/O pressure, from its percentages for some tasks and for all.
+    fn of_pressure(some_pct: f64, full_pct: f64) -> Self {
+        if full_pct >= MIN_FULL_PRESSURE_PCT {
+            Self::Alert
+        } else if some_pct >= MIN_SOME_PRESSURE_PCT {
+            Self::Warning
+        } else {
+            Self::Plain
+        }
+    }
+}
+
+/// Appends a text, in the color of its emphasis if there are colors.
+fn paint(text: &str, emphasis: Emphasis, has_colors: bool, out: &mut Vec<u8>) {
+    let begin = out.len();
+    out.extend_from_slice(text.as_bytes());
+    if has_colors {
+        paint_from(begin, emphasis, out);
+    }
+}
+
+/// Gives the text from `begin` on the color of its emphasis.
+fn paint_from(begin: usize, emphasis: Emphasis, out: &mut Vec<u8>) {
+    let sgr = match emphasis {
+        Emphasis::Plain => return,
+        Emphasis::Bold => "\x1b[1m",
+        Emphasis::Dim => "\x1b[2m",
+        Emphasis::Alert => "\x1b[1;31m",
+        Emphasis::Warning => "\x1b[33m",
+    };
+    if out.len() > begin {
+        out.splice(begin..begin, sgr.bytes());
+        out.extend_from_slice(b"\x1b[0m");
+    }
+}
+
+/// The line width from which the time of verdicts has its space: it would take narrower lines too much else.
+const MIN_WIDTH_WITH_VERDICT_TIME: usize = 80;
+/// The title of the names.
+const NAME_TITLE: &str = "device";
+/// The title of the mount points.
+const MOUNTS_TITLE: &str = "mountpoints";
+/// The blanks before the mount points.
+const MOUNTS_GAP: usize = 2;
+/// The rank of the mount points among the columns: that of throughput is below.
+const MOUNTS_RANK: u8 = 92;
+/// The columns that `queue` replaces if they do not fit.
+const QUEUES: [&str; 3] = ["r_qu", "w_qu", "d_qu"];
+const QUEUE: &str = "queue";
+
+/// The columns shown, and their widths.
+struct ColumnChoice {
+    /// The columns, from left to right.
+    shown: Vec<&'static Column>,
+    /// The titles of the columns that do not fit, from left to right.
+    hidden: Vec<&'static str>,
+    name_width: usize,
+    verdict_width: usize,
+    cells_width: usize,
+    /// The line of the column titles.
+    titles: String,
+}
+
+impl ColumnChoice {
+    /// Chooses the columns that fit into `line_width` beside the names and mount points of these lines.
+    fn new(options: &TableOptions, line_width: usize, lines: &[&DeviceInterval]) -> Self {
+        let longest = |text: for<'a> fn(&'a DeviceInterval) -> &'a str| {
+            lines.iter().map(|line| text_width(&sanitize(text(line)))).max().unwrap_or(0)
+        };
+        let name_width = longest(|line| line.label()).min(max_name_width(line_width)).max(MIN_NAME_WIDTH);
+        let mounts_width = if options.mounts {
+            MOUNTS_GAP
+                + longest(|line| &line.names.mountpoints)
+                    .min(max_mounts_width(line_width))
+                    .max(MOUNTS_TITLE.len())
+        } else {
+            0
+        };
+        let has_verdict_time = line_width >= MIN_WIDTH_WITH_VERDICT_TIME;
+        let verdict_width = if has_verdict_time { VERDICT_WIDTH_WITH_TIME } else { VERDICT_WIDTH };
+        let width = |column: &Column| if column.is_verdict() { verdict_width } else { column.width };
+        let counted = counted_columns(lines);
+        let is_counted = |column: &Column| options.all_columns || column.needs <= counted;
+        let fit = |is_candidate: &dyn Fn(&str) -> bool| {
+            let candidates: Vec<&Column> =
+                COLUMNS.iter().filter(|column| is_counted(column) && is_candidate(column.title)).collect();
+            let widths = candidates.iter().map(|column| width(column)).chain([mounts_width]);
+            let ranks = candidates.iter().map(|column| column.rank).chain([MOUNTS_RANK]);
+            let (widths, ranks): (Vec<usize>, Vec<u8>) = widths.zip(ranks).unzip();
+            let fitted = fit_columns(&widths, &ranks, line_width.saturating_sub(name_width));
+            // The last index is that of the mount points.
+            let column = |index: &usize| candidates.get(*index).copied();
+            let is_hidden = |index: &usize| !fitted.contains(index);
+            let hidden =
+                (0..candidates.len()).filter(is_hidden).map(|index| candidates[index].title).collect();
+            (fitted.iter().filter_map(column).collect::<Vec<_>>(), hidden)
+        };
+        let (mut shown, mut hidden): (_, Vec<&str>) = fit(&|title| title != QUEUE || options.all_columns);
+        if hidden.iter().any(|title| QUEUES[..2].contains(title)) {
+            (shown, hidden) = fit(&|title| !QUEUES.contains(&title));
+        }
+        let cells_width = shown.iter().map(|column| width(column)).sum();
+        let mut titles = format!("{NAME_TITLE:<name_width$}");
+        for column in &shown {
+            titles += &format!("{:>width$}", column.title, width = width(column));
+        }
+        if options.mounts {
+            titles += &format!("{:MOUNTS_GAP$}{MOUNTS_TITLE}", "");
+        }
+        let titles = ellipsize(&titles, line_width);
+        Self { shown, hidden, name_width, verdict_width, cells_width, titles }
+    }
+
+    /// Returns the width of a column that is shown.
+    fn width(&self, column: &Column) -> usize {
+        if column.is_verdict() { self.verdict_width } else { column.width }
+    }
+}
+
+/// Returns the columns that the kernel prints for one of these devices; all if none of them has statistics.
+fn counted_columns(lines: &[&DeviceInterval]) -> Columns {
+    let stats = lines.iter().filter_map(|line| line.activity()).map(|activity| &activity.stats);
+    let counted = stats.map(|stats| match (stats.flushes.is_counted(), stats.discards.is_counted()) {
+        (true, _) => Columns::Flushes,
+        (false, true) => Columns::Discards,
+        (false, false) => Columns::Basic,
+    });
+    counted.max().unwrap_or(Columns::Flushes)
+}
+
+#[cfg(test)]
+mod layout_tests {
+    use super::*;
+
+    #[test]
+    fn latency_is_colored_by_saturation_and_pressure_by_level() {
+        let latency =
+            [None, Some(1.4), Some(1.5), Some(3.9), Some(4.0)].map(|s| Emphasis::of_saturation(s, 4.0));
+        use Emphasis::{Alert, Plain, Warning};
+        assert_eq!(latency, [Plain, Plain, Warning, Warning, Alert]);
+        let pressure =
+            [(9.9, 0.0), (10.0, 9.9), (10.0, 10.0)].map(|(some, full)| Emphasis::of_pressure(some, full));
+        assert_eq!(pressure, [Plain, Warning, Alert]);
+    }
+}
+
+#[cfg(test)]
+mod column_choice_tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::intervals::{DeviceActivity, DeviceNames, DeviceState, EventKind};
+    use crate::metrics::{Completed, Interval};
+    use crate::report::native::TableOptions;
+
+    fn layout(width: Option<usize>) -> TableOptions {
+        TableOptions { width, ..TableOptions::default() }
+    }
+
+    fn choice(options: &TableOptions, device: &DeviceInterval) -> ColumnChoice {
+        ColumnChoice::new(options, options.fitted_width(None), &[device])
+    }
+
+    /// A device of a kernel that prints these columns.
+    fn device(columns: Columns) -> DeviceInterval {
+        let none =
+            |kind| if columns >= kind { Completed::example(1.0, 0, 0.0) } else { Completed::default() };
+        let (discards, flushes) = (none(Columns::Discards), none(Columns::Flushes));
+        let stats = Interval { discards, flushes, ..Interval::unknown(1.0) };
+        let state = DeviceState::Active(Box::new(DeviceActivity { stats, ..DeviceActivity::default() }));
+        let (device, label, mountpoints) = ("sda".to_owned(), "sda".to_owned(), "/boot".to_owned());
+        DeviceInterval { names: Arc::new(DeviceNames { device, label, mountpoints }), state }
+    }
+
+    /// The titles shown, and those hidden.
+    fn titles(options: &TableOptions, columns: Columns) -> (String, String) {
+        let choice = choice(options, &device(columns));
+        let shown: Vec<&str> = choice.shown.iter().map(|column| column.title).collect();
+        assert!(choice.titles.chars().count() <= options.fitted_width(None));
+        (shown.join(" "), choice.hidden.join(" "))
+    }
+
+    #[test]
+    fn columns_depend_on_what_the_kernel_counts() {
+        let count = |columns| titles(&layout(None), columns).0.split(' ').count();
+        let basic = "r/s rMB/s r_await r_sz w/s wMB/s w_await w_sz rmrg wmrg r_qu w_qu inflt util ≤util r_sat w_sat verdict";
+        assert_eq!(titles(&layout(None), Columns::Basic), (basic.to_owned(), String::new()));
+        // All columns except `queue`, which adds nothing to the queues by direction.
+        assert_eq!((count(Columns::Discards), count(Columns::Flushes)), (18 + 6, COLUMNS.len() - 1));
+        let all = TableOptions { all_columns: true, ..TableOptions::default() };
+        assert_eq!(titles(&all, Columns::Basic).0.split(' ').count(), COLUMNS.len());
+        let state = DeviceState::Event(EventKind::Appeared);
+        let unknown = DeviceInterval { state, ..device(Columns::Basic) };
+        assert_eq!(choice(&layout(None), &unknown).shown.len(), COLUMNS.len() - 1);
+    }
+
+    #[test]
+    fn narrow_tables_keep_what_matters() {
+        let all_but_discards = [
+            "r/s rMB/s r_await r_sz w/s wMB/s w_await w_sz r_qu w_qu inflt util ≤util r_sat w_sat verdict",
+            "r/s rMB/s r_await w/s wMB/s w_await r_qu w_qu inflt util r_sat w_sat verdict",
+            "r/s rMB/s r_await w/s wMB/s w_await queue util verdict",
+            "r/s r_await w/s w_await queue util verdict",
+            "r_await queue util verdict",
+            "r_await verdict",
+        ];
+        for (width, expected) in [120, 100, 80, 60, 40, 30].into_iter().zip(all_but_discards) {
+            assert_eq!(titles(&layout(Some(width)), Columns::Flushes).0, expected, "{width}");
+        }
+        let hidden = "rMB/s r_sz wMB/s w_sz rmrg wmrg inflt ≤util r_sat w_sat";
+        assert_eq!(titles(&layout(Some(60)), Columns::Basic).1, hidden, "in their order in the table");
+        assert_eq!(titles(&layout(Some(3)), Columns::Basic).0, "");
+    }
+
+    #[test]
+    fn mount_points_leave_space_for_rates_and_throughput() {
+        let options = |width| TableOptions { width: Some(width), ..TableOptions::default() };
+        let mounts = TableOptions { mounts: true, ..options(100) };
+        let at_100 = "r/s rMB/s r_await w/s wMB/s w_await r_qu w_qu util verdict";
+        assert_eq!(titles(&mounts, Columns::Flushes).0, at_100);
+    }
+}

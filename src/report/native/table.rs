@@ -5,10 +5,8 @@ use std::io::Write;
 use jiff::tz::TimeZone;
 use unicode_width::UnicodeWidthStr;
 
-use super::column_choice::{ColumnChoice, MOUNTS_GAP};
-use super::layout::{Emphasis, TableOptions, max_mounts_width, paint, paint_from};
-use super::lines::{GAP, Message, date, event_text, header_line, who_line};
-use super::summary::draw_summary;
+use super::lines::{GAP, Message, date, draw_summary, event_text, header_line, who_line};
+use super::{ColumnChoice, Emphasis, MOUNTS_GAP, TableOptions, max_mounts_width, paint, paint_from};
 use crate::analysis::{IoDirection, Verdict};
 use crate::attribution::Attribution;
 use crate::intervals::{DeviceActivity, DeviceInterval, DeviceSummary, IntervalRows, RunSpan};

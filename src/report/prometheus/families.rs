@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::text::{Metrics, Value};
+use super::{Metrics, Value};
 use crate::analysis::RateUnit;
 use crate::counters::{Columns, Counters, FACTS, Fact, FactValue, Missing};
 use crate::intervals::{
