@@ -109,10 +109,9 @@ impl Session {
             }
             Decision::Resume => self.renew_latencies().and_then(|()| self.renew_users()),
         };
+        self.note_failure(outcome);
         if self.guard.is_paused {
             self.counted.problem = Some(TraceProblem::Overhead);
-        } else if outcome.is_err() {
-            self.counted.problem = Some(TraceProblem::Failed);
         }
         let seconds = f64::from(MAP_SIZE[0]) / 8.0 / self.rate.per_s.max(1.0);
         Duration::from_secs_f64(seconds.min(1.0)).clamp(POLL[0], POLL[1])
@@ -150,18 +149,23 @@ impl Session {
         self.options.devices = devices.to_vec();
         self.options.user_devices = user_devices.to_vec();
         self.rate.selected = self.options.rate_devices();
-        if self.guard.is_paused {
-            return;
+        if !self.guard.is_paused {
+            let renewed = self.renew_latencies().and_then(|()| self.renew_users());
+            self.note_failure(renewed);
         }
-        if self.renew_latencies().and_then(|()| self.renew_users()).is_err() {
+    }
+
+    fn note_failure(&mut self, outcome: Result<()>) {
+        if outcome.is_err() {
             self.counted.problem = Some(TraceProblem::Failed);
         }
     }
 
     /// Returns the requests counted since the last call; `now` is a monotonic time.
     pub(super) fn read(&mut self, now: Duration) -> TracedIo {
-        if !self.guard.is_paused && self.has_other_bio_devices() && self.renew_latencies().is_err() {
-            self.counted.problem = Some(TraceProblem::Failed);
+        if !self.guard.is_paused && self.has_other_bio_devices() {
+            let renewed = self.renew_latencies();
+            self.note_failure(renewed);
         }
         // Read before the histograms: `Surplus` corrects for requests that complete in between.
         self.rate.observe(&self.root, now);
@@ -192,7 +196,7 @@ impl Session {
         let Some(SetKind::Latencies(pairs)) = self.latencies.as_ref().map(|set| &set.active.kind) else {
             return false;
         };
-        let traced = pairs.iter().find(|pair| pair.tag == "bio").map_or(&[][..], |pair| &pair.devices);
+        let traced = pairs.iter().find(|pair| pair.is_bio).map_or(&[][..], |pair| &pair.devices);
         selected_bio_devices(&self.root, &self.options) != traced
     }
 }
@@ -217,10 +221,10 @@ fn event_pairs(dir: &TraceDir, root: &Path, options: &TraceOptions) -> Result<Ve
     if !options.latencies {
         return Ok(Vec::new());
     }
-    let mut pairs = vec![EventPair::requests(options.devices.clone())];
+    let mut pairs = vec![EventPair { is_bio: false, devices: options.devices.clone() }];
     let bios = selected_bio_devices(root, options);
     if !bios.is_empty() {
-        pairs.push(EventPair::bios(bios));
+        pairs.push(EventPair { is_bio: true, devices: bios });
     }
     for event in pairs.iter().flat_map(EventPair::events) {
         let has_event = dir.has(&format!("events/block/{event}"));
@@ -242,7 +246,7 @@ fn selected_bio_devices(root: &Path, options: &TraceOptions) -> Vec<DeviceNumber
 fn weight(pairs: &[EventPair], has_users: bool) -> f64 {
     // Bios do not count: a device that passes them on makes no requests, and the device below is not traced by the pair
     // for bios.
-    let pairs = pairs.iter().filter(|pair| pair.tag != "bio").count();
+    let pairs = pairs.iter().filter(|pair| !pair.is_bio).count();
     pairs as f64 * PAIR_WEIGHT + if has_users { USERS_WEIGHT } else { 0.0 }
 }
 
@@ -264,34 +268,28 @@ pub(super) fn bio_devices(root: &Path) -> Vec<DeviceNumber> {
     found
 }
 
-/// The process and the cgroup of a thread; `None` if they are not known.
-type Process = (Option<u32>, Option<Arc<str>>);
-
 /// Finds the process and the cgroup of each thread that is still running.
-pub(super) fn find_processes(root: &Path, users: &mut TracedUsers) {
-    let mut found: HashMap<(u32, Arc<str>), Process> = HashMap::new();
+fn find_processes(root: &Path, users: &mut TracedUsers) {
+    let mut found = HashMap::new();
     for user in users.0.values_mut() {
         // A process that was started by a shell had the shell's name before.
-        let key = (user.tid, Arc::clone(&user.comm));
-        let process = found.entry(key).or_insert_with(|| process_of(root, user));
-        (user.pid, user.cgroup) = process.clone();
+        let process =
+            found.entry((user.tid, Arc::clone(&user.comm))).or_insert_with(|| process_of(root, user));
+        (user.pid, user.cgroup) = process.clone().unwrap_or_default();
     }
 }
 
 /// Returns the process and the cgroup of a thread; `None` if it has ended, or another thread has its number.
-fn process_of(root: &Path, user: &TracedUser) -> Process {
+fn process_of(root: &Path, user: &TracedUser) -> Option<(Option<u32>, Option<Arc<str>>)> {
     let folder = root.join(format!("proc/{}", user.tid));
-    let status = read_text(&folder.join("status")).unwrap_or_default();
+    let status = read_text(&folder.join("status"))?;
     let value = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
     // The kernel appends the current work to the name of a worker thread.
-    let is_same = value("Name:").is_some_and(|name| name.starts_with(user.comm.trim()));
-    if !is_same {
-        return (None, None);
-    }
+    value("Name:").filter(|name| name.starts_with(user.comm.trim()))?;
     let pid = value("Tgid:").and_then(|pid| pid.parse().ok());
     let text = read_bytes(&folder.join("cgroup")).unwrap_or_default();
     let cgroup = parse_process_cgroup(&text, false).or_else(|| parse_process_cgroup(&text, true));
-    (pid, cgroup.as_deref().map(Arc::from))
+    Some((pid, cgroup.map(Arc::from)))
 }
 
 /// Selects the requests and latencies that are traced.

@@ -80,7 +80,7 @@ impl TraceDir {
     }
 
     pub(super) fn has(&self, file: &str) -> bool {
-        self.path.join(file).exists()
+        self.join(file).exists()
     }
 
     /// Reads a file into a buffer, replacing its contents.
@@ -133,7 +133,7 @@ impl TraceDir {
     /// # Errors
     /// If the kernel refuses it, or the instance exists.
     pub(super) fn make_instance(&self, name: &str) -> Result<()> {
-        let path = self.path.join("instances").join(name);
+        let path = self.join("instances").join(name);
         fs::create_dir(&path).map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => anyhow!(
                 "the tracing instance '{}' exists already; remove it with 'blkstat latency --cleanup'",
@@ -141,15 +141,6 @@ impl TraceDir {
             ),
             _ => refused(&path, &error),
         })
-    }
-
-    /// Removes a tracing instance without triggers.
-    ///
-    /// # Errors
-    /// If the kernel refuses it.
-    pub(super) fn remove_instance_directory(&self, name: &str) -> Result<()> {
-        let path = self.path.join("instances").join(name);
-        fs::remove_dir(&path).map_err(|error| refused(&path, &error))
     }
 
     /// Returns the names in a directory, sorted; empty if it cannot be read.
@@ -260,7 +251,8 @@ pub(super) fn remove_instance(dir: &TraceDir, name: &str) -> Result<()> {
     for event in synthetic {
         outcome = outcome.and(dir.write("synthetic_events", &format!("!{event}")));
     }
-    outcome.and(dir.remove_instance_directory(name))
+    let directory = dir.join("instances").join(name);
+    outcome.and(fs::remove_dir(&directory).map_err(|error| refused(&directory, &error)))
 }
 
 /// Returns the names of the synthetic events of blkstat.
@@ -414,7 +406,7 @@ mod tests {
         assert!(dir.make_instance("a").unwrap_err().to_string().contains("'a' exists already"));
         dir.make_instance("b").unwrap();
         assert_eq!(dir.list("instances"), ["a", "b"]);
-        dir.remove_instance_directory("b").unwrap();
+        remove_instance(&dir, "b").unwrap();
         assert_eq!(dir.list("instances"), ["a"]);
     }
 

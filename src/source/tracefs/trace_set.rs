@@ -33,8 +33,34 @@ pub(super) enum SetKind {
     Errors,
 }
 
+/// The tracepoint of bios, which the threads that submit them pass.
+const BIO_EVENT: &str = "block_bio_queue";
 /// The tracepoint of requests that fail; kernels before 5.18 lack it.
 pub(super) const ERROR_EVENT: &str = "block_rq_error";
+
+impl SetKind {
+    /// The tracepoints whose triggers are paused while a set is, each with the file of its counts in the instance `name`.
+    fn histograms(&self, name: &str) -> Vec<(&'static str, String)> {
+        let own = |event| vec![(event, format!("events/block/{event}/hist"))];
+        match self {
+            Self::Latencies(pairs) => {
+                pairs.iter().map(|pair| (pair.events()[0], pair.synthetic_file(name, "hist"))).collect()
+            }
+            Self::Users(_) => own(BIO_EVENT),
+            Self::Errors => own(ERROR_EVENT),
+        }
+    }
+
+    /// The name of a set.
+    fn name(&self, owner: &Owner, number: u64) -> String {
+        let letter = match self {
+            Self::Latencies(_) => 'l',
+            Self::Users(_) => 'u',
+            Self::Errors => 'e',
+        };
+        owner.name(&format!("{letter}{number}"))
+    }
+}
 
 /// A set in an instance of its own, which is removed when the set is dropped, with its triggers and the synthetic events
 /// whose names begin with its name.
@@ -79,14 +105,14 @@ impl TraceSet {
                 let filter = and_filter(&device_filter(devices), "nr_sector > 0");
                 let keys = "dev,rwbs,common_pid.execname";
                 let trigger = format!("hist:keys={keys}:vals=hitcount,nr_sector:size={size}:pause{filter}");
-                set.write("events/block/block_bio_queue/trigger", &trigger)?;
+                set.write(&format!("events/block/{BIO_EVENT}/trigger"), &trigger)?;
             }
             SetKind::Errors => {
                 let trigger = format!("hist:keys=dev,error:size={size}:pause");
                 set.write(&format!("events/block/{ERROR_EVENT}/trigger"), &trigger)?;
             }
         }
-        for event in set.start_events() {
+        for (event, _) in set.kind.histograms(&set.name) {
             set.write(PRINT_TRIGGER, &format!("enable_hist:block:{event}"))?;
         }
         Ok(set)
@@ -108,22 +134,13 @@ impl TraceSet {
         self.dir.write(&format!("instances/{}/{file}", self.name), text)
     }
 
-    /// The tracepoints whose triggers are paused while the set is.
-    fn start_events(&self) -> Vec<&'static str> {
-        match &self.kind {
-            SetKind::Latencies(pairs) => pairs.iter().map(|pair| pair.start).collect(),
-            SetKind::Users(_) => vec!["block_bio_queue"],
-            SetKind::Errors => vec![ERROR_EVENT],
-        }
-    }
-
     /// Starts counting, and prepares [`Self::pause`].
     ///
     /// # Errors
     /// If the kernel refuses it.
     pub(super) fn start(&self) -> Result<()> {
         self.write(MARKER, "start")?;
-        for event in self.start_events() {
+        for (event, _) in self.kind.histograms(&self.name) {
             self.write(PRINT_TRIGGER, &format!("!enable_hist:block:{event}"))?;
             self.write(PRINT_TRIGGER, &format!("disable_hist:block:{event}"))?;
         }
@@ -143,16 +160,9 @@ impl TraceSet {
     /// # Errors
     /// If the histograms cannot be read.
     fn read(&mut self) -> Result<TracedIo> {
-        let files: Vec<(String, Option<&EventPair>)> = match &self.kind {
-            SetKind::Latencies(pairs) => {
-                pairs.iter().map(|pair| (pair.synthetic_file(&self.name, "hist"), Some(pair))).collect()
-            }
-            SetKind::Users(_) => vec![("events/block/block_bio_queue/hist".to_owned(), None)],
-            SetKind::Errors => vec![(format!("events/block/{ERROR_EVENT}/hist"), None)],
-        };
         let mut counts = TracedIo { users: Some(TracedUsers::default()), ..TracedIo::default() };
         self.entries = 0;
-        for (file, pair) in files {
+        for (at, (_, file)) in self.kind.histograms(&self.name).into_iter().enumerate() {
             self.dir.read_into(&format!("instances/{}/{file}", self.name), &mut self.text)?;
             let text = String::from_utf8_lossy(&self.text);
             for section in parse_hist(&text) {
@@ -160,10 +170,10 @@ impl TraceSet {
                 self.entries = self.entries.max(section.entries.len());
                 for entry in &section.entries {
                     // An entry of another form does not count.
-                    let _ = match pair {
-                        Some(pair) => add_latency(entry, pair, &mut counts),
-                        None if self.kind == SetKind::Errors => add_error(entry, &mut counts),
-                        None => add_user(entry, &mut counts),
+                    let _ = match &self.kind {
+                        SetKind::Latencies(pairs) => add_latency(entry, &pairs[at], &mut counts),
+                        SetKind::Users(_) => add_user(entry, &mut counts),
+                        SetKind::Errors => add_error(entry, &mut counts),
                     };
                 }
             }
@@ -183,10 +193,8 @@ impl Drop for TraceSet {
 
 fn add_latency(entry: &HistEntry<'_>, pair: &EventPair, counts: &mut TracedIo) -> Option<()> {
     let (number, letters, bucket) = traced_latency(entry)?;
-    let kind = match pair.tag {
-        "bio" => RequestKind::from_bio_rwbs(letters)?,
-        _ => RequestKind::from_rwbs(letters)?,
-    };
+    let kind_of = if pair.is_bio { RequestKind::from_bio_rwbs } else { RequestKind::from_rwbs };
+    let kind = kind_of(letters)?;
     // The trigger has no filter if there are too many devices.
     if pair.devices.is_empty() || pair.devices.contains(&number) {
         counts.latencies.entry(LatencyKey { number, kind }).or_default().add(bucket);
@@ -234,7 +242,7 @@ impl Alternation {
     /// # Errors
     /// If the kernel refuses it.
     pub(super) fn start(dir: &TraceDir, owner: Owner, kind: SetKind, size: u32) -> Result<Self> {
-        let active = TraceSet::build(dir, set_name(&owner, &kind, 0), kind, size)?;
+        let active = TraceSet::build(dir, kind.name(&owner, 0), kind, size)?;
         active.start()?;
         Ok(Self { owner, built: 1, active, draining: None })
     }
@@ -247,7 +255,7 @@ impl Alternation {
     pub(super) fn renew(&mut self, kind: SetKind, size: u32, traced: &mut TracedIo) -> Result<()> {
         self.collect(traced)?;
         self.draining = None;
-        let name = set_name(&self.owner, &kind, self.built);
+        let name = kind.name(&self.owner, self.built);
         self.built += 1;
         let set = TraceSet::build(&self.active.dir, name, kind, size)?;
         self.active.pause()?;
@@ -268,122 +276,89 @@ impl Alternation {
     }
 }
 
-fn set_name(owner: &Owner, kind: &SetKind, number: u64) -> String {
-    let letter = match kind {
-        SetKind::Latencies(_) => 'l',
-        SetKind::Users(_) => 'u',
-        SetKind::Errors => 'e',
-    };
-    owner.name(&format!("{letter}{number}"))
-}
-
 /// The most devices that a filter names. With more, all are traced.
 const MAX_FILTER_DEVICES: usize = 64;
 /// The entries of a histogram of latencies.
 const LATENCY_MAP_SIZE: u32 = 8192;
 
-/// The range of latencies that a histogram covers: from its own start to the start of the next.
-struct Range {
-    start_ns: u64,
-    bucket_ns: u64,
-}
-
-/// The ranges: each bucket is at most 2% as wide as the smallest latency of its range, from 10 µs on.
-const RANGES: [Range; 4] = [
-    Range { start_ns: 0, bucket_ns: 200 },
-    Range { start_ns: 320_000, bucket_ns: 6_400 },
-    Range { start_ns: 10_240_000, bucket_ns: 204_800 },
-    Range { start_ns: 327_680_000, bucket_ns: 6_553_600 },
-];
+/// The ranges of latencies that the histograms cover, by their starts and the widths of their buckets in nanoseconds. Each
+/// bucket is at most 2% as wide as the smallest latency of its range, from 10 µs on.
+const RANGES: [[u64; 2]; 4] = [[0, 200], [320_000, 6_400], [10_240_000, 204_800], [327_680_000, 6_553_600]];
 
 /// Two tracepoints in the life of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct EventPair {
-    /// The name of this pair, unique within the process.
-    pub(super) tag: &'static str,
-    /// The first tracepoint, in the system `block`.
-    pub(super) start: &'static str,
-    /// The second.
-    end: &'static str,
+    /// The bios of devices that pass them on to others, such as those of device-mapper; if false, the requests of devices
+    /// that make them, from their issue to the driver to their completion.
+    pub(super) is_bio: bool,
     /// The devices that are traced; all if empty.
     pub(super) devices: Vec<DeviceNumber>,
 }
 
 impl EventPair {
-    /// The requests of devices that make requests: from their issue to the driver to their completion.
-    pub(super) fn requests(devices: Vec<DeviceNumber>) -> Self {
-        let (start, end) = ("block_rq_issue", "block_rq_complete");
-        Self { tag: "request", start, end, devices }
-    }
-
-    /// The bios of devices that pass them on to others, such as those of device-mapper.
-    pub(super) fn bios(devices: Vec<DeviceNumber>) -> Self {
-        let (start, end) = ("block_bio_queue", "block_bio_complete");
-        Self { tag: "bio", start, end, devices }
-    }
-
+    /// The two tracepoints, in the system `block`.
     pub(super) fn events(&self) -> [&'static str; 2] {
-        [self.start, self.end]
+        if self.is_bio { [BIO_EVENT, "block_bio_complete"] } else { ["block_rq_issue", "block_rq_complete"] }
+    }
+
+    /// The name of this pair, unique within the process.
+    fn tag(&self) -> &'static str {
+        if self.is_bio { "bio" } else { "request" }
     }
 
     /// Returns the definition of the synthetic event that carries the latency of a request.
-    pub(super) fn synthetic_event(&self, owner: &str, format: &str) -> String {
+    fn synthetic_event(&self, owner: &str, format: &str) -> String {
         let length = letters_length(format);
-        format!("{owner}_{} u32 dev; u64 lat; char rwbs[{length}]", self.tag)
+        format!("{owner}_{} u32 dev; u64 lat; char rwbs[{length}]", self.tag())
     }
 
     /// Returns the name of that event's file in an instance.
-    pub(super) fn synthetic_file(&self, owner: &str, file: &str) -> String {
-        format!("events/synthetic/{owner}_{}/{file}", self.tag)
+    fn synthetic_file(&self, owner: &str, file: &str) -> String {
+        format!("events/synthetic/{owner}_{}/{file}", self.tag())
     }
 
-    /// Returns the trigger that saves the time at the first tracepoint.
-    pub(super) fn start_trigger(&self, owner: &str, size: u32) -> String {
-        let (tag, filter) = (self.tag, self.start_filter());
+    /// Returns the trigger that saves the time at the first tracepoint. It excludes flushes: a flush has no sector, but the
+    /// kernel reports sector 0 at its first tracepoint, so that a request for that sector would get its start time. Bios
+    /// keep their sectors.
+    fn start_trigger(&self, owner: &str, size: u32) -> String {
+        let of_devices = device_filter(&self.devices);
+        let filter = if self.is_bio { of_devices } else { and_filter(&of_devices, "nr_sector > 0") };
+        let tag = self.tag();
         format!("hist:keys=dev,sector:{owner}_{tag}_ts=common_timestamp:size={size}:clock=mono:pause{filter}")
     }
 
-    /// Excludes flushes. A flush has no sector, but the kernel reports sector 0 at its first tracepoint, so that a
-    /// request for that sector would get its start time. Bios keep their sectors.
-    fn start_filter(&self) -> String {
-        let of_devices = device_filter(&self.devices);
-        if self.tag == "bio" { of_devices } else { and_filter(&of_devices, "nr_sector > 0") }
-    }
-
     /// Returns the trigger that computes the latency at the second tracepoint.
-    pub(super) fn end_trigger(&self, owner: &str, size: u32) -> String {
-        let Self { tag, start, .. } = self;
-        let (name, filter) = (format!("{owner}_{tag}"), device_filter(&self.devices));
+    fn end_trigger(&self, owner: &str, size: u32) -> String {
+        let (name, filter) = (format!("{owner}_{}", self.tag()), device_filter(&self.devices));
         format!(
             "hist:keys=dev,sector:{name}_lat=common_timestamp-${name}_ts:size={size}:clock=mono\
-             :onmatch(block.{start}).trace({name},dev,${name}_lat,rwbs){filter}"
+             :onmatch(block.{}).trace({name},dev,${name}_lat,rwbs){filter}",
+            self.events()[0]
         )
     }
 }
 
 /// Returns the triggers of the histograms of a synthetic event. A kernel without `.buckets`, before 5.14, has only
 /// powers of two; the mean latency of each bucket is exact in both.
-pub(super) fn latency_triggers(has_buckets: bool) -> Vec<String> {
+fn latency_triggers(has_buckets: bool) -> Vec<String> {
     let trigger = |modifier: &str, filter: &str| {
         format!("hist:keys=dev,rwbs,lat.{modifier}:vals=hitcount,lat:size={LATENCY_MAP_SIZE}{filter}")
     };
     if !has_buckets {
         return vec![trigger("log2", "")];
     }
-    let mut triggers = Vec::new();
-    for (range, next) in RANGES.iter().zip(RANGES.iter().skip(1).map(Some).chain([None])) {
-        let Range { start_ns, bucket_ns } = range;
-        let below = next.map(|next| format!("lat < {}", next.start_ns));
-        let from = (*start_ns > 0).then(|| format!("lat >= {start_ns}"));
+    let of_range = |(at, [start_ns, bucket_ns]): (usize, &[u64; 2])| {
+        let from = (at > 0).then(|| format!("lat >= {start_ns}"));
+        let below = RANGES.get(at + 1).map(|[next_ns, _]| format!("lat < {next_ns}"));
         let filter: Vec<String> = from.into_iter().chain(below).collect();
-        triggers.push(trigger(&format!("buckets={bucket_ns}"), &format!(" if {}", filter.join(" && "))));
-    }
-    triggers
+        trigger(&format!("buckets={bucket_ns}"), &format!(" if {}", filter.join(" && ")))
+    };
+    RANGES.iter().enumerate().map(of_range).collect()
 }
 
 /// Returns an entry of such a histogram: the device, the letters of the kind of request, and the bucket. `None` if the
 /// entry is of another form.
-pub(super) fn traced_latency<'a>(entry: &HistEntry<'a>) -> Option<(DeviceNumber, &'a str, LatencyBucket)> {
+fn traced_latency<'a>(entry: &HistEntry<'a>) -> Option<(DeviceNumber, &'a str, LatencyBucket)> {
     let number = device_number(entry.key("dev", Some("rwbs"))?.parse().ok()?);
     let range = key_range(entry.key("lat", None)?)?;
     let (count, sum_ns) = (entry.value("hitcount").unwrap_or(0), entry.value("lat").unwrap_or(0));
@@ -392,7 +367,7 @@ pub(super) fn traced_latency<'a>(entry: &HistEntry<'a>) -> Option<(DeviceNumber,
 }
 
 /// Returns whether the kernel has `.buckets`, according to its own help text.
-pub(super) fn has_buckets(dir: &TraceDir) -> bool {
+fn has_buckets(dir: &TraceDir) -> bool {
     dir.read("README").contains(".buckets=")
 }
 
@@ -407,7 +382,7 @@ pub(super) fn device_filter(devices: &[DeviceNumber]) -> String {
 }
 
 /// Returns the filter with one more condition.
-pub(super) fn and_filter(filter: &str, condition: &str) -> String {
+fn and_filter(filter: &str, condition: &str) -> String {
     match filter.strip_prefix(" if ") {
         Some(conditions) => format!(" if ({conditions}) && {condition}"),
         None => format!(" if {condition}"),
@@ -423,7 +398,7 @@ fn kernel_number((major, minor): DeviceNumber) -> u32 {
 }
 
 /// Returns the device of a number as the kernel stores it.
-pub(super) fn device_number(number: u32) -> DeviceNumber {
+fn device_number(number: u32) -> DeviceNumber {
     (number >> MINOR_BITS, number & ((1 << MINOR_BITS) - 1))
 }
 
@@ -486,11 +461,11 @@ mod event_pair_tests {
 
     #[test]
     fn a_bucket_is_at_most_two_percent_wide_from_ten_microseconds_on() {
-        for range in RANGES {
-            let smallest = range.start_ns.max(10_000);
-            assert!(range.bucket_ns * 50 <= smallest, "{}", range.start_ns);
+        for [start_ns, bucket_ns] in RANGES {
+            let smallest = start_ns.max(10_000);
+            assert!(bucket_ns * 50 <= smallest, "{start_ns}");
             // The kernel's buckets start at 0.
-            assert_eq!(range.start_ns % range.bucket_ns, 0, "{}", range.start_ns);
+            assert_eq!(start_ns % bucket_ns, 0, "{start_ns}");
         }
     }
 
@@ -519,7 +494,7 @@ mod event_pair_tests {
 
     #[test]
     fn the_synthetic_event_has_the_letters_of_the_kernel() {
-        let pair = EventPair::requests(Vec::new());
+        let pair = EventPair { is_bio: false, devices: Vec::new() };
         let format = "\tfield:dev_t dev;\toffset:8;\n\tfield:char rwbs[10];\toffset:32;\tsize:10;\n";
         assert_eq!(pair.synthetic_event("me", format), "me_request u32 dev; u64 lat; char rwbs[10]");
         assert_eq!(letters_length(""), 8);
@@ -527,7 +502,7 @@ mod event_pair_tests {
 
     #[test]
     fn the_triggers_of_a_pair_belong_together() {
-        let pair = EventPair::bios(vec![(253, 0)]);
+        let pair = EventPair { is_bio: true, devices: vec![(253, 0)] };
         assert_eq!(
             pair.start_trigger("me", 512),
             "hist:keys=dev,sector:me_bio_ts=common_timestamp:size=512:clock=mono:pause if dev == 265289728"
@@ -537,7 +512,7 @@ mod event_pair_tests {
             "hist:keys=dev,sector:me_bio_lat=common_timestamp-$me_bio_ts:size=512:clock=mono\
              :onmatch(block.block_bio_queue).trace(me_bio,dev,$me_bio_lat,rwbs) if dev == 265289728"
         );
-        let requests = |devices| EventPair::requests(devices).start_trigger("me", 512);
+        let requests = |devices| EventPair { is_bio: false, devices }.start_trigger("me", 512);
         let start = "hist:keys=dev,sector:me_request_ts=common_timestamp:size=512:clock=mono:pause";
         assert_eq!(requests(Vec::new()), format!("{start} if nr_sector > 0"));
         assert_eq!(
