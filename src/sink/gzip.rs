@@ -81,8 +81,7 @@ pub(super) fn recover(file: &mut File) -> io::Result<Option<u8>> {
     let mut text = Vec::new();
     match GzDecoder::new(member.as_slice()).read_to_end(&mut text) {
         Err(error) if !member.is_empty() && error.kind() != ErrorKind::UnexpectedEof => {
-            let message = format!("its compressed data is damaged ({error})");
-            return Err(io::Error::new(ErrorKind::InvalidData, message));
+            return Err(damage(&format!("its compressed data is damaged ({error})")));
         }
         // This fails at the truncated end, after returning everything before it.
         _ => {}
@@ -90,8 +89,7 @@ pub(super) fn recover(file: &mut File) -> io::Result<Option<u8>> {
     let own = Gzip::new().compress(b"\n")?;
     if !own[..HEADER_BYTES].iter().zip(&member).all(|(own, byte)| own == byte) {
         // What another program writes may not be meant for appending.
-        let message = "it ends in incomplete gzip data of another program";
-        return Err(io::Error::new(ErrorKind::InvalidData, message));
+        return Err(damage("it ends in incomplete gzip data of another program"));
     }
     let mut gzip = Gzip::new();
     let rest = [gzip.compress(&text)?, gzip.finish()?].concat();
@@ -104,6 +102,11 @@ pub(super) fn recover(file: &mut File) -> io::Result<Option<u8>> {
         let _ = file.sync_data();
     }
     Ok(text.last().copied().or(last_byte))
+}
+
+/// The error of a file that cannot be continued.
+pub(super) fn damage(message: &str) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, message)
 }
 
 /// Returns the position at which the complete members end, and the last byte of their text.

@@ -12,7 +12,7 @@ use rustix::fs::{FlockOperation, fdatasync, flock, fsync};
 use rustix::io::Errno;
 
 use super::atomic_write::{IfExists, MAX_NUMBER, open_file, refuse_to_shift, rotated_name, rotated_numbers};
-use super::gzip::{Gzip, recover};
+use super::gzip::{Gzip, damage, recover};
 use crate::compression::{Compression, length_without_zeros};
 
 /// The first bytes of a capture that is not compressed: of a header, or of a `TS` line.
@@ -28,7 +28,6 @@ pub struct RecordingFile {
     file: File,
     gzip: Option<Gzip>,
     rotation: Option<Rotation>,
-    rotation_step: RotationStep,
     /// The time of the first sample, or of the last change of a file that is appended to; `None` for an empty file.
     begin_s: Option<i64>,
     /// The length of the file in bytes, which ends with a complete block; `None` if it is not a regular file.
@@ -45,17 +44,6 @@ pub struct RecordingFile {
     is_directory_dirty: bool,
     /// The reason why an existing file was rotated instead of being appended to; `None` if it was not.
     pub(super) damage: Option<String>,
-}
-
-/// The steps of a rotation that have been taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum RotationStep {
-    /// The file accepts blocks.
-    NotStarted,
-    /// The file is complete and synced.
-    Completed,
-    /// The file was renamed, and the next one does not exist yet.
-    Renamed,
 }
 
 impl RecordingFile {
@@ -83,7 +71,6 @@ impl RecordingFile {
             file,
             gzip: is_gzip_name(path).then(Gzip::new),
             rotation,
-            rotation_step: RotationStep::NotStarted,
             begin_s: None,
             length: None,
             pending: Vec::new(),
@@ -133,7 +120,6 @@ impl RecordingFile {
         }
         self.damage = Some(error.to_string());
         self.gzip = is_gzip_name(&self.path).then(Gzip::new);
-        self.rotation_step = RotationStep::Completed;
         self.rotate()
     }
 
@@ -141,9 +127,6 @@ impl RecordingFile {
     /// file would exceed its size, or a new period has begun.
     pub fn is_rotation_due(&mut self, block: usize, epoch_s: i64, utc_offset_s: i64) -> bool {
         let (Some(rotation), Some(length)) = (self.rotation, self.length) else { return false };
-        if self.rotation_step != RotationStep::NotStarted {
-            return true;
-        }
         let begin_s = *self.begin_s.get_or_insert(epoch_s);
         let period_of = |epoch_s, every| period(epoch_s, utc_offset_s, every);
         let has_new_period =
@@ -154,32 +137,24 @@ impl RecordingFile {
         length > 0 && (has_new_period || is_full)
     }
 
-    /// Completes the file and starts the next one. Nothing is lost if the program is killed meanwhile. After an error,
-    /// the next call continues where this one failed.
+    /// Completes the file and starts the next one. Nothing is lost if the program is killed meanwhile. After an error, the
+    /// next call does what is left: a complete file has nothing to write, and one that was renamed is no longer there.
     ///
     /// # Errors
     /// If a file cannot be written, synced or renamed.
     pub fn rotate(&mut self) -> Result<()> {
         let Some(rotation) = self.rotation else { return Ok(()) };
-        if self.rotation_step == RotationStep::NotStarted {
-            self.finish()?;
-            self.sync()?;
-            self.rotation_step = RotationStep::Completed;
-        }
+        self.finish()?;
+        self.sync()?;
         let name = &self.name;
-        if self.rotation_step == RotationStep::Completed {
-            shift_files(&self.path, rotation.keep).with_context(|| format!("cannot rename {name}"))?;
-            self.rotation_step = RotationStep::Renamed;
-            delete_excess(&self.path, rotation)
-                .with_context(|| format!("cannot delete old files of {name}"))?;
-        }
+        shift_files(&self.path, rotation.keep).with_context(|| format!("cannot rename {name}"))?;
+        delete_excess(&self.path, rotation).with_context(|| format!("cannot delete old files of {name}"))?;
         self.start_next()
     }
 
     /// Returns whether the file was deleted while it was open, so that nothing written to it could be read later.
     pub fn is_deleted(&self) -> bool {
-        let is_unlinked = || self.file.metadata().is_ok_and(|metadata| metadata.nlink() == 0);
-        self.length.is_some() && self.rotation_step == RotationStep::NotStarted && is_unlinked()
+        self.length.is_some() && self.file.metadata().is_ok_and(|metadata| metadata.nlink() == 0)
     }
 
     /// Creates the file again after it was deleted.
@@ -196,7 +171,6 @@ impl RecordingFile {
     /// Creates an empty file in place of the one that was renamed or deleted.
     fn start_next(&mut self) -> Result<()> {
         (self.file, self.is_new) = open_file(&self.path, &self.name, IfExists::Refuse)?;
-        self.rotation_step = RotationStep::NotStarted;
         self.length = Some(0);
         self.begin_s = None;
         self.is_directory_dirty = true;
@@ -210,9 +184,10 @@ impl RecordingFile {
     pub fn write(&mut self, block: &[u8]) -> Result<u64> {
         let newline: &[u8] = if self.needs_newline { b"\n" } else { b"" };
         let block = [newline, block].concat();
-        let compressed = self.gzip.as_mut().map(|gzip| gzip.compress(&block)).transpose();
-        let compressed = compressed.with_context(|| format!("cannot write {}", self.name))?;
-        self.pending = compressed.unwrap_or(block);
+        self.pending = match &mut self.gzip {
+            Some(gzip) => gzip.compress(&block).with_context(|| format!("cannot write {}", self.name))?,
+            None => block,
+        };
         self.needs_newline = false;
         self.write_pending()
     }
@@ -246,12 +221,12 @@ impl RecordingFile {
     /// If the file cannot be written; every earlier block can still be read.
     pub fn finish(&mut self) -> Result<()> {
         if self.pending.is_empty() {
-            let end = self.gzip.as_mut().map(Gzip::finish).transpose();
-            let end = end.with_context(|| format!("cannot write {}", self.name))?.unwrap_or_default();
-            // Text that someone appends later must not continue a truncated line.
-            let needs_newline = self.gzip.is_none() && std::mem::take(&mut self.needs_newline);
-            let newline: &[u8] = if needs_newline { b"\n" } else { b"" };
-            self.pending = [newline, &end].concat();
+            self.pending = match &mut self.gzip {
+                Some(gzip) => gzip.finish().with_context(|| format!("cannot write {}", self.name))?,
+                // Text that someone appends later must not continue a truncated line.
+                None if std::mem::take(&mut self.needs_newline) => b"\n".to_vec(),
+                None => Vec::new(),
+            };
         }
         self.write_pending().map(|_| ())
     }
@@ -328,10 +303,7 @@ impl RecordingFile {
                 recover(&mut OpenOptions::new().read(true).write(true).open(&self.path)?)?
             }
             None if is_gzip_name(&self.path) && start.iter().all(|byte| *byte == 0) => {
-                return Err(io::Error::new(
-                    ErrorKind::InvalidData,
-                    "it begins with zeros, not with gzip data",
-                ));
+                return Err(damage("it begins with zeros, not with gzip data"));
             }
             None => {
                 // Only in a capture are zeros at the end no data.
@@ -416,17 +388,17 @@ fn max_files(keep: Option<u32>) -> u64 {
 /// # Errors
 /// If a file cannot be renamed.
 pub(super) fn shift_files(path: &Path, keep: Option<u32>) -> io::Result<()> {
+    if path.symlink_metadata().is_err() {
+        // It was renamed already, or moved elsewhere, where it is complete.
+        return Ok(());
+    }
     let last = max_files(keep);
     let exists = |number: &u64| rotated_name(path, *number).symlink_metadata().is_ok();
     let free = (1..last).find(|number| !exists(number)).unwrap_or(last);
     for number in (1..free).rev() {
         rename(rotated_name(path, number), rotated_name(path, number + 1))?;
     }
-    match rename(path, rotated_name(path, 1)) {
-        // The file was moved elsewhere, where it is complete.
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        result => result,
-    }
+    rename(path, rotated_name(path, 1))
 }
 
 #[cfg(test)]
