@@ -56,29 +56,20 @@ pub struct Options {
     pub root: PathBuf,
 }
 
-/// The devices that are shown in addition to those on the command line. A device is used once it has completed a
-/// request since boot.
+/// The devices that are shown in addition to those on the command line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DefaultDevices {
     None,
     #[default]
-    UsedWhole,
-    AllWhole,
-    /// Used devices and partitions, in the order of /proc/diskstats.
-    UsedWithPartitions,
-    /// All devices and partitions, in the order of /proc/diskstats.
-    AllWithPartitions,
+    Whole,
+    /// With their partitions, in the order of /proc/diskstats.
+    WithPartitions,
 }
 
-impl DefaultDevices {
-    /// Returns whether they are in the order of /proc/diskstats.
-    pub fn are_in_diskstats_order(self) -> bool {
-        matches!(self, DefaultDevices::AllWithPartitions | DefaultDevices::UsedWithPartitions)
-    }
-
-    /// Returns whether those that were never used are hidden.
-    pub fn are_used_only(self) -> bool {
-        matches!(self, DefaultDevices::UsedWhole | DefaultDevices::UsedWithPartitions)
+impl Options {
+    /// Returns whether all devices and partitions are listed, in the order of /proc/diskstats.
+    pub(super) fn lists_all(&self) -> bool {
+        self.default_devices == DefaultDevices::WithPartitions
     }
 }
 
@@ -377,18 +368,16 @@ impl Parsed {
             return Err(invalid_value("--begin, --end and --every", "need a recording, such as --from FILE"));
         }
         let includes_unused = self.includes_unused || self.all;
-        options.default_devices = match (self.all_partitions, self.all) {
-            (true, _) if includes_unused => DefaultDevices::AllWithPartitions,
-            (true, _) => DefaultDevices::UsedWithPartitions,
-            (false, true) => DefaultDevices::AllWhole,
-            (false, false) if includes_unused => DefaultDevices::None,
-            (false, false) => DefaultDevices::UsedWhole,
+        options.default_devices = match self.all_partitions {
+            true => DefaultDevices::WithPartitions,
+            false if self.all || !includes_unused => DefaultDevices::Whole,
+            false => DefaultDevices::None,
         };
         let is_posix = environment("POSIXLY_CORRECT").is_some();
         let style = &mut options.style;
         style.unit = self.unit.unwrap_or(if is_posix { Unit::Block } else { Unit::Kilo });
         (style.cpu, style.disk) = (style.cpu || !style.disk, style.disk || self.needs_disk || !style.cpu);
-        style.used_only = options.default_devices.are_used_only();
+        style.used_only = !includes_unused;
         options.iso_date = environment("S_TIME_FORMAT").is_some_and(|value| value == "ISO");
         let time_format = match (self.epoch, options.iso_date) {
             (true, _) => "%s",

@@ -78,14 +78,14 @@ impl<'a> DeviceRows<'a> {
     /// Determines the entries of a report for the devices of a sample.
     pub(super) fn update_entries(&mut self, newer: &Sample, topology: &Topology) {
         let mut devices: Vec<_> = newer.devices.iter().collect();
-        if !self.options.default_devices.are_in_diskstats_order() {
+        if !self.options.lists_all() {
             devices.sort_by_key(|device| topology.index_of(&device.name));
         }
         for device in devices {
             let rank = self.first_seen.len();
             self.first_seen.entry(device.name.clone()).or_insert(rank);
         }
-        self.entries = self.selection.entries(&newer.devices, topology, &self.first_seen);
+        self.entries = self.selection.entries(self.options, &newer.devices, topology, &self.first_seen);
     }
 
     /// Returns the rows of the report on two matched samples, and whether they end early: before a device whose
@@ -165,9 +165,7 @@ impl<'a> DeviceRows<'a> {
 
     fn is_omitted(&self, before: &Counters, now: &Counters) -> bool {
         (self.options.style.active_only && before.completed() == now.completed())
-            || (self.options.style.extended
-                && self.options.default_devices.are_in_diskstats_order()
-                && now.is_old_partition())
+            || (self.options.style.extended && self.options.lists_all() && now.is_old_partition())
     }
 
     fn group_row(&self, at: usize, sum: &GroupSum, interval: Span) -> Option<Row<'static>> {

@@ -42,7 +42,7 @@ pub fn run(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
 }
 
 fn run_live(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
-    let lists_all = options.default_devices.are_in_diskstats_order();
+    let lists_all = options.lists_all();
     let mut source = Live::new(&options.root, context.clock);
     source = match &options.device_files {
         // iostat reads /proc/diskstats only for the list of all devices, otherwise the file of each in /sys.
@@ -261,15 +261,15 @@ impl<'a> LiveHost<'a> {
 
     /// Returns the devices that the options select among these.
     pub(super) fn selection(&self, devices: &[Device]) -> Selection {
-        let lists_all = self.options.default_devices.are_in_diskstats_order();
         let mut selection = Selection::from_options(self.options, |name, persistent| {
             let named = self.resolver.resolve(name, persistent, self.options.mapper_names, devices);
             // If all devices are listed, one that appears later has its position reserved.
-            named.or_else(|| lists_all.then(|| NamedDevice::plain(name)))
+            named.or_else(|| self.options.lists_all().then(|| NamedDevice::plain(name)))
         });
         let has_partitions =
             |item: &RequestedItem| matches!(item, RequestedItem::Device { partitions: true, .. });
-        if self.options.items.iter().any(has_partitions) {
+        // If all partitions are shown by default, these are not listed separately.
+        if !self.options.lists_all() && self.options.items.iter().any(has_partitions) {
             let list_partitions = |disk: &str| self.resolver.partitions(disk);
             selection.fix_partitions(devices, &self.topology(devices), list_partitions);
         }

@@ -116,19 +116,15 @@ impl<'a> Live<'a> {
         sample.at =
             SampleTime { monotonic: Some(self.clock.monotonic()), wall: Some(self.clock.wall()), uptime };
         let is_read = read_into(&self.diskstats, &mut self.text);
-        if let Some(directory) = &self.directory {
-            match (is_read, directory.precedence) {
-                (Ok(()), Precedence::Alone) => parse_diskstats(&self.text, sample, |_, _| {}),
-                (Err(_), Precedence::Alone) => sample.devices.clear(),
-                (is_read, Precedence::Directory | Precedence::System) => {
-                    is_read?;
-                    parse_diskstats(&self.text, sample, &mut on_error);
-                }
-            }
-            directory.read(sample, on_error);
+        if self.directory.as_ref().is_some_and(|directory| directory.precedence == Precedence::Alone) {
+            // Only its device numbers matter, if it can be read.
+            parse_diskstats(&self.text, sample, |_, _| {});
         } else {
             is_read?;
-            parse_diskstats(&self.text, sample, on_error);
+            parse_diskstats(&self.text, sample, &mut on_error);
+        }
+        if let Some(directory) = &self.directory {
+            directory.read(sample, on_error);
         }
         Ok(())
     }

@@ -19,10 +19,6 @@ pub(super) enum SelectedItem {
 pub(super) struct Selection {
     /// Devices and groups in the order of the command line.
     pub items: Vec<SelectedItem>,
-    /// The devices that are shown in addition.
-    pub default_devices: DefaultDevices,
-    /// The index of the first item that is not sorted by name; `None` if everything is sorted.
-    pub unsorted_from: Option<usize>,
     /// The partitions at the start of the run; see [`Selection::fix_partitions`].
     pub partitions: Vec<NamedDevice>,
 }
@@ -42,12 +38,7 @@ impl Selection {
                 SelectedItem::Device(NamedDevice { partitions: *partitions, ..device })
             }
         };
-        Self {
-            items: options.items.iter().map(select).collect(),
-            default_devices: options.default_devices,
-            unsorted_from: options.unsorted_from,
-            partitions: Vec::new(),
-        }
+        Self { items: options.items.iter().map(select).collect(), partitions: Vec::new() }
     }
 
     /// Returns the entries of a report in order: by name, except from the first group or the first `-p` without devices
@@ -57,23 +48,24 @@ impl Selection {
     /// appearance: a device keeps its position while it is absent, and new ones come last.
     pub(super) fn entries(
         &self,
+        options: &Options,
         devices: &[Device],
         topology: &Topology,
         first_seen: &HashMap<String, usize>,
     ) -> Vec<ReportEntry> {
         let mut list = EntryList::new(devices);
         let last_group = self.items.iter().rposition(|item| matches!(item, SelectedItem::Group(_)));
-        let group = self.push_items(&mut list);
-        let is_sorted = self.unsorted_from.is_none();
+        let group = self.push_items(options, &mut list);
+        let is_sorted = options.unsorted_from.is_none();
         let found = self.partitions_of_items(devices, topology);
         for named in self.partitions.iter().chain(&found) {
             list.insert_named(named, last_group, None, is_sorted);
         }
-        let only_if_used = self.default_devices.are_used_only();
-        let is_default = |index: &usize| match self.default_devices {
+        let only_if_used = options.style.used_only;
+        let is_default = |index: &usize| match options.default_devices {
             DefaultDevices::None => false,
-            DefaultDevices::AllWithPartitions | DefaultDevices::UsedWithPartitions => true,
-            DefaultDevices::AllWhole | DefaultDevices::UsedWhole => topology.is_whole(&devices[*index].name),
+            DefaultDevices::Whole => topology.is_whole(&devices[*index].name),
+            DefaultDevices::WithPartitions => true,
         };
         let mut defaults: Vec<usize> = (0..devices.len()).filter(is_default).collect();
         if is_sorted {
@@ -84,7 +76,8 @@ impl Selection {
         }
         if is_sorted && list.entries.is_empty() {
             // The usual case. Inserting the devices one by one would be slow.
-            return DeviceEntry::defaults(&defaults, only_if_used);
+            let entry = |index| DeviceEntry { index, alias: None, group: None, only_if_used };
+            return defaults.into_iter().map(entry).map(ReportEntry::Device).collect();
         }
         for index in defaults {
             list.insert(DeviceEntry { index, alias: None, group: last_group, only_if_used }, None, is_sorted);
@@ -94,13 +87,13 @@ impl Selection {
     }
 
     /// Adds the items of the command line. Returns the group that is still open.
-    fn push_items(&self, list: &mut EntryList<'_>) -> Option<usize> {
+    fn push_items(&self, options: &Options, list: &mut EntryList<'_>) -> Option<usize> {
         let mut group = None;
         for (at, item) in self.items.iter().enumerate() {
             match item {
                 SelectedItem::Group(_) => list.push_group(group.replace(at)),
                 SelectedItem::Device(named) => {
-                    let is_sorted = self.unsorted_from.is_none_or(|from| at < from);
+                    let is_sorted = options.unsorted_from.is_none_or(|from| at < from);
                     list.insert_named(named, group, named.sorts_as.as_deref(), is_sorted);
                 }
             }
@@ -145,8 +138,7 @@ impl Selection {
             let listed = list_partitions(disk);
             (self.items.iter().position(is_disk), listed.iter().position(|name| *name == partition.shown))
         });
-        // If all partitions are shown by default, these are not listed separately.
-        self.partitions = if self.default_devices.are_in_diskstats_order() { Vec::new() } else { partitions };
+        self.partitions = partitions;
     }
 }
 
@@ -171,13 +163,6 @@ pub(crate) struct DeviceEntry {
 }
 
 impl DeviceEntry {
-    /// Returns the entries of default devices outside groups.
-    pub(super) fn defaults(indexes: &[usize], only_if_used: bool) -> Vec<ReportEntry> {
-        let entry =
-            |&index| ReportEntry::Device(DeviceEntry { index, alias: None, group: None, only_if_used });
-        indexes.iter().map(entry).collect()
-    }
-
     /// Returns whether the device, with these counters, is hidden because it has not been used yet.
     pub(crate) fn is_hidden_unused(&self, now: &Counters) -> bool {
         self.only_if_used && now.completed() == [0; 4]

@@ -3,6 +3,7 @@
 use super::*;
 use crate::counters::{Counters, Requests};
 use crate::topology::{Kind, Node};
+use DefaultDevices::{Whole, WithPartitions};
 
 fn host() -> (Vec<Device>, Topology) {
     let device = |name: &str, ios| Device {
@@ -28,14 +29,14 @@ fn host() -> (Vec<Device>, Topology) {
     (devices, Topology::new(vec![of_sda("sda1"), of_sda("sda10")]))
 }
 
-fn shown(selection: &Selection) -> Vec<String> {
+fn shown((selection, options): &(Selection, Options)) -> Vec<String> {
     let (devices, topology) = host();
     let name = |entry: &ReportEntry| match entry {
         ReportEntry::Group(at) => Some(format!("({at})")),
         ReportEntry::Device(entry) if entry.is_hidden_unused(&devices[entry.index].counters) => None,
         ReportEntry::Device(entry) => Some(entry.sort_key(&devices).to_owned()),
     };
-    selection.entries(&devices, &topology, &HashMap::new()).iter().filter_map(name).collect()
+    selection.entries(options, &devices, &topology, &HashMap::new()).iter().filter_map(name).collect()
 }
 
 fn device(name: &str) -> SelectedItem {
@@ -46,14 +47,21 @@ fn group(name: &str) -> SelectedItem {
     SelectedItem::Group(name.to_owned())
 }
 
-fn named(names: &[&str], default_devices: DefaultDevices) -> Selection {
-    let unsorted_from = default_devices.are_in_diskstats_order().then_some(0);
-    Selection {
-        items: names.iter().map(|name| device(name)).collect(),
-        default_devices,
-        unsorted_from,
-        partitions: vec![],
-    }
+/// A selection of these items and default devices, the latter only if `used_only` once they were used.
+fn selected(
+    items: Vec<SelectedItem>,
+    default_devices: DefaultDevices,
+    used_only: bool,
+    unsorted_from: Option<usize>,
+) -> (Selection, Options) {
+    let mut options = Options { default_devices, unsorted_from, ..Options::default() };
+    options.style.used_only = used_only;
+    (Selection { items, partitions: vec![] }, options)
+}
+
+fn named(names: &[&str], default_devices: DefaultDevices, used_only: bool) -> (Selection, Options) {
+    let unsorted_from = (default_devices == WithPartitions).then_some(0);
+    selected(names.iter().map(|name| device(name)).collect(), default_devices, used_only, unsorted_from)
 }
 
 fn names(names: &[&str]) -> Vec<String> {
@@ -62,17 +70,14 @@ fn names(names: &[&str]) -> Vec<String> {
 
 #[test]
 fn by_default_used_whole_devices_are_sorted_by_name() {
-    assert_eq!(shown(&Selection::default()), names(&["dm-10", "dm-2", "sda", "sdb"]));
+    assert_eq!(shown(&named(&[], Whole, true)), names(&["dm-10", "dm-2", "sda", "sdb"]));
 }
 
 #[test]
 fn all_includes_unused_devices() {
+    assert_eq!(shown(&named(&[], Whole, false)), names(&["dm-10", "dm-2", "loop0", "sda", "sdb"]));
     assert_eq!(
-        shown(&named(&[], DefaultDevices::AllWhole)),
-        names(&["dm-10", "dm-2", "loop0", "sda", "sdb"])
-    );
-    assert_eq!(
-        shown(&named(&["sda1"], DefaultDevices::AllWhole)),
+        shown(&named(&["sda1"], Whole, false)),
         names(&["dm-10", "dm-2", "loop0", "sda", "sda1", "sdb"])
     );
 }
@@ -80,7 +85,7 @@ fn all_includes_unused_devices() {
 #[test]
 fn named_devices_appear_once_sorted_by_name() {
     assert_eq!(
-        shown(&named(&["sda10", "loop0", "nope", "loop0"], DefaultDevices::None)),
+        shown(&named(&["sda10", "loop0", "nope", "loop0"], DefaultDevices::None, false)),
         names(&["loop0", "sda10"])
     );
 }
@@ -89,12 +94,7 @@ fn named_devices_appear_once_sorted_by_name() {
 fn a_disk_is_followed_by_its_partitions() {
     let sda = NamedDevice { partitions: true, ..NamedDevice::plain("sda") };
     assert_eq!(
-        shown(&Selection {
-            items: vec![SelectedItem::Device(sda)],
-            default_devices: DefaultDevices::None,
-            unsorted_from: None,
-            partitions: vec![]
-        }),
+        shown(&selected(vec![SelectedItem::Device(sda)], DefaultDevices::None, false, None)),
         names(&["sda", "sda1", "sda10"])
     );
 }
@@ -109,13 +109,8 @@ fn a_device_named_by_another_node_keeps_that_name() {
         sorts_as: None,
         partitions: false,
     };
-    let selection = Selection {
-        items: vec![SelectedItem::Device(link)],
-        default_devices: DefaultDevices::None,
-        unsorted_from: None,
-        partitions: vec![],
-    };
-    let entries = selection.entries(&devices, &topology, &HashMap::new());
+    let (selection, options) = selected(vec![SelectedItem::Device(link)], DefaultDevices::None, false, None);
+    let entries = selection.entries(&options, &devices, &topology, &HashMap::new());
     let alias = Some("mylink".to_owned());
     assert_eq!(
         entries,
@@ -134,31 +129,21 @@ fn groups_follow_their_members_in_the_order_of_the_command_line() {
         group("h"),
         device("loop0"),
     ];
-    let selection = Selection {
-        items,
-        default_devices: DefaultDevices::None,
-        unsorted_from: Some(2),
-        partitions: vec![],
-    };
+    let selection = selected(items, DefaultDevices::None, false, Some(2));
     assert_eq!(shown(&selection), names(&["dm-2", "sdb", "sda", "(2)", "loop0", "(5)"]));
 }
 
 #[test]
 fn without_named_devices_the_last_group_has_all() {
-    let selection = Selection {
-        items: vec![group("g"), group("h")],
-        default_devices: DefaultDevices::UsedWhole,
-        unsorted_from: Some(0),
-        partitions: vec![],
-    };
+    let selection = selected(vec![group("g"), group("h")], Whole, true, Some(0));
     assert_eq!(shown(&selection), names(&["(0)", "sdb", "sda", "dm-2", "dm-10", "(1)"]));
 }
 
 #[test]
 fn all_partitions_follow_named_devices_in_the_order_of_diskstats() {
     let all = ["sdb", "sda", "sda1", "sda10", "dm-2", "dm-10", "loop0"];
-    assert_eq!(shown(&named(&[], DefaultDevices::AllWithPartitions)), names(&all));
-    assert_eq!(shown(&named(&[], DefaultDevices::UsedWithPartitions)), names(&all[..6]));
+    assert_eq!(shown(&named(&[], WithPartitions, false)), names(&all));
+    assert_eq!(shown(&named(&[], WithPartitions, true)), names(&all[..6]));
     let expected = ["dm-2", "sdb", "sda", "sda1", "sda10", "dm-10", "loop0"];
-    assert_eq!(shown(&named(&["dm-2"], DefaultDevices::AllWithPartitions)), names(&expected));
+    assert_eq!(shown(&named(&["dm-2"], WithPartitions, false)), names(&expected));
 }

@@ -57,7 +57,7 @@ pub struct Style {
     pub compact: bool,
     /// `-z`: no devices without activity in the interval.
     pub active_only: bool,
-    /// No devices and groups that were never used.
+    /// No default devices, and no groups, that have not completed a request since boot.
     pub used_only: bool,
     /// The colors; `None` for no colors.
     pub palette: Option<Palette>,
