@@ -12,7 +12,6 @@
 use std::collections::HashMap;
 use std::fs::read_dir;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::sysfs_device::SysfsDevice;
@@ -25,7 +24,7 @@ use crate::topology::{Kind, Node, Topology};
 /// The longest value that counts as an identity, in bytes: a WWID of the kernel has up to 255, a UUID of the
 /// device-mapper 128. A longer value may have been cut off, and two values may have the same beginning.
 const MAX_VALUE_BYTES: usize = 256;
-/// Longest wait for the serial numbers of all virtio disks.
+/// Longest wait for the serial number of a virtio disk.
 const MAX_SERIAL_WAIT: Duration = Duration::from_millis(200);
 
 /// Returns the identity of a whole device, as far as the kernel knows it without asking the device; `None` if it does
@@ -35,7 +34,6 @@ pub(super) fn identity(root: &Path, device: &SysfsDevice, kind: Kind) -> Option<
         return None;
     }
     let line = |path: PathBuf| read_line(&path);
-    let tagged = |tag: &str, text: Option<String>| normalize(&text?).map(|value| format!("{tag}:{value}"));
     if device.has("dm") {
         return tagged("dm", line(device.file("dm/uuid")));
     }
@@ -47,7 +45,7 @@ pub(super) fn identity(root: &Path, device: &SysfsDevice, kind: Kind) -> Option<
         let dir = device.has("device").then(|| resolve_in_root(root, device.file("device")))?;
         tagged("wwid", line(dir.join("wwid")))
     };
-    wwid().or_else(of_driver).or_else(|| serial(root, device, kind).map(|serial| format!("serial:{serial}")))
+    wwid().or_else(of_driver).or_else(|| tagged("serial", serial(root, device, kind)))
 }
 
 /// Returns the serial number that the driver of a device stores; `None` if it stores none. A path of an NVMe disk has
@@ -59,6 +57,11 @@ pub(super) fn serial(root: &Path, device: &SysfsDevice, kind: Kind) -> Option<St
     let dir = resolve_in_root(root, device.file("device"));
     let page = || normalize(&vpd_serial(&read_bytes(&dir.join("vpd_pg80"))?)?);
     read_line(&dir.join("serial")).and_then(|line| normalize(&line)).or_else(page)
+}
+
+/// Returns an identity of this kind; `None` if the text identifies nothing.
+fn tagged(kind: &str, text: Option<String>) -> Option<String> {
+    normalize(&text?).map(|value| format!("{kind}:{value}"))
 }
 
 /// Sets the serial numbers of disks whose identity is a serial number.
@@ -90,7 +93,7 @@ pub(super) fn add_virtio_serials(
         let before = previous.node(&node.name).filter(|before| before.is_same_instance(node));
         node.identity = match (before, linked.get(&node.name)) {
             (Some(before), _) if before.identity.is_some() => before.identity.clone(),
-            (_, Some(serial)) => normalize(serial).map(|serial| format!("serial:{serial}")),
+            (_, Some(serial)) => tagged("serial", Some(serial.clone())),
             (Some(_), None) => None,
             (None, None) => {
                 if !is_queue_filling_up(file, node) {
@@ -100,8 +103,10 @@ pub(super) fn add_virtio_serials(
             }
         };
     }
-    for (index, serial) in read_serials(unknown) {
-        nodes[index].identity = normalize(&serial).map(|serial| format!("serial:{serial}"));
+    for (index, file) in unknown {
+        // Where one does not answer, the others are not asked.
+        let Some(serial) = read_within(MAX_SERIAL_WAIT, move || read_line(&file)) else { break };
+        nodes[index].identity = tagged("serial", serial);
     }
 }
 
@@ -153,23 +158,6 @@ fn is_queue_filling_up(serial_file: &Path, node: &Node) -> bool {
         in_flight.iter().flat_map(|line| line.split_whitespace()).filter_map(|n| n.parse::<u64>().ok());
     let in_flight = counts.fold(0, u64::saturating_add);
     node.nr_requests.is_some_and(|most| in_flight > most / 2)
-}
-
-/// Reads the serial numbers of disks, given by index and file, in limited time. Disks that did not answer are missing.
-fn read_serials(files: Vec<(usize, PathBuf)>) -> Vec<(usize, String)> {
-    if files.is_empty() {
-        return Vec::new();
-    }
-    let serials = Arc::new(Mutex::new(Vec::new()));
-    let found = Arc::clone(&serials);
-    read_within(MAX_SERIAL_WAIT, move || {
-        for (index, file) in files {
-            if let Some(serial) = read_line(&file) {
-                found.lock().unwrap_or_else(PoisonError::into_inner).push((index, serial));
-            }
-        }
-    });
-    std::mem::take(&mut *serials.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 #[cfg(test)]

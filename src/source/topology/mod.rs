@@ -37,7 +37,7 @@ pub fn reread_topology(root: &Path, previous: &Topology) -> Topology {
     let mut nodes = read_nodes(root, previous);
     add_aliases(root, &mut nodes);
     let mounts = Mounts::read(root);
-    let index = DeviceIndex::new(root, &nodes);
+    let index = DeviceIndex { root, nodes: &nodes };
     let mountpoints = mounts.by_device(&index);
     let below_loops: Vec<Option<String>> = nodes
         .iter()

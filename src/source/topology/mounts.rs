@@ -1,7 +1,7 @@
 //! Mount points and swap areas, and the devices that they name.
 
-use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::collections::HashSet;
+use std::path::Path;
 
 use procfs::process::MountInfo;
 
@@ -22,14 +22,9 @@ struct Mount {
     is_part: bool,
 }
 
-/// The mounts and swap areas of a system, in the order in which they were added.
+/// The mounts of a system in their order, then its swap areas as mounts at [`Node::SWAP`].
 #[derive(Debug, Default)]
-pub(super) struct Mounts {
-    mounts: Vec<Mount>,
-    /// The last mount at each mount point, which hides those before it.
-    last_at: HashMap<PathBuf, usize>,
-    swap_paths: Vec<String>,
-}
+pub(super) struct Mounts(Vec<Mount>);
 
 impl Mounts {
     /// Reads the mounts below `root`: those of process 1 if `root` belongs to another system, such as the host as seen
@@ -44,35 +39,24 @@ impl Mounts {
                 let mounts: Vec<Mount> = read(path)?.lines().filter_map(parse).collect();
                 Some(mounts).filter(|mounts| !mounts.is_empty())
             });
-        let swap_paths = read("proc/swaps").unwrap_or_default().lines().filter_map(parse_swaps).collect();
-        Self::new(mounts.unwrap_or_default(), swap_paths)
-    }
-
-    fn new(mounts: Vec<Mount>, swap_paths: Vec<String>) -> Self {
-        let indexed = mounts.iter().enumerate();
-        let last_at = indexed.map(|(index, mount)| (PathBuf::from(&mount.mountpoint), index)).collect();
-        Self { mounts, last_at, swap_paths }
+        let mut mounts = mounts.unwrap_or_default();
+        mounts.extend(read("proc/swaps").unwrap_or_default().lines().filter_map(parse_swaps));
+        Self(mounts)
     }
 
     /// Returns the mount points of each device, by its index, each mount point once. Bind mounts are left out if the
     /// whole file system is mounted as well: every sandbox, such as that of a service, has its own.
     pub(super) fn by_device(&self, devices: &DeviceIndex<'_>) -> Vec<Vec<String>> {
-        let mut mountpoints = vec![Vec::new(); devices.device_count];
-        let mut seen = HashSet::new();
-        let mounts = self.mounts.iter().filter_map(|mount| {
-            let device = devices.by_devno(mount.devno).or_else(|| devices.by_dev_path(&mount.source))?;
-            Some((device, mount))
-        });
-        let mounts: Vec<(usize, &Mount)> = mounts.collect();
+        let of_device = |mount| Some((devices.of_mount(mount)?, mount));
+        let mounts: Vec<(usize, &Mount)> = self.0.iter().filter_map(of_device).collect();
         let has_whole: HashSet<usize> =
             mounts.iter().filter(|(_, mount)| !mount.is_part).map(|(device, _)| *device).collect();
-        let mounts =
-            mounts.into_iter().filter(|(device, mount)| !mount.is_part || !has_whole.contains(device));
-        let mounts = mounts.map(|(device, mount)| (device, mount.mountpoint.as_str()));
-        let swaps = self.swap_paths.iter().filter_map(|path| Some((devices.by_dev_path(path)?, Node::SWAP)));
-        for (device, mountpoint) in mounts.chain(swaps) {
-            if seen.insert((device, mountpoint)) {
-                mountpoints[device].push(mountpoint.to_owned());
+        let mut mountpoints = vec![Vec::new(); devices.nodes.len()];
+        let mut seen = HashSet::new();
+        for (device, mount) in mounts {
+            let is_shown = !mount.is_part || !has_whole.contains(&device);
+            if is_shown && seen.insert((device, &mount.mountpoint)) {
+                mountpoints[device].push(mount.mountpoint.clone());
             }
         }
         mountpoints
@@ -80,13 +64,14 @@ impl Mounts {
 
     /// Returns the device of the file system that contains a file.
     pub(super) fn device_of_file(&self, file: &str, devices: &DeviceIndex<'_>) -> Option<usize> {
-        let mount = self.mount_of(Path::new(file))?;
-        devices.by_devno(mount.devno).or_else(|| devices.by_dev_path(&mount.source))
+        devices.of_mount(self.mount_of(Path::new(file))?)
     }
 
-    /// Returns the mount that contains a file, given by its absolute path; `None` if no mount is known for it.
+    /// Returns the mount that contains a file, given by its absolute path; `None` if no mount is known for it. The last mount
+    /// at a mount point hides those before it.
     fn mount_of(&self, file: &Path) -> Option<&Mount> {
-        file.ancestors().skip(1).find_map(|dir| self.last_at.get(dir)).map(|index| &self.mounts[*index])
+        let at = |dir: &Path| self.0.iter().rfind(|mount| Path::new(&mount.mountpoint) == dir);
+        file.ancestors().skip(1).find_map(at)
     }
 }
 
@@ -110,11 +95,12 @@ fn parse_mounts(line: &str) -> Option<Mount> {
     Some(Mount { mountpoint: unescape(mountpoint), devno: None, source: unescape(source), is_part: false })
 }
 
-/// Parses a line of /proc/swaps into the path of a device; `None` for a swap file and for the header.
-fn parse_swaps(line: &str) -> Option<String> {
+/// Parses a line of /proc/swaps; `None` for a swap file and for the header.
+fn parse_swaps(line: &str) -> Option<Mount> {
     let mut words = line.split_whitespace();
     let path = words.next()?;
-    (words.next()? == "partition").then(|| unescape(path))
+    let source = (words.next()? == "partition").then(|| unescape(path))?;
+    Some(Mount { mountpoint: Node::SWAP.to_owned(), devno: None, source, is_part: false })
 }
 
 /// Decodes the kernel's escapes: a backslash and three octal digits are a byte.
@@ -137,50 +123,38 @@ fn octal(digits: &[u8]) -> Option<u8> {
 
 /// Finds the index of a device in a list of nodes.
 pub(super) struct DeviceIndex<'a> {
-    root: &'a Path,
-    device_count: usize,
-    by_name: HashMap<String, usize>,
-    by_mapper_name: HashMap<String, usize>,
-    by_devno: HashMap<(u32, u32), usize>,
+    /// The root of the system that the nodes are of.
+    pub(super) root: &'a Path,
+    pub(super) nodes: &'a [Node],
 }
 
-impl<'a> DeviceIndex<'a> {
-    /// Indexes the nodes of the system below `root`.
-    pub(super) fn new(root: &'a Path, nodes: &[Node]) -> Self {
-        let mapper_name = |(index, node): (usize, &Node)| {
-            let name = node.alias.clone().filter(|_| node.name.starts_with("dm-"))?;
-            Some((name, index))
-        };
-        let indexed = || nodes.iter().enumerate();
-        Self {
-            root,
-            device_count: nodes.len(),
-            by_name: indexed().map(|(index, node)| (node.name.clone(), index)).collect(),
-            by_mapper_name: indexed().filter_map(mapper_name).collect(),
-            by_devno: indexed().map(|(index, node)| ((node.major, node.minor), index)).collect(),
-        }
-    }
-
-    /// Returns the device of this number; `None` for 0:0, which hidden devices share.
-    pub(super) fn by_devno(&self, devno: Option<(u32, u32)>) -> Option<usize> {
-        self.by_devno.get(&devno.filter(|devno| *devno != (0, 0))?).copied()
+impl DeviceIndex<'_> {
+    fn of_mount(&self, mount: &Mount) -> Option<usize> {
+        // Hidden devices share the number 0:0.
+        let devno = mount.devno.filter(|devno| *devno != (0, 0));
+        let by_devno = devno.and_then(|devno| self.find(|node| (node.major, node.minor) == devno));
+        by_devno.or_else(|| self.by_dev_path(&mount.source))
     }
 
     /// Returns the device of a path in /dev: a kernel name, a name in /dev/mapper or in an LVM directory, or a link.
-    pub(super) fn by_dev_path(&self, path: &str) -> Option<usize> {
+    fn by_dev_path(&self, path: &str) -> Option<usize> {
         let name = path.strip_prefix("/dev/")?;
-        let by_name = || self.by_name.get(name);
-        let by_mapper_name = || self.by_mapper_name.get(name.strip_prefix("mapper/")?);
+        let by_name = |name: &str| self.find(|node| node.name == name);
+        let by_mapper_name = |name: &str| {
+            self.find(|node| node.name.starts_with("dm-") && node.alias.as_deref() == Some(name))
+        };
         // LVM doubles the hyphens within names, so that a single one separates the volume group from the volume.
         let by_volume = || {
             let (group, volume) = name.split_once('/')?;
-            self.by_mapper_name.get(&format!("{}-{}", group.replace('-', "--"), volume.replace('-', "--")))
+            by_mapper_name(&format!("{}-{}", group.replace('-', "--"), volume.replace('-', "--")))
         };
-        let by_link = || {
-            let target = link_target_name(&self.root.join("dev").join(name))?;
-            self.by_name.get(&target)
-        };
-        by_name().or_else(by_mapper_name).or_else(by_volume).or_else(by_link).copied()
+        let by_link = || by_name(&link_target_name(&self.root.join("dev").join(name))?);
+        let in_mapper = || by_mapper_name(name.strip_prefix("mapper/")?);
+        by_name(name).or_else(in_mapper).or_else(by_volume).or_else(by_link)
+    }
+
+    fn find(&self, is: impl Fn(&Node) -> bool) -> Option<usize> {
+        self.nodes.iter().position(is)
     }
 }
 
@@ -219,7 +193,10 @@ mod tests {
     #[test]
     fn a_swap_file_is_not_a_device() {
         assert_eq!(parse_swaps("Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority"), None);
-        assert_eq!(parse_swaps("/dev/dm-1   partition\t8388604\t0\t-2").as_deref(), Some("/dev/dm-1"));
+        assert_eq!(
+            parse_swaps("/dev/dm-1   partition\t8388604\t0\t-2"),
+            Some(mount("[SWAP]", None, "/dev/dm-1"))
+        );
         assert_eq!(parse_swaps("/swapfile   file\t8388604\t0\t-2"), None);
     }
 
@@ -227,7 +204,7 @@ mod tests {
     fn the_longest_mount_point_holds_a_file_and_the_last_mount_there() {
         let points = [("/", 1), ("/srv", 2), ("/srv", 3), ("/srvx", 4)];
         let all = points.iter().map(|(point, minor)| mount(point, Some((8, *minor)), "")).collect();
-        let mounts = Mounts::new(all, Vec::new());
+        let mounts = Mounts(all);
         let minor = |file: &str| mounts.mount_of(Path::new(file)).unwrap().devno.unwrap().1;
         assert_eq!([minor("/srv/a/b.img"), minor("/srvy"), minor("/srvx/a (deleted)")], [3, 1, 4]);
         assert_eq!(mounts.mount_of(Path::new("relative")), None);
