@@ -1,12 +1,13 @@
-//! An event: a device in trouble, with the numbers that describe it.
+//! An event: a time in which a device was in trouble, with one verdict or several such times merged.
 
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::analysis::{HealthEvidence, IoDirection, Plateau, Verdict};
+use super::figures::Figures;
+use crate::analysis::{Evidence, HealthEvidence, Plateau, TroubleSpan, Verdict};
 use crate::attribution::ReachedLimit;
-use crate::intervals::{DeviceNames, KnownLimit};
+use crate::intervals::{DeviceActivity, DeviceNames, RunClock};
 
 /// Less than any interval, more than the rounding error of a sum of seconds.
 pub(super) const TOLERANCE_S: f64 = 1e-3;
@@ -42,44 +43,142 @@ impl Course {
     pub const MAX: usize = 8;
 }
 
-/// One trouble, from its beginning to the time at which the devices have been well for a while.
+/// A time in which one device was in trouble: one verdict, or several such times merged. What it suffered from, since
+/// when and because of whom is its incident's.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Incident {
-    /// Its number, from 1.
-    pub id: u64,
-    /// The topmost device whose requests take longer.
-    pub victim: Arc<DeviceNames>,
+pub struct Event {
+    pub names: Arc<DeviceNames>,
+    /// The worst verdict, and the seconds with it.
+    pub verdict: Verdict,
+    pub verdict_s: f64,
+    /// The onset, and whether it was observed: those of the incident where the device suffers from it.
     pub begin: Moment,
-    /// True if its beginning was observed. If not, it may have begun before the first sample, or before the first after
-    /// a break in time.
     pub begin_is_known: bool,
-    /// The kind of requests of the victim that wait most; `None` if nothing completes.
-    pub requests: Option<IoDirection>,
-    /// Their latency just before it began, in milliseconds; `None` if it is not known.
-    pub before_ms: Option<f64>,
-    /// The best known cause.
-    pub cause: Option<Cause>,
-    /// The cgroup with the limit or, without one, that with most of the victim's bytes; `None` if it is not known.
-    pub owner: Option<Arc<str>>,
-    /// The tasks that wait for I/O in the cgroup with the limit, in its latest interval with any.
-    pub waiting: Vec<WaitingTask>,
+    pub end: Moment,
+    pub is_ongoing: bool,
+    /// The verdicts with their onsets, where they changed on the way.
+    pub course: Vec<Course>,
+    /// The number of its incident; `None` if the requests only wait for each other a little.
+    pub incident: Option<u64>,
+    pub(super) figures: Figures,
+    /// The most certain cause that the device itself shows.
+    pub(super) cause: Option<Cause>,
 }
 
-/// The incident of a device in an interval.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OngoingIncident {
-    pub incident: Arc<Incident>,
-    /// Seconds from its beginning to the end of the interval.
-    pub lasted_s: f64,
-    /// True if the device is the victim.
-    pub is_victim: bool,
+impl Event {
+    /// A phase from its onset to the end of the interval in which its verdict was claimed.
+    pub(super) fn new(
+        names: &Arc<DeviceNames>,
+        verdict: Verdict,
+        (begin, end): (Moment, Moment),
+        figures: Figures,
+        cause: Option<Cause>,
+    ) -> Self {
+        let verdict_s = end.run_s - begin.run_s;
+        Self {
+            names: Arc::clone(names),
+            verdict,
+            verdict_s,
+            begin,
+            begin_is_known: true,
+            end,
+            is_ongoing: false,
+            course: vec![Course { verdict, begin, duration_s: verdict_s }],
+            incident: None,
+            figures,
+            cause,
+        }
+    }
+
+    pub(super) fn duration_s(&self) -> f64 {
+        self.end.run_s - self.begin.run_s
+    }
+
+    /// Its seconds, each weighted by its verdict, so that a long time at a limit counts more than a short stall.
+    pub(super) fn trouble_s(&self) -> f64 {
+        let known_s: f64 = self.course.iter().map(|one| one.duration_s).sum();
+        let weighted_s: f64 =
+            self.course.iter().map(|one| one.duration_s * verdict_weight(one.verdict)).sum();
+        weighted_s + (self.duration_s() - known_s).max(0.0) * verdict_weight(Verdict::Queueing)
+    }
+
+    /// Adds another interval with its verdict.
+    pub(super) fn extend(&mut self, end: Moment, figures: &Figures, cause: Option<Cause>) {
+        self.set_end(end);
+        self.figures.add(figures);
+        // Errors are counted, and a limit may be changed.
+        if let Some(cause) = cause
+            && self.cause.as_ref().is_none_or(|known| {
+                cause.rank() > known.rank() || cause.rank() == known.rank() && !cause.is_of_victim()
+            })
+        {
+            self.cause = Some(cause);
+        }
+    }
+
+    /// Moves the end of a phase that has one verdict.
+    pub(super) fn set_end(&mut self, end: Moment) {
+        self.end = end;
+        self.verdict_s = self.duration_s();
+        if let Some(last) = self.course.last_mut() {
+            last.duration_s = end.run_s - last.begin.run_s;
+        }
+    }
+
+    /// Changes the seconds of all moments.
+    pub(super) fn shift(&mut self, seconds: f64) {
+        let own = [&mut self.begin, &mut self.end];
+        let moments = own.into_iter().chain(self.course.iter_mut().map(|one| &mut one.begin));
+        moments.for_each(|moment| moment.run_s += seconds);
+    }
+
+    /// Gives a phase the worse verdict of a span that it lies in.
+    pub(super) fn raise(&mut self, span: &TroubleSpan) {
+        self.verdict = span.verdict;
+        self.verdict_s = self.duration_s();
+        self.course = vec![Course { verdict: span.verdict, begin: self.begin, duration_s: self.verdict_s }];
+        self.cause = completed_by(Some(cause_of_span(span, &self.names)), self.cause.take());
+    }
+
+    /// Returns the cause of an incident that the device shows. What a device below the victim is based on says nothing about
+    /// the victim.
+    pub(super) fn cause_of_incident(&self, is_victim: bool) -> Option<Cause> {
+        let own = self.cause.as_ref().filter(|cause| is_victim || !cause.is_of_victim());
+        own.cloned().or_else(|| (!is_victim).then(|| Cause::DeviceBelow(Arc::clone(&self.names))))
+    }
 }
 
-/// A task that waits for I/O.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WaitingTask {
-    pub tid: u32,
-    pub comm: String,
+/// The cause that all intervals together show.
+fn cause_of_span(span: &TroubleSpan, names: &Arc<DeviceNames>) -> Cause {
+    span.plateau
+        .clone()
+        .map_or(Cause::Evidence("latency"), |plateau| Cause::Cap { plateau, device: Arc::clone(names) })
+}
+
+/// The most certain cause that an interval with a verdict shows.
+pub(super) fn cause_of_interval(
+    activity: &DeviceActivity,
+    verdict: Verdict,
+    names: &Arc<DeviceNames>,
+) -> Option<Cause> {
+    if let Some(limit) = activity.limit.as_ref().filter(|limit| limit.holds_device) {
+        return Some(Cause::CgroupLimit(limit.clone()));
+    }
+    let causes = activity.assessment.evidence.iter().filter_map(|evidence| match evidence {
+        Evidence::Health(health) => Some(Cause::Health(health.clone())),
+        Evidence::ConstantRate(plateau) if verdict == Verdict::Capped => {
+            Some(Cause::Cap { plateau: plateau.clone(), device: Arc::clone(names) })
+        }
+        Evidence::HeldBetween { below, .. } if !below.is_empty() => Some(Cause::QueuedAbove(below.clone())),
+        other => evidence_name(other, verdict).map(Cause::Evidence),
+    });
+    causes.reduce(|best, next| if next.rank() > best.rank() { next } else { best })
+}
+
+/// Returns the cause of the worse of two phases, unless the milder one has a more certain cause than its evidence.
+fn completed_by(worse: Option<Cause>, milder: Option<Cause>) -> Option<Cause> {
+    let rank = worse.as_ref().map_or(0, Cause::rank);
+    milder.filter(|milder| milder.rank() > rank).or(worse)
 }
 
 /// The cause of an incident, the most certain first.
@@ -127,42 +226,177 @@ impl Cause {
     }
 }
 
-impl Incident {
-    /// An incident of which nothing more is known.
-    pub(crate) fn new(id: u64, victim: Arc<DeviceNames>, begin: Moment, begin_is_known: bool) -> Self {
-        Self {
-            id,
-            victim,
-            begin,
-            begin_is_known,
-            requests: None,
-            before_ms: None,
-            cause: None,
-            owner: None,
-            waiting: Vec::new(),
-        }
-    }
-
-    /// The limit of a cgroup that is the cause; `None` if none is.
-    pub fn cgroup_limit(&self) -> Option<&ReachedLimit> {
-        if let Some(Cause::CgroupLimit(limit)) = &self.cause { Some(limit) } else { None }
-    }
-
-    /// The limit that is the cause, and the device that it is on; `None` if none is, or for one of flushes.
-    pub fn known_limit(&self) -> Option<(KnownLimit, &str)> {
-        match self.cause.as_ref()? {
-            Cause::CgroupLimit(limit) => {
-                Some((KnownLimit::of_cgroup(limit.kind, limit.value), &limit.limited_device))
-            }
-            Cause::Cap { plateau, device } => Some((KnownLimit::of_plateau(plateau)?, &device.device)),
-            _ => None,
-        }
+/// Returns how many seconds of queueing a second of a verdict counts as. During a stall nothing completes; at a limit
+/// or saturated, requests take several times longer than unloaded; a slow device still serves its load.
+fn verdict_weight(verdict: Verdict) -> f64 {
+    match verdict {
+        Verdict::Stalled => 20.0,
+        Verdict::Throttled | Verdict::Capped => 4.0,
+        Verdict::Saturated => 3.0,
+        Verdict::Slow => 2.0,
+        Verdict::Queueing | Verdict::AccountingOff | Verdict::Ok | Verdict::Idle => 1.0,
     }
 }
 
-#[cfg(test)]
-impl Incident {
-    pub(crate) fn example() -> Self {
-        Self::new(1, DeviceNames::without_alias("sda"), Moment::default(), true)
+/// The name of the evidence in machine formats, if it supports a verdict; otherwise `None`.
+fn evidence_name(evidence: &Evidence, verdict: Verdict) -> Option<&'static str> {
+    match (evidence, verdict) {
+        (Evidence::NothingCompleted { .. }, Verdict::Stalled) => Some("nothing_completed"),
+        (Evidence::Hung { .. }, Verdict::Stalled) => Some("hung_requests"),
+        (_, Verdict::Stalled) => None,
+        (Evidence::AtLimit(_), Verdict::Throttled) => Some("cgroup_limit"),
+        (_, Verdict::Throttled) => None,
+        (Evidence::SharedLimit(_), Verdict::Capped) => Some("shared_limit"),
+        (_, Verdict::Capped) => None,
+        (Evidence::SlowBesidePeers(_), _) => Some("peers"),
+        (Evidence::Latency { doubt: None, .. }, _) => Some("latency"),
+        (Evidence::HeldBetween { .. }, _) => Some("queued_between"),
+        _ => None,
     }
+}
+
+/// The most intervals without a verdict, or with another one, that do not split an event. Confirming a verdict takes
+/// three of four intervals, and confirming the end of trouble takes two: a shorter gap may be random variation of one
+/// load.
+pub(in crate::intervals) const MAX_GAP_INTERVALS: f64 = 3.0;
+
+/// The length in seconds, or [`MAX_GAP_INTERVALS`] if that is longer, up to which a milder phase belongs to the worse
+/// one next to it, as the way into trouble or out of it.
+const MAX_FLANK_S: f64 = 10.0;
+
+/// A milder phase up to this many times as long as the worse one next to it is of the same load: the evidence for a cap
+/// may suffice for only a part of the time.
+const MAX_MILDER_RATIO: f64 = 9.0;
+
+/// Returns whether two consecutive phases of a device are one event. `interval_s` is the present length of an interval
+/// in seconds.
+pub(super) fn is_same_event(before: &Event, after: &Event, interval_s: f64) -> bool {
+    let max_gap_s = MAX_GAP_INTERVALS * interval_s;
+    let gap_s = after.begin.run_s - before.end.run_s;
+    if gap_s > max_gap_s + TOLERANCE_S || is_broken(before.end, after.begin) {
+        return false;
+    }
+    let (worse, milder) =
+        if before.verdict.severity() >= after.verdict.severity() { (before, after) } else { (after, before) };
+    let is_flank = milder.duration_s() <= MAX_FLANK_S.max(max_gap_s) + TOLERANCE_S;
+    worse.verdict == milder.verdict
+        || is_flank
+        || is_load(worse.verdict)
+            && is_load(milder.verdict)
+            && milder.duration_s() <= worse.duration_s().max(MAX_MILDER_RATIO * worse.verdict_s)
+}
+
+/// Returns whether the wall clock advanced by more or less between two moments than the intervals did: time broke, or
+/// the clock was set.
+fn is_broken(before: Moment, after: Moment) -> bool {
+    const MAX_DIFFERENCE_S: f64 = 1.0;
+    before.at.zip(after.at).is_some_and(|(from, to)| {
+        let difference_s = to.duration_since(from).as_secs_f64() - (after.run_s - before.run_s);
+        difference_s.abs() > MAX_DIFFERENCE_S
+    })
+}
+
+/// Returns whether a verdict is one of those that a single load can have at different times, as the evidence or the
+/// strength of the load changes. Not `stalled`, whose length is its most important number, nor `queueing`, which may
+/// last for hours around trouble.
+fn is_load(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Slow | Verdict::Saturated | Verdict::Capped | Verdict::Throttled)
+}
+
+/// Joins two consecutive phases.
+pub(super) fn merge(before: Event, after: Event) -> Event {
+    let is_same = before.verdict == after.verdict;
+    let mut figures = before.figures;
+    figures.add(&after.figures);
+    let end = after.end;
+    let mut course = before.course;
+    after.course.into_iter().for_each(|one| push(&mut course, one));
+    let is_worse = after.verdict.severity() > before.verdict.severity();
+    let verdict = if is_worse { after.verdict } else { before.verdict };
+    let (worse, milder, worse_s) = if is_worse || is_same {
+        (after.cause, before.cause, after.verdict_s)
+    } else {
+        (before.cause, after.cause, before.verdict_s)
+    };
+    let verdict_s = if is_same { before.verdict_s + after.verdict_s } else { worse_s };
+    let cause = completed_by(worse, milder);
+    let is_ongoing = after.is_ongoing;
+    Event { is_ongoing, verdict, verdict_s, end, course, figures, cause, ..before }
+}
+
+/// Adds a verdict to a course. If there are too many, the first ones are kept: they show how the trouble began.
+fn push(course: &mut Vec<Course>, next: Course) {
+    if let Some(last) = course.last_mut().filter(|last| last.verdict == next.verdict) {
+        last.duration_s = next.begin.run_s + next.duration_s - last.begin.run_s;
+    } else if course.len() < Course::MAX {
+        course.push(next);
+    }
+}
+
+/// Adds the parts of spans without a phase to the phases of a device, which must be in the order of time.
+pub(super) fn complete(
+    names: &Arc<DeviceNames>,
+    phases: Vec<Event>,
+    spans: &[TroubleSpan],
+    clock: &RunClock,
+) -> Vec<Event> {
+    let mut all = phases;
+    let mut interval_s: f64 = 0.0;
+    // The worst spans come first: they get the time that they share with milder ones.
+    let mut spans: Vec<&TroubleSpan> = spans.iter().collect();
+    spans.sort_by_key(|span| std::cmp::Reverse(span.verdict.severity()));
+    for span in spans {
+        interval_s = interval_s.max(span.load.seconds / span.load.intervals);
+        all.iter_mut().filter(|phase| is_within(phase, span)).for_each(|phase| phase.raise(span));
+        let added: Vec<Event> = uncovered(span, &all)
+            .into_iter()
+            .filter(|(begin_s, end_s)| end_s - begin_s >= MAX_GAP_INTERVALS * interval_s)
+            .map(|(begin_s, end_s)| {
+                let times = (clock.moment(begin_s), clock.moment(end_s));
+                Event::new(
+                    names,
+                    span.verdict,
+                    times,
+                    Figures::of_span(span),
+                    Some(cause_of_span(span, names)),
+                )
+            })
+            .collect();
+        if !added.is_empty() {
+            all.extend(added);
+            all.sort_by(|a, b| a.begin.run_s.total_cmp(&b.begin.run_s));
+        }
+    }
+    let mut merged: Vec<Event> = Vec::with_capacity(all.len());
+    for phase in all {
+        match merged.pop_if(|last| is_same_event(last, &phase, interval_s)) {
+            Some(last) => merged.push(merge(last, phase)),
+            None => merged.push(phase),
+        }
+    }
+    merged
+}
+
+/// Returns whether most of a phase lies in a span, if the phase was milder than the span at least part of the time.
+fn is_within(phase: &Event, span: &TroubleSpan) -> bool {
+    let common_s = phase.end.run_s.min(span.end_s) - phase.begin.run_s.max(span.begin_s);
+    let is_milder = phase.verdict.severity() < span.verdict.severity();
+    let is_partly_milder = phase.verdict == span.verdict && phase.course.len() > 1;
+    (is_milder || is_partly_milder) && 2.0 * common_s >= phase.duration_s()
+}
+
+/// Returns the parts of a span without a phase, in seconds of the run.
+fn uncovered(span: &TroubleSpan, phases: &[Event]) -> Vec<(f64, f64)> {
+    let mut found = Vec::new();
+    let mut from_s = span.begin_s;
+    for phase in phases.iter().filter(|phase| phase.end.run_s > span.begin_s) {
+        if phase.begin.run_s >= span.end_s {
+            break;
+        }
+        found.push((from_s, phase.begin.run_s));
+        from_s = from_s.max(phase.end.run_s);
+    }
+    found.push((from_s, span.end_s));
+    found.retain(|(begin_s, end_s)| end_s > begin_s);
+    found
 }

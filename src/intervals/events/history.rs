@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::event::{Course, Moment, TOLERANCE_S};
+use super::event::{Course, Event, MAX_GAP_INTERVALS, Moment, TOLERANCE_S};
+use super::event::{cause_of_interval, is_same_event, merge};
 use super::figures::Figures;
-use super::phase::{Event, MAX_GAP_INTERVALS, cause_of_interval, is_same_event, merge};
 use crate::analysis::{IoDirection, Verdict};
 use crate::intervals::{DeviceActivity, DeviceNames};
 
@@ -29,7 +29,7 @@ struct RecentInterval {
 }
 
 /// The recent past of a device and its event, in bounded memory.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct DeviceHistory {
     names: Arc<DeviceNames>,
     recent: VecDeque<RecentInterval>,
@@ -52,18 +52,7 @@ pub(super) struct DeviceHistory {
 impl DeviceHistory {
     /// A device that was idle until this second of the run.
     pub(super) fn new(names: &Arc<DeviceNames>, run_s: f64) -> Self {
-        Self {
-            names: Arc::clone(names),
-            recent: VecDeque::new(),
-            floor_s: run_s,
-            throttled_floor_s: run_s,
-            current: None,
-            gap_intervals: 0.0,
-            previous: None,
-            interval_s: 0.0,
-            seen: 0,
-            incident: 0,
-        }
+        Self { names: Arc::clone(names), floor_s: run_s, throttled_floor_s: run_s, ..Self::default() }
     }
 
     /// Takes an interval that ended at `end`. Returns an event that has ended for good.

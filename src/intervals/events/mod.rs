@@ -21,21 +21,18 @@
 //! their intervals have it, so that all views tell the same of it. Its beginning does not change later.
 //!
 //! [`Assessment::lasted_s`]: crate::analysis::Assessment::lasted_s
-//! [`MAX_GAP_INTERVALS`]: phase::MAX_GAP_INTERVALS
+//! [`MAX_GAP_INTERVALS`]: event::MAX_GAP_INTERVALS
 
 mod event;
 mod figures;
 mod history;
-mod incident_tracker;
-mod phase;
+mod incident;
 #[cfg(test)]
 mod tests;
 mod tracker;
 
-pub use event::{Cause, Course, Incident, Moment, OngoingIncident, WaitingTask};
-
-pub use incident_tracker::{Harm, IncidentSummary};
-pub use phase::Event;
-pub(super) use phase::MAX_GAP_INTERVALS;
+pub(super) use event::MAX_GAP_INTERVALS;
+pub use event::{Cause, Course, Event, Moment};
+pub use incident::{Harm, Incident, IncidentSummary, OngoingIncident, WaitingTask};
 pub(super) use tracker::EventTracker;
 pub use tracker::{Departure, Events, VerdictCoverage};

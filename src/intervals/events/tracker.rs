@@ -5,11 +5,9 @@ use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt};
 
-use super::event::{Incident, OngoingIncident};
-use super::event::{Moment, TOLERANCE_S};
+use super::event::{Event, Moment, TOLERANCE_S, complete};
 use super::history::DeviceHistory;
-use super::incident_tracker::{IncidentSummary, IncidentTracker, Trouble};
-use super::phase::{Event, complete};
+use super::incident::{Incident, IncidentSummary, IncidentTracker, OngoingIncident, Trouble};
 use crate::analysis::{DeviceReport, Evidence, MIN_LOADED_QUEUE, Verdict};
 use crate::attribution::{Attribution, ReachedLimit};
 use crate::intervals::{
