@@ -155,33 +155,33 @@ impl IostatRates {
 
 /// Change of a counter between two readings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Delta {
+struct Delta {
     /// The difference, modulo the size of the counter: a huge number if it went backwards. iostat computes means of it.
-    pub(super) amount: u64,
+    amount: u64,
     /// True if the counter went backwards: it wrapped around or was reset.
-    pub(super) went_back: bool,
+    went_back: bool,
 }
 
 impl Delta {
-    pub(super) fn between(older: u64, newer: u64) -> Self {
+    fn between(older: u64, newer: u64) -> Self {
         Self { amount: newer.wrapping_sub(older), went_back: newer < older }
     }
 
     /// Returns the change of a counter of milliseconds. The kernel's have 32 bits; if a file has more, iostat ignores
     /// them.
-    pub(super) fn of_millis(older: u64, newer: u64) -> Self {
+    fn of_millis(older: u64, newer: u64) -> Self {
         Self { amount: wrapping_sub_u32(older, newer), went_back: (newer as u32) < older as u32 }
     }
 
     /// Returns the amount, or zero if the counter went backwards. iostat computes rates of it.
-    pub(super) fn or_zero(self) -> u64 {
+    fn or_zero(self) -> u64 {
         if self.went_back { 0 } else { self.amount }
     }
 }
 
 /// Returns the difference of two sector counters as iostat totals it: a counter that went backwards from below 2^32 is
 /// assumed to have wrapped around at 2^32, as on a 32-bit kernel.
-pub(super) fn wrapped_sectors(older: u64, newer: u64) -> u64 {
+fn wrapped_sectors(older: u64, newer: u64) -> u64 {
     if newer < older && u32::try_from(older).is_ok() {
         wrapping_sub_u32(older, newer)
     } else {

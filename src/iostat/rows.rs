@@ -202,7 +202,7 @@ fn rates(before: &Counters, now: &Counters, interval: Span) -> IostatRates {
 /// iostat keeps two readings of each device and overwrites them in turn. A device that was absent and returns is
 /// therefore compared with the last content of its other slot, which may be two readings old, or zero.
 #[derive(Default)]
-pub(super) struct CounterSlots {
+struct CounterSlots {
     /// The slot of the latest sample: 0 or 1.
     current: usize,
     absent: HashMap<String, [Counters; 2]>,
@@ -211,7 +211,7 @@ pub(super) struct CounterSlots {
 impl CounterSlots {
     /// Advances to `newer` and stores the devices that have disappeared since `older`. Must be called for every
     /// sample.
-    pub(super) fn advance(&mut self, oldest: &Sample, older: &Sample, newer: &Sample, names_changed: bool) {
+    fn advance(&mut self, oldest: &Sample, older: &Sample, newer: &Sample, names_changed: bool) {
         self.current ^= 1;
         if !names_changed {
             return;
@@ -227,7 +227,7 @@ impl CounterSlots {
     }
 
     /// Returns the counters that a device which was absent in the previous sample is compared with.
-    pub(super) fn previous_counters(&self, name: &str) -> &Counters {
+    fn previous_counters(&self, name: &str) -> &Counters {
         self.absent.get(name).map_or(&Counters::ZERO, |slots| &slots[self.current ^ 1])
     }
 }

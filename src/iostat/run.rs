@@ -67,23 +67,22 @@ fn run_live(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
     let devices = DeviceRows::new(options, host.selection(&newer.devices), true);
     let zone = local_time_zone((context.environment)("TZ").as_deref());
     let mut reporter = Reporter::new(options, devices, zone, context.is_terminal);
-    let mut text = Vec::new();
     let (this, hardware) = running_host(&options.root);
     if let Some(error) = source.stat_error().filter(|_| this.cpus.is_none()) {
         // iostat counts the CPUs first.
         print_stat_error(options, &error, context);
         return Ok(Exit::NoData);
     }
-    reporter.begin(&this, Some(&hardware), context.clock.wall(), &mut text);
+    reporter.begin(&this, Some(&hardware), context.clock.wall());
     let mut skips_report = options.skip_first && deadlines.is_some();
     loop {
         if newer.at.uptime.is_none() {
-            context.emit(&mut text)?;
+            context.emit(&mut reporter.text)?;
             let _ = writeln!(context.err, "Cannot read {}", options.root.join("proc/uptime").display());
             return Ok(Exit::Error);
         }
         if let Some(error) = source.stat_error().filter(|_| newer.cpu.is_none()) {
-            context.emit(&mut text)?;
+            context.emit(&mut reporter.text)?;
             print_stat_error(options, &error, context);
             return Ok(Exit::Error);
         }
@@ -92,16 +91,15 @@ fn run_live(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
         let is_complete = if std::mem::take(&mut skips_report) {
             reporter.skip_report(&older, &newer, interval)
         } else {
-            reporter.report(&older, &newer, interval, &mut text)
+            reporter.report(&older, &newer, interval)
         };
+        context.emit(&mut reporter.text)?;
         if !is_complete {
-            context.emit(&mut text)?;
             let directory = options.root.join("dev/mapper");
             let why = unreadable.map_or_else(String::new, |error| os_error_text(&error));
             let _ = writeln!(context.err, "Cannot open {}: {why}", directory.display());
             return Ok(Exit::IostatMapper);
         }
-        context.emit(&mut text)?;
         let Some(deadlines) = deadlines.as_mut().filter(|_| !reporter.is_done()) else { break };
         let (deadline, _missed) = deadlines.next(context.clock.monotonic());
         if let WaitOutcome::Signal(_) = context.clock.wait_until(deadline) {
@@ -112,8 +110,8 @@ fn run_live(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
         context.read_live(&mut source, &mut newer, &mut warnings)?;
     }
     warnings.finish(context.err);
-    reporter.end(&mut text);
-    context.emit(&mut text)?;
+    reporter.end();
+    context.emit(&mut reporter.text)?;
     Ok(Exit::Success)
 }
 
@@ -140,12 +138,11 @@ fn run_replay(options: &Options, source: Replay<'_>, context: &mut RunContext<'_
     let devices = DeviceRows::new(options, selection, false);
     let zone = local_time_zone((context.environment)("TZ").as_deref());
     let mut reporter = Reporter::new(options, devices, zone, context.is_terminal);
-    let mut text = Vec::new();
-    let ended = report_steps(&mut steps, &mut reporter, &mut warnings, &mut text, context);
+    let ended = report_steps(&mut steps, &mut reporter, &mut warnings, context);
     warnings.finish(context.err);
     if reporter.count > 0 {
-        reporter.end(&mut text);
-        context.emit(&mut text)?;
+        reporter.end();
+        context.emit(&mut reporter.text)?;
         return match context.clock.signal() {
             Some(_) => Ok(Exit::Success),
             None => ended.map(|()| Exit::Success),
@@ -175,7 +172,6 @@ fn report_steps(
     steps: &mut StepSource<'_>,
     reporter: &mut Reporter<'_>,
     warnings: &mut Warnings,
-    text: &mut Vec<u8>,
     context: &mut RunContext<'_>,
 ) -> Result<()> {
     let shown = reporter.options.style.shown();
@@ -196,36 +192,17 @@ fn report_steps(
         };
         if next != Next::Rest {
             let step = steps.step();
-            match_devices(reporter, step.older, step.newer);
+            reporter.match_devices(step.older, step.newer);
         }
         if ends {
             if !steps.is_first_step() {
-                match_devices(reporter, steps.first(), &steps.newest);
+                reporter.match_devices(steps.first(), &steps.newest);
             }
-            report(reporter, steps, text);
-            context.emit(text)?;
+            reporter.report_step(steps);
+            context.emit(&mut reporter.text)?;
         }
     }
     Ok(())
-}
-
-fn match_devices(reporter: &mut Reporter<'_>, older: &Sample, newer: &Sample) {
-    if reporter.devices.match_devices(&Sample::default(), older, newer) {
-        reporter.devices.update_entries(newer, &Topology::from_names(&newer.devices));
-    }
-}
-
-/// Reports on an interval of a capture, unless it holds nothing that is shown.
-fn report(reporter: &mut Reporter<'_>, steps: &StepSource<'_>, text: &mut Vec<u8>) {
-    let (older, newer) = (steps.first(), &steps.newest);
-    if !reporter.options.style.disk && (older.cpu.is_none() || newer.cpu.is_none()) {
-        return;
-    }
-    if reporter.count == 0 {
-        let host = steps.replay().and_then(Replay::header).cloned().unwrap_or_default();
-        reporter.begin(&host, None, newer.at.wall.unwrap_or_default(), text);
-    }
-    reporter.report(older, newer, steps.span(), text);
 }
 
 /// Returns the time between two live samples. As in iostat, an interval of whole seconds is measured by the uptime; for
@@ -241,7 +218,7 @@ fn live_interval(options: &Options, older: &Sample, newer: &Sample) -> Span {
 }
 
 /// The names and the partitions of the live system's devices.
-pub(super) struct LiveHost<'a> {
+struct LiveHost<'a> {
     options: &'a Options,
     resolver: DeviceResolver,
     /// The directories that describe the devices: /sys, that of `-f`, or both.
@@ -250,7 +227,7 @@ pub(super) struct LiveHost<'a> {
 
 impl<'a> LiveHost<'a> {
     /// Describes the system below the root of the options.
-    pub(super) fn new(options: &'a Options) -> Self {
+    fn new(options: &'a Options) -> Self {
         let sys = match &options.device_files {
             DeviceFiles::System => vec![options.root.join("sys")],
             DeviceFiles::Also(directory) => vec![options.root.join("sys"), directory.clone()],
@@ -260,7 +237,7 @@ impl<'a> LiveHost<'a> {
     }
 
     /// Returns the devices that the options select among these.
-    pub(super) fn selection(&self, devices: &[Device]) -> Selection {
+    fn selection(&self, devices: &[Device]) -> Selection {
         let mut selection = Selection::from_options(self.options, |name, persistent| {
             let named = self.resolver.resolve(name, persistent, self.options.mapper_names, devices);
             // If all devices are listed, one that appears later has its position reserved.
@@ -278,11 +255,7 @@ impl<'a> LiveHost<'a> {
 
     /// Updates the devices of the report for the last three samples, oldest first. /sys is read only when device
     /// names change. Returns the error, if any, that makes device-mapper names unreadable.
-    pub(super) fn update_devices(
-        &self,
-        rows: &mut DeviceRows<'_>,
-        samples: [&Sample; 3],
-    ) -> Option<io::Error> {
+    fn update_devices(&self, rows: &mut DeviceRows<'_>, samples: [&Sample; 3]) -> Option<io::Error> {
         let [oldest, older, newer] = samples;
         if rows.match_devices(oldest, older, newer) {
             rows.update_entries(newer, &self.topology(&newer.devices));
@@ -312,46 +285,57 @@ impl<'a> LiveHost<'a> {
 }
 
 /// Appends the reports of one run to a buffer.
-pub(super) struct Reporter<'a> {
+struct Reporter<'a> {
     options: &'a Options,
-    pub devices: DeviceRows<'a>,
+    devices: DeviceRows<'a>,
     style: Style,
     tables: Vec<Table>,
     /// The text before the next report in JSON: a line break before the first, and a comma between two.
     separator: &'static str,
     time_zone: TimeZone,
     count: u64,
+    /// The text that is not printed yet.
+    text: Vec<u8>,
 }
 
 impl<'a> Reporter<'a> {
     /// Returns a reporter for these devices. `is_terminal`: the reports go to a terminal.
-    pub(super) fn new(
-        options: &'a Options,
-        devices: DeviceRows<'a>,
-        time_zone: TimeZone,
-        is_terminal: bool,
-    ) -> Self {
+    fn new(options: &'a Options, devices: DeviceRows<'a>, time_zone: TimeZone, is_terminal: bool) -> Self {
         let mut style = options.style.clone();
         if options.colors_only_terminal && !is_terminal {
             style.palette = None;
         }
         let tables = device_tables(&style);
-        Self { options, devices, style, tables, separator: "", time_zone, count: 0 }
+        Self { options, devices, style, tables, separator: "", time_zone, count: 0, text: Vec::new() }
     }
 
     /// Returns whether the requested number of reports is reached.
-    pub(super) fn is_done(&self) -> bool {
+    fn is_done(&self) -> bool {
         self.options.count.is_some_and(|count| self.count >= count)
     }
 
+    /// Takes the next two samples of a capture.
+    fn match_devices(&mut self, older: &Sample, newer: &Sample) {
+        if self.devices.match_devices(&Sample::default(), older, newer) {
+            self.devices.update_entries(newer, &Topology::from_names(&newer.devices));
+        }
+    }
+
+    /// Appends the report on an interval of a capture, unless it holds nothing that is shown.
+    fn report_step(&mut self, steps: &StepSource<'_>) {
+        let (older, newer) = (steps.first(), &steps.newest);
+        if !self.options.style.disk && (older.cpu.is_none() || newer.cpu.is_none()) {
+            return;
+        }
+        if self.count == 0 {
+            let host = steps.replay().and_then(Replay::header).cloned().unwrap_or_default();
+            self.begin(&host, None, newer.at.wall.unwrap_or_default());
+        }
+        self.report(older, newer, steps.span());
+    }
+
     /// Appends the heading, which comes before all reports; its date is that of `now`.
-    pub(super) fn begin(
-        &self,
-        host: &RecordingHeader,
-        hardware: Option<&str>,
-        now: Timestamp,
-        out: &mut Vec<u8>,
-    ) {
+    fn begin(&mut self, host: &RecordingHeader, hardware: Option<&str>, now: Timestamp) {
         let date = now.to_zoned(self.time_zone.clone()).date();
         let (year, month, day) = (date.year(), date.month(), date.day());
         // A format string of jiff is avoided, because its code would have to be loaded only for this.
@@ -361,13 +345,13 @@ impl<'a> Reporter<'a> {
             format!("{month:02}/{day:02}/{:02}", year % 100)
         };
         match self.style.format {
-            Format::Text => tables::begin(host, hardware, &date, out),
-            Format::Json => json::begin(host, hardware, &date, out),
+            Format::Text => tables::begin(host, hardware, &date, &mut self.text),
+            Format::Json => json::begin(host, hardware, &date, &mut self.text),
         }
     }
 
     /// Omits the report since boot. Returns whether it would be complete.
-    pub(super) fn skip_report(&mut self, older: &Sample, newer: &Sample, interval: Span) -> bool {
+    fn skip_report(&mut self, older: &Sample, newer: &Sample, interval: Span) -> bool {
         // iostat puts an empty line before the next one.
         self.separator = "\n";
         let is_truncated = self.options.style.disk && self.devices.between(older, newer, interval).1;
@@ -377,13 +361,7 @@ impl<'a> Reporter<'a> {
 
     /// Appends the report on an interval. Returns whether it is complete; if not, it ends before a device whose
     /// display name cannot be read.
-    pub(super) fn report(
-        &mut self,
-        older: &Sample,
-        newer: &Sample,
-        interval: Span,
-        out: &mut Vec<u8>,
-    ) -> bool {
+    fn report(&mut self, older: &Sample, newer: &Sample, interval: Span) -> bool {
         let older_cpu = if is_boot(older) { Some(CpuTimes::default()) } else { older.cpu };
         // In a live run, iostat treats missing CPU times as zeros.
         let newer_cpu = newer.cpu.or_else(|| self.options.from.is_none().then(CpuTimes::default));
@@ -402,8 +380,8 @@ impl<'a> Reporter<'a> {
             is_truncated,
         };
         match self.style.format {
-            Format::Text => tables::report(&self.style, &self.tables, &report, out),
-            Format::Json => json::report(&self.style, &report, self.separator, out),
+            Format::Text => tables::report(&self.style, &self.tables, &report, &mut self.text),
+            Format::Json => json::report(&self.style, &report, self.separator, &mut self.text),
         }
         self.separator = ",\n";
         self.devices.store_sums(newer);
@@ -412,17 +390,17 @@ impl<'a> Reporter<'a> {
     }
 
     /// Appends the end of the output.
-    pub(super) fn end(&self, out: &mut Vec<u8>) {
+    fn end(&mut self) {
         match self.style.format {
-            Format::Json => json::end(out),
+            Format::Json => json::end(&mut self.text),
             // A signal came before the first report.
-            Format::Text if self.count == 0 => out.push(b'\n'),
+            Format::Text if self.count == 0 => self.text.push(b'\n'),
             Format::Text => {}
         }
     }
 }
 
 /// Returns whether this is the empty sample that represents the boot, when every counter was zero.
-pub(super) fn is_boot(sample: &Sample) -> bool {
+fn is_boot(sample: &Sample) -> bool {
     sample.at == SampleTime::default()
 }

@@ -349,7 +349,7 @@ pub struct Rotation {
 
 /// Returns the number of the period of length `every` that contains a time. The first began at midnight, local time;
 /// local clocks are `utc_offset_s` ahead of UTC.
-pub(super) fn period(epoch_s: i64, utc_offset_s: i64, every: Duration) -> i64 {
+fn period(epoch_s: i64, utc_offset_s: i64, every: Duration) -> i64 {
     let every = i64::try_from(every.as_secs()).unwrap_or(i64::MAX).max(1);
     (epoch_s + utc_offset_s).div_euclid(every)
 }
@@ -358,7 +358,7 @@ pub(super) fn period(epoch_s: i64, utc_offset_s: i64, every: Duration) -> i64 {
 ///
 /// # Errors
 /// If the directory cannot be read or a file cannot be deleted.
-pub(super) fn delete_excess(path: &Path, rotation: Rotation) -> io::Result<()> {
+fn delete_excess(path: &Path, rotation: Rotation) -> io::Result<()> {
     if (rotation.keep, rotation.keep_bytes) == (None, None) {
         return Ok(());
     }
@@ -387,7 +387,7 @@ fn max_files(keep: Option<u32>) -> u64 {
 ///
 /// # Errors
 /// If a file cannot be renamed.
-pub(super) fn shift_files(path: &Path, keep: Option<u32>) -> io::Result<()> {
+fn shift_files(path: &Path, keep: Option<u32>) -> io::Result<()> {
     if path.symlink_metadata().is_err() {
         // It was renamed already, or moved elsewhere, where it is complete.
         return Ok(());

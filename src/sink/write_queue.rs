@@ -111,7 +111,7 @@ pub struct WriteProgress {
 }
 
 /// The next thing for the writer to do.
-pub(super) enum NextWrite {
+enum NextWrite {
     Sample(SampleBlock),
     TimedOut,
     End,
@@ -180,7 +180,7 @@ impl WriteQueue {
     }
 
     /// Waits for the next sample, the end, or until `limit` has passed.
-    pub(super) fn next(&self, limit: Option<Duration>) -> NextWrite {
+    fn next(&self, limit: Option<Duration>) -> NextWrite {
         let is_waiting = |state: &mut State| state.samples.is_empty() && !state.is_ending;
         let mut state = match limit {
             Some(limit) => self.wait_while(limit, is_waiting),
@@ -197,23 +197,23 @@ impl WriteQueue {
     }
 
     /// Waits before a write is tried again. Returns whether the recording ends, so that it is the last attempt.
-    pub(super) fn wait_to_retry(&self, limit: Duration) -> bool {
+    fn wait_to_retry(&self, limit: Duration) -> bool {
         self.wait_while(limit, |state| !state.is_ending).is_ending
     }
 
     /// Updates the state of the recording.
-    pub(super) fn update(&self, update: impl FnOnce(&mut WriteProgress)) {
+    fn update(&self, update: impl FnOnce(&mut WriteProgress)) {
         update(&mut self.lock().progress);
     }
 
     /// Notes that the destination is open.
-    pub(super) fn open(&self) {
+    fn open(&self) {
         self.lock().is_open = true;
         self.changed.notify_all();
     }
 
     /// Notes that the writer has ended.
-    pub(super) fn finish(&self, error: Option<anyhow::Error>) {
+    fn finish(&self, error: Option<anyhow::Error>) {
         let mut state = self.lock();
         state.is_done = true;
         if error.is_some() {

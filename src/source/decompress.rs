@@ -87,7 +87,7 @@ fn message_of_program(start: &[u8], name: &str, is_packed: bool) -> Option<Strin
 /// The text of a gzip file, of one member or several.
 ///
 /// Unlike the reader of flate2 for several members, it tells other data behind a member from damage.
-pub(super) struct GzipReader<R> {
+struct GzipReader<R> {
     /// `None` at the end, or after an error.
     member: Option<GzDecoder<R>>,
 }
@@ -141,7 +141,7 @@ pub(super) fn damage(program: &str, reason: impl fmt::Display) -> io::Error {
 ///
 /// Unlike the reader of ruzstd, it reads every frame, compares checksums, and returns the text of all complete blocks of
 /// a truncated file.
-pub(super) struct ZstdReader<R> {
+struct ZstdReader<R> {
     input: R,
     decoder: FrameDecoder,
     state: State,

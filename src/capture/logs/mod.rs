@@ -453,7 +453,7 @@ pub(super) fn head_line(line: &str) -> Option<(RecordingHeader, &str)> {
 }
 
 /// The words before each line of a log, as `ts` and collectors of logs add them.
-pub(super) struct Prefix {
+struct Prefix {
     words: usize,
     /// The name of the program at its end, with a colon: lines of other programs may be between.
     program: Option<String>,
@@ -461,7 +461,7 @@ pub(super) struct Prefix {
 
 impl Prefix {
     /// Returns the prefix of a line that begins a log of sysstat; `None` for other lines, and without a prefix.
-    pub(super) fn before_first_line(line: &str) -> Option<Self> {
+    fn before_first_line(line: &str) -> Option<Self> {
         let begins = |rest: &&str| {
             ["avg-cpu: ", "# hostname;", "{\"sysstat\""].iter().any(|first| rest.starts_with(first))
                 || head_line(rest).is_some() && rest.trim_end().ends_with(" CPU)")

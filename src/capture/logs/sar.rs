@@ -16,7 +16,7 @@ use crate::capture::time_form::{LocalTimes, find_time};
 
 /// The reports of a log in which every row has a time, as they become complete.
 #[derive(Default)]
-pub(super) struct TimedRows {
+struct TimedRows {
     /// The time of the last complete report in this boot of the host.
     latest: Option<Timestamp>,
     /// The number of devices in it, and the last of them.
@@ -32,7 +32,7 @@ pub(super) struct TimedRows {
 
 impl TimedRows {
     /// Adds a device to the report from `start`, or from the one before, to `at`.
-    pub(super) fn add(
+    fn add(
         &mut self,
         start: Option<Timestamp>,
         at: Timestamp,
@@ -56,7 +56,7 @@ impl TimedRows {
     }
 
     /// Hands out the report so far, which is complete.
-    pub(super) fn close(&mut self, out: &mut VecDeque<Report>) {
+    fn close(&mut self, out: &mut VecDeque<Report>) {
         let Some((start, at)) = self.open.take() else { return };
         let devices = std::mem::take(&mut self.devices);
         // The next interval begins where this one ends, but times are whole seconds.
@@ -78,7 +78,7 @@ impl TimedRows {
 
     /// Drops the report of a wrong row, which is the one that ends `at` this time. If that is not known, it may be the
     /// one so far or the next.
-    pub(super) fn reject(&mut self, at: Option<Timestamp>, out: &mut VecDeque<Report>) {
+    fn reject(&mut self, at: Option<Timestamp>, out: &mut VecDeque<Report>) {
         if at.is_some() && self.open.is_some_and(|(_, open)| Some(open) != at) {
             self.close(out);
         }
@@ -89,7 +89,7 @@ impl TimedRows {
     }
 
     /// Hands out the report so far at the end of the log, if it has the devices of the one before it.
-    pub(super) fn finish(&mut self, out: &mut VecDeque<Report>) {
+    fn finish(&mut self, out: &mut VecDeque<Report>) {
         let last = self.devices.last().map(|last| (self.devices.len(), last.name.clone()));
         if last.is_some() && last == self.last {
             self.close(out);
@@ -98,7 +98,7 @@ impl TimedRows {
     }
 
     /// Begins the reports of another boot.
-    pub(super) fn restart(&mut self, out: &mut VecDeque<Report>) {
+    fn restart(&mut self, out: &mut VecDeque<Report>) {
         self.close(out);
         self.latest = None;
     }

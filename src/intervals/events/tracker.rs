@@ -331,7 +331,7 @@ pub struct Departure {
 /// The disks that disappeared. Devices that people create and remove as they need them, such as volumes and loop
 /// devices, are left out.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Departures(Vec<Departure>);
+struct Departures(Vec<Departure>);
 
 impl Departures {
     /// Takes the next interval, which ends at `end`.

@@ -175,7 +175,7 @@ impl DeviceEntry {
 }
 
 /// Entries in their order, each device once.
-pub(super) struct EntryList<'a> {
+struct EntryList<'a> {
     devices: &'a [Device],
     entries: Vec<ReportEntry>,
     names: HashSet<String>,
@@ -183,17 +183,17 @@ pub(super) struct EntryList<'a> {
 
 impl<'a> EntryList<'a> {
     /// Returns an empty list for these devices.
-    pub(super) fn new(devices: &'a [Device]) -> Self {
+    fn new(devices: &'a [Device]) -> Self {
         Self { devices, entries: Vec::new(), names: HashSet::new() }
     }
 
     /// Appends the sum of a group, if there is one.
-    pub(super) fn push_group(&mut self, group: Option<usize>) {
+    fn push_group(&mut self, group: Option<usize>) {
         self.entries.extend(group.map(ReportEntry::Group));
     }
 
     /// Inserts a device by name, if the sample has it.
-    pub(super) fn insert_named(
+    fn insert_named(
         &mut self,
         named: &NamedDevice,
         group: Option<usize>,
@@ -208,7 +208,7 @@ impl<'a> EntryList<'a> {
 
     /// Inserts a device, unless the list has it: before the first one with a greater name, or at the end if the
     /// order is not by name. `sorts_as` replaces its own name in the comparison.
-    pub(super) fn insert(&mut self, entry: DeviceEntry, sorts_as: Option<&str>, is_sorted: bool) {
+    fn insert(&mut self, entry: DeviceEntry, sorts_as: Option<&str>, is_sorted: bool) {
         let key = entry.sort_key(self.devices);
         if !self.names.insert(key.to_owned()) {
             return;

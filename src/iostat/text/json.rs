@@ -8,12 +8,7 @@ use super::{Report, Style};
 use crate::capture::RecordingHeader;
 use crate::sanitize::json_string;
 
-pub(in crate::iostat) fn begin(
-    host: &RecordingHeader,
-    hardware: Option<&str>,
-    date: &str,
-    out: &mut Vec<u8>,
-) {
+pub(crate) fn begin(host: &RecordingHeader, hardware: Option<&str>, date: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"sysstat\": {\n\t\"hosts\": [\n\t\t{\n");
     let mut member = |key: &str, value: String| {
         // Writing to a Vec cannot fail, here and below.
@@ -36,7 +31,7 @@ pub(in crate::iostat) fn begin(
 }
 
 /// Appends a report, which `separator` separates from what is before it.
-pub(in crate::iostat) fn report(style: &Style, report: &Report<'_>, separator: &str, out: &mut Vec<u8>) {
+pub(crate) fn report(style: &Style, report: &Report<'_>, separator: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(separator.as_bytes());
     let mut members = Vec::new();
     if let Some(time) = &report.time {
@@ -58,7 +53,7 @@ pub(in crate::iostat) fn report(style: &Style, report: &Report<'_>, separator: &
     }
 }
 
-pub(in crate::iostat) fn end(out: &mut Vec<u8>) {
+pub(crate) fn end(out: &mut Vec<u8>) {
     out.extend_from_slice(b"\n\t\t\t]\n\t\t}\n\t]\n}}\n");
 }
 

@@ -295,7 +295,7 @@ pub(super) enum Alarm {
 }
 
 /// Returns the class of a percentage that is printed with this many decimals.
-pub(super) fn class_of_percentage(alarm: Alarm, percentage: f64, decimals: usize) -> CellClass {
+fn class_of_percentage(alarm: Alarm, percentage: f64, decimals: usize) -> CellClass {
     // iostat applies the limit of two decimals here if there are none.
     let is_zero = percentage < if decimals == 1 { 0.05 } else { 0.005 };
     match (alarm, percentage) {
@@ -309,7 +309,7 @@ pub(super) fn class_of_percentage(alarm: Alarm, percentage: f64, decimals: usize
 }
 
 /// Returns the class of a number that is printed with this many decimals: zero if all its visible digits are.
-pub(super) fn class_of(value: f64, decimals: usize) -> CellClass {
+fn class_of(value: f64, decimals: usize) -> CellClass {
     let is_zero = match decimals {
         0 => value <= 0.5,
         1 => value < 0.05,

@@ -18,7 +18,7 @@ const NAME_WIDTH: usize = 13;
 const UNKNOWN: &str = "-";
 
 /// A table of the device report.
-pub(in crate::iostat) struct Table {
+pub(crate) struct Table {
     columns: &'static [Column],
     titles: String,
 }
@@ -29,12 +29,7 @@ impl Table {
     }
 }
 
-pub(in crate::iostat) fn begin(
-    host: &RecordingHeader,
-    hardware: Option<&str>,
-    date: &str,
-    out: &mut Vec<u8>,
-) {
+pub(crate) fn begin(host: &RecordingHeader, hardware: Option<&str>, date: &str, out: &mut Vec<u8>) {
     let known = |part: Option<&str>| part.unwrap_or(UNKNOWN).to_owned();
     let cpus = host.cpus.map_or_else(|| UNKNOWN.to_owned(), |n| n.to_string());
     // Writing to a Vec cannot fail, here and below.
@@ -48,7 +43,7 @@ pub(in crate::iostat) fn begin(
     );
 }
 
-pub(in crate::iostat) fn report(style: &Style, tables: &[Table], report: &Report<'_>, out: &mut Vec<u8>) {
+pub(crate) fn report(style: &Style, tables: &[Table], report: &Report<'_>, out: &mut Vec<u8>) {
     if let Some(time) = &report.time {
         let _ = writeln!(out, "{time}");
     }
@@ -80,7 +75,7 @@ pub(in crate::iostat) fn report(style: &Style, tables: &[Table], report: &Report
 }
 
 /// Returns the tables of the device report: none if the report has no devices.
-pub(in crate::iostat) fn device_tables(style: &Style) -> Vec<Table> {
+pub(crate) fn device_tables(style: &Style) -> Vec<Table> {
     if !style.disk {
         return Vec::new();
     }
