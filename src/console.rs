@@ -36,12 +36,14 @@ impl Display for ArgError {
 
 impl std::error::Error for ArgError {}
 
+/// Returns the value of an environment variable.
+pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+
 /// The clock, the environment and the output streams of a run.
 pub struct RunContext<'a> {
     /// The clock, which also reports signals.
     pub clock: &'a dyn Clock,
-    /// Returns the value of an environment variable.
-    pub environment: &'a dyn Fn(&str) -> Option<OsString>,
+    pub environment: Environment<'a>,
     /// The stream for reports. Each report is a single write.
     pub out: &'a mut (dyn Write + Send),
     /// The stream for warnings and errors.
@@ -159,10 +161,10 @@ pub fn require_text(replay: &Replay<'_>) -> Result<()> {
 ///
 /// # Errors
 /// If it is a log that lacks some of it.
-pub fn require_values(replay: &Replay<'_>, shown: Missing) -> Result<()> {
-    let missing = replay.header().map(|header| header.missing).unwrap_or_default();
+pub fn require_values(replay: Option<&Replay<'_>>, shown: Missing) -> Result<()> {
+    let missing = replay.and_then(Replay::header).map(|header| header.missing).unwrap_or_default();
     if missing.lacks_any_of(shown) {
-        let name = sanitize(replay.name());
+        let name = sanitize(replay.map_or("", Replay::name));
         bail!(
             "{name} is a log without some of these values; 'blkstat --from {name}' shows those that it has"
         );

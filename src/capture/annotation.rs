@@ -12,7 +12,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::MAX_LINE_BYTES;
 use super::diskstats_line::Words;
@@ -72,8 +72,8 @@ pub(super) struct IoScanLine<T> {
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default, rename = "Annotation")]
 pub(super) struct EndOfSample {
-    #[serde(rename = "monotonic_ns", with = "nanoseconds", skip_serializing_if = "Option::is_none")]
-    pub(super) monotonic: Option<Duration>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) monotonic_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) uptime_cs: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,7 +98,7 @@ pub(super) struct EndOfSample {
 impl EndOfSample {
     pub(super) fn new(at: SampleTime, host: &HostState, missed_samples: u64) -> Self {
         Self {
-            monotonic: at.monotonic,
+            monotonic_ns: at.monotonic.and_then(|time| u64::try_from(time.as_nanos()).ok()),
             uptime_cs: at.uptime,
             blocked: host.blocked,
             pressure_us: host.pressure,
@@ -158,26 +158,6 @@ pub fn write_annotation(line: &impl Serialize, out: &mut Vec<u8>) {
     out.push(b'\n');
 }
 
-/// Writes a length of time in nanoseconds.
-pub(super) mod nanoseconds {
-    use std::time::Duration;
-
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub(in crate::capture) fn serialize<S: Serializer>(
-        time: &Option<Duration>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        time.and_then(|time| u64::try_from(time.as_nanos()).ok()).serialize(serializer)
-    }
-
-    pub(in crate::capture) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<Duration>, D::Error> {
-        Ok(Option::<u64>::deserialize(deserializer)?.map(Duration::from_nanos))
-    }
-}
-
 /// Finds an annotation that begins within a line, after its first byte, and returns its position. This occurs if a
 /// recording was appended, with `cat` for example, to a file whose last line was truncated.
 pub(super) fn find_embedded_annotation(line: &[u8]) -> Option<usize> {
@@ -209,9 +189,8 @@ pub struct RecordingHeader {
     #[serde(skip_serializing_if = "Machine::is_unknown")]
     pub machine: Machine,
     /// The requested time between samples.
-    #[serde(rename = "interval_ns", alias = "every_ns", with = "nanoseconds")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub interval: Option<Duration>,
+    #[serde(alias = "every_ns", skip_serializing_if = "Option::is_none")]
+    pub interval_ns: Option<u64>,
     /// The counters that are unknown because they were rebuilt from a log.
     #[serde(skip_serializing_if = "Missing::is_nothing")]
     pub missing: Missing,
@@ -304,12 +283,10 @@ pub struct DroppedSamples {
     #[serde(rename = "dropped_samples")]
     pub count: u64,
     /// The time of the first one; `None` if it is not known.
-    #[serde(rename = "dropped_from", serialize_with = "write_time", deserialize_with = "read_time")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "dropped_from", skip_serializing_if = "Option::is_none")]
     pub first: Option<Timestamp>,
     /// The time of the last one; `None` if it is not known.
-    #[serde(rename = "dropped_to", serialize_with = "write_time", deserialize_with = "read_time")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "dropped_to", skip_serializing_if = "Option::is_none")]
     pub last: Option<Timestamp>,
 }
 
@@ -335,15 +312,6 @@ impl fmt::Display for DroppedSamples {
         }
         f.write_str(" dropped by the recorder, whose disk did not accept them")
     }
-}
-
-fn write_time<S: Serializer>(time: &Option<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
-    time.map(|time| time.to_string()).serialize(serializer)
-}
-
-/// Reads a time; one that is not valid is not known.
-fn read_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Timestamp>, D::Error> {
-    Ok(Option::<String>::deserialize(deserializer)?.and_then(|text| text.parse().ok()))
 }
 
 /// A time in which the recorder could not write. Samples were taken meanwhile and written later.

@@ -156,7 +156,11 @@ impl<'a> Recorder<'a> {
             }
         }
         let baselines = self.baselines.to_record(&sample.devices, &header.topology);
-        let header = RecordingHeader { interval: Some(self.interval), baselines, ..header };
+        let header = RecordingHeader {
+            interval_ns: u64::try_from(self.interval.as_nanos()).ok(),
+            baselines,
+            ..header
+        };
         write_header(&header, &mut self.header);
         self.topology = header.topology;
         self.scanned_devices =

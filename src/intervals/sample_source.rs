@@ -164,7 +164,7 @@ impl<'a> SampleSource<'a> {
             return Some(self.input.interval.unwrap_or(DEFAULT_INTERVAL));
         }
         // Aggregated samples are farther apart, never closer.
-        Some(self.header()?.interval?).max(self.input.interval)
+        Some(Duration::from_nanos(self.header()?.interval_ns?)).max(self.input.interval)
     }
 
     /// Starts the deadlines of the running system after its first sample: if `subdivides`, also within a long interval.

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use super::text::{Format, Palette, Style, Unit};
-use crate::console::ArgError;
+use crate::console::{ArgError, Environment};
 use crate::exit::Exit;
 use crate::sanitize::sanitize;
 use crate::schedule::parse_interval;
@@ -126,11 +126,7 @@ Options are:
 ///
 /// # Errors
 /// The text to print instead of a run: the usage after an error, or the version that was requested.
-pub fn parse(
-    arguments: &[OsString],
-    root: &Path,
-    environment: &dyn Fn(&str) -> Option<OsString>,
-) -> Result<Options, ArgError> {
+pub fn parse(arguments: &[OsString], root: &Path, environment: Environment<'_>) -> Result<Options, ArgError> {
     let mut parsed = Parsed::default();
     parsed.options.root = root.to_owned();
     parsed.options.style.decimals = 2;
@@ -351,7 +347,7 @@ impl Parsed {
     ///
     /// # Errors
     /// The usage if they contradict each other.
-    fn resolve(self, environment: &dyn Fn(&str) -> Option<OsString>) -> Result<Options, ArgError> {
+    fn resolve(self, environment: Environment<'_>) -> Result<Options, ArgError> {
         let mut options = self.options;
         let has_groups = options.items.iter().any(|item| matches!(item, RequestedItem::Group(_)));
         let is_single = options.interval.is_some_and(|interval| interval.is_zero());

@@ -175,15 +175,13 @@ fn report_steps(
     context: &mut RunContext<'_>,
 ) -> Result<()> {
     let shown = reporter.options.style.shown();
-    let check =
-        |steps: &StepSource<'_>| steps.replay().map_or(Ok(()), |replay| require_values(replay, shown));
     if !steps.start(&mut |warning| warnings.warn_capture(warning, context.err))? {
         return Ok(());
     }
-    check(steps)?;
+    require_values(steps.replay(), shown)?;
     while !reporter.is_done() {
         let next = steps.next(&mut |warning| warnings.warn_capture(warning, context.err))?;
-        check(steps)?;
+        require_values(steps.replay(), shown)?;
         let ends = match next {
             Next::End | Next::Signal(_) => return Ok(()),
             Next::Step { ends, is_preceding } => ends && !is_preceding,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use regex_lite::Regex;
 
-use crate::console::ArgError;
+use crate::console::{ArgError, Environment};
 use crate::exit::Exit;
 use crate::os_error::os_error_text;
 use crate::schedule::parse_interval;
@@ -135,7 +135,7 @@ const NO_VERSION_CHECK: [&str; 2] = ["no-version-check", "noversion-check"];
 pub fn parse(
     arguments: &[OsString],
     root: &Path,
-    environment: &dyn Fn(&str) -> Option<OsString>,
+    environment: Environment<'_>,
     read: &dyn Fn(&Path) -> std::io::Result<String>,
 ) -> Result<Options, ArgError> {
     let mut arguments: VecDeque<String> =
@@ -175,7 +175,7 @@ fn missing_value(name: &str) -> ArgError {
 /// The usage if `--config` has no value.
 fn config_files(
     arguments: &mut VecDeque<String>,
-    environment: &dyn Fn(&str) -> Option<OsString>,
+    environment: Environment<'_>,
 ) -> Result<(Vec<PathBuf>, bool), ArgError> {
     let named = match arguments.front().map(String::as_str) {
         Some("--config") => {

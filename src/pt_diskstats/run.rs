@@ -18,7 +18,7 @@ use crate::console::{RunContext, Warnings, cause_text, require_values};
 use crate::counters::{Missing, Sample};
 use crate::exit::Exit;
 use crate::intervals::{Input, Next, StepSource};
-use crate::sink::SampleFile;
+use crate::sink::{IfExists, RecordingFile};
 use crate::source::{Live, Replay, local_time_zone};
 use crate::terminal::{Keyboard, screen_rows};
 
@@ -103,16 +103,13 @@ impl Session<'_> {
         let options = self.options;
         let input = Input { interval: options.resample, range: options.range.clone(), ..Input::default() };
         let mut steps = StepSource::of_capture(&input, source, context.clock)?;
-        let check = |steps: &StepSource<'_>| {
-            steps.replay().map_or(Ok(()), |replay| require_values(replay, Missing::EVERYTHING))
-        };
         let mut next = match steps.start(&mut |warning| warn_of_clock(warning, warnings, context.err))? {
             true => Next::Break,
             false => Next::End,
         };
         let mut shown = 0;
         loop {
-            check(&steps)?;
+            require_values(steps.replay(), Missing::EVERYTHING)?;
             match next {
                 Next::End => break,
                 Next::Signal(signal) => bail!("interrupted by signal {signal}"),
@@ -144,7 +141,9 @@ impl Session<'_> {
 
     /// Shows the live system until a key, a signal or the number of iterations ends the run.
     fn run_live(&mut self, context: &mut RunContext<'_>) -> Result<Exit> {
-        let mut saved = self.options.save_samples.as_deref().map(SampleFile::create).transpose()?;
+        let open =
+            |path: &Path| RecordingFile::open(path, &path.display().to_string(), IfExists::Replace, None);
+        let mut saved = self.options.save_samples.as_deref().map(open).transpose()?;
         let mut source = Live::new(&self.options.root, context.clock);
         let mut warnings = Warnings::about(&source.name());
         let mut sample = Sample::default();
@@ -162,7 +161,7 @@ impl Session<'_> {
             // The clock of pt-diskstats has a resolution of microseconds.
             sample.at.wall = sample.at.wall.map(truncate_to_micros);
             if let (Some(saved), Some(at)) = (&mut saved, sample.at.wall) {
-                saved.append(&format_saved_sample(at, &self.time_zone, &source.text))?;
+                saved.write(&format_saved_sample(at, &self.time_zone, &source.text))?;
             }
             self.push(&sample, &mut warnings, context);
             context.emit(&mut self.text)?;
@@ -208,10 +207,9 @@ fn time_to_next_multiple(now: Timestamp, interval_s: u64) -> Duration {
 /// Returns a sample in the format that pt-diskstats reads: a `TS` line with the time, then the text of
 /// /proc/diskstats.
 fn format_saved_sample(at: Timestamp, zone: &TimeZone, diskstats: &[u8]) -> Vec<u8> {
-    let date = at.to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S").to_string();
-    let mut text = format!("TS {}.{:09} {date}\n", at.as_second(), at.subsec_nanosecond()).into_bytes();
-    text.extend_from_slice(diskstats);
-    text
+    let date = at.to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S");
+    let line = format!("TS {}.{:09} {date}\n", at.as_second(), at.subsec_nanosecond());
+    [line.as_bytes(), diskstats].concat()
 }
 
 /// The effect of a key on the run.

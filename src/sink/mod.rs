@@ -1,4 +1,4 @@
-//! Writes files: recordings, which may be compressed and rotated, saved samples, and small files in full. Other modules
+//! Writes files: recordings, which may be compressed and rotated, and small files in full. Other modules
 //! provide the contents. Only this module opens files for writing.
 
 mod atomic_write;
@@ -7,8 +7,7 @@ mod recording;
 mod write_queue;
 
 pub use self::atomic_write::{
-    IfExists, SampleFile, block_device_message, check_new_file, remove_file, replace_file, rotated_name,
-    write_atomically,
+    IfExists, block_device_message, check_new_file, remove_file, replace_file, rotated_name, write_atomically,
 };
 pub use self::gzip::gzip_bytes;
 pub use self::recording::{RecordingFile, Rotation};

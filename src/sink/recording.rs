@@ -327,9 +327,10 @@ fn is_gzip_name(path: &Path) -> bool {
 }
 
 impl Drop for RecordingFile {
-    /// Unlocks the file explicitly: a child process that is just being started also holds the lock, until it executes
-    /// its program.
+    /// Completes the file, and unlocks it explicitly: a child process that is just being started also holds the lock, until
+    /// it executes its program.
     fn drop(&mut self) {
+        let _ = self.finish();
         let _ = flock(&self.file, FlockOperation::Unlock);
     }
 }

@@ -136,7 +136,7 @@ pub(crate) fn header(boot: &str, host: &str) -> RecordingHeader {
         version: "1".into(),
         host: Some(host.into()),
         boot_id: Some(boot.into()),
-        interval: Some(Duration::from_millis(95)),
+        interval_ns: Some(95_000_000),
         topology: Topology::new(vec![node]),
         ..RecordingHeader::default()
     }

@@ -33,7 +33,7 @@ fn the_header_and_missed_samples_of_an_old_recording_are_known() {
         assert_eq!((header.version.as_str(), header.host.as_deref()), ("0.1.0", Some("example")));
         assert_eq!((header.kernel.as_deref(), header.cpus), (Some("6.1.0"), Some(4)));
         assert_eq!(header.boot_id.as_deref(), Some("11111111-2222-3333-4444-555555555555"));
-        assert_eq!(header.interval, Some(Duration::from_millis(100)));
+        assert_eq!(header.interval_ns, Some(100_000_000));
         let dm = header.topology.nodes().iter().find(|node| node.name == "dm-0").unwrap();
         assert_eq!((dm.alias.as_deref(), &dm.backing_devices), (Some("vg-data"), &vec!["sdb".to_owned()]));
         assert_eq!((dm.iostats_enabled, &dm.mountpoints), (Some(true), &vec!["/data".to_owned()]));

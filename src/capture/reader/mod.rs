@@ -573,7 +573,7 @@ impl<R: Read> Reader<R> {
 
     fn read_end_of_sample(&mut self, end: &EndOfSample, sample: &mut Sample) -> bool {
         let Position::InSample(open) = &mut self.position else { return false };
-        open.monotonic = end.monotonic.or(open.monotonic);
+        open.monotonic = end.monotonic_ns.map(Duration::from_nanos).or(open.monotonic);
         open.uptime = end.uptime_cs.or(open.uptime);
         if !end.complete {
             return false;
