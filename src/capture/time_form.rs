@@ -130,8 +130,8 @@ pub(super) fn find_times(line: &str) -> Vec<FoundTime> {
         epoch(tokens[at]).into_iter().for_each(|time| add(TimeForm::Epoch, (time, false)));
         let dates = numeric_dates(&tokens[at..]).into_iter().chain(named_date(&tokens[at..]));
         dates.for_each(|(form, time)| add(form, time));
-        if let Some(found) = time_of_day(&tokens, at)
-            && let Ok(time) = Offset::UTC.to_timestamp(Date::constant(1970, 1, 1).to_datetime(found.time))
+        if let Some((found, _)) = time_of_day(&tokens, at)
+            && let Ok(time) = Offset::UTC.to_timestamp(Date::constant(1970, 1, 1).to_datetime(found))
         {
             add(TimeForm::TimeOfDay, (time, true));
         }
@@ -255,12 +255,8 @@ fn epoch(token: &str) -> Option<Timestamp> {
     Timestamp::from_nanosecond(nanos).ok().filter(|time| EPOCH_SECONDS.contains(&time.as_second()))
 }
 
-/// A time of day in a list of words.
-struct DayTime {
-    time: Time,
-    /// The index of the word after it.
-    end: usize,
-}
+/// A time of day in a list of words, and the index of the word after it.
+type DayTime = (Time, usize);
 
 /// Returns the time of day at a word: `06:13`, `06:13:20.25`, `6:13:20 PM`, `下午 6:13:20`.
 fn time_of_day(tokens: &[&str], at: usize) -> Option<DayTime> {
@@ -277,8 +273,7 @@ fn time_after_date(tokens: &[&str], at: usize) -> Option<DayTime> {
         if let Some([minute, second]) = tokens.get(at + 1..at + 3)
             && let (Some(minute), Some(second)) = (minute.strip_prefix('-'), second.strip_prefix('-'))
         {
-            let time = time_of_parts(tokens, at, [token, minute, second])?;
-            return Some(DayTime { end: at + 3, ..time });
+            return Some((time_of_parts(tokens, at, [token, minute, second])?.0, at + 3));
         }
         let parts: Vec<&str> = token.split(['.', ',', ':']).collect();
         match parts[..] {
@@ -309,8 +304,7 @@ fn time_of_parts(tokens: &[&str], at: usize, [hour, minute, second]: [&str; 3]) 
     // A leap second is the last second of its minute here.
     let second = i8::try_from(if second == 60 { 59 } else { second }).ok()?;
     let time = Time::new(hour, number(minute)?, second, i32::try_from(nanos).ok()?).ok()?;
-    let end = at + 1 + usize::from(is_half(Some(at + 1), AM) || is_half(Some(at + 1), PM));
-    Some(DayTime { time, end })
+    Some((time, at + 1 + usize::from(is_half(Some(at + 1), AM) || is_half(Some(at + 1), PM))))
 }
 
 /// The halves of a day in the languages in which `date` prints them.
@@ -343,7 +337,7 @@ fn numeric_dates(tokens: &[&str]) -> Vec<(TimeForm, (Timestamp, bool))> {
     };
     let is_in_other = used > 1 && three_numbers(&tokens[used - 1..]).is_some_and(is_year_first);
     let day_time = (used..tokens.len().min(used + 4)).find_map(|at| time_after_date(tokens, at));
-    let Some(DayTime { time, end }) = day_time.filter(|_| !is_in_other) else { return Vec::new() };
+    let Some((time, end)) = day_time.filter(|_| !is_in_other) else { return Vec::new() };
     let read = |(form, [year, month, day]): &(TimeForm, [&String; 3])| {
         let date = date(full(year)?, digits(month)?, digits(day)?)?;
         Some((*form, with_offset(date.to_datetime(time), &tokens[end..])?))
@@ -388,7 +382,7 @@ fn named_date(tokens: &[&str]) -> Option<(TimeForm, (Timestamp, bool))> {
     if month_number(tokens[0]).is_none() && digits(tokens[0]).is_none_or(|day| day > 31) {
         return None;
     }
-    let (at, DayTime { time, end }) =
+    let (at, (time, end)) =
         (1..tokens.len().min(7)).find_map(|at| Some((at, time_after_date(tokens, at)?)))?;
     // The name of a day may look like that of a month, which follows it: `mar. 8 août` is a Tuesday.
     let month = tokens[..at].iter().rev().find_map(|word| month_number(word))?;

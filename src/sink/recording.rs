@@ -402,8 +402,8 @@ fn shift_files(path: &Path, keep: Option<u32>) -> io::Result<()> {
     rename(path, rotated_name(path, 1))
 }
 
-#[cfg(test)]
 #[allow(clippy::disallowed_methods)]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::compression::GZIP_MAGIC;
@@ -452,8 +452,8 @@ mod tests {
     }
 }
 
-#[cfg(test)]
 #[allow(clippy::disallowed_methods)]
+#[cfg(test)]
 mod rotation_tests {
     use super::*;
     use std::fs::{read_to_string, write};

@@ -3,7 +3,6 @@
 //! single requests that versions before the release of 0.2.0 recorded.
 
 use std::path::Path;
-use std::time::Duration;
 
 use blkstat::clock::RealClock;
 use blkstat::counters::Sample;

@@ -26,8 +26,7 @@ use super::line_reader::{LineReader, NextLine};
 use super::logs::Logs;
 use super::recorded_scan::ScanReader;
 use super::time_form::{LocalTimes, TimeForm};
-use super::warning::{CaptureWarning, WarningClass};
-use super::{MAX_DEVICES_PER_SAMPLE, MAX_LINE_BYTES};
+use super::{CaptureWarning, MAX_DEVICES_PER_SAMPLE, MAX_LINE_BYTES, WarningClass};
 use crate::compression::{TrailingData, is_end_of_text};
 use crate::counters::{Device, HealthFacts, HostState, Sample};
 

@@ -8,10 +8,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::baselines::RecordedBaseline;
+use crate::capture::CaptureWarning;
 use crate::capture::annotation::RecordingHeader;
 use crate::capture::diskstats_line::{LineError, has_lost_columns, parse_line};
 use crate::capture::time_form::TimeForm;
-use crate::capture::warning::CaptureWarning;
 use crate::capture::{
     MAX_BASELINE_NAME_BYTES, MAX_BASELINES, MAX_DEVICES_PER_SAMPLE, MAX_SAMPLE_BYTES, slot,
 };
