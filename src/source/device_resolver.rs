@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{major, minor};
 
-use super::small_file::{file_name, link_target_name, read_text};
+use super::small_file::{file_name, link_target_name, paths_in, read_text};
 use super::topology::{device_dir, device_name, list_devices};
 use crate::counters::Device;
 use crate::topology::{DeviceKey, NamedDevice};
@@ -111,11 +111,7 @@ impl DeviceResolver {
 
     /// Returns the names in /dev/disk/by-TYPE by kernel name, for the devices that have one.
     pub fn persistent(&self, kind: &str, devices: &[Device]) -> HashMap<String, String> {
-        let Ok(entries) = read_dir(self.root.join(format!("dev/disk/by-{kind}"))) else {
-            return HashMap::new();
-        };
-        let mut links: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-        links.sort();
+        let links = paths_in(&self.root.join(format!("dev/disk/by-{kind}")));
         // The first of several links to a device is used: inserted last, it replaces the others.
         let links = links.iter().rev().filter(|link| link.exists() || self.is_copy());
         let by_target: HashMap<String, String> =

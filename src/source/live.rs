@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use rustix::param::page_size;
 
-use super::small_file::{file_name, link_target_name, read_bytes_into, read_text};
+use super::small_file::{links_in, read_bytes_into, read_text};
 use super::topology::{device_name, read_devno};
 use crate::capture::proc_files::{
     parse_blocked, parse_cpu_line, parse_dirty_pages, parse_meminfo, parse_pressure, parse_vmstat,
@@ -268,9 +268,8 @@ fn read_device(dir: &Path, file_name: &str, find_devno: &impl Fn(&str) -> Option
 
 /// Returns the device numbers by name, from links such as `8:1 -> ../../block/sda/sda1`.
 fn linked_devnos(dir: &Path) -> HashMap<String, (u32, u32)> {
-    let links = read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
-    let devno = |link: PathBuf| Some((link_target_name(&link)?, parse_device_number(&file_name(&link)?)?));
-    links.filter_map(devno).map(|(target, devno)| (device_name(&target), devno)).collect()
+    let devno = |(link, target): (String, String)| Some((device_name(&target), parse_device_number(&link)?));
+    links_in(dir).filter_map(devno).collect()
 }
 
 /// Returns the names of the directories in a directory, including links to directories.

@@ -1,7 +1,7 @@
 //! Reads small files as a whole and in bounded memory, such as those of /proc and /sys, whose values are unknown (`None`)
 //! if they cannot be read; saved files, which may be on a disk that hangs; and the names that links lead to.
 
-use std::fs::OpenOptions;
+use std::fs::{OpenOptions, read_dir};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
@@ -117,6 +117,27 @@ pub(super) fn file_name(path: &Path) -> Option<String> {
 /// Returns the last component of the path that a symbolic link points to; `None` if this is not a link.
 pub(super) fn link_target_name(link: &Path) -> Option<String> {
     file_name(&link.read_link().ok()?)
+}
+
+/// Returns the paths of what a directory contains, by name; none if it cannot be read.
+pub(super) fn paths_in(dir: &Path) -> Vec<PathBuf> {
+    let entries = read_dir(dir).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+/// Returns the names of the symbolic links in a directory, in their order, with the last components of their targets.
+pub(super) fn links_in(dir: &Path) -> impl Iterator<Item = (String, String)> + use<> {
+    paths_in(dir).into_iter().filter_map(|link| Some((file_name(&link)?, link_target_name(&link)?)))
+}
+
+/// Returns the text of the mounts of a system: those of process 1 if `root` belongs to another system, such as the host as
+/// seen from a container; otherwise, or if they are not known, those of this process.
+pub(super) fn mountinfos(root: &Path) -> impl Iterator<Item = String> {
+    let init = (root != Path::new("/")).then_some("proc/1/mountinfo");
+    let paths = init.into_iter().chain(["proc/self/mountinfo"]);
+    paths.filter_map(|path| read_text(&resolve_in_root(root, root.join(path))))
 }
 
 /// Runs `read` in a separate thread and waits for its result, at most for `limit`. `None` if it takes longer, or if no

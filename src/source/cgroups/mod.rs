@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use procfs::process::MountInfo;
 
-use super::small_file::{read_bytes, read_bytes_into, read_text};
+use super::small_file::{mountinfos, read_bytes, read_bytes_into};
 use super::topology::unescape;
 use crate::attribution::LimitKind;
 use crate::attribution::files::{parse_blkio_counter, parse_blkio_limit, parse_io_max, parse_io_stat};
@@ -157,16 +157,7 @@ impl KnownCgroup {
 impl CgroupReader {
     /// Finds the hierarchy in the mounts of the system below `root`.
     pub(super) fn new(root: &Path) -> Self {
-        // Below another root, this process has other mounts than the system there.
-        let tables: &[&str] = if root == Path::new("/") {
-            &["proc/self/mountinfo"]
-        } else {
-            &["proc/1/mountinfo", "proc/self/mountinfo"]
-        };
-        let hierarchy = tables
-            .iter()
-            .filter_map(|path| read_text(&root.join(path)))
-            .find_map(|text| find_hierarchy(&text));
+        let hierarchy = mountinfos(root).find_map(|text| find_hierarchy(&text));
         let mountpoint = hierarchy.as_ref().map_or("", |found| found.mountpoint.trim_start_matches('/'));
         Self { top: root.join(mountpoint), hierarchy, ..Self::default() }
     }

@@ -10,15 +10,12 @@
 //! | `...-part2` | the identity of the disk, and the number of the partition |
 
 use std::collections::HashMap;
-use std::fs::read_dir;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::sysfs_device::SysfsDevice;
 use crate::sanitize::sanitize;
-use crate::source::small_file::{
-    file_name, link_target_name, read_bytes, read_line, read_within, resolve_in_root,
-};
+use crate::source::small_file::{links_in, read_bytes, read_line, read_within, resolve_in_root};
 use crate::topology::{Kind, Node, Topology};
 
 /// The longest value that counts as an identity, in bytes: a WWID of the kernel has up to 255, a UUID of the
@@ -87,7 +84,9 @@ pub(super) fn add_virtio_serials(
         return;
     }
     let mut unknown = Vec::new();
-    let linked = linked_serials(root);
+    let links = links_in(&root.join("dev/disk/by-id"));
+    let serial = |(link, name): (String, String)| Some((name, link.strip_prefix("virtio-")?.to_owned()));
+    let linked: HashMap<String, String> = links.filter_map(serial).collect();
     for (index, file) in serial_files {
         let node = &mut nodes[*index];
         let before = previous.node(&node.name).filter(|before| before.is_same_instance(node));
@@ -139,16 +138,6 @@ fn vpd_serial(page: &[u8]) -> Option<String> {
     let length = usize::from(u16::from_be_bytes([header[2], header[3]]));
     let text = text.get(..length).filter(|_| header[1] == 0x80)?;
     Some(String::from_utf8_lossy(text).into_owned())
-}
-
-/// Returns the serial numbers of virtio disks by kernel name, from the links of udev.
-fn linked_serials(root: &Path) -> HashMap<String, String> {
-    let entries = read_dir(root.join("dev/disk/by-id")).into_iter().flatten().flatten();
-    let serial = |link: PathBuf| {
-        let serial = file_name(&link)?.strip_prefix("virtio-")?.to_owned();
-        Some((link_target_name(&link)?, serial))
-    };
-    entries.filter_map(|entry| serial(entry.path())).collect()
 }
 
 /// Returns whether half of the queue is in use, so that another request may have to wait.

@@ -8,7 +8,6 @@ mod mounts;
 mod sysfs_device;
 
 use std::collections::{HashMap, HashSet};
-use std::fs::read_dir;
 use std::path::Path;
 
 use self::identity::{
@@ -16,7 +15,7 @@ use self::identity::{
 };
 use self::mounts::{DeviceIndex, Mounts};
 use self::sysfs_device::SysfsDevice;
-use super::small_file::{file_name, link_target_name, read_line, resolve_in_root};
+use super::small_file::{links_in, read_line, resolve_in_root};
 use crate::topology::{Kind, Node, Topology, link_nvme_paths, natural_key, possible_disks};
 
 pub(super) use mounts::unescape;
@@ -101,13 +100,9 @@ fn kernel_version(root: &Path) -> Option<(u32, u32)> {
 fn add_aliases(root: &Path, nodes: &mut [Node]) {
     let mut aliases = HashMap::new();
     for (dir, prefix) in [("md", "md/"), ("mapper", "")] {
-        let entries = read_dir(root.join("dev").join(dir)).into_iter().flatten().flatten();
-        let mut links: Vec<_> = entries.map(|entry| entry.path()).collect();
-        links.sort();
-        for link in links {
+        for (name, target) in links_in(&root.join("dev").join(dir)) {
             // The name `md/0` says no more than `md0`.
-            let name = file_name(&link).filter(|name| !is_number(name));
-            if let (Some(name), Some(target)) = (name, link_target_name(&link)) {
+            if !is_number(&name) {
                 aliases.entry(target).or_insert(format!("{prefix}{name}"));
             }
         }

@@ -6,7 +6,7 @@ use std::path::Path;
 use procfs::process::MountInfo;
 
 use crate::counters::parse_device_number;
-use crate::source::small_file::{link_target_name, read_text, resolve_in_root};
+use crate::source::small_file::{link_target_name, mountinfos, read_text, resolve_in_root};
 use crate::topology::Node;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -27,18 +27,15 @@ struct Mount {
 pub(super) struct Mounts(Vec<Mount>);
 
 impl Mounts {
-    /// Reads the mounts below `root`: those of process 1 if `root` belongs to another system, such as the host as seen
-    /// from a container; otherwise those of this process.
+    /// Reads the mounts below `root`.
     pub(super) fn read(root: &Path) -> Self {
-        let init: &[&str] = if root == Path::new("/") { &[] } else { &["proc/1/mountinfo"] };
         let read = |path: &str| read_text(&resolve_in_root(root, root.join(path)));
-        let mountinfos = init.iter().chain(&["proc/self/mountinfo"]);
-        let sources = mountinfos.map(|path| (path, parse_mountinfo as fn(&str) -> _));
-        let mounts =
-            sources.chain([(&"proc/mounts", parse_mounts as fn(&str) -> _)]).find_map(|(path, parse)| {
-                let mounts: Vec<Mount> = read(path)?.lines().filter_map(parse).collect();
-                Some(mounts).filter(|mounts| !mounts.is_empty())
-            });
+        let parsed = |text: String, parse: fn(&str) -> Option<Mount>| {
+            let mounts: Vec<Mount> = text.lines().filter_map(parse).collect();
+            Some(mounts).filter(|mounts| !mounts.is_empty())
+        };
+        let mounts = mountinfos(root).find_map(|text| parsed(text, parse_mountinfo));
+        let mounts = mounts.or_else(|| parsed(read("proc/mounts")?, parse_mounts));
         let mut mounts = mounts.unwrap_or_default();
         mounts.extend(read("proc/swaps").unwrap_or_default().lines().filter_map(parse_swaps));
         Self(mounts)

@@ -1,7 +1,6 @@
 //! The sets of triggers of a tracer: their renewal and their counts.
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,7 +18,7 @@ use super::trace_set::{EventPair, device_filter};
 use crate::attribution::files::parse_process_cgroup;
 use crate::clock::{Clock, RealClock};
 use crate::counters::{DeviceNumber, TraceProblem, TracedIo, TracedUser, TracedUsers};
-use crate::source::small_file::{read_bytes, read_text};
+use crate::source::small_file::{file_name, paths_in, read_bytes, read_text};
 use crate::source::topology::read_devno;
 use crate::topology::nvme_head;
 
@@ -109,7 +108,7 @@ impl Session {
             }
             Decision::Resume => self.renew_latencies().and_then(|()| self.renew_users()),
         };
-        self.note_failure(outcome);
+        self.note_failure(&outcome);
         if self.guard.is_paused {
             self.counted.problem = Some(TraceProblem::Overhead);
         }
@@ -151,11 +150,11 @@ impl Session {
         self.rate.selected = self.options.rate_devices();
         if !self.guard.is_paused {
             let renewed = self.renew_latencies().and_then(|()| self.renew_users());
-            self.note_failure(renewed);
+            self.note_failure(&renewed);
         }
     }
 
-    fn note_failure(&mut self, outcome: Result<()>) {
+    fn note_failure(&mut self, outcome: &Result<()>) {
         if outcome.is_err() {
             self.counted.problem = Some(TraceProblem::Failed);
         }
@@ -165,7 +164,7 @@ impl Session {
     pub(super) fn read(&mut self, now: Duration) -> TracedIo {
         if !self.guard.is_paused && self.has_other_bio_devices() {
             let renewed = self.renew_latencies();
-            self.note_failure(renewed);
+            self.note_failure(&renewed);
         }
         // Read before the histograms: `Surplus` corrects for requests that complete in between.
         self.rate.observe(&self.root, now);
@@ -254,8 +253,8 @@ fn weight(pairs: &[EventPair], has_users: bool) -> f64 {
 /// md. A device with requests has a directory `mq` in sysfs. An NVMe disk with several paths is not among them: it
 /// hands its bios over to a path, where they complete as requests with their own latencies.
 pub(super) fn bio_devices(root: &Path) -> Vec<DeviceNumber> {
-    let entries = fs::read_dir(root.join("sys/block")).into_iter().flatten().flatten();
-    let names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let names: Vec<String> =
+        paths_in(&root.join("sys/block")).iter().filter_map(|path| file_name(path)).collect();
     let heads: HashSet<String> = names.iter().filter_map(|name| nvme_head(name)).collect();
     let mut found: Vec<DeviceNumber> = names
         .iter()
@@ -368,6 +367,8 @@ fn lock(session: &Mutex<Session>) -> MutexGuard<'_, Session> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::counters::{Device, RequestKind, Sample};
 

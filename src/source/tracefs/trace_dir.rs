@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, anyhow, bail, ensure};
 use flate2::bufread::GzDecoder;
 
+use crate::attribution::files::parse_process_stat;
 use crate::sanitize::sanitize;
-use crate::source::small_file::{read_bytes_into, read_line, read_text};
+use crate::source::small_file::{file_name, paths_in, read_bytes, read_bytes_into, read_line, read_text};
 
 #[derive(Clone, Debug)]
 pub(super) struct TraceDir {
@@ -145,11 +146,7 @@ impl TraceDir {
 
     /// Returns the names in a directory, sorted; empty if it cannot be read.
     pub(super) fn list(&self, directory: &str) -> Vec<String> {
-        let entries = fs::read_dir(self.path.join(directory)).into_iter().flatten().flatten();
-        let mut names: Vec<String> =
-            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-        names.sort();
-        names
+        paths_in(&self.join(directory)).iter().filter_map(|path| file_name(path)).collect()
     }
 }
 
@@ -317,11 +314,9 @@ fn namespace(root: &Path) -> u64 {
     number.unwrap_or(0)
 }
 
-/// Returns the start time of a process: field 22 of its stat file, after a name in parentheses (proc_pid_stat(5)).
-/// `None` if there is no such process.
+/// Returns the start time of a process; `None` if there is no such process.
 fn started(root: &Path, pid: u32) -> Option<u64> {
-    let line = read_line(&root.join(format!("proc/{pid}/stat")))?;
-    line.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()
+    Some(parse_process_stat(&read_bytes(&root.join(format!("proc/{pid}/stat")))?)?.start_ticks)
 }
 
 #[cfg(test)]
