@@ -336,28 +336,9 @@ fn provider(disk: &Node, machine: &Machine) -> Option<Provider> {
 }
 
 /// Words in the models of devices that the kernel may call rotational although they are not single disks: those of
-/// hypervisors and clouds, and the volumes of disk arrays and RAID controllers. In lower case.
-const OTHER_MODELS: [&str; 18] = [
-    "qemu",
-    "vbox",
-    "virtual",
-    "vmware",
-    "msft",
-    "xen",
-    "virtio",
-    "persistentdisk",
-    "elastic block store",
-    "volume",
-    "vdisk",
-    "vdasd",
-    "lun",
-    "raid",
-    "logical",
-    "perc",
-    "iscsi",
-    "scsi_debug",
-];
-
+/// hypervisors and clouds, and the volumes of disk arrays and RAID controllers. In lower case, separated by commas.
+const OTHER_MODELS: &str = "qemu,vbox,virtual,vmware,msft,xen,virtio,persistentdisk,elastic block store,volume,vdisk,vdasd,\
+                            lun,raid,logical,perc,iscsi,scsi_debug";
 /// The beginnings of the names of disks whose driver does not report what they are made of: virtio, Xen and
 /// devices that are software.
 const OTHER_NAMES: [&str; 8] = ["vd", "xvd", "nbd", "rbd", "drbd", "bcache", "zd", "mmcblk"];
@@ -379,7 +360,7 @@ impl Topology {
         let lower_model = model.to_lowercase();
         // Without a model it may be anything: the kernel assumes that disks are rotational if they do not report it.
         let is_model_of_disk =
-            !model.is_empty() && !OTHER_MODELS.iter().any(|other| lower_model.contains(other));
+            !model.is_empty() && !OTHER_MODELS.split(',').any(|other| lower_model.contains(other));
         let is_single = is_model_of_disk && !machine.is_virtual();
         match node.rotational {
             _ if is_volume => Some(DeviceClass::Network),

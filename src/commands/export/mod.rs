@@ -16,7 +16,7 @@ use anyhow::Result;
 use clap::Args;
 use jiff::Timestamp;
 
-use self::server::{Published, RunningServer, TextfileWriter, bind};
+use self::server::{Published, TextfileWriter, bind, start_server};
 use super::follow::{Observer, Run, follow};
 use super::options::{
     ANY_FIRST, FILE_OPERAND, Host, Operand, SourceOptions, VerdictOptions, distance, usage_error,
@@ -159,7 +159,7 @@ impl Export {
         // Bind before the first sample: another program may have the address.
         let bound = self.listen.map(bind).transpose()?;
         let published = Arc::new(Published::new(interval.unwrap_or(DEFAULT_INTERVAL)));
-        let mut publisher = Publisher { export: self, totals, published, bound, server: None, file: None };
+        let mut publisher = Publisher { export: self, totals, published, bound, file: None };
         follow(intervals, &mut publisher, context)
     }
 
@@ -202,7 +202,6 @@ struct Publisher<'a> {
     published: Arc<Published>,
     /// The address that is not served yet.
     bound: Option<TcpListener>,
-    server: Option<RunningServer>,
     file: Option<TextfileWriter>,
 }
 
@@ -217,8 +216,7 @@ impl Observer for Publisher<'_> {
             context.print_error(format_args!("writing metrics to {}", sanitize(&name)));
         }
         if let Some(listener) = self.bound.take() {
-            let server = self.server.insert(RunningServer::start(listener, &self.published)?);
-            let address = server.address;
+            let address = start_server(listener, &self.published)?;
             let reach = if address.ip().is_loopback() { ", to this host only" } else { "" };
             context.print_error(format_args!("serving metrics at http://{address}/metrics{reach}"));
         }

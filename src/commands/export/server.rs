@@ -11,14 +11,11 @@
 use core::net::SocketAddr;
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::future::poll_fn;
 use std::io;
 use std::net::TcpListener;
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::Poll;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -182,35 +179,22 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// The page at `/`.
 const INDEX: &str = "blkstat export\n\n/metrics  metrics for Prometheus\n/healthz  200 while samples are taken in time, otherwise 503\n";
 
-/// A running server. It ends when this is dropped.
-pub(super) struct RunningServer {
-    /// The address at which it listens.
-    pub(super) address: SocketAddr,
-    /// The server ends when this is closed.
-    _stop: UnixStream,
+/// Serves metrics in a separate thread, until the program ends. Returns the address at which it listens.
+///
+/// # Errors
+/// If the system has no more threads or file descriptors.
+pub(super) fn start_server(listener: TcpListener, published: &Arc<Published>) -> Result<SocketAddr> {
+    let address = listener.local_addr().context("cannot start to serve")?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();
+    let (runtime, published) = (runtime.context("cannot start to serve")?, Arc::clone(published));
+    start_thread("http", move || {
+        // If it fails, the other outputs go on.
+        let _ = runtime.block_on(serve(listener, published));
+    })?;
+    Ok(address)
 }
 
-impl RunningServer {
-    /// Serves in a separate thread.
-    ///
-    /// # Errors
-    /// If the system has no more threads or file descriptors.
-    pub(super) fn start(listener: TcpListener, published: &Arc<Published>) -> Result<Self> {
-        let address = listener.local_addr().context("cannot start to serve")?;
-        let (stop, stopped) = UnixStream::pair().context("cannot start to serve")?;
-        stopped.set_nonblocking(true).context("cannot start to serve")?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();
-        let runtime = runtime.context("cannot start to serve")?;
-        let published = Arc::clone(published);
-        start_thread("http", move || {
-            // The server ends with the program. If it fails, the other outputs go on.
-            let _ = runtime.block_on(serve(listener, stopped, published));
-        })?;
-        Ok(Self { address, _stop: stop })
-    }
-}
-
-/// Takes an address. It is served once [`RunningServer::start`] is called.
+/// Takes an address. It is served once [`start_server`] is called.
 ///
 /// # Errors
 /// If it cannot be used, for example because another program has it.
@@ -220,30 +204,23 @@ pub(super) fn bind(address: SocketAddr) -> Result<TcpListener> {
     Ok(listener)
 }
 
-/// Accepts connections until `stopped` is closed at its other end.
-async fn serve(listener: TcpListener, stopped: UnixStream, published: Arc<Published>) -> io::Result<()> {
+/// Accepts connections.
+async fn serve(listener: TcpListener, published: Arc<Published>) -> io::Result<Infallible> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
-    let stopped = tokio::net::UnixStream::from_std(stopped)?;
     let mut connections: VecDeque<AbortHandle> = VecDeque::with_capacity(MAX_CONNECTIONS);
     loop {
-        let accepted = poll_fn(|context| match stopped.poll_read_ready(context) {
-            Poll::Ready(_) => Poll::Ready(None),
-            Poll::Pending => listener.poll_accept(context).map(Some),
-        });
-        match accepted.await {
-            None => return Ok(()),
-            Some(Err(_)) => tokio::time::sleep(ACCEPT_PAUSE).await,
-            Some(Ok((stream, _))) => {
-                connections.retain(|connection| !connection.is_finished());
-                if connections.len() >= MAX_CONNECTIONS
-                    && let Some(oldest) = connections.pop_front()
-                {
-                    oldest.abort();
-                }
-                let connection = serve_connection(stream, Arc::clone(&published));
-                connections.push_back(tokio::spawn(connection).abort_handle());
-            }
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+            continue;
+        };
+        connections.retain(|connection| !connection.is_finished());
+        if connections.len() >= MAX_CONNECTIONS
+            && let Some(oldest) = connections.pop_front()
+        {
+            oldest.abort();
         }
+        let connection = serve_connection(stream, Arc::clone(&published));
+        connections.push_back(tokio::spawn(connection).abort_handle());
     }
 }
 

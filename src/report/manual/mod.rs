@@ -15,45 +15,18 @@ use crate::counters::FACTS;
 pub type Terms = Vec<(String, String)>;
 
 macro_rules! pages {
-    ($($name:literal),* $(,)?) => { [$(($name, include_str!(concat!("../../manual/", $name, ".md")))),*] };
+    ($($name:literal)*) => { [$(($name, include_str!(concat!("../../manual/", $name, ".md")))),*] };
 }
 
 /// The pages of commands: the first that of the program. Each begins with a line `# NAME: SUMMARY`.
 const COMMANDS: [(&str, &str); 16] = pages![
-    "blkstat",
-    "top",
-    "who",
-    "latency",
-    "record",
-    "analyze",
-    "report",
-    "export",
-    "devices",
-    "service",
-    "iostat",
-    "pt-diskstats",
-    "completions",
-    "man",
-    "help",
-    "version",
+    "blkstat" "top" "who" "latency" "record" "analyze" "report" "export" "devices" "service" "iostat" "pt-diskstats"
+    "completions" "man" "help" "version"
 ];
-
 /// The pages of topics.
 const TOPICS: [(&str, &str); 14] = pages![
-    "verdicts",
-    "evidence",
-    "health",
-    "baselines",
-    "columns",
-    "json",
-    "csv",
-    "recordings",
-    "files",
-    "prometheus",
-    "formulas",
-    "accuracy",
-    "kernels",
-    "performance",
+    "verdicts" "evidence" "health" "baselines" "columns" "json" "csv" "recordings" "files" "prometheus" "formulas"
+    "accuracy" "kernels" "performance"
 ];
 
 /// A page of the manual.
