@@ -50,7 +50,6 @@ pub fn parse_interval(word: &str) -> Result<Duration, String> {
 }
 
 /// Says which samples of a capture end an interval that is longer than the time between samples.
-#[derive(Clone, Copy, Debug)]
 pub struct Resampling {
     interval: Option<Duration>,
     start: SampleTime,
@@ -82,7 +81,6 @@ impl Resampling {
 }
 
 /// Deadlines at multiples of an interval after a start. Missed deadlines are skipped.
-#[derive(Clone, Copy, Debug)]
 pub struct Deadlines {
     start: Duration,
     interval: Duration,
@@ -120,7 +118,6 @@ impl Deadlines {
 
 /// The deadlines of intervals, and of samples that divide each interval evenly. The end of an interval that has begun is
 /// never skipped; a deadline within it is.
-#[derive(Clone, Copy, Debug)]
 pub struct SampleDeadlines {
     start: Duration,
     interval: Duration,

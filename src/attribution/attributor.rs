@@ -90,7 +90,7 @@ impl DeviceUse {
 }
 
 /// Compares the scans at both ends of an interval, and watches the limits in all scans between them.
-#[derive(Clone, Debug, Default)]
+#[derive(Default)]
 pub struct Attributor {
     /// The scan at the beginning of the interval.
     begin: Option<Arc<IoScan>>,
@@ -264,7 +264,6 @@ fn complete_shares(cgroups: &mut [CgroupUse], total: &IoRates) {
 }
 
 /// The growth of the counters of a cgroup on a device.
-#[derive(Clone, Debug, PartialEq)]
 pub(super) struct CgroupDelta {
     /// The position of the cgroup in the newer scan.
     pub(super) cgroup: usize,

@@ -133,7 +133,7 @@ impl Observed {
 pub(super) type LimitKey = (Arc<str>, DeviceNumber, LimitKind);
 
 /// Follows the use of limits over several intervals.
-#[derive(Clone, Debug, Default)]
+#[derive(Default)]
 pub(super) struct LimitHistory {
     recent: HashMap<LimitKey, Vec<Observed>>,
     /// The uses in the present interval.

@@ -291,7 +291,6 @@ impl App {
     }
 }
 
-#[derive(Clone, Debug)]
 pub(crate) struct Row<'a> {
     /// The device in the interval under the cursor.
     pub(crate) device: &'a DeviceInterval,
@@ -300,7 +299,7 @@ pub(crate) struct Row<'a> {
 }
 
 /// The lines of the list, and the number of devices that are not listed.
-#[derive(Clone, Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Rows<'a> {
     pub(crate) listed: Vec<Row<'a>>,
     /// Devices that are folded: those that are ok, and those that are idle.

@@ -5,10 +5,10 @@ use std::fmt::Write;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use libm::log10;
 
 use super::escape;
 use crate::intervals::series::{Extent, TimeSpan, Timeline};
+use crate::report::layout::sentence_numbers::{number, time};
 use crate::report::scale::{Scale, without_zeros};
 
 /// A panel: its heading with a legend, and a drawing above a horizontal and beside a vertical axis.
@@ -311,10 +311,7 @@ impl Unit {
     /// A round value as a label of the axis.
     pub(super) fn label(self, value: f64) -> String {
         match self {
-            Self::Milliseconds if value == 0.0 => "0".to_owned(),
-            Self::Milliseconds if value < 0.999 => format!("{} µs", plain(value * 1e3)),
-            Self::Milliseconds if value < 999.0 => format!("{} ms", plain(value)),
-            Self::Milliseconds => format!("{} s", plain(value / 1e3)),
+            Self::Milliseconds => without_zeros(&time(value)),
             Self::Percent => format!("{}%", plain(value)),
             Self::Multiple => format!("{}x", plain(value)),
             Self::PerSecond | Self::Bandwidth | Self::Count(_) | Self::Size => plain(value),
@@ -322,21 +319,10 @@ impl Unit {
     }
 }
 
-/// A round number without superfluous digits: `0.5`, `20`, `2,000`, `150k`, `2M`.
+/// A round number without superfluous digits: `0.5`, `2,000`, `150k`.
 fn plain(value: f64) -> String {
-    let (scaled, suffix) = match value {
-        ..9_999.5 => (value, ""),
-        ..999_500.0 => (value / 1e3, "k"),
-        ..999_500_000.0 => (value / 1e6, "M"),
-        _ => (value / 1e9, "G"),
-    };
-    // A multiple of a power of ten has at most this many decimals.
-    let decimals = if scaled >= 1.0 || scaled <= 0.0 { 1 } else { (-log10(scaled)).ceil() as usize + 1 };
-    let text = without_zeros(&format!("{scaled:.decimals$}"));
-    if suffix.is_empty() && text.len() == 4 && !text.contains('.') {
-        return format!("{},{}", &text[..1], &text[1..]);
-    }
-    format!("{text}{suffix}")
+    let text = if value < 0.1 { format!("{value:.6}") } else { number(value) };
+    without_zeros(&text)
 }
 
 impl Scale {
@@ -596,7 +582,7 @@ mod scale_tests {
             labels(Scale::linear(2003.0), Unit::PerSecond),
             ["0", "1,000", "2,000", "3,000", "4,000", "5,000"]
         );
-        assert_eq!(labels(Scale::linear(150_000.0), Unit::PerSecond), ["0", "50k", "100k", "150k", "200k"]);
+        assert_eq!(labels(Scale::linear(150_000.0), Unit::PerSecond), ["0", "50,000", "100k", "150k", "200k"]);
         assert_eq!(
             labels(Scale::linear(0.03), Unit::Count("")),
             ["0", "0.01", "0.02", "0.03", "0.04", "0.05"]

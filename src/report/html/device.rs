@@ -358,10 +358,9 @@ fn draw_knee(concurrency: &Scale, capacity: &CapacityReport, panel: &mut Panel<'
         panel.draw("ref", &format!("M{} 0v{HEIGHT}", x_of(concurrency, knee)));
     }
     let Some(high) = capacity.knee_high else { return };
-    let label = |queue: f64| Unit::Count("").label(round(queue));
     let queues = match capacity.knee_low {
-        Some(low) => format!("{} to {}", label(low), label(high)),
-        None => format!("{} or less", label(high)),
+        Some(low) => format!("{} to {}", queue(low), queue(high)),
+        None => format!("{} or less", queue(high)),
     };
     let left = concurrency.position(high) * 100.0;
     let side = if left > 70.0 { "left" } else { "right" };
@@ -381,12 +380,6 @@ fn push_over_concurrency(panel: &Panel<'_>, concurrency: &Scale, out: &mut Strin
         "<div class=\"xs\">{labels}</div><div class=\"axis\">concurrency: mean reads and writes in the queue or being served</div>"
     );
     panel.push("", &grid, &below, out);
-}
-
-/// A number with two significant digits.
-fn round(value: f64) -> f64 {
-    let unit = libm::pow(10.0, libm::log10(value.max(1e-9)).floor() - 1.0);
-    (value / unit).round() * unit
 }
 
 /// The shades, from few to many requests.
