@@ -5,7 +5,6 @@
 //! After the first sample, the thread that samples opens files of /proc and /sys only.
 
 mod convert;
-mod learner;
 
 use std::path::{Path, PathBuf, absolute};
 use std::sync::{Mutex, PoisonError};
@@ -16,7 +15,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use jiff::tz::TimeZone;
 
-use self::learner::Learner;
+use self::convert::Learner;
 use super::follow::Progress;
 use super::options::{
     BaselineOptions, Host, Operand, distance, is_number_or_interval, parse_schedule, usage_error,

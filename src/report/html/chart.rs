@@ -582,7 +582,10 @@ mod scale_tests {
             labels(Scale::linear(2003.0), Unit::PerSecond),
             ["0", "1,000", "2,000", "3,000", "4,000", "5,000"]
         );
-        assert_eq!(labels(Scale::linear(150_000.0), Unit::PerSecond), ["0", "50,000", "100k", "150k", "200k"]);
+        assert_eq!(
+            labels(Scale::linear(150_000.0), Unit::PerSecond),
+            ["0", "50,000", "100k", "150k", "200k"]
+        );
         assert_eq!(
             labels(Scale::linear(0.03), Unit::Count("")),
             ["0", "0.01", "0.02", "0.03", "0.04", "0.05"]

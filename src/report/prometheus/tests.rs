@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::families::Family;
+use super::Family;
 use super::*;
 use crate::analysis::{BaselineSource, IoDirection, RateUnit};
 use crate::counters::{Columns, Counters, FACTS, FactKind, HostState, Pressure, Requests};
