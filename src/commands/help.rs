@@ -15,9 +15,10 @@ use super::options::{Operand, VIEW_OPERANDS, is_number_or_interval, usage_error}
 use super::{Arguments, export, record};
 use crate::console::RunContext;
 use crate::exit::Exit;
+use crate::iostat;
+use crate::pt_diskstats;
 use crate::report::layout::DEFAULT_WIDTH;
 use crate::report::manual::{Page, Terms, find_term, names, page, styled};
-use crate::{iostat, pt_diskstats};
 
 /// The headings of options that commands have in common. Other options are those of a command alone.
 const GROUPS: [(&str, &[&str]); 4] = [
