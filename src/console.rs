@@ -186,18 +186,11 @@ pub fn cause_text(error: &anyhow::Error) -> String {
 /// The most warnings of a class that are printed in full.
 const MAX_PRINTED: u64 = 10;
 
-/// The classes of warnings: a break in time or a truncated file is reported even after many warnings about skipped
-/// lines.
-#[derive(Clone, Copy)]
-enum Class {
-    SkippedLines,
-    Other,
-}
-
 /// Prints and counts the warnings about one input.
 pub struct Warnings {
     input: String,
-    /// The number of printed warnings, by class.
+    /// The numbers of printed warnings about skipped lines, after many of which a break in time or a truncated file is
+    /// reported all the same, and of the others.
     printed: [u64; 2],
     omitted: u64,
     is_silent: bool,
@@ -216,18 +209,18 @@ impl Warnings {
 
     /// Warns about a line that is skipped.
     pub fn warn_line(&mut self, line: u64, message: &dyn Display, err: &mut dyn Write) {
-        self.print(Class::SkippedLines, &format!("{}:{line}: {message}", self.input), err);
+        self.print(true, &format!("{}:{line}: {message}", self.input), err);
     }
 
     /// Warns about a capture, and counts the warnings that the reader omitted.
     pub fn warn_capture(&mut self, warning: &CaptureWarning, err: &mut dyn Write) {
-        let class = match warning.class {
+        let is_line = match warning.class {
             WarningClass::NextFile => return self.input = sanitize(&warning.text).into_owned(),
             WarningClass::Capture => return self.warn_input(&warning.text, err),
-            WarningClass::Lines => Class::SkippedLines,
-            WarningClass::Clock | WarningClass::Note | WarningClass::Other => Class::Other,
+            WarningClass::Lines => true,
+            WarningClass::Clock | WarningClass::Note | WarningClass::Other => false,
         };
-        self.print(class, &format!("{}:{}: {}", self.input, warning.line, warning.text), err);
+        self.print(is_line, &format!("{}:{}: {}", self.input, warning.line, warning.text), err);
         self.omitted += warning.omitted;
     }
 
@@ -237,11 +230,11 @@ impl Warnings {
 
     /// Warns about the input as a whole.
     pub fn warn_input(&mut self, message: &str, err: &mut dyn Write) {
-        self.print(Class::Other, &format!("{}: {}", self.input, sanitize(message)), err);
+        self.print(false, &format!("{}: {}", self.input, sanitize(message)), err);
     }
 
-    fn print(&mut self, class: Class, text: &str, err: &mut dyn Write) {
-        let printed = &mut self.printed[class as usize];
+    fn print(&mut self, is_line: bool, text: &str, err: &mut dyn Write) {
+        let printed = &mut self.printed[usize::from(is_line)];
         if *printed == MAX_PRINTED {
             self.omitted += 1;
             return;

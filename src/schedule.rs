@@ -119,8 +119,6 @@ impl Deadlines {
 /// The deadlines of intervals, and of samples that divide each interval evenly. The end of an interval that has begun is
 /// never skipped; a deadline within it is.
 pub struct SampleDeadlines {
-    start: Duration,
-    interval: Duration,
     samples_per_interval: u128,
     ends: Deadlines,
     /// The end of the interval that has begun; `None` between intervals.
@@ -132,10 +130,9 @@ pub struct SampleDeadlines {
 impl SampleDeadlines {
     /// Creates the deadlines of intervals after `start`, a monotonic time, with samples no more than `max_step` apart.
     pub fn new(start: Duration, interval: Duration, max_step: Duration) -> Self {
-        let interval = interval.max(Duration::from_nanos(1));
-        let samples_per_interval = interval.as_nanos().div_ceil(max_step.as_nanos().max(1));
         let ends = Deadlines::new(start, interval);
-        Self { start, interval, samples_per_interval, ends, end: None, due: start }
+        let samples_per_interval = ends.interval.as_nanos().div_ceil(max_step.as_nanos().max(1));
+        Self { samples_per_interval, ends, end: None, due: start }
     }
 
     /// Returns the next deadline after `now`, or the end of the interval if that has passed, and the number of
@@ -169,12 +166,12 @@ impl SampleDeadlines {
 
     /// The first deadline of a sample after `now`.
     fn next_sample(&self, now: Duration) -> Duration {
-        let interval = self.interval.as_nanos();
-        let passed = now.saturating_sub(self.start).as_nanos().saturating_mul(self.samples_per_interval);
+        let (start, interval) = (self.ends.start, self.ends.interval.as_nanos());
+        let passed = now.saturating_sub(start).as_nanos().saturating_mul(self.samples_per_interval);
         let next = (passed / interval + 1).saturating_mul(interval);
         // Rounded up, so that the number of a deadline counts as passed at the deadline itself.
         let offset = u64::try_from(next.div_ceil(self.samples_per_interval)).unwrap_or(u64::MAX);
-        self.start.saturating_add(Duration::from_nanos(offset))
+        start.saturating_add(Duration::from_nanos(offset))
     }
 }
 

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::attributor::{Attribution, CgroupUse, DeviceUse, contains};
+use super::{Attribution, CgroupUse, DeviceUse, is_in_cgroup};
 use crate::counters::{CgroupHierarchy, DeviceNumber, IoCounters, IoLimits};
 
 /// The fraction of a limit from which it counts as reached.
@@ -256,7 +256,7 @@ impl Attribution {
             limited.flat_map(|name| self.reached_on(name, is_held)).collect();
         let applies = |(limited, ..): &Candidate<'_>, path: &str| match hierarchy {
             CgroupHierarchy::V1 => *limited.path == *path,
-            CgroupHierarchy::V2 => contains(&limited.path, path),
+            CgroupHierarchy::V2 => is_in_cgroup(&limited.path, path),
         };
         let share = |is_limited: &dyn Fn(&str) -> bool, amount: fn(&CgroupUse) -> f64, total: f64| {
             let held: f64 = usage.cgroups.iter().filter(|cgroup| is_limited(&cgroup.path)).map(amount).sum();
@@ -353,7 +353,7 @@ impl Attribution {
         let has_all_waiting = |path: &str| {
             let paths = self.blocked.iter().filter_map(|task| task.cgroup.as_deref());
             let mut waiting = paths.filter(|path| *path != "/").peekable();
-            waiting.peek().is_some() && waiting.all(|task| contains(path, task))
+            waiting.peek().is_some() && waiting.all(|task| is_in_cgroup(path, task))
         };
         cgroups.flat_map(move |cgroup| {
             let suffices_near = is_held && has_all_waiting(&cgroup.path);

@@ -14,7 +14,7 @@ pub use self::columns::{sort_keys, sort_value};
 #[cfg(feature = "top")]
 pub(crate) use self::lines::{event_text, header_line, state_message, who_line};
 pub use self::table::TableWriter;
-use crate::analysis::{DEFAULT_SATURATION_THRESHOLD, MIN_QUEUEING_SATURATION};
+use crate::analysis::MIN_QUEUEING_SATURATION;
 use crate::counters::Columns;
 use crate::intervals::DeviceInterval;
 use crate::report::layout::{UNLIMITED_WIDTH, ellipsize, fit_columns, text_width};
@@ -25,6 +25,7 @@ const MIN_NAME_WIDTH: usize = 10;
 /// The maximum width of mount points on lines of limited width.
 const MAX_MOUNTS_WIDTH: usize = 24;
 
+#[derive(Default)]
 pub struct TableOptions {
     /// The width of a line; `None` for the width of the terminal, or no limit without a terminal.
     pub width: Option<usize>,
@@ -39,20 +40,6 @@ pub struct TableOptions {
     pub colors: bool,
     /// Latency, as a multiple of unloaded latency, from which it is colored as an alert.
     pub saturation_threshold: f64,
-}
-
-impl Default for TableOptions {
-    fn default() -> Self {
-        Self {
-            width: None,
-            all_columns: false,
-            mounts: false,
-            explain: false,
-            who: false,
-            colors: false,
-            saturation_threshold: DEFAULT_SATURATION_THRESHOLD,
-        }
-    }
 }
 
 /// Returns the maximum width of names on lines of `width` columns.
