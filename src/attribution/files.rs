@@ -1,7 +1,7 @@
 //! Parsers of the files of cgroups and processes. Each takes the bytes of a file. A line that it does not understand is
 //! ignored without affecting other lines: the kernel's formats grow, and a file may end in the middle of a line.
 
-use super::limits::LimitKind;
+use super::LimitKind;
 use crate::counters::{CgroupDevice, DeviceNumber, IoCounters, parse_device_number};
 
 /// Splits a text into lines of words. Lines that are not UTF-8 are left out.

@@ -1,7 +1,6 @@
 //! The result of an analysis: as text for people, as JSON, and as a fio job file. Here are the sentences that its text and its
 //! page share, the order of incidents and devices, and times of day.
 
-mod compare;
 mod json;
 mod text;
 
@@ -12,10 +11,10 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-pub use self::compare::{Comparison, compare_json, compare_text};
 pub use self::json::{fio_job, json};
 pub use self::text::text;
 pub(super) use self::text::verdict_sentence;
+pub use self::text::{Comparison, compare_json, compare_text};
 use crate::analysis::{
     CapacityReport, DeviceReport, DirectionReport, HostReport, IoDirection, LOW_AVAILABLE_CPU_PCT,
     LOW_IO_PRESSURE_PCT, LayerLink, MAX_RATE_TOLERANCE, MIN_NOTICED_PCT, OtherCause, Plateau, QueueByLayer,

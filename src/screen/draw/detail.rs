@@ -1,25 +1,33 @@
-//! The selected device: evidence, layers, limits, cgroups and tasks, and charts.
+//! The selected device: evidence, layers, limits, cgroups and tasks, and its charts on one time axis: lines over time in dots
+//! of braille characters, and times of day below.
 
+use std::ops::Range;
+
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::{Modifier, Style};
 use unicode_width::UnicodeWidthStr;
 
-use super::{Regions, TextLine, put, put_line};
-use crate::analysis::Verdict;
+use super::{Regions, TextLine, put, put_line, put_right};
+use crate::analysis::{BaselineSource, Verdict};
+use crate::intervals::series::Extent;
 use crate::intervals::{DeviceInterval, IntervalRows};
 use crate::report::IntervalWriter;
 use crate::report::evidence::{
     hidden_io_wait_text, incident_parts, present_harm, sign_of_begin, timed_evidence_sentences,
 };
+use crate::report::layout::number_format::{number, percent, time};
 use crate::report::layout::{ellipsize, time_of_day, wrap};
 use crate::report::native::{Emphasis, TableOptions, TableWriter, cell, who_line};
+use crate::report::scale::{Scale, without_zeros};
 use crate::report::who::{WhoInterval, push_tables};
 use crate::sanitize::sanitize;
 use crate::screen::app::{App, Page, Source};
-use crate::screen::history::{Frame, is_trouble, lasted_s};
-use crate::screen::theme::BOLD;
+use crate::screen::history::{Frame, Point, is_trouble, lasted_s};
+use crate::screen::navigation::Columns;
+use crate::screen::theme::{BOLD, READS, REFERENCE, REVERSED, Stroke, THIRD, Theme, WRITES};
 
 /// The selected device at the cursor, and the space for its text.
 struct Shown<'a> {
@@ -325,4 +333,365 @@ fn push_table_lines(shown: &Shown<'_>, time_zone: &TimeZone, lines: &mut Vec<Tex
     let titles = all.iter().rposition(|line| line.starts_with("device")).unwrap_or(all.len());
     let styles = [BOLD, Style::new()];
     lines.extend(all[titles..].iter().zip(styles).map(|(line, style)| vec![((*line).to_owned(), style)]));
+}
+
+const LATENCIES: [Line; 3] = [
+    ("read_await_ms", &READS, "reads"),
+    ("write_await_ms", &WRITES, "writes"),
+    ("flush_await_ms", &THIRD, "flushes"),
+];
+const QUEUES: [Line; 2] = [("queue", &READS, "queue"), ("in_flight", &THIRD, "in flight")];
+const RATES: [Line; 2] = [("reads_per_s", &READS, "reads"), ("writes_per_s", &WRITES, "writes")];
+const THROUGHPUT: [Line; 2] = [("read_kib_per_s", &READS, "reads"), ("write_kib_per_s", &WRITES, "writes")];
+const UTIL: [Line; 2] = [("util_pct", &READS, "util"), ("doubtful_util_pct", &THIRD, "? cannot be true")];
+
+/// Returns an axis that begins at zero.
+fn from_zero(_min: f64, max: f64) -> Scale {
+    Scale::linear(max.max(1.0))
+}
+
+/// The least height of a chart: another chart is shown once each has this height.
+const MIN_CHART_HEIGHT: u16 = 4;
+/// The width from which charts are in two columns.
+const MIN_WIDTH_OF_TWO: u16 = 150;
+const CHARTS: u16 = 5;
+
+/// Round steps between labels, in seconds.
+const STEPS_S: [i64; 17] =
+    [1, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200, 86_400];
+/// The least distance between labels, in cells.
+const MIN_DISTANCE: f64 = 12.0;
+
+/// The width of the labels at the left of a chart.
+const GUTTER: u16 = 8;
+
+/// A line: the name of its quantity, how it is drawn, and its name in the legend.
+type Line = (&'static str, &'static Stroke, &'static str);
+
+struct Chart {
+    title: &'static str,
+    lines: &'static [Line],
+    /// The factor by which values are multiplied.
+    factor: f64,
+    /// The axis for values above zero, given the least and the largest.
+    scale: fn(f64, f64) -> Scale,
+    format: fn(f64) -> String,
+    /// A line to compare with, and its name.
+    reference: Option<(f64, String)>,
+    /// The values of the lines under the cursor.
+    values: Vec<Option<f64>>,
+}
+
+/// The columns and rows of dots in a cell: those of braille.
+const DOTS_PER_CELL: (usize, usize) = (2, 4);
+
+/// A canvas of cells, each with the bits of its dots.
+struct Canvas {
+    area: Rect,
+    cells: Vec<(u8, Style)>,
+}
+
+impl Canvas {
+    fn new(area: Rect) -> Self {
+        let cells = vec![(0, Style::new()); usize::from(area.width) * usize::from(area.height)];
+        Self { area, cells }
+    }
+
+    /// Returns the row of dots at a height from 0 to 1.
+    fn row_at(&self, height: f64) -> usize {
+        let last = (usize::from(self.area.height) * DOTS_PER_CELL.1).saturating_sub(1);
+        last - (height * last as f64).round() as usize
+    }
+
+    /// Draws a vertical line of dots in a column of dots, from one row of dots to another.
+    fn draw(&mut self, column: usize, rows: (usize, usize), style: Style) {
+        const DOTS: [[u8; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
+        let (across, down) = DOTS_PER_CELL;
+        for row in rows.0.min(rows.1)..=rows.0.max(rows.1) {
+            let at = (row / down) * usize::from(self.area.width) + column / across;
+            let Some(cell) = self.cells.get_mut(at) else { continue };
+            *cell = (cell.0 | DOTS[column % across][row % down], style);
+        }
+    }
+
+    fn write(&self, buffer: &mut Buffer) {
+        for ((dots, style), position) in self.cells.iter().zip(self.area.positions()) {
+            if let Some(symbol) = char::from_u32(0x2800 + u32::from(*dots)).filter(|_| *dots > 0) {
+                buffer[position].set_char(symbol).set_style(*style);
+            }
+        }
+    }
+}
+
+impl Chart {
+    /// Draws the chart with its title; the points are those of the columns of dots.
+    fn draw(&self, buffer: &mut Buffer, area: Rect, points: &[Option<Point>], theme: Theme) {
+        self.draw_legend(buffer, area, theme);
+        let plot = plot_area(area);
+        if plot.height == 0 || plot.width == 0 {
+            return;
+        }
+        let values = self.lines.iter().flat_map(|(quantity, ..)| {
+            let extents = points.iter().flatten().map(|point| point.extent(quantity));
+            let ends = extents.flat_map(|extent| [extent.min(), extent.max()]).flatten();
+            ends.map(|value| value * self.factor)
+        });
+        let reference = self.reference.as_ref().map(|(value, _)| *value);
+        let above_zero = values.chain(reference).filter(|value| *value > 0.0);
+        let (min, max) =
+            above_zero.fold((f64::INFINITY, 0.0f64), |(min, max), value| (min.min(value), max.max(value)));
+        let axis = (self.scale)(min, max);
+        let mut canvas = Canvas::new(plot);
+        if let Some(value) = reference {
+            let row = canvas.row_at(axis.position(value));
+            let columns = usize::from(plot.width) * DOTS_PER_CELL.0;
+            for column in (0..columns).filter(|column| REFERENCE.is_dash(*column)) {
+                canvas.draw(column, (row, row), theme.stroke(&REFERENCE));
+            }
+        }
+        for line in self.lines.iter().rev() {
+            self.draw_line(&mut canvas, line, points, &axis, theme);
+        }
+        canvas.write(buffer);
+        for value in axis.ticks(usize::from(plot.height / 2), usize::from(plot.height)) {
+            let row = canvas.row_at(axis.position(value)) / DOTS_PER_CELL.1;
+            let text = without_zeros(&(self.format)(value));
+            put_right(buffer, plot.x - 1, plot.y + row as u16, &text, theme.dim());
+        }
+        for y in plot.y..plot.bottom() {
+            put(buffer, plot.x - 1, y, 1, "│", theme.dim());
+        }
+    }
+
+    /// Draws a line: in each column from the minimum to the maximum, joined to the column before.
+    fn draw_line(
+        &self,
+        canvas: &mut Canvas,
+        (quantity, stroke, _): &Line,
+        points: &[Option<Point>],
+        axis: &Scale,
+        theme: Theme,
+    ) {
+        let style = theme.stroke(stroke);
+        let mut last: Option<usize> = None;
+        for (column, point) in points.iter().enumerate() {
+            let extent = point.map(|point| point.extent(quantity)).unwrap_or_default();
+            let row = |value: f64| canvas.row_at(axis.position(value * self.factor));
+            let rows = [Extent::max, Extent::min, Extent::mean].map(|value| value(&extent).map(row));
+            let [Some(mut top), Some(mut bottom), Some(middle)] = rows else {
+                last = None;
+                continue;
+            };
+            if let Some(last) = last {
+                (top, bottom) = (top.min(last), bottom.max(last));
+            }
+            if stroke.is_dash(column) || bottom - top > 1 {
+                canvas.draw(column, (top, bottom), style);
+            }
+            last = Some(middle);
+        }
+    }
+
+    /// Writes the title, and the lines with their values under the cursor.
+    fn draw_legend(&self, buffer: &mut Buffer, area: Rect, theme: Theme) {
+        let mut x = put(buffer, area.x, area.y, area.width, self.title, BOLD) + 2;
+        let mut add = |text: &str, style: Style| {
+            let width = text.width() as u16;
+            if x + width <= area.right() {
+                x = put(buffer, x, area.y, width, text, style);
+            }
+        };
+        for ((_, stroke, name), value) in self.lines.iter().zip(&self.values) {
+            add(&format!("{} {name} ", stroke.mark), theme.stroke(stroke));
+            let value = value.map_or("-".to_owned(), |value| (self.format)(value * self.factor));
+            add(&format!("{value}  "), Style::new());
+        }
+        if let Some((_, name)) = &self.reference {
+            add(&format!("{} {name}", REFERENCE.mark), theme.stroke(&REFERENCE));
+        }
+    }
+}
+
+/// Returns the area of the lines of a chart.
+fn plot_area(area: Rect) -> Rect {
+    Rect {
+        x: area.x + GUTTER,
+        y: area.y + 1,
+        width: area.width.saturating_sub(GUTTER),
+        height: area.height.saturating_sub(1),
+    }
+}
+
+impl App {
+    /// Draws as many charts of a device as fit, the most important first, with a common time axis below.
+    pub(super) fn draw_charts(&self, buffer: &mut Buffer, area: Rect, device: &str, regions: &mut Regions) {
+        if area.height < MIN_CHART_HEIGHT {
+            return;
+        }
+        let across = if area.width >= MIN_WIDTH_OF_TWO { 2 } else { 1 };
+        let heights = area.height - 1;
+        let down = (heights / MIN_CHART_HEIGHT).clamp(1, CHARTS.div_ceil(across));
+        let width = area.width / across - if across > 1 { 1 } else { 0 };
+        let plot_width = usize::from(width.saturating_sub(GUTTER));
+        let columns = self.axis.columns(self.options.interval_s, plot_width, DOTS_PER_CELL.0);
+        let points: Vec<Option<Point>> = (0..columns.width)
+            .map(|column| self.history.column(device, columns.seconds, columns.first + column as i64))
+            .collect();
+        let point = self.moment().and_then(|moment| moment.point(device));
+        let mut y = area.y;
+        for row in 0..down {
+            // The first charts get the remaining rows.
+            let height = heights / down + u16::from(row < heights % down);
+            for column in 0..across {
+                let chart_area = Rect { x: area.x + column * (width + 2), y, width, height };
+                let at = row * across + column;
+                if at >= CHARTS {
+                    continue;
+                }
+                let chart = self.chart(at, point, device);
+                chart.draw(buffer, chart_area, &points, self.options.theme);
+                let plot = plot_area(chart_area);
+                self.draw_cursor(buffer, plot, &columns);
+                regions.charts.push((plot, columns));
+            }
+            y += height;
+        }
+        for column in 0..across {
+            let x = area.x + column * (width + 2);
+            let labels = Rect { x: x + GUTTER, y, width: width.saturating_sub(GUTTER), height: 1 };
+            self.draw_time_labels(buffer, labels, &columns);
+        }
+    }
+
+    /// Returns the chart of this number, in the order of their importance.
+    fn chart(&self, at: u16, point: Option<Point>, device: &str) -> Chart {
+        let (throughput, factor) = self.throughput_unit();
+        let chart = |title, lines: &'static [Line], scale, format| Chart {
+            title,
+            lines,
+            factor: 1.0,
+            scale,
+            format,
+            reference: None,
+            values: lines.iter().map(|(quantity, ..)| point?.extent(quantity).mean()).collect(),
+        };
+        match at {
+            0 => Chart {
+                reference: self.reference_latency(device),
+                ..chart("latency", &LATENCIES, Scale::log, time)
+            },
+            1 => chart("queue", &QUEUES, from_zero, number),
+            2 => chart("requests/s", &RATES, from_zero, number),
+            3 => Chart { factor, ..chart(throughput, &THROUGHPUT, from_zero, number) },
+            _ => chart("util", &UTIL, |_, max| Scale::percent(max), percent),
+        }
+    }
+
+    /// The latency in milliseconds that a device is compared with at the cursor, or was compared with shortly before,
+    /// and its name; `None` without one.
+    fn reference_latency(&self, device: &str) -> Option<(f64, String)> {
+        const SEARCHED: usize = 30;
+        let cursor_s = self.cursor_s();
+        let frames = self.history.frames();
+        let end = frames.partition_point(|frame| frame.end_s <= cursor_s + 1e-9);
+        let before = frames.range(end.saturating_sub(SEARCHED)..end).rev();
+        let mut found = before.filter_map(|frame| {
+            let activity = frame.device(device)?.activity()?;
+            let assessment = &activity.assessment;
+            let of = |await_ms: Option<f64>, saturation: Option<f64>| {
+                await_ms.zip(saturation).map(|(await_ms, times)| await_ms / times).filter(|ms| ms.is_finite())
+            };
+            let ms = of(activity.stats.reads.await_ms(), assessment.read_saturation)
+                .or_else(|| of(activity.stats.writes.await_ms(), assessment.write_saturation))?;
+            let name = match assessment.baseline_source {
+                Some(BaselineSource::SinceBoot) => "mean since boot",
+                _ => "unloaded",
+            };
+            Some((ms, format!("{name} {}", time(ms))))
+        });
+        found.next()
+    }
+
+    /// Marks the column under the cursor.
+    fn draw_cursor(&self, buffer: &mut Buffer, plot: Rect, columns: &Columns) {
+        if let Some(cell) = columns.cell_at(self.cursor_s()).filter(|_| !self.follows()) {
+            buffer.set_style(Rect { x: plot.x + cell as u16, width: 1, ..plot }, REVERSED);
+        }
+    }
+
+    /// Writes round times of day below a chart, and the time under the cursor.
+    fn draw_time_labels(&self, buffer: &mut Buffer, area: Rect, columns: &Columns) {
+        let theme = self.options.theme;
+        let step = STEPS_S
+            .into_iter()
+            .find(|step| *step as f64 >= columns.cell_s() * MIN_DISTANCE)
+            .unwrap_or(86_400);
+        let taken = self.draw_cursor_time(buffer, area, columns);
+        let mut free_from = area.x;
+        let mut last: Option<i64> = None;
+        for x in area.x..area.right() {
+            let time_s = columns.time_at(x - area.x);
+            let Some(wall) = self.wall_at(time_s) else { continue };
+            let zoned = wall.to_zoned(self.options.time_zone.clone());
+            let local_s = wall.as_second() + i64::from(zoned.offset().seconds());
+            let tick = local_s.div_euclid(step);
+            let is_new = last.replace(tick).is_some_and(|last| last != tick);
+            if !is_new || x < free_from {
+                continue;
+            }
+            let at =
+                Timestamp::from_second(tick * step - i64::from(zoned.offset().seconds())).unwrap_or(wall);
+            let format = match step {
+                86_400.. => "%m-%d",
+                60.. => "%H:%M",
+                _ => "%H:%M:%S",
+            };
+            let text = format!("╵{}", at.to_zoned(self.options.time_zone.clone()).strftime(format));
+            let end = x + text.chars().count() as u16;
+            if end <= area.right() && (end < taken.start || taken.end <= x) {
+                free_from = put(buffer, x, area.y, area.right() - x, &text, theme.dim()) + 1;
+            }
+        }
+    }
+
+    /// Writes the time under the cursor, and returns the columns that it takes.
+    fn draw_cursor_time(&self, buffer: &mut Buffer, area: Rect, columns: &Columns) -> Range<u16> {
+        const WIDTH: u16 = 10;
+        let cell = columns.cell_at(self.cursor_s());
+        let Some((cell, end)) = cell.zip(self.moment().and_then(Frame::end)) else { return 0..0 };
+        let time = time_of_day(end, &self.options.time_zone);
+        let x = area.x + cell as u16;
+        let is_left = x + WIDTH > area.right();
+        let text = if is_left { format!("{time} ▲") } else { format!("▲ {time}") };
+        let x = (if is_left { (x + 1).saturating_sub(WIDTH) } else { x }).max(area.x);
+        x..put(buffer, x, area.y, WIDTH, &text, BOLD)
+    }
+
+    /// Returns the time of day at a time of the run; `None` outside the run, or without a wall clock.
+    fn wall_at(&self, time_s: f64) -> Option<Timestamp> {
+        let newest_s = self.history.newest()?.end_s;
+        if time_s < 0.0 || time_s > newest_s {
+            return None;
+        }
+        let moment = self.history.at(time_s)?;
+        let before = jiff::SignedDuration::try_from_secs_f64(moment.end_s - time_s).ok()?;
+        moment.end()?.checked_sub(before).ok()
+    }
+}
+
+#[cfg(test)]
+mod charts_tests {
+    use super::*;
+
+    #[test]
+    fn dots_are_where_the_values_are() {
+        let area = Rect { x: 0, y: 0, width: 2, height: 1 };
+        let mut canvas = Canvas::new(area);
+        canvas.draw(0, (3, 3), Style::new());
+        canvas.draw(3, (0, 0), Style::new());
+        let mut buffer = Buffer::empty(area);
+        canvas.write(&mut buffer);
+        assert_eq!(buffer[(0, 0)].symbol(), "⡀");
+        assert_eq!(buffer[(1, 0)].symbol(), "⠈");
+    }
 }

@@ -2,7 +2,6 @@
 //! the time, and whether the screen is live, paused or a replay), the last line (the text being
 //! typed, a message, or the keys that matter now), and the help: keys, marks and colors.
 
-mod charts;
 mod detail;
 mod list;
 
