@@ -2,31 +2,22 @@
 
 use libm::log10;
 
+/// The axis from one value to another: linear from 0, logarithmic from a value above.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Scale {
-    /// From 0 to this value.
-    Linear {
-        /// The value at the top.
-        max: f64,
-    },
-    /// Logarithmic, between two values above zero.
-    Log {
-        /// The value at the bottom.
-        min: f64,
-        /// The value at the top.
-        max: f64,
-    },
+pub(crate) struct Scale {
+    min: f64,
+    pub(crate) max: f64,
 }
 
 impl Scale {
     /// The axis from 0 for values up to `max`, with a round value at the top.
     pub(crate) fn linear(max: f64) -> Self {
-        Self::Linear { max: if max > 0.0 && max.is_finite() { round_up(max) } else { 1.0 } }
+        Self { min: 0.0, max: if max > 0.0 && max.is_finite() { round_up(max) } else { 1.0 } }
     }
 
     /// The axis of percentages: to 100, or further if a value is above.
     pub(crate) fn percent(max: f64) -> Self {
-        Self::Linear { max: if max <= 100.5 { 100.0 } else { round_up(max) } }
+        Self { min: 0.0, max: if max <= 100.5 { 100.0 } else { round_up(max) } }
     }
 
     /// The logarithmic axis for positive values from `min` to `max`, with round values at both ends.
@@ -35,51 +26,37 @@ impl Scale {
         let (low, high) = if is_valid { (round_down(min), round_up(max)) } else { (0.1, 10.0) };
         // On a range of less than a factor of ten, small differences would look large.
         if high / low >= 9.99 {
-            Self::Log { min: low, max: high }
+            Self { min: low, max: high }
         } else {
-            Self::Log { min: round_down(low / 2.0), max: round_up(round_down(low / 2.0) * 10.0) }
-        }
-    }
-
-    /// The value at the top.
-    pub(crate) fn max(&self) -> f64 {
-        match *self {
-            Self::Linear { max } | Self::Log { max, .. } => max,
+            Self { min: round_down(low / 2.0), max: round_up(round_down(low / 2.0) * 10.0) }
         }
     }
 
     /// Returns the position of a value from 0 at the bottom to 1 at the top; values outside are at the ends.
     pub(crate) fn position(&self, value: f64) -> f64 {
-        let position = match *self {
-            Self::Linear { max } => value / max,
-            Self::Log { .. } if value <= 0.0 => 0.0,
-            Self::Log { min, max } => log10(value / min) / log10(max / min),
-        };
+        let Self { min, max } = *self;
+        let position = if min > 0.0 { log10(value.max(min) / min) / log10(max / min) } else { value / max };
         if position.is_finite() { position.clamp(0.0, 1.0) } else { 0.0 }
     }
 
     /// The values to label, the lowest first: multiples of 1, 2 or 5 times a power of ten. There are at most
     /// `max_intervals` between them on a linear axis, and at most `max_log_ticks` of them on a logarithmic one.
     pub(crate) fn ticks(&self, max_intervals: usize, max_log_ticks: usize) -> Vec<f64> {
-        match *self {
-            Self::Linear { max } => {
-                let mut step = pow10(floor_log10(max / max_intervals as f64));
-                let factor = [1.0, 2.0, 5.0, 10.0]
-                    .into_iter()
-                    .find(|factor| max / (step * factor) <= max_intervals as f64);
-                step *= factor.unwrap_or(10.0);
-                (0..=(max / step + 1e-6).floor() as u32).map(|n| f64::from(n) * step).collect()
-            }
-            Self::Log { min, max } => {
-                let decades = (floor_log10(min)..=floor_log10(max * 1.000_001)).map(pow10);
-                let factors: &[f64] = if max / min > 300.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
-                let ticks = decades.flat_map(|decade| factors.iter().map(move |factor| factor * decade));
-                let is_inside = |tick: &f64| (min * 0.999..=max * 1.001).contains(tick);
-                let ticks: Vec<f64> = ticks.filter(is_inside).collect();
-                let every = ticks.len().div_ceil(max_log_ticks);
-                ticks.into_iter().step_by(every.max(1)).collect()
-            }
+        let Self { min, max } = *self;
+        if min <= 0.0 {
+            let decade = pow10(floor_log10(max / max_intervals as f64));
+            let steps = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * decade);
+            let fits = |step: &f64| max / step <= max_intervals as f64;
+            let step = steps.into_iter().find(fits).unwrap_or(steps[3]);
+            return (0..=(max / step + 1e-6).floor() as u32).map(|n| f64::from(n) * step).collect();
         }
+        let decades = (floor_log10(min)..=floor_log10(max * 1.000_001)).map(pow10);
+        let factors: &[f64] = if max / min > 300.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+        let ticks = decades.flat_map(|decade| factors.iter().map(move |factor| factor * decade));
+        let is_inside = |tick: &f64| (min * 0.999..=max * 1.001).contains(tick);
+        let ticks: Vec<f64> = ticks.filter(is_inside).collect();
+        let every = ticks.len().div_ceil(max_log_ticks);
+        ticks.into_iter().step_by(every.max(1)).collect()
     }
 }
 

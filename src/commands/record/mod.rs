@@ -53,9 +53,6 @@ const MAX_QUEUE_BYTES: usize = 32 * 1024 * 1024;
 /// The longest wait for the file to open before sampling goes on without it.
 const OPEN_PATIENCE: Duration = Duration::from_millis(500);
 
-/// A recording must be longer than this to show its progress.
-const MIN_SHOWN_DURATION: Duration = Duration::from_secs(5);
-
 /// The size of the stack of the writing thread, all of which is locked in memory.
 const WRITER_STACK_BYTES: usize = 512 * 1024;
 
@@ -190,9 +187,6 @@ impl Record {
                 return Err(error);
             }
             let shows_progress = context.err_is_terminal && !writes_to_terminal;
-            let is_long = schedule.count.is_none_or(|count| {
-                interval.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX)) > MIN_SHOWN_DURATION
-            });
             let start = sample.at.monotonic.unwrap_or_default();
             let recording = Recording {
                 learner,
@@ -208,7 +202,7 @@ impl Record {
                 events: FileEvents::default(),
                 queue,
                 shows_progress,
-                progress: Progress::new(shows_progress && is_long, start),
+                progress: Progress::new(shows_progress, start),
             };
             recording.run(&mut sample, context)
         })

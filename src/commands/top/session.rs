@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ratatui_core::buffer::Buffer;
@@ -274,6 +274,8 @@ const CAPTURE_HISTORY: (usize, f64) = (256 << 20, f64::INFINITY);
 /// The time between checks of the clock, and below while a recording plays.
 const TICK: Duration = Duration::from_millis(500);
 const PLAY_TICK: Duration = Duration::from_millis(100);
+/// The time between checks for a signal before the screen is shown.
+const START_TICK: Duration = Duration::from_millis(50);
 /// The time after which an escape character is the Esc key, not the beginning of a sequence.
 const ESCAPE_PATIENCE: Duration = Duration::from_millis(40);
 /// The shortest time between two frames while a capture is read.
@@ -295,14 +297,13 @@ pub(super) fn run(
 ) -> Result<Exit> {
     let variable = context.environment;
     let term = variable("TERM").unwrap_or_default();
-    if !context.is_terminal || term.is_empty() || term == "dumb" {
-        let reason = if !context.is_terminal {
-            "standard output is not a terminal"
-        } else if term.is_empty() {
-            "TERM is not set"
-        } else {
-            "TERM is 'dumb'"
-        };
+    let reason = match term.to_str() {
+        _ if !context.is_terminal => Some("standard output is not a terminal"),
+        Some("") => Some("TERM is not set"),
+        Some("dumb") => Some("TERM is 'dumb'"),
+        _ => None,
+    };
+    if let Some(reason) = reason {
         bail!("cannot show the full screen: {reason}; 'blkstat' prints the same as lines");
     }
     let baselines = top.verdicts.load_baselines(host.baselines_for(&input), context)?;
@@ -389,30 +390,27 @@ fn wait_for_start(
     context: &mut RunContext<'_>,
 ) -> Result<Result<Beginning, Exit>> {
     let mut known = None;
+    let mut print_messages = || drop(context.err.write_all(&sampler.shared.take_messages()));
     loop {
-        if let Ok(update) = sampler.updates.try_recv() {
-            let messages = sampler.shared.take_messages();
-            match update {
-                Update::Started(started) if is_live => {
-                    let _ = context.err.write_all(&messages);
-                    return Ok(Ok((started, None)));
-                }
-                Update::Started(started) => known = Some(started),
-                Update::Interval(rows, topology) => {
-                    return Ok(Ok((known.unwrap_or_default(), Some((rows, topology)))));
-                }
-                Update::Ended(Some(error)) => {
-                    let _ = context.err.write_all(&messages);
-                    return Err(error);
-                }
-                Update::Ended(None) => bail!("no samples"),
-                Update::Incidents(_) | Update::Progress(_) => {}
+        match sampler.updates.recv_timeout(START_TICK) {
+            Ok(Update::Started(started)) if is_live => {
+                print_messages();
+                return Ok(Ok((started, None)));
             }
-            continue;
-        }
-        poll_inputs(Some(TICK), &[Some(sampler.wake.as_fd())]);
-        if let Some(signal) = context.clock.signal() {
-            return Ok(Err(Exit::Signal(signal)));
+            Ok(Update::Started(started)) => known = Some(started),
+            Ok(Update::Interval(rows, topology)) => {
+                return Ok(Ok((known.unwrap_or_default(), Some((rows, topology)))));
+            }
+            Ok(Update::Ended(error)) => {
+                print_messages();
+                return Err(error.unwrap_or_else(|| anyhow!("no samples")));
+            }
+            Ok(Update::Incidents(_) | Update::Progress(_)) => {}
+            Err(_) => {
+                if let Some(signal) = context.clock.signal() {
+                    return Ok(Err(Exit::Signal(signal)));
+                }
+            }
         }
     }
 }

@@ -155,7 +155,7 @@ pub(super) fn push_chart<'a>(
         let mut path = Path::default();
         for (index, span) in time.timeline.points().iter().enumerate() {
             let of_point = shown.iter().filter_map(|(.., (_, values))| values.get(index)?.max());
-            if of_point.fold(0.0, f64::max) * factor > panel.scale.max() {
+            if of_point.fold(0.0, f64::max) * factor > panel.scale.max {
                 let (x, end) = time.ends(span);
                 path.step(x, end, 0);
             }
@@ -597,7 +597,7 @@ mod scale_tests {
     #[test]
     fn logarithmic_ticks_are_decades_or_finer() {
         let wide = Scale::log(0.03, 21.0);
-        assert_eq!(wide, Scale::Log { min: 0.02, max: 50.0 });
+        assert_eq!(wide, Scale::log(0.02, 50.0));
         assert_eq!(labels(wide, Unit::Milliseconds), ["100 µs", "1 ms", "10 ms"]);
         let narrow = Scale::log(0.9, 1.1);
         assert_eq!(labels(narrow, Unit::Milliseconds), ["200 µs", "500 µs", "1 ms", "2 ms"]);

@@ -223,25 +223,16 @@ impl<'a> Page<'a> {
 
     /// Disks that disappeared, and defects of the data that affect how the page should be read.
     fn remarks(&self) -> Vec<String> {
-        let shift_s = self.history.clock.setback_s();
-        let mut remarks = departure_sentences(self.analysis);
-        if shift_s > 0.0 {
-            remarks.push(format!(
-                "The clock went back: the latest times are shown {} too late.",
-                duration(shift_s)
-            ));
-        }
-        let missed = self.history.missed_samples;
-        if missed > 0 {
-            remarks.push(format!("{} missed: longer intervals stand for them.", counted(missed, "sample")));
-        }
-        if self.analysis.events.dropped > 0 {
-            remarks.push(format!(
-                "{} left out: milder or shorter than those shown.",
-                counted(self.analysis.events.dropped, "event")
-            ));
-        }
-        remarks
+        let (shift_s, missed) = (self.history.clock.setback_s(), self.history.missed_samples);
+        let dropped = self.analysis.events.dropped;
+        let late =
+            || format!("The clock went back: the latest times are shown {} too late.", duration(shift_s));
+        let longer = || format!("{} missed: longer intervals stand for them.", counted(missed, "sample"));
+        let milder =
+            || format!("{} left out: milder or shorter than those shown.", counted(dropped, "event"));
+        let defects =
+            [(shift_s > 0.0).then(late), (missed > 0).then(longer), (dropped > 0).then(milder)].into_iter();
+        departure_sentences(self.analysis).into_iter().chain(defects.flatten()).collect()
     }
 
     /// Appends the section of the host; nothing if the capture has no data about it.
