@@ -4,7 +4,7 @@
 //! answers.
 //! After the first sample, the thread that samples opens files of /proc and /sys only.
 
-mod convert;
+mod samples;
 
 use std::path::{Path, PathBuf, absolute};
 use std::sync::{Mutex, PoisonError};
@@ -15,12 +15,12 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use jiff::tz::TimeZone;
 
-use self::convert::Learner;
+use self::samples::Learner;
+pub(super) use self::samples::Recorder;
 use super::follow::Progress;
 use super::options::{
     BaselineOptions, Host, Operand, distance, is_number_or_interval, parse_schedule, usage_error,
 };
-use super::recorder::Recorder;
 use crate::analysis::Settings;
 use crate::capture::RecordFilter;
 use crate::clock::WaitOutcome;

@@ -1,8 +1,6 @@
 //! `blkstat top`: the full screen.
 
 #[cfg(feature = "top")]
-mod recording;
-#[cfg(feature = "top")]
 mod session;
 
 use anyhow::Result;

@@ -12,9 +12,8 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 pub use self::json::{fio_job, json};
-pub use self::text::text;
 pub(super) use self::text::verdict_sentence;
-pub use self::text::{Comparison, compare_json, compare_text};
+pub use self::text::{Comparison, compare_json, compare_text, text};
 use crate::analysis::{
     CapacityReport, DeviceReport, DirectionReport, HostReport, IoDirection, LOW_AVAILABLE_CPU_PCT,
     LOW_IO_PRESSURE_PCT, LayerLink, MAX_RATE_TOLERANCE, MIN_NOTICED_PCT, OtherCause, Plateau, QueueByLayer,
