@@ -30,10 +30,11 @@ pub use self::record::Record;
 use self::version::Version;
 use crate::console::{ArgError, RunContext, is_closed_pipe};
 use crate::exit::{Exit, NoData};
+use crate::iostat;
+use crate::pt_diskstats;
 use crate::sanitize::sanitize;
 use crate::sink::OutputError;
 use crate::source::{ignores_hangup, read_text_file};
-use crate::{iostat, pt_diskstats};
 
 /// The command that the arguments request.
 #[derive(Clone, Debug)]
