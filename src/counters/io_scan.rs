@@ -57,11 +57,12 @@ pub enum ScanProblem {
 }
 
 /// The versions of cgroup hierarchies, which count and limit I/O differently.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CgroupHierarchy {
     /// `blkio`: counters and limits are those of the cgroup's own processes, without its descendants.
     V1 = 1,
     /// `io`: both include all descendants.
+    #[default]
     V2 = 2,
 }
 

@@ -164,10 +164,6 @@ impl<'a> Live<'a> {
         Some(cpu)
     }
 
-    fn is_running_system(&self) -> bool {
-        self.proc == Path::new("/proc")
-    }
-
     fn memory_and_pressure(&mut self) -> HostState {
         let mut host = HostState::default();
         if read_into(&self.proc.join("pressure/io"), &mut self.text).is_ok() {
@@ -180,7 +176,7 @@ impl<'a> Live<'a> {
             host.swapped = parse_vmstat(&self.text);
             // The files may be copies from a system with another page size.
             if let Some((dirty, writeback)) =
-                parse_dirty_pages(&self.text).filter(|_| self.is_running_system())
+                parse_dirty_pages(&self.text).filter(|_| self.proc == Path::new("/proc"))
             {
                 let kib = page_size() as u64 / 1024;
                 (host.dirty_kib, host.writeback_kib) = (Some(dirty * kib), Some(writeback * kib));

@@ -49,15 +49,20 @@ enum Samples<'a> {
 /// A reader whose reads fail once a signal is received, even while a read waits for data from a pipe.
 struct UntilSignal<'a> {
     input: File,
+    /// The position of the next read of a file, if the position of another reader must not move.
+    position: Option<u64>,
     clock: &'a dyn Clock,
 }
 
 impl Read for UntilSignal<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        match self.clock.wait_for_input(None, self.input.as_fd()) {
-            WaitOutcome::Signal(signal) => Err(interruption(signal)),
-            WaitOutcome::Due | WaitOutcome::Input => self.input.read(into),
+        if let WaitOutcome::Signal(signal) = self.clock.wait_for_input(None, self.input.as_fd()) {
+            return Err(interruption(signal));
         }
+        let Some(position) = &mut self.position else { return self.input.read(into) };
+        let read = self.input.read_at(into, *position)?;
+        *position += read as u64;
+        Ok(read)
     }
 }
 
@@ -77,7 +82,7 @@ impl<'a> Replay<'a> {
         let has_cpus = thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
         let file = CaptureFile::open(path, every, clock)?;
         if has_cpus && file.length.is_some_and(|bytes| bytes >= MIN_PARSE_AHEAD_BYTES) {
-            let started = ParseAhead::start(file.reader(file.input()?)?);
+            let started = ParseAhead::start(file.reader(file.input(None)?.input)?);
             let ahead = started.map_err(|error| file.error(error))?;
             return Ok(Self::new(file, Samples::Ahead(ahead)));
         }
@@ -139,7 +144,7 @@ impl<'a> Replay<'a> {
         file: CaptureFile<'a>,
         set_up: impl FnOnce(&mut Reader<Text<UntilSignal<'a>>>),
     ) -> Result<Self> {
-        let mut reader = file.reader(UntilSignal { input: file.input()?, clock: file.clock })?;
+        let mut reader = file.reader(file.input(None)?)?;
         set_up(&mut reader);
         Ok(Self::new(file, Samples::InTurn(Box::new(reader))))
     }
@@ -198,8 +203,7 @@ impl<'a> Replay<'a> {
                 }
                 let Some(path) = self.following.pop() else { break found };
                 self.file = CaptureFile::open(&path, self.file.every, self.file.clock)?;
-                let input = UntilSignal { input: self.file.input()?, clock: self.file.clock };
-                reader.continue_with(self.file.text(input)?, self.file.name.clone());
+                reader.continue_with(self.file.text(self.file.input(None)?)?, self.file.name.clone());
             },
             Samples::Ahead(ahead) => match self.file.clock.signal() {
                 Some(signal) => Err(interruption(signal)),
@@ -360,9 +364,10 @@ impl<'a> CaptureFile<'a> {
         Ok(Self { name, file, start, length, every, clock })
     }
 
-    /// The file, whose position is shared with what is returned.
-    fn input(&self) -> Result<File> {
-        self.file.try_clone().map_err(|error| self.error(error))
+    /// The file, which is read at its own position if there is none.
+    fn input(&self, position: Option<u64>) -> Result<UntilSignal<'a>> {
+        let input = self.file.try_clone().map_err(|error| self.error(error))?;
+        Ok(UntilSignal { input, position, clock: self.clock })
     }
 
     /// Returns the text of the capture, which `input` reads.
@@ -391,7 +396,6 @@ impl<'a> CaptureFile<'a> {
         if self.length.is_none() {
             return Ok(());
         }
-        let input = || FileReader { file: &self.file, position: self.start, clock: self.clock };
         let has_times = Cell::new(false);
         let mut observe = |at| {
             has_times.set(true);
@@ -400,10 +404,11 @@ impl<'a> CaptureFile<'a> {
                 None => *times = Some(CaptureTimes::new(at)),
             }
         };
-        scan_times(self.text(input())?, &mut observe).map_err(|error| self.error(error))?;
+        scan_times(self.text(self.input(Some(self.start))?)?, &mut observe)
+            .map_err(|error| self.error(error))?;
         if !has_times.get() {
             // The times of other captures, and of logs, are known only with their samples.
-            let mut reader = self.reader(input())?;
+            let mut reader = self.reader(self.input(Some(self.start))?)?;
             let (mut previous, mut sample) = (Sample::default(), Sample::default());
             while reader.next(&previous, &mut sample).map_err(|error| self.error(error))? {
                 reader.take_warnings();
@@ -412,24 +417,6 @@ impl<'a> CaptureFile<'a> {
             }
         }
         Ok(())
-    }
-}
-
-/// Reads a file without moving the position of another reader, until a signal is received.
-struct FileReader<'a> {
-    file: &'a File,
-    position: u64,
-    clock: &'a dyn Clock,
-}
-
-impl Read for FileReader<'_> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        if let Some(signal) = self.clock.signal() {
-            return Err(interruption(signal));
-        }
-        let read = self.file.read_at(into, self.position)?;
-        self.position += read as u64;
-        Ok(read)
     }
 }
 

@@ -31,7 +31,7 @@ struct RecentInterval {
 /// The recent past of a device and its event, in bounded memory.
 #[derive(Debug, Default)]
 pub(super) struct DeviceHistory {
-    names: Arc<DeviceNames>,
+    pub(super) names: Arc<DeviceNames>,
     recent: VecDeque<RecentInterval>,
     /// The earliest second of the run for an onset: the end of an interval without trouble, a break or a reset.
     floor_s: f64,
@@ -119,10 +119,6 @@ impl DeviceHistory {
         let (previous, current) = self.joined();
         let is_ongoing = self.current.is_some() && self.gap_intervals == 0.0;
         previous.into_iter().chain(current.map(|phase| Event { is_ongoing, ..phase }))
-    }
-
-    pub(super) fn names(&self) -> &Arc<DeviceNames> {
-        &self.names
     }
 
     /// The ongoing phase, and the onset of the trouble that it belongs to; `None` without trouble. Requests that only

@@ -187,6 +187,9 @@ pub(super) struct Trouble<'a> {
     /// The onset of its trouble, and whether it was observed.
     pub(super) begin: Moment,
     pub(super) begin_is_known: bool,
+    /// The end of the interval.
+    pub(super) end: Moment,
+    pub(super) attribution: Option<&'a Attribution>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -214,27 +217,18 @@ impl IncidentTracker {
         self.finished.extend(self.open.drain(..).map(Tracked::finished));
     }
 
-    /// Adds an interval of a device in trouble, which ends at `end`. Returns its incident; `known` is the number of the
-    /// one that it belonged to before, or 0. `None` if its requests only wait for each other a little, which is no
+    /// Adds an interval of a device in trouble. Returns its incident; `None` if its requests only wait for each other a little, which is no
     /// incident by itself.
-    pub(super) fn observe(
-        &mut self,
-        trouble: &Trouble<'_>,
-        known: u64,
-        end: Moment,
-        attribution: Option<&Attribution>,
-        topology: &Topology,
-    ) -> Option<Arc<Incident>> {
-        let at = self.open.binary_search_by_key(&known, |one| one.incident.id).ok();
-        let at =
-            at.filter(|_| trouble.device.is_in_trouble()).or_else(|| self.join(trouble, end, topology))?;
+    pub(super) fn observe(&mut self, trouble: &Trouble<'_>, topology: &Topology) -> Option<Arc<Incident>> {
+        let at = self.open.binary_search_by_key(&trouble.device.incident, |one| one.incident.id).ok();
+        let at = at.filter(|_| trouble.device.is_in_trouble()).or_else(|| self.join(trouble, topology))?;
         let tracked = &mut self.open[at];
         if trouble.phase.verdict != Verdict::Queueing {
-            tracked.end = end;
+            tracked.end = trouble.end;
         }
         tracked.note_interval(trouble);
         tracked.note_cause(trouble, topology);
-        tracked.note_usage(trouble.activity, attribution);
+        tracked.note_usage(trouble);
         Some(Arc::clone(&tracked.incident))
     }
 
@@ -255,11 +249,11 @@ impl IncidentTracker {
 
     /// Returns the index of the open incident of a device that was not in trouble before: the one of a device that it is
     /// stacked with, or a new one. Incidents that it links become the earliest of them.
-    fn join(&mut self, trouble: &Trouble<'_>, end: Moment, topology: &Topology) -> Option<usize> {
-        let names = trouble.device.names();
+    fn join(&mut self, trouble: &Trouble<'_>, topology: &Topology) -> Option<usize> {
+        let names = &trouble.device.names;
         let below = all_below(&names.device, topology);
         let is_in_trouble = trouble.device.is_in_trouble();
-        let begin_s = end.run_s - trouble.activity.stats.seconds() - TOLERANCE_S;
+        let begin_s = trouble.end.run_s - trouble.activity.stats.seconds() - TOLERANCE_S;
         let mut linked = (0..self.open.len()).filter(|at| {
             let one = &self.open[*at];
             (is_in_trouble || one.end.run_s >= begin_s) && one.is_linked(names, &below, topology)
@@ -354,7 +348,7 @@ impl Tracked {
     fn new(id: u64, trouble: &Trouble<'_>) -> Self {
         let (requests, before_ms) = requests_and_latency(trouble);
         let rise = trouble.device.rise(trouble.begin, requests, before_ms);
-        let (victim, begin) = (Arc::clone(trouble.device.names()), rise.unwrap_or(trouble.begin));
+        let (victim, begin) = (Arc::clone(&trouble.device.names), rise.unwrap_or(trouble.begin));
         let incident = Incident::new(id, victim, begin, trouble.begin_is_known);
         Self::of_incident(Incident { requests, before_ms, ..incident }, trouble.begin)
     }
@@ -389,7 +383,7 @@ impl Tracked {
     fn set_victim(&mut self, trouble: &Trouble<'_>) {
         let (requests, before_ms) = requests_and_latency(trouble);
         let incident = Arc::make_mut(&mut self.incident);
-        let below = std::mem::replace(&mut incident.victim, Arc::clone(trouble.device.names()));
+        let below = std::mem::replace(&mut incident.victim, Arc::clone(&trouble.device.names));
         (incident.requests, incident.before_ms) = (requests, before_ms);
         self.intervals = None;
         if incident.cause.as_ref().is_none_or(|cause| cause.rank() < Cause::DeviceBelow(below.clone()).rank())
@@ -400,7 +394,7 @@ impl Tracked {
 
     /// Adds an interval of the victim.
     fn note_interval(&mut self, trouble: &Trouble<'_>) {
-        let is_victim = trouble.device.names().device == self.incident.victim.device;
+        let is_victim = trouble.device.names.device == self.incident.victim.device;
         if is_victim && trouble.phase.verdict != Verdict::Queueing {
             let figures = Figures::of(trouble.activity);
             let Harm { await_ms, per_s, queue } = Harm::of(&figures, self.incident.requests);
@@ -425,7 +419,7 @@ impl Tracked {
 
     /// Keeps the most certain cause.
     fn note_cause(&mut self, trouble: &Trouble<'_>, topology: &Topology) {
-        let names = trouble.device.names();
+        let names = &trouble.device.names;
         let is_victim = names.device == self.incident.victim.device;
         let Some(cause) = trouble.phase.cause_of_incident(is_victim) else { return };
         // What the kernel says changes: errors are counted, a rebuild goes on.
@@ -450,13 +444,16 @@ impl Tracked {
     }
 
     /// Notes the cgroup with most of the victim's bytes, and the tasks that wait in the cgroup with the limit.
-    fn note_usage(&mut self, activity: &DeviceActivity, attribution: Option<&Attribution>) {
+    fn note_usage(&mut self, trouble: &Trouble<'_>) {
         if self.incident.owner.is_none()
-            && let Some(top) = activity.top_cgroup.as_ref().filter(|top| top.share_pct >= MIN_OWNER_PCT)
+            && let Some(top) =
+                trouble.activity.top_cgroup.as_ref().filter(|top| top.share_pct >= MIN_OWNER_PCT)
         {
             Arc::make_mut(&mut self.incident).owner = Some(Arc::clone(&top.path));
         }
-        let (Some(attribution), Some(limit)) = (attribution, self.incident.cgroup_limit()) else { return };
+        let (Some(attribution), Some(limit)) = (trouble.attribution, self.incident.cgroup_limit()) else {
+            return;
+        };
         let is_inside =
             |path: &Option<Arc<str>>| path.as_deref().is_some_and(|path| is_in_cgroup(&limit.cgroup, path));
         let inside = attribution.blocked.iter().filter(|task| is_inside(&task.cgroup));

@@ -134,14 +134,12 @@ impl EventTracker {
         // The device may have been in worse trouble before the first sample than at it.
         let unknown = device.onset_of_event().filter(|onset| !is_known(*onset));
         let (begin, begin_is_known) = unknown.map_or((begin, true), |onset| (onset, false));
-        let trouble = Trouble { device, phase, activity, begin, begin_is_known };
-        let known = device.incident;
-        let Some(incident) = self.incidents.observe(&trouble, known, self.now, attribution, topology) else {
-            return;
-        };
+        let end = self.now;
+        let trouble = Trouble { device, phase, activity, begin, begin_is_known, end, attribution };
+        let Some(incident) = self.incidents.observe(&trouble, topology) else { return };
         let id = incident.id;
         activity.incident = Some(self.ongoing(incident, &row.names));
-        if let Some(device) = self.devices.get_mut(&row.names.device).filter(|device| device.incident != id) {
+        if let Some(device) = self.devices.get_mut(&row.names.device) {
             device.incident = id;
         }
     }

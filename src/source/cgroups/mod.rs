@@ -71,6 +71,7 @@ pub(super) struct CgroupReader {
 }
 
 /// A cgroup, and what its files had when they were last read.
+#[derive(Default)]
 struct KnownCgroup {
     path: Arc<str>,
     dir: PathBuf,
@@ -282,18 +283,11 @@ impl CgroupReader {
                     path: Arc::from(path.as_str()),
                     counters: dir.join(counters_file(version)),
                     dir: dir.clone(),
-                    version,
-                    text: Vec::new(),
-                    incoming: Vec::new(),
-                    counted: Vec::new(),
-                    limited: Vec::new(),
-                    parent: None,
                     has_changed: true,
                     is_new: true,
-                    idle_scans: 0,
-                    is_gone: false,
+                    ..KnownCgroup::default()
                 };
-                found.push(KnownCgroup { parent, ..known.unwrap_or_else(new) });
+                found.push(KnownCgroup { version, parent, ..known.unwrap_or_else(new) });
             }
             match list_children(&dir) {
                 Ok(children) => pending.extend(children.into_iter().map(|(child, name)| {

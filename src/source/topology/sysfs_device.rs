@@ -88,18 +88,15 @@ impl SysfsDevice {
             return Kind::Partition;
         }
         match Kind::from_name(&self.name) {
-            Kind::Dm => self.mapped_kind(),
-            Kind::Disk if self.has("dm") => self.mapped_kind(),
+            kind if kind == Kind::Dm || kind == Kind::Disk && self.has("dm") => {
+                self.line("dm/uuid").map_or(Kind::Dm, |uuid| kind_of_uuid(&uuid))
+            }
             Kind::Disk if self.has("md") => Kind::Md,
             Kind::Disk if self.flag("hidden") == Some(true) => Kind::NvmePath,
             Kind::Disk if self.has("loop") => Kind::Loop,
             Kind::Disk if self.is_virtual => Kind::Virtual,
             kind => kind,
         }
-    }
-
-    fn mapped_kind(&self) -> Kind {
-        self.line("dm/uuid").map_or(Kind::Dm, |uuid| kind_of_uuid(&uuid))
     }
 
     /// Returns the partitions in natural order. `disk` is the node of this device.
@@ -219,7 +216,11 @@ pub fn check_block_dir(dir: &Path) -> io::Result<()> {
 /// whose directory contains it, or of an unknown disk. Without `sys/block`, partitions are inferred from the names.
 pub fn read_partitions(sys: &Path, devices: &[Device]) -> Topology {
     let block = sys.join("block");
-    let Ok(listed) = list_devices(&block) else { return partitions_from_names(devices) };
+    let Ok(listed) = list_devices(&block) else {
+        // No listing gives the order of whole devices.
+        let nodes: Vec<Node> = Topology::from_names(devices).into();
+        return Topology::new(nodes.into_iter().filter(|node| node.kind == Kind::Partition).collect());
+    };
     let disks: HashSet<&str> = listed.iter().map(String::as_str).collect();
     let others = devices.iter().filter(|device| !disks.contains(device.name.as_str()));
     let partitions: Vec<Node> = others
@@ -232,12 +233,6 @@ pub fn read_partitions(sys: &Path, devices: &[Device]) -> Topology {
         .collect();
     let whole = |name: String| Node { kind: Kind::from_name(&name), name, ..Node::default() };
     Topology::new(listed.into_iter().map(whole).chain(partitions).collect())
-}
-
-/// Infers the partitions from the names. Whole devices are omitted, because no listing gives their order.
-fn partitions_from_names(devices: &[Device]) -> Topology {
-    let nodes: Vec<Node> = Topology::from_names(devices).into();
-    Topology::new(nodes.into_iter().filter(|node| node.kind == Kind::Partition).collect())
 }
 
 /// Returns the disk whose directory contains `partition`; disks that its name suggests are tried first. `disks` is

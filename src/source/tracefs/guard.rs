@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::trace_dir::TraceDir;
-use super::trace_dir::{Owner, remove_instance};
+use super::trace_dir::{Owner, TraceDir, remove_instance};
 use crate::capture::parse_diskstats;
 use crate::clock::thread_cpu_time;
 use crate::counters::{DeviceNumber, LatencyHistogram, LatencyKey, RequestKind, Sample, TracedIo};
@@ -32,40 +31,24 @@ pub(super) struct Guard {
     cheap_since: Option<Duration>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Decision {
-    Keep,
-    Pause,
-    Resume,
-}
-
 impl Guard {
     pub(super) fn new(cost_s: f64, cpus: usize, max_fraction: f64) -> Self {
         Self { cost_s, cpus: cpus.max(1), max_fraction, is_paused: false, cheap_since: None }
     }
 
-    /// Decides at a monotonic time, based on the requests per second of all devices.
-    pub(super) fn decide(&mut self, now: Duration, requests_per_s: f64) -> Decision {
+    /// Decides at a monotonic time whether tracing is paused, based on the requests per second of all devices.
+    pub(super) fn decide(&mut self, now: Duration, requests_per_s: f64) {
         let fraction = requests_per_s * self.cost_s / self.cpus as f64;
         if !self.is_paused {
             // The cost is an estimate: a user who permits all CPU time wants no limit.
-            if fraction <= self.max_fraction || self.max_fraction >= 1.0 {
-                return Decision::Keep;
-            }
-            self.is_paused = true;
+            self.is_paused = fraction > self.max_fraction && self.max_fraction < 1.0;
             self.cheap_since = None;
-            return Decision::Pause;
-        }
-        if fraction > self.max_fraction * RESUME_FRACTION {
+        } else if fraction > self.max_fraction * RESUME_FRACTION {
             self.cheap_since = None;
-            return Decision::Keep;
+        } else {
+            let since = *self.cheap_since.get_or_insert(now);
+            self.is_paused = now.saturating_sub(since) < RESUME_AFTER;
         }
-        let since = *self.cheap_since.get_or_insert(now);
-        if now.saturating_sub(since) < RESUME_AFTER {
-            return Decision::Keep;
-        }
-        self.is_paused = false;
-        Decision::Resume
     }
 }
 
@@ -264,14 +247,18 @@ mod tests {
     fn tracing_pauses_above_the_limit_and_resumes_after_a_time_well_below_it() {
         // 10 µs per request on two CPUs: 2% are 4000 requests per second.
         let mut guard = Guard::new(10e-6, 2, 0.02);
-        let mut decide = |second: f64, rate: f64| guard.decide(Duration::from_secs_f64(second), rate);
-        assert_eq!([decide(0.0, 3990.0), decide(1.0, 4010.0)], [Decision::Keep, Decision::Pause]);
+        let mut is_paused = |second: f64, rate: f64| {
+            guard.decide(Duration::from_secs_f64(second), rate);
+            guard.is_paused
+        };
+        assert_eq!([is_paused(0.0, 3990.0), is_paused(1.0, 4010.0)], [false, true]);
         // Not low enough, then low for too short a time.
-        assert_eq!([decide(2.0, 3500.0), decide(3.0, 2000.0), decide(5.9, 2000.0)], [Decision::Keep; 3]);
-        assert_eq!([decide(6.0, 3500.0), decide(7.0, 100.0)], [Decision::Keep; 2]);
-        assert_eq!([decide(10.0, 100.0), decide(11.0, 100.0)], [Decision::Resume, Decision::Keep]);
+        assert_eq!([is_paused(2.0, 3500.0), is_paused(3.0, 2000.0), is_paused(5.9, 2000.0)], [true; 3]);
+        assert_eq!([is_paused(6.0, 3500.0), is_paused(7.0, 100.0)], [true; 2]);
+        assert_eq!([is_paused(10.0, 100.0), is_paused(11.0, 100.0)], [false; 2]);
         let mut without_limit = Guard::new(10e-6, 2, 1.0);
-        assert_eq!(without_limit.decide(Duration::ZERO, 1e6), Decision::Keep);
+        without_limit.decide(Duration::ZERO, 1e6);
+        assert!(!without_limit.is_paused);
     }
 }
 

@@ -9,12 +9,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use super::guard::{Decision, Guard, histogram_cost_s};
-use super::guard::{PAIR_WEIGHT, RequestRate, Surplus, without_empty_flushes};
-use super::trace_dir::TraceDir;
-use super::trace_dir::{Owner, remove_leftovers};
-use super::trace_set::{Alternation, ERROR_EVENT, SetKind};
-use super::trace_set::{EventPair, device_filter};
+use super::guard::{Guard, PAIR_WEIGHT, RequestRate, Surplus, histogram_cost_s, without_empty_flushes};
+use super::trace_dir::{Owner, TraceDir, remove_leftovers};
+use super::trace_set::{Alternation, ERROR_EVENT, EventPair, SetKind, device_filter};
 use crate::attribution::files::parse_process_cgroup;
 use crate::clock::{Clock, RealClock};
 use crate::counters::{DeviceNumber, TraceProblem, TracedIo, TracedUser, TracedUsers};
@@ -99,14 +96,16 @@ impl Session {
     /// Renews, pauses or resumes sets as needed. Returns the time until the next call.
     pub(super) fn poll(&mut self, now: Duration) -> Duration {
         self.rate.observe(&self.root, now);
-        let outcome = match self.guard.decide(now, self.rate.per_s) {
-            Decision::Keep if self.guard.is_paused => Ok(()),
-            Decision::Keep => self.renew_full_sets(),
-            Decision::Pause => {
+        let was_paused = self.guard.is_paused;
+        self.guard.decide(now, self.rate.per_s);
+        let outcome = match (was_paused, self.guard.is_paused) {
+            (true, true) => Ok(()),
+            (false, false) => self.renew_full_sets(),
+            (false, true) => {
                 let sets = self.latencies.iter().chain(&self.users);
                 sets.map(|set| set.active.pause()).fold(Ok(()), Result::and)
             }
-            Decision::Resume => self.renew_latencies().and_then(|()| self.renew_users()),
+            (true, false) => self.renew_latencies().and_then(|()| self.renew_users()),
         };
         self.note_failure(&outcome);
         if self.guard.is_paused {

@@ -197,10 +197,11 @@ fn is_locked_down(root: &Path) -> bool {
     line.is_some_and(|line| line.contains("[confidentiality]"))
 }
 
-/// The events whose triggers are removed first: a variable cannot be removed while another trigger refers to it.
-const LAST_EVENTS: [&str; 3] = ["block/block_rq_complete", "block/block_bio_complete", "block/block_io_done"];
-/// The events whose triggers are removed next.
-const FIRST_EVENTS: [&str; 6] = [
+/// The events whose triggers are removed, in this order: a variable cannot be removed while another trigger refers to it.
+const EVENTS: [&str; 9] = [
+    "block/block_rq_complete",
+    "block/block_bio_complete",
+    "block/block_io_done",
     "block/block_rq_issue",
     "block/block_rq_requeue",
     "block/block_bio_queue",
@@ -236,8 +237,10 @@ pub(super) fn remove_instance(dir: &TraceDir, name: &str) -> Result<()> {
         .into_iter()
         .filter(|event| event.strip_prefix(name).is_some_and(|rest| rest.starts_with('_')))
         .collect();
-    let of_kernel = LAST_EVENTS.iter().chain(&FIRST_EVENTS).map(|event| (*event).to_owned());
-    let in_order = of_kernel.chain(synthetic.iter().map(|event| format!("synthetic/{event}")));
+    let in_order = EVENTS
+        .map(str::to_owned)
+        .into_iter()
+        .chain(synthetic.iter().map(|event| format!("synthetic/{event}")));
     let mut outcome = Ok(());
     for event in in_order {
         let file = format!("{events}/{event}/trigger");

@@ -10,8 +10,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 
-use super::trace_dir::TraceDir;
-use super::trace_dir::{Owner, remove_instance};
+use super::trace_dir::{Owner, TraceDir, remove_instance};
 use crate::capture::trace_hist::{HistEntry, key_range, key_thread, parse_hist};
 use crate::counters::{
     DeviceNumber, LatencyBucket, LatencyKey, RequestKind, TracedIo, TracedUser, TracedUsers,
