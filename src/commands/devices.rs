@@ -16,7 +16,7 @@ use crate::os_error::os_error_text;
 use crate::report::devices::{is_shown, json, push_troubles, tree};
 use crate::sanitize::sanitize;
 use crate::schedule::Schedule;
-use crate::source::{HealthReader, Replay, check_block_dir, read_topology};
+use crate::source::{HealthReader, Replay, list_devices, read_topology};
 use crate::time_range::TimeRange;
 use crate::topology::Topology;
 
@@ -89,7 +89,7 @@ type Described = (Topology, Arc<HealthFacts>, String);
 fn live_topology(root: &Path, context: &RunContext<'_>) -> Result<Described> {
     let block = root.join("sys/block");
     let place = sanitize(&block.display().to_string()).into_owned();
-    if let Err(error) = check_block_dir(&block) {
+    if let Err(error) = list_devices(&block) {
         let reason = format!("cannot read {place}: {}", os_error_text(&error));
         if error.kind() == io::ErrorKind::NotFound {
             return Err(NoData::without_devices(&reason).into());

@@ -19,8 +19,7 @@ use crate::os_error::os_error_text;
 use crate::report::layout::number_format::lsblk_size;
 use crate::sanitize::sanitize;
 use crate::source::{
-    cgroup_mount, check_block_dir, count_cpus, has_process_io_capabilities, list_devices, list_ids,
-    read_text_file,
+    cgroup_mount, count_cpus, has_process_io_capabilities, list_devices, list_ids, read_text_file,
 };
 
 #[derive(Args, Clone, Debug)]
@@ -71,7 +70,7 @@ fn facts(root: &Path) -> Vec<(&'static str, String)> {
         let is_valid = parse_pressure(read(path)?.as_bytes()).is_some();
         is_valid.then_some(()).ok_or_else(|| io::Error::other("not the text of a pressure file"))
     };
-    let events = |place: &str| check_block_dir(&root.join(place).join("events/block"));
+    let events = |place: &str| list_devices(&root.join(place).join("events/block")).map(drop);
     // tracefs is mounted by itself or in debugfs.
     let tracing = || {
         events("sys/kernel/tracing").or_else(|error| events("sys/kernel/debug/tracing").map_err(|_| error))
@@ -146,7 +145,7 @@ fn diskstats(text: &str) -> String {
 
 /// Describes the processes whose I/O can be read.
 fn process_io(proc: &Path) -> io::Result<String> {
-    check_block_dir(proc)?;
+    list_devices(proc)?;
     let (mut readable, mut refused) = (0, 0);
     for pid in list_ids(proc).into_iter().take(MAX_PROCESSES) {
         match read_text_file(&proc.join(pid.to_string()).join("io")) {

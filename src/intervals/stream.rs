@@ -249,7 +249,9 @@ impl<'a> Intervals<'a> {
         let listed_count = devices.len();
         devices.extend(neighbors);
         note_held_between(&mut devices, &self.topology);
-        note_usage(&mut devices, attribution.as_ref(), &self.topology, |device| self.events.limit_of(device));
+        note_usage(&mut devices, attribution.as_ref(), &self.topology, |device| {
+            self.events.incidents.limit_of(device)
+        });
         devices.truncate(listed_count);
         let has_found_any = self.filter.has_found_any();
         let mut rows = IntervalRows { header, devices, total, events, attribution, has_found_any };

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::text::{Format, Palette, Style, Unit};
+use super::text::{Palette, Style, Unit};
 use crate::console::{ArgError, Environment};
 use crate::exit::Exit;
 use crate::sanitize::sanitize;
@@ -149,7 +149,7 @@ pub fn parse(arguments: &[OsString], root: &Path, environment: Environment<'_>) 
                 parsed.add_partitions(arguments.next_if(|next| !next.starts_with('-') && !is_number(next)));
             }
             "-g" => parsed.add_group(arguments.next().ok_or_else(usage)?),
-            "-o" if arguments.next() == Some("JSON") => options.style.format = Format::Json,
+            "-o" if arguments.next() == Some("JSON") => options.style.is_json = true,
             "-j" => parsed.set_persistent_names(arguments.next().ok_or_else(usage)?)?,
             "-f" | "+f" => parsed.set_device_files(argument, arguments.next().ok_or_else(usage)?)?,
             "--human" => options.style.human = true,

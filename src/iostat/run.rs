@@ -11,7 +11,7 @@ use super::options::{DefaultDevices, DeviceFiles, Options, RequestedItem};
 use super::rows::{DeviceRows, DisplayNames};
 use super::selection::Selection;
 use super::text::tables::{self, Table, device_tables};
-use super::text::{Format, Report, Style, json};
+use super::text::{Report, Style, json};
 use crate::capture::RecordingHeader;
 use crate::clock::WaitOutcome;
 use crate::console::{RunContext, Warnings, require_text, require_values};
@@ -342,10 +342,8 @@ impl<'a> Reporter<'a> {
         } else {
             format!("{month:02}/{day:02}/{:02}", year % 100)
         };
-        match self.style.format {
-            Format::Text => tables::begin(host, hardware, &date, &mut self.text),
-            Format::Json => json::begin(host, hardware, &date, &mut self.text),
-        }
+        let begin = if self.style.is_json { json::begin } else { tables::begin };
+        begin(host, hardware, &date, &mut self.text);
     }
 
     /// Omits the report since boot. Returns whether it would be complete.
@@ -377,9 +375,9 @@ impl<'a> Reporter<'a> {
             rows,
             is_truncated,
         };
-        match self.style.format {
-            Format::Text => tables::report(&self.style, &self.tables, &report, &mut self.text),
-            Format::Json => json::report(&self.style, &report, self.separator, &mut self.text),
+        match self.style.is_json {
+            true => json::report(&self.style, &report, self.separator, &mut self.text),
+            false => tables::report(&self.style, &self.tables, &report, &mut self.text),
         }
         self.separator = ",\n";
         self.devices.store_sums(newer);
@@ -389,11 +387,11 @@ impl<'a> Reporter<'a> {
 
     /// Appends the end of the output.
     fn end(&mut self) {
-        match self.style.format {
-            Format::Json => json::end(&mut self.text),
+        if self.style.is_json {
+            json::end(&mut self.text);
+        } else if self.count == 0 {
             // A signal came before the first report.
-            Format::Text if self.count == 0 => self.text.push(b'\n'),
-            Format::Text => {}
+            self.text.push(b'\n');
         }
     }
 }

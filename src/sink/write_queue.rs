@@ -293,8 +293,8 @@ impl fmt::Display for OutputError {
     }
 }
 
-/// Opens the destination, and writes the samples of `queue` until the recording ends. Also returns after an error,
-/// which is then stored in the queue.
+/// Opens the destination, and writes the samples of `queue` until the recording ends. Also returns after an error, which is
+/// then stored in the queue; a file to which nothing could be written is removed.
 pub fn write_recording<'a>(queue: &'a WriteQueue, open: impl FnOnce() -> Result<Destination<'a>>) {
     let result = catch_unwind(AssertUnwindSafe(|| {
         let destination = open()?;
@@ -302,7 +302,14 @@ pub fn write_recording<'a>(queue: &'a WriteQueue, open: impl FnOnce() -> Result<
             queue.update(|progress| progress.damage.clone_from(&file.damage));
         }
         queue.open();
-        Writer::new(queue, destination).run()
+        let clock = RealClock::new(None);
+        let last_sync = clock.monotonic();
+        let mut writer = Writer { queue, destination, header: Vec::new(), clock, last_sync, stall: None };
+        let written = writer.write_samples();
+        if let (Err(_), Destination::File(file)) = (&written, &writer.destination) {
+            file.remove_if_empty();
+        }
+        written
     }));
     let result = result.unwrap_or_else(|_| Err(anyhow!("the thread that writes the recording failed")));
     queue.finish(result.err());
@@ -320,22 +327,8 @@ struct Writer<'a> {
     stall: Option<WriteStall>,
 }
 
-impl<'a> Writer<'a> {
-    fn new(queue: &'a WriteQueue, destination: Destination<'a>) -> Self {
-        let clock = RealClock::new(None);
-        let last_sync = clock.monotonic();
-        Self { queue, destination, header: Vec::new(), clock, last_sync, stall: None }
-    }
-
-    /// Writes samples to the end, and closes the destination. A file to which nothing could be written is removed.
-    fn run(mut self) -> Result<()> {
-        let result = self.write_samples();
-        if let (Err(_), Destination::File(file)) = (&result, &self.destination) {
-            file.remove_if_empty();
-        }
-        result
-    }
-
+impl Writer<'_> {
+    /// Writes samples to the end, and closes the destination.
     fn write_samples(&mut self) -> Result<()> {
         loop {
             match self.queue.next(self.time_to_sync()) {

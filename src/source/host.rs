@@ -1,7 +1,6 @@
 //! The host: its name, its kernel, the number of its CPUs, its time zone, and what this process may read of it.
 
 use std::ffi::OsStr;
-use std::fs::read_dir;
 use std::path::Path;
 
 use jiff::tz::TimeZone;
@@ -9,7 +8,7 @@ use rustix::system::uname;
 use rustix::thread::{CapabilitySet, capabilities};
 
 use super::reread_topology;
-use super::small_file::{read_bytes, read_line, read_text};
+use super::small_file::{file_name, paths_in, read_bytes, read_line, read_text};
 use crate::capture::RecordingHeader;
 use crate::topology::{Machine, Topology};
 
@@ -60,16 +59,13 @@ pub fn count_cpus(root: &Path) -> Option<usize> {
     let is_cpu = |name: &str| {
         name.strip_prefix("cpu").is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
     };
-    match read_dir(root.join("sys/devices/system/cpu")) {
-        Ok(entries) => {
-            Some(entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(is_cpu)).count())
-        }
-        Err(_) => {
-            let stat = read_text(&root.join("proc/stat"))?;
-            let words = stat.lines().filter_map(|line| line.split(' ').next());
-            Some(words.filter(|word| is_cpu(word)).count()).filter(|count| *count > 0)
-        }
-    }
+    let in_sys = paths_in(&root.join("sys/devices/system/cpu"));
+    let count = in_sys.iter().filter_map(|path| file_name(path)).filter(|name| is_cpu(name)).count();
+    let in_proc = || {
+        let stat = read_text(&root.join("proc/stat"))?;
+        Some(stat.lines().filter_map(|line| line.split(' ').next()).filter(|word| is_cpu(word)).count())
+    };
+    Some(count).filter(|count| *count > 0).or_else(in_proc).filter(|count| *count > 0)
 }
 
 /// Returns whether this process has the capabilities that permit it to read `/proc/PID/io` of all processes. A security

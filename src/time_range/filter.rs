@@ -4,7 +4,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use super::TimeRange;
-use super::point::TimePoint;
+use super::point::{Kind, TimePoint};
 
 /// Seconds since 1970 up to 2000: clocks that count from a boot are earlier.
 const MIN_WALL_CLOCK_S: i64 = 946_684_800;
@@ -184,26 +184,23 @@ impl RangeFilter {
         from: Timestamp,
         start: Timestamp,
     ) -> Result<Bound, String> {
-        let after_start = match (point.after_start(), point.before_end()) {
-            (Some(after_start), _) => SignedDuration::try_from(after_start).ok(),
-            (_, Some(before_end)) => {
-                let before_end = SignedDuration::try_from(before_end).ok();
-                let whole = self.whole.as_ref().zip(before_end);
-                whole.and_then(|(whole, before_end)| whole.elapsed.checked_sub(before_end))
-            }
-            _ => None,
-        };
         let mut moments = point.moments_from(from, &self.zone).peekable();
         if moments.peek().is_none() {
             moments = point.moments_from(start, &self.zone).peekable();
         }
-        let target = match (after_start, moments.next()) {
-            (Some(after_start), _) if !after_start.is_negative() => Target::AfterStart(after_start),
-            (None, Some(at)) => Target::At(at),
-            _ => return Err(self.outside_message(option, &point, self.whole.as_ref())),
+        let target = match point.kind {
+            Kind::AfterStart(after_start) => Some(Target::AfterStart(after_start)),
+            Kind::BeforeEnd(before_end) => {
+                let after_start = self.whole.as_ref().and_then(|whole| whole.elapsed.checked_sub(before_end));
+                after_start.filter(|after_start| !after_start.is_negative()).map(Target::AfterStart)
+            }
+            _ => moments.next().map(Target::At),
         };
         let again = moments.next();
-        Ok(Bound { option, point, target, again, is_passed: false })
+        match target {
+            Some(target) => Ok(Bound { option, point, target, again, is_passed: false }),
+            None => Err(self.outside_message(option, &point, self.whole.as_ref())),
+        }
     }
 
     fn require_within(&self, times: &CaptureTimes) -> Result<(), String> {

@@ -2,22 +2,21 @@
 
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
-use std::time::Duration;
 
-use jiff::Timestamp;
 use jiff::civil::{DateTime, Time};
 use jiff::tz::{AmbiguousOffset, TimeZone};
+use jiff::{SignedDuration, Timestamp};
 
 /// The longest duration in seconds: 10,000 days.
 const MAX_DURATION_S: f64 = 10_000.0 * 86_400.0;
 
 /// The kinds of points in time that can be typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     /// `+5m`: this long after the start of the capture.
-    AfterStart(Duration),
+    AfterStart(SignedDuration),
     /// `-10m`: this long before its end.
-    BeforeEnd(Duration),
+    BeforeEnd(SignedDuration),
     /// `16:04`: a time of day in the displayed zone.
     TimeOfDay(Time),
     /// `2026-11-20T16:04`: a date and a time in the displayed zone.
@@ -29,18 +28,18 @@ enum Kind {
 /// A point in time as it was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimePoint {
-    kind: Kind,
+    pub(super) kind: Kind,
     text: String,
 }
 
 impl TimePoint {
     /// The time after the start of the capture; `None` for another kind of point.
-    pub fn after_start(&self) -> Option<Duration> {
+    pub fn after_start(&self) -> Option<SignedDuration> {
         if let Kind::AfterStart(duration) = self.kind { Some(duration) } else { None }
     }
 
     /// The time before the end of the capture; `None` for another kind of point.
-    pub fn before_end(&self) -> Option<Duration> {
+    pub fn before_end(&self) -> Option<SignedDuration> {
         if let Kind::BeforeEnd(duration) = self.kind { Some(duration) } else { None }
     }
 
@@ -139,7 +138,7 @@ fn clock_time(text: &str) -> Option<Kind> {
 }
 
 /// Parses a duration: numbers with units, such as `10m`, `1h30m` or `1.5h`; seconds without a unit.
-fn duration(text: &str) -> Option<Duration> {
+fn duration(text: &str) -> Option<SignedDuration> {
     let mut rest = text;
     let mut seconds = 0.0;
     let mut is_complete = false;
@@ -162,7 +161,7 @@ fn duration(text: &str) -> Option<Duration> {
         rest = after;
     }
     let is_valid = rest.is_empty() && !text.is_empty() && (0.0..=MAX_DURATION_S).contains(&seconds);
-    is_valid.then(|| Duration::try_from_secs_f64(seconds).ok()).flatten()
+    is_valid.then(|| SignedDuration::try_from_secs_f64(seconds).ok()).flatten()
 }
 
 #[cfg(test)]
@@ -175,16 +174,16 @@ mod tests {
 
     #[test]
     fn durations_are_from_the_start_or_the_end() {
-        let minutes = |n: u64| Duration::from_secs(n * 60);
+        let minutes = |n: i64| SignedDuration::from_mins(n);
         assert_eq!(kind("+5m"), Kind::AfterStart(minutes(5)));
         assert_eq!(kind("-10m"), Kind::BeforeEnd(minutes(10)));
         assert_eq!(kind("-1h30m"), Kind::BeforeEnd(minutes(90)));
         assert_eq!(kind("-1.5h"), Kind::BeforeEnd(minutes(90)));
         assert_eq!(kind("+2d"), Kind::AfterStart(minutes(2880)));
-        assert_eq!(kind("+90"), Kind::AfterStart(Duration::from_secs(90)));
-        assert_eq!(kind("-1m30"), Kind::BeforeEnd(Duration::from_secs(90)));
-        assert_eq!(kind("+250ms"), Kind::AfterStart(Duration::from_millis(250)));
-        assert_eq!(kind("-0"), Kind::BeforeEnd(Duration::ZERO));
+        assert_eq!(kind("+90"), Kind::AfterStart(SignedDuration::from_secs(90)));
+        assert_eq!(kind("-1m30"), Kind::BeforeEnd(SignedDuration::from_secs(90)));
+        assert_eq!(kind("+250ms"), Kind::AfterStart(SignedDuration::from_millis(250)));
+        assert_eq!(kind("-0"), Kind::BeforeEnd(SignedDuration::ZERO));
     }
 
     #[test]

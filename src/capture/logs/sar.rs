@@ -136,23 +136,22 @@ fn time(words: &[&str], times: &mut SysstatTimes) -> Option<Timestamp> {
     is_time.then(|| times.find(&words.join(" ")))?
 }
 
-impl SarLog {
-    /// Takes a row of the table. Returns whether it is one.
+impl Table {
+    /// Takes a row of the self. Returns whether it is one.
     fn read_row(
         &mut self,
         words: &[&str],
-        table: &mut Table,
+        rows: &mut TimedRows,
         contents: &mut LogContents,
     ) -> Result<bool, String> {
         words.iter().for_each(|word| contents.times.observe_number(word));
-        if let Some(start) = table.head.take() {
-            table.start = contents.times.find(&start);
+        if let Some(start) = self.head.take() {
+            self.start = contents.times.find(&start);
         }
-        let is_row = words.len() == table.time_words + table.columns.len();
-        let Some(at) = words.get(..table.time_words).and_then(|words| time(words, &mut contents.times))
-        else {
+        let is_row = words.len() == self.time_words + self.columns.len();
+        let Some(at) = words.get(..self.time_words).and_then(|words| time(words, &mut contents.times)) else {
             // The averages follow the rows.
-            let rates = table.columns.len() - 1;
+            let rates = self.columns.len() - 1;
             let is_average = words.len() > rates
                 && words[1..].iter().filter(|word| number(word).is_some()).count() >= rates;
             return if is_average { Ok(false) } else { Err(wrong_row(words)) };
@@ -161,14 +160,14 @@ impl SarLog {
             return Err(wrong_row(words));
         }
         let mut device = LoggedDevice::default();
-        for (column, word) in table.columns.iter().zip(&words[table.time_words..]) {
+        for (column, word) in self.columns.iter().zip(&words[self.time_words..]) {
             match column.as_str() {
                 "DEV" => device.name = (*word).to_owned(),
                 column => device.set_text(column, word, &mut contents.rounding)?,
             }
         }
         // The next report follows this one.
-        self.rows.add(table.start.take(), at, device, &mut contents.reports);
+        rows.add(self.start.take(), at, device, &mut contents.reports);
         Ok(true)
     }
 }
@@ -197,14 +196,16 @@ impl LogFormat for SarLog {
         } else if words.contains(&"DEV") && words.contains(&"tps") {
             self.rows.close(&mut contents.reports);
             self.table = head(&words);
-        } else if let Some(mut table) = self.table.take() {
-            match self.read_row(&words, &mut table, contents) {
-                Ok(true) => self.table = Some(table),
-                Ok(false) => self.rows.close(&mut contents.reports),
+        } else if let Some(table) = &mut self.table {
+            match table.read_row(&words, &mut self.rows, contents) {
+                Ok(true) => {}
+                Ok(false) => {
+                    self.rows.close(&mut contents.reports);
+                    self.table = None;
+                }
                 Err(error) => {
                     let at = time(words.get(..table.time_words).unwrap_or_default(), &mut contents.times);
                     self.rows.reject(at, &mut contents.reports);
-                    self.table = Some(table);
                     return Err(error);
                 }
             }

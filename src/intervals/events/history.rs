@@ -3,9 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::event::{Course, Event, MAX_GAP_INTERVALS, Moment, TOLERANCE_S};
+use super::event::{Course, Event, Figures, MAX_GAP_INTERVALS, Moment, TOLERANCE_S};
 use super::event::{cause_of_interval, is_same_event, merge};
-use super::figures::Figures;
 use crate::analysis::{IoDirection, Verdict};
 use crate::intervals::{DeviceActivity, DeviceNames};
 
@@ -116,7 +115,12 @@ impl DeviceHistory {
 
     /// The unfinished events: the latest and the one before it.
     pub(super) fn unfinished(&self) -> impl Iterator<Item = Event> + use<> {
-        let (previous, current) = self.joined();
+        let (previous, current) = match (self.previous.clone(), self.current.clone()) {
+            (Some(previous), Some(current)) if is_same_event(&previous, &current, self.interval_s) => {
+                (None, Some(merge(previous, current)))
+            }
+            both => both,
+        };
         let is_ongoing = self.current.is_some() && self.gap_intervals == 0.0;
         previous.into_iter().chain(current.map(|phase| Event { is_ongoing, ..phase }))
     }
@@ -184,16 +188,6 @@ impl DeviceHistory {
         self.recent.iter().filter(is_before).for_each(|one| sum.add(&one.figures));
         let now_ms = self.recent.back()?.figures.await_ms(requests)?;
         sum.await_ms(requests).filter(|before_ms| *before_ms < now_ms)
-    }
-
-    /// The previous event and the present one, merged if they are one.
-    fn joined(&self) -> (Option<Event>, Option<Event>) {
-        match (self.previous.clone(), self.current.clone()) {
-            (Some(previous), Some(current)) if is_same_event(&previous, &current, self.interval_s) => {
-                (None, Some(merge(previous, current)))
-            }
-            both => both,
-        }
     }
 
     fn observe_trouble(&mut self, verdict: Verdict, activity: &DeviceActivity, end: Moment) -> Option<Event> {

@@ -3,8 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::event::{Cause, Event, Moment, TOLERANCE_S};
-use super::figures::Figures;
+use super::event::{Cause, Event, Figures, Moment, TOLERANCE_S};
 use super::history::DeviceHistory;
 use crate::analysis::{Histogram, IoDirection, Verdict};
 use crate::attribution::{Attribution, ReachedLimit, is_in_cgroup};
@@ -93,13 +92,6 @@ impl Incident {
             Cause::Cap { plateau, device } => Some((KnownLimit::of_plateau(plateau)?, &device.device)),
             _ => None,
         }
-    }
-}
-
-#[cfg(test)]
-impl Incident {
-    pub(crate) fn example() -> Self {
-        Self::new(1, DeviceNames::without_alias("sda"), Moment::default(), true)
     }
 }
 
@@ -193,7 +185,7 @@ pub(super) struct Trouble<'a> {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct IncidentTracker {
+pub(in crate::intervals) struct IncidentTracker {
     /// Those that may go on, by their numbers.
     open: Vec<Tracked>,
     finished: Vec<Tracked>,
@@ -239,7 +231,7 @@ impl IncidentTracker {
     }
 
     /// Returns the limit that causes the incident of a device, or that is on it, if the incident may go on.
-    pub(super) fn limit_of(&self, device: &str) -> Option<&ReachedLimit> {
+    pub(in crate::intervals) fn limit_of(&self, device: &str) -> Option<&ReachedLimit> {
         self.open.iter().find_map(|one| {
             let limit = one.incident.cgroup_limit()?;
             let is_own = limit.limited_device == device || one.devices.iter().any(|own| own.device == device);
@@ -571,4 +563,15 @@ fn all_below(name: &str, topology: &Topology) -> Vec<String> {
         .collect();
     found.extend(disks);
     found
+}
+
+#[cfg(test)]
+mod examples {
+    use super::*;
+
+    impl Incident {
+        pub(crate) fn example() -> Self {
+            Self::new(1, DeviceNames::without_alias("sda"), Moment::default(), true)
+        }
+    }
 }

@@ -24,7 +24,6 @@
 //! [`MAX_GAP_INTERVALS`]: event::MAX_GAP_INTERVALS
 
 mod event;
-mod figures;
 mod history;
 mod incident;
 #[cfg(test)]

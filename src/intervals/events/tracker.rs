@@ -9,7 +9,7 @@ use super::event::{Event, Moment, TOLERANCE_S, complete};
 use super::history::DeviceHistory;
 use super::incident::{Incident, IncidentSummary, IncidentTracker, OngoingIncident, Trouble};
 use crate::analysis::{DeviceReport, Evidence, MIN_LOADED_QUEUE, Verdict};
-use crate::attribution::{Attribution, ReachedLimit};
+use crate::attribution::Attribution;
 use crate::intervals::{
     DeviceActivity, DeviceInterval, DeviceNames, DeviceState, EventKind, IntervalRows, RunClock,
 };
@@ -25,10 +25,10 @@ const MAX_SEGMENTS: usize = 1000;
 #[derive(Debug, Default)]
 pub struct EventTracker {
     devices: HashMap<String, DeviceHistory>,
-    incidents: IncidentTracker,
+    pub(in crate::intervals) incidents: IncidentTracker,
     finished: Vec<Event>,
     dropped: u64,
-    departures: Departures,
+    departures: Vec<Departure>,
     coverage: VerdictCoverage,
     /// The end of the latest interval.
     now: Moment,
@@ -80,7 +80,7 @@ impl EventTracker {
             self.range_begin_s = end.run_s;
         }
         self.intervals += 1;
-        self.departures.observe(rows, end);
+        note_departures(&mut self.departures, rows, end);
         self.incidents.close(before_s, rows.header.elapsed_s);
         let mut in_trouble = Vec::new();
         for (index, row) in rows.devices.iter().enumerate() {
@@ -160,11 +160,6 @@ impl EventTracker {
         OngoingIncident { lasted_s: self.now.run_s - incident.begin.run_s, is_victim, incident }
     }
 
-    /// Returns the limit that has held a device back, because it is the cause of an incident that may go on.
-    pub(in crate::intervals) fn limit_of(&self, device: &str) -> Option<&ReachedLimit> {
-        self.incidents.limit_of(device)
-    }
-
     /// Notes a break in time: no event spans it.
     pub(in crate::intervals) fn note_break(&mut self) {
         if self.segment_starts_s.len() == MAX_SEGMENTS {
@@ -242,7 +237,11 @@ impl EventTracker {
             Event { incident: incident.map(|incident| incident.id), begin_is_known, ..phase }
         };
         let list = phases.into_iter().zip(incident_of).map(to_event).collect();
-        let departures = self.departures.after(self.range_begin_s);
+        let shift = |moment: Moment| Moment { run_s: moment.run_s - self.range_begin_s, ..moment };
+        let within = self.departures.iter().filter(|one| one.at.run_s > self.range_begin_s).cloned();
+        let departures = within
+            .map(|one| Departure { at: shift(one.at), back_at: one.back_at.map(shift), ..one })
+            .collect();
         Events { list, dropped: self.dropped, departures, incidents, coverage: self.coverage }
     }
 
@@ -326,44 +325,27 @@ pub struct Departure {
     pub back_at: Option<Moment>,
 }
 
-/// The disks that disappeared. Devices that people create and remove as they need them, such as volumes and loop
-/// devices, are left out.
-#[derive(Clone, Debug, Default)]
-struct Departures(Vec<Departure>);
-
-impl Departures {
-    /// Takes the next interval, which ends at `end`.
-    pub(super) fn observe(&mut self, rows: &IntervalRows, end: Moment) {
-        for event in &rows.events {
-            let back_at = match event.kind {
-                EventKind::Appeared | EventKind::AppearedBriefly => {
-                    let is_same =
-                        |one: &&mut Departure| one.device == event.names.device && one.back_at.is_none();
-                    let gone = self.0.iter_mut().rev().find(is_same);
-                    // Of thousands of devices that appear at once, hardly any was there before.
-                    if let Some(gone) = gone.filter(|_| is_disk(&event.names.device, rows)) {
-                        gone.back_at = Some(end);
-                    }
-                    continue;
+/// Notes the disks that disappeared or came back in an interval, which ends at `end`. Devices that people create and remove
+/// as they need them, such as volumes and loop devices, are left out.
+fn note_departures(departures: &mut Vec<Departure>, rows: &IntervalRows, end: Moment) {
+    for event in &rows.events {
+        let device = &event.names.device;
+        let back_at = match event.kind {
+            EventKind::Appeared | EventKind::AppearedBriefly => {
+                let is_same = |one: &&mut Departure| one.device == *device && one.back_at.is_none();
+                let gone = departures.iter_mut().rev().find(is_same);
+                // Of thousands of devices that appear at once, hardly any was there before.
+                if let Some(gone) = gone.filter(|_| is_disk(device, rows)) {
+                    gone.back_at = Some(end);
                 }
-                EventKind::Disappeared => None,
-                EventKind::Reappeared => Some(end),
-            };
-            if self.0.len() < MAX_DEPARTURES && is_disk(&event.names.device, rows) {
-                self.0.push(Departure { device: event.names.device.clone(), at: end, back_at });
+                continue;
             }
-        }
-    }
-
-    /// Returns those after these seconds of the run, which then count from there.
-    pub(super) fn after(&self, begin_s: f64) -> Vec<Departure> {
-        let shift = |moment: Moment| Moment { run_s: moment.run_s - begin_s, ..moment };
-        let shifted = |departure: &Departure| Departure {
-            at: shift(departure.at),
-            back_at: departure.back_at.map(shift),
-            ..departure.clone()
+            EventKind::Disappeared => None,
+            EventKind::Reappeared => Some(end),
         };
-        self.0.iter().filter(|departure| departure.at.run_s > begin_s).map(shifted).collect()
+        if departures.len() < MAX_DEPARTURES && is_disk(device, rows) {
+            departures.push(Departure { device: device.clone(), at: end, back_at });
+        }
     }
 }
 

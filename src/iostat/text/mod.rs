@@ -46,7 +46,8 @@ pub struct Style {
     pub short: bool,
     /// The unit of amounts of data.
     pub unit: Unit,
-    pub format: Format,
+    /// `-o JSON`.
+    pub is_json: bool,
     /// `--dec`: decimals in the tables, at most 2.
     pub decimals: usize,
     /// `--human`: a suitable unit for each amount.
@@ -66,7 +67,7 @@ pub struct Style {
 impl Style {
     /// Returns whether the device report is split into several tables.
     pub(crate) fn is_split(&self) -> bool {
-        self.format == Format::Text && self.extended && !self.short && self.pretty && !self.compact
+        !self.is_json && self.extended && !self.short && self.pretty && !self.compact
     }
 
     /// Returns the values of devices that the report shows: with `-s`, reads and writes are added up.
@@ -124,14 +125,6 @@ impl Unit {
     pub(super) fn kib(self) -> f64 {
         self.sectors() as f64 / 2.0
     }
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
-    #[default]
-    Text,
-    /// `-o JSON`.
-    Json,
 }
 
 /// The units of `--human` from KiB up; units larger than PiB are shown as `?`.

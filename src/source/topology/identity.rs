@@ -30,17 +30,16 @@ pub(super) fn identity(root: &Path, device: &SysfsDevice, kind: Kind) -> Option<
     if kind == Kind::NvmePath {
         return None;
     }
-    let line = |path: PathBuf| read_line(&path);
     if device.has("dm") {
-        return tagged("dm", line(device.file("dm/uuid")));
+        return tagged("dm", device.line("dm/uuid"));
     }
     if device.has("md") {
-        return tagged("md", line(device.file("md/uuid")));
+        return tagged("md", device.line("md/uuid"));
     }
-    let wwid = || if device.has("wwid") { tagged("wwid", line(device.file("wwid"))) } else { None };
+    let wwid = || tagged("wwid", device.has("wwid").then(|| device.line("wwid"))?);
     let of_driver = || {
         let dir = device.has("device").then(|| resolve_in_root(root, device.file("device")))?;
-        tagged("wwid", line(dir.join("wwid")))
+        tagged("wwid", read_line(&dir.join("wwid")))
     };
     wwid().or_else(of_driver).or_else(|| tagged("serial", serial(root, device, kind)))
 }

@@ -19,8 +19,8 @@ use super::small_file::{links_in, read_line, resolve_in_root};
 use crate::topology::{Kind, Node, Topology, link_nvme_paths, natural_key, possible_disks};
 
 pub(super) use mounts::unescape;
-pub use sysfs_device::{check_block_dir, list_devices, read_partitions};
 pub(super) use sysfs_device::{device_dir, device_name, read_devno};
+pub use sysfs_device::{list_devices, read_partitions};
 
 /// Reads the block devices of the system below `root`: whole devices in natural order, each followed by its partitions.
 ///

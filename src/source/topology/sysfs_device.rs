@@ -43,7 +43,7 @@ impl SysfsDevice {
     }
 
     /// Reads the first line of a file; `None` if it cannot be read or is empty.
-    fn line(&self, entry: &str) -> Option<String> {
+    pub(super) fn line(&self, entry: &str) -> Option<String> {
         read_line(&self.path.join(entry))
     }
 
@@ -199,14 +199,6 @@ pub(in crate::source) fn read_devno(dir: &Path) -> Option<(u32, u32)> {
 pub fn list_devices(dir: &Path) -> io::Result<Vec<String>> {
     let entries = read_dir(dir)?.flatten();
     Ok(entries.filter_map(|entry| Some(device_name(entry.file_name().to_str()?))).collect())
-}
-
-/// Checks that a directory of block devices can be listed.
-///
-/// # Errors
-/// If it does not exist or cannot be read.
-pub fn check_block_dir(dir: &Path) -> io::Result<()> {
-    read_dir(dir).map(drop)
 }
 
 /// Reads which devices are whole and which are partitions. It only lists `sys/block` and looks up each partition, so it
