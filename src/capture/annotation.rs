@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::MAX_LINE_BYTES;
 use super::diskstats_line::Words;
+use super::proc_files::cpu_line;
 use super::recorded_scan::ScanGrowth;
 use crate::baselines::{RecordedBaseline, RecordedBaselines};
 use crate::counters::{HealthFacts, HostState, Missing, Pressure, Sample, SwappedPages};
@@ -96,7 +97,8 @@ pub(super) struct EndOfSample {
 }
 
 impl EndOfSample {
-    pub(super) fn new(at: SampleTime, host: &HostState, missed_samples: u64) -> Self {
+    fn of(sample: &Sample) -> Self {
+        let Sample { at, host, missed_samples, .. } = sample;
         Self {
             monotonic_ns: at.monotonic.and_then(|time| u64::try_from(time.as_nanos()).ok()),
             uptime_cs: at.uptime,
@@ -106,7 +108,7 @@ impl EndOfSample {
             swapped_pages: host.swapped.map(|swapped| [swapped.pages_in, swapped.pages_out]),
             dirty_kib: host.dirty_kib,
             writeback_kib: host.writeback_kib,
-            missed_samples: Some(missed_samples).filter(|missed| *missed > 0),
+            missed_samples: Some(*missed_samples).filter(|missed| *missed > 0),
             complete: true,
         }
     }
@@ -382,35 +384,6 @@ pub struct RecordFilter {
     pub columns: Option<usize>,
 }
 
-/// One sample to record: the texts of files and other values.
-#[derive(Clone, Copy, Debug)]
-pub struct SampleText<'a> {
-    /// The time at which it was taken; the wall-clock time must be known.
-    pub at: SampleTime,
-    /// The text of /proc/diskstats.
-    pub diskstats: &'a [u8],
-    /// The `cpu` line of /proc/stat without its newline; empty if it is not known.
-    pub cpu: &'a [u8],
-    pub host: HostState,
-    /// The number of deadlines that were missed before it.
-    pub missed_samples: u64,
-}
-
-/// Appends one sample to `out`: its `TS` line, the lines of /proc/diskstats, the CPU times, and an annotation that
-/// marks it as complete.
-pub fn write_sample(sample: &SampleText<'_>, filter: &RecordFilter, zone: &TimeZone, out: &mut Vec<u8>) {
-    let wall = sample.at.wall.unwrap_or(Timestamp::UNIX_EPOCH);
-    let local = wall.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string();
-    let timestamp = format!("TS {}.{:09} {local}\n", wall.as_second(), wall.subsec_nanosecond());
-    out.extend_from_slice(timestamp.as_bytes());
-    filter.write(sample.diskstats, out);
-    if !sample.cpu.is_empty() {
-        out.extend_from_slice(sample.cpu);
-        out.push(b'\n');
-    }
-    write_annotation(&EndOfSample::new(sample.at, &sample.host, sample.missed_samples), out);
-}
-
 impl RecordFilter {
     /// Removes the devices that are not recorded.
     pub fn apply(&self, sample: &mut Sample) {
@@ -419,7 +392,22 @@ impl RecordFilter {
         }
     }
 
-    fn write(&self, diskstats: &[u8], out: &mut Vec<u8>) {
+    /// Appends one sample to `out`, of which `diskstats` is the text: its `TS` line, the lines of /proc/diskstats, the CPU
+    /// times, and an annotation that marks it as complete. Its wall-clock time must be known.
+    pub fn write_sample(&self, sample: &Sample, diskstats: &[u8], zone: &TimeZone, out: &mut Vec<u8>) {
+        let wall = sample.at.wall.unwrap_or(Timestamp::UNIX_EPOCH);
+        let local = wall.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string();
+        let timestamp = format!("TS {}.{:09} {local}\n", wall.as_second(), wall.subsec_nanosecond());
+        out.extend_from_slice(timestamp.as_bytes());
+        self.write_lines(diskstats, out);
+        if let Some(cpu) = &sample.cpu {
+            out.extend_from_slice(cpu_line(cpu).as_bytes());
+            out.push(b'\n');
+        }
+        write_annotation(&EndOfSample::of(sample), out);
+    }
+
+    fn write_lines(&self, diskstats: &[u8], out: &mut Vec<u8>) {
         if self.devices.is_empty() && self.columns.is_none() {
             out.extend_from_slice(diskstats);
             end_line(out);
@@ -448,13 +436,6 @@ fn first_columns(line: &[u8], columns: usize) -> &[u8] {
 fn end_line(out: &mut Vec<u8>) {
     if out.last().is_some_and(|byte| *byte != b'\n') {
         out.push(b'\n');
-    }
-}
-
-/// Appends a note about a change of the clocks, if there is one.
-pub fn write_clock_change(change: &ClockChange, out: &mut Vec<u8>) {
-    if *change != ClockChange::default() {
-        write_annotation(change, out);
     }
 }
 
@@ -493,6 +474,7 @@ mod writer_tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::capture::proc_files::parse_cpu_line;
 
     const LINES: &str =
         "   8       0 sda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17\n   8       1 sda1 1 2 3 4\n";
@@ -504,17 +486,16 @@ mod writer_tests {
             uptime: Some(1234),
         };
         let host = HostState { blocked: Some(2), dirty_kib: Some(3), ..HostState::default() };
-        let sample =
-            SampleText { at, diskstats: diskstats.as_bytes(), cpu: b"cpu  1 2 3 4", host, missed_samples: 0 };
+        let sample = Sample { at, cpu: parse_cpu_line(b"cpu  1 2 3 4"), host, ..Sample::default() };
         let mut out = Vec::new();
-        write_sample(&sample, filter, &TimeZone::UTC, &mut out);
+        filter.write_sample(&sample, diskstats.as_bytes(), &TimeZone::UTC, &mut out);
         String::from_utf8(out).unwrap()
     }
 
     #[test]
     fn a_sample_is_what_pt_diskstats_reads_and_an_end_mark() {
         let expected = format!(
-            "TS 1795198931.000256512 2026-11-20 18:22:11\n{LINES}cpu  1 2 3 4\n\
+            "TS 1795198931.000256512 2026-11-20 18:22:11\n{LINES}cpu  1 2 3 4 0 0 0 0 0 0\n\
              #blkstat {{\"monotonic_ns\":5000000007,\"uptime_cs\":1234,\"blocked\":2,\"dirty_kib\":3,\"complete\":true}}\n"
         );
         assert_eq!(written(LINES, &RecordFilter::default()), expected);

@@ -17,8 +17,7 @@ pub mod trace_hist;
 
 use crate::counters::{Device, Sample};
 
-pub use self::annotation::{ClockChange, DroppedSamples, WriteStall};
-pub use self::annotation::{RecordFilter, SampleText, write_clock_change, write_sample};
+pub use self::annotation::{ClockChange, DroppedSamples, RecordFilter, WriteStall};
 pub use self::annotation::{RecordingHeader, write_annotation, write_header, write_health};
 pub use self::diskstats_line::{LineError, parse_line, write_line};
 pub use self::range_copy::{copy_range, scan_times};

@@ -28,7 +28,7 @@ pub fn parse_cpu_line(line: &[u8]) -> Option<CpuTimes> {
 }
 
 /// Returns the `cpu ` line of /proc/stat with these times, without a newline.
-pub fn cpu_line(cpu: &CpuTimes) -> String {
+pub(super) fn cpu_line(cpu: &CpuTimes) -> String {
     let times = [cpu.user, cpu.nice, cpu.system, cpu.idle, cpu.iowait, cpu.irq, cpu.softirq];
     let times = times.into_iter().chain([cpu.steal, cpu.guest, cpu.guest_nice]);
     // The line of all CPUs has two blanks, those of single ones have one.

@@ -50,8 +50,6 @@ pub struct Live<'a> {
     clock: &'a dyn Clock,
     /// The text that the devices were last read from.
     pub text: Vec<u8>,
-    /// The line of /proc/stat that the CPU times were parsed from, without its newline; empty if it could not be read.
-    pub cpu_line: Vec<u8>,
     reads_host_state: bool,
 }
 
@@ -65,7 +63,6 @@ impl<'a> Live<'a> {
             proc,
             clock,
             text: Vec::with_capacity(BUFFER_BYTES),
-            cpu_line: Vec::new(),
             reads_host_state: false,
         }
     }
@@ -153,15 +150,11 @@ impl<'a> Live<'a> {
     }
 
     fn cpu(&mut self, host: &mut HostState) -> Option<CpuTimes> {
-        self.cpu_line.clear();
         read_into(&self.proc.join("stat"), &mut self.text).ok()?;
         if self.reads_host_state {
             host.blocked = parse_blocked(&self.text);
         }
-        let read = |line| Some((line, parse_cpu_line(line)?));
-        let (line, cpu) = self.text.split(|byte| *byte == b'\n').find_map(read)?;
-        self.cpu_line.extend_from_slice(line);
-        Some(cpu)
+        self.text.split(|byte| *byte == b'\n').find_map(parse_cpu_line)
     }
 
     fn memory_and_pressure(&mut self) -> HostState {

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use blkstat::capture::proc_files::cpu_line;
-use blkstat::capture::{RecordFilter, RecordingHeader, SampleText, write_header, write_line, write_sample};
+use blkstat::capture::{RecordFilter, RecordingHeader, write_header, write_line};
 use blkstat::counters::{
     Columns, Counters, CpuTimes, Device, HostState, Pressure, Requests, Sample, SwappedPages,
 };
@@ -146,17 +145,9 @@ pub(crate) fn write(header: &RecordingHeader, samples: &[Sample]) -> Vec<u8> {
     let mut text = Vec::new();
     write_header(header, &mut text);
     for sample in samples {
-        let cpu = sample.cpu.as_ref().map(cpu_line).unwrap_or_default();
         let mut diskstats = Vec::new();
         sample.devices.iter().for_each(|device| write_line(device, &mut diskstats));
-        let sample = SampleText {
-            at: sample.at,
-            diskstats: &diskstats,
-            cpu: cpu.as_bytes(),
-            host: sample.host,
-            missed_samples: sample.missed_samples,
-        };
-        write_sample(&sample, &RecordFilter::default(), &TimeZone::UTC, &mut text);
+        RecordFilter::default().write_sample(sample, &diskstats, &TimeZone::UTC, &mut text);
     }
     text
 }

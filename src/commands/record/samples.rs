@@ -17,10 +17,9 @@ use jiff::tz::TimeZone;
 use super::super::analyze::{read_replaceable_baselines, write_baselines};
 use super::{OPEN_PATIENCE, Record};
 use crate::analysis::SavedBaselines;
-use crate::capture::proc_files::cpu_line;
 use crate::capture::{
-    CaptureWarning, ClockChange, RecordFilter, RecordingHeader, SampleText, ScanWriter, write_clock_change,
-    write_header, write_health, write_line, write_sample,
+    CaptureWarning, ClockChange, RecordFilter, RecordingHeader, ScanWriter, write_annotation, write_header,
+    write_health, write_line,
 };
 use crate::clock::RealClock;
 use crate::console::{RunContext, Warnings, require_text};
@@ -121,19 +120,15 @@ impl<'a> Recorder<'a> {
             block.header.clone_from(&self.header);
             write_health(&self.health, &mut block.header);
         }
-        write_clock_change(&ClockChange::between(&self.last_at, &sample.at), &mut block.notes);
+        let change = ClockChange::between(&self.last_at, &sample.at);
+        if change != ClockChange::default() {
+            write_annotation(&change, &mut block.notes);
+        }
         if let Some(scan) = &sample.io_scan {
             block.scan = self.scans.growth(scan, &self.scanned_devices);
             self.skipped_scans += block.scan.as_ref().map_or(0, |_| scan.skipped);
         }
-        let text = SampleText {
-            at: sample.at,
-            diskstats: &source.text,
-            cpu: &source.cpu_line,
-            host: sample.host,
-            missed_samples: sample.missed_samples,
-        };
-        write_sample(&text, &self.filter, &self.zone, &mut block.text);
+        self.filter.write_sample(sample, &source.text, &self.zone, &mut block.text);
         // Many blocks may be waiting to be written.
         block.text.shrink_to_fit();
         block.utc_offset_s = sample.at.wall.map_or(0, |wall| self.zone.to_offset(wall).seconds().into());
@@ -288,15 +283,7 @@ fn write_samples(
 fn append_sample(sample: &Sample, zone: &TimeZone, out: &mut Vec<u8>) {
     let mut diskstats = Vec::new();
     sample.devices.iter().for_each(|device| write_line(device, &mut diskstats));
-    let cpu = sample.cpu.as_ref().map(cpu_line).unwrap_or_default();
-    let text = SampleText {
-        at: sample.at,
-        diskstats: &diskstats,
-        cpu: cpu.as_bytes(),
-        host: sample.host,
-        missed_samples: sample.missed_samples,
-    };
-    write_sample(&text, &RecordFilter::default(), zone, out);
+    RecordFilter::default().write_sample(sample, &diskstats, zone, out);
 }
 
 /// The most samples that may wait to be learned from. Further ones are left out, which makes an interval longer.

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use blkstat::capture::{
-    Reader, RecordFilter, RecordingHeader, SampleText, parse_diskstats, write_header, write_sample,
+    Reader, RecordFilter, RecordingHeader, parse_diskstats, write_header,
 };
 use blkstat::counters::{HostState, Pressure, Sample, SwappedPages};
 use blkstat::topology::{Node, Topology};
@@ -33,9 +33,7 @@ fuzz_target!(|bytes: &[u8]| {
     write_header(&header, &mut written);
     let samples: Vec<Sample> = texts.iter().enumerate().map(|(at, text)| sample(at as u64, text)).collect();
     for (sample, text) in samples.iter().zip(&texts) {
-        let text =
-            SampleText { at: sample.at, diskstats: text, cpu: b"", host: sample.host, missed_samples: 0 };
-        write_sample(&text, &RecordFilter::default(), &TimeZone::UTC, &mut written);
+        RecordFilter::default().write_sample(sample, text, &TimeZone::UTC, &mut written);
     }
 
     let mut reader = Reader::new(written.as_slice());

@@ -15,8 +15,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use blkstat::capture::{Reader, RecordFilter, SampleText, ScanGrowth, ScanWriter, write_sample};
-use blkstat::counters::{HostState, IoScan, Sample};
+use blkstat::capture::{Reader, RecordFilter, ScanGrowth, ScanWriter};
+use blkstat::counters::{IoScan, Sample};
 use blkstat::exit::Exit;
 use blkstat::units::SampleTime;
 use jiff::Timestamp;
@@ -68,8 +68,8 @@ fn recording(texts: impl Iterator<Item = Vec<u8>>) -> Vec<u8> {
             uptime: Some(at),
         };
         let diskstats = b"8 0 sda 1 0 8 1 0 0 0 0 0 1 1\n";
-        let text = SampleText { at, diskstats, cpu: b"", host: HostState::default(), missed_samples: 0 };
-        write_sample(&text, &RecordFilter::default(), &TimeZone::UTC, &mut written);
+        let sample = Sample { at, ..Sample::default() };
+        RecordFilter::default().write_sample(&sample, diskstats, &TimeZone::UTC, &mut written);
     }
     written
 }
