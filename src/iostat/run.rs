@@ -259,14 +259,11 @@ impl<'a> LiveHost<'a> {
             rows.update_entries(newer, &self.topology(&newer.devices));
         }
         // Labels may change while the devices stay the same.
-        let mut display_names = DisplayNames::new();
-        let mut unreadable = None;
-        if self.options.mapper_names {
-            match self.resolver.mapper(&newer.devices) {
-                Ok(names) => display_names = names,
-                Err(error) => unreadable = Some(error),
-            }
-        }
+        let mapper = self.options.mapper_names.then(|| self.resolver.mapper(&newer.devices)).transpose();
+        let (mut display_names, unreadable) = match mapper {
+            Ok(names) => (names.unwrap_or_default(), None),
+            Err(error) => (DisplayNames::new(), Some(error)),
+        };
         if let Some(kind) = &self.options.persistent_names {
             display_names.extend(self.resolver.persistent(kind, &newer.devices));
         }

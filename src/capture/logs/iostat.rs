@@ -14,8 +14,8 @@ pub(super) struct IostatLog {
     has_date: bool,
     /// The line with a time before the report that is being read.
     time: Option<String>,
-    /// The next report is the first of a run, with averages since boot.
-    begins: bool,
+    /// The next report is not the first of a run, which has averages since boot.
+    follows: bool,
     open: OpenReport,
     /// The first report of the run.
     shape: Option<Shape>,
@@ -54,10 +54,6 @@ struct Shape {
 }
 
 impl IostatLog {
-    pub(super) fn new() -> Self {
-        Self { begins: true, ..Self::default() }
-    }
-
     /// Takes a line of text.
     fn read_text(&mut self, line: &str, contents: &mut LogContents) -> Result<(), String> {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -74,8 +70,8 @@ impl IostatLog {
         if let Some((host, rest)) = head_line(line) {
             self.end_report(contents);
             contents.times.begin(rest);
-            (contents.host, self.has_date, self.begins, self.time, self.shape) =
-                (host, true, true, None, None);
+            (contents.host, self.has_date, self.follows, self.time, self.shape) =
+                (host, true, false, None, None);
             (self.lines_behind_head, self.is_boot_left_out) = (Some(0), false);
             return Ok(());
         }
@@ -171,7 +167,7 @@ impl IostatLog {
         let is_complete = has_tables && (is_ended || is_full) && !open.is_damaged;
         self.names_vary |= is_ended && self.shape.is_some() && !is_like_first;
         let time = self.time.take().unwrap_or(open.prefix);
-        let begins = std::mem::take(&mut self.begins);
+        let begins = !std::mem::replace(&mut self.follows, true);
         let at = self.find_time(&time, contents);
         contents.reports.push_back(Report {
             at,
@@ -199,7 +195,7 @@ impl IostatLog {
         let devices = devices.collect();
         let prefix = std::mem::take(&mut contents.prefix);
         let at = self.find_time(element["timestamp"].as_str().unwrap_or(&prefix), contents);
-        let begins = std::mem::take(&mut self.begins);
+        let begins = !std::mem::replace(&mut self.follows, true);
         contents.reports.push_back(Report {
             at,
             begins,
@@ -214,15 +210,11 @@ impl IostatLog {
         // JSON leaves out zeros at the end.
         contents.rounding.digits = 2;
         contents.times.begin(host["date"].as_str().unwrap_or_default());
-        (self.begins, self.has_date) = (true, true);
+        (self.follows, self.has_date) = (false, true);
     }
 }
 
 impl LogFormat for IostatLog {
-    fn origin(&self) -> &'static str {
-        "an iostat log"
-    }
-
     fn read(&mut self, line: &str, contents: &mut LogContents) -> Result<(), String> {
         if !self.json.is_json(line) {
             return self.read_text(line, contents);

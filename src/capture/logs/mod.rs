@@ -26,9 +26,6 @@ use crate::units::SampleTime;
 
 /// A kind of log.
 pub(super) trait LogFormat: Send {
-    /// Where the numbers come from: `an iostat log`.
-    fn origin(&self) -> &'static str;
-
     /// Takes the next line, and adds what it tells.
     ///
     /// # Errors
@@ -39,17 +36,20 @@ pub(super) trait LogFormat: Send {
     fn finish(&mut self, contents: &mut LogContents);
 }
 
+/// A reader for a kind of log, and where its numbers come from.
+type KnownFormat = (Box<dyn LogFormat>, &'static str);
+
 /// Returns a reader for the kind of log that a line shows: the head of a table of devices, or a device in JSON.
-fn format_of(line: &str) -> Option<Box<dyn LogFormat>> {
+fn format_of(line: &str) -> Option<KnownFormat> {
     let words: Vec<&str> = line.split_whitespace().collect();
     if iostat::header(&words).is_some() || line.contains("\"disk_device\"") {
-        Some(Box::new(iostat::IostatLog::new()))
+        Some((Box::<iostat::IostatLog>::default(), "an iostat log"))
     } else if sar::head(&words).is_some() {
-        Some(Box::<sar::SarLog>::default())
+        Some((Box::<sar::SarLog>::default(), "a log of sar -d"))
     } else if sar::columns_of_sadf(line).is_some_and(|columns| columns[0] == sar::DEVICE)
         || line.contains("\"disk-device\"")
     {
-        Some(Box::<sar::SadfLog>::default())
+        Some((Box::<sar::SadfLog>::default(), "the data of sar -d"))
     } else {
         None
     }
@@ -289,7 +289,7 @@ fn number(word: &str) -> Option<(f64, usize, Option<f64>)> {
 #[derive(Default)]
 pub(super) struct Logs {
     /// `None` before it is recognized.
-    format: Option<Box<dyn LogFormat>>,
+    format: Option<KnownFormat>,
     contents: LogContents,
     /// The stated distance of reports without times.
     every: Option<Duration>,
@@ -325,7 +325,7 @@ impl Logs {
     /// # Errors
     /// If it is damaged; says how.
     pub(super) fn read(&mut self, line: &[u8]) -> Result<(), String> {
-        let Some(format) = &mut self.format else { return Ok(()) };
+        let Some((format, _)) = &mut self.format else { return Ok(()) };
         let Ok(line) = std::str::from_utf8(line) else {
             self.begins = true;
             return Err(format!("not text: '{}'; skipped", excerpt(line)));
@@ -340,7 +340,7 @@ impl Logs {
 
     /// Takes the end of the log. Returns whether it completes a report.
     pub(super) fn finish(&mut self) -> bool {
-        self.format.iter_mut().for_each(|format| format.finish(&mut self.contents));
+        self.format.iter_mut().for_each(|(format, _)| format.finish(&mut self.contents));
         !self.contents.reports.is_empty()
     }
 
@@ -425,7 +425,7 @@ impl Logs {
         ];
         let lacking: Vec<&str> = lacking.iter().filter(|(is, _)| *is).map(|(_, name)| *name).collect();
         let LogContents { rounding, times, .. } = &self.contents;
-        let (origin, lacking) = (self.format.as_ref()?.origin(), lacking.join(", "));
+        let ((_, origin), lacking) = (self.format.as_ref()?, lacking.join(", "));
         let mut note = format!("from {origin}: {rounding}{times}; not known: {lacking}");
         if self.lacks_times {
             let seconds = self.step().as_secs_f64();

@@ -177,10 +177,6 @@ fn wrong_row(words: &[&str]) -> String {
 }
 
 impl LogFormat for SarLog {
-    fn origin(&self) -> &'static str {
-        "a log of sar -d"
-    }
-
     fn read(&mut self, line: &str, contents: &mut LogContents) -> Result<(), String> {
         let words: Vec<&str> = line.split_whitespace().collect();
         if let Some((host, rest)) = head_line(line) {
@@ -309,10 +305,6 @@ impl SadfLog {
 }
 
 impl LogFormat for SadfLog {
-    fn origin(&self) -> &'static str {
-        "the data of sar -d"
-    }
-
     fn read(&mut self, line: &str, contents: &mut LogContents) -> Result<(), String> {
         if self.json.is_json(line) {
             return self.read_json(line, contents);
