@@ -54,27 +54,17 @@ pub struct Options {
     pub root: PathBuf,
 }
 
-/// The aggregation of readings into lines.
+/// The aggregation of readings into lines, by the keys that select it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
 pub enum GroupBy {
     /// One line for each device and interval.
     #[default]
-    All,
+    All = b'A',
     /// One line for each device, over all intervals.
-    Disk,
+    Disk = b'D',
     /// One line for each interval, with the sum of all devices.
-    Sample,
-}
-
-impl GroupBy {
-    /// Returns the key that selects it.
-    pub fn key(self) -> char {
-        match self {
-            GroupBy::All => 'A',
-            GroupBy::Disk => 'D',
-            GroupBy::Sample => 'S',
-        }
-    }
+    Sample = b'S',
 }
 
 const VERSION: &str = concat!("pt-diskstats 3.2.1 (blkstat ", env!("CARGO_PKG_VERSION"), ")\n");

@@ -376,7 +376,7 @@ impl PtEngine {
    space) Print headers
    ------------------- Press any key to continue -----------------------
 ",
-            settings.group_by.key(),
+            settings.group_by as u8 as char,
             settings.columns.as_str(),
             settings.sample_time,
         )

@@ -327,10 +327,12 @@ fn is_gzip_name(path: &Path) -> bool {
 }
 
 impl Drop for RecordingFile {
-    /// Completes the file, and unlocks it explicitly: a child process that is just being started also holds the lock, until
-    /// it executes its program.
+    /// Completes compressed data, and unlocks the file explicitly: a child process that is just being started also holds the
+    /// lock, until it executes its program.
     fn drop(&mut self) {
-        let _ = self.finish();
+        if self.gzip.is_some() {
+            let _ = self.finish();
+        }
         let _ = flock(&self.file, FlockOperation::Unlock);
     }
 }

@@ -158,16 +158,15 @@ pub(super) fn resolve_in_root(root: &Path, path: PathBuf) -> PathBuf {
     if root == Path::new("/") {
         return path;
     }
+    let is_below = |target: &Path| {
+        target.starts_with(root) || root.canonicalize().is_ok_and(|root| target.starts_with(root))
+    };
     match path.read_link() {
-        Ok(target) if target.is_absolute() && !is_below(&target, root) => {
+        Ok(target) if target.is_absolute() && !is_below(&target) => {
             root.join(target.strip_prefix("/").unwrap_or(&target))
         }
         _ => path,
     }
-}
-
-fn is_below(target: &Path, root: &Path) -> bool {
-    target.starts_with(root) || root.canonicalize().is_ok_and(|root| target.starts_with(root))
 }
 
 #[cfg(test)]

@@ -3,8 +3,7 @@
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-use super::TimeRange;
-use super::point::{Kind, TimePoint};
+use super::{Kind, TimePoint, TimeRange};
 
 /// Seconds since 1970 up to 2000: clocks that count from a boot are earlier.
 const MIN_WALL_CLOCK_S: i64 = 946_684_800;

@@ -38,11 +38,6 @@ pub struct Course {
     pub duration_s: f64,
 }
 
-impl Course {
-    /// The most verdicts that an event keeps.
-    pub const MAX: usize = 8;
-}
-
 /// A time in which one device was in trouble: one verdict, or several such times merged. What it suffered from, since
 /// when and because of whom is its incident's.
 #[derive(Clone, Debug, PartialEq)]
@@ -324,11 +319,14 @@ pub(super) fn merge(before: Event, after: Event) -> Event {
     Event { is_ongoing, verdict, verdict_s, end, course, figures, cause, ..before }
 }
 
+/// The most verdicts that an event keeps.
+const MAX_COURSE: usize = 8;
+
 /// Adds a verdict to a course. If there are too many, the first ones are kept: they show how the trouble began.
 fn push(course: &mut Vec<Course>, next: Course) {
     if let Some(last) = course.last_mut().filter(|last| last.verdict == next.verdict) {
         last.duration_s = next.begin.run_s + next.duration_s - last.begin.run_s;
-    } else if course.len() < Course::MAX {
+    } else if course.len() < MAX_COURSE {
         course.push(next);
     }
 }
@@ -407,6 +405,8 @@ const MAX_CGROUPS: usize = 8;
 /// The numbers of one interval, and of several added up.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Figures {
+    /// The second of the run at which a single interval begins.
+    pub(super) begin_s: f64,
     pub(super) seconds: f64,
     /// The numbers of completed reads, writes and flushes, and the milliseconds that they took.
     ios: [f64; 3],
@@ -436,6 +436,7 @@ impl Figures {
         let queue = queue(stats);
         let top = activity.top_cgroup.as_ref();
         Self {
+            begin_s: 0.0,
             seconds: stats.seconds(),
             ios: kinds.map(|of| of.ios as f64),
             ms: kinds.map(|of| of.await_ms().unwrap_or(0.0) * of.ios as f64),

@@ -20,18 +20,11 @@ const MIN_WAITING: f64 = 0.1;
 /// The factor from which latency has clearly risen.
 const MIN_RISE: f64 = 2.0;
 
-/// One interval of a device.
-#[derive(Clone, Debug)]
-struct RecentInterval {
-    begin_s: f64,
-    figures: Figures,
-}
-
 /// The recent past of a device and its event, in bounded memory.
 #[derive(Debug, Default)]
 pub(super) struct DeviceHistory {
     pub(super) names: Arc<DeviceNames>,
-    recent: VecDeque<RecentInterval>,
+    recent: VecDeque<Figures>,
     /// The earliest second of the run for an onset: the end of an interval without trouble, a break or a reset.
     floor_s: f64,
     /// The earliest second for the onset of `throttled`, which intervals with the verdict `ok` do not limit.
@@ -59,12 +52,13 @@ impl DeviceHistory {
         let seconds = activity.stats.seconds();
         self.interval_s = seconds;
         let begin_s = end.run_s - seconds;
-        let figures = Figures::of(activity);
+        let mut figures = Figures::of(activity);
+        figures.begin_s = begin_s;
         let waiting = figures.waiting();
         if self.recent.len() == MAX_RECENT {
             self.recent.pop_front();
         }
-        self.recent.push_back(RecentInterval { begin_s, figures });
+        self.recent.push_back(figures);
         let has_cost = |verdict: &Verdict| match verdict {
             Verdict::Slow | Verdict::Queueing => waiting >= MIN_WAITING,
             _ => true,
@@ -163,17 +157,16 @@ impl DeviceHistory {
         requests: Option<IoDirection>,
         before_ms: Option<f64>,
     ) -> Option<Moment> {
-        let latest = &self.recent.back()?.figures;
+        let latest = self.recent.back()?;
         let since = || self.recent.iter().filter(|one| one.begin_s >= onset.run_s - TOLERANCE_S);
         let first = if latest.is_stalled() {
-            since().rev().take_while(|one| one.figures.is_stalled()).last()?
+            since().rev().take_while(|one| one.is_stalled()).last()?
         } else {
             let (requests, before_ms) = (requests?, before_ms?);
             let now_ms = latest.await_ms(requests)?;
             let threshold_ms = libm::sqrt(before_ms * now_ms).max(MIN_RISE * before_ms);
-            let is_risen = |one: &&RecentInterval| {
-                one.figures.await_ms(requests).is_some_and(|await_ms| await_ms >= threshold_ms)
-            };
+            let is_risen =
+                |one: &&Figures| one.await_ms(requests).is_some_and(|await_ms| await_ms >= threshold_ms);
             since().find(is_risen)?
         };
         Some(onset.minus(onset.run_s - first.begin_s))
@@ -184,9 +177,9 @@ impl DeviceHistory {
     pub(super) fn latency_before_ms(&self, requests: IoDirection) -> Option<f64> {
         let mut sum = Figures::default();
         let begin_s = self.onset_of_event()?.run_s;
-        let is_before = |one: &&RecentInterval| one.begin_s + one.figures.seconds <= begin_s + TOLERANCE_S;
-        self.recent.iter().filter(is_before).for_each(|one| sum.add(&one.figures));
-        let now_ms = self.recent.back()?.figures.await_ms(requests)?;
+        let is_before = |one: &&Figures| one.begin_s + one.seconds <= begin_s + TOLERANCE_S;
+        self.recent.iter().filter(is_before).for_each(|one| sum.add(one));
+        let now_ms = self.recent.back()?.await_ms(requests)?;
         sum.await_ms(requests).filter(|before_ms| *before_ms < now_ms)
     }
 
@@ -195,7 +188,7 @@ impl DeviceHistory {
         let cause = cause_of_interval(activity, verdict, &self.names);
         if let Some(current) = self.current.as_mut().filter(|current| current.verdict == verdict) {
             if let Some(latest) = self.recent.back() {
-                current.extend(end, &latest.figures, cause);
+                current.extend(end, latest, cause);
             }
             return None;
         }
@@ -253,10 +246,10 @@ impl DeviceHistory {
     /// Returns the second since which requests have taken about as long as in the latest interval, without a verdict that
     /// this is good.
     fn same_latency_since_s(&self) -> f64 {
-        let latest = || Some((self.recent.back()?.figures.slowest(|_| None)?, &self.recent.back()?.figures));
+        let latest = || Some((self.recent.back()?.slowest(|_| None)?, self.recent.back()?));
         let Some((requests, latest)) = latest() else { return f64::INFINITY };
-        let is_same = |one: &&RecentInterval| {
-            let await_ms = one.figures.await_ms(requests).zip(latest.await_ms(requests));
+        let is_same = |one: &&Figures| {
+            let await_ms = one.await_ms(requests).zip(latest.await_ms(requests));
             one.begin_s >= self.floor_s - TOLERANCE_S
                 && await_ms.is_some_and(|(before_ms, now_ms)| MIN_RISE * before_ms >= now_ms)
         };
@@ -269,9 +262,9 @@ impl DeviceHistory {
         self.recent.front().filter(|first| first.begin_s <= begin.run_s + TOLERANCE_S)?;
         let mut sum = Figures::default();
         for interval in &self.recent {
-            let middle_s = interval.begin_s + interval.figures.seconds / 2.0;
+            let middle_s = interval.begin_s + interval.seconds / 2.0;
             if (begin.run_s..end.run_s).contains(&middle_s) {
-                sum.add(&interval.figures);
+                sum.add(interval);
             }
         }
         (sum.seconds > 0.0).then_some(sum)

@@ -202,7 +202,10 @@ impl CgroupReader {
         self.scans = self.scans.wrapping_add(1);
         let mut cgroups = Vec::new();
         for at in 0..self.cgroups.len() {
-            let is_below_idle = version == CgroupHierarchy::V2 && self.is_parent_idle(at);
+            // The counters of the parent, which include those of this cgroup, are the same as in the last scan.
+            let is_parent_idle =
+                self.cgroups[at].parent.is_some_and(|parent| !self.cgroups[parent].has_changed);
+            let is_below_idle = version == CgroupHierarchy::V2 && is_parent_idle;
             let cgroup = &mut self.cgroups[at];
             let is_resting = cgroup.is_resting();
             let is_skipped = is_below_idle && !cgroup.has_changed
@@ -237,12 +240,6 @@ impl CgroupReader {
             }
         }
         IoScan { hierarchy: Some(version), cgroups, problem, ..IoScan::default() }
-    }
-
-    /// Returns whether the counters of the parent, which include those of this cgroup, are the same as in the last
-    /// scan.
-    fn is_parent_idle(&self, at: usize) -> bool {
-        self.cgroups[at].parent.is_some_and(|parent| !self.cgroups[parent].has_changed)
     }
 
     /// Lists the cgroups and keeps what is known about those that were listed before.

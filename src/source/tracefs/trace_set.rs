@@ -125,7 +125,9 @@ impl TraceSet {
         self.write(&start, &pair.start_trigger(name, *size))?;
         self.write(&end, &pair.end_trigger(name, *size))?;
         let file = pair.synthetic_file(name, "trigger");
-        latency_triggers(has_buckets(dir)).iter().try_for_each(|trigger| self.write(&file, trigger))
+        // The kernel's own help text.
+        let has_buckets = dir.read("README").contains(".buckets=");
+        latency_triggers(has_buckets).iter().try_for_each(|trigger| self.write(&file, trigger))
     }
 
     /// Writes a line to a file of the instance.
@@ -363,11 +365,6 @@ fn traced_latency<'a>(entry: &HistEntry<'a>) -> Option<(DeviceNumber, &'a str, L
     let (count, sum_ns) = (entry.value("hitcount").unwrap_or(0), entry.value("lat").unwrap_or(0));
     let bucket = LatencyBucket { lower_ns: *range.start(), upper_ns: *range.end(), count, sum_ns };
     Some((number, entry.key("rwbs", Some("lat"))?, bucket))
-}
-
-/// Returns whether the kernel has `.buckets`, according to its own help text.
-fn has_buckets(dir: &TraceDir) -> bool {
-    dir.read("README").contains(".buckets=")
 }
 
 /// Returns the filter of a trigger; empty for all devices.
