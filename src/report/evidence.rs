@@ -284,8 +284,9 @@ pub(crate) fn hidden_io_wait_text(header: &IntervalHeader) -> Option<String> {
 pub(crate) fn explanation_text(report: &DeviceReport) -> String {
     let DeviceReport { device, explanation, .. } = report;
     let mut text = format!("{device} {}", reason_text(report));
-    if let Some((times, source)) = explanation.assumed {
-        text += &format!("; {}{}", multiple(times), of_what_text(Some(source)));
+    if let Some((direction, times, source)) = explanation.proof {
+        let (requests, times) = (direction.noun(), multiple(times));
+        text += &format!("; {requests} take {times}{}", of_what_text(Some(source)));
     }
     text += &explanation.max_rate.map(|max| max_rate_text(&max)).unwrap_or_default();
     if let Some(above) = &explanation.waiting_above {

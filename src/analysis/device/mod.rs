@@ -223,8 +223,9 @@ impl DeviceAnalysis {
         let mut trouble = TroubleSpans::default();
         let mut saturations: Vec<Saturations> = Vec::new();
         for FinishedLifetime { loads, baselines, .. } in lifetimes() {
-            shares.add_lifetime(loads, baselines, settings.saturation_threshold, &mut trouble);
-            saturations.extend(loads.iter().map(|load| baselines.saturations(load)));
+            let own: Vec<Saturations> = loads.iter().map(|load| baselines.saturations(load)).collect();
+            shares.add_lifetime(loads, &own, baselines, settings.saturation_threshold, &mut trouble);
+            saturations.extend(own);
         }
         let saturation_of = |of: fn(&Saturations) -> Option<f64>| {
             let values =

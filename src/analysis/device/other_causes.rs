@@ -3,7 +3,8 @@
 use super::DeviceReport;
 use crate::analysis::host::HostReport;
 use crate::analysis::thresholds::{
-    LOW_IO_PRESSURE_PCT, MAX_SERIAL_QUEUE, MAX_UNLOADED_QUEUE, MIN_LOADED_QUEUE, MIN_QUEUEING_SATURATION,
+    LOW_IO_PRESSURE_PCT, MAX_SERIAL_BUSY_QUEUE, MAX_SERIAL_QUEUE, MAX_UNLOADED_QUEUE, MIN_LOADED_QUEUE,
+    MIN_QUEUEING_SATURATION,
 };
 use crate::analysis::verdict::{OtherCause, Verdict};
 
@@ -15,8 +16,12 @@ pub(crate) fn other_causes(report: &DeviceReport, host: &HostReport) -> Vec<Othe
 /// One request at a time for most of the time, unless this is shown to be the maximum.
 fn one_at_a_time(report: &DeviceReport) -> Option<OtherCause> {
     let queue = report.all.busy?.queue?;
-    let is_serial =
-        (MIN_LOADED_QUEUE..=MAX_SERIAL_QUEUE).contains(&queue) && report.all.queue.p99? <= MAX_UNLOADED_QUEUE;
+    // Several at a time, with idle time between them, have the same mean queue.
+    let queue_while_busy =
+        report.util_pct.mean.map_or(queue, |util| report.mean_queue.unwrap_or(queue) / util * 100.0);
+    let is_serial = (MIN_LOADED_QUEUE..=MAX_SERIAL_QUEUE).contains(&queue)
+        && report.all.queue.p99? <= MAX_UNLOADED_QUEUE
+        && queue_while_busy <= MAX_SERIAL_BUSY_QUEUE;
     (report.verdict == Some(Verdict::Ok) && is_serial && !report.capacity.is_max_known)
         .then_some(OtherCause::OneAtATime { queue })
 }

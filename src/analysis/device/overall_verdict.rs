@@ -2,7 +2,7 @@
 
 use super::{DeviceAnalysis, DeviceReport};
 use crate::analysis::caps::Plateau;
-use crate::analysis::load::{ConcurrencyLevel, IoDirection, RateUnit};
+use crate::analysis::load::{IoDirection, RateUnit};
 use crate::analysis::settings::Settings;
 use crate::analysis::thresholds::{
     BRIEF_STALL_FRACTION, MAX_UNKNOWN_TIME_FRACTION, MIN_EXCEEDED_CAP_RATIO, MIN_TIME_FRACTION,
@@ -61,10 +61,10 @@ pub(crate) fn overall_verdict(
     } else if let Some((slow, fraction)) = slow_beside_peers {
         share(Verdict::Slow, fraction, Some(Evidence::SlowBesidePeers(*slow)))
     } else if is_saturated {
-        let latency = saturated_latency(report, shares, settings.saturation_threshold);
+        let latency = shares.saturated.latency().map(evidence_of);
         let (verdict, explanation) = share(Verdict::Saturated, shares.fraction(&shares.saturated), latency);
-        let (max_rate, assumed) = (max_rate(report), shares.assumed_saturation());
-        (verdict, Explanation { max_rate, assumed, unclear: unclear(), ..explanation })
+        let (max_rate, proof) = (max_rate(report), shares.proof());
+        (verdict, Explanation { max_rate, proof, unclear: unclear(), ..explanation })
     } else if is_slow {
         let latency = shares.slow.latency().map(evidence_of);
         let (verdict, explanation) = share(Verdict::Slow, shares.fraction(&shares.slow), latency);
@@ -107,14 +107,6 @@ fn reason_without_latency(analysis: &DeviceAnalysis) -> Reason {
     }
 }
 
-/// The latency at the highest saturated level. If no level has a known saturation, or levels mix saturated loads with
-/// others: the mean over the saturated loads.
-fn saturated_latency(report: &DeviceReport, shares: &VerdictShares, threshold: f64) -> Option<Evidence> {
-    let is_saturated = |level: &&ConcurrencyLevel| level.saturation.is_some_and(|times| times >= threshold);
-    let highest_level = report.levels.iter().rfind(is_saturated).map(latency_of_level);
-    highest_level.or_else(|| shares.saturated.latency()).map(evidence_of)
-}
-
 fn max_rate(report: &DeviceReport) -> Option<MaxRate> {
     let (iops, knee_low) = (report.capacity.max_iops.unwrap_or_default(), report.capacity.knee_low);
     report.capacity.knee_high.map(|knee_high| MaxRate { iops, knee_low, knee_high })
@@ -127,10 +119,11 @@ fn evidence_of(latency: Latency) -> Evidence {
 /// Queueing, ok or no verdict, depending on the fractions of the time.
 fn verdict_from_shares(report: &DeviceReport, shares: &VerdictShares) -> (Option<Verdict>, Reason) {
     let has_latency = report.all.await_ms.mean.is_some();
-    let waiting = shares.fraction(&shares.queueing) + shares.fraction(&shares.saturated);
+    let waiting_loads = shares.queueing.plus(&shares.saturated);
+    let waiting = shares.fraction(&waiting_loads);
     let (ok, unknown) = (shares.fraction(&shares.ok), shares.fraction(&shares.unknown));
     if waiting >= MIN_TIME_FRACTION {
-        let evidence = latency_of_worst_level(report).map(evidence_of);
+        let evidence = waiting_loads.latency().map(evidence_of);
         (Some(Verdict::Queueing), Reason::Share { fraction: waiting, evidence })
     } else if has_latency && ok >= MOST_FRACTION && unknown < MIN_TIME_FRACTION {
         (Some(Verdict::Ok), reason_ok(shares))
@@ -138,7 +131,7 @@ fn verdict_from_shares(report: &DeviceReport, shares: &VerdictShares) -> (Option
         let latency = shares.unknown.latency();
         (None, Reason::PartlyUnknown { ok_fraction: ok, unknown_fraction: unknown, latency })
     } else {
-        (None, Reason::NoBaseline { latency: latency_of_worst_level(report) })
+        (None, Reason::NoBaseline { latency: shares.all.latency().filter(|latency| latency.await_ms > 0.0) })
     }
 }
 
@@ -147,15 +140,4 @@ fn reason_ok(shares: &VerdictShares) -> Reason {
         was_saturated: shares.saturated.seconds > 0.0,
         is_known: shares.fraction(&shares.unknown) <= MAX_UNKNOWN_TIME_FRACTION,
     }
-}
-
-/// The latency at the level of the highest saturation; `None` without levels.
-fn latency_of_worst_level(report: &DeviceReport) -> Option<Latency> {
-    let saturation = |level: &ConcurrencyLevel| level.saturation.unwrap_or(0.0);
-    let worst = report.levels.iter().max_by(|a, b| saturation(a).total_cmp(&saturation(b)))?;
-    Some(latency_of_level(worst))
-}
-
-fn latency_of_level(level: &ConcurrencyLevel) -> Latency {
-    Latency { await_ms: level.await_ms, queue: level.queue, saturation: level.saturation }
 }

@@ -2,7 +2,7 @@
 
 use super::{Evidence, Latency};
 use crate::analysis::caps::Plateau;
-use crate::analysis::load::RateUnit;
+use crate::analysis::load::{IoDirection, RateUnit};
 use crate::analysis::settings::BaselineSource;
 
 /// The explanation of the verdict on a device over all intervals.
@@ -10,9 +10,9 @@ use crate::analysis::settings::BaselineSource;
 pub struct Explanation {
     /// The reason for the verdict, or for its absence.
     pub reason: Reason,
-    /// The multiple of unloaded latency and the source of that, if it was neither given nor seen for most of the
-    /// saturated time.
-    pub assumed: Option<(f64, BaselineSource)>,
+    /// What shows that a device is saturated, unless the evidence does: the multiple of the unloaded latency of requests of
+    /// this direction, and the source of that.
+    pub proof: Option<(IoDirection, f64, BaselineSource)>,
     /// The maximum rate of a saturated device; `None` if the knee is not known.
     pub max_rate: Option<MaxRate>,
     /// A rate that stayed constant as at a cap, but with the dispersion of busy servers.
@@ -63,7 +63,7 @@ pub enum Reason {
     },
     /// No verdict: unloaded latency is unknown.
     NoBaseline {
-        /// The latency at the level of the highest saturation; `None` if the kernel counted hardly any request time.
+        /// The mean latency; `None` if the kernel counted no request time.
         latency: Option<Latency>,
     },
     /// The kernel does not count the device's requests (queue/iostats is 0).
@@ -98,8 +98,8 @@ pub enum Reason {
     Share {
         /// Fraction of the time.
         fraction: f64,
-        /// The evidence that held for longest. For a verdict on latency: the latency at the worst level, or the mean over the
-        /// loads with the verdict. `None` if that is not known.
+        /// The evidence that held for longest; for a verdict on latency, the mean over the loads with the verdict. `None` if
+        /// that is not known.
         evidence: Option<Evidence>,
     },
     /// Hardly any request waited.

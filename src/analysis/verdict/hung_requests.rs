@@ -5,7 +5,7 @@ use std::borrow::Borrow;
 use crate::analysis::load::{IoDirection, LoadSample, weighted_median_of};
 use crate::analysis::thresholds::{
     HUNG_WINDOW_INTERVALS, MIN_ALWAYS_BUSY_UTIL_PCT, MIN_HUNG_REQUESTS, MIN_IN_STEP_MS, MIN_LEAKED_S,
-    MIN_STALL_LATENCY_RATIO, MIN_STALL_S, THROTTLE_SLICE_S, USUAL_LATENCY_INTERVALS,
+    MIN_STALL_LATENCY_RATIO, MIN_STALL_S, MOST_FRACTION, THROTTLE_SLICE_S, USUAL_LATENCY_INTERVALS,
 };
 use crate::metrics::{HostStats, Interval};
 
@@ -40,6 +40,8 @@ struct EndOfInterval {
     queue: f64,
     seconds: f64,
     may_be_burst: bool,
+    /// Requests completed in it.
+    had_completions: bool,
 }
 
 /// Finds requests that hang: over several intervals, far more requests are in flight than the mean queue of the
@@ -67,8 +69,9 @@ impl HungRequests {
         let queue = queues.into_iter().flatten().fold(0.0, f64::max);
         let may_be_burst = may_be_in_step(stats, in_flight);
         let seconds = stats.seconds();
+        let had_completions = stats.completed() > 0;
         self.latest[self.count % HUNG_WINDOW_INTERVALS] =
-            EndOfInterval { in_flight, queue, seconds, may_be_burst };
+            EndOfInterval { in_flight, queue, seconds, may_be_burst, had_completions };
         self.count += 1;
         let known = self.count.min(HUNG_WINDOW_INTERVALS);
         let least = self.latest[..known].iter().map(|one| one.in_flight).min().unwrap_or_default();
@@ -87,7 +90,10 @@ impl HungRequests {
         let in_order = || later.iter().chain(earlier);
         let seconds: f64 = in_order().map(|one| one.seconds).sum();
         let mean_queue = in_order().map(|one| one.queue * one.seconds).sum::<f64>() / seconds;
-        let is_hung = least >= MIN_HUNG_REQUESTS * mean_queue + MIN_HUNG_REQUESTS;
+        // In a stall all requests wait, and most of them came after it began.
+        let completing = self.latest.iter().filter(|one| one.had_completions).count();
+        let is_hung = least >= MIN_HUNG_REQUESTS * mean_queue + MIN_HUNG_REQUESTS
+            && completing as f64 >= MOST_FRACTION * HUNG_WINDOW_INTERVALS as f64;
         self.hung_s = match (is_hung, self.hung_s > 0.0) {
             (false, _) => 0.0,
             (true, false) => seconds,
@@ -148,7 +154,7 @@ mod tests {
     use crate::metrics::Completed;
 
     fn interval(in_flight: u64, queue: f64) -> Interval {
-        Interval { in_flight: Some(in_flight), ..Interval::unknown(1.0).with_queue(queue) }
+        Interval { in_flight: Some(in_flight), other_ios: 10, ..Interval::unknown(1.0).with_queue(queue) }
     }
 
     #[test]
@@ -181,6 +187,16 @@ mod tests {
         let few = Interval { reads, ..interval(64, 0.3) };
         let last = (0..40).map(|_| busy.observe(&few, &unknown)).last().flatten();
         assert!(last.is_some_and(|hung| hung.is_certain()));
+    }
+
+    #[test]
+    fn requests_that_came_in_a_stall_hang_no_longer_than_it() {
+        let mut hung = HungRequests::default();
+        let unknown = HostStats::default();
+        (0..20).for_each(|_| assert_eq!(hung.observe(&interval(1, 0.4), &unknown), None));
+        let stall = |second: u64| Interval { other_ios: 0, ..interval(50 * second, 0.0) };
+        assert!((0..12).all(|second| hung.observe(&stall(second), &unknown).is_none()));
+        assert_eq!(hung.observe(&interval(200, 3.0), &unknown), None);
     }
 
     #[test]

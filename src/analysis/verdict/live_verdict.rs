@@ -188,7 +188,7 @@ fn assess_directions(assessed: &LoadAssessment, assessment: &mut Assessment) {
     // In the order of `Baselines::DIRECTIONS`.
     [assessment.read_saturation, assessment.write_saturation, assessment.flush_saturation] =
         assessed.directions.each_ref().map(saturation);
-    assessment.baseline_source = assessed.decisive_saturation().map(|(_, source)| source);
+    assessment.baseline_source = assessed.decisive_saturation().map(|(_, _, source)| source);
 }
 
 /// Confirms the verdicts on single intervals. An interval whose verdict differs from the present one and is not

@@ -89,13 +89,14 @@ impl LoadAssessment {
 
     /// The saturation that decides, with the source of the bound: that of the direction with the most severe verdict or, among equals,
     /// with the most request time. `None` if no direction was compared with a baseline.
-    pub(crate) fn decisive_saturation(&self) -> Option<(f64, BaselineSource)> {
+    pub(crate) fn decisive_saturation(&self) -> Option<(IoDirection, f64, BaselineSource)> {
         let rank = |one: &&DirectionAssessment| {
             let severity = one.verdict.ok().map(Verdict::severity);
             (one.is_major, severity, (one.queue * 1e6) as u64)
         };
         let compared = self.directions().filter(|one| one.saturation.is_some());
-        compared.max_by_key(rank).and_then(|one| one.saturation)
+        let decisive = compared.max_by_key(rank)?;
+        decisive.saturation.map(|(saturation, source)| (decisive.direction, saturation, source))
     }
 }
 

@@ -2,12 +2,12 @@
 
 use super::load_verdict::LoadAssessment;
 use super::{Latency, Verdict};
-use crate::analysis::baseline::Baselines;
+use crate::analysis::baseline::{Baselines, Saturations};
 use crate::analysis::caps::{Plateau, is_on_plateau};
 use crate::analysis::load::{IoDirection, LoadSample};
 use crate::analysis::settings::BaselineSource;
 use crate::analysis::stats::IoTotals;
-use crate::analysis::thresholds::{MIN_CONFIRMATIONS, SATURATION_WINDOW_INTERVALS};
+use crate::analysis::thresholds::{MIN_CONFIRMATIONS, MOST_FRACTION, SATURATION_WINDOW_INTERVALS};
 
 /// The busy time by the verdict on each load alone.
 #[derive(Clone, Debug, Default)]
@@ -18,8 +18,8 @@ pub(crate) struct VerdictShares {
     pub(crate) saturated: LoadSum,
     pub(crate) slow: LoadSum,
     pub(crate) unknown: LoadSum,
-    /// The saturated time by a source other than latencies that were given or seen.
-    assumed: Vec<AssumedTime>,
+    /// The saturated time by what shows it.
+    proofs: Vec<ProvenTime>,
 }
 
 impl VerdictShares {
@@ -28,19 +28,22 @@ impl VerdictShares {
         loads.seconds / self.all.seconds
     }
 
-    /// The multiple of the unloaded latency that saturated loads have at least, with the source of that bound; `None` if
-    /// most of them were compared with latencies that were given or seen.
-    pub(crate) fn assumed_saturation(&self) -> Option<(f64, BaselineSource)> {
-        let most = self.assumed.iter().find(|time| 2.0 * time.seconds >= self.saturated.seconds)?;
-        Some((most.ms / most.unloaded_ms, most.source))
+    /// The multiple of the unloaded latency that the requests of most saturated loads have at least, with their direction and
+    /// the source of that bound. `None` if nothing shows most of them, or if the mean over all of them shows it as well.
+    pub(crate) fn proof(&self) -> Option<(IoDirection, f64, BaselineSource)> {
+        let is_known = self.saturated.latency().is_some_and(|latency| latency.saturation.is_some());
+        let most = self.proofs.iter().find(|time| 2.0 * time.seconds >= self.saturated.seconds)?;
+        (most.source.is_assumed() || !is_known)
+            .then(|| (most.direction, most.ms / most.unloaded_ms, most.source))
     }
 
-    /// Adds the loads of a lifetime, judged against its baselines: those learned over all the time, or those learned
-    /// before the load if that verdict is worse. Trouble that lasts for most of the time is in the former baselines and
-    /// would not show.
+    /// Adds the loads of a lifetime with their `saturations`, judged against its baselines: those learned over all the
+    /// time, or those learned before the load if that verdict is worse. Trouble that lasts for most of the time is in the
+    /// former baselines and would not show.
     pub(crate) fn add_lifetime(
         &mut self,
         loads: &[LoadSample],
+        saturations: &[Saturations],
         baselines: &Baselines,
         saturation_threshold: f64,
         trouble: &mut TroubleSpans,
@@ -53,14 +56,15 @@ impl VerdictShares {
             let trouble = earlier.verdict.filter(|verdict| verdict.is_trouble());
             let verdict = compared.verdict.max(trouble);
             let decisive = if earlier.verdict > compared.verdict { earlier } else { compared };
-            (verdict, decisive.decisive_saturation().filter(|(_, source)| source.is_assumed()))
+            (verdict, decisive.decisive_saturation())
         };
         let judged: Vec<_> = loads.iter().map(judge).collect();
         let verdicts: Vec<Option<Verdict>> = judged.iter().map(|(verdict, _)| *verdict).collect();
         for (index, load) in loads.iter().enumerate() {
             let verdict = verdicts[index].filter(|_| is_confirmed(loads, &verdicts, index));
+            let saturation = saturations[index].both;
             trouble.add(load, verdict);
-            self.all.add(load);
+            self.all.add(load, saturation);
             let sum = match verdict {
                 Some(Verdict::Slow) => &mut self.slow,
                 Some(Verdict::Queueing) => &mut self.queueing,
@@ -68,30 +72,34 @@ impl VerdictShares {
                 Some(_) => &mut self.ok,
                 None => &mut self.unknown,
             };
-            sum.add(load);
-            if let (Some(Verdict::Saturated), Some((saturation, source))) = (verdict, judged[index].1) {
-                self.add_assumed(load, saturation, source);
+            sum.add(load, saturation);
+            if let (Some(Verdict::Saturated), Some(proof)) = (verdict, judged[index].1) {
+                self.add_proof(load, proof);
             }
         }
     }
 
-    fn add_assumed(&mut self, load: &LoadSample, saturation: f64, source: BaselineSource) {
-        let ms = load.totals(IoDirection::Both).ms;
-        let (seconds, unloaded_ms) = (load.seconds, ms / saturation);
-        match self.assumed.iter_mut().find(|time| time.source == source) {
-            Some(time) => {
-                time.seconds += seconds;
-                time.ms += ms;
-                time.unloaded_ms += unloaded_ms;
-            }
-            None => self.assumed.push(AssumedTime { source, seconds, ms, unloaded_ms }),
+    fn add_proof(
+        &mut self,
+        load: &LoadSample,
+        (direction, saturation, source): (IoDirection, f64, BaselineSource),
+    ) {
+        let place = self.proofs.iter().position(|time| (time.direction, time.source) == (direction, source));
+        let place = place.unwrap_or(self.proofs.len());
+        if place == self.proofs.len() {
+            self.proofs.push(ProvenTime { direction, source, seconds: 0.0, ms: 0.0, unloaded_ms: 0.0 });
         }
+        let (time, ms) = (&mut self.proofs[place], load.totals(direction).ms);
+        time.seconds += load.seconds;
+        time.ms += ms;
+        time.unloaded_ms += ms / saturation;
     }
 }
 
-/// The saturated time that one source shows.
+/// The saturated time that the latency of one direction shows, compared with one source.
 #[derive(Clone, Copy, Debug)]
-struct AssumedTime {
+struct ProvenTime {
+    direction: IoDirection,
     source: BaselineSource,
     seconds: f64,
     ms: f64,
@@ -116,19 +124,40 @@ pub(crate) struct LoadSum {
     totals: IoTotals,
     pub(crate) seconds: f64,
     pub(crate) intervals: f64,
+    /// The request time of the loads whose saturation is known, and the time that their requests would have taken unloaded.
+    compared_ms: f64,
+    unloaded_ms: f64,
 }
 
 impl LoadSum {
-    fn add(&mut self, load: &LoadSample) {
-        self.totals = self.totals.plus(&load.totals(IoDirection::Both));
+    fn add(&mut self, load: &LoadSample, saturation: Option<f64>) {
+        let totals = load.totals(IoDirection::Both);
+        self.totals = self.totals.plus(&totals);
         self.seconds += load.seconds;
         self.intervals += load.intervals;
+        if let Some(saturation) = saturation {
+            self.compared_ms += totals.ms;
+            self.unloaded_ms += totals.ms / saturation;
+        }
     }
 
-    /// The mean latency and queue; `None` without requests.
+    pub(crate) fn plus(&self, other: &Self) -> Self {
+        Self {
+            totals: self.totals.plus(&other.totals),
+            seconds: self.seconds + other.seconds,
+            intervals: self.intervals + other.intervals,
+            compared_ms: self.compared_ms + other.compared_ms,
+            unloaded_ms: self.unloaded_ms + other.unloaded_ms,
+        }
+    }
+
+    /// The mean latency and queue, with the multiple of the unloaded latency if that is known for most of the request time;
+    /// `None` without requests.
     pub(crate) fn latency(&self) -> Option<Latency> {
         let queue = self.totals.ms / 1000.0 / self.seconds;
-        Some(Latency { await_ms: self.totals.await_ms()?, queue, saturation: None })
+        let is_known = self.unloaded_ms > 0.0 && self.compared_ms >= MOST_FRACTION * self.totals.ms;
+        let saturation = is_known.then(|| self.compared_ms / self.unloaded_ms);
+        Some(Latency { await_ms: self.totals.await_ms()?, queue, saturation })
     }
 }
 
