@@ -666,14 +666,13 @@ impl Attribution {
         })?;
         let is_any = |path: &str| candidates.iter().any(|candidate| applies(candidate, path));
         let is_much = |share: Option<f64>| share.is_some_and(|share| share >= MIN_SHARE);
+        let others = self.devices.iter().filter(|other| other.name != device && other.name != first.1);
+        let mut uses = others.flat_map(|other| &other.cgroups);
+        let is_elsewhere = uses.any(|used| used.path == first.0.path && used.rates.ios_per_s() > 0.0);
         // Where nothing completes, no cgroup is seen to use the device.
-        let is_unused = !is_idle && usage.total.ios_per_s() == 0.0 && usage.cgroups.is_empty();
-        let is_elsewhere = |path: &str| {
-            let others = self.devices.iter().filter(|other| other.name != device && other.name != first.1);
-            let mut uses = others.flat_map(|other| &other.cgroups);
-            uses.any(|used| *used.path == *path && used.rates.ios_per_s() > 0.0)
-        };
-        let is_held = is_held && first.1 != device && !is_elsewhere(&first.0.path);
+        let is_unused =
+            !is_idle && usage.total.ios_per_s() == 0.0 && usage.cgroups.is_empty() && !is_elsewhere;
+        let is_held = is_held && first.1 != device && !is_elsewhere;
         let uses_device = is_unused || is_held || usage.cgroups.iter().any(|cgroup| is_any(&cgroup.path));
         let mut waiting = self.blocked.iter().filter_map(|task| task.cgroup.as_deref()).peekable();
         let are_all_waiting_limited = waiting.peek().is_some() && waiting.all(is_any);

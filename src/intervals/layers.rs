@@ -23,7 +23,7 @@ pub(super) fn note_held_between(devices: &mut [DeviceInterval], topology: &Topol
         clear_devices_below(devices, index, topology);
         if let DeviceState::Active(activity) = &mut devices[index].state {
             if is_saturated(&activity.assessment, &evidence) {
-                activity.assessment.verdict = Some(Verdict::Saturated);
+                activity.assessment.set_verdict(Verdict::Saturated);
                 activity.verdict_s = Some(activity.stats.seconds());
             }
             activity.assessment.evidence.push(evidence);

@@ -144,10 +144,15 @@ impl Assessment {
         }
     }
 
-    /// Replaces the verdict by one with evidence of its own, which leaves no doubt.
-    fn conclude(&mut self, verdict: Verdict, evidence: Evidence) {
+    /// Replaces the verdict by one that needs no other intervals to confirm it.
+    pub fn set_verdict(&mut self, verdict: Verdict) {
         self.verdict = Some(verdict);
         self.evidence.retain(|evidence| !matches!(evidence, Evidence::Unconfirmed(_)));
+    }
+
+    /// Replaces the verdict by one with evidence of its own, which leaves no doubt.
+    fn conclude(&mut self, verdict: Verdict, evidence: Evidence) {
+        self.set_verdict(verdict);
         for evidence in &mut self.evidence {
             if let Evidence::Latency { doubt, .. } = evidence {
                 *doubt = None;
@@ -183,7 +188,7 @@ impl Assessment {
     pub fn note_limit(&mut self, limit: &ReachedLimit) -> bool {
         let is_verdict = limit.holds_device && self.verdict < Some(Verdict::Throttled);
         if is_verdict {
-            self.verdict = Some(Verdict::Throttled);
+            self.set_verdict(Verdict::Throttled);
             self.settle_limit_doubts();
             self.evidence.insert(0, Evidence::AtLimit(limit.clone()));
         } else {
