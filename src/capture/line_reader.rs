@@ -176,6 +176,9 @@ impl<R: Read> LineReader<R> {
 }
 
 const ESCAPE: u8 = b'\x1b';
+/// What some programs of other systems put before a text.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+const UTF_16_MARKS: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
 /// The end of the path of a file with counters of a device, with a colon as `grep` prints it.
 const STAT: &str = "/stat:";
 
@@ -211,7 +214,18 @@ impl PlainLines {
     pub(super) fn read(&mut self, mut input: impl Read, into: &mut [u8]) -> io::Result<usize> {
         while self.handed_out == self.ready.len() {
             (self.ready, self.handed_out) = (Vec::new(), 0);
-            let read = input.read(into)?;
+            let mut read = input.read(into)?;
+            if !self.has_begun && into[..read].starts_with(BYTE_ORDER_MARK) {
+                into.copy_within(BYTE_ORDER_MARK.len()..read, 0);
+                read -= BYTE_ORDER_MARK.len();
+                if read == 0 {
+                    continue;
+                }
+            }
+            if !self.has_begun && UTF_16_MARKS.iter().any(|mark| into[..read].starts_with(mark)) {
+                let message = "is UTF-16; convert it with 'iconv -f UTF-16 -t UTF-8'";
+                return Err(io::Error::new(ErrorKind::InvalidData, message));
+            }
             let bytes = &into[..read];
             if !std::mem::replace(&mut self.has_begun, true) {
                 self.is_plain = [b"TS ", b"#bl"].iter().any(|start| bytes.starts_with(*start));

@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 use std::fmt::{self, Display};
+use std::ops::Range;
 
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, Time};
@@ -372,6 +373,9 @@ fn three_numbers(tokens: &[&str]) -> Option<([String; 3], usize, bool)> {
     Some(([one.1, two.1, three.1], three.0 + 1, !has_sign))
 }
 
+/// The years that a date may have. Another number behind a time without a year is that of a process: `db1 monitor[4711]:`.
+const YEARS: Range<u64> = 1970..2100;
+
 /// Returns a date of a month, a day, and maybe a year, before or after a time of day: `Sun Aug  6 06:13:20 UTC 2017`, `So 6.
 /// Aug 2017, 06:13:20`.
 fn named_date(tokens: &[&str]) -> Option<(TimeForm, (Timestamp, bool))> {
@@ -391,7 +395,7 @@ fn named_date(tokens: &[&str]) -> Option<(TimeForm, (Timestamp, bool))> {
     let year = tokens[..at]
         .iter()
         .chain(rest.iter().take(3))
-        .find_map(|word| number(word).filter(|year| *year > 1000));
+        .find_map(|word| number(word).filter(|year| YEARS.contains(year)));
     let form = if year.is_some() { TimeForm::NamedDate } else { TimeForm::DayOfYear };
     // A leap year has all days.
     let date = date(year.unwrap_or(1972), month, day)?;
@@ -539,10 +543,12 @@ mod tests {
         }
         assert_eq!(found("--- 06:13:20"), Some((TimeOfDay, "1970-01-01T06:13:20Z".to_owned())));
         assert_eq!(found("--- 6:13:20.5 PM"), Some((TimeOfDay, "1970-01-01T18:13:20.5Z".to_owned())));
-        assert_eq!(
-            found("Aug 06 06:13:20 db1 disks[77]:"),
-            Some((DayOfYear, "1972-08-06T06:13:20Z".to_owned()))
-        );
+        for process in [77, 1234, 31_234] {
+            assert_eq!(
+                found(&format!("Aug 06 06:13:20 db1 disks[{process}]:")),
+                Some((DayOfYear, "1972-08-06T06:13:20Z".to_owned()))
+            );
+        }
         for (line, time) in [
             ("351735.27 1234567.00", "1970-01-05T01:42:15.27Z"),
             ("[12345.678901]", "1970-01-01T03:25:45.678901Z"),

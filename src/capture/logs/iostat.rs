@@ -96,14 +96,17 @@ impl IostatLog {
             (self.open.columns, self.open.is_name_last, self.open.name) = (columns, is_name_last, None);
             return Ok(());
         }
-        if !self.open.columns.is_empty() {
+        // Collectors of logs leave out the empty line before a time.
+        let columns = self.open.columns.len();
+        let is_time = (columns == 0 || words.len() != columns + 1) && find_time(line).is_some();
+        if columns > 0 && !is_time {
             // The total of a group is indented.
             let is_total = line.starts_with(' ') && !self.open.is_name_last && self.open.name.is_none();
             let read = if is_total { Ok(()) } else { self.read_row(&words, contents) };
             self.open.is_damaged |= read.is_err();
             return read;
         }
-        if find_time(line).is_some() {
+        if is_time {
             self.end_report(contents);
             self.time = Some(line.to_owned());
         }

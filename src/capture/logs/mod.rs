@@ -90,6 +90,28 @@ impl Report {
         let is_exact = amount >= MIN_AMOUNT && (amount / rate - seconds).abs() <= 0.05 * seconds;
         (is_exact && seconds >= 1.0).then(|| Duration::try_from_secs_f64(seconds).ok())?
     }
+
+    /// Returns the least whole seconds in which its devices with few requests completed whole numbers of them, and not fewer
+    /// than `before`: 0.40 per second are 2 in 5 s. `None` if there are no such devices, or it takes longer than a minute.
+    fn length_of_few(&self, before: Option<Duration>) -> Option<Duration> {
+        /// Of more, the interval is not known exactly enough.
+        const MAX_PER_S: f64 = 2.0;
+        const ROUNDING: f64 = 0.005;
+        let rates: Vec<f64> = (self.devices.iter())
+            .flat_map(|device| [device.reads, device.writes, device.discards, device.flushes, device.all])
+            .filter_map(|rates| rates.ios.filter(|per_s| *per_s > 0.0 && *per_s < MAX_PER_S))
+            .collect();
+        let is_whole = |seconds: &u64| {
+            let seconds = *seconds as f64;
+            rates.iter().all(|per_s| {
+                let count = per_s * seconds;
+                count.round() >= 1.0 && (count - count.round()).abs() <= 1.01 * ROUNDING * seconds
+            })
+        };
+        let shortest = before.map_or(1, |before| before.as_secs().max(1));
+        let length = (shortest..=60).find(is_whole).filter(|seconds| !rates.is_empty() && *seconds > 1);
+        length.map(Duration::from_secs)
+    }
 }
 
 /// A device in a report. What the log lacks is `None`.
@@ -361,7 +383,8 @@ impl Logs {
         }
         let begins = report.begins | std::mem::take(&mut self.begins);
         if !begins && self.every.is_none() {
-            self.step = report.length().or(self.step);
+            let by_requests = || report.at.is_none().then(|| report.length_of_few(self.step))?;
+            self.step = report.length().or_else(by_requests).or(self.step);
         }
         let step = SignedDuration::try_from(self.step()).unwrap_or_default();
         self.lacks_times |= report.at.is_none();
@@ -429,7 +452,7 @@ impl Logs {
         let mut note = format!("from {origin}: {rounding}{times}; not known: {lacking}");
         if self.lacks_times {
             let seconds = self.step().as_secs_f64();
-            let are = if self.step.is_some() { "are, as their amounts show," } else { "are taken to be" };
+            let are = if self.step.is_some() { "are, as their numbers show," } else { "are taken to be" };
             note += &format!("; its reports have no times and {are} {seconds} s apart");
             if self.every.or(self.step).is_none() {
                 note += " (--every 2s states another distance)";

@@ -130,7 +130,9 @@ impl<R: Read> Reader<R> {
         self.lines = LineReader::new(input);
         self.position = Position::BeforeFirstTimestamp;
         self.first_line_before_timestamp = None;
-        self.kind = None;
+        if let Some(Kind::Log(_)) = self.kind.take() {
+            self.end_log();
+        }
         // The end of a sample is marked only in a file with a header of its own.
         self.header_before = self.state.header.take().or(self.header_before.take());
         self.begin_file(name);
@@ -208,12 +210,23 @@ impl<R: Read> Reader<R> {
             Some(kind) => kind,
             None => self.find_kind()?,
         };
-        let found = match &mut kind {
-            Kind::Log(logs) => self.next_logged(logs, sample),
-            kind => self.next_copy(kind, previous, sample),
-        };
+        if let Kind::Log(logs) = &mut kind {
+            if let Some(found) = self.next_logged(logs, sample)? {
+                self.kind = Some(kind);
+                return Ok(found);
+            }
+            self.end_log();
+            kind = Kind::WithTimestamps;
+        }
+        let found = self.next_copy(&mut kind, previous, sample);
         self.kind = Some(kind);
         found
+    }
+
+    /// Notes that a capture follows a log, whose counters are rebuilt: no interval spans this point.
+    fn end_log(&mut self) {
+        self.segments.start_segment();
+        (self.state.header, self.state.is_log) = (None, false);
     }
 
     /// Looks at the first lines of a file.
@@ -261,11 +274,11 @@ impl<R: Read> Reader<R> {
         })
     }
 
-    /// Reads the next sample of a log.
+    /// Reads the next sample of a log. Returns whether there is one; `None` if a capture of another kind follows.
     ///
     /// # Errors
     /// If the stream cannot be read.
-    fn next_logged(&mut self, logs: &mut Logs, sample: &mut Sample) -> io::Result<bool> {
+    fn next_logged(&mut self, logs: &mut Logs, sample: &mut Sample) -> io::Result<Option<bool>> {
         loop {
             if let Some(begins) = logs.next(sample) {
                 (self.state.header, self.state.is_log) = (Some(logs.header()), true);
@@ -279,25 +292,38 @@ impl<R: Read> Reader<R> {
                 if !begins && let Some(note) = logs.take_note() {
                     self.warn(WarningClass::Note, note);
                 }
-                return Ok(true);
+                return Ok(Some(true));
             }
             match self.lines.next() {
                 Ok(NextLine::Line { bytes, ended: true, .. }) => {
+                    if matches!(
+                        LineKind::of(bytes, true, false, false),
+                        LineKind::Timestamp(TimestampLine { time: Some(_), .. }) | LineKind::Annotation(_)
+                    ) {
+                        self.lines.repeat_line();
+                        if logs.finish() {
+                            continue;
+                        }
+                        return Ok(None);
+                    }
                     if let Err(reason) = logs.read(bytes) {
                         self.warn(WarningClass::Lines, reason);
                     }
                 }
-                Ok(NextLine::Line { ended: false, .. }) => self.state.is_truncated = true,
+                Ok(NextLine::Line { ended: false, .. }) => {
+                    self.state.is_truncated = true;
+                    self.warn(WarningClass::Other, "the last line has no end; its report is skipped");
+                }
                 Ok(NextLine::TooLong) => {
                     logs.begins = true;
                     self.warn_of_long_line();
                 }
                 Ok(NextLine::End) if logs.finish() => {}
-                Ok(NextLine::End) => return Ok(false),
+                Ok(NextLine::End) => return Ok(Some(false)),
                 Err(error) if is_end_of_text(&error) => {
                     self.state.is_truncated = true;
                     self.warn(WarningClass::Other, LAST_TRUNCATED);
-                    return Ok(false);
+                    return Ok(Some(false));
                 }
                 Err(error) => return Err(error),
             }

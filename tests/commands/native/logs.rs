@@ -117,6 +117,39 @@ fn a_log_has_the_rates_of_the_counters_that_it_was_made_from() {
     compare("-x --dec=0", &whole, &[], &log("-x --dec=0"));
     // Decimal commas.
     compare("-x", RATES, &[], &log("-x").replace('.', ","));
+    // Collectors of logs leave out empty lines; other systems mark the beginning of a text.
+    let without_empty_lines: Vec<String> =
+        log("-xt").lines().filter(|line| !line.is_empty()).map(|line| format!("{line}\n")).collect();
+    compare("-xt", RATES, &[], &without_empty_lines.concat());
+    compare("-xt", RATES, &[], &format!("\u{feff}{}", log("-xt")));
+}
+
+#[test]
+fn a_capture_behind_a_log_is_read_and_no_interval_spans_both() {
+    let both = |text: String| {
+        let (lines, err) = read("", text);
+        (lines.iter().map(|line| line["elapsed_s"].as_f64().unwrap()).sum::<f64>(), lines.len(), err)
+    };
+    let (log_s, log_lines, _) = both(log("-xt"));
+    let (capture_s, capture_lines, _) = both(capture(0));
+    let (seconds, lines, err) = both(log("-xt") + &capture(0));
+    assert_eq!((seconds, lines), (log_s + capture_s, log_lines + capture_lines), "{err}");
+}
+
+#[test]
+fn rates_of_few_requests_show_how_far_apart_reports_are() {
+    let head = "Linux 6.1.0 (db1) \t08/06/17 \t_x86_64_\t(4 CPU)\n\n";
+    let report = |reads: &str| {
+        format!(
+            "Device r/s rkB/s r_await w/s wkB/s w_await aqu-sz %util\nsda {reads} 1.60 900.00 0.30 1.20 9.00 0.36 60.00\n\n"
+        )
+    };
+    let text = [head, &report("0.01"), &report("0.40"), &report("0.10"), &report("1.00")].concat();
+    let (lines, err) = read("", text);
+    let values = |column: &str| lines.iter().map(|line| line[column].as_f64().unwrap()).collect::<Vec<_>>();
+    assert_eq!(values("elapsed_s"), [10.0; 3], "{err}");
+    assert_eq!(values("reads_per_s"), [0.4, 0.1, 1.0]);
+    assert!(err.contains("as their numbers show, 10 s apart"), "{err}");
 }
 
 #[test]
@@ -256,7 +289,7 @@ fn amounts_and_rates_show_how_far_apart_reports_are() {
             "{lines:?}"
         );
         let found =
-            err.contains(&format!("have no times and are, as their amounts show, {seconds} s apart\n"));
+            err.contains(&format!("have no times and are, as their numbers show, {seconds} s apart\n"));
         assert_eq!(found, seconds > 1, "{err}");
     }
     assert!(read("--every 2s", text(5)).0.iter().all(|line| line["elapsed_s"] == 2.0));
@@ -322,7 +355,7 @@ fn what_a_log_lacks_is_missing() {
         err.ends_with(
             ": from an iostat log: rates rounded to 0.01, dates taken for month/day; not known: requests in flight, reads and writes apart, \
              the latency of reads and of writes, merges, util, the queue; its reports have no times and are, as \
-             their amounts show, 1 s apart\n"
+             their numbers show, 1 s apart\n"
         ),
         "{err}"
     );
