@@ -214,10 +214,16 @@ impl<'a> Page<'a> {
     fn headline_without_events(&self) -> String {
         let is_unknown = |report: &&DeviceReport| report.intervals > 0 && report.verdict.is_none();
         let unknown = self.analysis.devices.iter().filter(is_unknown).count();
-        match unknown {
-            _ if !self.analysis.events.departures.is_empty() => "A disk disappeared.".to_owned(),
-            0 => "No device was in trouble.".to_owned(),
-            _ => format!("No trouble found, but no verdict on {}.", counted(unknown as u64, "device")),
+        let is_in_trouble = |report: &&DeviceReport| report.verdict >= Some(Verdict::Slow);
+        let in_trouble = self.analysis.devices.iter().filter(is_in_trouble).count();
+        if !self.analysis.events.departures.is_empty() {
+            "A disk disappeared.".to_owned()
+        } else if in_trouble > 0 {
+            format!("No trouble lasted, but {} had some at times.", counted(in_trouble as u64, "device"))
+        } else if unknown > 0 {
+            format!("No trouble found, but no verdict on {}.", counted(unknown as u64, "device"))
+        } else {
+            "No device was in trouble.".to_owned()
         }
     }
 
