@@ -209,12 +209,12 @@ fn a_burst_does_not_hide_how_the_rate_changed_and_is_marked_where_it_is_cut() {
         let (_, chart) = page.split_once("aria-label=\"Operations\"").unwrap();
         let (before, _) = page.split_once("aria-label=\"Operations\"").unwrap();
         let top = before.rsplit_once("</i></div>").unwrap().0.rsplit_once('>').unwrap().1.to_owned();
-        (top, chart.split_once("</figure>").unwrap().0.contains("cut: up to 22k</span>"))
+        (top, chart.split_once("</figure>").unwrap().0.contains("cut: up to 22,000</span>"))
     };
     assert_eq!(axis(&steady), ("1,000".to_owned(), false));
     assert_eq!(axis(&with_burst), ("2,000".to_owned(), true));
     // Half of the time is no burst.
-    assert_eq!(axis(&[vec![22_000; 20], vec![300; 20]].concat()).0, "50k");
+    assert_eq!(axis(&[vec![22_000; 20], vec![300; 20]].concat()).0, "50,000");
 }
 
 #[test]
