@@ -53,14 +53,11 @@ impl Compression {
         if start.starts_with(&GZIP_MAGIC) {
             Some(Self::Gzip)
         } else {
-            (start.starts_with(&ZSTD_MAGIC) || is_skippable_zstd_frame(start)).then_some(Self::Zstd)
+            // The files of pzstd begin with a frame that is skipped, which has no text.
+            let is_skippable = matches!(start, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..]);
+            (start.starts_with(&ZSTD_MAGIC) || is_skippable).then_some(Self::Zstd)
         }
     }
-}
-
-/// Returns whether a skippable Zstandard frame begins here, which has no text. The files of pzstd begin with one.
-pub fn is_skippable_zstd_frame(start: &[u8]) -> bool {
-    matches!(start, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..])
 }
 
 /// The error of a read after the end of compressed data if other data follows. All text before it was read and is

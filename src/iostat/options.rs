@@ -1,9 +1,7 @@
 //! The options of iostat, parsed.
 
 use std::ffi::OsString;
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::time::Duration;
 
 use super::text::{Palette, Style, Unit};
@@ -137,13 +135,9 @@ pub fn parse(arguments: &[OsString], root: &Path, environment: Environment<'_>) 
         let options = &mut parsed.options;
         match argument {
             "--from" => options.from = Some(arguments.next().ok_or_else(usage)?.into()),
-            "--begin" => options.range.begin = Some(capture_value(argument, arguments.next())?),
-            "--end" => options.range.end = Some(capture_value(argument, arguments.next())?),
-            "--every" => {
-                let value: String = capture_value(argument, arguments.next())?;
-                let every = parse_interval(&value);
-                options.every = Some(every.map_err(|error| invalid_value(argument, &error))?);
-            }
+            "--begin" => options.range.begin = Some(capture_value(argument, arguments.next(), str::parse)?),
+            "--end" => options.range.end = Some(capture_value(argument, arguments.next(), str::parse)?),
+            "--every" => options.every = Some(capture_value(argument, arguments.next(), parse_interval)?),
             "--root" => options.root = arguments.next().ok_or_else(usage)?.into(),
             "-p" => {
                 parsed.add_partitions(arguments.next_if(|next| !next.starts_with('-') && !is_number(next)));
@@ -167,9 +161,13 @@ pub fn parse(arguments: &[OsString], root: &Path, environment: Environment<'_>) 
 }
 
 /// Parses the value of an option about captures, which iostat does not have.
-fn capture_value<T: FromStr<Err: Display>>(option: &str, value: Option<&str>) -> Result<T, ArgError> {
+fn capture_value<T>(
+    option: &str,
+    value: Option<&str>,
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Result<T, ArgError> {
     let value = value.ok_or_else(|| invalid_value(option, "a value is missing"))?;
-    value.parse().map_err(|error: T::Err| invalid_value(option, &error.to_string()))
+    parse(value).map_err(|error| invalid_value(option, &error))
 }
 
 fn invalid_value(option: &str, reason: &str) -> ArgError {

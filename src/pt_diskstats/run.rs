@@ -159,7 +159,8 @@ impl Session<'_> {
         loop {
             context.read_live(&mut source, &mut sample, &mut warnings)?;
             // The clock of pt-diskstats has a resolution of microseconds.
-            sample.at.wall = sample.at.wall.map(truncate_to_micros);
+            sample.at.wall =
+                sample.at.wall.map(|at| Timestamp::from_microsecond(at.as_microsecond()).unwrap_or(at));
             if let (Some(saved), Some(at)) = (&mut saved, sample.at.wall) {
                 saved.write(&format_saved_sample(at, &self.time_zone, &source.text))?;
             }
@@ -190,11 +191,6 @@ fn warn_of_clock(warning: &CaptureWarning, warnings: &mut Warnings, err: &mut dy
     if warning.class == WarningClass::Clock {
         warnings.warn_capture(warning, err);
     }
-}
-
-/// Drops the digits after the microseconds.
-fn truncate_to_micros(at: Timestamp) -> Timestamp {
-    Timestamp::new(at.as_second(), at.subsec_nanosecond() / 1000 * 1000).unwrap_or(at)
 }
 
 /// Returns the time until the wall clock reaches the next multiple of the interval, which is in seconds.

@@ -113,39 +113,34 @@ struct Column {
     value: fn(&PtRates) -> f64,
 }
 
-/// A column with one decimal.
-const fn tenths(title: &'static str, width: usize, value: fn(&PtRates) -> f64) -> Column {
-    Column { title, width, decimals: 1, is_percentage: false, value }
-}
-
-/// A column of whole percent.
-const fn percent(title: &'static str, width: usize, value: fn(&PtRates) -> f64) -> Column {
-    Column { title, width, decimals: 0, is_percentage: true, value }
-}
-
-/// A column of whole numbers.
-const fn whole(title: &'static str, width: usize, value: fn(&PtRates) -> f64) -> Column {
-    Column { title, width, decimals: 0, is_percentage: false, value }
+const fn column(
+    title: &'static str,
+    width: usize,
+    decimals: usize,
+    is_percentage: bool,
+    value: fn(&PtRates) -> f64,
+) -> Column {
+    Column { title, width, decimals, is_percentage, value }
 }
 
 const COLUMNS: [Column; 17] = [
-    tenths("   rd_s", 7, |r| r.reads.per_s),
-    tenths("rd_avkb", 7, |r| r.reads.size_kib),
-    tenths("rd_mb_s", 7, |r| r.reads.mib_per_s),
-    percent("rd_mrg", 5, |r| r.reads.merge_pct),
-    tenths("rd_cnc", 6, |r| r.reads.concurrency),
-    tenths("  rd_rt", 7, |r| r.reads.response_ms),
-    tenths("   wr_s", 7, |r| r.writes.per_s),
-    tenths("wr_avkb", 7, |r| r.writes.size_kib),
-    tenths("wr_mb_s", 7, |r| r.writes.mib_per_s),
-    percent("wr_mrg", 5, |r| r.writes.merge_pct),
-    tenths("wr_cnc", 6, |r| r.writes.concurrency),
-    tenths("  wr_rt", 7, |r| r.writes.response_ms),
-    percent("busy", 3, |r| r.busy_pct),
-    whole("in_prg", 6, |r| r.in_progress),
-    tenths("   io_s", 7, |r| r.per_s),
-    tenths(" qtime", 6, |r| r.queue_ms),
-    tenths("stime", 5, |r| r.service_ms),
+    column("   rd_s", 7, 1, false, |r| r.reads.per_s),
+    column("rd_avkb", 7, 1, false, |r| r.reads.size_kib),
+    column("rd_mb_s", 7, 1, false, |r| r.reads.mib_per_s),
+    column("rd_mrg", 5, 0, true, |r| r.reads.merge_pct),
+    column("rd_cnc", 6, 1, false, |r| r.reads.concurrency),
+    column("  rd_rt", 7, 1, false, |r| r.reads.response_ms),
+    column("   wr_s", 7, 1, false, |r| r.writes.per_s),
+    column("wr_avkb", 7, 1, false, |r| r.writes.size_kib),
+    column("wr_mb_s", 7, 1, false, |r| r.writes.mib_per_s),
+    column("wr_mrg", 5, 0, true, |r| r.writes.merge_pct),
+    column("wr_cnc", 6, 1, false, |r| r.writes.concurrency),
+    column("  wr_rt", 7, 1, false, |r| r.writes.response_ms),
+    column("busy", 3, 0, true, |r| r.busy_pct),
+    column("in_prg", 6, 0, false, |r| r.in_progress),
+    column("   io_s", 7, 1, false, |r| r.per_s),
+    column(" qtime", 6, 1, false, |r| r.queue_ms),
+    column("stime", 5, 1, false, |r| r.service_ms),
 ];
 
 /// The width of the device column, unless a name is longer.

@@ -53,7 +53,7 @@ impl Selection {
         topology: &Topology,
         first_seen: &HashMap<String, usize>,
     ) -> Vec<ReportEntry> {
-        let mut list = EntryList::new(devices);
+        let mut list = EntryList { devices, entries: Vec::new(), names: HashSet::new() };
         let last_group = self.items.iter().rposition(|item| matches!(item, SelectedItem::Group(_)));
         let group = self.push_items(options, &mut list);
         let is_sorted = options.unsorted_from.is_none();
@@ -181,12 +181,7 @@ struct EntryList<'a> {
     names: HashSet<String>,
 }
 
-impl<'a> EntryList<'a> {
-    /// Returns an empty list for these devices.
-    fn new(devices: &'a [Device]) -> Self {
-        Self { devices, entries: Vec::new(), names: HashSet::new() }
-    }
-
+impl EntryList<'_> {
     /// Appends the sum of a group, if there is one.
     fn push_group(&mut self, group: Option<usize>) {
         self.entries.extend(group.map(ReportEntry::Group));

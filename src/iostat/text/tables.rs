@@ -23,12 +23,6 @@ pub(crate) struct Table {
     titles: String,
 }
 
-impl Table {
-    fn new(style: &Style, columns: &'static [Column]) -> Self {
-        Self { columns, titles: header_line(style, columns) }
-    }
-}
-
 pub(crate) fn begin(host: &RecordingHeader, hardware: Option<&str>, date: &str, out: &mut Vec<u8>) {
     let known = |part: Option<&str>| part.unwrap_or(UNKNOWN).to_owned();
     let cpus = host.cpus.map_or_else(|| UNKNOWN.to_owned(), |n| n.to_string());
@@ -79,14 +73,13 @@ pub(crate) fn device_tables(style: &Style) -> Vec<Table> {
     if !style.disk {
         return Vec::new();
     }
+    let table = |columns| Table { columns, titles: header_line(style, columns) };
     match (style.extended, style.short) {
-        (false, false) => vec![Table::new(style, BASIC)],
-        (false, true) => vec![Table::new(style, BASIC_SHORT)],
-        (true, true) => vec![Table::new(style, EXTENDED_SHORT)],
-        (true, false) if style.is_split() => {
-            EXTENDED_TABLES.map(|range| Table::new(style, &EXTENDED[range])).into()
-        }
-        (true, false) => vec![Table::new(style, EXTENDED)],
+        (false, false) => vec![table(BASIC)],
+        (false, true) => vec![table(BASIC_SHORT)],
+        (true, true) => vec![table(EXTENDED_SHORT)],
+        (true, false) if style.is_split() => EXTENDED_TABLES.map(|range| table(&EXTENDED[range])).into(),
+        (true, false) => vec![table(EXTENDED)],
     }
 }
 
