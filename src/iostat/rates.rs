@@ -19,7 +19,6 @@ pub(super) struct RequestRates {
 }
 
 impl RequestRates {
-    #[inline]
     fn between(older: &Requests, newer: &Requests, per_second: PerSecond) -> Self {
         Self {
             ios: Delta::between(older.ios, newer.ios),
@@ -32,58 +31,49 @@ impl RequestRates {
     }
 
     /// Returns the requests completed per second: Δn / t.
-    #[inline]
     pub(super) fn per_s(&self) -> f64 {
         self.per_second.of(self.ios.or_zero())
     }
 
     /// Returns KiB per second: Δs / 2 / t.
-    #[inline]
     pub(super) fn kib_per_s(&self) -> f64 {
         kib(self.per_second.of(self.kib.or_zero()))
     }
 
     /// Returns the requests completed per second, as the report without `-x` computes them: from the difference
     /// modulo 2^64 if the counter went backwards.
-    #[inline]
     pub(super) fn wrapping_per_s(&self) -> f64 {
         self.per_second.of(self.ios.amount)
     }
 
     /// Returns KiB per second, computed in the same way.
-    #[inline]
     pub(super) fn wrapping_kib_per_s(&self) -> f64 {
         kib(self.per_second.of(self.kib.amount))
     }
 
     /// Returns the requests merged per second: Δm / t.
-    #[inline]
     pub(super) fn merges_per_s(&self) -> f64 {
         self.per_second.of(self.merges.or_zero())
     }
 
     /// Returns the requests merged before they were issued, in percent of all: 100 Δm / (Δm + Δn).
-    #[inline]
     pub(super) fn merge_pct(&self) -> f64 {
         let issued = self.merges.amount.wrapping_add(self.ios.amount);
         if issued == 0 { 0.0 } else { self.merges.amount as f64 / issued as f64 * 100.0 }
     }
 
     /// Returns the mean latency in milliseconds: ΔT / Δn.
-    #[inline]
     pub(super) fn await_ms(&self) -> f64 {
         mean(self.ms, self.ios)
     }
 
     /// Returns the mean request size in KiB: Δs / 2 / Δn.
-    #[inline]
     pub(super) fn size_kib(&self) -> f64 {
         kib(mean(self.kib.amount, self.ios))
     }
 }
 
 /// Returns the mean of a sum over requests; zero if none was completed.
-#[inline]
 fn mean(sum: u64, requests: Delta) -> f64 {
     match requests.or_zero() {
         0 => 0.0,
@@ -119,7 +109,6 @@ impl IostatRates {
     }
 
     /// Returns the numbers between two readings of one device.
-    #[inline]
     pub(super) fn between(older: &Counters, newer: &Counters, interval: Span) -> Self {
         let per_second = interval.divisor();
         let rates = |older: &Requests, newer: &Requests| RequestRates::between(older, newer, per_second);

@@ -198,7 +198,6 @@ fn class_of_amount(amount: u64) -> CellClass {
 }
 
 /// Appends a blank and a cell, in the color of its class if the style has colors.
-#[inline]
 fn push_colored(
     style: &Style,
     class: impl FnOnce() -> CellClass,
@@ -212,7 +211,6 @@ fn push_colored(
 }
 
 /// Appends text in the color of a class if the style has colors.
-#[inline]
 pub(super) fn push_in_color(
     style: &Style,
     class: impl FnOnce() -> CellClass,
