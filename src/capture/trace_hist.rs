@@ -28,19 +28,15 @@ pub fn parse_hist(text: &str) -> Vec<HistSection<'_>> {
             continue;
         }
         let Some(section) = sections.last_mut() else { continue };
-        if let Some(entry) = parse_entry(line) {
-            section.entries.push(entry);
+        // The last brace counts, because the name of a process may contain braces.
+        let entry = line.strip_prefix("{ ").and_then(|rest| rest.rsplit_once(" } "));
+        if let Some((keys, values)) = entry {
+            section.entries.push(HistEntry { keys, values });
         } else if let Some(value) = line.trim().strip_prefix("Dropped: ") {
             section.dropped = value.trim().parse().unwrap_or(0);
         }
     }
     sections
-}
-
-fn parse_entry(line: &str) -> Option<HistEntry<'_>> {
-    // The last brace counts, because the name of a process may contain braces.
-    let (keys, values) = line.strip_prefix("{ ")?.rsplit_once(" } ")?;
-    Some(HistEntry { keys, values })
 }
 
 impl<'a> HistEntry<'a> {

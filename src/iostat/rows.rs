@@ -118,7 +118,9 @@ impl<'a> DeviceRows<'a> {
                             return (rows, true);
                         }
                         let rates = Some(rates(before, now, interval));
-                        rows.push(Row { name: self.display_name(entry, newer), is_group: false, rates });
+                        let name = &newer.devices[entry.index].name;
+                        let shown = self.display_names.get(name).or(entry.alias.as_ref()).unwrap_or(name);
+                        rows.push(Row { name: Cow::Borrowed(shown), is_group: false, rates });
                     }
                 }
                 ReportEntry::Group(at) => {
@@ -142,12 +144,6 @@ impl<'a> DeviceRows<'a> {
             }
         }
         self.groups_with_devices.extend(self.previous_sums.keys());
-    }
-
-    fn display_name<'s>(&'s self, entry: &'s DeviceEntry, newer: &'s Sample) -> Cow<'s, str> {
-        let name = &newer.devices[entry.index].name;
-        let display_name = self.display_names.get(name).or(entry.alias.as_ref());
-        Cow::Borrowed(display_name.unwrap_or(name))
     }
 
     /// Returns the counters that a device is compared with; `None` if the device is omitted.

@@ -207,7 +207,8 @@ fn report_steps(
 /// fractions of a second the hundredths of the uptime are too coarse, so the monotonic clock is used.
 fn live_interval(options: &Options, older: &Sample, newer: &Sample) -> Span {
     let is_by_uptime = options.interval.is_none_or(|interval| interval.subsec_nanos() == 0);
-    if is_boot(older) || is_by_uptime {
+    // An empty sample represents the boot, when every counter was zero.
+    if older.at == SampleTime::default() || is_by_uptime {
         let older = SampleTime { uptime: older.at.uptime.or(Some(0)), ..SampleTime::default() };
         return newer.at.uptime_since(&older);
     }
@@ -355,7 +356,7 @@ impl<'a> Reporter<'a> {
     /// Appends the report on an interval. Returns whether it is complete; if not, it ends before a device whose
     /// display name cannot be read.
     fn report(&mut self, older: &Sample, newer: &Sample, interval: Span) -> bool {
-        let older_cpu = if is_boot(older) { Some(CpuTimes::default()) } else { older.cpu };
+        let older_cpu = if older.at == SampleTime::default() { Some(CpuTimes::default()) } else { older.cpu };
         // In a live run, iostat treats missing CPU times as zeros.
         let newer_cpu = newer.cpu.or_else(|| self.options.from.is_none().then(CpuTimes::default));
         let (rows, is_truncated) = match self.options.style.disk {
@@ -391,9 +392,4 @@ impl<'a> Reporter<'a> {
             self.text.push(b'\n');
         }
     }
-}
-
-/// Returns whether this is the empty sample that represents the boot, when every counter was zero.
-fn is_boot(sample: &Sample) -> bool {
-    sample.at == SampleTime::default()
 }

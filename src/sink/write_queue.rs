@@ -196,11 +196,6 @@ impl WriteQueue {
         }
     }
 
-    /// Waits before a write is tried again. Returns whether the recording ends, so that it is the last attempt.
-    fn wait_to_retry(&self, limit: Duration) -> bool {
-        self.wait_while(limit, |state| !state.is_ending).is_ending
-    }
-
     /// Updates the state of the recording.
     fn update(&self, update: impl FnOnce(&mut WriteProgress)) {
         update(&mut self.lock().progress);
@@ -441,7 +436,8 @@ impl Writer<'_> {
                     let text = format!("{error:#}");
                     obstacle = error.downcast_ref().map(os_error_text);
                     self.queue.update(|progress| progress.obstacle = Some(text));
-                    is_last = self.queue.wait_to_retry(RETRY_INTERVAL);
+                    // When the recording ends, this is the last attempt.
+                    is_last = self.queue.wait_while(RETRY_INTERVAL, |state| !state.is_ending).is_ending;
                 }
                 result => break result,
             }

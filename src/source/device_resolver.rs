@@ -128,7 +128,10 @@ impl DeviceResolver {
     /// # Errors
     /// If there are such devices and /dev/mapper cannot be read: their major number and the system's error.
     pub fn mapper(&self, devices: &[Device]) -> Result<HashMap<String, String>, (u32, io::Error)> {
-        let Some(major) = self.mapper_major() else { return Ok(HashMap::new()) };
+        let drivers = read_text(&self.root.join("proc/devices")).unwrap_or_default();
+        let mut drivers = drivers.lines().filter_map(|line| line.trim().split_once(' '));
+        let driver = drivers.find(|(_, name)| *name == "device-mapper");
+        let Some(major) = driver.and_then(|(major, _)| major.parse().ok()) else { return Ok(HashMap::new()) };
         let mapped: Vec<&Device> = devices.iter().filter(|device| device.major == major).collect();
         if mapped.is_empty() {
             return Ok(HashMap::new());
@@ -151,13 +154,6 @@ impl DeviceResolver {
             devices.iter().find(|device| device.name == name).map(|device| (device.major, device.minor))
         };
         node_devno(path).or_else(|| if self.is_copy() { in_copy() } else { None })
-    }
-
-    /// Returns the major number of the device-mapper in /proc/devices.
-    fn mapper_major(&self) -> Option<u32> {
-        let text = read_text(&self.root.join("proc/devices"))?;
-        let mut drivers = text.lines().filter_map(|line| line.trim().split_once(' '));
-        drivers.find(|(_, name)| *name == "device-mapper").and_then(|(major, _)| major.parse().ok())
     }
 }
 

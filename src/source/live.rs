@@ -220,7 +220,10 @@ impl DeviceDirectory {
     fn read_files(&self, find_devno: impl Fn(&str) -> Option<(u32, u32)>) -> Vec<Device> {
         let mut devices = Vec::new();
         let block = self.path.join("block");
-        let linked = linked_devnos(&self.path.join("dev/block"));
+        // Such as `8:1 -> ../../block/sda/sda1`.
+        let devno =
+            |(link, target): (String, String)| Some((device_name(&target), parse_device_number(&link)?));
+        let linked: HashMap<_, _> = links_in(&self.path.join("dev/block")).filter_map(devno).collect();
         let find_devno = |name: &str| linked.get(name).copied().or_else(|| find_devno(name));
         for disk in subdirectories(&block) {
             let disk_dir = block.join(&disk);
@@ -253,12 +256,6 @@ fn read_device(dir: &Path, file_name: &str, find_devno: &impl Fn(&str) -> Option
         device = Device { major, minor, name, ..Device::default() };
     }
     device
-}
-
-/// Returns the device numbers by name, from links such as `8:1 -> ../../block/sda/sda1`.
-fn linked_devnos(dir: &Path) -> HashMap<String, (u32, u32)> {
-    let devno = |(link, target): (String, String)| Some((device_name(&target), parse_device_number(&link)?));
-    links_in(dir).filter_map(devno).collect()
 }
 
 /// Returns the names of the directories in a directory, including links to directories.

@@ -82,7 +82,7 @@ impl Selection {
         for index in defaults {
             list.insert(DeviceEntry { index, alias: None, group: last_group, only_if_used }, None, is_sorted);
         }
-        list.push_group(group);
+        list.entries.extend(group.map(ReportEntry::Group));
         list.entries
     }
 
@@ -91,7 +91,7 @@ impl Selection {
         let mut group = None;
         for (at, item) in self.items.iter().enumerate() {
             match item {
-                SelectedItem::Group(_) => list.push_group(group.replace(at)),
+                SelectedItem::Group(_) => list.entries.extend(group.replace(at).map(ReportEntry::Group)),
                 SelectedItem::Device(named) => {
                     let is_sorted = options.unsorted_from.is_none_or(|from| at < from);
                     list.insert_named(named, group, named.sorts_as.as_deref(), is_sorted);
@@ -182,11 +182,6 @@ struct EntryList<'a> {
 }
 
 impl EntryList<'_> {
-    /// Appends the sum of a group, if there is one.
-    fn push_group(&mut self, group: Option<usize>) {
-        self.entries.extend(group.map(ReportEntry::Group));
-    }
-
     /// Inserts a device by name, if the sample has it.
     fn insert_named(
         &mut self,

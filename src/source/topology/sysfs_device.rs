@@ -60,13 +60,15 @@ impl SysfsDevice {
     pub(super) fn node(&self, kernel: Option<(u32, u32)>) -> Node {
         // Without a number, 0:0, which the kernel prints for hidden devices.
         let (major, minor) = read_devno(&self.path).unwrap_or_default();
+        let mut slaves = list_devices(&self.file("slaves")).unwrap_or_default();
+        slaves.sort_by_cached_key(|name| natural_key(name));
         let mut node = Node {
             name: self.name.clone(),
             major,
             minor,
             kind: self.kind(),
             alias: self.line("dm/name"),
-            backing_devices: slaves(&self.path),
+            backing_devices: slaves,
             size_bytes: size_bytes(&self.path),
             model: self.line("device/model").as_deref().map(bounded_text),
             diskseq: self.line("diskseq").and_then(|text| text.parse().ok()),
@@ -159,13 +161,6 @@ fn kind_of_uuid(uuid: &str) -> Kind {
 /// Reads the size, which the kernel gives in units of 512 bytes for any sector size.
 fn size_bytes(dir: &Path) -> Option<u64> {
     read_line(&dir.join("size"))?.parse::<u64>().ok()?.checked_mul(512)
-}
-
-/// Lists the devices directly below this one, in natural order.
-fn slaves(dir: &Path) -> Vec<String> {
-    let mut names = list_devices(&dir.join("slaves")).unwrap_or_default();
-    names.sort_by_cached_key(|name| natural_key(name));
-    names
 }
 
 /// Returns the scheduler in brackets, or the only one.
