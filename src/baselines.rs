@@ -47,16 +47,9 @@ pub struct DeviceBaseline {
 impl DeviceBaseline {
     /// Fixed values in milliseconds for every size (`--baseline-ms R[,W]`).
     pub fn stated(read_ms: Option<f64>, write_ms: Option<f64>) -> Self {
-        let any_size = |ms: Option<f64>| {
-            ms.map(|await_ms| UnloadedLatency {
-                size_kib: None,
-                await_ms,
-                queue: None,
-                is_upper_bound: false,
-            })
-            .into_iter()
-            .collect()
-        };
+        let unloaded =
+            |await_ms| UnloadedLatency { size_kib: None, await_ms, queue: None, is_upper_bound: false };
+        let any_size = |ms: Option<f64>| ms.into_iter().map(unloaded).collect();
         Self { read: any_size(read_ms), write: any_size(write_ms), flush: Vec::new() }
     }
 

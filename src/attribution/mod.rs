@@ -358,11 +358,7 @@ fn subtract_children(
 
 /// Returns the paths of the cgroups above one, nearest first, without the root.
 fn parents(path: &str) -> impl Iterator<Item = &str> {
-    std::iter::successors(parent(path), |path| parent(path))
-}
-
-fn parent(path: &str) -> Option<&str> {
-    path.rsplit_once('/').map(|(parent, _)| parent).filter(|parent| !parent.is_empty())
+    path.rmatch_indices('/').map(|(end, _)| &path[..end]).filter(|parent| !parent.is_empty())
 }
 
 /// Reads and writes per second. For a device they are requests; for a cgroup they are bios, several of which the kernel

@@ -35,7 +35,7 @@ pub(crate) struct History {
     max_sum_bytes: usize,
     /// The memory of the other frames.
     bytes: usize,
-    max_bytes: usize,
+    pub(crate) max_bytes: usize,
     max_seconds: f64,
 }
 
@@ -51,11 +51,6 @@ impl History {
             max_bytes,
             max_seconds,
         }
-    }
-
-    /// Sets the memory for exact intervals, in bytes, from the next one on.
-    pub(crate) fn set_max_bytes(&mut self, max_bytes: usize) {
-        self.max_bytes = max_bytes;
     }
 
     /// Adds an interval; `topology` is that of its devices.

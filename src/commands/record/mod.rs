@@ -395,7 +395,7 @@ impl Recording<'_> {
     /// Reports events of the file, and why baselines could not be saved. The next attempt to save them follows after a
     /// while.
     fn report_events(&mut self, context: &mut RunContext<'_>) {
-        while let Some(message) = self.events.next_message(&self.queue.progress(), &self.name) {
+        for message in self.events.messages(&self.queue.progress(), &self.name) {
             self.progress.clear(context);
             context.print_error(message);
         }
@@ -446,32 +446,29 @@ fn written(state: &WriteProgress) -> String {
 struct FileEvents(WriteProgress);
 
 impl FileEvents {
-    /// Returns a message about what has happened since the last call; `None` if nothing has. Only the first of several
-    /// events is reported; the next call reports the next one.
-    fn next_message(&mut self, state: &WriteProgress, name: &str) -> Option<String> {
-        if self.0.deletions != state.deletions {
-            self.0.deletions = state.deletions;
-            return Some(format!(
-                "{name} was deleted, with the samples before; the recording goes on in a new file"
-            ));
-        }
-        if self.0.damage != state.damage {
-            self.0.damage.clone_from(&state.damage);
-            let kept = rotated_name(Path::new(name), 1);
-            let reason = state.damage.as_deref().unwrap_or_default();
-            return Some(format!(
+    /// Returns messages about what has happened since the last call.
+    fn messages(&mut self, state: &WriteProgress, name: &str) -> Vec<String> {
+        let old = std::mem::replace(&mut self.0, state.clone());
+        let deleted =
+            || format!("{name} was deleted, with the samples before; the recording goes on in a new file");
+        let damaged = || {
+            let (kept, reason) =
+                (rotated_name(Path::new(name), 1), state.damage.as_deref().unwrap_or_default());
+            format!(
                 "cannot append to {name}: {reason}; it is kept as {}, and a new file begins",
                 kept.display()
-            ));
-        }
-        if self.0.obstacle == state.obstacle {
-            return None;
-        }
-        self.0.obstacle.clone_from(&state.obstacle);
-        Some(match &state.obstacle {
+            )
+        };
+        let blocked = || match &state.obstacle {
             Some(reason) => format!("{reason}; samples are kept in memory until they can be written"),
             None => format!("{name}: samples are written again"),
-        })
+        };
+        let messages = [
+            (old.deletions != state.deletions).then(deleted),
+            (old.damage != state.damage).then(damaged),
+            (old.obstacle != state.obstacle).then(blocked),
+        ];
+        messages.into_iter().flatten().collect()
     }
 }
 

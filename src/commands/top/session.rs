@@ -547,7 +547,9 @@ impl Session {
             match update {
                 Update::Interval(rows, topology) => {
                     if self.app.options.source == Source::Live {
-                        self.share_memory();
+                        // The memory that samples do not need is for intervals.
+                        let unused = MAX_TEXT_BYTES.saturating_sub(self.sampler.shared.texts().memory());
+                        self.app.history.max_bytes = LIVE_HISTORY_BYTES + unused;
                     }
                     self.app.push(*rows, topology);
                     if !std::mem::replace(&mut self.is_memory_locked, true)
@@ -573,12 +575,6 @@ impl Session {
                 break;
             }
         }
-    }
-
-    /// Assigns the memory that samples do not need to intervals.
-    fn share_memory(&mut self) {
-        let texts = self.sampler.shared.texts().memory();
-        self.app.history.set_max_bytes(LIVE_HISTORY_BYTES + MAX_TEXT_BYTES.saturating_sub(texts));
     }
 
     fn toggle_recording(&mut self, context: &RunContext<'_>) {

@@ -241,16 +241,14 @@ pub(crate) fn who_line(device: &str, attribution: &Attribution) -> Option<String
 
 /// Returns the cgroups that have reached limits on the device, with these limits; `None` if none has.
 fn limits_text(cgroups: &[CgroupUse]) -> Option<String> {
-    let reached: Vec<String> = cgroups.iter().filter_map(reached_text).take(MAX_NAMED).collect();
+    let reached = |cgroup: &CgroupUse| {
+        let reached = cgroup.limits.iter().filter(|limit| limit.is_reached);
+        let values: Vec<String> = reached.map(|limit| limit_of_cgroup(limit.kind, limit.value)).collect();
+        let name = cgroup_name(&cgroup.path);
+        (!values.is_empty()).then(|| format!("{} {}", sanitize(&name), values.join(" and ")))
+    };
+    let reached: Vec<String> = cgroups.iter().filter_map(reached).take(MAX_NAMED).collect();
     (!reached.is_empty()).then(|| format!("at limit: {}", reached.join(", ")))
-}
-
-/// Returns a cgroup with the limits that it has reached; `None` if there are none.
-fn reached_text(cgroup: &CgroupUse) -> Option<String> {
-    let reached = cgroup.limits.iter().filter(|limit| limit.is_reached);
-    let values: Vec<String> = reached.map(|limit| limit_of_cgroup(limit.kind, limit.value)).collect();
-    let name = cgroup_name(&cgroup.path);
-    (!values.is_empty()).then(|| format!("{} {}", sanitize(&name), values.join(" and ")))
 }
 
 /// Returns the first blocked tasks, and the number of the others; `None` if there are none.

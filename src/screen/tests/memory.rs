@@ -88,7 +88,7 @@ fn minutes_kept(device_count: usize, has_cgroups: bool) -> usize {
             has_found_any: true,
         };
         let of_texts = (MAX_TEXT_BYTES / 12).saturating_sub(texts.memory());
-        app.history.set_max_bytes(LIVE_HISTORY_BYTES / 12 + of_texts);
+        app.history.max_bytes = LIVE_HISTORY_BYTES / 12 + of_texts;
         app.push(rows, Arc::clone(&topology));
     }
     assert!(texts.len() >= 300, "{}", texts.len());
