@@ -12,7 +12,6 @@ use super::options::{
 use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{Detail, DeviceSelection, Input, IntervalRows, Intervals, NotFound};
-use crate::report::IntervalWriter;
 use crate::report::json_csv::Lines;
 use crate::report::native::{TableOptions, TableWriter, sort_value};
 use crate::sanitize::sanitize;
@@ -80,7 +79,7 @@ impl View {
         if self.realtime && input.from.is_none() {
             return Err(usage_error(NO_REALTIME));
         }
-        let table = TableOptions {
+        let options = TableOptions {
             width: self.width.given(),
             all_columns: self.all_columns,
             mounts: self.mounts,
@@ -99,13 +98,13 @@ impl View {
         let selection = DeviceSelection { total: self.total, ..self.selection.of(devices) };
         let baselines = self.verdicts.load_baselines(host.baselines_for(&input), context)?;
         let intervals = Intervals::open(&input, &selection, Detail::Report, &baselines, context.clock)?;
-        let mut writer: Box<dyn IntervalWriter> = match self.json || self.csv {
-            true => Box::new(Lines { is_json: self.json }),
-            false => Box::new(TableWriter::new(&table, context.is_terminal, context.time_zone())),
-        };
-        let mut text = Vec::new();
-        writer.begin(&mut text);
-        follow(intervals, &mut Output { view: self, first_device, writer, text }, context)
+        let is_table = !self.json && !self.csv;
+        let table = is_table.then(|| TableWriter::new(&options, context.is_terminal, context.time_zone()));
+        let mut output = Output { view: self, first_device, table, text: Vec::new() };
+        if !is_table {
+            output.lines().begin(&mut output.text);
+        }
+        follow(intervals, &mut output, context)
     }
 }
 
@@ -120,7 +119,8 @@ struct Output<'a> {
     view: &'a View,
     /// The first device that was named, which may be a typo of a command.
     first_device: Option<String>,
-    writer: Box<dyn IntervalWriter>,
+    /// The writer of the table; `None` for output for programs.
+    table: Option<TableWriter>,
     /// Text that has not been written yet.
     text: Vec<u8>,
 }
@@ -129,7 +129,7 @@ impl Output<'_> {
     /// Adds an interval with the devices that are requested, in the order that is requested.
     fn push(&mut self, mut rows: IntervalRows, context: &RunContext<'_>) {
         let top = self.view.top.map(|top| top as usize);
-        if !self.view.json && !self.view.csv {
+        if self.table.is_some() {
             rows.sort_by_incident();
         }
         if let Some(key) = self.view.sort.or_else(|| top.map(|_| "queue")) {
@@ -137,13 +137,21 @@ impl Output<'_> {
         }
         rows.devices.truncate(top.unwrap_or(usize::MAX));
         self.adapt_to_terminal(context);
-        self.writer.push_interval(&rows, &mut self.text);
+        match &mut self.table {
+            Some(table) => table.push_interval(&rows, &mut self.text),
+            None => self.lines().push_interval(&rows, &mut self.text),
+        }
+    }
+
+    /// The writer of lines for programs.
+    fn lines(&self) -> Lines {
+        Lines { is_json: self.view.json }
     }
 
     /// Adapts the writer to the size of the terminal, which may have changed.
     fn adapt_to_terminal(&mut self, context: &RunContext<'_>) {
-        if let Some((columns, rows)) = context.screen_size() {
-            self.writer.resize(columns, rows);
+        if let (Some(table), Some((columns, rows))) = (&mut self.table, context.screen_size()) {
+            table.resize(columns, rows);
         }
     }
 }
@@ -167,7 +175,7 @@ impl Observer for Output<'_> {
         let Run { intervals, context } = run;
         let is_unknown = self.view.since_boot
             && !intervals.since_boot(&mut |rows| {
-                self.writer.push_note("since boot:", &mut self.text);
+                self.table.iter_mut().for_each(|table| table.push_note("since boot:", &mut self.text));
                 self.push(rows.clone(), context);
             });
         if is_unknown {
@@ -190,7 +198,7 @@ impl Observer for Output<'_> {
         if self.view.summary || is_interrupted && !self.view.no_summary {
             self.adapt_to_terminal(run.context);
             let (of, span) = (run.intervals.summaries(), run.intervals.span());
-            self.writer.push_summary(&of, span, &mut self.text);
+            self.table.iter_mut().for_each(|table| table.push_summary(&of, span, &mut self.text));
         }
         run.context.show(&mut self.text)
     }

@@ -10,7 +10,6 @@ use crate::intervals::{
     Cause, DeviceActivity, DeviceInterval, DeviceState, Incident, IntervalHeader, IntervalRows, KnownLimit,
 };
 use crate::metrics::{CpuPercentages, DataFlag};
-use crate::report::IntervalWriter;
 use crate::report::evidence::{evidence_sentences, health_text, nfs_wait_text};
 
 /// A field: its name, a sentence part about it for the reference, and its value.
@@ -310,8 +309,9 @@ pub struct Lines {
     pub is_json: bool,
 }
 
-impl IntervalWriter for Lines {
-    fn begin(&mut self, out: &mut Vec<u8>) {
+impl Lines {
+    /// Writes the text before the first interval.
+    pub fn begin(&self, out: &mut Vec<u8>) {
         if !self.is_json {
             let names: Vec<&str> = COLUMNS.iter().map(|column| column.name).collect();
             out.extend_from_slice(names.join(",").as_bytes());
@@ -320,7 +320,7 @@ impl IntervalWriter for Lines {
     }
 
     /// Writes devices that appeared or disappeared, other devices, and the total.
-    fn push_interval(&mut self, rows: &IntervalRows, out: &mut Vec<u8>) {
+    pub fn push_interval(&self, rows: &IntervalRows, out: &mut Vec<u8>) {
         let frame = Frame::new(self.is_json, &rows.header);
         rows.events.iter().for_each(|event| frame.push(&event.to_interval(), out));
         rows.devices.iter().chain(&rows.total).for_each(|device| frame.push(device, out));
@@ -410,7 +410,7 @@ mod tests {
         let rows =
             IntervalRows { header: header(), devices, total, events, attribution, has_found_any: true };
         let mut out = Vec::new();
-        let mut lines = Lines { is_json };
+        let lines = Lines { is_json };
         lines.begin(&mut out);
         lines.push_interval(&rows, &mut out);
         out

@@ -11,7 +11,6 @@ use crate::analysis::{IoDirection, Verdict};
 use crate::attribution::Attribution;
 use crate::intervals::{DeviceActivity, DeviceInterval, DeviceSummary, IntervalRows, RunSpan};
 use crate::metrics::Completed;
-use crate::report::IntervalWriter;
 use crate::report::evidence::{hidden_io_wait_text, incident_parts, present_harm, timed_evidence_sentences};
 use crate::report::layout::{
     DEFAULT_WIDTH, UNLIMITED_WIDTH, ellipsize, sentence_width, text_width, time_of_day, wrap,
@@ -45,7 +44,7 @@ pub struct TableWriter {
 }
 
 impl TableWriter {
-    /// Creates a writer of the default size, which [`IntervalWriter::resize`] changes.
+    /// Creates a writer of the default size, which [`Self::resize`] changes.
     pub fn new(options: &TableOptions, is_screen: bool, time_zone: TimeZone) -> Self {
         let options = TableOptions { colors: options.colors && is_screen, ..*options };
         let width = options.fitted_width(is_screen.then_some(DEFAULT_WIDTH));
@@ -62,10 +61,9 @@ impl TableWriter {
             has_explained_mark: false,
         }
     }
-}
 
-impl IntervalWriter for TableWriter {
-    fn resize(&mut self, columns: usize, rows: usize) {
+    /// Adapts to the size of a terminal. Must be called before each interval that a terminal shows.
+    pub fn resize(&mut self, columns: usize, rows: usize) {
         self.rows = rows;
         let width = self.options.fitted_width(Some(columns));
         if std::mem::replace(&mut self.width, width) != width {
@@ -74,16 +72,18 @@ impl IntervalWriter for TableWriter {
         }
     }
 
-    fn push_note(&mut self, text: &str, out: &mut Vec<u8>) {
+    /// Appends a line for people.
+    pub fn push_note(&mut self, text: &str, out: &mut Vec<u8>) {
         self.push_line(&sanitize(text), Emphasis::Dim, out);
     }
 
-    fn push_summary(&mut self, devices: &[(String, DeviceSummary)], span: &RunSpan, out: &mut Vec<u8>) {
+    /// Appends the summary of a run: the label and summary of each device.
+    pub fn push_summary(&mut self, devices: &[(String, DeviceSummary)], span: &RunSpan, out: &mut Vec<u8>) {
         draw_summary(devices, span, self.width, &self.time_zone, out);
     }
 
     /// Appends an interval: the host, devices that appeared or disappeared, then a line for each device.
-    fn push_interval(&mut self, rows: &IntervalRows, out: &mut Vec<u8>) {
+    pub fn push_interval(&mut self, rows: &IntervalRows, out: &mut Vec<u8>) {
         let lines: Vec<&DeviceInterval> = rows.devices.iter().chain(&rows.total).collect();
         if !self.has_columns && !lines.is_empty() {
             self.columns = ColumnChoice::new(&self.options, self.width, &lines);
@@ -126,9 +126,7 @@ impl IntervalWriter for TableWriter {
         }
         self.explain_mark(&lines, out);
     }
-}
 
-impl TableWriter {
     /// Appends a note that names the hidden columns.
     fn name_hidden(&mut self, out: &mut Vec<u8>) {
         if !self.columns.hidden.is_empty() {

@@ -14,7 +14,6 @@ use super::{Regions, TextLine, put, put_line, put_right};
 use crate::analysis::{BaselineSource, Verdict};
 use crate::intervals::series::Extent;
 use crate::intervals::{DeviceInterval, IntervalRows};
-use crate::report::IntervalWriter;
 use crate::report::evidence::{
     hidden_io_wait_text, incident_parts, present_harm, sign_of_begin, timed_evidence_sentences,
 };

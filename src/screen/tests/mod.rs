@@ -24,7 +24,6 @@ use crate::intervals::{
     Input, IntervalHeader, IntervalRows, Intervals, NextInterval,
 };
 use crate::metrics::{Completed, Interval};
-use crate::report::IntervalWriter;
 use crate::report::native::{TableOptions, TableWriter};
 use crate::topology::Topology;
 use crate::units::Span;
