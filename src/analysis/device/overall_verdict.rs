@@ -66,7 +66,9 @@ pub(crate) fn overall_verdict(
         let (max_rate, proof) = (max_rate(report), shares.proof());
         (verdict, Explanation { max_rate, proof, unclear: unclear(), ..explanation })
     } else if is_slow {
-        let latency = shares.slow.latency().map(evidence_of);
+        // Over all the time, its multiple may be one of the slow requests themselves.
+        let latency =
+            shares.slow.latency().map(|latency| evidence_of(Latency { saturation: None, ..latency }));
         let (verdict, explanation) = share(Verdict::Slow, shares.fraction(&shares.slow), latency);
         (verdict, Explanation { unclear: unclear(), ..explanation })
     } else {
