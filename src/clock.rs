@@ -31,11 +31,12 @@ pub trait Clock {
     fn is_manual(&self) -> bool {
         false
     }
+    /// Waits until [`Clock::monotonic`] reaches `deadline`, indefinitely without one, until `input` can be read, or until a
+    /// signal requests the end of the program.
+    fn wait(&self, deadline: Option<Duration>, input: Option<BorrowedFd<'_>>) -> WaitOutcome;
     /// Waits until [`Clock::monotonic`] reaches `deadline`, or until a signal requests the end of the program.
-    fn wait_until(&self, deadline: Duration) -> WaitOutcome;
-    /// Like [`Clock::wait_until`], but also ends when `input` can be read. Without a deadline it waits indefinitely.
-    fn wait_for_input(&self, deadline: Option<Duration>, _input: BorrowedFd<'_>) -> WaitOutcome {
-        deadline.map_or(WaitOutcome::Input, |deadline| self.wait_until(deadline))
+    fn wait_until(&self, deadline: Duration) -> WaitOutcome {
+        self.wait(Some(deadline), None)
     }
 }
 
@@ -79,16 +80,6 @@ impl Clock for RealClock<'_> {
         self.signals.into_iter().for_each(Signals::clear);
     }
 
-    fn wait_until(&self, deadline: Duration) -> WaitOutcome {
-        self.wait(Some(deadline), None)
-    }
-
-    fn wait_for_input(&self, deadline: Option<Duration>, input: BorrowedFd<'_>) -> WaitOutcome {
-        self.wait(deadline, Some(input))
-    }
-}
-
-impl RealClock<'_> {
     fn wait(&self, deadline: Option<Duration>, input: Option<BorrowedFd<'_>>) -> WaitOutcome {
         loop {
             if let Some(signal) = self.signal() {

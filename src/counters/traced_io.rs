@@ -242,17 +242,16 @@ impl TracedUsers {
 }
 
 #[cfg(test)]
-impl TracedUsers {
-    pub(crate) fn of(users: impl IntoIterator<Item = TracedUser>) -> Self {
-        let mut all = Self::default();
-        users.into_iter().for_each(|user| all.add(&user));
-        all
-    }
-}
-
-#[cfg(test)]
 mod tests {
     use super::*;
+
+    impl TracedUsers {
+        pub(crate) fn of(users: impl IntoIterator<Item = TracedUser>) -> Self {
+            let mut all = Self::default();
+            users.into_iter().for_each(|user| all.add(&user));
+            all
+        }
+    }
 
     fn bucket(lower_ns: u64, upper_ns: u64, count: u64, sum_ns: u64) -> LatencyBucket {
         LatencyBucket { lower_ns, upper_ns, count, sum_ns }

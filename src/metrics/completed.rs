@@ -236,11 +236,15 @@ impl PossibleTime {
 }
 
 #[cfg(test)]
-impl Completed {
-    /// Requests of 4 KiB that took `await_ms` each.
-    pub(crate) fn example(seconds: f64, ios: u64, await_ms: f64) -> Self {
-        let ns = (seconds * 1e9).round() as u64;
-        let completed = Self { ns, ios, merges: Some(0), sectors: 8 * ios, ..Self::default() };
-        completed.with_time(Some((ios as f64 * await_ms).round() as u64))
+mod example {
+    use super::Completed;
+
+    impl Completed {
+        /// Requests of 4 KiB that took `await_ms` each.
+        pub(crate) fn example(seconds: f64, ios: u64, await_ms: f64) -> Self {
+            let ns = (seconds * 1e9).round() as u64;
+            let completed = Self { ns, ios, merges: Some(0), sectors: 8 * ios, ..Self::default() };
+            completed.with_time(Some((ios as f64 * await_ms).round() as u64))
+        }
     }
 }

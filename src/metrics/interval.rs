@@ -198,36 +198,35 @@ pub fn in_flight(counters: &Counters) -> Option<u64> {
     (is_known && counters.in_flight <= i32::MAX as u64).then_some(counters.in_flight)
 }
 
-/// Intervals for tests.
-#[cfg(test)]
-impl Interval {
-    /// An interval of this length in which nothing is known.
-    pub(crate) fn unknown(seconds: f64) -> Self {
-        Self { ns: (seconds * 1e9).round() as u64, ..Self::default() }
-    }
-
-    pub(crate) fn with_queue(self, queue: f64) -> Self {
-        Self {
-            weighted: CountedTime { ns: self.ns, ms: (queue * self.seconds() * 1000.0).round() as u64 },
-            ..self
-        }
-    }
-
-    pub(crate) fn with_util(self, percent: f64) -> Self {
-        Self {
-            busy: CountedTime { ns: self.ns, ms: (percent * self.seconds() * 10.0).round() as u64 },
-            ..self
-        }
-    }
-
-    pub(crate) fn with_in_flight(self, in_flight: u64) -> Self {
-        Self { in_flight: Some(in_flight), in_flight_before: Some(in_flight), ..self }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Intervals for tests.
+    impl Interval {
+        /// An interval of this length in which nothing is known.
+        pub(crate) fn unknown(seconds: f64) -> Self {
+            Self { ns: (seconds * 1e9).round() as u64, ..Self::default() }
+        }
+
+        pub(crate) fn with_queue(self, queue: f64) -> Self {
+            Self {
+                weighted: CountedTime { ns: self.ns, ms: (queue * self.seconds() * 1000.0).round() as u64 },
+                ..self
+            }
+        }
+
+        pub(crate) fn with_util(self, percent: f64) -> Self {
+            Self {
+                busy: CountedTime { ns: self.ns, ms: (percent * self.seconds() * 10.0).round() as u64 },
+                ..self
+            }
+        }
+
+        pub(crate) fn with_in_flight(self, in_flight: u64) -> Self {
+            Self { in_flight: Some(in_flight), in_flight_before: Some(in_flight), ..self }
+        }
+    }
 
     fn second() -> Span {
         Span::from_nanos(1_000_000_000).unwrap()

@@ -230,7 +230,7 @@ impl Session<'_> {
     ) -> Result<KeyOutcome> {
         loop {
             let outcome = match (&self.keyboard, deadline) {
-                (Some(_), deadline) => context.clock.wait_for_input(deadline, io::stdin().as_fd()),
+                (Some(_), deadline) => context.clock.wait(deadline, Some(io::stdin().as_fd())),
                 (None, Some(deadline)) => context.clock.wait_until(deadline),
                 (None, None) => return Ok(KeyOutcome::Continue),
             };
@@ -266,7 +266,7 @@ impl Session<'_> {
                     _ => self.engine.help(),
                 };
                 self.print(&text, context)?;
-                if let WaitOutcome::Signal(number) = context.clock.wait_for_input(None, io::stdin().as_fd()) {
+                if let WaitOutcome::Signal(number) = context.clock.wait(None, Some(io::stdin().as_fd())) {
                     return Ok(KeyOutcome::Exit(Exit::Signal(number)));
                 }
                 if self.read_key().is_none() {
@@ -300,7 +300,7 @@ impl Session<'_> {
     fn ask(&mut self, prompt: &str, answer: Answer, context: &mut RunContext<'_>) -> Result<KeyOutcome> {
         self.print(prompt, context)?;
         let Some(keyboard) = &self.keyboard else { return Ok(KeyOutcome::Continue) };
-        let wait = || match context.clock.wait_for_input(None, io::stdin().as_fd()) {
+        let wait = || match context.clock.wait(None, Some(io::stdin().as_fd())) {
             WaitOutcome::Signal(number) => Err(number),
             WaitOutcome::Due | WaitOutcome::Input => Ok(()),
         };

@@ -56,7 +56,7 @@ struct UntilSignal<'a> {
 
 impl Read for UntilSignal<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        if let WaitOutcome::Signal(signal) = self.clock.wait_for_input(None, self.input.as_fd()) {
+        if let WaitOutcome::Signal(signal) = self.clock.wait(None, Some(self.input.as_fd())) {
             return Err(interruption(signal));
         }
         let Some(position) = &mut self.position else { return self.input.read(into) };

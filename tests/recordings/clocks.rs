@@ -1,6 +1,7 @@
 //! Recordings during which the clocks change.
 
 use std::fs;
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use blkstat::clock::{Clock, WaitOutcome};
@@ -24,8 +25,8 @@ impl Clock for SetBackClock<'_> {
         self.0.wall() - Duration::from_secs(if is_set_back { 3600 } else { 0 })
     }
 
-    fn wait_until(&self, deadline: Duration) -> WaitOutcome {
-        self.0.wait_until(deadline)
+    fn wait(&self, deadline: Option<Duration>, input: Option<BorrowedFd<'_>>) -> WaitOutcome {
+        self.0.wait(deadline, input)
     }
 }
 

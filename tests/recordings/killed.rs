@@ -32,12 +32,8 @@ impl Clock for FastClock<'_> {
         Timestamp::UNIX_EPOCH + self.monotonic()
     }
 
-    fn wait_until(&self, deadline: Duration) -> WaitOutcome {
-        self.0.wait_until(deadline / 10)
-    }
-
-    fn wait_for_input(&self, deadline: Option<Duration>, input: BorrowedFd<'_>) -> WaitOutcome {
-        self.0.wait_for_input(deadline.map(|deadline| deadline / 10), input)
+    fn wait(&self, deadline: Option<Duration>, input: Option<BorrowedFd<'_>>) -> WaitOutcome {
+        self.0.wait(deadline.map(|deadline| deadline / 10), input)
     }
 }
 

@@ -1,6 +1,7 @@
 //! A clock for tests of the running system, which need not wait.
 
 use std::cell::Cell;
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use blkstat::clock::{Clock, WaitOutcome};
@@ -35,7 +36,8 @@ impl Clock for ManualClock<'_> {
         self.start.checked_add(self.now.get()).unwrap_or(self.start)
     }
 
-    fn wait_until(&self, deadline: Duration) -> WaitOutcome {
+    fn wait(&self, deadline: Option<Duration>, _input: Option<BorrowedFd<'_>>) -> WaitOutcome {
+        let Some(deadline) = deadline else { return WaitOutcome::Input };
         self.now.set(deadline.max(self.now.get()));
         self.waits.set(self.waits.get() + 1);
         (self.on_wait)(self.waits.get())

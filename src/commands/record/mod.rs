@@ -333,7 +333,7 @@ impl Recording<'_> {
             if let Some(scanner) = &self.scanner {
                 scanner.request(deadline);
             }
-            match context.clock.wait_for_input(Some(deadline), self.queue.failure()) {
+            match context.clock.wait(Some(deadline), Some(self.queue.failure())) {
                 WaitOutcome::Signal(signal) => return Ok(Exit::Signal(signal)),
                 // The writer failed, and the end of the recording reports why.
                 WaitOutcome::Input => return Ok(Exit::Error),

@@ -1,6 +1,7 @@
 //! Long intervals of a live host: they are sampled every second, and judged by their samples.
 
 use std::cell::{Cell, RefCell};
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use blkstat::clock::{Clock, WaitOutcome};
@@ -41,7 +42,8 @@ impl Clock for Steps<'_> {
         Timestamp::UNIX_EPOCH + self.now.get()
     }
 
-    fn wait_until(&self, deadline: Duration) -> WaitOutcome {
+    fn wait(&self, deadline: Option<Duration>, _input: Option<BorrowedFd<'_>>) -> WaitOutcome {
+        let Some(deadline) = deadline else { return WaitOutcome::Input };
         if deadline > self.signal_at {
             return WaitOutcome::Signal(2);
         }

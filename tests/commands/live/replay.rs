@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::fs;
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use blkstat::clock::{Clock, WaitOutcome};
@@ -54,7 +55,8 @@ fn output_late(words: &str, host: &FakeRoot) -> String {
         fn wall(&self) -> Timestamp {
             Timestamp::UNIX_EPOCH
         }
-        fn wait_until(&self, deadline: Duration) -> WaitOutcome {
+        fn wait(&self, deadline: Option<Duration>, _input: Option<BorrowedFd<'_>>) -> WaitOutcome {
+            let Some(deadline) = deadline else { return WaitOutcome::Input };
             self.1.set(self.1.get() + 1);
             let late = if self.1.get() == 1 { Duration::ZERO } else { Duration::from_millis(2500) };
             self.0.set(deadline + late);

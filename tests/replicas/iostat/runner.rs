@@ -1,6 +1,7 @@
 //! Runs blkstat as iostat on a synthetic machine: in this process, without root and without waiting.
 
 use std::cell::Cell;
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -46,7 +47,8 @@ impl Clock for StepClock<'_> {
         Timestamp::from_second(1_790_000_000).unwrap()
     }
 
-    fn wait_until(&self, deadline: Duration) -> WaitOutcome {
+    fn wait(&self, deadline: Option<Duration>, _input: Option<BorrowedFd<'_>>) -> WaitOutcome {
+        let Some(deadline) = deadline else { return WaitOutcome::Input };
         match self.end {
             End::Signal(name) if deadline >= Duration::from_secs(self.steps) => {
                 WaitOutcome::Signal(if name == "INT" { 2 } else { 15 })
