@@ -8,6 +8,7 @@ mod program;
 #[allow(dead_code)]
 #[path = "../../support"]
 mod support {
+    pub(crate) mod clock;
     pub(crate) mod in_process;
 }
 
