@@ -19,7 +19,7 @@ use super::diskstats_line::Words;
 use super::proc_files::cpu_line;
 use super::recorded_scan::ScanGrowth;
 use crate::baselines::{RecordedBaseline, RecordedBaselines};
-use crate::counters::{HealthFacts, HostState, Missing, Pressure, Sample, SwappedPages};
+use crate::counters::{HealthFacts, HostState, Missing, Sample};
 use crate::topology::{Machine, Node, Topology, bounded_text};
 use crate::units::SampleTime;
 
@@ -77,18 +77,8 @@ pub(super) struct EndOfSample {
     pub(super) monotonic_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) uptime_cs: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    blocked: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pressure_us: Option<Pressure>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    memory_pressure_us: Option<Pressure>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    swapped_pages: Option<[u64; 2]>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    dirty_kib: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    writeback_kib: Option<u64>,
+    #[serde(flatten)]
+    pub(super) host: HostState,
     /// The number of deadlines that the recorder missed before the sample.
     #[serde(alias = "missed", skip_serializing_if = "Option::is_none")]
     pub(super) missed_samples: Option<u64>,
@@ -102,26 +92,9 @@ impl EndOfSample {
         Self {
             monotonic_ns: at.monotonic.and_then(|time| u64::try_from(time.as_nanos()).ok()),
             uptime_cs: at.uptime,
-            blocked: host.blocked,
-            pressure_us: host.pressure,
-            memory_pressure_us: host.memory_pressure,
-            swapped_pages: host.swapped.map(|swapped| [swapped.pages_in, swapped.pages_out]),
-            dirty_kib: host.dirty_kib,
-            writeback_kib: host.writeback_kib,
+            host: *host,
             missed_samples: Some(*missed_samples).filter(|missed| *missed > 0),
             complete: true,
-        }
-    }
-
-    /// Returns the state of the host at the sample.
-    pub(super) fn host_state(&self) -> HostState {
-        HostState {
-            blocked: self.blocked,
-            pressure: self.pressure_us,
-            memory_pressure: self.memory_pressure_us,
-            swapped: self.swapped_pages.map(|[pages_in, pages_out]| SwappedPages { pages_in, pages_out }),
-            dirty_kib: self.dirty_kib,
-            writeback_kib: self.writeback_kib,
         }
     }
 }

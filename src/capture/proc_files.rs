@@ -3,7 +3,7 @@
 use memchr::memmem;
 use procfs::{FromBufRead, IoPressure};
 
-use crate::counters::{CpuTimes, Pressure, SwappedPages};
+use crate::counters::{CpuTimes, Pressure};
 
 /// Parses the `cpu ` line of /proc/stat: the time of all CPUs, in clock ticks. `None` for any other line.
 ///
@@ -59,9 +59,8 @@ pub fn parse_meminfo(text: &[u8]) -> (Option<u64>, Option<u64>) {
 }
 
 /// Finds `pswpin` and `pswpout` in the text of /proc/vmstat; `None` if one of them is missing.
-pub fn parse_vmstat(text: &[u8]) -> Option<SwappedPages> {
-    let (pages_in, pages_out) = (number_after(text, b"\npswpin ")?, number_after(text, b"\npswpout ")?);
-    Some(SwappedPages { pages_in, pages_out })
+pub fn parse_vmstat(text: &[u8]) -> Option<[u64; 2]> {
+    Some([number_after(text, b"\npswpin ")?, number_after(text, b"\npswpout ")?])
 }
 
 /// Finds `nr_dirty` and `nr_writeback` in the text of /proc/vmstat, in pages: /proc/meminfo shows them as `Dirty` and
@@ -134,7 +133,7 @@ mod tests {
     #[test]
     fn swapped_pages_are_known_only_in_both_directions() {
         let vmstat = b"nr_free_pages 5\npgpgin 1\npswpin 12\npswpout 345\npgalloc_dma 0\n";
-        assert_eq!(parse_vmstat(vmstat), Some(SwappedPages { pages_in: 12, pages_out: 345 }));
+        assert_eq!(parse_vmstat(vmstat), Some([12, 345]));
         assert_eq!(parse_vmstat(b"nr_free_pages 5\npswpin 12\n"), None);
         let dirty =
             b"nr_free_pages 5\nnr_dirty 42\nnr_writeback 7\nnr_writeback_temp 0\nnr_dirty_threshold 9\n";

@@ -275,30 +275,28 @@ impl From<[u64; 2]> for Pressure {
     }
 }
 
-/// Pages of memory moved to and from swap areas since boot (/proc/vmstat).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SwappedPages {
-    /// Pages read from swap (pswpin).
-    pub pages_in: u64,
-    /// Pages written to swap (pswpout).
-    pub pages_out: u64,
-}
-
-/// The state of the whole host, except its CPUs. Values that are not known are `None`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The state of the whole host, except its CPUs, in recordings as well. Values that are not known are `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct HostState {
     /// Tasks blocked on I/O at the time of the sample (procs_blocked of /proc/stat).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub blocked: Option<u64>,
     /// The time that tasks have waited for I/O.
+    #[serde(rename = "pressure_us", skip_serializing_if = "Option::is_none")]
     pub pressure: Option<Pressure>,
     /// The time that tasks have waited for memory: while it was reclaimed, or read back from files or swap.
+    #[serde(rename = "memory_pressure_us", skip_serializing_if = "Option::is_none")]
     pub memory_pressure: Option<Pressure>,
-    /// Pages moved to and from swap areas.
-    pub swapped: Option<SwappedPages>,
+    /// Pages read from and written to swap areas since boot (pswpin and pswpout of /proc/vmstat).
+    #[serde(rename = "swapped_pages", skip_serializing_if = "Option::is_none")]
+    pub swapped: Option<[u64; 2]>,
     /// Memory waiting to be written to disk, in KiB (Dirty of /proc/meminfo, nr_dirty of
     /// /proc/vmstat).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub dirty_kib: Option<u64>,
     /// Memory being written to disk, in KiB (Writeback of /proc/meminfo, nr_writeback of /proc/vmstat).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub writeback_kib: Option<u64>,
 }
 
@@ -309,7 +307,7 @@ impl HostState {
         Self {
             pressure: self.pressure.map(|_| Pressure::default()),
             memory_pressure: self.memory_pressure.map(|_| Pressure::default()),
-            swapped: self.swapped.map(|_| SwappedPages::default()),
+            swapped: self.swapped.map(|_| [0; 2]),
             ..*self
         }
     }

@@ -62,8 +62,8 @@ impl HostStats {
                 .and_then(|(older, newer)| share(older.some_us, newer.some_us)),
             memory_pressure_full_pct: memory_pressures
                 .and_then(|(older, newer)| share(older.full_us, newer.full_us)),
-            swap_in_pages_per_s: swapped.and_then(|(older, newer)| rate(older.pages_in, newer.pages_in)),
-            swap_out_pages_per_s: swapped.and_then(|(older, newer)| rate(older.pages_out, newer.pages_out)),
+            swap_in_pages_per_s: swapped.and_then(|([older, _], [newer, _])| rate(older, newer)),
+            swap_out_pages_per_s: swapped.and_then(|([_, older], [_, newer])| rate(older, newer)),
             in_flight_upper_bound_pct: in_flight_upper_bound_pct(older, newer, interval),
             dirty_kib: newer.host.dirty_kib,
             writeback_kib: newer.host.writeback_kib,
@@ -149,14 +149,14 @@ fn total(cpu: &CpuTimes) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counters::{Counters, CpuTimes, Device, HostState, Pressure, SwappedPages};
+    use crate::counters::{Counters, CpuTimes, Device, HostState, Pressure};
 
     fn sample(idle: u64, some_us: u64) -> Sample {
         let machine = HostState {
             blocked: Some(3),
             pressure: Some(Pressure { some_us, full_us: some_us / 2 }),
             memory_pressure: Some(Pressure { some_us: some_us / 5, full_us: some_us / 10 }),
-            swapped: Some(SwappedPages { pages_in: some_us / 1000, pages_out: some_us / 500 }),
+            swapped: Some([some_us / 1000, some_us / 500]),
             ..HostState::default()
         };
         Sample { cpu: Some(CpuTimes { idle, ..CpuTimes::default() }), host: machine, ..Sample::default() }

@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use blkstat::capture::{RecordFilter, RecordingHeader, write_header, write_line};
-use blkstat::counters::{
-    Columns, Counters, CpuTimes, Device, HostState, Pressure, Requests, Sample, SwappedPages,
-};
+use blkstat::counters::{Columns, Counters, CpuTimes, Device, HostState, Pressure, Requests, Sample};
 use blkstat::topology::{Node, Topology};
 use blkstat::units::SampleTime;
 use jiff::Timestamp;
@@ -84,7 +82,7 @@ fn host_state() -> impl Strategy<Value = HostState> {
             blocked,
             pressure: io.map(pressure),
             memory_pressure: memory.map(pressure),
-            swapped: swapped.map(|(pages_in, pages_out)| SwappedPages { pages_in, pages_out }),
+            swapped: swapped.map(|(read, written)| [read, written]),
             dirty_kib,
             writeback_kib,
         },

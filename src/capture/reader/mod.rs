@@ -603,7 +603,7 @@ impl<R: Read> Reader<R> {
         if !end.complete {
             return false;
         }
-        sample.host = end.host_state();
+        sample.host = end.host;
         let dropped = std::mem::take(&mut self.dropped_samples);
         sample.missed_samples = end.missed_samples.unwrap_or(0).saturating_add(dropped);
         self.end_sample(Position::BetweenSamples, true, sample)

@@ -6,7 +6,7 @@ use std::time::Duration;
 use blkstat::capture::{
     Reader, RecordFilter, RecordingHeader, parse_diskstats, write_header,
 };
-use blkstat::counters::{HostState, Pressure, Sample, SwappedPages};
+use blkstat::counters::{HostState, Pressure, Sample};
 use blkstat::topology::{Node, Topology};
 use blkstat::units::SampleTime;
 use jiff::Timestamp;
@@ -73,7 +73,7 @@ fn sample(at: u64, text: &[u8]) -> Sample {
         blocked: Some(at),
         pressure: Some(Pressure { some_us: u64::MAX - at, full_us: at }),
         memory_pressure: Some(Pressure { some_us: at, full_us: u64::MAX }),
-        swapped: Some(SwappedPages { pages_in: at, pages_out: u64::MAX - at }),
+        swapped: Some([at, u64::MAX - at]),
         dirty_kib: None,
         writeback_kib: Some(at),
     };
