@@ -108,12 +108,8 @@ impl RecordedBaselines {
         self.0.get(&Some(device.to_owned())).or_else(|| self.0.get(&None))
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &RecordedBaseline> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &RecordedBaseline> {
         self.0.values()
-    }
-
-    pub fn len(&self) -> usize {
-        self.0.len()
     }
 
     /// Returns whether no baseline was used.
@@ -173,9 +169,9 @@ mod tests {
         };
         let mut all = RecordedBaselines::default();
         all.insert(recorded(Some("sda"), 1.0));
-        assert_eq!((all.get("sdb"), all.len()), (None, 1));
+        assert_eq!((all.get("sdb"), all.iter().len()), (None, 1));
         all.insert(recorded(None, 2.0));
         let ms = |device| all.get(device).map(|found| found.baseline.read[0].await_ms);
-        assert_eq!((ms("sda"), ms("sdb"), all.len()), (Some(1.0), Some(2.0), 2));
+        assert_eq!((ms("sda"), ms("sdb"), all.iter().len()), (Some(1.0), Some(2.0), 2));
     }
 }

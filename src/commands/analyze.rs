@@ -291,7 +291,7 @@ pub(super) fn analyze_intervals(
         context.print_error(message);
     }
     let mut exit = collected.signal.map_or(Exit::Success, Exit::Signal);
-    let has_data = intervals.span().intervals > 0 && !collected.devices.is_empty();
+    let has_data = intervals.span.intervals > 0 && !collected.devices.is_empty();
     if let Some(reason) = incomplete_reason(intervals, has_data)? {
         context.print_error(reason);
         exit = if exit == Exit::Success { Exit::NoData } else { exit };
@@ -329,7 +329,7 @@ pub(super) fn analyze_intervals(
 
 /// Returns why the analysis lacks a requested device or any data; `None` if it is complete.
 fn incomplete_reason(intervals: &Intervals<'_>, has_data: bool) -> Result<Option<String>> {
-    let has_intervals = intervals.span().intervals > 0;
+    let has_intervals = intervals.span.intervals > 0;
     let source = || sanitize(&intervals.source_name()).into_owned();
     Ok(match intervals.not_found() {
         // The user may have meant a capture.

@@ -113,7 +113,7 @@ pub(super) fn follow(
     if exit != Exit::Success {
         return Ok(exit);
     }
-    let missing = match run.intervals.span().intervals {
+    let missing = match run.intervals.span.intervals {
         0 => Some(run.intervals.no_data_reason()?),
         _ => run.intervals.not_found().map(|not_found| not_found.to_string()),
     };

@@ -197,7 +197,7 @@ impl Observer for Output<'_> {
         let is_interrupted = matches!(outcome, Ok(Exit::Signal(2))) && run.context.is_terminal;
         if self.view.summary || is_interrupted && !self.view.no_summary {
             self.adapt_to_terminal(run.context);
-            let (of, span) = (run.intervals.summaries(), run.intervals.span());
+            let (of, span) = (run.intervals.summaries(), &run.intervals.span);
             self.table.iter_mut().for_each(|table| table.push_summary(&of, span, &mut self.text));
         }
         run.context.show(&mut self.text)

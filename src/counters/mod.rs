@@ -86,34 +86,25 @@ impl Missing {
         Self { in_flight: is, ios: is, merges: is, sectors: is, ms: is, busy_ms: is, weighted_ms: is }
     }
 
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::NOTHING
+    }
+
+    /// Everything but the requests in flight, then those.
+    fn flags(&mut self) -> [&mut bool; 7] {
+        let Self { in_flight, ios, merges, sectors, ms, busy_ms, weighted_ms } = self;
+        [ios, merges, sectors, ms, busy_ms, weighted_ms, in_flight]
+    }
+
     /// Returns what either of both lacks.
-    pub fn or(self, other: Self) -> Self {
-        Self {
-            in_flight: self.in_flight | other.in_flight,
-            ios: self.ios | other.ios,
-            merges: self.merges | other.merges,
-            sectors: self.sectors | other.sectors,
-            ms: self.ms | other.ms,
-            busy_ms: self.busy_ms | other.busy_ms,
-            weighted_ms: self.weighted_ms | other.weighted_ms,
-        }
+    pub fn or(mut self, mut other: Self) -> Self {
+        self.flags().into_iter().zip(other.flags()).for_each(|(own, other)| *own |= *other);
+        self
     }
 
     /// Returns whether it has any of the `others`, except the requests in flight.
-    pub fn lacks_any_of(self, others: Self) -> bool {
-        let pairs = [
-            (self.ios, others.ios),
-            (self.merges, others.merges),
-            (self.sectors, others.sectors),
-            (self.ms, others.ms),
-            (self.busy_ms, others.busy_ms),
-            (self.weighted_ms, others.weighted_ms),
-        ];
-        pairs.iter().any(|(lacks, is_needed)| *lacks && *is_needed)
-    }
-
-    pub fn is_nothing(&self) -> bool {
-        *self == Self::NOTHING
+    pub fn lacks_any_of(mut self, mut others: Self) -> bool {
+        self.flags().iter().zip(others.flags()).take(6).any(|(lacks, is_needed)| **lacks && *is_needed)
     }
 }
 

@@ -95,7 +95,7 @@ pub fn collect(
     on_interval: &mut dyn FnMut(&IntervalRows),
 ) -> Result<Collected> {
     let mut collector =
-        Collector { with_blocks: intervals.detail() == Detail::Comparison, ..Collector::default() };
+        Collector { with_blocks: intervals.tracker.detail == Detail::Comparison, ..Collector::default() };
     let mut host = HostReport::default();
     let mut signal = None;
     let has_sample = intervals.start(on_warning)?;
@@ -115,7 +115,7 @@ pub fn collect(
                     collector.observe(rows);
                 }
                 NextInterval::Break => {
-                    match intervals.is_before_range() {
+                    match intervals.is_before_range {
                         true => collector.note_preceding_gap(),
                         false => collector.note_gap(),
                     }
@@ -184,10 +184,10 @@ impl Collector {
     /// Learns the identities of the devices if the topology was read since the last call. A device whose identity
     /// changed is another one from now on.
     pub(super) fn identify_devices(&mut self, intervals: &Intervals<'_>) {
-        if self.topology_revision == intervals.topology_revision() {
+        if self.topology_revision == intervals.topology_revision {
             return;
         }
-        self.topology_revision = intervals.topology_revision();
+        self.topology_revision = intervals.topology_revision;
         self.settle();
         for entry in &mut self.entries {
             let name = entry.analysis.name();

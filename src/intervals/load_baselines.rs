@@ -94,7 +94,7 @@ fn learn(path: &Path, clock: &dyn Clock, on_warning: OnWarning<'_>) -> Result<Sa
     let no_baselines = BaselineStore::default();
     let mut intervals = Intervals::open(&input, &selection, Detail::Analysis, &no_baselines, clock)?;
     let collected = collect(&mut intervals, on_warning, &mut || {}, &mut |_| {})?;
-    if intervals.span().intervals == 0 {
+    if intervals.span.intervals == 0 {
         bail!(
             "{}: {}; a baseline must be a capture or a file written by 'analyze --save-baseline'",
             sanitize(&intervals.source_name()),

@@ -131,8 +131,8 @@ impl RunningTotals {
 
     /// Returns the metrics after the last sample. Devices that are not in it are forgotten.
     pub fn snapshot(&mut self, intervals: &Intervals<'_>) -> MetricsSnapshot {
-        if self.topology_revision != Some(intervals.topology_revision()) {
-            self.topology_revision = Some(intervals.topology_revision());
+        if self.topology_revision != Some(intervals.topology_revision) {
+            self.topology_revision = Some(intervals.topology_revision);
             self.identify(intervals);
         }
         let sample = intervals.newest();

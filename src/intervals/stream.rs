@@ -41,17 +41,18 @@ pub struct Intervals<'a> {
     source: StepSource<'a>,
     attributor: Attributor,
     filter: DeviceFilter<'a>,
-    tracker: DeviceTracker<'a>,
+    pub(super) tracker: DeviceTracker<'a>,
     events: EventTracker,
     topology: Topology,
     machine: Machine,
-    /// The number of times that the topology was read.
-    topology_revision: u64,
+    /// The number of times that the topology was read, or found in a recording.
+    pub topology_revision: u64,
     /// True if the samples have the requests of all devices.
     has_all_requests: bool,
-    span: RunSpan,
+    /// The intervals so far and the time that they span.
+    pub span: RunSpan,
     /// True until the first interval of the range of time that is shown is returned.
-    is_before_range: bool,
+    pub(super) is_before_range: bool,
 }
 
 /// The next step of the stream.
@@ -384,16 +385,6 @@ impl Intervals<'_> {
         self.input.count.is_some_and(|count| self.span.intervals >= count)
     }
 
-    /// Returns whether the range of time that is shown has not begun.
-    pub(in crate::intervals) fn is_before_range(&self) -> bool {
-        self.is_before_range
-    }
-
-    /// The level of detail: which devices intervals list, and with which values.
-    pub(in crate::intervals) fn detail(&self) -> Detail {
-        self.tracker.detail
-    }
-
     /// Returns whether samples come from the running system.
     pub fn is_live(&self) -> bool {
         self.source.samples.is_live()
@@ -412,11 +403,6 @@ impl Intervals<'_> {
     /// Describes the host that the samples are from. Must be called after [`Self::start`].
     pub fn host(&self) -> RecordingHeader {
         self.source.samples.host()
-    }
-
-    /// The intervals so far and the time that they span.
-    pub fn span(&self) -> &RunSpan {
-        &self.span
     }
 
     pub fn newest(&self) -> &Sample {
@@ -487,11 +473,6 @@ impl Intervals<'_> {
     /// The topology; `None` if it could only be inferred from device names.
     pub fn known_topology(&self) -> Option<&Topology> {
         self.source.samples.has_known_topology().then_some(&self.topology)
-    }
-
-    /// The number of times that the topology was read or found in a recording.
-    pub fn topology_revision(&self) -> u64 {
-        self.topology_revision
     }
 
     /// Returns the settings of the verdict on a device, by its kernel name and its identity, if any.

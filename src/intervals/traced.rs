@@ -103,6 +103,7 @@ pub struct TracedDevice {
     pub number: DeviceNumber,
     /// The requests that it completed, by its counters: reads, writes and discards, without bios that only flush.
     pub completed: [u64; 3],
+    /// Those of the kinds that were traced.
     pub latencies: BTreeMap<RequestKind, LatencyHistogram>,
     /// The requests that failed, by the number of the error, such as -5.
     pub errors: BTreeMap<i32, u64>,
@@ -184,18 +185,13 @@ fn add_requests_of_paths(devices: &mut [TracedDevice]) {
 }
 
 impl TracedDevice {
-    /// Returns the latencies of a kind of request; `None` if none were traced.
-    pub fn histogram(&self, kind: RequestKind) -> Option<&LatencyHistogram> {
-        self.latencies.get(&kind)
-    }
-
     /// Returns the percentage of the completed requests of these kinds whose latencies are known; `None` if none were
     /// completed. Requests that were completed between the reading of counters and of histograms can make it differ a
     /// little.
     pub fn matched_pct(&self, kinds: &[RequestKind]) -> Option<f64> {
         let completed: u64 = kinds.iter().map(|kind| self.completed_of(*kind)).sum();
         let traced: u64 =
-            kinds.iter().filter_map(|kind| self.histogram(*kind)).map(LatencyHistogram::count).sum();
+            kinds.iter().filter_map(|kind| self.latencies.get(kind)).map(LatencyHistogram::count).sum();
         (completed > 0).then(|| (traced as f64 / completed as f64 * 100.0).min(100.0))
     }
 
@@ -293,7 +289,7 @@ mod tests {
                 [device(259, 1, "nvme0c0n1"), device(259, 2, "nvme0n1"), device(259, 3, "nvme0c1n1")];
             let interval = TracedInterval::new(traced, &devices, &Topology::default());
             let summary = |device: &TracedDevice| {
-                let count = device.histogram(RequestKind::Read).unwrap().count();
+                let count = device.latencies.get(&RequestKind::Read).unwrap().count();
                 (
                     device.name.clone(),
                     device.is_path,

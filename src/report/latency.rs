@@ -49,7 +49,7 @@ fn fields_of<'a>(interval: &LatencyInterval<'_>, device: &'a TracedDevice) -> Fi
     ];
     for of in RequestKind::ALL {
         let kind = kind_text(of);
-        let stats = device.histogram(of).and_then(LatencyStats::of);
+        let stats = device.latencies.get(&of).and_then(LatencyStats::of);
         // Without requests, latencies are not known, but the number of requests is: zero.
         let count = Whole(Some(stats.map_or(0, |stats| stats.count)));
         let meaning = "the number of requests of this kind whose latency is known";
@@ -96,7 +96,7 @@ pub fn lines(interval: &LatencyInterval<'_>, is_json: bool, has_buckets: bool, o
     for device in &interval.devices {
         let fields = fields_of(interval, device).into_iter().map(|(name, _, value)| (name, value));
         let kinds = RequestKind::ALL.into_iter().filter(|_| has_buckets);
-        let buckets = kinds.map(|kind| (buckets_name(kind), Json(buckets_json(device.histogram(kind)))));
+        let buckets = kinds.map(|kind| (buckets_name(kind), Json(buckets_json(device.latencies.get(&kind)))));
         push_line(fields.chain(buckets), is_json, out);
     }
 }
@@ -186,7 +186,7 @@ type Row<'a> = (Vec<String>, Option<&'a LatencyHistogram>);
 fn device_rows(device: &TracedDevice) -> Vec<Row<'_>> {
     let mut rows: Vec<Row<'_>> = Vec::new();
     for kind in RequestKind::ALL {
-        let histogram = device.histogram(kind);
+        let histogram = device.latencies.get(&kind);
         if histogram.is_none() && device.completed_of(kind) == 0 {
             continue;
         }
@@ -197,7 +197,7 @@ fn device_rows(device: &TracedDevice) -> Vec<Row<'_>> {
 }
 
 fn cells(device: &TracedDevice, name: String, kind: RequestKind) -> Vec<String> {
-    let stats = device.histogram(kind).and_then(LatencyStats::of);
+    let stats = device.latencies.get(&kind).and_then(LatencyStats::of);
     let latencies = stats.map(|stats| {
         let [p50, p95, p99, p999] = stats.percentiles_ms;
         [p50, p95, p99, p999, stats.max_ms].map(time)
@@ -292,7 +292,7 @@ pub fn trace_notes(traced: &TracedInterval) -> Vec<String> {
     let completed: u64 = traced.devices.iter().map(completed_by).sum();
     if traced.problem.is_none() && completed >= FEW_REQUESTS {
         let count = |device: &TracedDevice| -> u64 {
-            let histograms = RequestKind::ALL.iter().filter_map(|kind| device.histogram(*kind));
+            let histograms = RequestKind::ALL.iter().filter_map(|kind| device.latencies.get(kind));
             histograms.map(crate::counters::LatencyHistogram::count).sum()
         };
         let traced_count: u64 = traced.devices.iter().map(count).sum();
@@ -355,7 +355,7 @@ pub fn heatmap(interval: &LatencyInterval<'_>, width: usize, time_zone: &TimeZon
 }
 
 fn line(device: &TracedDevice, kind: RequestKind, clock: &str, columns: usize) -> Option<String> {
-    let histogram = device.histogram(kind)?;
+    let histogram = device.latencies.get(&kind)?;
     let stats = LatencyStats::of(histogram)?;
     let map: String = columns_of(histogram, columns).into_iter().map(shade).collect();
     let name = ellipsize(&sanitize(&device.label), NAME_WIDTH);

@@ -73,7 +73,7 @@ impl CaptureState {
         let Some(header) = &mut self.header else { return };
         for baseline in baselines {
             let is_named = baseline.device.as_ref().is_none_or(|name| name.len() <= MAX_BASELINE_NAME_BYTES);
-            if is_named && header.baselines.len() < MAX_BASELINES {
+            if is_named && header.baselines.iter().len() < MAX_BASELINES {
                 Arc::make_mut(header).baselines.insert(baseline);
             }
         }

@@ -239,7 +239,7 @@ impl Observer for Feed<'_> {
     fn observe(&mut self, rows: Option<IntervalRows>, run: &mut Run<'_, '_, '_>) -> Result<()> {
         let Some(rows) = rows.filter(|rows| rows.has_found_any) else { return Ok(()) };
         let Run { intervals, context } = run;
-        let revision = Some(intervals.topology_revision());
+        let revision = Some(intervals.topology_revision);
         if std::mem::replace(&mut self.revision, revision) != revision {
             self.topology = Arc::new(intervals.topology().clone());
         }
