@@ -89,9 +89,8 @@ impl Clock for RealClock<'_> {
             if remaining.is_some_and(|remaining| remaining.is_zero()) {
                 return WaitOutcome::Due;
             }
-            let inputs = [input, self.signals.map(AsFd::as_fd)];
             // After a signal or an error, the loop checks the signals and the clock again.
-            let [has_input, _] = poll_inputs(remaining, &inputs);
+            let [has_input, _] = poll_inputs(remaining, &[input, self.signals.map(AsFd::as_fd)]);
             // A closed terminal counts as input: its end can be read.
             if has_input {
                 return WaitOutcome::Input;

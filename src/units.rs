@@ -75,26 +75,7 @@ impl Span {
     }
 
     pub fn per_second(self, amount: u64) -> f64 {
-        self.divisor().of(amount)
-    }
-
-    /// Returns a divisor for many amounts.
-    pub fn divisor(self) -> PerSecond {
-        PerSecond { ticks: self.ticks.get() as f64, ticks_per_second: self.ticks_per_second as f64 }
-    }
-}
-
-/// Divides amounts by a [`Span`], whose numbers are converted only once.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PerSecond {
-    ticks: f64,
-    ticks_per_second: f64,
-}
-
-impl PerSecond {
-    #[inline]
-    pub fn of(self, amount: u64) -> f64 {
-        amount as f64 / self.ticks * self.ticks_per_second
+        amount as f64 / self.ticks.get() as f64 * self.ticks_per_second as f64
     }
 }
 

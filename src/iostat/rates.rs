@@ -3,7 +3,7 @@
 //! difference, may be huge, like in iostat.
 
 use crate::counters::{Counters, Requests, wrapping_sub_u32};
-use crate::units::{PerSecond, SECTOR_BYTES, Span};
+use crate::units::{SECTOR_BYTES, Span};
 
 /// The rates of one kind of request, or of several kinds together. Each is computed on demand, because a report needs
 /// only a few of them.
@@ -15,45 +15,45 @@ pub(super) struct RequestRates {
     ms: u64,
     /// Sectors transferred, as iostat totals them: it assumes that a counter that went backwards has wrapped.
     pub(super) sectors: u64,
-    per_second: PerSecond,
+    span: Span,
 }
 
 impl RequestRates {
-    fn between(older: &Requests, newer: &Requests, per_second: PerSecond) -> Self {
+    fn between(older: &Requests, newer: &Requests, span: Span) -> Self {
         Self {
             ios: Delta::between(older.ios, newer.ios),
             merges: Delta::between(older.merges, newer.merges),
             kib: Delta::between(older.sectors, newer.sectors),
             ms: Delta::of_millis(older.ms, newer.ms).amount,
             sectors: wrapped_sectors(older.sectors, newer.sectors),
-            per_second,
+            span,
         }
     }
 
     /// Returns the requests completed per second: Δn / t.
     pub(super) fn per_s(&self) -> f64 {
-        self.per_second.of(self.ios.or_zero())
+        self.span.per_second(self.ios.or_zero())
     }
 
     /// Returns KiB per second: Δs / 2 / t.
     pub(super) fn kib_per_s(&self) -> f64 {
-        kib(self.per_second.of(self.kib.or_zero()))
+        kib(self.span.per_second(self.kib.or_zero()))
     }
 
     /// Returns the requests completed per second, as the report without `-x` computes them: from the difference
     /// modulo 2^64 if the counter went backwards.
     pub(super) fn wrapping_per_s(&self) -> f64 {
-        self.per_second.of(self.ios.amount)
+        self.span.per_second(self.ios.amount)
     }
 
     /// Returns KiB per second, computed in the same way.
     pub(super) fn wrapping_kib_per_s(&self) -> f64 {
-        kib(self.per_second.of(self.kib.amount))
+        kib(self.span.per_second(self.kib.amount))
     }
 
     /// Returns the requests merged per second: Δm / t.
     pub(super) fn merges_per_s(&self) -> f64 {
-        self.per_second.of(self.merges.or_zero())
+        self.span.per_second(self.merges.or_zero())
     }
 
     /// Returns the requests merged before they were issued, in percent of all: 100 Δm / (Δm + Δn).
@@ -97,7 +97,7 @@ pub(super) struct IostatRates {
     pub(super) flushes: RequestRates,
     weighted: Delta,
     busy: Delta,
-    per_second: PerSecond,
+    span: Span,
     /// The number of devices whose counters were added up; utilization is their mean.
     devices: u32,
 }
@@ -110,8 +110,7 @@ impl IostatRates {
 
     /// Returns the numbers between two readings of one device.
     pub(super) fn between(older: &Counters, newer: &Counters, interval: Span) -> Self {
-        let per_second = interval.divisor();
-        let rates = |older: &Requests, newer: &Requests| RequestRates::between(older, newer, per_second);
+        let rates = |older: &Requests, newer: &Requests| RequestRates::between(older, newer, interval);
         let flushes = |of: &Counters| Requests { ios: of.flushes, ms: of.flush_ms, ..Requests::default() };
         Self {
             reads: rates(&older.reads, &newer.reads),
@@ -121,7 +120,7 @@ impl IostatRates {
             flushes: rates(&flushes(older), &flushes(newer)),
             weighted: Delta::of_millis(older.weighted_ms, newer.weighted_ms),
             busy: Delta::of_millis(older.busy_ms, newer.busy_ms),
-            per_second,
+            span: interval,
             devices: 1,
         }
     }
@@ -133,12 +132,12 @@ impl IostatRates {
 
     /// Returns the mean number of requests in the queue or being served: Δ(weighted ms) / 1000 t.
     pub(super) fn queue(&self) -> f64 {
-        self.per_second.of(self.weighted.or_zero()) / 1000.0
+        self.span.per_second(self.weighted.or_zero()) / 1000.0
     }
 
     /// Returns the time with a request in flight, in percent of the interval. It may exceed 100.
     pub(super) fn util_pct(&self) -> f64 {
-        self.per_second.of(self.busy.or_zero()) / 10.0 / f64::from(self.devices)
+        self.span.per_second(self.busy.or_zero()) / 10.0 / f64::from(self.devices)
     }
 }
 

@@ -172,7 +172,6 @@ impl PtEngine {
 
 /// Returns the full second in which pt-diskstats sees a time, because it reads it as a 53-bit number: the nanoseconds
 /// just before a full second round up to it.
-#[allow(clippy::cast_possible_truncation)]
 fn rounded(at: Timestamp) -> Timestamp {
     Timestamp::from_second(epoch_seconds(at) as i64).unwrap_or(at)
 }
@@ -450,7 +449,6 @@ impl DeviceRanks {
 }
 
 /// Returns seconds since the epoch as pt-diskstats reads them: rounded to the nearest 53-bit number.
-#[allow(clippy::cast_precision_loss)]
 pub(super) fn epoch_seconds(at: Timestamp) -> f64 {
     let text = format!("{}.{:09}", at.as_second(), at.subsec_nanosecond());
     text.parse().unwrap_or(at.as_second() as f64)

@@ -115,7 +115,6 @@ impl LoadSample {
         })
     }
 
-    #[inline]
     pub fn totals(&self, direction: IoDirection) -> IoTotals {
         match direction {
             IoDirection::Reads => self.reads,
@@ -126,20 +125,17 @@ impl LoadSample {
     }
 
     /// Requests or KiB.
-    #[inline]
     pub fn amount(&self, direction: IoDirection, unit: RateUnit) -> f64 {
         let totals = self.totals(direction);
         if unit == RateUnit::Requests { totals.ios } else { totals.kib }
     }
 
     /// Requests or KiB per second.
-    #[inline]
     pub fn rate(&self, direction: IoDirection, unit: RateUnit) -> f64 {
         self.amount(direction, unit) / self.seconds
     }
 
     /// Mean number of requests in the queue or being served (Little's law).
-    #[inline]
     pub fn queue(&self, direction: IoDirection) -> f64 {
         self.totals(direction).ms / 1000.0 / self.seconds
     }

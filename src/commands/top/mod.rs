@@ -1,6 +1,10 @@
 //! `blkstat top`: the full screen.
 
 #[cfg(feature = "top")]
+mod recording;
+#[cfg(feature = "top")]
+mod sampler;
+#[cfg(feature = "top")]
 mod session;
 
 use anyhow::Result;

@@ -1,0 +1,254 @@
+//! The thread that takes the samples, so that sampling waits neither for the terminal nor for a disk.
+
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use jiff::tz::TimeZone;
+
+use crate::capture::RecordFilter;
+use crate::clock::{Clock, RealClock};
+use crate::commands::follow::{Observer, Run, follow};
+use crate::commands::record::Recorder;
+use crate::console::RunContext;
+use crate::counters::Sample;
+use crate::exit::Exit;
+use crate::intervals::{
+    BaselineStore, Detail, DeviceSelection, IncidentSummary, Input, IntervalRows, Intervals,
+};
+use crate::screen::{LIVE_HISTORY_S, MAX_TEXT_BYTES, SampleTexts, is_trouble};
+use crate::signals::{Signals, StopOnDrop};
+use crate::sink::{SampleBlock, WriteQueue};
+use crate::source::Live;
+use crate::topology::Topology;
+
+/// The most intervals that may wait for the screen, as while a terminal is stopped: an hour.
+const MAX_WAITING: usize = 3600;
+/// The number of intervals of a capture between two lists of incidents.
+const INTERVALS_PER_LIST: u64 = 500;
+
+/// The mean number of listed events per interval of the running system: a list of incidents is made of all events, so it is
+/// sent less often if there are many.
+const EVENTS_PER_INTERVAL: u64 = 200;
+
+/// A message of the sampling thread to the screen.
+pub(super) enum Update {
+    /// The first sample has been taken.
+    Started(Started),
+    /// An interval, and how its devices are stacked.
+    Interval(Box<IntervalRows>, Arc<Topology>),
+    Incidents(Vec<IncidentSummary>),
+    /// The fraction of the capture that has been read.
+    Progress(f64),
+    /// There are no more intervals, for this reason; `None` at a normal end.
+    Ended(Option<anyhow::Error>),
+}
+
+/// The name of the host that was recorded, and the interval of the source.
+pub(super) type Started = (Option<String>, Option<Duration>);
+
+/// The state that the sampling thread and the screen share.
+pub(super) struct Shared {
+    /// The samples so far; none of a capture.
+    texts: Mutex<SampleTexts>,
+    /// The queue of the recording in progress.
+    queue: Mutex<Option<Arc<WriteQueue>>>,
+    /// Warnings and other messages, to be printed after the screen is closed.
+    messages: Mutex<Vec<u8>>,
+}
+
+impl Shared {
+    pub(super) fn texts(&self) -> MutexGuard<'_, SampleTexts> {
+        self.texts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Passes all further samples to the queue of a recording, or to none. Each sample is either in the texts before
+    /// this call or in the queue.
+    pub(super) fn set_queue(&self, queue: Option<Arc<WriteQueue>>) {
+        *self.queue.lock().unwrap_or_else(PoisonError::into_inner) = queue;
+    }
+
+    pub(super) fn take_messages(&self) -> Vec<u8> {
+        std::mem::take(&mut self.messages.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Stores a sample for recordings that begin in the past, and passes it to the one in progress.
+    fn push_sample(&self, block: SampleBlock) {
+        let mut texts = self.texts();
+        let mut text = block.notes.clone();
+        if let Some(scan) = &block.scan {
+            scan.write(&mut text);
+        }
+        text.extend_from_slice(&block.text);
+        texts.push(block.at, &block.header, &text);
+        if let Some(queue) = &*self.queue.lock().unwrap_or_else(PoisonError::into_inner) {
+            queue.push(block);
+        }
+    }
+}
+
+/// Keeps messages.
+impl Write for &Shared {
+    fn write(&mut self, text: &[u8]) -> std::io::Result<usize> {
+        self.messages.lock().unwrap_or_else(PoisonError::into_inner).write(text)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The running thread. It ends when this is dropped.
+pub(super) struct Sampler {
+    pub(super) updates: Receiver<Update>,
+    /// Becomes readable when there are updates.
+    pub(super) wake: UnixStream,
+    /// The state shared with the thread.
+    pub(super) shared: Arc<Shared>,
+    _stop: StopOnDrop,
+}
+
+impl Sampler {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// If no thread can be started.
+    pub(super) fn start(
+        input: Input,
+        selection: DeviceSelection,
+        baselines: BaselineStore,
+        zone: TimeZone,
+    ) -> Result<Self> {
+        let (signals, stop) = Signals::of_thread().context("cannot start to sample")?;
+        let (wake, waker) = UnixStream::pair().context("cannot start to sample")?;
+        wake.set_nonblocking(true)?;
+        waker.set_nonblocking(true)?;
+        let (sender, updates) = sync_channel(MAX_WAITING);
+        let texts = Mutex::new(SampleTexts::new(LIVE_HISTORY_S, MAX_TEXT_BYTES));
+        let shared = Arc::new(Shared { texts, queue: Mutex::default(), messages: Mutex::default() });
+        let thread_shared = Arc::clone(&shared);
+        let run = move || {
+            let outlet = Outlet { sender, waker, is_live: input.from.is_none() };
+            let clock = RealClock::new(Some(&signals));
+            let ended = sample(&input, &selection, &baselines, &zone, &clock, &thread_shared, &outlet);
+            outlet.send(Update::Ended(ended.err()));
+        };
+        let builder = thread::Builder::new().name("blkstat-sample".to_owned());
+        builder.spawn(run).context("cannot start to sample")?;
+        Ok(Self { updates, wake, shared, _stop: stop })
+    }
+}
+
+/// Sends updates and wakes the screen.
+struct Outlet {
+    sender: SyncSender<Update>,
+    waker: UnixStream,
+    is_live: bool,
+}
+
+impl Outlet {
+    /// Sends an update. Returns `false` once there is no receiver. While a terminal is stopped for long, intervals of
+    /// the running system are left out; a capture waits.
+    fn send(&self, update: Update) -> bool {
+        let is_open = match update {
+            Update::Interval(..) if self.is_live => {
+                !matches!(self.sender.try_send(update), Err(TrySendError::Disconnected(_)))
+            }
+            update => self.sender.send(update).is_ok(),
+        };
+        // A full pipe also wakes the screen.
+        let _ = (&self.waker).write(&[0]);
+        is_open
+    }
+}
+
+/// Takes samples until the capture or the screen ends.
+fn sample(
+    input: &Input,
+    selection: &DeviceSelection,
+    baselines: &BaselineStore,
+    zone: &TimeZone,
+    clock: &dyn Clock,
+    shared: &Shared,
+    outlet: &Outlet,
+) -> Result<()> {
+    let mut intervals = Intervals::open(input, selection, Detail::Report, baselines, clock)?;
+    let interval = intervals.requested_interval();
+    let filter = RecordFilter::default();
+    let mut recorder =
+        Recorder::new(&input.root, filter, baselines, interval.unwrap_or_default(), zone.clone());
+    intervals.tap(Box::new(move |sample: &mut Sample, live: &Live<'_>| {
+        shared.push_sample(recorder.block(sample, live, &mut |_| {}));
+    }));
+    let mut context = RunContext {
+        clock,
+        environment: &|_| None,
+        out: &mut std::io::sink(),
+        err: &mut &*shared,
+        is_terminal: false,
+        err_is_terminal: false,
+        may_lock_memory: false,
+    };
+    let topology = Arc::default();
+    let mut feed = Feed { outlet, topology, revision: None, has_trouble: false, count: 0, next_list: 0 };
+    follow(intervals, &mut feed, &mut context).map(drop)
+}
+
+/// Sends the intervals.
+struct Feed<'a> {
+    outlet: &'a Outlet,
+    topology: Arc<Topology>,
+    /// The revision of the topology.
+    revision: Option<u64>,
+    /// True if devices are in trouble or recently were.
+    has_trouble: bool,
+    count: u64,
+    /// For the running system, the interval from which the next list is sent.
+    next_list: u64,
+}
+
+impl Observer for Feed<'_> {
+    fn begin(&mut self, run: &mut Run<'_, '_, '_>) -> Result<()> {
+        let (host, interval) = (run.intervals.host().host, run.intervals.requested_interval());
+        self.outlet.send(Update::Started((host, interval)));
+        Ok(())
+    }
+
+    fn observe(&mut self, rows: Option<IntervalRows>, run: &mut Run<'_, '_, '_>) -> Result<()> {
+        let Some(rows) = rows.filter(|rows| rows.has_found_any) else { return Ok(()) };
+        let Run { intervals, context } = run;
+        let revision = Some(intervals.topology_revision);
+        if std::mem::replace(&mut self.revision, revision) != revision {
+            self.topology = Arc::new(intervals.topology().clone());
+        }
+        self.count += 1;
+        self.has_trouble |= rows.devices.iter().any(|device| is_trouble(device.verdict()));
+        let is_list_due = match intervals.is_live() {
+            true => self.has_trouble && self.count >= self.next_list,
+            false => self.count.is_multiple_of(INTERVALS_PER_LIST),
+        };
+        let update = Update::Interval(Box::new(rows), Arc::clone(&self.topology));
+        if !self.outlet.send(update) || context.clock.signal().is_some() {
+            bail!("the screen was closed");
+        }
+        if is_list_due {
+            let events = intervals.events();
+            self.has_trouble = intervals.is_live() && events.list.iter().any(|event| event.is_ongoing);
+            self.next_list = self.count + (events.list.len() as u64 / EVENTS_PER_INTERVAL).max(1);
+            self.outlet.send(Update::Incidents(events.incidents));
+        }
+        if let Some(progress) = intervals.progress().filter(|_| self.count.is_multiple_of(50)) {
+            self.outlet.send(Update::Progress(progress));
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, _: &Result<Exit>, run: &mut Run<'_, '_, '_>) -> Result<()> {
+        self.outlet.send(Update::Incidents(run.intervals.events().incidents));
+        Ok(())
+    }
+}
