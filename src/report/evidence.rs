@@ -17,7 +17,7 @@ use crate::counters::{
 };
 use crate::intervals::{Cause, DeviceActivity, Harm, Incident, IncidentSummary, IntervalHeader};
 use crate::metrics::Interval;
-use crate::report::layout::number_format::{queue_figure, time_figure};
+use crate::report::layout::number_format::{multiple_figure, queue_figure, time_figure};
 use crate::report::layout::sentence_numbers::{
     counted, duration, multiple, named, number, per_second, percent, percent_of, queue, time,
 };
@@ -130,8 +130,16 @@ fn evidence_text(evidence: &Evidence) -> String {
             format!("{} in this interval, not yet confirmed by other intervals", verdict.name())
         }
         Evidence::Latency { direction, latency, source, doubt } => {
-            let doubt = doubt.as_ref().map(|doubt| doubt_text(doubt, *direction)).unwrap_or_default();
-            format!("{} {}{doubt}", latency_name(*direction), latency_text(latency, *source))
+            // Nearly every interval of a busy device has this sentence.
+            let mut text = Vec::with_capacity(128);
+            text.extend_from_slice(latency_name(*direction).as_bytes());
+            text.push(b' ');
+            push_latency(latency, *source, &mut text);
+            if let Some(doubt) = doubt {
+                text.extend_from_slice(doubt_text(doubt, *direction).as_bytes());
+            }
+            // Texts of this file and numbers are always valid UTF-8.
+            String::from_utf8(text).unwrap_or_default()
         }
         Evidence::SlowBesidePeers(slow) => {
             let SlowBesidePeers { direction, times, peers, lasted_s } = slow;
@@ -160,10 +168,20 @@ fn latency_name(direction: IoDirection) -> &'static str {
 
 /// `1.31 ms, 4.2x unloaded, queue 3.93`.
 fn latency_text(latency: &Latency, source: Option<BaselineSource>) -> String {
-    let of_what = |times| format!(", {}{}", multiple(times), of_what_text(source));
-    let times = latency.saturation.map(of_what).unwrap_or_default();
-    let await_ms = time_figure(latency.await_ms).with_unit_apart("ms").text();
-    format!("{await_ms}{times}, queue {}", queue_figure(latency.queue).text())
+    let mut text = Vec::new();
+    push_latency(latency, source, &mut text);
+    String::from_utf8(text).unwrap_or_default()
+}
+
+fn push_latency(latency: &Latency, source: Option<BaselineSource>, text: &mut Vec<u8>) {
+    time_figure(latency.await_ms).with_unit_apart("ms").push(text, 0);
+    if let Some(times) = latency.saturation {
+        text.extend_from_slice(b", ");
+        multiple_figure(times).push(text, 0);
+        text.extend_from_slice(of_what_text(source).as_bytes());
+    }
+    text.extend_from_slice(b", queue ");
+    queue_figure(latency.queue).push(text, 0);
 }
 
 /// Returns the text after the multiple of a latency, which names the latency that it is a multiple of: `6.8x what any hard
