@@ -223,8 +223,7 @@ impl PlainLines {
                 }
             }
             if !self.has_begun && UTF_16_MARKS.iter().any(|mark| into[..read].starts_with(mark)) {
-                let message = "is UTF-16; convert it with 'iconv -f UTF-16 -t UTF-8'";
-                return Err(io::Error::new(ErrorKind::InvalidData, message));
+                return Err(io::Error::other("is UTF-16; convert it with 'iconv -f UTF-16 -t UTF-8'"));
             }
             let bytes = &into[..read];
             if !std::mem::replace(&mut self.has_begun, true) {

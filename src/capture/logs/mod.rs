@@ -68,6 +68,9 @@ pub(super) struct LogContents {
     pub(super) prefix: String,
 }
 
+/// The rates of few requests that are kept, at most.
+const MAX_FEW_RATES: usize = 256;
+
 /// The rates of the devices over the time since the report before.
 #[derive(Debug, Default)]
 pub(super) struct Report {
@@ -91,27 +94,26 @@ impl Report {
         (is_exact && seconds >= 1.0).then(|| Duration::try_from_secs_f64(seconds).ok())?
     }
 
-    /// Returns the least whole seconds in which its devices with few requests completed whole numbers of them, and not fewer
-    /// than `before`: 0.40 per second are 2 in 5 s. `None` if there are no such devices, or it takes longer than a minute.
-    fn length_of_few(&self, before: Option<Duration>) -> Option<Duration> {
-        /// Of more, the interval is not known exactly enough.
-        const MAX_PER_S: f64 = 2.0;
-        const ROUNDING: f64 = 0.005;
-        let rates: Vec<f64> = (self.devices.iter())
-            .flat_map(|device| [device.reads, device.writes, device.discards, device.flushes, device.all])
-            .filter_map(|rates| rates.ios.filter(|per_s| *per_s > 0.0 && *per_s < MAX_PER_S))
-            .collect();
-        let is_whole = |seconds: &u64| {
-            let seconds = *seconds as f64;
-            rates.iter().all(|per_s| {
-                let count = per_s * seconds;
-                count.round() >= 1.0 && (count - count.round()).abs() <= 1.01 * ROUNDING * seconds
-            })
-        };
-        let shortest = before.map_or(1, |before| before.as_secs().max(1));
-        let length = (shortest..=60).find(is_whole).filter(|seconds| !rates.is_empty() && *seconds > 1);
-        length.map(Duration::from_secs)
+    /// Returns the rates of its devices with less than two requests per second.
+    fn few_rates(&self) -> impl Iterator<Item = f64> {
+        let devices = self.devices.iter().filter(|device| device.amount == [0.0; 2]);
+        let rates = devices.flat_map(|one| [one.reads, one.writes, one.discards, one.flushes, one.all]);
+        rates.filter_map(|rates| rates.ios.filter(|per_s| *per_s > 0.0 && *per_s < 2.0))
     }
+}
+
+/// Returns the whole seconds in which nearly all of these rates of few requests are whole numbers of them, unless most are in
+/// about one second: 0.40 per second are 2 in 5 s. `None` if there are hardly any rates, or it takes longer than a minute.
+fn length_of_few(rates: &[f64]) -> Option<Duration> {
+    let share = |seconds: u64, jitter: f64| {
+        // Rates are rounded to hundredths.
+        let is_whole = |count: &f64| {
+            count.round() >= 1.0 && (count - count.round()).abs() <= 0.00501 * seconds as f64 + jitter * count
+        };
+        rates.iter().map(|per_s| per_s * seconds as f64).filter(is_whole).count() as f64 / rates.len() as f64
+    };
+    let is_possible = rates.len() > 1 && share(1, 0.05) < 0.5;
+    (2..=60).find(|seconds| is_possible && share(*seconds, 0.01) >= 0.9).map(Duration::from_secs)
 }
 
 /// A device in a report. What the log lacks is `None`.
@@ -315,8 +317,10 @@ pub(super) struct Logs {
     contents: LogContents,
     /// The stated distance of reports without times.
     every: Option<Duration>,
-    /// The distance that the amounts of a report show.
+    /// The distance that the numbers of reports show.
     step: Option<Duration>,
+    /// The rates of few requests in reports without times and amounts.
+    few_rates: Vec<f64>,
     prefix: Option<Prefix>,
     /// The devices so far, with their counters: a report may leave out idle ones.
     devices: Vec<Device>,
@@ -383,8 +387,10 @@ impl Logs {
         }
         let begins = report.begins | std::mem::take(&mut self.begins);
         if !begins && self.every.is_none() {
-            let by_requests = || report.at.is_none().then(|| report.length_of_few(self.step))?;
-            self.step = report.length().or_else(by_requests).or(self.step);
+            let free = MAX_FEW_RATES - self.few_rates.len();
+            self.few_rates.extend(report.few_rates().take(if report.at.is_none() { free } else { 0 }));
+            let before = if self.few_rates.is_empty() { self.step } else { length_of_few(&self.few_rates) };
+            self.step = report.length().or(before);
         }
         let step = SignedDuration::try_from(self.step()).unwrap_or_default();
         self.lacks_times |= report.at.is_none();

@@ -150,6 +150,10 @@ fn rates_of_few_requests_show_how_far_apart_reports_are() {
     assert_eq!(values("elapsed_s"), [10.0; 3], "{err}");
     assert_eq!(values("reads_per_s"), [0.4, 0.1, 1.0]);
     assert!(err.contains("as their numbers show, 10 s apart"), "{err}");
+    // One or two requests in about a second, once 1.3 s.
+    let report = |reads: &str| report(reads).replace("0.30", "1.98");
+    let text = [head, &report("0.01"), &report("0.99"), &report("0.77"), &report("1.01")].concat();
+    assert!(read("", text).0.iter().all(|line| line["elapsed_s"] == 1.0));
 }
 
 #[test]
