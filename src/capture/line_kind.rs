@@ -47,6 +47,11 @@ impl LineKind {
         }
     }
 
+    /// Returns whether only captures of pt-diskstats and recordings have such lines.
+    pub(super) fn begins_capture(&self) -> bool {
+        matches!(self, Self::Timestamp(TimestampLine { time: Some(_), .. }) | Self::Annotation(_))
+    }
+
     /// Returns the position in a line of this kind of what should have been a separate line; `None` if there is none.
     ///
     /// A valid annotation contains no other: the marker can only occur in one of its strings.

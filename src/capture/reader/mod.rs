@@ -210,15 +210,15 @@ impl<R: Read> Reader<R> {
             Some(kind) => kind,
             None => self.find_kind()?,
         };
-        if let Kind::Log(logs) = &mut kind {
-            if let Some(found) = self.next_logged(logs, sample)? {
-                self.kind = Some(kind);
-                return Ok(found);
-            }
+        let found = match &mut kind {
+            Kind::Log(logs) => self.next_logged(logs, sample).transpose(),
+            kind => Some(self.next_copy(kind, previous, sample)),
+        };
+        let found = found.unwrap_or_else(|| {
             self.end_log();
             kind = Kind::WithTimestamps;
-        }
-        let found = self.next_copy(&mut kind, previous, sample);
+            self.next_copy(&mut kind, previous, sample)
+        });
         self.kind = Some(kind);
         found
     }
@@ -296,10 +296,7 @@ impl<R: Read> Reader<R> {
             }
             match self.lines.next() {
                 Ok(NextLine::Line { bytes, ended: true, .. }) => {
-                    if matches!(
-                        LineKind::of(bytes, true, false, false),
-                        LineKind::Timestamp(TimestampLine { time: Some(_), .. }) | LineKind::Annotation(_)
-                    ) {
+                    if LineKind::of(bytes, true, false, false).begins_capture() {
                         self.lines.repeat_line();
                         if logs.finish() {
                             continue;
@@ -348,9 +345,7 @@ impl<R: Read> Reader<R> {
             let is_in_sample = self.position.is_in_sample();
             let is_late = matches!(self.position, Position::Complete);
             let line_kind = LineKind::of(line, ended, self.keeps_truncated_sample, is_in_sample || is_late);
-            if let LineKind::Timestamp(TimestampLine { time: Some(_), .. }) | LineKind::Annotation(_) =
-                line_kind
-            {
+            if line_kind.begins_capture() {
                 // Another capture may be appended.
                 *kind = Kind::WithTimestamps;
             }
