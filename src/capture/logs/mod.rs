@@ -387,10 +387,12 @@ impl Logs {
         }
         let begins = report.begins | std::mem::take(&mut self.begins);
         if !begins && self.every.is_none() {
-            let free = MAX_FEW_RATES - self.few_rates.len();
-            self.few_rates.extend(report.few_rates().take(if report.at.is_none() { free } else { 0 }));
-            let before = if self.few_rates.is_empty() { self.step } else { length_of_few(&self.few_rates) };
-            self.step = report.length().or(before);
+            let known = self.few_rates.len();
+            if report.at.is_none() {
+                self.few_rates.extend(report.few_rates().take(MAX_FEW_RATES - known));
+            }
+            let step = if self.few_rates.len() > known { length_of_few(&self.few_rates) } else { self.step };
+            self.step = report.length().or(step);
         }
         let step = SignedDuration::try_from(self.step()).unwrap_or_default();
         self.lacks_times |= report.at.is_none();
