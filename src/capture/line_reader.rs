@@ -176,7 +176,7 @@ impl<R: Read> LineReader<R> {
 }
 
 const ESCAPE: u8 = b'\x1b';
-/// What some programs of other systems put before a text.
+/// The mark with which programs on Windows begin a text in UTF-8.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 const UTF_16_MARKS: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
 /// The end of the path of a file with counters of a device, with a colon as `grep` prints it.

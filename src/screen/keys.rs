@@ -1,5 +1,5 @@
-//! The keys and the mouse: the bytes that a terminal sends for them (for the mouse in SGR mode, see xterm's ctlseqs), and
-//! what they do.
+//! The keys and the mouse: the bytes that a terminal sends for them (for the mouse in SGR mode, see xterm's ctlseqs), and the
+//! actions that follow.
 
 use jiff::Timestamp;
 

@@ -10,8 +10,8 @@ use crate::analysis::settings::BaselineSource;
 pub struct Explanation {
     /// The reason for the verdict, or for its absence.
     pub reason: Reason,
-    /// What shows that a device is saturated, unless the evidence does: the multiple of the unloaded latency of requests of
-    /// this direction, and the source of that.
+    /// The requests that show saturation if the mean latency does not: their direction, the multiple of their unloaded latency,
+    /// and where that is known from.
     pub proof: Option<(IoDirection, f64, BaselineSource)>,
     /// The maximum rate of a saturated device; `None` if the knee is not known.
     pub max_rate: Option<MaxRate>,

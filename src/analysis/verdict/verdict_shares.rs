@@ -18,7 +18,7 @@ pub(crate) struct VerdictShares {
     pub(crate) saturated: LoadSum,
     pub(crate) slow: LoadSum,
     pub(crate) unknown: LoadSum,
-    /// The saturated time by what shows it.
+    /// The saturated time that each direction and source shows.
     proofs: Vec<ProvenTime>,
 }
 

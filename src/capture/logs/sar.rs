@@ -137,7 +137,7 @@ fn time(words: &[&str], times: &mut SysstatTimes) -> Option<Timestamp> {
 }
 
 impl Table {
-    /// Takes a row of the self. Returns whether it is one.
+    /// Takes a row of the table. Returns whether it is one.
     fn read_row(
         &mut self,
         words: &[&str],

@@ -1,6 +1,6 @@
-//! What is written of samples: blocks of a recording, of those of this host, whose header precedes those that need another
-//! one; and a recording of those of a capture of any form, whose samples begin with `TS` lines. A separate thread keeps a file
-//! of saved baselines up to date, so that neither the analysis nor the disk with the file delays a sample.
+//! Writes samples: those of this host as blocks of a recording, with a header before those that need a new one, and those of
+//! a capture of any form as a recording. A separate thread keeps a file of saved baselines up to date, so that neither the
+//! analysis nor the disk with the file delays a sample.
 
 use std::collections::HashSet;
 use std::fs::canonicalize;

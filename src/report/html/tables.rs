@@ -1,5 +1,6 @@
-//! What is about all devices: the incidents, the worst first (in the first sentences of a page, in its table, and as shades
-//! in charts), a verdict band for each device, a table of those that were ok, the charts of the host, and who used a device.
+//! The parts of the page about all devices: the incidents, the worst first (in the first sentences of a page, in its table, and
+//! as shades in charts), a verdict band for each device, a table of those that were ok, the charts of the host, and who used a
+//! device.
 
 use std::collections::HashSet;
 
