@@ -29,7 +29,9 @@ impl UnloadedLatency {
         let is_positive = |value: f64| value > 0.0 && value.is_finite();
         is_positive(self.await_ms)
             && self.size_kib.is_none_or(is_positive)
-            && self.queue.is_none_or(|queue| queue >= 0.0 && queue.is_finite())
+            && self
+                .queue
+                .is_none_or(|queue| queue >= 0.0 && queue.is_finite())
     }
 }
 
@@ -47,10 +49,18 @@ pub struct DeviceBaseline {
 impl DeviceBaseline {
     /// Fixed values in milliseconds for every size (`--baseline-ms R[,W]`).
     pub fn stated(read_ms: Option<f64>, write_ms: Option<f64>) -> Self {
-        let unloaded =
-            |await_ms| UnloadedLatency { size_kib: None, await_ms, queue: None, is_upper_bound: false };
+        let unloaded = |await_ms| UnloadedLatency {
+            size_kib: None,
+            await_ms,
+            queue: None,
+            is_upper_bound: false,
+        };
         let any_size = |ms: Option<f64>| ms.into_iter().map(unloaded).collect();
-        Self { read: any_size(read_ms), write: any_size(write_ms), flush: Vec::new() }
+        Self {
+            read: any_size(read_ms),
+            write: any_size(write_ms),
+            flush: Vec::new(),
+        }
     }
 
     /// Returns whether it has no values.
@@ -60,8 +70,11 @@ impl DeviceBaseline {
 
     /// Takes the values of `newer`. Values for sizes that it lacks stay.
     pub fn update(&mut self, newer: &Self) {
-        let directions =
-            [(&mut self.read, &newer.read), (&mut self.write, &newer.write), (&mut self.flush, &newer.flush)];
+        let directions = [
+            (&mut self.read, &newer.read),
+            (&mut self.write, &newer.write),
+            (&mut self.flush, &newer.flush),
+        ];
         for (own, newer) in directions {
             own.retain(|one| newer.iter().all(|other| other.size_kib != one.size_kib));
             own.extend(newer);
@@ -105,7 +118,9 @@ impl RecordedBaselines {
 
     /// Returns the baseline of the device of this kernel name; `None` if none was used.
     pub fn get(&self, device: &str) -> Option<&RecordedBaseline> {
-        self.0.get(&Some(device.to_owned())).or_else(|| self.0.get(&None))
+        self.0
+            .get(&Some(device.to_owned()))
+            .or_else(|| self.0.get(&None))
     }
 
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &RecordedBaseline> {
@@ -125,8 +140,13 @@ mod tests {
     #[test]
     fn a_stated_baseline_is_of_every_size_and_may_be_of_one_direction() {
         let stated = DeviceBaseline::stated(Some(0.5), None);
-        assert_eq!((stated.read[0].size_kib, stated.read[0].await_ms), (None, 0.5));
-        assert!(stated.write.is_empty() && !stated.is_empty() && DeviceBaseline::default().is_empty());
+        assert_eq!(
+            (stated.read[0].size_kib, stated.read[0].await_ms),
+            (None, 0.5)
+        );
+        assert!(
+            stated.write.is_empty() && !stated.is_empty() && DeviceBaseline::default().is_empty()
+        );
     }
 
     #[test]
@@ -137,27 +157,43 @@ mod tests {
             queue: Some(0.5),
             is_upper_bound: false,
         };
-        let mut saved =
-            DeviceBaseline { read: vec![value(4.0, 1.0), value(64.0, 3.0)], ..Default::default() };
+        let mut saved = DeviceBaseline {
+            read: vec![value(4.0, 1.0), value(64.0, 3.0)],
+            ..Default::default()
+        };
         let newer = DeviceBaseline {
             read: vec![value(4.0, 2.0), value(8.0, 2.5)],
             write: vec![value(4.0, 5.0)],
             ..Default::default()
         };
         saved.update(&newer);
-        assert_eq!(saved.read, [value(4.0, 2.0), value(8.0, 2.5), value(64.0, 3.0)]);
+        assert_eq!(
+            saved.read,
+            [value(4.0, 2.0), value(8.0, 2.5), value(64.0, 3.0)]
+        );
         assert_eq!((saved.write, saved.flush), (newer.write, vec![]));
     }
 
     #[test]
     fn impossible_values_are_removed() {
         let mut baseline = DeviceBaseline::stated(Some(0.5), Some(-1.0));
-        baseline.read.push(UnloadedLatency { size_kib: Some(0.0), ..baseline.read[0] });
-        baseline.read.push(UnloadedLatency { queue: Some(-1.0), ..baseline.read[0] });
+        baseline.read.push(UnloadedLatency {
+            size_kib: Some(0.0),
+            ..baseline.read[0]
+        });
+        baseline.read.push(UnloadedLatency {
+            queue: Some(-1.0),
+            ..baseline.read[0]
+        });
         baseline.read.extend(vec![baseline.read[0]; 1000]);
         baseline.retain_possible();
         assert_eq!((baseline.read.len(), baseline.write.len()), (MAX_SIZES, 0));
-        assert!(baseline.read.iter().all(|value| value.size_kib.is_none() && value.queue.is_none()));
+        assert!(
+            baseline
+                .read
+                .iter()
+                .all(|value| value.size_kib.is_none() && value.queue.is_none())
+        );
     }
 
     #[test]
@@ -172,6 +208,9 @@ mod tests {
         assert_eq!((all.get("sdb"), all.iter().len()), (None, 1));
         all.insert(recorded(None, 2.0));
         let ms = |device| all.get(device).map(|found| found.baseline.read[0].await_ms);
-        assert_eq!((ms("sda"), ms("sdb"), all.iter().len()), (Some(1.0), Some(2.0), 2));
+        assert_eq!(
+            (ms("sda"), ms("sdb"), all.iter().len()),
+            (Some(1.0), Some(2.0), 2)
+        );
     }
 }

@@ -7,7 +7,8 @@ use std::process::Command;
 fn main() {
     println!("cargo::rerun-if-changed=src/build.rs");
     let target = |key| var(format!("CARGO_CFG_TARGET_{key}")).unwrap_or_default();
-    if target("OS") != "linux" || target("ENV") != "gnu" || target("FEATURE").contains("crt-static") {
+    if target("OS") != "linux" || target("ENV") != "gnu" || target("FEATURE").contains("crt-static")
+    {
         return;
     }
     // At a fixed address, no pointer needs to be relocated: there are ten thousand of them, and each page with some
@@ -24,6 +25,8 @@ fn main() {
 /// Returns whether the linker finds the library: it then prints a path, otherwise only the name.
 fn has_static_library(name: &str) -> bool {
     let linker = var("RUSTC_LINKER").unwrap_or_else(|_| "cc".to_owned());
-    let found = Command::new(linker).arg(format!("-print-file-name={name}")).output();
+    let found = Command::new(linker)
+        .arg(format!("-print-file-name={name}"))
+        .output();
     found.is_ok_and(|found| Path::new(String::from_utf8_lossy(&found.stdout).trim()).is_absolute())
 }

@@ -48,7 +48,10 @@ pub fn thread_cpu_time() -> Duration {
 /// Reads a clock that is never negative.
 fn read_clock(clock: ClockId) -> Duration {
     let now = clock_gettime(clock);
-    Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or_default())
+    Duration::new(
+        now.tv_sec.unsigned_abs(),
+        u32::try_from(now.tv_nsec).unwrap_or_default(),
+    )
 }
 
 pub struct RealClock<'a> {
@@ -105,12 +108,18 @@ pub fn poll_inputs<const N: usize>(
     inputs: &[Option<BorrowedFd<'_>>; N],
 ) -> [bool; N] {
     let timeout = limit.and_then(|limit| Timespec::try_from(limit).ok());
-    let mut watched: Vec<PollFd<'_>> =
-        inputs.iter().flatten().map(|input| PollFd::from_borrowed_fd(*input, PollFlags::IN)).collect();
+    let mut watched: Vec<PollFd<'_>> = inputs
+        .iter()
+        .flatten()
+        .map(|input| PollFd::from_borrowed_fd(*input, PollFlags::IN))
+        .collect();
     // After a signal or an error, nothing is ready.
     let _ = poll(&mut watched, timeout.as_ref());
     let mut polled = watched.iter();
-    inputs
-        .each_ref()
-        .map(|input| input.is_some() && polled.next().is_some_and(|polled| !polled.revents().is_empty()))
+    inputs.each_ref().map(|input| {
+        input.is_some()
+            && polled
+                .next()
+                .is_some_and(|polled| !polled.revents().is_empty())
+    })
 }

@@ -35,7 +35,11 @@ pub fn length_without_zeros(file: &File, min_zeros: u64) -> io::Result<u64> {
             break;
         }
     }
-    Ok(if length - end >= min_zeros { end } else { length })
+    Ok(if length - end >= min_zeros {
+        end
+    } else {
+        length
+    })
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -68,7 +68,10 @@ impl RunContext<'_> {
         let tz = (self.environment)("TZ");
         find_time_zone(tz.as_deref()).unwrap_or_else(|| {
             let name = tz.unwrap_or_default().to_string_lossy().into_owned();
-            self.print_error(format_args!("unknown time zone '{}' in TZ; times are in UTC", sanitize(&name)));
+            self.print_error(format_args!(
+                "unknown time zone '{}' in TZ; times are in UTC",
+                sanitize(&name)
+            ));
             TimeZone::UTC
         })
     }
@@ -80,7 +83,11 @@ impl RunContext<'_> {
 
     /// Returns the output width in columns: that of the terminal; no limit without one.
     pub fn width(&self) -> usize {
-        let default = if self.is_terminal { DEFAULT_WIDTH } else { UNLIMITED_WIDTH };
+        let default = if self.is_terminal {
+            DEFAULT_WIDTH
+        } else {
+            UNLIMITED_WIDTH
+        };
         self.screen_size().map_or(default, |(columns, _)| columns)
     }
 
@@ -90,7 +97,10 @@ impl RunContext<'_> {
     /// If standard output cannot be written; marked with [`OutputError`].
     pub fn emit(&mut self, text: &mut Vec<u8>) -> Result<()> {
         if !text.is_empty() {
-            self.out.write_all(text).and_then(|()| self.out.flush()).context(OutputError)?;
+            self.out
+                .write_all(text)
+                .and_then(|()| self.out.flush())
+                .context(OutputError)?;
             text.clear();
         }
         Ok(())
@@ -123,7 +133,9 @@ impl RunContext<'_> {
         sample: &mut Sample,
         warnings: &mut Warnings,
     ) -> Result<()> {
-        source.read(sample, |line, error| warnings.warn_line(line as u64, &error, self.err))
+        source.read(sample, |line, error| {
+            warnings.warn_line(line as u64, &error, self.err)
+        })
     }
 
     /// Locks the memory of a program that runs until it is interrupted. Must be called after all files have been read.
@@ -135,7 +147,12 @@ impl RunContext<'_> {
 
     /// Reports a failure to write to standard output as iostat or pt-diskstats does: with its `message` and its `exit`
     /// code. Returns any other outcome unchanged.
-    pub fn handle_stdout_error(&mut self, outcome: Result<Exit>, message: &str, exit: Exit) -> Result<Exit> {
+    pub fn handle_stdout_error(
+        &mut self,
+        outcome: Result<Exit>,
+        message: &str,
+        exit: Exit,
+    ) -> Result<Exit> {
         match outcome {
             Err(error) if error.is::<OutputError>() && !is_closed_pipe(&error) => {
                 let _ = writeln!(self.err, "{message}: {}", cause_text(&error));
@@ -152,7 +169,10 @@ impl RunContext<'_> {
 /// If it is not.
 pub fn require_text(replay: &Replay<'_>) -> Result<()> {
     if replay.state().is_not_text {
-        bail!("{} is not a text file; expected a diskstats capture", sanitize(replay.name()));
+        bail!(
+            "{} is not a text file; expected a diskstats capture",
+            sanitize(replay.name())
+        );
     }
     Ok(())
 }
@@ -162,7 +182,10 @@ pub fn require_text(replay: &Replay<'_>) -> Result<()> {
 /// # Errors
 /// If it is a log that lacks some of it.
 pub fn require_values(replay: Option<&Replay<'_>>, shown: Missing) -> Result<()> {
-    let missing = replay.and_then(Replay::header).map(|header| header.missing).unwrap_or_default();
+    let missing = replay
+        .and_then(Replay::header)
+        .map(|header| header.missing)
+        .unwrap_or_default();
     if missing.lacks_any_of(shown) {
         let name = sanitize(replay.map_or("", Replay::name));
         bail!(
@@ -174,13 +197,20 @@ pub fn require_values(replay: Option<&Replay<'_>>, shown: Missing) -> Result<()>
 
 /// Returns whether the reader of the output closed the pipe, which is a normal end.
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    let kinds = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
-    kinds.into_iter().any(|kind| kind == io::ErrorKind::BrokenPipe)
+    let kinds = error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .map(io::Error::kind);
+    kinds
+        .into_iter()
+        .any(|kind| kind == io::ErrorKind::BrokenPipe)
 }
 
 /// Returns the operating system's text of the error that caused this one; the error's own text if there is none.
 pub fn cause_text(error: &anyhow::Error) -> String {
-    error.downcast_ref::<io::Error>().map_or_else(|| error.to_string(), os_error_text)
+    error
+        .downcast_ref::<io::Error>()
+        .map_or_else(|| error.to_string(), os_error_text)
 }
 
 /// The most warnings of a class that are printed in full.
@@ -199,12 +229,22 @@ pub struct Warnings {
 impl Warnings {
     /// Creates a printer for warnings about the input of this name.
     pub fn about(input: &str) -> Self {
-        Self { input: sanitize(input).into_owned(), printed: [0; 2], omitted: 0, is_silent: false }
+        Self {
+            input: sanitize(input).into_owned(),
+            printed: [0; 2],
+            omitted: 0,
+            is_silent: false,
+        }
     }
 
     /// Creates a printer that prints nothing, for an input that is read again.
     pub fn silent() -> Self {
-        Self { input: String::new(), printed: [0; 2], omitted: 0, is_silent: true }
+        Self {
+            input: String::new(),
+            printed: [0; 2],
+            omitted: 0,
+            is_silent: true,
+        }
     }
 
     /// Warns about a line that is skipped.
@@ -220,17 +260,27 @@ impl Warnings {
             WarningClass::Lines => true,
             WarningClass::Clock | WarningClass::Note | WarningClass::Other => false,
         };
-        self.print(is_line, &format!("{}:{}: {}", self.input, warning.line, warning.text), err);
+        self.print(
+            is_line,
+            &format!("{}:{}: {}", self.input, warning.line, warning.text),
+            err,
+        );
         self.omitted += warning.omitted;
     }
 
     pub fn warn_all(&mut self, warnings: &[CaptureWarning], err: &mut dyn Write) {
-        warnings.iter().for_each(|warning| self.warn_capture(warning, err));
+        warnings
+            .iter()
+            .for_each(|warning| self.warn_capture(warning, err));
     }
 
     /// Warns about the input as a whole.
     pub fn warn_input(&mut self, message: &str, err: &mut dyn Write) {
-        self.print(false, &format!("{}: {}", self.input, sanitize(message)), err);
+        self.print(
+            false,
+            &format!("{}: {}", self.input, sanitize(message)),
+            err,
+        );
     }
 
     fn print(&mut self, is_line: bool, text: &str, err: &mut dyn Write) {
@@ -251,7 +301,11 @@ impl Warnings {
         let more = self.omitted;
         if more > 0 && !self.is_silent {
             let s = if more == 1 { "" } else { "s" };
-            let _ = writeln!(err, "blkstat: {}: {more} more warning{s} like these", self.input);
+            let _ = writeln!(
+                err,
+                "blkstat: {}: {more} more warning{s} like these",
+                self.input
+            );
         }
     }
 }

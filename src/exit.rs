@@ -49,7 +49,9 @@ pub struct NoData(pub String);
 impl NoData {
     /// The error of a host without block devices, or without the files that list them.
     pub fn without_devices(reason: &str) -> Self {
-        Self(format!("{reason}; use --root DIR to read DIR/proc and DIR/sys instead"))
+        Self(format!(
+            "{reason}; use --root DIR to read DIR/proc and DIR/sys instead"
+        ))
     }
 }
 

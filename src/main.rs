@@ -17,7 +17,11 @@ fn main() -> ExitCode {
         Ok(plan) => plan,
         Err(error) => return print_instead(&error.message, error.exit).into(),
     };
-    let signals = if plan.needs_signals() { Signals::catch(plan.catches_hangup()).ok() } else { None };
+    let signals = if plan.needs_signals() {
+        Signals::catch(plan.catches_hangup()).ok()
+    } else {
+        None
+    };
     let clock = RealClock::new(signals.as_ref());
     // Unbuffered, so that each report is a single write.
     let out = stdout().try_clone_to_owned().map(File::from);
@@ -36,9 +40,11 @@ fn main() -> ExitCode {
             };
             run(&plan, &mut context).into()
         }
-        Err(error) => {
-            print_instead(&format!("blkstat: cannot write to standard output: {error}\n"), Exit::Error).into()
-        }
+        Err(error) => print_instead(
+            &format!("blkstat: cannot write to standard output: {error}\n"),
+            Exit::Error,
+        )
+        .into(),
     }
 }
 
@@ -53,7 +59,10 @@ fn print_instead(message: &str, exit: Exit) -> Exit {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => exit,
         Err(error) => {
             // If this cannot be printed either, the exit code remains.
-            let _ = writeln!(io::stderr(), "blkstat: cannot write to standard output: {error}");
+            let _ = writeln!(
+                io::stderr(),
+                "blkstat: cannot write to standard output: {error}"
+            );
             Exit::Error
         }
     }

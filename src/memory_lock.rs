@@ -21,6 +21,7 @@ pub fn lock_memory() {
 
 /// Returns whether the user may lock any amount of memory.
 fn can_lock_without_limit() -> bool {
-    let is_privileged = capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::IPC_LOCK));
+    let is_privileged =
+        capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::IPC_LOCK));
     is_privileged || getrlimit(Resource::Memlock).current.is_none()
 }

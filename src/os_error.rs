@@ -6,7 +6,10 @@ use std::io;
 /// Rust appends.
 pub fn os_error_text(error: &io::Error) -> String {
     let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
+    text.split(" (os error")
+        .next()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 #[cfg(test)]
@@ -15,7 +18,13 @@ mod tests {
 
     #[test]
     fn the_error_number_is_removed() {
-        assert_eq!(os_error_text(&io::Error::from_raw_os_error(2)), "No such file or directory");
-        assert_eq!(os_error_text(&io::Error::other("unexpected end")), "unexpected end");
+        assert_eq!(
+            os_error_text(&io::Error::from_raw_os_error(2)),
+            "No such file or directory"
+        );
+        assert_eq!(
+            os_error_text(&io::Error::other("unexpected end")),
+            "unexpected end"
+        );
     }
 }

@@ -29,7 +29,10 @@ pub fn json_string(text: &str) -> String {
 /// Appends the text of [`json_string`].
 pub fn push_json_string(text: &str, out: &mut Vec<u8>) {
     let is_plain = |byte| !is_suspect(byte) && byte != b'"' && byte != b'\\';
-    if text.bytes().fold(true, |are_plain, byte| are_plain & is_plain(byte)) {
+    if text
+        .bytes()
+        .fold(true, |are_plain, byte| are_plain & is_plain(byte))
+    {
         push_quoted(text, out);
     } else {
         out.extend_from_slice(json_string(text).as_bytes());
@@ -49,7 +52,13 @@ pub fn json_text(json: String) -> String {
         return json;
     }
     // serde_json leaves characters unescaped that JSON allows but terminals interpret.
-    let escaped = |c: char| if is_unsafe(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
+    let escaped = |c: char| {
+        if is_unsafe(c) {
+            format!("\\u{:04x}", u32::from(c))
+        } else {
+            c.to_string()
+        }
+    };
     json.chars().map(escaped).collect()
 }
 
@@ -79,7 +88,9 @@ pub fn shell_word(word: &str) -> String {
 
 /// Returns whether a text has a character that could control a terminal.
 fn has_unsafe(text: &str) -> bool {
-    text.bytes().fold(false, |has_suspect, byte| has_suspect | is_suspect(byte)) && text.contains(is_unsafe)
+    text.bytes()
+        .fold(false, |has_suspect, byte| has_suspect | is_suspect(byte))
+        && text.contains(is_unsafe)
 }
 
 /// Returns whether a byte may be part of a character that could control a terminal: each of these has such a byte, and
@@ -91,7 +102,9 @@ fn is_suspect(byte: u8) -> bool {
 /// Returns whether a text has only characters from the blank to the tilde. Most texts do; to look at all bytes of each is
 /// faster than to stop at one.
 pub(crate) fn is_printable_ascii(text: &str) -> bool {
-    text.bytes().fold(true, |is_printable, byte| is_printable & matches!(byte, b' '..=b'~'))
+    text.bytes().fold(true, |is_printable, byte| {
+        is_printable & matches!(byte, b' '..=b'~')
+    })
 }
 
 fn is_unsafe(c: char) -> bool {
@@ -105,7 +118,10 @@ mod tests {
 
     #[test]
     fn plain_names_are_unchanged() {
-        assert!(matches!(sanitize("cciss/c0d0p1"), Cow::Borrowed("cciss/c0d0p1")));
+        assert!(matches!(
+            sanitize("cciss/c0d0p1"),
+            Cow::Borrowed("cciss/c0d0p1")
+        ));
         assert_eq!(sanitize("диск"), "диск");
     }
 
@@ -125,7 +141,10 @@ mod tests {
         assert_eq!(shell_word(""), "''");
         // Characters outside ASCII are printable, unless they control a terminal.
         assert_eq!(shell_word("диск 1"), "'диск 1'");
-        assert_eq!(shell_word("x\u{1b}[2J'\\\n\u{202e}"), r"$'x\x1b[2J\'\\\x0a\xe2\x80\xae'");
+        assert_eq!(
+            shell_word("x\u{1b}[2J'\\\n\u{202e}"),
+            r"$'x\x1b[2J\'\\\x0a\xe2\x80\xae'"
+        );
     }
 
     #[test]
@@ -152,6 +171,9 @@ mod tests {
 
     #[test]
     fn everything_that_controls_a_terminal_is_escaped() {
-        assert_eq!(sanitize("a\u{1b}[2Jb\n\u{9b}\u{202e}"), "a\\u{1b}[2Jb\\n\\u{9b}\\u{202e}");
+        assert_eq!(
+            sanitize("a\u{1b}[2Jb\n\u{9b}\u{202e}"),
+            "a\\u{1b}[2Jb\\n\\u{9b}\\u{202e}"
+        );
     }
 }

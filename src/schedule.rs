@@ -28,7 +28,9 @@ pub fn parse_interval(word: &str) -> Result<Duration, String> {
     let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     // A slip of the hand must not mean 1,000 s.
     if digits.contains(['e', 'E']) {
-        return Err(format!("invalid INTERVAL '{word}'; write it without an exponent, such as 1000 or 0.5"));
+        return Err(format!(
+            "invalid INTERVAL '{word}'; write it without an exponent, such as 1000 or 0.5"
+        ));
     }
     let seconds_in_unit = match &word[digits.len()..] {
         "" | "s" => 1.0,
@@ -38,12 +40,19 @@ pub fn parse_interval(word: &str) -> Result<Duration, String> {
         "h" => 3600.0,
         _ => return Err(format!("invalid INTERVAL '{word}'; {EXPECTED}")),
     };
-    let seconds = digits.parse::<f64>().ok().map(|amount| amount * seconds_in_unit);
+    let seconds = digits
+        .parse::<f64>()
+        .ok()
+        .map(|amount| amount * seconds_in_unit);
     if seconds.is_some_and(|seconds| seconds > MAX_INTERVAL_S) {
-        return Err(format!("invalid INTERVAL '{word}'; expected 366 days (8784h) or less"));
+        return Err(format!(
+            "invalid INTERVAL '{word}'; expected 366 days (8784h) or less"
+        ));
     }
     let fits = |seconds: &f64| (0.0..=MAX_INTERVAL_S).contains(seconds);
-    let interval = seconds.filter(fits).and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let interval = seconds
+        .filter(fits)
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     interval
         .filter(|length| *length >= MIN_INTERVAL)
         .ok_or_else(|| format!("invalid INTERVAL '{word}'; {EXPECTED}"))
@@ -60,13 +69,19 @@ pub struct Resampling {
 impl Resampling {
     /// Begins intervals of this length at a sample; `None` ends one at every sample.
     pub fn new(interval: Option<Duration>, start: SampleTime) -> Self {
-        Self { interval, start, next: 1.0 }
+        Self {
+            interval,
+            start,
+            next: 1.0,
+        }
     }
 
     /// Returns whether a sample ends an interval; `previous` is the one before it. The sample nearest to the next multiple
     /// of the interval does, because samples are never exactly on time.
     pub fn is_due(&mut self, previous: &SampleTime, sample: &SampleTime) -> bool {
-        let Some(interval) = self.interval else { return true };
+        let Some(interval) = self.interval else {
+            return true;
+        };
         let seconds_since = |from: &SampleTime| sample.since(from).map_or(0.0, Span::seconds);
         // The next sample is expected after about as long as the last one, unless that followed a gap.
         let interval_s = interval.as_secs_f64();
@@ -91,7 +106,11 @@ pub struct Deadlines {
 impl Deadlines {
     /// Creates deadlines at multiples of `interval` after `start`, a monotonic time.
     pub fn new(start: Duration, interval: Duration) -> Self {
-        Self { start, interval: interval.max(Duration::from_nanos(1)), last: 0 }
+        Self {
+            start,
+            interval: interval.max(Duration::from_nanos(1)),
+            last: 0,
+        }
     }
 
     /// Returns the next deadline after `now` and the number of deadlines missed before it. No deadline is returned
@@ -101,7 +120,8 @@ impl Deadlines {
         let next = passed.max(self.last) + 1;
         let missed = next - self.last - 1;
         self.last = next;
-        let offset = u64::try_from(self.interval.as_nanos().saturating_mul(next)).unwrap_or(u64::MAX);
+        let offset =
+            u64::try_from(self.interval.as_nanos().saturating_mul(next)).unwrap_or(u64::MAX);
         let deadline = self.start.saturating_add(Duration::from_nanos(offset));
         (deadline, u64::try_from(missed).unwrap_or(u64::MAX))
     }
@@ -131,8 +151,16 @@ impl SampleDeadlines {
     /// Creates the deadlines of intervals after `start`, a monotonic time, with samples no more than `max_step` apart.
     pub fn new(start: Duration, interval: Duration, max_step: Duration) -> Self {
         let ends = Deadlines::new(start, interval);
-        let samples_per_interval = ends.interval.as_nanos().div_ceil(max_step.as_nanos().max(1));
-        Self { samples_per_interval, ends, end: None, due: start }
+        let samples_per_interval = ends
+            .interval
+            .as_nanos()
+            .div_ceil(max_step.as_nanos().max(1));
+        Self {
+            samples_per_interval,
+            ends,
+            end: None,
+            due: start,
+        }
     }
 
     /// Returns the next deadline after `now`, or the end of the interval if that has passed, and the number of
@@ -147,7 +175,11 @@ impl SampleDeadlines {
     /// Skips the intervals that have passed by `now` since the end of the one that has begun: the sample that is due ends
     /// them, too. Returns their number.
     pub fn skip_passed(&mut self, now: Duration) -> u64 {
-        if self.is_end(now) { self.ends.skip_passed(now) } else { 0 }
+        if self.is_end(now) {
+            self.ends.skip_passed(now)
+        } else {
+            0
+        }
     }
 
     /// Returns whether a sample taken `at` this time ends its interval.
@@ -167,7 +199,10 @@ impl SampleDeadlines {
     /// The first deadline of a sample after `now`.
     fn next_sample(&self, now: Duration) -> Duration {
         let (start, interval) = (self.ends.start, self.ends.interval.as_nanos());
-        let passed = now.saturating_sub(start).as_nanos().saturating_mul(self.samples_per_interval);
+        let passed = now
+            .saturating_sub(start)
+            .as_nanos()
+            .saturating_mul(self.samples_per_interval);
         let next = (passed / interval + 1).saturating_mul(interval);
         // Rounded up, so that the number of a deadline counts as passed at the deadline itself.
         let offset = u64::try_from(next.div_ceil(self.samples_per_interval)).unwrap_or(u64::MAX);
@@ -220,7 +255,8 @@ mod tests {
     fn a_short_interval_has_one_sample() {
         for ms in [10, 500, 1000] {
             let interval = Duration::from_millis(ms);
-            let mut deadlines = SampleDeadlines::new(Duration::ZERO, interval, Duration::from_secs(1));
+            let mut deadlines =
+                SampleDeadlines::new(Duration::ZERO, interval, Duration::from_secs(1));
             assert_eq!(deadlines.next(Duration::ZERO), (interval, 0));
             assert!(deadlines.ends_interval(interval));
         }
@@ -242,7 +278,13 @@ mod tests {
         assert!(deadlines.ends_interval(at(35.0)));
         assert_eq!(deadlines.next(at(35.1)), (at(36.0), 1));
         // The same, but the sample counts as the end of the intervals that it covers.
-        assert_eq!((deadlines.skip_passed(at(39.9)), deadlines.skip_passed(at(75.0))), (0, 3));
+        assert_eq!(
+            (
+                deadlines.skip_passed(at(39.9)),
+                deadlines.skip_passed(at(75.0))
+            ),
+            (0, 3)
+        );
         assert!(deadlines.ends_interval(at(75.0)));
         assert_eq!(deadlines.next(at(75.1)), (at(76.0), 0));
         // A wait that ended a little early.

@@ -34,8 +34,15 @@ impl Signals {
         let (pipe, write) = UnixStream::pair()?;
         pipe.set_nonblocking(true)?;
         let last = Arc::new(AtomicUsize::new(0));
-        for signal in [SIGINT, SIGTERM].into_iter().chain(with_hangup.then_some(SIGHUP)) {
-            signal_hook::flag::register_usize(signal, Arc::clone(&last), signal.unsigned_abs() as usize)?;
+        for signal in [SIGINT, SIGTERM]
+            .into_iter()
+            .chain(with_hangup.then_some(SIGHUP))
+        {
+            signal_hook::flag::register_usize(
+                signal,
+                Arc::clone(&last),
+                signal.unsigned_abs() as usize,
+            )?;
             signal_hook::low_level::pipe::register(signal, write.try_clone()?)?;
         }
         Ok(Self { pipe, last })
@@ -48,12 +55,20 @@ impl Signals {
     pub fn of_thread() -> io::Result<(Self, StopOnDrop)> {
         let (pipe, other) = UnixStream::pair()?;
         let last = Arc::new(AtomicUsize::new(0));
-        Ok((Self { pipe, last: Arc::clone(&last) }, StopOnDrop { last, _pipe: other }))
+        Ok((
+            Self {
+                pipe,
+                last: Arc::clone(&last),
+            },
+            StopOnDrop { last, _pipe: other },
+        ))
     }
 
     /// Returns the number of the signal received last; `None` if there was none.
     pub fn received(&self) -> Option<u8> {
-        u8::try_from(self.last.load(Ordering::SeqCst)).ok().filter(|signal| *signal != 0)
+        u8::try_from(self.last.load(Ordering::SeqCst))
+            .ok()
+            .filter(|signal| *signal != 0)
     }
 
     /// Forgets the signals received, so that the next one can be noticed.
@@ -73,7 +88,8 @@ pub struct StopOnDrop {
 
 impl Drop for StopOnDrop {
     fn drop(&mut self) {
-        self.last.store(SIGTERM.unsigned_abs() as usize, Ordering::SeqCst);
+        self.last
+            .store(SIGTERM.unsigned_abs() as usize, Ordering::SeqCst);
     }
 }
 
@@ -93,7 +109,10 @@ impl ScreenSignals {
         let (pipe, write) = UnixStream::pair()?;
         pipe.set_nonblocking(true)?;
         write.set_nonblocking(true)?;
-        let (hangup, stop) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let (hangup, stop) = (
+            Arc::new(AtomicBool::new(false)),
+            Arc::new(AtomicBool::new(false)),
+        );
         signal_hook::flag::register(SIGHUP, Arc::clone(&hangup))?;
         signal_hook::flag::register(SIGTSTP, Arc::clone(&stop))?;
         for signal in [SIGHUP, SIGTSTP, SIGCONT, SIGWINCH] {

@@ -18,7 +18,9 @@ pub struct Keyboard {
 impl Keyboard {
     /// Switches standard input to unbuffered mode; `None` if it is not a terminal or refuses the mode.
     pub fn open() -> Option<Self> {
-        let keyboard = Self { saved: tcgetattr(io::stdin()).ok()? };
+        let keyboard = Self {
+            saved: tcgetattr(io::stdin()).ok()?,
+        };
         keyboard.set_unbuffered().ok()?;
         Some(keyboard)
     }
@@ -26,7 +28,9 @@ impl Keyboard {
     /// Switches standard input to raw mode, in which Ctrl-C and Ctrl-Z are keys; `None` if it is not a terminal or
     /// refuses the mode.
     pub fn open_raw() -> Option<Self> {
-        let keyboard = Self { saved: tcgetattr(io::stdin()).ok()? };
+        let keyboard = Self {
+            saved: tcgetattr(io::stdin()).ok()?,
+        };
         keyboard.set_raw().ok()?;
         Some(keyboard)
     }
@@ -58,7 +62,9 @@ impl Keyboard {
     /// Makes each key readable at once and turns echo off. Unlike raw mode, this keeps signals and output processing.
     fn set_unbuffered(&self) -> io::Result<()> {
         let mut unbuffered = self.saved.clone();
-        unbuffered.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
+        unbuffered
+            .local_modes
+            .remove(LocalModes::ICANON | LocalModes::ECHO);
         unbuffered.special_codes[SpecialCodeIndex::VMIN] = 1;
         unbuffered.special_codes[SpecialCodeIndex::VTIME] = 0;
         Ok(tcsetattr(io::stdin(), OptionalActions::Now, &unbuffered)?)
@@ -83,7 +89,10 @@ impl Keyboard {
     ///
     /// # Errors
     /// If the terminal cannot be read or its mode cannot be changed.
-    pub fn read_line<E>(&self, wait: impl FnOnce() -> Result<(), E>) -> io::Result<Result<String, E>> {
+    pub fn read_line<E>(
+        &self,
+        wait: impl FnOnce() -> Result<(), E>,
+    ) -> io::Result<Result<String, E>> {
         tcsetattr(io::stdin(), OptionalActions::Now, &self.saved)?;
         if let Err(interrupted) = wait() {
             return Ok(Err(interrupted));
@@ -108,11 +117,21 @@ impl Drop for Keyboard {
 /// `lines` (the variable LINES), otherwise the rows of the terminal on standard input, otherwise 24.
 pub fn screen_rows(lines: Option<&str>) -> usize {
     const DEFAULT_ROWS: usize = 24;
-    let rows = |fd: &dyn AsFd| tcgetwinsize(fd.as_fd()).ok().map(|size| usize::from(size.ws_row));
-    if let Some(rows) = OpenOptions::new().read(true).open("/dev/tty").ok().and_then(|tty| rows(&tty)) {
+    let rows = |fd: &dyn AsFd| {
+        tcgetwinsize(fd.as_fd())
+            .ok()
+            .map(|size| usize::from(size.ws_row))
+    };
+    if let Some(rows) = OpenOptions::new()
+        .read(true)
+        .open("/dev/tty")
+        .ok()
+        .and_then(|tty| rows(&tty))
+    {
         return if rows > 0 { rows } else { DEFAULT_ROWS };
     }
-    let from_variable = lines.and_then(|lines| lines.trim_start().trim_start_matches('+').parse().ok());
+    let from_variable =
+        lines.and_then(|lines| lines.trim_start().trim_start_matches('+').parse().ok());
     from_variable
         .filter(|rows| *rows > 0)
         .or_else(|| rows(&io::stdin()))
@@ -124,5 +143,6 @@ pub fn screen_rows(lines: Option<&str>) -> usize {
 /// report its size.
 pub fn screen_size() -> Option<(usize, usize)> {
     let size = tcgetwinsize(io::stdout()).ok()?;
-    (size.ws_col > 0 && size.ws_row > 0).then(|| (usize::from(size.ws_col), usize::from(size.ws_row)))
+    (size.ws_col > 0 && size.ws_row > 0)
+        .then(|| (usize::from(size.ws_col), usize::from(size.ws_row)))
 }

@@ -54,7 +54,13 @@ impl Topology {
         }
         let depths = depths(&nodes, &index_by_name);
         let shared_identities = shared_identities(&nodes);
-        Self { nodes, index_by_name, holders, depths, shared_identities }
+        Self {
+            nodes,
+            index_by_name,
+            holders,
+            depths,
+            shared_identities,
+        }
     }
 
     /// Returns all devices, in the order in which the source lists them.
@@ -116,14 +122,18 @@ impl Topology {
     /// Returns the disk that `name` is a partition of; empty if that disk is not known, `None` for a whole device. An
     /// unknown device counts as whole.
     pub fn disk_of(&self, name: &str) -> Option<&str> {
-        let node = self.node(name).filter(|node| node.kind == Kind::Partition)?;
+        let node = self
+            .node(name)
+            .filter(|node| node.kind == Kind::Partition)?;
         Some(node.backing_devices.first().map_or("", String::as_str))
     }
 
     /// The loop devices that had no file. Once one completes requests, it has one, and this description is out of date.
     pub fn unbound_loops(&self) -> impl Iterator<Item = &str> {
-        let unbound =
-            self.nodes.iter().filter(|node| node.kind == Kind::Loop && node.size_bytes.unwrap_or(0) == 0);
+        let unbound = self
+            .nodes
+            .iter()
+            .filter(|node| node.kind == Kind::Loop && node.size_bytes.unwrap_or(0) == 0);
         unbound.map(|node| node.name.as_str())
     }
 
@@ -138,11 +148,17 @@ impl Topology {
     pub fn merge(&self, other: &Self) -> Self {
         let lists = |node: &&Node| other.node(&node.name).is_some() && other.is_whole(&node.name);
         let only_here = self.nodes.iter().filter(|node| !lists(node));
-        let merged = only_here.chain(other.nodes.iter().filter(lists)).map(|node| {
-            let own = self.node(&node.name);
-            let known = own.filter(|own| !own.is_orphan_partition());
-            known.or_else(|| other.node(&node.name)).or(own).unwrap_or(node).clone()
-        });
+        let merged = only_here
+            .chain(other.nodes.iter().filter(lists))
+            .map(|node| {
+                let own = self.node(&node.name);
+                let known = own.filter(|own| !own.is_orphan_partition());
+                known
+                    .or_else(|| other.node(&node.name))
+                    .or(own)
+                    .unwrap_or(node)
+                    .clone()
+            });
         Self::new(merged.collect())
     }
 }
@@ -151,7 +167,10 @@ impl Topology {
 fn shared_identities(nodes: &[Node]) -> HashSet<String> {
     let mut seen = HashSet::new();
     let identities = nodes.iter().filter_map(|node| node.identity.as_deref());
-    identities.filter(|identity| !seen.insert(*identity)).map(str::to_owned).collect()
+    identities
+        .filter(|identity| !seen.insert(*identity))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Returns the number of layers below each device; a backing device that is not listed counts as a layer, too.
@@ -182,7 +201,8 @@ fn depths(nodes: &[Node], index_by_name: &HashMap<String, usize>) -> Vec<usize> 
                 backing => {
                     *next += 1;
                     // In a circle, a device that is still on the path counts as 0.
-                    depths[index] = depths[index].max(1 + backing.map_or(0, |backing| depths[*backing]));
+                    depths[index] =
+                        depths[index].max(1 + backing.map_or(0, |backing| depths[*backing]));
                 }
             }
         }
@@ -266,7 +286,9 @@ pub fn possible_disks(name: &str) -> [Option<&str>; 2] {
     if stem.len() == name.len() || stem.is_empty() {
         return [None, None];
     }
-    let before_p = stem.strip_suffix('p').filter(|disk| disk.ends_with(|c: char| c.is_ascii_digit()));
+    let before_p = stem
+        .strip_suffix('p')
+        .filter(|disk| disk.ends_with(|c: char| c.is_ascii_digit()));
     [Some(stem), before_p]
 }
 
@@ -277,11 +299,22 @@ impl Topology {
             name: device.name.clone(),
             major: device.major,
             minor: device.minor,
-            kind: if parent.is_some() { Kind::Partition } else { Kind::from_name(&device.name) },
-            backing_devices: parent.map(|index| devices[index].name.clone()).into_iter().collect(),
+            kind: if parent.is_some() {
+                Kind::Partition
+            } else {
+                Kind::from_name(&device.name)
+            },
+            backing_devices: parent
+                .map(|index| devices[index].name.clone())
+                .into_iter()
+                .collect(),
             ..Node::default()
         };
-        let mut nodes: Vec<Node> = devices.iter().zip(partition_parents(devices)).map(node).collect();
+        let mut nodes: Vec<Node> = devices
+            .iter()
+            .zip(partition_parents(devices))
+            .map(node)
+            .collect();
         link_nvme_paths(&mut nodes);
         Self::new(nodes)
     }
@@ -297,7 +330,8 @@ pub fn link_nvme_paths(nodes: &mut [Node]) {
         }
     }
     for node in nodes.iter_mut().filter(|node| node.kind != Kind::NvmePath) {
-        node.backing_devices.extend(paths.remove(&node.name).unwrap_or_default());
+        node.backing_devices
+            .extend(paths.remove(&node.name).unwrap_or_default());
     }
 }
 
@@ -308,11 +342,23 @@ pub fn natural_key(name: &str) -> Vec<(String, usize, String)> {
     let mut rest = name;
     while !rest.is_empty() {
         let word = rest.find(is_digit).unwrap_or(rest.len());
-        let digits = rest[word..].find(|c| !is_digit(c)).unwrap_or(rest.len() - word);
-        let (letters, number) = (&rest[..word], rest[word..word + digits].trim_start_matches('0'));
+        let digits = rest[word..]
+            .find(|c| !is_digit(c))
+            .unwrap_or(rest.len() - word);
+        let (letters, number) = (
+            &rest[..word],
+            rest[word..word + digits].trim_start_matches('0'),
+        );
         // `sdaa` follows `sdz` as 27 follows 26, so longer words sort last; the first two letters name the driver.
-        let driver = letters.char_indices().nth(2).map_or(letters.len(), |(at, _)| at);
-        key.push((letters[..driver].to_owned(), letters.len(), letters.to_owned()));
+        let driver = letters
+            .char_indices()
+            .nth(2)
+            .map_or(letters.len(), |(at, _)| at);
+        key.push((
+            letters[..driver].to_owned(),
+            letters.len(),
+            letters.to_owned(),
+        ));
         key.push((String::new(), number.len(), number.to_owned()));
         rest = &rest[word + digits..];
     }
@@ -405,7 +451,9 @@ impl Node {
 
     /// Returns whether the device is a swap area in use.
     pub fn is_swap(&self) -> bool {
-        self.mountpoints.iter().any(|mountpoint| mountpoint == Self::SWAP)
+        self.mountpoints
+            .iter()
+            .any(|mountpoint| mountpoint == Self::SWAP)
     }
 
     /// Returns whether the device is a partition whose disk is not known.
@@ -466,7 +514,10 @@ impl Kind {
 
     /// Returns the name of the kind in JSON.
     pub fn name(self) -> &'static str {
-        Self::NAMES.iter().find(|(kind, _)| *kind == self).map_or("", |(_, name)| name)
+        Self::NAMES
+            .iter()
+            .find(|(kind, _)| *kind == self)
+            .map_or("", |(_, name)| name)
     }
 
     /// Returns whether the device stores its data in memory.
@@ -508,12 +559,19 @@ pub enum DeviceClass {
 
 impl DeviceClass {
     /// All classes, with their names in options.
-    pub const NAMES: [(Self, &str); 4] =
-        [(Self::HardDisk, "hdd"), (Self::Ssd, "ssd"), (Self::Nvme, "nvme"), (Self::Network, "network")];
+    pub const NAMES: [(Self, &str); 4] = [
+        (Self::HardDisk, "hdd"),
+        (Self::Ssd, "ssd"),
+        (Self::Nvme, "nvme"),
+        (Self::Network, "network"),
+    ];
 
     /// Returns its name in options.
     pub fn name(self) -> &'static str {
-        Self::NAMES.iter().find(|(class, _)| *class == self).map_or("", |(_, name)| name)
+        Self::NAMES
+            .iter()
+            .find(|(class, _)| *class == self)
+            .map_or("", |(_, name)| name)
     }
 }
 
@@ -594,8 +652,13 @@ impl Machine {
         } else if is(&self.sys_vendor, "Microsoft Corporation") {
             // Without that tag it is a Hyper-V host outside Azure.
             let is_azure = is(&self.chassis_asset_tag, AZURE_ASSET_TAG);
-            Some(if is_azure { Provider::Azure } else { Provider::Other })
-        } else if is(&self.sys_vendor, "Google") || is(&self.product_name, "Google Compute Engine") {
+            Some(if is_azure {
+                Provider::Azure
+            } else {
+                Provider::Other
+            })
+        } else if is(&self.sys_vendor, "Google") || is(&self.product_name, "Google Compute Engine")
+        {
             Some(Provider::Google)
         } else {
             None
@@ -605,7 +668,10 @@ impl Machine {
 
 /// Returns the beginning of a text without control characters.
 pub fn bounded_text(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).take(MAX_TEXT_CHARS).collect()
+    text.chars()
+        .filter(|c| !c.is_control())
+        .take(MAX_TEXT_CHARS)
+        .collect()
 }
 
 impl Topology {
@@ -618,14 +684,19 @@ impl Topology {
         for _ in 0..MAX_LAYERS {
             let Some(here) = node else { break };
             has_loop |= here.kind == Kind::Loop;
-            let below: Vec<&String> =
-                here.backing_devices.iter().filter(|below| !self.is_nvme_path(below)).collect();
+            let below: Vec<&String> = here
+                .backing_devices
+                .iter()
+                .filter(|below| !self.is_nvme_path(below))
+                .collect();
             node = match below.as_slice() {
                 [] => {
                     let size_bytes = here.size_bytes.filter(|_| !has_loop);
                     return (provider(here, machine), size_bytes);
                 }
-                [below, others @ ..] if others.is_empty() || here.kind == Kind::Multipath => self.node(below),
+                [below, others @ ..] if others.is_empty() || here.kind == Kind::Multipath => {
+                    self.node(below)
+                }
                 _ => return (Some(Provider::Other), None),
             };
         }
@@ -633,14 +704,18 @@ impl Topology {
     }
 
     fn is_nvme_path(&self, name: &str) -> bool {
-        self.node(name).is_some_and(|node| node.kind == Kind::NvmePath)
+        self.node(name)
+            .is_some_and(|node| node.kind == Kind::NvmePath)
     }
 }
 
 /// The provider of a device that is not stacked on another.
 fn provider(disk: &Node, machine: &Machine) -> Option<Provider> {
     let model = disk.model.as_deref().unwrap_or_default();
-    if disk.kind.is_memory() || model.starts_with(EC2_LOCAL_MODEL) || model.starts_with(AZURE_LOCAL_MODEL) {
+    if disk.kind.is_memory()
+        || model.starts_with(EC2_LOCAL_MODEL)
+        || model.starts_with(AZURE_LOCAL_MODEL)
+    {
         Some(Provider::Other)
     } else if model == EBS_MODEL {
         Some(Provider::Aws)
@@ -662,25 +737,36 @@ impl Topology {
     /// else the one that the kernel's facts show. `None` if it is not known to be a single disk, or a volume of a cloud.
     pub fn device_class(&self, name: &str, machine: &Machine) -> Option<DeviceClass> {
         let disk = self.disk_of(name).unwrap_or(name);
-        let stated = [name, disk].into_iter().find_map(|name| self.node(name)?.stated_class);
+        let stated = [name, disk]
+            .into_iter()
+            .find_map(|name| self.node(name)?.stated_class);
         if stated.is_some() {
             return stated;
         }
-        let node =
-            self.node(disk).filter(|node| node.kind == Kind::Disk && node.backing_devices.is_empty())?;
+        let node = self
+            .node(disk)
+            .filter(|node| node.kind == Kind::Disk && node.backing_devices.is_empty())?;
         let is_volume = provider(node, machine).is_some_and(|provider| provider != Provider::Other);
         let model = node.model.as_deref().unwrap_or_default().trim();
         let is_local = model.starts_with(EC2_LOCAL_MODEL) || model.starts_with(AZURE_LOCAL_MODEL);
         let lower_model = model.to_lowercase();
         // Without a model it may be anything: the kernel assumes that disks are rotational if they do not report it.
-        let is_model_of_disk =
-            !model.is_empty() && !OTHER_MODELS.split(',').any(|other| lower_model.contains(other));
+        let is_model_of_disk = !model.is_empty()
+            && !OTHER_MODELS
+                .split(',')
+                .any(|other| lower_model.contains(other));
         let is_single = is_model_of_disk && !machine.is_virtual();
         match node.rotational {
             _ if is_volume => Some(DeviceClass::Network),
             _ if disk.starts_with("nvme") => (is_single || is_local).then_some(DeviceClass::Nvme),
-            Some(is_rotational) if is_single && !OTHER_NAMES.iter().any(|start| disk.starts_with(start)) => {
-                Some(if is_rotational { DeviceClass::HardDisk } else { DeviceClass::Ssd })
+            Some(is_rotational)
+                if is_single && !OTHER_NAMES.iter().any(|start| disk.starts_with(start)) =>
+            {
+                Some(if is_rotational {
+                    DeviceClass::HardDisk
+                } else {
+                    DeviceClass::Ssd
+                })
             }
             _ => None,
         }
@@ -693,11 +779,18 @@ mod mod_tests {
 
     fn node(name: &str, on: &[&str]) -> Node {
         let on = on.iter().map(|name| (*name).to_owned()).collect();
-        Node { name: name.into(), backing_devices: on, ..Node::default() }
+        Node {
+            name: name.into(),
+            backing_devices: on,
+            ..Node::default()
+        }
     }
 
     fn partition(name: &str, disk: &[&str]) -> Node {
-        Node { kind: Kind::Partition, ..node(name, disk) }
+        Node {
+            kind: Kind::Partition,
+            ..node(name, disk)
+        }
     }
 
     fn names<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> Vec<&'a str> {
@@ -712,7 +805,10 @@ mod mod_tests {
             node("dm-0", &["sda1", "sdb"]),
             node("sdb", &[]),
         ]);
-        assert_eq!(["sda", "sda1", "dm-0", "sdb", "nope"].map(|name| topology.depth(name)), [0, 1, 2, 0, 0]);
+        assert_eq!(
+            ["sda", "sda1", "dm-0", "sdb", "nope"].map(|name| topology.depth(name)),
+            [0, 1, 2, 0, 0]
+        );
         assert_eq!(names(topology.holders("sda")), ["sda1"]);
     }
 
@@ -737,8 +833,11 @@ mod mod_tests {
 
     #[test]
     fn a_device_of_unknown_standing_is_a_partition_of_a_nameless_disk() {
-        let topology =
-            Topology::new(vec![node("sda", &[]), partition("sda1", &["sda"]), partition("x", &[])]);
+        let topology = Topology::new(vec![
+            node("sda", &[]),
+            partition("sda1", &["sda"]),
+            partition("x", &[]),
+        ]);
         assert_eq!(
             ["sda", "sda1", "x", "y"].map(|name| topology.disk_of(name)),
             [None, Some("sda"), Some(""), None]
@@ -766,7 +865,12 @@ mod mod_tests {
         ]);
         let merged = ours.merge(&theirs);
         assert_eq!(
-            names(merged.nodes().iter().filter(|node| node.kind != Kind::Partition)),
+            names(
+                merged
+                    .nodes()
+                    .iter()
+                    .filter(|node| node.kind != Kind::Partition)
+            ),
             ["sda", "sdx", "sdb"]
         );
         assert_eq!(
@@ -777,9 +881,16 @@ mod mod_tests {
 
     #[test]
     fn an_identity_that_several_devices_have_identifies_none_of_them() {
-        let with = |name: &str, identity: &str| Node { identity: Some(identity.into()), ..node(name, &[]) };
-        let topology =
-            Topology::new(vec![with("sda", "a"), with("sdb", "b"), with("sdc", "b"), node("sdd", &[])]);
+        let with = |name: &str, identity: &str| Node {
+            identity: Some(identity.into()),
+            ..node(name, &[])
+        };
+        let topology = Topology::new(vec![
+            with("sda", "a"),
+            with("sdb", "b"),
+            with("sdc", "b"),
+            node("sdd", &[]),
+        ]);
         assert_eq!(
             ["sda", "sdb", "sdc", "sdd", "sde"].map(|name| topology.identity(name)),
             [Some("a"), None, None, None, None]
@@ -790,7 +901,10 @@ mod mod_tests {
     fn json_is_the_list_of_devices() {
         let topology = Topology::new(vec![node("sda", &[]), node("sda1", &["sda"])]);
         let json = serde_json::to_string(&topology).unwrap();
-        assert!(json.starts_with(r#"[{"name":"sda","major":0,"minor":0,"kind":"disk""#), "{json}");
+        assert!(
+            json.starts_with(r#"[{"name":"sda","major":0,"minor":0,"kind":"disk""#),
+            "{json}"
+        );
         assert_eq!(serde_json::from_str::<Topology>(&json).unwrap(), topology);
     }
 }
@@ -800,7 +914,11 @@ mod partitions_tests {
     use super::*;
 
     fn parents(names: &[(u32, &str)]) -> Vec<Option<usize>> {
-        let device = |&(major, name): &(u32, &str)| Device { major, name: name.into(), ..Device::default() };
+        let device = |&(major, name): &(u32, &str)| Device {
+            major,
+            name: name.into(),
+            ..Device::default()
+        };
         let devices: Vec<_> = names.iter().map(device).collect();
         partition_parents(&devices)
     }
@@ -816,13 +934,22 @@ mod partitions_tests {
             (104, "cciss/c0d0"),
             (104, "cciss/c0d0p2"),
         ];
-        assert_eq!(parents(&names), [None, Some(0), Some(0), None, Some(3), None, Some(5)]);
+        assert_eq!(
+            parents(&names),
+            [None, Some(0), Some(0), None, Some(3), None, Some(5)]
+        );
     }
 
     #[test]
     fn a_higher_number_does_not_make_a_partition_of_a_lower_one() {
-        assert_eq!(parents(&[(253, "dm-1"), (253, "dm-10"), (7, "loop1"), (7, "loop10")]), [None; 4]);
-        assert_eq!(parents(&[(8, "sda"), (8, "sdaa"), (8, "sdaa1")]), [None, None, Some(1)]);
+        assert_eq!(
+            parents(&[(253, "dm-1"), (253, "dm-10"), (7, "loop1"), (7, "loop10")]),
+            [None; 4]
+        );
+        assert_eq!(
+            parents(&[(8, "sda"), (8, "sdaa"), (8, "sdaa1")]),
+            [None, None, Some(1)]
+        );
     }
 
     #[test]
@@ -841,11 +968,23 @@ mod partitions_tests {
 
     #[test]
     fn names_give_kinds_partitions_and_nvme_paths() {
-        let names =
-            [(259, "nvme0c0n1"), (259, "nvme0c1n1"), (259, "nvme0n1"), (259, "nvme0n1p1"), (253, "dm-0")];
-        let device = |&(major, name): &(u32, &str)| Device { major, name: name.into(), ..Device::default() };
+        let names = [
+            (259, "nvme0c0n1"),
+            (259, "nvme0c1n1"),
+            (259, "nvme0n1"),
+            (259, "nvme0n1p1"),
+            (253, "dm-0"),
+        ];
+        let device = |&(major, name): &(u32, &str)| Device {
+            major,
+            name: name.into(),
+            ..Device::default()
+        };
         let topology = Topology::from_names(&names.iter().map(device).collect::<Vec<_>>());
-        assert_eq!(topology.node("nvme0n1").unwrap().backing_devices, ["nvme0c0n1", "nvme0c1n1"]);
+        assert_eq!(
+            topology.node("nvme0n1").unwrap().backing_devices,
+            ["nvme0c0n1", "nvme0c1n1"]
+        );
         assert_eq!(topology.disk_of("nvme0n1p1"), Some("nvme0n1"));
         assert_eq!(topology.node("nvme0c1n1").unwrap().kind, Kind::NvmePath);
         assert_eq!(topology.node("dm-0").unwrap().kind, Kind::Dm);
@@ -854,11 +993,13 @@ mod partitions_tests {
 
     #[test]
     fn names_are_ordered_as_people_count() {
-        let mut names =
-            ["sdaa", "vda", "sdb", "loop10", "sda10", "loop2", "sda2", "nvme10n1", "nvme2n1", "sda"];
+        let mut names = [
+            "sdaa", "vda", "sdb", "loop10", "sda10", "loop2", "sda2", "nvme10n1", "nvme2n1", "sda",
+        ];
         names.sort_by_cached_key(|name| natural_key(name));
-        let expected =
-            ["loop2", "loop10", "nvme2n1", "nvme10n1", "sda", "sda2", "sda10", "sdb", "sdaa", "vda"];
+        let expected = [
+            "loop2", "loop10", "nvme2n1", "nvme10n1", "sda", "sda2", "sda10", "sdb", "sdaa", "vda",
+        ];
         assert_eq!(names, expected);
     }
 }
@@ -870,10 +1011,19 @@ mod node_tests {
     #[test]
     fn accounting_is_off_only_where_the_counters_do_not_change() {
         let is_off = |kind, iostats_enabled, ignores_iostats| {
-            Node { kind, iostats_enabled, ignores_iostats, ..Node::default() }.is_accounting_off()
+            Node {
+                kind,
+                iostats_enabled,
+                ignores_iostats,
+                ..Node::default()
+            }
+            .is_accounting_off()
         };
         for (kind, _) in Kind::NAMES {
-            assert!(!is_off(kind, None, None) && !is_off(kind, Some(true), Some(false)), "{kind:?}");
+            assert!(
+                !is_off(kind, None, None) && !is_off(kind, Some(true), Some(false)),
+                "{kind:?}"
+            );
             assert!(
                 is_off(kind, Some(false), Some(false)) && !is_off(kind, Some(false), Some(true)),
                 "{kind:?}"
@@ -884,7 +1034,17 @@ mod node_tests {
             .map(|(kind, _)| kind)
             .filter(|kind| !is_off(*kind, Some(false), None))
             .collect();
-        assert_eq!(unknown, [Kind::Zram, Kind::Dm, Kind::Lvm, Kind::Crypt, Kind::Md, Kind::Virtual]);
+        assert_eq!(
+            unknown,
+            [
+                Kind::Zram,
+                Kind::Dm,
+                Kind::Lvm,
+                Kind::Crypt,
+                Kind::Md,
+                Kind::Virtual
+            ]
+        );
     }
 
     #[test]
@@ -913,8 +1073,18 @@ mod node_tests {
 
     #[test]
     fn a_name_gives_the_kind() {
-        let kinds = ["loop3", "zram0", "ram1", "dm-12", "md127", "nvme0c1n1", "nvme0n1", "sda", "cciss/c0d0"]
-            .map(Kind::from_name);
+        let kinds = [
+            "loop3",
+            "zram0",
+            "ram1",
+            "dm-12",
+            "md127",
+            "nvme0c1n1",
+            "nvme0n1",
+            "sda",
+            "cciss/c0d0",
+        ]
+        .map(Kind::from_name);
         let expected = [
             Kind::Loop,
             Kind::Zram,
@@ -934,7 +1104,10 @@ mod node_tests {
         for (kind, _) in Kind::NAMES {
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
         }
-        assert_eq!(serde_json::from_str::<Kind>("\"nvme-path\"").unwrap(), Kind::NvmePath);
+        assert_eq!(
+            serde_json::from_str::<Kind>("\"nvme-path\"").unwrap(),
+            Kind::NvmePath
+        );
     }
 }
 
@@ -967,10 +1140,22 @@ mod provider_tests {
     fn the_firmware_identifies_the_provider() {
         for (machine, provider) in [
             (machine("Amazon EC2", "m5.large", ""), Some(Provider::Aws)),
-            (machine("Xen", "HVM domU", "Amazon EC2"), Some(Provider::Aws)),
-            (machine("Microsoft Corporation", "Virtual Machine", AZURE_ASSET_TAG), Some(Provider::Azure)),
-            (machine("Microsoft Corporation", "Virtual Machine", "None"), Some(Provider::Other)),
-            (machine("Google", "Google Compute Engine", ""), Some(Provider::Google)),
+            (
+                machine("Xen", "HVM domU", "Amazon EC2"),
+                Some(Provider::Aws),
+            ),
+            (
+                machine("Microsoft Corporation", "Virtual Machine", AZURE_ASSET_TAG),
+                Some(Provider::Azure),
+            ),
+            (
+                machine("Microsoft Corporation", "Virtual Machine", "None"),
+                Some(Provider::Other),
+            ),
+            (
+                machine("Google", "Google Compute Engine", ""),
+                Some(Provider::Google),
+            ),
             (machine("QEMU", "Standard PC", ""), None),
             (Machine::default(), None),
         ] {
@@ -995,7 +1180,11 @@ mod provider_tests {
         let volume = |name| topology.volume(name, &here);
         let (aws, other, size) = (Some(Provider::Aws), Some(Provider::Other), Some(1 << 40));
         for name in ["nvme0n1", "nvme0n1p1", "dm-0"] {
-            assert_eq!(topology.volume(name, &Machine::default()), (aws, size), "{name}");
+            assert_eq!(
+                topology.volume(name, &Machine::default()),
+                (aws, size),
+                "{name}"
+            );
         }
         assert_eq!(volume("loop0"), (aws, None));
         assert_eq!([volume("nvme1n1"), volume("zram0")], [(other, size); 2]);
@@ -1007,12 +1196,20 @@ mod provider_tests {
     #[test]
     fn texts_are_bounded_and_safe() {
         assert_eq!(bounded_text("a\u{1b}[1m\nb"), "a[1mb");
-        assert_eq!(bounded_text(&"ä".repeat(100_000)).chars().count(), MAX_TEXT_CHARS);
+        assert_eq!(
+            bounded_text(&"ä".repeat(100_000)).chars().count(),
+            MAX_TEXT_CHARS
+        );
     }
 
     fn disk(name: &str, model: &str) -> Node {
         let model = (!model.is_empty()).then(|| model.to_owned());
-        Node { name: name.into(), rotational: Some(true), model, ..Node::default() }
+        Node {
+            name: name.into(),
+            rotational: Some(true),
+            model,
+            ..Node::default()
+        }
     }
 
     fn class_on(machine: &Machine, node: Node) -> Option<DeviceClass> {
@@ -1030,9 +1227,13 @@ mod provider_tests {
 
     #[test]
     fn a_rotational_disk_with_the_model_of_one_is_a_hard_disk() {
-        for model in
-            ["ST4000NM0035-1V4", "WDC WD40EFRX-68N", "HGST HUS726T4TAL", "TOSHIBA MG07ACA1", "MB4000GDUPB"]
-        {
+        for model in [
+            "ST4000NM0035-1V4",
+            "WDC WD40EFRX-68N",
+            "HGST HUS726T4TAL",
+            "TOSHIBA MG07ACA1",
+            "MB4000GDUPB",
+        ] {
             assert!(is_hard_disk(disk("sda", model)), "{model}");
         }
     }
@@ -1058,10 +1259,29 @@ mod provider_tests {
         for name in ["vda", "xvda", "nvme0n1"] {
             assert!(!is_hard_disk(disk(name, model)), "{name}");
         }
-        assert!(!is_hard_disk(Node { rotational: Some(false), ..disk("sda", model) }));
-        assert!(!is_hard_disk(Node { rotational: None, ..disk("sda", model) }));
-        for kind in [Kind::Loop, Kind::Md, Kind::Dm, Kind::Zram, Kind::Multipath, Kind::Optical] {
-            assert!(!is_hard_disk(Node { kind, ..disk("sda", model) }), "{kind:?}");
+        assert!(!is_hard_disk(Node {
+            rotational: Some(false),
+            ..disk("sda", model)
+        }));
+        assert!(!is_hard_disk(Node {
+            rotational: None,
+            ..disk("sda", model)
+        }));
+        for kind in [
+            Kind::Loop,
+            Kind::Md,
+            Kind::Dm,
+            Kind::Zram,
+            Kind::Multipath,
+            Kind::Optical,
+        ] {
+            assert!(
+                !is_hard_disk(Node {
+                    kind,
+                    ..disk("sda", model)
+                }),
+                "{kind:?}"
+            );
         }
     }
 
@@ -1075,21 +1295,51 @@ mod provider_tests {
             ..Node::default()
         };
         let topology = Topology::new(vec![disk("sda", "ST4000NM0035-1V4"), partition]);
-        assert_eq!(topology.device_class("sda1", &Machine::default()), Some(DeviceClass::HardDisk));
-        let cloud = Machine { sys_vendor: Some("Google".into()), ..Machine::default() };
-        assert_eq!(topology.device_class("sda1", &cloud), Some(DeviceClass::Network));
+        assert_eq!(
+            topology.device_class("sda1", &Machine::default()),
+            Some(DeviceClass::HardDisk)
+        );
+        let cloud = Machine {
+            sys_vendor: Some("Google".into()),
+            ..Machine::default()
+        };
+        assert_eq!(
+            topology.device_class("sda1", &cloud),
+            Some(DeviceClass::Network)
+        );
         assert_eq!(topology.device_class("sdb", &Machine::default()), None);
     }
 
     #[test]
     fn flash_and_volumes_of_clouds_have_their_classes() {
-        let flash = |name, model| Node { rotational: Some(false), ..disk(name, model) };
-        assert_eq!(class(flash("sda", "Samsung SSD 870")), Some(DeviceClass::Ssd));
-        assert_eq!(class(flash("nvme0n1", "SAMSUNG MZQL23T8HCLS-00A07")), Some(DeviceClass::Nvme));
+        let flash = |name, model| Node {
+            rotational: Some(false),
+            ..disk(name, model)
+        };
+        assert_eq!(
+            class(flash("sda", "Samsung SSD 870")),
+            Some(DeviceClass::Ssd)
+        );
+        assert_eq!(
+            class(flash("nvme0n1", "SAMSUNG MZQL23T8HCLS-00A07")),
+            Some(DeviceClass::Nvme)
+        );
         assert_eq!(class(flash("nvme0n1", "QEMU NVMe Ctrl")), None);
-        assert_eq!(class(flash("nvme0n1", EBS_MODEL)), Some(DeviceClass::Network));
-        let cloud = Machine { sys_vendor: Some("Amazon EC2".into()), ..Machine::default() };
-        assert_eq!(class_on(&cloud, flash("nvme1n1", EC2_LOCAL_MODEL)), Some(DeviceClass::Nvme));
-        assert_eq!(class_on(&cloud, flash("xvda", "")), Some(DeviceClass::Network));
+        assert_eq!(
+            class(flash("nvme0n1", EBS_MODEL)),
+            Some(DeviceClass::Network)
+        );
+        let cloud = Machine {
+            sys_vendor: Some("Amazon EC2".into()),
+            ..Machine::default()
+        };
+        assert_eq!(
+            class_on(&cloud, flash("nvme1n1", EC2_LOCAL_MODEL)),
+            Some(DeviceClass::Nvme)
+        );
+        assert_eq!(
+            class_on(&cloud, flash("xvda", "")),
+            Some(DeviceClass::Network)
+        );
     }
 }

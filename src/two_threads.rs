@@ -7,7 +7,10 @@ use std::thread;
 ///
 /// # Panics
 /// If no thread can be started, or if `work` does.
-pub(crate) fn in_two_threads<T: Send, R: Send>(mut items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
+pub(crate) fn in_two_threads<T: Send, R: Send>(
+    mut items: Vec<T>,
+    work: impl Fn(T) -> R + Sync,
+) -> Vec<R> {
     if items.len() < 2 {
         return items.into_iter().map(work).collect();
     }

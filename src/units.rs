@@ -28,14 +28,19 @@ impl SampleTime {
             (_, _, Some(a), Some(b)) => u128::try_from(b.as_nanosecond() - a.as_nanosecond()).ok(),
             _ => None,
         };
-        nanos.and_then(|n| u64::try_from(n).ok()).and_then(Span::from_nanos)
+        nanos
+            .and_then(|n| u64::try_from(n).ok())
+            .and_then(Span::from_nanos)
     }
 
     /// Returns the time since an earlier sample by the uptime of both, as sysstat's iostat measures it. If the uptime
     /// did not advance, this is 0.01 s; if it went back, it wraps around to a huge time, so that every rate is about
     /// zero.
     pub fn uptime_since(&self, earlier: &SampleTime) -> Span {
-        let elapsed = self.uptime.unwrap_or_default().wrapping_sub(earlier.uptime.unwrap_or_default());
+        let elapsed = self
+            .uptime
+            .unwrap_or_default()
+            .wrapping_sub(earlier.uptime.unwrap_or_default());
         Span::from_hundredths(elapsed).unwrap_or(Span::HUNDREDTH)
     }
 }
@@ -53,20 +58,31 @@ pub struct Span {
 impl Span {
     /// Creates an interval from nanoseconds; `None` for zero.
     pub fn from_nanos(nanos: u64) -> Option<Self> {
-        Some(Self { ticks: NonZeroU64::new(nanos)?, ticks_per_second: 1_000_000_000 })
+        Some(Self {
+            ticks: NonZeroU64::new(nanos)?,
+            ticks_per_second: 1_000_000_000,
+        })
     }
 
     /// Creates an interval from hundredths of a second, the unit of /proc/uptime; `None` for zero.
     pub fn from_hundredths(hundredths: u64) -> Option<Self> {
-        Some(Self { ticks: NonZeroU64::new(hundredths)?, ticks_per_second: 100 })
+        Some(Self {
+            ticks: NonZeroU64::new(hundredths)?,
+            ticks_per_second: 100,
+        })
     }
 
     /// The resolution of /proc/uptime.
-    pub const HUNDREDTH: Self = Self { ticks: NonZeroU64::MIN, ticks_per_second: 100 };
+    pub const HUNDREDTH: Self = Self {
+        ticks: NonZeroU64::MIN,
+        ticks_per_second: 100,
+    };
 
     /// Returns the length in nanoseconds.
     pub fn nanos(self) -> u64 {
-        self.ticks.get().saturating_mul(1_000_000_000 / self.ticks_per_second)
+        self.ticks
+            .get()
+            .saturating_mul(1_000_000_000 / self.ticks_per_second)
     }
 
     /// Returns the length in seconds.
@@ -104,22 +120,37 @@ mod tests {
             wall: Timestamp::from_second(wall).ok(),
             uptime: None,
         };
-        assert_eq!(at(12, 50).since(&at(10, 100)), Some(Span::from_nanos(2_000_000_000).unwrap()));
+        assert_eq!(
+            at(12, 50).since(&at(10, 100)),
+            Some(Span::from_nanos(2_000_000_000).unwrap())
+        );
         assert_eq!(at(10, 100).since(&at(12, 50)), None);
     }
 
     #[test]
     fn a_wall_clock_that_does_not_advance_gives_no_interval() {
-        let at = |wall| SampleTime { wall: Timestamp::from_second(wall).ok(), ..SampleTime::default() };
+        let at = |wall| SampleTime {
+            wall: Timestamp::from_second(wall).ok(),
+            ..SampleTime::default()
+        };
         assert_eq!(at(7).since(&at(7)), None);
         assert_eq!(at(7).since(&SampleTime::default()), None);
-        assert_eq!(at(9).since(&at(7)), Some(Span::from_nanos(2_000_000_000).unwrap()));
+        assert_eq!(
+            at(9).since(&at(7)),
+            Some(Span::from_nanos(2_000_000_000).unwrap())
+        );
     }
 
     #[test]
     fn uptime_is_in_hundredths_of_a_second() {
-        let at = |uptime| SampleTime { uptime: Some(uptime), ..SampleTime::default() };
-        assert_eq!(at(350).uptime_since(&at(100)), Span::from_hundredths(250).unwrap());
+        let at = |uptime| SampleTime {
+            uptime: Some(uptime),
+            ..SampleTime::default()
+        };
+        assert_eq!(
+            at(350).uptime_since(&at(100)),
+            Span::from_hundredths(250).unwrap()
+        );
         assert_eq!(at(100).uptime_since(&at(100)), Span::HUNDREDTH);
         assert!(at(100).uptime_since(&at(350)).per_second(1 << 40) < 0.001);
     }

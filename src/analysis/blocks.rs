@@ -36,7 +36,11 @@ impl RequestClass {
 
     /// Reads or writes.
     pub fn direction(&self) -> IoDirection {
-        if self.is_write { IoDirection::Writes } else { IoDirection::Reads }
+        if self.is_write {
+            IoDirection::Writes
+        } else {
+            IoDirection::Reads
+        }
     }
 
     /// The queue, a power of two; the mean queue of its intervals is within a factor of 1.4. `None` below 0.7.
@@ -137,8 +141,17 @@ mod tests {
     use super::*;
 
     fn load(ios: f64, await_ms: f64) -> LoadSample {
-        let reads = IoTotals { ios, kib: ios * 4.0, ms: ios * await_ms };
-        LoadSample { seconds: 1.0, intervals: 1.0, reads, ..LoadSample::default() }
+        let reads = IoTotals {
+            ios,
+            kib: ios * 4.0,
+            ms: ios * await_ms,
+        };
+        LoadSample {
+            seconds: 1.0,
+            intervals: 1.0,
+            reads,
+            ..LoadSample::default()
+        }
     }
 
     fn blocks(seconds: usize) -> Vec<Block> {
@@ -149,8 +162,12 @@ mod tests {
 
     #[test]
     fn a_block_has_30_seconds_or_more() {
-        let lengths =
-            |seconds| -> Vec<f64> { blocks(seconds).iter().map(|block| block.seconds.round()).collect() };
+        let lengths = |seconds| -> Vec<f64> {
+            blocks(seconds)
+                .iter()
+                .map(|block| block.seconds.round())
+                .collect()
+        };
         assert_eq!(lengths(29), [29.0]);
         assert_eq!(lengths(59), [59.0]);
         assert_eq!(lengths(60), [30.0, 30.0]);
@@ -162,16 +179,30 @@ mod tests {
     fn a_capture_of_weeks_takes_no_more_memory_and_loses_nothing() {
         let found = blocks(100_000);
         assert!(found.len() <= MAX_BLOCKS);
-        assert_eq!(found.iter().map(|block| block.reads.ios).sum::<f64>(), 100_000.0 * 100.0);
-        assert!(found.iter().all(|block| block.seconds >= COMPLETE_FRACTION * MIN_BLOCK_S));
+        assert_eq!(
+            found.iter().map(|block| block.reads.ios).sum::<f64>(),
+            100_000.0 * 100.0
+        );
+        assert!(
+            found
+                .iter()
+                .all(|block| block.seconds >= COMPLETE_FRACTION * MIN_BLOCK_S)
+        );
     }
 
     #[test]
     fn requests_are_classed_by_queue_and_size() {
-        let class = |ios, await_ms| RequestClass::of(&load(ios, await_ms), IoDirection::Reads).unwrap();
-        assert_eq!((class(1000.0, 4.0).queue(), class(1000.0, 4.0).size_kib()), (Some(4.0), 4.0));
+        let class =
+            |ios, await_ms| RequestClass::of(&load(ios, await_ms), IoDirection::Reads).unwrap();
+        assert_eq!(
+            (class(1000.0, 4.0).queue(), class(1000.0, 4.0).size_kib()),
+            (Some(4.0), 4.0)
+        );
         assert_eq!(class(1000.0, 3.0), class(500.0, 10.0));
         assert_eq!(class(100.0, 1.0).queue(), None);
-        assert_eq!(RequestClass::of(&load(100.0, 1.0), IoDirection::Writes), None);
+        assert_eq!(
+            RequestClass::of(&load(100.0, 1.0), IoDirection::Writes),
+            None
+        );
     }
 }

@@ -4,10 +4,13 @@ use libm::log;
 use serde::Serialize;
 
 use super::caps::{Pace, Plateau, pace_of_level};
-use super::load::{ConcurrencyLevel, IoDirection, LoadSample, RateUnit, count_transitions, group_by_queue};
+use super::load::{
+    ConcurrencyLevel, IoDirection, LoadSample, RateUnit, count_transitions, group_by_queue,
+};
 use super::thresholds::{
-    ABOUT_TWICE, MAX_RATE_TOLERANCE, MAX_VON_NEUMANN_RATIO, MIN_CONSTANT_QUEUE, MIN_INTERVAL_REQUESTS,
-    MIN_LEVEL_INTERVALS, MIN_LOADED_QUEUE, MIN_MAX_RATE_FRACTION, MIN_SINGLE_DIRECTION_FRACTION,
+    ABOUT_TWICE, MAX_RATE_TOLERANCE, MAX_VON_NEUMANN_RATIO, MIN_CONSTANT_QUEUE,
+    MIN_INTERVAL_REQUESTS, MIN_LEVEL_INTERVALS, MIN_LOADED_QUEUE, MIN_MAX_RATE_FRACTION,
+    MIN_SINGLE_DIRECTION_FRACTION,
 };
 
 /// The capacity of a device or of one direction.
@@ -41,8 +44,12 @@ impl CapacityReport {
     /// Adds plateaus: the highest is the maximum. The knee stays where the levels show the same maximum.
     pub(super) fn with_plateaus<'a>(self, plateaus: impl Iterator<Item = &'a Plateau>) -> Self {
         let plateaus: Vec<&Plateau> = plateaus.collect();
-        let Some(highest) = plateaus.iter().max_by(|a, b| a.iops.total_cmp(&b.iops)) else { return self };
-        let is_same = self.max_iops.is_some_and(|max| (max / highest.iops - 1.0).abs() <= MAX_RATE_TOLERANCE);
+        let Some(highest) = plateaus.iter().max_by(|a, b| a.iops.total_cmp(&b.iops)) else {
+            return self;
+        };
+        let is_same = self
+            .max_iops
+            .is_some_and(|max| (max / highest.iops - 1.0).abs() <= MAX_RATE_TOLERANCE);
         let has_knee = is_same && plateaus.len() == 1;
         Self {
             max_iops: Some(highest.iops),
@@ -73,20 +80,35 @@ impl CapacityByDirection {
     /// The capacities that loads show. `ratios` are those of the queues of reads, of writes and of both.
     pub(super) fn measure(loads: &[LoadSample], ratios: &[VonNeumannRatio; 3]) -> Self {
         let has_transitions = count_transitions(loads) > 0;
-        let used: Vec<&LoadSample> = loads.iter().filter(|load| load.is_steady || !has_transitions).collect();
-        let mut found = DIRECTIONS.into_iter().zip(ratios).map(|(direction, ratio)| {
-            let own: Vec<&LoadSample> =
-                used.iter().copied().filter(|load| is_single_direction(load, direction)).collect();
-            (!own.is_empty()).then(|| measure(&own, direction, ratio.is_held()))
-        });
+        let used: Vec<&LoadSample> = loads
+            .iter()
+            .filter(|load| load.is_steady || !has_transitions)
+            .collect();
+        let mut found = DIRECTIONS
+            .into_iter()
+            .zip(ratios)
+            .map(|(direction, ratio)| {
+                let own: Vec<&LoadSample> = used
+                    .iter()
+                    .copied()
+                    .filter(|load| is_single_direction(load, direction))
+                    .collect();
+                (!own.is_empty()).then(|| measure(&own, direction, ratio.is_held()))
+            });
         let mut next = || found.next().flatten();
-        Self { read: next(), write: next(), both: next() }
+        Self {
+            read: next(),
+            write: next(),
+            both: next(),
+        }
     }
 
     /// Adds plateaus, each to the capacity of its own direction.
     pub(super) fn with_plateaus(self, plateaus: &[Plateau]) -> Self {
         let with_own = |capacity: Option<CapacityReport>, direction| {
-            let own = plateaus.iter().filter(|plateau| plateau.direction == direction);
+            let own = plateaus
+                .iter()
+                .filter(|plateau| plateau.direction == direction);
             capacity.map(|capacity| capacity.with_plateaus(own))
         };
         Self {
@@ -108,8 +130,9 @@ fn measure(loads: &[&LoadSample], direction: IoDirection, is_held: bool) -> Capa
         .map(|group| (group, ConcurrencyLevel::of(group, direction)))
         .filter(|(_, level)| level.intervals >= MIN_LEVEL_INTERVALS)
         .collect();
-    let highest =
-        |rate: fn(&ConcurrencyLevel) -> f64| levels.iter().map(|(_, level)| rate(level)).reduce(f64::max);
+    let highest = |rate: fn(&ConcurrencyLevel) -> f64| {
+        levels.iter().map(|(_, level)| rate(level)).reduce(f64::max)
+    };
     let capacity = CapacityReport {
         max_iops: highest(|level| level.iops),
         max_mib_per_s: highest(|level| level.mib_per_s),
@@ -117,11 +140,12 @@ fn measure(loads: &[&LoadSample], direction: IoDirection, is_held: bool) -> Capa
     };
     let is_loaded = |(group, level): &&(&Vec<&LoadSample>, ConcurrencyLevel)| {
         let requests: f64 = group.iter().map(|load| load.totals(direction).ios).sum();
-        level.queue >= MIN_LOADED_QUEUE && requests >= MIN_INTERVAL_REQUESTS * level.intervals as f64
+        level.queue >= MIN_LOADED_QUEUE
+            && requests >= MIN_INTERVAL_REQUESTS * level.intervals as f64
     };
     let loaded: Vec<_> = levels.iter().filter(is_loaded).collect();
-    let Some(range) =
-        range_at_maximum(&loaded.iter().map(|(_, level)| *level).collect::<Vec<_>>()).filter(|_| is_held)
+    let Some(range) = range_at_maximum(&loaded.iter().map(|(_, level)| *level).collect::<Vec<_>>())
+        .filter(|_| is_held)
     else {
         return capacity;
     };
@@ -134,11 +158,24 @@ fn measure(loads: &[&LoadSample], direction: IoDirection, is_held: bool) -> Capa
     };
     let first = at_maximum[0].1.queue;
     // With less in flight the device is idle at times.
-    if first < MIN_CONSTANT_QUEUE || intervals(|pace| pace == Pace::Arrivals) > intervals(Pace::is_held) {
-        return CapacityReport { is_offered_rate: true, ..capacity };
+    if first < MIN_CONSTANT_QUEUE
+        || intervals(|pace| pace == Pace::Arrivals) > intervals(Pace::is_held)
+    {
+        return CapacityReport {
+            is_offered_rate: true,
+            ..capacity
+        };
     }
-    let below = range.start.checked_sub(1).map(|index| loaded[index].1.queue);
-    CapacityReport { is_max_known: true, knee_low: below, knee_high: Some(first), ..capacity }
+    let below = range
+        .start
+        .checked_sub(1)
+        .map(|index| loaded[index].1.queue);
+    CapacityReport {
+        is_max_known: true,
+        knee_low: below,
+        knee_high: Some(first),
+        ..capacity
+    }
 }
 
 /// The indices of the levels about the one of the highest rate that have the same rate, if the queue at least doubled
@@ -148,8 +185,14 @@ fn range_at_maximum(levels: &[ConcurrencyLevel]) -> Option<std::ops::Range<usize
     let (highest, max) = rates.max_by(|a, b| a.1.total_cmp(&b.1))?;
     let min = max * (1.0 - MAX_RATE_TOLERANCE) / (1.0 + MAX_RATE_TOLERANCE);
     let is_below = |level: &ConcurrencyLevel| level.iops < min;
-    let begin = levels[..highest].iter().rposition(is_below).map_or(0, |index| index + 1);
-    let end = levels[highest..].iter().position(is_below).map_or(levels.len(), |index| highest + index);
+    let begin = levels[..highest]
+        .iter()
+        .rposition(is_below)
+        .map_or(0, |index| index + 1);
+    let end = levels[highest..]
+        .iter()
+        .position(is_below)
+        .map_or(levels.len(), |index| highest + index);
     let at_maximum = &levels[begin..end];
     let intervals: u64 = at_maximum.iter().map(|level| level.intervals).sum();
     let min_intervals = MIN_MAX_RATE_FRACTION * intervals as f64;
@@ -171,7 +214,8 @@ pub(crate) fn is_single_direction(load: &LoadSample, direction: IoDirection) -> 
 }
 
 /// The directions whose queues are described: reads, writes and both.
-pub(crate) const DIRECTIONS: [IoDirection; 3] = [IoDirection::Reads, IoDirection::Writes, IoDirection::Both];
+pub(crate) const DIRECTIONS: [IoDirection; 3] =
+    [IoDirection::Reads, IoDirection::Writes, IoDirection::Both];
 
 /// Von Neumann's ratio (1941) of the mean square successive difference to the variance, of the logarithms of a
 /// direction's queue: about 2 for chance. It is calculated interval by interval, before loads are merged.
@@ -197,7 +241,10 @@ impl VonNeumannRatio {
         let deviation = value - self.mean;
         self.mean += deviation / self.count;
         self.squared_deviations += deviation * (value - self.mean);
-        self.squared_steps += self.last.replace(value).map_or(0.0, |last| (value - last).powi(2));
+        self.squared_steps += self
+            .last
+            .replace(value)
+            .map_or(0.0, |last| (value - last).powi(2));
     }
 
     /// Returns whether the queue was held or moved slowly. A queue that only varies randomly at a constant load has no
@@ -227,7 +274,11 @@ mod tests {
     #[test]
     fn a_rate_that_stays_the_same_while_the_queue_doubles_is_the_maximum() {
         let depths = [1450.0, 2370.0, 2470.0, 2450.0, 2480.0, 2460.0];
-        let levels: Vec<_> = (1..).map(f64::from).zip(depths).map(|(n, rate)| (n, rate, 30)).collect();
+        let levels: Vec<_> = (1..)
+            .map(f64::from)
+            .zip(depths)
+            .map(|(n, rate)| (n, rate, 30))
+            .collect();
         assert_eq!(queues_at_maximum(&levels), [2.0, 3.0, 4.0, 5.0, 6.0]);
         assert_eq!(queues_at_maximum(&levels[..3]), [0.0; 0]);
         assert_eq!(queues_at_maximum(&levels[..4]), [2.0, 3.0, 4.0]);
@@ -239,20 +290,33 @@ mod tests {
         let threads = [(1.0, 123.0, 60), (4.0, 292.0, 60), (64.0, 593.0, 60)];
         assert_eq!(queues_at_maximum(&threads), [0.0; 0]);
         // Nor is one that a lighter load exceeds.
-        let slower = [(1.0, 100.0, 60), (8.0, 900.0, 60), (16.0, 600.0, 60), (32.0, 600.0, 60)];
+        let slower = [
+            (1.0, 100.0, 60),
+            (8.0, 900.0, 60),
+            (16.0, 600.0, 60),
+            (32.0, 600.0, 60),
+        ];
         assert_eq!(queues_at_maximum(&slower), [0.0; 0]);
     }
 
     #[test]
     fn beyond_the_maximum_the_rate_may_fall() {
-        let levels =
-            [(8.0, 100.0, 60), (16.0, 146.0, 60), (32.0, 157.0, 60), (64.0, 148.0, 60), (256.0, 90.0, 60)];
+        let levels = [
+            (8.0, 100.0, 60),
+            (16.0, 146.0, 60),
+            (32.0, 157.0, 60),
+            (64.0, 148.0, 60),
+            (256.0, 90.0, 60),
+        ];
         assert_eq!(queues_at_maximum(&levels), [16.0, 32.0, 64.0]);
     }
 
     #[test]
     fn a_few_slow_intervals_do_not_make_a_maximum() {
-        assert_eq!(queues_at_maximum(&[(4.8, 4800.0, 500), (40.0, 4800.0, 20)]), [0.0; 0]);
+        assert_eq!(
+            queues_at_maximum(&[(4.8, 4800.0, 500), (40.0, 4800.0, 20)]),
+            [0.0; 0]
+        );
     }
 }
 
@@ -262,22 +326,43 @@ mod concurrency_sweep_tests {
     use crate::analysis::stats::IoTotals;
 
     fn load(queue: f64) -> LoadSample {
-        let reads = IoTotals { ios: 100.0, kib: 400.0, ms: 1000.0 * queue };
-        LoadSample { seconds: 1.0, intervals: 1.0, reads, ..LoadSample::default() }
+        let reads = IoTotals {
+            ios: 100.0,
+            kib: 400.0,
+            ms: 1000.0 * queue,
+        };
+        LoadSample {
+            seconds: 1.0,
+            intervals: 1.0,
+            reads,
+            ..LoadSample::default()
+        }
     }
 
     fn is_held(queues: impl IntoIterator<Item = f64>) -> bool {
         let mut ratio = VonNeumannRatio::default();
-        queues.into_iter().for_each(|queue| ratio.observe(&load(queue), IoDirection::Both));
+        queues
+            .into_iter()
+            .for_each(|queue| ratio.observe(&load(queue), IoDirection::Both));
         ratio.is_held()
     }
 
     #[test]
     fn levels_are_held_and_jumps_are_not() {
         assert!(is_held((0..60).map(|at| f64::from(1 << (at / 10)))));
-        assert!(is_held((0..6000).map(|at| [1.0, 8.0, 2.0, 64.0][at / 3 % 4])));
-        assert!(!is_held((0..60).map(|at| if at % 2 == 0 { 1.0 } else { 3.0 })));
+        assert!(is_held(
+            (0..6000).map(|at| [1.0, 8.0, 2.0, 64.0][at / 3 % 4])
+        ));
+        assert!(!is_held((0..60).map(|at| if at % 2 == 0 {
+            1.0
+        } else {
+            3.0
+        })));
         // Intervals that hardly load the device do not count.
-        assert!(is_held((0..60).map(|at| if at % 2 == 0 { 0.1 } else { f64::from(1 << (at / 10)) })));
+        assert!(is_held((0..60).map(|at| if at % 2 == 0 {
+            0.1
+        } else {
+            f64::from(1 << (at / 10))
+        })));
     }
 }

@@ -75,8 +75,15 @@ impl BlockMeans {
     fn of(mut values: Vec<f64>) -> Option<Self> {
         values.sort_by(f64::total_cmp);
         let blocks = values.len();
-        let trimmed = if blocks >= MIN_TRIMMED_BLOCKS { blocks / MIN_TRIMMED_BLOCKS } else { 0 };
-        let (lower, upper) = (values.get(blocks.checked_sub(1)? / 2)?, values.get(blocks / 2)?);
+        let trimmed = if blocks >= MIN_TRIMMED_BLOCKS {
+            blocks / MIN_TRIMMED_BLOCKS
+        } else {
+            0
+        };
+        let (lower, upper) = (
+            values.get(blocks.checked_sub(1)? / 2)?,
+            values.get(blocks / 2)?,
+        );
         Some(Self {
             median: (lower + upper) / 2.0,
             low: values[trimmed],
@@ -95,13 +102,19 @@ impl Difference {
         let blocks = before.blocks.min(after.blocks);
         let gap = (after.low - before.high).max(before.low - after.high);
         let min_gap = if blocks == 2 { MIN_GAP_OF_TWO } else { MIN_GAP };
-        let is_large = (after.median - before.median).abs() > MIN_CHANGE * before.median.max(after.median);
+        let is_large =
+            (after.median - before.median).abs() > MIN_CHANGE * before.median.max(after.median);
         let outcome = match blocks {
             0 | 1 => Outcome::SpreadUnknown,
             _ if is_large && gap > min_gap * before.range().max(after.range()) => Outcome::Changed,
             _ => Outcome::NoDifference,
         };
-        Self { quantity, before, after, outcome }
+        Self {
+            quantity,
+            before,
+            after,
+            outcome,
+        }
     }
 }
 
@@ -117,12 +130,21 @@ pub fn compare(before: &DeviceReport, after: &DeviceReport) -> Vec<Difference> {
     }
     quantities.extend([Quantity::ReadShare, Quantity::Queue]);
     quantities.extend([IoDirection::Reads, IoDirection::Writes].map(Quantity::Latency));
-    let classes: BTreeSet<RequestClass> =
-        before.blocks.iter().flat_map(|block| block.classes.keys().copied()).collect();
+    let classes: BTreeSet<RequestClass> = before
+        .blocks
+        .iter()
+        .flat_map(|block| block.classes.keys().copied())
+        .collect();
     quantities.extend(classes.into_iter().map(Quantity::LatencyAt));
     let difference = |quantity: Quantity| {
         let means = |report: &DeviceReport| {
-            BlockMeans::of(report.blocks.iter().filter_map(|block| value(quantity, block)).collect())
+            BlockMeans::of(
+                report
+                    .blocks
+                    .iter()
+                    .filter_map(|block| value(quantity, block))
+                    .collect(),
+            )
         };
         let (before, after) = means(before).zip(means(after))?;
         let is_zero = before.high == 0.0 && after.high == 0.0;
@@ -137,7 +159,11 @@ fn value(quantity: Quantity, block: &Block) -> Option<f64> {
         IoDirection::Writes => block.writes,
         _ => block.reads,
     };
-    let latency = |totals: IoTotals| totals.await_ms().filter(|_| totals.ios >= MIN_LATENCY_REQUESTS);
+    let latency = |totals: IoTotals| {
+        totals
+            .await_ms()
+            .filter(|_| totals.ios >= MIN_LATENCY_REQUESTS)
+    };
     match quantity {
         Quantity::Rate(direction) => Some(totals(direction).ios / block.seconds),
         Quantity::Throughput(direction) => Some(totals(direction).kib / 1024.0 / block.seconds),
@@ -166,11 +192,23 @@ mod tests {
 
     #[test]
     fn a_change_exceeds_the_spread_between_blocks() {
-        assert_eq!(outcome(&[1.1, 1.2, 1.3], &[2.7, 2.9, 3.2]), Outcome::Changed);
-        assert_eq!(outcome(&[2.7, 2.9, 3.2], &[1.1, 1.2, 1.3]), Outcome::Changed);
-        assert_eq!(outcome(&[1.1, 1.2, 1.3], &[1.3, 1.4, 1.5]), Outcome::NoDifference);
+        assert_eq!(
+            outcome(&[1.1, 1.2, 1.3], &[2.7, 2.9, 3.2]),
+            Outcome::Changed
+        );
+        assert_eq!(
+            outcome(&[2.7, 2.9, 3.2], &[1.1, 1.2, 1.3]),
+            Outcome::Changed
+        );
+        assert_eq!(
+            outcome(&[1.1, 1.2, 1.3], &[1.3, 1.4, 1.5]),
+            Outcome::NoDifference
+        );
         // Steady loads whose difference is too small to matter.
-        assert_eq!(outcome(&[1.0, 1.0, 1.0], &[1.04, 1.04, 1.04]), Outcome::NoDifference);
+        assert_eq!(
+            outcome(&[1.0, 1.0, 1.0], &[1.04, 1.04, 1.04]),
+            Outcome::NoDifference
+        );
         assert_eq!(outcome(&[0.0, 0.0], &[5.0, 5.0]), Outcome::Changed);
     }
 
@@ -194,15 +232,22 @@ mod tests {
         // A linear congruential generator; block means spread by up to 20% around their mean.
         let mut state = 7u64;
         let mut random = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             let uniform = |shift: u32| ((state >> shift) & 0xffff) as f64 / 65_536.0;
             1.0 + 0.2 * (uniform(48) + uniform(32) + uniform(16) - 1.5)
         };
         for (blocks, most) in [(2, 0.06), (3, 0.015), (5, 0.003), (20, 0.001)] {
             let trials = 4000;
             let mut values = || (0..blocks).map(|_| random()).collect::<Vec<f64>>();
-            let claims = (0..trials).filter(|_| outcome(&values(), &values()) == Outcome::Changed).count();
-            assert!((claims as f64) < most * f64::from(trials), "{blocks} blocks: {claims} of {trials}");
+            let claims = (0..trials)
+                .filter(|_| outcome(&values(), &values()) == Outcome::Changed)
+                .count();
+            assert!(
+                (claims as f64) < most * f64::from(trials),
+                "{blocks} blocks: {claims} of {trials}"
+            );
         }
     }
 }

@@ -78,23 +78,36 @@ pub struct HostReport {
 /// A task that waits for a request of a device waits while that request is in flight. The time with any request in
 /// flight is at most the sum of the devices' queues (Little's law), so any I/O pressure above that is due to other I/O.
 pub fn hidden_io_wait_pct(stats: &HostStats) -> Option<f64> {
-    let (some_pct, in_flight_pct) = stats.pressure_some_pct.zip(stats.in_flight_upper_bound_pct)?;
-    let is_hidden = some_pct >= MIN_HIDDEN_IO_WAIT_PCT && in_flight_pct <= MAX_IN_FLIGHT_FRACTION * some_pct;
-    Some(if is_hidden { some_pct - in_flight_pct } else { 0.0 })
+    let (some_pct, in_flight_pct) = stats
+        .pressure_some_pct
+        .zip(stats.in_flight_upper_bound_pct)?;
+    let is_hidden =
+        some_pct >= MIN_HIDDEN_IO_WAIT_PCT && in_flight_pct <= MAX_IN_FLIGHT_FRACTION * some_pct;
+    Some(if is_hidden {
+        some_pct - in_flight_pct
+    } else {
+        0.0
+    })
 }
 
 /// Returns the percentage of the time in which a task waited for memory if it is high; otherwise `None`.
 pub fn high_memory_pressure_pct(stats: &HostStats) -> Option<f64> {
-    stats.memory_pressure_some_pct.filter(|some_pct| *some_pct >= MIN_NOTICED_PCT)
+    stats
+        .memory_pressure_some_pct
+        .filter(|some_pct| *some_pct >= MIN_NOTICED_PCT)
 }
 
 impl Range {
     fn observe(&mut self, value: Option<f64>, seconds: f64) {
-        let Some(value) = value.filter(|value| value.is_finite()) else { return };
+        let Some(value) = value.filter(|value| value.is_finite()) else {
+            return;
+        };
         self.seconds += seconds;
         self.weighted += value * seconds;
-        let (min, max) =
-            (self.min.map_or(value, |min| min.min(value)), self.max.map_or(value, |max| max.max(value)));
+        let (min, max) = (
+            self.min.map_or(value, |min| min.min(value)),
+            self.max.map_or(value, |max| max.max(value)),
+        );
         let mean = (self.weighted / self.seconds).clamp(min, max);
         (self.mean, self.min, self.max) = (Some(mean), Some(min), Some(max));
     }
@@ -103,29 +116,42 @@ impl Range {
 impl HostReport {
     /// The percentage of the time in which tasks waited for I/O, if it is noticeable.
     pub fn long_io_wait_pct(&self) -> Option<f64> {
-        self.io_pressure_some_pct.mean.filter(|some_pct| *some_pct >= MIN_HIDDEN_IO_WAIT_PCT)
+        self.io_pressure_some_pct
+            .mean
+            .filter(|some_pct| *some_pct >= MIN_HIDDEN_IO_WAIT_PCT)
     }
 
     /// The percentage of the time in which tasks waited for I/O that no device shows, if it is noticeable.
     pub fn long_hidden_wait_pct(&self) -> Option<f64> {
-        self.hidden_io_wait_pct.mean.filter(|hidden_pct| *hidden_pct >= MIN_HIDDEN_IO_WAIT_PCT)
+        self.hidden_io_wait_pct
+            .mean
+            .filter(|hidden_pct| *hidden_pct >= MIN_HIDDEN_IO_WAIT_PCT)
     }
 
     /// The percentage of the time in which tasks waited for memory, if that is short.
     pub fn memory_shortage_pct(&self) -> Option<f64> {
-        self.memory_pressure_some_pct.mean.filter(|some_pct| *some_pct >= MIN_NOTICED_PCT)
+        self.memory_pressure_some_pct
+            .mean
+            .filter(|some_pct| *some_pct >= MIN_NOTICED_PCT)
     }
 
     /// The pages swapped in and out per second, if they matter.
     pub fn swapped_pages_per_s(&self) -> Option<(f64, f64)> {
-        let (read, written) = self.swap_in_pages_per_s.mean.zip(self.swap_out_pages_per_s.mean)?;
+        let (read, written) = self
+            .swap_in_pages_per_s
+            .mean
+            .zip(self.swap_out_pages_per_s.mean)?;
         (read + written >= MIN_SWAPPED_PAGES_PER_S).then_some((read, written))
     }
 
     /// Takes the mounts that tasks may have waited for in an interval.
     pub fn observe_nfs(&mut self, waits: &[NfsWait]) {
         for wait in waits {
-            match self.nfs_waits.iter_mut().find(|known| known.mount == wait.mount) {
+            match self
+                .nfs_waits
+                .iter_mut()
+                .find(|known| known.mount == wait.mount)
+            {
                 Some(known) if known.unanswered < wait.unanswered => known.clone_from(wait),
                 Some(_) => {}
                 None => self.nfs_waits.push(wait.clone()),
@@ -141,20 +167,32 @@ impl HostReport {
         self.seconds += seconds;
         let cpu = stats.cpu.as_ref();
         let number = |count: Option<u64>| count.map(|count| count as f64);
-        self.cpu_user_pct.observe(cpu.map(|cpu| cpu.user + cpu.nice), seconds);
-        self.cpu_system_pct.observe(cpu.map(|cpu| cpu.system), seconds);
-        self.cpu_available_pct.observe(cpu.map(|cpu| cpu.available()), seconds);
-        self.cpu_steal_pct.observe(cpu.map(|cpu| cpu.steal), seconds);
-        self.io_pressure_some_pct.observe(stats.pressure_some_pct, seconds);
-        self.io_pressure_full_pct.observe(stats.pressure_full_pct, seconds);
-        self.hidden_io_wait_pct.observe(hidden_io_wait_pct(stats), seconds);
-        self.memory_pressure_some_pct.observe(stats.memory_pressure_some_pct, seconds);
-        self.memory_pressure_full_pct.observe(stats.memory_pressure_full_pct, seconds);
-        self.swap_in_pages_per_s.observe(stats.swap_in_pages_per_s, seconds);
-        self.swap_out_pages_per_s.observe(stats.swap_out_pages_per_s, seconds);
+        self.cpu_user_pct
+            .observe(cpu.map(|cpu| cpu.user + cpu.nice), seconds);
+        self.cpu_system_pct
+            .observe(cpu.map(|cpu| cpu.system), seconds);
+        self.cpu_available_pct
+            .observe(cpu.map(|cpu| cpu.available()), seconds);
+        self.cpu_steal_pct
+            .observe(cpu.map(|cpu| cpu.steal), seconds);
+        self.io_pressure_some_pct
+            .observe(stats.pressure_some_pct, seconds);
+        self.io_pressure_full_pct
+            .observe(stats.pressure_full_pct, seconds);
+        self.hidden_io_wait_pct
+            .observe(hidden_io_wait_pct(stats), seconds);
+        self.memory_pressure_some_pct
+            .observe(stats.memory_pressure_some_pct, seconds);
+        self.memory_pressure_full_pct
+            .observe(stats.memory_pressure_full_pct, seconds);
+        self.swap_in_pages_per_s
+            .observe(stats.swap_in_pages_per_s, seconds);
+        self.swap_out_pages_per_s
+            .observe(stats.swap_out_pages_per_s, seconds);
         self.blocked.observe(number(stats.blocked), seconds);
         self.dirty_kib.observe(number(stats.dirty_kib), seconds);
-        self.writeback_kib.observe(number(stats.writeback_kib), seconds);
+        self.writeback_kib
+            .observe(number(stats.writeback_kib), seconds);
     }
 }
 
@@ -169,17 +207,51 @@ mod tests {
 
     #[test]
     fn means_are_weighted_by_the_time_in_which_a_quantity_was_known() {
-        let cpu =
-            CpuPercentages { user: 20.0, nice: 5.0, system: 15.0, iowait: 30.0, idle: 30.0, steal: 0.0 };
-        let busy = HostStats { cpu: Some(cpu), dirty_kib: Some(100), ..HostStats::default() };
+        let cpu = CpuPercentages {
+            user: 20.0,
+            nice: 5.0,
+            system: 15.0,
+            iowait: 30.0,
+            idle: 30.0,
+            steal: 0.0,
+        };
+        let busy = HostStats {
+            cpu: Some(cpu),
+            dirty_kib: Some(100),
+            ..HostStats::default()
+        };
         let mut report = HostReport::default();
         report.observe(&busy, 1.0);
-        report.observe(&HostStats { dirty_kib: Some(500), ..HostStats::default() }, 3.0);
-        report.observe(&HostStats { dirty_kib: Some(9999), ..HostStats::default() }, 0.0);
-        assert_eq!((report.seconds, report.cpu_user_pct.mean), (4.0, Some(25.0)));
-        assert_eq!(parts(&report.cpu_available_pct), [Some(60.0), Some(60.0), Some(60.0)]);
-        assert_eq!(parts(&report.dirty_kib), [Some(400.0), Some(100.0), Some(500.0)]);
-        assert_eq!((report.io_pressure_some_pct, report.blocked), (Range::default(), Range::default()));
+        report.observe(
+            &HostStats {
+                dirty_kib: Some(500),
+                ..HostStats::default()
+            },
+            3.0,
+        );
+        report.observe(
+            &HostStats {
+                dirty_kib: Some(9999),
+                ..HostStats::default()
+            },
+            0.0,
+        );
+        assert_eq!(
+            (report.seconds, report.cpu_user_pct.mean),
+            (4.0, Some(25.0))
+        );
+        assert_eq!(
+            parts(&report.cpu_available_pct),
+            [Some(60.0), Some(60.0), Some(60.0)]
+        );
+        assert_eq!(
+            parts(&report.dirty_kib),
+            [Some(400.0), Some(100.0), Some(500.0)]
+        );
+        assert_eq!(
+            (report.io_pressure_some_pct, report.blocked),
+            (Range::default(), Range::default())
+        );
     }
 
     #[test]
@@ -207,15 +279,28 @@ mod tests {
         };
         assert_eq!(hidden(Some(85.0), Some(5.0)), Some(80.0));
         assert_eq!(hidden(Some(85.0), Some(30.0)), Some(0.0), "a fast device");
-        assert_eq!(hidden(Some(9.0), Some(0.0)), Some(0.0), "hardly any task waits");
-        assert_eq!((hidden(None, Some(0.0)), hidden(Some(85.0), None)), (None, None));
+        assert_eq!(
+            hidden(Some(9.0), Some(0.0)),
+            Some(0.0),
+            "hardly any task waits"
+        );
+        assert_eq!(
+            (hidden(None, Some(0.0)), hidden(Some(85.0), None)),
+            (None, None)
+        );
     }
 
     #[test]
     fn memory_pressure_is_high_from_a_threshold() {
         let high = |memory_pressure_some_pct| {
-            high_memory_pressure_pct(&HostStats { memory_pressure_some_pct, ..HostStats::default() })
+            high_memory_pressure_pct(&HostStats {
+                memory_pressure_some_pct,
+                ..HostStats::default()
+            })
         };
-        assert_eq!([high(None), high(Some(4.9)), high(Some(5.0))], [None, None, Some(5.0)]);
+        assert_eq!(
+            [high(None), high(Some(4.9)), high(Some(5.0))],
+            [None, None, Some(5.0)]
+        );
     }
 }

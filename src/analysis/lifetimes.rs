@@ -53,7 +53,10 @@ impl Lifetimes {
         match load {
             Some(load) => {
                 present.learned.learn(&load, |_| false);
-                present.preceding.push(LoadSample { interval_index: present.preceding_count, ..load });
+                present.preceding.push(LoadSample {
+                    interval_index: present.preceding_count,
+                    ..load
+                });
             }
             None => present.preceding.interrupt(),
         }
@@ -113,10 +116,15 @@ impl Lifetimes {
                 ),
                 capacity: CapacityByDirection::measure(&loads, &lifetime.sweeps),
                 loads,
-                baselines: lifetime.learned.with_given(given, lifetime.since_boot.unwrap_or_default()),
+                baselines: lifetime
+                    .learned
+                    .with_given(given, lifetime.since_boot.unwrap_or_default()),
             }
         };
-        (self.ended.into_iter().map(finish).collect(), finish(self.present))
+        (
+            self.ended.into_iter().map(finish).collect(),
+            finish(self.present),
+        )
     }
 }
 
@@ -143,7 +151,11 @@ mod tests {
     /// A load of one second at a light queue.
     fn load(index: usize, await_ms: f64) -> LoadSample {
         let ios = 100.0;
-        let reads = IoTotals { ios, kib: ios * 4.0, ms: ios * await_ms };
+        let reads = IoTotals {
+            ios,
+            kib: ios * 4.0,
+            ms: ios * await_ms,
+        };
         LoadSample {
             interval_index: index as f64,
             seconds: 1.0,
@@ -170,20 +182,28 @@ mod tests {
         lifetimes.end();
         lifetimes.end();
         (20..40).for_each(|index| lifetimes.push(load(index, 5.0)));
-        assert_eq!(read_baselines(lifetimes, &Settings::default()), [Some(1.0), Some(5.0)]);
+        assert_eq!(
+            read_baselines(lifetimes, &Settings::default()),
+            [Some(1.0), Some(5.0)]
+        );
     }
 
     #[test]
     fn a_given_baseline_is_that_of_its_device() {
-        let settings =
-            |ms| Settings { baseline: Some(DeviceBaseline::stated(Some(ms), None)), ..Settings::default() };
+        let settings = |ms| Settings {
+            baseline: Some(DeviceBaseline::stated(Some(ms), None)),
+            ..Settings::default()
+        };
         let mut lifetimes = Lifetimes::default();
         lifetimes.push(load(0, 1.0));
         lifetimes.end();
         lifetimes.push(load(1, 1.0));
         lifetimes.end_device(&settings(2.0));
         lifetimes.push(load(2, 1.0));
-        assert_eq!(read_baselines(lifetimes, &settings(3.0)), [Some(2.0), Some(2.0), Some(3.0)]);
+        assert_eq!(
+            read_baselines(lifetimes, &settings(3.0)),
+            [Some(2.0), Some(2.0), Some(3.0)]
+        );
     }
 
     #[test]

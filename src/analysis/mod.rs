@@ -64,6 +64,6 @@ pub use thresholds::{
     MIN_UTIL_INTERVAL_S, MIN_VERDICT_INTERVALS,
 };
 pub use verdict::{
-    Assessment, Beside, Doubt, Evidence, ExceededCap, Explanation, HealthEvidence, Latency, LiveVerdict,
-    MaxRate, OtherCause, Reason, TroubleSpan, Verdict, held_between, is_idle_below,
+    Assessment, Beside, Doubt, Evidence, ExceededCap, Explanation, HealthEvidence, Latency,
+    LiveVerdict, MaxRate, OtherCause, Reason, TroubleSpan, Verdict, held_between, is_idle_below,
 };

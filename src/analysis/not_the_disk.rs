@@ -22,11 +22,18 @@ pub fn not_the_disk<'a>(devices: &'a [DeviceReport], host: &HostReport) -> Optio
         return None;
     }
     let mut found = NotTheDisk::default();
-    for report in devices.iter().filter(|report| report.verdict != Some(Verdict::Idle)) {
+    for report in devices
+        .iter()
+        .filter(|report| report.verdict != Some(Verdict::Idle))
+    {
         let is_fine = matches!(report.verdict, None | Some(Verdict::Ok));
         let is_short = report.all.queue.p99? <= MIN_LOADED_QUEUE;
-        let queue = report.mean_queue.filter(|queue| *queue <= MAX_UNIMPORTANT_QUEUE);
-        found.longest_queue = found.longest_queue.max(queue.filter(|_| is_fine && is_short)?);
+        let queue = report
+            .mean_queue
+            .filter(|queue| *queue <= MAX_UNIMPORTANT_QUEUE);
+        found.longest_queue = found
+            .longest_queue
+            .max(queue.filter(|_| is_fine && is_short)?);
         found.busy.push(&report.device);
     }
     Some(found)
@@ -38,7 +45,11 @@ mod tests {
     use crate::analysis::host::Range;
 
     fn report(device: &str, verdict: Option<Verdict>, queue: f64) -> DeviceReport {
-        let mut report = DeviceReport { verdict, mean_queue: Some(queue), ..DeviceReport::default() };
+        let mut report = DeviceReport {
+            verdict,
+            mean_queue: Some(queue),
+            ..DeviceReport::default()
+        };
         report.device = device.into();
         report.all.queue.p99 = Some(5.0 * queue);
         report
@@ -53,15 +64,29 @@ mod tests {
         let idle = report("sdc", Some(Verdict::Idle), 0.0);
         let host = HostReport::default();
         let two = [ok("sda", 0.02), idle.clone(), report("sdb", None, 0.08)];
-        let found = NotTheDisk { busy: vec!["sda", "sdb"], longest_queue: 0.08 };
+        let found = NotTheDisk {
+            busy: vec!["sda", "sdb"],
+            longest_queue: 0.08,
+        };
         assert_eq!(not_the_disk(&two, &host), Some(found));
-        assert_eq!(not_the_disk(std::slice::from_ref(&idle), &host), Some(NotTheDisk::default()));
+        assert_eq!(
+            not_the_disk(std::slice::from_ref(&idle), &host),
+            Some(NotTheDisk::default())
+        );
         let mut in_bursts = ok("sdb", 0.02);
         in_bursts.all.queue.p99 = Some(4.0);
         let queueing = report("sdb", Some(Verdict::Queueing), 0.05);
-        for other in [in_bursts, queueing, ok("sdb", 0.96), report("sdb", Some(Verdict::AccountingOff), 0.0)]
-        {
-            assert_eq!(not_the_disk(&[ok("sda", 0.02), other.clone()], &host), None, "{other:?}");
+        for other in [
+            in_bursts,
+            queueing,
+            ok("sdb", 0.96),
+            report("sdb", Some(Verdict::AccountingOff), 0.0),
+        ] {
+            assert_eq!(
+                not_the_disk(&[ok("sda", 0.02), other.clone()], &host),
+                None,
+                "{other:?}"
+            );
         }
     }
 
@@ -72,13 +97,18 @@ mod tests {
             (range.mean, range.min, range.max) = (Some(value), Some(value), Some(value));
             range
         };
-        let pressure =
-            |some_pct| HostReport { io_pressure_some_pct: always(some_pct), ..HostReport::default() };
+        let pressure = |some_pct| HostReport {
+            io_pressure_some_pct: always(some_pct),
+            ..HostReport::default()
+        };
         let devices = [ok("sda", 0.02)];
         assert!(not_the_disk(&devices, &pressure(9.9)).is_some());
         assert_eq!(not_the_disk(&devices, &pressure(42.0)), None);
         // If no device shows the waits, they are not for a device.
-        let hidden = HostReport { hidden_io_wait_pct: always(40.0), ..pressure(42.0) };
+        let hidden = HostReport {
+            hidden_io_wait_pct: always(40.0),
+            ..pressure(42.0)
+        };
         assert!(not_the_disk(&devices, &hidden).is_some());
     }
 }

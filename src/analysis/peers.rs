@@ -51,11 +51,17 @@ pub struct SlowBesidePeers {
 impl PeerGroup {
     /// The groups of these devices. A device is in one at most.
     pub fn all<'a>(names: impl Iterator<Item = &'a str>, topology: &Topology) -> Vec<Self> {
-        let index_of: BTreeMap<&str, usize> = names.enumerate().map(|(index, name)| (name, index)).collect();
+        let index_of: BTreeMap<&str, usize> = names
+            .enumerate()
+            .map(|(index, name)| (name, index))
+            .collect();
         let mut is_grouped = vec![false; index_of.len()];
         let mut groups = Vec::new();
         let mut add = |members: Vec<usize>, relation| {
-            let members: Vec<usize> = members.into_iter().filter(|index| !is_grouped[*index]).collect();
+            let members: Vec<usize> = members
+                .into_iter()
+                .filter(|index| !is_grouped[*index])
+                .collect();
             if members.len() > MIN_PEERS {
                 members.iter().for_each(|index| is_grouped[*index] = true);
                 groups.push(Self { members, relation });
@@ -67,23 +73,42 @@ impl PeerGroup {
             for name in &array.backing_devices {
                 let disk = topology.node(topology.disk_of(name).unwrap_or(name));
                 if let Some((index, disk)) = index_of.get(name.as_str()).zip(disk) {
-                    by_model.entry((&disk.model, disk.rotational)).or_default().push(*index);
+                    by_model
+                        .entry((&disk.model, disk.rotational))
+                        .or_default()
+                        .push(*index);
                 }
             }
-            by_model.into_values().for_each(|members| add(members, Relation::Array));
+            by_model
+                .into_values()
+                .for_each(|members| add(members, Relation::Array));
         }
         let mut by_kind: BTreeMap<_, Vec<usize>> = BTreeMap::new();
         for (name, index) in &index_of {
             let node = topology.node(name).filter(|node| node.kind == Kind::Disk);
-            let is_path = topology.holders(name).any(|holder| holder.kind == Kind::Multipath);
+            let is_path = topology
+                .holders(name)
+                .any(|holder| holder.kind == Kind::Multipath);
             if let Some((node, prefix)) = node.zip(name_prefix(name)).filter(|_| !is_path) {
-                let kind = (node.model.as_deref(), node.size_bytes, node.rotational, prefix);
+                let kind = (
+                    node.model.as_deref(),
+                    node.size_bytes,
+                    node.rotational,
+                    prefix,
+                );
                 by_kind.entry(kind).or_default().push(*index);
             }
         }
         for ((model, size_bytes, ..), members) in by_kind {
             let is_known = model.is_some() || size_bytes.is_some();
-            add(members, if is_known { Relation::Model } else { Relation::Name });
+            add(
+                members,
+                if is_known {
+                    Relation::Model
+                } else {
+                    Relation::Name
+                },
+            );
         }
         groups
     }
@@ -102,10 +127,19 @@ impl PeerGroup {
             if known.len() <= MIN_PEERS {
                 continue;
             }
-            for (place, round) in found.iter_mut().zip(rounds).filter(|(_, round)| is_known(round)) {
-                let others: Vec<&PeerRound> =
-                    known.iter().copied().filter(|other| !std::ptr::eq(*other, round)).collect();
-                place[at] = round.times(&others, direction, self.relation).map(|times| (times, others.len()));
+            for (place, round) in found
+                .iter_mut()
+                .zip(rounds)
+                .filter(|(_, round)| is_known(round))
+            {
+                let others: Vec<&PeerRound> = known
+                    .iter()
+                    .copied()
+                    .filter(|other| !std::ptr::eq(*other, round))
+                    .collect();
+                place[at] = round
+                    .times(&others, direction, self.relation)
+                    .map(|times| (times, others.len()));
             }
         }
         found
@@ -118,11 +152,17 @@ pub(crate) type Comparison = [Option<(f64, usize)>; DIRECTIONS.len()];
 
 /// The part of a disk's name that disks of one kind share; `None` for names that do not show the kind.
 fn name_prefix(name: &str) -> Option<&'static str> {
-    ["nvme", "xvd", "sd", "vd", "hd", "dasd"].into_iter().find(|prefix| name.starts_with(prefix))
+    ["nvme", "xvd", "sd", "vd", "hd", "dasd"]
+        .into_iter()
+        .find(|prefix| name.starts_with(prefix))
 }
 
 fn other(direction: IoDirection) -> IoDirection {
-    if direction == IoDirection::Reads { IoDirection::Writes } else { IoDirection::Reads }
+    if direction == IoDirection::Reads {
+        IoDirection::Writes
+    } else {
+        IoDirection::Reads
+    }
 }
 
 /// The requests of a device in a round.
@@ -144,13 +184,18 @@ impl PeerRound {
             self.reads = self.reads.plus(&reads);
             self.writes = self.writes.plus(&writes);
             let queue = (reads.ms + writes.ms) / 1000.0 / stats.seconds();
-            let is_open = |in_flight: u64| (in_flight as f64 - queue).abs() > CLOSED_LOOP_TOLERANCE * queue;
+            let is_open =
+                |in_flight: u64| (in_flight as f64 - queue).abs() > CLOSED_LOOP_TOLERANCE * queue;
             self.open_intervals += u32::from(stats.in_flight.is_some_and(is_open));
         }
     }
 
     fn totals(&self, direction: IoDirection) -> &IoTotals {
-        if direction == IoDirection::Reads { &self.reads } else { &self.writes }
+        if direction == IoDirection::Reads {
+            &self.reads
+        } else {
+            &self.writes
+        }
     }
 
     fn has_latency(&self, direction: IoDirection) -> bool {
@@ -181,29 +226,39 @@ impl PeerRound {
         let ratio_of = |of: &dyn Fn(&Self) -> f64| Some(of(self) / median_of(of)?);
         let usual_ms = median_of(&|one| one.await_ms(direction))?;
         let times = self.await_ms(direction) / usual_ms;
-        let alike = others.iter().filter(|one| is_like(one.await_ms(direction) / usual_ms)).count();
+        let alike = others
+            .iter()
+            .filter(|one| is_like(one.await_ms(direction) / usual_ms))
+            .count();
         if (alike as f64) < MIN_LIKE_PEERS_FRACTION * others.len() as f64 {
             return None;
         }
         let rate_ratio = ratio_of(&|one| one.rate(direction))?;
         let queue_ratio = ratio_of(&Self::queue)?;
-        let is_major = |of: &IoTotals| of.ms > MAX_MINOR_TIME_FRACTION * (self.reads.ms + self.writes.ms);
+        let is_major =
+            |of: &IoTotals| of.ms > MAX_MINOR_TIME_FRACTION * (self.reads.ms + self.writes.ms);
         let other = other(direction);
-        let is_like_mix = !is_major(self.totals(other)) || is_at_most_like(ratio_of(&|one| one.rate(other))?);
-        let max_shared_ratio = 1.0 + SAME_RATE_TOLERANCE + CHANCE_SIGMAS / self.totals(direction).ios.sqrt();
+        let is_like_mix =
+            !is_major(self.totals(other)) || is_at_most_like(ratio_of(&|one| one.rate(other))?);
+        let max_shared_ratio =
+            1.0 + SAME_RATE_TOLERANCE + CHANCE_SIGMAS / self.totals(direction).ios.sqrt();
         // Requests that wait make the latency of a little more load, or of more clients at the same rate, much longer.
-        let is_no_higher =
-            match (self.queue() < MIN_SATURATED_QUEUE || is_at_most_like(queue_ratio), relation) {
-                (true, _) => is_at_most_like(rate_ratio),
-                (false, Relation::Array) => rate_ratio <= max_shared_ratio,
-                (false, Relation::Model | Relation::Name) => {
-                    rate_ratio <= max_shared_ratio && 2 * self.open_intervals > self.intervals
-                }
-            };
+        let is_no_higher = match (
+            self.queue() < MIN_SATURATED_QUEUE || is_at_most_like(queue_ratio),
+            relation,
+        ) {
+            (true, _) => is_at_most_like(rate_ratio),
+            (false, Relation::Array) => rate_ratio <= max_shared_ratio,
+            (false, Relation::Model | Relation::Name) => {
+                rate_ratio <= max_shared_ratio && 2 * self.open_intervals > self.intervals
+            }
+        };
         let is_like_load = match relation {
             Relation::Name => is_like(rate_ratio),
             // A slow device does less for as many clients; one that is seldom used may sleep in between.
-            Relation::Array | Relation::Model => rate_ratio >= MOST_FRACTION || is_like(queue_ratio),
+            Relation::Array | Relation::Model => {
+                rate_ratio >= MOST_FRACTION || is_like(queue_ratio)
+            }
         };
         let is_comparable = is_like(ratio_of(&|one| one.size_kib(direction))?)
             && is_major(self.totals(direction))
@@ -244,7 +299,10 @@ impl PeerHistory {
     }
 
     fn known(&self, at: usize) -> Vec<(f64, usize)> {
-        self.latest.iter().filter_map(|(round, _)| round[at]).collect()
+        self.latest
+            .iter()
+            .filter_map(|(round, _)| round[at])
+            .collect()
     }
 
     /// Ends the present round and returns it.
@@ -264,47 +322,83 @@ impl PeerHistory {
         }
         self.latest.push_back((comparison, seconds));
         let was_slow = self.slow.is_some();
-        let before = self.slow.take().filter(|before| !self.has_recovered(before.direction));
+        let before = self
+            .slow
+            .take()
+            .filter(|before| !self.has_recovered(before.direction));
         if before.is_none() && was_slow {
             // The rounds in which it was slow say nothing about the device as it is now.
             self.latest.clear();
         }
-        let found = (0..DIRECTIONS.len()).filter_map(|at| self.conclude(at, before.as_ref(), seconds));
+        let found =
+            (0..DIRECTIONS.len()).filter_map(|at| self.conclude(at, before.as_ref(), seconds));
         self.slow = found.max_by(|a, b| a.times.total_cmp(&b.times));
     }
 
     /// Returns whether the latest rounds are all like those of the peers.
     fn has_recovered(&self, direction: IoDirection) -> bool {
         let at = usize::from(direction == IoDirection::Writes);
-        let latest = self.latest.iter().rev().filter_map(|(round, _)| round[at]).take(MIN_CONFIRMATIONS);
+        let latest = self
+            .latest
+            .iter()
+            .rev()
+            .filter_map(|(round, _)| round[at])
+            .take(MIN_CONFIRMATIONS);
         latest.filter(|(times, _)| is_at_most_like(*times)).count() == MIN_CONFIRMATIONS
     }
 
-    fn conclude(&self, at: usize, before: Option<&SlowBesidePeers>, seconds: f64) -> Option<SlowBesidePeers> {
+    fn conclude(
+        &self,
+        at: usize,
+        before: Option<&SlowBesidePeers>,
+        seconds: f64,
+    ) -> Option<SlowBesidePeers> {
         let direction = DIRECTIONS[at];
         let before = before.filter(|before| before.direction == direction);
         let known = self.known(at);
         let is_slow = |times: f64| times >= MIN_SLOW_PEER_RATIO;
         let usual = usual(&known);
         let is_usually_slow = usual.is_some_and(is_slow);
-        let run = &known[known.iter().rposition(|(times, _)| !is_slow(*times)).map_or(0, |last| last + 1)..];
+        let run = &known[known
+            .iter()
+            .rposition(|(times, _)| !is_slow(*times))
+            .map_or(0, |last| last + 1)..];
         // The slower, the sooner it is certain: what lies above one adds up to the same in fewer rounds.
-        let excess: f64 = run.iter().map(|(times, _)| times.min(DEFAULT_SATURATION_THRESHOLD) - 1.0).sum();
+        let excess: f64 = run
+            .iter()
+            .map(|(times, _)| times.min(DEFAULT_SATURATION_THRESHOLD) - 1.0)
+            .sum();
         let is_certain = run.len() >= MIN_CONFIRMATIONS
             && excess >= (MIN_SLOW_PEER_RATIO - 1.0) * (PEER_WINDOW_ROUNDS / 2) as f64;
         let latest = median_times(&known[known.len().saturating_sub(MIN_CONFIRMATIONS)..]);
-        let is_still = || usual.is_some_and(|usual| !is_at_most_like(usual)) || latest.is_some_and(is_slow);
+        let is_still =
+            || usual.is_some_and(|usual| !is_at_most_like(usual)) || latest.is_some_and(is_slow);
         if !(is_usually_slow || is_certain || before.is_some() && is_still()) {
             return None;
         }
-        let in_run = |(round, _): &&(Comparison, f64)| round[at].is_none_or(|(times, _)| is_slow(times));
+        let in_run =
+            |(round, _): &&(Comparison, f64)| round[at].is_none_or(|(times, _)| is_slow(times));
         let lasted_s = match before {
             Some(before) => before.lasted_s + seconds,
             None if is_usually_slow => self.latest.iter().map(|(_, seconds)| seconds).sum(),
-            None => self.latest.iter().rev().take_while(in_run).map(|(_, seconds)| seconds).sum(),
+            None => self
+                .latest
+                .iter()
+                .rev()
+                .take_while(in_run)
+                .map(|(_, seconds)| seconds)
+                .sum(),
         };
-        let times = usual.filter(|usual| !is_certain || is_slow(*usual)).or(median_times(run)).or(latest)?;
-        Some(SlowBesidePeers { direction, times, peers: known.last()?.1, lasted_s })
+        let times = usual
+            .filter(|usual| !is_certain || is_slow(*usual))
+            .or(median_times(run))
+            .or(latest)?;
+        Some(SlowBesidePeers {
+            direction,
+            times,
+            peers: known.last()?.1,
+            lasted_s,
+        })
     }
 }
 
@@ -324,7 +418,13 @@ mod tests {
     use crate::topology::Node;
 
     fn names(groups: &[PeerGroup], names: &[&str]) -> Vec<Vec<String>> {
-        let of = |group: &PeerGroup| group.members.iter().map(|index| names[*index].to_owned()).collect();
+        let of = |group: &PeerGroup| {
+            group
+                .members
+                .iter()
+                .map(|index| names[*index].to_owned())
+                .collect()
+        };
         groups.iter().map(of).collect()
     }
 
@@ -336,8 +436,17 @@ mod tests {
             model: model.map(str::to_owned),
             ..Node::default()
         };
-        let groups = |nodes: Vec<Node>| names(&PeerGroup::all(all.into_iter(), &Topology::new(nodes)), &all);
-        let sd = |model: Option<&str>| ["sda", "sdb", "sdc", "sdd"].map(|name| disk(name, model)).to_vec();
+        let groups = |nodes: Vec<Node>| {
+            names(
+                &PeerGroup::all(all.into_iter(), &Topology::new(nodes)),
+                &all,
+            )
+        };
+        let sd = |model: Option<&str>| {
+            ["sda", "sdb", "sdc", "sdd"]
+                .map(|name| disk(name, model))
+                .to_vec()
+        };
         assert_eq!(groups(sd(None)), [["sda", "sdb", "sdc", "sdd"]]);
         let mut mixed = sd(Some("A"));
         mixed[3].model = Some("B".into());
@@ -345,7 +454,11 @@ mod tests {
         let mut array = sd(Some("A"));
         array.push(disk("sde", Some("A")));
         let below = ["sdb", "sdc", "sdd", "sde"].map(str::to_owned).to_vec();
-        array.push(Node { kind: Kind::Md, backing_devices: below, ..disk("md0", None) });
+        array.push(Node {
+            kind: Kind::Md,
+            backing_devices: below,
+            ..disk("md0", None)
+        });
         assert_eq!(groups(array.clone()), [["sdb", "sdc", "sdd", "sde"]]);
         array[4].model = Some("B".into());
         assert_eq!(groups(array), [["sda", "sdb", "sdc", "sdd"]]);
@@ -362,16 +475,26 @@ mod tests {
         (first, before): (usize, &[(f64, u64)]),
         (second, devices): (usize, &[(f64, u64)]),
     ) -> Vec<Option<f64>> {
-        let group = PeerGroup { members: (0..devices.len()).collect(), relation: Relation::Name };
+        let group = PeerGroup {
+            members: (0..devices.len()).collect(),
+            relation: Relation::Name,
+        };
         let mut histories = vec![PeerHistory::default(); devices.len()];
         for round in 0..first + second {
             let devices = if round < first { before } else { devices };
-            let taken = histories.iter_mut().zip(devices).map(|(history, (await_ms, per_s))| {
-                let writes = Completed::example(60.0, 60 * per_s, *await_ms);
-                let reads = Completed::example(60.0, 0, 0.0);
-                history.add(&Interval { reads, writes, ..Interval::unknown(60.0) });
-                history.take_round()
-            });
+            let taken = histories
+                .iter_mut()
+                .zip(devices)
+                .map(|(history, (await_ms, per_s))| {
+                    let writes = Completed::example(60.0, 60 * per_s, *await_ms);
+                    let reads = Completed::example(60.0, 0, 0.0);
+                    history.add(&Interval {
+                        reads,
+                        writes,
+                        ..Interval::unknown(60.0)
+                    });
+                    history.take_round()
+                });
             let taken: Vec<PeerRound> = taken.collect();
             for (history, comparison) in histories.iter_mut().zip(group.compare(&taken)) {
                 history.push(comparison, 60.0);
@@ -379,14 +502,22 @@ mod tests {
         }
         histories
             .iter()
-            .map(|history| history.slow().map(|slow| (slow.times * 10.0).round() / 10.0))
+            .map(|history| {
+                history
+                    .slow()
+                    .map(|slow| (slow.times * 10.0).round() / 10.0)
+            })
             .collect()
     }
 
     #[test]
     fn the_slower_a_device_the_sooner_it_is_found() {
-        let found =
-            |rounds, await_ms| slow_after(rounds, &[(1.0, 100), (1.1, 100), (0.9, 100), (await_ms, 100)])[3];
+        let found = |rounds, await_ms| {
+            slow_after(
+                rounds,
+                &[(1.0, 100), (1.1, 100), (0.9, 100), (await_ms, 100)],
+            )[3]
+        };
         assert_eq!((found(2, 5.0), found(3, 5.0)), (None, Some(5.0)));
         assert_eq!((found(3, 2.0), found(4, 2.0)), (None, Some(2.0)));
         assert_eq!((found(5, 1.6), found(6, 1.6)), (None, Some(1.6)));
@@ -401,11 +532,23 @@ mod tests {
     fn unlike_devices_or_loads_are_not_compared() {
         let found = |devices: [(f64, u64); 4]| slow_after(20, &devices)[3];
         // Of three, or of two slow ones among four, either may be the odd one.
-        assert_eq!(slow_after(20, &[(1.0, 100), (1.0, 100), (3.0, 100)]), [None; 3]);
-        assert_eq!(found([(1.0, 100), (1.0, 100), (3.0, 100), (3.0, 100)]), None);
+        assert_eq!(
+            slow_after(20, &[(1.0, 100), (1.0, 100), (3.0, 100)]),
+            [None; 3]
+        );
+        assert_eq!(
+            found([(1.0, 100), (1.0, 100), (3.0, 100), (3.0, 100)]),
+            None
+        );
         // More or fewer requests, and peers that differ as much among themselves.
-        assert_eq!(found([(1.0, 100), (1.0, 100), (1.0, 100), (3.0, 200)]), None);
+        assert_eq!(
+            found([(1.0, 100), (1.0, 100), (1.0, 100), (3.0, 200)]),
+            None
+        );
         assert_eq!(found([(1.0, 100), (1.0, 100), (1.0, 100), (3.0, 10)]), None);
-        assert_eq!(found([(0.5, 100), (1.0, 100), (2.0, 100), (3.0, 100)]), None);
+        assert_eq!(
+            found([(0.5, 100), (1.0, 100), (2.0, 100), (3.0, 100)]),
+            None
+        );
     }
 }

@@ -35,8 +35,12 @@ pub enum DeviceMatching {
 impl SavedBaselines {
     /// Adds the baseline of a device.
     pub fn insert(&mut self, name: &str, identity: Option<&str>, baseline: DeviceBaseline) {
-        let saved = SavedBaseline { name: identity.map(|_| name.to_owned()), baseline };
-        self.devices.insert(identity.unwrap_or(name).to_owned(), saved);
+        let saved = SavedBaseline {
+            name: identity.map(|_| name.to_owned()),
+            baseline,
+        };
+        self.devices
+            .insert(identity.unwrap_or(name).to_owned(), saved);
     }
 
     /// Takes the values of `newer`. Values that it lacks stay.
@@ -55,7 +59,11 @@ impl SavedBaselines {
         identity: Option<&str>,
         matching: DeviceMatching,
     ) -> Option<&DeviceBaseline> {
-        let by_identity = || self.devices.get(identity?).filter(|saved| saved.name.is_some());
+        let by_identity = || {
+            self.devices
+                .get(identity?)
+                .filter(|saved| saved.name.is_some())
+        };
         let by_name = || self.devices.get(name).filter(|saved| saved.name.is_none());
         let without_identity = || match identity {
             None => self.named(name).map(|(_, saved)| saved),
@@ -63,7 +71,9 @@ impl SavedBaselines {
         };
         let found = match matching {
             DeviceMatching::Identity => by_identity(),
-            DeviceMatching::IdentityOrName => by_identity().or_else(by_name).or_else(without_identity),
+            DeviceMatching::IdentityOrName => {
+                by_identity().or_else(by_name).or_else(without_identity)
+            }
         };
         found.map(|saved| &saved.baseline)
     }
@@ -71,20 +81,29 @@ impl SavedBaselines {
     /// Returns the identity of another device that was saved under the name of this one; `None` if there is none, or if
     /// there is a baseline for this one.
     pub fn mismatch(&self, name: &str, identity: Option<&str>) -> Option<&str> {
-        let is_found = self.find(name, identity, DeviceMatching::IdentityOrName).is_some();
-        self.named(name).map(|(identity, _)| identity).filter(|_| !is_found)
+        let is_found = self
+            .find(name, identity, DeviceMatching::IdentityOrName)
+            .is_some();
+        self.named(name)
+            .map(|(identity, _)| identity)
+            .filter(|_| !is_found)
     }
 
     /// Returns the only baseline that was saved by identity for a device of this name, with the identity.
     fn named(&self, name: &str) -> Option<(&str, &SavedBaseline)> {
-        let mut named = self.devices.iter().filter(|(_, saved)| saved.name.as_deref() == Some(name));
+        let mut named = self
+            .devices
+            .iter()
+            .filter(|(_, saved)| saved.name.as_deref() == Some(name));
         let (identity, saved) = named.next().filter(|_| named.next().is_none())?;
         Some((identity, saved))
     }
 
     /// Removes values that no device can have.
     pub fn retain_possible(&mut self) {
-        self.devices.values_mut().for_each(|saved| saved.baseline.retain_possible());
+        self.devices
+            .values_mut()
+            .for_each(|saved| saved.baseline.retain_possible());
     }
 }
 
@@ -97,18 +116,40 @@ mod tests {
     fn a_baseline_saved_by_0_1_0_loads() {
         let text = include_str!("../../fixtures/recordings-0.1.0/baseline.json");
         let old_names = ["\"concurrency\"", "\"is_upper_bound\""];
-        assert!(old_names.iter().all(|name| text.contains(name)), "the file is of 0.1.0");
+        assert!(
+            old_names.iter().all(|name| text.contains(name)),
+            "the file is of 0.1.0"
+        );
         let saved: SavedBaselines = serde_json::from_str(text).unwrap();
         let baseline = saved.find("vda", Some("serial:1"), IdentityOrName).unwrap();
-        let read = baseline.read.iter().find(|one| one.size_kib == Some(4.0)).unwrap();
-        assert!((read.await_ms - 0.034).abs() < 0.001 && !read.is_upper_bound, "{read:?}");
-        assert!(read.queue.is_some_and(|queue| (queue - 0.77).abs() < 0.01), "{read:?}");
+        let read = baseline
+            .read
+            .iter()
+            .find(|one| one.size_kib == Some(4.0))
+            .unwrap();
+        assert!(
+            (read.await_ms - 0.034).abs() < 0.001 && !read.is_upper_bound,
+            "{read:?}"
+        );
+        assert!(
+            read.queue.is_some_and(|queue| (queue - 0.77).abs() < 0.01),
+            "{read:?}"
+        );
         assert_eq!(saved.find("vda", Some("serial:1"), Identity), None);
         // When it is saved again, it has the present field names.
         let again = serde_json::to_string(&saved).unwrap();
-        assert!(again.contains("\"queue\"") && again.contains("\"upper_bound\""), "{again}");
-        assert!(!old_names.iter().any(|name| again.contains(name)), "{again}");
-        assert_eq!(serde_json::from_str::<SavedBaselines>(&again).unwrap(), saved);
+        assert!(
+            again.contains("\"queue\"") && again.contains("\"upper_bound\""),
+            "{again}"
+        );
+        assert!(
+            !old_names.iter().any(|name| again.contains(name)),
+            "{again}"
+        );
+        assert_eq!(
+            serde_json::from_str::<SavedBaselines>(&again).unwrap(),
+            saved
+        );
     }
 
     #[test]
@@ -118,10 +159,15 @@ mod tests {
         saved.insert("sda", Some("wwid:1"), baseline(1.0));
         saved.insert("sdb", None, baseline(2.0));
         let text = serde_json::to_string(&saved).unwrap();
-        assert!(text.contains(r#""wwid:1":{"name":"sda","read":[{"#), "{text}");
+        assert!(
+            text.contains(r#""wwid:1":{"name":"sda","read":[{"#),
+            "{text}"
+        );
         let saved: SavedBaselines = serde_json::from_str(&text).unwrap();
         let ms = |name, identity, matching| {
-            saved.find(name, identity, matching).map(|found| found.read[0].await_ms)
+            saved
+                .find(name, identity, matching)
+                .map(|found| found.read[0].await_ms)
         };
         for (name, identity, by_identity, by_name) in [
             ("sdz", Some("wwid:1"), Some(1.0), Some(1.0)),
@@ -132,11 +178,24 @@ mod tests {
             ("wwid:1", None, None, None),
             ("x", Some("sdb"), None, None),
         ] {
-            assert_eq!(ms(name, identity, Identity), by_identity, "{name} {identity:?}");
-            assert_eq!(ms(name, identity, IdentityOrName), by_name, "{name} {identity:?}");
+            assert_eq!(
+                ms(name, identity, Identity),
+                by_identity,
+                "{name} {identity:?}"
+            );
+            assert_eq!(
+                ms(name, identity, IdentityOrName),
+                by_name,
+                "{name} {identity:?}"
+            );
         }
         assert_eq!(saved.mismatch("sda", Some("wwid:2")), Some("wwid:1"));
-        assert_eq!(saved.mismatch("sda", None).or(saved.mismatch("sdb", Some("wwid:2"))), None);
+        assert_eq!(
+            saved
+                .mismatch("sda", None)
+                .or(saved.mismatch("sdb", Some("wwid:2"))),
+            None
+        );
         assert_eq!(saved.mismatch("sdz", Some("wwid:1")), None);
     }
 }

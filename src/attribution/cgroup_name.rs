@@ -22,7 +22,9 @@ pub fn cgroup_name(path: &str) -> String {
     let forms: [&[NamePart]; 2] = [&[container, pod, machine], &[session, unit]];
     let named = forms.iter().find_map(|names| {
         (0..parts.len()).rev().find_map(|at| {
-            let name = names.iter().find_map(|name| name(parts[at], &parts[..at]))?;
+            let name = names
+                .iter()
+                .find_map(|name| name(parts[at], &parts[..at]))?;
             Some((at, name))
         })
     });
@@ -63,7 +65,11 @@ fn container(part: &str, above: &[&str]) -> Option<String> {
     };
     let short = format!("{engine} {}", &id[..SHORT_ID]);
     let own = name.split_once(':').and_then(|(slice, _)| pod(slice, &[]));
-    let pods_above = || (0..above.len()).rev().find_map(|at| pod(above[at], &above[..at]));
+    let pods_above = || {
+        (0..above.len())
+            .rev()
+            .find_map(|at| pod(above[at], &above[..at]))
+    };
     Some(match own.or_else(pods_above) {
         Some(pod) => format!("{pod} {short}"),
         None => short,
@@ -77,24 +83,38 @@ fn pod(part: &str, above: &[&str]) -> Option<String> {
     let (class, id) = match name.rsplit_once("-pod") {
         Some((prefix, id)) if prefix.contains("kubepods") => (prefix, id),
         Some(_) => return None,
-        None => (above.last().copied().unwrap_or_default(), name.strip_prefix("pod")?),
+        None => (
+            above.last().copied().unwrap_or_default(),
+            name.strip_prefix("pod")?,
+        ),
     };
     // systemd would take a hyphen for a level of the hierarchy, so ids are written with underscores.
     let id = id.replace('_', "-");
     let is_id = id.len() >= ID_LENGTHS[0] && id.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
-    let class = ["besteffort", "burstable"].into_iter().find(|name| class.ends_with(name));
+    let class = ["besteffort", "burstable"]
+        .into_iter()
+        .find(|name| class.ends_with(name));
     is_id.then(|| format!("pod {id} {}", class.unwrap_or("guaranteed")))
 }
 
 /// Names a virtual machine of libvirt: `machine-qemu\x2d3\x2dweb.scope`, or `3-web.libvirt-qemu`.
 fn machine(part: &str, above: &[&str]) -> Option<String> {
-    if let Some(name) = part.strip_suffix(".libvirt-qemu").or_else(|| part.strip_suffix(".libvirt-lxc")) {
+    if let Some(name) = part
+        .strip_suffix(".libvirt-qemu")
+        .or_else(|| part.strip_suffix(".libvirt-lxc"))
+    {
         return Some(format!("vm {}", without_number(name)));
     }
     let is_machine = above.last() == Some(&"machine.slice");
-    let name = part.strip_suffix(".scope").filter(|_| is_machine)?.strip_prefix("machine-")?;
+    let name = part
+        .strip_suffix(".scope")
+        .filter(|_| is_machine)?
+        .strip_prefix("machine-")?;
     let name = unescape(name);
-    let name = name.strip_prefix("qemu-").or_else(|| name.strip_prefix("lxc-")).unwrap_or(&name);
+    let name = name
+        .strip_prefix("qemu-")
+        .or_else(|| name.strip_prefix("lxc-"))
+        .unwrap_or(&name);
     Some(format!("vm {}", without_number(name)))
 }
 
@@ -109,14 +129,20 @@ fn without_number(name: &str) -> &str {
 /// Names a session of a user: `session-3.scope` in `user-1000.slice`.
 fn session(part: &str, above: &[&str]) -> Option<String> {
     let number = part.strip_suffix(".scope")?.strip_prefix("session-")?;
-    let user = above.last()?.strip_suffix(".slice")?.strip_prefix("user-")?;
+    let user = above
+        .last()?
+        .strip_suffix(".slice")?
+        .strip_prefix("user-")?;
     Some(format!("session {number} of user {user}"))
 }
 
 /// Names a unit of systemd, with its escapes decoded.
 fn unit(part: &str, _above: &[&str]) -> Option<String> {
     const KINDS: [&str; 6] = [".service", ".scope", ".slice", ".socket", ".mount", ".swap"];
-    KINDS.iter().any(|kind| part.len() > kind.len() && part.ends_with(kind)).then(|| unescape(part))
+    KINDS
+        .iter()
+        .any(|kind| part.len() > kind.len() && part.ends_with(kind))
+        .then(|| unescape(part))
 }
 
 /// Decodes the escapes of systemd, such as `\x2d` for a hyphen (systemd-escape(1)). A byte that is not ASCII stays
@@ -126,7 +152,9 @@ fn unescape(text: &str) -> String {
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("\\x") {
         decoded.push_str(before);
-        let byte = after.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        let byte = after
+            .get(..2)
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
         match byte.filter(u8::is_ascii) {
             Some(byte) => {
                 decoded.push(char::from(byte));
@@ -166,13 +194,22 @@ mod tests {
     fn units_have_their_own_names() {
         assert_names(&[
             ("/system.slice/db.service", "db.service"),
-            ("/system.slice/system-getty.slice/getty@tty1.service", "getty@tty1.service"),
+            (
+                "/system.slice/system-getty.slice/getty@tty1.service",
+                "getty@tty1.service",
+            ),
             ("/system.slice/mnt-a\\x2db.mount", "mnt-a-b.mount"),
             ("/system.slice", "system.slice"),
             ("/init.scope", "init.scope"),
             ("/system.slice/db.service/worker", "db.service/worker"),
-            ("/user.slice/user-1000.slice/user@1000.service/app.slice/app-x.scope", "app-x.scope"),
-            ("/user.slice/user-1000.slice/session-3.scope", "session 3 of user 1000"),
+            (
+                "/user.slice/user-1000.slice/user@1000.service/app.slice/app-x.scope",
+                "app-x.scope",
+            ),
+            (
+                "/user.slice/user-1000.slice/session-3.scope",
+                "session 3 of user 1000",
+            ),
         ]);
     }
 
@@ -181,12 +218,21 @@ mod tests {
         assert_names(&[
             ("/system.slice/docker-ID.scope", "docker IDSHORT"),
             ("/docker/ID", "docker IDSHORT"),
-            ("/docker/ID/system.slice/db.service", "docker IDSHORT/system.slice/db.service"),
+            (
+                "/docker/ID/system.slice/db.service",
+                "docker IDSHORT/system.slice/db.service",
+            ),
             ("/docker/ID/init", "docker IDSHORT/init"),
             ("/system.slice/crio-ID.scope", "cri-o IDSHORT"),
             ("/machine.slice/libpod-ID.scope", "podman IDSHORT"),
-            ("/machine.slice/libpod-ID.scope/container", "podman IDSHORT/container"),
-            ("/machine.slice/libpod-conmon-ID.scope", "conmon of podman IDSHORT"),
+            (
+                "/machine.slice/libpod-ID.scope/container",
+                "podman IDSHORT/container",
+            ),
+            (
+                "/machine.slice/libpod-conmon-ID.scope",
+                "conmon of podman IDSHORT",
+            ),
             ("/libpod_parent/libpod-ID", "podman IDSHORT"),
             ("/system.slice/nerdctl-ID.scope", "containerd IDSHORT"),
             ("/default/ID", "containerd IDSHORT"),
@@ -195,12 +241,22 @@ mod tests {
 
     #[test]
     fn pods_have_their_id_and_class() {
-        let besteffort = "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-podPOD.slice";
+        let besteffort =
+            "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-podPOD.slice";
         assert_names(&[
             (besteffort, "pod PODNAME besteffort"),
-            (&format!("{besteffort}/cri-containerd-ID.scope"), "pod PODNAME besteffort containerd IDSHORT"),
-            ("/kubepods.slice/kubepods-podPOD.slice/crio-ID.scope", "pod PODNAME guaranteed cri-o IDSHORT"),
-            ("/kubepods/burstable/podPODNAME/ID", "pod PODNAME burstable container IDSHORT"),
+            (
+                &format!("{besteffort}/cri-containerd-ID.scope"),
+                "pod PODNAME besteffort containerd IDSHORT",
+            ),
+            (
+                "/kubepods.slice/kubepods-podPOD.slice/crio-ID.scope",
+                "pod PODNAME guaranteed cri-o IDSHORT",
+            ),
+            (
+                "/kubepods/burstable/podPODNAME/ID",
+                "pod PODNAME burstable container IDSHORT",
+            ),
             ("/kubepods/podPODNAME", "pod PODNAME guaranteed"),
             (
                 "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-burstable.slice/\
@@ -217,8 +273,14 @@ mod tests {
     #[test]
     fn machines_have_the_name_that_libvirt_knows() {
         assert_names(&[
-            ("/machine.slice/machine-qemu\\x2d3\\x2dweb\\x2dserver.scope", "vm web-server"),
-            ("/machine.slice/machine-qemu\\x2d3\\x2dweb.scope/libvirt/emulator", "vm web/libvirt/emulator"),
+            (
+                "/machine.slice/machine-qemu\\x2d3\\x2dweb\\x2dserver.scope",
+                "vm web-server",
+            ),
+            (
+                "/machine.slice/machine-qemu\\x2d3\\x2dweb.scope/libvirt/emulator",
+                "vm web/libvirt/emulator",
+            ),
             ("/machine/3-web.libvirt-qemu/vcpu0", "vm web/vcpu0"),
         ]);
     }

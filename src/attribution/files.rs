@@ -19,10 +19,14 @@ pub fn parse_blkio_counter(
     devices: &mut Vec<CgroupDevice>,
 ) {
     for mut words in lines(text) {
-        let Some(number) = words.next().and_then(parse_device_number) else { continue };
-        let (Some(kind), Some(Ok(value)), None) =
-            (words.next(), words.next().map(str::parse::<u64>), words.next())
-        else {
+        let Some(number) = words.next().and_then(parse_device_number) else {
+            continue;
+        };
+        let (Some(kind), Some(Ok(value)), None) = (
+            words.next(),
+            words.next().map(str::parse::<u64>),
+            words.next(),
+        ) else {
             continue;
         };
         let [reads, writes] = counted(&mut CgroupDevice::entry(devices, number).io);
@@ -37,8 +41,12 @@ pub fn parse_blkio_counter(
 /// Adds the limits of this kind, which a file has, to the devices of a cgroup: `8:0 1000`.
 pub fn parse_blkio_limit(text: &[u8], kind: LimitKind, devices: &mut Vec<CgroupDevice>) {
     for mut words in lines(text) {
-        let Some(number) = words.next().and_then(parse_device_number) else { continue };
-        let (Some(Ok(value)), None) = (words.next().map(str::parse), words.next()) else { continue };
+        let Some(number) = words.next().and_then(parse_device_number) else {
+            continue;
+        };
+        let (Some(Ok(value)), None) = (words.next().map(str::parse), words.next()) else {
+            continue;
+        };
         CgroupDevice::entry(devices, number).limits[kind as usize] = Some(value);
     }
 }
@@ -90,7 +98,9 @@ fn each_value(text: &[u8], mut found: impl FnMut(DeviceNumber, &str, &str)) {
                     }
                 }
                 // A line that does not begin with a device belongs to none.
-                None if at == 0 || parse_device_number(word).is_some() => number = parse_device_number(word),
+                None if at == 0 || parse_device_number(word).is_some() => {
+                    number = parse_device_number(word)
+                }
                 None => {}
             }
         }
@@ -116,11 +126,15 @@ pub struct ProcessStat {
 /// not count as written. `None` for any other text.
 pub fn parse_process_io(text: &[u8]) -> Option<(u64, u64)> {
     let value = |name: &str| {
-        let mut found = lines(text).filter_map(|mut words| (words.next()? == name).then(|| words.next()));
+        let mut found =
+            lines(text).filter_map(|mut words| (words.next()? == name).then(|| words.next()));
         found.next()??.parse::<u64>().ok()
     };
     let written = value("write_bytes:")?;
-    Some((value("read_bytes:")?, written.saturating_sub(value("cancelled_write_bytes:").unwrap_or(0))))
+    Some((
+        value("read_bytes:")?,
+        written.saturating_sub(value("cancelled_write_bytes:").unwrap_or(0)),
+    ))
 }
 
 /// Finds the cgroup of a process in the text of /proc/PID/cgroup: in the hierarchy of `blkio` if `is_v1`, otherwise in
@@ -131,7 +145,9 @@ pub fn parse_process_cgroup(text: &[u8], is_v1: bool) -> Option<String> {
         let mut parts = line.splitn(3, |byte| *byte == b':');
         let (number, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
         let is_wanted = if is_v1 {
-            controllers.split(|byte| *byte == b',').any(|name| name == b"blkio")
+            controllers
+                .split(|byte| *byte == b',')
+                .any(|name| name == b"blkio")
         } else {
             number == b"0" && controllers.is_empty()
         };
@@ -147,8 +163,14 @@ pub fn parse_process_stat(text: &[u8]) -> Option<ProcessStat> {
     const DELAY: usize = 42 - 3;
     // The name may contain blanks and parentheses.
     let open = text.iter().position(|byte| *byte == b'(')?;
-    let close = text.iter().rposition(|byte| *byte == b')').filter(|close| *close > open)?;
-    let fields: Vec<&str> = std::str::from_utf8(&text[close + 1..]).ok()?.split_ascii_whitespace().collect();
+    let close = text
+        .iter()
+        .rposition(|byte| *byte == b')')
+        .filter(|close| *close > open)?;
+    let fields: Vec<&str> = std::str::from_utf8(&text[close + 1..])
+        .ok()?
+        .split_ascii_whitespace()
+        .collect();
     let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
     Some(ProcessStat {
         comm: String::from_utf8_lossy(&text[open + 1..close]).into_owned(),
@@ -172,10 +194,26 @@ mod tests {
         let bytes = b"254:0 Read 311492608\n254:0 Write 12288\n7:0 Read 250560512";
         let mut devices = Vec::new();
         parse_blkio_counter(requests, |io| [&mut io.reads, &mut io.writes], &mut devices);
-        parse_blkio_counter(bytes, |io| [&mut io.read_bytes, &mut io.write_bytes], &mut devices);
-        let found: Vec<_> = devices.iter().map(|device| (device.number, device.io)).collect();
-        let loop0 = IoCounters { read_bytes: 250_560_512, reads: 61_172, ..IoCounters::default() };
-        let vda = IoCounters { read_bytes: 311_492_608, write_bytes: 12_288, reads: 61_344, writes: 3 };
+        parse_blkio_counter(
+            bytes,
+            |io| [&mut io.read_bytes, &mut io.write_bytes],
+            &mut devices,
+        );
+        let found: Vec<_> = devices
+            .iter()
+            .map(|device| (device.number, device.io))
+            .collect();
+        let loop0 = IoCounters {
+            read_bytes: 250_560_512,
+            reads: 61_172,
+            ..IoCounters::default()
+        };
+        let vda = IoCounters {
+            read_bytes: 311_492_608,
+            write_bytes: 12_288,
+            reads: 61_344,
+            writes: 3,
+        };
         assert_eq!(found, [((7, 0), loop0), ((254, 0), vda)]);
     }
 
@@ -184,15 +222,34 @@ mod tests {
         let mut devices = Vec::new();
         parse_blkio_limit(b"7:0 777\n", LimitKind::ReadIops, &mut devices);
         parse_blkio_limit(b"7:0 1048576", LimitKind::WriteBytes, &mut devices);
-        parse_blkio_limit(b"7:0 max\n7:0\n7:0 5 6\nTotal 5\n", LimitKind::WriteIops, &mut devices);
+        parse_blkio_limit(
+            b"7:0 max\n7:0\n7:0 5 6\nTotal 5\n",
+            LimitKind::WriteIops,
+            &mut devices,
+        );
         let limits = [Some(777), None, None, Some(1_048_576)];
-        assert_eq!(devices, [CgroupDevice { number: (7, 0), limits, ..CgroupDevice::default() }]);
+        assert_eq!(
+            devices,
+            [CgroupDevice {
+                number: (7, 0),
+                limits,
+                ..CgroupDevice::default()
+            }]
+        );
     }
 
     #[test]
     fn lines_of_other_forms_give_nothing() {
         let mut devices = Vec::new();
-        for text in ["", "Total 5\n", "8:0 Read\n", "8:0 Read x\n", "8:0 Read 5 6\n", "a:b Read 5\n", "8:0"] {
+        for text in [
+            "",
+            "Total 5\n",
+            "8:0 Read\n",
+            "8:0 Read x\n",
+            "8:0 Read 5 6\n",
+            "a:b Read 5\n",
+            "8:0",
+        ] {
             parse_blkio_counter(
                 text.as_bytes(),
                 |io| [&mut io.read_bytes, &mut io.write_bytes],
@@ -206,7 +263,10 @@ mod tests {
         let mut devices = Vec::new();
         parse_io_stat(text.as_bytes(), &mut devices);
         let values = |io: &IoCounters| [io.read_bytes, io.write_bytes, io.reads, io.writes];
-        devices.iter().map(|device| (device.number, values(&device.io))).collect()
+        devices
+            .iter()
+            .map(|device| (device.number, values(&device.io)))
+            .collect()
     }
 
     #[test]
@@ -214,8 +274,10 @@ mod tests {
         let text = "8:16 rbytes=1459200 wbytes=314773504 rios=192 wios=353 dbytes=0 dios=0\n\
                     8:0 rbytes=90430464 wbytes=299008000 rios=8950 wios=1252 dbytes=50331648 dios=3021 \
                     cost.usage=37.5 cost.wait=1\n";
-        let expected =
-            [((8, 0), [90_430_464, 299_008_000, 8950, 1252]), ((8, 16), [1_459_200, 314_773_504, 192, 353])];
+        let expected = [
+            ((8, 0), [90_430_464, 299_008_000, 8950, 1252]),
+            ((8, 16), [1_459_200, 314_773_504, 192, 353]),
+        ];
         assert_eq!(io_stat(text), expected);
     }
 
@@ -230,11 +292,24 @@ mod tests {
 
     #[test]
     fn other_lines_of_version_2_give_nothing() {
-        for text in ["", "\n\n", "(unknown) rbytes=5\n", "rbytes=5\n", "8:x rbytes=1\n", "8 rbytes=1\n"] {
+        for text in [
+            "",
+            "\n\n",
+            "(unknown) rbytes=5\n",
+            "rbytes=5\n",
+            "8:x rbytes=1\n",
+            "8 rbytes=1\n",
+        ] {
             assert_eq!(io_stat(text), [], "{text:?}");
         }
-        assert_eq!(io_stat("8:0 rbytes=5\n(unknown) rbytes=7\n"), [((8, 0), [5, 0, 0, 0])]);
-        assert_eq!(io_stat("8:0 rbytes=5 wbytes=x rios=-1 wio"), [((8, 0), [5, 0, 0, 0])]);
+        assert_eq!(
+            io_stat("8:0 rbytes=5\n(unknown) rbytes=7\n"),
+            [((8, 0), [5, 0, 0, 0])]
+        );
+        assert_eq!(
+            io_stat("8:0 rbytes=5 wbytes=x rios=-1 wio"),
+            [((8, 0), [5, 0, 0, 0])]
+        );
         let mut devices = Vec::new();
         parse_io_stat(b"8:0 rbytes=\xff\n8:1 rbytes=3\n", &mut devices);
         assert_eq!(devices.len(), 1);
@@ -248,21 +323,30 @@ mod tests {
             &mut devices,
         );
         let limits = [None, Some(120), Some(2_097_152), None];
-        let expected = CgroupDevice { number: (8, 16), limits, ..CgroupDevice::default() };
+        let expected = CgroupDevice {
+            number: (8, 16),
+            limits,
+            ..CgroupDevice::default()
+        };
         assert_eq!(devices, [expected]);
     }
 
     #[test]
     fn bytes_of_deleted_files_are_not_written() {
-        let text = b"rchar: 6976\nwchar: 0\nsyscr: 10\nsyscw: 0\nread_bytes: 4096\nwrite_bytes: 12288\n\
+        let text =
+            b"rchar: 6976\nwchar: 0\nsyscr: 10\nsyscw: 0\nread_bytes: 4096\nwrite_bytes: 12288\n\
                      cancelled_write_bytes: 8192\n";
         assert_eq!(parse_process_io(text), Some((4096, 4096)));
         assert_eq!(
             parse_process_io(b"read_bytes: 1\nwrite_bytes: 2\ncancelled_write_bytes: 3"),
             Some((1, 0))
         );
-        for text in ["", "read_bytes: 1\n", "read_bytes: x\nwrite_bytes: 1\n", "read_bytes:\nwrite_bytes:\n"]
-        {
+        for text in [
+            "",
+            "read_bytes: 1\n",
+            "read_bytes: x\nwrite_bytes: 1\n",
+            "read_bytes:\nwrite_bytes:\n",
+        ] {
             assert_eq!(parse_process_io(text.as_bytes()), None, "{text:?}");
         }
     }
@@ -271,7 +355,10 @@ mod tests {
     fn the_cgroup_is_that_of_the_hierarchy_that_counts_io() {
         let text = b"9:name=systemd:/init.scope\n7:cpu,blkio:/a:b\n0::/user.slice\xff\n";
         assert_eq!(parse_process_cgroup(text, true).as_deref(), Some("/a:b"));
-        assert_eq!(parse_process_cgroup(text, false).as_deref(), Some("/user.slice\u{fffd}"));
+        assert_eq!(
+            parse_process_cgroup(text, false).as_deref(),
+            Some("/user.slice\u{fffd}")
+        );
         assert_eq!(parse_process_cgroup(b"0::/", true), None);
         assert_eq!(parse_process_cgroup(b"7:blkio:/\n", false), None);
         assert_eq!(parse_process_cgroup(b"0:/", false), None);
@@ -281,10 +368,20 @@ mod tests {
     fn a_name_may_contain_anything() {
         let rest = "D 1 2 3 0 -1 4194304 5 0 0 0 6 7 0 0 20 0 7 0 12345 8 9 18446744073709551615 1 1 0 0 0 0 0 0 0 \
                     0 0 0 17 1 0 0 678 0 0";
-        for comm in ["fio", "a) R (b", "\u{1b}[2J", "", "kworker/u4:2+flush-254:0", ")"] {
+        for comm in [
+            "fio",
+            "a) R (b",
+            "\u{1b}[2J",
+            "",
+            "kworker/u4:2+flush-254:0",
+            ")",
+        ] {
             let stat = parse_process_stat(format!("4242 ({comm}) {rest}\n").as_bytes()).unwrap();
             assert_eq!((stat.comm.as_str(), stat.is_blocked), (comm, true));
-            assert_eq!((stat.threads, stat.start_ticks, stat.delay_ticks), (7, 12_345, 678));
+            assert_eq!(
+                (stat.threads, stat.start_ticks, stat.delay_ticks),
+                (7, 12_345, 678)
+            );
         }
         let asleep = format!("1 (x) {}", rest.replacen('D', "S", 1));
         assert!(!parse_process_stat(asleep.as_bytes()).unwrap().is_blocked);
@@ -292,7 +389,15 @@ mod tests {
 
     #[test]
     fn other_text_is_not_a_stat() {
-        for text in ["", "1 (x", "1 x) D 1", "1 (x)", "1 (x) D", "1 (x) D 1 2 3", ")("] {
+        for text in [
+            "",
+            "1 (x",
+            "1 x) D 1",
+            "1 (x)",
+            "1 (x) D",
+            "1 (x) D 1 2 3",
+            ")(",
+        ] {
             assert_eq!(parse_process_stat(text.as_bytes()), None, "{text}");
         }
     }

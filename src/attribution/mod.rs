@@ -17,8 +17,8 @@ use std::sync::Arc;
 
 pub use self::cgroup_name::cgroup_name;
 use crate::counters::{
-    BlockedTask, Cgroup, CgroupDevice, CgroupHierarchy, DeviceNumber, HungRead, IoCounters, IoLimits, IoScan,
-    Pressure, ProcessIo, ScanProblem, ScannedDevice,
+    BlockedTask, Cgroup, CgroupDevice, CgroupHierarchy, DeviceNumber, HungRead, IoCounters,
+    IoLimits, IoScan, Pressure, ProcessIo, ScanProblem, ScannedDevice,
 };
 
 /// The use of all devices between two scans.
@@ -86,18 +86,27 @@ impl DeviceUse {
             let attributed: f64 = self.cgroups.iter().map(|cgroup| bytes(&cgroup.rates)).sum();
             (bytes(&self.total) - attributed).max(0.0)
         };
-        [rest(|rates| rates.read_bytes_per_s), rest(|rates| rates.write_bytes_per_s)]
+        [
+            rest(|rates| rates.read_bytes_per_s),
+            rest(|rates| rates.write_bytes_per_s),
+        ]
     }
 
     /// Returns the bytes that no cgroup read or wrote, in percent of the device's bytes; `None` if the device had none.
     pub fn unattributed_pct(&self) -> Option<f64> {
-        let attributed: f64 = self.cgroups.iter().filter_map(|cgroup| cgroup.share_pct).sum();
+        let attributed: f64 = self
+            .cgroups
+            .iter()
+            .filter_map(|cgroup| cgroup.share_pct)
+            .sum();
         (self.total.bytes_per_s() > 0.0).then(|| (100.0 - attributed).max(0.0))
     }
 
     /// Returns the cgroup with the most bytes; `None` if none had any.
     pub fn top_cgroup(&self) -> Option<&CgroupUse> {
-        self.cgroups.first().filter(|cgroup| cgroup.rates.bytes_per_s() > 0.0)
+        self.cgroups
+            .first()
+            .filter(|cgroup| cgroup.rates.bytes_per_s() > 0.0)
     }
 }
 
@@ -137,7 +146,13 @@ impl Attributor {
         self.counted_at_last = counters_by_path(scan);
         self.skipped = self.skipped.saturating_add(scan.skipped);
         let is_known = |task: &BlockedTask| self.blocked.iter().any(|known| known.tid == task.tid);
-        let blocked: Vec<_> = scan.blocked.iter().flatten().filter(|task| !is_known(task)).cloned().collect();
+        let blocked: Vec<_> = scan
+            .blocked
+            .iter()
+            .flatten()
+            .filter(|task| !is_known(task))
+            .cloned()
+            .collect();
         self.blocked.extend(blocked);
         self.last = Some(Arc::clone(scan));
     }
@@ -184,7 +199,8 @@ impl Attributor {
             if limits != IoLimits::default() {
                 let is_waiting = has_waited(cgroup, &pressures, newer);
                 let observed = (&delta.counted, elapsed_s);
-                self.limits.observe((&cgroup.path, delta.number), &limits, observed, is_waiting);
+                self.limits
+                    .observe((&cgroup.path, delta.number), &limits, observed, is_waiting);
             }
         }
         self.limits.end_interval();
@@ -207,37 +223,63 @@ impl Attributor {
             }
             let limit_use = |(kind, value): (LimitKind, u64)| {
                 let key = (Arc::clone(&cgroup.path), delta.number, kind);
-                let (is_reached, is_near) = (self.reached.contains(&key), self.limits.is_near(&key));
+                let (is_reached, is_near) =
+                    (self.reached.contains(&key), self.limits.is_near(&key));
                 let rate = kind.amount(&delta.counted).0 as f64 / elapsed_s;
-                LimitUse { kind, value, rate, is_reached, is_near }
+                LimitUse {
+                    kind,
+                    value,
+                    rate,
+                    is_reached,
+                    is_near,
+                }
             };
             let limits = LimitKind::of(&limits).map(limit_use).collect();
             let rates = IoRates::of(&delta.own, elapsed_s);
-            let cgroup_use = CgroupUse { path: Arc::clone(&cgroup.path), rates, share_pct: None, limits };
+            let cgroup_use = CgroupUse {
+                path: Arc::clone(&cgroup.path),
+                rates,
+                share_pct: None,
+                limits,
+            };
             by_device.entry(delta.number).or_default().push(cgroup_use);
         }
         let total = |device: &ScannedDevice| {
             let before = older.devices.iter().find(|old| old.name == device.name);
-            device.io.growth_since(&before.map(|before| before.io).unwrap_or_default())
+            device
+                .io
+                .growth_since(&before.map(|before| before.io).unwrap_or_default())
         };
         let uses = newer.devices.iter().map(|device| {
             let mut cgroups = by_device.remove(&device.number).unwrap_or_default();
             let total = IoRates::of(&total(device), elapsed_s);
             complete_shares(&mut cgroups, &total);
-            DeviceUse { number: device.number, name: device.name.clone(), total, cgroups }
+            DeviceUse {
+                number: device.number,
+                name: device.name.clone(),
+                total,
+                cgroups,
+            }
         });
-        uses.filter(|device| device.total != IoRates::default() || !device.cgroups.is_empty()).collect()
+        uses.filter(|device| device.total != IoRates::default() || !device.cgroups.is_empty())
+            .collect()
     }
 }
 
 /// Returns the counters of each cgroup of a scan.
 fn counters_by_path(scan: &IoScan) -> Counted {
-    scan.cgroups.iter().map(|cgroup| (Arc::clone(&cgroup.path), cgroup.devices.clone())).collect()
+    scan.cgroups
+        .iter()
+        .map(|cgroup| (Arc::clone(&cgroup.path), cgroup.devices.clone()))
+        .collect()
 }
 
 /// Returns the pressure of each cgroup of a scan that has one.
 fn pressures_by_path(scan: &IoScan) -> HashMap<&str, Pressure> {
-    scan.cgroups.iter().filter_map(|cgroup| Some((&*cgroup.path, cgroup.pressure?))).collect()
+    scan.cgroups
+        .iter()
+        .filter_map(|cgroup| Some((&*cgroup.path, cgroup.pressure?)))
+        .collect()
 }
 
 /// Returns the limits of a cgroup on a device.
@@ -250,28 +292,41 @@ fn limits_on(cgroup: &Cgroup, number: DeviceNumber) -> IoLimits {
 /// is in uninterruptible sleep.
 fn has_waited(cgroup: &Cgroup, older: &HashMap<&str, Pressure>, newer: &IoScan) -> bool {
     let before = older.get(&*cgroup.path);
-    let has_pressure = cgroup.pressure.zip(before).is_some_and(|(now, before)| now.some_us > before.some_us);
-    let is_inside =
-        |task: &BlockedTask| task.cgroup.as_deref().is_some_and(|path| is_in_cgroup(&cgroup.path, path));
+    let has_pressure = cgroup
+        .pressure
+        .zip(before)
+        .is_some_and(|(now, before)| now.some_us > before.some_us);
+    let is_inside = |task: &BlockedTask| {
+        task.cgroup
+            .as_deref()
+            .is_some_and(|path| is_in_cgroup(&cgroup.path, path))
+    };
     has_pressure || newer.blocked.iter().flatten().any(is_inside)
 }
 
 /// Returns whether the cgroup `path` is `outer` or one of its descendants.
 pub fn is_in_cgroup(outer: &str, path: &str) -> bool {
     let outer = outer.trim_end_matches('/');
-    path.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    path.strip_prefix(outer)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Sorts the cgroups of a device by bytes, and sets their shares. Cgroups count bytes on submission, devices on
 /// completion, so the sum of the cgroups may be slightly larger.
 fn complete_shares(cgroups: &mut [CgroupUse], total: &IoRates) {
-    let sum: f64 = cgroups.iter().map(|cgroup| cgroup.rates.bytes_per_s()).sum();
+    let sum: f64 = cgroups
+        .iter()
+        .map(|cgroup| cgroup.rates.bytes_per_s())
+        .sum();
     let all = total.bytes_per_s().max(sum);
     for cgroup in cgroups.iter_mut() {
         cgroup.share_pct = (all > 0.0).then(|| 100.0 * cgroup.rates.bytes_per_s() / all);
     }
     cgroups.sort_by(|a, b| {
-        b.rates.bytes_per_s().total_cmp(&a.rates.bytes_per_s()).then_with(|| a.path.cmp(&b.path))
+        b.rates
+            .bytes_per_s()
+            .total_cmp(&a.rates.bytes_per_s())
+            .then_with(|| a.path.cmp(&b.path))
     });
 }
 
@@ -316,7 +371,13 @@ fn cgroup_deltas(before: &Counted, newer: &IoScan, ahead: &mut AheadOfParents) -
             let counted = device.io.growth_since(&old.unwrap_or_default());
             let continues = old.is_some_and(|old| old.plus(&counted) == device.io);
             positions.insert((&cgroup.path, device.number), deltas.len());
-            deltas.push(CgroupDelta { cgroup: at, number: device.number, counted, own: counted, continues });
+            deltas.push(CgroupDelta {
+                cgroup: at,
+                number: device.number,
+                counted,
+                own: counted,
+                continues,
+            });
         }
     }
     if newer.hierarchy == Some(CgroupHierarchy::V2) {
@@ -334,11 +395,20 @@ fn subtract_children(
 ) {
     // The growth to subtract from each parent, and `true` if all counters below it were known before.
     let mut below: HashMap<usize, (IoCounters, bool)> = HashMap::new();
-    for CgroupDelta { cgroup, number, counted, continues, .. } in &*deltas {
+    for CgroupDelta {
+        cgroup,
+        number,
+        counted,
+        continues,
+        ..
+    } in &*deltas
+    {
         let path = &scan.cgroups[*cgroup].path;
         let mut above = parents(path).filter_map(|path| positions.get(&(path, *number)));
         if let Some(parent) = above.next() {
-            let (sum, all_continue) = below.entry(*parent).or_insert((IoCounters::default(), true));
+            let (sum, all_continue) = below
+                .entry(*parent)
+                .or_insert((IoCounters::default(), true));
             *sum = sum.plus(counted);
             *all_continue &= *continues;
         }
@@ -358,7 +428,9 @@ fn subtract_children(
 
 /// Returns the paths of the cgroups above one, nearest first, without the root.
 fn parents(path: &str) -> impl Iterator<Item = &str> {
-    path.rmatch_indices('/').map(|(end, _)| &path[..end]).filter(|parent| !parent.is_empty())
+    path.rmatch_indices('/')
+        .map(|(end, _)| &path[..end])
+        .filter(|parent| !parent.is_empty())
 }
 
 /// Reads and writes per second. For a device they are requests; for a cgroup they are bios, several of which the kernel
@@ -422,11 +494,19 @@ pub enum LimitKind {
 }
 
 impl LimitKind {
-    pub const ALL: [Self; 4] = [Self::ReadIops, Self::WriteIops, Self::ReadBytes, Self::WriteBytes];
+    pub const ALL: [Self; 4] = [
+        Self::ReadIops,
+        Self::WriteIops,
+        Self::ReadBytes,
+        Self::WriteBytes,
+    ];
 
     /// Returns the limits that are set, with their values.
     pub fn of(limits: &IoLimits) -> impl Iterator<Item = (Self, u64)> + use<> {
-        Self::ALL.into_iter().zip(*limits).filter_map(|(kind, value)| Some((kind, value?)))
+        Self::ALL
+            .into_iter()
+            .zip(*limits)
+            .filter_map(|(kind, value)| Some((kind, value?)))
     }
 
     /// Returns whether it counts bytes rather than requests.
@@ -499,7 +579,11 @@ impl Observed {
             return self.is_waiting;
         }
         let by_slices = (self.value / SLICES_PER_S * SLICES_PER_S) as f64 * self.elapsed_s;
-        let least = if by_slices > 0.0 { by_slices } else { self.permitted() };
+        let least = if by_slices > 0.0 {
+            by_slices
+        } else {
+            self.permitted()
+        };
         let least = fraction * least - missing.max(self.request);
         let most = MAX_REACHED_RATIO * self.permitted() + self.slice().max(self.request);
         (least..=most).contains(&(self.amount as f64))
@@ -509,7 +593,11 @@ impl Observed {
     fn sum(intervals: &[Self]) -> Option<Self> {
         let elapsed_s = intervals.iter().map(|observed| observed.elapsed_s).sum();
         let amount = intervals.iter().map(|observed| observed.amount).sum();
-        intervals.last().map(|last| Self { elapsed_s, amount, ..*last })
+        intervals.last().map(|last| Self {
+            elapsed_s,
+            amount,
+            ..*last
+        })
     }
 }
 
@@ -544,9 +632,18 @@ impl LimitHistory {
                 recent.remove(0);
             }
             // Without a request, requests are assumed to be as large as before.
-            let request =
-                if amount > 0 { request } else { recent.last().map_or(request, |last| last.request) };
-            recent.push(Observed { value, elapsed_s, amount, request, is_waiting });
+            let request = if amount > 0 {
+                request
+            } else {
+                recent.last().map_or(request, |last| last.request)
+            };
+            recent.push(Observed {
+                value,
+                elapsed_s,
+                amount,
+                request,
+                is_waiting,
+            });
             self.current.insert(key, recent);
         }
     }
@@ -558,12 +655,18 @@ impl LimitHistory {
 
     /// Returns the limits that have been reached.
     fn reached(&self) -> impl Iterator<Item = LimitKey> {
-        self.recent.iter().filter(|(_, recent)| is_reached(recent)).map(|(key, _)| key.clone())
+        self.recent
+            .iter()
+            .filter(|(_, recent)| is_reached(recent))
+            .map(|(key, _)| key.clone())
     }
 
     /// Returns whether the rate over the last three intervals is near a limit.
     fn is_near(&self, key: &LimitKey) -> bool {
-        let last = self.recent.get(key).and_then(|recent| recent.last_chunk::<INTERVALS>());
+        let last = self
+            .recent
+            .get(key)
+            .and_then(|recent| recent.last_chunk::<INTERVALS>());
         let sum = last.and_then(|last| Observed::sum(last));
         sum.is_some_and(|sum| sum.amount > 0 && sum.reaches(NEAR_FRACTION, 0.0))
     }
@@ -573,15 +676,21 @@ impl LimitHistory {
 /// only few requests, it must also have been reached in all intervals since it seems to be reached.
 fn is_reached(recent: &[Observed]) -> bool {
     let is_near_limit = |observed: &Observed| observed.is_at_limit(observed.slice());
-    let begin = recent.iter().rposition(|observed| !is_near_limit(observed)).map_or(0, |before| before + 1);
+    let begin = recent
+        .iter()
+        .rposition(|observed| !is_near_limit(observed))
+        .map_or(0, |before| before + 1);
     let run = &recent[begin..];
-    let Some(begin_of_last) = run.len().checked_sub(INTERVALS) else { return false };
+    let Some(begin_of_last) = run.len().checked_sub(INTERVALS) else {
+        return false;
+    };
     let last = &run[begin_of_last..];
     // If there was no request, the reason must be that the limit permits none.
     if last.iter().all(|observed| observed.amount == 0) {
         return last.iter().all(Observed::permits_no_request);
     }
-    let is_at_limit = |observed: &[Observed]| Observed::sum(observed).is_some_and(|sum| sum.is_at_limit(0.0));
+    let is_at_limit =
+        |observed: &[Observed]| Observed::sum(observed).is_some_and(|sum| sum.is_at_limit(0.0));
     let are_many = |sum: Observed| sum.permitted() >= MIN_REQUESTS * sum.request;
     // The limit may have been reached only during the first interval of the run.
     let all = if begin_of_last > 0 { &run[1..] } else { run };
@@ -636,41 +745,67 @@ impl Attribution {
         let none = DeviceUse::default();
         let usage = self.device(device).unwrap_or(&none);
         let limited = [device].into_iter().chain(below.iter().map(String::as_str));
-        let candidates: Vec<Candidate<'_>> =
-            limited.flat_map(|name| self.reached_on(name, is_held)).collect();
+        let candidates: Vec<Candidate<'_>> = limited
+            .flat_map(|name| self.reached_on(name, is_held))
+            .collect();
         let applies = |(limited, ..): &Candidate<'_>, path: &str| match hierarchy {
             CgroupHierarchy::V1 => *limited.path == *path,
             CgroupHierarchy::V2 => is_in_cgroup(&limited.path, path),
         };
-        let share = |is_limited: &dyn Fn(&str) -> bool, amount: fn(&CgroupUse) -> f64, total: f64| {
-            let held: f64 = usage.cgroups.iter().filter(|cgroup| is_limited(&cgroup.path)).map(amount).sum();
-            let all: f64 = usage.cgroups.iter().map(amount).sum();
-            let all = total.max(all);
-            (all > 0.0).then(|| held / all)
-        };
+        let share =
+            |is_limited: &dyn Fn(&str) -> bool, amount: fn(&CgroupUse) -> f64, total: f64| {
+                let held: f64 = usage
+                    .cgroups
+                    .iter()
+                    .filter(|cgroup| is_limited(&cgroup.path))
+                    .map(amount)
+                    .sum();
+                let all: f64 = usage.cgroups.iter().map(amount).sum();
+                let all = total.max(all);
+                (all > 0.0).then(|| held / all)
+            };
         let bytes = |is_limited: &dyn Fn(&str) -> bool| {
-            share(is_limited, |cgroup| cgroup.rates.bytes_per_s(), usage.total.bytes_per_s())
+            share(
+                is_limited,
+                |cgroup| cgroup.rates.bytes_per_s(),
+                usage.total.bytes_per_s(),
+            )
         };
         let requests = |is_limited: &dyn Fn(&str) -> bool| {
-            share(is_limited, |cgroup| cgroup.rates.ios_per_s(), usage.total.ios_per_s())
+            share(
+                is_limited,
+                |cgroup| cgroup.rates.ios_per_s(),
+                usage.total.ios_per_s(),
+            )
         };
         let share_of =
             |candidate: &Candidate<'_>| bytes(&|path| applies(candidate, path)).unwrap_or_default();
         let first = candidates.iter().max_by(|a, b| {
             // Among the limits of one cgroup, the one on the device itself.
-            share_of(a).total_cmp(&share_of(b)).then_with(|| (a.1 == device).cmp(&(b.1 == device)))
+            share_of(a)
+                .total_cmp(&share_of(b))
+                .then_with(|| (a.1 == device).cmp(&(b.1 == device)))
         })?;
         let is_any = |path: &str| candidates.iter().any(|candidate| applies(candidate, path));
         let is_much = |share: Option<f64>| share.is_some_and(|share| share >= MIN_SHARE);
-        let others = self.devices.iter().filter(|other| other.name != device && other.name != first.1);
+        let others = self
+            .devices
+            .iter()
+            .filter(|other| other.name != device && other.name != first.1);
         let mut uses = others.flat_map(|other| &other.cgroups);
-        let is_elsewhere = uses.any(|used| used.path == first.0.path && used.rates.ios_per_s() > 0.0);
+        let is_elsewhere =
+            uses.any(|used| used.path == first.0.path && used.rates.ios_per_s() > 0.0);
         // Where nothing completes, no cgroup is seen to use the device.
         let is_unused =
             !is_idle && usage.total.ios_per_s() == 0.0 && usage.cgroups.is_empty() && !is_elsewhere;
         let is_held = is_held && first.1 != device && !is_elsewhere;
-        let uses_device = is_unused || is_held || usage.cgroups.iter().any(|cgroup| is_any(&cgroup.path));
-        let mut waiting = self.blocked.iter().filter_map(|task| task.cgroup.as_deref()).peekable();
+        let uses_device =
+            is_unused || is_held || usage.cgroups.iter().any(|cgroup| is_any(&cgroup.path));
+        let mut waiting = self
+            .blocked
+            .iter()
+            .filter_map(|task| task.cgroup.as_deref())
+            .peekable();
         let are_all_waiting_limited = waiting.peek().is_some() && waiting.all(is_any);
         let holds_device = is_held
             || is_much(bytes(&is_any))
@@ -696,8 +831,13 @@ impl Attribution {
     ) -> Option<ReachedLimit> {
         let hierarchy = self.hierarchy?;
         let of_device = |name: &'a String| {
-            let cgroups = self.device(name).into_iter().flat_map(|device| &device.cgroups);
-            cgroups.flat_map(move |cgroup| cgroup.limits.iter().map(move |limit| (name, cgroup, limit)))
+            let cgroups = self
+                .device(name)
+                .into_iter()
+                .flat_map(|device| &device.cgroups);
+            cgroups.flat_map(move |cgroup| {
+                cgroup.limits.iter().map(move |limit| (name, cgroup, limit))
+            })
         };
         let mut limits = limited.into_iter().flat_map(of_device);
         let (name, cgroup, limit) = limits.find(|(.., limit)| permits_no_request(limit))?;
@@ -715,13 +855,23 @@ impl Attribution {
     /// Returns whether a limit that has held a device back still does: it is still set, and the rate is near it or, where
     /// it permits less than a request per second, the device is in trouble.
     pub fn still_holds(&self, known: &ReachedLimit, is_in_trouble: bool) -> bool {
-        let cgroups = self.device(&known.limited_device).into_iter().flat_map(|device| &device.cgroups);
-        let limits = cgroups.filter(|cgroup| cgroup.path == known.cgroup).flat_map(|cgroup| &cgroup.limits);
-        let mut same = limits.filter(|limit| (limit.kind, limit.value) == (known.kind, known.value));
+        let cgroups = self
+            .device(&known.limited_device)
+            .into_iter()
+            .flat_map(|device| &device.cgroups);
+        let limits = cgroups
+            .filter(|cgroup| cgroup.path == known.cgroup)
+            .flat_map(|cgroup| &cgroup.limits);
+        let mut same =
+            limits.filter(|limit| (limit.kind, limit.value) == (known.kind, known.value));
         same.any(|limit| {
             let permitted = limit.value as f64;
-            let is_near = (STILL_REACHED[0] * permitted..=STILL_REACHED[1] * permitted).contains(&limit.rate);
-            limit.is_reached || limit.is_near || is_near || permits_no_request(limit) && is_in_trouble
+            let is_near =
+                (STILL_REACHED[0] * permitted..=STILL_REACHED[1] * permitted).contains(&limit.rate);
+            limit.is_reached
+                || limit.is_near
+                || is_near
+                || permits_no_request(limit) && is_in_trouble
         })
     }
 
@@ -730,18 +880,30 @@ impl Attribution {
         self.devices.iter().find(|device| device.name == name)
     }
 
-    fn reached_on<'a>(&'a self, name: &'a str, is_held: bool) -> impl Iterator<Item = Candidate<'a>> {
-        let cgroups = self.device(name).into_iter().flat_map(|device| &device.cgroups);
+    fn reached_on<'a>(
+        &'a self,
+        name: &'a str,
+        is_held: bool,
+    ) -> impl Iterator<Item = Candidate<'a>> {
+        let cgroups = self
+            .device(name)
+            .into_iter()
+            .flat_map(|device| &device.cgroups);
         // Threads of the kernel, which write journals for others, are in the root.
         let has_all_waiting = |path: &str| {
-            let paths = self.blocked.iter().filter_map(|task| task.cgroup.as_deref());
+            let paths = self
+                .blocked
+                .iter()
+                .filter_map(|task| task.cgroup.as_deref());
             let mut waiting = paths.filter(|path| *path != "/").peekable();
             waiting.peek().is_some() && waiting.all(|task| is_in_cgroup(path, task))
         };
         cgroups.flat_map(move |cgroup| {
             let suffices_near = is_held && has_all_waiting(&cgroup.path);
-            let reached =
-                cgroup.limits.iter().filter(move |limit| limit.is_reached || suffices_near && limit.is_near);
+            let reached = cgroup
+                .limits
+                .iter()
+                .filter(move |limit| limit.is_reached || suffices_near && limit.is_near);
             reached.map(move |limit| (cgroup, name, limit.kind, limit.value))
         })
     }
@@ -759,20 +921,40 @@ mod attributor_tests {
     use crate::counters::{CgroupDevice, IoCounters};
 
     fn io(read_bytes: u64) -> IoCounters {
-        IoCounters { read_bytes, reads: read_bytes / 4096, ..IoCounters::default() }
+        IoCounters {
+            read_bytes,
+            reads: read_bytes / 4096,
+            ..IoCounters::default()
+        }
     }
 
     fn cgroup(path: &str, read_bytes: u64) -> Cgroup {
-        let device = CgroupDevice { number: (8, 0), io: io(read_bytes), limits: IoLimits::default() };
-        Cgroup { path: path.into(), is_new: false, devices: vec![device], pressure: None }
+        let device = CgroupDevice {
+            number: (8, 0),
+            io: io(read_bytes),
+            limits: IoLimits::default(),
+        };
+        Cgroup {
+            path: path.into(),
+            is_new: false,
+            devices: vec![device],
+            pressure: None,
+        }
     }
 
     fn scan(at_s: u64, device_bytes: u64, cgroups: &[(&str, u64)]) -> IoScan {
         IoScan {
             at: Duration::from_secs(at_s),
-            devices: vec![ScannedDevice { number: (8, 0), name: "sda".into(), io: io(device_bytes) }],
+            devices: vec![ScannedDevice {
+                number: (8, 0),
+                name: "sda".into(),
+                io: io(device_bytes),
+            }],
             hierarchy: Some(CgroupHierarchy::V2),
-            cgroups: cgroups.iter().map(|(path, bytes)| cgroup(path, *bytes)).collect(),
+            cgroups: cgroups
+                .iter()
+                .map(|(path, bytes)| cgroup(path, *bytes))
+                .collect(),
             ..IoScan::default()
         }
     }
@@ -784,19 +966,34 @@ mod attributor_tests {
         assert_eq!(attributor.finish_interval(), None);
         attributor.observe(&Arc::new(newer));
         let device = attributor.finish_interval().unwrap().devices.remove(0);
-        let shares = device.cgroups.iter().map(|cgroup| (cgroup.path.to_string(), cgroup.share_pct.unwrap()));
+        let shares = device
+            .cgroups
+            .iter()
+            .map(|cgroup| (cgroup.path.to_string(), cgroup.share_pct.unwrap()));
         (shares.collect(), device.unattributed_pct())
     }
 
     fn named(expected: &[(&str, f64)]) -> Vec<(String, f64)> {
-        expected.iter().map(|(path, share)| ((*path).to_owned(), *share)).collect()
+        expected
+            .iter()
+            .map(|(path, share)| ((*path).to_owned(), *share))
+            .collect()
     }
 
     #[test]
     fn the_io_of_children_is_not_that_of_their_parent() {
         let older = scan(0, 0, &[("/s", 0), ("/s/db", 0), ("/s/db/w", 0), ("/t", 0)]);
-        let newer = scan(2, 1000, &[("/s", 800), ("/s/db", 700), ("/s/db/w", 100), ("/t", 100)]);
-        let expected = named(&[("/s/db", 60.0), ("/s", 10.0), ("/s/db/w", 10.0), ("/t", 10.0)]);
+        let newer = scan(
+            2,
+            1000,
+            &[("/s", 800), ("/s/db", 700), ("/s/db/w", 100), ("/t", 100)],
+        );
+        let expected = named(&[
+            ("/s/db", 60.0),
+            ("/s", 10.0),
+            ("/s/db/w", 10.0),
+            ("/t", 10.0),
+        ]);
         assert_eq!(shares(older, newer), (expected, Some(10.0)));
     }
 
@@ -805,8 +1002,17 @@ mod attributor_tests {
         let mut attributor = Attributor::default();
         attributor.observe(&Arc::new(scan(0, 0, &[("/s", 0), ("/s/db", 0)])));
         let mut own = Vec::new();
-        for (at_s, parent, child) in [(1, 900, 950), (2, 1900, 1950), (3, 3000, 3000), (4, 4100, 4000)] {
-            attributor.observe(&Arc::new(scan(at_s, parent, &[("/s", parent), ("/s/db", child)])));
+        for (at_s, parent, child) in [
+            (1, 900, 950),
+            (2, 1900, 1950),
+            (3, 3000, 3000),
+            (4, 4100, 4000),
+        ] {
+            attributor.observe(&Arc::new(scan(
+                at_s,
+                parent,
+                &[("/s", parent), ("/s/db", child)],
+            )));
             let device = attributor.finish_interval().unwrap().devices.remove(0);
             let of_parent = device.cgroups.iter().find(|cgroup| &*cgroup.path == "/s");
             own.push(of_parent.map(|cgroup| cgroup.rates.read_bytes_per_s));
@@ -816,7 +1022,10 @@ mod attributor_tests {
 
     #[test]
     fn in_version_1_each_cgroup_counts_for_itself() {
-        let v1 = |scan| IoScan { hierarchy: Some(CgroupHierarchy::V1), ..scan };
+        let v1 = |scan| IoScan {
+            hierarchy: Some(CgroupHierarchy::V1),
+            ..scan
+        };
         let older = v1(scan(0, 0, &[("/", 0), ("/db", 0), ("/db/w", 0)]));
         let newer = v1(scan(1, 1000, &[("/", 250), ("/db", 500), ("/db/w", 250)]));
         let expected = named(&[("/db", 50.0), ("/", 25.0), ("/db/w", 25.0)]);
@@ -826,20 +1035,33 @@ mod attributor_tests {
     #[test]
     fn cgroups_come_and_go_without_huge_numbers() {
         let older = scan(0, 0, &[("/s", 5000), ("/s/gone", 4000)]);
-        let mut newer = scan(1, 1000, &[("/s", 6000), ("/s/new", 3000), ("/s/first", 400)]);
+        let mut newer = scan(
+            1,
+            1000,
+            &[("/s", 6000), ("/s/new", 3000), ("/s/first", 400)],
+        );
         newer.cgroups[1].is_new = true;
         // The time over which the new cgroup read is not known, so its parent gets its bytes.
-        assert_eq!(shares(older, newer), (named(&[("/s", 60.0), ("/s/first", 40.0)]), Some(0.0)));
+        assert_eq!(
+            shares(older, newer),
+            (named(&[("/s", 60.0), ("/s/first", 40.0)]), Some(0.0))
+        );
         // A cgroup of the same name was created again, and a device of the same name came back.
         let newer = scan(1, 400, &[("/s", 300)]);
-        assert_eq!(shares(scan(0, 9000, &[("/s", 5000)]), newer), (named(&[("/s", 75.0)]), Some(25.0)));
+        assert_eq!(
+            shares(scan(0, 9000, &[("/s", 5000)]), newer),
+            (named(&[("/s", 75.0)]), Some(25.0))
+        );
     }
 
     #[test]
     fn the_sum_of_the_shares_is_at_most_100() {
         let newer = scan(1, 900, &[("/a", 750), ("/b", 250)]);
         let expected = named(&[("/a", 75.0), ("/b", 25.0)]);
-        assert_eq!(shares(scan(0, 0, &[("/a", 0), ("/b", 0)]), newer), (expected, Some(0.0)));
+        assert_eq!(
+            shares(scan(0, 0, &[("/a", 0), ("/b", 0)]), newer),
+            (expected, Some(0.0))
+        );
     }
 
     #[test]
@@ -855,7 +1077,11 @@ mod attributor_tests {
     #[test]
     fn descendants_wait_at_the_limit_of_their_parent_where_it_applies_to_them() {
         let limited = |at_s, reads: u64| {
-            let mut scan = scan(at_s, reads * 4096, &[("/db", reads * 4096), ("/db/w", reads * 4096)]);
+            let mut scan = scan(
+                at_s,
+                reads * 4096,
+                &[("/db", reads * 4096), ("/db/w", reads * 4096)],
+            );
             scan.cgroups[0].devices[0].limits[0] = Some(50);
             Arc::new(scan)
         };
@@ -864,7 +1090,10 @@ mod attributor_tests {
             .map(|at_s| {
                 attributor.observe(&limited(at_s, at_s * 50));
                 let attribution = attributor.finish_interval()?;
-                let db = attribution.devices[0].cgroups.iter().find(|cgroup| &*cgroup.path == "/db")?;
+                let db = attribution.devices[0]
+                    .cgroups
+                    .iter()
+                    .find(|cgroup| &*cgroup.path == "/db")?;
                 assert_eq!((db.limits[0].rate, db.rates.reads_per_s), (50.0, 0.0));
                 Some(db.limits[0].is_reached)
             })
@@ -877,7 +1106,12 @@ mod attributor_tests {
         let limited = |at_s, reads: u64| {
             let mut scan = scan(at_s, reads * 4096, &[("/db", reads * 4096)]);
             scan.cgroups[0].devices[0].limits[0] = Some(50);
-            scan.blocked = (at_s == 2).then(|| vec![BlockedTask { tid: 7, ..BlockedTask::default() }]);
+            scan.blocked = (at_s == 2).then(|| {
+                vec![BlockedTask {
+                    tid: 7,
+                    ..BlockedTask::default()
+                }]
+            });
             Arc::new(scan)
         };
         let mut attributor = Attributor::default();
@@ -891,14 +1125,23 @@ mod attributor_tests {
         assert_eq!(attribution.blocked.len(), 1);
         attributor.observe(&limited(5, 160));
         let attribution = attributor.finish_interval().unwrap();
-        assert!(!attribution.devices[0].cgroups[0].limits[0].is_reached && attribution.blocked.is_empty());
+        assert!(
+            !attribution.devices[0].cgroups[0].limits[0].is_reached
+                && attribution.blocked.is_empty()
+        );
     }
 
     #[test]
     fn a_waiting_task_is_that_of_every_cgroup_above() {
-        let blocked = BlockedTask { cgroup: Some("/a/b".into()), ..BlockedTask::default() };
+        let blocked = BlockedTask {
+            cgroup: Some("/a/b".into()),
+            ..BlockedTask::default()
+        };
         let older = scan(0, 0, &[]);
-        let newer = IoScan { blocked: Some(vec![blocked]), ..scan(1, 0, &[]) };
+        let newer = IoScan {
+            blocked: Some(vec![blocked]),
+            ..scan(1, 0, &[])
+        };
         let waits = |path: &str| has_waited(&cgroup(path, 0), &pressures_by_path(&older), &newer);
         assert!(waits("/") && waits("/a") && waits("/a/b"));
         assert!(!waits("/a/b/c") && !waits("/a/bc") && !waits("/b"));
@@ -915,7 +1158,10 @@ mod limit_use_tests {
         let limits = [Some(limit), None, None, None];
         let path = Arc::from("/a");
         let observe = |reads: &u64| {
-            let delta = IoCounters { reads: *reads, ..IoCounters::default() };
+            let delta = IoCounters {
+                reads: *reads,
+                ..IoCounters::default()
+            };
             history.observe((&path, (8, 0)), &limits, (&delta, 1.0), false);
             history.end_interval();
             history.reached().count() == 1
@@ -938,7 +1184,10 @@ mod limit_use_tests {
             let limits = [Some(limit), None, None, None];
             let key = (Arc::from("/a"), (8, 0), LimitKind::ReadIops);
             for reads in reads {
-                let delta = IoCounters { reads: *reads, ..IoCounters::default() };
+                let delta = IoCounters {
+                    reads: *reads,
+                    ..IoCounters::default()
+                };
                 history.observe((&key.0, key.1), &limits, (&delta, 1.0), false);
                 history.end_interval();
             }
@@ -953,7 +1202,10 @@ mod limit_use_tests {
     fn requests_of_a_slice_may_be_counted_in_the_next_interval() {
         // Reads per second on Linux 6.18, scanned on a busy machine.
         assert!(reached(50, &[50, 55, 45]) && reached(50, &[55, 45, 51]));
-        assert!(!reached(50, &[50, 43, 57]) && !reached(50, &[45, 45, 50]), "more than that");
+        assert!(
+            !reached(50, &[50, 43, 57]) && !reached(50, &[45, 45, 50]),
+            "more than that"
+        );
     }
 
     /// Returns the number of intervals in which a limit on reads per second counts as reached by reads that are issued
@@ -962,10 +1214,14 @@ mod limit_use_tests {
         let mut history = LimitHistory::default();
         let limits = [Some(limit), None, None, None];
         let path = Arc::from("/a");
-        let reads_until = |interval: u32| (per_s * interval_s * (f64::from(interval) + shift)) as u64;
+        let reads_until =
+            |interval: u32| (per_s * interval_s * (f64::from(interval) + shift)) as u64;
         let observe = |interval: &u32| {
             let reads = reads_until(*interval) - reads_until(*interval - 1);
-            let delta = IoCounters { reads, ..IoCounters::default() };
+            let delta = IoCounters {
+                reads,
+                ..IoCounters::default()
+            };
             history.observe((&path, (8, 0)), &limits, (&delta, interval_s), false);
             history.end_interval();
             history.reached().count() == 1
@@ -979,7 +1235,11 @@ mod limit_use_tests {
             for part in [0.5, 0.8, 0.85, 0.9, 0.95] {
                 let granted = (limit / 10 * 10) as f64;
                 for shift in [0.0, 0.2, 0.5, 0.9] {
-                    assert_eq!(reached_by_pace(limit, part * granted, 1.0, shift), 0, "{part} of {limit}");
+                    assert_eq!(
+                        reached_by_pace(limit, part * granted, 1.0, shift),
+                        0,
+                        "{part} of {limit}"
+                    );
                 }
             }
         }
@@ -987,22 +1247,42 @@ mod limit_use_tests {
 
     #[test]
     fn a_steady_load_below_a_low_limit_seems_to_reach_it_only_at_first() {
-        for (limit, interval_s) in [(5, 1.0), (6, 1.0), (9, 1.0), (50, 0.1), (60, 0.1), (20, 0.2)] {
+        for (limit, interval_s) in [
+            (5, 1.0),
+            (6, 1.0),
+            (9, 1.0),
+            (50, 0.1),
+            (60, 0.1),
+            (20, 0.2),
+        ] {
             for part in [0.5, 0.8, 0.85, 0.9] {
                 for shift in [0.0, 0.2, 0.5, 0.9] {
                     let found = reached_by_pace(limit, part * limit as f64, interval_s, shift);
-                    assert!(found <= 3, "{part} of {limit} in {interval_s} s: {found} of 100 intervals");
+                    assert!(
+                        found <= 3,
+                        "{part} of {limit} in {interval_s} s: {found} of 100 intervals"
+                    );
                 }
             }
-            assert!(reached_by_pace(limit, limit as f64, interval_s, 0.5) >= 98, "{limit}");
+            assert!(
+                reached_by_pace(limit, limit as f64, interval_s, 0.5) >= 98,
+                "{limit}"
+            );
         }
     }
 
     #[test]
     fn a_load_that_begins_during_an_interval_reaches_its_limit_after_three_more() {
         assert!(!reached(50, &[0, 44, 50, 50]) && reached(50, &[0, 44, 50, 50, 50]));
-        assert!(!reached(5, &[0, 2, 5, 5]) && reached(5, &[0, 2, 5, 5, 5]) && reached(5, &[0, 4, 5, 5, 5]));
-        assert!(reached(777, &[700, 720, 760, 770, 750]), "the last three of many requests count");
+        assert!(
+            !reached(5, &[0, 2, 5, 5])
+                && reached(5, &[0, 2, 5, 5, 5])
+                && reached(5, &[0, 4, 5, 5, 5])
+        );
+        assert!(
+            reached(777, &[700, 720, 760, 770, 750]),
+            "the last three of many requests count"
+        );
     }
 
     #[test]
@@ -1012,19 +1292,32 @@ mod limit_use_tests {
         let limits = [Some(50), None, None, None];
         let path = Arc::from("/a");
         let mut observe = |reads: u64| {
-            let delta = IoCounters { reads, ..IoCounters::default() };
+            let delta = IoCounters {
+                reads,
+                ..IoCounters::default()
+            };
             history.observe((&path, (8, 0)), &limits, (&delta, 0.1), false);
             history.end_interval();
             history.reached().count() == 1
         };
-        assert_eq!([5, 5, 5, 0, 10, 5, 5].map(&mut observe)[2..], [true, false, true, true, true]);
+        assert_eq!(
+            [5, 5, 5, 0, 10, 5, 5].map(&mut observe)[2..],
+            [true, false, true, true, true]
+        );
         assert_eq!([0, 0, 0].map(&mut observe), [false; 3]);
     }
 
     #[test]
     fn rates_that_the_kernel_grants_reach_the_limit() {
         // Reads per second that Linux 6.18 granted.
-        for (limit, granted) in [(5, 5), (19, 10), (55, 50), (99, 90), (777, 770), (1234, 1230)] {
+        for (limit, granted) in [
+            (5, 5),
+            (19, 10),
+            (55, 50),
+            (99, 90),
+            (777, 770),
+            (1234, 1230),
+        ] {
             assert!(reached(limit, &[granted; 3]), "{limit}");
             let less = granted * 9 / 10 - 1;
             assert!(!reached(limit, &[less; 3]), "{limit}: {less}");
@@ -1034,7 +1327,10 @@ mod limit_use_tests {
     #[test]
     fn one_request_more_or_less_is_permitted() {
         assert!(reached(50, &[49, 50, 51]) && reached(3, &[2, 4, 3]));
-        assert!(!reached(3, &[2, 2, 2]), "two of three requests, again and again");
+        assert!(
+            !reached(3, &[2, 2, 2]),
+            "two of three requests, again and again"
+        );
     }
 
     #[test]
@@ -1042,12 +1338,24 @@ mod limit_use_tests {
         let mut history = LimitHistory::default();
         let limits = [None, None, None, Some(1000)];
         let mut observe = |bytes: u64, is_waiting| {
-            let delta = IoCounters { write_bytes: bytes, writes: bytes / 4096, ..IoCounters::default() };
-            history.observe((&Arc::from("/a"), (8, 0)), &limits, (&delta, 1.0), is_waiting);
+            let delta = IoCounters {
+                write_bytes: bytes,
+                writes: bytes / 4096,
+                ..IoCounters::default()
+            };
+            history.observe(
+                (&Arc::from("/a"), (8, 0)),
+                &limits,
+                (&delta, 1.0),
+                is_waiting,
+            );
             history.end_interval();
             history.reached().count() == 1
         };
-        assert_eq!([4096, 0, 0].map(|bytes| observe(bytes, true)), [false, false, true]);
+        assert_eq!(
+            [4096, 0, 0].map(|bytes| observe(bytes, true)),
+            [false, false, true]
+        );
         assert!(!observe(4096, false));
     }
 
@@ -1057,7 +1365,10 @@ mod limit_use_tests {
         let path = Arc::from("/a");
         let mut observe = |limit| {
             let limits = [Some(limit), None, None, None];
-            let delta = IoCounters { reads: limit, ..IoCounters::default() };
+            let delta = IoCounters {
+                reads: limit,
+                ..IoCounters::default()
+            };
             history.observe((&path, (8, 0)), &limits, (&delta, 1.0), false);
             history.end_interval();
             history.reached().count() == 1
@@ -1074,7 +1385,11 @@ mod reached_limit_tests {
     use crate::counters::BlockedTask;
 
     fn cgroup(path: &str, bytes: f64, limit: Option<u64>) -> CgroupUse {
-        let rates = IoRates { reads_per_s: bytes / 4096.0, read_bytes_per_s: bytes, ..IoRates::default() };
+        let rates = IoRates {
+            reads_per_s: bytes / 4096.0,
+            read_bytes_per_s: bytes,
+            ..IoRates::default()
+        };
         let limits = limit.map(|value| LimitUse {
             kind: LimitKind::ReadIops,
             value,
@@ -1082,29 +1397,59 @@ mod reached_limit_tests {
             is_reached: true,
             is_near: true,
         });
-        CgroupUse { path: path.into(), rates, share_pct: None, limits: limits.into_iter().collect() }
+        CgroupUse {
+            path: path.into(),
+            rates,
+            share_pct: None,
+            limits: limits.into_iter().collect(),
+        }
     }
 
     fn device(name: &str, cgroups: Vec<CgroupUse>) -> DeviceUse {
-        let bytes: f64 = cgroups.iter().map(|cgroup| cgroup.rates.read_bytes_per_s).sum();
-        let total = IoRates { reads_per_s: bytes / 4096.0, read_bytes_per_s: bytes, ..IoRates::default() };
-        DeviceUse { name: name.into(), total, cgroups, ..DeviceUse::default() }
+        let bytes: f64 = cgroups
+            .iter()
+            .map(|cgroup| cgroup.rates.read_bytes_per_s)
+            .sum();
+        let total = IoRates {
+            reads_per_s: bytes / 4096.0,
+            read_bytes_per_s: bytes,
+            ..IoRates::default()
+        };
+        DeviceUse {
+            name: name.into(),
+            total,
+            cgroups,
+            ..DeviceUse::default()
+        }
     }
 
     fn attribution(devices: Vec<DeviceUse>) -> Attribution {
-        Attribution { hierarchy: Some(CgroupHierarchy::V2), devices, ..Attribution::default() }
+        Attribution {
+            hierarchy: Some(CgroupHierarchy::V2),
+            devices,
+            ..Attribution::default()
+        }
     }
 
-    fn held(attribution: &Attribution, name: &str, below: &[&str]) -> Option<(String, Option<f64>, bool)> {
+    fn held(
+        attribution: &Attribution,
+        name: &str,
+        below: &[&str],
+    ) -> Option<(String, Option<f64>, bool)> {
         let below: Vec<String> = below.iter().map(|name| (*name).to_owned()).collect();
         let limit = attribution.reached_limit(name, &below, false, false)?;
-        Some((format!("{} on {}", limit.cgroup, limit.limited_device), limit.share_pct, limit.holds_device))
+        Some((
+            format!("{} on {}", limit.cgroup, limit.limited_device),
+            limit.share_pct,
+            limit.holds_device,
+        ))
     }
 
     #[test]
     fn a_limit_of_less_than_a_request_blocks_whoever_is_in_flight_above() {
         let mut limited = cgroup("/db", 0.0, Some(100));
-        let attribution = |limited: &CgroupUse| attribution(vec![device("sda", vec![limited.clone()])]);
+        let attribution =
+            |limited: &CgroupUse| attribution(vec![device("sda", vec![limited.clone()])]);
         let below = ["sda".to_owned()];
         assert_eq!(attribution(&limited).blocking_limit(&below), None);
         limited.limits[0].kind = LimitKind::ReadBytes;
@@ -1121,7 +1466,10 @@ mod reached_limit_tests {
     #[test]
     fn cgroups_at_their_limit_hold_a_device_back_if_most_of_it_is_theirs() {
         let of = |db, other| {
-            attribution(vec![device("sda", vec![cgroup("/db", db, Some(50)), cgroup("/other", other, None)])])
+            attribution(vec![device(
+                "sda",
+                vec![cgroup("/db", db, Some(50)), cgroup("/other", other, None)],
+            )])
         };
         let found = |share, holds| Some(("/db on sda".to_owned(), Some(share), holds));
         assert_eq!(held(&of(60.0, 40.0), "sda", &[]), found(60.0, true));
@@ -1133,29 +1481,51 @@ mod reached_limit_tests {
 
     #[test]
     fn several_limited_cgroups_hold_it_together() {
-        let cgroups =
-            vec![cgroup("/a", 30.0, Some(50)), cgroup("/b", 30.0, Some(50)), cgroup("/c", 40.0, None)];
-        let (name, share, holds) = held(&attribution(vec![device("sda", cgroups)]), "sda", &[]).unwrap();
-        assert!(name.ends_with("on sda") && share == Some(30.0) && holds, "{name}");
+        let cgroups = vec![
+            cgroup("/a", 30.0, Some(50)),
+            cgroup("/b", 30.0, Some(50)),
+            cgroup("/c", 40.0, None),
+        ];
+        let (name, share, holds) =
+            held(&attribution(vec![device("sda", cgroups)]), "sda", &[]).unwrap();
+        assert!(
+            name.ends_with("on sda") && share == Some(30.0) && holds,
+            "{name}"
+        );
     }
 
     #[test]
     fn in_version_2_a_limit_applies_to_descendants() {
-        let cgroups =
-            vec![cgroup("/db", 0.0, Some(50)), cgroup("/db/w", 90.0, None), cgroup("/x", 10.0, None)];
+        let cgroups = vec![
+            cgroup("/db", 0.0, Some(50)),
+            cgroup("/db/w", 90.0, None),
+            cgroup("/x", 10.0, None),
+        ];
         let mut found = attribution(vec![device("sda", cgroups)]);
-        assert_eq!(held(&found, "sda", &[]), Some(("/db on sda".to_owned(), Some(90.0), true)));
+        assert_eq!(
+            held(&found, "sda", &[]),
+            Some(("/db on sda".to_owned(), Some(90.0), true))
+        );
         found.hierarchy = Some(CgroupHierarchy::V1);
-        assert_eq!(held(&found, "sda", &[]), Some(("/db on sda".to_owned(), Some(0.0), false)));
+        assert_eq!(
+            held(&found, "sda", &[]),
+            Some(("/db on sda".to_owned(), Some(0.0), false))
+        );
     }
 
     #[test]
     fn a_limit_on_a_device_below_holds_the_volume() {
-        let below = device("sda", vec![cgroup("/db", 60.0, Some(50)), cgroup("/x", 600.0, None)]);
+        let below = device(
+            "sda",
+            vec![cgroup("/db", 60.0, Some(50)), cgroup("/x", 600.0, None)],
+        );
         let volume = device("dm-0", vec![cgroup("/db", 60.0, None)]);
         let other = device("dm-1", vec![cgroup("/x", 600.0, None)]);
         let found = attribution(vec![below, volume, other]);
-        assert_eq!(held(&found, "dm-0", &["sda"]), Some(("/db on sda".to_owned(), Some(100.0), true)));
+        assert_eq!(
+            held(&found, "dm-0", &["sda"]),
+            Some(("/db on sda".to_owned(), Some(100.0), true))
+        );
         assert_eq!(held(&found, "dm-1", &["sda"]), None);
         assert!(!held(&found, "sda", &[]).unwrap().2);
     }
@@ -1163,18 +1533,31 @@ mod reached_limit_tests {
     #[test]
     fn requests_that_are_held_above_a_reached_limit_wait_for_it() {
         // The journal below, and buffered writes above, are charged to the root.
-        let below = device("sda", vec![cgroup("/db", 40.0, Some(50)), cgroup("/", 60.0, None)]);
+        let below = device(
+            "sda",
+            vec![cgroup("/db", 40.0, Some(50)), cgroup("/", 60.0, None)],
+        );
         let volume = device("dm-0", vec![cgroup("/", 60.0, None)]);
         let mut found = attribution(vec![below, volume]);
         let below = ["sda".to_owned()];
         let holds = |found: &Attribution, is_held| {
-            found.reached_limit("dm-0", &below, false, is_held).is_some_and(|limit| limit.holds_device)
+            found
+                .reached_limit("dm-0", &below, false, is_held)
+                .is_some_and(|limit| limit.holds_device)
         };
-        assert_eq!([false, true].map(|is_held| holds(&found, is_held)), [false, true]);
+        assert_eq!(
+            [false, true].map(|is_held| holds(&found, is_held)),
+            [false, true]
+        );
         found.hierarchy = Some(CgroupHierarchy::V1);
         assert!(holds(&found, true));
-        found.devices.push(device("dm-1", vec![cgroup("/db", 40.0, None)]));
-        assert!(!holds(&found, true), "it is another volume that the cgroup uses");
+        found
+            .devices
+            .push(device("dm-1", vec![cgroup("/db", 40.0, None)]));
+        assert!(
+            !holds(&found, true),
+            "it is another volume that the cgroup uses"
+        );
     }
 
     #[test]
@@ -1184,12 +1567,20 @@ mod reached_limit_tests {
         let volume = device("dm-0", vec![cgroup("/", 60.0, None)]);
         let mut found = attribution(vec![device("sda", vec![limited]), volume]);
         let is_found = |found: &Attribution, is_held| {
-            found.reached_limit("dm-0", &["sda".to_owned()], false, is_held).is_some()
+            found
+                .reached_limit("dm-0", &["sda".to_owned()], false, is_held)
+                .is_some()
         };
-        let task = |path: &str| BlockedTask { cgroup: Some(path.into()), ..BlockedTask::default() };
+        let task = |path: &str| BlockedTask {
+            cgroup: Some(path.into()),
+            ..BlockedTask::default()
+        };
         assert!(!is_found(&found, true));
         found.blocked = vec![task("/db/w"), task("/")];
-        assert_eq!([false, true].map(|is_held| is_found(&found, is_held)), [false, true]);
+        assert_eq!(
+            [false, true].map(|is_held| is_found(&found, is_held)),
+            [false, true]
+        );
         found.blocked.push(task("/other"));
         assert!(!is_found(&found, true));
         found.blocked.pop();
@@ -1200,8 +1591,14 @@ mod reached_limit_tests {
     #[test]
     fn cgroups_that_alone_wait_hold_a_device_back() {
         let cgroups = || vec![cgroup("/db", 1.0, Some(50)), cgroup("/other", 99.0, None)];
-        let task = |path: &str| BlockedTask { cgroup: Some(path.into()), ..BlockedTask::default() };
-        let with = |blocked| Attribution { blocked, ..attribution(vec![device("sda", cgroups())]) };
+        let task = |path: &str| BlockedTask {
+            cgroup: Some(path.into()),
+            ..BlockedTask::default()
+        };
+        let with = |blocked| Attribution {
+            blocked,
+            ..attribution(vec![device("sda", cgroups())])
+        };
         let holds = |found: &Attribution| held(found, "sda", &[]).unwrap().2;
         assert!(holds(&with(vec![task("/db"), task("/db/w")])));
         assert!(!holds(&with(vec![task("/db"), task("/other")])) && !holds(&with(Vec::new())));

@@ -88,9 +88,16 @@ pub(super) struct EndOfSample {
 
 impl EndOfSample {
     fn of(sample: &Sample) -> Self {
-        let Sample { at, host, missed_samples, .. } = sample;
+        let Sample {
+            at,
+            host,
+            missed_samples,
+            ..
+        } = sample;
         Self {
-            monotonic_ns: at.monotonic.and_then(|time| u64::try_from(time.as_nanos()).ok()),
+            monotonic_ns: at
+                .monotonic
+                .and_then(|time| u64::try_from(time.as_nanos()).ok()),
             uptime_cs: at.uptime,
             host: *host,
             missed_samples: Some(*missed_samples).filter(|missed| *missed > 0),
@@ -103,14 +110,22 @@ impl Annotation {
     /// Parses a line; `None` if it is not an annotation.
     pub(super) fn parse_line(line: &[u8]) -> Option<serde_json::Result<Self>> {
         let json = line.strip_prefix(MARKER)?;
-        let first_name = json.strip_prefix(b"{\"").and_then(|rest| rest.split(|byte| *byte == b'"').next());
+        let first_name = json
+            .strip_prefix(b"{\"")
+            .and_then(|rest| rest.split(|byte| *byte == b'"').next());
         // The names may be in any order, for example after another program changed the recording.
         let is_header = || memchr::memmem::find(json, b"\"version\":").is_some();
         Some(match first_name.unwrap_or_default() {
-            b"io_scan" => parse(json, |line: IoScanLine<ScanGrowth>| Self::IoScan(line.io_scan)),
-            b"dropped_samples" | b"dropped_from" | b"dropped_to" => parse(json, Self::DroppedSamples),
+            b"io_scan" => parse(json, |line: IoScanLine<ScanGrowth>| {
+                Self::IoScan(line.io_scan)
+            }),
+            b"dropped_samples" | b"dropped_from" | b"dropped_to" => {
+                parse(json, Self::DroppedSamples)
+            }
             b"clock_step_s" | b"suspended_s" => parse(json, Self::ClockChange),
-            _ if is_header() => parse(json, |header: RecordingHeader| Self::Header(header.bounded().into())),
+            _ if is_header() => parse(json, |header: RecordingHeader| {
+                Self::Header(header.bounded().into())
+            }),
             b"devices" | b"baselines" => parse(json, Self::HeaderLists),
             b"health" => parse(json, Self::Health),
             _ => parse(json, Self::EndOfSample),
@@ -181,7 +196,11 @@ impl RecordingHeader {
     /// Returns the header with shortened texts about the machine and its devices.
     pub(super) fn bounded(self) -> Self {
         let topology = Topology::new(bounded(self.topology.into()));
-        Self { machine: self.machine.bounded(), topology, ..self }
+        Self {
+            machine: self.machine.bounded(),
+            topology,
+            ..self
+        }
     }
 }
 
@@ -198,18 +217,44 @@ pub fn write_header(header: &RecordingHeader, out: &mut Vec<u8>) {
     let nodes: Vec<Node> = header.topology.nodes().iter().filter_map(shorten).collect();
     let mut lists = split_list(&nodes).into_iter();
     let topology = Topology::new(lists.next().unwrap_or_default());
-    write_annotation(&RecordingHeader { topology, ..header.clone() }, out);
-    lists.for_each(|devices| write_annotation(&HeaderLists { devices, ..HeaderLists::default() }, out));
+    write_annotation(
+        &RecordingHeader {
+            topology,
+            ..header.clone()
+        },
+        out,
+    );
+    lists.for_each(|devices| {
+        write_annotation(
+            &HeaderLists {
+                devices,
+                ..HeaderLists::default()
+            },
+            out,
+        )
+    });
     for baselines in split_list(header.baselines.iter()) {
-        write_annotation(&HeaderLists { baselines, ..HeaderLists::default() }, out);
+        write_annotation(
+            &HeaderLists {
+                baselines,
+                ..HeaderLists::default()
+            },
+            out,
+        );
     }
 }
 
 /// Appends the lines with facts about the health of devices, which follow the header.
 pub fn write_health(facts: &HealthFacts, out: &mut Vec<u8>) {
-    let facts: Vec<_> = facts.iter().map(|(name, health)| (name.clone(), Arc::clone(health))).collect();
+    let facts: Vec<_> = facts
+        .iter()
+        .map(|(name, health)| (name.clone(), Arc::clone(health)))
+        .collect();
     for (index, health) in split_list(&facts).into_iter().enumerate() {
-        let line = HealthLine { health: health.into_iter().collect(), continues: index > 0 };
+        let line = HealthLine {
+            health: health.into_iter().collect(),
+            continues: index > 0,
+        };
         write_annotation(&line, out);
     }
 }
@@ -220,7 +265,9 @@ pub(super) fn split_list<'a, T: Serialize + Clone + 'a>(
 ) -> Vec<Vec<T>> {
     let mut lists: Vec<Vec<T>> = Vec::new();
     let mut free_bytes = 0;
-    let sizes = elements.into_iter().map(|element| (element, json_bytes(element)));
+    let sizes = elements
+        .into_iter()
+        .map(|element| (element, json_bytes(element)));
     for (element, bytes) in sizes.filter(|(_, bytes)| *bytes <= MAX_LIST_BYTES) {
         match lists.last_mut() {
             Some(list) if bytes <= free_bytes => list.push(element.clone()),
@@ -268,7 +315,11 @@ pub struct DroppedSamples {
 impl DroppedSamples {
     /// Adds a sample, taken `at` this time.
     pub fn add(&mut self, at: Option<Timestamp>) {
-        self.extend(Self { count: 1, first: at, last: at });
+        self.extend(Self {
+            count: 1,
+            first: at,
+            last: at,
+        });
     }
 
     pub fn extend(&mut self, other: Self) {
@@ -328,14 +379,23 @@ impl ClockChange {
             return Self::default();
         };
         let uptime_s = since(|at| at.uptime.map(|hundredths| hundredths as f64 / 100.0));
-        let suspended_s = uptime_s.map(|uptime_s| uptime_s - elapsed_s).filter(|s| *s >= MIN_SUSPENDED_S);
+        let suspended_s = uptime_s
+            .map(|uptime_s| uptime_s - elapsed_s)
+            .filter(|s| *s >= MIN_SUSPENDED_S);
         // After a suspend, a step is known only as exactly as the length of the suspend.
-        let min_step_s = if suspended_s.is_some() { MIN_SUSPENDED_S } else { MIN_STEP_S };
+        let min_step_s = if suspended_s.is_some() {
+            MIN_SUSPENDED_S
+        } else {
+            MIN_STEP_S
+        };
         let min_step_s = min_step_s.max(elapsed_s * MAX_SLEW_RATIO);
         let wall_s = since(|at| at.wall.map(|wall| wall.as_nanosecond() as f64 / 1e9));
         let step_s = wall_s.map(|wall_s| wall_s - elapsed_s - suspended_s.unwrap_or(0.0));
         let step_s = step_s.filter(|step_s| step_s.abs() >= min_step_s);
-        Self { step_s: step_s.map(milliseconds), suspended_s: suspended_s.map(milliseconds) }
+        Self {
+            step_s: step_s.map(milliseconds),
+            suspended_s: suspended_s.map(milliseconds),
+        }
     }
 }
 
@@ -361,16 +421,31 @@ impl RecordFilter {
     /// Removes the devices that are not recorded.
     pub fn apply(&self, sample: &mut Sample) {
         if !self.devices.is_empty() {
-            sample.devices.retain(|device| self.devices.contains(&device.name));
+            sample
+                .devices
+                .retain(|device| self.devices.contains(&device.name));
         }
     }
 
     /// Appends one sample to `out`, of which `diskstats` is the text: its `TS` line, the lines of /proc/diskstats, the CPU
     /// times, and an annotation that marks it as complete. Its wall-clock time must be known.
-    pub fn write_sample(&self, sample: &Sample, diskstats: &[u8], zone: &TimeZone, out: &mut Vec<u8>) {
+    pub fn write_sample(
+        &self,
+        sample: &Sample,
+        diskstats: &[u8],
+        zone: &TimeZone,
+        out: &mut Vec<u8>,
+    ) {
         let wall = sample.at.wall.unwrap_or(Timestamp::UNIX_EPOCH);
-        let local = wall.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string();
-        let timestamp = format!("TS {}.{:09} {local}\n", wall.as_second(), wall.subsec_nanosecond());
+        let local = wall
+            .to_zoned(zone.clone())
+            .strftime("%Y-%m-%d %H:%M:%S")
+            .to_string();
+        let timestamp = format!(
+            "TS {}.{:09} {local}\n",
+            wall.as_second(),
+            wall.subsec_nanosecond()
+        );
         out.extend_from_slice(timestamp.as_bytes());
         self.write_lines(diskstats, out);
         if let Some(cpu) = &sample.cpu {
@@ -387,11 +462,18 @@ impl RecordFilter {
             return;
         }
         for line in diskstats.split_inclusive(|byte| *byte == b'\n') {
-            let name = Words::new(line.trim_ascii_end()).nth(2).map(String::from_utf8_lossy);
-            if !self.devices.is_empty() && !name.is_some_and(|name| self.devices.iter().any(|d| *d == name)) {
+            let name = Words::new(line.trim_ascii_end())
+                .nth(2)
+                .map(String::from_utf8_lossy);
+            if !self.devices.is_empty()
+                && !name.is_some_and(|name| self.devices.iter().any(|d| *d == name))
+            {
                 continue;
             }
-            out.extend_from_slice(self.columns.map_or(line, |columns| first_columns(line, columns)));
+            out.extend_from_slice(
+                self.columns
+                    .map_or(line, |columns| first_columns(line, columns)),
+            );
             end_line(out);
         }
     }
@@ -432,12 +514,21 @@ mod tests {
         // A minute in which the clock is slewed, and a slow read of the uptime.
         assert_eq!(change(at(61_000, 60_030, 6_400)), ClockChange::default());
         // An hour in which it is slewed as fast as possible.
-        assert_eq!(change(at(3_601_000, 3_601_800, 360_500)), ClockChange::default());
+        assert_eq!(
+            change(at(3_601_000, 3_601_800, 360_500)),
+            ClockChange::default()
+        );
         assert_eq!(change(at(2000, -3_599_000, 600)).step_s, Some(-3600.0));
         let both = |change: ClockChange| (change.step_s, change.suspended_s);
         assert_eq!(both(change(at(2000, 301_000, 30_600))), (None, Some(300.0)));
-        assert_eq!(both(change(at(2000, 3_901_000, 30_600))), (Some(3600.0), Some(300.0)));
-        let unknown = SampleTime { monotonic: None, ..at(2000, 9_000_000, 600) };
+        assert_eq!(
+            both(change(at(2000, 3_901_000, 30_600))),
+            (Some(3600.0), Some(300.0))
+        );
+        let unknown = SampleTime {
+            monotonic: None,
+            ..at(2000, 9_000_000, 600)
+        };
         assert_eq!(change(unknown), ClockChange::default());
     }
 }
@@ -458,8 +549,17 @@ mod writer_tests {
             wall: Timestamp::new(1_795_198_931, 256_512).ok(),
             uptime: Some(1234),
         };
-        let host = HostState { blocked: Some(2), dirty_kib: Some(3), ..HostState::default() };
-        let sample = Sample { at, cpu: parse_cpu_line(b"cpu  1 2 3 4"), host, ..Sample::default() };
+        let host = HostState {
+            blocked: Some(2),
+            dirty_kib: Some(3),
+            ..HostState::default()
+        };
+        let sample = Sample {
+            at,
+            cpu: parse_cpu_line(b"cpu  1 2 3 4"),
+            host,
+            ..Sample::default()
+        };
         let mut out = Vec::new();
         filter.write_sample(&sample, diskstats.as_bytes(), &TimeZone::UTC, &mut out);
         String::from_utf8(out).unwrap()
@@ -472,21 +572,41 @@ mod writer_tests {
              #blkstat {{\"monotonic_ns\":5000000007,\"uptime_cs\":1234,\"blocked\":2,\"dirty_kib\":3,\"complete\":true}}\n"
         );
         assert_eq!(written(LINES, &RecordFilter::default()), expected);
-        assert_eq!(written(LINES.trim_end(), &RecordFilter::default()), expected);
+        assert_eq!(
+            written(LINES.trim_end(), &RecordFilter::default()),
+            expected
+        );
     }
 
     #[test]
     fn longer_lines_are_cut_to_fourteen_columns_and_shorter_ones_kept() {
-        let text = written(LINES, &RecordFilter { columns: Some(14), ..RecordFilter::default() });
+        let text = written(
+            LINES,
+            &RecordFilter {
+                columns: Some(14),
+                ..RecordFilter::default()
+            },
+        );
         assert!(
-            text.contains("\n   8       0 sda 1 2 3 4 5 6 7 8 9 10 11\n   8       1 sda1 1 2 3 4\ncpu "),
+            text.contains(
+                "\n   8       0 sda 1 2 3 4 5 6 7 8 9 10 11\n   8       1 sda1 1 2 3 4\ncpu "
+            ),
             "{text}"
         );
     }
 
     #[test]
     fn only_the_lines_of_the_selected_devices_are_written() {
-        let text = written(LINES, &RecordFilter { devices: vec!["sda1".into()], ..RecordFilter::default() });
-        assert!(text.contains(":11\n   8       1 sda1 1 2 3 4\ncpu "), "{text}");
+        let text = written(
+            LINES,
+            &RecordFilter {
+                devices: vec!["sda1".into()],
+                ..RecordFilter::default()
+            },
+        );
+        assert!(
+            text.contains(":11\n   8       1 sda1 1 2 3 4\ncpu "),
+            "{text}"
+        );
     }
 }

@@ -17,15 +17,24 @@ impl LineError {
     pub(super) fn too_many_devices() -> Self {
         let mib = MAX_SAMPLE_BYTES / (1024 * 1024);
         let reason = format!("sample exceeds {MAX_DEVICES_PER_SAMPLE} devices or {mib} MiB");
-        Self { reason, skipped: "remaining devices " }
+        Self {
+            reason,
+            skipped: "remaining devices ",
+        }
     }
 
     fn not_diskstats(line: &[u8]) -> Self {
-        Self { reason: format!("not a diskstats line: '{}'", excerpt(line)), skipped: "" }
+        Self {
+            reason: format!("not a diskstats line: '{}'", excerpt(line)),
+            skipped: "",
+        }
     }
 
     fn invalid_number(field: &str, found: &[u8]) -> Self {
-        Self { reason: format!("invalid number '{}' in '{field}'", excerpt(found)), skipped: "line " }
+        Self {
+            reason: format!("invalid number '{}' in '{field}'", excerpt(found)),
+            skipped: "line ",
+        }
     }
 }
 
@@ -57,7 +66,12 @@ const FIELDS: [&str; 17] = [
 ];
 
 /// The four columns of a partition up to 2.6.24.
-const PARTITION_FIELDS: [&str; 4] = ["reads issued", "sectors read", "writes issued", "sectors written"];
+const PARTITION_FIELDS: [&str; 4] = [
+    "reads issued",
+    "sectors read",
+    "writes issued",
+    "sectors written",
+];
 
 /// The number of columns after the name that are read.
 const COUNTERS: usize = FIELDS.len();
@@ -87,28 +101,40 @@ pub(super) struct DeviceLineStart<'a> {
 /// Finds the line of a device behind any number of words; `likely` is the number of words to try first. `None` if there is
 /// none.
 pub(super) fn device_line_start(line: &str, likely: usize) -> Option<DeviceLineStart<'_>> {
-    let starts: Vec<usize> =
-        line.split_ascii_whitespace().map(|word| word.as_ptr().addr() - line.as_ptr().addr()).collect();
+    let starts: Vec<usize> = line
+        .split_ascii_whitespace()
+        .map(|word| word.as_ptr().addr() - line.as_ptr().addr())
+        .collect();
     // Seven words are the shortest line.
     let last = starts.len().checked_sub(PARTITION_COLUMNS)?;
     let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
     let is_device = |words_before: &usize| {
         let mut words = line[starts[*words_before]..].split_ascii_whitespace();
-        let [Some(major), Some(minor), Some(name), Some(reads)] = [(); 4].map(|()| words.next()) else {
+        let [Some(major), Some(minor), Some(name), Some(reads)] = [(); 4].map(|()| words.next())
+        else {
             return false;
         };
         let is_name = name.starts_with(char::is_alphabetic);
         // Lists of processes have letters between numbers, too.
         is_name && [major, minor, reads].into_iter().all(is_number)
     };
-    let found = std::iter::once(likely.min(last)).chain(0..=last).find(is_device)?;
+    let found = std::iter::once(likely.min(last))
+        .chain(0..=last)
+        .find(is_device)?;
     let name = line[starts[found + 2]..].split_ascii_whitespace().next()?;
-    Some(DeviceLineStart { at: starts[found], name, words_before: found })
+    Some(DeviceLineStart {
+        at: starts[found],
+        name,
+        words_before: found,
+    })
 }
 
 /// Returns whether a line is one of /proc/partitions of Linux 2.4, which has other columns.
 pub(super) fn is_of_linux_2_4(line: &[u8]) -> bool {
-    let words: Vec<&[u8]> = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect();
+    let words: Vec<&[u8]> = line
+        .split(u8::is_ascii_whitespace)
+        .filter(|word| !word.is_empty())
+        .collect();
     let is_number = |word: &&[u8]| word.iter().all(u8::is_ascii_digit);
     words.len() == 15
         && words[..3].iter().all(is_number)
@@ -160,7 +186,11 @@ impl<'a> Iterator for Words<'a> {
 
     fn next(&mut self) -> Option<&'a [u8]> {
         self.skip_blanks();
-        let end = self.rest.iter().position(|byte| is_blank(*byte)).unwrap_or(self.rest.len());
+        let end = self
+            .rest
+            .iter()
+            .position(|byte| is_blank(*byte))
+            .unwrap_or(self.rest.len());
         let (word, rest) = self.rest.split_at(end);
         self.rest = rest;
         (!word.is_empty()).then_some(word)
@@ -191,7 +221,8 @@ pub fn parse_line(line: &[u8], device: &mut Device) -> Result<(), LineError> {
         if let Some(number) = words.next_number() {
             *value = number;
         } else if let Some(word) = words.next() {
-            *value = unusual_number(index, word).ok_or_else(|| invalid_number(index, word, line))?;
+            *value =
+                unusual_number(index, word).ok_or_else(|| invalid_number(index, word, line))?;
         } else {
             count = index;
             break;
@@ -223,7 +254,11 @@ fn counters_from(values: &[u64; COUNTERS], count: usize) -> Option<Counters> {
     };
     let columns = match count {
         4 => {
-            let issued = |ios, sectors| Requests { ios, sectors, ..Requests::default() };
+            let issued = |ios, sectors| Requests {
+                ios,
+                sectors,
+                ..Requests::default()
+            };
             return Some(Counters {
                 columns: Columns::Partition,
                 reads: issued(values[0], values[1]),
@@ -236,8 +271,16 @@ fn counters_from(values: &[u64; COUNTERS], count: usize) -> Option<Counters> {
         17.. => Columns::Flushes,
         _ => return None,
     };
-    let discards = if columns >= Columns::Discards { requests(11) } else { Requests::default() };
-    let (flushes, flush_ms) = if columns >= Columns::Flushes { (values[15], values[16]) } else { (0, 0) };
+    let discards = if columns >= Columns::Discards {
+        requests(11)
+    } else {
+        Requests::default()
+    };
+    let (flushes, flush_ms) = if columns >= Columns::Flushes {
+        (values[15], values[16])
+    } else {
+        (0, 0)
+    };
     Some(Counters {
         columns,
         missing: Missing::NOTHING,
@@ -254,8 +297,18 @@ fn counters_from(values: &[u64; COUNTERS], count: usize) -> Option<Counters> {
 
 /// Appends the line of a device, as the kernel prints it.
 pub fn write_line(device: &Device, out: &mut Vec<u8>) {
-    let Device { major, minor, name, counters } = device;
-    let Counters { reads, writes, discards, .. } = counters;
+    let Device {
+        major,
+        minor,
+        name,
+        counters,
+    } = device;
+    let Counters {
+        reads,
+        writes,
+        discards,
+        ..
+    } = counters;
     let of = |requests: &Requests| [requests.ios, requests.merges, requests.sectors, requests.ms];
     let state = [counters.in_flight, counters.busy_ms, counters.weighted_ms];
     let values = match counters.columns {
@@ -278,9 +331,13 @@ pub fn write_line(device: &Device, out: &mut Vec<u8>) {
 fn parse_device_number(word: &[u8], field: &'static str, line: &[u8]) -> Result<u32, LineError> {
     // Nine digits always fit.
     if word.len() <= 9 && word.iter().all(u8::is_ascii_digit) {
-        return Ok(word.iter().fold(0, |value, digit| value * 10 + u32::from(digit - b'0')));
+        return Ok(word
+            .iter()
+            .fold(0, |value, digit| value * 10 + u32::from(digit - b'0')));
     }
-    let number = std::str::from_utf8(word).ok().and_then(|word| word.parse().ok());
+    let number = std::str::from_utf8(word)
+        .ok()
+        .and_then(|word| word.parse().ok());
     number.ok_or_else(|| {
         // A line of prose has no columns that a message could name.
         if column_count(line) < PARTITION_COLUMNS || !word.iter().any(u8::is_ascii_digit) {
@@ -303,16 +360,26 @@ fn column_count(line: &[u8]) -> usize {
 
 fn invalid_number(field: usize, found: &[u8], line: &[u8]) -> LineError {
     let is_partition = column_count(line) == PARTITION_COLUMNS;
-    let field = if is_partition { PARTITION_FIELDS[field] } else { FIELDS[field] };
+    let field = if is_partition {
+        PARTITION_FIELDS[field]
+    } else {
+        FIELDS[field]
+    };
     LineError::invalid_number(field, found)
 }
 
 fn column_count_error(line: &[u8]) -> LineError {
     let first = Words::new(line).next().unwrap_or_default();
     if first.iter().all(u8::is_ascii_digit) {
-        let (count, s) = (column_count(line), if column_count(line) == 1 { "" } else { "s" });
+        let (count, s) = (
+            column_count(line),
+            if column_count(line) == 1 { "" } else { "s" },
+        );
         let reason = format!("{count} column{s}, expected 7, 14, 18 or 20");
-        LineError { reason, skipped: "line " }
+        LineError {
+            reason,
+            skipped: "line ",
+        }
     } else {
         LineError::not_diskstats(line)
     }
@@ -324,7 +391,11 @@ pub(super) fn excerpt(bytes: &[u8]) -> String {
     const MAX_UTF8_BYTES: usize = 4;
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_UTF8_BYTES * MAX_CHARS)]);
     let start: String = text.chars().take(MAX_CHARS).collect();
-    let ellipsis = if start.len() < text.len() || text.len() < bytes.len() { "…" } else { "" };
+    let ellipsis = if start.len() < text.len() || text.len() < bytes.len() {
+        "…"
+    } else {
+        ""
+    };
     format!("{}{ellipsis}", sanitize(&start))
 }
 
@@ -341,8 +412,16 @@ mod tests {
     #[test]
     fn twenty_columns_fill_every_counter() {
         let device = parsed(" 254       0 vda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17").unwrap();
-        let requests = |ios, merges, sectors, ms| Requests { ios, merges, sectors, ms };
-        assert_eq!((device.major, device.minor, device.name.as_str()), (254, 0, "vda"));
+        let requests = |ios, merges, sectors, ms| Requests {
+            ios,
+            merges,
+            sectors,
+            ms,
+        };
+        assert_eq!(
+            (device.major, device.minor, device.name.as_str()),
+            (254, 0, "vda")
+        );
         assert_eq!(
             device.counters,
             Counters {
@@ -367,22 +446,33 @@ mod tests {
             (basic.columns, basic.weighted_ms, basic.discards),
             (Columns::Basic, 11, Requests::default())
         );
-        let discards = parsed("8 0 sda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15").unwrap().counters;
-        assert_eq!((discards.columns, discards.discards.ms, discards.flushes), (Columns::Discards, 15, 0));
+        let discards = parsed("8 0 sda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15")
+            .unwrap()
+            .counters;
+        assert_eq!(
+            (discards.columns, discards.discards.ms, discards.flushes),
+            (Columns::Discards, 15, 0)
+        );
     }
 
     #[test]
     fn columns_that_future_kernels_may_add_are_ignored() {
-        let device = parsed("8 0 sda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 nineteen").unwrap();
+        let device =
+            parsed("8 0 sda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 nineteen").unwrap();
         assert_eq!(device.counters.flush_ms, 17);
     }
 
     #[test]
     fn seven_columns_are_a_partition_of_an_old_kernel() {
-        let counters = parsed("   8    1 sda1 35486 38030 38030 38031").unwrap().counters;
+        let counters = parsed("   8    1 sda1 35486 38030 38030 38031")
+            .unwrap()
+            .counters;
         assert_eq!(counters.columns, Columns::Partition);
         assert_eq!((counters.reads.ios, counters.reads.sectors), (35486, 38030));
-        assert_eq!((counters.writes.ios, counters.writes.sectors), (38030, 38031));
+        assert_eq!(
+            (counters.writes.ios, counters.writes.sectors),
+            (38030, 38031)
+        );
     }
 
     #[test]
@@ -405,8 +495,14 @@ mod tests {
             parsed("8 0 sda 1 2 3 4 5 6 7 8 9 10").unwrap_err().reason,
             "13 columns, expected 7, 14, 18 or 20"
         );
-        assert_eq!(parsed("8 0 sda").unwrap_err().reason, "3 columns, expected 7, 14, 18 or 20");
-        assert_eq!(parsed("8").unwrap_err().reason, "1 column, expected 7, 14, 18 or 20");
+        assert_eq!(
+            parsed("8 0 sda").unwrap_err().reason,
+            "3 columns, expected 7, 14, 18 or 20"
+        );
+        assert_eq!(
+            parsed("8").unwrap_err().reason,
+            "1 column, expected 7, 14, 18 or 20"
+        );
         assert_eq!(
             parsed("hello there my world").unwrap_err(),
             LineError::not_diskstats(b"hello there my world")
@@ -431,15 +527,33 @@ mod tests {
     #[test]
     fn a_number_that_exceeds_64_bits_is_rejected() {
         let line = |n: &str| parsed(&format!("8 0 sda {n} 0 0 0 0 0 0 0 0 0 0"));
-        assert_eq!(line("18446744073709551615").unwrap().counters.reads.ios, u64::MAX);
-        assert!(line("18446744073709551616").unwrap_err().reason.ends_with("in 'reads completed'"));
-        assert_eq!(line("00000000000000000000000007").unwrap().counters.reads.ios, 7);
+        assert_eq!(
+            line("18446744073709551615").unwrap().counters.reads.ios,
+            u64::MAX
+        );
+        assert!(
+            line("18446744073709551616")
+                .unwrap_err()
+                .reason
+                .ends_with("in 'reads completed'")
+        );
+        assert_eq!(
+            line("00000000000000000000000007")
+                .unwrap()
+                .counters
+                .reads
+                .ios,
+            7
+        );
     }
 
     #[test]
     fn a_negative_in_flight_count_is_the_kernels_32_bit_miscount() {
         assert_eq!(
-            parsed("8 0 sda 1 2 3 4 5 6 7 8 -1 10 11").unwrap().counters.in_flight,
+            parsed("8 0 sda 1 2 3 4 5 6 7 8 -1 10 11")
+                .unwrap()
+                .counters
+                .in_flight,
             u64::from(u32::MAX)
         );
         assert!(parsed("8 0 sda -1 2 3 4 5 6 7 8 9 10 11").is_err());
@@ -448,7 +562,12 @@ mod tests {
     #[test]
     fn names_may_contain_slashes_exclamation_marks_and_any_script() {
         for name in ["cciss/c0d0", "cciss!c0d0p1", "dm-10", "диск", "a\u{1b}[31m"] {
-            assert_eq!(parsed(&format!("104 0 {name} 1 2 3 4 5 6 7 8 9 10 11")).unwrap().name, name);
+            assert_eq!(
+                parsed(&format!("104 0 {name} 1 2 3 4 5 6 7 8 9 10 11"))
+                    .unwrap()
+                    .name,
+                name
+            );
         }
     }
 
@@ -485,7 +604,9 @@ mod tests {
 
     #[test]
     fn a_message_never_contains_a_control_character() {
-        let error = parsed("8 0 sda 1 2 \u{1b}[31mred 4 5 6 7 8 9 10 11").unwrap_err().to_string();
+        let error = parsed("8 0 sda 1 2 \u{1b}[31mred 4 5 6 7 8 9 10 11")
+            .unwrap_err()
+            .to_string();
         assert!(!error.contains('\u{1b}'), "{error:?}");
     }
 }

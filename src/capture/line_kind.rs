@@ -30,9 +30,8 @@ impl LineKind {
     /// [`TimestampLine::parse`]; CPU lines occur only if `in_sample`.
     pub(super) fn of(line: &[u8], ended: bool, accepts_unended: bool, in_sample: bool) -> Self {
         match line.first() {
-            Some(b'T') => {
-                TimestampLine::parse(line, ended, accepts_unended).map_or(Self::Device, Self::Timestamp)
-            }
+            Some(b'T') => TimestampLine::parse(line, ended, accepts_unended)
+                .map_or(Self::Device, Self::Timestamp),
             // Without a newline the last number may lack digits.
             Some(b'c') if in_sample && line.starts_with(b"cpu") => {
                 Self::Cpu(parse_cpu_line(line).filter(|_| ended))
@@ -49,7 +48,10 @@ impl LineKind {
 
     /// Returns whether only captures of pt-diskstats and recordings have such lines.
     pub(super) fn begins_capture(&self) -> bool {
-        matches!(self, Self::Timestamp(TimestampLine { time: Some(_), .. }) | Self::Annotation(_))
+        matches!(
+            self,
+            Self::Timestamp(TimestampLine { time: Some(_), .. }) | Self::Annotation(_)
+        )
     }
 
     /// Returns the position in a line of this kind of what should have been a separate line; `None` if there is none.
@@ -69,7 +71,9 @@ pub(super) fn find_embedded_line(line: &[u8], splits_samples: bool) -> Option<us
             return None;
         }
         let starts = memchr::memmem::find_iter(line, b"TS ").filter(|at| *at > 0);
-        starts.into_iter().find(|at| parse_time(&line[*at..]).is_some())
+        starts
+            .into_iter()
+            .find(|at| parse_time(&line[*at..]).is_some())
     };
     find_embedded_annotation(line).or_else(timestamp)
 }
@@ -92,15 +96,28 @@ impl TimestampLine {
     pub(super) fn parse(line: &[u8], ended: bool, accepts_unended: bool) -> Option<Self> {
         is_timestamp(line).then(|| {
             let time = parse_time(line).filter(|_| ended || accepts_unended);
-            let found = if time.is_some() { String::new() } else { excerpt(time_word(line)) };
-            Self { time, written_time: time_of_day(line), found, ended }
+            let found = if time.is_some() {
+                String::new()
+            } else {
+                excerpt(time_word(line))
+            };
+            Self {
+                time,
+                written_time: time_of_day(line),
+                found,
+                ended,
+            }
         })
     }
 }
 
 /// Returns the time of a line that begins a sample; `None` for any other line, or without a valid time.
 pub(super) fn timestamp_of_line(line: &[u8]) -> Option<Timestamp> {
-    if is_timestamp(line) { parse_time(line) } else { None }
+    if is_timestamp(line) {
+        parse_time(line)
+    } else {
+        None
+    }
 }
 
 fn is_timestamp(line: &[u8]) -> bool {
@@ -109,7 +126,10 @@ fn is_timestamp(line: &[u8]) -> bool {
 
 /// Returns the word after `TS`; empty if there is none.
 fn time_word(line: &[u8]) -> &[u8] {
-    line[2..].split(|b| b.is_ascii_whitespace()).find(|word| !word.is_empty()).unwrap_or_default()
+    line[2..]
+        .split(|b| b.is_ascii_whitespace())
+        .find(|word| !word.is_empty())
+        .unwrap_or_default()
 }
 
 /// Returns the time of a `TS` line; `None` if it is not a number of seconds, or is outside the calendar's range. Digits
@@ -129,11 +149,17 @@ fn parse_time(line: &[u8]) -> Option<Timestamp> {
 /// Returns the first `HH:MM:SS` of a line.
 fn time_of_day(line: &[u8]) -> Option<String> {
     let is_time = |text: &&[u8]| {
-        text.iter()
-            .enumerate()
-            .all(|(at, byte)| if at % 3 == 2 { *byte == b':' } else { byte.is_ascii_digit() })
+        text.iter().enumerate().all(|(at, byte)| {
+            if at % 3 == 2 {
+                *byte == b':'
+            } else {
+                byte.is_ascii_digit()
+            }
+        })
     };
-    line.windows(8).find(is_time).map(|time| String::from_utf8_lossy(time).into_owned())
+    line.windows(8)
+        .find(is_time)
+        .map(|time| String::from_utf8_lossy(time).into_owned())
 }
 
 #[cfg(test)]
@@ -143,7 +169,10 @@ mod tests {
     #[test]
     fn the_time_is_seconds_with_or_without_a_fraction() {
         let at = |line: &str| parse_time(line.as_bytes()).map(|t| t.as_nanosecond());
-        assert_eq!(at("TS 1795198931.000256512 2026-11-20 18:22:11"), Some(1_795_198_931_000_256_512));
+        assert_eq!(
+            at("TS 1795198931.000256512 2026-11-20 18:22:11"),
+            Some(1_795_198_931_000_256_512)
+        );
         assert_eq!(at("TS 1795198931.5"), Some(1_795_198_931_500_000_000));
         assert_eq!(at("TS 1795198931"), Some(1_795_198_931_000_000_000));
         assert_eq!(at("TS\t7.0000000019 x\r"), Some(7_000_000_001));
@@ -152,14 +181,29 @@ mod tests {
 
     #[test]
     fn the_time_of_day_is_found_anywhere_in_the_line() {
-        assert_eq!(time_of_day(b"TS 1 2026-11-20 18:22:11").as_deref(), Some("18:22:11"));
-        assert_eq!(time_of_day(b"TS 1.5 2011-02-08T14:58:07\r").as_deref(), Some("14:58:07"));
+        assert_eq!(
+            time_of_day(b"TS 1 2026-11-20 18:22:11").as_deref(),
+            Some("18:22:11")
+        );
+        assert_eq!(
+            time_of_day(b"TS 1.5 2011-02-08T14:58:07\r").as_deref(),
+            Some("14:58:07")
+        );
         assert_eq!(time_of_day(b"TS 1795198931.5"), None);
     }
 
     #[test]
     fn an_invalid_time_is_none() {
-        for line in ["TS", "TS ", "TS abc", "TS -5", "TS 1.2.3", "TS 99999999999999", "TS 12x", "TS .5"] {
+        for line in [
+            "TS",
+            "TS ",
+            "TS abc",
+            "TS -5",
+            "TS 1.2.3",
+            "TS 99999999999999",
+            "TS 12x",
+            "TS .5",
+        ] {
             assert_eq!(parse_time(line.as_bytes()), None, "{line}");
         }
     }

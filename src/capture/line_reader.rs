@@ -78,7 +78,11 @@ impl<R: Read> LineReader<R> {
     pub(super) fn next(&mut self) -> io::Result<NextLine<'_>> {
         if let Some(part) = self.first_part.take() {
             self.is_second_part = true;
-            return Ok(NextLine::Line { bytes: &self.buffer[part], ended: false, is_newest: false });
+            return Ok(NextLine::Line {
+                bytes: &self.buffer[part],
+                ended: false,
+                is_newest: false,
+            });
         }
         let mut searched = 0;
         let mut is_too_long = false;
@@ -99,7 +103,11 @@ impl<R: Read> LineReader<R> {
                     return Ok(NextLine::TooLong);
                 }
                 let (ended, is_newest) = (newline.is_some(), self.unread.is_empty());
-                return Ok(NextLine::Line { bytes: &self.buffer[line], ended, is_newest });
+                return Ok(NextLine::Line {
+                    bytes: &self.buffer[line],
+                    ended,
+                    is_newest,
+                });
             }
             searched = unread.len();
             if searched > MAX_LINE_BYTES {
@@ -161,7 +169,10 @@ impl<R: Read> LineReader<R> {
         self.buffer.copy_within(self.unread.clone(), 0);
         self.unread = 0..self.unread.len();
         loop {
-            match self.plain.read(&mut self.input, &mut self.buffer[self.unread.end..]) {
+            match self
+                .plain
+                .read(&mut self.input, &mut self.buffer[self.unread.end..])
+            {
                 Ok(0) => self.at_end = true,
                 Ok(read) => self.unread.end += read,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
@@ -203,7 +214,11 @@ impl PlainLines {
         self.open.extend_from_slice(bytes);
         let end = memchr::memrchr(b'\n', &self.open).map_or(0, |at| at + 1);
         // A line without an end takes no more memory.
-        let end = if self.open.len() - end > MAX_LINE_BYTES { self.open.len() } else { end };
+        let end = if self.open.len() - end > MAX_LINE_BYTES {
+            self.open.len()
+        } else {
+            end
+        };
         let rest = self.open.split_off(end);
         for line in std::mem::replace(&mut self.open, rest).split_inclusive(|byte| *byte == b'\n') {
             self.ready.extend_from_slice(&plain(line));
@@ -222,12 +237,20 @@ impl PlainLines {
                     continue;
                 }
             }
-            if !self.has_begun && UTF_16_MARKS.iter().any(|mark| into[..read].starts_with(mark)) {
-                return Err(io::Error::other("is UTF-16; convert it with 'iconv -f UTF-16 -t UTF-8'"));
+            if !self.has_begun
+                && UTF_16_MARKS
+                    .iter()
+                    .any(|mark| into[..read].starts_with(mark))
+            {
+                return Err(io::Error::other(
+                    "is UTF-16; convert it with 'iconv -f UTF-16 -t UTF-8'",
+                ));
             }
             let bytes = &into[..read];
             if !std::mem::replace(&mut self.has_begun, true) {
-                self.is_plain = [b"TS ", b"#bl"].iter().any(|start| bytes.starts_with(*start));
+                self.is_plain = [b"TS ", b"#bl"]
+                    .iter()
+                    .any(|start| bytes.starts_with(*start));
                 self.is_wrapped = bytes.starts_with(b"{");
             }
             // The rest of a header that was cut off may precede a recording.
@@ -236,8 +259,8 @@ impl PlainLines {
             if self.is_plain {
                 return Ok(read);
             }
-            self.is_wrapped |=
-                memchr::memchr(ESCAPE, bytes).is_some() || memmem::find(bytes, STAT.as_bytes()).is_some();
+            self.is_wrapped |= memchr::memchr(ESCAPE, bytes).is_some()
+                || memmem::find(bytes, STAT.as_bytes()).is_some();
             if !self.is_wrapped {
                 return Ok(read);
             }
@@ -259,7 +282,9 @@ impl PlainLines {
 
 /// Returns the plain lines of a line.
 fn plain(line: &[u8]) -> Cow<'_, [u8]> {
-    let Ok(text) = std::str::from_utf8(line) else { return Cow::Borrowed(line) };
+    let Ok(text) = std::str::from_utf8(line) else {
+        return Cow::Borrowed(line);
+    };
     let text = without_escapes(text);
     let changed = message(&text).or_else(|| line_of_path(&text));
     match (changed, text) {
@@ -279,29 +304,41 @@ fn without_escapes(line: &str) -> Cow<'_, str> {
     let rest_of = |part: &str| -> String {
         let mut chars = part.chars();
         let end = match chars.next() {
-            Some('[') => part[1..].find(|c: char| ('@'..='~').contains(&c)).map(|at| at + 2),
+            Some('[') => part[1..]
+                .find(|c: char| ('@'..='~').contains(&c))
+                .map(|at| at + 2),
             Some(']') => part.find('\x07').map(|at| at + 1),
             Some('(' | ')') => Some(2),
             Some(c) => Some(c.len_utf8()),
             None => None,
         };
-        end.and_then(|end| part.get(end..)).unwrap_or_default().to_owned()
+        end.and_then(|end| part.get(end..))
+            .unwrap_or_default()
+            .to_owned()
     };
     Cow::Owned(parts.fold(first.to_owned(), |text, part| text + &rest_of(part)))
 }
 
 /// Returns the message in an object of JSON behind what reads as a time in it; `None` if the line is no such object.
 fn message(line: &str) -> Option<String> {
-    let object: Map<String, Value> = serde_json::from_str(line.strip_prefix('{').map(|_| line)?).ok()?;
-    let texts = || object.iter().filter_map(|(key, value)| Some((key, value.as_str()?)));
+    let object: Map<String, Value> =
+        serde_json::from_str(line.strip_prefix('{').map(|_| line)?).ok()?;
+    let texts = || {
+        object
+            .iter()
+            .filter_map(|(key, value)| Some((key, value.as_str()?)))
+    };
     let is_named = |key: &str| ["log", "msg", "message"].contains(&key.to_lowercase().as_str());
     let named = texts().find(|(key, _)| is_named(key));
     let (message_key, message) = named.or_else(|| texts().max_by_key(|(_, text)| text.len()))?;
-    let times = object.iter().filter(|(key, _)| *key != message_key).filter_map(|(_, value)| match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        _ => None,
-    });
+    let times = object
+        .iter()
+        .filter(|(key, _)| *key != message_key)
+        .filter_map(|(_, value)| match value {
+            Value::String(text) => Some(text.clone()),
+            Value::Number(number) => Some(number.to_string()),
+            _ => None,
+        });
     let times: Vec<String> = times.filter(|text| !find_times(text).is_empty()).collect();
     let message = message.strip_suffix('\n').unwrap_or(message);
     let separator = if message.contains('\n') { '\n' } else { ' ' };
@@ -312,8 +349,12 @@ fn message(line: &str) -> Option<String> {
 /// device has no number there.
 fn line_of_path(line: &str) -> Option<String> {
     let (before, counters) = line.split_once(STAT)?;
-    let (before, path) = before.rsplit_once(char::is_whitespace).unwrap_or(("", before));
-    let name = path.contains("/block/").then(|| path.rsplit('/').next())??;
+    let (before, path) = before
+        .rsplit_once(char::is_whitespace)
+        .unwrap_or(("", before));
+    let name = path
+        .contains("/block/")
+        .then(|| path.rsplit('/').next())??;
     Some(format!("{before} 0 0 {name} {}", counters.trim_start()))
 }
 
@@ -339,7 +380,10 @@ mod tests {
 
     #[test]
     fn a_last_line_without_newline_is_marked() {
-        assert_eq!(all(b"a\n\nbc"), [line(b"a", true), line(b"", true), line(b"bc", false)]);
+        assert_eq!(
+            all(b"a\n\nbc"),
+            [line(b"a", true), line(b"", true), line(b"bc", false)]
+        );
         assert_eq!(all(b""), []);
         assert_eq!(all(b"a\n"), [line(b"a", true)]);
     }
@@ -357,7 +401,9 @@ mod tests {
         struct OneByte<'a>(&'a [u8]);
         impl Read for OneByte<'_> {
             fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-                let Some((first, rest)) = self.0.split_first() else { return Ok(0) };
+                let Some((first, rest)) = self.0.split_first() else {
+                    return Ok(0);
+                };
                 into[0] = *first;
                 self.0 = rest;
                 Ok(1)
@@ -365,7 +411,12 @@ mod tests {
         }
         let mut lines = LineReader::new(OneByte(b"ab\ncd\n"));
         for expected in [b"ab", b"cd"] {
-            let NextLine::Line { bytes, ended: true, .. } = lines.next().unwrap() else { panic!("no line") };
+            let NextLine::Line {
+                bytes, ended: true, ..
+            } = lines.next().unwrap()
+            else {
+                panic!("no line")
+            };
             assert_eq!(bytes, expected);
         }
         assert!(matches!(lines.next().unwrap(), NextLine::End));
@@ -376,7 +427,9 @@ mod tests {
     fn parts_of_a_split_line_are_repeated_under_its_number() {
         let mut lines = LineReader::new(&b"abcd\ne\n"[..]);
         let mut next = |then: fn(&mut LineReader<&[u8]>)| {
-            let NextLine::Line { bytes, .. } = lines.next().unwrap() else { panic!("no line") };
+            let NextLine::Line { bytes, .. } = lines.next().unwrap() else {
+                panic!("no line")
+            };
             let bytes = bytes.to_vec();
             let found = (bytes, lines.number);
             then(&mut lines);
@@ -398,7 +451,9 @@ mod tests {
         for (text, ended) in [(b"a\nbcd\n".as_slice(), true), (b"a\nbcd", false)] {
             let mut lines = LineReader::new(text);
             let mut next = |split: Option<usize>| {
-                let NextLine::Line { bytes, ended, .. } = lines.next().unwrap() else { panic!("no line") };
+                let NextLine::Line { bytes, ended, .. } = lines.next().unwrap() else {
+                    panic!("no line")
+                };
                 let bytes = bytes.to_vec();
                 if let Some(at) = split {
                     lines.split_line(at);
@@ -433,7 +488,10 @@ mod plain_lines_tests {
     fn wrapped_lines_become_plain_and_others_stay() {
         for (wrapped, plain) in [
             ("TS 1\n8 0 \x1b[1m 1\ncut", "TS 1\n8 0 \x1b[1m 1\ncut"),
-            ("#b\n#blkstat {}\nTS 1\n8 0 \x1b 0 1\n", "#b\n#blkstat {}\nTS 1\n8 0 \x1b 0 1\n"),
+            (
+                "#b\n#blkstat {}\nTS 1\n8 0 \x1b 0 1\n",
+                "#b\n#blkstat {}\nTS 1\n8 0 \x1b 0 1\n",
+            ),
             (
                 "\x1b]0;root@db1\x07\x1b[1;32m06:13:20\x1b[0m\r\n8 0 \x1b[01;31m\x1b[Ksda\x1b[m\x1b[K 1\x1b(B",
                 "06:13:20\r\n8 0 sda 1",
@@ -446,10 +504,22 @@ mod plain_lines_tests {
                 "{\"ts\":1502000000.25,\"disks\":\"8 0 sda 1\\n8 1 sda1 1\\n\"}\n",
                 "1502000000.25\n8 0 sda 1\n8 1 sda1 1\n",
             ),
-            ("{\"sysstat\": {\n\t\"hosts\": [\n", "{\"sysstat\": {\n\t\"hosts\": [\n"),
-            ("{\"sysstat\": {\"hosts\": []}}\n", "{\"sysstat\": {\"hosts\": []}}\n"),
-            ("1502000000\n/sys/block/sda/stat:      9 8\n", "1502000000\n 0 0 sda 9 8\n"),
-            ("06:13:20 /sys/block/sda/sda1/stat: 9 8\n", "06:13:20 0 0 sda1 9 8\n"),
+            (
+                "{\"sysstat\": {\n\t\"hosts\": [\n",
+                "{\"sysstat\": {\n\t\"hosts\": [\n",
+            ),
+            (
+                "{\"sysstat\": {\"hosts\": []}}\n",
+                "{\"sysstat\": {\"hosts\": []}}\n",
+            ),
+            (
+                "1502000000\n/sys/block/sda/stat:      9 8\n",
+                "1502000000\n 0 0 sda 9 8\n",
+            ),
+            (
+                "06:13:20 /sys/block/sda/sda1/stat: 9 8\n",
+                "06:13:20 0 0 sda1 9 8\n",
+            ),
             ("/etc/stat: 9 8\n", "/etc/stat: 9 8\n"),
         ] {
             assert_eq!(all(wrapped), plain);

@@ -28,7 +28,11 @@ pub use self::time_form::LocalTimes;
 /// Parses the text of /proc/diskstats into the devices of `sample`, reusing its memory.
 ///
 /// Skips invalid lines and calls `on_error` for each, with its line number from 1.
-pub fn parse_diskstats(text: &[u8], sample: &mut Sample, mut on_error: impl FnMut(usize, LineError)) {
+pub fn parse_diskstats(
+    text: &[u8],
+    sample: &mut Sample,
+    mut on_error: impl FnMut(usize, LineError),
+) {
     let devices = &mut sample.devices;
     let mut count = 0;
     for (number, line) in (1..).zip(text.split(|byte| *byte == b'\n')) {
@@ -97,7 +101,12 @@ pub enum WarningClass {
 
 impl CaptureWarning {
     pub fn new(class: WarningClass, line: u64, text: impl Into<String>) -> Self {
-        Self { class, line, text: text.into(), omitted: 0 }
+        Self {
+            class,
+            line,
+            text: text.into(),
+            omitted: 0,
+        }
     }
 
     /// Returns whether it tells how the capture was read, and nothing is wrong.

@@ -59,7 +59,9 @@ pub fn copy_range<E: From<io::Error>>(
             continue;
         }
         match &kind {
-            LineKind::Timestamp(timestamp) if timestamp.time.is_some_and(|at| range.contains(&at)) => {
+            LineKind::Timestamp(timestamp)
+                if timestamp.time.is_some_and(|at| range.contains(&at)) =>
+            {
                 place = Place::CopiedSample;
                 samples += 1;
                 out.append(&mut header);
@@ -82,7 +84,9 @@ pub fn copy_range<E: From<io::Error>>(
             Place::Header => Some(&mut header),
             Place::CopiedSample => Some(&mut out),
             // Only annotations belong to the next sample.
-            Place::Between if is_annotation && between.len() <= MAX_BETWEEN_BYTES => Some(&mut between),
+            Place::Between if is_annotation && between.len() <= MAX_BETWEEN_BYTES => {
+                Some(&mut between)
+            }
             Place::Between | Place::OtherSample => None,
         };
         if let Some(into) = into {
@@ -111,9 +115,9 @@ pub fn scan_times(input: impl Read, mut on_time: impl FnMut(Timestamp)) -> io::R
     let mut lines = LineReader::new(input);
     loop {
         match lines.next() {
-            Ok(NextLine::Line { bytes, ended: true, .. }) => {
-                timestamp_of_line(bytes).into_iter().for_each(&mut on_time)
-            }
+            Ok(NextLine::Line {
+                bytes, ended: true, ..
+            }) => timestamp_of_line(bytes).into_iter().for_each(&mut on_time),
             Ok(NextLine::Line { ended: false, .. } | NextLine::TooLong) => {}
             Ok(NextLine::End) => return Ok(()),
             Err(error) if is_end_of_text(&error) => return Ok(()),
@@ -129,16 +133,24 @@ mod tests {
     fn copy(text: &str, range: RangeInclusive<i64>) -> (String, u64) {
         let at = |second: &i64| Timestamp::from_second(*second).unwrap();
         let mut out = Vec::new();
-        let samples = copy_range(text.as_bytes(), at(range.start())..=at(range.end()), |bytes| {
-            out.extend_from_slice(bytes);
-            io::Result::Ok(())
-        });
+        let samples = copy_range(
+            text.as_bytes(),
+            at(range.start())..=at(range.end()),
+            |bytes| {
+                out.extend_from_slice(bytes);
+                io::Result::Ok(())
+            },
+        );
         (String::from_utf8(out).unwrap(), samples.unwrap())
     }
 
     #[test]
     fn samples_of_a_plain_capture_are_copied_to_the_byte() {
-        let samples = ["TS 1 a\n 8 0 sda 1\n", "TS 2 b\n 8 0 sda 2\n\n", "TS 3 c\n 8 0 sda 3"];
+        let samples = [
+            "TS 1 a\n 8 0 sda 1\n",
+            "TS 2 b\n 8 0 sda 2\n\n",
+            "TS 3 c\n 8 0 sda 3",
+        ];
         let text = format!("junk\n{}", samples.concat());
         assert_eq!(copy(&text, 1..=2), (samples[..2].concat(), 2));
         assert_eq!(copy(&text, 2..=9), (samples[1..].concat(), 2));
@@ -150,14 +162,33 @@ mod tests {
         let header = "#blkstat {\"version\":\"1\",\"devices\":[]}\n#blkstat {\"devices\":[]}\n";
         let other = "#blkstat {\"version\":\"1\",\"cpus\":2,\"devices\":[]}\n";
         let note = |at: u32| format!("#blkstat {{\"clock_step_s\":{at}.0}}\n");
-        let sample = |at: u32| format!("TS {at} x\n 8 0 sda {at}\n#blkstat {{\"complete\":true}}\n");
-        let text =
-            [header, &note(1), &sample(1), &note(2), &sample(2), &sample(3), other, &note(4), &sample(4)];
+        let sample =
+            |at: u32| format!("TS {at} x\n 8 0 sda {at}\n#blkstat {{\"complete\":true}}\n");
+        let text = [
+            header,
+            &note(1),
+            &sample(1),
+            &note(2),
+            &sample(2),
+            &sample(3),
+            other,
+            &note(4),
+            &sample(4),
+        ];
         let text = text.concat();
         let expected = [header, &note(2), &sample(2), &sample(3)].concat();
         assert_eq!(copy(&text, 2..=3), (expected, 2));
-        assert_eq!(copy(&text, 4..=4), ([other, &note(4), &sample(4)].concat(), 1));
-        assert_eq!(copy(&text, 3..=4), ([header, &sample(3), other, &note(4), &sample(4)].concat(), 2));
+        assert_eq!(
+            copy(&text, 4..=4),
+            ([other, &note(4), &sample(4)].concat(), 1)
+        );
+        assert_eq!(
+            copy(&text, 3..=4),
+            (
+                [header, &sample(3), other, &note(4), &sample(4)].concat(),
+                2
+            )
+        );
         assert_eq!(copy(&text, 1..=9), (text.clone(), 4));
     }
 
@@ -165,7 +196,10 @@ mod tests {
     fn a_recording_appended_to_a_line_without_end_begins_there() {
         let header = "#blkstat {\"version\":\"1\",\"devices\":[]}\n";
         let text = format!("TS 1 x\n 8 0 sda 12{header}TS 2 x\n 8 0 sda 2\n");
-        assert_eq!(copy(&text, 2..=2), (format!("{header}TS 2 x\n 8 0 sda 2\n"), 1));
+        assert_eq!(
+            copy(&text, 2..=2),
+            (format!("{header}TS 2 x\n 8 0 sda 2\n"), 1)
+        );
         assert_eq!(copy(&text, 1..=2), (text.clone(), 2));
     }
 
@@ -177,7 +211,13 @@ mod tests {
             found
         };
         assert!(seconds("TS 1").is_empty());
-        assert_eq!(seconds("x\nTS 1 2026\nTSX 2\n TS 3\nTS\nTS a\nTS\t4\nTS 5"), [1, 4]);
-        assert_eq!(seconds(&format!("\n\nTS 7 {}\n8 0 sda\n", "x".repeat(1000))), [7]);
+        assert_eq!(
+            seconds("x\nTS 1 2026\nTSX 2\n TS 3\nTS\nTS a\nTS\t4\nTS 5"),
+            [1, 4]
+        );
+        assert_eq!(
+            seconds(&format!("\n\nTS 7 {}\n8 0 sda\n", "x".repeat(1000))),
+            [7]
+        );
     }
 }

@@ -80,7 +80,10 @@ pub struct LocalTimes {
 
 impl Default for LocalTimes {
     fn default() -> Self {
-        Self { zone: TimeZone::UTC, latest: Timestamp::UNIX_EPOCH }
+        Self {
+            zone: TimeZone::UTC,
+            latest: Timestamp::UNIX_EPOCH,
+        }
     }
 }
 
@@ -92,21 +95,35 @@ impl LocalTimes {
             return written;
         }
         let latest = self.zone.to_datetime(self.latest);
-        let in_year = |year| written.with().year(year).build().ok().filter(|time| *time <= latest);
+        let in_year = |year| {
+            written
+                .with()
+                .year(year)
+                .build()
+                .ok()
+                .filter(|time| *time <= latest)
+        };
         // There may be seven years between two leap years.
-        (0..=8).find_map(|back| in_year(latest.year() - back)).unwrap_or(written)
+        (0..=8)
+            .find_map(|back| in_year(latest.year() - back))
+            .unwrap_or(written)
     }
 
     pub(super) fn timestamp(&self, found: &FoundTime) -> Timestamp {
-        let zone =
-            if found.is_local && found.form != TimeForm::TimeOfDay { &self.zone } else { &TimeZone::UTC };
+        let zone = if found.is_local && found.form != TimeForm::TimeOfDay {
+            &self.zone
+        } else {
+            &TimeZone::UTC
+        };
         zone.to_timestamp(self.civil(found)).unwrap_or(found.time)
     }
 }
 
 /// Returns the first time in a line of a log, which has no uptime.
 pub(super) fn find_time(line: &str) -> Option<FoundTime> {
-    find_times(line).into_iter().find(|found| found.form != TimeForm::Uptime)
+    find_times(line)
+        .into_iter()
+        .find(|found| found.form != TimeForm::Uptime)
 }
 
 /// The words of a line that are looked at; lines of /proc/stat have thousands.
@@ -119,24 +136,47 @@ pub(super) fn find_times(line: &str) -> Vec<FoundTime> {
         return times;
     }
     if let Some(time) = uptime(line) {
-        times.push(FoundTime { form: TimeForm::Uptime, time, is_local: false, words_before: 0, digits: 0 });
+        times.push(FoundTime {
+            form: TimeForm::Uptime,
+            time,
+            is_local: false,
+            words_before: 0,
+            digits: 0,
+        });
     }
     let line = in_ascii(line);
     let tokens = tokens(&line);
     for at in 0..tokens.len().min(MAX_WORDS) {
         let mut add = |form, (time, is_local)| {
-            let digits = if form == TimeForm::Epoch { whole_digits(tokens[at]) } else { 0 };
-            times.push(FoundTime { form, time, is_local, words_before: at, digits });
+            let digits = if form == TimeForm::Epoch {
+                whole_digits(tokens[at])
+            } else {
+                0
+            };
+            times.push(FoundTime {
+                form,
+                time,
+                is_local,
+                words_before: at,
+                digits,
+            });
         };
-        epoch(tokens[at]).into_iter().for_each(|time| add(TimeForm::Epoch, (time, false)));
-        let dates = numeric_dates(&tokens[at..]).into_iter().chain(named_date(&tokens[at..]));
+        epoch(tokens[at])
+            .into_iter()
+            .for_each(|time| add(TimeForm::Epoch, (time, false)));
+        let dates = numeric_dates(&tokens[at..])
+            .into_iter()
+            .chain(named_date(&tokens[at..]));
         dates.for_each(|(form, time)| add(form, time));
         if let Some((found, _)) = time_of_day(&tokens, at)
-            && let Ok(time) = Offset::UTC.to_timestamp(Date::constant(1970, 1, 1).to_datetime(found))
+            && let Ok(time) =
+                Offset::UTC.to_timestamp(Date::constant(1970, 1, 1).to_datetime(found))
         {
             add(TimeForm::TimeOfDay, (time, true));
         }
-        monotonic(tokens[at]).into_iter().for_each(|time| add(TimeForm::Uptime, (time, false)));
+        monotonic(tokens[at])
+            .into_iter()
+            .for_each(|time| add(TimeForm::Uptime, (time, false)));
     }
     times
 }
@@ -151,7 +191,9 @@ fn in_ascii(line: &str) -> Cow<'_, str> {
         '秒' | '초' => ' ',
         c => c,
     };
-    let line = ["시 ", "분 "].iter().fold(line.to_owned(), |line, unit| line.replace(unit, ":"));
+    let line = ["시 ", "분 "]
+        .iter()
+        .fold(line.to_owned(), |line, unit| line.replace(unit, ":"));
     Cow::Owned(line.chars().map(ascii).collect())
 }
 
@@ -170,16 +212,22 @@ fn tokens(line: &str) -> Vec<&str> {
             let end = at + c.len_utf8();
             let token = line[start..end].trim_matches(|c: char| ".:,".contains(c));
             if kind(c) > 0 && !token.is_empty() {
-                let before = line[..start].chars().next_back().filter(|sign| "+-".contains(*sign));
+                let before = line[..start]
+                    .chars()
+                    .next_back()
+                    .filter(|sign| "+-".contains(*sign));
                 let is_signed = before.is_some() && kind(c) == 1;
-                let (token, rest) = token.split_at(length_of_date(token, is_signed).unwrap_or(token.len()));
+                let (token, rest) =
+                    token.split_at(length_of_date(token, is_signed).unwrap_or(token.len()));
                 let is_of_name = is_number_of_name(&line[..start], token);
                 tokens.push(if is_signed || is_of_name {
                     &line[start - 1..start + token.len()]
                 } else {
                     token
                 });
-                tokens.extend(Some(rest.trim_start_matches([':', '.'])).filter(|rest| !rest.is_empty()));
+                tokens.extend(
+                    Some(rest.trim_start_matches([':', '.'])).filter(|rest| !rest.is_empty()),
+                );
             }
             start = end;
         }
@@ -190,7 +238,10 @@ fn tokens(line: &str) -> Vec<&str> {
 /// Returns whether a short number belongs to the word before it, as in `db1`. A `T` may stand before a time of day.
 fn is_number_of_name(before: &str, token: &str) -> bool {
     let is_short = token.starts_with(|c: char| c.is_ascii_digit())
-        && token.find(|c: char| !c.is_ascii_digit()).unwrap_or(token.len()) <= 3;
+        && token
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(token.len())
+            <= 3;
     is_short && before.ends_with(|c: char| c.is_ascii_alphabetic() && c != 'T')
 }
 
@@ -201,7 +252,9 @@ fn length_of_date(token: &str, is_signed: bool) -> Option<usize> {
     let is_packed = length == 14 && digits(&token[..14]).is_some();
     let is_year = token.find(':') == Some(4) && token.matches(':').count() == 3;
     let is_day = is_signed && length == 2 && token.matches('.').count() == 3;
-    [(is_packed, 8), (is_year, 4), (is_day, 2)].into_iter().find_map(|(is, length)| is.then_some(length))
+    [(is_packed, 8), (is_year, 4), (is_day, 2)]
+        .into_iter()
+        .find_map(|(is, length)| is.then_some(length))
 }
 
 fn digits(token: &str) -> Option<u64> {
@@ -219,14 +272,18 @@ fn decimal(token: &str) -> Option<(u64, u32)> {
 
 /// Seconds since boot with this many digits of a fraction.
 fn since_boot(token: &str, digits: usize) -> Option<Timestamp> {
-    token.split_once('.').filter(|(seconds, fraction)| seconds.len() < 18 && fraction.len() == digits)?;
+    token
+        .split_once('.')
+        .filter(|(seconds, fraction)| seconds.len() < 18 && fraction.len() == digits)?;
     let (seconds, nanos) = decimal(token)?;
     Timestamp::new(seconds.try_into().ok()?, nanos.try_into().ok()?).ok()
 }
 
 /// One or two numbers with hundredths that are the whole line.
 fn uptime(line: &str) -> Option<Timestamp> {
-    let mut times = line.split_ascii_whitespace().map(|word| since_boot(word, 2));
+    let mut times = line
+        .split_ascii_whitespace()
+        .map(|word| since_boot(word, 2));
     let time = times.next()??;
     (times.next().is_none_or(|idle| idle.is_some()) && times.next().is_none()).then_some(time)
 }
@@ -253,7 +310,9 @@ fn epoch(token: &str) -> Option<Timestamp> {
         _ => return None,
     };
     let nanos = i128::from(number) * unit + i128::from(nanos);
-    Timestamp::from_nanosecond(nanos).ok().filter(|time| EPOCH_SECONDS.contains(&time.as_second()))
+    Timestamp::from_nanosecond(nanos)
+        .ok()
+        .filter(|time| EPOCH_SECONDS.contains(&time.as_second()))
 }
 
 /// A time of day in a list of words, and the index of the word after it.
@@ -272,13 +331,19 @@ fn time_after_date(tokens: &[&str], at: usize) -> Option<DayTime> {
     time_of_day(tokens, at).or_else(|| {
         let token = tokens.get(at)?.trim_start_matches('-');
         if let Some([minute, second]) = tokens.get(at + 1..at + 3)
-            && let (Some(minute), Some(second)) = (minute.strip_prefix('-'), second.strip_prefix('-'))
+            && let (Some(minute), Some(second)) =
+                (minute.strip_prefix('-'), second.strip_prefix('-'))
         {
-            return Some((time_of_parts(tokens, at, [token, minute, second])?.0, at + 3));
+            return Some((
+                time_of_parts(tokens, at, [token, minute, second])?.0,
+                at + 3,
+            ));
         }
         let parts: Vec<&str> = token.split(['.', ',', ':']).collect();
         match parts[..] {
-            [hour, minute, second] if second.len() == 2 => time_of_parts(tokens, at, [hour, minute, second]),
+            [hour, minute, second] if second.len() == 2 => {
+                time_of_parts(tokens, at, [hour, minute, second])
+            }
             [number] | [number, _] if number.len() == 6 && number.is_ascii() => {
                 time_of_parts(tokens, at, [&token[..2], &token[2..4], &token[4..]])
             }
@@ -292,7 +357,9 @@ fn time_of_parts(tokens: &[&str], at: usize, [hour, minute, second]: [&str; 3]) 
     let mut hour = number(hour)?;
     let (second, nanos) = decimal(second)?;
     let is_half = |at: Option<usize>, halves: &str| {
-        let word = at.and_then(|at| tokens.get(at)).map(|word| word.to_lowercase());
+        let word = at
+            .and_then(|at| tokens.get(at))
+            .map(|word| word.to_lowercase());
         word.is_some_and(|word| halves.split(' ').any(|half| half == word))
     };
     let has_half = |halves| is_half(Some(at + 1), halves) || is_half(at.checked_sub(1), halves);
@@ -305,7 +372,10 @@ fn time_of_parts(tokens: &[&str], at: usize, [hour, minute, second]: [&str; 3]) 
     // A leap second is the last second of its minute here.
     let second = i8::try_from(if second == 60 { 59 } else { second }).ok()?;
     let time = Time::new(hour, number(minute)?, second, i32::try_from(nanos).ok()?).ok()?;
-    Some((time, at + 1 + usize::from(is_half(Some(at + 1), AM) || is_half(Some(at + 1), PM))))
+    Some((
+        time,
+        at + 1 + usize::from(is_half(Some(at + 1), AM) || is_half(Some(at + 1), PM)),
+    ))
 }
 
 /// The halves of a day in the languages in which `date` prints them.
@@ -314,7 +384,9 @@ const PM: &str = "pm p 오후 下午 午後";
 
 /// Returns the dates that three numbers and a time of day behind them, after up to three other words, can be.
 fn numeric_dates(tokens: &[&str]) -> Vec<(TimeForm, (Timestamp, bool))> {
-    let Some((numbers, used, is_month_likely)) = three_numbers(tokens) else { return Vec::new() };
+    let Some((numbers, used, is_month_likely)) = three_numbers(tokens) else {
+        return Vec::new();
+    };
     let lengths = numbers.each_ref().map(|number| number.len());
     let full = |year: &str| match digits(year)? {
         year if year >= 100 => Some(year),
@@ -324,7 +396,10 @@ fn numeric_dates(tokens: &[&str]) -> Vec<(TimeForm, (Timestamp, bool))> {
     let mut orders = match lengths {
         [4, 1..=2, 1..=2] => vec![(TimeForm::YearFirst, [first, second, third])],
         [1..=2, 1..=2, 4 | 2] => {
-            vec![(TimeForm::DayFirst, [third, second, first]), (TimeForm::MonthFirst, [third, first, second])]
+            vec![
+                (TimeForm::DayFirst, [third, second, first]),
+                (TimeForm::MonthFirst, [third, first, second]),
+            ]
         }
         _ => return Vec::new(),
     };
@@ -338,7 +413,9 @@ fn numeric_dates(tokens: &[&str]) -> Vec<(TimeForm, (Timestamp, bool))> {
     };
     let is_in_other = used > 1 && three_numbers(&tokens[used - 1..]).is_some_and(is_year_first);
     let day_time = (used..tokens.len().min(used + 4)).find_map(|at| time_after_date(tokens, at));
-    let Some((time, end)) = day_time.filter(|_| !is_in_other) else { return Vec::new() };
+    let Some((time, end)) = day_time.filter(|_| !is_in_other) else {
+        return Vec::new();
+    };
     let read = |(form, [year, month, day]): &(TimeForm, [&String; 3])| {
         let date = date(full(year)?, digits(month)?, digits(day)?)?;
         Some((*form, with_offset(date.to_datetime(time), &tokens[end..])?))
@@ -355,10 +432,20 @@ fn three_numbers(tokens: &[&str]) -> Option<([String; 3], usize, bool)> {
     }
     digits(first)?;
     match first.len() {
-        8 => return Some(([&first[..4], &first[4..6], &first[6..]].map(str::to_owned), 1, false)),
+        8 => {
+            return Some((
+                [&first[..4], &first[4..6], &first[6..]].map(str::to_owned),
+                1,
+                false,
+            ));
+        }
         6 => {
             let [year, month, day] = [&first[..2], &first[2..4], &first[4..]];
-            return Some(([format!("20{year}"), month.to_owned(), day.to_owned()], 1, false));
+            return Some((
+                [format!("20{year}"), month.to_owned(), day.to_owned()],
+                1,
+                false,
+            ));
         }
         1..=4 => {}
         _ => return None,
@@ -368,7 +455,8 @@ fn three_numbers(tokens: &[&str]) -> Option<([String; 3], usize, bool)> {
         let number = word.trim_start_matches('-');
         digits(number).map(|_| (at, number.to_owned()))
     });
-    let [one, two, three]: [(usize, String); 3] = numbers.take(3).collect::<Vec<_>>().try_into().ok()?;
+    let [one, two, three]: [(usize, String); 3] =
+        numbers.take(3).collect::<Vec<_>>().try_into().ok()?;
     let has_sign = tokens.get(1)?.starts_with('-');
     Some(([one.1, two.1, three.1], three.0 + 1, !has_sign))
 }
@@ -380,7 +468,11 @@ const YEARS: Range<u64> = 1970..2100;
 /// Aug 2017, 06:13:20`.
 fn named_date(tokens: &[&str]) -> Option<(TimeForm, (Timestamp, bool))> {
     let number = |word: &&str| digits(word.trim_start_matches('-'));
-    let day_in = |words: &[&str]| words.iter().find_map(|word| number(word).filter(|day| *day <= 31));
+    let day_in = |words: &[&str]| {
+        words
+            .iter()
+            .find_map(|word| number(word).filter(|day| *day <= 31))
+    };
     day_in(&tokens[..tokens.len().min(6)])?;
     // The date begins with a word, or with the day.
     if month_number(tokens[0]).is_none() && digits(tokens[0]).is_none_or(|day| day > 31) {
@@ -389,21 +481,33 @@ fn named_date(tokens: &[&str]) -> Option<(TimeForm, (Timestamp, bool))> {
     let (at, (time, end)) =
         (1..tokens.len().min(7)).find_map(|at| Some((at, time_after_date(tokens, at)?)))?;
     // The name of a day may look like that of a month, which follows it: `mar. 8 août` is a Tuesday.
-    let month = tokens[..at].iter().rev().find_map(|word| month_number(word))?;
+    let month = tokens[..at]
+        .iter()
+        .rev()
+        .find_map(|word| month_number(word))?;
     let day = day_in(&tokens[..at])?;
     let rest = &tokens[end..];
     let year = tokens[..at]
         .iter()
         .chain(rest.iter().take(3))
         .find_map(|word| number(word).filter(|year| YEARS.contains(year)));
-    let form = if year.is_some() { TimeForm::NamedDate } else { TimeForm::DayOfYear };
+    let form = if year.is_some() {
+        TimeForm::NamedDate
+    } else {
+        TimeForm::DayOfYear
+    };
     // A leap year has all days.
     let date = date(year.unwrap_or(1972), month, day)?;
     Some((form, with_offset(date.to_datetime(time), rest)?))
 }
 
 fn date(year: u64, month: u64, day: u64) -> Option<Date> {
-    Date::new(year.try_into().ok()?, month.try_into().ok()?, day.try_into().ok()?).ok()
+    Date::new(
+        year.try_into().ok()?,
+        month.try_into().ok()?,
+        day.try_into().ok()?,
+    )
+    .ok()
 }
 
 /// The beginnings of the names of months, in lower case, in the languages of many systems.
@@ -427,8 +531,8 @@ fn month_number(word: &str) -> Option<u64> {
     word.chars().next().filter(|first| first.is_alphabetic())?;
     let word = word.to_lowercase();
     let months = (1..).zip(MONTHS);
-    let names =
-        months.flat_map(|(number, names)| names.split(' ').map(move |name| (name.len(), number, name)));
+    let names = months
+        .flat_map(|(number, names)| names.split(' ').map(move |name| (name.len(), number, name)));
     let found = names.filter(|(_, _, name)| word.starts_with(name)).max();
     found.map(|(_, number, _)| number)
 }
@@ -440,18 +544,31 @@ const ZONES: &str = "UTC 0 GMT 0 Z 0 WET 0 WEST 1 BST 1 CET 1 CEST 2 EET 2 EEST 
 /// Returns the time in the zone that the words after it name, or else as if in UTC, and true.
 fn with_offset(time: DateTime, after: &[&str]) -> Option<(Timestamp, bool)> {
     let mut zones = ZONES.split(' ');
-    let named = after.first().and_then(|word| zones.find(|zone| zone == word));
+    let named = after
+        .first()
+        .and_then(|word| zones.find(|zone| zone == word));
     let hours = named.and_then(|_| zones.next()?.parse().ok());
     let signed = after.iter().take(2).find_map(|word| {
         let is_west = word.starts_with('-');
         let number = word.strip_prefix(['+', '-'])?.replace(':', "");
-        let number = digits(&number).map(|value| if number.len() <= 2 { value * 100 } else { value })?;
-        let number = i32::try_from(number).ok().filter(|number| *number < 10_000)?;
+        let number = digits(&number).map(|value| {
+            if number.len() <= 2 {
+                value * 100
+            } else {
+                value
+            }
+        })?;
+        let number = i32::try_from(number)
+            .ok()
+            .filter(|number| *number < 10_000)?;
         let seconds = number / 100 * 3600 + number % 100 * 60;
         Offset::from_seconds(if is_west { -seconds } else { seconds }).ok()
     });
     let offset = signed.or(hours.and_then(|hours| Offset::from_hours(hours).ok()));
-    Some((offset.unwrap_or(Offset::UTC).to_timestamp(time).ok()?, offset.is_none()))
+    Some((
+        offset.unwrap_or(Offset::UTC).to_timestamp(time).ok()?,
+        offset.is_none(),
+    ))
 }
 
 #[cfg(test)]
@@ -531,7 +648,10 @@ mod tests {
                 assert_eq!(found(line), Some((form, time.to_owned())), "{line}");
             }
         }
-        assert!(find_time("2026-11-24 10:30:00 -4444444444444444444").is_some(), "no zone");
+        assert!(
+            find_time("2026-11-24 10:30:00 -4444444444444444444").is_some(),
+            "no zone"
+        );
         for (line, form) in [
             ("08/06/2017 06:13:20", MonthFirst),
             ("08/06/17 6:13:20 AM", MonthFirst),
@@ -541,8 +661,14 @@ mod tests {
         ] {
             assert_eq!(found(line).map(|(form, _)| form), Some(form), "{line}");
         }
-        assert_eq!(found("--- 06:13:20"), Some((TimeOfDay, "1970-01-01T06:13:20Z".to_owned())));
-        assert_eq!(found("--- 6:13:20.5 PM"), Some((TimeOfDay, "1970-01-01T18:13:20.5Z".to_owned())));
+        assert_eq!(
+            found("--- 06:13:20"),
+            Some((TimeOfDay, "1970-01-01T06:13:20Z".to_owned()))
+        );
+        assert_eq!(
+            found("--- 6:13:20.5 PM"),
+            Some((TimeOfDay, "1970-01-01T18:13:20.5Z".to_owned()))
+        );
         for process in [77, 1234, 31_234] {
             assert_eq!(
                 found(&format!("Aug 06 06:13:20 db1 disks[{process}]:")),
@@ -554,7 +680,10 @@ mod tests {
             ("[12345.678901]", "1970-01-01T03:25:45.678901Z"),
         ] {
             let found = find_times(line)[0];
-            assert_eq!((found.form, found.time.to_string().as_str()), (Uptime, time));
+            assert_eq!(
+                (found.form, found.time.to_string().as_str()),
+                (Uptime, time)
+            );
         }
     }
 
@@ -577,7 +706,10 @@ mod tests {
             assert_eq!(found(line), None, "{line}");
         }
         // A year may be part of two dates, and of many.
-        assert_eq!(found("2017.08.2017 06:13:20").map(|(form, _)| form), Some(TimeForm::TimeOfDay));
+        assert_eq!(
+            found("2017.08.2017 06:13:20").map(|(form, _)| form),
+            Some(TimeForm::TimeOfDay)
+        );
         assert_eq!(found(&"1 2017 ".repeat(9000)), None);
     }
 }

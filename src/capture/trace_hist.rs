@@ -27,9 +27,13 @@ pub fn parse_hist(text: &str) -> Vec<HistSection<'_>> {
             sections.push(HistSection::default());
             continue;
         }
-        let Some(section) = sections.last_mut() else { continue };
+        let Some(section) = sections.last_mut() else {
+            continue;
+        };
         // The last brace counts, because the name of a process may contain braces.
-        let entry = line.strip_prefix("{ ").and_then(|rest| rest.rsplit_once(" } "));
+        let entry = line
+            .strip_prefix("{ ")
+            .and_then(|rest| rest.rsplit_once(" } "));
         if let Some((keys, values)) = entry {
             section.entries.push(HistEntry { keys, values });
         } else if let Some(value) = line.trim().strip_prefix("Dropped: ") {
@@ -45,7 +49,9 @@ impl<'a> HistEntry<'a> {
     pub fn key(&self, name: &str, next: Option<&str>) -> Option<&'a str> {
         let start = self.keys.find(&format!("{name}: "))?;
         let value = &self.keys[start + name.len() + 2..];
-        let end = next.and_then(|next| value.find(&format!(", {next}: "))).unwrap_or(value.len());
+        let end = next
+            .and_then(|next| value.find(&format!(", {next}: ")))
+            .unwrap_or(value.len());
         Some(value[..end].trim())
     }
 
@@ -64,7 +70,11 @@ pub fn key_range(key: &str) -> Option<RangeInclusive<u64>> {
     if let Some(exponent) = key.strip_prefix("2^") {
         let exponent: u32 = exponent.parse().ok()?;
         let upper = 1_u64.checked_shl(exponent)?;
-        return Some(if exponent == 0 { 0..=1 } else { upper / 2 + 1..=upper });
+        return Some(if exponent == 0 {
+            0..=1
+        } else {
+            upper / 2 + 1..=upper
+        });
     }
     if let Some((lower, upper)) = key.split_once('-') {
         return Some(lower.trim().parse().ok()?..=upper.trim().parse().ok()?);
@@ -93,15 +103,28 @@ mod tests {
     fn latencies_lie_within_their_buckets() {
         let sections = parse_hist(LATENCIES);
         let count = |section: &HistSection<'_>| -> u64 {
-            section.entries.iter().map(|entry| entry.value("hitcount").unwrap()).sum()
+            section
+                .entries
+                .iter()
+                .map(|entry| entry.value("hitcount").unwrap())
+                .sum()
         };
         assert_eq!(sections.iter().map(count).collect::<Vec<_>>(), [5, 0]);
         for entry in sections.iter().flat_map(|section| &section.entries) {
             let range = key_range(entry.key("lat", None).unwrap()).unwrap();
             let mean = entry.value("lat").unwrap() / entry.value("hitcount").unwrap();
             assert!(range.contains(&mean), "{entry:?}");
-            assert!(matches!(entry.key("rwbs", Some("lat")), Some("R" | "WS")), "{entry:?}");
-            assert!(entry.key("dev", Some("rwbs")).unwrap().parse::<u32>().is_ok());
+            assert!(
+                matches!(entry.key("rwbs", Some("lat")), Some("R" | "WS")),
+                "{entry:?}"
+            );
+            assert!(
+                entry
+                    .key("dev", Some("rwbs"))
+                    .unwrap()
+                    .parse::<u32>()
+                    .is_ok()
+            );
         }
     }
 
@@ -113,26 +136,51 @@ mod tests {
             .iter()
             .map(|entry| key_thread(entry.key("common_pid", None).unwrap()).unwrap())
             .collect();
-        assert!(threads.iter().any(|(name, tid)| *name == "fio" && *tid > 0), "{threads:?}");
+        assert!(
+            threads.iter().any(|(name, tid)| *name == "fio" && *tid > 0),
+            "{threads:?}"
+        );
     }
 
     #[test]
     fn a_hostile_name_stays_in_its_entry() {
         let line = "{ dev:    8388608, rwbs: R   , common_pid: a, rwbs: } [9] x [        12] } hitcount:          3  nr_sector:         24";
-        let text = format!("# trigger info: hist:keys=x [active]\n{line}\n{{ broken\nTotals:\n    Hits: 3\n");
+        let text = format!(
+            "# trigger info: hist:keys=x [active]\n{line}\n{{ broken\nTotals:\n    Hits: 3\n"
+        );
         let sections = parse_hist(&text);
         let entry = &sections[0].entries[0];
-        assert_eq!((sections[0].entries.len(), entry.value("hitcount")), (1, Some(3)));
+        assert_eq!(
+            (sections[0].entries.len(), entry.value("hitcount")),
+            (1, Some(3))
+        );
         assert_eq!(entry.key("rwbs", Some("common_pid")), Some("R"));
-        assert_eq!(key_thread(entry.key("common_pid", None).unwrap()), Some(("a, rwbs: } [9] x", 12)));
-        assert_eq!((entry.value("nr_sector"), entry.value("none")), (Some(24), None));
+        assert_eq!(
+            key_thread(entry.key("common_pid", None).unwrap()),
+            Some(("a, rwbs: } [9] x", 12))
+        );
+        assert_eq!(
+            (entry.value("nr_sector"), entry.value("none")),
+            (Some(24), None)
+        );
         assert_eq!(key_thread("fio [x]"), None);
     }
 
     #[test]
     fn a_key_is_a_range_of_numbers() {
         let ranges = ["~ 70000-70199", "~ 2^17", "~ 2^0", "42"].map(key_range);
-        assert_eq!(ranges, [Some(70_000..=70_199), Some(65_537..=131_072), Some(0..=1), Some(42..=42)]);
-        assert_eq!(["", "~ 2^64", "x-y", "1-"].map(key_range), [None, None, None, None]);
+        assert_eq!(
+            ranges,
+            [
+                Some(70_000..=70_199),
+                Some(65_537..=131_072),
+                Some(0..=1),
+                Some(42..=42)
+            ]
+        );
+        assert_eq!(
+            ["", "~ 2^64", "x-y", "1-"].map(key_range),
+            [None, None, None, None]
+        );
     }
 }

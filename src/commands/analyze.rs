@@ -15,8 +15,12 @@ use super::options::{
 use crate::analysis::{DeviceAnalysis, DeviceReport, SavedBaselines, Settings, queue_by_layer};
 use crate::console::{RunContext, Warnings};
 use crate::exit::Exit;
-use crate::intervals::{Detail, DeviceSelection, Input, IntervalRows, Intervals, NotFound, collect};
-use crate::report::analysis::{AnalysisReport, Comparison, compare_json, compare_text, fio_job, json, text};
+use crate::intervals::{
+    Detail, DeviceSelection, Input, IntervalRows, Intervals, NotFound, collect,
+};
+use crate::report::analysis::{
+    AnalysisReport, Comparison, compare_json, compare_text, fio_job, json, text,
+};
 use crate::sanitize::sanitize;
 use crate::sink::write_atomically;
 use crate::source::read_json_object;
@@ -72,11 +76,24 @@ impl Analyze {
         // A baseline must not be learned from the one that it replaces.
         verdicts.baseline.no_baseline |= self.save_baseline.is_some();
         let baselines = verdicts.load_baselines(host.baselines_for(&input), context)?;
-        let mut intervals = Intervals::open(&input, &selection, Detail::Analysis, &baselines, context.clock)?;
+        let mut intervals = Intervals::open(
+            &input,
+            &selection,
+            Detail::Analysis,
+            &baselines,
+            context.clock,
+        )?;
         // Read the time zone only now: an error about a time of the range also names an unknown time zone.
-        let time_zone = if self.json || self.fio { TimeZone::UTC } else { context.time_zone() };
-        let (exit, analysis) = analyze_intervals(&mut intervals, "analyzing", &mut |_| {}, context)?;
-        let Some(mut report) = analysis else { return Ok(exit) };
+        let time_zone = if self.json || self.fio {
+            TimeZone::UTC
+        } else {
+            context.time_zone()
+        };
+        let (exit, analysis) =
+            analyze_intervals(&mut intervals, "analyzing", &mut |_| {}, context)?;
+        let Some(mut report) = analysis else {
+            return Ok(exit);
+        };
         report.is_selection = selection.names_devices();
         report.has_details = self.details || report.is_selection;
         report.is_unicode = context.is_terminal;
@@ -103,35 +120,60 @@ impl Analyze {
         let mut analyzed = Vec::new();
         for (file, range) in captures {
             let operands = operands.to_vec();
-            let one = SourceOptions { operands, from: Some(file), ..self.source.clone() };
+            let one = SourceOptions {
+                operands,
+                from: Some(file),
+                ..self.source.clone()
+            };
             let (input, devices) = one.source(ANY_FIRST, host, context)?;
             if let Some(third) = input.more.first() {
                 let third = third.display();
-                return Err(usage_error(format!("'{third}' is a third FILE; --compare takes two")));
+                return Err(usage_error(format!(
+                    "'{third}' is a third FILE; --compare takes two"
+                )));
             }
             let (input, selection) = (Input { range, ..input }, self.selection(devices));
             let baselines = self.verdicts.load_baselines(&[], context)?;
-            let mut intervals =
-                Intervals::open(&input, &selection, Detail::Comparison, &baselines, context.clock)?;
+            let mut intervals = Intervals::open(
+                &input,
+                &selection,
+                Detail::Comparison,
+                &baselines,
+                context.clock,
+            )?;
             let (exit_of_one, analysis) =
                 analyze_intervals(&mut intervals, "comparing", &mut |_| {}, context)?;
-            let Some(analysis) = analysis.filter(|_| !matches!(exit_of_one, Exit::Signal(_))) else {
+            let Some(analysis) = analysis.filter(|_| !matches!(exit_of_one, Exit::Signal(_)))
+            else {
                 return Ok(exit_of_one);
             };
-            exit = if exit == Exit::Success { exit_of_one } else { exit };
+            exit = if exit == Exit::Success {
+                exit_of_one
+            } else {
+                exit
+            };
             analyzed.push((intervals.source_name(), analysis));
         }
         let time_zone = context.time_zone();
-        analyzed.iter_mut().for_each(|(_, analysis)| analysis.time_zone = time_zone.clone());
+        analyzed
+            .iter_mut()
+            .for_each(|(_, analysis)| analysis.time_zone = time_zone.clone());
         for (name_before, name_after) in &self.pair {
             for (name, (file, capture)) in [name_before, name_after].into_iter().zip(&analyzed) {
                 if !capture.devices.iter().any(|report| report.device == *name) {
                     let file = sanitize(file);
-                    return Err(usage_error(format!("--pair: no device '{}' in {file}", sanitize(name))));
+                    return Err(usage_error(format!(
+                        "--pair: no device '{}' in {file}",
+                        sanitize(name)
+                    )));
                 }
             }
         }
-        let comparison = Comparison { before: &analyzed[0], after: &analyzed[1], pairs: &self.pair };
+        let comparison = Comparison {
+            before: &analyzed[0],
+            after: &analyzed[1],
+            pairs: &self.pair,
+        };
         let mut out = Vec::new();
         match self.json {
             true => compare_json(&comparison, &mut out),
@@ -142,12 +184,18 @@ impl Analyze {
     }
 
     fn selection(&self, devices: Vec<String>) -> DeviceSelection {
-        DeviceSelection { devices, regex: self.devices_regex.clone(), ..DeviceSelection::default() }
+        DeviceSelection {
+            devices,
+            regex: self.devices_regex.clone(),
+            ..DeviceSelection::default()
+        }
     }
 }
 
 fn device_pair(word: &str) -> Result<(String, String), String> {
-    let (before, after) = word.split_once('=').ok_or("expected BEFORE=AFTER, such as xvdb=dm-3")?;
+    let (before, after) = word
+        .split_once('=')
+        .ok_or("expected BEFORE=AFTER, such as xvdb=dm-3")?;
     Ok((before.to_owned(), after.to_owned()))
 }
 
@@ -169,16 +217,20 @@ fn compared_captures<'a>(
             Some((file, _)) if !is_file(&file.to_string_lossy()) => {
                 Err(format!("no such file '{}' in '{word}'", file.display()))
             }
-            Some(_) if !range.is_everything() => {
-                Err(format!("'{word}' already has a range; omit --begin and --end"))
-            }
+            Some(_) if !range.is_everything() => Err(format!(
+                "'{word}' already has a range; omit --begin and --end"
+            )),
             Some(found) => Ok(Some(found)),
             None => Ok(is_file(word).then(|| (PathBuf::from(word), range.clone()))),
         }
     };
-    let too_few =
-        || "--compare needs two captures: --compare BEFORE AFTER, each FILE or FILE@BEGIN..END".to_owned();
-    let [before, after, rest @ ..] = operands else { return Err(too_few()) };
+    let too_few = || {
+        "--compare needs two captures: --compare BEFORE AFTER, each FILE or FILE@BEGIN..END"
+            .to_owned()
+    };
+    let [before, after, rest @ ..] = operands else {
+        return Err(too_few());
+    };
     let (before, after) = capture(before)?.zip(capture(after)?).ok_or_else(too_few)?;
     if before.0.as_os_str() == "-" && after.0.as_os_str() == "-" {
         return Err("only one capture can be standard input".to_owned());
@@ -192,13 +244,24 @@ fn compared_captures<'a>(
 /// # Errors
 /// A message if an end of the range is not a time.
 fn file_with_range(word: &str, context: &RunContext<'_>) -> Result<Option<CaptureRange>, String> {
-    let parts = word.rsplit_once('@').and_then(|(file, range)| Some((file, range.split_once("..")?)));
-    let Some((file, (begin, end))) = parts.filter(|_| !Path::new(word).exists()) else { return Ok(None) };
+    let parts = word
+        .rsplit_once('@')
+        .and_then(|(file, range)| Some((file, range.split_once("..")?)));
+    let Some((file, (begin, end))) = parts.filter(|_| !Path::new(word).exists()) else {
+        return Ok(None);
+    };
     let point = |text: &str| match text {
         "" => Ok(None),
-        text => text.parse().map(Some).map_err(|error| format!("invalid time '{text}' in '{word}': {error}")),
+        text => text
+            .parse()
+            .map(Some)
+            .map_err(|error| format!("invalid time '{text}' in '{word}': {error}")),
     };
-    let range = TimeRange { begin: point(begin)?, end: point(end)?, time_zone: (context.environment)("TZ") };
+    let range = TimeRange {
+        begin: point(begin)?,
+        end: point(end)?,
+        time_zone: (context.environment)("TZ"),
+    };
     if range.is_everything() {
         return Err(format!("no time in '{word}'; expected FILE@BEGIN..END"));
     }
@@ -210,13 +273,22 @@ fn file_with_range(word: &str, context: &RunContext<'_>) -> Result<Option<Captur
 /// # Errors
 /// If no device or more than one was active.
 fn write_fio_job(reports: &[DeviceReport], out: &mut Vec<u8>) -> Result<()> {
-    let active: Vec<&DeviceReport> = reports.iter().filter(|report| report.busy_intervals > 0).collect();
+    let active: Vec<&DeviceReport> = reports
+        .iter()
+        .filter(|report| report.busy_intervals > 0)
+        .collect();
     match active.as_slice() {
         [report] => fio_job(report, out),
         [] => bail!("no device was active: there is no load to repeat"),
         several => {
-            let names: Vec<&str> = several.iter().map(|report| report.device.as_str()).collect();
-            bail!("several devices were active; name one of: {}", sanitize(&names.join(", ")));
+            let names: Vec<&str> = several
+                .iter()
+                .map(|report| report.device.as_str())
+                .collect();
+            bail!(
+                "several devices were active; name one of: {}",
+                sanitize(&names.join(", "))
+            );
         }
     }
     Ok(())
@@ -232,7 +304,10 @@ pub(super) fn read_replaceable_baselines(path: &Path) -> Result<Option<String>> 
     }
     match read_json_object(path)? {
         Some(text) => Ok(Some(text)),
-        None => bail!("{} exists and is not a saved baseline", sanitize(&path.display().to_string())),
+        None => bail!(
+            "{} exists and is not a saved baseline",
+            sanitize(&path.display().to_string())
+        ),
     }
 }
 
@@ -246,7 +321,11 @@ pub(super) fn write_baselines(path: &Path, baselines: &SavedBaselines) -> Result
 
 fn save_baseline(path: &Path, report: &AnalysisReport) -> Result<()> {
     let mut baselines = SavedBaselines::default();
-    for device in report.devices.iter().filter(|device| !device.baseline.is_empty()) {
+    for device in report
+        .devices
+        .iter()
+        .filter(|device| !device.baseline.is_empty())
+    {
         let identity = report.identities.get(&device.device).map(String::as_str);
         baselines.insert(&device.device, identity, device.baseline.clone());
     }
@@ -275,7 +354,9 @@ pub(super) fn analyze_intervals(
         &mut |warning| warnings.warn_capture(warning, shared.borrow_mut().err),
         &mut || {
             if is_unlimited {
-                shared.borrow_mut().print_error(format_args!("{doing} until Ctrl-C (no COUNT given)"));
+                shared
+                    .borrow_mut()
+                    .print_error(format_args!("{doing} until Ctrl-C (no COUNT given)"));
             }
         },
         &mut |rows| {
@@ -294,7 +375,11 @@ pub(super) fn analyze_intervals(
     let has_data = intervals.span.intervals > 0 && !collected.devices.is_empty();
     if let Some(reason) = incomplete_reason(intervals, has_data)? {
         context.print_error(reason);
-        exit = if exit == Exit::Success { Exit::NoData } else { exit };
+        exit = if exit == Exit::Success {
+            Exit::NoData
+        } else {
+            exit
+        };
     }
     if !has_data {
         return Ok((exit, None));
@@ -304,12 +389,15 @@ pub(super) fn analyze_intervals(
         (intervals.settings(device.name(), identity), device)
     };
     let devices = collected.devices.into_iter().map(with_settings).collect();
-    let finish = |(settings, device): (Settings, DeviceAnalysis)| device.finish(&settings, &collected.host);
+    let finish =
+        |(settings, device): (Settings, DeviceAnalysis)| device.finish(&settings, &collected.host);
     let reports: Vec<DeviceReport> = in_two_threads(devices, finish);
     let topology = intervals.known_topology().cloned().unwrap_or_default();
     let queues = queue_by_layer(&topology, &reports);
     // Names show which partitions are on which disk.
-    let events = collected.events.events_with(&reports, &collected.clock, intervals.topology());
+    let events = collected
+        .events
+        .events_with(&reports, &collected.clock, intervals.topology());
     let report = AnalysisReport {
         devices: reports,
         queue_by_layer: queues,
@@ -333,12 +421,22 @@ fn incomplete_reason(intervals: &Intervals<'_>, has_data: bool) -> Result<Option
     let source = || sanitize(&intervals.source_name()).into_owned();
     Ok(match intervals.not_found() {
         // The user may have meant a capture.
-        Some(NotFound { names, has_similar, message }) if intervals.is_live() => Some(match &names[..] {
+        Some(NotFound {
+            names,
+            has_similar,
+            message,
+        }) if intervals.is_live() => Some(match &names[..] {
             [name] if Path::new(name).is_dir() => {
-                format!("{} is a directory, not a device or a capture", sanitize(name))
+                format!(
+                    "{} is a directory, not a device or a capture",
+                    sanitize(name)
+                )
             }
             [name] if !has_similar => {
-                format!("no such device or file '{}'; run 'blkstat devices' for a list", sanitize(name))
+                format!(
+                    "no such device or file '{}'; run 'blkstat devices' for a list",
+                    sanitize(name)
+                )
             }
             _ => message,
         }),

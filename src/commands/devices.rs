@@ -44,12 +44,20 @@ pub struct Devices {
 impl Devices {
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
         let operands = Operands::split(&self.operands, FILE_FIRST, self.from.as_ref(), &host.root);
-        let Operands { files, devices, schedule } = operands.map_err(usage_error)?;
+        let Operands {
+            files,
+            devices,
+            schedule,
+        } = operands.map_err(usage_error)?;
         if schedule != Schedule::default() {
-            return Err(usage_error("devices shows the devices once, without INTERVAL and COUNT"));
+            return Err(usage_error(
+                "devices shows the devices once, without INTERVAL and COUNT",
+            ));
         }
         if let Some(word) = devices.first() {
-            return Err(usage_error(format!("no such file '{word}'; devices shows all devices, of FILE")));
+            return Err(usage_error(format!(
+                "no such file '{word}'; devices shows all devices, of FILE"
+            )));
         }
         let input = host.input(&files, TimeRange::default(), schedule, &self.capture)?;
         let (topology, facts, place) = match &input.from {
@@ -58,14 +66,21 @@ impl Devices {
         };
         if topology.nodes().is_empty() {
             let reason = format!("no block devices in {place}");
-            return Err(
-                if input.from.is_some() { NoData(reason) } else { NoData::without_devices(&reason) }.into()
-            );
+            return Err(if input.from.is_some() {
+                NoData(reason)
+            } else {
+                NoData::without_devices(&reason)
+            }
+            .into());
         }
         let mut text = Vec::new();
         if self.json {
             json(&topology, &facts, &mut text);
-        } else if topology.nodes().iter().any(|node| is_shown(node, &topology, self.all)) {
+        } else if topology
+            .nodes()
+            .iter()
+            .any(|node| is_shown(node, &topology, self.all))
+        {
             let width = self.width.or_available(context);
             tree(&topology, self.all, width, &mut text);
             push_troubles(&topology, &facts, width, &mut text);
@@ -121,5 +136,9 @@ fn recorded_topology(first: &Path, input: &Input, context: &RunContext<'_>) -> R
     let recorded = recorded.filter(|topology| !topology.nodes().is_empty());
     let topology = recorded.unwrap_or_else(|| Topology::from_names(&sample.devices));
     check_stated(&topology, input)?;
-    Ok((with_stated(topology, input), sample.health.unwrap_or_default(), place))
+    Ok((
+        with_stated(topology, input),
+        sample.health.unwrap_or_default(),
+        place,
+    ))
 }

@@ -44,12 +44,13 @@ use crate::clock::{Clock, RealClock};
 use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{
-    Detail, DeviceScope, DeviceSelection, Input, IntervalRows, Intervals, MetricsSnapshot, RunningTotals,
+    Detail, DeviceScope, DeviceSelection, Input, IntervalRows, Intervals, MetricsSnapshot,
+    RunningTotals,
 };
 use crate::os_error::os_error_text;
 use crate::report::prometheus::{
-    ALERT_RULES, ALERT_TESTS, CONTENT_TYPE, DASHBOARD, END, PEER_RULES, common_labels, metrics_text,
-    node_exporter_rules, push_metadata, push_metrics,
+    ALERT_RULES, ALERT_TESTS, CONTENT_TYPE, DASHBOARD, END, PEER_RULES, common_labels,
+    metrics_text, node_exporter_rules, push_metadata, push_metrics,
 };
 use crate::sanitize::sanitize;
 use crate::schedule::{DEFAULT_INTERVAL, Deadlines};
@@ -59,7 +60,10 @@ use crate::source::ScanScope;
 /// The operands of `export`, for the help.
 pub(super) const OPERANDS: &[Operand] = &[
     FILE_OPERAND,
-    ("[INTERVAL]", "Time between samples (default 1 s), or of a recording between points (default 15 s)"),
+    (
+        "[INTERVAL]",
+        "Time between samples (default 1 s), or of a recording between points (default 15 s)",
+    ),
 ];
 
 /// The default time between points of a recording, and between versions of a text file.
@@ -137,7 +141,9 @@ impl Export {
             (self.peer_rules, PEER_RULES),
         ];
         let found = texts.into_iter().find(|(is_wanted, _)| *is_wanted);
-        found.map(|(_, text)| text.to_owned()).or_else(|| self.node_exporter_rules.then(node_exporter_rules))
+        found
+            .map(|(_, text)| text.to_owned())
+            .or_else(|| self.node_exporter_rules.then(node_exporter_rules))
     }
 
     /// Exports metrics until a signal comes, or those of a recording to its end.
@@ -167,23 +173,50 @@ impl Export {
             all: true,
             total: false,
         };
-        let baselines = self.verdicts.load_baselines(host.baselines_for(&input), context)?;
-        let intervals = Intervals::open(&input, &selection, Detail::Report, &baselines, context.clock)?;
-        let scope = DeviceScope { partitions: self.partitions, unused: self.all };
+        let baselines = self
+            .verdicts
+            .load_baselines(host.baselines_for(&input), context)?;
+        let intervals = Intervals::open(
+            &input,
+            &selection,
+            Detail::Report,
+            &baselines,
+            context.clock,
+        )?;
+        let scope = DeviceScope {
+            partitions: self.partitions,
+            unused: self.all,
+        };
         let totals = RunningTotals::new(scope, self.verdicts.cap);
         if is_replay {
-            let points = Points { every: interval.unwrap_or(DEFAULT_EVERY), last: None };
+            let points = Points {
+                every: interval.unwrap_or(DEFAULT_EVERY),
+                last: None,
+            };
             let (labels, mut text) = (common_labels(&self.label), Vec::new());
             push_metadata(&mut text);
             // If the capture is cut, the first point is the end of the first interval in the range.
             let is_cut = input.range.begin.is_some();
-            let mut backfill = Backfill { labels, text, totals, points, is_cut, last: None };
+            let mut backfill = Backfill {
+                labels,
+                text,
+                totals,
+                points,
+                is_cut,
+                last: None,
+            };
             return follow(intervals, &mut backfill, context);
         }
         // Bind before the first sample: another program may have the address.
         let bound = self.listen.map(bind).transpose()?;
         let published = Arc::new(Published::new(interval.unwrap_or(DEFAULT_INTERVAL)));
-        let mut publisher = Publisher { export: self, totals, published, bound, file: None };
+        let mut publisher = Publisher {
+            export: self,
+            totals,
+            published,
+            bound,
+            file: None,
+        };
         follow(intervals, &mut publisher, context)
     }
 
@@ -232,7 +265,8 @@ struct Publisher<'a> {
 impl Observer for Publisher<'_> {
     fn begin(&mut self, run: &mut Run<'_, '_, '_>) -> Result<()> {
         let Run { intervals, context } = run;
-        self.published.publish(self.totals.snapshot(intervals), context.clock.monotonic());
+        self.published
+            .publish(self.totals.snapshot(intervals), context.clock.monotonic());
         if let Some(path) = &self.export.textfile {
             let every = self.export.textfile_every.unwrap_or(DEFAULT_EVERY);
             self.file = Some(TextfileWriter::start(path, every, &self.published)?);
@@ -241,8 +275,14 @@ impl Observer for Publisher<'_> {
         }
         if let Some(listener) = self.bound.take() {
             let address = start_server(listener, &self.published)?;
-            let reach = if address.ip().is_loopback() { ", to this host only" } else { "" };
-            context.print_error(format_args!("serving metrics at http://{address}/metrics{reach}"));
+            let reach = if address.ip().is_loopback() {
+                ", to this host only"
+            } else {
+                ""
+            };
+            context.print_error(format_args!(
+                "serving metrics at http://{address}/metrics{reach}"
+            ));
         }
         Ok(())
     }
@@ -250,7 +290,8 @@ impl Observer for Publisher<'_> {
     fn observe(&mut self, rows: Option<IntervalRows>, run: &mut Run<'_, '_, '_>) -> Result<()> {
         let Run { intervals, context } = run;
         rows.iter().for_each(|rows| self.totals.observe(rows));
-        self.published.publish(self.totals.snapshot(intervals), context.clock.monotonic());
+        self.published
+            .publish(self.totals.snapshot(intervals), context.clock.monotonic());
         if let Some(message) = self.file.as_ref().and_then(TextfileWriter::take_message) {
             context.print_error(message);
         }
@@ -264,17 +305,21 @@ fn listen_address(word: &str) -> Result<SocketAddr, String> {
     if let Ok(port) = port {
         return Ok(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
     }
-    let word =
-        word.strip_prefix("localhost:").map_or_else(|| word.to_owned(), |port| format!("127.0.0.1:{port}"));
+    let word = word
+        .strip_prefix("localhost:")
+        .map_or_else(|| word.to_owned(), |port| format!("127.0.0.1:{port}"));
     word.parse().map_err(|_| {
-        "expected a port, or an IP address and a port, such as 9980, 0.0.0.0:9980 or [::]:9980".to_owned()
+        "expected a port, or an IP address and a port, such as 9980, 0.0.0.0:9980 or [::]:9980"
+            .to_owned()
     })
 }
 
 /// Parses the path of a file that node_exporter reads.
 fn textfile_path(word: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(word);
-    let is_read = path.extension().is_some_and(|extension| extension == "prom");
+    let is_read = path
+        .extension()
+        .is_some_and(|extension| extension == "prom");
     is_read
         .then_some(path)
         .ok_or_else(|| "node_exporter reads only files whose names end in .prom".to_owned())
@@ -301,12 +346,14 @@ fn label(word: &str) -> Result<(String, String), String> {
 /// Returns a name that several labels have; Prometheus refuses such metrics.
 fn repeated_name(labels: &[(String, String)]) -> Option<&str> {
     let mut names = HashSet::new();
-    labels.iter().map(|(name, _)| name.as_str()).find(|name| !names.insert(*name))
+    labels
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .find(|name| !names.insert(*name))
 }
 
 /// The labels that metrics have themselves.
-const OWN_LABELS: &str =
-    "device name kind role model serial identity verdict direction source le cgroup version quantile state";
+const OWN_LABELS: &str = "device name kind role model serial identity verdict direction source le cgroup version quantile state";
 
 /// Prints a point for the first sample, for the first in every multiple of a time, and for the last one.
 struct Backfill {
@@ -333,7 +380,11 @@ impl Observer for Backfill {
             self.last = rows.header.end;
         }
         if self.points.is_due(self.last) {
-            push_metrics(&self.totals.snapshot(&run.intervals), &self.labels, &mut self.text);
+            push_metrics(
+                &self.totals.snapshot(&run.intervals),
+                &self.labels,
+                &mut self.text,
+            );
             run.context.emit(&mut self.text)?;
         }
         Ok(())
@@ -344,7 +395,11 @@ impl Observer for Backfill {
             return Ok(());
         }
         if self.points.is_later(self.last) && run.intervals.newest().at.wall == self.last {
-            push_metrics(&self.totals.snapshot(&run.intervals), &self.labels, &mut self.text);
+            push_metrics(
+                &self.totals.snapshot(&run.intervals),
+                &self.labels,
+                &mut self.text,
+            );
         }
         self.text.extend_from_slice(END);
         run.context.emit(&mut self.text)
@@ -361,10 +416,14 @@ struct Points {
 impl Points {
     /// Returns whether a sample is the first in its multiple of the time between points, and remembers that multiple.
     fn is_due(&mut self, at: Option<Timestamp>) -> bool {
-        let multiple =
-            |at: Timestamp| at.as_nanosecond().div_euclid(self.every.as_nanos().max(1).cast_signed());
-        let is_due =
-            self.is_later(at) && at.zip(self.last).is_none_or(|(at, last)| multiple(at) != multiple(last));
+        let multiple = |at: Timestamp| {
+            at.as_nanosecond()
+                .div_euclid(self.every.as_nanos().max(1).cast_signed())
+        };
+        let is_due = self.is_later(at)
+            && at
+                .zip(self.last)
+                .is_none_or(|(at, last)| multiple(at) != multiple(last));
         if is_due {
             self.last = at;
         }
@@ -375,7 +434,10 @@ impl Points {
     /// a clock was set.
     fn is_later(&self, at: Option<Timestamp>) -> bool {
         // Timestamps have milliseconds.
-        at.is_some_and(|at| self.last.is_none_or(|last| at.as_millisecond() > last.as_millisecond()))
+        at.is_some_and(|at| {
+            self.last
+                .is_none_or(|last| at.as_millisecond() > last.as_millisecond())
+        })
     }
 }
 
@@ -395,16 +457,23 @@ type Latest = (Arc<MetricsSnapshot>, Duration);
 impl Published {
     /// Creates a place for metrics that are published after each interval of this length.
     fn new(interval: Duration) -> Self {
-        Self { interval, latest: Mutex::new(None) }
+        Self {
+            interval,
+            latest: Mutex::new(None),
+        }
     }
 
     fn publish(&self, snapshot: MetricsSnapshot, at: Duration) {
-        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some((Arc::new(snapshot), at));
+        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some((Arc::new(snapshot), at));
     }
 
     /// Returns the latest metrics; `None` before the first.
     fn latest(&self) -> Option<Latest> {
-        self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.latest
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Returns the time since the latest metrics if they are late; `None` if they are not.
@@ -442,7 +511,8 @@ impl TextfileWriter {
     fn start(path: &Path, every: Duration, published: &Arc<Published>) -> Result<Self> {
         let name = sanitize(&path.display().to_string()).into_owned();
         let mut written_at = None;
-        write_latest(path, published, &mut written_at).with_context(|| format!("cannot write {name}"))?;
+        write_latest(path, published, &mut written_at)
+            .with_context(|| format!("cannot write {name}"))?;
         let (stop, stopped) = channel();
         let (report, messages) = channel();
         let (path, published) = (path.to_owned(), Arc::clone(published));
@@ -460,7 +530,10 @@ impl TextfileWriter {
                 if written.is_err() != std::mem::replace(&mut is_failing, written.is_err()) {
                     // Without a receiver, the program is ending.
                     let _ = report.send(match written {
-                        Err(error) => format!("cannot write {name}: {}; trying again", os_error_text(&error)),
+                        Err(error) => format!(
+                            "cannot write {name}: {}; trying again",
+                            os_error_text(&error)
+                        ),
                         Ok(()) => format!("writing {name} again"),
                     });
                 }
@@ -468,7 +541,10 @@ impl TextfileWriter {
             // After an error, the file remains, as after a crash.
             let _ = remove_file(&path);
         })?;
-        Ok(Self { messages, stop: Some(stop) })
+        Ok(Self {
+            messages,
+            stop: Some(stop),
+        })
     }
 
     /// Returns a message about the file; `None` if there is no new one.
@@ -484,7 +560,10 @@ fn write_latest(
     published: &Published,
     written_at: &mut Option<Duration>,
 ) -> std::io::Result<()> {
-    if let Some((snapshot, at)) = published.latest().filter(|(_, at)| Some(*at) != *written_at) {
+    if let Some((snapshot, at)) = published
+        .latest()
+        .filter(|(_, at)| Some(*at) != *written_at)
+    {
         replace_file(path, &metrics_text(&snapshot, published.interval))?;
         *written_at = Some(at);
     }
@@ -498,9 +577,16 @@ const STACK_BYTES: usize = 256 * 1024;
 ///
 /// # Errors
 /// If the system has no more threads.
-fn start_thread(name: &str, run: impl FnOnce() + Send + 'static) -> Result<std::thread::JoinHandle<()>> {
-    let builder = std::thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES);
-    builder.spawn(run).with_context(|| format!("cannot start the thread {name}"))
+fn start_thread(
+    name: &str,
+    run: impl FnOnce() + Send + 'static,
+) -> Result<std::thread::JoinHandle<()>> {
+    let builder = std::thread::Builder::new()
+        .name(name.to_owned())
+        .stack_size(STACK_BYTES);
+    builder
+        .spawn(run)
+        .with_context(|| format!("cannot start the thread {name}"))
 }
 
 /// The most connections at a time. A further connection ends the oldest one.
@@ -524,8 +610,14 @@ const INDEX: &str = "blkstat export\n\n/metrics  metrics for Prometheus\n/health
 /// If the system has no more threads or file descriptors.
 fn start_server(listener: TcpListener, published: &Arc<Published>) -> Result<SocketAddr> {
     let address = listener.local_addr().context("cannot start to serve")?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();
-    let (runtime, published) = (runtime.context("cannot start to serve")?, Arc::clone(published));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        .build();
+    let (runtime, published) = (
+        runtime.context("cannot start to serve")?,
+        Arc::clone(published),
+    );
     start_thread("http", move || {
         // If it fails, the other outputs go on.
         let _ = runtime.block_on(serve(listener, published));
@@ -538,8 +630,11 @@ fn start_server(listener: TcpListener, published: &Arc<Published>) -> Result<Soc
 /// # Errors
 /// If it cannot be used, for example because another program has it.
 fn bind(address: SocketAddr) -> Result<TcpListener> {
-    let listener = TcpListener::bind(address).with_context(|| format!("cannot listen at {address}"))?;
-    listener.set_nonblocking(true).with_context(|| format!("cannot listen at {address}"))?;
+    let listener =
+        TcpListener::bind(address).with_context(|| format!("cannot listen at {address}"))?;
+    listener
+        .set_nonblocking(true)
+        .with_context(|| format!("cannot listen at {address}"))?;
     Ok(listener)
 }
 
@@ -588,7 +683,10 @@ impl Published {
             return text(StatusCode::NOT_FOUND, "not found; see /metrics\n");
         }
         if request.method() != Method::GET && request.method() != Method::HEAD {
-            let response = text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are allowed\n");
+            let response = text(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "only GET and HEAD are allowed\n",
+            );
             return with_header(response, header::ALLOW, "GET, HEAD");
         }
         match path {
@@ -616,9 +714,17 @@ impl Published {
         };
         let body = metrics_text(&snapshot, self.interval);
         let body = Bytes::from(if is_gzip { gzip_bytes(&body) } else { body });
-        let response = with_header(Response::new(Full::new(body)), header::CONTENT_TYPE, CONTENT_TYPE);
+        let response = with_header(
+            Response::new(Full::new(body)),
+            header::CONTENT_TYPE,
+            CONTENT_TYPE,
+        );
         let response = with_header(response, header::VARY, "Accept-Encoding");
-        if is_gzip { with_header(response, header::CONTENT_ENCODING, "gzip") } else { response }
+        if is_gzip {
+            with_header(response, header::CONTENT_ENCODING, "gzip")
+        } else {
+            response
+        }
     }
 }
 
@@ -633,18 +739,24 @@ fn with_header(
     name: HeaderName,
     value: &'static str,
 ) -> Response<Full<Bytes>> {
-    response.headers_mut().insert(name, HeaderValue::from_static(value));
+    response
+        .headers_mut()
+        .insert(name, HeaderValue::from_static(value));
     response
 }
 
 /// Returns whether a client with these `Accept-Encoding` headers reads gzip.
 fn accepts_gzip<'a>(accept_encoding: impl Iterator<Item = &'a str>) -> bool {
-    accept_encoding.flat_map(|header| header.split(',')).any(|coding| {
-        let (name, parameters) = coding.split_once(';').unwrap_or((coding, ""));
-        let parameters = parameters.trim().to_ascii_lowercase();
-        let quality = parameters.strip_prefix("q=").map_or(Ok(1.0), str::parse::<f64>);
-        name.trim().eq_ignore_ascii_case("gzip") && quality.is_ok_and(|quality| quality > 0.0)
-    })
+    accept_encoding
+        .flat_map(|header| header.split(','))
+        .any(|coding| {
+            let (name, parameters) = coding.split_once(';').unwrap_or((coding, ""));
+            let parameters = parameters.trim().to_ascii_lowercase();
+            let quality = parameters
+                .strip_prefix("q=")
+                .map_or(Ok(1.0), str::parse::<f64>);
+            name.trim().eq_ignore_ascii_case("gzip") && quality.is_ok_and(|quality| quality > 0.0)
+        })
 }
 
 #[cfg(test)]
@@ -663,15 +775,35 @@ mod mod_tests {
         ] {
             assert_eq!(parsed(word).as_deref(), Ok(address), "{word}");
         }
-        for word in ["", ":", "x", "99999", "1.2.3.4", "example.com:80", "::1:80x", "-1"] {
+        for word in [
+            "",
+            ":",
+            "x",
+            "99999",
+            "1.2.3.4",
+            "example.com:80",
+            "::1:80x",
+            "-1",
+        ] {
             assert!(parsed(word).is_err(), "{word}");
         }
     }
 
     #[test]
     fn a_label_has_a_name_of_its_own() {
-        assert_eq!(label("instance=db=1"), Ok(("instance".into(), "db=1".into())));
-        for word in ["instance", "=x", "1a=x", "__name__=x", "a-b=x", "device=sda", "le=1"] {
+        assert_eq!(
+            label("instance=db=1"),
+            Ok(("instance".into(), "db=1".into()))
+        );
+        for word in [
+            "instance",
+            "=x",
+            "1a=x",
+            "__name__=x",
+            "a-b=x",
+            "device=sda",
+            "le=1",
+        ] {
             assert!(label(word).is_err(), "{word}");
         }
         let labels = |words: [&str; 3]| words.map(|word| label(word).unwrap());
@@ -694,7 +826,10 @@ mod backfill_tests {
 
     #[test]
     fn a_point_is_the_first_sample_of_its_multiple() {
-        let mut points = Points { every: Duration::from_secs(15), last: None };
+        let mut points = Points {
+            every: Duration::from_secs(15),
+            last: None,
+        };
         let seconds = [7, 8, 14, 15, 16, 29, 31, 100, 90, 99, 101, 105, 105];
         let due: Vec<i64> = seconds
             .into_iter()
@@ -715,9 +850,18 @@ mod published_tests {
         let published = Published::new(s(5));
         assert!(published.latest().is_none() && published.lateness(s(99)).is_none());
         published.publish(MetricsSnapshot::default(), s(100));
-        assert_eq!((published.lateness(s(111)), published.lateness(s(112))), (None, Some(s(12))));
+        assert_eq!(
+            (published.lateness(s(111)), published.lateness(s(112))),
+            (None, Some(s(12)))
+        );
         published.publish(MetricsSnapshot::default(), s(112));
-        assert_eq!((published.lateness(s(112)), published.latest().map(|(_, at)| at)), (None, Some(s(112))));
+        assert_eq!(
+            (
+                published.lateness(s(112)),
+                published.latest().map(|(_, at)| at)
+            ),
+            (None, Some(s(112)))
+        );
     }
 }
 

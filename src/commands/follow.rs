@@ -28,7 +28,10 @@ impl Said {
     ) {
         for message in messages {
             let message = message.to_string();
-            if self.0.insert(message.replace(|c: char| c.is_ascii_digit(), "")) {
+            if self
+                .0
+                .insert(message.replace(|c: char| c.is_ascii_digit(), ""))
+            {
                 context.print_error(message);
             }
         }
@@ -79,7 +82,10 @@ pub(super) fn follow(
     let mut warnings = Warnings::about(&intervals.source_name());
     let run = &mut Run { intervals, context };
     let mut outcome = Ok(Exit::Success);
-    if run.intervals.start(&mut |warning| warnings.warn_capture(warning, run.context.err))? {
+    if run
+        .intervals
+        .start(&mut |warning| warnings.warn_capture(warning, run.context.err))?
+    {
         let is_live = run.intervals.is_live();
         if let Some(not_found) = run.intervals.not_found().filter(|_| is_live) {
             return Err(NoData(observer.not_found(&not_found)).into());
@@ -92,7 +98,9 @@ pub(super) fn follow(
             run.context.lock_memory();
         }
         outcome = loop {
-            let next = run.intervals.next(&mut |warning| warnings.warn_capture(warning, run.context.err));
+            let next = run
+                .intervals
+                .next(&mut |warning| warnings.warn_capture(warning, run.context.err));
             let rows = match next {
                 Ok(NextInterval::Rows(rows)) => Some(rows),
                 Ok(NextInterval::Break) => None,
@@ -115,10 +123,17 @@ pub(super) fn follow(
     }
     let missing = match run.intervals.span.intervals {
         0 => Some(run.intervals.no_data_reason()?),
-        _ => run.intervals.not_found().map(|not_found| not_found.to_string()),
+        _ => run
+            .intervals
+            .not_found()
+            .map(|not_found| not_found.to_string()),
     };
     match missing.or_else(|| observer.missing(&run.intervals)) {
-        Some(reason) => Err(NoData(format!("{}: {reason}", sanitize(&run.intervals.source_name()))).into()),
+        Some(reason) => Err(NoData(format!(
+            "{}: {reason}",
+            sanitize(&run.intervals.source_name())
+        ))
+        .into()),
         None => Ok(exit),
     }
 }
@@ -154,7 +169,8 @@ impl Tracing {
             user_devices: devices.clone(),
             max_overhead: max_overhead_pct / 100.0,
         };
-        self.tracer.replace(Some(Tracer::start(root, options, clock)?));
+        self.tracer
+            .replace(Some(Tracer::start(root, options, clock)?));
         self.devices.replace(devices);
         Ok(())
     }
@@ -175,14 +191,21 @@ impl Tracing {
     pub(super) fn read(&self, sample: &Sample) {
         if let Some(tracer) = &*self.tracer.borrow() {
             let traced = tracer.read(sample.at.monotonic.unwrap_or_default());
-            self.counted.borrow_mut().get_or_insert_default().extend(&traced);
+            self.counted
+                .borrow_mut()
+                .get_or_insert_default()
+                .extend(&traced);
         }
     }
 
     /// Takes the requests of the interval that has just ended; `None` if they were not traced.
     pub(super) fn take(&self, intervals: &Intervals<'_>) -> Option<TracedInterval> {
         let traced = self.counted.take()?;
-        Some(TracedInterval::new(traced, &intervals.newest().devices, intervals.topology()))
+        Some(TracedInterval::new(
+            traced,
+            &intervals.newest().devices,
+            intervals.topology(),
+        ))
     }
 }
 
@@ -203,7 +226,12 @@ pub(super) struct Progress {
 impl Progress {
     /// Creates an empty line for a run that began at `start`, a monotonic time. It stays empty unless `is_enabled`.
     pub(super) fn new(is_enabled: bool, start: Duration) -> Self {
-        Self { is_enabled, start, last_update: start, width: 0 }
+        Self {
+            is_enabled,
+            start,
+            last_update: start,
+            width: 0,
+        }
     }
 
     /// Updates the line with a status and the time since the start, at most once per [`MIN_UPDATE_INTERVAL`].
@@ -217,7 +245,12 @@ impl Progress {
         }
         self.last_update = now;
         let seconds = now.saturating_sub(self.start).as_secs();
-        let elapsed = format!("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+        let elapsed = format!(
+            "{}:{:02}:{:02}",
+            seconds / 3600,
+            seconds / 60 % 60,
+            seconds % 60
+        );
         let line = format!("{}, {elapsed}", status());
         // Blanks overwrite the rest of a longer line. An error is ignored: nothing is lost.
         let _ = write!(context.err, "\r{line:<width$}", width = self.width);
@@ -227,7 +260,12 @@ impl Progress {
     /// Erases the line, and the echo of the Ctrl-C that may have ended the run.
     pub(super) fn clear(&mut self, context: &mut RunContext<'_>) {
         if self.width > 0 {
-            let _ = write!(context.err, "\r{:width$}\r", "", width = self.width + ECHO_WIDTH);
+            let _ = write!(
+                context.err,
+                "\r{:width$}\r",
+                "",
+                width = self.width + ECHO_WIDTH
+            );
             self.width = 0;
         }
     }

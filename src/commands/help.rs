@@ -24,8 +24,22 @@ use crate::report::manual::{Page, Terms, find_term, names, page, styled};
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Source", &["from", "begin", "end", "realtime", "strict"]),
     ("Devices", &["device", "devices_regex", "partitions", "all"]),
-    ("Output", &["output", "force", "json", "csv", "sort", "top", "width", "no_who"]),
-    ("Verdict settings", &["saturation_threshold", "cap", "baseline", "baseline_ms", "no_baseline"]),
+    (
+        "Output",
+        &[
+            "output", "force", "json", "csv", "sort", "top", "width", "no_who",
+        ],
+    ),
+    (
+        "Verdict settings",
+        &[
+            "saturation_threshold",
+            "cap",
+            "baseline",
+            "baseline_ms",
+            "no_baseline",
+        ],
+    ),
 ];
 
 /// The commands to type in an incident, at the top of the help.
@@ -44,12 +58,17 @@ In an incident:
 
 /// Returns the program and its commands.
 pub(super) fn command() -> Command {
-    let program = with_common(Arguments::command()).help_template(template(VIEW_OPERANDS, INCIDENT));
+    let program =
+        with_common(Arguments::command()).help_template(template(VIEW_OPERANDS, INCIDENT));
     let program = program.mut_subcommands(with_common);
     // In this order, the last ones on lists of commands.
-    let with_operands = ["top", "analyze", "report", "who", "export", "latency", "record"];
+    let with_operands = [
+        "top", "analyze", "report", "who", "export", "latency", "record",
+    ];
     with_operands.into_iter().fold(program, |program, name| {
-        program.mut_subcommand(name, |command| command.help_template(template(operands(name), "")))
+        program.mut_subcommand(name, |command| {
+            command.help_template(template(operands(name), ""))
+        })
     })
 }
 
@@ -57,8 +76,12 @@ pub(super) fn command() -> Command {
 fn with_common(command: Command) -> Command {
     command.mut_args(|argument| {
         let id = argument.get_id().as_str().to_owned();
-        let group = GROUPS.iter().find(|(_, options)| options.contains(&id.as_str()));
-        group.iter().fold(argument, |argument, (heading, _)| argument.help_heading(*heading))
+        let group = GROUPS
+            .iter()
+            .find(|(_, options)| options.contains(&id.as_str()));
+        group.iter().fold(argument, |argument, (heading, _)| {
+            argument.help_heading(*heading)
+        })
     })
 }
 
@@ -77,9 +100,15 @@ pub(super) fn operands(command: &str) -> &'static [Operand] {
 
 /// Returns the template of `--help`. clap itself shows operands only in a fixed order, with its own brackets.
 fn template(operands: &[Operand], examples: &str) -> StyledStr {
-    let width = operands.iter().map(|(operand, _)| operand.len()).max().unwrap_or(0);
-    let arguments: String =
-        operands.iter().map(|(operand, meaning)| format!("  {operand:width$}  {meaning}\n")).collect();
+    let width = operands
+        .iter()
+        .map(|(operand, _)| operand.len())
+        .max()
+        .unwrap_or(0);
+    let arguments: String = operands
+        .iter()
+        .map(|(operand, meaning)| format!("  {operand:width$}  {meaning}\n"))
+        .collect();
     StyledStr::from(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{examples}Arguments:\n{arguments}\n\
          {{all-args}}{{after-help}}"
@@ -91,7 +120,10 @@ const TEXT_WIDTH: usize = 80;
 
 /// Returns the names of the commands.
 fn command_names() -> Vec<String> {
-    command().get_subcommands().map(|command| command.get_name().to_owned()).collect()
+    command()
+        .get_subcommands()
+        .map(|command| command.get_name().to_owned())
+        .collect()
 }
 
 /// Prints a page for the terminal, with a pager if there is one, or what the manual says of a name that has no page.
@@ -100,19 +132,25 @@ fn command_names() -> Vec<String> {
 /// If the manual does not know the name, or the output cannot be written.
 pub(super) fn print_help(topic: &str, context: &mut RunContext<'_>) -> Result<Exit> {
     let is_terminal = context.is_terminal;
-    let width = context.screen_size().map_or(TEXT_WIDTH, |(columns, _)| columns.clamp(60, DEFAULT_WIDTH));
+    let width = context
+        .screen_size()
+        .map_or(TEXT_WIDTH, |(columns, _)| columns.clamp(60, DEFAULT_WIDTH));
     // `column` means `columns`.
     let page = manual_page(topic).or_else(|| manual_page(&format!("{topic}s")));
     let text = match page {
         Some(page) => page.text(width, is_terminal),
         None => {
             let found = find_term(topic, names().filter_map(manual_page).collect(), width);
-            let parts = found.iter().map(|(text, page)| format!("{text}  (blkstat help {page})\n"));
+            let parts = found
+                .iter()
+                .map(|(text, page)| format!("{text}  (blkstat help {page})\n"));
             styled(&parts.collect::<Vec<_>>().join("\n"), is_terminal)
         }
     };
     if text.is_empty() {
-        return Err(usage_error(format!("no help on '{topic}'; 'blkstat help help' lists the pages")));
+        return Err(usage_error(format!(
+            "no help on '{topic}'; 'blkstat help help' lists the pages"
+        )));
     }
     let mut text = text.into_bytes();
     context.make_displayable(&mut text);
@@ -128,23 +166,34 @@ pub(super) fn print_help(topic: &str, context: &mut RunContext<'_>) -> Result<Ex
 /// If there is no such page.
 pub(super) fn manual_text(name: Option<&str>, list: bool) -> Result<String> {
     if list {
-        let files = names().filter_map(manual_page).map(|page| page.file_name() + "\n");
+        let files = names()
+            .filter_map(manual_page)
+            .map(|page| page.file_name() + "\n");
         return Ok(files.collect());
     }
     let name = name.unwrap_or("blkstat");
     // The name of its file is one, too: `blkstat-top.1`.
     let short = name.trim_end_matches(".1").trim_end_matches(".7");
     let page = manual_page(short.strip_prefix("blkstat-").unwrap_or(short));
-    page.map(|page| page.roff())
-        .ok_or_else(|| usage_error(format!("no manual page for '{name}'; 'blkstat man --list' lists them")))
+    page.map(|page| page.roff()).ok_or_else(|| {
+        usage_error(format!(
+            "no manual page for '{name}'; 'blkstat man --list' lists them"
+        ))
+    })
 }
 
 fn manual_page(name: &str) -> Option<Page> {
     let mut program = command();
     // Building passes global options on to the commands and gives them their full names.
     program.build();
-    let command = if name == "blkstat" { Some(program) } else { program.find_subcommand(name).cloned() };
-    let page = page(name, &|table| command.as_ref().filter(|_| table == "options").map(options))?;
+    let command = if name == "blkstat" {
+        Some(program)
+    } else {
+        program.find_subcommand(name).cloned()
+    };
+    let page = page(name, &|table| {
+        command.as_ref().filter(|_| table == "options").map(options)
+    })?;
     Some(match command {
         None => page,
         Some(mut command) => {
@@ -158,28 +207,52 @@ fn manual_page(name: &str) -> Option<Page> {
 /// Returns the operands and options of a command with their meanings.
 fn options(command: &Command) -> Terms {
     let described = |argument: &Arg| {
-        let mut meaning = argument.get_help().map(ToString::to_string).unwrap_or_default();
+        let mut meaning = argument
+            .get_help()
+            .map(ToString::to_string)
+            .unwrap_or_default();
         let values = argument.get_possible_values();
         if !values.is_empty() && argument.get_action().takes_values() {
-            let values: Vec<&str> = values.iter().map(clap::builder::PossibleValue::get_name).collect();
+            let values: Vec<&str> = values
+                .iter()
+                .map(clap::builder::PossibleValue::get_name)
+                .collect();
             meaning += &format!(": {}", values.join(", "));
         }
         meaning
     };
     let values = |argument: &Arg| {
-        let names = argument.get_value_names().filter(|_| argument.get_action().takes_values());
+        let names = argument
+            .get_value_names()
+            .filter(|_| argument.get_action().takes_values());
         names.unwrap_or_default().join(" ")
     };
     let operands = operands(command.get_name()).iter();
-    let mut terms: Terms =
-        operands.map(|(operand, meaning)| ((*operand).to_owned(), (*meaning).to_owned())).collect();
+    let mut terms: Terms = operands
+        .map(|(operand, meaning)| ((*operand).to_owned(), (*meaning).to_owned()))
+        .collect();
     if terms.is_empty() {
-        terms.extend(command.get_positionals().map(|operand| (values(operand), described(operand))));
+        terms.extend(
+            command
+                .get_positionals()
+                .map(|operand| (values(operand), described(operand))),
+        );
     }
-    for option in command.get_arguments().filter(|option| !option.is_positional() && !option.is_hide_set()) {
-        let short = option.get_short().map(|short| format!("-{short}, ")).unwrap_or_default();
+    for option in command
+        .get_arguments()
+        .filter(|option| !option.is_positional() && !option.is_hide_set())
+    {
+        let short = option
+            .get_short()
+            .map(|short| format!("-{short}, "))
+            .unwrap_or_default();
         let long = option.get_long().unwrap_or_default();
-        terms.push((format!("{short}--{long} {}", values(option)).trim().to_owned(), described(option)));
+        terms.push((
+            format!("{short}--{long} {}", values(option))
+                .trim()
+                .to_owned(),
+            described(option),
+        ));
     }
     terms
 }
@@ -187,14 +260,19 @@ fn options(command: &Command) -> Terms {
 /// Shows a text with the pager of the user; false if it cannot be started.
 fn page_through(text: &[u8], context: &RunContext<'_>) -> bool {
     let variable = |name| (context.environment)(name).filter(|value| !value.is_empty());
-    let pager = ["MANPAGER", "PAGER"].into_iter().find_map(variable).unwrap_or_else(|| "less".into());
+    let pager = ["MANPAGER", "PAGER"]
+        .into_iter()
+        .find_map(variable)
+        .unwrap_or_else(|| "less".into());
     let mut shell = process::Command::new("sh");
     shell.arg("-c").arg(pager).stdin(Stdio::piped());
     if variable("LESS").is_none() {
         // The text remains on the screen and is not paged if it fits there; bold words are shown.
         shell.env("LESS", "FRX");
     }
-    let Ok(mut pager) = shell.spawn() else { return false };
+    let Ok(mut pager) = shell.spawn() else {
+        return false;
+    };
     if let Some(mut input) = pager.stdin.take() {
         // The pager may end before it has read everything.
         let _ = input.write_all(text);
@@ -236,18 +314,34 @@ pub(super) fn message_for_unknown_option(
     similar: Option<&str>,
     arguments: &[OsString],
 ) -> Option<String> {
-    let words: Vec<&str> = arguments.iter().map(|argument| argument.to_str()).collect::<Option<_>>()?;
+    let words: Vec<&str> = arguments
+        .iter()
+        .map(|argument| argument.to_str())
+        .collect::<Option<_>>()?;
     let program = command();
     let name = words.iter().copied().find(|word| is_command(word));
-    let used = name.and_then(|name| program.find_subcommand(name)).unwrap_or(&program);
-    let is_taken = |operand: &str| operands(used.get_name()).iter().any(|(term, _)| *term == operand);
+    let used = name
+        .and_then(|name| program.find_subcommand(name))
+        .unwrap_or(&program);
+    let is_taken = |operand: &str| {
+        operands(used.get_name())
+            .iter()
+            .any(|(term, _)| *term == operand)
+    };
     let is_one_of = |options: &str| options.split(' ').any(|one| one == option);
     // Alone, -d is iostat's.
     let is_schedule = is_one_of(SCHEDULE_OPTIONS) || option == "-d" && name.is_some();
     if is_schedule && is_taken("[INTERVAL]") && (option.len() > 2 || has_number(option, &words)) {
-        let file = if used.get_name() == "record" { " FILE" } else { "" };
+        let file = if used.get_name() == "record" {
+            " FILE"
+        } else {
+            ""
+        };
         return Some(match is_taken("[COUNT]") {
-            true => format!("INTERVAL and COUNT are operands: {}{file} 1 5", full_name(used)),
+            true => format!(
+                "INTERVAL and COUNT are operands: {}{file} 1 5",
+                full_name(used)
+            ),
             false => format!("INTERVAL is an operand: {} 1", full_name(used)),
         });
     }
@@ -264,13 +358,18 @@ pub(super) fn message_for_unknown_option(
             return meant(&format!("blkstat iostat {}", words.join(" ")));
         }
     }
-    let synonym = SYNONYMS.iter().find(|(other, _)| *other == option).map(|(_, ours)| *ours);
+    let synonym = SYNONYMS
+        .iter()
+        .find(|(other, _)| *other == option)
+        .map(|(_, ours)| *ours);
     if let Some(ours) = synonym.filter(|ours| has_option(used, ours)) {
         return meant(ours);
     }
     let all = [&program].into_iter().chain(program.get_subcommands());
     let owners = all.filter(|owner| has_option(owner, option));
-    let owners: Vec<String> = owners.map(|owner| format!("'{}'", full_name(owner))).collect();
+    let owners: Vec<String> = owners
+        .map(|owner| format!("'{}'", full_name(owner)))
+        .collect();
     if !owners.is_empty() {
         return Some(format!("{found}; it is an option of {}", owners.join(", ")));
     }
@@ -278,25 +377,39 @@ pub(super) fn message_for_unknown_option(
         return meant(similar);
     }
     let is_pt_diskstats = name.is_none()
-        && pt_diskstats::parse(arguments, Path::new("/"), &|_| None, &|_| Ok(String::new())).is_ok();
-    if is_pt_diskstats { meant(&format!("blkstat pt-diskstats {}", words.join(" "))) } else { None }
+        && pt_diskstats::parse(arguments, Path::new("/"), &|_| None, &|_| Ok(String::new()))
+            .is_ok();
+    if is_pt_diskstats {
+        meant(&format!("blkstat pt-diskstats {}", words.join(" ")))
+    } else {
+        None
+    }
 }
 
 /// Returns whether a short option is followed by a number: `-n 5` or `-n5`. `-c` alone is iostat's.
 fn has_number(option: &str, words: &[&str]) -> bool {
-    let value = words.iter().enumerate().find_map(|(at, word)| match word.strip_prefix(option)? {
-        "" => words.get(at + 1).copied(),
-        value => Some(value.trim_start_matches('=')),
-    });
+    let value =
+        words
+            .iter()
+            .enumerate()
+            .find_map(|(at, word)| match word.strip_prefix(option)? {
+                "" => words.get(at + 1).copied(),
+                value => Some(value.trim_start_matches('=')),
+            });
     value.is_some_and(is_number_or_interval)
 }
 
 fn has_option(command: &Command, option: &str) -> bool {
     let (long, short) = (option.strip_prefix("--"), option.strip_prefix('-'));
-    command.get_arguments().filter(|argument| !argument.is_positional()).any(|argument| {
-        long.is_some() && argument.get_long() == long
-            || argument.get_short().is_some_and(|letter| short == Some(letter.encode_utf8(&mut [0; 4])))
-    })
+    command
+        .get_arguments()
+        .filter(|argument| !argument.is_positional())
+        .any(|argument| {
+            long.is_some() && argument.get_long() == long
+                || argument
+                    .get_short()
+                    .is_some_and(|letter| short == Some(letter.encode_utf8(&mut [0; 4])))
+        })
 }
 
 /// Returns the name of a command as one types it.
@@ -311,7 +424,10 @@ fn full_name(command: &Command) -> String {
 pub(super) fn similar_command(word: &str) -> Option<String> {
     let distance = |command: &String| strsim::damerau_levenshtein(command, word);
     // A typo rarely changes more than a third of a word.
-    command_names().into_iter().filter(|name| distance(name) <= name.len() / 3).min_by_key(distance)
+    command_names()
+        .into_iter()
+        .filter(|name| distance(name) <= name.len() / 3)
+        .min_by_key(distance)
 }
 
 #[cfg(test)]
@@ -321,12 +437,20 @@ mod manual_tests {
     #[test]
     fn every_command_has_a_page_with_its_options() {
         for name in command_names() {
-            let text =
-                manual_page(&name).unwrap_or_else(|| panic!("no page for {name}")).text(TEXT_WIDTH, false);
+            let text = manual_page(&name)
+                .unwrap_or_else(|| panic!("no page for {name}"))
+                .text(TEXT_WIDTH, false);
             let program = command();
-            let options = program.find_subcommand(&name).unwrap().get_arguments().filter_map(Arg::get_long);
+            let options = program
+                .find_subcommand(&name)
+                .unwrap()
+                .get_arguments()
+                .filter_map(Arg::get_long);
             for option in options {
-                assert!(text.contains(&format!("--{option}")), "{name} lacks --{option}: {text}");
+                assert!(
+                    text.contains(&format!("--{option}")),
+                    "{name} lacks --{option}: {text}"
+                );
             }
             assert!(text.contains("\nSynopsis\n"), "{text}");
         }
@@ -335,13 +459,22 @@ mod manual_tests {
     #[test]
     fn the_page_of_a_file_is_found_by_its_name() {
         let files = manual_text(None, true).unwrap();
-        assert!(files.starts_with("blkstat.1\n") && files.contains("\nblkstat-verdicts.7\n"), "{files}");
+        assert!(
+            files.starts_with("blkstat.1\n") && files.contains("\nblkstat-verdicts.7\n"),
+            "{files}"
+        );
         for file in files.lines() {
             let (name, section) = file.rsplit_once('.').unwrap();
             let page = manual_text(Some(file), false).unwrap();
-            assert!(page.starts_with(&format!(".TH \"{name}\" \"{section}\" ")), "{page}");
+            assert!(
+                page.starts_with(&format!(".TH \"{name}\" \"{section}\" ")),
+                "{page}"
+            );
         }
-        assert_eq!(manual_text(None, false).unwrap(), manual_text(Some("blkstat"), false).unwrap());
+        assert_eq!(
+            manual_text(None, false).unwrap(),
+            manual_text(Some("blkstat"), false).unwrap()
+        );
         assert!(manual_text(Some("nosuch"), false).is_err());
     }
 }
@@ -359,7 +492,10 @@ mod suggest_tests {
     fn options_of_iostat_suggest_iostat_with_the_same_arguments() {
         let suggested = |option: &str, words: &str| {
             let end = format!("found; did you mean 'blkstat iostat {words}'?");
-            assert!(message(option, words).unwrap_or_default().ends_with(&end), "{words}");
+            assert!(
+                message(option, words).unwrap_or_default().ends_with(&end),
+                "{words}"
+            );
         };
         suggested("-x", "-x 1");
         suggested("-d", "-dx sda 1 5");

@@ -5,7 +5,9 @@ use clap::Args;
 use jiff::tz::TimeZone;
 
 use super::follow::{Observer, Run, Said, Tracing, follow};
-use super::options::{ANY_FIRST, CaptureOptions, Host, Operands, WidthOption, percentage, usage_error};
+use super::options::{
+    ANY_FIRST, CaptureOptions, Host, Operands, WidthOption, percentage, usage_error,
+};
 use crate::console::{RunContext, Warnings};
 use crate::exit::{Exit, NoData};
 use crate::intervals::{
@@ -52,22 +54,45 @@ pub struct Latency {
 
 impl Latency {
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
-        let operands = Operands::split(&self.operands, ANY_FIRST, None, &host.root).map_err(usage_error)?;
-        let Operands { files, devices, schedule } = operands;
+        let operands =
+            Operands::split(&self.operands, ANY_FIRST, None, &host.root).map_err(usage_error)?;
+        let Operands {
+            files,
+            devices,
+            schedule,
+        } = operands;
         if let Some(file) = files.first() {
-            let reason =
-                "latency traces the requests of the running system; for a recording, use 'blkstat analyze";
+            let reason = "latency traces the requests of the running system; for a recording, use 'blkstat analyze";
             return Err(usage_error(format!("{reason} {}'", file.display())));
         }
         if self.cleanup {
             return clean_up(host, context);
         }
-        let input = host.input(&[], TimeRange::default(), schedule, &CaptureOptions::default())?;
-        let input = Input { scans_io: false, ..input };
-        let selection = DeviceSelection { devices, ..DeviceSelection::default() };
+        let input = host.input(
+            &[],
+            TimeRange::default(),
+            schedule,
+            &CaptureOptions::default(),
+        )?;
+        let input = Input {
+            scans_io: false,
+            ..input
+        };
+        let selection = DeviceSelection {
+            devices,
+            ..DeviceSelection::default()
+        };
         let is_restricted = selection.names_devices();
         let baselines = BaselineStore::default();
-        let open = || Intervals::open(&input, &selection, Detail::Report, &baselines, context.clock);
+        let open = || {
+            Intervals::open(
+                &input,
+                &selection,
+                Detail::Report,
+                &baselines,
+                context.clock,
+            )
+        };
         let mut first = open()?;
         let mut warnings = Warnings::about(&first.source_name());
         first.start(&mut |warning| warnings.warn_capture(warning, context.err))?;
@@ -76,14 +101,22 @@ impl Latency {
             return Err(NoData(not_found.to_string()).into());
         }
         // An empty list means all devices.
-        let devices = if is_restricted { first.selected_disk_numbers() } else { Vec::new() };
+        let devices = if is_restricted {
+            first.selected_disk_numbers()
+        } else {
+            Vec::new()
+        };
         drop(first);
         let tracing = Tracing::default();
         tracing.start(&host.root, devices, false, self.max_overhead, context.clock)?;
         let mut intervals = open()?;
         intervals.tap(Box::new(|sample, _| tracing.read(sample)));
         let is_for_programs = self.json || self.csv;
-        let time_zone = if is_for_programs { TimeZone::UTC } else { context.time_zone() };
+        let time_zone = if is_for_programs {
+            TimeZone::UTC
+        } else {
+            context.time_zone()
+        };
         let mut text = Vec::new();
         if self.csv {
             csv_header(&mut text);
@@ -91,7 +124,14 @@ impl Latency {
             heatmap_legend(self.width.or_available(context), &mut text);
         }
         let said = Said::default();
-        let mut output = Output { latency: self, is_restricted, tracing: &tracing, time_zone, text, said };
+        let mut output = Output {
+            latency: self,
+            is_restricted,
+            tracing: &tracing,
+            time_zone,
+            text,
+            said,
+        };
         follow(intervals, &mut output, context)
     }
 }
@@ -99,8 +139,10 @@ impl Latency {
 /// Removes the traces that killed processes left in the kernel.
 fn clean_up(host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
     let removed = remove_leftovers(&host.root)?;
-    let mut text: Vec<u8> =
-        removed.iter().flat_map(|name| format!("removed {}\n", sanitize(name)).into_bytes()).collect();
+    let mut text: Vec<u8> = removed
+        .iter()
+        .flat_map(|name| format!("removed {}\n", sanitize(name)).into_bytes())
+        .collect();
     if removed.is_empty() {
         text.extend_from_slice(b"nothing to remove\n");
     }
@@ -134,7 +176,9 @@ impl Observer for Output<'_> {
             self.tracing.select(intervals.selected_disk_numbers());
         }
         // The requested device may appear later, or not at all.
-        let Some(traced) = traced.filter(|_| rows.has_found_any) else { return Ok(()) };
+        let Some(traced) = traced.filter(|_| rows.has_found_any) else {
+            return Ok(());
+        };
         let disks = intervals.selected_disks();
         // A path to an NVMe disk is shown only if it was requested by name: its requests are those of the disk.
         let is_shown = |device: &&TracedDevice| match self.is_restricted {
@@ -142,10 +186,18 @@ impl Observer for Output<'_> {
             false => !device.is_path,
         };
         let devices = traced.devices.iter().filter(is_shown).collect();
-        let interval = LatencyInterval { header: &rows.header, traced: &traced, devices };
+        let interval = LatencyInterval {
+            header: &rows.header,
+            traced: &traced,
+            devices,
+        };
         let (width, out) = (self.latency.width.or_available(context), &mut self.text);
         match *self.latency {
-            Latency { json: true, buckets, .. } => lines(&interval, true, buckets, out),
+            Latency {
+                json: true,
+                buckets,
+                ..
+            } => lines(&interval, true, buckets, out),
             Latency { csv: true, .. } => lines(&interval, false, false, out),
             Latency { heatmap: true, .. } => heatmap(&interval, width, &self.time_zone, out),
             _ => table(&interval, width, &self.time_zone, out),

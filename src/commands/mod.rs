@@ -90,7 +90,10 @@ pub enum Command {
         arguments: Vec<OsString>,
     },
     /// Run as Percona's pt-diskstats: same options, output and keys
-    #[command(disable_help_flag = true, override_usage = "blkstat pt-diskstats [OPTION]... [FILE]...")]
+    #[command(
+        disable_help_flag = true,
+        override_usage = "blkstat pt-diskstats [OPTION]... [FILE]..."
+    )]
     PtDiskstats {
         /// Arguments of pt-diskstats, and --root DIR
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -150,9 +153,15 @@ pub fn plan(
     environment: &dyn Fn(&str) -> Option<OsString>,
 ) -> Result<Plan, ArgError> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let called = arguments.first().and_then(|name| Path::new(name).file_name()).unwrap_or_default();
+    let called = arguments
+        .first()
+        .and_then(|name| Path::new(name).file_name())
+        .unwrap_or_default();
     // Replicas bypass clap: building its parser takes longer than a report.
-    for (name, first) in [(Some(called), 1), (arguments.get(1).map(OsString::as_os_str), 2)] {
+    for (name, first) in [
+        (Some(called), 1),
+        (arguments.get(1).map(OsString::as_os_str), 2),
+    ] {
         let (words, root) = (arguments.get(first..).unwrap_or_default(), Path::new("/"));
         match name.and_then(OsStr::to_str) {
             Some("iostat") => {
@@ -167,7 +176,12 @@ pub fn plan(
         }
     }
     let matches = command().try_get_matches_from(&arguments);
-    let Arguments { view, mut host, version, command } = matches
+    let Arguments {
+        view,
+        mut host,
+        version,
+        command,
+    } = matches
         .and_then(|matches| Arguments::from_arg_matches(&matches))
         .map_err(|error| clap_error(&error, &arguments))?;
     host.find_saved_baselines(environment);
@@ -209,7 +223,11 @@ pub fn run(plan: &Plan, context: &mut RunContext<'_>) -> Exit {
             return Exit::Success;
         }
         // A signal makes reading a capture fail.
-        if let Some(signal) = context.clock.signal().filter(|_| !error.is::<OutputError>()) {
+        if let Some(signal) = context
+            .clock
+            .signal()
+            .filter(|_| !error.is::<OutputError>())
+        {
             return Exit::Signal(signal);
         }
         if let Some(ArgError { message, exit }) = error.downcast_ref() {
@@ -217,7 +235,11 @@ pub fn run(plan: &Plan, context: &mut RunContext<'_>) -> Exit {
             return *exit;
         }
         context.print_error(format_args!("{error:#}"));
-        if error.is::<NoData>() { Exit::NoData } else { Exit::Error }
+        if error.is::<NoData>() {
+            Exit::NoData
+        } else {
+            Exit::Error
+        }
     })
 }
 
@@ -241,12 +263,15 @@ fn run_native(command: &Command, host: &Host, context: &mut RunContext<'_>) -> R
             return iostat::run(&options, context);
         }
         Command::PtDiskstats { arguments } => {
-            let options = pt_diskstats::parse(arguments, &host.root, context.environment, &read_text_file)?;
+            let options =
+                pt_diskstats::parse(arguments, &host.root, context.environment, &read_text_file)?;
             return pt_diskstats::run(&options, context);
         }
         Command::Service(service) => service.text().into_bytes(),
         Command::Completions { shell } => completions(*shell),
-        Command::Help { topic } if topic.is_empty() => self::command().render_help().to_string().into_bytes(),
+        Command::Help { topic } if topic.is_empty() => {
+            self::command().render_help().to_string().into_bytes()
+        }
         Command::Help { topic } => return print_help(&topic.join(" "), context),
         Command::Man { name, list } => manual_text(name.as_deref(), *list)?.into_bytes(),
     };
@@ -258,7 +283,10 @@ fn run_native(command: &Command, host: &Host, context: &mut RunContext<'_>) -> R
 fn clap_error(error: &clap::Error, arguments: &[OsString]) -> ArgError {
     let text = error.to_string();
     if !error.use_stderr() {
-        return ArgError { message: text, exit: Exit::Success };
+        return ArgError {
+            message: text,
+            exit: Exit::Success,
+        };
     }
     if error.kind() == ErrorKind::UnknownArgument
         && let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg)
@@ -271,20 +299,40 @@ fn clap_error(error: &clap::Error, arguments: &[OsString]) -> ArgError {
             arguments.get(1..).unwrap_or_default(),
         )
     {
-        return ArgError { message: format!("blkstat: {}\n", sanitize(&message)), exit: Exit::Error };
+        return ArgError {
+            message: format!("blkstat: {}\n", sanitize(&message)),
+            exit: Exit::Error,
+        };
     }
-    let lines: Vec<&str> =
-        text.lines().take_while(|line| !line.starts_with("Usage:")).map(str::trim).collect();
+    let lines: Vec<&str> = text
+        .lines()
+        .take_while(|line| !line.starts_with("Usage:"))
+        .map(str::trim)
+        .collect();
     // No option is meant as a value here.
-    let is_relevant =
-        |line: &&&str| !line.is_empty() && !line.starts_with("For more") && !line.starts_with("tip: to pass");
+    let is_relevant = |line: &&&str| {
+        !line.is_empty() && !line.starts_with("For more") && !line.starts_with("tip: to pass")
+    };
     let relevant = lines.iter().filter(is_relevant).copied();
     let line = relevant.collect::<Vec<_>>().join("; ");
-    let line = line.strip_prefix("error: ").unwrap_or(&line).replace("; tip: ", "; ").replace(":; ", ": ");
-    let command = arguments.get(1).and_then(|word| word.to_str()).filter(|word| is_command(word));
+    let line = line
+        .strip_prefix("error: ")
+        .unwrap_or(&line)
+        .replace("; tip: ", "; ")
+        .replace(":; ", ": ");
+    let command = arguments
+        .get(1)
+        .and_then(|word| word.to_str())
+        .filter(|word| is_command(word));
     let command = command.map(|name| format!(" {name}")).unwrap_or_default();
-    let message = format!("blkstat: {}; see blkstat{command} --help\n", sanitize(&line));
-    ArgError { message, exit: Exit::Error }
+    let message = format!(
+        "blkstat: {}; see blkstat{command} --help\n",
+        sanitize(&line)
+    );
+    ArgError {
+        message,
+        exit: Exit::Error,
+    }
 }
 
 /// Returns the completion script of a shell.
@@ -294,7 +342,10 @@ fn completions(shell: Shell) -> Vec<u8> {
     if shell == Shell::Zsh {
         // Otherwise the script for zsh would mistake a command for the first device, and complete neither the command
         // nor its options.
-        let options = command.get_arguments().filter(|argument| !argument.is_positional()).cloned();
+        let options = command
+            .get_arguments()
+            .filter(|argument| !argument.is_positional())
+            .cloned();
         command = clap::Command::new("blkstat")
             .version(env!("CARGO_PKG_VERSION"))
             .disable_version_flag(true)

@@ -54,13 +54,17 @@ impl Operands {
         root: &Path,
     ) -> Result<Self, String> {
         // A relative directory is hardly meant as a path on a device.
-        let is_device =
-            |word: &str| Path::new(word).is_dir() && word.starts_with('/') || is_device_name(word, root);
+        let is_device = |word: &str| {
+            Path::new(word).is_dir() && word.starts_with('/') || is_device_name(word, root)
+        };
         let is_number = |word: &str| {
             let begins_one = |c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.');
             word.starts_with(begins_one) && !word.contains('/')
         };
-        let mut operands = Self { files: from.cloned().into_iter().collect(), ..Self::default() };
+        let mut operands = Self {
+            files: from.cloned().into_iter().collect(),
+            ..Self::default()
+        };
         let mut numbers = Vec::new();
         for (at, word) in words.iter().enumerate() {
             let is_first = is_file_first && at == 0 && from.is_none();
@@ -90,13 +94,21 @@ impl Operands {
 ///
 /// # Errors
 /// A message about the one that is invalid.
-pub(super) fn parse_schedule(interval: Option<&String>, count: Option<&String>) -> Result<Schedule, String> {
+pub(super) fn parse_schedule(
+    interval: Option<&String>,
+    count: Option<&String>,
+) -> Result<Schedule, String> {
     let interval = interval.map(|word| parse_interval(word)).transpose()?;
     let whole = |word: &String| match word.parse() {
         Ok(count @ 1..) => Ok(count),
-        _ => Err(format!("invalid COUNT '{word}'; expected a whole number, 1 or more")),
+        _ => Err(format!(
+            "invalid COUNT '{word}'; expected a whole number, 1 or more"
+        )),
     };
-    Ok(Schedule { interval, count: count.map(whole).transpose()? })
+    Ok(Schedule {
+        interval,
+        count: count.map(whole).transpose()?,
+    })
 }
 
 /// Returns whether a word names a capture rather than a device: `-`, a path outside /dev, or a regular file in the
@@ -117,7 +129,11 @@ pub(super) fn is_number_or_interval(word: &str) -> bool {
 pub(super) fn two_numbers(word: &str) -> Option<(Option<f64>, Option<f64>)> {
     let number = |word: &str| match word {
         "" => Some(None),
-        _ => word.parse().ok().filter(|n: &f64| *n > 0.0 && n.is_finite()).map(Some),
+        _ => word
+            .parse()
+            .ok()
+            .filter(|n: &f64| *n > 0.0 && n.is_finite())
+            .map(Some),
     };
     let (first, second) = word.split_once(',').unwrap_or((word, ""));
     let both = (number(first)?, number(second)?);
@@ -135,13 +151,24 @@ pub(super) type Operand = (&'static str, &'static str);
 /// The operands of a view of intervals, for the help.
 pub(super) const VIEW_OPERANDS: &[Operand] = &[
     FILE_OPERAND,
-    ("[DEVICE]...", "Devices, by any of their names or a path on them (default: those that matter)"),
-    ("[INTERVAL]", "Length of an interval: 1, 0.5, 100ms, 2s, 1m (default 1 s, or that of the recording)"),
-    ("[COUNT]", "Number of intervals (default: until Ctrl-C or the end of the recording)"),
+    (
+        "[DEVICE]...",
+        "Devices, by any of their names or a path on them (default: those that matter)",
+    ),
+    (
+        "[INTERVAL]",
+        "Length of an interval: 1, 0.5, 100ms, 2s, 1m (default 1 s, or that of the recording)",
+    ),
+    (
+        "[COUNT]",
+        "Number of intervals (default: until Ctrl-C or the end of the recording)",
+    ),
 ];
 /// The recording to show, for the help.
-pub(super) const FILE_OPERAND: Operand =
-    ("[FILE]...", "Recording, in one or more files; - is standard input (default: this host)");
+pub(super) const FILE_OPERAND: Operand = (
+    "[FILE]...",
+    "Recording, in one or more files; - is standard input (default: this host)",
+);
 
 /// Returns the error about an argument, whose words come from the user.
 pub(super) fn usage_error(message: impl AsRef<str>) -> Error {
@@ -174,7 +201,13 @@ impl WidthOption {
 #[derive(Args, Clone, Debug, Default)]
 pub struct Host {
     /// Use DIR/proc and DIR/sys instead of /proc and /sys
-    #[arg(long, value_name = "DIR", default_value = "/", global = true, hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "DIR",
+        default_value = "/",
+        global = true,
+        hide_default_value = true
+    )]
     pub root: PathBuf,
     /// The files that may hold its baselines; the first that exists counts.
     #[arg(skip)]
@@ -186,17 +219,26 @@ impl Host {
     /// There are none for another root, which may describe another host.
     pub(super) fn find_saved_baselines(&mut self, environment: &dyn Fn(&str) -> Option<OsString>) {
         if self.root == Path::new("/") {
-            let directory =
-                |name: &str| environment(name).map(PathBuf::from).filter(|path| path.is_absolute());
-            let state = directory("XDG_STATE_HOME").or_else(|| Some(directory("HOME")?.join(".local/state")));
+            let directory = |name: &str| {
+                environment(name)
+                    .map(PathBuf::from)
+                    .filter(|path| path.is_absolute())
+            };
+            let state = directory("XDG_STATE_HOME")
+                .or_else(|| Some(directory("HOME")?.join(".local/state")));
             self.saved_baselines = vec![HOST_FILE.into()];
-            self.saved_baselines.extend(state.map(|state| state.join(USER_FILE)));
+            self.saved_baselines
+                .extend(state.map(|state| state.join(USER_FILE)));
         }
     }
 
     /// Returns the files with saved baselines of the source: a capture has none.
     pub(super) fn baselines_for(&self, input: &Input) -> &[PathBuf] {
-        if input.from.is_some() { &[] } else { &self.saved_baselines }
+        if input.from.is_some() {
+            &[]
+        } else {
+            &self.saved_baselines
+        }
     }
 
     /// Returns a capture, or this host, as the source of intervals.
@@ -215,8 +257,12 @@ impl Host {
             ("--stack", !capture.stack.is_empty()),
             ("--class", !capture.classes.is_empty()),
         ];
-        if let (Some((option, _)), true) = (options.iter().find(|(_, given)| *given), files.is_empty()) {
-            return Err(usage_error(format!("{option} needs a capture, such as FILE")));
+        if let (Some((option, _)), true) =
+            (options.iter().find(|(_, given)| *given), files.is_empty())
+        {
+            return Err(usage_error(format!(
+                "{option} needs a capture, such as FILE"
+            )));
         }
         Ok(Input {
             from: files.first().cloned(),
@@ -262,8 +308,17 @@ impl SourceOptions {
         host: &Host,
         context: &RunContext<'_>,
     ) -> Result<(Input, Vec<String>)> {
-        let operands = Operands::split(&self.operands, is_file_first, self.from.as_ref(), &host.root);
-        let Operands { files, devices, schedule } = operands.map_err(usage_error)?;
+        let operands = Operands::split(
+            &self.operands,
+            is_file_first,
+            self.from.as_ref(),
+            &host.root,
+        );
+        let Operands {
+            files,
+            devices,
+            schedule,
+        } = operands.map_err(usage_error)?;
         let range = self.range.range(!files.is_empty(), context)?;
         Ok((host.input(&files, range, schedule, &self.capture)?, devices))
     }
@@ -287,7 +342,13 @@ impl SelectionOptions {
     /// Returns the selection of these devices, without a total.
     pub(super) fn of(&self, devices: Vec<String>) -> DeviceSelection {
         let (regex, partitions, all) = (self.devices_regex.clone(), self.partitions, self.all);
-        DeviceSelection { devices, regex, partitions, all, total: false }
+        DeviceSelection {
+            devices,
+            regex,
+            partitions,
+            all,
+            total: false,
+        }
     }
 }
 
@@ -315,12 +376,19 @@ pub(super) fn distance(word: &str) -> Result<Duration, String> {
 
 /// Parses the class of a device.
 fn class(word: &str) -> Result<(String, DeviceClass), String> {
-    let (device, name) = word.split_once('=').filter(|(device, _)| !device.is_empty()).unwrap_or_default();
-    let found = DeviceClass::NAMES.into_iter().find(|(_, known)| *known == name);
-    found.map(|(class, _)| (device.to_owned(), class)).ok_or_else(|| {
-        let names = DeviceClass::NAMES.map(|(_, name)| name).join(", ");
-        format!("expected DEVICE=CLASS, such as sda=ssd; classes are {names}")
-    })
+    let (device, name) = word
+        .split_once('=')
+        .filter(|(device, _)| !device.is_empty())
+        .unwrap_or_default();
+    let found = DeviceClass::NAMES
+        .into_iter()
+        .find(|(_, known)| *known == name);
+    found
+        .map(|(class, _)| (device.to_owned(), class))
+        .ok_or_else(|| {
+            let names = DeviceClass::NAMES.map(|(_, name)| name).join(", ");
+            format!("expected DEVICE=CLASS, such as sda=ssd; classes are {names}")
+        })
 }
 
 /// Parses what a device stands on.
@@ -331,7 +399,10 @@ fn stacked(word: &str) -> Result<Stacked, String> {
     if device.is_empty() || below.iter().any(|name| name.is_empty() || name == device) {
         return Err(expected.to_owned());
     }
-    Ok(Stacked { device: device.to_owned(), below })
+    Ok(Stacked {
+        device: device.to_owned(),
+        below,
+    })
 }
 
 /// The options that select a range of time of a capture.
@@ -350,7 +421,10 @@ impl RangeOptions {
     #[cfg(feature = "top")]
     pub(super) fn between((begin, end): (Timestamp, Timestamp)) -> Self {
         let point = |at: Timestamp| at.to_string().parse().ok();
-        Self { begin: point(begin), end: point(end) }
+        Self {
+            begin: point(begin),
+            end: point(end),
+        }
     }
 
     /// Returns the range of a replay, or of the running system.
@@ -359,7 +433,11 @@ impl RangeOptions {
     /// A message if a range of the running system is requested.
     pub(super) fn range(&self, is_replay: bool, context: &RunContext<'_>) -> Result<TimeRange> {
         let time_zone = (context.environment)("TZ");
-        let range = TimeRange { begin: self.begin.clone(), end: self.end.clone(), time_zone };
+        let range = TimeRange {
+            begin: self.begin.clone(),
+            end: self.end.clone(),
+            time_zone,
+        };
         let option = range.points().map(|(option, _)| option).next();
         match option.filter(|_| !is_replay) {
             Some(option) => Err(usage_error(format!(
@@ -394,7 +472,11 @@ impl VerdictOptions {
         context: &mut RunContext<'_>,
     ) -> Result<BaselineStore> {
         let (saturation_threshold, cap) = (self.saturation_threshold, self.cap);
-        let settings = Settings { saturation_threshold, cap, ..Settings::default() };
+        let settings = Settings {
+            saturation_threshold,
+            cap,
+            ..Settings::default()
+        };
         self.baseline.load(settings, saved, context)
     }
 }
@@ -430,11 +512,16 @@ impl BaselineOptions {
             (None, None, true) => BaselineOption::Learned,
             (None, None, false) => BaselineOption::Saved(saved),
         };
-        let name = self.baseline.as_ref().map(|file| file.display().to_string()).unwrap_or_default();
+        let name = self
+            .baseline
+            .as_ref()
+            .map(|file| file.display().to_string())
+            .unwrap_or_default();
         let mut warnings = Warnings::about(&name);
-        let baselines = intervals::load_baselines(settings, option, context.clock, &mut |warning| {
-            warnings.warn_capture(warning, context.err);
-        });
+        let baselines =
+            intervals::load_baselines(settings, option, context.clock, &mut |warning| {
+                warnings.warn_capture(warning, context.err);
+            });
         warnings.finish(context.err);
         let baselines = baselines?;
         if let Some(problem) = &baselines.problem {
@@ -459,7 +546,8 @@ fn multiple(word: &str) -> Result<f64, String> {
 
 /// Parses a cap in IOPS, MiB/s or both.
 fn cap(word: &str) -> Result<StatedCap, String> {
-    let (iops, mib_per_s) = two_numbers(word).ok_or("expected IOPS[,MiB/s], such as 3000 or 3000,125")?;
+    let (iops, mib_per_s) =
+        two_numbers(word).ok_or("expected IOPS[,MiB/s], such as 3000 or 3000,125")?;
     Ok(StatedCap { iops, mib_per_s })
 }
 
@@ -477,7 +565,10 @@ pub(super) fn sort_key(word: &str) -> Result<&'static str, String> {
 
 /// Finds a key, in any case.
 pub(super) fn one_of(keys: &[&'static str], word: &str) -> Result<&'static str, String> {
-    let found = keys.iter().find(|key| key.eq_ignore_ascii_case(word)).copied();
+    let found = keys
+        .iter()
+        .find(|key| key.eq_ignore_ascii_case(word))
+        .copied();
     found.ok_or_else(|| format!("expected one of: {}", keys.join(", ")))
 }
 
@@ -488,14 +579,23 @@ mod operands_tests {
     #[allow(clippy::type_complexity)]
     fn parts(words: &str) -> Result<(Vec<String>, Option<u128>, Option<u64>), String> {
         let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
-        let Operands { devices, schedule, .. } = Operands::split(&words, ANY_FIRST, None, Path::new("/"))?;
-        Ok((devices, schedule.interval.map(|interval| interval.as_micros()), schedule.count))
+        let Operands {
+            devices, schedule, ..
+        } = Operands::split(&words, ANY_FIRST, None, Path::new("/"))?;
+        Ok((
+            devices,
+            schedule.interval.map(|interval| interval.as_micros()),
+            schedule.count,
+        ))
     }
 
     #[test]
     fn devices_then_an_interval_then_a_count() {
         assert_eq!(parts(""), Ok((vec![], None, None)));
-        assert_eq!(parts("vda dm-0 0.5 3"), Ok((vec!["vda".into(), "dm-0".into()], Some(500_000), Some(3))));
+        assert_eq!(
+            parts("vda dm-0 0.5 3"),
+            Ok((vec!["vda".into(), "dm-0".into()], Some(500_000), Some(3)))
+        );
         for (word, us) in [
             ("0.1", 100_000),
             ("100ms", 100_000),
@@ -511,7 +611,11 @@ mod operands_tests {
     #[test]
     fn operands_may_stand_in_any_order() {
         for words in ["vda 1 2", "1 vda 2", "1 2 vda"] {
-            assert_eq!(parts(words), Ok((vec!["vda".into()], Some(1_000_000), Some(2))), "{words}");
+            assert_eq!(
+                parts(words),
+                Ok((vec!["vda".into()], Some(1_000_000), Some(2))),
+                "{words}"
+            );
         }
     }
 
@@ -526,14 +630,29 @@ mod operands_tests {
             (operands.files, operands.devices)
         };
         let (file, none) = (|name: &str| vec![PathBuf::from(name)], Vec::<String>::new());
-        assert_eq!(split("Cargo.toml", None, Path::new("/")), (file("Cargo.toml"), none.clone()));
-        assert_eq!(split("./Cargo.toml", None, root.path()), (file("./Cargo.toml"), none.clone()));
+        assert_eq!(
+            split("Cargo.toml", None, Path::new("/")),
+            (file("Cargo.toml"), none.clone())
+        );
+        assert_eq!(
+            split("./Cargo.toml", None, root.path()),
+            (file("./Cargo.toml"), none.clone())
+        );
         assert_eq!(split("1 -", None, Path::new("/")), (file("-"), none));
         let device = |name: &str| vec![name.to_owned()];
-        assert_eq!(split("Cargo.toml", None, root.path()), (vec![], device("Cargo.toml")));
+        assert_eq!(
+            split("Cargo.toml", None, root.path()),
+            (vec![], device("Cargo.toml"))
+        );
         // With --from, a name without a dot is a device of the recording.
-        assert_eq!(split("LICENSE", Some("x"), Path::new("/")), (file("x"), device("LICENSE")));
-        assert_eq!(split("src /var", None, Path::new("/")), (vec![], vec!["src".into(), "/var".into()]));
+        assert_eq!(
+            split("LICENSE", Some("x"), Path::new("/")),
+            (file("x"), device("LICENSE"))
+        );
+        assert_eq!(
+            split("src /var", None, Path::new("/")),
+            (vec![], vec!["src".into(), "/var".into()])
+        );
     }
 
     #[test]
@@ -541,7 +660,18 @@ mod operands_tests {
         for word in ["1", "0.5", "100ms", "2s", "0", "99999999999"] {
             assert!(is_number_or_interval(word), "{word}");
         }
-        for word in ["./1", "1.txt", "2026-11-20", "inf", "nan", "-", "a", "1x", "s", ""] {
+        for word in [
+            "./1",
+            "1.txt",
+            "2026-11-20",
+            "inf",
+            "nan",
+            "-",
+            "a",
+            "1x",
+            "s",
+            "",
+        ] {
             assert!(!is_number_or_interval(word), "{word}");
         }
     }
@@ -553,17 +683,27 @@ mod operands_tests {
             assert!(refused.is_err(), "as a count: {word}");
         }
         for word in ["0", "-1", "9ms", "1x", "1.2.3", "0.001", "+inf"] {
-            assert!(parts(word).unwrap_err().contains("expected 10ms or more"), "{word}");
+            assert!(
+                parts(word).unwrap_err().contains("expected 10ms or more"),
+                "{word}"
+            );
         }
         for word in ["1e3", "2E1s", "1e400"] {
-            assert!(parts(word).unwrap_err().contains("without an exponent"), "{word}");
+            assert!(
+                parts(word).unwrap_err().contains("without an exponent"),
+                "{word}"
+            );
         }
         for word in ["99999h", "99999999999", "8785h"] {
             let message = format!("invalid INTERVAL '{word}'; expected 366 days (8784h) or less");
             assert_eq!(parts(word), Err(message));
         }
         assert!(parts("8784h").is_ok());
-        assert!(parts("1 2 vda 3").unwrap_err().contains("unexpected '3' after INTERVAL and COUNT"));
+        assert!(
+            parts("1 2 vda 3")
+                .unwrap_err()
+                .contains("unexpected '3' after INTERVAL and COUNT")
+        );
         assert!(parts("1 0").unwrap_err().contains("invalid COUNT '0'"));
     }
 
@@ -572,7 +712,13 @@ mod operands_tests {
         for word in ["-", "a/b", "./x", "/tmp/x", "Cargo.toml"] {
             assert!(is_file(word), "{word}");
         }
-        for word in ["vda", "/dev/vda", "/dev/mapper/vg0-root", "mapper/vg0-root", "src"] {
+        for word in [
+            "vda",
+            "/dev/vda",
+            "/dev/mapper/vg0-root",
+            "mapper/vg0-root",
+            "src",
+        ] {
             assert!(!is_file(word), "{word}");
         }
     }
@@ -589,9 +735,15 @@ mod options_tests {
                 let (_, value) = variables.iter().find(|(variable, _)| *variable == name)?;
                 Some(OsString::from(value))
             };
-            let mut host = Host { root: root.into(), ..Host::default() };
+            let mut host = Host {
+                root: root.into(),
+                ..Host::default()
+            };
             host.find_saved_baselines(&value);
-            host.saved_baselines.iter().map(|path| path.display().to_string()).collect()
+            host.saved_baselines
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect()
         };
         let home = ("HOME", "/home/u");
         assert_eq!(
@@ -600,7 +752,10 @@ mod options_tests {
         );
         for state in ["", "state"] {
             let variables = [("XDG_STATE_HOME", state), home];
-            assert_eq!(files("/", &variables), [HOST_FILE, "/home/u/.local/state/blkstat/baseline.json"]);
+            assert_eq!(
+                files("/", &variables),
+                [HOST_FILE, "/home/u/.local/state/blkstat/baseline.json"]
+            );
         }
         assert_eq!(
             (files("/", &[]), files("/", &[("HOME", ".")])),

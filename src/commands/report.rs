@@ -49,8 +49,10 @@ impl Report {
             ignores_scans: self.no_who,
             ..input
         };
-        let output =
-            self.output.clone().unwrap_or_else(|| default_output(input.from.as_deref(), host, context));
+        let output = self
+            .output
+            .clone()
+            .unwrap_or_else(|| default_output(input.from.as_deref(), host, context));
         let selection = DeviceSelection {
             total: devices.is_empty() && self.devices_regex.is_none(),
             devices,
@@ -64,24 +66,46 @@ impl Report {
             check_new_file(&output, &name, self.force)?;
         }
         let time_zone = context.time_zone();
-        let baselines = self.verdicts.load_baselines(host.baselines_for(&input), context)?;
-        let mut intervals = Intervals::open(&input, &selection, Detail::Analysis, &baselines, context.clock)?;
+        let baselines = self
+            .verdicts
+            .load_baselines(host.baselines_for(&input), context)?;
+        let mut intervals = Intervals::open(
+            &input,
+            &selection,
+            Detail::Analysis,
+            &baselines,
+            context.clock,
+        )?;
         let mut history = History::default();
         let observe = &mut |rows: &IntervalRows| history.observe(rows);
         let (exit, analysis) = analyze_intervals(&mut intervals, "reporting", observe, context)?;
-        let Some(mut analysis) = analysis else { return Ok(exit) };
-        let (host, capture) = (intervals.host(), input.from.as_ref().map(|path| path.display().to_string()));
+        let Some(mut analysis) = analysis else {
+            return Ok(exit);
+        };
+        let (host, capture) = (
+            intervals.host(),
+            input.from.as_ref().map(|path| path.display().to_string()),
+        );
         let saturation_threshold = self.verdicts.saturation_threshold;
         let has_who = !self.no_who;
         (analysis.time_zone, analysis.is_selection) = (time_zone, selection.names_devices());
-        let html = Page { analysis: &analysis, history, host, capture, saturation_threshold, has_who }.html();
+        let html = Page {
+            analysis: &analysis,
+            history,
+            host,
+            capture,
+            saturation_threshold,
+            has_who,
+        }
+        .html();
         if writes_to_output {
             context.emit(&mut html.into_bytes())?;
             return Ok(exit);
         }
         // Check again: another program may have written the file meanwhile.
         check_new_file(&output, &name, self.force)?;
-        write_atomically(&output, html.as_bytes()).with_context(|| format!("cannot write {name}"))?;
+        write_atomically(&output, html.as_bytes())
+            .with_context(|| format!("cannot write {name}"))?;
         // The user did not choose it.
         if self.output.is_none() {
             context.print_error(format_args!("wrote {name}"));
@@ -93,14 +117,26 @@ impl Report {
 /// Returns the name of a page in the current directory: that of the capture with `.html` in place of its last
 /// extensions, or for the running system its host and the time.
 fn default_output(from: Option<&Path>, host: &Host, context: &mut RunContext<'_>) -> PathBuf {
-    const EXTENSIONS: [&str; 8] = [".gz", ".zst", ".txt", ".log", ".out", ".json", ".raw", ".dat"];
+    const EXTENSIONS: [&str; 8] = [
+        ".gz", ".zst", ".txt", ".log", ".out", ".json", ".raw", ".dat",
+    ];
     let Some(from) = from else {
         let name = read_hostname(&host.root).unwrap_or_default();
-        return format!("{}.html", base_name(&name, context.clock.wall(), &context.time_zone())).into();
+        return format!(
+            "{}.html",
+            base_name(&name, context.clock.wall(), &context.time_zone())
+        )
+        .into();
     };
-    let name = from.file_name().filter(|name| *name != "-").unwrap_or("stdin".as_ref()).as_bytes();
+    let name = from
+        .file_name()
+        .filter(|name| *name != "-")
+        .unwrap_or("stdin".as_ref())
+        .as_bytes();
     let mut stem = name;
-    while let Some(rest) = EXTENSIONS.iter().find_map(|extension| stem.strip_suffix(extension.as_bytes()))
+    while let Some(rest) = EXTENSIONS
+        .iter()
+        .find_map(|extension| stem.strip_suffix(extension.as_bytes()))
         && !rest.is_empty()
     {
         stem = rest;
@@ -111,7 +147,19 @@ fn default_output(from: Option<&Path>, host: &Host, context: &mut RunContext<'_>
 /// Returns the beginning of the name of a file: `blkstat-HOST-DATE-TIME`, without the domain of the host.
 pub(super) fn base_name(host: &str, at: Timestamp, zone: &TimeZone) -> String {
     let is_plain = |c: &char| c.is_ascii_alphanumeric() || "-_".contains(*c);
-    let host: String = host.chars().take_while(|c| *c != '.').filter(is_plain).take(64).collect();
-    let time = at.to_zoned(zone.clone()).strftime("%Y%m%d-%H%M%S").to_string();
-    if host.is_empty() { format!("blkstat-{time}") } else { format!("blkstat-{host}-{time}") }
+    let host: String = host
+        .chars()
+        .take_while(|c| *c != '.')
+        .filter(is_plain)
+        .take(64)
+        .collect();
+    let time = at
+        .to_zoned(zone.clone())
+        .strftime("%Y%m%d-%H%M%S")
+        .to_string();
+    if host.is_empty() {
+        format!("blkstat-{time}")
+    } else {
+        format!("blkstat-{host}-{time}")
+    }
 }

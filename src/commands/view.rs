@@ -6,8 +6,8 @@ use clap::Args;
 use super::follow::{Observer, Run, follow};
 use super::help::similar_command;
 use super::options::{
-    ANY_FIRST, Host, NO_REALTIME, SelectionOptions, SourceOptions, VerdictOptions, WidthOption, sort_key,
-    usage_error,
+    ANY_FIRST, Host, NO_REALTIME, SelectionOptions, SourceOptions, VerdictOptions, WidthOption,
+    sort_key, usage_error,
 };
 use crate::console::RunContext;
 use crate::exit::Exit;
@@ -90,17 +90,38 @@ impl View {
         };
         let input = Input {
             scans_io: input.scans_io && !self.no_who,
-            scan_scope: if self.who { ScanScope::Everything } else { ScanScope::Limits },
+            scan_scope: if self.who {
+                ScanScope::Everything
+            } else {
+                ScanScope::Limits
+            },
             ignores_scans: self.no_who,
             realtime: self.realtime,
             ..input
         };
-        let selection = DeviceSelection { total: self.total, ..self.selection.of(devices) };
-        let baselines = self.verdicts.load_baselines(host.baselines_for(&input), context)?;
-        let intervals = Intervals::open(&input, &selection, Detail::Report, &baselines, context.clock)?;
+        let selection = DeviceSelection {
+            total: self.total,
+            ..self.selection.of(devices)
+        };
+        let baselines = self
+            .verdicts
+            .load_baselines(host.baselines_for(&input), context)?;
+        let intervals = Intervals::open(
+            &input,
+            &selection,
+            Detail::Report,
+            &baselines,
+            context.clock,
+        )?;
         let is_table = !self.json && !self.csv;
-        let table = is_table.then(|| TableWriter::new(&options, context.is_terminal, context.time_zone()));
-        let mut output = Output { view: self, first_device, table, text: Vec::new() };
+        let table =
+            is_table.then(|| TableWriter::new(&options, context.is_terminal, context.time_zone()));
+        let mut output = Output {
+            view: self,
+            first_device,
+            table,
+            text: Vec::new(),
+        };
         if !is_table {
             output.lines().begin(&mut output.text);
         }
@@ -133,7 +154,8 @@ impl Output<'_> {
             rows.sort_by_incident();
         }
         if let Some(key) = self.view.sort.or_else(|| top.map(|_| "queue")) {
-            rows.devices.sort_by(|a, b| sort_value(key, b).total_cmp(&sort_value(key, a)));
+            rows.devices
+                .sort_by(|a, b| sort_value(key, b).total_cmp(&sort_value(key, a)));
         }
         rows.devices.truncate(top.unwrap_or(usize::MAX));
         self.adapt_to_terminal(context);
@@ -145,7 +167,9 @@ impl Output<'_> {
 
     /// The writer of lines for programs.
     fn lines(&self) -> Lines {
-        Lines { is_json: self.view.json }
+        Lines {
+            is_json: self.view.json,
+        }
     }
 
     /// Adapts the writer to the size of the terminal, which may have changed.
@@ -161,11 +185,15 @@ impl Observer for Output<'_> {
         let first = self.first_device.as_ref();
         let is_first_missing = not_found.names.first() == first && !not_found.has_similar;
         if is_first_missing && first.is_some_and(|word| word == "ALL") {
-            return "no such device 'ALL'; --all shows all devices, --partitions their partitions".to_owned();
+            return "no such device 'ALL'; --all shows all devices, --partitions their partitions"
+                .to_owned();
         }
         match first.and_then(|word| Some((word, similar_command(word)?))) {
             Some((word, command)) if is_first_missing => {
-                format!("no such device '{}'; did you mean 'blkstat {command}'?", sanitize(word))
+                format!(
+                    "no such device '{}'; did you mean 'blkstat {command}'?",
+                    sanitize(word)
+                )
             }
             _ => not_found.to_string(),
         }
@@ -175,12 +203,17 @@ impl Observer for Output<'_> {
         let Run { intervals, context } = run;
         let is_unknown = self.view.since_boot
             && !intervals.since_boot(&mut |rows| {
-                self.table.iter_mut().for_each(|table| table.push_note("since boot:", &mut self.text));
+                self.table
+                    .iter_mut()
+                    .for_each(|table| table.push_note("since boot:", &mut self.text));
                 self.push(rows.clone(), context);
             });
         if is_unknown {
             let name = intervals.source_name();
-            context.print_error(format_args!("{}: uptime unknown; no averages since boot", sanitize(&name)));
+            context.print_error(format_args!(
+                "{}: uptime unknown; no averages since boot",
+                sanitize(&name)
+            ));
         }
         context.show(&mut self.text)
     }
@@ -198,7 +231,9 @@ impl Observer for Output<'_> {
         if self.view.summary || is_interrupted && !self.view.no_summary {
             self.adapt_to_terminal(run.context);
             let (of, span) = (run.intervals.summaries(), &run.intervals.span);
-            self.table.iter_mut().for_each(|table| table.push_summary(&of, span, &mut self.text));
+            self.table
+                .iter_mut()
+                .for_each(|table| table.push_summary(&of, span, &mut self.text));
         }
         run.context.show(&mut self.text)
     }

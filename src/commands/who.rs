@@ -7,19 +7,21 @@ use clap::Args;
 use jiff::tz::TimeZone;
 
 use super::follow::{Observer, Run, Said, Tracing, follow};
-use super::options::{ANY_FIRST, Host, SourceOptions, WidthOption, one_of, percentage, usage_error};
+use super::options::{
+    ANY_FIRST, Host, SourceOptions, WidthOption, one_of, percentage, usage_error,
+};
 use crate::attribution::{Attribution, DeviceUse};
 use crate::console::RunContext;
 use crate::counters::{Device, DeviceNumber};
 use crate::exit::Exit;
 use crate::intervals::{
-    BaselineStore, Detail, DeviceSelection, IntervalHeader, IntervalRows, Intervals, TracedInterval,
-    TracedThread,
+    BaselineStore, Detail, DeviceSelection, IntervalHeader, IntervalRows, Intervals,
+    TracedInterval, TracedThread,
 };
 use crate::report::latency::{dropped_text, trace_problem_text};
 use crate::report::who::{
-    CGROUP, PROCESS, SORT_KEYS, WhoInterval, csv_header, hidden_processes_text, hung_read_text, lines,
-    problem_text, table,
+    CGROUP, PROCESS, SORT_KEYS, WhoInterval, csv_header, hidden_processes_text, hung_read_text,
+    lines, problem_text, table,
 };
 use crate::source::has_process_io_capabilities;
 use crate::topology::{nvme_head, partition_parents};
@@ -67,26 +69,47 @@ fn sort_key(word: &str) -> Result<&'static str, String> {
 impl Who {
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
         let (input, devices) = self.source.source(ANY_FIRST, host, context)?;
-        let selection = DeviceSelection { devices, ..DeviceSelection::default() };
+        let selection = DeviceSelection {
+            devices,
+            ..DeviceSelection::default()
+        };
         if self.trace && input.from.is_some() {
-            return Err(usage_error("--trace needs the running system; omit the capture"));
+            return Err(usage_error(
+                "--trace needs the running system; omit the capture",
+            ));
         }
         let baselines = BaselineStore::default();
         let tracing = Tracing::default();
-        let mut intervals = Intervals::open(&input, &selection, Detail::Report, &baselines, context.clock)?;
+        let mut intervals = Intervals::open(
+            &input,
+            &selection,
+            Detail::Report,
+            &baselines,
+            context.clock,
+        )?;
         intervals.tap(Box::new(|sample, _| tracing.read(sample)));
         let is_for_programs = self.json || self.csv;
         let mut text = Vec::new();
-        self.csv_kind().into_iter().for_each(|kind| csv_header(kind, &mut text));
+        self.csv_kind()
+            .into_iter()
+            .for_each(|kind| csv_header(kind, &mut text));
         // Output for programs has all of them.
-        let default_top = if is_for_programs { usize::MAX } else { DEFAULT_TOP };
+        let default_top = if is_for_programs {
+            usize::MAX
+        } else {
+            DEFAULT_TOP
+        };
         let mut output = Output {
             who: self,
             host,
             tracing: &tracing,
             is_restricted: selection.names_devices(),
             top: self.top.map_or(default_top, |top| top as usize),
-            time_zone: if is_for_programs { TimeZone::UTC } else { context.time_zone() },
+            time_zone: if is_for_programs {
+                TimeZone::UTC
+            } else {
+                context.time_zone()
+            },
             text,
             has_attribution: false,
             unread_s: 0.0,
@@ -111,7 +134,9 @@ fn numbers_with_partitions(names: &[String], devices: &[Device]) -> Vec<DeviceNu
         let number = (device.major, device.minor);
         if is_named(device) || parent.is_some_and(|parent| is_named(&devices[parent])) {
             found.push(number);
-        } else if parent.is_none() && nvme_head(&device.name).is_some_and(|head| names.contains(&head)) {
+        } else if parent.is_none()
+            && nvme_head(&device.name).is_some_and(|head| names.contains(&head))
+        {
             paths.push(number);
         }
     }
@@ -141,7 +166,8 @@ impl Observer for Output<'_> {
     fn begin(&mut self, run: &mut Run<'_, '_, '_>) -> Result<()> {
         if self.who.trace {
             let (devices, clock) = (self.devices_to_trace(&run.intervals), run.context.clock);
-            self.tracing.start(&self.host.root, devices, true, self.who.max_overhead, clock)?;
+            self.tracing
+                .start(&self.host.root, devices, true, self.who.max_overhead, clock)?;
         }
         run.context.show(&mut self.text)
     }
@@ -149,10 +175,23 @@ impl Observer for Output<'_> {
     fn observe(&mut self, rows: Option<IntervalRows>, run: &mut Run<'_, '_, '_>) -> Result<()> {
         let Run { intervals, context } = run;
         let traced = self.tracing.take(intervals);
-        let Some(IntervalRows { header, attribution, .. }) = rows else { return Ok(()) };
+        let Some(IntervalRows {
+            header,
+            attribution,
+            ..
+        }) = rows
+        else {
+            return Ok(());
+        };
         // A capture without scans is not missing any.
         if attribution.is_some() || intervals.is_live() || self.has_attribution {
-            self.push(&header, attribution.as_ref(), traced.as_ref(), intervals, context);
+            self.push(
+                &header,
+                attribution.as_ref(),
+                traced.as_ref(),
+                intervals,
+                context,
+            );
             context.show(&mut self.text)?;
         }
         // Selected devices, or partitions on them, may have appeared or have another number.
@@ -173,7 +212,10 @@ impl Output<'_> {
         if !self.is_restricted {
             return Vec::new();
         }
-        let names: Vec<String> = intervals.selected_devices().map(|(name, _)| name.to_owned()).collect();
+        let names: Vec<String> = intervals
+            .selected_devices()
+            .map(|(name, _)| name.to_owned())
+            .collect();
         numbers_with_partitions(&names, &intervals.newest().devices)
     }
 
@@ -189,21 +231,31 @@ impl Output<'_> {
             self.has_attribution = true;
             self.unread_s = 0.0;
             let (is_live, may_read_all) = (intervals.is_live(), has_process_io_capabilities());
-            self.said.say(attribution.problem.map(problem_text), context);
+            self.said
+                .say(attribution.problem.map(problem_text), context);
             self.said.say(hung_read_text(attribution), context);
-            self.said.say(hidden_processes_text(attribution, is_live, may_read_all), context);
+            self.said.say(
+                hidden_processes_text(attribution, is_live, may_read_all),
+                context,
+            );
         } else {
             self.unread_s += header.elapsed_s;
         }
         if let Some(traced) = traced {
-            self.said.say(traced.problem.map(trace_problem_text), context);
-            self.said.say((traced.dropped > 0).then(|| dropped_text(traced.dropped)), context);
+            self.said
+                .say(traced.problem.map(trace_problem_text), context);
+            self.said.say(
+                (traced.dropped > 0).then(|| dropped_text(traced.dropped)),
+                context,
+            );
         }
         let interval = WhoInterval {
             header,
             attribution,
             unread_s: self.unread_s,
-            devices: attribution.map(|found| self.devices(found, intervals)).unwrap_or_default(),
+            devices: attribution
+                .map(|found| self.devices(found, intervals))
+                .unwrap_or_default(),
             threads: traced.and_then(|traced| self.threads(traced, intervals)),
             sort: self.who.sort.unwrap_or(SORT_KEYS[0]),
             top: self.top,
@@ -211,7 +263,12 @@ impl Output<'_> {
         if self.who.json || self.who.csv {
             lines(&interval, self.who.csv_kind(), &mut self.text);
         } else {
-            table(&interval, self.who.width.or_available(context), &self.time_zone, &mut self.text);
+            table(
+                &interval,
+                self.who.width.or_available(context),
+                &self.time_zone,
+                &mut self.text,
+            );
         }
     }
 
@@ -222,12 +279,16 @@ impl Output<'_> {
         intervals: &'b Intervals<'_>,
     ) -> Vec<(&'b DeviceUse, Vec<&'b str>)> {
         let disks = intervals.selected_disks();
-        let selected = attribution.devices.iter().filter_map(|usage| match disks.get(usage.name.as_str()) {
-            Some(partitions) if self.is_restricted => Some((usage, partitions.clone())),
-            // A path to an NVMe disk is shown only if it was requested: its I/O is that of the disk.
-            _ if self.is_restricted || nvme_head(&usage.name).is_some() => None,
-            _ => Some((usage, Vec::new())),
-        });
+        let selected =
+            attribution
+                .devices
+                .iter()
+                .filter_map(|usage| match disks.get(usage.name.as_str()) {
+                    Some(partitions) if self.is_restricted => Some((usage, partitions.clone())),
+                    // A path to an NVMe disk is shown only if it was requested: its I/O is that of the disk.
+                    _ if self.is_restricted || nvme_head(&usage.name).is_some() => None,
+                    _ => Some((usage, Vec::new())),
+                });
         selected.collect()
     }
 
@@ -244,9 +305,15 @@ impl Output<'_> {
             // A whole disk that is selected includes its partitions.
             !self.is_restricted
                 || selected.contains(name)
-                || intervals.topology().disk_of(name).is_some_and(|disk| selected.contains(disk))
+                || intervals
+                    .topology()
+                    .disk_of(name)
+                    .is_some_and(|disk| selected.contains(disk))
         };
-        Some((traced.threads.as_ref()?.iter().filter(is_shown).collect(), traced.elapsed_s))
+        Some((
+            traced.threads.as_ref()?.iter().filter(is_shown).collect(),
+            traced.elapsed_s,
+        ))
     }
 }
 
@@ -256,8 +323,12 @@ mod tests {
 
     #[test]
     fn only_the_named_devices_are_traced_with_their_partitions() {
-        let device =
-            |major, minor, name: &str| Device { major, minor, name: name.into(), ..Device::default() };
+        let device = |major, minor, name: &str| Device {
+            major,
+            minor,
+            name: name.into(),
+            ..Device::default()
+        };
         let devices = [
             device(8, 0, "sda"),
             device(8, 1, "sda1"),

@@ -81,7 +81,15 @@ const fn fact(
     metric: &'static str,
     meaning: &'static str,
 ) -> Fact {
-    Fact { name, place, file, kind, metric, scale: 1.0, meaning }
+    Fact {
+        name,
+        place,
+        file,
+        kind,
+        metric,
+        scale: 1.0,
+        meaning,
+    }
 }
 
 const fn scaled(scale: f64, fact: &Fact) -> Fact {
@@ -184,7 +192,11 @@ impl Health {
     /// Adds a fact from the first line of its file; none if the kernel has nothing to say.
     pub fn read(&mut self, fact: &'static Fact, line: &str) {
         let word = || (!line.is_empty()).then(|| FactValue::Word(bounded_word(line)));
-        let value = if let State(..) = fact.kind { word() } else { number(line).map(FactValue::Number) };
+        let value = if let State(..) = fact.kind {
+            word()
+        } else {
+            number(line).map(FactValue::Number)
+        };
         self.insert(fact, value);
     }
 
@@ -202,7 +214,10 @@ impl Health {
 
     /// Returns the value of a fact; `None` if it is not known.
     pub fn value(&self, name: &str) -> Option<&FactValue> {
-        self.0.iter().find(|(fact, _)| fact.name == name).map(|(_, value)| value)
+        self.0
+            .iter()
+            .find(|(fact, _)| fact.name == name)
+            .map(|(_, value)| value)
     }
 
     /// Returns the number of a fact; `None` if it is not known.
@@ -216,13 +231,13 @@ impl Health {
     /// Returns whether the kernel holds the requests of the device back: it is suspended, or its controller or its link
     /// recovers from an error.
     pub fn holds_requests(&self) -> bool {
-        let holds =
-            |word: &FactValue| matches!(word, FactValue::Word(word) if HOLDING_STATES.contains(&&**word));
+        let holds = |word: &FactValue| matches!(word, FactValue::Word(word) if HOLDING_STATES.contains(&&**word));
         self.is_suspended() || self.value(STATE).is_some_and(holds)
     }
 
     pub fn is_suspended(&self) -> bool {
-        self.number(SUSPENDED).is_some_and(|suspended| suspended > 0)
+        self.number(SUSPENDED)
+            .is_some_and(|suspended| suspended > 0)
     }
 
     /// Returns whether it is a volume of device-mapper.
@@ -237,7 +252,8 @@ impl Health {
             let value = match (fact.kind, value) {
                 (UsualErrors(_), _) if before.is_none() => return None,
                 (kind, FactValue::Number(count)) if kind.errors().is_some() => {
-                    let before = before.map_or(0, |before| before.number(fact.name).unwrap_or(*count));
+                    let before =
+                        before.map_or(0, |before| before.number(fact.name).unwrap_or(*count));
                     FactValue::Number(count.saturating_sub(before))
                 }
                 (State(_, normal), FactValue::Word(word)) => {
@@ -245,7 +261,9 @@ impl Health {
                     return (!is_normal).then(|| (*fact, value.clone()));
                 }
                 (Trouble(_), value) => value.clone(),
-                (Amount, value) if [SYNC_COMPLETED, SYNC_SPEED].contains(&fact.name) => value.clone(),
+                (Amount, value) if [SYNC_COMPLETED, SYNC_SPEED].contains(&fact.name) => {
+                    value.clone()
+                }
                 _ => return None,
             };
             (value != FactValue::Number(0)).then_some((*fact, value))
@@ -268,7 +286,10 @@ impl Health {
 }
 
 fn bounded_word(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).take(MAX_WORD_CHARS).collect()
+    text.chars()
+        .filter(|c| !c.is_control())
+        .take(MAX_WORD_CHARS)
+        .collect()
 }
 
 /// Parses the forms in which the kernel prints a number: `5`, `0x5`, and `123 / 456` as the percentage; `None` for any
@@ -296,9 +317,12 @@ impl<'de> Deserialize<'de> for Health {
         let values = BTreeMap::<String, serde_json::Value>::deserialize(deserializer)?;
         let mut health = Self::default();
         for fact in FACTS {
-            let value = values.get(fact.name).and_then(|value| FactValue::deserialize(value).ok());
-            let value =
-                value.filter(|value| matches!(fact.kind, State(..)) == matches!(value, FactValue::Word(_)));
+            let value = values
+                .get(fact.name)
+                .and_then(|value| FactValue::deserialize(value).ok());
+            let value = value.filter(|value| {
+                matches!(fact.kind, State(..)) == matches!(value, FactValue::Word(_))
+            });
             health.insert(
                 fact,
                 value.map(|value| match value {
@@ -318,7 +342,10 @@ mod tests {
     fn health(lines: &[(&str, &str)]) -> Health {
         let mut health = Health::default();
         for fact in FACTS {
-            lines.iter().filter(|(name, _)| *name == fact.name).for_each(|(_, line)| health.read(fact, line));
+            lines
+                .iter()
+                .filter(|(name, _)| *name == fact.name)
+                .for_each(|(_, line)| health.read(fact, line));
         }
         health
     }
@@ -335,31 +362,51 @@ mod tests {
         ];
         let json = r#"{"state":"offline","errors":31,"sync_action":"recover","sync_completed_pct":43,"queue_depth":32}"#;
         assert_eq!(serde_json::to_string(&health(&lines)).unwrap(), json);
-        assert_eq!(serde_json::from_str::<Health>(json).unwrap(), health(&lines));
+        assert_eq!(
+            serde_json::from_str::<Health>(json).unwrap(),
+            health(&lines)
+        );
         assert_eq!(number("1 / 0"), None);
     }
 
     #[test]
     fn facts_of_other_versions_and_of_other_types_are_left_out() {
-        let text =
-            r#"{"novel":1,"errors":"many","state":3,"timeouts":2,"queue_depth":-1,"path_state":"a\u001bb"}"#;
+        let text = r#"{"novel":1,"errors":"many","state":3,"timeouts":2,"queue_depth":-1,"path_state":"a\u001bb"}"#;
         let read: Health = serde_json::from_str(text).unwrap();
         assert_eq!(read, health(&[("timeouts", "2"), ("path_state", "ab")]));
     }
 
     #[test]
     fn troubles_are_what_is_wrong_and_what_was_added() {
-        let before = health(&[("errors", "7"), ("timeouts", "1"), ("state", "running"), ("commands", "50")]);
-        let now = health(&[("errors", "9"), ("timeouts", "1"), ("state", "running"), ("commands", "90")]);
+        let before = health(&[
+            ("errors", "7"),
+            ("timeouts", "1"),
+            ("state", "running"),
+            ("commands", "50"),
+        ]);
+        let now = health(&[
+            ("errors", "9"),
+            ("timeouts", "1"),
+            ("state", "running"),
+            ("commands", "90"),
+        ]);
         assert_eq!(now.troubles(Some(&before)), health(&[("errors", "2")]));
         assert_eq!(now.troubles(None), health(&[("timeouts", "1")]));
         assert_eq!(before.troubles(Some(&before)), Health::default());
         assert!(now.differs(&before));
-        let only_commands =
-            health(&[("errors", "7"), ("timeouts", "1"), ("state", "running"), ("commands", "90")]);
+        let only_commands = health(&[
+            ("errors", "7"),
+            ("timeouts", "1"),
+            ("state", "running"),
+            ("commands", "90"),
+        ]);
         assert!(!only_commands.differs(&before));
         // A count that was not known before is of an unknown time.
-        assert!(health(&[("errors", "9")]).troubles(Some(&Health::default())).is_empty());
+        assert!(
+            health(&[("errors", "9")])
+                .troubles(Some(&Health::default()))
+                .is_empty()
+        );
         let member = |state| health(&[("member_state", state)]).troubles(None).is_empty();
         assert!(member("in_sync,write_mostly") && !member("faulty"));
     }
@@ -367,8 +414,18 @@ mod tests {
     #[test]
     fn names_and_metrics_are_unique() {
         for of in [|fact: &Fact| fact.name, |fact: &Fact| fact.metric] {
-            let names: Vec<&str> = FACTS.iter().map(of).filter(|name| !name.is_empty()).collect();
-            assert_eq!(names.iter().collect::<std::collections::BTreeSet<_>>().len(), names.len());
+            let names: Vec<&str> = FACTS
+                .iter()
+                .map(of)
+                .filter(|name| !name.is_empty())
+                .collect();
+            assert_eq!(
+                names
+                    .iter()
+                    .collect::<std::collections::BTreeSet<_>>()
+                    .len(),
+                names.len()
+            );
         }
     }
 }

@@ -93,7 +93,11 @@ impl IoCounters {
     /// Returns how much the counters grew since `before`. A counter that went back was reset: it belongs to another
     /// cgroup or device, all of whose I/O is new.
     pub fn growth_since(&self, before: &Self) -> Self {
-        if <[u64; 4]>::from(*self).iter().zip(<[u64; 4]>::from(*before)).any(|(now, before)| *now < before) {
+        if <[u64; 4]>::from(*self)
+            .iter()
+            .zip(<[u64; 4]>::from(*before))
+            .any(|(now, before)| *now < before)
+        {
             return *self;
         }
         self.minus(before)
@@ -126,7 +130,12 @@ impl From<IoCounters> for [u64; 4] {
 
 impl From<[u64; 4]> for IoCounters {
     fn from([read_bytes, write_bytes, reads, writes]: [u64; 4]) -> Self {
-        Self { read_bytes, write_bytes, reads, writes }
+        Self {
+            read_bytes,
+            write_bytes,
+            reads,
+            writes,
+        }
     }
 }
 
@@ -172,10 +181,18 @@ impl CgroupDevice {
 
     /// Returns the entry of a device in `devices`, which is sorted by number; adds one if it is missing.
     pub fn entry(devices: &mut Vec<Self>, number: DeviceNumber) -> &mut Self {
-        let at = devices.binary_search_by_key(&number, |device| device.number).unwrap_or_else(|at| {
-            devices.insert(at, Self { number, ..Self::default() });
-            at
-        });
+        let at = devices
+            .binary_search_by_key(&number, |device| device.number)
+            .unwrap_or_else(|at| {
+                devices.insert(
+                    at,
+                    Self {
+                        number,
+                        ..Self::default()
+                    },
+                );
+                at
+            });
         &mut devices[at]
     }
 }
@@ -245,11 +262,16 @@ mod nanoseconds {
 
     use serde::{Deserialize, Deserializer, Serializer};
 
-    pub(super) fn serialize<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(
+        time: &Duration,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         serializer.serialize_u64(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Duration, D::Error> {
         u64::deserialize(deserializer).map(Duration::from_nanos)
     }
 }

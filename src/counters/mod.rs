@@ -11,10 +11,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use self::health::{FACTS, Fact, FactKind, FactPlace, FactValue, Health, HealthFacts};
-pub use self::health::{NFS_MS, NFS_REQUESTS, NFS_UNANSWERED, SYNC_ACTION, SYNC_COMPLETED, SYNC_SPEED};
+pub use self::health::{
+    NFS_MS, NFS_REQUESTS, NFS_UNANSWERED, SYNC_ACTION, SYNC_COMPLETED, SYNC_SPEED,
+};
 pub use self::io_scan::{
-    BlockedTask, BusyProcess, Cgroup, CgroupDevice, CgroupHierarchy, DeviceNumber, HungRead, IoCounters,
-    IoLimits, IoScan, ProcessIo, ScanProblem, ScannedDevice, parse_device_number,
+    BlockedTask, BusyProcess, Cgroup, CgroupDevice, CgroupHierarchy, DeviceNumber, HungRead,
+    IoCounters, IoLimits, IoScan, ProcessIo, ScanProblem, ScannedDevice, parse_device_number,
 };
 pub use self::traced_io::TracedUsers;
 pub use self::traced_io::{
@@ -83,7 +85,15 @@ impl Missing {
     pub const NOTHING: Self = Self::all(false);
 
     const fn all(is: bool) -> Self {
-        Self { in_flight: is, ios: is, merges: is, sectors: is, ms: is, busy_ms: is, weighted_ms: is }
+        Self {
+            in_flight: is,
+            ios: is,
+            merges: is,
+            sectors: is,
+            ms: is,
+            busy_ms: is,
+            weighted_ms: is,
+        }
     }
 
     pub fn is_nothing(&self) -> bool {
@@ -92,19 +102,34 @@ impl Missing {
 
     /// Everything but the requests in flight, then those.
     fn flags(&mut self) -> [&mut bool; 7] {
-        let Self { in_flight, ios, merges, sectors, ms, busy_ms, weighted_ms } = self;
+        let Self {
+            in_flight,
+            ios,
+            merges,
+            sectors,
+            ms,
+            busy_ms,
+            weighted_ms,
+        } = self;
         [ios, merges, sectors, ms, busy_ms, weighted_ms, in_flight]
     }
 
     /// Returns what either of both lacks.
     pub fn or(mut self, mut other: Self) -> Self {
-        self.flags().into_iter().zip(other.flags()).for_each(|(own, other)| *own |= *other);
+        self.flags()
+            .into_iter()
+            .zip(other.flags())
+            .for_each(|(own, other)| *own |= *other);
         self
     }
 
     /// Returns whether it has any of the `others`, except the requests in flight.
     pub fn lacks_any_of(mut self, mut others: Self) -> bool {
-        self.flags().iter().zip(others.flags()).take(6).any(|(lacks, is_needed)| **lacks && *is_needed)
+        self.flags()
+            .iter()
+            .zip(others.flags())
+            .take(6)
+            .any(|(lacks, is_needed)| **lacks && *is_needed)
     }
 }
 
@@ -130,7 +155,12 @@ pub struct Counters {
     pub weighted_ms: u64,
 }
 
-const NO_REQUESTS: Requests = Requests { ios: 0, merges: 0, sectors: 0, ms: 0 };
+const NO_REQUESTS: Requests = Requests {
+    ios: 0,
+    merges: 0,
+    sectors: 0,
+    ms: 0,
+};
 
 /// Returns the difference of two millisecond counters, which wrap at 2^32 on every kernel (they are `unsigned int` in
 /// the kernel's `diskstats_show`).
@@ -187,7 +217,12 @@ impl Counters {
 
     /// Returns the requests completed of each kind: reads, writes, discards, flushes.
     pub fn completed(&self) -> [u64; 4] {
-        [self.reads.ios, self.writes.ios, self.discards.ios, self.flushes]
+        [
+            self.reads.ios,
+            self.writes.ios,
+            self.discards.ios,
+            self.flushes,
+        ]
     }
 }
 
@@ -306,12 +341,27 @@ impl HostState {
 
 impl Clone for Device {
     fn clone(&self) -> Self {
-        let Self { major, minor, name, counters } = self;
-        Self { major: *major, minor: *minor, name: name.clone(), counters: *counters }
+        let Self {
+            major,
+            minor,
+            name,
+            counters,
+        } = self;
+        Self {
+            major: *major,
+            minor: *minor,
+            name: name.clone(),
+            counters: *counters,
+        }
     }
 
     fn clone_from(&mut self, source: &Self) {
-        let Self { major, minor, name, counters } = source;
+        let Self {
+            major,
+            minor,
+            name,
+            counters,
+        } = source;
         (self.major, self.minor, self.counters) = (*major, *minor, *counters);
         self.name.clone_from(name);
     }
@@ -348,7 +398,17 @@ impl Clone for Sample {
     }
 
     fn clone_from(&mut self, source: &Self) {
-        let Self { at, segment, devices, written_time, cpu, host, missed_samples, io_scan, health } = source;
+        let Self {
+            at,
+            segment,
+            devices,
+            written_time,
+            cpu,
+            host,
+            missed_samples,
+            io_scan,
+            health,
+        } = source;
         (self.at, self.segment, self.missed_samples) = (*at, *segment, *missed_samples);
         self.devices.clone_from(devices);
         self.written_time.clone_from(written_time);

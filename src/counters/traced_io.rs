@@ -109,7 +109,9 @@ impl LatencyBucket {
     /// Returns an upper bound of the largest latency in nanoseconds; exact for a single request.
     pub fn max_ns(&self) -> u64 {
         let others = self.lower_ns.saturating_mul(self.count.saturating_sub(1));
-        self.sum_ns.saturating_sub(others).clamp(self.mean_ns(), self.upper_ns.max(self.lower_ns))
+        self.sum_ns
+            .saturating_sub(others)
+            .clamp(self.mean_ns(), self.upper_ns.max(self.lower_ns))
     }
 }
 
@@ -119,8 +121,14 @@ impl LatencyHistogram {
         if bucket.count == 0 {
             return;
         }
-        let own =
-            self.buckets.entry(bucket.lower_ns).or_insert(LatencyBucket { count: 0, sum_ns: 0, ..bucket });
+        let own = self
+            .buckets
+            .entry(bucket.lower_ns)
+            .or_insert(LatencyBucket {
+                count: 0,
+                sum_ns: 0,
+                ..bucket
+            });
         own.upper_ns = own.upper_ns.max(bucket.upper_ns);
         own.count = own.count.saturating_add(bucket.count);
         own.sum_ns = own.sum_ns.saturating_add(bucket.sum_ns);
@@ -135,7 +143,11 @@ impl LatencyHistogram {
     pub fn since(&self, earlier: &Self) -> Self {
         let mut added = Self::default();
         for bucket in self.buckets() {
-            let before = earlier.buckets.get(&bucket.lower_ns).copied().unwrap_or_default();
+            let before = earlier
+                .buckets
+                .get(&bucket.lower_ns)
+                .copied()
+                .unwrap_or_default();
             added.add(LatencyBucket {
                 count: bucket.count.saturating_sub(before.count),
                 sum_ns: bucket.sum_ns.saturating_sub(before.sum_ns),
@@ -151,7 +163,8 @@ impl LatencyHistogram {
     }
 
     pub fn count(&self) -> u64 {
-        self.buckets().fold(0, |sum, bucket| sum.saturating_add(bucket.count))
+        self.buckets()
+            .fold(0, |sum, bucket| sum.saturating_add(bucket.count))
     }
 }
 
@@ -179,17 +192,32 @@ impl TracedIo {
     pub fn since(&self, earlier: &Self) -> Self {
         let latencies = self.latencies.iter().map(|(key, histogram)| {
             let before = earlier.latencies.get(key);
-            (*key, before.map_or_else(|| histogram.clone(), |before| histogram.since(before)))
+            (
+                *key,
+                before.map_or_else(|| histogram.clone(), |before| histogram.since(before)),
+            )
         });
         let before = |key| earlier.errors.get(key).copied().unwrap_or(0);
-        let errors = self.errors.iter().map(|(key, count)| (*key, count.saturating_sub(before(key))));
+        let errors = self
+            .errors
+            .iter()
+            .map(|(key, count)| (*key, count.saturating_sub(before(key))));
         let users = self.users.as_ref().map(|users| {
             let added = users.0.iter().map(|(key, user)| {
                 let before = earlier.users.as_ref().and_then(|users| users.0.get(key));
                 let (count, sectors) = before.map_or((0, 0), |user| (user.count, user.sectors));
-                let (count, sectors) =
-                    (user.count.saturating_sub(count), user.sectors.saturating_sub(sectors));
-                (key.clone(), TracedUser { count, sectors, ..user.clone() })
+                let (count, sectors) = (
+                    user.count.saturating_sub(count),
+                    user.sectors.saturating_sub(sectors),
+                );
+                (
+                    key.clone(),
+                    TracedUser {
+                        count,
+                        sectors,
+                        ..user.clone()
+                    },
+                )
             });
             TracedUsers(added.filter(|(_, user)| user.count > 0).collect())
         });
@@ -207,7 +235,9 @@ impl TracedIo {
         self.elapsed = self.elapsed.saturating_add(later.elapsed);
         for (number, counts) in &later.completed {
             let own = self.completed.entry(*number).or_default();
-            own.iter_mut().zip(counts).for_each(|(own, count)| *own = own.saturating_add(*count));
+            own.iter_mut()
+                .zip(counts)
+                .for_each(|(own, count)| *own = own.saturating_add(*count));
         }
         for (key, histogram) in &later.latencies {
             self.latencies.entry(*key).or_default().merge(histogram);
@@ -233,7 +263,11 @@ impl TracedUsers {
     /// Adds I/O to that of its thread. The process and cgroup stay those that were found first.
     pub fn add(&mut self, user: &TracedUser) {
         let key = (user.number, user.tid, user.kind, Arc::clone(&user.comm));
-        let own = self.0.entry(key).or_insert_with(|| TracedUser { count: 0, sectors: 0, ..user.clone() });
+        let own = self.0.entry(key).or_insert_with(|| TracedUser {
+            count: 0,
+            sectors: 0,
+            ..user.clone()
+        });
         own.count = own.count.saturating_add(user.count);
         own.sectors = own.sectors.saturating_add(user.sectors);
         own.pid = own.pid.or(user.pid);
@@ -254,13 +288,20 @@ mod tests {
     }
 
     fn bucket(lower_ns: u64, upper_ns: u64, count: u64, sum_ns: u64) -> LatencyBucket {
-        LatencyBucket { lower_ns, upper_ns, count, sum_ns }
+        LatencyBucket {
+            lower_ns,
+            upper_ns,
+            count,
+            sum_ns,
+        }
     }
 
     #[test]
     fn the_letters_of_a_request_have_its_kind_after_a_flush_before_it() {
         use RequestKind::{Discard, Read, Write};
-        let kinds = ["R", "RA", "WS", "FWFSM", "FF", "F", "FDS", "DE", "WSM", "N", ""];
+        let kinds = [
+            "R", "RA", "WS", "FWFSM", "FF", "F", "FDS", "DE", "WSM", "N", "",
+        ];
         let expected = [
             Some(Read),
             Some(Read),
@@ -284,7 +325,10 @@ mod tests {
         assert_eq!(bucket(1000, 1199, 1, 1040).max_ns(), 1040);
         // Either one each at 1000 and 1070, or two at 1035.
         assert_eq!(
-            (bucket(1000, 1199, 2, 2070).mean_ns(), bucket(1000, 1199, 2, 2070).max_ns()),
+            (
+                bucket(1000, 1199, 2, 2070).mean_ns(),
+                bucket(1000, 1199, 2, 2070).max_ns()
+            ),
             (1035, 1070)
         );
         assert_eq!(bucket(1000, 1199, 9, 9 * 1190).max_ns(), 1199);
@@ -295,7 +339,10 @@ mod tests {
 
     #[test]
     fn histograms_and_users_add_up() {
-        let key = LatencyKey { number: (8, 0), kind: RequestKind::Read };
+        let key = LatencyKey {
+            number: (8, 0),
+            kind: RequestKind::Read,
+        };
         let user = TracedUser {
             number: (8, 0),
             tid: 7,
@@ -312,21 +359,37 @@ mod tests {
             elapsed: Duration::from_secs(1),
             completed: BTreeMap::from([((8, 0), [2, 0, 0])]),
             latencies: BTreeMap::from([(key, histogram)]),
-            users: Some(TracedUsers::of([user.clone(), TracedUser { tid: 8, ..user }])),
+            users: Some(TracedUsers::of([
+                user.clone(),
+                TracedUser { tid: 8, ..user },
+            ])),
             errors: BTreeMap::from([(((8, 0), -5), 2)]),
             dropped: 3,
             problem: None,
         };
         let mut sum = TracedIo::default();
         sum.extend(&one);
-        sum.extend(&TracedIo { problem: Some(TraceProblem::Overhead), ..one });
-        assert_eq!(sum.latencies[&key].buckets().collect::<Vec<_>>(), [&bucket(0, 199, 4, 600)]);
+        sum.extend(&TracedIo {
+            problem: Some(TraceProblem::Overhead),
+            ..one
+        });
+        assert_eq!(
+            sum.latencies[&key].buckets().collect::<Vec<_>>(),
+            [&bucket(0, 199, 4, 600)]
+        );
         assert_eq!(sum.completed[&(8, 0)], [4, 0, 0]);
         assert_eq!(sum.errors[&((8, 0), -5)], 4);
-        assert_eq!((sum.dropped, sum.problem), (6, Some(TraceProblem::Overhead)));
+        assert_eq!(
+            (sum.dropped, sum.problem),
+            (6, Some(TraceProblem::Overhead))
+        );
         let users = sum.users.unwrap();
         assert_eq!(
-            users.0.values().map(|user| (user.tid, user.sectors)).collect::<Vec<_>>(),
+            users
+                .0
+                .values()
+                .map(|user| (user.tid, user.sectors))
+                .collect::<Vec<_>>(),
             [(7, 32), (8, 32)]
         );
     }
@@ -353,9 +416,19 @@ mod tests {
             user(1, 9, "db", Write, None),
         ];
         let users = TracedUsers::of(all);
-        let summary: Vec<_> = users.0.values().map(|user| (user.number.1, user.pid, user.count)).collect();
-        assert_eq!(summary, [(0, Some(8), 2), (1, Some(7), 6), (1, None, 2), (1, None, 2)]);
+        let summary: Vec<_> = users
+            .0
+            .values()
+            .map(|user| (user.number.1, user.pid, user.count))
+            .collect();
+        assert_eq!(
+            summary,
+            [(0, Some(8), 2), (1, Some(7), 6), (1, None, 2), (1, None, 2)]
+        );
         let user = users.0.values().nth(1).unwrap();
-        assert_eq!((user.sectors, user.cgroup.as_deref()), (u64::MAX, Some("/a")));
+        assert_eq!(
+            (user.sectors, user.cgroup.as_deref()),
+            (u64::MAX, Some("/a"))
+        );
     }
 }

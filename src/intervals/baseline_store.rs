@@ -35,16 +35,37 @@ pub(super) struct SavedFile {
 impl BaselineStore {
     /// Returns the settings for a device by its kernel name and identity, if any. `recorded` are the baselines of the
     /// recording that is replayed.
-    pub fn settings(&self, device: &str, identity: Option<&str>, recorded: &RecordedBaselines) -> Settings {
+    pub fn settings(
+        &self,
+        device: &str,
+        identity: Option<&str>,
+        recorded: &RecordedBaselines,
+    ) -> Settings {
         let common = self.common.clone();
-        if let Some(saved) = self.file.baselines.find(device, identity, self.file.matching) {
-            return Settings { baseline: Some(saved.clone()), baseline_source: self.file.source, ..common };
+        if let Some(saved) = self
+            .file
+            .baselines
+            .find(device, identity, self.file.matching)
+        {
+            return Settings {
+                baseline: Some(saved.clone()),
+                baseline_source: self.file.source,
+                ..common
+            };
         }
         match recorded.get(device).filter(|_| self.uses_recorded) {
             Some(recorded) => {
                 let is_saved = recorded.source == BaselineSource::Saved.name();
-                let source = if is_saved { BaselineSource::Saved } else { BaselineSource::Given };
-                Settings { baseline: Some(recorded.baseline.clone()), baseline_source: source, ..common }
+                let source = if is_saved {
+                    BaselineSource::Saved
+                } else {
+                    BaselineSource::Given
+                };
+                Settings {
+                    baseline: Some(recorded.baseline.clone()),
+                    baseline_source: source,
+                    ..common
+                }
             }
             None => common,
         }
@@ -53,15 +74,27 @@ impl BaselineStore {
     /// Returns the baselines to store in a recording of these devices.
     pub fn to_record(&self, devices: &[Device], topology: &Topology) -> RecordedBaselines {
         let mut recorded = RecordedBaselines::default();
-        let common = self.common.baseline.clone().map(|baseline| (None, BaselineSource::Given, baseline));
+        let common = self
+            .common
+            .baseline
+            .clone()
+            .map(|baseline| (None, BaselineSource::Given, baseline));
         let saved = devices.iter().filter_map(|device| {
             let file = &self.file;
-            let saved = file.baselines.find(&device.name, topology.identity(&device.name), file.matching)?;
+            let saved = file.baselines.find(
+                &device.name,
+                topology.identity(&device.name),
+                file.matching,
+            )?;
             Some((Some(device.name.clone()), file.source, saved.clone()))
         });
         for (device, source, baseline) in common.into_iter().chain(saved) {
             if !baseline.is_empty() {
-                recorded.insert(RecordedBaseline { device, source: source.name().to_owned(), baseline });
+                recorded.insert(RecordedBaseline {
+                    device,
+                    source: source.name().to_owned(),
+                    baseline,
+                });
             }
         }
         recorded
@@ -79,7 +112,11 @@ impl BaselineStore {
         }
         let mismatch = |name: &'a str| {
             let identity = topology.identity(name)?;
-            Some((name, self.file.baselines.mismatch(name, Some(identity))?, identity))
+            Some((
+                name,
+                self.file.baselines.mismatch(name, Some(identity))?,
+                identity,
+            ))
         };
         let mut found = devices.filter_map(mismatch);
         let (name, saved, identity) = found.next()?;
@@ -97,7 +134,10 @@ impl BaselineStore {
 
 /// Returns the beginning of a text from a file, for a message.
 pub(super) fn excerpt(text: &str) -> String {
-    let end = text.char_indices().nth(MAX_EXCERPT_CHARS).map(|(end, _)| end);
+    let end = text
+        .char_indices()
+        .nth(MAX_EXCERPT_CHARS)
+        .map(|(end, _)| end);
     match end {
         Some(end) => format!("{}...", sanitize(&text[..end])),
         None => sanitize(text).into_owned(),
@@ -111,7 +151,13 @@ mod tests {
     #[test]
     fn an_excerpt_is_short_and_safe() {
         assert_eq!(excerpt("wwid:\u{1b}1"), "wwid:\\u{1b}1");
-        assert_eq!(excerpt(&"ä".repeat(MAX_EXCERPT_CHARS)).chars().count(), MAX_EXCERPT_CHARS);
-        assert_eq!(excerpt(&"ä".repeat(10_000)).chars().count(), MAX_EXCERPT_CHARS + 3);
+        assert_eq!(
+            excerpt(&"ä".repeat(MAX_EXCERPT_CHARS)).chars().count(),
+            MAX_EXCERPT_CHARS
+        );
+        assert_eq!(
+            excerpt(&"ä".repeat(10_000)).chars().count(),
+            MAX_EXCERPT_CHARS + 3
+        );
     }
 }

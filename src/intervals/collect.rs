@@ -94,8 +94,10 @@ pub fn collect(
     on_start: &mut dyn FnMut(),
     on_interval: &mut dyn FnMut(&IntervalRows),
 ) -> Result<Collected> {
-    let mut collector =
-        Collector { with_blocks: intervals.tracker.detail == Detail::Comparison, ..Collector::default() };
+    let mut collector = Collector {
+        with_blocks: intervals.tracker.detail == Detail::Comparison,
+        ..Collector::default()
+    };
     let mut host = HostReport::default();
     let mut signal = None;
     let has_sample = intervals.start(on_warning)?;
@@ -135,20 +137,33 @@ pub fn collect(
     let clock = std::mem::take(&mut collector.clock);
     let latencies = collector.latencies();
     let events = intervals.take_events();
-    Ok(Collected { devices: collector.finish(), identities, host, events, latencies, clock, signal })
+    Ok(Collected {
+        devices: collector.finish(),
+        identities,
+        host,
+        events,
+        latencies,
+        clock,
+        signal,
+    })
 }
 
 impl Collector {
     /// Creates a collector that leaves out intervals whose verdict shows a load.
     pub(super) fn of_unloaded() -> Self {
-        Self { leaves_out_loads: true, ..Self::default() }
+        Self {
+            leaves_out_loads: true,
+            ..Self::default()
+        }
     }
 
     /// Adds the selected devices of the last sample that are new.
     pub(super) fn add_devices(&mut self, intervals: &Intervals<'_>) {
         self.settle();
         for (place, (name, counters)) in intervals.selected_devices().enumerate() {
-            self.entry(place, name).analysis.set_history(SinceBoot::from_counters(counters));
+            self.entry(place, name)
+                .analysis
+                .set_history(SinceBoot::from_counters(counters));
         }
     }
 
@@ -161,12 +176,20 @@ impl Collector {
 
     /// The entry of a device, which is usually at the same index as in the last sample.
     fn entry(&mut self, place: usize, name: &str) -> &mut DeviceEntry {
-        if self.entries.get(place).is_some_and(|entry| entry.analysis.name() == name) {
+        if self
+            .entries
+            .get(place)
+            .is_some_and(|entry| entry.analysis.name() == name)
+        {
             return &mut self.entries[place];
         }
         let index = self.by_name.get(name).copied().unwrap_or_else(|| {
             let analysis = DeviceAnalysis::new(name);
-            let analysis = if self.with_blocks { analysis.with_blocks() } else { analysis };
+            let analysis = if self.with_blocks {
+                analysis.with_blocks()
+            } else {
+                analysis
+            };
             self.entries.push(DeviceEntry {
                 analysis,
                 intervals_before: self.intervals,
@@ -191,13 +214,21 @@ impl Collector {
         self.settle();
         for entry in &mut self.entries {
             let name = entry.analysis.name();
-            let (before, identity) = (entry.identity.as_deref(), intervals.topology().identity(name));
-            let is_other = before.is_some() && identity.is_some_and(|identity| before != Some(identity));
+            let (before, identity) = (
+                entry.identity.as_deref(),
+                intervals.topology().identity(name),
+            );
+            let is_other =
+                before.is_some() && identity.is_some_and(|identity| before != Some(identity));
             // A following recording may hold another baseline of the same device. A device whose size grows stays the
             // same device.
             let is_changed = |settings: &Settings| {
                 is_other
-                    || *settings != Settings { device: settings.device, ..intervals.settings(name, before) }
+                    || *settings
+                        != Settings {
+                            device: settings.device,
+                            ..intervals.settings(name, before)
+                        }
             };
             let settings = intervals.settings(name, identity.or(before));
             if let Some(settings) = entry.settings.replace(settings).filter(is_changed) {
@@ -219,9 +250,17 @@ impl Collector {
 
     /// Returns the latency of each device that had I/O.
     fn latencies(&mut self) -> HashMap<String, LatencySeries> {
-        let of =
-            |entry: &mut DeviceEntry| (entry.analysis.name().to_owned(), std::mem::take(&mut entry.latency));
-        self.entries.iter_mut().filter(|entry| !entry.latency.is_empty()).map(of).collect()
+        let of = |entry: &mut DeviceEntry| {
+            (
+                entry.analysis.name().to_owned(),
+                std::mem::take(&mut entry.latency),
+            )
+        };
+        self.entries
+            .iter_mut()
+            .filter(|entry| !entry.latency.is_empty())
+            .map(of)
+            .collect()
     }
 
     /// Takes the devices of an interval.
@@ -234,13 +273,23 @@ impl Collector {
         let begin_s = self.clock.elapsed_s(run_s);
         let (interval, index) = (self.waiting.len(), self.intervals);
         for (place, row) in rows.devices.iter().enumerate() {
-            let is_continued = matches!(row.state, DeviceState::Active(_) | DeviceState::AccountingOff(_));
+            let is_continued = matches!(
+                row.state,
+                DeviceState::Active(_) | DeviceState::AccountingOff(_)
+            );
             self.lacks_history |= !is_continued;
-            self.entry(place, row.device()).waiting.push((interval, place));
+            self.entry(place, row.device())
+                .waiting
+                .push((interval, place));
         }
         self.intervals += u64::from(!header.is_preceding);
         self.waiting_rows += rows.devices.len();
-        self.waiting.push(WaitingInterval { rows, run_s, begin_s, index });
+        self.waiting.push(WaitingInterval {
+            rows,
+            run_s,
+            begin_s,
+            index,
+        });
         if self.waiting_rows >= MAX_WAITING_ROWS || self.waiting.len() >= MAX_WAITING_INTERVALS {
             self.settle();
         }
@@ -264,25 +313,33 @@ impl Collector {
     /// Notes a break in time, which no interval spans.
     pub(super) fn note_gap(&mut self) {
         self.settle();
-        self.entries.iter_mut().for_each(|entry| entry.analysis.note_gap());
+        self.entries
+            .iter_mut()
+            .for_each(|entry| entry.analysis.note_gap());
     }
 
     /// Notes a break in time before the range that is analyzed.
     fn note_preceding_gap(&mut self) {
         self.settle();
-        self.entries.iter_mut().for_each(|entry| entry.analysis.note_preceding_gap());
+        self.entries
+            .iter_mut()
+            .for_each(|entry| entry.analysis.note_preceding_gap());
     }
 
     /// Returns the analysis of each device so far, with its identity, if any.
     pub(super) fn devices(&mut self) -> impl Iterator<Item = (&DeviceAnalysis, Option<&str>)> {
         self.settle();
-        self.entries.iter().map(|entry| (&entry.analysis, entry.identity.as_deref()))
+        self.entries
+            .iter()
+            .map(|entry| (&entry.analysis, entry.identity.as_deref()))
     }
 
     fn finish(self) -> Vec<DeviceAnalysis> {
         let intervals = self.intervals;
         let finished = self.entries.into_iter().map(|mut entry| {
-            entry.analysis.set_intervals_since_first(intervals.saturating_sub(entry.intervals_before));
+            entry
+                .analysis
+                .set_intervals_since_first(intervals.saturating_sub(entry.intervals_before));
             entry.analysis
         });
         finished.collect()
@@ -293,7 +350,12 @@ impl DeviceEntry {
     fn take_waiting(&mut self, intervals: &[WaitingInterval], leaves_out_loads: bool) {
         let analysis = &mut self.analysis;
         for (at, place) in self.waiting.drain(..) {
-            let WaitingInterval { rows, run_s, begin_s, index } = &intervals[at];
+            let WaitingInterval {
+                rows,
+                run_s,
+                begin_s,
+                index,
+            } = &intervals[at];
             let (header, row, run_s) = (&rows.header, &rows.devices[place], *run_s);
             let (host, elapsed_s) = (&header.host, header.elapsed_s);
             match &row.state {
@@ -303,7 +365,14 @@ impl DeviceEntry {
                 }
                 DeviceState::AccountingOff(_) if header.is_preceding => {}
                 DeviceState::Active(activity) => {
-                    let DeviceActivity { stats, assessment, limit, flag, stalled_s, .. } = &**activity;
+                    let DeviceActivity {
+                        stats,
+                        assessment,
+                        limit,
+                        flag,
+                        stalled_s,
+                        ..
+                    } = &**activity;
                     if let Some(limit) = limit.as_ref().filter(|limit| limit.holds_device) {
                         analysis.note_throttled(limit, elapsed_s);
                     }
@@ -317,14 +386,28 @@ impl DeviceEntry {
                         analysis.note_waiting_above(above.to_owned(), elapsed_s);
                     }
                     let (flag, stalled_s, is_accounting_off) = (*flag, *stalled_s, false);
-                    analysis.observe(&Observation { stats, flag, run_s, stalled_s, is_accounting_off, host });
+                    analysis.observe(&Observation {
+                        stats,
+                        flag,
+                        run_s,
+                        stalled_s,
+                        is_accounting_off,
+                        host,
+                    });
                     if let Some(await_ms) = mean_await_ms(stats) {
                         self.latency.add(*begin_s, elapsed_s, await_ms);
                     }
                 }
                 DeviceState::AccountingOff(stats) => {
                     let (flag, stalled_s, is_accounting_off) = (None, 0.0, true);
-                    analysis.observe(&Observation { stats, flag, run_s, stalled_s, is_accounting_off, host });
+                    analysis.observe(&Observation {
+                        stats,
+                        flag,
+                        run_s,
+                        stalled_s,
+                        is_accounting_off,
+                        host,
+                    });
                 }
                 DeviceState::Reset | DeviceState::MemberReset if !header.is_preceding => {
                     analysis.note_reset()
@@ -343,7 +426,8 @@ impl DeviceEntry {
 /// Returns whether the verdict on a device excludes the interval from what is learned of the unloaded device.
 fn is_loaded(row: &DeviceInterval) -> bool {
     let is_unloaded = |verdict| matches!(verdict, None | Some(Verdict::Idle | Verdict::Ok));
-    row.activity().is_some_and(|activity| !is_unloaded(activity.assessment.verdict))
+    row.activity()
+        .is_some_and(|activity| !is_unloaded(activity.assessment.verdict))
 }
 
 /// Returns the mean latency of reads and writes in milliseconds: infinite if requests were in flight and none

@@ -37,7 +37,12 @@ pub(super) struct DeviceAttributes {
 
 /// Returns the mount points of a device, then the file behind it, separated by commas.
 fn mountpoints(node: &Node) -> String {
-    let texts: Vec<&str> = node.mountpoints.iter().chain(&node.backing_file).map(String::as_str).collect();
+    let texts: Vec<&str> = node
+        .mountpoints
+        .iter()
+        .chain(&node.backing_file)
+        .map(String::as_str)
+        .collect();
     texts.join(",")
 }
 
@@ -59,7 +64,10 @@ impl<'a> DeviceFilter<'a> {
     pub(super) fn new(selection: &'a DeviceSelection) -> Result<Self> {
         let regex = selection.regex.as_ref().map(|pattern| {
             Regex::new(pattern).map_err(|error| {
-                anyhow!("--devices-regex '{}' is not a regular expression: {error}", sanitize(pattern))
+                anyhow!(
+                    "--devices-regex '{}' is not a regular expression: {error}",
+                    sanitize(pattern)
+                )
             })
         });
         Ok(Self {
@@ -80,9 +88,15 @@ impl<'a> DeviceFilter<'a> {
     ) -> (Vec<DeviceAttributes>, Vec<usize>) {
         let requested = self.requested(devices, topology, resolver);
         let is_restricted = self.is_restricted();
-        let roles = total_roles(devices, topology, is_restricted.then_some(requested.as_slice()));
-        let names =
-            devices.iter().zip(&requested).filter(|(_, is_requested)| is_restricted && **is_requested);
+        let roles = total_roles(
+            devices,
+            topology,
+            is_restricted.then_some(requested.as_slice()),
+        );
+        let names = devices
+            .iter()
+            .zip(&requested)
+            .filter(|(_, is_requested)| is_restricted && **is_requested);
         let neighbors = neighbors(names.map(|(device, _)| device.name.as_str()), topology);
         let attributes = |(device, (is_requested, total_role)): (&Device, (bool, TotalRole))| {
             let node = topology.node(&device.name);
@@ -100,16 +114,23 @@ impl<'a> DeviceFilter<'a> {
                 is_accounting_off: node.is_some_and(Node::is_accounting_off),
                 is_lowest: kind == Kind::Disk && topology.depth(&device.name) == 0,
                 total_role,
-                is_listed_only_after_io: is_often_idle && !(is_partition && self.selection.partitions),
+                is_listed_only_after_io: is_often_idle
+                    && !(is_partition && self.selection.partitions),
                 is_requested,
                 is_neighbor: !is_requested && neighbors.contains(device.name.as_str()),
             }
         };
-        let attributes: Vec<DeviceAttributes> =
-            devices.iter().zip(requested.iter().copied().zip(roles)).map(attributes).collect();
+        let attributes: Vec<DeviceAttributes> = devices
+            .iter()
+            .zip(requested.iter().copied().zip(roles))
+            .map(attributes)
+            .collect();
         let mut order: Vec<usize> = (0..devices.len()).collect();
         order.sort_by_cached_key(|index| {
-            (topology.depth(&devices[*index].name), natural_key(&attributes[*index].names.label))
+            (
+                topology.depth(&devices[*index].name),
+                natural_key(&attributes[*index].names.label),
+            )
         });
         (attributes, order)
     }
@@ -121,10 +142,15 @@ impl<'a> DeviceFilter<'a> {
         topology: &Topology,
         resolver: Option<&DeviceResolver>,
     ) -> Vec<bool> {
-        let alias = |device: &Device| topology.node(&device.name).and_then(|node| node.alias.as_deref());
+        let alias = |device: &Device| {
+            topology
+                .node(&device.name)
+                .and_then(|node| node.alias.as_deref())
+        };
         let matches_pattern = |device: &Device| {
             self.regex.as_ref().is_some_and(|regex| {
-                regex.is_match(&device.name) || alias(device).is_some_and(|name| regex.is_match(name))
+                regex.is_match(&device.name)
+                    || alias(device).is_some_and(|name| regex.is_match(name))
             })
         };
         let mut requested: Vec<bool> = devices.iter().map(matches_pattern).collect();
@@ -154,10 +180,12 @@ impl<'a> DeviceFilter<'a> {
         if self.is_restricted() {
             return attributes.is_requested;
         }
-        let was_ever_active = counters.completed().iter().any(|count| *count > 0) || counters.in_flight > 0;
+        let was_ever_active =
+            counters.completed().iter().any(|count| *count > 0) || counters.in_flight > 0;
         self.selection.all
             || was_active
-            || !attributes.is_listed_only_after_io && (was_ever_active || attributes.is_accounting_off)
+            || !attributes.is_listed_only_after_io
+                && (was_ever_active || attributes.is_accounting_off)
     }
 
     /// Returns whether a device is selected, active or not.
@@ -167,8 +195,16 @@ impl<'a> DeviceFilter<'a> {
 
     /// Returns whether a device is selected, judging only by its name.
     pub(super) fn is_name_selected(&self, name: &str) -> bool {
-        let is_match = self.regex.as_ref().is_some_and(|regex| regex.is_match(name));
-        let is_named = || self.selection.devices.iter().any(|word| without_directory(word) == name);
+        let is_match = self
+            .regex
+            .as_ref()
+            .is_some_and(|regex| regex.is_match(name));
+        let is_named = || {
+            self.selection
+                .devices
+                .iter()
+                .any(|word| without_directory(word) == name)
+        };
         !self.is_restricted() || is_match || is_named()
     }
 
@@ -181,7 +217,12 @@ impl<'a> DeviceFilter<'a> {
         searched: Option<u64>,
         capture: Option<&Path>,
     ) -> Option<NotFound> {
-        let missing = self.selection.devices.iter().zip(&self.found).filter(|(_, found)| !**found);
+        let missing = self
+            .selection
+            .devices
+            .iter()
+            .zip(&self.found)
+            .filter(|(_, found)| !**found);
         let names: Vec<String> = missing.map(|(word, _)| word.clone()).collect();
         let from = capture.map(|path| format!(" --from {}", sanitize(&path.display().to_string())));
         let list_command = format!("blkstat devices{}", from.unwrap_or_default());
@@ -190,23 +231,43 @@ impl<'a> DeviceFilter<'a> {
             count => format!(" in the first {count} intervals"),
         });
         let quoted = || {
-            let quoted: Vec<String> = names.iter().map(|name| format!("'{}'", sanitize(name))).collect();
+            let quoted: Vec<String> = names
+                .iter()
+                .map(|name| format!("'{}'", sanitize(name)))
+                .collect();
             quoted.join(", ")
         };
         let message = match (names.as_slice(), searched) {
             ([], searched) => {
                 let pattern = self.selection.regex.as_ref().filter(|_| !self.has_match)?;
-                format!("no device matches '{}'{}", sanitize(pattern), searched.unwrap_or_default())
+                format!(
+                    "no device matches '{}'{}",
+                    sanitize(pattern),
+                    searched.unwrap_or_default()
+                )
             }
             (_, Some(searched)) => format!("{} not found{searched}", quoted()),
             ([name], None) => {
                 let kernel_names = devices.iter().map(|device| device.name.as_str());
-                let labels = attributes.iter().map(|attributes| attributes.names.label.as_str());
-                return Some(NotFound::name(name, kernel_names.chain(labels), &list_command));
+                let labels = attributes
+                    .iter()
+                    .map(|attributes| attributes.names.label.as_str());
+                return Some(NotFound::name(
+                    name,
+                    kernel_names.chain(labels),
+                    &list_command,
+                ));
             }
-            _ => format!("no such devices: {}; run '{list_command}' for a list", quoted()),
+            _ => format!(
+                "no such devices: {}; run '{list_command}' for a list",
+                quoted()
+            ),
         };
-        Some(NotFound { names, has_similar: false, message })
+        Some(NotFound {
+            names,
+            has_similar: false,
+            message,
+        })
     }
 
     /// Returns whether a total is wanted.
@@ -239,7 +300,10 @@ pub(super) fn neighbors<'a>(
             add(holder);
             // If it is a partition, requests to the devices on it reach the selected disk.
             let is_partition = holder.kind == Kind::Partition;
-            topology.holders(&holder.name).filter(|_| is_partition).for_each(&mut add);
+            topology
+                .holders(&holder.name)
+                .filter(|_| is_partition)
+                .for_each(&mut add);
         }
     }
     found
@@ -253,10 +317,9 @@ pub(super) fn are_all_requests_counted(topology: &Topology, devices: &[Device]) 
         let is_empty = node.size_bytes.is_none_or(|bytes| bytes == 0);
         node.backing_devices.is_empty() && node.kind != Kind::NvmePath && !is_empty
     };
-    topology
-        .nodes()
-        .iter()
-        .all(|node| !node.is_accounting_off() && (!is_disk(node) || names.contains(node.name.as_str())))
+    topology.nodes().iter().all(|node| {
+        !node.is_accounting_off() && (!is_disk(node) || names.contains(node.name.as_str()))
+    })
 }
 
 #[cfg(test)]
@@ -265,7 +328,12 @@ mod tests {
 
     fn node(name: &str, kind: Kind, below: &[&str]) -> Node {
         let backing_devices = below.iter().map(|name| (*name).to_owned()).collect();
-        Node { name: name.into(), kind, backing_devices, ..Node::default() }
+        Node {
+            name: name.into(),
+            kind,
+            backing_devices,
+            ..Node::default()
+        }
     }
 
     #[test]
@@ -279,8 +347,10 @@ mod tests {
             node("sdc", Kind::Disk, &[]),
         ]);
         let of = |name: &'static str| {
-            let mut found: Vec<String> =
-                neighbors([name].into_iter(), &topology).into_iter().map(str::to_owned).collect();
+            let mut found: Vec<String> = neighbors([name].into_iter(), &topology)
+                .into_iter()
+                .map(str::to_owned)
+                .collect();
             found.sort();
             found
         };
@@ -294,16 +364,29 @@ mod tests {
 
     #[test]
     fn a_disk_that_is_missing_or_not_counted_may_have_any_requests() {
-        let node = |name: &str, size_bytes| Node { name: name.into(), size_bytes, ..Node::default() };
-        let device = |name: &str| Device { name: name.into(), ..Device::default() };
+        let node = |name: &str, size_bytes| Node {
+            name: name.into(),
+            size_bytes,
+            ..Node::default()
+        };
+        let device = |name: &str| Device {
+            name: name.into(),
+            ..Device::default()
+        };
         let two = || vec![node("sda", Some(512)), node("sdb", Some(512))];
         let is_complete =
             |nodes, devices: &[Device]| are_all_requests_counted(&Topology::new(nodes), devices);
         assert!(is_complete(two(), &[device("sdb"), device("sda")]));
         assert!(!is_complete(two(), &[device("sda")]));
         // An empty drive, and a partition of a disk that is in the samples.
-        let partition = Node { backing_devices: vec!["sda".into()], ..node("sda1", Some(512)) };
-        assert!(is_complete(vec![node("sda", Some(512)), node("sr0", Some(0)), partition], &[device("sda")]));
+        let partition = Node {
+            backing_devices: vec!["sda".into()],
+            ..node("sda1", Some(512))
+        };
+        assert!(is_complete(
+            vec![node("sda", Some(512)), node("sr0", Some(0)), partition],
+            &[device("sda")]
+        ));
         let off = |ignores| Node {
             iostats_enabled: Some(false),
             ignores_iostats: Some(ignores),

@@ -45,12 +45,19 @@ impl IntervalRows {
         if severities.is_empty() {
             return;
         }
-        self.devices.sort_by_cached_key(|device| match device.incident() {
-            Some(OngoingIncident { incident, is_victim, .. }) => {
-                (Reverse(severities.get(&incident.id).copied()), incident.id, !is_victim)
-            }
-            None => (Reverse(None), 0, true),
-        });
+        self.devices
+            .sort_by_cached_key(|device| match device.incident() {
+                Some(OngoingIncident {
+                    incident,
+                    is_victim,
+                    ..
+                }) => (
+                    Reverse(severities.get(&incident.id).copied()),
+                    incident.id,
+                    !is_victim,
+                ),
+                None => (Reverse(None), 0, true),
+            });
     }
 }
 
@@ -96,7 +103,11 @@ impl DeviceNames {
     /// The names of a device without an alias that is not mounted.
     pub fn without_alias(device: &str) -> Arc<Self> {
         let mountpoints = String::new();
-        Arc::new(Self { device: device.to_owned(), label: device.to_owned(), mountpoints })
+        Arc::new(Self {
+            device: device.to_owned(),
+            label: device.to_owned(),
+            mountpoints,
+        })
     }
 }
 
@@ -121,7 +132,8 @@ impl DeviceState {
         let own = size_of::<Self>();
         match self {
             Self::Active(activity) => {
-                own + size_of::<DeviceActivity>() + size_of_val(activity.assessment.evidence.as_slice())
+                own + size_of::<DeviceActivity>()
+                    + size_of_val(activity.assessment.evidence.as_slice())
             }
             Self::AccountingOff(_) => own + size_of::<Interval>(),
             Self::Reset | Self::MemberReset | Self::Event(_) => own,
@@ -174,7 +186,10 @@ pub struct DeviceEvent {
 impl DeviceEvent {
     /// Returns the event in the form of a device's interval.
     pub fn to_interval(&self) -> DeviceInterval {
-        DeviceInterval { names: Arc::clone(&self.names), state: DeviceState::Event(self.kind) }
+        DeviceInterval {
+            names: Arc::clone(&self.names),
+            state: DeviceState::Event(self.kind),
+        }
     }
 }
 
@@ -205,7 +220,10 @@ impl EventKind {
 
 impl DeviceInterval {
     pub(crate) fn without_alias(device: &str, state: DeviceState) -> Self {
-        Self { names: DeviceNames::without_alias(device), state }
+        Self {
+            names: DeviceNames::without_alias(device),
+            state,
+        }
     }
 
     /// The kernel's name; `total` for a total.

@@ -17,7 +17,11 @@ pub fn find_device(
     resolver: Option<&DeviceResolver>,
 ) -> Option<usize> {
     let name = without_directory(word);
-    let alias = |device: &Device| topology.node(&device.name).and_then(|node| node.alias.as_deref());
+    let alias = |device: &Device| {
+        topology
+            .node(&device.name)
+            .and_then(|node| node.alias.as_deref())
+    };
     let has_name = |device: &Device| device.name == name || alias(device) == Some(name);
     let by_node = || {
         let named = resolver?.resolve(word, None, false, devices)?;
@@ -42,9 +46,13 @@ fn find_by_path(
     if !word.contains('/') {
         return None;
     }
-    let path = resolver.and_then(|resolver| resolver.real_path(word)).unwrap_or_else(|| PathBuf::from(word));
+    let path = resolver
+        .and_then(|resolver| resolver.real_path(word))
+        .unwrap_or_else(|| PathBuf::from(word));
     if let Some(number) = resolver.and_then(|resolver| resolver.number_below(&path)) {
-        let found = devices.iter().position(|device| (device.major, device.minor) == number);
+        let found = devices
+            .iter()
+            .position(|device| (device.major, device.minor) == number);
         if found.is_some() {
             return found;
         }
@@ -53,7 +61,9 @@ fn find_by_path(
         mountpoint == path || mountpoint != Path::new("/") && path.starts_with(mountpoint)
     };
     let mounts = topology.nodes().iter().flat_map(|node| {
-        node.mountpoints.iter().map(move |mountpoint| (Path::new(mountpoint), node.name.as_str()))
+        node.mountpoints
+            .iter()
+            .map(move |mountpoint| (Path::new(mountpoint), node.name.as_str()))
     });
     let (_, name) = mounts
         .filter(|(mountpoint, _)| mountpoint.is_absolute() && is_above(mountpoint))
@@ -71,7 +81,9 @@ pub(super) fn without_directory(word: &str) -> &str {
 fn similar_name<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let distance = |name: &&str| strsim::damerau_levenshtein(name, word);
     let max_distance = 1 + word.len() / 3;
-    names.filter(|name| distance(name) <= max_distance).min_by_key(distance)
+    names
+        .filter(|name| distance(name) <= max_distance)
+        .min_by_key(distance)
 }
 
 /// Devices that were requested but not found.
@@ -90,7 +102,10 @@ impl NotFound {
         let similar = similar_name(name, known);
         let quoted = sanitize(name);
         let message = match similar {
-            Some(similar) => format!("no such device '{quoted}'; did you mean '{}'?", sanitize(similar)),
+            Some(similar) => format!(
+                "no such device '{quoted}'; did you mean '{}'?",
+                sanitize(similar)
+            ),
             None if Path::new(name).is_dir() => format!("no device below '{quoted}'"),
             None => {
                 // A word like a path may have been meant as a file.
@@ -99,7 +114,11 @@ impl NotFound {
                 format!("no such device{or_file} '{quoted}'; run '{list_command}' for a list")
             }
         };
-        Self { names: vec![name.to_owned()], has_similar: similar.is_some(), message }
+        Self {
+            names: vec![name.to_owned()],
+            has_similar: similar.is_some(),
+            message,
+        }
     }
 }
 
@@ -121,13 +140,20 @@ mod tests {
             mountpoints: vec![mountpoint.into()],
             ..Node::default()
         };
-        let nodes =
-            [node("sda", "/"), node("sdb", "/var/lib"), node("sdc", "/var/lib/mysql"), node("sdd", "[SWAP]")];
-        let devices =
-            ["sda", "sdb", "sdc", "sdd"].map(|name| Device { name: name.into(), ..Device::default() });
+        let nodes = [
+            node("sda", "/"),
+            node("sdb", "/var/lib"),
+            node("sdc", "/var/lib/mysql"),
+            node("sdd", "[SWAP]"),
+        ];
+        let devices = ["sda", "sdb", "sdc", "sdd"].map(|name| Device {
+            name: name.into(),
+            ..Device::default()
+        });
         let topology = Topology::new(nodes.to_vec());
-        let found =
-            |word: &str| find_device(word, &devices, &topology, None).map(|at| devices[at].name.as_str());
+        let found = |word: &str| {
+            find_device(word, &devices, &topology, None).map(|at| devices[at].name.as_str())
+        };
         for (word, name) in [
             ("/", Some("sda")),
             ("/var/lib", Some("sdb")),

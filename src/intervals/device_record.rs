@@ -50,10 +50,23 @@ impl DeviceJudge {
             idle_s => idle_s.map(|idle_s| idle_s + stats.seconds()),
         };
         if self.live_verdict.is_none() && stats.is_idle() {
-            return Assessment { verdict: Some(Verdict::Idle), ..Assessment::default() };
+            return Assessment {
+                verdict: Some(Verdict::Idle),
+                ..Assessment::default()
+            };
         }
-        let live_verdict = self.live_verdict.get_or_insert_with(|| Box::new(new_live_verdict()));
-        live_verdict.observe(stats, stalled_s, host, Beside { slow: self.peers.slow(), shared_limit })
+        let live_verdict = self
+            .live_verdict
+            .get_or_insert_with(|| Box::new(new_live_verdict()));
+        live_verdict.observe(
+            stats,
+            stalled_s,
+            host,
+            Beside {
+                slow: self.peers.slow(),
+                shared_limit,
+            },
+        )
     }
 }
 
@@ -72,7 +85,10 @@ pub(super) struct DeviceRecord {
 impl DeviceRecord {
     /// Creates the record of a device that came back: its summary continues.
     pub(super) fn with_summary(summary: DeviceSummary) -> Self {
-        Self { summary, ..Self::default() }
+        Self {
+            summary,
+            ..Self::default()
+        }
     }
 
     /// Notes a break in time: the next interval does not follow the latest.
@@ -95,7 +111,8 @@ impl DeviceRecord {
 
     /// Notes the identity of the device, if it is known now.
     pub(super) fn identify(&mut self, identity: Option<&str>) {
-        let Some(identity) = identity.filter(|identity| self.identity.as_deref() != Some(identity)) else {
+        let Some(identity) = identity.filter(|identity| self.identity.as_deref() != Some(identity))
+        else {
             return;
         };
         if self.identity.replace(identity.to_owned()).is_some() {
@@ -105,9 +122,12 @@ impl DeviceRecord {
 
     /// Takes an interval that ended `at`, and sets the values that also depend on earlier intervals.
     pub(super) fn observe(&mut self, activity: &mut DeviceActivity, at: Option<Timestamp>) {
-        activity.flag = self.util_check.observe(&activity.stats, self.judged.max_in_flight);
+        activity.flag = self
+            .util_check
+            .observe(&activity.stats, self.judged.max_in_flight);
         activity.stalled_s = self.stall_timer.observe(&activity.stats);
-        self.summary.observe(&activity.stats, activity.stalled_s, at);
+        self.summary
+            .observe(&activity.stats, activity.stalled_s, at);
     }
 }
 
@@ -134,7 +154,9 @@ impl DepartedDevices {
 
     /// Returns name, label and summary of each device, sorted by name.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &str, DeviceSummary)> {
-        self.0.iter().map(|(name, (label, summary))| (name.as_str(), label.as_str(), *summary))
+        self.0
+            .iter()
+            .map(|(name, (label, summary))| (name.as_str(), label.as_str(), *summary))
     }
 }
 
@@ -163,14 +185,20 @@ pub(super) struct Judged {
 impl Judged {
     /// Begins an interval of the device at this index of its first sample.
     pub(super) fn from(first_index: usize) -> Self {
-        Self { first_index: Some(first_index), ..Self::default() }
+        Self {
+            first_index: Some(first_index),
+            ..Self::default()
+        }
     }
 
     /// Adds a step that ended with these counters; `None` if they were reset.
     pub(super) fn add(&mut self, step: Option<&Interval>, counters: &Counters) {
         self.interval = match step {
             Some(step) if self.steps == 0 => Some(*step),
-            _ => self.interval.zip(step).map(|(before, step)| before.followed_by(step)),
+            _ => self
+                .interval
+                .zip(step)
+                .map(|(before, step)| before.followed_by(step)),
         };
         self.steps += 1;
         self.max_in_flight = self.max_in_flight.max(in_flight(counters).unwrap_or(0));
@@ -217,11 +245,20 @@ impl Judged {
         let [read_saturation, write_saturation, flush_saturation] =
             self.saturations.map(|saturation| saturation.mean());
         let is_whole = (stats.seconds() - self.verdict_s).abs() < TOLERANCE_S;
-        let verdict_s = if is_whole { stats.seconds() } else { self.verdict_s };
+        let verdict_s = if is_whole {
+            stats.seconds()
+        } else {
+            self.verdict_s
+        };
         DeviceActivity {
             stats,
             verdict_s: worst.verdict.map(|_| verdict_s),
-            assessment: Assessment { read_saturation, write_saturation, flush_saturation, ..worst },
+            assessment: Assessment {
+                read_saturation,
+                write_saturation,
+                flush_saturation,
+                ..worst
+            },
             // The evidence about the only step is that about the interval.
             evidence_at: evidence_at.filter(|_| self.steps > 1),
             ..DeviceActivity::default()
@@ -243,8 +280,15 @@ impl Trouble {
     /// beginning of trouble that paused for so few steps that they may be chance.
     fn continued_s(&mut self, lasted_s: f64, step_s: f64) -> f64 {
         let is_same = self.lasted_s > 0.0 && self.pause_s <= MAX_GAP_INTERVALS * step_s;
-        let since_s = if is_same { self.lasted_s + self.pause_s + step_s } else { 0.0 };
-        *self = Self { lasted_s: lasted_s.max(since_s), pause_s: 0.0 };
+        let since_s = if is_same {
+            self.lasted_s + self.pause_s + step_s
+        } else {
+            0.0
+        };
+        *self = Self {
+            lasted_s: lasted_s.max(since_s),
+            pause_s: 0.0,
+        };
         self.lasted_s
     }
 
@@ -302,8 +346,11 @@ mod tests {
     fn activity(steps: &[(Option<Verdict>, Option<f64>, u64)]) -> DeviceActivity {
         let mut judged = Judged::from(0);
         for (second, (verdict, saturation, ios)) in (1..).zip(steps) {
-            let evidence =
-                vec![Evidence::NothingCompleted { in_flight: second, for_s: 0.0, may_be_leaked: false }];
+            let evidence = vec![Evidence::NothingCompleted {
+                in_flight: second,
+                for_s: 0.0,
+                may_be_leaked: false,
+            }];
             let assessment = Assessment {
                 verdict: *verdict,
                 read_saturation: *saturation,
@@ -312,29 +359,62 @@ mod tests {
                 ..Assessment::default()
             };
             let completed = Completed::example(1.0, *ios, 1.0);
-            let stats = Interval { reads: completed, flushes: completed, ..Interval::unknown(1.0) };
+            let stats = Interval {
+                reads: completed,
+                flushes: completed,
+                ..Interval::unknown(1.0)
+            };
             judged.add(Some(&stats), &Counters::ZERO);
-            judged.add_assessment(assessment, &stats, Timestamp::from_second(second as i64).ok());
+            judged.add_assessment(
+                assessment,
+                &stats,
+                Timestamp::from_second(second as i64).ok(),
+            );
         }
         judged.take_activity(judged.interval.unwrap_or_default())
     }
 
     fn verdict(verdicts: &[Option<Verdict>]) -> (Option<Verdict>, Option<f64>, Option<i64>) {
         let samples: Vec<_> = verdicts.iter().map(|verdict| (*verdict, None, 0)).collect();
-        let DeviceActivity { assessment, verdict_s, evidence_at, .. } = activity(&samples);
-        (assessment.verdict, verdict_s, evidence_at.map(Timestamp::as_second))
+        let DeviceActivity {
+            assessment,
+            verdict_s,
+            evidence_at,
+            ..
+        } = activity(&samples);
+        (
+            assessment.verdict,
+            verdict_s,
+            evidence_at.map(Timestamp::as_second),
+        )
     }
 
     #[test]
     fn the_worst_verdict_is_shown_with_its_seconds_and_its_latest_evidence() {
         use Verdict::{Capped, Idle, Ok, Queueing, Saturated, Stalled};
-        let some = |verdicts: &[Verdict]| verdict(&verdicts.iter().copied().map(Some).collect::<Vec<_>>());
-        assert_eq!(some(&[Idle, Ok, Saturated, Ok, Saturated, Idle]), (Some(Saturated), Some(2.0), Some(5)));
-        assert_eq!(some(&[Saturated, Saturated, Capped]), (Some(Capped), Some(1.0), Some(3)));
-        assert_eq!(some(&[Capped, Stalled, Queueing]), (Some(Stalled), Some(1.0), Some(2)));
+        let some =
+            |verdicts: &[Verdict]| verdict(&verdicts.iter().copied().map(Some).collect::<Vec<_>>());
+        assert_eq!(
+            some(&[Idle, Ok, Saturated, Ok, Saturated, Idle]),
+            (Some(Saturated), Some(2.0), Some(5))
+        );
+        assert_eq!(
+            some(&[Saturated, Saturated, Capped]),
+            (Some(Capped), Some(1.0), Some(3))
+        );
+        assert_eq!(
+            some(&[Capped, Stalled, Queueing]),
+            (Some(Stalled), Some(1.0), Some(2))
+        );
         assert_eq!(some(&[Idle, Idle]), (Some(Idle), Some(2.0), Some(2)));
-        assert_eq!(verdict(&[None, Some(Ok), None]), (Some(Ok), Some(1.0), Some(2)));
-        assert_eq!(verdict(&[Some(Idle), None, Some(Idle)]), (None, None, Some(2)));
+        assert_eq!(
+            verdict(&[None, Some(Ok), None]),
+            (Some(Ok), Some(1.0), Some(2))
+        );
+        assert_eq!(
+            verdict(&[Some(Idle), None, Some(Idle)]),
+            (None, None, Some(2))
+        );
         assert_eq!(verdict(&[]), (None, None, None));
     }
 
@@ -342,25 +422,41 @@ mod tests {
     fn seconds_without_rounding_errors_are_those_of_the_interval() {
         let mut judged = Judged::from(0);
         let stats = Interval::unknown(0.1);
-        let ok = Assessment { verdict: Some(Verdict::Ok), ..Assessment::default() };
+        let ok = Assessment {
+            verdict: Some(Verdict::Ok),
+            ..Assessment::default()
+        };
         (0..10).for_each(|_| {
             judged.add(Some(&stats), &Counters::ZERO);
             judged.add_assessment(ok.clone(), &stats, None);
         });
         assert_ne!(judged.verdict_s, 1.0);
-        assert_eq!(judged.take_activity(judged.interval.unwrap()).verdict_s, Some(1.0));
+        assert_eq!(
+            judged.take_activity(judged.interval.unwrap()).verdict_s,
+            Some(1.0)
+        );
     }
 
     #[test]
     fn saturation_is_that_of_all_requests_or_unknown() {
         let saturation = |samples: &[(Option<f64>, u64)]| {
-            let samples: Vec<_> = samples.iter().map(|(times, ios)| (None, *times, *ios)).collect();
-            let Assessment { read_saturation, flush_saturation, .. } = activity(&samples).assessment;
+            let samples: Vec<_> = samples
+                .iter()
+                .map(|(times, ios)| (None, *times, *ios))
+                .collect();
+            let Assessment {
+                read_saturation,
+                flush_saturation,
+                ..
+            } = activity(&samples).assessment;
             assert_eq!(flush_saturation, read_saturation);
             read_saturation
         };
         assert_eq!(saturation(&[(Some(1.0), 300), (Some(5.0), 100)]), Some(2.0));
-        assert_eq!(saturation(&[(Some(3.0), 90), (None, 10), (None, 0)]), Some(3.0));
+        assert_eq!(
+            saturation(&[(Some(3.0), 90), (None, 10), (None, 0)]),
+            Some(3.0)
+        );
         assert_eq!(saturation(&[(Some(3.0), 90), (None, 11)]), None);
         assert_eq!(saturation(&[(None, 0)]), None);
     }

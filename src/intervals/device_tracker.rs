@@ -99,11 +99,14 @@ impl<'b> DeviceTracker<'b> {
             self.order = (0..devices.len()).collect();
         }
         self.shared_limits.clear();
-        self.peer_groups = PeerGroup::all(devices.iter().map(|device| device.name.as_str()), topology);
+        self.peer_groups =
+            PeerGroup::all(devices.iter().map(|device| device.name.as_str()), topology);
         self.had_reset = false;
         let none = RecordedBaselines::default();
         let recorded = recorded.unwrap_or(&none);
-        for ((record, attributes), device) in self.records.iter_mut().zip(&self.attributes).zip(devices) {
+        for ((record, attributes), device) in
+            self.records.iter_mut().zip(&self.attributes).zip(devices)
+        {
             record.identify(attributes.identity.as_deref());
             if self.recorded.get(&device.name) != recorded.get(&device.name) {
                 record.reset();
@@ -122,7 +125,9 @@ impl<'b> DeviceTracker<'b> {
 
     /// Forgets the summaries of all devices, because the range of time that is shown begins.
     pub(super) fn clear_summaries(&mut self) {
-        self.records.iter_mut().for_each(|record| record.summary = DeviceSummary::default());
+        self.records
+            .iter_mut()
+            .for_each(|record| record.summary = DeviceSummary::default());
         self.departed = DepartedDevices::default();
     }
 
@@ -144,10 +149,17 @@ impl<'b> DeviceTracker<'b> {
         }
         let mut records = std::mem::take(&mut self.records);
         records.resize(older.len(), DeviceRecord::default());
-        let stays = stays(older.len(), (0..newer.len()).map(|index| step.device_match.previous_index(index)));
+        let stays = stays(
+            older.len(),
+            (0..newer.len()).map(|index| step.device_match.previous_index(index)),
+        );
         for (index, device) in older.iter().enumerate().filter(|(index, _)| !stays[*index]) {
-            let label = self.attributes.get(index).map_or(&device.name, |attributes| &attributes.names.label);
-            self.departed.insert(&device.name, label, records[index].summary);
+            let label = self
+                .attributes
+                .get(index)
+                .map_or(&device.name, |attributes| &attributes.names.label);
+            self.departed
+                .insert(&device.name, label, records[index].summary);
             if records[index].judged.first_index.is_none()
                 && self.transient_devices.len() < MAX_TRANSIENT_DEVICES
             {
@@ -157,7 +169,9 @@ impl<'b> DeviceTracker<'b> {
         let departed = &mut self.departed;
         let record_of = |index: usize| match step.device_match.previous_index(index) {
             Some(previous) => std::mem::take(&mut records[previous]),
-            None => DeviceRecord::with_summary(departed.remove(&newer[index].name).unwrap_or_default()),
+            None => {
+                DeviceRecord::with_summary(departed.remove(&newer[index].name).unwrap_or_default())
+            }
         };
         self.records = (0..newer.len()).map(record_of).collect();
         let attributes = std::mem::take(&mut self.attributes);
@@ -172,8 +186,13 @@ impl<'b> DeviceTracker<'b> {
         last: &Sample,
         filter: &DeviceFilter<'_>,
     ) -> Vec<DeviceEvent> {
-        let Some(old_attributes) = &self.old_attributes else { return Vec::new() };
-        let stays = stays(first.devices.len(), self.records.iter().map(|record| record.judged.first_index));
+        let Some(old_attributes) = &self.old_attributes else {
+            return Vec::new();
+        };
+        let stays = stays(
+            first.devices.len(),
+            self.records.iter().map(|record| record.judged.first_index),
+        );
         let gone = old_attributes.iter().zip(stays).filter(|(_, stays)| !stays);
         let gone: Vec<&Arc<DeviceNames>> = gone
             .map(|(attributes, _)| attributes)
@@ -181,15 +200,23 @@ impl<'b> DeviceTracker<'b> {
             .map(|it| &it.names)
             .collect();
         let is_new = |index: &&usize| self.records[**index].judged.first_index.is_none();
-        let new = self.order.iter().filter(is_new).map(|index| &self.attributes[*index]);
+        let new = self
+            .order
+            .iter()
+            .filter(is_new)
+            .map(|index| &self.attributes[*index]);
         let kind_of = |names: &DeviceNames| match first.device(&names.device) {
             Some(_) => EventKind::Reappeared,
             None => EventKind::Appeared,
         };
         let new = new.filter(|attributes| filter.is_selected(attributes));
-        let mut events: Vec<DeviceEvent> =
-            new.map(|attributes| event(&attributes.names, kind_of(&attributes.names))).collect();
-        let back: HashSet<&str> = events.iter().map(|event| event.names.device.as_str()).collect();
+        let mut events: Vec<DeviceEvent> = new
+            .map(|attributes| event(&attributes.names, kind_of(&attributes.names)))
+            .collect();
+        let back: HashSet<&str> = events
+            .iter()
+            .map(|event| event.names.device.as_str())
+            .collect();
         let left: Vec<DeviceEvent> = gone
             .iter()
             .filter(|names| !back.contains(names.device.as_str()))
@@ -197,9 +224,17 @@ impl<'b> DeviceTracker<'b> {
             .collect();
         events.extend(left);
         let is_brief = |name: &&String| first.device(name).is_none() && last.device(name).is_none();
-        let brief =
-            self.transient_devices.iter().filter(is_brief).filter(|name| filter.is_name_selected(name));
-        events.extend(brief.map(|name| event(&DeviceNames::without_alias(name), EventKind::AppearedBriefly)));
+        let brief = self
+            .transient_devices
+            .iter()
+            .filter(is_brief)
+            .filter(|name| filter.is_name_selected(name));
+        events.extend(brief.map(|name| {
+            event(
+                &DeviceNames::without_alias(name),
+                EventKind::AppearedBriefly,
+            )
+        }));
         events
     }
 
@@ -209,8 +244,11 @@ impl<'b> DeviceTracker<'b> {
         self.shared_limits.begin_step();
         let host = HostStats::between(step.older, step.newer, step.span);
         self.health.note_nfs(&host);
-        for (index, (record, newer)) in self.records.iter_mut().zip(&step.newer.devices).enumerate() {
-            let Some(previous) = step.device_match.previous_index(index) else { continue };
+        for (index, (record, newer)) in self.records.iter_mut().zip(&step.newer.devices).enumerate()
+        {
+            let Some(previous) = step.device_match.previous_index(index) else {
+                continue;
+            };
             let older = &step.older.devices[previous];
             let interval = Interval::between(&older.counters, &newer.counters, step.span);
             record.judged.add(interval.as_ref(), &newer.counters);
@@ -235,8 +273,17 @@ impl<'b> DeviceTracker<'b> {
                 new_live_verdict(self.baselines, attributes, known, &self.recorded, older)
             });
             let activity = (&interval, record.judge.idle_s);
-            self.health.note(&newer.name, &mut assessment, activity, step.newer, &host, topology);
-            record.judged.add_assessment(assessment, &interval, step.newer.at.wall);
+            self.health.note(
+                &newer.name,
+                &mut assessment,
+                activity,
+                step.newer,
+                &host,
+                topology,
+            );
+            record
+                .judged
+                .add_assessment(assessment, &interval, step.newer.at.wall);
         }
         self.shared_limits.end_step(step.span.seconds());
         self.peer_round_s += step.span.seconds();
@@ -249,10 +296,15 @@ impl<'b> DeviceTracker<'b> {
     fn compare_peers(&mut self) {
         for group in &self.peer_groups {
             let members = group.members();
-            let rounds: Vec<_> =
-                members.iter().map(|index| self.records[*index].judge.peers.take_round()).collect();
+            let rounds: Vec<_> = members
+                .iter()
+                .map(|index| self.records[*index].judge.peers.take_round())
+                .collect();
             for (index, comparison) in members.iter().zip(group.compare(&rounds)) {
-                self.records[*index].judge.peers.push(comparison, self.peer_round_s);
+                self.records[*index]
+                    .judge
+                    .peers
+                    .push(comparison, self.peer_round_s);
             }
         }
         self.peer_round_s = 0.0;
@@ -285,7 +337,8 @@ impl<'b> DeviceTracker<'b> {
             };
             let (counters, interval) = (&device.counters, record.judged.interval);
             let is_in_total = filter.has_total() && counts_in_total(attributes.total_role, last);
-            let is_unchanged = *counters == first.devices[first_index].counters && counters.in_flight == 0;
+            let is_unchanged =
+                *counters == first.devices[first_index].counters && counters.in_flight == 0;
             // The fast path for devices that are not listed: most devices of a large host are idle.
             if self.detail == Detail::Report
                 && is_unchanged
@@ -312,7 +365,11 @@ impl<'b> DeviceTracker<'b> {
                 Some(stats) => {
                     let mut activity = Box::new(record.judged.take_activity(stats));
                     record.observe(&mut activity, last.at.wall);
-                    activity.health = last.health.as_ref().and_then(|facts| facts.get(&device.name)).cloned();
+                    activity.health = last
+                        .health
+                        .as_ref()
+                        .and_then(|facts| facts.get(&device.name))
+                        .cloned();
                     DeviceState::Active(activity)
                 }
             };
@@ -321,8 +378,12 @@ impl<'b> DeviceTracker<'b> {
                 _ if is_in_total => total.add_unknown(&state),
                 _ => {}
             }
-            let row = DeviceInterval { names: Arc::clone(&attributes.names), state };
-            let was_active = !record.summary.is_empty() || row.stats().is_some_and(|stats| !stats.is_idle());
+            let row = DeviceInterval {
+                names: Arc::clone(&attributes.names),
+                state,
+            };
+            let was_active =
+                !record.summary.is_empty() || row.stats().is_some_and(|stats| !stats.is_idle());
             let is_listed = filter.is_listed(attributes, counters, was_active)
                 || matches!(row.state, DeviceState::Reset) && is_selected
                 || row.verdict().is_some_and(Verdict::is_trouble) && is_selected;
@@ -332,15 +393,29 @@ impl<'b> DeviceTracker<'b> {
                 neighbors.push(row);
             }
         }
-        let total = if filter.has_total() { total.finish() } else { None };
-        Rows { listed: rows, neighbors, total }
+        let total = if filter.has_total() {
+            total.finish()
+        } else {
+            None
+        };
+        Rows {
+            listed: rows,
+            neighbors,
+            total,
+        }
     }
 
     /// Returns the summaries of the selected devices, worst first.
     pub(super) fn summaries(&self, filter: &DeviceFilter<'_>) -> Vec<(String, DeviceSummary)> {
         let present = self.order.iter().filter_map(|index| {
-            let attributes = self.attributes.get(*index).filter(|it| filter.is_selected(it))?;
-            Some((attributes.names.label.clone(), self.records.get(*index)?.summary))
+            let attributes = self
+                .attributes
+                .get(*index)
+                .filter(|it| filter.is_selected(it))?;
+            Some((
+                attributes.names.label.clone(),
+                self.records.get(*index)?.summary,
+            ))
         });
         let departed = self.departed.iter().filter_map(|(name, label, summary)| {
             let is_selected = filter.is_name_selected(name) || filter.is_name_selected(label);
@@ -353,7 +428,10 @@ impl<'b> DeviceTracker<'b> {
 }
 
 fn event(names: &Arc<DeviceNames>, kind: EventKind) -> DeviceEvent {
-    DeviceEvent { names: Arc::clone(names), kind }
+    DeviceEvent {
+        names: Arc::clone(names),
+        kind,
+    }
 }
 
 /// Returns a new live verdict for a device that becomes active after this sample.
@@ -373,7 +451,14 @@ fn new_live_verdict(
 
 /// Returns the interval without its util if that is too short for it.
 fn shown_util(interval: Interval, without_util: bool) -> Interval {
-    if without_util { Interval { busy: CountedTime::default(), ..interval } } else { interval }
+    if without_util {
+        Interval {
+            busy: CountedTime::default(),
+            ..interval
+        }
+    } else {
+        interval
+    }
 }
 
 /// Returns for each device of an older sample whether a newer one has it: `places` are the indices in the older one.

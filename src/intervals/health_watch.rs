@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use super::step_source::Step;
 use crate::analysis::{Assessment, Evidence, HealthEvidence, NfsWait, Verdict, hidden_io_wait_pct};
-use crate::counters::{Health, HealthFacts, NFS_MS, NFS_REQUESTS, NFS_UNANSWERED, SYNC_ACTION, Sample};
+use crate::counters::{
+    Health, HealthFacts, NFS_MS, NFS_REQUESTS, NFS_UNANSWERED, SYNC_ACTION, Sample,
+};
 use crate::metrics::{HostStats, Interval, in_flight};
 use crate::topology::Topology;
 
@@ -76,26 +78,41 @@ impl HealthWatch {
             let facts = self.facts.iter().flat_map(|facts| facts.iter());
             let holding = facts.filter(|(_, health)| health.holds_requests());
             self.holding = holding
-                .map(|(name, _)| (name.clone(), before.get(name).copied().unwrap_or(self.run_s)))
+                .map(|(name, _)| {
+                    (
+                        name.clone(),
+                        before.get(name).copied().unwrap_or(self.run_s),
+                    )
+                })
                 .collect();
         }
     }
 
     /// Looks for NFS mounts that tasks may wait for in a step.
     pub(super) fn note_nfs(&mut self, host: &HostStats) {
-        let Some((facts, hidden_pct)) = self.facts.as_ref().zip(hidden_io_wait_pct(host)) else { return };
-        let mounts =
-            facts.iter().filter_map(|(name, health)| Some((name, health, health.number(NFS_UNANSWERED)?)));
+        let Some((facts, hidden_pct)) = self.facts.as_ref().zip(hidden_io_wait_pct(host)) else {
+            return;
+        };
+        let mounts = facts
+            .iter()
+            .filter_map(|(name, health)| Some((name, health, health.number(NFS_UNANSWERED)?)));
         if hidden_pct > 0.0 {
             self.has_trouble = true;
             let wait = |(mount, health, count): (&String, &Arc<Health>, u64)| {
                 let calm = self.calm.get(mount);
                 let given_up = calm.map_or(0, |calm| calm.given_up);
                 let unanswered = count.checked_sub(given_up).filter(|count| *count > 0)?;
-                let grown = |fact: &str| health.number(fact)?.checked_sub(calm?.facts.number(fact)?);
+                let grown =
+                    |fact: &str| health.number(fact)?.checked_sub(calm?.facts.number(fact)?);
                 let ended = grown(NFS_REQUESTS).filter(|ended| *ended > 0);
-                let mean_ms = grown(NFS_MS).zip(ended).map(|(ms, ended)| ms as f64 / ended as f64);
-                Some(NfsWait { mount: mount.clone(), unanswered, mean_ms })
+                let mean_ms = grown(NFS_MS)
+                    .zip(ended)
+                    .map(|(ms, ended)| ms as f64 / ended as f64);
+                Some(NfsWait {
+                    mount: mount.clone(),
+                    unanswered,
+                    mean_ms,
+                })
             };
             self.nfs_waits = mounts.filter_map(wait).collect();
         } else {
@@ -114,7 +131,14 @@ impl HealthWatch {
                 if self.run_s - same_since_s >= MAX_PAUSE_S {
                     given_up = count;
                 }
-                (mount.clone(), CalmMount { facts, same_since_s, given_up })
+                (
+                    mount.clone(),
+                    CalmMount {
+                        facts,
+                        same_since_s,
+                        given_up,
+                    },
+                )
             };
             self.calm = mounts.map(calm).collect();
         }
@@ -131,26 +155,37 @@ impl HealthWatch {
         host: &HostStats,
         topology: &Topology,
     ) {
-        let Some(facts) = self.facts.clone() else { return };
-        let was_active_until_held =
-            |held_s: f64| idle_s.is_some_and(|idle_s| held_s - (self.run_s - idle_s) <= MAX_UNSEEN_S);
+        let Some(facts) = self.facts.clone() else {
+            return;
+        };
+        let was_active_until_held = |held_s: f64| {
+            idle_s.is_some_and(|idle_s| held_s - (self.run_s - idle_s) <= MAX_UNSEEN_S)
+        };
         if stats.completed() == 0
             && let Some(held_s) = self.holding.get(device)
             && (was_active_until_held(*held_s) || is_waited_for(device, sample, host, topology))
         {
             assessment.verdict = Some(Verdict::Stalled);
             assessment.lasted_s = idle_s;
-            assessment.evidence.retain(|evidence| *evidence != Evidence::Idle);
+            assessment
+                .evidence
+                .retain(|evidence| *evidence != Evidence::Idle);
         }
         // A busy device that suddenly does nothing may be suspended: then it counts none of its requests.
         let has_stopped = stats.is_idle() && idle_s.is_some_and(|idle_s| idle_s <= stats.seconds());
-        self.has_trouble |= has_stopped && facts.get(device).is_some_and(|health| health.can_be_suspended());
+        self.has_trouble |= has_stopped
+            && facts
+                .get(device)
+                .is_some_and(|health| health.can_be_suspended());
         if !assessment.verdict.is_some_and(Verdict::is_trouble) {
             return;
         }
         self.has_trouble = true;
         let (begin_s, end_s) = (self.run_s - stats.seconds(), self.run_s);
-        let trouble = self.troubles.get_mut(device).filter(|trouble| begin_s - trouble.end_s <= MAX_PAUSE_S);
+        let trouble = self
+            .troubles
+            .get_mut(device)
+            .filter(|trouble| begin_s - trouble.end_s <= MAX_PAUSE_S);
         let (before, counted_s) = match trouble {
             Some(trouble) => {
                 trouble.end_s = end_s;
@@ -158,34 +193,56 @@ impl HealthWatch {
             }
             None => {
                 let before = Arc::clone(self.previous.as_ref().unwrap_or(&facts));
-                let trouble = Trouble { before: Arc::clone(&before), begin_s, end_s };
+                let trouble = Trouble {
+                    before: Arc::clone(&before),
+                    begin_s,
+                    end_s,
+                };
                 self.troubles.insert(device.to_owned(), trouble);
                 (before, end_s - begin_s)
             }
         };
         // A volume that completes requests is suspended for moments only.
-        let is_past =
-            |name: &str| stats.completed() > 0 && facts.get(name).is_some_and(|health| health.is_suspended());
+        let is_past = |name: &str| {
+            stats.completed() > 0 && facts.get(name).is_some_and(|health| health.is_suspended())
+        };
         let evidence = |name: &str, only_sync: bool| {
-            let troubles = facts.get(name)?.troubles(before.get(name).map(|before| &**before));
-            let is_wanted =
-                if only_sync { troubles.value(SYNC_ACTION).is_some() } else { !troubles.is_empty() };
+            let troubles = facts
+                .get(name)?
+                .troubles(before.get(name).map(|before| &**before));
+            let is_wanted = if only_sync {
+                troubles.value(SYNC_ACTION).is_some()
+            } else {
+                !troubles.is_empty()
+            };
             let device = name.to_owned();
-            is_wanted.then_some(Evidence::Health(HealthEvidence { device, troubles, counted_s }))
+            is_wanted.then_some(Evidence::Health(HealthEvidence {
+                device,
+                troubles,
+                counted_s,
+            }))
         };
         let below = topology.devices_below(device);
         let own = [device].into_iter().chain(below.iter().map(String::as_str));
         // An array that rebuilds loads its members.
-        let above = topology.holders(device).filter_map(|node| evidence(&node.name, true));
-        let found: Vec<Evidence> =
-            own.filter(|name| !is_past(name)).filter_map(|name| evidence(name, false)).chain(above).collect();
+        let above = topology
+            .holders(device)
+            .filter_map(|node| evidence(&node.name, true));
+        let found: Vec<Evidence> = own
+            .filter(|name| !is_past(name))
+            .filter_map(|name| evidence(name, false))
+            .chain(above)
+            .collect();
         // The cause comes first.
         assessment.evidence.splice(0..0, found);
     }
 
     /// Notes a break in time.
     pub(super) fn interrupt(&mut self) {
-        *self = Self { run_s: self.run_s, ..Self::default() };
+        *self = Self {
+            run_s: self.run_s,
+            ..Self::default()
+        };
     }
 }
 
@@ -195,11 +252,26 @@ impl HealthWatch {
 /// waits while nothing is in flight.
 fn is_waited_for(device: &str, sample: &Sample, host: &HostStats, topology: &Topology) -> bool {
     let has_requests = |name: &str| {
-        sample.device(name).and_then(|device| in_flight(&device.counters)).is_some_and(|count| count > 0)
+        sample
+            .device(name)
+            .and_then(|device| in_flight(&device.counters))
+            .is_some_and(|count| count > 0)
     };
-    let in_flight: u64 = sample.devices.iter().filter_map(|device| in_flight(&device.counters)).sum();
+    let in_flight: u64 = sample
+        .devices
+        .iter()
+        .filter_map(|device| in_flight(&device.counters))
+        .sum();
     has_requests(device)
-        || topology.holders(device).any(|holder| has_requests(&holder.name))
-        || sample.host.blocked.is_some_and(|blocked| blocked > in_flight)
-        || in_flight == 0 && host.pressure_some_pct.is_some_and(|percent| percent >= MOST_OF_THE_TIME_PCT)
+        || topology
+            .holders(device)
+            .any(|holder| has_requests(&holder.name))
+        || sample
+            .host
+            .blocked
+            .is_some_and(|blocked| blocked > in_flight)
+        || in_flight == 0
+            && host
+                .pressure_some_pct
+                .is_some_and(|percent| percent >= MOST_OF_THE_TIME_PCT)
 }

@@ -60,15 +60,24 @@ pub fn learn_baselines(
 fn learned(collector: &mut Collector) -> SavedBaselines {
     let mut baselines = SavedBaselines::default();
     for (analysis, identity) in collector.devices() {
-        let report = analysis.clone().finish(&Settings::default(), &HostReport::default());
+        let report = analysis
+            .clone()
+            .finish(&Settings::default(), &HostReport::default());
         if report.busy_intervals < MIN_BUSY_INTERVALS {
             continue;
         }
-        let unloaded =
-            |values: Vec<UnloadedLatency>| values.into_iter().filter(|one| !one.is_upper_bound).collect();
+        let unloaded = |values: Vec<UnloadedLatency>| {
+            values
+                .into_iter()
+                .filter(|one| !one.is_upper_bound)
+                .collect()
+        };
         let DeviceBaseline { read, write, flush } = report.baseline;
-        let baseline =
-            DeviceBaseline { read: unloaded(read), write: unloaded(write), flush: unloaded(flush) };
+        let baseline = DeviceBaseline {
+            read: unloaded(read),
+            write: unloaded(write),
+            flush: unloaded(flush),
+        };
         if !baseline.is_empty() {
             baselines.insert(&report.device, identity, baseline);
         }

@@ -30,20 +30,27 @@ pub fn load_baselines(
     clock: &dyn Clock,
     on_warning: OnWarning<'_>,
 ) -> Result<BaselineStore> {
-    let mut store = BaselineStore { common, ..BaselineStore::default() };
+    let mut store = BaselineStore {
+        common,
+        ..BaselineStore::default()
+    };
     match option {
         BaselineOption::Learned => {}
         BaselineOption::Stated(baseline) => store.common.baseline = Some(baseline.clone()),
         BaselineOption::File(path) => {
             let name = path.display().to_string();
             let baselines = match read_json_object(path)? {
-                Some(text) => {
-                    parse(&text).with_context(|| format!("{} is not a saved baseline", sanitize(&name)))?
-                }
+                Some(text) => parse(&text)
+                    .with_context(|| format!("{} is not a saved baseline", sanitize(&name)))?,
                 None => learn(path, clock, on_warning)?,
             };
             let (matching, source) = (DeviceMatching::IdentityOrName, BaselineSource::Given);
-            store.file = SavedFile { name, baselines, matching, source };
+            store.file = SavedFile {
+                name,
+                baselines,
+                matching,
+                source,
+            };
         }
         BaselineOption::Saved(paths) => {
             store.uses_recorded = true;
@@ -67,16 +74,29 @@ fn read_saved(paths: &[PathBuf]) -> Result<Option<SavedFile>, String> {
         FirstFile::TimedOut => {
             let names: Vec<String> = paths.iter().map(|path| name(path)).collect();
             let wait = MAX_WAIT.as_millis();
-            Err(format!("saved baselines ignored: {} not read within {wait} ms", names.join(" or ")))
+            Err(format!(
+                "saved baselines ignored: {} not read within {wait} ms",
+                names.join(" or ")
+            ))
         }
         FirstFile::Found(path, text) => {
-            let ignored =
-                |reason: String| format!("{}: {}; saved baselines ignored", name(&path), excerpt(&reason));
+            let ignored = |reason: String| {
+                format!(
+                    "{}: {}; saved baselines ignored",
+                    name(&path),
+                    excerpt(&reason)
+                )
+            };
             let text = text.map_err(|error| ignored(os_error_text(&error)))?;
             let baselines =
                 parse(&text).map_err(|error| ignored(format!("not a saved baseline: {error}")))?;
             let (matching, source) = (DeviceMatching::Identity, BaselineSource::Saved);
-            Ok(Some(SavedFile { name: name(&path), baselines, matching, source }))
+            Ok(Some(SavedFile {
+                name: name(&path),
+                baselines,
+                matching,
+                source,
+            }))
         }
     }
 }
@@ -89,10 +109,14 @@ fn parse(text: &str) -> serde_json::Result<SavedBaselines> {
 
 /// Learns the baselines of a capture.
 fn learn(path: &Path, clock: &dyn Clock, on_warning: OnWarning<'_>) -> Result<SavedBaselines> {
-    let input = Input { from: Some(path.to_owned()), ..Input::default() };
+    let input = Input {
+        from: Some(path.to_owned()),
+        ..Input::default()
+    };
     let selection = DeviceSelection::default();
     let no_baselines = BaselineStore::default();
-    let mut intervals = Intervals::open(&input, &selection, Detail::Analysis, &no_baselines, clock)?;
+    let mut intervals =
+        Intervals::open(&input, &selection, Detail::Analysis, &no_baselines, clock)?;
     let collected = collect(&mut intervals, on_warning, &mut || {}, &mut |_| {})?;
     if intervals.span.intervals == 0 {
         bail!(

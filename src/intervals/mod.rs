@@ -40,13 +40,13 @@ mod traced;
 pub use baseline_store::BaselineStore;
 pub use collect::collect;
 pub use device_interval::{
-    DeviceActivity, DeviceEvent, DeviceInterval, DeviceNames, DeviceState, EventKind, IntervalHeader,
-    IntervalRows, TopCgroup,
+    DeviceActivity, DeviceEvent, DeviceInterval, DeviceNames, DeviceState, EventKind,
+    IntervalHeader, IntervalRows, TopCgroup,
 };
 pub use device_lookup::{NotFound, find_device};
 pub use events::{
-    Cause, Course, Departure, Event, Events, Harm, Incident, IncidentSummary, Moment, OngoingIncident,
-    VerdictCoverage, WaitingTask,
+    Cause, Course, Departure, Event, Events, Harm, Incident, IncidentSummary, Moment,
+    OngoingIncident, VerdictCoverage, WaitingTask,
 };
 pub use history::{DEVICE_QUANTITIES, DeviceHistory, HOST_QUANTITIES, History, UsageHistory};
 pub use learn_baselines::learn_baselines;

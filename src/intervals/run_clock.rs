@@ -28,13 +28,17 @@ impl RunClock {
     pub fn observe(&mut self, header: &IntervalHeader) {
         if let Some(start) = header.start {
             let expected = self.time_at(self.end.run_s);
-            let is_near =
-                |expected: Timestamp| start.duration_since(expected).as_secs_f64().abs() <= MAX_DRIFT_S;
+            let is_near = |expected: Timestamp| {
+                start.duration_since(expected).as_secs_f64().abs() <= MAX_DRIFT_S
+            };
             if !expected.is_some_and(is_near) && self.anchors.len() < MAX_ANCHORS {
                 self.anchors.push((self.end.run_s, start));
             }
         }
-        self.end = Moment { at: header.end, run_s: self.end.run_s + header.elapsed_s };
+        self.end = Moment {
+            at: header.end,
+            run_s: self.end.run_s + header.elapsed_s,
+        };
     }
 
     /// Takes the next interval and returns its place on an axis on which time never goes back: seconds since 1970, or
@@ -42,7 +46,10 @@ impl RunClock {
     pub fn place(&mut self, header: &IntervalHeader) -> TimeSpan {
         let start_run_s = self.end.run_s;
         self.observe(header);
-        TimeSpan { start_s: self.axis_s(start_run_s), end_s: self.axis_s(self.end.run_s) }
+        TimeSpan {
+            start_s: self.axis_s(start_run_s),
+            end_s: self.axis_s(self.end.run_s),
+        }
     }
 
     /// Returns the place of a moment on the axis of [`Self::place`]. At a break in time, it is the beginning of the
@@ -59,8 +66,15 @@ impl RunClock {
     /// The seconds by which the latest interval is placed too late on that axis, because the clock went back; 0 if it
     /// did not.
     pub fn setback_s(&self) -> f64 {
-        let shift_s = self.end.at.map_or(0.0, |at| self.axis_s(self.end.run_s) - wall_s(at));
-        if self.has_wall_clock() && shift_s > MAX_DRIFT_S { shift_s } else { 0.0 }
+        let shift_s = self
+            .end
+            .at
+            .map_or(0.0, |at| self.axis_s(self.end.run_s) - wall_s(at));
+        if self.has_wall_clock() && shift_s > MAX_DRIFT_S {
+            shift_s
+        } else {
+            0.0
+        }
     }
 
     /// Returns whether the samples have a wall clock.
@@ -70,7 +84,10 @@ impl RunClock {
 
     /// Returns the moment after some seconds of intervals.
     pub fn moment(&self, run_s: f64) -> Moment {
-        Moment { at: self.time_at(run_s), run_s }
+        Moment {
+            at: self.time_at(run_s),
+            run_s,
+        }
     }
 
     /// The first and the last time of day; `None` without a wall clock.
@@ -82,7 +99,11 @@ impl RunClock {
     /// wall clock went forward meanwhile.
     pub fn elapsed_s(&self, run_s: f64) -> f64 {
         let mut elapsed_s = run_s;
-        for pair in self.anchors.windows(2).take_while(|pair| pair[1].0 <= run_s) {
+        for pair in self
+            .anchors
+            .windows(2)
+            .take_while(|pair| pair[1].0 <= run_s)
+        {
             let between = pair[1].1.duration_since(pair[0].1).as_secs_f64();
             elapsed_s += (between - (pair[1].0 - pair[0].0)).max(0.0);
         }
@@ -95,13 +116,20 @@ impl RunClock {
             let after = self.elapsed_s(*run_s);
             (self.elapsed_s(*run_s - BREAK_TOLERANCE_S), after)
         });
-        breaks.filter(|(begin, end)| end - begin > MAX_DRIFT_S).collect()
+        breaks
+            .filter(|(begin, end)| end - begin > MAX_DRIFT_S)
+            .collect()
     }
 
     fn time_at(&self, run_s: f64) -> Option<Timestamp> {
-        let anchor = self.anchors.iter().rev().find(|(anchor_s, _)| *anchor_s <= run_s);
+        let anchor = self
+            .anchors
+            .iter()
+            .rev()
+            .find(|(anchor_s, _)| *anchor_s <= run_s);
         let (anchor_s, at) = anchor.or_else(|| self.anchors.first())?;
-        at.checked_add(SignedDuration::try_from_secs_f64(run_s - anchor_s).ok()?).ok()
+        at.checked_add(SignedDuration::try_from_secs_f64(run_s - anchor_s).ok()?)
+            .ok()
     }
 }
 
@@ -114,8 +142,14 @@ mod tests {
     use super::*;
 
     fn header(start: Option<i64>, end: Option<i64>) -> IntervalHeader {
-        let at = |second: Option<i64>| second.and_then(|second| Timestamp::from_second(second).ok());
-        IntervalHeader { start: at(start), end: at(end), elapsed_s: 2.0, ..IntervalHeader::default() }
+        let at =
+            |second: Option<i64>| second.and_then(|second| Timestamp::from_second(second).ok());
+        IntervalHeader {
+            start: at(start),
+            end: at(end),
+            elapsed_s: 2.0,
+            ..IntervalHeader::default()
+        }
     }
 
     /// Returns the places of intervals, and the clock after them.
@@ -133,27 +167,47 @@ mod tests {
         let (spans, clock) = placed(&[(10, 12), (12, 14), (20, 22)]);
         assert_eq!(spans, [(10.0, 12.0), (12.0, 14.0), (20.0, 22.0)]);
         assert_eq!((clock.axis_s(4.0), clock.setback_s()), (20.0, 0.0));
-        assert!((clock.axis_end_s(4.0) - 14.0).abs() < 1e-3, "the end of what was before the break");
+        assert!(
+            (clock.axis_end_s(4.0) - 14.0).abs() < 1e-3,
+            "the end of what was before the break"
+        );
         assert_eq!(clock.axis_s(-3.0), 7.0, "before the first sample");
     }
 
     #[test]
     fn the_axis_goes_on_where_the_clock_goes_back() {
         let (spans, clock) = placed(&[(100, 102), (50, 52), (52, 54), (60, 62)]);
-        assert_eq!(spans, [(100.0, 102.0), (102.0, 104.0), (104.0, 106.0), (112.0, 114.0)]);
+        assert_eq!(
+            spans,
+            [
+                (100.0, 102.0),
+                (102.0, 104.0),
+                (104.0, 106.0),
+                (112.0, 114.0)
+            ]
+        );
         assert_eq!((clock.axis_s(3.0), clock.setback_s()), (103.0, 52.0));
     }
 
     #[test]
     fn an_interval_in_which_the_clock_was_set_back_has_its_length() {
-        assert_eq!(placed(&[(100, 90), (90, 92)]).0, [(100.0, 102.0), (102.0, 104.0)]);
+        assert_eq!(
+            placed(&[(100, 90), (90, 92)]).0,
+            [(100.0, 102.0), (102.0, 104.0)]
+        );
     }
 
     #[test]
     fn without_a_wall_clock_the_axis_begins_at_zero() {
         let mut clock = RunClock::default();
-        let spans = [clock.place(&header(None, None)), clock.place(&header(None, None))];
-        assert_eq!(spans.map(|span| (span.start_s, span.end_s)), [(0.0, 2.0), (2.0, 4.0)]);
+        let spans = [
+            clock.place(&header(None, None)),
+            clock.place(&header(None, None)),
+        ];
+        assert_eq!(
+            spans.map(|span| (span.start_s, span.end_s)),
+            [(0.0, 2.0), (2.0, 4.0)]
+        );
         assert_eq!((clock.setback_s(), clock.has_wall_clock()), (0.0, false));
     }
 }

@@ -110,18 +110,28 @@ pub struct DeviceSnapshot {
 impl RunningTotals {
     /// Starts at zero for the devices in scope; `cap` is the cap that the user states, if any.
     pub fn new(scope: DeviceScope, cap: Option<StatedCap>) -> Self {
-        Self { scope, cap, ..Self::default() }
+        Self {
+            scope,
+            cap,
+            ..Self::default()
+        }
     }
 
     pub fn observe(&mut self, rows: &IntervalRows) {
         let elapsed_s = rows.header.elapsed_s;
         self.intervals += 1;
-        self.missed_samples = self.missed_samples.saturating_add(rows.header.missed_samples);
-        self.devices.values_mut().for_each(|record| record.incident = None);
+        self.missed_samples = self
+            .missed_samples
+            .saturating_add(rows.header.missed_samples);
+        self.devices
+            .values_mut()
+            .for_each(|record| record.incident = None);
         for device in &rows.devices {
             let record = self.devices.entry(device.device().to_owned()).or_default();
             record.totals.observe(device, elapsed_s);
-            record.incident = device.incident().map(|ongoing| Arc::clone(&ongoing.incident));
+            record.incident = device
+                .incident()
+                .map(|ongoing| Arc::clone(&ongoing.incident));
         }
         if let Some(attribution) = &rows.attribution {
             self.skipped_scans = self.skipped_scans.saturating_add(attribution.skipped);
@@ -136,17 +146,37 @@ impl RunningTotals {
             self.identify(intervals);
         }
         let sample = intervals.newest();
-        let devices = intervals.selected_with_peers().filter_map(|(name, counters, over_peers)| {
-            let Record { info, totals, incident } = self.devices.get(name)?;
-            if !self.is_in_scope(info.node.kind, counters) {
-                return None;
-            }
-            let (info, totals, incident) = (Arc::clone(info), totals.clone(), incident.clone());
-            let stated = self.cap.into_iter().flat_map(KnownLimit::stated);
-            let limits = stated.chain(totals.reached_limits.into_iter().flatten()).collect();
-            let health = sample.health.as_ref().and_then(|facts| facts.get(name)).cloned();
-            Some(DeviceSnapshot { info, counters: *counters, totals, limits, health, incident, over_peers })
-        });
+        let devices = intervals
+            .selected_with_peers()
+            .filter_map(|(name, counters, over_peers)| {
+                let Record {
+                    info,
+                    totals,
+                    incident,
+                } = self.devices.get(name)?;
+                if !self.is_in_scope(info.node.kind, counters) {
+                    return None;
+                }
+                let (info, totals, incident) = (Arc::clone(info), totals.clone(), incident.clone());
+                let stated = self.cap.into_iter().flat_map(KnownLimit::stated);
+                let limits = stated
+                    .chain(totals.reached_limits.into_iter().flatten())
+                    .collect();
+                let health = sample
+                    .health
+                    .as_ref()
+                    .and_then(|facts| facts.get(name))
+                    .cloned();
+                Some(DeviceSnapshot {
+                    info,
+                    counters: *counters,
+                    totals,
+                    limits,
+                    health,
+                    incident,
+                    over_peers,
+                })
+            });
         MetricsSnapshot {
             at: sample.at.wall,
             intervals: self.intervals,
@@ -168,7 +198,11 @@ impl RunningTotals {
         for (device, role) in sample.devices.iter().zip(roles) {
             let mut record = known.remove(&device.name).unwrap_or_default();
             let is_counted = counts_in_total(role, sample);
-            record.info = Arc::new(DeviceInfo::new(&device.name, topology.node(&device.name), is_counted));
+            record.info = Arc::new(DeviceInfo::new(
+                &device.name,
+                topology.node(&device.name),
+                is_counted,
+            ));
             self.devices.entry(device.name.clone()).or_insert(record);
         }
     }
@@ -195,7 +229,11 @@ impl DeviceInfo {
     /// Describes a device by its node of the topology, if it has one. `is_counted` is true if a total over all devices
     /// counts its requests.
     fn new(device: &str, node: Option<&Node>, is_counted: bool) -> Self {
-        let unknown = || Node { name: device.to_owned(), kind: Kind::from_name(device), ..Node::default() };
+        let unknown = || Node {
+            name: device.to_owned(),
+            kind: Kind::from_name(device),
+            ..Node::default()
+        };
         let node = node.cloned().unwrap_or_else(unknown);
         let role = match node.kind {
             _ if is_counted => "physical",
@@ -209,7 +247,11 @@ impl DeviceInfo {
 
     /// The name that administrators use, such as that of a logical volume; otherwise the kernel's.
     pub fn name(&self) -> &str {
-        self.node.alias.as_deref().filter(|alias| !alias.is_empty()).unwrap_or(&self.node.name)
+        self.node
+            .alias
+            .as_deref()
+            .filter(|alias| !alias.is_empty())
+            .unwrap_or(&self.node.name)
     }
 
     /// The volume of Kubernetes that the device is, and the UID of the pod that it is mounted for: the kubelet mounts it
@@ -219,7 +261,9 @@ impl DeviceInfo {
             let (_, path) = path.split_once("/pods/")?;
             let parts: Vec<&str> = path.split('/').collect();
             match parts[..] {
-                [pod, "volumes", _, volume] | [pod, "volumes", _, volume, "mount"] => Some((volume, pod)),
+                [pod, "volumes", _, volume] | [pod, "volumes", _, volume, "mount"] => {
+                    Some((volume, pod))
+                }
                 _ => None,
             }
         })
@@ -251,13 +295,24 @@ impl DeviceTotals {
     /// Adds an interval of this length.
     fn observe(&mut self, device: &DeviceInterval, elapsed_s: f64) {
         let verdict = device.verdict();
-        let verdict_s = device.activity().and_then(|activity| activity.verdict_s).unwrap_or(elapsed_s);
-        let verdict_s = if verdict.is_some() { verdict_s.min(elapsed_s) } else { 0.0 };
+        let verdict_s = device
+            .activity()
+            .and_then(|activity| activity.verdict_s)
+            .unwrap_or(elapsed_s);
+        let verdict_s = if verdict.is_some() {
+            verdict_s.min(elapsed_s)
+        } else {
+            0.0
+        };
         self.verdicts.add(verdict, verdict_s);
         // In a longer interval, only a part of the time has its worst verdict.
         self.verdicts.add(None, elapsed_s - verdict_s);
-        let Some(activity) = device.activity() else { return };
-        let DeviceActivity { stats, assessment, .. } = activity;
+        let Some(activity) = device.activity() else {
+            return;
+        };
+        let DeviceActivity {
+            stats, assessment, ..
+        } = activity;
         if stats.is_stalled() {
             self.stalled_s += stats.seconds();
         }
@@ -268,8 +323,10 @@ impl DeviceTotals {
             self.queue.add(&QUEUE_BOUNDS, queue, 1, queue);
         }
         let source = assessment.baseline_source;
-        self.read_saturation.observe(&stats.reads, assessment.read_saturation, source);
-        self.write_saturation.observe(&stats.writes, assessment.write_saturation, source);
+        self.read_saturation
+            .observe(&stats.reads, assessment.read_saturation, source);
+        self.write_saturation
+            .observe(&stats.writes, assessment.write_saturation, source);
         // A limit that the user states is known anyway.
         if let Some(limit) = KnownLimit::reached(device).find(|limit| limit.source != GIVEN) {
             self.reached_limits[usize::from(limit.unit == RateUnit::Kib)] = Some(limit);
@@ -291,7 +348,11 @@ impl VerdictSeconds {
 
     /// Returns the seconds with each verdict by its name, including zeros, and those without a verdict.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, f64)> {
-        Verdict::ALL.iter().map(|verdict| verdict.name()).chain([UNKNOWN]).zip(self.seconds)
+        Verdict::ALL
+            .iter()
+            .map(|verdict| verdict.name())
+            .chain([UNKNOWN])
+            .zip(self.seconds)
     }
 }
 
@@ -308,7 +369,11 @@ pub struct Buckets<const N: usize> {
 
 impl<const N: usize> Default for Buckets<N> {
     fn default() -> Self {
-        Self { within: [0; N], count: 0, sum: 0.0 }
+        Self {
+            within: [0; N],
+            count: 0,
+            sum: 0.0,
+        }
     }
 }
 
@@ -326,7 +391,12 @@ impl<const N: usize> Buckets<N> {
 impl Buckets<{ LATENCY_BOUNDS_MS.len() }> {
     fn add_requests(&mut self, completed: &Completed) {
         if let Some(await_ms) = completed.await_ms() {
-            self.add(&LATENCY_BOUNDS_MS, await_ms, completed.timed_ios, completed.time.ms as f64);
+            self.add(
+                &LATENCY_BOUNDS_MS,
+                await_ms,
+                completed.timed_ios,
+                completed.time.ms as f64,
+            );
         }
     }
 }
@@ -346,10 +416,17 @@ pub struct SaturationTotals {
 
 impl SaturationTotals {
     /// Adds an interval with the saturation in it, if that is known.
-    fn observe(&mut self, stats: &Completed, saturation: Option<f64>, source: Option<BaselineSource>) {
-        let (Some(await_ms), Some(saturation), Some(source)) =
-            (stats.await_ms(), saturation.filter(|saturation| *saturation > 0.0), source)
-        else {
+    fn observe(
+        &mut self,
+        stats: &Completed,
+        saturation: Option<f64>,
+        source: Option<BaselineSource>,
+    ) {
+        let (Some(await_ms), Some(saturation), Some(source)) = (
+            stats.await_ms(),
+            saturation.filter(|saturation| *saturation > 0.0),
+            source,
+        ) else {
             return;
         };
         let unloaded_ms = await_ms / saturation;
@@ -376,28 +453,49 @@ impl KnownLimit {
     /// Returns the limits that a user states.
     fn stated(cap: StatedCap) -> impl Iterator<Item = Self> {
         let limit = |(unit, per_second): (RateUnit, Option<f64>)| {
-            Some(Self { direction: IoDirection::Both, unit, per_second: per_second?, source: GIVEN })
+            Some(Self {
+                direction: IoDirection::Both,
+                unit,
+                per_second: per_second?,
+                source: GIVEN,
+            })
         };
         let kib = cap.mib_per_s.map(|mib| mib * KIB);
-        [(RateUnit::Requests, cap.iops), (RateUnit::Kib, kib)].into_iter().filter_map(limit)
+        [(RateUnit::Requests, cap.iops), (RateUnit::Kib, kib)]
+            .into_iter()
+            .filter_map(limit)
     }
 
     /// Returns the limits that a device has reached in an interval, that of a cgroup first.
     pub fn reached(device: &DeviceInterval) -> impl Iterator<Item = Self> {
         let activity = device.activity();
         let of_cgroup = activity.and_then(|activity| activity.limit.as_ref());
-        let evidence = activity.into_iter().flat_map(|activity| &activity.assessment.evidence);
+        let evidence = activity
+            .into_iter()
+            .flat_map(|activity| &activity.assessment.evidence);
         let caps = evidence.filter_map(|evidence| match evidence {
             Evidence::ConstantRate(plateau) => Self::of_plateau(plateau),
             _ => None,
         });
-        of_cgroup.map(|limit| Self::of_cgroup(limit.kind, limit.value)).into_iter().chain(caps)
+        of_cgroup
+            .map(|limit| Self::of_cgroup(limit.kind, limit.value))
+            .into_iter()
+            .chain(caps)
     }
 
     /// Returns the limit of a cgroup, given its value per second.
     pub fn of_cgroup(kind: LimitKind, value: u64) -> Self {
-        let (unit, scale) = if kind.is_bytes() { (RateUnit::Kib, KIB) } else { (RateUnit::Requests, 1.0) };
-        Self { direction: limited_requests(kind), unit, per_second: value as f64 / scale, source: "cgroup" }
+        let (unit, scale) = if kind.is_bytes() {
+            (RateUnit::Kib, KIB)
+        } else {
+            (RateUnit::Requests, 1.0)
+        };
+        Self {
+            direction: limited_requests(kind),
+            unit,
+            per_second: value as f64 / scale,
+            source: "cgroup",
+        }
     }
 
     /// Returns the name of the rate that it limits, as in fields of machine formats.
@@ -424,7 +522,12 @@ impl KnownLimit {
         };
         let is_given = matches!(plateau.matches_limit, Some(LimitMatch::Stated));
         let source = if is_given { GIVEN } else { "inferred" };
-        let limit = Self { direction: plateau.direction, unit: plateau.unit, per_second, source };
+        let limit = Self {
+            direction: plateau.direction,
+            unit: plateau.unit,
+            per_second,
+            source,
+        };
         (plateau.direction != IoDirection::Flushes).then_some(limit)
     }
 }
@@ -462,18 +565,31 @@ impl CgroupTotals {
         let mut present = HashSet::new();
         for device in &attribution.devices {
             let name: Arc<str> = Arc::from(device.name.as_str());
-            for cgroup in device.cgroups.iter().filter(|cgroup| !cgroup.limits.is_empty()) {
+            for cgroup in device
+                .cgroups
+                .iter()
+                .filter(|cgroup| !cgroup.limits.is_empty())
+            {
                 let own = (Arc::clone(&name), Some(Arc::clone(&cgroup.path)));
                 let has_own = self.0.contains_key(&own) || self.0.len() < MAX_CGROUPS;
-                let key = if has_own { own } else { (Arc::clone(&name), None) };
+                let key = if has_own {
+                    own
+                } else {
+                    (Arc::clone(&name), None)
+                };
                 let total = self.0.entry(key.clone()).or_default();
                 (total.device, total.cgroup) = key.clone();
                 let is_at_limit = cgroup.limits.iter().any(|limit| limit.is_reached);
-                total.at_limit_s += if is_at_limit { attribution.elapsed_s } else { 0.0 };
+                total.at_limit_s += if is_at_limit {
+                    attribution.elapsed_s
+                } else {
+                    0.0
+                };
                 if has_own {
                     let limits = cgroup.limits.iter();
-                    total.limits =
-                        limits.map(|limit| KnownLimit::of_cgroup(limit.kind, limit.value)).collect();
+                    total.limits = limits
+                        .map(|limit| KnownLimit::of_cgroup(limit.kind, limit.value))
+                        .collect();
                 }
                 present.insert(key);
             }
@@ -506,14 +622,30 @@ mod tests {
         assert!(is_in_scope(default, Kind::Disk, 0) && is_in_scope(default, Kind::Lvm, 0));
         assert!(is_in_scope(default, Kind::Loop, 1) && !is_in_scope(default, Kind::Loop, 0));
         assert!(!is_in_scope(default, Kind::Partition, 1));
-        let all = DeviceScope { partitions: true, unused: true };
-        assert!(Kind::NAMES.into_iter().all(|(kind, _)| is_in_scope(all, kind, 0)));
+        let all = DeviceScope {
+            partitions: true,
+            unused: true,
+        };
+        assert!(
+            Kind::NAMES
+                .into_iter()
+                .all(|(kind, _)| is_in_scope(all, kind, 0))
+        );
     }
 
     #[test]
     fn only_devices_that_a_total_counts_are_physical() {
-        let role =
-            |kind, is_counted| DeviceInfo::new("x", Some(&Node { kind, ..Node::default() }), is_counted).role;
+        let role = |kind, is_counted| {
+            DeviceInfo::new(
+                "x",
+                Some(&Node {
+                    kind,
+                    ..Node::default()
+                }),
+                is_counted,
+            )
+            .role
+        };
         assert_eq!(role(Kind::Disk, true), "physical");
         assert_eq!(role(Kind::Lvm, false), "stacked");
         assert_eq!(role(Kind::Loop, false), "stacked");
@@ -525,21 +657,38 @@ mod tests {
     #[test]
     fn a_volume_of_kubernetes_is_known_by_where_the_kubelet_mounts_it() {
         let volume = |path: &str| {
-            let node = Node { mountpoints: vec!["/data".into(), path.into()], ..Node::default() };
+            let node = Node {
+                mountpoints: vec!["/data".into(), path.into()],
+                ..Node::default()
+            };
             let info = DeviceInfo::new("sda", Some(&node), true);
-            info.kubernetes_volume().map(|(volume, pod)| format!("{volume} of {pod}"))
+            info.kubernetes_volume()
+                .map(|(volume, pod)| format!("{volume} of {pod}"))
         };
         let expected = Some("pvc-7 of 1f-2e".to_owned());
-        assert_eq!(volume("/var/lib/kubelet/pods/1f-2e/volumes/kubernetes.io~csi/pvc-7/mount"), expected);
-        assert_eq!(volume("/srv/kubelet/pods/1f-2e/volumes/kubernetes.io~local-volume/pvc-7"), expected);
-        assert_eq!(volume("/var/lib/kubelet/pods/1f-2e/volume-subpaths/pvc-7/db/0"), None);
+        assert_eq!(
+            volume("/var/lib/kubelet/pods/1f-2e/volumes/kubernetes.io~csi/pvc-7/mount"),
+            expected
+        );
+        assert_eq!(
+            volume("/srv/kubelet/pods/1f-2e/volumes/kubernetes.io~local-volume/pvc-7"),
+            expected
+        );
+        assert_eq!(
+            volume("/var/lib/kubelet/pods/1f-2e/volume-subpaths/pvc-7/db/0"),
+            None
+        );
         assert_eq!(volume("/var/lib/pods/volumes"), None);
     }
 
     #[test]
     fn a_volume_has_the_name_that_administrators_use() {
-        let node =
-            Node { name: "dm-0".into(), alias: Some("vg0-root".into()), kind: Kind::Lvm, ..Node::default() };
+        let node = Node {
+            name: "dm-0".into(),
+            alias: Some("vg0-root".into()),
+            kind: Kind::Lvm,
+            ..Node::default()
+        };
         let info = DeviceInfo::new("dm-0", Some(&node), false);
         assert_eq!([&info.node.name, info.name()], ["dm-0", "vg0-root"]);
         assert_eq!(DeviceInfo::new("dm-0", None, false).name(), "dm-0");
@@ -550,28 +699,54 @@ mod tests {
     }
 
     fn active(stats: Interval, assessment: Assessment, verdict_s: Option<f64>) -> DeviceInterval {
-        let activity = DeviceActivity { stats, assessment, verdict_s, ..DeviceActivity::default() };
+        let activity = DeviceActivity {
+            stats,
+            assessment,
+            verdict_s,
+            ..DeviceActivity::default()
+        };
         interval(DeviceState::Active(Box::new(activity)))
     }
 
     fn seconds(totals: &DeviceTotals, name: &str) -> f64 {
-        totals.verdicts.iter().find(|(verdict, _)| *verdict == name).unwrap().1
+        totals
+            .verdicts
+            .iter()
+            .find(|(verdict, _)| *verdict == name)
+            .unwrap()
+            .1
     }
 
     #[test]
     fn every_second_has_a_verdict_or_is_unknown() {
         let mut totals = DeviceTotals::default();
         let stats = Interval::unknown(2.0);
-        let capped = Assessment { verdict: Some(Verdict::Capped), ..Assessment::default() };
+        let capped = Assessment {
+            verdict: Some(Verdict::Capped),
+            ..Assessment::default()
+        };
         totals.observe(&active(stats, capped.clone(), Some(2.0)), 2.0);
         totals.observe(&active(stats, capped, Some(0.5)), 2.0);
         totals.observe(&active(stats, Assessment::default(), None), 2.0);
         totals.observe(&interval(DeviceState::AccountingOff(Box::new(stats))), 2.0);
         totals.observe(&interval(DeviceState::Reset), 2.0);
         totals.observe(&interval(DeviceState::Event(EventKind::Appeared)), 2.0);
-        assert_eq!((seconds(&totals, "capped"), seconds(&totals, "accounting_off")), (2.5, 2.0));
+        assert_eq!(
+            (
+                seconds(&totals, "capped"),
+                seconds(&totals, "accounting_off")
+            ),
+            (2.5, 2.0)
+        );
         assert_eq!(seconds(&totals, UNKNOWN), 7.5);
-        assert_eq!(totals.verdicts.iter().map(|(_, seconds)| seconds).sum::<f64>(), 12.0);
+        assert_eq!(
+            totals
+                .verdicts
+                .iter()
+                .map(|(_, seconds)| seconds)
+                .sum::<f64>(),
+            12.0
+        );
     }
 
     #[test]
@@ -581,7 +756,10 @@ mod tests {
         totals.observe(&active(stalled, Assessment::default(), None), 1.5);
         totals.observe(
             &active(
-                Interval { reads: Completed::example(1.5, 1, 1.0), ..stalled },
+                Interval {
+                    reads: Completed::example(1.5, 1, 1.0),
+                    ..stalled
+                },
                 Assessment::default(),
                 None,
             ),
@@ -600,17 +778,27 @@ mod tests {
                 baseline_source: Some(BaselineSource::Learned),
                 ..Assessment::default()
             };
-            let stats = Interval { reads, ..Interval::unknown(1.0).with_queue(2.0) };
+            let stats = Interval {
+                reads,
+                ..Interval::unknown(1.0).with_queue(2.0)
+            };
             totals.observe(&active(stats, assessment, None), 1.0);
         };
         observe(100, 4.0, Some(8.0));
         observe(300, 1.0, Some(2.0));
         observe(500, 9.0, None);
-        let SaturationTotals { taken_ms, unloaded_ms, baseline } = totals.read_saturation;
+        let SaturationTotals {
+            taken_ms,
+            unloaded_ms,
+            baseline,
+        } = totals.read_saturation;
         assert_eq!((taken_ms, unloaded_ms), (700.0, 200.0));
         assert_eq!(baseline, Some((0.5, BaselineSource::Learned)));
         assert_eq!(totals.write_saturation, SaturationTotals::default());
-        assert_eq!((totals.queue.count, totals.queue.sum, totals.reads.sum), (3, 6.0, 5200.0));
+        assert_eq!(
+            (totals.queue.count, totals.queue.sum, totals.reads.sum),
+            (3, 6.0, 5200.0)
+        );
     }
 
     #[test]
@@ -628,7 +816,11 @@ mod tests {
         let (mut ios, mut ms) = (0, 0);
         for n in 1..1000_u64 {
             let of_interval = n * 7 % 113;
-            let completed = Completed { ns: 1, ios: n, ..Completed::default() };
+            let completed = Completed {
+                ns: 1,
+                ios: n,
+                ..Completed::default()
+            };
             requests.add_requests(&completed.with_time(Some(of_interval)));
             (ios, ms) = (ios + n, ms + of_interval);
         }
@@ -642,25 +834,58 @@ mod tests {
     }
 
     fn cgroup(path: String, is_reached: bool) -> CgroupUse {
-        let limit =
-            LimitUse { kind: LimitKind::ReadIops, value: 50, rate: 50.0, is_reached, is_near: is_reached };
-        CgroupUse { path: path.into(), rates: IoRates::default(), share_pct: None, limits: vec![limit] }
+        let limit = LimitUse {
+            kind: LimitKind::ReadIops,
+            value: 50,
+            rate: 50.0,
+            is_reached,
+            is_near: is_reached,
+        };
+        CgroupUse {
+            path: path.into(),
+            rates: IoRates::default(),
+            share_pct: None,
+            limits: vec![limit],
+        }
     }
 
     fn attribution(cgroups: Vec<CgroupUse>) -> Attribution {
-        let device = DeviceUse { name: "sda".into(), cgroups, ..DeviceUse::default() };
-        Attribution { elapsed_s: 2.0, devices: vec![device], ..Attribution::default() }
+        let device = DeviceUse {
+            name: "sda".into(),
+            cgroups,
+            ..DeviceUse::default()
+        };
+        Attribution {
+            elapsed_s: 2.0,
+            devices: vec![device],
+            ..Attribution::default()
+        }
     }
 
     #[test]
     fn time_at_a_limit_adds_up_and_ends_with_the_cgroup() {
         let mut totals = CgroupTotals::default();
-        totals.observe(&attribution(vec![cgroup("/a".into(), false), cgroup("/b".into(), true)]));
-        totals.observe(&attribution(vec![cgroup("/a".into(), true), cgroup("/b".into(), true)]));
-        let seconds: Vec<f64> = limited(&totals).iter().map(|cgroup| cgroup.at_limit_s).collect();
+        totals.observe(&attribution(vec![
+            cgroup("/a".into(), false),
+            cgroup("/b".into(), true),
+        ]));
+        totals.observe(&attribution(vec![
+            cgroup("/a".into(), true),
+            cgroup("/b".into(), true),
+        ]));
+        let seconds: Vec<f64> = limited(&totals)
+            .iter()
+            .map(|cgroup| cgroup.at_limit_s)
+            .collect();
         assert_eq!(seconds, [2.0, 4.0]);
-        assert_eq!(limited(&totals)[0].limits, [KnownLimit::of_cgroup(LimitKind::ReadIops, 50)]);
-        let unlimited = CgroupUse { limits: Vec::new(), ..cgroup("/a".into(), true) };
+        assert_eq!(
+            limited(&totals)[0].limits,
+            [KnownLimit::of_cgroup(LimitKind::ReadIops, 50)]
+        );
+        let unlimited = CgroupUse {
+            limits: Vec::new(),
+            ..cgroup("/a".into(), true)
+        };
         totals.observe(&attribution(vec![unlimited]));
         assert!(limited(&totals).is_empty());
     }
@@ -668,7 +893,11 @@ mod tests {
     #[test]
     fn the_number_of_cgroups_is_bounded() {
         let mut totals = CgroupTotals::default();
-        let all = || (0..250).map(|at| cgroup(format!("/{at:03}"), true)).collect();
+        let all = || {
+            (0..250)
+                .map(|at| cgroup(format!("/{at:03}"), true))
+                .collect()
+        };
         totals.observe(&attribution(all()));
         totals.observe(&attribution(all()));
         let limited = limited(&totals);
@@ -676,6 +905,9 @@ mod tests {
         let others: Vec<_> = limited.iter().filter(|one| one.cgroup.is_none()).collect();
         assert_eq!((others.len(), others[0].at_limit_s), (1, 150.0 * 4.0));
         assert!(others[0].limits.is_empty());
-        assert_eq!(limited.iter().map(|cgroup| cgroup.at_limit_s).sum::<f64>(), 250.0 * 4.0);
+        assert_eq!(
+            limited.iter().map(|cgroup| cgroup.at_limit_s).sum::<f64>(),
+            250.0 * 4.0
+        );
     }
 }

@@ -13,8 +13,8 @@ use crate::counters::Sample;
 use crate::sanitize::sanitize;
 use crate::schedule::{DEFAULT_INTERVAL, SampleDeadlines};
 use crate::source::{
-    DeviceResolver, HealthReader, IoScanner, Live, Replay, open_range, read_machine, read_recording_header,
-    reread_topology,
+    DeviceResolver, HealthReader, IoScanner, Live, Replay, open_range, read_machine,
+    read_recording_header, reread_topology,
 };
 use crate::time_range::{Place, RangeFilter};
 use crate::topology::{Machine, Node, Topology};
@@ -73,15 +73,28 @@ impl<'a> SampleSource<'a> {
     /// When a capture cannot be opened or lacks the range, or no thread can be started.
     pub(super) fn open(input: &'a Input, clock: &'a dyn Clock) -> Result<Self> {
         if let Some(path) = &input.from {
-            return Self::of_capture(input, Replay::open_all(path, &input.more, input.every, clock)?);
+            return Self::of_capture(
+                input,
+                Replay::open_all(path, &input.more, input.every, clock)?,
+            );
         }
         let live = Live::new(&input.root, clock).with_host_state();
         let health = HealthReader::start(&input.root, clock)?;
-        let mut source = LiveSource { live, deadlines: None, scanner: None, health, on_sample: None };
+        let mut source = LiveSource {
+            live,
+            deadlines: None,
+            scanner: None,
+            health,
+            on_sample: None,
+        };
         if input.scans_io {
             source.scanner = Some(IoScanner::start(&input.root, clock, input.scan_scope)?);
         }
-        Ok(Self { input, kind: SourceKind::Live(Box::new(source)), topology_read_at: Duration::ZERO })
+        Ok(Self {
+            input,
+            kind: SourceKind::Live(Box::new(source)),
+            topology_read_at: Duration::ZERO,
+        })
     }
 
     /// Takes samples of a capture.
@@ -93,13 +106,26 @@ impl<'a> SampleSource<'a> {
             range if range.is_everything() => None,
             range => Some(open_range(range, &replay)?),
         };
-        let source = ReplaySource { replay, header_count: 0, range, place: Place::Within };
-        Ok(Self { input, kind: SourceKind::Replay(Box::new(source)), topology_read_at: Duration::ZERO })
+        let source = ReplaySource {
+            replay,
+            header_count: 0,
+            range,
+            place: Place::Within,
+        };
+        Ok(Self {
+            input,
+            kind: SourceKind::Replay(Box::new(source)),
+            topology_read_at: Duration::ZERO,
+        })
     }
 
     /// Takes samples of the running system from another thread, until it hangs up.
     pub(super) fn receive(input: &'a Input, samples: Receiver<Sample>) -> Self {
-        Self { input, kind: SourceKind::Received(samples), topology_read_at: Duration::ZERO }
+        Self {
+            input,
+            kind: SourceKind::Received(samples),
+            topology_read_at: Duration::ZERO,
+        }
     }
 
     /// `None` if this process does not take the samples itself.
@@ -144,7 +170,11 @@ impl<'a> SampleSource<'a> {
 
     /// Notes whether a device of the running system is in trouble or may be.
     pub(super) fn note_trouble(&mut self, is_in_trouble: bool) {
-        if let Some(LiveSource { scanner: Some(scanner), .. }) = self.live() {
+        if let Some(LiveSource {
+            scanner: Some(scanner),
+            ..
+        }) = self.live()
+        {
             scanner.note_trouble(is_in_trouble);
         }
     }
@@ -172,7 +202,11 @@ impl<'a> SampleSource<'a> {
         let interval = self.input.interval.unwrap_or(DEFAULT_INTERVAL);
         if let Some(source) = self.live() {
             let start = first.at.monotonic.unwrap_or_default();
-            let max_step = if subdivides { MAX_SAMPLE_STEP } else { interval };
+            let max_step = if subdivides {
+                MAX_SAMPLE_STEP
+            } else {
+                interval
+            };
             source.deadlines = Some(SampleDeadlines::new(start, interval, max_step));
         }
     }
@@ -228,7 +262,9 @@ impl<'a> SampleSource<'a> {
                 *sample = received.unwrap_or_default();
                 Ok(found)
             }
-            SourceKind::Replay(source) => source.read(previous, sample, self.input.strict, on_warning),
+            SourceKind::Replay(source) => {
+                source.read(previous, sample, self.input.strict, on_warning)
+            }
         }
     }
 
@@ -257,7 +293,10 @@ impl<'a> SampleSource<'a> {
     pub(super) fn machine(&self) -> Machine {
         match self.is_live() {
             true => read_machine(&self.input.root),
-            false => self.header().map(|header| header.machine.clone()).unwrap_or_default(),
+            false => self
+                .header()
+                .map(|header| header.machine.clone())
+                .unwrap_or_default(),
         }
     }
 
@@ -266,11 +305,13 @@ impl<'a> SampleSource<'a> {
         match &self.kind {
             // A header after the range belongs to samples that are not shown.
             SourceKind::Replay(source) => {
-                source.place != Place::Following && source.replay.state().header_count != source.header_count
+                source.place != Place::Following
+                    && source.replay.state().header_count != source.header_count
             }
-            SourceKind::Live(_) | SourceKind::Received(_) => {
-                newest.at.monotonic.is_some_and(|now| now > self.topology_read_at + MAX_TOPOLOGY_AGE)
-            }
+            SourceKind::Live(_) | SourceKind::Received(_) => newest
+                .at
+                .monotonic
+                .is_some_and(|now| now > self.topology_read_at + MAX_TOPOLOGY_AGE),
         }
     }
 
@@ -287,14 +328,19 @@ impl<'a> SampleSource<'a> {
 
     /// Returns a resolver of names in /dev on the running system; `None` for a capture.
     pub(super) fn resolver(&self) -> Option<DeviceResolver> {
-        self.is_live().then(|| DeviceResolver::new(&self.input.root, &[self.input.root.join("sys")]))
+        self.is_live()
+            .then(|| DeviceResolver::new(&self.input.root, &[self.input.root.join("sys")]))
     }
 }
 
 impl LiveSource<'_> {
     fn read(&mut self, sample: &mut Sample, on_warning: OnWarning<'_>) -> Result<bool> {
         let on_error = |line, error: LineError| {
-            on_warning(&CaptureWarning::new(WarningClass::Lines, line as u64, error.to_string()));
+            on_warning(&CaptureWarning::new(
+                WarningClass::Lines,
+                line as u64,
+                error.to_string(),
+            ));
         };
         if self.deadlines.is_none() {
             self.health.wait_for_first();
@@ -304,7 +350,10 @@ impl LiveSource<'_> {
             self.live.read(sample, on_error)?;
         }
         let now = sample.at.monotonic.unwrap_or_default();
-        sample.io_scan = self.scanner.as_mut().and_then(|scanner| scanner.latest(now));
+        sample.io_scan = self
+            .scanner
+            .as_mut()
+            .and_then(|scanner| scanner.latest(now));
         sample.health = self.health.latest(now);
         if let Some(on_sample) = &mut self.on_sample {
             on_sample(sample, &self.live);
@@ -327,12 +376,17 @@ impl ReplaySource<'_> {
         let found = self.replay.next(previous, sample);
         let warnings = self.replay.take_warnings();
         let name = sanitize(self.replay.name());
-        if let Some(warning) = warnings.iter().find(|warning| is_strict && !warning.is_note()) {
+        if let Some(warning) = warnings
+            .iter()
+            .find(|warning| is_strict && !warning.is_note())
+        {
             bail!("{name}:{}: {}", warning.line, warning.text);
         }
         warnings.iter().for_each(&mut *on_warning);
         let found = found?;
-        let Some(range) = &mut self.range else { return Ok(found) };
+        let Some(range) = &mut self.range else {
+            return Ok(found);
+        };
         let in_capture = |error| anyhow!("{name}: {error}");
         if !found {
             range.finish().map_err(in_capture)?;
@@ -361,7 +415,10 @@ pub fn check_stated(topology: &Topology, input: &Input) -> Result<()> {
     for Stacked { device, below } in &input.stack {
         if let Some(missing) = std::iter::once(device).chain(below).find(|name| !has(name)) {
             let (below, missing) = (sanitize(&below.join(",")).into_owned(), sanitize(missing));
-            bail!("--stack {}={below}: the capture has no device {missing}", sanitize(device));
+            bail!(
+                "--stack {}={below}: the capture has no device {missing}",
+                sanitize(device)
+            );
         }
     }
     Ok(())

@@ -60,7 +60,10 @@ impl Timeline {
             && interval.end_s - last.start_s <= self.max_length_s
         {
             last.end_s = interval.end_s;
-            return Placement { index: self.points.len() - 1, merged: None };
+            return Placement {
+                index: self.points.len() - 1,
+                merged: None,
+            };
         }
         self.points.push(interval);
         let merged = (self.points.len() > max_points).then(|| self.reduce(max_points));
@@ -77,11 +80,17 @@ impl Timeline {
     pub fn reduce(&mut self, max_points: usize) -> Vec<usize> {
         let mut indices: Vec<usize> = (0..self.points.len()).collect();
         let max_points = max_points.max(1);
-        let covered_s: f64 = self.points.iter().map(|point| point.end_s - point.start_s).sum();
+        let covered_s: f64 = self
+            .points
+            .iter()
+            .map(|point| point.end_s - point.start_s)
+            .sum();
         let mean_s = (covered_s / self.points.len().max(1) as f64).max(f64::MIN_POSITIVE);
         let mut merged_points = self.points.len().div_ceil(max_points);
         while self.points.len() > max_points {
-            self.max_length_s = self.max_length_s.max((merged_points as f64 + LENGTH_TOLERANCE) * mean_s);
+            self.max_length_s = self
+                .max_length_s
+                .max((merged_points as f64 + LENGTH_TOLERANCE) * mean_s);
             let merged = self.merge_neighbors();
             indices.iter_mut().for_each(|index| *index = merged[*index]);
             // Gaps between points may be far longer than the points and need a longer one to span them.
@@ -96,7 +105,9 @@ impl Timeline {
         let mut indices = Vec::with_capacity(self.points.len());
         for point in &self.points {
             match points.last_mut() {
-                Some(last) if point.end_s - last.start_s <= self.max_length_s => last.end_s = point.end_s,
+                Some(last) if point.end_s - last.start_s <= self.max_length_s => {
+                    last.end_s = point.end_s
+                }
                 _ => points.push(*point),
             }
             indices.push(points.len() - 1);
@@ -109,8 +120,12 @@ impl Timeline {
     pub fn is_after_gap(&self, index: usize) -> bool {
         /// More than the rounding error of a time, and less than any interval.
         const TOLERANCE_S: f64 = 1e-3;
-        let previous = index.checked_sub(1).and_then(|index| self.points.get(index));
-        let gap_s = previous.zip(self.points.get(index)).map(|(before, point)| point.start_s - before.end_s);
+        let previous = index
+            .checked_sub(1)
+            .and_then(|index| self.points.get(index));
+        let gap_s = previous
+            .zip(self.points.get(index))
+            .map(|(before, point)| point.start_s - before.end_s);
         gap_s.is_some_and(|gap_s| gap_s > TOLERANCE_S)
     }
 }
@@ -171,7 +186,12 @@ impl Extent {
     pub fn observe(&mut self, value: f64, weight: f64) {
         let (value, weight) = (value as f32, weight as f32);
         if value.is_finite() && weight.is_finite() && weight > 0.0 {
-            self.merge(Self { min: value, mean: value, max: value, weight });
+            self.merge(Self {
+                min: value,
+                mean: value,
+                max: value,
+                weight,
+            });
         }
     }
 
@@ -229,7 +249,9 @@ pub struct WorstVerdict {
 impl WorstVerdict {
     /// Adds the verdict on an interval; `None` if it has none.
     pub fn observe(&mut self, verdict: Option<Verdict>) {
-        self.merge(Self { worst: Some(verdict) });
+        self.merge(Self {
+            worst: Some(verdict),
+        });
     }
 
     /// Returns the verdict: `Some(None)` for intervals without a verdict, `None` without intervals.
@@ -281,7 +303,9 @@ impl LatencyCounts {
 
     /// The classes with requests, the fastest first, with their number.
     pub fn counts(&self) -> impl Iterator<Item = (u8, f64)> {
-        self.counts.iter().map(|(class, count)| (*class, f64::from(*count)))
+        self.counts
+            .iter()
+            .map(|(class, count)| (*class, f64::from(*count)))
     }
 
     /// Returns the latency in milliseconds at which a class begins; the one before it ends there.
@@ -290,7 +314,10 @@ impl LatencyCounts {
     }
 
     fn add(&mut self, class: u8, requests: f32) {
-        match self.counts.binary_search_by_key(&class, |(class, _)| *class) {
+        match self
+            .counts
+            .binary_search_by_key(&class, |(class, _)| *class)
+        {
             Ok(at) => self.counts[at].1 += requests,
             Err(at) => self.counts.insert(at, (class, requests)),
         }
@@ -302,7 +329,10 @@ impl Merge for LatencyCounts {
         if self.counts.is_empty() {
             *self = later;
         } else {
-            later.counts.into_iter().for_each(|(class, requests)| self.add(class, requests));
+            later
+                .counts
+                .into_iter()
+                .for_each(|(class, requests)| self.add(class, requests));
         }
     }
 }
@@ -354,22 +384,40 @@ impl LatencySeries {
     /// I/O, infinite during a stall.
     pub fn max(&self, begin_s: f64, end_s: f64) -> Option<f64> {
         let first = (begin_s / self.bucket_s) as usize;
-        let end = ((end_s / self.bucket_s).ceil() as usize).max(first + 1).min(self.buckets.len());
-        let values = self.buckets.get(first..end)?.iter().copied().filter(|value| !value.is_nan());
+        let end = ((end_s / self.bucket_s).ceil() as usize)
+            .max(first + 1)
+            .min(self.buckets.len());
+        let values = self
+            .buckets
+            .get(first..end)?
+            .iter()
+            .copied()
+            .filter(|value| !value.is_nan());
         values.reduce(f32::max).map(f64::from)
     }
 
     /// Returns the lowest and the highest latency of a bucket in milliseconds, without stalls and requests that took less
     /// than the kernel counts; `None` without any.
     pub fn range(&self) -> Option<(f64, f64)> {
-        let finite = || self.buckets.iter().copied().filter(|value| value.is_finite() && *value > 0.0);
-        Some((finite().reduce(f32::min)?.into(), finite().reduce(f32::max)?.into()))
+        let finite = || {
+            self.buckets
+                .iter()
+                .copied()
+                .filter(|value| value.is_finite() && *value > 0.0)
+        };
+        Some((
+            finite().reduce(f32::min)?.into(),
+            finite().reduce(f32::max)?.into(),
+        ))
     }
 
     fn halve(&mut self) {
         self.bucket_s *= 2.0;
-        self.buckets =
-            self.buckets.chunks(2).map(|pair| pair.iter().copied().fold(f32::NAN, f32::max)).collect();
+        self.buckets = self
+            .buckets
+            .chunks(2)
+            .map(|pair| pair.iter().copied().fold(f32::NAN, f32::max))
+            .collect();
     }
 }
 
@@ -380,19 +428,37 @@ mod tests {
     fn seconds(start: u32, end: u32) -> impl Iterator<Item = TimeSpan> {
         // Intervals are never exactly a second long.
         let at = |second: u32| f64::from(second) + f64::from(second % 7) * 1e-3;
-        (start..end).map(move |second| TimeSpan { start_s: at(second), end_s: at(second + 1) })
+        (start..end).map(move |second| TimeSpan {
+            start_s: at(second),
+            end_s: at(second + 1),
+        })
     }
 
     #[test]
     fn intervals_have_points_of_their_own_until_there_are_too_many() {
         let mut timeline = Timeline::default();
         for (index, interval) in seconds(0, 100).enumerate() {
-            assert_eq!(timeline.push(interval, 100), Placement { index, merged: None });
+            assert_eq!(
+                timeline.push(interval, 100),
+                Placement {
+                    index,
+                    merged: None
+                }
+            );
         }
-        let placement = timeline.push(TimeSpan { start_s: 100.0, end_s: 101.0 }, 100);
+        let placement = timeline.push(
+            TimeSpan {
+                start_s: 100.0,
+                end_s: 101.0,
+            },
+            100,
+        );
         assert_eq!((placement.index, timeline.points().len()), (50, 51));
         let merged = placement.merged.unwrap();
-        assert_eq!((merged.len(), &merged[..6], merged[99]), (100, &[0, 0, 1, 1, 2, 2][..], 49));
+        assert_eq!(
+            (merged.len(), &merged[..6], merged[99]),
+            (100, &[0, 0, 1, 1, 2, 2][..], 49)
+        );
     }
 
     #[test]
@@ -404,16 +470,23 @@ mod tests {
         }
         let points = timeline.points();
         assert!((500..=1000).contains(&points.len()), "{}", points.len());
-        assert!(points.windows(2).all(|pair| pair[0].end_s == pair[1].start_s));
+        assert!(
+            points
+                .windows(2)
+                .all(|pair| pair[0].end_s == pair[1].start_s)
+        );
         assert!((points.last().unwrap().end_s - 7.0 * 86_400.0).abs() < 0.01);
     }
 
     #[test]
     fn a_long_gap_stays_one() {
         let mut timeline = Timeline::default();
-        seconds(0, 100).chain(seconds(400, 500)).for_each(|interval| drop(timeline.push(interval, 50)));
-        let gaps: Vec<usize> =
-            (0..timeline.points().len()).filter(|index| timeline.is_after_gap(*index)).collect();
+        seconds(0, 100)
+            .chain(seconds(400, 500))
+            .for_each(|interval| drop(timeline.push(interval, 50)));
+        let gaps: Vec<usize> = (0..timeline.points().len())
+            .filter(|index| timeline.is_after_gap(*index))
+            .collect();
         assert_eq!(gaps.len(), 1);
         assert!((timeline.points()[gaps[0]].start_s - 400.0).abs() < 0.01);
     }
@@ -433,8 +506,17 @@ mod tests {
         let mut series = Series::<f64>::default();
         for second in 0..100u32 {
             let start_s = f64::from(second);
-            let placement = timeline.push(TimeSpan { start_s, end_s: start_s + 1.0 }, 8);
-            placement.merged.iter().for_each(|merged| series.merge(merged));
+            let placement = timeline.push(
+                TimeSpan {
+                    start_s,
+                    end_s: start_s + 1.0,
+                },
+                8,
+            );
+            placement
+                .merged
+                .iter()
+                .for_each(|merged| series.merge(merged));
             // The first seconds have no value.
             if second >= 40 {
                 *series.at(placement.index) += 1.0;
@@ -451,12 +533,18 @@ mod tests {
     #[test]
     fn a_mean_is_weighted_and_the_extremes_remain() {
         let mut latency = Extent::default();
-        assert_eq!((latency.min(), latency.mean(), latency.max()), (None, None, None));
+        assert_eq!(
+            (latency.min(), latency.mean(), latency.max()),
+            (None, None, None)
+        );
         latency.observe(1.0, 300.0);
         latency.observe(9.0, 100.0);
         latency.observe(f64::NAN, 1.0);
         latency.observe(1e9, 0.0);
-        assert_eq!((latency.min(), latency.mean(), latency.max()), (Some(1.0), Some(3.0), Some(9.0)));
+        assert_eq!(
+            (latency.min(), latency.mean(), latency.max()),
+            (Some(1.0), Some(3.0), Some(9.0))
+        );
     }
 
     #[test]
@@ -492,16 +580,26 @@ mod tests {
         };
         let (ok, idle) = (Some(Verdict::Ok), Some(Verdict::Idle));
         assert_eq!(worst(&[]), None);
-        assert_eq!((worst(&[idle, ok]), worst(&[ok, None, idle])), (Some(ok), Some(None)));
+        assert_eq!(
+            (worst(&[idle, ok]), worst(&[ok, None, idle])),
+            (Some(ok), Some(None))
+        );
         let stalled = Some(Verdict::Stalled);
-        assert_eq!(worst(&[None, stalled, Some(Verdict::Saturated)]), Some(stalled));
+        assert_eq!(
+            worst(&[None, stalled, Some(Verdict::Saturated)]),
+            Some(stalled)
+        );
     }
 
     #[test]
     fn each_class_holds_the_latencies_from_its_start_to_the_next() {
         for index in 0..CLASS_COUNT {
             let start = LatencyCounts::class_start_ms(index);
-            assert_eq!((class(start), class(start * 1.2)), (index, index), "{start}");
+            assert_eq!(
+                (class(start), class(start * 1.2)),
+                (index, index),
+                "{start}"
+            );
         }
         assert_eq!((class(1e-9), class(1e30)), (0, CLASS_COUNT - 1));
     }
@@ -527,11 +625,17 @@ mod tests {
             series.add(f64::from(second), 1.0, await_ms);
         }
         assert!(series.buckets.len() <= MAX_BUCKETS);
-        assert_eq!((series.max(0.0, 100.0), series.max(768.0, 784.0)), (Some(1.0), Some(50.0)));
+        assert_eq!(
+            (series.max(0.0, 100.0), series.max(768.0, 784.0)),
+            (Some(1.0), Some(50.0))
+        );
         assert_eq!(series.max(320.0, 384.0), None);
         assert_eq!(series.range(), Some((1.0, 50.0)));
         series.add(990.0, 1.0, f64::INFINITY);
         series.add(310.0, 1.0, 0.0);
-        assert_eq!((series.max(984.0, 1000.0), series.range()), (Some(f64::INFINITY), Some((1.0, 50.0))));
+        assert_eq!(
+            (series.max(984.0, 1000.0), series.range()),
+            (Some(f64::INFINITY), Some((1.0, 50.0)))
+        );
     }
 }

@@ -102,7 +102,12 @@ impl<'a> StepSource<'a> {
     /// # Errors
     /// If the capture lacks the range.
     pub fn of_capture(input: &'a Input, replay: Replay<'a>, clock: &'a dyn Clock) -> Result<Self> {
-        Ok(Self::new(input, SampleSource::of_capture(input, replay)?, clock, false))
+        Ok(Self::new(
+            input,
+            SampleSource::of_capture(input, replay)?,
+            clock,
+            false,
+        ))
     }
 
     /// The capture; `None` for the running system.
@@ -150,7 +155,9 @@ impl<'a> StepSource<'a> {
     /// # Errors
     /// When the source cannot be read.
     pub fn start(&mut self, on_warning: OnWarning<'_>) -> Result<bool> {
-        let found = self.samples.read(&self.newest, &mut self.incoming, on_warning)?;
+        let found = self
+            .samples
+            .read(&self.newest, &mut self.incoming, on_warning)?;
         if found {
             self.accept();
             self.sample_count += 1;
@@ -197,7 +204,10 @@ impl<'a> StepSource<'a> {
             let missed = missed + self.samples.skip_passed(self.clock.monotonic());
             self.missed_samples = self.missed_samples.saturating_add(missed);
         }
-        match self.samples.read(&self.newest, &mut self.incoming, on_warning) {
+        match self
+            .samples
+            .read(&self.newest, &mut self.incoming, on_warning)
+        {
             Ok(true) => {
                 self.sample_count += 1;
                 Ok(None)
@@ -209,7 +219,11 @@ impl<'a> StepSource<'a> {
             }
             Ok(false) => Ok(Some(Next::End)),
             // A signal interrupts a read; that is not the capture's fault.
-            Err(error) => self.clock.signal().map(|signal| Some(Next::Signal(signal))).ok_or(error),
+            Err(error) => self
+                .clock
+                .signal()
+                .map(|signal| Some(Next::Signal(signal)))
+                .ok_or(error),
         }
     }
 
@@ -226,7 +240,9 @@ impl<'a> StepSource<'a> {
     fn advance(&mut self) -> Next {
         self.accept();
         self.steps += 1;
-        self.missed_samples = self.missed_samples.saturating_add(self.newest.missed_samples);
+        self.missed_samples = self
+            .missed_samples
+            .saturating_add(self.newest.missed_samples);
         // The samples before the range are assessed one by one, however long the intervals of the range are.
         let is_preceding = self.samples.is_preceding();
         if !is_preceding {
@@ -240,7 +256,10 @@ impl<'a> StepSource<'a> {
             }
         }
         self.is_over = is_preceding || self.is_due();
-        Next::Step { ends: self.is_over, is_preceding }
+        Next::Step {
+            ends: self.is_over,
+            is_preceding,
+        }
     }
 
     /// Begins a new segment with the newest sample.
@@ -262,7 +281,10 @@ impl<'a> StepSource<'a> {
         if !self.input.realtime {
             return None;
         }
-        match self.clock.wait_until(started_at + Duration::from_secs_f64(recorded.seconds())) {
+        match self
+            .clock
+            .wait_until(started_at + Duration::from_secs_f64(recorded.seconds()))
+        {
             WaitOutcome::Signal(signal) => Some(signal),
             WaitOutcome::Due | WaitOutcome::Input => None,
         }
@@ -282,5 +304,8 @@ impl<'a> StepSource<'a> {
 
 /// The time between two samples; `None` across a break.
 fn elapsed(older: &Sample, newer: &Sample) -> Option<Span> {
-    newer.at.since(&older.at).filter(|_| newer.segment == older.segment)
+    newer
+        .at
+        .since(&older.at)
+        .filter(|_| newer.segment == older.segment)
 }

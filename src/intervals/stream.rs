@@ -57,7 +57,10 @@ pub struct Intervals<'a> {
 
 /// The next step of the stream.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "there is one at a time, and it is not stored")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one at a time, and it is not stored"
+)]
 pub enum NextInterval {
     Rows(IntervalRows),
     /// Time broke: the clock went back, the host rebooted, or another recording follows. No interval spans this point.
@@ -111,7 +114,12 @@ impl<'a> Intervals<'a> {
             baselines,
             filter: DeviceFilter::new(selection)?,
             // An analysis assesses whole intervals, however long.
-            source: StepSource::new(input, samples, clock, detail == Detail::Report && !input.single_samples),
+            source: StepSource::new(
+                input,
+                samples,
+                clock,
+                detail == Detail::Report && !input.single_samples,
+            ),
             attributor: Attributor::default(),
             tracker: DeviceTracker::new(detail, baselines),
             events: EventTracker::default(),
@@ -155,11 +163,18 @@ impl<'a> Intervals<'a> {
     ///
     /// # Errors
     /// Those of [`Self::next`].
-    pub(super) fn next_with_preceding(&mut self, on_warning: OnWarning<'_>) -> Result<NextInterval> {
+    pub(super) fn next_with_preceding(
+        &mut self,
+        on_warning: OnWarning<'_>,
+    ) -> Result<NextInterval> {
         self.advance(on_warning, true)
     }
 
-    fn advance(&mut self, on_warning: OnWarning<'_>, includes_preceding: bool) -> Result<NextInterval> {
+    fn advance(
+        &mut self,
+        on_warning: OnWarning<'_>,
+        includes_preceding: bool,
+    ) -> Result<NextInterval> {
         if self.has_reached_count() {
             return Ok(NextInterval::End);
         }
@@ -208,7 +223,8 @@ impl<'a> Intervals<'a> {
             self.learn_topology();
         }
         let step = self.source.step();
-        self.tracker.judge(&step, &self.topology, self.is_too_short_for_util(step.span));
+        self.tracker
+            .judge(&step, &self.topology, self.is_too_short_for_util(step.span));
         if self.tracker.health.has_trouble {
             self.source.samples.refresh_health();
         }
@@ -217,7 +233,13 @@ impl<'a> Intervals<'a> {
 
     /// Passes the scan of the last sample on.
     fn observe_io_scan(&mut self) {
-        if let Some(scan) = self.source.newest.io_scan.as_ref().filter(|_| !self.input.ignores_scans) {
+        if let Some(scan) = self
+            .source
+            .newest
+            .io_scan
+            .as_ref()
+            .filter(|_| !self.input.ignores_scans)
+        {
             self.attributor.observe(scan);
         }
     }
@@ -243,21 +265,39 @@ impl<'a> Intervals<'a> {
         }
         let without_util = self.is_too_short_for_util(span);
         if !is_preceding {
-            self.span.observe(header.elapsed_s, header.start, header.end);
+            self.span
+                .observe(header.elapsed_s, header.start, header.end);
         }
-        let Rows { listed: mut devices, neighbors, total } =
-            self.tracker.rows(first, last, span, &self.filter, without_util);
+        let Rows {
+            listed: mut devices,
+            neighbors,
+            total,
+        } = self
+            .tracker
+            .rows(first, last, span, &self.filter, without_util);
         let listed_count = devices.len();
         devices.extend(neighbors);
         note_held_between(&mut devices, &self.topology);
-        note_usage(&mut devices, attribution.as_ref(), &self.topology, |device| {
-            self.events.incidents.limit_of(device)
-        });
+        note_usage(
+            &mut devices,
+            attribution.as_ref(),
+            &self.topology,
+            |device| self.events.incidents.limit_of(device),
+        );
         devices.truncate(listed_count);
         let has_found_any = self.filter.has_found_any();
-        let mut rows = IntervalRows { header, devices, total, events, attribution, has_found_any };
+        let mut rows = IntervalRows {
+            header,
+            devices,
+            total,
+            events,
+            attribution,
+            has_found_any,
+        };
         self.events.observe(&mut rows, &self.topology);
-        self.source.samples.note_trouble(rows.devices.iter().any(may_be_in_trouble));
+        self.source
+            .samples
+            .note_trouble(rows.devices.iter().any(may_be_in_trouble));
         rows
     }
 
@@ -275,9 +315,16 @@ impl<'a> Intervals<'a> {
         let devices = &self.source.newest.devices;
         self.has_all_requests = are_all_requests_counted(&self.topology, devices);
         let recorded = self.source.samples.recorded_baselines();
-        self.tracker.learn(devices, &self.topology, recorded, resolver.as_ref(), &mut self.filter);
-        let known_devices =
-            devices.iter().map(|device| known_device(&self.topology, &self.machine, &device.name));
+        self.tracker.learn(
+            devices,
+            &self.topology,
+            recorded,
+            resolver.as_ref(),
+            &mut self.filter,
+        );
+        let known_devices = devices
+            .iter()
+            .map(|device| known_device(&self.topology, &self.machine, &device.name));
         self.tracker.known_devices = known_devices.collect();
         self.topology_revision += 1;
     }
@@ -288,19 +335,29 @@ impl<'a> Intervals<'a> {
         let has_new_loop = || {
             let step = self.source.step();
             let completed = |devices: &[Device], name: &str| {
-                devices.iter().find(|device| device.name == name).map(|device| device.counters.completed())
+                devices
+                    .iter()
+                    .find(|device| device.name == name)
+                    .map(|device| device.counters.completed())
             };
             let mut unbound = self.topology.unbound_loops();
-            unbound.any(|name| completed(&step.older.devices, name) != completed(&step.newer.devices, name))
+            unbound.any(|name| {
+                completed(&step.older.devices, name) != completed(&step.newer.devices, name)
+            })
         };
-        self.is_live() && (self.tracker.had_reset || has_new_loop()) || self.source.is_topology_stale()
+        self.is_live() && (self.tracker.had_reset || has_new_loop())
+            || self.source.is_topology_stale()
     }
 }
 
 /// Returns whether a device is in trouble, or may be before other intervals confirm it.
 fn may_be_in_trouble(device: &DeviceInterval) -> bool {
-    let is_sign =
-        |evidence: &Evidence| matches!(evidence, Evidence::Unconfirmed(_) | Evidence::HeldBetween { .. });
+    let is_sign = |evidence: &Evidence| {
+        matches!(
+            evidence,
+            Evidence::Unconfirmed(_) | Evidence::HeldBetween { .. }
+        )
+    };
     device.activity().is_some_and(|activity| {
         activity.incident.is_some()
             || activity.stalled_s > 0.0
@@ -313,9 +370,16 @@ fn known_device(topology: &Topology, machine: &Machine, name: &str) -> KnownDevi
     let (provider, size_bytes) = topology.volume(name, machine);
     // A loop or device-mapper device is no volume of a cloud, unless the disk below it is known to be one.
     let kind = topology.node(name).map_or(Kind::Disk, |node| node.kind);
-    let is_disk = matches!(kind, Kind::Disk | Kind::Partition | Kind::NvmePath | Kind::Multipath);
+    let is_disk = matches!(
+        kind,
+        Kind::Disk | Kind::Partition | Kind::NvmePath | Kind::Multipath
+    );
     let provider = provider.or((!is_disk).then_some(Provider::Other));
-    KnownDevice { size_bytes, provider, class: topology.device_class(name, machine) }
+    KnownDevice {
+        size_bytes,
+        provider,
+        class: topology.device_class(name, machine),
+    }
 }
 
 /// The header of an interval. The time with a request in flight is not known if the requests of some device are not
@@ -327,7 +391,10 @@ fn header(first: &Sample, last: &Sample, span: Span, has_all_requests: bool) -> 
         start: first.at.wall,
         end: last.at.wall,
         elapsed_s: span.seconds(),
-        host: HostStats { in_flight_upper_bound_pct, ..host },
+        host: HostStats {
+            in_flight_upper_bound_pct,
+            ..host
+        },
         ..IntervalHeader::default()
     }
 }
@@ -337,21 +404,48 @@ impl Intervals<'_> {
     /// [`Self::start`].
     pub fn since_boot(&mut self, show: &mut dyn FnMut(&IntervalRows)) -> bool {
         let newer = &self.source.newest;
-        let Some(span) = newer.at.uptime.and_then(Span::from_hundredths) else { return false };
+        let Some(span) = newer.at.uptime.and_then(Span::from_hundredths) else {
+            return false;
+        };
         let boot = sample_at_boot(newer);
-        let step = Step { older: &boot, newer, span, device_match: DeviceMatch::Identical };
+        let step = Step {
+            older: &boot,
+            newer,
+            span,
+            device_match: DeviceMatch::Identical,
+        };
         let mut tracker = DeviceTracker::new(Detail::Report, self.baselines);
         let resolver = self.source.samples.resolver();
         tracker.follow(&step);
         let recorded = self.source.samples.recorded_baselines();
-        tracker.learn(&newer.devices, &self.topology, recorded, resolver.as_ref(), &mut self.filter);
+        tracker.learn(
+            &newer.devices,
+            &self.topology,
+            recorded,
+            resolver.as_ref(),
+            &mut self.filter,
+        );
         tracker.begin_interval();
         tracker.judge(&step, &self.topology, false);
         let header = header(&boot, newer, span, self.has_all_requests);
-        let header = IntervalHeader { is_since_boot: true, ..header };
-        let Rows { listed: devices, total, .. } = tracker.rows(&boot, newer, span, &self.filter, false);
+        let header = IntervalHeader {
+            is_since_boot: true,
+            ..header
+        };
+        let Rows {
+            listed: devices,
+            total,
+            ..
+        } = tracker.rows(&boot, newer, span, &self.filter, false);
         let (events, attribution) = (Vec::new(), None);
-        show(&IntervalRows { header, devices, total, events, attribution, has_found_any: true });
+        show(&IntervalRows {
+            header,
+            devices,
+            total,
+            events,
+            attribution,
+            has_found_any: true,
+        });
         true
     }
 }
@@ -359,7 +453,10 @@ impl Intervals<'_> {
 /// Returns the sample as it would have been at boot: all counters are zero.
 fn sample_at_boot(sample: &Sample) -> Sample {
     let at_boot = |device: &Device| Device {
-        counters: Counters { columns: device.counters.columns, ..Counters::ZERO },
+        counters: Counters {
+            columns: device.counters.columns,
+            ..Counters::ZERO
+        },
         ..device.clone()
     };
     Sample {
@@ -382,7 +479,9 @@ impl Intervals<'_> {
     }
 
     pub(super) fn has_reached_count(&self) -> bool {
-        self.input.count.is_some_and(|count| self.span.intervals >= count)
+        self.input
+            .count
+            .is_some_and(|count| self.span.intervals >= count)
     }
 
     /// Returns whether samples come from the running system.
@@ -416,17 +515,30 @@ impl Intervals<'_> {
 
     /// Returns the selected devices of the last sample, by the kernel's names, with their counters.
     pub fn selected_devices(&self) -> impl Iterator<Item = (&str, &Counters)> {
-        self.selected_with_peers().map(|(name, counters, _)| (name, counters))
+        self.selected_with_peers()
+            .map(|(name, counters, _)| (name, counters))
     }
 
     /// Returns the same, with the latency of reads and of writes as multiples of the median of the peers.
     pub(in crate::intervals) fn selected_with_peers(
         &self,
     ) -> impl Iterator<Item = (&str, &Counters, [Option<f64>; 2])> {
-        let devices = self.source.newest.devices.iter().zip(&self.tracker.attributes);
-        let selected = devices.zip(&self.tracker.records).filter(|((_, it), _)| self.filter.is_selected(it));
-        selected
-            .map(|((device, _), record)| (device.name.as_str(), &device.counters, record.judge.peers.usual()))
+        let devices = self
+            .source
+            .newest
+            .devices
+            .iter()
+            .zip(&self.tracker.attributes);
+        let selected = devices
+            .zip(&self.tracker.records)
+            .filter(|((_, it), _)| self.filter.is_selected(it));
+        selected.map(|((device, _), record)| {
+            (
+                device.name.as_str(),
+                &device.counters,
+                record.judge.peers.usual(),
+            )
+        })
     }
 
     /// Returns the whole devices that are selected in the last sample or contain selected partitions, by the kernel's
@@ -452,7 +564,9 @@ impl Intervals<'_> {
             let head = nvme_head(&device.name);
             is_selected(&device.name) || head.is_some_and(|head| is_selected(&head))
         });
-        selected.map(|device| (device.major, device.minor)).collect()
+        selected
+            .map(|device| (device.major, device.minor))
+            .collect()
     }
 
     /// Returns the events of the listed devices so far, with the incidents that they belong to.
@@ -472,7 +586,10 @@ impl Intervals<'_> {
 
     /// The topology; `None` if it could only be inferred from device names.
     pub fn known_topology(&self) -> Option<&Topology> {
-        self.source.samples.has_known_topology().then_some(&self.topology)
+        self.source
+            .samples
+            .has_known_topology()
+            .then_some(&self.topology)
     }
 
     /// Returns the settings of the verdict on a device, by its kernel name and its identity, if any.
@@ -488,14 +605,22 @@ impl Intervals<'_> {
     /// Returns a message about the selected devices whose name belongs to another device in a given baseline; `None` if
     /// there are none.
     pub fn mismatched_baselines(&self) -> Option<String> {
-        self.baselines.mismatches(self.selected_devices().map(|(name, _)| name), &self.topology)
+        self.baselines.mismatches(
+            self.selected_devices().map(|(name, _)| name),
+            &self.topology,
+        )
     }
 
     /// Returns the requested devices that were not found so far; `None` if all were.
     pub fn not_found(&self) -> Option<NotFound> {
         let searched = self.input.count.filter(|_| self.has_reached_count());
         let devices = &self.source.newest.devices;
-        self.filter.not_found(devices, &self.tracker.attributes, searched, self.input.from.as_deref())
+        self.filter.not_found(
+            devices,
+            &self.tracker.attributes,
+            searched,
+            self.input.from.as_deref(),
+        )
     }
 
     /// Returns why there are no intervals.
@@ -513,14 +638,18 @@ impl Intervals<'_> {
         let look_alike = capture.and_then(|capture| capture.look_alike);
         let reason = match self.source.sample_count {
             // Later samples were not read.
-            0 | 1 if self.input.range.end.is_some() => "fewer than two complete samples up to --end",
+            0 | 1 if self.input.range.end.is_some() => {
+                "fewer than two complete samples up to --end"
+            }
             0 | 1 if capture.is_some_and(|capture| capture.is_log) => {
                 "the log has no interval: its first report has averages since boot; of one of iostat -y, --every 10s \
                  states the length"
             }
             0 => {
                 let replay = self.source.samples.replay();
-                return Ok(replay.map_or_else(|| "no samples found".to_owned(), Replay::no_samples_reason));
+                return Ok(
+                    replay.map_or_else(|| "no samples found".to_owned(), Replay::no_samples_reason)
+                );
             }
             1 => {
                 let why = look_alike.map(|(line, what)| format!("line {line} {what}"));

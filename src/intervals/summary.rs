@@ -73,16 +73,33 @@ impl DeviceSummary {
     /// highest latency of an interval.
     pub fn worst_first(&self, other: &Self) -> Ordering {
         let severity = |summary: &Self| {
-            let latency_ms = summary.reads.await_ms.value.max(summary.writes.await_ms.value);
-            [summary.peak_stall_s.value, summary.peak_queue.value, latency_ms]
+            let latency_ms = summary
+                .reads
+                .await_ms
+                .value
+                .max(summary.writes.await_ms.value);
+            [
+                summary.peak_stall_s.value,
+                summary.peak_queue.value,
+                latency_ms,
+            ]
         };
         let pairs = severity(other).into_iter().zip(severity(self));
-        pairs.map(|(other, own)| other.total_cmp(&own)).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+        pairs
+            .map(|(other, own)| other.total_cmp(&own))
+            .find(|order| order.is_ne())
+            .unwrap_or(Ordering::Equal)
     }
 
     /// Returns whether the device did nothing at all.
     pub fn is_empty(&self) -> bool {
-        let Interval { reads, writes, other_ios, weighted, .. } = self.sum;
+        let Interval {
+            reads,
+            writes,
+            other_ios,
+            weighted,
+            ..
+        } = self.sum;
         reads.ios == 0
             && writes.ios == 0
             && other_ios == 0

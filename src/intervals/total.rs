@@ -19,7 +19,11 @@ pub(super) struct Total {
 impl Total {
     pub(super) fn add(&mut self, interval: &Interval) {
         // A device alone has no util either.
-        let no_device = Interval { in_flight_before: Some(0), in_flight: Some(0), ..Interval::default() };
+        let no_device = Interval {
+            in_flight_before: Some(0),
+            in_flight: Some(0),
+            ..Interval::default()
+        };
         self.sum = Some(self.sum.unwrap_or(no_device).beside(interval));
     }
 
@@ -35,9 +39,17 @@ impl Total {
     pub(super) fn finish(&self) -> Option<DeviceInterval> {
         let active = |stats: Interval| {
             let flag = self.lacks_device.then_some(DataFlag::AccountingOff);
-            DeviceState::Active(Box::new(DeviceActivity { stats, flag, ..DeviceActivity::default() }))
+            DeviceState::Active(Box::new(DeviceActivity {
+                stats,
+                flag,
+                ..DeviceActivity::default()
+            }))
         };
-        let state = if self.had_reset { DeviceState::MemberReset } else { active(self.sum?) };
+        let state = if self.had_reset {
+            DeviceState::MemberReset
+        } else {
+            active(self.sum?)
+        };
         Some(DeviceInterval::without_alias("total", state))
     }
 }
@@ -74,7 +86,11 @@ pub(super) fn total_roles(
 ) -> Vec<TotalRole> {
     let is_requested = |index: usize| requested.is_none_or(|requested| requested[index]);
     let mut candidates: HashMap<&str, usize> = HashMap::with_capacity(devices.len());
-    for (index, device) in devices.iter().enumerate().filter(|(index, _)| is_requested(*index)) {
+    for (index, device) in devices
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| is_requested(*index))
+    {
         candidates.entry(device.name.as_str()).or_insert(index);
     }
     let role = |(index, device): (usize, &Device)| {
@@ -83,7 +99,9 @@ pub(super) fn total_roles(
         }
         match kind(device, topology) {
             Kind::NvmePath => {
-                let mut heads = topology.holders(&device.name).filter(|node| node.kind == Kind::Disk);
+                let mut heads = topology
+                    .holders(&device.name)
+                    .filter(|node| node.kind == Kind::Disk);
                 let head = heads.find_map(|node| candidates.get(node.name.as_str()));
                 head.map_or(TotalRole::Included, |head| TotalRole::FallbackFor(*head))
             }
@@ -106,7 +124,10 @@ fn include_stacked_devices(
     candidates: &HashMap<&str, usize>,
     topology: &Topology,
 ) {
-    let disks = devices.iter().zip(roles.iter()).filter(|(_, role)| **role != TotalRole::Excluded);
+    let disks = devices
+        .iter()
+        .zip(roles.iter())
+        .filter(|(_, role)| **role != TotalRole::Excluded);
     let mut included: HashSet<&str> = disks.map(|(device, _)| device.name.as_str()).collect();
     let has_disks = !included.is_empty();
     let mut nodes: Vec<&Node> = topology.nodes().iter().collect();
@@ -123,7 +144,8 @@ fn include_stacked_devices(
     let mut above: HashSet<&str> = HashSet::new();
     for node in nodes {
         let name = node.name.as_str();
-        let is_counted = |name: &String| included.contains(name.as_str()) || above.contains(name.as_str());
+        let is_counted =
+            |name: &String| included.contains(name.as_str()) || above.contains(name.as_str());
         if node.backing_devices.iter().any(is_counted) {
             above.insert(name);
         } else if let Some(index) = candidates.get(name).filter(|_| !below.contains(name))
@@ -133,7 +155,10 @@ fn include_stacked_devices(
             roles[*index] = TotalRole::Included;
         }
     }
-    for (name, index) in candidates.iter().filter(|(name, _)| topology.node(name).is_none()) {
+    for (name, index) in candidates
+        .iter()
+        .filter(|(name, _)| topology.node(name).is_none())
+    {
         if roles[*index] == TotalRole::Excluded && !may_be_on_included_disk(Kind::from_name(name)) {
             roles[*index] = TotalRole::Included;
         }
@@ -141,11 +166,15 @@ fn include_stacked_devices(
 }
 
 fn kind(device: &Device, topology: &Topology) -> Kind {
-    topology.node(&device.name).map_or_else(|| Kind::from_name(&device.name), |node| node.kind)
+    topology
+        .node(&device.name)
+        .map_or_else(|| Kind::from_name(&device.name), |node| node.kind)
 }
 
 fn has_backing_devices(device: &Device, topology: &Topology) -> bool {
-    topology.node(&device.name).is_some_and(|node| !node.backing_devices.is_empty())
+    topology
+        .node(&device.name)
+        .is_some_and(|node| !node.backing_devices.is_empty())
 }
 
 #[cfg(test)]
@@ -154,7 +183,10 @@ mod tests {
 
     /// Returns the names of the devices that count.
     fn counted(nodes: &[(&str, Kind, &[&str])], chosen: Option<&[&str]>) -> Vec<String> {
-        let device = |name: &str| Device { name: name.into(), ..Device::default() };
+        let device = |name: &str| Device {
+            name: name.into(),
+            ..Device::default()
+        };
         let devices: Vec<Device> = nodes.iter().map(|(name, ..)| device(name)).collect();
         let node = |(name, kind, on): &(&str, Kind, &[&str])| Node {
             name: (*name).into(),
@@ -163,15 +195,24 @@ mod tests {
             ..Node::default()
         };
         let topology = Topology::new(nodes.iter().map(node).collect());
-        let is_chosen =
-            |names: &[&str]| devices.iter().map(|device| names.contains(&device.name.as_str())).collect();
+        let is_chosen = |names: &[&str]| {
+            devices
+                .iter()
+                .map(|device| names.contains(&device.name.as_str()))
+                .collect()
+        };
         let chosen: Option<Vec<bool>> = chosen.map(is_chosen);
         let roles = total_roles(&devices, &topology, chosen.as_deref());
-        let counted = devices.iter().zip(roles).filter_map(|(device, role)| match role {
-            TotalRole::Excluded => None,
-            TotalRole::Included => Some(device.name.clone()),
-            TotalRole::FallbackFor(index) => Some(format!("{} unless {}", device.name, devices[index].name)),
-        });
+        let counted = devices
+            .iter()
+            .zip(roles)
+            .filter_map(|(device, role)| match role {
+                TotalRole::Excluded => None,
+                TotalRole::Included => Some(device.name.clone()),
+                TotalRole::FallbackFor(index) => {
+                    Some(format!("{} unless {}", device.name, devices[index].name))
+                }
+            });
         counted.collect()
     }
 
@@ -221,20 +262,31 @@ mod tests {
             ("nvme0c1n1", Kind::NvmePath, &[]),
             ("nvme0n1p1", Kind::Partition, &["nvme0n1"]),
         ];
-        let all = ["nvme0n1", "nvme0c0n1 unless nvme0n1", "nvme0c1n1 unless nvme0n1"];
+        let all = [
+            "nvme0n1",
+            "nvme0c0n1 unless nvme0n1",
+            "nvme0c1n1 unless nvme0n1",
+        ];
         assert_eq!(counted(nodes, None), all);
         assert_eq!(counted(&nodes[1..3], None), ["nvme0c0n1", "nvme0c1n1"]);
-        assert_eq!(counted(nodes, Some(&["nvme0c0n1", "nvme0n1p1"])), ["nvme0c0n1"]);
+        assert_eq!(
+            counted(nodes, Some(&["nvme0c0n1", "nvme0n1p1"])),
+            ["nvme0c0n1"]
+        );
         assert_eq!(counted(nodes, Some(&["nvme0n1", "nvme0n1p1"])), ["nvme0n1"]);
     }
 
     #[test]
     fn a_deep_stack_with_a_cycle_terminates() {
         let names: Vec<String> = (0..20_000).map(|at| format!("dm-{at}")).collect();
-        let on: Vec<[&str; 1]> =
-            (0..names.len()).map(|at| [names[(at + names.len() - 1) % names.len()].as_str()]).collect();
-        let nodes: Vec<(&str, Kind, &[&str])> =
-            names.iter().zip(&on).map(|(name, on)| (name.as_str(), Kind::Dm, &on[..])).collect();
+        let on: Vec<[&str; 1]> = (0..names.len())
+            .map(|at| [names[(at + names.len() - 1) % names.len()].as_str()])
+            .collect();
+        let nodes: Vec<(&str, Kind, &[&str])> = names
+            .iter()
+            .zip(&on)
+            .map(|(name, on)| (name.as_str(), Kind::Dm, &on[..]))
+            .collect();
         assert_eq!(counted(&nodes, Some(&["dm-7", "dm-7000"])).len(), 1);
     }
 }

@@ -57,7 +57,10 @@ impl TracedThread {
         let comm = &*self.comm;
         if comm.starts_with("kworker/u") && self.writes > 0 || comm.starts_with("flush-") {
             Some("writeback")
-        } else if ["jbd2/", "xfsaild/", "btrfs-transacti"].iter().any(|name| comm.starts_with(name)) {
+        } else if ["jbd2/", "xfsaild/", "btrfs-transacti"]
+            .iter()
+            .any(|name| comm.starts_with(name))
+        {
             Some("journal")
         } else {
             comm.starts_with("kswapd").then_some("swap")
@@ -69,17 +72,22 @@ impl TracedThread {
 fn threads(users: &TracedUsers, devices: &[Device]) -> Vec<TracedThread> {
     let mut threads: BTreeMap<(DeviceNumber, u32, &str), TracedThread> = BTreeMap::new();
     for user in users.0.values() {
-        let Some(device) = devices.iter().find(|device| (device.major, device.minor) == user.number) else {
+        let Some(device) = devices
+            .iter()
+            .find(|device| (device.major, device.minor) == user.number)
+        else {
             continue;
         };
-        let thread = threads.entry((user.number, user.tid, &user.comm)).or_insert_with(|| TracedThread {
-            device: device.name.clone(),
-            tid: user.tid,
-            comm: Arc::clone(&user.comm),
-            pid: user.pid,
-            cgroup: user.cgroup.clone(),
-            ..TracedThread::default()
-        });
+        let thread = threads
+            .entry((user.number, user.tid, &user.comm))
+            .or_insert_with(|| TracedThread {
+                device: device.name.clone(),
+                tid: user.tid,
+                comm: Arc::clone(&user.comm),
+                pid: user.pid,
+                cgroup: user.cgroup.clone(),
+                ..TracedThread::default()
+            });
         let (count, bytes) = match user.kind {
             RequestKind::Read => (&mut thread.reads, &mut thread.read_bytes),
             RequestKind::Write => (&mut thread.writes, &mut thread.write_bytes),
@@ -114,12 +122,17 @@ pub struct TracedDevice {
 impl TracedInterval {
     /// Finds the names of the devices, among those of the last sample, and their aliases.
     pub fn new(traced: TracedIo, devices: &[Device], topology: &Topology) -> Self {
-        let whole = devices.iter().zip(partition_parents(devices)).filter(|(_, parent)| parent.is_none());
+        let whole = devices
+            .iter()
+            .zip(partition_parents(devices))
+            .filter(|(_, parent)| parent.is_none());
         let mut found: Vec<TracedDevice> = whole
             .map(|(device, _)| {
                 let number = (device.major, device.minor);
                 let completed = traced.completed.get(&number).copied().unwrap_or_default();
-                let alias = topology.node(&device.name).and_then(|node| node.alias.as_ref());
+                let alias = topology
+                    .node(&device.name)
+                    .and_then(|node| node.alias.as_ref());
                 TracedDevice {
                     name: device.name.clone(),
                     label: alias.unwrap_or(&device.name).clone(),
@@ -166,11 +179,14 @@ fn add_requests_of_paths(devices: &mut [TracedDevice]) {
         }
     }
     for index in 0..devices.len() {
-        let Some(paths) = heads.get(&devices[index].name) else { continue };
+        let Some(paths) = heads.get(&devices[index].name) else {
+            continue;
+        };
         let mut sum = TracedDevice::default();
         for path in paths.iter().map(|path| &devices[*path]) {
-            sum.completed =
-                std::array::from_fn(|kind| sum.completed[kind].saturating_add(path.completed[kind]));
+            sum.completed = std::array::from_fn(|kind| {
+                sum.completed[kind].saturating_add(path.completed[kind])
+            });
             for (key, histogram) in &path.latencies {
                 sum.latencies.entry(*key).or_default().merge(histogram);
             }
@@ -178,7 +194,12 @@ fn add_requests_of_paths(devices: &mut [TracedDevice]) {
                 *sum.errors.entry(*error).or_default() += count;
             }
         }
-        let TracedDevice { completed, latencies, errors, .. } = sum;
+        let TracedDevice {
+            completed,
+            latencies,
+            errors,
+            ..
+        } = sum;
         let head = &mut devices[index];
         (head.completed, head.latencies, head.errors) = (completed, latencies, errors);
     }
@@ -190,14 +211,20 @@ impl TracedDevice {
     /// little.
     pub fn matched_pct(&self, kinds: &[RequestKind]) -> Option<f64> {
         let completed: u64 = kinds.iter().map(|kind| self.completed_of(*kind)).sum();
-        let traced: u64 =
-            kinds.iter().filter_map(|kind| self.latencies.get(kind)).map(LatencyHistogram::count).sum();
+        let traced: u64 = kinds
+            .iter()
+            .filter_map(|kind| self.latencies.get(kind))
+            .map(LatencyHistogram::count)
+            .sum();
         (completed > 0).then(|| (traced as f64 / completed as f64 * 100.0).min(100.0))
     }
 
     /// Returns the number of completed requests of a kind, by the device's counters.
     pub fn completed_of(&self, kind: RequestKind) -> u64 {
-        RequestKind::ALL.iter().position(|other| *other == kind).map_or(0, |at| self.completed[at])
+        RequestKind::ALL
+            .iter()
+            .position(|other| *other == kind)
+            .map_or(0, |at| self.completed[at])
     }
 }
 
@@ -207,7 +234,12 @@ mod tests {
     use crate::counters::TracedUser;
 
     fn device(major: u32, minor: u32, name: &str) -> Device {
-        Device { major, minor, name: name.to_owned(), ..Device::default() }
+        Device {
+            major,
+            minor,
+            name: name.to_owned(),
+            ..Device::default()
+        }
     }
 
     #[test]
@@ -233,9 +265,16 @@ mod tests {
             ..TracedIo::default()
         };
         let devices = [device(8, 0, "sda"), device(8, 1, "sda1")];
-        let threads = TracedInterval::new(traced, &devices, &Topology::default()).threads.unwrap();
+        let threads = TracedInterval::new(traced, &devices, &Topology::default())
+            .threads
+            .unwrap();
         let summary = |thread: &TracedThread| {
-            (thread.device.clone(), thread.reads, thread.write_bytes, thread.kernel_role())
+            (
+                thread.device.clone(),
+                thread.reads,
+                thread.write_bytes,
+                thread.kernel_role(),
+            )
         };
         let expected = [
             ("sda".to_owned(), 0, 40_960, Some("writeback")),
@@ -247,24 +286,42 @@ mod tests {
 
     #[test]
     fn latencies_have_the_names_of_whole_devices() {
-        let key = |minor| crate::counters::LatencyKey { number: (8, minor), kind: RequestKind::Read };
+        let key = |minor| crate::counters::LatencyKey {
+            number: (8, minor),
+            kind: RequestKind::Read,
+        };
         let mut histogram = LatencyHistogram::default();
-        histogram.add(crate::counters::LatencyBucket { lower_ns: 0, upper_ns: 9, count: 3, sum_ns: 5 });
+        histogram.add(crate::counters::LatencyBucket {
+            lower_ns: 0,
+            upper_ns: 9,
+            count: 3,
+            sum_ns: 5,
+        });
         let traced = TracedIo {
             completed: BTreeMap::from([((8, 0), [4, 0, 0])]),
             latencies: BTreeMap::from([(key(0), histogram.clone()), (key(9), histogram)]),
             ..TracedIo::default()
         };
-        let devices = [device(8, 0, "sda"), device(8, 1, "sda1"), device(8, 16, "sdb")];
+        let devices = [
+            device(8, 0, "sda"),
+            device(8, 1, "sda1"),
+            device(8, 16, "sdb"),
+        ];
         let interval = TracedInterval::new(traced, &devices, &Topology::default());
         assert_eq!(interval.devices.len(), 1);
-        assert_eq!(interval.devices[0].matched_pct(&RequestKind::ALL), Some(75.0));
+        assert_eq!(
+            interval.devices[0].matched_pct(&RequestKind::ALL),
+            Some(75.0)
+        );
         assert_eq!(interval.devices[0].matched_pct(&[RequestKind::Write]), None);
     }
 
     #[test]
     fn an_nvme_disk_has_the_requests_of_its_paths() {
-        let key = |minor| crate::counters::LatencyKey { number: (259, minor), kind: RequestKind::Read };
+        let key = |minor| crate::counters::LatencyKey {
+            number: (259, minor),
+            kind: RequestKind::Read,
+        };
         let histogram = |lower_ns, count| {
             let mut histogram = LatencyHistogram::default();
             let bucket = crate::counters::LatencyBucket {
@@ -282,11 +339,17 @@ mod tests {
             let head = completed.map(|completed| ((259, 2), completed));
             let traced = TracedIo {
                 completed: paths.into_iter().chain(head).collect(),
-                latencies: BTreeMap::from([(key(1), histogram(100, 3)), (key(3), histogram(900, 1))]),
+                latencies: BTreeMap::from([
+                    (key(1), histogram(100, 3)),
+                    (key(3), histogram(900, 1)),
+                ]),
                 ..TracedIo::default()
             };
-            let devices =
-                [device(259, 1, "nvme0c0n1"), device(259, 2, "nvme0n1"), device(259, 3, "nvme0c1n1")];
+            let devices = [
+                device(259, 1, "nvme0c0n1"),
+                device(259, 2, "nvme0n1"),
+                device(259, 3, "nvme0c1n1"),
+            ];
             let interval = TracedInterval::new(traced, &devices, &Topology::default());
             let summary = |device: &TracedDevice| {
                 let count = device.latencies.get(&RequestKind::Read).unwrap().count();
@@ -302,7 +365,10 @@ mod tests {
                 ("nvme0n1".to_owned(), false, 4, 80.0),
                 ("nvme0c1n1".to_owned(), true, 1, 50.0),
             ];
-            assert_eq!(interval.devices.iter().map(summary).collect::<Vec<_>>(), expected);
+            assert_eq!(
+                interval.devices.iter().map(summary).collect::<Vec<_>>(),
+                expected
+            );
         }
     }
 }

@@ -124,28 +124,44 @@ Options are:
 ///
 /// # Errors
 /// The text to print instead of a run: the usage after an error, or the version that was requested.
-pub fn parse(arguments: &[OsString], root: &Path, environment: Environment<'_>) -> Result<Options, ArgError> {
+pub fn parse(
+    arguments: &[OsString],
+    root: &Path,
+    environment: Environment<'_>,
+) -> Result<Options, ArgError> {
     let mut parsed = Parsed::default();
     parsed.options.root = root.to_owned();
     parsed.options.style.decimals = 2;
-    let arguments: Vec<String> =
-        arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
+    let arguments: Vec<String> = arguments
+        .iter()
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect();
     let mut arguments = arguments.iter().map(String::as_str).peekable();
     while let Some(argument) = arguments.next() {
         let options = &mut parsed.options;
         match argument {
             "--from" => options.from = Some(arguments.next().ok_or_else(usage)?.into()),
-            "--begin" => options.range.begin = Some(capture_value(argument, arguments.next(), str::parse)?),
-            "--end" => options.range.end = Some(capture_value(argument, arguments.next(), str::parse)?),
-            "--every" => options.every = Some(capture_value(argument, arguments.next(), parse_interval)?),
+            "--begin" => {
+                options.range.begin = Some(capture_value(argument, arguments.next(), str::parse)?)
+            }
+            "--end" => {
+                options.range.end = Some(capture_value(argument, arguments.next(), str::parse)?)
+            }
+            "--every" => {
+                options.every = Some(capture_value(argument, arguments.next(), parse_interval)?)
+            }
             "--root" => options.root = arguments.next().ok_or_else(usage)?.into(),
             "-p" => {
-                parsed.add_partitions(arguments.next_if(|next| !next.starts_with('-') && !is_number(next)));
+                parsed.add_partitions(
+                    arguments.next_if(|next| !next.starts_with('-') && !is_number(next)),
+                );
             }
             "-g" => parsed.add_group(arguments.next().ok_or_else(usage)?),
             "-o" if arguments.next() == Some("JSON") => options.style.is_json = true,
             "-j" => parsed.set_persistent_names(arguments.next().ok_or_else(usage)?)?,
-            "-f" | "+f" => parsed.set_device_files(argument, arguments.next().ok_or_else(usage)?)?,
+            "-f" | "+f" => {
+                parsed.set_device_files(argument, arguments.next().ok_or_else(usage)?)?
+            }
             "--human" => options.style.human = true,
             "--pretty" => options.style.pretty = true,
             "--compact" => options.style.compact = true,
@@ -171,11 +187,17 @@ fn capture_value<T>(
 }
 
 fn invalid_value(option: &str, reason: &str) -> ArgError {
-    ArgError { message: format!("blkstat: {option}: {}\n", sanitize(reason)), exit: Exit::Error }
+    ArgError {
+        message: format!("blkstat: {option}: {}\n", sanitize(reason)),
+        exit: Exit::Error,
+    }
 }
 
 fn usage() -> ArgError {
-    ArgError { message: USAGE.to_owned(), exit: Exit::IostatUsage }
+    ArgError {
+        message: USAGE.to_owned(),
+        exit: Exit::IostatUsage,
+    }
 }
 
 /// Returns whether the argument is an interval or a count: digits, or digits with a fraction.
@@ -192,7 +214,11 @@ fn is_number(argument: &str) -> bool {
 /// Returns a number as iostat reads it: an empty text is 0, and a number that is too large is the largest one.
 fn parse_number(digits: &str) -> u64 {
     const MAX: u64 = i64::MAX as u64;
-    if digits.is_empty() { 0 } else { digits.parse().unwrap_or(MAX).min(MAX) }
+    if digits.is_empty() {
+        0
+    } else {
+        digits.parse().unwrap_or(MAX).min(MAX)
+    }
 }
 
 /// The options as they were typed, before they are combined.
@@ -236,21 +262,29 @@ impl Parsed {
 
     fn add_all_partitions(&mut self) {
         self.all_partitions = true;
-        self.options.unsorted_from.get_or_insert(self.options.items.len());
+        self.options
+            .unsorted_from
+            .get_or_insert(self.options.items.len());
     }
 
     fn add_device(&mut self, name: &str, partitions: bool) {
         self.needs_disk = true;
         self.includes_unused = true;
         let persistent = self.options.persistent_names.clone();
-        self.options.items.push(RequestedItem::Device { name: name.to_owned(), partitions, persistent });
+        self.options.items.push(RequestedItem::Device {
+            name: name.to_owned(),
+            partitions,
+            persistent,
+        });
     }
 
     /// Adds `-g NAME`, unless there is a group with this name: then the devices after it belong to the last group.
     fn add_group(&mut self, name: &str) {
         let group = RequestedItem::Group(name.to_owned());
         if !self.options.items.contains(&group) {
-            self.options.unsorted_from.get_or_insert(self.options.items.len());
+            self.options
+                .unsorted_from
+                .get_or_insert(self.options.items.len());
             self.options.items.push(group);
         }
     }
@@ -258,9 +292,18 @@ impl Parsed {
     /// Sets `-j TYPE`.
     fn set_persistent_names(&mut self, kind: &str) -> Result<(), ArgError> {
         let kind = kind.to_lowercase();
-        if kind.is_empty() || !self.options.root.join(format!("dev/disk/by-{kind}")).is_dir() {
+        if kind.is_empty()
+            || !self
+                .options
+                .root
+                .join(format!("dev/disk/by-{kind}"))
+                .is_dir()
+        {
             let message = "Invalid type of persistent device name\n".to_owned();
-            return Err(ArgError { message, exit: Exit::IostatUsage });
+            return Err(ArgError {
+                message,
+                exit: Exit::IostatUsage,
+            });
         }
         self.options.persistent_names = Some(kind);
         self.options.style.pretty = true;
@@ -273,8 +316,11 @@ impl Parsed {
         if self.options.device_files != DeviceFiles::System || !directory.is_dir() {
             return Err(usage());
         }
-        self.options.device_files =
-            if option == "-f" { DeviceFiles::Only(directory) } else { DeviceFiles::Also(directory) };
+        self.options.device_files = if option == "-f" {
+            DeviceFiles::Only(directory)
+        } else {
+            DeviceFiles::Also(directory)
+        };
         Ok(())
     }
 
@@ -295,7 +341,12 @@ impl Parsed {
                 's' => options.style.short = true,
                 't' => self.timestamps = true,
                 'U' => self.epoch = true,
-                'V' => return Err(ArgError { message: VERSION.to_owned(), exit: Exit::Success }),
+                'V' => {
+                    return Err(ArgError {
+                        message: VERSION.to_owned(),
+                        exit: Exit::Success,
+                    });
+                }
                 'x' => (options.style.extended, self.needs_disk) = (true, true),
                 'y' => options.skip_first = true,
                 'z' => options.style.active_only = true,
@@ -306,7 +357,11 @@ impl Parsed {
     }
 
     fn set_unit(&mut self, unit: Unit) -> Result<(), ArgError> {
-        if self.unit.replace(unit).is_some_and(|before| before != unit) { Err(usage()) } else { Ok(()) }
+        if self.unit.replace(unit).is_some_and(|before| before != unit) {
+            Err(usage())
+        } else {
+            Ok(())
+        }
     }
 
     /// Adds a device, the interval or the count.
@@ -347,7 +402,10 @@ impl Parsed {
     /// The usage if they contradict each other.
     fn resolve(self, environment: Environment<'_>) -> Result<Options, ArgError> {
         let mut options = self.options;
-        let has_groups = options.items.iter().any(|item| matches!(item, RequestedItem::Group(_)));
+        let has_groups = options
+            .items
+            .iter()
+            .any(|item| matches!(item, RequestedItem::Group(_)));
         let is_single = options.interval.is_some_and(|interval| interval.is_zero());
         if options.groups_only && !has_groups
             || options.count == Some(0)
@@ -359,7 +417,10 @@ impl Parsed {
         options.range.time_zone = environment("TZ");
         let is_about_capture = !options.range.is_everything() || options.every.is_some();
         if is_about_capture && options.from.is_none() {
-            return Err(invalid_value("--begin, --end and --every", "need a recording, such as --from FILE"));
+            return Err(invalid_value(
+                "--begin, --end and --every",
+                "need a recording, such as --from FILE",
+            ));
         }
         let includes_unused = self.includes_unused || self.all;
         options.default_devices = match self.all_partitions {
@@ -369,8 +430,13 @@ impl Parsed {
         };
         let is_posix = environment("POSIXLY_CORRECT").is_some();
         let style = &mut options.style;
-        style.unit = self.unit.unwrap_or(if is_posix { Unit::Block } else { Unit::Kilo });
-        (style.cpu, style.disk) = (style.cpu || !style.disk, style.disk || self.needs_disk || !style.cpu);
+        style.unit = self
+            .unit
+            .unwrap_or(if is_posix { Unit::Block } else { Unit::Kilo });
+        (style.cpu, style.disk) = (
+            style.cpu || !style.disk,
+            style.disk || self.needs_disk || !style.cpu,
+        );
         style.used_only = !includes_unused;
         options.iso_date = environment("S_TIME_FORMAT").is_some_and(|value| value == "ISO");
         let time_format = match (self.epoch, options.iso_date) {
@@ -379,7 +445,8 @@ impl Parsed {
             (false, false) => "%m/%d/%y %H:%M:%S",
         };
         options.time_format = self.timestamps.then_some(time_format);
-        let is = |name: &str, expected: &str| environment(name).is_some_and(|value| value == expected);
+        let is =
+            |name: &str, expected: &str| environment(name).is_some_and(|value| value == expected);
         let is_unwanted =
             environment("NO_COLOR").is_some_and(|value| !value.is_empty()) || is("TERM", "dumb");
         options.colors_only_terminal = !is("S_COLORS", "always");

@@ -59,7 +59,11 @@ impl RequestRates {
     /// Returns the requests merged before they were issued, in percent of all: 100 Δm / (Δm + Δn).
     pub(super) fn merge_pct(&self) -> f64 {
         let issued = self.merges.amount.wrapping_add(self.ios.amount);
-        if issued == 0 { 0.0 } else { self.merges.amount as f64 / issued as f64 * 100.0 }
+        if issued == 0 {
+            0.0
+        } else {
+            self.merges.amount as f64 / issued as f64 * 100.0
+        }
     }
 
     /// Returns the mean latency in milliseconds: ΔT / Δn.
@@ -110,8 +114,13 @@ impl IostatRates {
 
     /// Returns the numbers between two readings of one device.
     pub(super) fn between(older: &Counters, newer: &Counters, interval: Span) -> Self {
-        let rates = |older: &Requests, newer: &Requests| RequestRates::between(older, newer, interval);
-        let flushes = |of: &Counters| Requests { ios: of.flushes, ms: of.flush_ms, ..Requests::default() };
+        let rates =
+            |older: &Requests, newer: &Requests| RequestRates::between(older, newer, interval);
+        let flushes = |of: &Counters| Requests {
+            ios: of.flushes,
+            ms: of.flush_ms,
+            ..Requests::default()
+        };
         Self {
             reads: rates(&older.reads, &newer.reads),
             writes: rates(&older.writes, &newer.writes),
@@ -127,7 +136,10 @@ impl IostatRates {
 
     /// Marks the counters as the sum of several devices; zero counts as one.
     pub(super) fn with_devices(self, devices: u32) -> Self {
-        Self { devices: devices.max(1), ..self }
+        Self {
+            devices: devices.max(1),
+            ..self
+        }
     }
 
     /// Returns the mean number of requests in the queue or being served: Δ(weighted ms) / 1000 t.
@@ -152,13 +164,19 @@ struct Delta {
 
 impl Delta {
     fn between(older: u64, newer: u64) -> Self {
-        Self { amount: newer.wrapping_sub(older), went_back: newer < older }
+        Self {
+            amount: newer.wrapping_sub(older),
+            went_back: newer < older,
+        }
     }
 
     /// Returns the change of a counter of milliseconds. The kernel's have 32 bits; if a file has more, iostat ignores
     /// them.
     fn of_millis(older: u64, newer: u64) -> Self {
-        Self { amount: wrapping_sub_u32(older, newer), went_back: (newer as u32) < older as u32 }
+        Self {
+            amount: wrapping_sub_u32(older, newer),
+            went_back: (newer as u32) < older as u32,
+        }
     }
 
     /// Returns the amount, or zero if the counter went backwards. iostat computes rates of it.
@@ -182,8 +200,12 @@ fn wrapped_sectors(older: u64, newer: u64) -> u64 {
 /// device started at zero within the interval.
 pub(super) fn was_replugged(older: &Counters, newer: &Counters) -> bool {
     let fell_or_zero = |older: u64, newer: u64| older == 0 || newer < older;
-    let requests =
-        |counters: &Counters| counters.completed().iter().fold(0u64, |sum, n| sum.wrapping_add(*n));
+    let requests = |counters: &Counters| {
+        counters
+            .completed()
+            .iter()
+            .fold(0u64, |sum, n| sum.wrapping_add(*n))
+    };
     requests(newer) < requests(older)
         && fell_or_zero(older.reads.sectors, newer.reads.sectors)
         && fell_or_zero(older.writes.sectors, newer.writes.sectors)
@@ -199,7 +221,12 @@ mod tests {
     }
 
     fn counters(reads: [u64; 4], writes: [u64; 4], busy_ms: u64, weighted_ms: u64) -> Counters {
-        let requests = |[ios, merges, sectors, ms]: [u64; 4]| Requests { ios, merges, sectors, ms };
+        let requests = |[ios, merges, sectors, ms]: [u64; 4]| Requests {
+            ios,
+            merges,
+            sectors,
+            ms,
+        };
         Counters {
             reads: requests(reads),
             writes: requests(writes),
@@ -222,9 +249,15 @@ mod tests {
         assert_eq!(rates.reads.merge_pct(), 20.0);
         assert_eq!(rates.reads.await_ms(), 1.0);
         assert_eq!(rates.reads.size_kib(), 8.0);
-        assert_eq!((rates.writes.await_ms(), rates.writes.size_kib()), (1.5, 8.0));
+        assert_eq!(
+            (rates.writes.await_ms(), rates.writes.size_kib()),
+            (1.5, 8.0)
+        );
         // Together: 204 requests in 206 ms.
-        assert_eq!((rates.all.per_s(), rates.all.await_ms()), (102.0, 206.0 / 204.0));
+        assert_eq!(
+            (rates.all.per_s(), rates.all.await_ms()),
+            (102.0, 206.0 / 204.0)
+        );
         // 206 weighted ms in 2000; 1500 busy ms in 2000.
         assert_eq!((rates.queue(), rates.util_pct()), (0.103, 75.0));
     }
@@ -233,9 +266,15 @@ mod tests {
     fn without_requests_there_is_no_latency() {
         let unchanged = counters([5, 5, 5, 5], [5; 4], 5, 5);
         let rates = IostatRates::between(&unchanged, &unchanged, two_seconds());
-        assert_eq!((rates.reads.per_s(), rates.queue(), rates.flushes.await_ms()), (0.0, 0.0, 0.0));
+        assert_eq!(
+            (rates.reads.per_s(), rates.queue(), rates.flushes.await_ms()),
+            (0.0, 0.0, 0.0)
+        );
         let reads = rates.reads;
-        assert_eq!((reads.await_ms(), reads.size_kib(), reads.merge_pct()), (0.0, 0.0, 0.0));
+        assert_eq!(
+            (reads.await_ms(), reads.size_kib(), reads.merge_pct()),
+            (0.0, 0.0, 0.0)
+        );
     }
 
     #[test]
@@ -244,7 +283,14 @@ mod tests {
         let newer = counters([99, 9, 799, 51], [0; 4], 999, 2999);
         let rates = IostatRates::between(&older, &newer, two_seconds());
         for requests in [rates.reads, rates.all] {
-            assert_eq!((requests.per_s(), requests.kib_per_s(), requests.merges_per_s()), (0.0, 0.0, 0.0));
+            assert_eq!(
+                (
+                    requests.per_s(),
+                    requests.kib_per_s(),
+                    requests.merges_per_s()
+                ),
+                (0.0, 0.0, 0.0)
+            );
             assert_eq!((requests.await_ms(), requests.size_kib()), (0.0, 0.0));
             assert_eq!(requests.sectors, u64::from(u32::MAX));
         }
@@ -259,30 +305,60 @@ mod tests {
         assert_eq!(reads.size_kib(), (u64::MAX - 9) as f64 / 8.0);
         // 2^64 - 3 merges and 4 requests add up to 1.
         assert_eq!(reads.merge_pct(), (u64::MAX - 2) as f64 * 100.0);
-        assert_eq!((reads.per_s(), reads.kib_per_s(), reads.merges_per_s()), (2.0, 0.0, 0.0));
-        assert_eq!((reads.wrapping_per_s(), reads.wrapping_kib_per_s()), (2.0, (u64::MAX - 9) as f64 / 4.0));
+        assert_eq!(
+            (reads.per_s(), reads.kib_per_s(), reads.merges_per_s()),
+            (2.0, 0.0, 0.0)
+        );
+        assert_eq!(
+            (reads.wrapping_per_s(), reads.wrapping_kib_per_s()),
+            (2.0, (u64::MAX - 9) as f64 / 4.0)
+        );
     }
 
     #[test]
     fn latency_is_right_when_its_32_bit_counter_wraps() {
         let older = counters([100, 0, 0, u64::from(u32::MAX) - 9], [0; 4], 0, 0);
         let newer = counters([110, 0, 0, 10], [0; 4], 0, 0);
-        assert_eq!(IostatRates::between(&older, &newer, two_seconds()).reads.await_ms(), 2.0);
+        assert_eq!(
+            IostatRates::between(&older, &newer, two_seconds())
+                .reads
+                .await_ms(),
+            2.0
+        );
     }
 
     #[test]
     fn flushes_have_a_rate_and_a_time() {
-        let at = |flushes, flush_ms| Counters { flushes, flush_ms, ..Counters::default() };
+        let at = |flushes, flush_ms| Counters {
+            flushes,
+            flush_ms,
+            ..Counters::default()
+        };
         let rates = IostatRates::between(&at(1, 10), &at(5, 16), two_seconds());
-        assert_eq!((rates.flushes.per_s(), rates.flushes.await_ms()), (2.0, 1.5));
+        assert_eq!(
+            (rates.flushes.per_s(), rates.flushes.await_ms()),
+            (2.0, 1.5)
+        );
     }
 
     use crate::counters::Requests;
 
     #[test]
     fn milliseconds_wrap_at_32_bits() {
-        assert_eq!(Delta::of_millis(4_294_967_290, 4), Delta { amount: 10, went_back: true });
-        assert_eq!(Delta::of_millis(4, 10), Delta { amount: 6, went_back: false });
+        assert_eq!(
+            Delta::of_millis(4_294_967_290, 4),
+            Delta {
+                amount: 10,
+                went_back: true
+            }
+        );
+        assert_eq!(
+            Delta::of_millis(4, 10),
+            Delta {
+                amount: 6,
+                went_back: false
+            }
+        );
     }
 
     #[test]
@@ -294,12 +370,32 @@ mod tests {
 
     #[test]
     fn a_replugged_device_has_fewer_requests_and_fewer_sectors_of_every_kind() {
-        let requests = |ios, sectors| Requests { ios, sectors, ..Requests::default() };
-        let device = |reads, writes| Counters { reads, writes, ..Counters::default() };
+        let requests = |ios, sectors| Requests {
+            ios,
+            sectors,
+            ..Requests::default()
+        };
+        let device = |reads, writes| Counters {
+            reads,
+            writes,
+            ..Counters::default()
+        };
         let older = device(requests(100, 800), requests(0, 0));
-        assert!(was_replugged(&older, &device(requests(3, 24), requests(0, 0))));
-        assert!(was_replugged(&older, &device(requests(3, 24), requests(9, 900))));
-        assert!(!was_replugged(&older, &device(requests(3, 900), requests(0, 0))));
-        assert!(!was_replugged(&older, &device(requests(100, 24), requests(0, 0))));
+        assert!(was_replugged(
+            &older,
+            &device(requests(3, 24), requests(0, 0))
+        ));
+        assert!(was_replugged(
+            &older,
+            &device(requests(3, 24), requests(9, 900))
+        ));
+        assert!(!was_replugged(
+            &older,
+            &device(requests(3, 900), requests(0, 0))
+        ));
+        assert!(!was_replugged(
+            &older,
+            &device(requests(100, 24), requests(0, 0))
+        ));
     }
 }

@@ -65,7 +65,12 @@ impl<'a> DeviceRows<'a> {
 
     /// Matches the devices of two samples; `oldest` is the sample before them. Returns whether device names changed:
     /// then the caller must call [`Self::update_entries`].
-    pub(super) fn match_devices(&mut self, oldest: &Sample, older: &Sample, newer: &Sample) -> bool {
+    pub(super) fn match_devices(
+        &mut self,
+        oldest: &Sample,
+        older: &Sample,
+        newer: &Sample,
+    ) -> bool {
         self.device_match = DeviceMatch::between(&older.devices, &newer.devices);
         let names_changed = self.device_match != DeviceMatch::Identical;
         // A replay does not need absent devices, and a capture may have any number of names.
@@ -85,7 +90,9 @@ impl<'a> DeviceRows<'a> {
             let rank = self.first_seen.len();
             self.first_seen.entry(device.name.clone()).or_insert(rank);
         }
-        self.entries = self.selection.entries(self.options, &newer.devices, topology, &self.first_seen);
+        self.entries =
+            self.selection
+                .entries(self.options, &newer.devices, topology, &self.first_seen);
     }
 
     /// Returns the rows of the report on two matched samples, and whether they end early: before a device whose
@@ -102,7 +109,9 @@ impl<'a> DeviceRows<'a> {
             match entry {
                 ReportEntry::Device(entry) => {
                     let now = &newer.devices[entry.index].counters;
-                    let Some(before) = self.previous_counters(entry, older, newer) else { continue };
+                    let Some(before) = self.previous_counters(entry, older, newer) else {
+                        continue;
+                    };
                     let is_unused = entry.is_hidden_unused(now);
                     if let Some(group) = entry.group {
                         let sum = sums.entry(group).or_default();
@@ -112,15 +121,24 @@ impl<'a> DeviceRows<'a> {
                             sum.newer = sum.newer.plus(now);
                         }
                     }
-                    let is_hidden = is_unused || (self.options.groups_only && entry.group.is_some());
+                    let is_hidden =
+                        is_unused || (self.options.groups_only && entry.group.is_some());
                     if !is_hidden && !self.is_omitted(before, now) {
                         if self.unreadable_major == Some(newer.devices[entry.index].major) {
                             return (rows, true);
                         }
                         let rates = Some(rates(before, now, interval));
                         let name = &newer.devices[entry.index].name;
-                        let shown = self.display_names.get(name).or(entry.alias.as_ref()).unwrap_or(name);
-                        rows.push(Row { name: Cow::Borrowed(shown), is_group: false, rates });
+                        let shown = self
+                            .display_names
+                            .get(name)
+                            .or(entry.alias.as_ref())
+                            .unwrap_or(name);
+                        rows.push(Row {
+                            name: Cow::Borrowed(shown),
+                            is_group: false,
+                            rates,
+                        });
                     }
                 }
                 ReportEntry::Group(at) => {
@@ -136,7 +154,9 @@ impl<'a> DeviceRows<'a> {
     pub(super) fn store_sums(&mut self, newer: &Sample) {
         self.previous_sums.clear();
         for entry in &self.entries {
-            let ReportEntry::Device(entry) = entry else { continue };
+            let ReportEntry::Device(entry) = entry else {
+                continue;
+            };
             let now = &newer.devices[entry.index].counters;
             if let Some(group) = entry.group.filter(|_| !entry.is_hidden_unused(now)) {
                 let sum = self.previous_sums.entry(group).or_default();
@@ -155,7 +175,10 @@ impl<'a> DeviceRows<'a> {
     ) -> Option<&'s Counters> {
         match self.device_match.previous_index(entry.index) {
             Some(at) => Some(&older.devices[at].counters),
-            None => self.is_live.then(|| self.slots.previous_counters(&newer.devices[entry.index].name)),
+            None => self.is_live.then(|| {
+                self.slots
+                    .previous_counters(&newer.devices[entry.index].name)
+            }),
         }
     }
 
@@ -165,8 +188,14 @@ impl<'a> DeviceRows<'a> {
     }
 
     fn group_row(&self, at: usize, sum: &GroupSum, interval: Span) -> Option<Row<'static>> {
-        let Some(SelectedItem::Group(name)) = self.selection.items.get(at) else { return None };
-        let row = |rates| Row { name: Cow::Owned(format!(" {name}")), is_group: true, rates };
+        let Some(SelectedItem::Group(name)) = self.selection.items.get(at) else {
+            return None;
+        };
+        let row = |rates| Row {
+            name: Cow::Owned(format!(" {name}")),
+            is_group: true,
+            rates,
+        };
         let now = &sum.newer;
         if self.options.style.used_only && now.completed() == [0; 4] {
             // A group is hidden like a device that has not been used yet.
@@ -182,16 +211,25 @@ impl<'a> DeviceRows<'a> {
         if self.is_omitted(before, now) {
             return None;
         }
-        if sum.devices == 0 && self.options.style.extended && !self.groups_with_devices.contains(&at) {
+        if sum.devices == 0
+            && self.options.style.extended
+            && !self.groups_with_devices.contains(&at)
+        {
             return Some(row(None));
         }
-        Some(row(Some(rates(before, now, interval).with_devices(sum.devices))))
+        Some(row(Some(
+            rates(before, now, interval).with_devices(sum.devices),
+        )))
     }
 }
 
 /// Returns the numbers of a device or a group; for a replugged device, those since it was plugged in.
 fn rates(before: &Counters, now: &Counters, interval: Span) -> IostatRates {
-    let before = if was_replugged(before, now) { &Counters::ZERO } else { before };
+    let before = if was_replugged(before, now) {
+        &Counters::ZERO
+    } else {
+        before
+    };
     IostatRates::between(before, now, interval)
 }
 
@@ -212,8 +250,16 @@ impl CounterSlots {
         if !names_changed {
             return;
         }
-        let present: HashSet<&str> = newer.devices.iter().map(|device| device.name.as_str()).collect();
-        for device in older.devices.iter().filter(|device| !present.contains(device.name.as_str())) {
+        let present: HashSet<&str> = newer
+            .devices
+            .iter()
+            .map(|device| device.name.as_str())
+            .collect();
+        for device in older
+            .devices
+            .iter()
+            .filter(|device| !present.contains(device.name.as_str()))
+        {
             let slots = self.absent.entry(device.name.clone()).or_default();
             if let Some(earlier) = oldest.device(&device.name) {
                 slots[self.current] = earlier.counters;
@@ -224,7 +270,9 @@ impl CounterSlots {
 
     /// Returns the counters that a device which was absent in the previous sample is compared with.
     fn previous_counters(&self, name: &str) -> &Counters {
-        self.absent.get(name).map_or(&Counters::ZERO, |slots| &slots[self.current ^ 1])
+        self.absent
+            .get(name)
+            .map_or(&Counters::ZERO, |slots| &slots[self.current ^ 1])
     }
 }
 
@@ -234,11 +282,22 @@ mod tests {
     use crate::counters::{Device, Requests};
 
     fn sample(reads: Option<u64>) -> Sample {
-        let counters =
-            |ios| Counters { reads: Requests { ios, ..Requests::default() }, ..Counters::default() };
-        let device =
-            reads.map(|ios| Device { name: "sdb".into(), counters: counters(ios), ..Device::default() });
-        Sample { devices: device.into_iter().collect(), ..Sample::default() }
+        let counters = |ios| Counters {
+            reads: Requests {
+                ios,
+                ..Requests::default()
+            },
+            ..Counters::default()
+        };
+        let device = reads.map(|ios| Device {
+            name: "sdb".into(),
+            counters: counters(ios),
+            ..Device::default()
+        });
+        Sample {
+            devices: device.into_iter().collect(),
+            ..Sample::default()
+        }
     }
 
     /// Returns what each reading is compared with if the device was absent before; a reading of `None` is an absent
@@ -249,8 +308,15 @@ mod tests {
         let mut slots = CounterSlots::default();
         let mut bases = Vec::new();
         for window in samples.windows(3) {
-            let [oldest, older, newer] = window else { continue };
-            slots.advance(oldest, older, newer, older.devices.len() != newer.devices.len());
+            let [oldest, older, newer] = window else {
+                continue;
+            };
+            slots.advance(
+                oldest,
+                older,
+                newer,
+                older.devices.len() != newer.devices.len(),
+            );
             let is_new = !newer.devices.is_empty() && older.devices.is_empty();
             bases.push(is_new.then(|| slots.previous_counters("sdb").reads.ios));
         }
@@ -264,9 +330,18 @@ mod tests {
 
     #[test]
     fn a_device_that_returns_is_compared_with_its_other_slot() {
-        assert_eq!(bases(&[Some(1), Some(2), None, Some(9)]), [Some(0), None, None, Some(1)]);
-        assert_eq!(bases(&[Some(1), Some(2), None, None, Some(9)]), [Some(0), None, None, None, Some(2)]);
+        assert_eq!(
+            bases(&[Some(1), Some(2), None, Some(9)]),
+            [Some(0), None, None, Some(1)]
+        );
+        assert_eq!(
+            bases(&[Some(1), Some(2), None, None, Some(9)]),
+            [Some(0), None, None, None, Some(2)]
+        );
         assert_eq!(bases(&[Some(1), None, Some(9)]), [Some(0), None, Some(0)]);
-        assert_eq!(bases(&[Some(1), None, None, Some(9), None, Some(10)])[5], Some(1));
+        assert_eq!(
+            bases(&[Some(1), None, None, Some(9), None, Some(10)])[5],
+            Some(1)
+        );
     }
 }

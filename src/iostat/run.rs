@@ -50,18 +50,27 @@ fn run_live(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
             source.with_device_files(&options.root.join("sys"), Precedence::Alone, lists_all)
         }
         DeviceFiles::System => source,
-        DeviceFiles::Only(directory) => source.with_device_files(directory, Precedence::Alone, lists_all),
+        DeviceFiles::Only(directory) => {
+            source.with_device_files(directory, Precedence::Alone, lists_all)
+        }
         DeviceFiles::Also(directory) => {
             let is_named_only = options.default_devices == DefaultDevices::None;
-            let precedence = if is_named_only { Precedence::System } else { Precedence::Directory };
+            let precedence = if is_named_only {
+                Precedence::System
+            } else {
+                Precedence::Directory
+            };
             source.with_device_files(directory, precedence, lists_all)
         }
     };
     let host = LiveHost::new(options);
     let mut warnings = Warnings::about(&source.name());
-    let (mut oldest, mut older, mut newer) = (Sample::default(), Sample::default(), Sample::default());
+    let (mut oldest, mut older, mut newer) =
+        (Sample::default(), Sample::default(), Sample::default());
     let start = context.clock.monotonic();
-    let mut deadlines = options.interval.map(|interval| Deadlines::new(start, interval));
+    let mut deadlines = options
+        .interval
+        .map(|interval| Deadlines::new(start, interval));
     context.read_live(&mut source, &mut newer, &mut warnings)?;
 
     let devices = DeviceRows::new(options, host.selection(&newer.devices), true);
@@ -78,7 +87,11 @@ fn run_live(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
     loop {
         if newer.at.uptime.is_none() {
             context.emit(&mut reporter.text)?;
-            let _ = writeln!(context.err, "Cannot read {}", options.root.join("proc/uptime").display());
+            let _ = writeln!(
+                context.err,
+                "Cannot read {}",
+                options.root.join("proc/uptime").display()
+            );
             return Ok(Exit::Error);
         }
         if let Some(error) = source.stat_error().filter(|_| newer.cpu.is_none()) {
@@ -100,7 +113,9 @@ fn run_live(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
             let _ = writeln!(context.err, "Cannot open {}: {why}", directory.display());
             return Ok(Exit::IostatMapper);
         }
-        let Some(deadlines) = deadlines.as_mut().filter(|_| !reporter.is_done()) else { break };
+        let Some(deadlines) = deadlines.as_mut().filter(|_| !reporter.is_done()) else {
+            break;
+        };
         let (deadline, _missed) = deadlines.next(context.clock.monotonic());
         if let WaitOutcome::Signal(_) = context.clock.wait_until(deadline) {
             break;
@@ -117,7 +132,12 @@ fn run_live(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
 
 fn print_stat_error(options: &Options, error: &io::Error, context: &mut RunContext<'_>) {
     let path = options.root.join("proc/stat");
-    let _ = writeln!(context.err, "Cannot open {}: {}", path.display(), os_error_text(error));
+    let _ = writeln!(
+        context.err,
+        "Cannot open {}: {}",
+        path.display(),
+        os_error_text(error)
+    );
 }
 
 /// Returns whether the system lacks the files that a report shares with iostat's.
@@ -130,10 +150,16 @@ fn lacks_devices(options: &Options, lists_all: bool) -> bool {
 #[inline(never)]
 fn run_replay(options: &Options, source: Replay<'_>, context: &mut RunContext<'_>) -> Result<Exit> {
     let mut warnings = Warnings::about(source.name());
-    let input = Input { interval: options.interval, range: options.range.clone(), ..Input::default() };
+    let input = Input {
+        interval: options.interval,
+        range: options.range.clone(),
+        ..Input::default()
+    };
     let mut steps = StepSource::of_capture(&input, source, context.clock)?;
     let selection = Selection::from_options(options, |name, _| {
-        Some(NamedDevice::plain(name.strip_prefix("/dev/").unwrap_or(name)))
+        Some(NamedDevice::plain(
+            name.strip_prefix("/dev/").unwrap_or(name),
+        ))
     });
     let devices = DeviceRows::new(options, selection, false);
     let zone = local_time_zone((context.environment)("TZ").as_deref());
@@ -152,7 +178,9 @@ fn run_replay(options: &Options, source: Replay<'_>, context: &mut RunContext<'_
         return Ok(Exit::Success);
     }
     ended?;
-    let Some(source) = steps.replay() else { return Ok(Exit::Success) };
+    let Some(source) = steps.replay() else {
+        return Ok(Exit::Success);
+    };
     require_text(source)?;
     let why = match steps.sample_count {
         0 if source.state().lacks_times => {
@@ -163,7 +191,10 @@ fn run_replay(options: &Options, source: Replay<'_>, context: &mut RunContext<'_
         _ if options.style.disk => "no two samples in chronological order",
         _ => "no CPU times",
     };
-    context.print_error(format_args!("{}: {why}; nothing to report", sanitize(source.name())));
+    context.print_error(format_args!(
+        "{}: {why}; nothing to report",
+        sanitize(source.name())
+    ));
     Ok(Exit::NoData)
 }
 
@@ -206,10 +237,15 @@ fn report_steps(
 /// Returns the time between two live samples. As in iostat, an interval of whole seconds is measured by the uptime; for
 /// fractions of a second the hundredths of the uptime are too coarse, so the monotonic clock is used.
 fn live_interval(options: &Options, older: &Sample, newer: &Sample) -> Span {
-    let is_by_uptime = options.interval.is_none_or(|interval| interval.subsec_nanos() == 0);
+    let is_by_uptime = options
+        .interval
+        .is_none_or(|interval| interval.subsec_nanos() == 0);
     // An empty sample represents the boot, when every counter was zero.
     if older.at == SampleTime::default() || is_by_uptime {
-        let older = SampleTime { uptime: older.at.uptime.or(Some(0)), ..SampleTime::default() };
+        let older = SampleTime {
+            uptime: older.at.uptime.or(Some(0)),
+            ..SampleTime::default()
+        };
         return newer.at.uptime_since(&older);
     }
     // The monotonic clock advances between two samples.
@@ -232,18 +268,31 @@ impl<'a> LiveHost<'a> {
             DeviceFiles::Also(directory) => vec![options.root.join("sys"), directory.clone()],
             DeviceFiles::Only(directory) => vec![directory.clone()],
         };
-        Self { options, resolver: DeviceResolver::new(&options.root, &sys), sys }
+        Self {
+            options,
+            resolver: DeviceResolver::new(&options.root, &sys),
+            sys,
+        }
     }
 
     /// Returns the devices that the options select among these.
     fn selection(&self, devices: &[Device]) -> Selection {
         let mut selection = Selection::from_options(self.options, |name, persistent| {
-            let named = self.resolver.resolve(name, persistent, self.options.mapper_names, devices);
+            let named = self
+                .resolver
+                .resolve(name, persistent, self.options.mapper_names, devices);
             // If all devices are listed, one that appears later has its position reserved.
             named.or_else(|| self.options.lists_all().then(|| NamedDevice::plain(name)))
         });
-        let has_partitions =
-            |item: &RequestedItem| matches!(item, RequestedItem::Device { partitions: true, .. });
+        let has_partitions = |item: &RequestedItem| {
+            matches!(
+                item,
+                RequestedItem::Device {
+                    partitions: true,
+                    ..
+                }
+            )
+        };
         // If all partitions are shown by default, these are not listed separately.
         if !self.options.lists_all() && self.options.items.iter().any(has_partitions) {
             let list_partitions = |disk: &str| self.resolver.partitions(disk);
@@ -254,13 +303,21 @@ impl<'a> LiveHost<'a> {
 
     /// Updates the devices of the report for the last three samples, oldest first. /sys is read only when device
     /// names change. Returns the error, if any, that makes device-mapper names unreadable.
-    fn update_devices(&self, rows: &mut DeviceRows<'_>, samples: [&Sample; 3]) -> Option<io::Error> {
+    fn update_devices(
+        &self,
+        rows: &mut DeviceRows<'_>,
+        samples: [&Sample; 3],
+    ) -> Option<io::Error> {
         let [oldest, older, newer] = samples;
         if rows.match_devices(oldest, older, newer) {
             rows.update_entries(newer, &self.topology(&newer.devices));
         }
         // Labels may change while the devices stay the same.
-        let mapper = self.options.mapper_names.then(|| self.resolver.mapper(&newer.devices)).transpose();
+        let mapper = self
+            .options
+            .mapper_names
+            .then(|| self.resolver.mapper(&newer.devices))
+            .transpose();
         let (mut display_names, unreadable) = match mapper {
             Ok(names) => (names.unwrap_or_default(), None),
             Err(error) => (DisplayNames::new(), Some(error)),
@@ -276,7 +333,9 @@ impl<'a> LiveHost<'a> {
     fn topology(&self, devices: &[Device]) -> Topology {
         let topologies = self.sys.iter().map(|sys| read_partitions(sys, devices));
         // The second directory may have devices that the first one lacks.
-        topologies.reduce(|topology, more| topology.merge(&more)).unwrap_or_default()
+        topologies
+            .reduce(|topology, more| topology.merge(&more))
+            .unwrap_or_default()
     }
 }
 
@@ -296,13 +355,27 @@ struct Reporter<'a> {
 
 impl<'a> Reporter<'a> {
     /// Returns a reporter for these devices. `is_terminal`: the reports go to a terminal.
-    fn new(options: &'a Options, devices: DeviceRows<'a>, time_zone: TimeZone, is_terminal: bool) -> Self {
+    fn new(
+        options: &'a Options,
+        devices: DeviceRows<'a>,
+        time_zone: TimeZone,
+        is_terminal: bool,
+    ) -> Self {
         let mut style = options.style.clone();
         if options.colors_only_terminal && !is_terminal {
             style.palette = None;
         }
         let tables = device_tables(&style);
-        Self { options, devices, style, tables, separator: "", time_zone, count: 0, text: Vec::new() }
+        Self {
+            options,
+            devices,
+            style,
+            tables,
+            separator: "",
+            time_zone,
+            count: 0,
+            text: Vec::new(),
+        }
     }
 
     /// Returns whether the requested number of reports is reached.
@@ -313,7 +386,8 @@ impl<'a> Reporter<'a> {
     /// Takes the next two samples of a capture.
     fn match_devices(&mut self, older: &Sample, newer: &Sample) {
         if self.devices.match_devices(&Sample::default(), older, newer) {
-            self.devices.update_entries(newer, &Topology::from_names(&newer.devices));
+            self.devices
+                .update_entries(newer, &Topology::from_names(&newer.devices));
         }
     }
 
@@ -324,7 +398,11 @@ impl<'a> Reporter<'a> {
             return;
         }
         if self.count == 0 {
-            let host = steps.replay().and_then(Replay::header).cloned().unwrap_or_default();
+            let host = steps
+                .replay()
+                .and_then(Replay::header)
+                .cloned()
+                .unwrap_or_default();
             self.begin(&host, None, newer.at.wall.unwrap_or_default());
         }
         self.report(older, newer, steps.span());
@@ -340,7 +418,11 @@ impl<'a> Reporter<'a> {
         } else {
             format!("{month:02}/{day:02}/{:02}", year % 100)
         };
-        let begin = if self.style.is_json { json::begin } else { tables::begin };
+        let begin = if self.style.is_json {
+            json::begin
+        } else {
+            tables::begin
+        };
         begin(host, hardware, &date, &mut self.text);
     }
 
@@ -348,7 +430,8 @@ impl<'a> Reporter<'a> {
     fn skip_report(&mut self, older: &Sample, newer: &Sample, interval: Span) -> bool {
         // iostat puts an empty line before the next one.
         self.separator = "\n";
-        let is_truncated = self.options.style.disk && self.devices.between(older, newer, interval).1;
+        let is_truncated =
+            self.options.style.disk && self.devices.between(older, newer, interval).1;
         self.devices.store_sums(newer);
         !is_truncated
     }
@@ -356,9 +439,15 @@ impl<'a> Reporter<'a> {
     /// Appends the report on an interval. Returns whether it is complete; if not, it ends before a device whose
     /// display name cannot be read.
     fn report(&mut self, older: &Sample, newer: &Sample, interval: Span) -> bool {
-        let older_cpu = if older.at == SampleTime::default() { Some(CpuTimes::default()) } else { older.cpu };
+        let older_cpu = if older.at == SampleTime::default() {
+            Some(CpuTimes::default())
+        } else {
+            older.cpu
+        };
         // In a live run, iostat treats missing CPU times as zeros.
-        let newer_cpu = newer.cpu.or_else(|| self.options.from.is_none().then(CpuTimes::default));
+        let newer_cpu = newer
+            .cpu
+            .or_else(|| self.options.from.is_none().then(CpuTimes::default));
         let (rows, is_truncated) = match self.options.style.disk {
             true => self.devices.between(older, newer, interval),
             false => (Vec::new(), false),
@@ -368,8 +457,14 @@ impl<'a> Reporter<'a> {
                 .at
                 .wall
                 .zip(self.options.time_format)
-                .map(|(now, format)| now.to_zoned(self.time_zone.clone()).strftime(format).to_string()),
-            cpu: older_cpu.zip(newer_cpu).map(|(older, newer)| CpuPercentages::between(&older, &newer)),
+                .map(|(now, format)| {
+                    now.to_zoned(self.time_zone.clone())
+                        .strftime(format)
+                        .to_string()
+                }),
+            cpu: older_cpu
+                .zip(newer_cpu)
+                .map(|(older, newer)| CpuPercentages::between(&older, &newer)),
             rows,
             is_truncated,
         };

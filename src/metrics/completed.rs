@@ -73,14 +73,22 @@ impl Completed {
             merges: self.merges.filter(|_| !missing.merges),
             sectors: if missing.sectors { 0 } else { self.sectors },
             lacks_sectors: missing.sectors,
-            ..if missing.ms || missing.ios { self.with_time(None) } else { self }
+            ..if missing.ms || missing.ios {
+                self.with_time(None)
+            } else {
+                self
+            }
         }
     }
 
     /// Requests that took `ms` milliseconds together; `None` if that is not known.
     pub fn with_time(self, ms: Option<u64>) -> Self {
         let time = ms.map_or(CountedTime::default(), |ms| CountedTime { ns: self.ns, ms });
-        Self { timed_ios: if ms.is_some() { self.ios } else { 0 }, time, ..self }
+        Self {
+            timed_ios: if ms.is_some() { self.ios } else { 0 },
+            time,
+            ..self
+        }
     }
 
     /// Adds requests of the same kind right after these.
@@ -131,7 +139,9 @@ impl Completed {
 
     /// KiB per second: Δs / 2 / t.
     pub fn kib_per_s(&self) -> Option<f64> {
-        self.per_second(self.sectors).map(kib).filter(|_| !self.lacks_sectors)
+        self.per_second(self.sectors)
+            .map(kib)
+            .filter(|_| !self.lacks_sectors)
     }
 
     /// Requests merged per second: Δm / t.
@@ -168,7 +178,8 @@ impl Completed {
     }
 
     fn per_second(&self, amount: u64) -> Option<f64> {
-        self.is_counted().then(|| amount as f64 / self.ns as f64 * 1e9)
+        self.is_counted()
+            .then(|| amount as f64 / self.ns as f64 * 1e9)
     }
 }
 
@@ -184,7 +195,10 @@ impl CountedTime {
     }
 
     pub(super) fn plus(self, other: Self, length: AddedLength) -> Self {
-        Self { ns: length(self.ns, other.ns), ms: self.ms.saturating_add(other.ms) }
+        Self {
+            ns: length(self.ns, other.ns),
+            ms: self.ms.saturating_add(other.ms),
+        }
     }
 }
 
@@ -208,7 +222,8 @@ fn count_delta(older: u64, newer: u64, max: f64) -> Option<u64> {
         return Some(newer - older);
     }
     let wrapped = wrapping_sub_u32(older, newer);
-    (u32::try_from(older).is_ok() && wrapped as f64 <= max.min(f64::from(1u32 << 31))).then_some(wrapped)
+    (u32::try_from(older).is_ok() && wrapped as f64 <= max.min(f64::from(1u32 << 31)))
+        .then_some(wrapped)
 }
 
 /// Returns the difference of a column of milliseconds, which wraps at 32 bits on every kernel; `None` if it fell: a
@@ -243,7 +258,13 @@ mod example {
         /// Requests of 4 KiB that took `await_ms` each.
         pub(crate) fn example(seconds: f64, ios: u64, await_ms: f64) -> Self {
             let ns = (seconds * 1e9).round() as u64;
-            let completed = Self { ns, ios, merges: Some(0), sectors: 8 * ios, ..Self::default() };
+            let completed = Self {
+                ns,
+                ios,
+                merges: Some(0),
+                sectors: 8 * ios,
+                ..Self::default()
+            };
             completed.with_time(Some((ios as f64 * await_ms).round() as u64))
         }
     }

@@ -23,7 +23,12 @@ impl DeviceMatch {
         for (at, device) in older.iter().enumerate() {
             index.entry(device.name.as_str()).or_insert(at);
         }
-        Self::Mapped(newer.iter().map(|device| index.get(device.name.as_str()).copied()).collect())
+        Self::Mapped(
+            newer
+                .iter()
+                .map(|device| index.get(device.name.as_str()).copied())
+                .collect(),
+        )
     }
 
     /// Returns the index in the older sample of the device at `index` of the newer one; `None` if it is new.
@@ -40,18 +45,30 @@ mod tests {
     use super::*;
 
     fn devices(names: &[&str]) -> Vec<Device> {
-        names.iter().map(|name| Device { name: (*name).into(), ..Device::default() }).collect()
+        names
+            .iter()
+            .map(|name| Device {
+                name: (*name).into(),
+                ..Device::default()
+            })
+            .collect()
     }
 
     #[test]
     fn the_same_names_in_the_same_order_are_identical() {
         let pairs = DeviceMatch::between(&devices(&["sda", "sdb"]), &devices(&["sda", "sdb"]));
-        assert_eq!((&pairs, pairs.previous_index(1)), (&DeviceMatch::Identical, Some(1)));
+        assert_eq!(
+            (&pairs, pairs.previous_index(1)),
+            (&DeviceMatch::Identical, Some(1))
+        );
     }
 
     #[test]
     fn devices_that_moved_are_found_by_name() {
-        let pairs = DeviceMatch::between(&devices(&["sda", "sdb", "sdb"]), &devices(&["sdc", "sdb", "sda"]));
+        let pairs = DeviceMatch::between(
+            &devices(&["sda", "sdb", "sdb"]),
+            &devices(&["sdc", "sdb", "sda"]),
+        );
         assert_eq!(pairs, DeviceMatch::Mapped(vec![None, Some(1), Some(0)]));
     }
 }

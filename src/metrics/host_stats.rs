@@ -44,10 +44,16 @@ impl HostStats {
         let pressures = older.host.pressure.zip(newer.host.pressure);
         let memory_pressures = older.host.memory_pressure.zip(newer.host.memory_pressure);
         let swapped = older.host.swapped.zip(newer.host.swapped);
-        let rate = |older: u64, newer: u64| newer.checked_sub(older).map(|pages| interval.per_second(pages));
+        let rate = |older: u64, newer: u64| {
+            newer
+                .checked_sub(older)
+                .map(|pages| interval.per_second(pages))
+        };
         // The kernel adds up pressure slightly late, so a short interval can show more than 100%.
         let share = |older: u64, newer: u64| {
-            newer.checked_sub(older).map(|us| (us as f64 / 1e6 / interval.seconds() * 100.0).min(100.0))
+            newer
+                .checked_sub(older)
+                .map(|us| (us as f64 / 1e6 / interval.seconds() * 100.0).min(100.0))
         };
         Self {
             cpu: older
@@ -56,8 +62,10 @@ impl HostStats {
                 .filter(has_elapsed)
                 .map(|(older, newer)| CpuPercentages::between(&older, &newer)),
             blocked: newer.host.blocked,
-            pressure_some_pct: pressures.and_then(|(older, newer)| share(older.some_us, newer.some_us)),
-            pressure_full_pct: pressures.and_then(|(older, newer)| share(older.full_us, newer.full_us)),
+            pressure_some_pct: pressures
+                .and_then(|(older, newer)| share(older.some_us, newer.some_us)),
+            pressure_full_pct: pressures
+                .and_then(|(older, newer)| share(older.full_us, newer.full_us)),
             memory_pressure_some_pct: memory_pressures
                 .and_then(|(older, newer)| share(older.some_us, newer.some_us)),
             memory_pressure_full_pct: memory_pressures
@@ -78,9 +86,11 @@ fn in_flight_upper_bound_pct(older: &Sample, newer: &Sample, interval: Span) -> 
     let bounds = newer.devices.iter().enumerate().map(|(index, device)| {
         let before = &older.devices[devices.previous_index(index)?].counters;
         let after = &device.counters;
-        let has_flush_times = before.columns == Columns::Flushes && after.columns == Columns::Flushes;
+        let has_flush_times =
+            before.columns == Columns::Flushes && after.columns == Columns::Flushes;
         // A counter that fell gives a very high bound, from which nothing follows.
-        let queue = interval.per_second(wrapping_sub_u32(before.weighted_ms, after.weighted_ms)) / 1000.0;
+        let queue =
+            interval.per_second(wrapping_sub_u32(before.weighted_ms, after.weighted_ms)) / 1000.0;
         Some(queue + in_flight(after)? as f64).filter(|_| has_flush_times)
     });
     Some(bounds.sum::<Option<f64>>()? * 100.0)
@@ -154,51 +164,111 @@ mod tests {
     fn sample(idle: u64, some_us: u64) -> Sample {
         let machine = HostState {
             blocked: Some(3),
-            pressure: Some(Pressure { some_us, full_us: some_us / 2 }),
-            memory_pressure: Some(Pressure { some_us: some_us / 5, full_us: some_us / 10 }),
+            pressure: Some(Pressure {
+                some_us,
+                full_us: some_us / 2,
+            }),
+            memory_pressure: Some(Pressure {
+                some_us: some_us / 5,
+                full_us: some_us / 10,
+            }),
             swapped: Some([some_us / 1000, some_us / 500]),
             ..HostState::default()
         };
-        Sample { cpu: Some(CpuTimes { idle, ..CpuTimes::default() }), host: machine, ..Sample::default() }
+        Sample {
+            cpu: Some(CpuTimes {
+                idle,
+                ..CpuTimes::default()
+            }),
+            host: machine,
+            ..Sample::default()
+        }
     }
 
     #[test]
     fn two_seconds_computed_by_hand() {
         let interval = Span::from_nanos(2_000_000_000).unwrap();
         let stats = HostStats::between(&sample(100, 1_000_000), &sample(300, 1_500_000), interval);
-        assert_eq!((stats.pressure_some_pct, stats.pressure_full_pct), (Some(25.0), Some(12.5)));
-        let memory = (stats.memory_pressure_some_pct, stats.memory_pressure_full_pct);
+        assert_eq!(
+            (stats.pressure_some_pct, stats.pressure_full_pct),
+            (Some(25.0), Some(12.5))
+        );
+        let memory = (
+            stats.memory_pressure_some_pct,
+            stats.memory_pressure_full_pct,
+        );
         assert_eq!(memory, (Some(5.0), Some(2.5)));
         let swapped = (stats.swap_in_pages_per_s, stats.swap_out_pages_per_s);
         assert_eq!(swapped, (Some(250.0), Some(500.0)));
-        assert_eq!((stats.blocked, stats.cpu.map(|cpu| cpu.available())), (Some(3), Some(100.0)));
+        assert_eq!(
+            (stats.blocked, stats.cpu.map(|cpu| cpu.available())),
+            (Some(3), Some(100.0))
+        );
     }
 
     #[test]
     fn an_interval_shorter_than_a_clock_tick_has_no_shares() {
         let interval = Span::from_nanos(5_000_000).unwrap();
-        assert_eq!(HostStats::between(&sample(100, 9), &sample(100, 5), interval).cpu, None);
-        assert_eq!(HostStats::between(&sample(100, 9), &sample(100, 5), interval).pressure_some_pct, None);
+        assert_eq!(
+            HostStats::between(&sample(100, 9), &sample(100, 5), interval).cpu,
+            None
+        );
+        assert_eq!(
+            HostStats::between(&sample(100, 9), &sample(100, 5), interval).pressure_some_pct,
+            None
+        );
     }
     fn device(name: &str, columns: Columns, weighted_ms: u64, in_flight: u64) -> Device {
-        let counters = Counters { columns, weighted_ms, in_flight, ..Counters::ZERO };
-        Device { name: name.into(), counters, ..Device::default() }
+        let counters = Counters {
+            columns,
+            weighted_ms,
+            in_flight,
+            ..Counters::ZERO
+        };
+        Device {
+            name: name.into(),
+            counters,
+            ..Device::default()
+        }
     }
 
     #[test]
     fn requests_in_flight_are_bounded_over_all_devices() {
         let interval = Span::from_nanos(2_000_000_000).unwrap();
         let bound = |older: Vec<Device>, newer: Vec<Device>| {
-            let of = |devices| Sample { devices, ..Sample::default() };
+            let of = |devices| Sample {
+                devices,
+                ..Sample::default()
+            };
             HostStats::between(&of(older), &of(newer), interval).in_flight_upper_bound_pct
         };
         let flushes = |name, ms, in_flight| device(name, Columns::Flushes, ms, in_flight);
-        let older = || vec![flushes("sda", 1000, 5), flushes("sdb", u64::from(u32::MAX), 0)];
+        let older = || {
+            vec![
+                flushes("sda", 1000, 5),
+                flushes("sdb", u64::from(u32::MAX), 0),
+            ]
+        };
         // 500 ms of requests at sda, and as much at sdb, whose column wrapped and which has one request in flight at
         // the end.
-        assert_eq!(bound(older(), vec![flushes("sda", 1500, 0), flushes("sdb", 499, 1)]), Some(150.0));
-        assert_eq!(bound(older(), vec![flushes("sdb", 499, 0), flushes("sda", 1000, 0)]), Some(25.0));
-        assert_eq!(bound(older(), vec![flushes("sda", 1000, 0), flushes("sdc", 0, 0)]), None);
+        assert_eq!(
+            bound(
+                older(),
+                vec![flushes("sda", 1500, 0), flushes("sdb", 499, 1)]
+            ),
+            Some(150.0)
+        );
+        assert_eq!(
+            bound(
+                older(),
+                vec![flushes("sdb", 499, 0), flushes("sda", 1000, 0)]
+            ),
+            Some(25.0)
+        );
+        assert_eq!(
+            bound(older(), vec![flushes("sda", 1000, 0), flushes("sdc", 0, 0)]),
+            None
+        );
         assert_eq!(bound(older(), vec![flushes("sda", 1000, u64::MAX)]), None);
         let old_kernel = |ms| vec![device("sda", Columns::Discards, ms, 0)];
         assert_eq!(bound(old_kernel(0), old_kernel(9)), None);
@@ -206,7 +276,11 @@ mod tests {
 
     #[test]
     fn shares_computed_by_hand() {
-        let older = CpuTimes { user: 100, idle: 1000, ..CpuTimes::default() };
+        let older = CpuTimes {
+            user: 100,
+            idle: 1000,
+            ..CpuTimes::default()
+        };
         let newer = CpuTimes {
             user: 150,
             nice: 10,
@@ -220,22 +294,44 @@ mod tests {
             guest_nice: 0,
         };
         let shares = CpuPercentages::between(&older, &newer);
-        let expected =
-            CpuPercentages { user: 25.0, nice: 5.0, system: 15.0, iowait: 10.0, steal: 5.0, idle: 40.0 };
+        let expected = CpuPercentages {
+            user: 25.0,
+            nice: 5.0,
+            system: 15.0,
+            iowait: 10.0,
+            steal: 5.0,
+            idle: 40.0,
+        };
         assert_eq!(shares, expected);
     }
 
     #[test]
     fn without_elapsed_time_all_shares_are_zero() {
-        let older = CpuTimes { idle: 1000, ..CpuTimes::default() };
-        assert_eq!(CpuPercentages::between(&older, &older), CpuPercentages::default());
-        assert_eq!(CpuPercentages::between(&older, &CpuTimes::default()), CpuPercentages::default());
+        let older = CpuTimes {
+            idle: 1000,
+            ..CpuTimes::default()
+        };
+        assert_eq!(
+            CpuPercentages::between(&older, &older),
+            CpuPercentages::default()
+        );
+        assert_eq!(
+            CpuPercentages::between(&older, &CpuTimes::default()),
+            CpuPercentages::default()
+        );
     }
 
     #[test]
     fn a_counter_that_went_back_is_zero_and_shortens_the_time() {
-        let older = CpuTimes { steal: 50, ..CpuTimes::default() };
-        let newer = CpuTimes { user: 100, idle: 100, ..CpuTimes::default() };
+        let older = CpuTimes {
+            steal: 50,
+            ..CpuTimes::default()
+        };
+        let newer = CpuTimes {
+            user: 100,
+            idle: 100,
+            ..CpuTimes::default()
+        };
         let shares = CpuPercentages::between(&older, &newer);
         assert_eq!((shares.user, shares.steal), (100.0 / 150.0 * 100.0, 0.0));
     }

@@ -12,7 +12,9 @@
 //! Documentation/admin-guide/iostats.rst): n requests completed, m merged, s sectors of 512 bytes, T milliseconds; t is
 //! the time between the samples in seconds.
 
-use super::completed::{AddedLength, Completed, CountedTime, PossibleTime, add, ios_delta, ms_delta};
+use super::completed::{
+    AddedLength, Completed, CountedTime, PossibleTime, add, ios_delta, ms_delta,
+};
 use crate::counters::{Columns, Counters, Requests, wrapping_sub_u32};
 use crate::units::Span;
 
@@ -53,7 +55,10 @@ impl Interval {
         let columns = older.columns.min(newer.columns);
         let has_times = columns > Columns::Partition;
         let missing = older.missing.or(newer.missing);
-        let possible = PossibleTime { seconds, waiting: in_flight(older).unwrap_or(0) };
+        let possible = PossibleTime {
+            seconds,
+            waiting: in_flight(older).unwrap_or(0),
+        };
         let completed = |older: &Requests, newer: &Requests| {
             Some(Completed::between(older, newer, span, has_times, possible)?.without(missing))
         };
@@ -73,12 +78,12 @@ impl Interval {
         }
         if columns >= Columns::Flushes {
             let ios = ios_delta(older.flushes, newer.flushes, seconds)?;
-            interval.flushes = Completed { ns, ios, ..Completed::default() }.with_time(ms_delta(
-                older.flush_ms,
-                newer.flush_ms,
-                possible,
+            interval.flushes = Completed {
+                ns,
                 ios,
-            ));
+                ..Completed::default()
+            }
+            .with_time(ms_delta(older.flush_ms, newer.flush_ms, possible, ios));
         }
         if has_times {
             let busy_ms = wrapping_sub_u32(older.busy_ms, newer.busy_ms);
@@ -87,7 +92,9 @@ impl Interval {
             if !has_fallen && !missing.busy_ms {
                 interval.busy = CountedTime { ns, ms: busy_ms };
             }
-            let requests = interval.completed().saturating_add(interval.in_flight.unwrap_or(0));
+            let requests = interval
+                .completed()
+                .saturating_add(interval.in_flight.unwrap_or(0));
             if let Some(ms) = ms_delta(older.weighted_ms, newer.weighted_ms, possible, requests)
                 && !missing.weighted_ms
             {
@@ -100,7 +107,12 @@ impl Interval {
     /// An interval in which a device was idle.
     pub fn idle(span: Span) -> Self {
         let ns = span.nanos();
-        let none = Completed { ns, merges: Some(0), ..Completed::default() }.with_time(Some(0));
+        let none = Completed {
+            ns,
+            merges: Some(0),
+            ..Completed::default()
+        }
+        .with_time(Some(0));
         let time = CountedTime { ns, ms: 0 };
         Self {
             ns,
@@ -116,7 +128,10 @@ impl Interval {
     /// Adds an interval of the same device right after this one. What was counted in only one of them is known for the
     /// time of that one.
     pub fn followed_by(&self, later: &Self) -> Self {
-        Self { in_flight: later.in_flight, ..self.plus(later, u64::saturating_add) }
+        Self {
+            in_flight: later.in_flight,
+            ..self.plus(later, u64::saturating_add)
+        }
     }
 
     /// Adds another device over the same time. A device that has no such counter adds nothing.
@@ -153,7 +168,9 @@ impl Interval {
     /// The number of requests of all kinds that completed.
     pub fn completed(&self) -> u64 {
         let kinds = [self.reads, self.writes, self.discards, self.flushes];
-        kinds.iter().fold(self.other_ios, |sum, kind| sum.saturating_add(kind.ios))
+        kinds
+            .iter()
+            .fold(self.other_ios, |sum, kind| sum.saturating_add(kind.ios))
     }
 
     /// The mean number of requests waiting or being served: Δ weighted ms / 1000 t. It differs from the true average
@@ -206,25 +223,38 @@ mod tests {
     impl Interval {
         /// An interval of this length in which nothing is known.
         pub(crate) fn unknown(seconds: f64) -> Self {
-            Self { ns: (seconds * 1e9).round() as u64, ..Self::default() }
+            Self {
+                ns: (seconds * 1e9).round() as u64,
+                ..Self::default()
+            }
         }
 
         pub(crate) fn with_queue(self, queue: f64) -> Self {
             Self {
-                weighted: CountedTime { ns: self.ns, ms: (queue * self.seconds() * 1000.0).round() as u64 },
+                weighted: CountedTime {
+                    ns: self.ns,
+                    ms: (queue * self.seconds() * 1000.0).round() as u64,
+                },
                 ..self
             }
         }
 
         pub(crate) fn with_util(self, percent: f64) -> Self {
             Self {
-                busy: CountedTime { ns: self.ns, ms: (percent * self.seconds() * 10.0).round() as u64 },
+                busy: CountedTime {
+                    ns: self.ns,
+                    ms: (percent * self.seconds() * 10.0).round() as u64,
+                },
                 ..self
             }
         }
 
         pub(crate) fn with_in_flight(self, in_flight: u64) -> Self {
-            Self { in_flight: Some(in_flight), in_flight_before: Some(in_flight), ..self }
+            Self {
+                in_flight: Some(in_flight),
+                in_flight_before: Some(in_flight),
+                ..self
+            }
         }
     }
 
@@ -234,8 +264,20 @@ mod tests {
 
     fn counters(reads: [u64; 4], in_flight: u64, busy_ms: u64, weighted_ms: u64) -> Counters {
         let [ios, merges, sectors, ms] = reads;
-        let reads = Requests { ios, merges, sectors, ms };
-        Counters { columns: Columns::Flushes, reads, in_flight, busy_ms, weighted_ms, ..Counters::ZERO }
+        let reads = Requests {
+            ios,
+            merges,
+            sectors,
+            ms,
+        };
+        Counters {
+            columns: Columns::Flushes,
+            reads,
+            in_flight,
+            busy_ms,
+            weighted_ms,
+            ..Counters::ZERO
+        }
     }
 
     fn between(older: &Counters, newer: &Counters) -> Option<Interval> {
@@ -248,17 +290,33 @@ mod tests {
         let newer = counters([300, 60, 4000, 250], 2, 1500, 3206);
         let stats = between(&older, &newer).unwrap();
         let reads = stats.reads;
-        assert_eq!((reads.count(), reads.per_s(), reads.kib_per_s()), (Some(200), Some(200.0), Some(1600.0)));
-        assert_eq!((reads.merges_per_s(), reads.merge_pct()), (Some(50.0), Some(20.0)));
-        assert_eq!((reads.await_ms(), reads.size_kib(), reads.queue()), (Some(1.0), Some(8.0), Some(0.2)));
-        assert_eq!((stats.queue(), stats.util_pct(), stats.in_flight), (Some(0.206), Some(50.0), Some(2)));
-        assert_eq!((stats.writes.await_ms(), stats.writes.per_s()), (None, Some(0.0)));
+        assert_eq!(
+            (reads.count(), reads.per_s(), reads.kib_per_s()),
+            (Some(200), Some(200.0), Some(1600.0))
+        );
+        assert_eq!(
+            (reads.merges_per_s(), reads.merge_pct()),
+            (Some(50.0), Some(20.0))
+        );
+        assert_eq!(
+            (reads.await_ms(), reads.size_kib(), reads.queue()),
+            (Some(1.0), Some(8.0), Some(0.2))
+        );
+        assert_eq!(
+            (stats.queue(), stats.util_pct(), stats.in_flight),
+            (Some(0.206), Some(50.0), Some(2))
+        );
+        assert_eq!(
+            (stats.writes.await_ms(), stats.writes.per_s()),
+            (None, Some(0.0))
+        );
         assert_eq!(stats.completed(), 200);
     }
 
     #[test]
     fn the_upper_bound_of_util_is_the_time_of_the_requests() {
-        let at = |in_flight, busy_ms, weighted_ms| counters([1; 4], in_flight, busy_ms, weighted_ms);
+        let at =
+            |in_flight, busy_ms, weighted_ms| counters([1; 4], in_flight, busy_ms, weighted_ms);
         let bound = |newer: &Counters| between(&at(0, 0, 0), newer).unwrap().util_upper_bound_pct();
         // 900 ms busy, but the requests took 50 ms altogether.
         assert_eq!(bound(&at(0, 900, 50)), Some(5.0));
@@ -275,7 +333,10 @@ mod tests {
         let older = counters([1000, 0, 8000, 50], 0, 1000, 3000);
         assert_eq!(between(&older, &counters([3, 0, 24, 1], 0, 1, 1)), None);
         // A single count that fell is enough.
-        assert_eq!(between(&older, &counters([999, 0, 9000, 60], 0, 1000, 3000)), None);
+        assert_eq!(
+            between(&older, &counters([999, 0, 9000, 60], 0, 1000, 3000)),
+            None
+        );
     }
 
     #[test]
@@ -283,13 +344,25 @@ mod tests {
         let near = u64::from(u32::MAX) - 9;
         let older = counters([near, 0, near, 50], 0, 0, 0);
         let stats = between(&older, &counters([90, 0, 790, 60], 0, 0, 0)).unwrap();
-        assert_eq!((stats.reads.per_s(), stats.reads.size_kib()), (Some(100.0), Some(4.0)));
+        assert_eq!(
+            (stats.reads.per_s(), stats.reads.size_kib()),
+            (Some(100.0), Some(4.0))
+        );
         // Counters above 32 bits do not wrap, and half the range is too much for one interval.
         assert_eq!(
-            between(&counters([near + 100, 0, 0, 0], 0, 0, 0), &counters([9, 0, 0, 0], 0, 0, 0)),
+            between(
+                &counters([near + 100, 0, 0, 0], 0, 0, 0),
+                &counters([9, 0, 0, 0], 0, 0, 0)
+            ),
             None
         );
-        assert_eq!(between(&counters([near / 3, 0, 0, 0], 0, 0, 0), &counters([9, 0, 0, 0], 0, 0, 0)), None);
+        assert_eq!(
+            between(
+                &counters([near / 3, 0, 0, 0], 0, 0, 0),
+                &counters([9, 0, 0, 0], 0, 0, 0)
+            ),
+            None
+        );
     }
 
     #[test]
@@ -302,58 +375,142 @@ mod tests {
             (Some(50.0), Some(0.5), Some(50.0))
         );
         // A column that fell has no value.
-        let fell = between(&counters([0, 0, 0, 900], 0, 900, 900), &counters([1, 0, 8, 3], 0, 3, 3)).unwrap();
+        let fell = between(
+            &counters([0, 0, 0, 900], 0, 900, 900),
+            &counters([1, 0, 8, 3], 0, 3, 3),
+        )
+        .unwrap();
         assert_eq!(
-            (fell.reads.await_ms(), fell.queue(), fell.util_pct(), fell.util_upper_bound_pct()),
+            (
+                fell.reads.await_ms(),
+                fell.queue(),
+                fell.util_pct(),
+                fell.util_upper_bound_pct()
+            ),
             (None, None, None, None)
         );
     }
 
     #[test]
     fn columns_that_the_kernel_lacks_are_none() {
-        let old = |columns| Counters { columns, ..counters([5, 0, 40, 5], 0, 5, 5) };
+        let old = |columns| Counters {
+            columns,
+            ..counters([5, 0, 40, 5], 0, 5, 5)
+        };
         let partition = between(&old(Columns::Partition), &old(Columns::Partition)).unwrap();
-        assert_eq!((partition.reads.per_s(), partition.reads.merges_per_s()), (Some(0.0), None));
-        assert_eq!((partition.queue(), partition.util_pct(), partition.in_flight), (None, None, None));
+        assert_eq!(
+            (partition.reads.per_s(), partition.reads.merges_per_s()),
+            (Some(0.0), None)
+        );
+        assert_eq!(
+            (partition.queue(), partition.util_pct(), partition.in_flight),
+            (None, None, None)
+        );
         let basic = between(&old(Columns::Basic), &old(Columns::Basic)).unwrap();
-        assert_eq!((basic.discards.per_s(), basic.flushes.per_s()), (None, None));
-        let miscounted = Counters { in_flight: u64::from(u32::MAX), ..old(Columns::Basic) };
+        assert_eq!(
+            (basic.discards.per_s(), basic.flushes.per_s()),
+            (None, None)
+        );
+        let miscounted = Counters {
+            in_flight: u64::from(u32::MAX),
+            ..old(Columns::Basic)
+        };
         assert_eq!(between(&miscounted, &miscounted).unwrap().in_flight, None);
     }
 
     #[test]
     fn fewer_columns_than_before_do_not_mean_a_reset() {
-        let all = Requests { ios: 9, merges: 9, sectors: 72, ms: 9 };
+        let all = Requests {
+            ios: 9,
+            merges: 9,
+            sectors: 72,
+            ms: 9,
+        };
         let at = |columns| {
-            let full = Counters { discards: all, flushes: 9, flush_ms: 9, ..counters([9; 4], 0, 9, 9) };
-            let without_flushes = Counters { columns, flushes: 0, flush_ms: 0, ..full };
-            let without_discards = Counters { discards: Requests::default(), ..without_flushes };
+            let full = Counters {
+                discards: all,
+                flushes: 9,
+                flush_ms: 9,
+                ..counters([9; 4], 0, 9, 9)
+            };
+            let without_flushes = Counters {
+                columns,
+                flushes: 0,
+                flush_ms: 0,
+                ..full
+            };
+            let without_discards = Counters {
+                discards: Requests::default(),
+                ..without_flushes
+            };
             match columns {
                 Columns::Flushes => full,
                 Columns::Discards => without_flushes,
                 Columns::Basic => without_discards,
                 Columns::Partition => {
-                    let kept = Requests { ios: 9, sectors: 9, ..Requests::default() };
-                    Counters { columns, reads: kept, ..Counters::ZERO }
+                    let kept = Requests {
+                        ios: 9,
+                        sectors: 9,
+                        ..Requests::default()
+                    };
+                    Counters {
+                        columns,
+                        reads: kept,
+                        ..Counters::ZERO
+                    }
                 }
             }
         };
-        let every = [Columns::Partition, Columns::Basic, Columns::Discards, Columns::Flushes];
-        for (older, newer) in every.into_iter().flat_map(|older| every.map(|newer| (older, newer))) {
+        let every = [
+            Columns::Partition,
+            Columns::Basic,
+            Columns::Discards,
+            Columns::Flushes,
+        ];
+        for (older, newer) in every
+            .into_iter()
+            .flat_map(|older| every.map(|newer| (older, newer)))
+        {
             let stats = between(&at(older), &at(newer)).unwrap();
             let fewer = older.min(newer);
-            let given =
-                (stats.queue().is_some(), stats.discards.count().is_some(), stats.flushes.per_s().is_some());
-            let expected = (fewer >= Columns::Basic, fewer >= Columns::Discards, fewer >= Columns::Flushes);
-            assert_eq!((given, stats.completed()), (expected, 0), "{older:?} {newer:?}");
+            let given = (
+                stats.queue().is_some(),
+                stats.discards.count().is_some(),
+                stats.flushes.per_s().is_some(),
+            );
+            let expected = (
+                fewer >= Columns::Basic,
+                fewer >= Columns::Discards,
+                fewer >= Columns::Flushes,
+            );
+            assert_eq!(
+                (given, stats.completed()),
+                (expected, 0),
+                "{older:?} {newer:?}"
+            );
         }
     }
 
     #[test]
     fn more_requests_than_64_bits_hold_are_not_a_stall() {
-        let half = Requests { ios: 1 << 63, ..Requests::default() };
-        let newer = Counters { reads: half, writes: half, in_flight: 1, ..Counters::ZERO };
-        let stats = between(&Counters { in_flight: 1, ..Counters::ZERO }, &newer).unwrap();
+        let half = Requests {
+            ios: 1 << 63,
+            ..Requests::default()
+        };
+        let newer = Counters {
+            reads: half,
+            writes: half,
+            in_flight: 1,
+            ..Counters::ZERO
+        };
+        let stats = between(
+            &Counters {
+                in_flight: 1,
+                ..Counters::ZERO
+            },
+            &newer,
+        )
+        .unwrap();
         assert_eq!((stats.completed(), stats.is_stalled()), (u64::MAX, false));
     }
 
@@ -373,27 +530,58 @@ mod tests {
     }
 
     fn at(columns: Columns, ios: u64, ms: u64) -> Counters {
-        let reads = Requests { ios, merges: 0, sectors: 8 * ios, ms };
+        let reads = Requests {
+            ios,
+            merges: 0,
+            sectors: 8 * ios,
+            ms,
+        };
         let (discards, flushes) = match columns {
             Columns::Flushes => (reads, ios),
             Columns::Discards => (reads, 0),
             Columns::Partition | Columns::Basic => (Requests::default(), 0),
         };
         let ms = if columns == Columns::Flushes { ms } else { 0 };
-        Counters { columns, reads, discards, flushes, flush_ms: ms, weighted_ms: 2 * ms, ..Counters::ZERO }
+        Counters {
+            columns,
+            reads,
+            discards,
+            flushes,
+            flush_ms: ms,
+            weighted_ms: 2 * ms,
+            ..Counters::ZERO
+        }
     }
 
     #[test]
     fn a_column_that_wraps_more_than_once_adds_up_over_the_readings_between() {
         // A queue of 400 for 4 hours.
-        let readings =
-            (0..5u64).map(|hour| at(Columns::Flushes, hour * 3_600_000, (hour * 1_440_000_000) % (1 << 32)));
+        let readings = (0..5u64).map(|hour| {
+            at(
+                Columns::Flushes,
+                hour * 3_600_000,
+                (hour * 1_440_000_000) % (1 << 32),
+            )
+        });
         let readings: Vec<Counters> = readings.collect();
-        let steps = readings.windows(2).map(|pair| delta_of(&pair[0], &pair[1]).unwrap());
-        let all = steps.reduce(|earlier, later| earlier.followed_by(&later)).unwrap();
-        assert_eq!((all.reads.ios, all.reads.time.ms), (14_400_000, 5_760_000_000));
-        assert_eq!((all.flushes.ios, all.flushes.time.ms), (14_400_000, 5_760_000_000));
-        assert_eq!((all.reads.queue(), all.flushes.await_ms()), (Some(400.0), Some(400.0)));
+        let steps = readings
+            .windows(2)
+            .map(|pair| delta_of(&pair[0], &pair[1]).unwrap());
+        let all = steps
+            .reduce(|earlier, later| earlier.followed_by(&later))
+            .unwrap();
+        assert_eq!(
+            (all.reads.ios, all.reads.time.ms),
+            (14_400_000, 5_760_000_000)
+        );
+        assert_eq!(
+            (all.flushes.ios, all.flushes.time.ms),
+            (14_400_000, 5_760_000_000)
+        );
+        assert_eq!(
+            (all.reads.queue(), all.flushes.await_ms()),
+            (Some(400.0), Some(400.0))
+        );
     }
 
     #[test]
@@ -402,14 +590,29 @@ mod tests {
         let (full, basic) = (of(Columns::Flushes), of(Columns::Basic));
         for (one, other) in [(full, basic), (basic, full)] {
             let (over_time, over_devices) = (one.followed_by(&other), one.beside(&other));
-            assert_eq!((over_time.discards, over_time.flushes), (full.discards, full.flushes));
-            assert_eq!((over_time.reads.per_s(), over_time.ns), (full.reads.per_s(), 2 * full.ns));
-            assert_eq!((over_devices.discards, over_devices.flushes), (full.discards, full.flushes));
+            assert_eq!(
+                (over_time.discards, over_time.flushes),
+                (full.discards, full.flushes)
+            );
+            assert_eq!(
+                (over_time.reads.per_s(), over_time.ns),
+                (full.reads.per_s(), 2 * full.ns)
+            );
+            assert_eq!(
+                (over_devices.discards, over_devices.flushes),
+                (full.discards, full.flushes)
+            );
             assert_eq!((over_time.reads.ios, over_devices.reads.ios), (40, 40));
-            assert_eq!((over_time.reads.time.ms, over_devices.flushes.time.ms), (80, 40));
+            assert_eq!(
+                (over_time.reads.time.ms, over_devices.flushes.time.ms),
+                (80, 40)
+            );
         }
         let both = full.beside(&full);
-        assert_eq!((both.discards.ios, both.flushes.ios, both.flushes.time.ms), (40, 40, 80));
+        assert_eq!(
+            (both.discards.ios, both.flushes.ios, both.flushes.time.ms),
+            (40, 40, 80)
+        );
         assert_eq!((both.util_pct(), both.util_upper_bound_pct()), (None, None));
     }
 }

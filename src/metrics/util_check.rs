@@ -78,14 +78,17 @@ impl UtilCheck {
     }
 
     fn is_too_low(&self, stats: &Interval, util: f64) -> bool {
-        let Some(queue) = stats.queue().filter(|queue| *queue >= MIN_QUEUE) else { return false };
+        let Some(queue) = stats.queue().filter(|queue| *queue >= MIN_QUEUE) else {
+            return false;
+        };
         let implied_in_flight = queue / (util / 100.0);
         let ratio = implied_in_flight / self.max_in_flight.max(1) as f64;
         let is_near_zero = util < NEAR_ZERO_PCT;
         let was_seen_at_both_ends = stats.in_flight.min(stats.in_flight_before).unwrap_or(0) > 0;
-        let is_implausible =
-            ratio > MAX_IMPLIED_RATIO && (is_near_zero || self.expected_sightings >= MIN_EXPECTED_SIGHTINGS);
-        is_implausible || (is_near_zero && was_seen_at_both_ends && ratio > MAX_IMPLIED_RATIO_IF_SEEN)
+        let is_implausible = ratio > MAX_IMPLIED_RATIO
+            && (is_near_zero || self.expected_sightings >= MIN_EXPECTED_SIGHTINGS);
+        is_implausible
+            || (is_near_zero && was_seen_at_both_ends && ratio > MAX_IMPLIED_RATIO_IF_SEEN)
     }
 }
 
@@ -99,7 +102,11 @@ impl StallTimer {
     /// Takes the next interval and returns for how many seconds requests have been in flight at its end without any
     /// completing; the true time is at least that. 0 without a stall.
     pub fn observe(&mut self, stats: &Interval) -> f64 {
-        self.stalled_s = if stats.is_stalled() { self.stalled_s + stats.seconds() } else { 0.0 };
+        self.stalled_s = if stats.is_stalled() {
+            self.stalled_s + stats.seconds()
+        } else {
+            0.0
+        };
         // Rounded to nanoseconds, so that ten tenths of a second are one second.
         (self.stalled_s * 1e9).round() / 1e9
     }
@@ -111,38 +118,65 @@ mod tests {
     use crate::metrics::Completed;
 
     fn stats(util_pct: f64, queue: f64, in_flight: u64) -> Interval {
-        Interval::unknown(1.0).with_util(util_pct).with_queue(queue).with_in_flight(in_flight)
+        Interval::unknown(1.0)
+            .with_util(util_pct)
+            .with_queue(queue)
+            .with_in_flight(in_flight)
     }
 
     fn flag_of_last(all: &[Interval]) -> Option<DataFlag> {
         let mut check = UtilCheck::default();
-        all.iter().map(|stats| check.observe(stats, 0)).last().flatten()
+        all.iter()
+            .map(|stats| check.observe(stats, 0))
+            .last()
+            .flatten()
     }
 
     #[test]
     fn util_above_the_time_of_the_requests_is_too_high() {
-        assert_eq!(flag_of_last(&[stats(90.0, 0.02, 0)]), Some(DataFlag::UtilTooHigh));
-        assert_eq!(flag_of_last(&[stats(130.0, 7.0, 9)]), Some(DataFlag::UtilTooHigh));
+        assert_eq!(
+            flag_of_last(&[stats(90.0, 0.02, 0)]),
+            Some(DataFlag::UtilTooHigh)
+        );
+        assert_eq!(
+            flag_of_last(&[stats(130.0, 7.0, 9)]),
+            Some(DataFlag::UtilTooHigh)
+        );
         assert_eq!(flag_of_last(&[stats(90.0, 0.895, 0)]), None);
         assert_eq!(flag_of_last(&[stats(100.3, 7.0, 9)]), None);
     }
 
     #[test]
     fn util_that_implies_many_more_requests_in_flight_than_ever_seen_is_too_low() {
-        assert_eq!(flag_of_last(&[stats(0.4, 1.14, 2)]), Some(DataFlag::UtilTooLow));
-        assert_eq!(flag_of_last(&[stats(0.0, 0.6, 0)]), Some(DataFlag::UtilTooLow));
+        assert_eq!(
+            flag_of_last(&[stats(0.4, 1.14, 2)]),
+            Some(DataFlag::UtilTooLow)
+        );
+        assert_eq!(
+            flag_of_last(&[stats(0.0, 0.6, 0)]),
+            Some(DataFlag::UtilTooLow)
+        );
         assert_eq!(flag_of_last(&[stats(8.4, 0.114, 0)]), None);
         // 64 were in flight before, so 285 are possible.
-        assert_eq!(flag_of_last(&[stats(100.0, 60.0, 64), stats(0.4, 1.14, 0)]), None);
+        assert_eq!(
+            flag_of_last(&[stats(100.0, 60.0, 64), stats(0.4, 1.14, 0)]),
+            None
+        );
     }
 
     #[test]
     fn requests_in_flight_at_both_ends_contradict_a_util_near_zero() {
-        let mut alternating = Interval { in_flight_before: Some(64), ..stats(0.4, 1.14, 1) };
+        let mut alternating = Interval {
+            in_flight_before: Some(64),
+            ..stats(0.4, 1.14, 1)
+        };
         assert_eq!(flag_of_last(&[alternating]), Some(DataFlag::UtilTooLow));
         // A sample within the interval saw the 64.
         alternating.in_flight_before = Some(1);
-        assert_eq!(UtilCheck::default().observe(&alternating, 64), Some(DataFlag::UtilTooLow));
+        assert_eq!(
+            UtilCheck::default().observe(&alternating, 64),
+            Some(DataFlag::UtilTooLow)
+        );
     }
 
     #[test]
@@ -159,6 +193,12 @@ mod tests {
         assert_eq!(timer.observe(&stalled(1.0)), 1.0);
         assert_eq!(timer.observe(&stalled(2.5)), 3.5);
         let reads = Completed::example(1.0, 1, 1.0);
-        assert_eq!(timer.observe(&Interval { reads, ..stalled(1.0) }), 0.0);
+        assert_eq!(
+            timer.observe(&Interval {
+                reads,
+                ..stalled(1.0)
+            }),
+            0.0
+        );
     }
 }

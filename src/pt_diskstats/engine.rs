@@ -104,11 +104,16 @@ impl PtEngine {
 
     fn take_reading(&mut self, sample: &Sample) -> Option<Reading> {
         let wall = sample.at.wall?;
-        let written = self.pending_time.get_or_insert_with(|| sample.written_time.clone());
+        let written = self
+            .pending_time
+            .get_or_insert_with(|| sample.written_time.clone());
         let time_of_day = match written {
             _ if !self.has_timestamps => String::new(),
             Some(time) => time.clone(),
-            None => rounded(wall).to_zoned(self.time_zone.clone()).strftime("%H:%M:%S").to_string(),
+            None => rounded(wall)
+                .to_zoned(self.time_zone.clone())
+                .strftime("%H:%M:%S")
+                .to_string(),
         };
         let devices = self.ranks.rank_devices(&sample.devices, self.base.as_ref());
         let seconds = epoch_seconds(wall);
@@ -116,7 +121,12 @@ impl PtEngine {
             return None;
         }
         self.pending_time = None;
-        Some(Reading { seconds, time_of_day, has_written_time: sample.written_time.is_some(), devices })
+        Some(Reading {
+            seconds,
+            time_of_day,
+            has_written_time: sample.written_time.is_some(),
+            devices,
+        })
     }
 
     fn push_reading(&mut self, reading: Reading, out: &mut Vec<u8>) {
@@ -184,7 +194,12 @@ pub(super) fn reset_notice(name: &str) -> String {
 impl PtEngine {
     /// Appends the lines of the interval between two readings. Returns the reading that the next one is compared
     /// with.
-    pub(super) fn push_interval(&mut self, base: Reading, reading: Reading, out: &mut Vec<u8>) -> Reading {
+    pub(super) fn push_interval(
+        &mut self,
+        base: Reading,
+        reading: Reading,
+        out: &mut Vec<u8>,
+    ) -> Reading {
         match self.settings.group_by {
             GroupBy::All => self.push_device_rows(&base, &reading, out),
             GroupBy::Disk if self.is_live => self.push_disk_rows(&reading, out),
@@ -201,15 +216,22 @@ impl PtEngine {
     /// `--group-by all`: a line for each device.
     fn push_device_rows(&mut self, base: &Reading, reading: &Reading, out: &mut Vec<u8>) {
         let elapsed = reading.seconds - base.seconds;
-        let start = if self.is_live { base.seconds } else { self.totals.segment_start };
+        let start = if self.is_live {
+            base.seconds
+        } else {
+            self.totals.segment_start
+        };
         let time = self.time_column(tenths(reading.seconds - start), reading);
         let mut rates = Vec::with_capacity(reading.devices.len());
         for (index, (rank, now)) in reading.devices.iter().enumerate() {
-            let Some(before) = base.find(*rank, index) else { continue };
+            let Some(before) = base.find(*rank, index) else {
+                continue;
+            };
             if self.is_shown(*rank, now) {
                 rates.push((
                     *rank,
-                    self.delta(*rank, before, now).rates(elapsed, 1, i128::from(now.in_flight)),
+                    self.delta(*rank, before, now)
+                        .rates(elapsed, 1, i128::from(now.in_flight)),
                 ));
             }
         }
@@ -225,7 +247,9 @@ impl PtEngine {
         let time = self.time_column(format!("{{{}}}", self.totals.intervals), latest);
         let mut rates = Vec::with_capacity(latest.devices.len());
         for (rank, now) in &latest.devices {
-            let Some(total) = self.totals.total(*rank) else { continue };
+            let Some(total) = self.totals.total(*rank) else {
+                continue;
+            };
             if self.is_shown(*rank, now) {
                 rates.push((*rank, total.rates(seconds, 1, 0)));
             }
@@ -234,9 +258,19 @@ impl PtEngine {
     }
 
     /// Appends a line for each device, by its rank.
-    fn push_block(&mut self, group_by: GroupBy, time: &str, rates: &[(usize, PtRates)], out: &mut Vec<u8>) {
+    fn push_block(
+        &mut self,
+        group_by: GroupBy,
+        time: &str,
+        rates: &[(usize, PtRates)],
+        out: &mut Vec<u8>,
+    ) {
         let ranks = &self.ranks;
-        let rows = rates.iter().map(|(rank, rates)| Row { time, device: ranks.name(*rank), rates });
+        let rows = rates.iter().map(|(rank, rates)| Row {
+            time,
+            device: ranks.name(*rank),
+            rates,
+        });
         self.pager.push_block(&self.table, group_by, rows, out);
     }
 
@@ -248,7 +282,8 @@ impl PtEngine {
         if elapsed.ceil() < self.settings.sample_time {
             return false;
         }
-        let (mut sum, mut in_progress, mut devices, mut has_base) = (PtDelta::default(), 0_i128, 0, false);
+        let (mut sum, mut in_progress, mut devices, mut has_base) =
+            (PtDelta::default(), 0_i128, 0, false);
         let mut shown = None;
         for (index, (rank, now)) in reading.devices.iter().enumerate() {
             if !self.is_shown(*rank, now) {
@@ -263,7 +298,8 @@ impl PtEngine {
             }
         }
         if !has_base {
-            self.pager.push_block(&self.table, GroupBy::Sample, std::iter::empty(), out);
+            self.pager
+                .push_block(&self.table, GroupBy::Sample, std::iter::empty(), out);
             return false;
         }
         let device = match devices {
@@ -274,11 +310,22 @@ impl PtEngine {
             _ => format!("{{{devices}}}"),
         };
         // In a capture without times of day, the time is that of the first reading.
-        let timed = self.first.as_ref().filter(|_| !reading.has_written_time).unwrap_or(reading);
+        let timed = self
+            .first
+            .as_ref()
+            .filter(|_| !reading.has_written_time)
+            .unwrap_or(reading);
         let time = self.time_column(tenths(reading.seconds - self.totals.segment_start), timed);
-        let rates = sum.with_in_flight(in_progress).rates(elapsed, devices, in_progress);
-        let row = Row { time: &time, device: &device, rates: &rates };
-        self.pager.push_block(&self.table, GroupBy::Sample, std::iter::once(row), out);
+        let rates = sum
+            .with_in_flight(in_progress)
+            .rates(elapsed, devices, in_progress);
+        let row = Row {
+            time: &time,
+            device: &device,
+            rates: &rates,
+        };
+        self.pager
+            .push_block(&self.table, GroupBy::Sample, std::iter::once(row), out);
         true
     }
 
@@ -291,7 +338,8 @@ impl PtEngine {
         self.settings.group_by = group_by;
         self.pager.was_header_last = false;
         self.pager.is_header_forced = true;
-        self.pager.push_block(&self.table, group_by, std::iter::empty(), out);
+        self.pager
+            .push_block(&self.table, group_by, std::iter::empty(), out);
         match group_by {
             GroupBy::All => {}
             GroupBy::Disk => {
@@ -395,7 +443,10 @@ impl Reading {
         if let Some((_, counters)) = self.devices.get(hint).filter(|(at, _)| *at == rank) {
             return Some(counters);
         }
-        let at = self.devices.binary_search_by_key(&rank, |(rank, _)| *rank).ok()?;
+        let at = self
+            .devices
+            .binary_search_by_key(&rank, |(rank, _)| *rank)
+            .ok()?;
         Some(&self.devices[at].1)
     }
 }
@@ -421,7 +472,10 @@ impl DeviceRanks {
         previous: Option<&Reading>,
     ) -> Vec<(usize, Counters)> {
         let mut ranked: Vec<(usize, Counters)> = Vec::with_capacity(devices.len());
-        for device in devices.iter().filter(|device| !device.counters.is_old_partition()) {
+        for device in devices
+            .iter()
+            .filter(|device| !device.counters.is_old_partition())
+        {
             let hint = previous.and_then(|previous| previous.devices.get(ranked.len()));
             let rank = match hint {
                 Some((rank, _)) if self.names[*rank] == device.name => *rank,
@@ -492,7 +546,9 @@ impl PerDiskTotals {
     pub(super) fn add(&mut self, reading: &Reading, mut on_reset: impl FnMut(usize)) {
         self.intervals += 1;
         for (rank, now) in &reading.devices {
-            let Some((total, latest)) = self.device(*rank) else { continue };
+            let Some((total, latest)) = self.device(*rank) else {
+                continue;
+            };
             match PtDelta::between(latest, now) {
                 Some(delta) => total.add(&delta),
                 None => on_reset(*rank),
@@ -549,11 +605,24 @@ mod tests {
     }
 
     fn sample(second: i64, reads: u64) -> Sample {
-        let counters = Counters { reads: Requests { ios: reads, ..Requests::default() }, ..Counters::ZERO };
+        let counters = Counters {
+            reads: Requests {
+                ios: reads,
+                ..Requests::default()
+            },
+            ..Counters::ZERO
+        };
         let wall = jiff::Timestamp::from_second(second).ok();
         Sample {
-            at: SampleTime { wall, ..SampleTime::default() },
-            devices: vec![Device { name: "sda".into(), counters, ..Device::default() }],
+            at: SampleTime {
+                wall,
+                ..SampleTime::default()
+            },
+            devices: vec![Device {
+                name: "sda".into(),
+                counters,
+                ..Device::default()
+            }],
             ..Sample::default()
         }
     }
@@ -561,12 +630,17 @@ mod tests {
     /// Returns the lines without headers for the seconds and reads of samples, and the warnings.
     fn lines(group_by: GroupBy, samples: &[(i64, u64)]) -> (Vec<String>, Vec<String>) {
         let (mut engine, mut out) = (engine(group_by), Vec::new());
-        samples.iter().for_each(|(second, reads)| engine.push(&sample(*second, *reads), &mut out));
+        samples
+            .iter()
+            .for_each(|(second, reads)| engine.push(&sample(*second, *reads), &mut out));
         engine.finish(&mut out);
         let text = String::from_utf8(out).unwrap();
         let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
         (
-            text.lines().map(words).filter(|line| !line.starts_with('#')).collect(),
+            text.lines()
+                .map(words)
+                .filter(|line| !line.starts_with('#'))
+                .collect(),
             std::mem::take(&mut engine.notices),
         )
     }
@@ -580,7 +654,10 @@ mod tests {
     #[test]
     fn no_interval_spans_a_clock_that_went_back_but_totals_go_on() {
         let samples = [(100, 0), (101, 10), (50, 1000), (52, 1030)];
-        assert_eq!(lines(GroupBy::All, &samples).0, ["1.0 sda 10.0", "2.0 sda 15.0"]);
+        assert_eq!(
+            lines(GroupBy::All, &samples).0,
+            ["1.0 sda 10.0", "2.0 sda 15.0"]
+        );
         // 40 reads in 3 seconds.
         assert_eq!(lines(GroupBy::Disk, &samples).0, ["{2} sda 13.3"]);
     }
@@ -594,13 +671,25 @@ mod tests {
 
     #[test]
     fn the_time_of_day_is_that_of_the_rounded_time() {
-        let engine = || PtEngine { has_timestamps: true, ..engine(GroupBy::All) };
+        let engine = || PtEngine {
+            has_timestamps: true,
+            ..engine(GroupBy::All)
+        };
         let time_of_day = |nanoseconds: i32| {
             let wall = Timestamp::new(1_700_000_000, nanoseconds).ok();
-            let at = SampleTime { wall, ..SampleTime::default() };
-            engine().take_reading(&Sample { at, ..sample(1, 1) }).unwrap().time_of_day
+            let at = SampleTime {
+                wall,
+                ..SampleTime::default()
+            };
+            engine()
+                .take_reading(&Sample { at, ..sample(1, 1) })
+                .unwrap()
+                .time_of_day
         };
-        assert_eq!([0, 999_999_000, 999_999_999].map(time_of_day), ["22:13:20", "22:13:20", "22:13:21"]);
+        assert_eq!(
+            [0, 999_999_000, 999_999_999].map(time_of_day),
+            ["22:13:20", "22:13:20", "22:13:21"]
+        );
     }
 
     #[test]
@@ -612,6 +701,10 @@ mod tests {
             engine.push(&sample(second, 10 * second.unsigned_abs()), &mut out);
             assert_eq!(engine.base.as_ref().map(|base| base.seconds), Some(base));
         }
-        assert!(String::from_utf8(out).unwrap().contains("  2.0 sda       10.0"));
+        assert!(
+            String::from_utf8(out)
+                .unwrap()
+                .contains("  2.0 sda       10.0")
+        );
     }
 }

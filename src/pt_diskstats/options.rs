@@ -67,7 +67,11 @@ pub enum GroupBy {
     Sample = b'S',
 }
 
-const VERSION: &str = concat!("pt-diskstats 3.2.1 (blkstat ", env!("CARGO_PKG_VERSION"), ")\n");
+const VERSION: &str = concat!(
+    "pt-diskstats 3.2.1 (blkstat ",
+    env!("CARGO_PKG_VERSION"),
+    ")\n"
+);
 
 const USAGE: &str = "Usage: pt-diskstats [OPTIONS] [FILES]\n";
 
@@ -105,11 +109,17 @@ and COUNT behind it show a sample every INTERVAL seconds, COUNT times.
 /// Returns the names of all options and the letters of the values that they take, as [`HELP`] lists them: `i` for a number,
 /// none for no value. An option that may be negated has three names.
 fn options() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let listed = HELP.lines().filter_map(|line| line.strip_prefix("  --")?.split(' ').next());
+    let listed = HELP
+        .lines()
+        .filter_map(|line| line.strip_prefix("  --")?.split(' ').next());
     // It must be the first argument.
     let listed = listed.filter(|option| *option != "config=A");
     listed.flat_map(|option| match option {
-        NEGATABLE => NO_VERSION_CHECK.into_iter().chain(["version-check"]).map(|name| (name, "")).collect(),
+        NEGATABLE => NO_VERSION_CHECK
+            .into_iter()
+            .chain(["version-check"])
+            .map(|name| (name, ""))
+            .collect(),
         _ => vec![option.split_once('=').unwrap_or((option, ""))],
     })
 }
@@ -128,16 +138,25 @@ pub fn parse(
     environment: Environment<'_>,
     read: &dyn Fn(&Path) -> std::io::Result<String>,
 ) -> Result<Options, ArgError> {
-    let mut arguments: VecDeque<String> =
-        arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
+    let mut arguments: VecDeque<String> = arguments
+        .iter()
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect();
     let mut parsed = ParsedArgs::default();
     let (files, are_required) = config_files(&mut arguments, environment)?;
     for file in files {
         match read(&file) {
             Ok(text) => parsed.add(config_arguments(&text)),
             Err(error) if are_required => {
-                let message = format!("Cannot open {}: {}\n", file.display(), os_error_text(&error));
-                return Err(ArgError { message, exit: Exit::Error });
+                let message = format!(
+                    "Cannot open {}: {}\n",
+                    file.display(),
+                    os_error_text(&error)
+                );
+                return Err(ArgError {
+                    message,
+                    exit: Exit::Error,
+                });
             }
             Err(_) => {}
         }
@@ -148,9 +167,13 @@ pub fn parse(
 
 /// Returns a usage error with this message.
 fn usage_error(message: &str) -> ArgError {
-    let message =
-        format!("{message}\n{USAGE}\nErrors in command-line arguments:\n  * Error parsing options\n");
-    ArgError { message, exit: Exit::PtUsage }
+    let message = format!(
+        "{message}\n{USAGE}\nErrors in command-line arguments:\n  * Error parsing options\n"
+    );
+    ArgError {
+        message,
+        exit: Exit::PtUsage,
+    }
 }
 
 /// Returns the error for an option without its value.
@@ -170,13 +193,20 @@ fn config_files(
     let named = match arguments.front().map(String::as_str) {
         Some("--config") => {
             arguments.pop_front();
-            Some(arguments.pop_front().ok_or_else(|| missing_value("config"))?)
+            Some(
+                arguments
+                    .pop_front()
+                    .ok_or_else(|| missing_value("config"))?,
+            )
         }
         Some(argument) => argument.strip_prefix("--config=").map(str::to_owned),
         None => None,
     };
     if let Some(named) = named {
-        if arguments.front().is_some_and(|argument| argument.starts_with("--config=")) {
+        if arguments
+            .front()
+            .is_some_and(|argument| argument.starts_with("--config="))
+        {
             arguments.pop_front();
         }
         let names = named.split(',').filter(|name| !name.is_empty());
@@ -240,7 +270,9 @@ impl ParsedArgs {
                     self.error.get_or_insert(error);
                 }
             } else if argument.len() > 1 && argument.starts_with('-') {
-                self.error.get_or_insert_with(|| usage_error(&format!("Unknown option: {}", &argument[1..])));
+                self.error.get_or_insert_with(|| {
+                    usage_error(&format!("Unknown option: {}", &argument[1..]))
+                });
             } else {
                 self.operands.push(argument);
             }
@@ -251,7 +283,11 @@ impl ParsedArgs {
     ///
     /// # Errors
     /// The usage after an unknown option or an invalid value.
-    fn add_option(&mut self, option: &str, arguments: &mut VecDeque<String>) -> Result<(), ArgError> {
+    fn add_option(
+        &mut self,
+        option: &str,
+        arguments: &mut VecDeque<String>,
+    ) -> Result<(), ArgError> {
         let (name, value) = match option.split_once('=') {
             Some((name, value)) => (name, Some(value.to_owned())),
             None => (option, None),
@@ -260,7 +296,9 @@ impl ParsedArgs {
         let (name, takes) = find_option(name).ok_or_else(unknown)?;
         let value = match (takes, value) {
             ("", Some(_)) => {
-                return Err(usage_error(&format!("Option {name} does not take an argument")));
+                return Err(usage_error(&format!(
+                    "Option {name} does not take an argument"
+                )));
             }
             ("", None) => String::new(),
             (_, Some(value)) => value,
@@ -286,7 +324,11 @@ impl ParsedArgs {
 
     /// Returns the last value of an option; `None` if it is not given.
     fn last(&self, name: &str) -> Option<&str> {
-        self.options.iter().rev().find(|(option, _)| *option == name).map(|(_, value)| value.as_str())
+        self.options
+            .iter()
+            .rev()
+            .find(|(option, _)| *option == name)
+            .map(|(_, value)| value.as_str())
     }
 
     fn number(&self, name: &str) -> Option<i64> {
@@ -299,10 +341,16 @@ impl ParsedArgs {
     /// The text to print instead of a run: an error, or the help or version that was requested.
     fn resolve(self, root: &Path, time_zone: Option<OsString>) -> Result<Options, ArgError> {
         if self.last("version").is_some() {
-            return Err(ArgError { message: VERSION.to_owned(), exit: Exit::Success });
+            return Err(ArgError {
+                message: VERSION.to_owned(),
+                exit: Exit::Success,
+            });
         }
         if self.last("help").is_some() {
-            return Err(ArgError { message: format!("{USAGE}\n{HELP}"), exit: Exit::Success });
+            return Err(ArgError {
+                message: format!("{USAGE}\n{HELP}"),
+                exit: Exit::Success,
+            });
         }
         if let Some(error) = self.error {
             return Err(error);
@@ -310,14 +358,22 @@ impl ParsedArgs {
         if self.last("columns-regex").is_some_and(is_empty) {
             return Err(usage_error("--columns-regex must be a pattern"));
         }
-        let group_by = match self.last("group-by").unwrap_or("all").to_lowercase().as_str() {
+        let group_by = match self
+            .last("group-by")
+            .unwrap_or("all")
+            .to_lowercase()
+            .as_str()
+        {
             other if is_empty(other) => GroupBy::Disk,
             other if other.starts_with("all") => GroupBy::All,
             other if other.starts_with("disk") => GroupBy::Disk,
             other if other.starts_with("sample") => GroupBy::Sample,
             other => {
                 let message = format!("Invalid --group-by: {other}\n");
-                return Err(ArgError { message, exit: Exit::PtDied });
+                return Err(ArgError {
+                    message,
+                    exit: Exit::PtDied,
+                });
             }
         };
         let headers = self.last("headers").unwrap_or("group,scroll");
@@ -325,37 +381,62 @@ impl ParsedArgs {
         let path = |name: &str| self.last(name).map(PathBuf::from);
         let invalid = |name: &str, error: &dyn Display| {
             let value = self.last(name).unwrap_or_default();
-            usage_error(&format!("Value \"{value}\" invalid for option {name} ({error})"))
+            usage_error(&format!(
+                "Value \"{value}\" invalid for option {name} ({error})"
+            ))
         };
         let point = |name: &str| {
             let parsed = self.last(name).map(str::parse).transpose();
             parsed.map_err(|error| invalid(name, &error))
         };
         let pattern = |text: &str| {
-            parse_pattern(text).map_err(|error| ArgError { message: error + "\n", exit: Exit::PtDied })
+            parse_pattern(text).map_err(|error| ArgError {
+                message: error + "\n",
+                exit: Exit::PtDied,
+            })
         };
         let every = self.last("every").map(parse_interval).transpose();
         // INTERVAL and COUNT may stand before or behind a file.
         let is_number = |word: &&String| parse_interval(word).is_ok() && !Path::new(word).exists();
-        let (numbers, files): (Vec<&String>, Vec<&String>) = self.operands.iter().partition(is_number);
+        let (numbers, files): (Vec<&String>, Vec<&String>) =
+            self.operands.iter().partition(is_number);
         let has_file = self.last("from").is_some() || !files.is_empty();
-        let operand = files.into_iter().next().or(self.operands.first()).filter(|name| !is_empty(name));
+        let operand = files
+            .into_iter()
+            .next()
+            .or(self.operands.first())
+            .filter(|name| !is_empty(name));
         let mut numbers = numbers.into_iter().filter(|_| has_file);
         Ok(Options {
             columns: pattern(self.last("columns-regex").unwrap_or("."))?,
-            devices: self.last("devices-regex").filter(|text| !is_empty(text)).map(pattern).transpose()?,
+            devices: self
+                .last("devices-regex")
+                .filter(|text| !is_empty(text))
+                .map(pattern)
+                .transpose()?,
             group_by,
             group_headers: has_header("group"),
             scroll_headers: has_header("scroll"),
-            interval: self.number("interval").and_then(|n| u64::try_from(n).ok()).unwrap_or(1).max(1),
-            iterations: self.number("iterations").and_then(|n| u64::try_from(n).ok()).filter(|n| *n > 0),
+            interval: self
+                .number("interval")
+                .and_then(|n| u64::try_from(n).ok())
+                .unwrap_or(1)
+                .max(1),
+            iterations: self
+                .number("iterations")
+                .and_then(|n| u64::try_from(n).ok())
+                .filter(|n| *n > 0),
             sample_time: self.number("sample-time").unwrap_or(1) as f64,
             save_samples: path("save-samples"),
             show_inactive: self.last("show-inactive").is_some(),
             show_timestamps: self.last("show-timestamps").is_some(),
             file: path("from").or_else(|| operand.map(PathBuf::from)),
             is_from: self.last("from").is_some(),
-            range: TimeRange { begin: point("begin")?, end: point("end")?, time_zone },
+            range: TimeRange {
+                begin: point("begin")?,
+                end: point("end")?,
+                time_zone,
+            },
             every: every.map_err(|error| invalid("every", &error))?,
             resample: numbers.next().and_then(|word| parse_interval(word).ok()),
             count: numbers.next().and_then(|word| word.parse().ok()),
@@ -371,8 +452,14 @@ fn find_option(name: &str) -> Option<(&'static str, &'static str)> {
     }
     let mut matches = options().filter(|(option, _)| option.starts_with(name) && !name.is_empty());
     let first = matches.next()?;
-    let is_other_spelling = |option: &str| [first.0, option].iter().all(|o| NO_VERSION_CHECK.contains(o));
-    matches.all(|(option, _)| is_other_spelling(option)).then_some(first)
+    let is_other_spelling = |option: &str| {
+        [first.0, option]
+            .iter()
+            .all(|o| NO_VERSION_CHECK.contains(o))
+    };
+    matches
+        .all(|(option, _)| is_other_spelling(option))
+        .then_some(first)
 }
 
 /// Returns whether a value is as good as none: the original also takes `0` for an empty text.
@@ -392,7 +479,11 @@ fn parse_integer(text: &str) -> Option<i64> {
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    Some(format!("{sign}{digits}").parse().unwrap_or(if sign == "-" { i64::MIN } else { i64::MAX }))
+    Some(
+        format!("{sign}{digits}")
+            .parse()
+            .unwrap_or(if sign == "-" { i64::MIN } else { i64::MAX }),
+    )
 }
 
 /// Compiles a pattern.
@@ -429,10 +520,11 @@ mod tests {
 
     fn parsed(arguments: &str, config: &str) -> Result<Options, ArgError> {
         let arguments: Vec<OsString> = arguments.split_whitespace().map(OsString::from).collect();
-        let read = |path: &Path| match path.ends_with(".pt-diskstats.conf") || path == Path::new("c") {
-            true => Ok(config.to_owned()),
-            false => Err(std::io::ErrorKind::NotFound.into()),
-        };
+        let read =
+            |path: &Path| match path.ends_with(".pt-diskstats.conf") || path == Path::new("c") {
+                true => Ok(config.to_owned()),
+                false => Err(std::io::ErrorKind::NotFound.into()),
+            };
         parse(&arguments, Path::new("/"), &|_| None, &read)
     }
 
@@ -440,10 +532,17 @@ mod tests {
     fn options_may_be_abbreviated_and_take_values_with_a_blank_or_an_equals_sign() {
         let options = parsed("--group-by=disk --head scroll --sample-t 5 --show-i f", "").unwrap();
         assert_eq!(
-            (options.group_by, options.group_headers, options.scroll_headers),
+            (
+                options.group_by,
+                options.group_headers,
+                options.scroll_headers
+            ),
             (GroupBy::Disk, false, true)
         );
-        assert_eq!((options.sample_time, options.show_inactive, options.file), (5.0, true, Some("f".into())));
+        assert_eq!(
+            (options.sample_time, options.show_inactive, options.file),
+            (5.0, true, Some("f".into()))
+        );
     }
 
     #[test]
@@ -456,49 +555,96 @@ mod tests {
 
     #[test]
     fn the_command_line_wins_over_configuration_files() {
-        let config = "# mine\n\ngroup-by=sample  # always\n; more\nshow-inactive\ninterval = 7\n--\nfile\n";
+        let config =
+            "# mine\n\ngroup-by=sample  # always\n; more\nshow-inactive\ninterval = 7\n--\nfile\n";
         let options = parsed("--interval 3", config).unwrap();
-        assert_eq!((options.group_by, options.show_inactive, options.interval), (GroupBy::Sample, true, 3));
+        assert_eq!(
+            (options.group_by, options.show_inactive, options.interval),
+            (GroupBy::Sample, true, 3)
+        );
         assert_eq!(options.file, Some("file".into()));
-        assert_eq!(parsed("--config c", "group-by=disk").unwrap().group_by, GroupBy::Disk);
-        assert_eq!(parsed("--config missing", "").unwrap_err().exit, Exit::Error);
+        assert_eq!(
+            parsed("--config c", "group-by=disk").unwrap().group_by,
+            GroupBy::Disk
+        );
+        assert_eq!(
+            parsed("--config missing", "").unwrap_err().exit,
+            Exit::Error
+        );
         assert_eq!(parsed("f --config c", "").unwrap_err().exit, Exit::PtUsage);
     }
 
     #[test]
     fn an_abbreviation_of_several_options_is_an_error_unless_they_are_one() {
-        for arguments in ["--c rd", "--no", "--no-v", "--version-", "--group-by=disks", "--group-by=0"] {
+        for arguments in [
+            "--c rd",
+            "--no",
+            "--no-v",
+            "--version-",
+            "--group-by=disks",
+            "--group-by=0",
+        ] {
             assert!(parsed(arguments, "").is_ok(), "{arguments}");
         }
         // --version and --version-check; --headers and --help; --config must come first.
         for arguments in ["--ver", "--he", "--conf c", "--version-check=1"] {
-            assert_eq!(parsed(arguments, "").unwrap_err().exit, Exit::PtUsage, "{arguments}");
+            assert_eq!(
+                parsed(arguments, "").unwrap_err().exit,
+                Exit::PtUsage,
+                "{arguments}"
+            );
         }
     }
 
     #[test]
     fn an_option_is_no_value_of_the_option_before_it() {
-        for arguments in
-            ["--devices-regex --show-inactive", "--columns-regex=-interval", "--save-samples --help"]
-        {
-            assert_eq!(parsed(arguments, "").unwrap_err().exit, Exit::PtUsage, "{arguments}");
+        for arguments in [
+            "--devices-regex --show-inactive",
+            "--columns-regex=-interval",
+            "--save-samples --help",
+        ] {
+            assert_eq!(
+                parsed(arguments, "").unwrap_err().exit,
+                Exit::PtUsage,
+                "{arguments}"
+            );
         }
-        assert_eq!(parsed("--devices-regex --show f", "").unwrap().devices.unwrap().as_str(), "--show");
-        assert!(!parsed("--headers --show-inactive f", "").unwrap().show_inactive);
+        assert_eq!(
+            parsed("--devices-regex --show f", "")
+                .unwrap()
+                .devices
+                .unwrap()
+                .as_str(),
+            "--show"
+        );
+        assert!(
+            !parsed("--headers --show-inactive f", "")
+                .unwrap()
+                .show_inactive
+        );
     }
 
     #[test]
     fn zero_is_no_pattern_and_no_file() {
         let options = parsed("--devices-regex 0 0", "").unwrap();
         assert!(options.devices.is_none() && options.file.is_none());
-        assert_eq!(parsed("--columns-regex=0", "").unwrap_err().exit, Exit::PtUsage);
+        assert_eq!(
+            parsed("--columns-regex=0", "").unwrap_err().exit,
+            Exit::PtUsage
+        );
     }
 
     #[test]
     fn whole_numbers_may_have_underscores_and_any_size() {
-        let sample_time =
-            |text: &str| parsed(&format!("--sample-time={text}"), "").map(|o| o.sample_time).ok();
-        assert_eq!(["1_0_", "_-7", "-_7", "+7"].map(sample_time), [Some(10.0), None, Some(-7.0), Some(7.0)]);
+        let sample_time = |text: &str| {
+            parsed(&format!("--sample-time={text}"), "")
+                .map(|o| o.sample_time)
+                .ok()
+        };
+        assert_eq!(
+            ["1_0_", "_-7", "-_7", "+7"].map(sample_time),
+            [Some(10.0), None, Some(-7.0), Some(7.0)]
+        );
         assert_eq!(sample_time("99999999999999999999"), Some(i64::MAX as f64));
         assert_eq!(["1.5", "0x10", "_", "-", ""].map(sample_time), [None; 5]);
     }
@@ -506,15 +652,27 @@ mod tests {
     #[test]
     fn help_and_version_win_over_errors_wherever_they_stand() {
         assert_eq!(parsed("--bogus --hel", "").unwrap_err().exit, Exit::Success);
-        assert_eq!(parsed("--group-by=x", "bogus\nversion").unwrap_err().exit, Exit::Success);
+        assert_eq!(
+            parsed("--group-by=x", "bogus\nversion").unwrap_err().exit,
+            Exit::Success
+        );
         assert_eq!(parsed("", "help").unwrap_err().exit, Exit::Success);
-        assert!(parsed("--help --version", "").unwrap_err().message.starts_with("pt-diskstats 3.2.1"));
+        assert!(
+            parsed("--help --version", "")
+                .unwrap_err()
+                .message
+                .starts_with("pt-diskstats 3.2.1")
+        );
     }
 
     #[test]
     fn a_configuration_file_has_options_without_dashes() {
         for config in ["--show-inactive", "-x", "show-inactive\n--group-by=disk"] {
-            assert_eq!(parsed("", config).unwrap_err().exit, Exit::PtUsage, "{config}");
+            assert_eq!(
+                parsed("", config).unwrap_err().exit,
+                Exit::PtUsage,
+                "{config}"
+            );
         }
     }
 

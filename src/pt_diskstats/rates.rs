@@ -85,9 +85,15 @@ impl PtDelta {
     pub(super) fn rates(&self, seconds: f64, devices: usize, in_progress: i128) -> PtRates {
         let devices = devices as f64;
         let (reads, writes) = (&self.reads, &self.writes);
-        let requests =
-            [reads.ios, reads.merges, writes.ios, writes.merges].iter().map(|n| *n as f64).sum::<f64>();
-        let service_ms = if requests == 0.0 { 0.0 } else { self.busy_ms as f64 / requests };
+        let requests = [reads.ios, reads.merges, writes.ios, writes.merges]
+            .iter()
+            .map(|n| *n as f64)
+            .sum::<f64>();
+        let service_ms = if requests == 0.0 {
+            0.0
+        } else {
+            self.busy_ms as f64 / requests
+        };
         let queued = requests + self.in_flight as f64;
         // Zero divided by a negative number would be shown as -0.0.
         let queue_ms = if requests == 0.0 || queued == 0.0 {
@@ -97,8 +103,10 @@ impl PtDelta {
         } else {
             self.weighted_ms as f64 / queued - service_ms
         };
-        let (reads, writes) =
-            (direction_rates(reads, seconds, devices), direction_rates(writes, seconds, devices));
+        let (reads, writes) = (
+            direction_rates(reads, seconds, devices),
+            direction_rates(writes, seconds, devices),
+        );
         PtRates {
             reads,
             writes,
@@ -115,7 +123,9 @@ impl PtDelta {
 /// Returns the difference of two millisecond counters, which wrap at 2^32. Only a negative difference is taken modulo
 /// 2^32.
 fn millis(older: u64, newer: u64) -> u64 {
-    newer.checked_sub(older).unwrap_or_else(|| wrapping_sub_u32(older, newer))
+    newer
+        .checked_sub(older)
+        .unwrap_or_else(|| wrapping_sub_u32(older, newer))
 }
 
 /// Returns the number that a count stands for as a signed 64-bit number: the count of a kernel that miscounts is negative.
@@ -145,8 +155,19 @@ mod tests {
 
     fn counters(reads: [u64; 4], in_flight: u64, busy_ms: u64, weighted_ms: u64) -> Counters {
         let [ios, merges, sectors, ms] = reads;
-        let reads = Requests { ios, merges, sectors, ms };
-        Counters { reads, in_flight, busy_ms, weighted_ms, ..Counters::ZERO }
+        let reads = Requests {
+            ios,
+            merges,
+            sectors,
+            ms,
+        };
+        Counters {
+            reads,
+            in_flight,
+            busy_ms,
+            weighted_ms,
+            ..Counters::ZERO
+        }
     }
 
     #[test]
@@ -158,7 +179,10 @@ mod tests {
         assert_eq!(rates.reads.per_s, 75.0);
         assert_eq!(rates.reads.size_kib, 1600.0 / 150.0);
         assert_eq!(rates.reads.mib_per_s, 0.78125);
-        assert_eq!((rates.reads.merge_pct, rates.reads.response_ms), (25.0, 1.0));
+        assert_eq!(
+            (rates.reads.merge_pct, rates.reads.response_ms),
+            (25.0, 1.0)
+        );
         assert_eq!((rates.reads.concurrency, rates.busy_pct), (0.1, 50.0));
         // 1000 ms busy for 200 requests; 612 weighted ms for these and 4 more in flight.
         assert_eq!((rates.service_ms, rates.queue_ms), (5.0, 3.0 - 5.0));
@@ -167,16 +191,26 @@ mod tests {
 
     #[test]
     fn concurrency_and_busy_time_are_per_device() {
-        let delta = PtDelta::between(&Counters::ZERO, &counters([10, 0, 80, 1000], 0, 1000, 1000)).unwrap();
+        let delta =
+            PtDelta::between(&Counters::ZERO, &counters([10, 0, 80, 1000], 0, 1000, 1000)).unwrap();
         let rates = delta.rates(1.0, 4, 0);
-        assert_eq!((rates.reads.concurrency, rates.busy_pct, rates.per_s), (0.25, 25.0, 10.0));
+        assert_eq!(
+            (rates.reads.concurrency, rates.busy_pct, rates.per_s),
+            (0.25, 25.0, 10.0)
+        );
     }
 
     #[test]
     fn the_total_rate_is_rounded_like_the_sum_of_the_two_rates() {
         let delta = PtDelta {
-            reads: Requests { ios: 14_101, ..Requests::default() },
-            writes: Requests { ios: 7193, ..Requests::default() },
+            reads: Requests {
+                ios: 14_101,
+                ..Requests::default()
+            },
+            writes: Requests {
+                ios: 7193,
+                ..Requests::default()
+            },
             ..PtDelta::default()
         };
         // 117.508... + 59.941..., which is a little more than 21294 / 120.
@@ -185,13 +219,24 @@ mod tests {
 
     #[test]
     fn a_negative_count_of_requests_in_flight_is_shown_as_such() {
-        let in_progress = |count: u64| PtDelta::default().rates(1.0, 1, i128::from(count)).in_progress;
-        assert_eq!((in_progress(u64::MAX), in_progress(4_294_967_295)), (-1.0, 4_294_967_295.0));
+        let in_progress = |count: u64| {
+            PtDelta::default()
+                .rates(1.0, 1, i128::from(count))
+                .in_progress
+        };
+        assert_eq!(
+            (in_progress(u64::MAX), in_progress(4_294_967_295)),
+            (-1.0, 4_294_967_295.0)
+        );
     }
 
     #[test]
     fn requests_that_left_the_queue_in_no_time_waited_for_zero_and_not_for_minus_zero() {
-        let delta = PtDelta::between(&counters([0; 4], 64, 0, 0), &counters([20, 1, 0, 0], 0, 0, 0)).unwrap();
+        let delta = PtDelta::between(
+            &counters([0; 4], 64, 0, 0),
+            &counters([20, 1, 0, 0], 0, 0, 0),
+        )
+        .unwrap();
         assert_eq!(format!("{:.1}", delta.rates(1.0, 1, 0).queue_ms), "0.0");
     }
 
@@ -200,7 +245,11 @@ mod tests {
         let mut sum = PtDelta::default();
         for [older, newer] in [[0, u64::MAX], [u64::MAX, 5]] {
             sum.add(
-                &PtDelta::between(&counters([0; 4], older, 0, 0), &counters([0; 4], newer, 0, 0)).unwrap(),
+                &PtDelta::between(
+                    &counters([0; 4], older, 0, 0),
+                    &counters([0; 4], newer, 0, 0),
+                )
+                .unwrap(),
             );
         }
         assert_eq!(sum.in_flight, 5);
@@ -209,7 +258,9 @@ mod tests {
     #[test]
     fn the_merged_share_never_exceeds_100_percent() {
         let all_merged = counters([0, 1_441_151_880_758_565, 0, 0], 0, 0, 0);
-        let rates = PtDelta::between(&Counters::ZERO, &all_merged).unwrap().rates(1.0, 1, 0);
+        let rates = PtDelta::between(&Counters::ZERO, &all_merged)
+            .unwrap()
+            .rates(1.0, 1, 0);
         assert_eq!(rates.reads.merge_pct, 100.0);
     }
 

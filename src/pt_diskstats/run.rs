@@ -31,10 +31,19 @@ pub fn run(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
     let screen_rows = screen_rows(lines.as_deref());
     let engine = PtEngine::new(options, screen_rows, time_zone.clone());
     // A file is read without keys unless its lines can be shown again.
-    let reads_input = options.file.as_ref().is_some_and(|file| file.as_os_str() == "-");
+    let reads_input = options
+        .file
+        .as_ref()
+        .is_some_and(|file| file.as_os_str() == "-");
     let has_keys = options.file.is_none() || context.is_terminal && !reads_input;
     let keyboard = if has_keys { Keyboard::open() } else { None };
-    let mut session = Session { options, engine, keyboard, time_zone, text: Vec::new() };
+    let mut session = Session {
+        options,
+        engine,
+        keyboard,
+        time_zone,
+        text: Vec::new(),
+    };
     let ended = match &options.file {
         Some(path) => session.run_file(path, context),
         None => session.run_live(context),
@@ -61,21 +70,30 @@ impl Session<'_> {
             return Ok(Exit::Error);
         }
         if path.is_dir() {
-            context.print_error(format_args!("{} is a directory, not a capture", path.display()));
+            context.print_error(format_args!(
+                "{} is a directory, not a capture",
+                path.display()
+            ));
             return Ok(Exit::Success);
         }
         let mut warnings = Warnings::about(&path.display().to_string());
         loop {
-            let source = match Replay::open_with_truncated_sample(path, self.options.every, context.clock) {
-                Ok(source) => source,
-                Err(error) => {
-                    if let Some(signal) = context.clock.signal() {
-                        return Ok(Exit::Signal(signal));
+            let source =
+                match Replay::open_with_truncated_sample(path, self.options.every, context.clock) {
+                    Ok(source) => source,
+                    Err(error) => {
+                        if let Some(signal) = context.clock.signal() {
+                            return Ok(Exit::Signal(signal));
+                        }
+                        let _ = writeln!(
+                            context.err,
+                            "Cannot open {}: {}",
+                            path.display(),
+                            cause_text(&error)
+                        );
+                        return Ok(Exit::Error);
                     }
-                    let _ = writeln!(context.err, "Cannot open {}: {}", path.display(), cause_text(&error));
-                    return Ok(Exit::Error);
-                }
-            };
+                };
             let ended = self.show_file(source, &mut warnings, context);
             context.emit(&mut self.text)?;
             if let (Err(_), Some(signal)) = (&ended, context.clock.signal()) {
@@ -101,12 +119,17 @@ impl Session<'_> {
         context: &mut RunContext<'_>,
     ) -> Result<()> {
         let options = self.options;
-        let input = Input { interval: options.resample, range: options.range.clone(), ..Input::default() };
-        let mut steps = StepSource::of_capture(&input, source, context.clock)?;
-        let mut next = match steps.start(&mut |warning| warn_of_clock(warning, warnings, context.err))? {
-            true => Next::Break,
-            false => Next::End,
+        let input = Input {
+            interval: options.resample,
+            range: options.range.clone(),
+            ..Input::default()
         };
+        let mut steps = StepSource::of_capture(&input, source, context.clock)?;
+        let mut next =
+            match steps.start(&mut |warning| warn_of_clock(warning, warnings, context.err))? {
+                true => Next::Break,
+                false => Next::End,
+            };
         let mut shown = 0;
         loop {
             require_values(steps.replay(), Missing::EVERYTHING)?;
@@ -121,7 +144,12 @@ impl Session<'_> {
                         self.push(steps.first(), warnings, context);
                         shown = 1;
                     }
-                    if next != (Next::Step { ends: false, is_preceding: false }) {
+                    if next
+                        != (Next::Step {
+                            ends: false,
+                            is_preceding: false,
+                        })
+                    {
                         self.push(&steps.newest, warnings, context);
                         shown += 1;
                     }
@@ -141,8 +169,9 @@ impl Session<'_> {
 
     /// Shows the live system until a key, a signal or the number of iterations ends the run.
     fn run_live(&mut self, context: &mut RunContext<'_>) -> Result<Exit> {
-        let open =
-            |path: &Path| RecordingFile::open(path, &path.display().to_string(), IfExists::Replace, None);
+        let open = |path: &Path| {
+            RecordingFile::open(path, &path.display().to_string(), IfExists::Replace, None)
+        };
         let mut saved = self.options.save_samples.as_deref().map(open).transpose()?;
         let mut source = Live::new(&self.options.root, context.clock);
         let mut warnings = Warnings::about(&source.name());
@@ -159,14 +188,20 @@ impl Session<'_> {
         loop {
             context.read_live(&mut source, &mut sample, &mut warnings)?;
             // The clock of pt-diskstats has a resolution of microseconds.
-            sample.at.wall =
-                sample.at.wall.map(|at| Timestamp::from_microsecond(at.as_microsecond()).unwrap_or(at));
+            sample.at.wall = sample
+                .at
+                .wall
+                .map(|at| Timestamp::from_microsecond(at.as_microsecond()).unwrap_or(at));
             if let (Some(saved), Some(at)) = (&mut saved, sample.at.wall) {
                 saved.write(&format_saved_sample(at, &self.time_zone, &source.text))?;
             }
             self.push(&sample, &mut warnings, context);
             context.emit(&mut self.text)?;
-            if self.options.iterations.is_some_and(|iterations| shown >= iterations) {
+            if self
+                .options
+                .iterations
+                .is_some_and(|iterations| shown >= iterations)
+            {
                 return Ok(Exit::Success);
             }
             let delay = time_to_next_multiple(context.clock.wall(), self.options.interval);
@@ -204,7 +239,11 @@ fn time_to_next_multiple(now: Timestamp, interval_s: u64) -> Duration {
 /// /proc/diskstats.
 fn format_saved_sample(at: Timestamp, zone: &TimeZone, diskstats: &[u8]) -> Vec<u8> {
     let date = at.to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S");
-    let line = format!("TS {}.{:09} {date}\n", at.as_second(), at.subsec_nanosecond());
+    let line = format!(
+        "TS {}.{:09} {date}\n",
+        at.as_second(),
+        at.subsec_nanosecond()
+    );
     [line.as_bytes(), diskstats].concat()
 }
 
@@ -248,13 +287,21 @@ impl Session<'_> {
 
     /// Reads a key that was pressed, and acts on it.
     fn handle_key(&mut self, context: &mut RunContext<'_>) -> Result<KeyOutcome> {
-        let Some(key) = self.read_key() else { return Ok(KeyOutcome::Exit(Exit::Success)) };
+        let Some(key) = self.read_key() else {
+            return Ok(KeyOutcome::Exit(Exit::Success));
+        };
         match key {
             b'A' => return self.group_by(GroupBy::All, context),
             b'D' => return self.group_by(GroupBy::Disk, context),
             b'S' => return self.group_by(GroupBy::Sample, context),
             b'c' => return self.ask("Enter a column pattern: ", PtEngine::set_columns, context),
-            b'/' => return self.ask("Enter a disk/device pattern: ", PtEngine::set_devices, context),
+            b'/' => {
+                return self.ask(
+                    "Enter a disk/device pattern: ",
+                    PtEngine::set_devices,
+                    context,
+                );
+            }
             b'z' => {
                 let prompt = "Enter a new interval between samples in seconds: ";
                 return self.ask(prompt, PtEngine::set_sample_time, context);
@@ -266,7 +313,9 @@ impl Session<'_> {
                     _ => self.engine.help(),
                 };
                 self.print(&text, context)?;
-                if let WaitOutcome::Signal(number) = context.clock.wait(None, Some(io::stdin().as_fd())) {
+                if let WaitOutcome::Signal(number) =
+                    context.clock.wait(None, Some(io::stdin().as_fd()))
+                {
                     return Ok(KeyOutcome::Exit(Exit::Signal(number)));
                 }
                 if self.read_key().is_none() {
@@ -275,7 +324,9 @@ impl Session<'_> {
             }
             b' ' | b'\r' | b'\n' => {
                 let engine = &mut self.engine;
-                engine.pager.push_header(&engine.table, engine.settings.group_by, &mut self.text);
+                engine
+                    .pager
+                    .push_header(&engine.table, engine.settings.group_by, &mut self.text);
                 context.emit(&mut self.text)?;
                 return Ok(KeyOutcome::Continue);
             }
@@ -293,13 +344,24 @@ impl Session<'_> {
             return Ok(KeyOutcome::Continue);
         }
         let is_shown_again = self.engine.switch_group_by(group_by);
-        Ok(if is_shown_again { KeyOutcome::Redraw } else { KeyOutcome::Continue })
+        Ok(if is_shown_again {
+            KeyOutcome::Redraw
+        } else {
+            KeyOutcome::Continue
+        })
     }
 
     /// Asks for a line of text and applies it.
-    fn ask(&mut self, prompt: &str, answer: Answer, context: &mut RunContext<'_>) -> Result<KeyOutcome> {
+    fn ask(
+        &mut self,
+        prompt: &str,
+        answer: Answer,
+        context: &mut RunContext<'_>,
+    ) -> Result<KeyOutcome> {
         self.print(prompt, context)?;
-        let Some(keyboard) = &self.keyboard else { return Ok(KeyOutcome::Continue) };
+        let Some(keyboard) = &self.keyboard else {
+            return Ok(KeyOutcome::Continue);
+        };
         let wait = || match context.clock.wait(None, Some(io::stdin().as_fd())) {
             WaitOutcome::Signal(number) => Err(number),
             WaitOutcome::Due | WaitOutcome::Input => Ok(()),
@@ -318,7 +380,9 @@ impl Session<'_> {
 
     /// Reads the next key; `None` once the terminal is closed.
     fn read_key(&self) -> Option<u8> {
-        self.keyboard.as_ref().and_then(|keyboard| keyboard.read_key().unwrap_or(None))
+        self.keyboard
+            .as_ref()
+            .and_then(|keyboard| keyboard.read_key().unwrap_or(None))
     }
 
     fn print(&mut self, text: &str, context: &mut RunContext<'_>) -> Result<()> {
@@ -383,11 +447,19 @@ impl PtEngine {
 fn parse_sample_time(line: &str) -> Result<f64, String> {
     let invalid = |what: &str| format!("Invalid timeout: {what}");
     let text = line.trim();
-    let seconds = if text.is_empty() { 0.0 } else { text.parse::<f64>().map_err(|_| invalid(line))? };
+    let seconds = if text.is_empty() {
+        0.0
+    } else {
+        text.parse::<f64>().map_err(|_| invalid(line))?
+    };
     if !seconds.is_finite() {
         return Err(invalid(line));
     }
-    if seconds.trunc() == 0.0 { Err(invalid("0")) } else { Ok(seconds.trunc()) }
+    if seconds.trunc() == 0.0 {
+        Err(invalid("0"))
+    } else {
+        Ok(seconds.trunc())
+    }
 }
 
 #[cfg(test)]
@@ -398,7 +470,10 @@ mod tests {
     fn a_sample_time_is_a_whole_number_other_than_zero() {
         assert_eq!(parse_sample_time("2.9 "), Ok(2.0));
         for (line, what) in [("", "0"), ("0.5", "0"), ("x", "x"), ("inf", "inf")] {
-            assert_eq!(parse_sample_time(line), Err(format!("Invalid timeout: {what}")));
+            assert_eq!(
+                parse_sample_time(line),
+                Err(format!("Invalid timeout: {what}"))
+            );
         }
     }
 }

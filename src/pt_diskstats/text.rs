@@ -120,7 +120,13 @@ const fn column(
     is_percentage: bool,
     value: fn(&PtRates) -> f64,
 ) -> Column {
-    Column { title, width, decimals, is_percentage, value }
+    Column {
+        title,
+        width,
+        decimals,
+        is_percentage,
+        value,
+    }
 }
 
 const COLUMNS: [Column; 17] = [
@@ -167,17 +173,27 @@ pub(crate) struct Row<'a> {
 impl Table {
     /// Returns the layout with all columns, and with or without times of day.
     pub(crate) fn new(has_timestamps: bool) -> Self {
-        let mut table =
-            Self { columns: Vec::new(), titles: String::new(), has_timestamps, device_width: DEVICE_WIDTH };
+        let mut table = Self {
+            columns: Vec::new(),
+            titles: String::new(),
+            has_timestamps,
+            device_width: DEVICE_WIDTH,
+        };
         table.select_columns(|_| true);
         table
     }
 
     /// Selects the columns whose titles match, with or without their leading blanks.
     pub(crate) fn select_columns(&mut self, matches: impl Fn(&str) -> bool) {
-        let is_selected = |column: &&Column| matches(column.title) || matches(column.title.trim_start());
+        let is_selected =
+            |column: &&Column| matches(column.title) || matches(column.title.trim_start());
         self.columns = COLUMNS.iter().filter(is_selected).collect();
-        self.titles = self.columns.iter().map(|column| column.title).collect::<Vec<_>>().join(" ");
+        self.titles = self
+            .columns
+            .iter()
+            .map(|column| column.title)
+            .collect::<Vec<_>>()
+            .join(" ");
     }
 
     /// Widens the device column permanently if a name does not fit.
@@ -188,18 +204,33 @@ impl Table {
     /// Appends the header line. When grouping by sample its device column is not widened; the header that a key
     /// requests is instead not widened when grouping by disk.
     pub(crate) fn push_header(&self, group_by: GroupBy, by_key: bool, out: &mut Vec<u8>) {
-        let narrow = if by_key { GroupBy::Disk } else { GroupBy::Sample };
-        let width = if group_by == narrow { DEVICE_WIDTH } else { self.device_width };
+        let narrow = if by_key {
+            GroupBy::Disk
+        } else {
+            GroupBy::Sample
+        };
+        let width = if group_by == narrow {
+            DEVICE_WIDTH
+        } else {
+            self.device_width
+        };
         // Writing to a Vec cannot fail.
         let (time, titles) = (self.time_width(), &self.titles);
         let _ = writeln!(out, "{:>time$} {:<width$} {titles}", "#ts", "device");
     }
 
     pub(crate) fn push_row(&self, group_by: GroupBy, row: &Row<'_>, out: &mut Vec<u8>) {
-        let width = if group_by == GroupBy::Sample { DEVICE_WIDTH } else { self.device_width };
+        let width = if group_by == GroupBy::Sample {
+            DEVICE_WIDTH
+        } else {
+            self.device_width
+        };
         let name = sanitize(row.device);
         // A time has only characters of one byte. pt-diskstats counts the bytes of a name as its width, too.
-        out.resize(out.len() + self.time_width().saturating_sub(row.time.len()), b' ');
+        out.resize(
+            out.len() + self.time_width().saturating_sub(row.time.len()),
+            b' ',
+        );
         out.extend_from_slice(row.time.as_bytes());
         out.push(b' ');
         out.extend_from_slice(name.as_bytes());
@@ -209,7 +240,12 @@ impl Table {
         }
         for column in &self.columns {
             out.push(b' ');
-            push_fixed(out, (column.value)(row.rates), column.width, column.decimals);
+            push_fixed(
+                out,
+                (column.value)(row.rates),
+                column.width,
+                column.decimals,
+            );
             if column.is_percentage {
                 out.push(b'%');
             }

@@ -31,9 +31,17 @@ pub fn json(topology: &Topology, facts: &HealthFacts, out: &mut Vec<u8>) {
     let unknown = Health::default();
     out.extend_from_slice(b"{\"devices\":[");
     for (index, node) in topology.nodes().iter().enumerate() {
-        let holders = topology.holders(&node.name).map(|node| node.name.as_str()).collect();
+        let holders = topology
+            .holders(&node.name)
+            .map(|node| node.name.as_str())
+            .collect();
         let health = facts.get(&node.name).map_or(&unknown, |health| health);
-        let device = Device { node, depth: topology.depth(&node.name), holders, health };
+        let device = Device {
+            node,
+            depth: topology.depth(&node.name),
+            holders,
+            health,
+        };
         out.extend_from_slice(if index == 0 { b"\n" } else { b",\n" });
         // Serializing text and numbers cannot fail.
         let line = serde_json::to_string(&device).unwrap_or_default();
@@ -44,7 +52,10 @@ pub fn json(topology: &Topology, facts: &HealthFacts, out: &mut Vec<u8>) {
 
 /// Appends a line for each device that something is wrong with, as the kernel says.
 pub fn push_troubles(topology: &Topology, facts: &HealthFacts, width: usize, out: &mut Vec<u8>) {
-    let known = topology.nodes().iter().filter_map(|node| Some((&node.name, facts.get(&node.name)?)));
+    let known = topology
+        .nodes()
+        .iter()
+        .filter_map(|node| Some((&node.name, facts.get(&node.name)?)));
     for text in known.filter_map(|(name, health)| health_text(name, &health.troubles(None), None)) {
         push_lines(&text, [""; 2], sentence_width(width), out);
     }
@@ -62,9 +73,22 @@ const MOUNTPOINTS: &str = "mountpoints";
 /// are dropped, and a last line names them.
 pub fn tree(topology: &Topology, all: bool, width: usize, out: &mut Vec<u8>) {
     let rows = tree_rows(topology, all);
-    let lists: Vec<Vec<String>> =
-        rows.iter().map(|row| if row.is_repeated { Vec::new() } else { mountpoints(row.node) }).collect();
-    let longest = lists.iter().flatten().map(|path| path.width()).max().unwrap_or(0);
+    let lists: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| {
+            if row.is_repeated {
+                Vec::new()
+            } else {
+                mountpoints(row.node)
+            }
+        })
+        .collect();
+    let longest = lists
+        .iter()
+        .flatten()
+        .map(|path| path.width())
+        .max()
+        .unwrap_or(0);
     let mountpoints_width = longest.clamp(MOUNTPOINTS.len(), MIN_MOUNTPOINTS_WIDTH);
 
     let mut table = TextTable::new(&COLUMNS, "llrllrl", rows.iter().map(cells));
@@ -73,20 +97,39 @@ pub fn tree(topology: &Topology, all: bool, width: usize, out: &mut Vec<u8>) {
     }
     let dropped = table.drop_columns(&RANKS, width.saturating_sub(table.gap + mountpoints_width));
     let mountpoints_width = width.saturating_sub(table.width() + table.gap).max(1);
-    let lists: Vec<Vec<String>> = lists.iter().map(|list| wrap_list(list, mountpoints_width)).collect();
+    let lists: Vec<Vec<String>> = lists
+        .iter()
+        .map(|list| wrap_list(list, mountpoints_width))
+        .collect();
     for ((cells, row), list) in table.rows.iter_mut().skip(1).zip(&rows).zip(&lists) {
-        list.iter().skip(1).for_each(|_| cells[0] += &format!("\n{}", row.continuation));
+        list.iter()
+            .skip(1)
+            .for_each(|_| cells[0] += &format!("\n{}", row.continuation));
     }
-    table.add_column(MOUNTPOINTS.to_owned(), lists.iter().map(|list| list.join("\n")));
+    table.add_column(
+        MOUNTPOINTS.to_owned(),
+        lists.iter().map(|list| list.join("\n")),
+    );
     table.push(out);
     if !dropped.is_empty() {
-        let note = format!("hidden at width {width}: {} (--json shows all)\n", dropped.join(", "));
+        let note = format!(
+            "hidden at width {width}: {} (--json shows all)\n",
+            dropped.join(", ")
+        );
         out.extend_from_slice(note.as_bytes());
     }
 }
 
 /// The columns before the mount points.
-const COLUMNS: [&str; 7] = ["device", "type", "size", "rotational", "scheduler", "queue", "iostats"];
+const COLUMNS: [&str; 7] = [
+    "device",
+    "type",
+    "size",
+    "rotational",
+    "scheduler",
+    "queue",
+    "iostats",
+];
 /// Columns of the lowest rank are dropped first from a table that is too wide.
 const RANKS: [Option<u8>; 7] = [None, Some(4), Some(5), Some(0), Some(2), Some(1), Some(3)];
 
@@ -96,8 +139,11 @@ fn cells(row: &TreeRow<'_>) -> Vec<String> {
     let others = [
         Some(node.kind.name().to_owned()),
         node.size_bytes.map(lsblk_size),
-        node.rotational.map(|is_rotational| if is_rotational { "yes" } else { "no" }.to_owned()),
-        node.scheduler.as_ref().map(|scheduler| sanitize(scheduler).into_owned()),
+        node.rotational
+            .map(|is_rotational| if is_rotational { "yes" } else { "no" }.to_owned()),
+        node.scheduler
+            .as_ref()
+            .map(|scheduler| sanitize(scheduler).into_owned()),
         node.nr_requests.map(|requests| requests.to_string()),
         iostats(node),
     ];
@@ -119,15 +165,30 @@ fn iostats(node: &Node) -> Option<String> {
 
 /// Returns the tree lines, the kernel's name and the alias of a device.
 fn device(row: &TreeRow<'_>) -> String {
-    let alias = row.node.alias.iter().map(|name| format!(" {}", sanitize(name)));
+    let alias = row
+        .node
+        .alias
+        .iter()
+        .map(|name| format!(" {}", sanitize(name)));
     let note = if row.is_repeated { " (above)" } else { "" };
-    format!("{}{}{}{note}", row.stem, sanitize(&row.node.name), alias.collect::<String>())
+    format!(
+        "{}{}{}{note}",
+        row.stem,
+        sanitize(&row.node.name),
+        alias.collect::<String>()
+    )
 }
 
 /// Returns the mount points of a device and the file behind it.
 fn mountpoints(node: &Node) -> Vec<String> {
-    let mountpoints = node.mountpoints.iter().map(|mountpoint| sanitize(mountpoint).into_owned());
-    let file = node.backing_file.iter().map(|file| format!("file {}", sanitize(file)));
+    let mountpoints = node
+        .mountpoints
+        .iter()
+        .map(|mountpoint| sanitize(mountpoint).into_owned());
+    let file = node
+        .backing_file
+        .iter()
+        .map(|file| format!("file {}", sanitize(file)));
     mountpoints.chain(file).collect()
 }
 
@@ -152,8 +213,18 @@ struct TreeRow<'a> {
 
 /// Returns the rows: each shown device is below every device that it is stacked on, in full only the first time.
 fn tree_rows(topology: &Topology, all: bool) -> Vec<TreeRow<'_>> {
-    let nodes = || topology.nodes().iter().filter(|node| is_shown(node, topology, all));
-    let is_root = |node: &&Node| !node.backing_devices.iter().any(|below| topology.node(below).is_some());
+    let nodes = || {
+        topology
+            .nodes()
+            .iter()
+            .filter(|node| is_shown(node, topology, all))
+    };
+    let is_root = |node: &&Node| {
+        !node
+            .backing_devices
+            .iter()
+            .any(|below| topology.node(below).is_some())
+    };
     let mut drawn = HashSet::new();
     let mut rows = Vec::new();
     for root in nodes().filter(is_root) {
@@ -181,16 +252,33 @@ fn push_subtree<'a>(
     let mut pending = vec![(root, String::new(), String::new())];
     while let Some((node, stem, prefix)) = pending.pop() {
         let is_repeated = !drawn.insert(&node.name);
-        let holders =
-            topology.holders(&node.name).filter(|node| !is_repeated && is_shown(node, topology, all));
+        let holders = topology
+            .holders(&node.name)
+            .filter(|node| !is_repeated && is_shown(node, topology, all));
         let holders: Vec<&Node> = holders.collect();
         for (index, holder) in holders.iter().enumerate().rev() {
-            let (branch, line) =
-                if index + 1 < holders.len() { ("├─", "│ ") } else { ("└─", "  ") };
-            pending.push((holder, format!("{prefix}{branch}"), format!("{prefix}{line}")));
+            let (branch, line) = if index + 1 < holders.len() {
+                ("├─", "│ ")
+            } else {
+                ("└─", "  ")
+            };
+            pending.push((
+                holder,
+                format!("{prefix}{branch}"),
+                format!("{prefix}{line}"),
+            ));
         }
-        let continuation = if holders.is_empty() { prefix } else { format!("{prefix}│") };
-        rows.push(TreeRow { node, stem, continuation, is_repeated });
+        let continuation = if holders.is_empty() {
+            prefix
+        } else {
+            format!("{prefix}│")
+        };
+        rows.push(TreeRow {
+            node,
+            stem,
+            continuation,
+            is_repeated,
+        });
     }
 }
 
@@ -201,18 +289,37 @@ mod json_tests {
     #[test]
     fn the_document_cannot_control_a_terminal() {
         let hostile = "a\"\\\u{1b}[2J\n\u{7f}\u{9b}\u{202e}";
-        let disk = Node { name: hostile.into(), major: 8, size_bytes: Some(512), ..Node::default() };
-        let part = Node { name: "sda1".into(), backing_devices: vec![hostile.into()], ..Node::default() };
+        let disk = Node {
+            name: hostile.into(),
+            major: 8,
+            size_bytes: Some(512),
+            ..Node::default()
+        };
+        let part = Node {
+            name: "sda1".into(),
+            backing_devices: vec![hostile.into()],
+            ..Node::default()
+        };
         let mut out = Vec::new();
-        json(&Topology::new(vec![disk, part]), &HealthFacts::new(), &mut out);
+        json(
+            &Topology::new(vec![disk, part]),
+            &HealthFacts::new(),
+            &mut out,
+        );
         let text = String::from_utf8(out).unwrap();
         let is_unsafe = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
-        assert!(!text.contains(is_unsafe) && text.lines().count() == 4, "{text:?}");
+        assert!(
+            !text.contains(is_unsafe) && text.lines().count() == 4,
+            "{text:?}"
+        );
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
         let devices = &value["devices"];
         assert_eq!(devices[0]["name"], hostile);
         assert_eq!(devices[0]["holders"][0], "sda1");
-        assert_eq!((&devices[0]["size_bytes"], &devices[1]["depth"]), (&512.into(), &1.into()));
+        assert_eq!(
+            (&devices[0]["size_bytes"], &devices[1]["depth"]),
+            (&512.into(), &1.into())
+        );
         assert!(devices[0]["scheduler"].is_null() && devices[0]["alias"].is_null());
     }
 
@@ -232,11 +339,25 @@ mod tree_cells_tests {
     #[test]
     fn a_setting_that_is_off_is_shown_with_its_effect() {
         let text = |kind, iostats_enabled, ignores_iostats| {
-            iostats(&Node { kind, iostats_enabled, ignores_iostats, ..Node::default() })
+            iostats(&Node {
+                kind,
+                iostats_enabled,
+                ignores_iostats,
+                ..Node::default()
+            })
         };
-        assert_eq!(text(Kind::Disk, Some(true), Some(false)).as_deref(), Some("on"));
-        assert_eq!(text(Kind::Disk, Some(false), Some(false)).as_deref(), Some("OFF"));
-        assert_eq!(text(Kind::Zram, Some(false), Some(true)).as_deref(), Some("ignored"));
+        assert_eq!(
+            text(Kind::Disk, Some(true), Some(false)).as_deref(),
+            Some("on")
+        );
+        assert_eq!(
+            text(Kind::Disk, Some(false), Some(false)).as_deref(),
+            Some("OFF")
+        );
+        assert_eq!(
+            text(Kind::Zram, Some(false), Some(true)).as_deref(),
+            Some("ignored")
+        );
         assert_eq!(text(Kind::Lvm, Some(false), None).as_deref(), Some("off?"));
         assert_eq!(text(Kind::Disk, None, None), None);
     }

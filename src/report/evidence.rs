@@ -6,10 +6,10 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 
 use crate::analysis::{
-    Assessment, BaselineSource, CloudLimit, CloudVolume, DeviceReport, DirectionReport, Doubt, Evidence,
-    ExceededCap, HealthEvidence, IoDirection, Latency, LimitMatch, MIN_QUEUEING_SATURATION,
-    MIN_SATURATED_QUEUE, MaxRate, NfsWait, Plateau, RateUnit, Reason, SharedLimit, SlowBesidePeers, Verdict,
-    hidden_io_wait_pct,
+    Assessment, BaselineSource, CloudLimit, CloudVolume, DeviceReport, DirectionReport, Doubt,
+    Evidence, ExceededCap, HealthEvidence, IoDirection, Latency, LimitMatch,
+    MIN_QUEUEING_SATURATION, MIN_SATURATED_QUEUE, MaxRate, NfsWait, Plateau, RateUnit, Reason,
+    SharedLimit, SlowBesidePeers, Verdict, hidden_io_wait_pct,
 };
 use crate::attribution::{LimitKind, ReachedLimit, cgroup_name};
 use crate::counters::{
@@ -42,10 +42,18 @@ pub(crate) fn verdict_mark(verdict: Option<Verdict>) -> char {
 
 /// Returns a sentence for each piece of evidence. Without a verdict, the first names the baseline that is missing.
 pub(crate) fn evidence_sentences(assessment: &Assessment) -> Vec<String> {
-    let missing = if assessment.verdict.is_none() { missing_baseline(assessment) } else { None };
+    let missing = if assessment.verdict.is_none() {
+        missing_baseline(assessment)
+    } else {
+        None
+    };
     let is_repeated =
         |evidence: &&Evidence| missing.is_some() && matches!(evidence, Evidence::Latency { .. });
-    let others = assessment.evidence.iter().filter(|evidence| !is_repeated(evidence)).map(evidence_text);
+    let others = assessment
+        .evidence
+        .iter()
+        .filter(|evidence| !is_repeated(evidence))
+        .map(evidence_text);
     missing.iter().cloned().chain(others).collect()
 }
 
@@ -58,7 +66,9 @@ pub(crate) fn timed_evidence_sentences(
     let mut sentences = evidence_sentences(&activity.assessment);
     if let Some(at) = activity.evidence_at {
         let at = time_text(at);
-        sentences.iter_mut().for_each(|sentence| *sentence = format!("{at}: {sentence}"));
+        sentences
+            .iter_mut()
+            .for_each(|sentence| *sentence = format!("{at}: {sentence}"));
     }
     sentences
 }
@@ -67,30 +77,53 @@ pub(crate) fn timed_evidence_sentences(
 /// there is another reason.
 fn missing_baseline(assessment: &Assessment) -> Option<String> {
     let doubts = || {
-        assessment.evidence.iter().filter_map(|evidence| match evidence {
-            Evidence::Latency { direction, doubt, .. } => Some((*direction, (*doubt)?)),
-            _ => None,
-        })
+        assessment
+            .evidence
+            .iter()
+            .filter_map(|evidence| match evidence {
+                Evidence::Latency {
+                    direction, doubt, ..
+                } => Some((*direction, (*doubt)?)),
+                _ => None,
+            })
     };
     let doubt = doubts().next()?.1;
     let has_other_reason = doubts().any(|(_, doubt)| !doubt.is_about_baseline())
-        || assessment.evidence.iter().any(|evidence| matches!(evidence, Evidence::Unconfirmed(_)));
+        || assessment
+            .evidence
+            .iter()
+            .any(|evidence| matches!(evidence, Evidence::Unconfirmed(_)));
     if has_other_reason {
         return None;
     }
     let with_doubt = doubts().filter(|(_, other)| *other == doubt);
-    let nouns = with_doubt.map(|(direction, _)| direction.noun()).collect::<Vec<_>>().join(" and ");
+    let nouns = with_doubt
+        .map(|(direction, _)| direction.noun())
+        .collect::<Vec<_>>()
+        .join(" and ");
     let has_flushes = doubts().any(|(direction, _)| direction == IoDirection::Flushes);
-    let option = if has_flushes { "--baseline" } else { "--baseline-ms" };
+    let option = if has_flushes {
+        "--baseline"
+    } else {
+        "--baseline-ms"
+    };
     let missing = match doubt {
         Doubt::NoBaseline => {
-            format!("unloaded latency of {nouns} unknown; give it with {option} (or --class for a capture)")
+            format!(
+                "unloaded latency of {nouns} unknown; give it with {option} (or --class for a capture)"
+            )
         }
         Doubt::ConstantLoad if has_flushes => {
-            format!("{nouns} may be unloaded or at a limit; give their unloaded latency with {option}")
+            format!(
+                "{nouns} may be unloaded or at a limit; give their unloaded latency with {option}"
+            )
         }
-        Doubt::ConstantLoad => format!("{nouns} may be unloaded or at a limit; give {option} or --cap"),
-        _ => format!("{nouns} take far longer than since boot; give their unloaded latency with {option}"),
+        Doubt::ConstantLoad => {
+            format!("{nouns} may be unloaded or at a limit; give {option} or --cap")
+        }
+        _ => format!(
+            "{nouns} take far longer than since boot; give their unloaded latency with {option}"
+        ),
     };
     Some(format!("no verdict: {missing}"))
 }
@@ -99,22 +132,45 @@ fn missing_baseline(assessment: &Assessment) -> Option<String> {
 fn evidence_text(evidence: &Evidence) -> String {
     match evidence {
         Evidence::Idle => "nothing completed, nothing in flight".to_owned(),
-        Evidence::NothingCompleted { in_flight, for_s, may_be_leaked } => {
-            let text = format!("{in_flight} in flight, none completed for {}", duration(*for_s));
+        Evidence::NothingCompleted {
+            in_flight,
+            for_s,
+            may_be_leaked,
+        } => {
+            let text = format!(
+                "{in_flight} in flight, none completed for {}",
+                duration(*for_s)
+            );
             text + leaked_text(*may_be_leaked)
         }
-        Evidence::Hung { requests, for_s, may_be_leaked, may_be_bursts } => {
+        Evidence::Hung {
+            requests,
+            for_s,
+            may_be_leaked,
+            may_be_bursts,
+        } => {
             let requests = counted(*requests, "request");
-            let text =
-                format!("{requests} in flight for {} or longer while others complete", duration(*for_s));
+            let text = format!(
+                "{requests} in flight for {} or longer while others complete",
+                duration(*for_s)
+            );
             let bursts = "; or as many are issued just before every sample";
             text + leaked_text(*may_be_leaked) + if *may_be_bursts { bursts } else { "" }
         }
-        Evidence::HeldBetween { in_flight, below, latencies } => {
+        Evidence::HeldBetween {
+            in_flight,
+            below,
+            latencies,
+        } => {
             // With a limit that releases requests in slices, none may be in flight at that moment.
             let in_flight = in_flight.filter(|count| *count > 0);
-            let in_flight = in_flight.map(|count| format!("{count} in flight; ")).unwrap_or_default();
-            let below: Vec<String> = below.iter().map(|name| sanitize(name).into_owned()).collect();
+            let in_flight = in_flight
+                .map(|count| format!("{count} in flight; "))
+                .unwrap_or_default();
+            let below: Vec<String> = below
+                .iter()
+                .map(|name| sanitize(name).into_owned())
+                .collect();
             format!(
                 "{in_flight}latency {} here, {} at {} below: requests are held between them",
                 time(latencies.await_above_ms),
@@ -123,13 +179,24 @@ fn evidence_text(evidence: &Evidence) -> String {
             )
         }
         Evidence::WaitingAbove { above } => {
-            format!("idle most of the time while requests wait at {} above", sanitize(above))
+            format!(
+                "idle most of the time while requests wait at {} above",
+                sanitize(above)
+            )
         }
         Evidence::NoLatency => "no read or write latency to assess".to_owned(),
         Evidence::Unconfirmed(verdict) => {
-            format!("{} in this interval, not yet confirmed by other intervals", verdict.name())
+            format!(
+                "{} in this interval, not yet confirmed by other intervals",
+                verdict.name()
+            )
         }
-        Evidence::Latency { direction, latency, source, doubt } => {
+        Evidence::Latency {
+            direction,
+            latency,
+            source,
+            doubt,
+        } => {
             // Nearly every interval of a busy device has this sentence.
             let mut text = Vec::with_capacity(128);
             text.extend_from_slice(latency_name(*direction).as_bytes());
@@ -142,15 +209,26 @@ fn evidence_text(evidence: &Evidence) -> String {
             String::from_utf8(text).unwrap_or_default()
         }
         Evidence::SlowBesidePeers(slow) => {
-            let SlowBesidePeers { direction, times, peers, lasted_s } = slow;
+            let SlowBesidePeers {
+                direction,
+                times,
+                peers,
+                lasted_s,
+            } = slow;
             let (latency, times) = (latency_name(*direction), multiple(*times));
             let lasted = duration(*lasted_s);
-            format!("{latency} {times} its {peers} peers at the same time, with a like load, for {lasted}")
+            format!(
+                "{latency} {times} its {peers} peers at the same time, with a like load, for {lasted}"
+            )
         }
         Evidence::SharedLimit(limit) => shared_limit_text(limit),
         Evidence::ConstantRate(plateau) => {
             let (rate, limit) = (plateau_rate(plateau), limit_suffix(plateau));
-            format!("{rate}{limit}: {}{}", plateau_evidence(plateau), plateau_caveat(plateau))
+            format!(
+                "{rate}{limit}: {}{}",
+                plateau_evidence(plateau),
+                plateau_caveat(plateau)
+            )
         }
         Evidence::AtLimit(limit) => cgroup_limit_text(limit),
         Evidence::Health(health) => health_evidence_text(health),
@@ -174,7 +252,9 @@ fn latency_text(latency: &Latency, source: Option<BaselineSource>) -> String {
 }
 
 fn push_latency(latency: &Latency, source: Option<BaselineSource>, text: &mut Vec<u8>) {
-    time_figure(latency.await_ms).with_unit_apart("ms").push(text, 0);
+    time_figure(latency.await_ms)
+        .with_unit_apart("ms")
+        .push(text, 0);
     if let Some(times) = latency.saturation {
         text.extend_from_slice(b", ");
         multiple_figure(times).push(text, 0);
@@ -198,14 +278,26 @@ fn of_what_text(source: Option<BaselineSource>) -> &'static str {
 
 /// `shared with sdb and sdc: together 3,000 requests/s (±0.2%), while the rate of each varies`.
 fn shared_limit_text(limit: &SharedLimit) -> String {
-    let SharedLimit { others, unit, rate, variation, .. } = limit;
-    let others: Vec<String> = others.iter().map(|name| sanitize(name).into_owned()).collect();
+    let SharedLimit {
+        others,
+        unit,
+        rate,
+        variation,
+        ..
+    } = limit;
+    let others: Vec<String> = others
+        .iter()
+        .map(|name| sanitize(name).into_owned())
+        .collect();
     let rate = match unit {
         RateUnit::Requests => per_second(*rate, "requests"),
         RateUnit::Kib => format!("{} MiB/s", number(*rate / 1024.0)),
     };
     let variation = variation_text(*variation);
-    format!("shared with {}: together {rate} ({variation}), while the rate of each varies", others.join(", "))
+    format!(
+        "shared with {}: together {rate} ({variation}), while the rate of each varies",
+        others.join(", ")
+    )
 }
 
 fn class_text(class: Option<DeviceClass>) -> &'static str {
@@ -224,7 +316,10 @@ fn doubt_text(doubt: &Doubt, direction: IoDirection) -> Cow<'static, str> {
         Doubt::NoBaseline => "; unloaded latency unknown",
         Doubt::ConstantLoad => "; may be unloaded or at a limit",
         Doubt::AboveSinceBoot => "; far longer than since boot",
-        Doubt::RateFell { per_s, unloaded_per_s } => {
+        Doubt::RateFell {
+            per_s,
+            unloaded_per_s,
+        } => {
             return Cow::Owned(format!(
                 "; slower than before although the rate is lower ({}, {} before): because of other data or a slower device, not more load",
                 per_second(*per_s, direction.noun()),
@@ -263,7 +358,10 @@ pub(crate) fn nfs_wait_text(wait: &NfsWait) -> String {
         Some(mean_ms) => format!("those that end take {}", time(mean_ms)),
         None => "none ends".to_owned(),
     };
-    format!("NFS at {} has {requests} without an answer ({mean})", sanitize(&wait.mount))
+    format!(
+        "NFS at {} has {requests} without an answer ({mean})",
+        sanitize(&wait.mount)
+    )
 }
 
 /// The waits of an interval as a sentence without a period; `None` if no task waits so.
@@ -278,28 +376,52 @@ pub(crate) fn hidden_io_wait_text(header: &IntervalHeader) -> Option<String> {
 
 /// The explanation of the verdict on a device as a sentence without a period.
 pub(crate) fn explanation_text(report: &DeviceReport) -> String {
-    let DeviceReport { device, explanation, .. } = report;
+    let DeviceReport {
+        device,
+        explanation,
+        ..
+    } = report;
     let mut text = format!("{device} {}", reason_text(report));
     if let Some((direction, times, source)) = explanation.proof {
         let (requests, times) = (direction.noun(), multiple(times));
         text += &format!("; {requests} take {times}{}", of_what_text(Some(source)));
     }
-    text += &explanation.max_rate.map(|max| max_rate_text(&max)).unwrap_or_default();
+    text += &explanation
+        .max_rate
+        .map(|max| max_rate_text(&max))
+        .unwrap_or_default();
     if let Some(above) = &explanation.waiting_above {
-        text += &format!("; idle most of the time while requests wait at {} above", sanitize(above));
+        text += &format!(
+            "; idle most of the time while requests wait at {} above",
+            sanitize(above)
+        );
     }
     if let Some(plateau) = &explanation.unclear {
         text += &unclear_text(plateau);
     }
     if let Some(seconds) = explanation.stall_s {
-        text += &format!("; requests hung for up to {} without any completion", duration(seconds));
+        text += &format!(
+            "; requests hung for up to {} without any completion",
+            duration(seconds)
+        );
     }
-    let exceeded = explanation.exceeded.iter().map(|ExceededCap { unit, cap, seen }| {
-        format!("{} {} ({} seen)", number(*cap), unit_name(*unit), number(*seen))
-    });
+    let exceeded = explanation
+        .exceeded
+        .iter()
+        .map(|ExceededCap { unit, cap, seen }| {
+            format!(
+                "{} {} ({} seen)",
+                number(*cap),
+                unit_name(*unit),
+                number(*seen)
+            )
+        });
     let exceeded: Vec<String> = exceeded.collect();
     if !exceeded.is_empty() {
-        text += &format!("; load temporarily exceeded the stated cap of {}", exceeded.join(" and "));
+        text += &format!(
+            "; load temporarily exceeded the stated cap of {}",
+            exceeded.join(" and ")
+        );
     }
     text
 }
@@ -368,9 +490,10 @@ fn share_text(verdict: Option<Verdict>, fraction: f64, evidence: Option<&Evidenc
     let name = verdict.map_or("in trouble", Verdict::name);
     let (meaning, causes) = match (verdict, evidence) {
         (Some(Verdict::Queueing), _) => (" (requests wait for each other)", ""),
-        (Some(Verdict::Slow), Some(Evidence::SlowBesidePeers(_))) => {
-            ("", " (a failing device, or one that is used or set up differently)")
-        }
+        (Some(Verdict::Slow), Some(Evidence::SlowBesidePeers(_))) => (
+            "",
+            " (a failing device, or one that is used or set up differently)",
+        ),
         (Some(Verdict::Slow), _) => (
             "",
             ", three times as long as at other times or longer, although the load is no higher (uncached data, a limit \
@@ -378,8 +501,13 @@ fn share_text(verdict: Option<Verdict>, fraction: f64, evidence: Option<&Evidenc
         ),
         _ => ("", ""),
     };
-    let evidence = evidence.map(|evidence| format!(": {}", evidence_text(evidence))).unwrap_or_default();
-    format!("is {name} {} of busy time{meaning}{evidence}{causes}", percent_of(fraction))
+    let evidence = evidence
+        .map(|evidence| format!(": {}", evidence_text(evidence)))
+        .unwrap_or_default();
+    format!(
+        "is {name} {} of busy time{meaning}{evidence}{causes}",
+        percent_of(fraction)
+    )
 }
 
 fn no_reads_or_writes_text(discards_per_s: f64, flushes_per_s: f64) -> String {
@@ -396,10 +524,18 @@ fn no_reads_or_writes_text(discards_per_s: f64, flushes_per_s: f64) -> String {
 
 fn capped_text(plateaus: &[Plateau]) -> String {
     // Caps of reads and of writes apply at the same time.
-    let is_in_turns = plateaus.windows(2).all(|pair| pair[0].direction == pair[1].direction);
-    let (word, join) = if is_in_turns { (", then ", "; then ") } else { (" and ", "; ") };
-    let rates: Vec<String> =
-        plateaus.iter().map(|one| format!("{}{}", plateau_rate(one), limit_suffix(one))).collect();
+    let is_in_turns = plateaus
+        .windows(2)
+        .all(|pair| pair[0].direction == pair[1].direction);
+    let (word, join) = if is_in_turns {
+        (", then ", "; then ")
+    } else {
+        (" and ", "; ")
+    };
+    let rates: Vec<String> = plateaus
+        .iter()
+        .map(|one| format!("{}{}", plateau_rate(one), limit_suffix(one)))
+        .collect();
     let evidence = |one: &Plateau| {
         if is_in_turns {
             plateau_evidence(one)
@@ -409,8 +545,15 @@ fn capped_text(plateaus: &[Plateau]) -> String {
     };
     let evidence: Vec<String> = plateaus.iter().map(evidence).collect();
     let is_uncertain = plateaus.iter().all(|one| !one.is_certain);
-    let caveat = plateaus.first().filter(|_| is_uncertain).map_or("", plateau_caveat);
-    format!("is capped at {}: {}{caveat}", rates.join(word), evidence.join(join))
+    let caveat = plateaus
+        .first()
+        .filter(|_| is_uncertain)
+        .map_or("", plateau_caveat);
+    format!(
+        "is capped at {}: {}{caveat}",
+        rates.join(word),
+        evidence.join(join)
+    )
 }
 
 /// Where more load stopped bringing more: between the queues of two levels, or at the shortest queue of all.
@@ -423,21 +566,33 @@ pub(crate) fn knee_text(low: Option<f64>, high: f64) -> String {
 
 fn max_rate_text(max: &MaxRate) -> String {
     let rate = per_second(max.iops, "requests");
-    format!("; maximum {rate}, {}", knee_text(max.knee_low, max.knee_high))
+    format!(
+        "; maximum {rate}, {}",
+        knee_text(max.knee_low, max.knee_high)
+    )
 }
 
 fn ok_text(report: &DeviceReport, was_saturated: bool, is_known: bool) -> String {
-    let was_slow = report.all.saturation.p95.is_some_and(|times| times >= MIN_QUEUEING_SATURATION);
+    let was_slow = report
+        .all
+        .saturation
+        .p95
+        .is_some_and(|times| times >= MIN_QUEUEING_SATURATION);
     let verdict = match (was_slow, was_saturated) {
         (false, _) => "is far from saturated",
         (true, false) => "is not saturated",
         (true, true) => "is not saturated most of the time",
     };
-    let directions = [(IoDirection::Reads, &report.read), (IoDirection::Writes, &report.write)];
+    let directions = [
+        (IoDirection::Reads, &report.read),
+        (IoDirection::Writes, &report.write),
+    ];
     let latency = |(direction, of): (IoDirection, &DirectionReport)| {
         let times = |saturation: Option<f64>| {
             let known = saturation.filter(|_| is_known);
-            known.map(|times| format!(" ({} unloaded)", multiple(times))).unwrap_or_default()
+            known
+                .map(|times| format!(" ({} unloaded)", multiple(times)))
+                .unwrap_or_default()
         };
         Some(format!(
             "{} {}{} or less 95% of the time, worst {}{}",
@@ -448,11 +603,27 @@ fn ok_text(report: &DeviceReport, was_saturated: bool, is_known: bool) -> String
             times(of.saturation.max)
         ))
     };
-    let short = report.all.queue.p95.filter(|queue| was_slow && *queue < MIN_SATURATED_QUEUE);
-    let short =
-        short.map(|p95| format!("queue {} or less 95% of the time, too short for saturation", queue(p95)));
-    let facts: Vec<String> = directions.into_iter().filter_map(latency).chain(short).collect();
-    if facts.is_empty() { verdict.to_owned() } else { format!("{verdict}: {}", facts.join("; ")) }
+    let short = report
+        .all
+        .queue
+        .p95
+        .filter(|queue| was_slow && *queue < MIN_SATURATED_QUEUE);
+    let short = short.map(|p95| {
+        format!(
+            "queue {} or less 95% of the time, too short for saturation",
+            queue(p95)
+        )
+    });
+    let facts: Vec<String> = directions
+        .into_iter()
+        .filter_map(latency)
+        .chain(short)
+        .collect();
+    if facts.is_empty() {
+        verdict.to_owned()
+    } else {
+        format!("{verdict}: {}", facts.join("; "))
+    }
 }
 
 fn unclear_text(plateau: &Plateau) -> String {
@@ -482,7 +653,11 @@ pub(crate) fn limit_name(limit: &LimitMatch) -> String {
                 let names = volume_texts(&limits_of(limits, provider), |[short, _]| short);
                 (!names.is_empty()).then(|| format!("{name} {}", names.join(" or ")))
             };
-            PROVIDERS.into_iter().filter_map(names).collect::<Vec<_>>().join(" or ")
+            PROVIDERS
+                .into_iter()
+                .filter_map(names)
+                .collect::<Vec<_>>()
+                .join(" or ")
         }
     }
 }
@@ -499,14 +674,20 @@ fn unit_name(unit: RateUnit) -> &'static str {
 const PROVIDERS: [(Provider, &str); 2] = [(Provider::Aws, "AWS"), (Provider::Azure, "Azure")];
 
 fn limits_of(limits: &[CloudLimit], provider: Provider) -> Vec<CloudLimit> {
-    limits.iter().copied().filter(|limit| limit.volume.provider() == provider).collect()
+    limits
+        .iter()
+        .copied()
+        .filter(|limit| limit.volume.provider() == provider)
+        .collect()
 }
 
 fn cloud_limits_text(limits: &[CloudLimit]) -> String {
     let mut text = String::new();
     for (provider, name) in PROVIDERS {
         let of_provider = limits_of(limits, provider);
-        let Some(first) = of_provider.first() else { continue };
+        let Some(first) = of_provider.first() else {
+            continue;
+        };
         let mut volumes = volume_texts(&of_provider, |[_, long]| long);
         // The first has its article before it.
         let others = volumes.iter_mut().skip(1).filter(|text| text.contains(' '));
@@ -515,7 +696,11 @@ fn cloud_limits_text(limits: &[CloudLimit]) -> String {
         if first.is_provider_known {
             text += &format!("the limit of an {name} {volumes}");
         } else {
-            let condition = if text.is_empty() { "if this is" } else { "; if it is" };
+            let condition = if text.is_empty() {
+                "if this is"
+            } else {
+                "; if it is"
+            };
             text += &format!("{condition} {name}, the limit of a {volumes}");
         }
     }
@@ -526,13 +711,20 @@ fn cloud_limits_text(limits: &[CloudLimit]) -> String {
 /// tiers without the kind of volume.
 fn volume_texts(limits: &[CloudLimit], choose: fn([String; 2]) -> String) -> Vec<String> {
     let texts = |(index, limit): (usize, &CloudLimit)| match limit.volume {
-        CloudVolume::Gp3Base => ["gp3 (base)", "gp3 volume with default settings"].map(str::to_owned),
-        CloudVolume::Gp2 { gib } => {
-            [format!("gp2 ({gib} GiB)"), format!("gp2 volume of {} GiB", number(gib as f64))]
+        CloudVolume::Gp3Base => {
+            ["gp3 (base)", "gp3 volume with default settings"].map(str::to_owned)
         }
-        CloudVolume::Gp2Burst => ["gp2 (burst)", "gp2 volume with burst credits"].map(str::to_owned),
+        CloudVolume::Gp2 { gib } => [
+            format!("gp2 ({gib} GiB)"),
+            format!("gp2 volume of {} GiB", number(gib as f64)),
+        ],
+        CloudVolume::Gp2Burst => {
+            ["gp2 (burst)", "gp2 volume with burst credits"].map(str::to_owned)
+        }
         CloudVolume::PremiumSsd(tier) if index > 0 => [tier.to_string(), tier.to_string()],
-        CloudVolume::PremiumSsd(tier) => [format!("Premium SSD {tier}"), format!("Premium SSD {tier}")],
+        CloudVolume::PremiumSsd(tier) => {
+            [format!("Premium SSD {tier}"), format!("Premium SSD {tier}")]
+        }
     };
     limits.iter().enumerate().map(texts).map(choose).collect()
 }
@@ -545,7 +737,9 @@ pub(crate) fn plateau_rate(plateau: &Plateau) -> String {
     let requests = || per_second(plateau.iops, plateau.direction.noun());
     let bytes = || format!("{} MiB/s", number(plateau.mib_per_s));
     match plateau.unit {
-        RateUnit::Requests if plateau.has_large_requests() => format!("{} or {}", requests(), bytes()),
+        RateUnit::Requests if plateau.has_large_requests() => {
+            format!("{} or {}", requests(), bytes())
+        }
         RateUnit::Requests => requests(),
         RateUnit::Kib if plateau.direction == IoDirection::Both => bytes(),
         RateUnit::Kib => format!("{} of {}", bytes(), plateau.direction.noun()),
@@ -561,11 +755,18 @@ pub(crate) fn plateau_evidence(plateau: &Plateau) -> String {
         format!("at a queue of {to}")
     };
     let latency = if plateau.await_to_ms >= MIN_MENTIONED_GROWTH_RATIO * plateau.await_from_ms {
-        format!("rose from {} to {}", time(plateau.await_from_ms), time(plateau.await_to_ms))
+        format!(
+            "rose from {} to {}",
+            time(plateau.await_from_ms),
+            time(plateau.await_to_ms)
+        )
     } else {
         time(plateau.await_to_ms)
     };
-    format!("rate stayed constant ({}) {queues}; latency {latency}", variation_text(plateau.variation))
+    format!(
+        "rate stayed constant ({}) {queues}; latency {latency}",
+        variation_text(plateau.variation)
+    )
 }
 
 /// The variation of a rate: `±0.3%`, never below 0.1%.
@@ -587,7 +788,11 @@ fn plateau_caveat(plateau: &Plateau) -> &'static str {
 
 /// The limit that a plateau matches, in parentheses; empty without one.
 pub(crate) fn limit_suffix(plateau: &Plateau) -> String {
-    plateau.matches_limit.as_ref().map(|limit| format!(" ({})", limit_text(limit))).unwrap_or_default()
+    plateau
+        .matches_limit
+        .as_ref()
+        .map(|limit| format!(" ({})", limit_text(limit)))
+        .unwrap_or_default()
 }
 
 const KIB: u64 = 1024;
@@ -597,8 +802,13 @@ const MIB: u64 = 1024 * KIB;
 /// limit of 50 reads/s on vda (io.max)`.
 fn cgroup_limit_text(limit: &ReachedLimit) -> String {
     let share = limit.share_pct.filter(|_| !limit.holds_device);
-    let share = share.map(|share| format!("; it accounts for {} of the bytes here", percent(share)));
-    format!("cgroup {}{}", at_limit_text(limit), share.unwrap_or_default())
+    let share =
+        share.map(|share| format!("; it accounts for {} of the bytes here", percent(share)));
+    format!(
+        "cgroup {}{}",
+        at_limit_text(limit),
+        share.unwrap_or_default()
+    )
 }
 
 /// A limit that a cgroup has reached, as a short sentence without a period.
@@ -636,7 +846,11 @@ fn bytes_per_s(value: u64) -> String {
 
 /// Returns a number that a person chose, without decimals if it is whole.
 fn exact(value: f64) -> String {
-    if value < 100.0 && value.fract() == 0.0 { value.to_string() } else { number(value) }
+    if value < 100.0 && value.fract() == 0.0 {
+        value.to_string()
+    } else {
+        number(value)
+    }
 }
 
 /// The most waiting tasks that are named.
@@ -652,7 +866,11 @@ pub(crate) fn incident_sentence(summary: &IncidentSummary, times: &[String; 2]) 
     let victim = sanitize(&summary.incident.victim.label);
     let heading = format!("{victim} {}", incident_heading(summary, times));
     let parts = incident_parts(&summary.incident, &summary.harm);
-    if parts.is_empty() { heading } else { format!("{heading}: {}", parts.join("; ")) }
+    if parts.is_empty() {
+        heading
+    } else {
+        format!("{heading}: {}", parts.join("; "))
+    }
 }
 
 /// The verdict on the victim and the time of an incident: `throttled 16:04:47-16:05:12 (25 s)`.
@@ -680,10 +898,19 @@ pub(crate) fn incident_length_text(summary: &IncidentSummary) -> String {
     let duration_s = summary.duration_s();
     let sign = sign_of_begin(&summary.incident);
     let has_other = duration_s - summary.verdict_s >= MIN_OTHER_FRACTION * duration_s;
-    let verdict =
-        has_other.then(|| format!(", {} for {}", summary.verdict.name(), duration(summary.verdict_s)));
+    let verdict = has_other.then(|| {
+        format!(
+            ", {} for {}",
+            summary.verdict.name(),
+            duration(summary.verdict_s)
+        )
+    });
     let ongoing = if summary.is_ongoing { ", ongoing" } else { "" };
-    format!("{sign}{}{}{ongoing}", duration(duration_s), verdict.unwrap_or_default())
+    format!(
+        "{sign}{}{}{ongoing}",
+        duration(duration_s),
+        verdict.unwrap_or_default()
+    )
 }
 
 /// The sign before the time for which an incident has lasted: `>` if it may have begun earlier.
@@ -699,7 +926,10 @@ pub(crate) fn present_harm(incident: &Incident, stats: Option<&Interval>) -> Har
         IoDirection::Both => stats.reads.beside(&stats.writes).await_ms(),
         IoDirection::Flushes => stats.flushes.await_ms(),
     };
-    Harm { await_ms: stats.and_then(latency_ms), ..Harm::default() }
+    Harm {
+        await_ms: stats.and_then(latency_ms),
+        ..Harm::default()
+    }
 }
 
 /// The cause, harm and owner of an incident, as the parts of a sentence without the victim's name, the most important
@@ -707,13 +937,20 @@ pub(crate) fn present_harm(incident: &Incident, stats: Option<&Interval>) -> Har
 /// waiting`.
 pub(crate) fn incident_parts(incident: &Incident, harm: &Harm) -> Vec<String> {
     let parts = [
-        incident.cause.as_ref().and_then(|cause| cause_text(cause, incident)),
+        incident
+            .cause
+            .as_ref()
+            .and_then(|cause| cause_text(cause, incident)),
         harm_text(incident, harm),
         load_text(incident.requests, harm),
         owner_text(incident),
         waiting_text(incident),
     ];
-    parts.into_iter().flatten().map(|part| sanitize(&part).into_owned()).collect()
+    parts
+        .into_iter()
+        .flatten()
+        .map(|part| sanitize(&part).into_owned())
+        .collect()
 }
 
 /// The cause; `None` if the verdict says as much.
@@ -721,12 +958,20 @@ fn cause_text(cause: &Cause, incident: &Incident) -> Option<String> {
     Some(match cause {
         Cause::CgroupLimit(limit) => at_limit_text(limit),
         Cause::Cap { plateau, device } => {
-            format!("{} stays at {}, as at a limit", device.label, plateau_rate(plateau))
+            format!(
+                "{} stays at {}, as at a limit",
+                device.label,
+                plateau_rate(plateau)
+            )
         }
         Cause::Health(health) => health_evidence_text(health),
         Cause::DeviceBelow(below) => format!("{} below it is in trouble", below.label),
         Cause::QueuedAbove(below) => {
-            format!("requests wait between {} and {}", incident.victim.label, below.join(", "))
+            format!(
+                "requests wait between {} and {}",
+                incident.victim.label,
+                below.join(", ")
+            )
         }
         Cause::Evidence("hung_requests") => "some requests hang while others complete".to_owned(),
         Cause::Evidence("peers") => "slower than its peers at a like load".to_owned(),
@@ -747,39 +992,67 @@ fn harm_text(incident: &Incident, harm: &Harm) -> Option<String> {
             incident.victim.label
         ));
     }
-    let before = incident.before_ms.filter(|ms| *ms > 0.0).map(|ms| format!(", {} before", time(ms)));
+    let before = incident
+        .before_ms
+        .filter(|ms| *ms > 0.0)
+        .map(|ms| format!(", {} before", time(ms)));
     let await_ms = harm.await_ms.filter(|ms| *ms > 0.0)?;
-    Some(format!("{} take {}{}", incident.requests?.noun(), time(await_ms), before.unwrap_or_default()))
+    Some(format!(
+        "{} take {}{}",
+        incident.requests?.noun(),
+        time(await_ms),
+        before.unwrap_or_default()
+    ))
 }
 
 /// The rate of these requests and the queue: `300 reads/s, queue 16.0`, or `24 in flight, none completed`.
 fn load_text(requests: Option<IoDirection>, harm: &Harm) -> Option<String> {
     match requests.zip(harm.per_s) {
         Some((requests, per_s)) => {
-            let queue = harm.queue.map(|length| format!(", queue {}", queue(length)));
-            Some(format!("{}{}", per_second(per_s, requests.noun()), queue.unwrap_or_default()))
+            let queue = harm
+                .queue
+                .map(|length| format!(", queue {}", queue(length)));
+            Some(format!(
+                "{}{}",
+                per_second(per_s, requests.noun()),
+                queue.unwrap_or_default()
+            ))
         }
-        None => harm.queue.map(|in_flight| format!("{in_flight:.0} in flight, none completed")),
+        None => harm
+            .queue
+            .map(|in_flight| format!("{in_flight:.0} in flight, none completed")),
     }
 }
 
 /// The cgroup that has most of the bytes, unless the limit names it.
 fn owner_text(incident: &Incident) -> Option<String> {
-    let owner = incident.owner.as_ref().filter(|_| incident.cgroup_limit().is_none())?;
+    let owner = incident
+        .owner
+        .as_ref()
+        .filter(|_| incident.cgroup_limit().is_none())?;
     Some(format!("most bytes by {}", cgroup_name(owner)))
 }
 
 fn waiting_text(incident: &Incident) -> Option<String> {
-    let tasks: Vec<String> =
-        incident.waiting.iter().map(|task| format!("{}({})", task.comm, task.tid)).collect();
+    let tasks: Vec<String> = incident
+        .waiting
+        .iter()
+        .map(|task| format!("{}({})", task.comm, task.tid))
+        .collect();
     (!tasks.is_empty()).then(|| format!("{} waiting", named(&tasks, MAX_NAMED, " ")))
 }
 
 /// Returns the troubles of a device as a sentence without a period: `sdb: 2 timeouts, 5 errors in the last 40 s`. Counts are
 /// of the last `counted_s` seconds, or of the time since the device appeared. `None` if nothing is wrong.
-pub(crate) fn health_text(device: &str, troubles: &Health, counted_s: Option<f64>) -> Option<String> {
+pub(crate) fn health_text(
+    device: &str,
+    troubles: &Health,
+    counted_s: Option<f64>,
+) -> Option<String> {
     let counts: Vec<String> = texts(troubles, |kind| kind.errors().is_some());
-    let span = counted_s.map(|seconds| format!(" in the last {}", duration(seconds))).unwrap_or_default();
+    let span = counted_s
+        .map(|seconds| format!(" in the last {}", duration(seconds)))
+        .unwrap_or_default();
     let counts = (!counts.is_empty()).then(|| format!("{}{span}", counts.join(", ")));
     let states = texts(troubles, |kind| kind.errors().is_none());
     let all: Vec<String> = states.into_iter().chain(counts).collect();
@@ -788,19 +1061,30 @@ pub(crate) fn health_text(device: &str, troubles: &Health, counted_s: Option<f64
 
 /// Returns the same of a device in trouble, for its evidence.
 pub(crate) fn health_evidence_text(evidence: &HealthEvidence) -> String {
-    health_text(&evidence.device, &evidence.troubles, Some(evidence.counted_s)).unwrap_or_default()
+    health_text(
+        &evidence.device,
+        &evidence.troubles,
+        Some(evidence.counted_s),
+    )
+    .unwrap_or_default()
 }
 
 fn texts(troubles: &Health, is_wanted: impl Fn(FactKind) -> bool) -> Vec<String> {
     let wanted = troubles.iter().filter(|(fact, _)| is_wanted(fact.kind));
-    wanted.filter_map(|(fact, value)| fact_text(fact, value, troubles)).collect()
+    wanted
+        .filter_map(|(fact, value)| fact_text(fact, value, troubles))
+        .collect()
 }
 
 /// Returns the text of a fact; `None` for one that is only the extent of another.
 fn fact_text(fact: &Fact, value: &FactValue, troubles: &Health) -> Option<String> {
     Some(match (fact.kind, value) {
-        (FactKind::State(..), FactValue::Word(word)) if fact.name == SYNC_ACTION => sync_text(word, troubles),
-        (FactKind::State(noun, _), FactValue::Word(word)) => format!("{noun} is {}", sanitize(word)),
+        (FactKind::State(..), FactValue::Word(word)) if fact.name == SYNC_ACTION => {
+            sync_text(word, troubles)
+        }
+        (FactKind::State(noun, _), FactValue::Word(word)) => {
+            format!("{noun} is {}", sanitize(word))
+        }
         (FactKind::Trouble("suspended"), _) => "suspended".to_owned(),
         (FactKind::Trouble(noun), FactValue::Number(count)) => counted(*count, noun),
         (kind, FactValue::Number(count)) => counted(*count, kind.errors()?),
@@ -818,9 +1102,17 @@ fn sync_text(action: &str, troubles: &Health) -> String {
         "reshape" => "being reshaped".into(),
         other => sanitize(other),
     };
-    let done = troubles.number(SYNC_COMPLETED).map(|percent| format!(", {percent}% done"));
-    let speed = troubles.number(SYNC_SPEED).map(|kib| format!(", {} MiB/s", number(kib as f64 / 1024.0)));
-    format!("{action}{}{}", done.unwrap_or_default(), speed.unwrap_or_default())
+    let done = troubles
+        .number(SYNC_COMPLETED)
+        .map(|percent| format!(", {percent}% done"));
+    let speed = troubles
+        .number(SYNC_SPEED)
+        .map(|kib| format!(", {} MiB/s", number(kib as f64 / 1024.0)));
+    format!(
+        "{action}{}{}",
+        done.unwrap_or_default(),
+        speed.unwrap_or_default()
+    )
 }
 
 #[cfg(test)]
@@ -828,7 +1120,11 @@ mod mod_tests {
     use super::*;
 
     fn sentences(doubts: &[(IoDirection, Option<Doubt>)]) -> Vec<String> {
-        let latency = Latency { await_ms: 1.0, queue: 0.5, saturation: Some(1.0) };
+        let latency = Latency {
+            await_ms: 1.0,
+            queue: 0.5,
+            saturation: Some(1.0),
+        };
         let evidence = |(direction, doubt): &(IoDirection, Option<Doubt>)| Evidence::Latency {
             direction: *direction,
             latency,
@@ -836,7 +1132,10 @@ mod mod_tests {
             doubt: *doubt,
         };
         let evidence = doubts.iter().map(evidence).collect();
-        evidence_sentences(&Assessment { evidence, ..Assessment::default() })
+        evidence_sentences(&Assessment {
+            evidence,
+            ..Assessment::default()
+        })
     }
 
     #[test]
@@ -860,7 +1159,10 @@ mod mod_tests {
             ["no verdict: reads may be unloaded or at a limit; give --baseline-ms or --cap"]
         );
         // Other reasons are explained with their numbers.
-        assert_eq!(sentences(&[(Reads, Some(Doubt::Bursts)), (Writes, unknown)]).len(), 2);
+        assert_eq!(
+            sentences(&[(Reads, Some(Doubt::Bursts)), (Writes, unknown)]).len(),
+            2
+        );
     }
 }
 
@@ -870,7 +1172,10 @@ mod explanation_tests {
     use crate::analysis::{CloudLimit, CloudVolume, Explanation, LimitMatch};
 
     fn gp3(is_provider_known: bool) -> CloudLimit {
-        CloudLimit { volume: CloudVolume::Gp3Base, is_provider_known }
+        CloudLimit {
+            volume: CloudVolume::Gp3Base,
+            is_provider_known,
+        }
     }
 
     fn plateau() -> Plateau {
@@ -904,16 +1209,32 @@ mod explanation_tests {
 
     #[test]
     fn a_missing_verdict_has_its_reason() {
-        let latency = Some(Latency { await_ms: 4.44, queue: 16.0, saturation: None });
+        let latency = Some(Latency {
+            await_ms: 4.44,
+            queue: 16.0,
+            saturation: None,
+        });
         let sentences = [
-            (Reason::NoIntervals, "sda has no verdict: no interval to analyze"),
-            (Reason::NoRequestTimes, "sda has no verdict: the kernel gives no request times"),
             (
-                Reason::NoReadsOrWrites { discards_per_s: 0.0, flushes_per_s: 0.0 },
+                Reason::NoIntervals,
+                "sda has no verdict: no interval to analyze",
+            ),
+            (
+                Reason::NoRequestTimes,
+                "sda has no verdict: the kernel gives no request times",
+            ),
+            (
+                Reason::NoReadsOrWrites {
+                    discards_per_s: 0.0,
+                    flushes_per_s: 0.0,
+                },
                 "sda has no verdict: no reads or writes completed",
             ),
             (
-                Reason::NoReadsOrWrites { discards_per_s: 5.0, flushes_per_s: 2.5 },
+                Reason::NoReadsOrWrites {
+                    discards_per_s: 5.0,
+                    flushes_per_s: 2.5,
+                },
                 "sda has no verdict: only discards (5.00/s) and flushes (2.50/s) completed",
             ),
             (
@@ -926,7 +1247,11 @@ mod explanation_tests {
                  ms, queue 16.0",
             ),
             (
-                Reason::PartlyUnknown { ok_fraction: 0.65, unknown_fraction: 0.3, latency },
+                Reason::PartlyUnknown {
+                    ok_fraction: 0.65,
+                    unknown_fraction: 0.3,
+                    latency,
+                },
                 "sda has no verdict: far from saturated for 65% of busy time, but unloaded latency unknown for 30% of \
                  it (latency 4.44 ms, queue 16.0)",
             ),
@@ -938,47 +1263,88 @@ mod explanation_tests {
 
     #[test]
     fn caps_are_in_the_order_of_time_with_one_caveat() {
-        let stated = Plateau { iops: 300.0, matches_limit: Some(LimitMatch::Stated), ..plateau() };
+        let stated = Plateau {
+            iops: 300.0,
+            matches_limit: Some(LimitMatch::Stated),
+            ..plateau()
+        };
         assert_eq!(
-            text(Reason::Capped { plateaus: vec![plateau(), stated] }),
+            text(Reason::Capped {
+                plateaus: vec![plateau(), stated]
+            }),
             "sda is capped at 3,000 reads/s (if this is AWS, the limit of a gp3 volume with default settings), then \
              300 reads/s (the stated cap): rate stayed constant (±0.3%) while the queue grew from 0.90 to 63.6; latency rose from 320 µs to 21.2 ms; then rate \
              stayed constant (±0.3%) while the queue grew from 0.90 to 63.6; latency rose from 320 µs to 21.2 ms"
         );
         let uncertain = |matches_limit| {
-            let plateau = Plateau { is_certain: false, matches_limit, ..plateau() };
-            text(Reason::Capped { plateaus: vec![plateau] })
+            let plateau = Plateau {
+                is_certain: false,
+                matches_limit,
+                ..plateau()
+            };
+            text(Reason::Capped {
+                plateaus: vec![plateau],
+            })
         };
         let known = gp3(true);
         let sentence = uncertain(Some(LimitMatch::Cloud(vec![known])));
-        assert!(sentence.contains("(the limit of an AWS gp3 volume with default settings)"), "{sentence}");
-        assert!(sentence.ends_with("; it matches a known limit, but fully busy servers can be as steady"));
+        assert!(
+            sentence.contains("(the limit of an AWS gp3 volume with default settings)"),
+            "{sentence}"
+        );
+        assert!(
+            sentence
+                .ends_with("; it matches a known limit, but fully busy servers can be as steady")
+        );
         // A limit does not support the verdict if the provider is not known.
         for matches_limit in [Some(LimitMatch::Cloud(vec![gp3(false)])), None] {
             let sentence = uncertain(matches_limit);
-            assert!(sentence.ends_with(" 21.2 ms; fully busy servers can be as steady"), "{sentence}");
+            assert!(
+                sentence.ends_with(" 21.2 ms; fully busy servers can be as steady"),
+                "{sentence}"
+            );
         }
     }
 
     #[test]
     fn additions_follow_the_reason() {
-        let latency = Some(Latency { await_ms: 1.46, queue: 217.0, saturation: Some(43.0) });
+        let latency = Some(Latency {
+            await_ms: 1.46,
+            queue: 217.0,
+            saturation: Some(43.0),
+        });
         let evidence = latency.map(|latency| Evidence::Latency {
             direction: IoDirection::Both,
             latency,
             source: None,
             doubt: None,
         });
-        let max_rate = Some(MaxRate { iops: 152_498.0, knee_low: Some(18.9), knee_high: 37.4 });
+        let max_rate = Some(MaxRate {
+            iops: 152_498.0,
+            knee_low: Some(18.9),
+            knee_high: 37.4,
+        });
         let explanation = Explanation {
             unclear: Some(plateau()),
             stall_s: Some(3.0),
             exceeded: vec![
-                ExceededCap { unit: RateUnit::Requests, cap: 3000.0, seen: 131_000.0 },
-                ExceededCap { unit: RateUnit::Kib, cap: 125.0, seen: 512.0 },
+                ExceededCap {
+                    unit: RateUnit::Requests,
+                    cap: 3000.0,
+                    seen: 131_000.0,
+                },
+                ExceededCap {
+                    unit: RateUnit::Kib,
+                    cap: 125.0,
+                    seen: 512.0,
+                },
             ],
             max_rate,
-            ..Reason::Share { fraction: 0.46, evidence }.into()
+            ..Reason::Share {
+                fraction: 0.46,
+                evidence,
+            }
+            .into()
         };
         assert_eq!(
             explanation_text(&DeviceReport {
@@ -1001,25 +1367,40 @@ mod limits_tests {
     use super::*;
 
     fn limits(volumes: &[CloudVolume], is_provider_known: bool) -> Vec<CloudLimit> {
-        volumes.iter().map(|volume| CloudLimit { volume: *volume, is_provider_known }).collect()
+        volumes
+            .iter()
+            .map(|volume| CloudLimit {
+                volume: *volume,
+                is_provider_known,
+            })
+            .collect()
     }
 
     #[test]
     fn a_limit_is_a_fact_only_where_the_provider_is_known() {
         let gp3 = |is_known| LimitMatch::Cloud(limits(&[CloudVolume::Gp3Base], is_known));
-        assert_eq!(limit_text(&gp3(true)), "the limit of an AWS gp3 volume with default settings");
+        assert_eq!(
+            limit_text(&gp3(true)),
+            "the limit of an AWS gp3 volume with default settings"
+        );
         assert_eq!(
             limit_text(&gp3(false)),
             "if this is AWS, the limit of a gp3 volume with default settings"
         );
-        assert_eq!([gp3(true), gp3(false)].map(|one| limit_name(&one)), ["AWS gp3 (base)"; 2]);
+        assert_eq!(
+            [gp3(true), gp3(false)].map(|one| limit_name(&one)),
+            ["AWS gp3 (base)"; 2]
+        );
     }
 
     #[test]
     fn several_volumes_are_named_by_provider() {
         let tiers = ["P40", "P50"].map(CloudVolume::PremiumSsd);
         let tiers = LimitMatch::Cloud(limits(&tiers, true));
-        assert_eq!(limit_text(&tiers), "the limit of an Azure Premium SSD P40 or P50");
+        assert_eq!(
+            limit_text(&tiers),
+            "the limit of an Azure Premium SSD P40 or P50"
+        );
         assert_eq!(limit_name(&tiers), "Azure Premium SSD P40 or P50");
         let both = [CloudVolume::Gp3Base, CloudVolume::PremiumSsd("P15")];
         let both = LimitMatch::Cloud(limits(&both, false));
@@ -1034,7 +1415,10 @@ mod limits_tests {
             "the limit of an AWS gp3 volume with default settings or a gp2 volume with burst credits"
         );
         let gp2 = LimitMatch::Cloud(limits(&[CloudVolume::Gp2 { gib: 1000 }], true));
-        assert_eq!(limit_text(&gp2), "the limit of an AWS gp2 volume of 1,000 GiB");
+        assert_eq!(
+            limit_text(&gp2),
+            "the limit of an AWS gp2 volume of 1,000 GiB"
+        );
     }
 }
 
@@ -1068,8 +1452,12 @@ mod cgroup_limit_tests {
                     (blkio.throttle); it accounts for 12% of the bytes here";
         assert_eq!(cgroup_limit_text(&other), text);
         let of = |value| limit_of_cgroup(LimitKind::WriteBytes, value);
-        let texts =
-            ["1 byte/s of writes", "500 bytes/s of writes", "1.95 KiB/s of writes", "512 KiB/s of writes"];
+        let texts = [
+            "1 byte/s of writes",
+            "500 bytes/s of writes",
+            "1.95 KiB/s of writes",
+            "512 KiB/s of writes",
+        ];
         assert_eq!([1, 500, 2000, 512 << 10].map(of), texts);
     }
 }
@@ -1095,7 +1483,10 @@ mod incident_tests {
         };
         let device = DeviceNames::without_alias("loop0");
         let limit = Cause::CgroupLimit(limit);
-        let waiting = |tid| WaitingTask { tid, comm: "fio".to_owned() };
+        let waiting = |tid| WaitingTask {
+            tid,
+            comm: "fio".to_owned(),
+        };
         let incident = Incident {
             victim: device,
             requests: Some(IoDirection::Reads),
@@ -1106,14 +1497,22 @@ mod incident_tests {
             ..Incident::example()
         };
         let reads = Completed::example(1.0, 300, 53.6);
-        let stats = Interval { reads, ..Interval::unknown(1.0) };
+        let stats = Interval {
+            reads,
+            ..Interval::unknown(1.0)
+        };
         assert_eq!(
             incident_parts(&incident, &present_harm(&incident, Some(&stats))).join("; "),
             "/tenant-a is at its limit of 300 reads/s on vda (blkio.throttle); reads take 53.6 ms, 190 \u{b5}s before; \
              fio(1) fio(2) +1 waiting"
         );
         let below = Some(Cause::DeviceBelow(DeviceNames::without_alias("vda")));
-        let incident = Incident { cause: below, before_ms: None, waiting: Vec::new(), ..incident };
+        let incident = Incident {
+            cause: below,
+            before_ms: None,
+            waiting: Vec::new(),
+            ..incident
+        };
         assert_eq!(
             incident_parts(&incident, &Harm::default()),
             ["vda below it is in trouble", "most bytes by /tenant-a"]
@@ -1128,20 +1527,35 @@ mod health_tests {
     fn text(json: &str, counted_s: Option<f64>) -> Option<String> {
         let health: Health = serde_json::from_str(json).unwrap();
         let before = r#"{"errors":0,"timeouts":0,"file_system_errors":0}"#;
-        health_text("sdb", &health.troubles(Some(&serde_json::from_str(before).unwrap())), counted_s)
+        health_text(
+            "sdb",
+            &health.troubles(Some(&serde_json::from_str(before).unwrap())),
+            counted_s,
+        )
     }
 
     #[test]
     fn a_sentence_says_what_is_wrong() {
         assert_eq!(
-            text(r#"{"suspended":0,"state":"running","errors":0,"commands":9,"sync_action":"idle"}"#, None),
+            text(
+                r#"{"suspended":0,"state":"running","errors":0,"commands":9,"sync_action":"idle"}"#,
+                None
+            ),
             None
         );
-        assert_eq!(text(r#"{"suspended":1}"#, None).as_deref(), Some("sdb: suspended"));
         assert_eq!(
-            text(r#"{"errors":5,"timeouts":2,"state":"offline","file_system_errors":1}"#, Some(40.0))
-                .as_deref(),
-            Some("sdb: state is offline; 2 timeouts, 5 errors, 1 file system error in the last 40 s")
+            text(r#"{"suspended":1}"#, None).as_deref(),
+            Some("sdb: suspended")
+        );
+        assert_eq!(
+            text(
+                r#"{"errors":5,"timeouts":2,"state":"offline","file_system_errors":1}"#,
+                Some(40.0)
+            )
+            .as_deref(),
+            Some(
+                "sdb: state is offline; 2 timeouts, 5 errors, 1 file system error in the last 40 s"
+            )
         );
         let rebuild = r#"{"sync_action":"recover","sync_completed_pct":43,"sync_kib_per_s":184320,"missing_members":1}"#;
         assert_eq!(

@@ -39,13 +39,21 @@ fn fields_of<'a>(interval: &LatencyInterval<'_>, device: &'a TracedDevice) -> Fi
     });
     let field = |name: &str, meaning, value| (name.to_owned(), meaning, value);
     let mut fields = vec![
-        field("time", "the end of the interval in UTC", Time(interval.header.end)),
+        field(
+            "time",
+            "the end of the interval in UTC",
+            Time(interval.header.end),
+        ),
         field(
             "elapsed_s",
             "the seconds in which the requests were completed",
             Number(Some(interval.traced.elapsed_s)),
         ),
-        field("device", "the kernel's name of the device", Text(Some(&device.name))),
+        field(
+            "device",
+            "the kernel's name of the device",
+            Text(Some(&device.name)),
+        ),
     ];
     for of in RequestKind::ALL {
         let kind = kind_text(of);
@@ -56,10 +64,18 @@ fn fields_of<'a>(interval: &LatencyInterval<'_>, device: &'a TracedDevice) -> Fi
         fields.push((format!("{kind}_count"), meaning, count));
         for (at, name) in PERCENTILE_NAMES.iter().enumerate() {
             let value = Number(stats.map(|stats| stats.percentiles_ms[at]));
-            fields.push((format!("{kind}_{name}_ms"), "a percentile of their latencies, in ms", value));
+            fields.push((
+                format!("{kind}_{name}_ms"),
+                "a percentile of their latencies, in ms",
+                value,
+            ));
         }
         let max = Number(stats.map(|stats| stats.max_ms));
-        fields.push((format!("{kind}_max_ms"), "the largest of their latencies, in ms", max));
+        fields.push((
+            format!("{kind}_max_ms"),
+            "the largest of their latencies, in ms",
+            max,
+        ));
     }
     fields.extend([
         field(
@@ -94,9 +110,16 @@ fn fields_of<'a>(interval: &LatencyInterval<'_>, device: &'a TracedDevice) -> Fi
 /// Appends the lines of an interval as JSON objects or as CSV; only JSON can have buckets.
 pub fn lines(interval: &LatencyInterval<'_>, is_json: bool, has_buckets: bool, out: &mut Vec<u8>) {
     for device in &interval.devices {
-        let fields = fields_of(interval, device).into_iter().map(|(name, _, value)| (name, value));
+        let fields = fields_of(interval, device)
+            .into_iter()
+            .map(|(name, _, value)| (name, value));
         let kinds = RequestKind::ALL.into_iter().filter(|_| has_buckets);
-        let buckets = kinds.map(|kind| (buckets_name(kind), Json(buckets_json(device.latencies.get(&kind)))));
+        let buckets = kinds.map(|kind| {
+            (
+                buckets_name(kind),
+                Json(buckets_json(device.latencies.get(&kind))),
+            )
+        });
         push_line(fields.chain(buckets), is_json, out);
     }
 }
@@ -109,7 +132,9 @@ fn buckets_name(kind: RequestKind) -> String {
 fn buckets_json(histogram: Option<&LatencyHistogram>) -> String {
     let ms = |ns: u64| ns as f64 / NS_PER_MS;
     let buckets = histogram.into_iter().flat_map(LatencyHistogram::buckets);
-    let buckets: Vec<_> = buckets.map(|one| (ms(one.lower_ns), ms(one.upper_ns), one.count)).collect();
+    let buckets: Vec<_> = buckets
+        .map(|one| (ms(one.lower_ns), ms(one.upper_ns), one.count))
+        .collect();
     // Numbers can always be written.
     serde_json::to_string(&buckets).unwrap_or_default()
 }
@@ -118,8 +143,15 @@ fn buckets_json(histogram: Option<&LatencyHistogram>) -> String {
 fn meanings() -> Vec<(String, &'static str)> {
     let header = IntervalHeader::default();
     let (traced, device) = Default::default();
-    let interval = LatencyInterval { header: &header, traced: &traced, devices: Vec::new() };
-    fields_of(&interval, &device).into_iter().map(|(name, meaning, _)| (name, meaning)).collect()
+    let interval = LatencyInterval {
+        header: &header,
+        traced: &traced,
+        devices: Vec::new(),
+    };
+    fields_of(&interval, &device)
+        .into_iter()
+        .map(|(name, meaning, _)| (name, meaning))
+        .collect()
 }
 
 /// Returns the fields with their meanings, for the manual.
@@ -127,7 +159,8 @@ pub(in crate::report) fn fields() -> Vec<(String, String)> {
     let meaning = "in JSON, with --buckets: the smallest latency, the largest and the number of requests of each bucket";
     let buckets = RequestKind::ALL.map(|kind| (buckets_name(kind), meaning));
     let all = meanings().into_iter().chain(buckets);
-    all.map(|(name, meaning)| (name, meaning.to_owned())).collect()
+    all.map(|(name, meaning)| (name, meaning.to_owned()))
+        .collect()
 }
 
 /// Appends the names of the columns.
@@ -140,15 +173,29 @@ pub fn csv_header(out: &mut Vec<u8>) {
 const BARS: [usize; 2] = [12, 48];
 /// The least width of the name of a device if lines would be too wide.
 const MIN_NAME_WIDTH: usize = 8;
-const COLUMNS: [&str; 9] = ["device", "requests", "count", "p50", "p95", "p99", "p99.9", "max", "matched"];
+const COLUMNS: [&str; 9] = [
+    "device", "requests", "count", "p50", "p95", "p99", "p99.9", "max", "matched",
+];
 
 /// Appends the table of an interval.
-pub fn table(interval: &LatencyInterval<'_>, width: usize, time_zone: &TimeZone, out: &mut Vec<u8>) {
+pub fn table(
+    interval: &LatencyInterval<'_>,
+    width: usize,
+    time_zone: &TimeZone,
+    out: &mut Vec<u8>,
+) {
     let header = interval.header;
-    let clock = header.end.map(|end| format!("{} ", time_of_day(end, time_zone))).unwrap_or_default();
+    let clock = header
+        .end
+        .map(|end| format!("{} ", time_of_day(end, time_zone)))
+        .unwrap_or_default();
     let line = format!("{clock}{:.1} s", interval.traced.elapsed_s);
     out.extend_from_slice(line.as_bytes());
-    let rows: Vec<Row<'_>> = interval.devices.iter().flat_map(|device| device_rows(device)).collect();
+    let rows: Vec<Row<'_>> = interval
+        .devices
+        .iter()
+        .flat_map(|device| device_rows(device))
+        .collect();
     let notes = interval_notes(interval.traced, !rows.is_empty());
     if let ([note], true) = (notes.as_slice(), rows.is_empty())
         && line.len() + note.len() + " ()".len() <= width
@@ -168,7 +215,9 @@ pub fn table(interval: &LatencyInterval<'_>, width: usize, time_zone: &TimeZone,
         let bars = room(&table);
         table.shorten(0, MIN_NAME_WIDTH, width);
         if bars >= BARS[0] {
-            let drawn = |histogram: &Option<_>| histogram.map(|one| bar_text(one, bars)).unwrap_or_default();
+            let drawn = |histogram: &Option<_>| {
+                histogram.map(|one| bar_text(one, bars)).unwrap_or_default()
+            };
             table.add_column(title(bars), histograms.iter().map(drawn));
         }
         table.push(out);
@@ -190,7 +239,11 @@ fn device_rows(device: &TracedDevice) -> Vec<Row<'_>> {
         if histogram.is_none() && device.completed_of(kind) == 0 {
             continue;
         }
-        let name = if rows.is_empty() { sanitize(&device.label).into_owned() } else { String::new() };
+        let name = if rows.is_empty() {
+            sanitize(&device.label).into_owned()
+        } else {
+            String::new()
+        };
         rows.push((cells(device, name, kind), histogram));
     }
     rows
@@ -223,7 +276,11 @@ fn bar_text(histogram: &LatencyHistogram, columns: usize) -> String {
     let counts = columns_of(histogram, columns);
     let most = counts.iter().copied().max().unwrap_or(0).max(1);
     let level = |count: u64| (count as f64 / most as f64 * BLOCKS.len() as f64).ceil() as usize;
-    let bar = |count| level(count).checked_sub(1).map_or(' ', |level| BLOCKS[level]);
+    let bar = |count| {
+        level(count)
+            .checked_sub(1)
+            .map_or(' ', |level| BLOCKS[level])
+    };
     counts.into_iter().map(bar).collect()
 }
 
@@ -239,9 +296,16 @@ fn interval_notes(traced: &TracedInterval, has_requests: bool) -> Vec<String> {
     if !has_requests && traced.problem.is_none() {
         notes.push("no requests".to_owned());
     }
-    notes.extend(traced.devices.iter().filter(|device| !device.is_path).filter_map(|device| {
-        error_text(device).map(|errors| format!("{} failed requests: {errors}", sanitize(&device.label)))
-    }));
+    notes.extend(
+        traced
+            .devices
+            .iter()
+            .filter(|device| !device.is_path)
+            .filter_map(|device| {
+                error_text(device)
+                    .map(|errors| format!("{} failed requests: {errors}", sanitize(&device.label)))
+            }),
+    );
     notes.extend(trace_notes(traced));
     notes
 }
@@ -249,7 +313,12 @@ fn interval_notes(traced: &TracedInterval, has_requests: bool) -> Vec<String> {
 /// Appends a note in parentheses, in lines of at most `width` columns. The first line begins with `first`, the others
 /// with `next`, which must be as wide.
 pub(crate) fn push_note(note: &str, width: usize, first: &str, next: &str, out: &mut Vec<u8>) {
-    push_lines(&format!("({note})"), [first, next], sentence_width(width), out);
+    push_lines(
+        &format!("({note})"),
+        [first, next],
+        sentence_width(width),
+        out,
+    );
 }
 
 /// Returns the reason why requests are missing, for people.
@@ -275,25 +344,40 @@ fn error_text(device: &TracedDevice) -> Option<String> {
 
 /// Returns the note about requests that a full histogram did not count, with the remedy.
 pub fn dropped_text(dropped: u64) -> String {
-    let requests = if dropped == 1 { "request is" } else { "requests are" };
+    let requests = if dropped == 1 {
+        "request is"
+    } else {
+        "requests are"
+    };
     format!("{dropped} {requests} missing: a kernel histogram was full; name fewer devices")
 }
 
 /// Returns the reasons why requests are missing, with the remedy; empty if none are.
 pub fn trace_notes(traced: &TracedInterval) -> Vec<String> {
     let mut notes = Vec::new();
-    notes.extend(traced.problem.map(|problem| trace_problem_text(problem).to_owned()));
+    notes.extend(
+        traced
+            .problem
+            .map(|problem| trace_problem_text(problem).to_owned()),
+    );
     if traced.dropped > 0 {
         notes.push(dropped_text(traced.dropped));
     }
     let completed_by = |device: &TracedDevice| -> u64 {
-        RequestKind::ALL.iter().map(|kind| device.completed_of(*kind)).sum()
+        RequestKind::ALL
+            .iter()
+            .map(|kind| device.completed_of(*kind))
+            .sum()
     };
     let completed: u64 = traced.devices.iter().map(completed_by).sum();
     if traced.problem.is_none() && completed >= FEW_REQUESTS {
         let count = |device: &TracedDevice| -> u64 {
-            let histograms = RequestKind::ALL.iter().filter_map(|kind| device.latencies.get(kind));
-            histograms.map(crate::counters::LatencyHistogram::count).sum()
+            let histograms = RequestKind::ALL
+                .iter()
+                .filter_map(|kind| device.latencies.get(kind));
+            histograms
+                .map(crate::counters::LatencyHistogram::count)
+                .sum()
         };
         let traced_count: u64 = traced.devices.iter().map(count).sum();
         let pct = traced_count as f64 / completed as f64 * 100.0;
@@ -319,7 +403,9 @@ const CELLS_WIDTH: usize = 9 + NAME_WIDTH + 1 + 8 + 7 + 2 + 16;
 const MAP_COLUMNS: [usize; 2] = [12, 120];
 
 fn columns(width: usize) -> usize {
-    width.saturating_sub(CELLS_WIDTH).clamp(MAP_COLUMNS[0], MAP_COLUMNS[1])
+    width
+        .saturating_sub(CELLS_WIDTH)
+        .clamp(MAP_COLUMNS[0], MAP_COLUMNS[1])
 }
 
 pub fn heatmap_legend(width: usize, out: &mut Vec<u8>) {
@@ -330,14 +416,22 @@ pub fn heatmap_legend(width: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(line.as_bytes());
     let [a, b, c] = SHADE_LIMITS;
     let [first, second, third, last] = SHADES;
-    let legend = format!("{first} {a}  {second} up to {b}  {third} up to {c}  {last} more requests\n");
+    let legend =
+        format!("{first} {a}  {second} up to {b}  {third} up to {c}  {last} more requests\n");
     out.extend_from_slice(legend.as_bytes());
 }
 
 /// Appends the lines of an interval in the heat map.
-pub fn heatmap(interval: &LatencyInterval<'_>, width: usize, time_zone: &TimeZone, out: &mut Vec<u8>) {
+pub fn heatmap(
+    interval: &LatencyInterval<'_>,
+    width: usize,
+    time_zone: &TimeZone,
+    out: &mut Vec<u8>,
+) {
     let end = interval.header.end;
-    let mut clock = end.map(|end| time_of_day(end, time_zone)).unwrap_or_default();
+    let mut clock = end
+        .map(|end| time_of_day(end, time_zone))
+        .unwrap_or_default();
     let mut is_empty = true;
     for device in &interval.devices {
         for kind in RequestKind::ALL {
@@ -357,11 +451,16 @@ pub fn heatmap(interval: &LatencyInterval<'_>, width: usize, time_zone: &TimeZon
 fn line(device: &TracedDevice, kind: RequestKind, clock: &str, columns: usize) -> Option<String> {
     let histogram = device.latencies.get(&kind)?;
     let stats = LatencyStats::of(histogram)?;
-    let map: String = columns_of(histogram, columns).into_iter().map(shade).collect();
+    let map: String = columns_of(histogram, columns)
+        .into_iter()
+        .map(shade)
+        .collect();
     let name = ellipsize(&sanitize(&device.label), NAME_WIDTH);
     let [p50, _, p99, _] = stats.percentiles_ms.map(time);
     let (kind, count) = (kind_text(kind), count(stats.count));
-    Some(format!("{clock:9}{name:NAME_WIDTH$} {kind:8}{count:>7}  {map}{p50:>8}{p99:>8}\n"))
+    Some(format!(
+        "{clock:9}{name:NAME_WIDTH$} {kind:8}{count:>7}  {map}{p50:>8}{p99:>8}\n"
+    ))
 }
 
 fn shade(count: u64) -> char {
@@ -423,9 +522,15 @@ mod table_tests {
     #[test]
     fn a_decade_begins_below_its_title() {
         assert_eq!(title(36), "10µs  100µs 1ms   10ms  100ms 1s");
-        assert_eq!([0.0, 1e4, 1e5, 1e6, 9.9e9, 1e12].map(|ns| position(ns, 36)), [0, 0, 6, 12, 35, 35]);
+        assert_eq!(
+            [0.0, 1e4, 1e5, 1e6, 9.9e9, 1e12].map(|ns| position(ns, 36)),
+            [0, 0, 6, 12, 35, 35]
+        );
         assert_eq!(title(18), "10µs  1ms   100ms");
-        assert_eq!((title(0), columns_of(&LatencyHistogram::default(), 0).len()), (String::new(), 0));
+        assert_eq!(
+            (title(0), columns_of(&LatencyHistogram::default(), 0).len()),
+            (String::new(), 0)
+        );
     }
 
     #[test]
@@ -433,7 +538,12 @@ mod table_tests {
         let mut histogram = LatencyHistogram::default();
         for lower_ns in [0, 5_000, 400_000, 90_000_000_000] {
             let (upper_ns, count) = (lower_ns + 199, 2);
-            histogram.add(LatencyBucket { lower_ns, upper_ns, count, sum_ns: 2 * lower_ns + 10 });
+            histogram.add(LatencyBucket {
+                lower_ns,
+                upper_ns,
+                count,
+                sum_ns: 2 * lower_ns + 10,
+            });
         }
         let columns = columns_of(&histogram, 12);
         assert_eq!(columns, [4, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 2]);

@@ -12,31 +12,59 @@ pub(crate) struct Scale {
 impl Scale {
     /// The axis from 0 for values up to `max`, with a round value at the top.
     pub(crate) fn linear(max: f64) -> Self {
-        Self { min: 0.0, max: if max > 0.0 && max.is_finite() { round_up(max) } else { 1.0 } }
+        Self {
+            min: 0.0,
+            max: if max > 0.0 && max.is_finite() {
+                round_up(max)
+            } else {
+                1.0
+            },
+        }
     }
 
     /// The axis of percentages: to 100, or further if a value is above.
     pub(crate) fn percent(max: f64) -> Self {
-        Self { min: 0.0, max: if max <= 100.5 { 100.0 } else { round_up(max) } }
+        Self {
+            min: 0.0,
+            max: if max <= 100.5 { 100.0 } else { round_up(max) },
+        }
     }
 
     /// The logarithmic axis for positive values from `min` to `max`, with round values at both ends.
     pub(crate) fn log(min: f64, max: f64) -> Self {
         let is_valid = min > 0.0 && max >= min && max.is_finite();
-        let (low, high) = if is_valid { (round_down(min), round_up(max)) } else { (0.1, 10.0) };
+        let (low, high) = if is_valid {
+            (round_down(min), round_up(max))
+        } else {
+            (0.1, 10.0)
+        };
         // On a range of less than a factor of ten, small differences would look large.
         if high / low >= 9.99 {
-            Self { min: low, max: high }
+            Self {
+                min: low,
+                max: high,
+            }
         } else {
-            Self { min: round_down(low / 2.0), max: round_up(round_down(low / 2.0) * 10.0) }
+            Self {
+                min: round_down(low / 2.0),
+                max: round_up(round_down(low / 2.0) * 10.0),
+            }
         }
     }
 
     /// Returns the position of a value from 0 at the bottom to 1 at the top; values outside are at the ends.
     pub(crate) fn position(&self, value: f64) -> f64 {
         let Self { min, max } = *self;
-        let position = if min > 0.0 { log10(value.max(min) / min) / log10(max / min) } else { value / max };
-        if position.is_finite() { position.clamp(0.0, 1.0) } else { 0.0 }
+        let position = if min > 0.0 {
+            log10(value.max(min) / min) / log10(max / min)
+        } else {
+            value / max
+        };
+        if position.is_finite() {
+            position.clamp(0.0, 1.0)
+        } else {
+            0.0
+        }
     }
 
     /// The values to label, the lowest first: multiples of 1, 2 or 5 times a power of ten. There are at most
@@ -48,10 +76,16 @@ impl Scale {
             let steps = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * decade);
             let fits = |step: &f64| max / step <= max_intervals as f64;
             let step = steps.into_iter().find(fits).unwrap_or(steps[3]);
-            return (0..=(max / step + 1e-6).floor() as u32).map(|n| f64::from(n) * step).collect();
+            return (0..=(max / step + 1e-6).floor() as u32)
+                .map(|n| f64::from(n) * step)
+                .collect();
         }
         let decades = (floor_log10(min)..=floor_log10(max * 1.000_001)).map(pow10);
-        let factors: &[f64] = if max / min > 300.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+        let factors: &[f64] = if max / min > 300.0 {
+            &[1.0]
+        } else {
+            &[1.0, 2.0, 5.0]
+        };
         let ticks = decades.flat_map(|decade| factors.iter().map(move |factor| factor * decade));
         let is_inside = |tick: &f64| (min * 0.999..=max * 1.001).contains(tick);
         let ticks: Vec<f64> = ticks.filter(is_inside).collect();
@@ -64,8 +98,11 @@ impl Scale {
 pub(crate) fn without_zeros(text: &str) -> String {
     let is_number = |c: char| c.is_ascii_digit() || c == '.';
     let (number, unit) = text.split_at(text.find(|c| !is_number(c)).unwrap_or(text.len()));
-    let number =
-        if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number };
+    let number = if number.contains('.') {
+        number.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        number
+    };
     [number, unit].concat()
 }
 
@@ -81,13 +118,17 @@ fn floor_log10(value: f64) -> i32 {
 /// The next value of 1, 2 or 5 times a power of ten, or that value itself.
 fn round_up(value: f64) -> f64 {
     let decade = pow10(floor_log10(value));
-    let factor = [1.0, 2.0, 5.0, 10.0].into_iter().find(|factor| factor * decade >= value * 0.999_999);
+    let factor = [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .find(|factor| factor * decade >= value * 0.999_999);
     factor.unwrap_or(10.0) * decade
 }
 
 fn round_down(value: f64) -> f64 {
     let decade = pow10(floor_log10(value));
-    let factor = [5.0, 2.0, 1.0].into_iter().find(|factor| factor * decade <= value * 1.000_001);
+    let factor = [5.0, 2.0, 1.0]
+        .into_iter()
+        .find(|factor| factor * decade <= value * 1.000_001);
     factor.unwrap_or(1.0) * decade
 }
 
@@ -97,6 +138,9 @@ mod tests {
 
     #[test]
     fn labels_have_no_needless_zeros() {
-        assert_eq!(["10.0ms", "0", "2.50", "100%"].map(without_zeros), ["10ms", "0", "2.5", "100%"]);
+        assert_eq!(
+            ["10.0ms", "0", "2.50", "100%"].map(without_zeros),
+            ["10ms", "0", "2.5", "100%"]
+        );
     }
 }

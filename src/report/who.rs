@@ -4,7 +4,9 @@
 use Field::{Flag, Name, Number, Text, Time, Whole, Words};
 use jiff::tz::TimeZone;
 
-use crate::attribution::{Attribution, CgroupUse, DeviceUse, IoRates, LimitKind, LimitUse, cgroup_name};
+use crate::attribution::{
+    Attribution, CgroupUse, DeviceUse, IoRates, LimitKind, LimitUse, cgroup_name,
+};
 use crate::counters::{BlockedTask, BusyProcess, ScanProblem};
 use crate::intervals::{IntervalHeader, KnownLimit, TracedThread};
 use crate::report::evidence::limit_of_cgroup;
@@ -47,7 +49,11 @@ pub const SORT_KEYS: [&str; 6] = ["MB/s", "rMB/s", "wMB/s", "iops", "r/s", "w/s"
 /// Returns the value by which a row is sorted: the bytes if its requests are not counted, as those of processes.
 fn sort_value(key: &str, row: &Row<'_>) -> f64 {
     let bytes = row.kib_per_s.unwrap_or_default();
-    let [read, write] = if key.ends_with("MB/s") { bytes } else { row.ios_per_s.unwrap_or(bytes) };
+    let [read, write] = if key.ends_with("MB/s") {
+        bytes
+    } else {
+        row.ios_per_s.unwrap_or(bytes)
+    };
     match key {
         "rMB/s" | "r/s" => read,
         "wMB/s" | "w/s" => write,
@@ -86,21 +92,39 @@ impl<'a> Row<'a> {
     fn rates(device: &Self, rates: &IoRates) -> Self {
         Self {
             ios_per_s: Some([rates.reads_per_s, rates.writes_per_s]),
-            kib_per_s: Some([rates.read_bytes_per_s, rates.write_bytes_per_s].map(|bytes| bytes / KIB)),
+            kib_per_s: Some(
+                [rates.read_bytes_per_s, rates.write_bytes_per_s].map(|bytes| bytes / KIB),
+            ),
             ..*device
         }
     }
 
     fn cgroup(device: &Self, cgroup: &'a CgroupUse) -> Self {
         let (share_pct, limits) = (cgroup.share_pct, &*cgroup.limits);
-        Self { cgroup: Some(&cgroup.path), share_pct, limits, ..Self::rates(device, &cgroup.rates) }
+        Self {
+            cgroup: Some(&cgroup.path),
+            share_pct,
+            limits,
+            ..Self::rates(device, &cgroup.rates)
+        }
     }
 
     /// Returns the cgroups of a device and the unattributed rest.
     fn of_device(usage: &'a DeviceUse, interval: &WhoInterval<'_>) -> Vec<Self> {
-        let elapsed_s = interval.attribution.map(|attribution| attribution.elapsed_s);
-        let device = Self { kind: CGROUP, elapsed_s, device: Some(&usage.name), ..Self::default() };
-        let mut rows = usage.cgroups.iter().map(|cgroup| Self::cgroup(&device, cgroup)).collect();
+        let elapsed_s = interval
+            .attribution
+            .map(|attribution| attribution.elapsed_s);
+        let device = Self {
+            kind: CGROUP,
+            elapsed_s,
+            device: Some(&usage.name),
+            ..Self::default()
+        };
+        let mut rows = usage
+            .cgroups
+            .iter()
+            .map(|cgroup| Self::cgroup(&device, cgroup))
+            .collect();
         sort_and_cut(&mut rows, interval);
         rows.push(Self {
             cgroup: Some(UNATTRIBUTED),
@@ -113,8 +137,9 @@ impl<'a> Row<'a> {
 
     fn thread(thread: &'a TracedThread, elapsed_s: f64) -> Self {
         let elapsed_s = elapsed_s.max(f64::MIN_POSITIVE);
-        let per_s =
-            |amounts: [u64; 2], unit: f64| Some(amounts.map(|amount| amount as f64 / unit / elapsed_s));
+        let per_s = |amounts: [u64; 2], unit: f64| {
+            Some(amounts.map(|amount| amount as f64 / unit / elapsed_s))
+        };
         Self {
             kind: PROCESS,
             elapsed_s: Some(elapsed_s),
@@ -136,18 +161,25 @@ impl<'a> Row<'a> {
         task: Option<&'a BlockedTask>,
         elapsed_s: Option<f64>,
     ) -> Self {
-        let bytes = process.map(|process| [process.read_bytes, process.write_bytes]).zip(elapsed_s);
+        let bytes = process
+            .map(|process| [process.read_bytes, process.write_bytes])
+            .zip(elapsed_s);
         Self {
             kind: PROCESS,
             elapsed_s,
             cgroup: process
                 .and_then(|process| process.cgroup.as_deref())
                 .or(task.and_then(|task| task.cgroup.as_deref())),
-            comm: process.map(|process| &*process.comm).or(task.map(|task| &*task.comm)),
-            pid: process.map(|process| process.pid).or(task.map(|task| task.pid)),
+            comm: process
+                .map(|process| &*process.comm)
+                .or(task.map(|task| &*task.comm)),
+            pid: process
+                .map(|process| process.pid)
+                .or(task.map(|task| task.pid)),
             tid: task.map(|task| task.tid),
             is_blocked: Some(task.is_some()),
-            kib_per_s: bytes.map(|(bytes, elapsed_s)| bytes.map(|bytes| bytes as f64 / KIB / elapsed_s)),
+            kib_per_s: bytes
+                .map(|(bytes, elapsed_s)| bytes.map(|bytes| bytes as f64 / KIB / elapsed_s)),
             delay_permille: task.and_then(|task| task.delay_permille),
             ..Self::default()
         }
@@ -155,7 +187,13 @@ impl<'a> Row<'a> {
 
     /// Returns the name of the cgroup for people.
     fn cgroup_name(&self) -> Option<String> {
-        self.cgroup.map(|path| if path == UNATTRIBUTED { path.to_owned() } else { cgroup_name(path) })
+        self.cgroup.map(|path| {
+            if path == UNATTRIBUTED {
+                path.to_owned()
+            } else {
+                cgroup_name(path)
+            }
+        })
     }
 
     /// Returns a limit in the unit of its field; `None` if it is not set.
@@ -167,7 +205,9 @@ impl<'a> Row<'a> {
     /// Returns the limits that have been reached.
     fn reached(&self) -> Vec<&'static str> {
         let reached = self.limits.iter().filter(|limit| limit.is_reached);
-        reached.map(|limit| KnownLimit::of_cgroup(limit.kind, limit.value).rate()).collect()
+        reached
+            .map(|limit| KnownLimit::of_cgroup(limit.kind, limit.value).rate())
+            .collect()
     }
 }
 
@@ -185,45 +225,114 @@ const OF_PROCESS: &[&str] = &[PROCESS];
 
 /// All fields, in their order. JSON has all of them in every line, with null for those that have no meaning there.
 const COLUMNS: &[Column] = &[
-    ("time", "end of the interval in UTC", BOTH, |interval, _| Time(interval.header.end)),
-    ("elapsed_s", "seconds between the scans that the numbers are from", BOTH, |_, row| {
-        Number(row.elapsed_s)
+    ("time", "end of the interval in UTC", BOTH, |interval, _| {
+        Time(interval.header.end)
     }),
-    ("kind", "cgroup or process", BOTH, |_, row| Text(Some(row.kind))),
-    ("device", "the kernel's name of the disk; of a process only with --trace", BOTH, |_, row| {
-        Text(row.device)
+    (
+        "elapsed_s",
+        "seconds between the scans that the numbers are from",
+        BOTH,
+        |_, row| Number(row.elapsed_s),
+    ),
+    ("kind", "cgroup or process", BOTH, |_, row| {
+        Text(Some(row.kind))
     }),
-    ("cgroup", "path of the cgroup, or unattributed", BOTH, |_, row| Text(row.cgroup)),
-    ("name", "its name for people", BOTH, |_, row| Name(row.cgroup_name())),
-    ("comm", "name of the process", OF_PROCESS, |_, row| Text(row.comm)),
-    ("pid", "its number", OF_PROCESS, |_, row| Whole(row.pid.map(u64::from))),
-    ("tid", "the thread, where it is blocked or traced", OF_PROCESS, |_, row| Whole(row.tid.map(u64::from))),
-    ("is_blocked", "whether it is blocked on I/O", OF_PROCESS, |_, row| Flag(row.is_blocked)),
-    ("reads_per_s", "reads per second", BOTH, |_, row| Number(row.ios_per_s.map(|[reads, _]| reads))),
-    ("read_kib_per_s", "KiB read per second", BOTH, |_, row| Number(row.kib_per_s.map(|[read, _]| read))),
-    ("writes_per_s", "writes per second", BOTH, |_, row| Number(row.ios_per_s.map(|[_, writes]| writes))),
-    ("write_kib_per_s", "KiB written per second", BOTH, |_, row| {
-        Number(row.kib_per_s.map(|[_, write]| write))
+    (
+        "device",
+        "the kernel's name of the disk; of a process only with --trace",
+        BOTH,
+        |_, row| Text(row.device),
+    ),
+    (
+        "cgroup",
+        "path of the cgroup, or unattributed",
+        BOTH,
+        |_, row| Text(row.cgroup),
+    ),
+    ("name", "its name for people", BOTH, |_, row| {
+        Name(row.cgroup_name())
     }),
-    ("share_pct", "share of the device's bytes", OF_CGROUP, |_, row| Number(row.share_pct)),
-    ("read_iops_limit", "limit of the cgroup on the device: reads per second", OF_CGROUP, |_, row| {
-        row.limit(LimitKind::ReadIops)
+    ("comm", "name of the process", OF_PROCESS, |_, row| {
+        Text(row.comm)
     }),
-    ("write_iops_limit", "writes per second", OF_CGROUP, |_, row| row.limit(LimitKind::WriteIops)),
-    ("read_kib_per_s_limit", "KiB read per second", OF_CGROUP, |_, row| row.limit(LimitKind::ReadBytes)),
-    ("write_kib_per_s_limit", "KiB written per second", OF_CGROUP, |_, row| row.limit(LimitKind::WriteBytes)),
+    ("pid", "its number", OF_PROCESS, |_, row| {
+        Whole(row.pid.map(u64::from))
+    }),
+    (
+        "tid",
+        "the thread, where it is blocked or traced",
+        OF_PROCESS,
+        |_, row| Whole(row.tid.map(u64::from)),
+    ),
+    (
+        "is_blocked",
+        "whether it is blocked on I/O",
+        OF_PROCESS,
+        |_, row| Flag(row.is_blocked),
+    ),
+    ("reads_per_s", "reads per second", BOTH, |_, row| {
+        Number(row.ios_per_s.map(|[reads, _]| reads))
+    }),
+    ("read_kib_per_s", "KiB read per second", BOTH, |_, row| {
+        Number(row.kib_per_s.map(|[read, _]| read))
+    }),
+    ("writes_per_s", "writes per second", BOTH, |_, row| {
+        Number(row.ios_per_s.map(|[_, writes]| writes))
+    }),
+    (
+        "write_kib_per_s",
+        "KiB written per second",
+        BOTH,
+        |_, row| Number(row.kib_per_s.map(|[_, write]| write)),
+    ),
+    (
+        "share_pct",
+        "share of the device's bytes",
+        OF_CGROUP,
+        |_, row| Number(row.share_pct),
+    ),
+    (
+        "read_iops_limit",
+        "limit of the cgroup on the device: reads per second",
+        OF_CGROUP,
+        |_, row| row.limit(LimitKind::ReadIops),
+    ),
+    (
+        "write_iops_limit",
+        "writes per second",
+        OF_CGROUP,
+        |_, row| row.limit(LimitKind::WriteIops),
+    ),
+    (
+        "read_kib_per_s_limit",
+        "KiB read per second",
+        OF_CGROUP,
+        |_, row| row.limit(LimitKind::ReadBytes),
+    ),
+    (
+        "write_kib_per_s_limit",
+        "KiB written per second",
+        OF_CGROUP,
+        |_, row| row.limit(LimitKind::WriteBytes),
+    ),
     (
         "at_limit",
         "the limits that have been reached, as a list: read_iops, write_iops, read_kib_per_s, write_kib_per_s",
         OF_CGROUP,
         |_, row| Words(row.reached()),
     ),
-    ("delay_pct", "share of the time that a blocked task waited", OF_PROCESS, |_, row| {
-        Number(row.delay_permille.map(|permille| permille as f64 / 10.0))
-    }),
-    ("skipped_scans", "scans skipped in the interval", BOTH, |interval, _| {
-        Whole(interval.attribution.map(|one| one.skipped))
-    }),
+    (
+        "delay_pct",
+        "share of the time that a blocked task waited",
+        OF_PROCESS,
+        |_, row| Number(row.delay_permille.map(|permille| permille as f64 / 10.0)),
+    ),
+    (
+        "skipped_scans",
+        "scans skipped in the interval",
+        BOTH,
+        |interval, _| Whole(interval.attribution.map(|one| one.skipped)),
+    ),
     (
         "kernel_role",
         "with --trace, what a thread of the kernel does for others: writeback, journal or swap",
@@ -235,8 +344,14 @@ const COLUMNS: &[Column] = &[
 /// Returns the lines of an interval: for each device its cgroups and the unattributed rest, then the threads, the
 /// processes, and the blocked tasks that are not among them.
 fn rows<'a>(interval: &'a WhoInterval<'_>) -> Vec<Row<'a>> {
-    let of_devices = interval.devices.iter().flat_map(|(usage, _)| Row::of_device(usage, interval));
-    of_devices.chain(threads(interval)).chain(processes(interval)).collect()
+    let of_devices = interval
+        .devices
+        .iter()
+        .flat_map(|(usage, _)| Row::of_device(usage, interval));
+    of_devices
+        .chain(threads(interval))
+        .chain(processes(interval))
+        .collect()
 }
 
 /// Sorts rows and keeps as many as are shown, and those of cgroups at their limits.
@@ -249,63 +364,122 @@ fn sort_and_cut(rows: &mut Vec<Row<'_>>, interval: &WhoInterval<'_>) {
 
 /// Returns the threads that submitted I/O.
 fn threads<'a>(interval: &'a WhoInterval<'_>) -> Vec<Row<'a>> {
-    let Some((threads, elapsed_s)) = &interval.threads else { return Vec::new() };
-    let mut rows = threads.iter().map(|thread| Row::thread(thread, *elapsed_s)).collect();
+    let Some((threads, elapsed_s)) = &interval.threads else {
+        return Vec::new();
+    };
+    let mut rows = threads
+        .iter()
+        .map(|thread| Row::thread(thread, *elapsed_s))
+        .collect();
     sort_and_cut(&mut rows, interval);
     rows
 }
 
 /// Returns the busiest processes, then the blocked tasks that are not among them.
 fn processes<'a>(interval: &'a WhoInterval<'_>) -> Vec<Row<'a>> {
-    let Some(attribution) = interval.attribution else { return Vec::new() };
-    let elapsed_s = attribution.processes.as_ref().map(|processes| processes.elapsed.as_secs_f64());
+    let Some(attribution) = interval.attribution else {
+        return Vec::new();
+    };
+    let elapsed_s = attribution
+        .processes
+        .as_ref()
+        .map(|processes| processes.elapsed.as_secs_f64());
     // Exact I/O by thread and device is shown instead of that of processes on all devices together.
-    let processes = attribution.processes.iter().filter(|_| interval.threads.is_none());
-    let busy = processes.flat_map(|processes| &processes.busiest).map(|process| {
-        let task = attribution.blocked.iter().find(|task| task.tid == process.pid);
-        Row::process(Some(process), task, elapsed_s)
-    });
+    let processes = attribution
+        .processes
+        .iter()
+        .filter(|_| interval.threads.is_none());
+    let busy = processes
+        .flat_map(|processes| &processes.busiest)
+        .map(|process| {
+            let task = attribution
+                .blocked
+                .iter()
+                .find(|task| task.tid == process.pid);
+            Row::process(Some(process), task, elapsed_s)
+        });
     let mut rows = busy.collect();
     sort_and_cut(&mut rows, interval);
     let is_busy = |task: &&BlockedTask| rows.iter().any(|row| row.pid == Some(task.tid));
-    let others: Vec<&BlockedTask> = attribution.blocked.iter().filter(|task| !is_busy(task)).collect();
-    rows.extend(others.into_iter().map(|task| Row::process(None, Some(task), elapsed_s)));
+    let others: Vec<&BlockedTask> = attribution
+        .blocked
+        .iter()
+        .filter(|task| !is_busy(task))
+        .collect();
+    rows.extend(
+        others
+            .into_iter()
+            .map(|task| Row::process(None, Some(task), elapsed_s)),
+    );
     rows
 }
 
 /// Returns the fields with their meanings, for the manual.
 pub(in crate::report) fn fields() -> Vec<(&'static str, &'static str)> {
-    COLUMNS.iter().map(|(name, meaning, ..)| (*name, *meaning)).collect()
+    COLUMNS
+        .iter()
+        .map(|(name, meaning, ..)| (*name, *meaning))
+        .collect()
 }
 
 /// Appends the names of the fields of a kind of lines.
 pub fn csv_header(kind: &str, out: &mut Vec<u8>) {
-    let columns = COLUMNS.iter().filter(|(_, _, kinds, _)| kinds.contains(&kind));
+    let columns = COLUMNS
+        .iter()
+        .filter(|(_, _, kinds, _)| kinds.contains(&kind));
     let names: Vec<&str> = columns.map(|(name, ..)| *name).collect();
     out.extend_from_slice((names.join(",") + "\n").as_bytes());
 }
 
 /// Appends the lines of an interval: those of one kind as CSV, or all as JSON objects.
 pub fn lines(interval: &WhoInterval<'_>, csv: Option<&str>, out: &mut Vec<u8>) {
-    for row in rows(interval).iter().filter(|row| csv.is_none_or(|kind| row.kind == kind)) {
-        let columns = COLUMNS.iter().filter(|(_, _, kinds, _)| csv.is_none_or(|kind| kinds.contains(&kind)));
-        push_line(columns.map(|(name, .., value)| (name, value(interval, row))), csv.is_none(), out);
+    for row in rows(interval)
+        .iter()
+        .filter(|row| csv.is_none_or(|kind| row.kind == kind))
+    {
+        let columns = COLUMNS
+            .iter()
+            .filter(|(_, _, kinds, _)| csv.is_none_or(|kind| kinds.contains(&kind)));
+        push_line(
+            columns.map(|(name, .., value)| (name, value(interval, row))),
+            csv.is_none(),
+            out,
+        );
     }
 }
 
 /// The least width of the name of a cgroup.
 const MIN_NAME_WIDTH: usize = 12;
 
-const CGROUP_COLUMNS: [&str; 7] = ["device, cgroup", "r/s", "w/s", "rMB/s", "wMB/s", "share", "limit"];
-const THREAD_COLUMNS: [&str; 8] = ["process", "device", "pid", "r/s", "w/s", "rMB/s", "wMB/s", "cgroup"];
-const PROCESS_COLUMNS: [&str; 7] =
-    ["process, all devices", "pid", "state", "rMB/s", "wMB/s", "delay", "cgroup"];
+const CGROUP_COLUMNS: [&str; 7] = [
+    "device, cgroup",
+    "r/s",
+    "w/s",
+    "rMB/s",
+    "wMB/s",
+    "share",
+    "limit",
+];
+const THREAD_COLUMNS: [&str; 8] = [
+    "process", "device", "pid", "r/s", "w/s", "rMB/s", "wMB/s", "cgroup",
+];
+const PROCESS_COLUMNS: [&str; 7] = [
+    "process, all devices",
+    "pid",
+    "state",
+    "rMB/s",
+    "wMB/s",
+    "delay",
+    "cgroup",
+];
 
 /// Appends the table of an interval. Its lines are at most `width` columns wide, unless the numbers alone are wider:
 /// names of cgroups, and then those of threads, are shortened in the middle.
 pub fn table(interval: &WhoInterval<'_>, width: usize, time_zone: &TimeZone, out: &mut Vec<u8>) {
     let header = interval.header;
-    let time = header.end.map_or_else(|| "--:--:--".to_owned(), |end| time_of_day(end, time_zone));
+    let time = header
+        .end
+        .map_or_else(|| "--:--:--".to_owned(), |end| time_of_day(end, time_zone));
     let title = format!("{time}  {:.3}s\n", header.elapsed_s);
     out.extend_from_slice(title.as_bytes());
     push_tables(interval, width, out);
@@ -317,7 +491,8 @@ pub fn table(interval: &WhoInterval<'_>, width: usize, time_zone: &TimeZone, out
 
 /// Appends the tables of cgroups, threads and processes, without those that are empty.
 pub(crate) fn push_tables(interval: &WhoInterval<'_>, width: usize, out: &mut Vec<u8>) {
-    let of_device = |(usage, partitions): &(&DeviceUse, Vec<&str>)| cgroup_cells(usage, partitions, interval);
+    let of_device =
+        |(usage, partitions): &(&DeviceUse, Vec<&str>)| cgroup_cells(usage, partitions, interval);
     let cgroups: Vec<Vec<String>> = interval.devices.iter().flat_map(of_device).collect();
     let threads = threads(interval).iter().map(thread_cells).collect();
     let processes = processes(interval).iter().map(process_cells).collect();
@@ -327,7 +502,13 @@ pub(crate) fn push_tables(interval: &WhoInterval<'_>, width: usize, out: &mut Ve
 }
 
 /// Appends a table; nothing without rows. Names of cgroups in the last column are shortened before those in the first.
-fn push_table(titles: &[&str], aligns: &str, rows: Vec<Vec<String>>, width: usize, out: &mut Vec<u8>) {
+fn push_table(
+    titles: &[&str],
+    aligns: &str,
+    rows: Vec<Vec<String>>,
+    width: usize,
+    out: &mut Vec<u8>,
+) {
     if rows.is_empty() {
         return;
     }
@@ -340,7 +521,11 @@ fn push_table(titles: &[&str], aligns: &str, rows: Vec<Vec<String>>, width: usiz
 }
 
 /// Returns the rows of a device: the device itself, its cgroups, and the unattributed rest if that is known.
-fn cgroup_cells(usage: &DeviceUse, partitions: &[&str], interval: &WhoInterval<'_>) -> Vec<Vec<String>> {
+fn cgroup_cells(
+    usage: &DeviceUse,
+    partitions: &[&str],
+    interval: &WhoInterval<'_>,
+) -> Vec<Vec<String>> {
     let on_it = match partitions {
         [] => String::new(),
         partitions => format!(" (whole disk of {})", partitions.join(", ")),
@@ -348,7 +533,15 @@ fn cgroup_cells(usage: &DeviceUse, partitions: &[&str], interval: &WhoInterval<'
     let cells = |name: String, row: &Row<'_>| {
         let [reads, writes, read, written] = rate_cells(row);
         let share = row.share_pct.map(percent).unwrap_or_default();
-        vec![name, reads, writes, read, written, share, limits_cell(row.limits)]
+        vec![
+            name,
+            reads,
+            writes,
+            read,
+            written,
+            share,
+            limits_cell(row.limits),
+        ]
     };
     let name = sanitize(&format!("{}{on_it}", usage.name)).into_owned();
     let whole = cells(name, &Row::rates(&Row::default(), &usage.total));
@@ -367,24 +560,53 @@ fn thread_cells(row: &Row<'_>) -> Vec<String> {
     };
     let device = sanitize(row.device.unwrap_or_default()).into_owned();
     let [reads, writes, read, written] = rate_cells(row);
-    vec![name, device, id_cell(row), reads, writes, read, written, cgroup_cell(row)]
+    vec![
+        name,
+        device,
+        id_cell(row),
+        reads,
+        writes,
+        read,
+        written,
+        cgroup_cell(row),
+    ]
 }
 
 /// Returns the cells of a process or blocked task.
 fn process_cells(row: &Row<'_>) -> Vec<String> {
     let comm = sanitize(row.comm.unwrap_or_default()).into_owned();
-    let state = if row.is_blocked == Some(true) { "D" } else { "" }.to_owned();
+    let state = if row.is_blocked == Some(true) {
+        "D"
+    } else {
+        ""
+    }
+    .to_owned();
     let [_, _, read, written] = rate_cells(row);
     // The share of the time that the task waited for devices.
-    let delay = row.delay_permille.map(|permille| percent(permille as f64 / 10.0)).unwrap_or_default();
-    vec![comm, id_cell(row), state, read, written, delay, cgroup_cell(row)]
+    let delay = row
+        .delay_permille
+        .map(|permille| percent(permille as f64 / 10.0))
+        .unwrap_or_default();
+    vec![
+        comm,
+        id_cell(row),
+        state,
+        read,
+        written,
+        delay,
+        cgroup_cell(row),
+    ]
 }
 
 /// Returns requests per second and throughput of reads and of writes.
 fn rate_cells(row: &Row<'_>) -> [String; 4] {
-    let [reads, writes] = row.ios_per_s.map_or_else(Default::default, |ios| ios.map(number));
+    let [reads, writes] = row
+        .ios_per_s
+        .map_or_else(Default::default, |ios| ios.map(number));
     let mib = |kib: f64| number(kib / 1024.0);
-    let [read, written] = row.kib_per_s.map_or_else(Default::default, |kib| kib.map(mib));
+    let [read, written] = row
+        .kib_per_s
+        .map_or_else(Default::default, |kib| kib.map(mib));
     [reads, writes, read, written]
 }
 
@@ -410,8 +632,12 @@ fn limits_cell(limits: &[LimitUse]) -> String {
         return format!("at limit {}", reached.join(", "));
     }
     let fraction = |limit: &&LimitUse| limit.rate / limit.value.max(1) as f64;
-    let nearest = limits.iter().max_by(|a, b| fraction(a).total_cmp(&fraction(b)));
-    nearest.map(|limit| limit_of_cgroup(limit.kind, limit.value)).unwrap_or_default()
+    let nearest = limits
+        .iter()
+        .max_by(|a, b| fraction(a).total_cmp(&fraction(b)));
+    nearest
+        .map(|limit| limit_of_cgroup(limit.kind, limit.value))
+        .unwrap_or_default()
 }
 
 /// Returns the reason why cgroups are missing, with the remedy.
@@ -431,7 +657,11 @@ pub fn problem_text(problem: ScanProblem) -> &'static str {
 
 /// Returns the sentence about processes whose I/O is hidden from this user, or was from the one who made the recording;
 /// `None` if there are none.
-pub fn hidden_processes_text(attribution: &Attribution, is_live: bool, may_read_all: bool) -> Option<String> {
+pub fn hidden_processes_text(
+    attribution: &Attribution,
+    is_live: bool,
+    may_read_all: bool,
+) -> Option<String> {
     let hidden = attribution.processes.as_ref()?.hidden;
     let plural = if hidden == 1 { "" } else { "es" };
     let reason = match (is_live, may_read_all) {
@@ -457,17 +687,25 @@ pub fn hung_read_text(attribution: &Attribution) -> Option<String> {
 /// Returns the sentence about scans that were skipped; `None` if none were.
 pub fn skipped_scans_text(skipped: u64) -> Option<String> {
     let scans = counted(skipped, "scan");
-    (skipped > 0).then(|| format!("{scans} of cgroups and processes skipped to use no more than 5% of a CPU"))
+    (skipped > 0).then(|| {
+        format!("{scans} of cgroups and processes skipped to use no more than 5% of a CPU")
+    })
 }
 
 /// Returns the sentences about an interval.
 fn interval_notes(interval: &WhoInterval<'_>) -> Vec<String> {
     let Some(attribution) = interval.attribution else {
-        return vec![format!("cgroups and processes not read for {:.1} s", interval.unread_s)];
+        return vec![format!(
+            "cgroups and processes not read for {:.1} s",
+            interval.unread_s
+        )];
     };
     let mut notes = Vec::new();
     if let Some(text) = skipped_scans_text(attribution.skipped) {
-        notes.push(format!("{text}; the numbers are for {:.1} s", attribution.elapsed_s));
+        notes.push(format!(
+            "{text}; the numbers are for {:.1} s",
+            attribution.elapsed_s
+        ));
     }
     notes.extend(hung_read_text(attribution));
     match &attribution.processes {
@@ -503,7 +741,11 @@ mod table_tests {
             ..TracedThread::default()
         };
         let threads = [
-            thread("fio", 812, Some("/system.slice/a-service-with-a-long-name.service")),
+            thread(
+                "fio",
+                812,
+                Some("/system.slice/a-service-with-a-long-name.service"),
+            ),
             thread("kworker/u8:1", 41, None),
         ];
         let header = IntervalHeader::default();
@@ -520,14 +762,24 @@ mod table_tests {
             let mut out = Vec::new();
             super::table(&interval, width, &TimeZone::UTC, &mut out);
             let table = String::from_utf8(out).unwrap();
-            assert!(table.contains(" device ") && !table.contains("process, all devices"), "{table}");
+            assert!(
+                table.contains(" device ") && !table.contains("process, all devices"),
+                "{table}"
+            );
             assert!(table.lines().all(|line| line.width() <= width), "{table}");
-            assert_eq!(table.contains("\nkworker/u8:1 (writeback) "), width == 90, "{table}");
+            assert_eq!(
+                table.contains("\nkworker/u8:1 (writeback) "),
+                width == 90,
+                "{table}"
+            );
         }
         let mut out = Vec::new();
         lines(&interval, None, &mut out);
         let json = String::from_utf8(out).unwrap();
-        assert!(json.contains("\"device\":\"dm-0\"") && json.contains("\"comm\":\"fio\""), "{json}");
+        assert!(
+            json.contains("\"device\":\"dm-0\"") && json.contains("\"comm\":\"fio\""),
+            "{json}"
+        );
     }
 }
 
@@ -538,8 +790,13 @@ mod limit_text_tests {
 
     #[test]
     fn the_limit_that_matters_is_shown() {
-        let limit =
-            |kind, value, rate, is_reached| LimitUse { kind, value, rate, is_reached, is_near: is_reached };
+        let limit = |kind, value, rate, is_reached| LimitUse {
+            kind,
+            value,
+            rate,
+            is_reached,
+            is_near: is_reached,
+        };
         let reads = limit(LimitKind::ReadIops, 50, 10.0, false);
         let bytes = limit(LimitKind::WriteBytes, 2 << 20, 1e6, false);
         assert_eq!(limits_cell(&[]), "");
@@ -562,9 +819,16 @@ mod note_tests {
     #[test]
     fn an_interval_says_what_was_skipped_or_does_not_answer() {
         let elapsed = Duration::from_millis(12_700);
-        let mut attribution = Attribution { skipped: 2, elapsed_s: 3.0, ..Attribution::default() };
+        let mut attribution = Attribution {
+            skipped: 2,
+            elapsed_s: 3.0,
+            ..Attribution::default()
+        };
         attribution.hung_read = Some(HungRead { pid: 4711, elapsed });
-        let header = IntervalHeader { elapsed_s: 1.0, ..IntervalHeader::default() };
+        let header = IntervalHeader {
+            elapsed_s: 1.0,
+            ..IntervalHeader::default()
+        };
         let mut interval = WhoInterval {
             header: &header,
             attribution: Some(&attribution),
@@ -577,13 +841,19 @@ mod note_tests {
         let skipped = "2 scans of cgroups and processes skipped to use no more than 5% of a CPU; the numbers are for 3.0 s";
         let hung = "processes not read for 12 s: /proc/4711/io does not answer";
         assert_eq!(interval_notes(&interval), [skipped, hung]);
-        let answering = Attribution { hung_read: None, ..attribution.clone() };
+        let answering = Attribution {
+            hung_read: None,
+            ..attribution.clone()
+        };
         interval.attribution = Some(&answering);
         let next = "processes are known from the next interval on";
         assert_eq!(interval_notes(&interval), [skipped, next]);
         interval.threads = Some((Vec::new(), 1.0));
         assert_eq!(interval_notes(&interval), [skipped]);
         interval.attribution = None;
-        assert_eq!(interval_notes(&interval), ["cgroups and processes not read for 12.0 s"]);
+        assert_eq!(
+            interval_notes(&interval),
+            ["cgroups and processes not read for 12.0 s"]
+        );
     }
 }

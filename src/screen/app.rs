@@ -14,7 +14,9 @@ use super::history::{Frame, History, is_trouble, severity};
 use super::navigation::{PLAY_SPEEDS, TimeAxis};
 use super::theme::Theme;
 use crate::analysis::Verdict;
-use crate::intervals::{DeviceInterval, DeviceState, IncidentSummary, IntervalRows, OngoingIncident};
+use crate::intervals::{
+    DeviceInterval, DeviceState, IncidentSummary, IntervalRows, OngoingIncident,
+};
 use crate::report::layout::number_format::duration;
 use crate::report::native::{event_text, sort_value};
 use crate::sanitize::sanitize;
@@ -61,8 +63,10 @@ pub(crate) const BY_VERDICT: &str = "verdict";
 pub(crate) const BY_NAME: &str = "device";
 /// The orders of the list, by the titles of their columns from left to right. The others are by a quantity, the largest
 /// first.
-pub(crate) const ORDERS: [&str; 11] =
-    [BY_NAME, BY_VERDICT, "r/s", "w/s", "MB/s", "r_await", "w_await", "queue", "inflt", "util", "sat"];
+pub(crate) const ORDERS: [&str; 11] = [
+    BY_NAME, BY_VERDICT, "r/s", "w/s", "MB/s", "r_await", "w_await", "queue", "inflt", "util",
+    "sat",
+];
 
 /// The question that the line answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,13 +89,20 @@ pub(crate) struct Prompt {
 impl Prompt {
     /// Creates a line with an initial text.
     pub(crate) fn new(question: Question, text: &str) -> Self {
-        Self { question, text: text.to_owned(), before: text.to_owned() }
+        Self {
+            question,
+            text: text.to_owned(),
+            before: text.to_owned(),
+        }
     }
 }
 
 /// The units of throughput: the title and the amount per KiB. The first is that of the table.
-const THROUGHPUT_UNITS: [(&str, f64); 3] =
-    [("MB/s", 1.0 / 1024.0), ("KB/s", 1.0), ("Mbit/s", 1024.0 * 8.0 / 1e6)];
+const THROUGHPUT_UNITS: [(&str, f64); 3] = [
+    ("MB/s", 1.0 / 1024.0),
+    ("KB/s", 1.0),
+    ("Mbit/s", 1024.0 * 8.0 / 1e6),
+];
 
 /// How the screen was started.
 pub(crate) struct AppOptions {
@@ -189,9 +200,20 @@ impl App {
     pub(crate) fn push(&mut self, rows: IntervalRows, topology: Arc<Topology>) {
         self.arrived_s = Some(self.now_s);
         self.history.push(rows, topology);
-        let Some(frame) = self.history.newest() else { return };
-        let late = self.late_text(frame).filter(|_| self.options.source == Source::Live);
-        let event = || frame.rows.events.last().filter(|_| self.progress.is_none()).map(event_text);
+        let Some(frame) = self.history.newest() else {
+            return;
+        };
+        let late = self
+            .late_text(frame)
+            .filter(|_| self.options.source == Source::Live);
+        let event = || {
+            frame
+                .rows
+                .events
+                .last()
+                .filter(|_| self.progress.is_none())
+                .map(event_text)
+        };
         let (message, end_s) = (late.or_else(event), frame.end_s);
         if let Some(message) = message.filter(|_| self.follows()) {
             self.say(message);
@@ -203,7 +225,8 @@ impl App {
 
     /// The moment under the cursor; `None` before the first interval.
     pub(crate) fn moment(&self) -> Option<&Frame> {
-        self.cursor.map_or_else(|| self.history.newest(), |end_s| self.history.at(end_s))
+        self.cursor
+            .map_or_else(|| self.history.newest(), |end_s| self.history.at(end_s))
     }
 
     /// The end of the interval under the cursor, in seconds of all intervals so far.
@@ -248,7 +271,8 @@ impl App {
     pub(crate) fn late_text(&self, frame: &Frame) -> Option<String> {
         let interval_s = self.options.interval_s?;
         let late_s = frame.rows.header.elapsed_s - interval_s;
-        (late_s > interval_s.max(LATE_TOLERANCE_S)).then(|| format!("sample late by {}", duration(late_s)))
+        (late_s > interval_s.max(LATE_TOLERANCE_S))
+            .then(|| format!("sample late by {}", duration(late_s)))
     }
 
     /// Switches to the next unit of throughput.
@@ -279,14 +303,19 @@ impl App {
     pub(crate) fn filter_error(&self) -> Option<String> {
         let (text, _) = self.filter.as_ref()?;
         let error = Regex::new(text).err()?;
-        Some(format!("'{}' is not a regular expression: {error}", sanitize(text)))
+        Some(format!(
+            "'{}' is not a regular expression: {error}",
+            sanitize(text)
+        ))
     }
 
     /// The range of time that the charts show; `None` without a wall clock.
     pub(crate) fn shown_range(&self) -> Option<(Timestamp, Timestamp)> {
         let (begin_s, end_s) = self.axis.window();
-        let (begin, end) =
-            (self.history.at(begin_s + 1e-6)?.rows.header.start, self.history.at(end_s)?.end());
+        let (begin, end) = (
+            self.history.at(begin_s + 1e-6)?.rows.header.start,
+            self.history.at(end_s)?.end(),
+        );
         begin.zip(end)
     }
 }
@@ -315,18 +344,34 @@ const STAYS_S: f64 = 30.0;
 impl App {
     /// Returns the lines of the list at the cursor.
     pub(crate) fn rows(&self) -> Rows<'_> {
-        let Some(frame) = self.moment() else { return Rows::default() };
-        let mut rows: Vec<Row<'_>> =
-            frame.rows.devices.iter().map(|device| Row { device, depth: 0 }).collect();
+        let Some(frame) = self.moment() else {
+            return Rows::default();
+        };
+        let mut rows: Vec<Row<'_>> = frame
+            .rows
+            .devices
+            .iter()
+            .map(|device| Row { device, depth: 0 })
+            .collect();
         let total = rows.len();
         if let Some((_, regex)) = &self.filter {
-            rows.retain(|row| regex.is_match(row.device.label()) || regex.is_match(row.device.device()));
+            rows.retain(|row| {
+                regex.is_match(row.device.label()) || regex.is_match(row.device.device())
+            });
         }
         let filtered = total - rows.len();
-        let folded = if self.options.folds { self.fold(&mut rows, &frame.topology) } else { (0, 0) };
+        let folded = if self.options.folds {
+            self.fold(&mut rows, &frame.topology)
+        } else {
+            (0, 0)
+        };
         // The devices of an incident follow the one that suffers; of equally severe ones, the longest comes first.
         let incident_of: for<'b> fn(&Row<'b>) -> Option<&'b OngoingIncident> =
-            if self.options.sort == BY_VERDICT { |row| row.device.incident() } else { |_| None };
+            if self.options.sort == BY_VERDICT {
+                |row| row.device.incident()
+            } else {
+                |_| None
+            };
         let victims: HashMap<u64, f64> = (rows.iter())
             .filter_map(|row| Some((row, incident_of(row).filter(|ongoing| ongoing.is_victim)?)))
             .map(|(row, ongoing)| (ongoing.incident.id, self.sort_value(row.device)))
@@ -334,20 +379,36 @@ impl App {
         let key = |row: &Row<'_>| {
             let ongoing = incident_of(row);
             let of_victim = ongoing.and_then(|ongoing| victims.get(&ongoing.incident.id).copied());
-            let incident = ongoing
-                .map(|ongoing| (ongoing.lasted_s, std::cmp::Reverse(ongoing.incident.id), ongoing.is_victim));
-            (of_victim.unwrap_or_else(|| self.sort_value(row.device)), incident)
+            let incident = ongoing.map(|ongoing| {
+                (
+                    ongoing.lasted_s,
+                    std::cmp::Reverse(ongoing.incident.id),
+                    ongoing.is_victim,
+                )
+            });
+            (
+                of_victim.unwrap_or_else(|| self.sort_value(row.device)),
+                incident,
+            )
         };
         rows.sort_by(|a, b| key(b).partial_cmp(&key(a)).unwrap_or(Ordering::Equal));
         if self.is_tree {
             sort_as_tree(&mut rows, &frame.topology);
         }
-        Rows { listed: rows, folded, filtered }
+        Rows {
+            listed: rows,
+            folded,
+            filtered,
+        }
     }
 
     /// Returns the kernel's names of the devices of the list in their order.
     pub(crate) fn listed_names(&self) -> Vec<String> {
-        self.rows().listed.iter().map(|row| row.device.device().to_owned()).collect()
+        self.rows()
+            .listed
+            .iter()
+            .map(|row| row.device.device().to_owned())
+            .collect()
     }
 
     /// Removes the devices that are ok or idle, and returns their numbers. A device that was in trouble shortly before
@@ -360,20 +421,36 @@ impl App {
             let is_event = matches!(row.device.state, DeviceState::Event(_));
             !is_calm || is_event || recent.contains(row.device.device())
         };
-        let mut kept: HashSet<String> =
-            rows.iter().filter(matters).map(|row| row.device.device().to_owned()).collect();
+        let mut kept: HashSet<String> = rows
+            .iter()
+            .filter(matters)
+            .map(|row| row.device.device().to_owned())
+            .collect();
         let is_ok = |row: &&Row<'_>| row.device.verdict() == Some(Verdict::Ok);
         if kept.is_empty() {
-            kept.extend(rows.iter().filter(is_ok).map(|row| row.device.device().to_owned()));
+            kept.extend(
+                rows.iter()
+                    .filter(is_ok)
+                    .map(|row| row.device.device().to_owned()),
+            );
         } else {
             let in_trouble = rows.iter().filter(|row| is_trouble(row.device.verdict()));
-            kept.extend(in_trouble.flat_map(|row| topology.backing_devices(row.device.device())).cloned());
+            kept.extend(
+                in_trouble
+                    .flat_map(|row| topology.backing_devices(row.device.device()))
+                    .cloned(),
+            );
         }
         let mut folded = (0, 0);
         rows.retain(|row| {
             let name = row.device.device();
-            let stays = kept.contains(name) || self.has_selected && self.selected.as_deref() == Some(name);
-            *(if is_ok(&row) { &mut folded.0 } else { &mut folded.1 }) += usize::from(!stays);
+            let stays =
+                kept.contains(name) || self.has_selected && self.selected.as_deref() == Some(name);
+            *(if is_ok(&row) {
+                &mut folded.0
+            } else {
+                &mut folded.1
+            }) += usize::from(!stays);
             stays
         });
         folded
@@ -382,9 +459,14 @@ impl App {
     /// Returns the devices that were in trouble shortly before the time under the cursor.
     fn recently_in_trouble(&self) -> HashSet<&str> {
         let cursor_s = self.cursor_s();
-        let recent = self.history.within(cursor_s - STAYS_S + 1e-6, cursor_s - 1e-6);
+        let recent = self
+            .history
+            .within(cursor_s - STAYS_S + 1e-6, cursor_s - 1e-6);
         let devices = recent.flat_map(|frame| &frame.rows.devices);
-        devices.filter(|device| is_trouble(device.verdict())).map(DeviceInterval::device).collect()
+        devices
+            .filter(|device| is_trouble(device.verdict()))
+            .map(DeviceInterval::device)
+            .collect()
     }
 }
 
@@ -395,24 +477,39 @@ fn sort_as_tree(rows: &mut [Row<'_>], topology: &Topology) {
     let listed: HashSet<&str> = order.iter().copied().collect();
     let parent = |name: &str| {
         let mut below = topology.backing_devices(name).iter();
-        below.find_map(|below| listed.get(below.as_str()).copied().filter(|below| *below != name))
+        below.find_map(|below| {
+            listed
+                .get(below.as_str())
+                .copied()
+                .filter(|below| *below != name)
+        })
     };
     let mut children: HashMap<&str, Vec<&str>> = HashMap::new();
     for name in order.iter().rev() {
-        children.entry(parent(name).unwrap_or_default()).or_default().push(name);
+        children
+            .entry(parent(name).unwrap_or_default())
+            .or_default()
+            .push(name);
     }
     let mut places: HashMap<&str, (usize, usize)> = HashMap::new();
     for name in &order {
         let root = (0..order.len()).try_fold(*name, |name, _| parent(name).ok_or(name));
         // Devices without a root are stacked in a circle, which a hostile capture may describe.
-        let mut pending: Vec<(&str, usize)> = root.err().map(|root| (root, 0)).into_iter().collect();
-        while let Some((name, depth)) = pending.pop().filter(|(name, _)| !places.contains_key(name)) {
+        let mut pending: Vec<(&str, usize)> =
+            root.err().map(|root| (root, 0)).into_iter().collect();
+        while let Some((name, depth)) = pending.pop().filter(|(name, _)| !places.contains_key(name))
+        {
             places.insert(name, (places.len(), depth));
             let above = children.get(name).into_iter().flatten();
             pending.extend(above.map(|child| (*child, depth + 1)));
         }
     }
-    let place = |row: &Row<'_>| places.get(row.device.device()).copied().unwrap_or((usize::MAX, 0));
+    let place = |row: &Row<'_>| {
+        places
+            .get(row.device.device())
+            .copied()
+            .unwrap_or((usize::MAX, 0))
+    };
     rows.iter_mut().for_each(|row| row.depth = place(row).1);
     rows.sort_by_key(|row| place(row).0);
 }

@@ -71,7 +71,9 @@ impl History {
     /// Adds the oldest exact interval to the sums. If they need too much memory, each two of them become one.
     fn add_to_sums(&mut self) {
         let joined = self.sums.saturating_sub(1);
-        if self.frames[self.sums].end_s - self.frames[joined].begin_s() > self.sum_s || self.sums == 0 {
+        if self.frames[self.sums].end_s - self.frames[joined].begin_s() > self.sum_s
+            || self.sums == 0
+        {
             self.sum(self.sums, self.sums + 1);
             self.sums += 1;
         } else {
@@ -111,7 +113,9 @@ impl History {
     /// Returns the moments that overlap a time.
     pub(crate) fn within(&self, begin_s: f64, end_s: f64) -> impl Iterator<Item = &Frame> {
         let first = self.count_before(begin_s);
-        self.frames.range(first..).take_while(move |frame| frame.begin_s() < end_s)
+        self.frames
+            .range(first..)
+            .take_while(move |frame| frame.begin_s() < end_s)
     }
 
     /// Returns the number of moments that end before a time.
@@ -122,7 +126,9 @@ impl History {
     /// Returns the moment at a time: the interval that contains it, or the nearest one; `None` before the first
     /// interval.
     pub(crate) fn at(&self, time_s: f64) -> Option<&Frame> {
-        self.frames.get(self.count_before(time_s - 1e-9)).or(self.newest())
+        self.frames
+            .get(self.count_before(time_s - 1e-9))
+            .or(self.newest())
     }
 
     /// Returns the moment after one that ends at this time; `None` at the end.
@@ -132,7 +138,8 @@ impl History {
 
     /// Returns the moment before one that ends at this time; `None` at the beginning.
     pub(crate) fn before(&self, end_s: f64) -> Option<&Frame> {
-        self.frames.get(self.count_before(end_s - 1e-9).checked_sub(1)?)
+        self.frames
+            .get(self.count_before(end_s - 1e-9).checked_sub(1)?)
     }
 
     /// Returns the ends of all moments that have a time.
@@ -147,8 +154,13 @@ impl History {
             // The interval that contains the time ends later than the time.
             if late > 0 { late + 1 } else { -late }
         };
-        let timed = self.frames.iter().filter_map(|frame| Some((frame, distance(frame.end()?))));
-        timed.min_by_key(|(_, distance)| *distance).map(|(frame, _)| frame)
+        let timed = self
+            .frames
+            .iter()
+            .filter_map(|frame| Some((frame, distance(frame.end()?))));
+        timed
+            .min_by_key(|(_, distance)| *distance)
+            .map(|(frame, _)| frame)
     }
 
     /// Returns a device over a time that is a whole multiple of `column_s`: the column of this number.
@@ -156,7 +168,9 @@ impl History {
         let (begin_s, end_s) = (number as f64 * column_s, (number + 1) as f64 * column_s);
         // A column much longer than an interval leaves out intervals that only touch it.
         let tolerance = 1e-6;
-        let points = self.within(begin_s + tolerance, end_s - tolerance).filter_map(|one| one.point(device));
+        let points = self
+            .within(begin_s + tolerance, end_s - tolerance)
+            .filter_map(|one| one.point(device));
         points.reduce(|mut sum, point| {
             sum.merge(point);
             sum
@@ -181,9 +195,22 @@ impl Frame {
     /// Returns the frame of an interval that begins after `begin_s`; `topology` is that of its devices.
     fn new(rows: IntervalRows, topology: Arc<Topology>, begin_s: f64) -> Self {
         let end_s = begin_s + rows.header.elapsed_s;
-        let attribution = rows.attribution.map(|all| Attribution { processes: None, ..all });
-        let rows = IntervalRows { total: None, attribution, has_found_any: true, ..rows };
-        Self { rows, end_s, topology, points: None }
+        let attribution = rows.attribution.map(|all| Attribution {
+            processes: None,
+            ..all
+        });
+        let rows = IntervalRows {
+            total: None,
+            attribution,
+            has_found_any: true,
+            ..rows
+        };
+        Self {
+            rows,
+            end_s,
+            topology,
+            points: None,
+        }
     }
 
     /// Adds up consecutive frames; `None` for no frames.
@@ -206,8 +233,15 @@ impl Frame {
             }
         }
         let devices = sums.iter().map(|(device, stats, point)| {
-            let assessment = Assessment { verdict: point.verdict(), ..Assessment::default() };
-            let activity = DeviceActivity { stats: *stats, assessment, ..DeviceActivity::default() };
+            let assessment = Assessment {
+                verdict: point.verdict(),
+                ..Assessment::default()
+            };
+            let activity = DeviceActivity {
+                stats: *stats,
+                assessment,
+                ..DeviceActivity::default()
+            };
             DeviceInterval {
                 names: Arc::clone(&device.names),
                 state: DeviceState::Active(Box::new(activity)),
@@ -220,7 +254,11 @@ impl Frame {
             ..IntervalHeader::default()
         };
         Some(Self {
-            rows: IntervalRows { header, devices: devices.collect(), ..IntervalRows::default() },
+            rows: IntervalRows {
+                header,
+                devices: devices.collect(),
+                ..IntervalRows::default()
+            },
             end_s: last.end_s,
             topology: Arc::clone(&last.topology),
             points: Some(sums.iter().map(|(.., point)| *point).collect()),
@@ -244,7 +282,10 @@ impl Frame {
 
     /// Returns the row of a device by the kernel's name; `None` if it was not present.
     fn row(&self, name: &str) -> Option<usize> {
-        self.rows.devices.iter().position(|device| device.device() == name)
+        self.rows
+            .devices
+            .iter()
+            .position(|device| device.device() == name)
     }
 
     /// Returns a device by the kernel's name; `None` if it was not present.
@@ -264,14 +305,28 @@ impl Frame {
 
     /// An estimate of its memory, without the parts that it shares with other intervals.
     fn memory(&self) -> usize {
-        let devices = self.rows.devices.iter().map(|device| size_of::<usize>() + device.state.memory());
-        let events =
-            self.rows.events.iter().map(|event| 64 + event.names.device.len() + event.names.label.len());
+        let devices = self
+            .rows
+            .devices
+            .iter()
+            .map(|device| size_of::<usize>() + device.state.memory());
+        let events = self
+            .rows
+            .events
+            .iter()
+            .map(|event| 64 + event.names.device.len() + event.names.label.len());
         size_of::<Self>()
             + devices.sum::<usize>()
             + events.sum::<usize>()
-            + self.rows.attribution.as_ref().map_or(0, |attribution| attribution.memory())
-            + self.points.as_ref().map_or(0, |points| size_of_val(&points[..]))
+            + self
+                .rows
+                .attribution
+                .as_ref()
+                .map_or(0, |attribution| attribution.memory())
+            + self
+                .points
+                .as_ref()
+                .map_or(0, |points| size_of_val(&points[..]))
     }
 }
 
@@ -299,7 +354,9 @@ impl Point {
         point.verdict.observe(device.verdict());
         for (extent, (_, value)) in point.extents.iter_mut().zip(DEVICE_QUANTITIES) {
             let known = device.activity().and_then(value);
-            known.into_iter().for_each(|(value, weight)| extent.observe(value, weight));
+            known
+                .into_iter()
+                .for_each(|(value, weight)| extent.observe(value, weight));
         }
         point
     }
@@ -318,7 +375,10 @@ impl Point {
 impl Merge for Point {
     fn merge(&mut self, later: Self) {
         self.verdict.merge(later.verdict);
-        self.extents.iter_mut().zip(later.extents).for_each(|(extent, later)| extent.merge(later));
+        self.extents
+            .iter_mut()
+            .zip(later.extents)
+            .for_each(|(extent, later)| extent.merge(later));
     }
 }
 
@@ -349,7 +409,11 @@ pub(crate) struct SampleTexts {
 impl SampleTexts {
     /// Creates an empty list for these seconds and at most about this memory in bytes.
     pub(crate) fn new(max_seconds: f64, max_bytes: usize) -> Self {
-        Self { max_seconds, max_bytes, ..Self::default() }
+        Self {
+            max_seconds,
+            max_bytes,
+            ..Self::default()
+        }
     }
 
     /// Adds the text of a sample, and the header before it if it needs another one.
@@ -363,7 +427,9 @@ impl SampleTexts {
         self.bytes += text.len();
         self.samples.push_back(Stored { at, header, text });
         let is_old = |old: &Stored| {
-            let age = at.zip(old.at).map(|(at, old)| at.duration_since(old).as_secs_f64());
+            let age = at
+                .zip(old.at)
+                .map(|(at, old)| at.duration_since(old).as_secs_f64());
             age.is_some_and(|age| age > self.max_seconds)
         };
         while self.samples.len() > 1
@@ -386,7 +452,8 @@ impl SampleTexts {
 
     /// Returns the samples from one time to another.
     pub(crate) fn within(mut self, (begin, end): (Timestamp, Timestamp)) -> Self {
-        self.samples.retain(|sample| sample.at.is_some_and(|at| (begin..=end).contains(&at)));
+        self.samples
+            .retain(|sample| sample.at.is_some_and(|at| (begin..=end).contains(&at)));
         self
     }
 
@@ -394,12 +461,18 @@ impl SampleTexts {
     ///
     /// # Errors
     /// Those of `take`.
-    pub(crate) fn try_for_each<E>(&self, mut take: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+    pub(crate) fn try_for_each<E>(
+        &self,
+        mut take: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut header: Option<&Arc<[u8]>> = None;
         let mut text = Vec::new();
         for sample in &self.samples {
             text.clear();
-            if header.replace(&sample.header).is_none_or(|header| !Arc::ptr_eq(header, &sample.header)) {
+            if header
+                .replace(&sample.header)
+                .is_none_or(|header| !Arc::ptr_eq(header, &sample.header))
+            {
                 text.extend_from_slice(&sample.header);
             }
             // Data compressed here is valid.
@@ -429,22 +502,44 @@ mod frame_tests {
     use crate::metrics::{Completed, Interval};
 
     fn point(verdict: Verdict, await_ms: Option<f64>) -> Point {
-        let reads = await_ms.map_or(Completed::default(), |await_ms| Completed::example(1.0, 10, await_ms));
-        let stats = Interval { reads, ..Interval::default() };
-        let assessment = Assessment { verdict: Some(verdict), ..Assessment::default() };
-        let activity = DeviceActivity { stats, assessment, ..DeviceActivity::default() };
-        Point::of(&DeviceInterval::without_alias("sda", DeviceState::Active(Box::new(activity))))
+        let reads = await_ms.map_or(Completed::default(), |await_ms| {
+            Completed::example(1.0, 10, await_ms)
+        });
+        let stats = Interval {
+            reads,
+            ..Interval::default()
+        };
+        let assessment = Assessment {
+            verdict: Some(verdict),
+            ..Assessment::default()
+        };
+        let activity = DeviceActivity {
+            stats,
+            assessment,
+            ..DeviceActivity::default()
+        };
+        Point::of(&DeviceInterval::without_alias(
+            "sda",
+            DeviceState::Active(Box::new(activity)),
+        ))
     }
 
     #[test]
     fn a_point_has_the_worst_verdict_and_the_extent_of_what_is_known() {
         let mut sum = point(Verdict::Ok, None);
-        for (verdict, await_ms) in [(Verdict::Saturated, 4.0), (Verdict::Queueing, 1.0), (Verdict::Ok, 1.0)] {
+        for (verdict, await_ms) in [
+            (Verdict::Saturated, 4.0),
+            (Verdict::Queueing, 1.0),
+            (Verdict::Ok, 1.0),
+        ] {
             sum.merge(point(verdict, Some(await_ms)));
         }
         assert_eq!(sum.verdict(), Some(Verdict::Saturated));
         let reads = sum.extent("read_await_ms");
-        assert_eq!((reads.min(), reads.mean(), reads.max()), (Some(1.0), Some(2.0), Some(4.0)));
+        assert_eq!(
+            (reads.min(), reads.mean(), reads.max()),
+            (Some(1.0), Some(2.0), Some(4.0))
+        );
         assert!(sum.extent("write_await_ms").is_empty());
     }
 }
@@ -460,7 +555,11 @@ mod texts_tests {
             all.extend_from_slice(text);
             Ok(())
         };
-        texts.clone().within((at(begin), at(end))).try_for_each(take).unwrap();
+        texts
+            .clone()
+            .within((at(begin), at(end)))
+            .try_for_each(take)
+            .unwrap();
         String::from_utf8(all).unwrap()
     }
 
@@ -474,11 +573,21 @@ mod texts_tests {
                 _ => "",
             };
             let at = Timestamp::from_second(second).ok();
-            texts.push(at, header.as_bytes(), format!("sample {second}\n").as_bytes());
+            texts.push(
+                at,
+                header.as_bytes(),
+                format!("sample {second}\n").as_bytes(),
+            );
         }
         assert_eq!(text_of(&texts, (5, 6)), "header 1\nsample 5\nsample 6\n");
-        assert_eq!(text_of(&texts, (150, 151)), "header 2\nsample 150\nsample 151\n");
-        assert_eq!(text_of(&texts, (99, 100)), "header 1\nsample 99\nheader 2\nsample 100\n");
+        assert_eq!(
+            text_of(&texts, (150, 151)),
+            "header 2\nsample 150\nsample 151\n"
+        );
+        assert_eq!(
+            text_of(&texts, (99, 100)),
+            "header 1\nsample 99\nheader 2\nsample 100\n"
+        );
         let all = text_of(&texts, (0, 999));
         assert_eq!(all.lines().count(), 202);
         assert!(all.starts_with("header 1\nsample 0\n"), "{all}");
@@ -488,9 +597,16 @@ mod texts_tests {
     fn old_samples_are_dropped() {
         let mut texts = SampleTexts::new(120.0, 1 << 20);
         for second in 0..600 {
-            texts.push(Timestamp::from_second(second).ok(), b"", format!("sample {second}\n").as_bytes());
+            texts.push(
+                Timestamp::from_second(second).ok(),
+                b"",
+                format!("sample {second}\n").as_bytes(),
+            );
         }
         let all = text_of(&texts, (0, 999));
-        assert!(!all.contains("sample 478\n") && all.contains("sample 480\n"), "{all}");
+        assert!(
+            !all.contains("sample 478\n") && all.contains("sample 480\n"),
+            "{all}"
+        );
     }
 }

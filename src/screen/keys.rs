@@ -116,7 +116,10 @@ fn parse_character(bytes: &[u8]) -> Parsed {
         }
     };
     match valid.chars().next() {
-        Some(c) => Some(((!c.is_control()).then_some(Event::Key(Key::Char(c))), c.len_utf8())),
+        Some(c) => Some((
+            (!c.is_control()).then_some(Event::Key(Key::Char(c))),
+            c.len_utf8(),
+        )),
         None if is_cut => None,
         None => Some((None, 1)),
     }
@@ -127,11 +130,20 @@ fn parse_csi(bytes: &[u8]) -> Parsed {
     const START: usize = 2;
     // The Linux console sends function keys as `ESC [ [ A`.
     if bytes.first() == Some(&b'[') {
-        return if bytes.len() < 2 { None } else { Some((None, START + 2)) };
+        return if bytes.len() < 2 {
+            None
+        } else {
+            Some((None, START + 2))
+        };
     }
     let Some(end) = bytes.iter().position(|byte| (0x40..=0x7e).contains(byte)) else {
-        let is_sequence = bytes.len() < MAX_SEQUENCE_BYTES && bytes.iter().all(|b| (0x20..0x40).contains(b));
-        return if is_sequence { None } else { Some((None, START + bytes.len())) };
+        let is_sequence =
+            bytes.len() < MAX_SEQUENCE_BYTES && bytes.iter().all(|b| (0x20..0x40).contains(b));
+        return if is_sequence {
+            None
+        } else {
+            Some((None, START + bytes.len()))
+        };
     };
     let parameters = std::str::from_utf8(&bytes[..end]).unwrap_or_default();
     let event = match (bytes[end], parameters.strip_prefix('<')) {
@@ -164,7 +176,9 @@ fn key_of(parameters: &str, end: u8) -> Option<Key> {
 
 /// Parses `BUTTON;COLUMN;ROW`; a final `m` is a release.
 fn parse_mouse(parameters: &str, letter: u8) -> Option<Event> {
-    let mut numbers = parameters.split(';').map(|number| number.parse::<u16>().ok());
+    let mut numbers = parameters
+        .split(';')
+        .map(|number| number.parse::<u16>().ok());
     let mut next = || numbers.next().flatten();
     let (button, column, row) = (next()?, next()?, next()?);
     let action = match (button, letter) {
@@ -175,7 +189,11 @@ fn parse_mouse(parameters: &str, letter: u8) -> Option<Event> {
         (65, _) => MouseAction::WheelDown,
         _ => return None,
     };
-    Some(Event::Mouse(action, column.checked_sub(1)?, row.checked_sub(1)?))
+    Some(Event::Mouse(
+        action,
+        column.checked_sub(1)?,
+        row.checked_sub(1)?,
+    ))
 }
 
 /// The keys for the help: each with its meaning, below headings without one.
@@ -183,24 +201,39 @@ pub(crate) const KEYS: [(&str, &str); 30] = [
     ("Devices", ""),
     ("up down, k j", "select a device; PgUp PgDn by a page"),
     ("g G, Home End", "first and last device"),
-    ("Enter, Esc", "show the selected device full screen, and return"),
+    (
+        "Enter, Esc",
+        "show the selected device full screen, and return",
+    ),
     ("s S", "sort by the next or previous column"),
-    ("/", "show only devices whose name matches a regular expression; Esc shows all"),
+    (
+        "/",
+        "show only devices whose name matches a regular expression; Esc shows all",
+    ),
     ("f", "fold or unfold devices that are ok or idle"),
     ("t", "tree of disks and the devices stacked on them"),
     ("u", "throughput in MB/s (MiB), KB/s (KiB) or Mbit/s"),
     ("Time", ""),
     ("p, space", "pause; a recording plays or stops"),
-    ("left right, h l", "back and forward by an interval; Shift by 10 s, Ctrl by a minute"),
+    (
+        "left right, h l",
+        "back and forward by an interval; Shift by 10 s, Ctrl by a minute",
+    ),
     ("< >, , .", "back and forward by a minute, by 10 s"),
     ("[ ]", "previous and next incident"),
     ("w", "the worst interval"),
-    ("b", "go to a time: 18:04, 18:04:47, 2026-11-20T18:04, -5m (before the newest interval)"),
+    (
+        "b",
+        "go to a time: 18:04, 18:04:47, 2026-11-20T18:04, -5m (before the newest interval)",
+    ),
     ("0 $", "the first interval, and the newest one"),
     ("+ -", "shorter and longer time axis"),
     ("x", "speed of a recording that plays"),
     ("Files", ""),
-    ("r", "start a recording that begins with the history, or stop it"),
+    (
+        "r",
+        "start a recording that begins with the history, or stop it",
+    ),
     ("e", "export the time shown"),
     ("Mouse", ""),
     (
@@ -245,16 +278,25 @@ impl App {
             Key::Ctrl('z') => return Some(Action::Suspend),
             Key::Ctrl('l') => return Some(Action::Redraw),
             Key::Char('?') => {
-                self.page = if self.page == Page::Help { Page::List } else { Page::Help };
+                self.page = if self.page == Page::Help {
+                    Page::List
+                } else {
+                    Page::Help
+                };
                 self.scroll = 0;
             }
-            Key::Char('r') if self.options.source == Source::Live => return Some(Action::ToggleRecording),
+            Key::Char('r') if self.options.source == Source::Live => {
+                return Some(Action::ToggleRecording);
+            }
             Key::Char('r') => {
                 self.say("only the running system can be recorded; e exports a part of a recording")
             }
             Key::Char('e') => self.prompt = Some(Prompt::new(Question::Export, "")),
             Key::Char('/') => {
-                let text = self.filter.as_ref().map_or(String::new(), |(text, _)| text.clone());
+                let text = self
+                    .filter
+                    .as_ref()
+                    .map_or(String::new(), |(text, _)| text.clone());
                 self.prompt = Some(Prompt::new(Question::Filter, &text));
             }
             Key::Char('b') => self.prompt = Some(Prompt::new(Question::Time, "")),
@@ -286,7 +328,11 @@ impl App {
             Key::Char('f') => self.toggle_folds(),
             Key::Char('t') => {
                 self.is_tree = !self.is_tree;
-                self.say(if self.is_tree { "tree of devices" } else { "list of devices" });
+                self.say(if self.is_tree {
+                    "tree of devices"
+                } else {
+                    "list of devices"
+                });
             }
             Key::Char('u') => self.change_unit(),
             Key::Char(c) => self.say(format!("{c} has no meaning here; ? shows the keys")),
@@ -348,7 +394,10 @@ impl App {
 
     /// Returns the order some steps after the present one, or after that by verdict.
     fn next_order(&self, steps: usize) -> &'static str {
-        let at = ORDERS.iter().position(|order| *order == self.options.sort).unwrap_or(1);
+        let at = ORDERS
+            .iter()
+            .position(|order| *order == self.options.sort)
+            .unwrap_or(1);
         ORDERS[(at + steps) % ORDERS.len()]
     }
 
@@ -360,9 +409,15 @@ impl App {
     /// Selects the device this many lines below the selected one. On its own page, the next device is shown.
     fn select_by(&mut self, lines: isize) {
         let names = self.listed_names();
-        let Some(last) = names.len().checked_sub(1) else { return };
-        let at = names.iter().position(|name| self.selected.as_ref() == Some(name));
-        let target = at.map_or(0, |at| (at as isize).saturating_add(lines).clamp(0, last as isize) as usize);
+        let Some(last) = names.len().checked_sub(1) else {
+            return;
+        };
+        let at = names
+            .iter()
+            .position(|name| self.selected.as_ref() == Some(name));
+        let target = at.map_or(0, |at| {
+            (at as isize).saturating_add(lines).clamp(0, last as isize) as usize
+        });
         self.selected = Some(names[target].clone());
         self.has_selected = true;
     }
@@ -380,7 +435,9 @@ impl App {
                 return None;
             }
             (Question::Filter, Key::Enter) => {
-                self.filter_error().into_iter().for_each(|error| self.say(error));
+                self.filter_error()
+                    .into_iter()
+                    .for_each(|error| self.say(error));
                 return None;
             }
             (_, Key::Backspace) if !prompt.text.is_empty() => drop(prompt.text.pop()),
@@ -418,8 +475,12 @@ impl App {
         };
         // As it is displayed, without fractions of a second.
         let start = Timestamp::from_second(first.as_second()).unwrap_or(first);
-        let after_start = point.after_start().and_then(|after| first.checked_add(after).ok());
-        let moments = after_start.into_iter().chain(point.moments_from(start, &self.options.time_zone));
+        let after_start = point
+            .after_start()
+            .and_then(|after| first.checked_add(after).ok());
+        let moments = after_start
+            .into_iter()
+            .chain(point.moments_from(start, &self.options.time_zone));
         let distance = |at: &Timestamp| cursor.map(|cursor| at.duration_since(cursor).abs());
         let nearest = moments.take_while(|at| *at <= newest).min_by_key(distance);
         match nearest {
@@ -449,7 +510,8 @@ impl App {
                 if let Some(device) = self.regions.device_at(row).cloned()
                     && self.page == Page::List
                 {
-                    let is_again = self.selected.as_ref() == Some(&device) && action == MouseAction::Press;
+                    let is_again =
+                        self.selected.as_ref() == Some(&device) && action == MouseAction::Press;
                     self.selected = Some(device);
                     self.has_selected = true;
                     if is_again && column < self.regions.names_width {
@@ -524,10 +586,19 @@ mod input_tests {
     #[test]
     fn garbage_is_skipped_and_what_follows_is_read() {
         let last = |bytes: &[u8]| events(bytes).last().copied();
-        for garbage in
-            [&b"\xff\xfe"[..], b"\x1b[999;999;999z", b"\x1b[[A", b"\x1b[<1;2;3M", b"\x00", b"\xe2\x28"]
-        {
-            assert_eq!(last(&[garbage, b"x"].concat()), Some(Event::Key(Key::Char('x'))), "{garbage:?}");
+        for garbage in [
+            &b"\xff\xfe"[..],
+            b"\x1b[999;999;999z",
+            b"\x1b[[A",
+            b"\x1b[<1;2;3M",
+            b"\x00",
+            b"\xe2\x28",
+        ] {
+            assert_eq!(
+                last(&[garbage, b"x"].concat()),
+                Some(Event::Key(Key::Char('x'))),
+                "{garbage:?}"
+            );
         }
     }
 }

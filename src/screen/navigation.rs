@@ -9,8 +9,9 @@ use crate::analysis::Verdict;
 use crate::intervals::{DeviceInterval, IncidentSummary};
 
 /// The spans of time that the user can choose, in seconds.
-const SPANS_S: [u32; 13] =
-    [30, 60, 180, 600, 1800, 3600, 7200, 14_400, 28_800, 86_400, 259_200, 604_800, 2_592_000];
+const SPANS_S: [u32; 13] = [
+    30, 60, 180, 600, 1800, 3600, 7200, 14_400, 28_800, 86_400, 259_200, 604_800, 2_592_000,
+];
 /// The least span while there are few intervals.
 const MIN_SPAN_S: f64 = 5.0;
 /// The index of the default span: three minutes.
@@ -29,7 +30,12 @@ pub(crate) struct TimeAxis {
 
 impl Default for TimeAxis {
     fn default() -> Self {
-        Self { span: DEFAULT_SPAN, pinned_end_s: None, all_s: 0.0, played_s: 0.0 }
+        Self {
+            span: DEFAULT_SPAN,
+            pinned_end_s: None,
+            all_s: 0.0,
+            played_s: 0.0,
+        }
     }
 }
 
@@ -45,13 +51,20 @@ impl TimeAxis {
         while into && self.span > 0 && f64::from(SPANS_S[self.span - 1]) >= self.span_s() {
             self.span -= 1;
         }
-        self.span = if into { self.span.saturating_sub(1) } else { (self.span + 1).min(SPANS_S.len() - 1) };
+        self.span = if into {
+            self.span.saturating_sub(1)
+        } else {
+            (self.span + 1).min(SPANS_S.len() - 1)
+        };
         self.pinned_end_s = None;
     }
 
     /// Shows at least these seconds.
     pub(crate) fn show_at_least(&mut self, seconds: f64) {
-        self.span = SPANS_S.iter().position(|span| f64::from(*span) >= seconds).unwrap_or(SPANS_S.len() - 1);
+        self.span = SPANS_S
+            .iter()
+            .position(|span| f64::from(*span) >= seconds)
+            .unwrap_or(SPANS_S.len() - 1);
         self.pinned_end_s = None;
     }
 
@@ -65,7 +78,11 @@ impl TimeAxis {
         }
         let end_s = self.pinned_end_s.unwrap_or(newest_s);
         let is_visible = cursor_s <= end_s + 1e-9 && cursor_s > end_s - span_s;
-        let end_s = if is_visible { end_s } else { (cursor_s + span_s / 2.0).min(newest_s.max(cursor_s)) };
+        let end_s = if is_visible {
+            end_s
+        } else {
+            (cursor_s + span_s / 2.0).min(newest_s.max(cursor_s))
+        };
         self.pinned_end_s = Some(end_s);
     }
 
@@ -77,15 +94,28 @@ impl TimeAxis {
 
     /// The columns of a chart of this width in cells, which have this number of columns each. The length of a column is a
     /// multiple of the interval if the interval is shorter.
-    pub(crate) fn columns(&self, interval_s: Option<f64>, cells: usize, per_cell: usize) -> Columns {
+    pub(crate) fn columns(
+        &self,
+        interval_s: Option<f64>,
+        cells: usize,
+        per_cell: usize,
+    ) -> Columns {
         let width = (cells * per_cell).max(1);
         let interval_s = interval_s.unwrap_or(1.0).max(0.01);
         let wanted_s = self.span_s() / width as f64;
-        let seconds =
-            if wanted_s > interval_s { (wanted_s / interval_s).ceil() * interval_s } else { wanted_s };
+        let seconds = if wanted_s > interval_s {
+            (wanted_s / interval_s).ceil() * interval_s
+        } else {
+            wanted_s
+        };
         let (_, end_s) = self.window();
         let last = ((end_s - 1e-6) / seconds).floor() as i64;
-        Columns { seconds, first: last + 1 - width as i64, width, per_cell }
+        Columns {
+            seconds,
+            first: last + 1 - width as i64,
+            width,
+            per_cell,
+        }
     }
 }
 
@@ -103,7 +133,9 @@ impl Columns {
     /// Returns the cell that contains the end of an interval; `None` outside the chart.
     pub(crate) fn cell_at(&self, end_s: f64) -> Option<usize> {
         let number = ((end_s - 1e-6) / self.seconds).floor() as i64;
-        let column = usize::try_from(number - self.first).ok().filter(|column| *column < self.width);
+        let column = usize::try_from(number - self.first)
+            .ok()
+            .filter(|column| *column < self.width);
         column.map(|column| column / self.per_cell)
     }
 
@@ -134,26 +166,41 @@ impl App {
         if self.has_moved || self.options.source == Source::Live {
             return;
         }
-        let worst = self.incidents.iter().min_by(|a, b| a.worst_first(b)).cloned();
+        let worst = self
+            .incidents
+            .iter()
+            .min_by(|a, b| a.worst_first(b))
+            .cloned();
         let incident_s = worst.as_ref().map_or(0.0, IncidentSummary::duration_s);
-        self.axis
-            .show_at_least(self.history.end_s().min((INCIDENT_CONTEXT * incident_s).max(DEFAULT_SPAN_S)));
+        self.axis.show_at_least(
+            self.history
+                .end_s()
+                .min((INCIDENT_CONTEXT * incident_s).max(DEFAULT_SPAN_S)),
+        );
         match worst {
             Some(incident) => self.go_to_worst_of(&incident),
             None => self.go_to_worst(),
         }
         self.message = None;
-        self.cursor = self.cursor.or(self.history.newest().map(|newest| newest.end_s));
+        self.cursor = self
+            .cursor
+            .or(self.history.newest().map(|newest| newest.end_s));
     }
 
     /// Notes the time on the monotonic clock, and advances a replay.
     pub(crate) fn tick(&mut self, now_s: f64) {
         let passed = now_s - self.now_s;
         self.now_s = now_s;
-        if self.message.as_ref().is_some_and(|(_, until)| *until < now_s) {
+        if self
+            .message
+            .as_ref()
+            .is_some_and(|(_, until)| *until < now_s)
+        {
             self.message = None;
         }
-        let (Some(speed), Some(mut end_s)) = (self.play_speed(), self.cursor) else { return };
+        let (Some(speed), Some(mut end_s)) = (self.play_speed(), self.cursor) else {
+            return;
+        };
         // At the beginning, no time has passed yet.
         if passed > 60.0 {
             return;
@@ -177,11 +224,19 @@ impl App {
         self.has_moved = true;
         self.axis.played_s = 0.0;
         if self.options.source != Source::Live {
-            self.playing = if self.playing.is_some() { None } else { Some(0) };
+            self.playing = if self.playing.is_some() {
+                None
+            } else {
+                Some(0)
+            };
             self.cursor = self.cursor.or(Some(self.cursor_s()));
             return;
         }
-        self.cursor = if self.follows() { Some(self.cursor_s()) } else { None };
+        self.cursor = if self.follows() {
+            Some(self.cursor_s())
+        } else {
+            None
+        };
     }
 
     /// Plays faster; after the highest speed, returns to the recorded speed.
@@ -195,14 +250,21 @@ impl App {
     /// Moves by a number of intervals.
     pub(crate) fn step(&mut self, forward: bool) {
         let current = self.cursor_s();
-        let next = if forward { self.history.after(current) } else { self.history.before(current) };
+        let next = if forward {
+            self.history.after(current)
+        } else {
+            self.history.before(current)
+        };
         self.move_to(next.map(|moment| moment.end_s), forward);
     }
 
     /// Moves by some seconds, at least by an interval.
     pub(crate) fn move_by(&mut self, seconds: f64) {
         let current = self.cursor_s();
-        let target = self.history.at((current + seconds).max(0.0)).map(|moment| moment.end_s);
+        let target = self
+            .history
+            .at((current + seconds).max(0.0))
+            .map(|moment| moment.end_s);
         if target.is_some_and(|target| (target - current).abs() < 1e-9) {
             self.step(seconds > 0.0);
         } else {
@@ -212,7 +274,11 @@ impl App {
 
     /// Moves to the first or the newest interval.
     pub(crate) fn move_to_end(&mut self, newest: bool) {
-        let end = if newest { self.history.newest() } else { self.history.frames().front() };
+        let end = if newest {
+            self.history.newest()
+        } else {
+            self.history.frames().front()
+        };
         let end = end.map(|moment| moment.end_s);
         if newest && self.options.source == Source::Live {
             self.cursor = None;
@@ -226,12 +292,17 @@ impl App {
         self.playing = None;
         let newest_s = self.history.newest().map(|newest| newest.end_s);
         // At the newest interval or after a step forward from it, the screen follows again.
-        if forward && self.options.source == Source::Live && (end_s.is_none() || end_s == newest_s) {
+        if forward && self.options.source == Source::Live && (end_s.is_none() || end_s == newest_s)
+        {
             self.cursor = None;
         } else if end_s.is_some() {
             self.cursor = end_s;
         } else {
-            self.say(if forward { "this is the newest interval" } else { "no earlier interval" });
+            self.say(if forward {
+                "this is the newest interval"
+            } else {
+                "no earlier interval"
+            });
         }
     }
 
@@ -254,13 +325,20 @@ impl App {
     /// Moves to the worst interval of a time, of all devices or of one. Returns `false` if there was no trouble.
     fn go_to_worst_within(&mut self, (begin_s, end_s): (f64, f64), only: Option<&str>) -> bool {
         let moments = self.history.within(begin_s, end_s);
-        let devices = moments.flat_map(|frame| frame.rows.devices.iter().map(|device| (frame.end_s, device)));
+        let devices = moments.flat_map(|frame| {
+            frame
+                .rows
+                .devices
+                .iter()
+                .map(|device| (frame.end_s, device))
+        });
         let in_trouble = devices.filter(|(_, device)| {
             is_trouble(device.verdict()) && only.is_none_or(|only| device.device() == only)
         });
         // Among equals, the first one.
         let worst = in_trouble.reduce(|a, b| if rank(b.1) > rank(a.1) { b } else { a });
-        let Some((end_s, name)) = worst.map(|(end_s, device)| (end_s, device.device().to_owned())) else {
+        let Some((end_s, name)) = worst.map(|(end_s, device)| (end_s, device.device().to_owned()))
+        else {
             return false;
         };
         self.move_to(Some(end_s), false);
@@ -272,16 +350,23 @@ impl App {
     /// is shown.
     pub(crate) fn go_to_next_incident(&mut self, forward: bool) {
         let current = self.cursor_s();
-        let only = self.selected.as_deref().filter(|_| self.page == Page::Detail);
+        let only = self
+            .selected
+            .as_deref()
+            .filter(|_| self.page == Page::Detail);
         let own = (self.incidents.iter()).filter(|one| only.is_none_or(|name| one.has(name)));
         let begin_s = |one: &&IncidentSummary| one.incident.begin.run_s;
         let target = |one: &IncidentSummary| {
-            self.history.at(one.incident.begin.run_s + 1e-6).map_or(0.0, |moment| moment.end_s)
+            self.history
+                .at(one.incident.begin.run_s + 1e-6)
+                .map_or(0.0, |moment| moment.end_s)
         };
         let found = if forward {
-            own.filter(|one| target(one) > current + 1e-9).min_by(|a, b| begin_s(a).total_cmp(&begin_s(b)))
+            own.filter(|one| target(one) > current + 1e-9)
+                .min_by(|a, b| begin_s(a).total_cmp(&begin_s(b)))
         } else {
-            own.filter(|one| target(one) < current - 1e-9).max_by(|a, b| begin_s(a).total_cmp(&begin_s(b)))
+            own.filter(|one| target(one) < current - 1e-9)
+                .max_by(|a, b| begin_s(a).total_cmp(&begin_s(b)))
         };
         match found.cloned() {
             Some(incident) => self.go_to_incident(&incident),
@@ -293,13 +378,19 @@ impl App {
     /// Moves to the worst interval of an incident.
     fn go_to_worst_of(&mut self, incident: &IncidentSummary) {
         self.go_to_incident(incident);
-        let time = (incident.incident.begin.run_s + 1e-6, incident.end.run_s - 1e-6);
+        let time = (
+            incident.incident.begin.run_s + 1e-6,
+            incident.end.run_s - 1e-6,
+        );
         self.go_to_worst_within(time, Some(&incident.incident.victim.device));
     }
 
     /// Moves to the beginning of an incident and selects its victim.
     fn go_to_incident(&mut self, incident: &IncidentSummary) {
-        let begin = self.history.at(incident.incident.begin.run_s + 1e-6).map(|moment| moment.end_s);
+        let begin = self
+            .history
+            .at(incident.incident.begin.run_s + 1e-6)
+            .map(|moment| moment.end_s);
         self.move_to(begin, false);
         self.selected = Some(incident.incident.victim.device.clone());
     }
@@ -307,20 +398,31 @@ impl App {
     /// The number of the incident under the cursor, from 1, and the number of incidents; `None` outside incidents.
     pub(crate) fn incident_at_cursor(&self) -> Option<(usize, usize)> {
         let end_s = self.moment()?.end_s;
-        let is_at =
-            |one: &IncidentSummary| one.incident.begin.run_s < end_s - 1e-9 && end_s <= one.end.run_s + 1e-6;
+        let is_at = |one: &IncidentSummary| {
+            one.incident.begin.run_s < end_s - 1e-9 && end_s <= one.end.run_s + 1e-6
+        };
         let own = |one: &IncidentSummary| self.selected.as_ref().is_some_and(|name| one.has(name));
         let at = self.incidents.iter().position(|one| is_at(one) && own(one));
-        at.or_else(|| self.incidents.iter().position(is_at)).map(|at| (at + 1, self.incidents.len()))
+        at.or_else(|| self.incidents.iter().position(is_at))
+            .map(|at| (at + 1, self.incidents.len()))
     }
 }
 
 /// How bad a device is: the severity of its verdict, then its highest latency or, while it is stalled, for how long it has
 /// been.
 fn rank(device: &DeviceInterval) -> (u8, f64) {
-    let kinds = device.stats().map(|stats| [stats.reads, stats.writes, stats.flushes]);
-    let latencies = kinds.into_iter().flatten().filter_map(|kind| kind.await_ms());
+    let kinds = device
+        .stats()
+        .map(|stats| [stats.reads, stats.writes, stats.flushes]);
+    let latencies = kinds
+        .into_iter()
+        .flatten()
+        .filter_map(|kind| kind.await_ms());
     let is_stalled = device.verdict() == Some(Verdict::Stalled);
-    let badness = if is_stalled { lasted_s(device) } else { latencies.fold(0.0, f64::max) };
+    let badness = if is_stalled {
+        lasted_s(device)
+    } else {
+        latencies.fold(0.0, f64::max)
+    };
     (severity(device.verdict()), badness)
 }

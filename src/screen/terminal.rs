@@ -50,7 +50,9 @@ impl Screen {
     /// # Errors
     /// If the terminal cannot be written.
     pub(crate) fn open(has_mouse: bool) -> io::Result<Option<Self>> {
-        let Some(keyboard) = Keyboard::open_raw() else { return Ok(None) };
+        let Some(keyboard) = Keyboard::open_raw() else {
+            return Ok(None);
+        };
         let mut screen = Self {
             keyboard,
             has_mouse,
@@ -152,7 +154,10 @@ fn put_changes(changes: &[(u16, u16, &Cell)], out: &mut Vec<u8>) -> io::Result<(
 
 fn style(cell: &Cell) -> Style {
     let color = |color: Color| (color != Color::Reset).then(|| color.into());
-    Style::new().fg_color(color(cell.fg)).bg_color(color(cell.bg)).effects(cell.modifier.into())
+    Style::new()
+        .fg_color(color(cell.fg))
+        .bg_color(color(cell.bg))
+        .effects(cell.modifier.into())
 }
 
 #[cfg(test)]
@@ -163,12 +168,20 @@ mod tests {
 
     #[test]
     fn only_changed_cells_are_written_and_colors_are_reset() {
-        let area = Rect { x: 0, y: 0, width: 10, height: 2 };
+        let area = Rect {
+            x: 0,
+            y: 0,
+            width: 10,
+            height: 2,
+        };
         let before = Buffer::empty(area);
         let mut after = before.clone();
         after.set_string(2, 1, "ab", Style::new().fg(Color::Red));
         let mut out = Vec::new();
         put_changes(&before.diff(&after), &mut out).unwrap();
-        assert_eq!(String::from_utf8(out).unwrap(), "\x1b[2;3H\x1b[31mab\x1b[0m");
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "\x1b[2;3H\x1b[31mab\x1b[0m"
+        );
     }
 }

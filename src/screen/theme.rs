@@ -54,12 +54,28 @@ pub(crate) struct Stroke {
 }
 
 /// Reads, or a quantity without a direction.
-pub(crate) const READS: Stroke = Stroke { hue: BLUE, dashes: 0b1111, mark: "━" };
-pub(crate) const WRITES: Stroke = Stroke { hue: ORANGE, dashes: 0b0111, mark: "╍" };
+pub(crate) const READS: Stroke = Stroke {
+    hue: BLUE,
+    dashes: 0b1111,
+    mark: "━",
+};
+pub(crate) const WRITES: Stroke = Stroke {
+    hue: ORANGE,
+    dashes: 0b0111,
+    mark: "╍",
+};
 /// Flushes, or requests in flight.
-pub(crate) const THIRD: Stroke = Stroke { hue: CYAN, dashes: 0b0101, mark: "┉" };
+pub(crate) const THIRD: Stroke = Stroke {
+    hue: CYAN,
+    dashes: 0b0101,
+    mark: "┉",
+};
 /// A line to compare with.
-pub(crate) const REFERENCE: Stroke = Stroke { hue: GRAY, dashes: 0b0011, mark: "- -" };
+pub(crate) const REFERENCE: Stroke = Stroke {
+    hue: GRAY,
+    dashes: 0b0011,
+    mark: "- -",
+};
 
 impl Stroke {
     /// Returns whether the line is drawn in a column of dots.
@@ -70,25 +86,39 @@ impl Stroke {
 
 impl Theme {
     /// Returns the appearance that the environment asks for. `is_ascii` is the option for ASCII only.
-    pub(crate) fn from_environment(is_ascii: bool, variable: &dyn Fn(&str) -> Option<OsString>) -> Self {
+    pub(crate) fn from_environment(
+        is_ascii: bool,
+        variable: &dyn Fn(&str) -> Option<OsString>,
+    ) -> Self {
         let text = |name: &str| variable(name).map(|value| value.to_string_lossy().into_owned());
         let term = text("TERM").unwrap_or_default();
         let has_no_color = text("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let is_true = text("COLORTERM").is_some_and(|value| value == "truecolor" || value == "24bit");
+        let is_true =
+            text("COLORTERM").is_some_and(|value| value == "truecolor" || value == "24bit");
         let depth = match term.as_str() {
-            _ if has_no_color || term.starts_with("vt1") || term.starts_with("vt2") => ColorDepth::None,
-            _ if is_true || term.ends_with("-direct") || term.contains("256color") => ColorDepth::Many,
+            _ if has_no_color || term.starts_with("vt1") || term.starts_with("vt2") => {
+                ColorDepth::None
+            }
+            _ if is_true || term.ends_with("-direct") || term.contains("256color") => {
+                ColorDepth::Many
+            }
             _ => ColorDepth::Sixteen,
         };
         let is_ascii = is_ascii || !shows_utf8(variable);
-        Self { depth, is_light: has_light_background(text("COLORFGBG").as_deref()), is_ascii }
+        Self {
+            depth,
+            is_light: has_light_background(text("COLORFGBG").as_deref()),
+            is_ascii,
+        }
     }
 
     fn style_of(self, (dark, light, basic): Hue) -> Style {
         match self.depth {
             ColorDepth::None => Style::new(),
             ColorDepth::Sixteen => Style::new().fg(basic),
-            ColorDepth::Many => Style::new().fg(Color::Indexed(if self.is_light { light } else { dark })),
+            ColorDepth::Many => {
+                Style::new().fg(Color::Indexed(if self.is_light { light } else { dark }))
+            }
         }
     }
 
@@ -123,14 +153,17 @@ impl Theme {
 
     /// Returns the style of text that must be noticed.
     pub(crate) fn loud(self) -> Style {
-        self.style_of(RED).add_modifier(Modifier::BOLD | Modifier::REVERSED)
+        self.style_of(RED)
+            .add_modifier(Modifier::BOLD | Modifier::REVERSED)
     }
 
     /// Returns the style of the selected line.
     pub(crate) fn selected(self) -> Style {
         match self.depth {
             ColorDepth::None | ColorDepth::Sixteen => REVERSED,
-            ColorDepth::Many => Style::new().bg(Color::Indexed(if self.is_light { 254 } else { 237 })),
+            ColorDepth::Many => {
+                Style::new().bg(Color::Indexed(if self.is_light { 254 } else { 237 }))
+            }
         }
     }
 
@@ -151,7 +184,12 @@ mod tests {
     use super::*;
 
     fn theme(variables: &[(&str, &str)]) -> Theme {
-        let find = |name: &str| variables.iter().find(|(one, _)| *one == name).map(|(_, value)| value.into());
+        let find = |name: &str| {
+            variables
+                .iter()
+                .find(|(one, _)| *one == name)
+                .map(|(_, value)| value.into())
+        };
         Theme::from_environment(false, &find)
     }
 
@@ -159,9 +197,18 @@ mod tests {
     fn the_environment_decides_on_colors_and_characters() {
         let utf8 = ("LANG", "en_US.UTF-8");
         assert_eq!(theme(&[("TERM", "xterm"), utf8]).depth, ColorDepth::Sixteen);
-        assert_eq!(theme(&[("TERM", "xterm-256color"), utf8]).depth, ColorDepth::Many);
-        assert_eq!(theme(&[("TERM", "xterm"), ("COLORTERM", "truecolor")]).depth, ColorDepth::Many);
-        assert_eq!(theme(&[("TERM", "xterm-256color"), ("NO_COLOR", "1")]).depth, ColorDepth::None);
+        assert_eq!(
+            theme(&[("TERM", "xterm-256color"), utf8]).depth,
+            ColorDepth::Many
+        );
+        assert_eq!(
+            theme(&[("TERM", "xterm"), ("COLORTERM", "truecolor")]).depth,
+            ColorDepth::Many
+        );
+        assert_eq!(
+            theme(&[("TERM", "xterm-256color"), ("NO_COLOR", "1")]).depth,
+            ColorDepth::None
+        );
         assert!(!theme(&[("TERM", "xterm"), utf8]).is_ascii);
         assert!(theme(&[("TERM", "linux"), utf8]).is_ascii);
         assert!(theme(&[("TERM", "xterm"), ("LC_ALL", "C"), utf8]).is_ascii);
@@ -171,7 +218,11 @@ mod tests {
 
     #[test]
     fn without_color_nothing_is_colored() {
-        let theme = Theme { depth: ColorDepth::None, is_light: false, is_ascii: true };
+        let theme = Theme {
+            depth: ColorDepth::None,
+            is_light: false,
+            is_ascii: true,
+        };
         for verdict in Verdict::ALL {
             assert_eq!(theme.verdict(Some(verdict)).fg, None);
         }

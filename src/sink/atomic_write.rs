@@ -22,9 +22,15 @@ pub fn check_new_file(path: &Path, name: &str, may_overwrite: bool) -> Result<()
         Ok(_) if !may_overwrite => bail!("{name} already exists; use --force to overwrite it"),
         Ok(_) => Ok(()),
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+            let directory = path
+                .parent()
+                .filter(|parent| !parent.as_os_str().is_empty());
             let is_missing = directory.is_some_and(|directory| !directory.is_dir());
-            if is_missing { Err(error).with_context(|| format!("cannot write {name}")) } else { Ok(()) }
+            if is_missing {
+                Err(error).with_context(|| format!("cannot write {name}"))
+            } else {
+                Ok(())
+            }
         }
         Err(error) => Err(error).with_context(|| format!("cannot write {name}")),
     }
@@ -44,17 +50,29 @@ pub fn write_atomically(path: &Path, text: &[u8]) -> io::Result<()> {
 /// # Errors
 /// If the file cannot be written; the old one then remains.
 pub fn replace_file(path: &Path, text: &[u8]) -> io::Result<()> {
-    replace(path, text, |file| file.set_permissions(Permissions::from_mode(0o644)))
+    replace(path, text, |file| {
+        file.set_permissions(Permissions::from_mode(0o644))
+    })
 }
 
 /// Replaces a file by a new one, which is next to it with `.new` after its name until it is complete.
-fn replace(path: &Path, text: &[u8], finish: impl FnOnce(&File) -> io::Result<()>) -> io::Result<()> {
+fn replace(
+    path: &Path,
+    text: &[u8],
+    finish: impl FnOnce(&File) -> io::Result<()>,
+) -> io::Result<()> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(".new");
     remove_file(Path::new(&temporary))?;
     // In a directory that others can write to, an existing link of that name could lead anywhere.
-    let mut file = OpenOptions::new().write(true).create_new(true).open(&temporary)?;
-    let written = file.write_all(text).and_then(|()| finish(&file)).and_then(|()| rename(&temporary, path));
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&temporary)?;
+    let written = file
+        .write_all(text)
+        .and_then(|()| finish(&file))
+        .and_then(|()| rename(&temporary, path));
     // A partial file is useless. The error of writing matters more than an error of removing the file.
     written.inspect_err(|_| drop(std::fs::remove_file(&temporary)))
 }
@@ -102,14 +120,23 @@ pub fn rotated_name(path: &Path, number: u64) -> PathBuf {
 /// # Errors
 /// If the directory cannot be read.
 pub(super) fn rotated_numbers(path: &Path) -> io::Result<Vec<u64>> {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     let mut found = Vec::new();
     for entry in parent.read_dir()? {
         let name = entry?.file_name();
-        let digits = name.as_encoded_bytes().split(|byte| *byte == b'.').rev().take(2);
-        let numbers = digits.filter_map(|digits| std::str::from_utf8(digits).ok()?.parse::<u64>().ok());
+        let digits = name
+            .as_encoded_bytes()
+            .split(|byte| *byte == b'.')
+            .rev()
+            .take(2);
+        let numbers =
+            digits.filter_map(|digits| std::str::from_utf8(digits).ok()?.parse::<u64>().ok());
         let is_rotated = |number: &u64| {
-            (1..=MAX_NUMBER).contains(number) && rotated_name(path, *number).file_name() == Some(&name)
+            (1..=MAX_NUMBER).contains(number)
+                && rotated_name(path, *number).file_name() == Some(&name)
         };
         found.extend(numbers.filter(is_rotated));
     }
@@ -122,7 +149,9 @@ pub(super) fn rotated_numbers(path: &Path) -> io::Result<Vec<u64>> {
 pub(super) fn refuse_to_shift(path: &Path, name: &str) -> Result<()> {
     // If the directory cannot be read, opening FILE or renaming it reports that.
     let numbers = rotated_numbers(path).unwrap_or_default();
-    let Some(number) = numbers.first() else { return Ok(()) };
+    let Some(number) = numbers.first() else {
+        return Ok(());
+    };
     // `name` has no control characters and is for messages.
     let existing = rotated_name(Path::new(name), *number);
     bail!(
@@ -134,14 +163,22 @@ pub(super) fn refuse_to_shift(path: &Path, name: &str) -> Result<()> {
 /// Opens the file for appending and returns whether it is new. A block device is always refused, because a recording
 /// would overwrite its data; another device or a pipe never is.
 pub(super) fn open_file(path: &Path, name: &str, if_exists: IfExists) -> Result<(File, bool)> {
-    let metadata = match OpenOptions::new().read(true).append(true).create_new(true).mode(MODE).open(path) {
+    let metadata = match OpenOptions::new()
+        .read(true)
+        .append(true)
+        .create_new(true)
+        .mode(MODE)
+        .open(path)
+    {
         Ok(file) => return Ok((file, true)),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => path.metadata(),
         Err(error) => return Err(error).with_context(|| format!("cannot write {name}")),
     };
     let is_special = match metadata {
         Ok(metadata) if metadata.is_dir() => bail!("{name} is a directory, not a file"),
-        Ok(metadata) if metadata.file_type().is_block_device() => bail!("{}", block_device_message(name)),
+        Ok(metadata) if metadata.file_type().is_block_device() => {
+            bail!("{}", block_device_message(name))
+        }
         Ok(metadata) => !metadata.is_file(),
         Err(error) if error.kind() == ErrorKind::NotFound && path.is_symlink() => {
             bail!("{name} is a symbolic link to a file that does not exist")
@@ -153,7 +190,9 @@ pub(super) fn open_file(path: &Path, name: &str, if_exists: IfExists) -> Result<
     }
     let mut options = OpenOptions::new();
     options.append(true).read(!is_special);
-    let file = options.open(path).with_context(|| format!("cannot write {name}"))?;
+    let file = options
+        .open(path)
+        .with_context(|| format!("cannot write {name}"))?;
     Ok((file, false))
 }
 

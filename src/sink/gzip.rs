@@ -34,7 +34,10 @@ pub(super) struct Gzip {
 
 impl Gzip {
     pub(super) fn new() -> Self {
-        Self { encoder: GzEncoder::new(Vec::new(), Compression::default()), text_bytes: 0 }
+        Self {
+            encoder: GzEncoder::new(Vec::new(), Compression::default()),
+            text_bytes: 0,
+        }
     }
 
     /// Returns the most bytes that a block of this length can take.
@@ -62,7 +65,11 @@ impl Gzip {
     /// Ends the member. Returns nothing if it has no text.
     pub(super) fn finish(&mut self) -> io::Result<Vec<u8>> {
         let member = std::mem::replace(self, Self::new());
-        if member.text_bytes > 0 { member.encoder.finish() } else { Ok(Vec::new()) }
+        if member.text_bytes > 0 {
+            member.encoder.finish()
+        } else {
+            Ok(Vec::new())
+        }
     }
 }
 
@@ -77,7 +84,8 @@ pub(super) fn recover(file: &mut File) -> io::Result<Option<u8>> {
     let end = length_without_zeros(file, MIN_LOST_ZEROS)?;
     file.seek(SeekFrom::Start(start))?;
     let mut member = Vec::new();
-    file.take(end.saturating_sub(start)).read_to_end(&mut member)?;
+    file.take(end.saturating_sub(start))
+        .read_to_end(&mut member)?;
     let mut text = Vec::new();
     match GzDecoder::new(member.as_slice()).read_to_end(&mut text) {
         Err(error) if !member.is_empty() && error.kind() != ErrorKind::UnexpectedEof => {
@@ -87,7 +95,11 @@ pub(super) fn recover(file: &mut File) -> io::Result<Option<u8>> {
         _ => {}
     }
     let own = Gzip::new().compress(b"\n")?;
-    if !own[..HEADER_BYTES].iter().zip(&member).all(|(own, byte)| own == byte) {
+    if !own[..HEADER_BYTES]
+        .iter()
+        .zip(&member)
+        .all(|(own, byte)| own == byte)
+    {
         // What another program writes may not be meant for appending.
         return Err(damage("it ends in incomplete gzip data of another program"));
     }
@@ -129,7 +141,10 @@ fn find_incomplete_member(file: &mut File) -> io::Result<(u64, Option<u8>)> {
 
 /// Returns whether an error is about the data rather than the disk.
 fn is_of_data(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::InvalidInput | ErrorKind::InvalidData)
+    matches!(
+        error.kind(),
+        ErrorKind::UnexpectedEof | ErrorKind::InvalidInput | ErrorKind::InvalidData
+    )
 }
 
 /// Reads a text to its end, and returns its last byte.
@@ -138,7 +153,9 @@ fn last_byte_of(input: &mut impl Read) -> io::Result<Option<u8>> {
     let mut buffer = vec![0; 64 * 1024];
     loop {
         let read = input.read(&mut buffer)?;
-        let Some(byte) = buffer[..read].last() else { return Ok(last) };
+        let Some(byte) = buffer[..read].last() else {
+            return Ok(last);
+        };
         last = Some(*byte);
     }
 }
@@ -159,14 +176,26 @@ mod tests {
             file.extend(gzip.compress(&block).unwrap());
             let mut text = Vec::new();
             // A member is complete after three blocks.
-            assert_eq!(MultiGzDecoder::new(file.as_slice()).read_to_end(&mut text).is_ok(), count % 3 == 0);
+            assert_eq!(
+                MultiGzDecoder::new(file.as_slice())
+                    .read_to_end(&mut text)
+                    .is_ok(),
+                count % 3 == 0
+            );
             assert_eq!(text.len(), count * block.len());
         }
         file.extend(gzip.finish().unwrap());
         let mut text = Vec::new();
-        MultiGzDecoder::new(file.as_slice()).read_to_end(&mut text).unwrap();
+        MultiGzDecoder::new(file.as_slice())
+            .read_to_end(&mut text)
+            .unwrap();
         assert_eq!(text.len(), 10 * block.len());
-        assert!(file.windows(3).filter(|bytes| *bytes == [0x1f, 0x8b, 8]).count() >= 3);
+        assert!(
+            file.windows(3)
+                .filter(|bytes| *bytes == [0x1f, 0x8b, 8])
+                .count()
+                >= 3
+        );
     }
 
     #[test]
@@ -180,7 +209,10 @@ mod tests {
         for length in [1, 100, 40_000, 2_000_000, 50] {
             let block: Vec<u8> = (0..length).map(|_| noise()).collect();
             let bytes = gzip.compress(&block).unwrap().len();
-            assert!(bytes <= Gzip::max_compressed_bytes(length), "{bytes} of {length}");
+            assert!(
+                bytes <= Gzip::max_compressed_bytes(length),
+                "{bytes} of {length}"
+            );
         }
     }
 
@@ -200,7 +232,11 @@ mod tests {
 
     #[test]
     fn a_file_truncated_at_any_byte_is_continued_after_all_that_can_be_read() {
-        let blocks = ["one\n".repeat(9), "two\n".to_owned(), "\0\0\u{ff}three\n".repeat(3)];
+        let blocks = [
+            "one\n".repeat(9),
+            "two\n".to_owned(),
+            "\0\0\u{ff}three\n".repeat(3),
+        ];
         let (mut gzip, mut complete) = (Gzip::new(), Vec::new());
         for block in &blocks {
             complete.extend(gzip.compress(block.as_bytes()).unwrap());
@@ -218,15 +254,18 @@ mod tests {
             let before = text(&complete[..cut]);
             assert_eq!(last, before.last().copied(), "cut at {cut}");
             let mut after = Vec::new();
-            MultiGzDecoder::new(bytes.as_slice()).read_to_end(&mut after).unwrap();
+            MultiGzDecoder::new(bytes.as_slice())
+                .read_to_end(&mut after)
+                .unwrap();
             assert_eq!(after, [&before[..], b"more\n"].concat(), "cut at {cut}");
         }
     }
 
     #[test]
     fn an_incomplete_file_of_another_program_is_not_changed() {
-        let mut member =
-            flate2::GzBuilder::new().filename("x").write(Vec::new(), flate2::Compression::default());
+        let mut member = flate2::GzBuilder::new()
+            .filename("x")
+            .write(Vec::new(), flate2::Compression::default());
         member.write_all(b"some text\n").unwrap();
         let bytes = member.finish().unwrap();
         let mut file = tempfile::tempfile().unwrap();
@@ -246,33 +285,51 @@ mod tests {
         }
         bytes.extend(gzip.finish().unwrap());
         let all = blocks.concat();
-        let cases =
-            [(bytes.len(), 3), (flushes[2], 3), (flushes[1], 2), (flushes[1] + 3, 2), (flushes[0], 1)];
+        let cases = [
+            (bytes.len(), 3),
+            (flushes[2], 3),
+            (flushes[1], 2),
+            (flushes[1] + 3, 2),
+            (flushes[0], 1),
+        ];
         for (cut, written) in cases {
             let mut file = tempfile::tempfile().unwrap();
-            file.write_all(&[&bytes[..cut], &[0; 5000]].concat()).unwrap();
+            file.write_all(&[&bytes[..cut], &[0; 5000]].concat())
+                .unwrap();
             let last = recover(&mut file).unwrap();
             let recovered = read(&mut file);
             assert!(recovered.len() < bytes.len() + 50, "cut at {cut}");
             let text = text(&recovered);
             assert_eq!(last, text.last().copied(), "cut at {cut}");
             let is_all_written = text.starts_with(blocks[..written].concat().as_bytes());
-            assert!(is_all_written && all.as_bytes().starts_with(&text), "cut at {cut}");
+            assert!(
+                is_all_written && all.as_bytes().starts_with(&text),
+                "cut at {cut}"
+            );
         }
     }
 
     #[test]
     fn a_file_with_other_damage_is_not_changed() {
         let mut gzip = Gzip::new();
-        let mut bytes = gzip.compress("0123456789\n".repeat(500).as_bytes()).unwrap();
+        let mut bytes = gzip
+            .compress("0123456789\n".repeat(500).as_bytes())
+            .unwrap();
         bytes.extend(gzip.finish().unwrap());
         let mut flipped = bytes.clone();
         flipped[bytes.len() / 2] ^= 0x55;
         let zeros = [&[0; 100][..], b"x"].concat();
-        for damaged in [flipped, [&bytes[..], b"no gzip data"].concat(), [&bytes[..], &zeros].concat()] {
+        for damaged in [
+            flipped,
+            [&bytes[..], b"no gzip data"].concat(),
+            [&bytes[..], &zeros].concat(),
+        ] {
             let mut file = tempfile::tempfile().unwrap();
             file.write_all(&damaged).unwrap();
-            assert_eq!(recover(&mut file).unwrap_err().kind(), ErrorKind::InvalidData);
+            assert_eq!(
+                recover(&mut file).unwrap_err().kind(),
+                ErrorKind::InvalidData
+            );
             assert!(read(&mut file) == damaged);
         }
     }

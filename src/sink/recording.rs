@@ -11,7 +11,9 @@ use anyhow::{Context, Result, bail};
 use rustix::fs::{FlockOperation, fdatasync, flock, fsync};
 use rustix::io::Errno;
 
-use super::atomic_write::{IfExists, MAX_NUMBER, open_file, refuse_to_shift, rotated_name, rotated_numbers};
+use super::atomic_write::{
+    IfExists, MAX_NUMBER, open_file, refuse_to_shift, rotated_name, rotated_numbers,
+};
 use super::gzip::{Gzip, damage, recover};
 use crate::compression::{Compression, length_without_zeros};
 
@@ -54,7 +56,12 @@ impl RecordingFile {
     /// # Errors
     /// If the file exists but must not, is a directory or a block device, has a name that ends in `.zst`, is a symbolic
     /// link although it is to be rotated, or cannot be written.
-    pub fn open(path: &Path, name: &str, if_exists: IfExists, rotation: Option<Rotation>) -> Result<Self> {
+    pub fn open(
+        path: &Path,
+        name: &str,
+        if_exists: IfExists,
+        rotation: Option<Rotation>,
+    ) -> Result<Self> {
         if path.extension().is_some_and(|extension| extension == "zst") {
             bail!("cannot write {name}: zstd files can only be read; use a name that ends in .gz");
         }
@@ -80,7 +87,10 @@ impl RecordingFile {
             is_directory_dirty: is_new,
             damage: None,
         };
-        let metadata = recording.file.metadata().with_context(|| format!("cannot write {name}"))?;
+        let metadata = recording
+            .file
+            .metadata()
+            .with_context(|| format!("cannot write {name}"))?;
         if !metadata.is_file() {
             if rotation.is_some() {
                 bail!("{name} is not a regular file; it cannot be rotated");
@@ -90,7 +100,10 @@ impl RecordingFile {
         recording.lock()?;
         match if_exists {
             IfExists::Refuse => {}
-            IfExists::Replace => recording.file.set_len(0).with_context(|| format!("cannot write {name}"))?,
+            IfExists::Replace => recording
+                .file
+                .set_len(0)
+                .with_context(|| format!("cannot write {name}"))?,
             IfExists::Append if metadata.len() > 0 => {
                 recording.begin_s = Some(metadata.mtime());
                 match recording.prepare_append() {
@@ -102,7 +115,10 @@ impl RecordingFile {
             }
             IfExists::Append => {}
         }
-        let metadata = recording.file.metadata().with_context(|| format!("cannot write {name}"))?;
+        let metadata = recording
+            .file
+            .metadata()
+            .with_context(|| format!("cannot write {name}"))?;
         recording.length = Some(metadata.len());
         Ok(recording)
     }
@@ -126,14 +142,23 @@ impl RecordingFile {
     /// Returns whether the file should be rotated before a block of this length, of a sample taken at this time: the
     /// file would exceed its size, or a new period has begun.
     pub fn is_rotation_due(&mut self, block: usize, epoch_s: i64, utc_offset_s: i64) -> bool {
-        let (Some(rotation), Some(length)) = (self.rotation, self.length) else { return false };
+        let (Some(rotation), Some(length)) = (self.rotation, self.length) else {
+            return false;
+        };
         let begin_s = *self.begin_s.get_or_insert(epoch_s);
         let period_of = |epoch_s, every| period(epoch_s, utc_offset_s, every);
-        let has_new_period =
-            rotation.every.is_some_and(|every| period_of(begin_s, every) != period_of(epoch_s, every));
+        let has_new_period = rotation
+            .every
+            .is_some_and(|every| period_of(begin_s, every) != period_of(epoch_s, every));
         let block = block + usize::from(self.needs_newline);
-        let bytes = if self.gzip.is_some() { Gzip::max_compressed_bytes(block) } else { block };
-        let is_full = rotation.size.is_some_and(|size| length.saturating_add(bytes as u64) > size);
+        let bytes = if self.gzip.is_some() {
+            Gzip::max_compressed_bytes(block)
+        } else {
+            block
+        };
+        let is_full = rotation
+            .size
+            .is_some_and(|size| length.saturating_add(bytes as u64) > size);
         length > 0 && (has_new_period || is_full)
     }
 
@@ -143,18 +168,25 @@ impl RecordingFile {
     /// # Errors
     /// If a file cannot be written, synced or renamed.
     pub fn rotate(&mut self) -> Result<()> {
-        let Some(rotation) = self.rotation else { return Ok(()) };
+        let Some(rotation) = self.rotation else {
+            return Ok(());
+        };
         self.finish()?;
         self.sync()?;
         let name = &self.name;
         shift_files(&self.path, rotation.keep).with_context(|| format!("cannot rename {name}"))?;
-        delete_excess(&self.path, rotation).with_context(|| format!("cannot delete old files of {name}"))?;
+        delete_excess(&self.path, rotation)
+            .with_context(|| format!("cannot delete old files of {name}"))?;
         self.start_next()
     }
 
     /// Returns whether the file was deleted while it was open, so that nothing written to it could be read later.
     pub fn is_deleted(&self) -> bool {
-        self.length.is_some() && self.file.metadata().is_ok_and(|metadata| metadata.nlink() == 0)
+        self.length.is_some()
+            && self
+                .file
+                .metadata()
+                .is_ok_and(|metadata| metadata.nlink() == 0)
     }
 
     /// Creates the file again after it was deleted.
@@ -165,7 +197,8 @@ impl RecordingFile {
         self.gzip = self.gzip.is_some().then(Gzip::new);
         self.pending.clear();
         self.needs_newline = false;
-        self.start_next().with_context(|| format!("{} was deleted", self.name))
+        self.start_next()
+            .with_context(|| format!("{} was deleted", self.name))
     }
 
     /// Creates an empty file in place of the one that was renamed or deleted.
@@ -185,7 +218,9 @@ impl RecordingFile {
         let newline: &[u8] = if self.needs_newline { b"\n" } else { b"" };
         let block = [newline, block].concat();
         self.pending = match &mut self.gzip {
-            Some(gzip) => gzip.compress(&block).with_context(|| format!("cannot write {}", self.name))?,
+            Some(gzip) => gzip
+                .compress(&block)
+                .with_context(|| format!("cannot write {}", self.name))?,
             None => block,
         };
         self.needs_newline = false;
@@ -222,7 +257,9 @@ impl RecordingFile {
     pub fn finish(&mut self) -> Result<()> {
         if self.pending.is_empty() {
             self.pending = match &mut self.gzip {
-                Some(gzip) => gzip.finish().with_context(|| format!("cannot write {}", self.name))?,
+                Some(gzip) => gzip
+                    .finish()
+                    .with_context(|| format!("cannot write {}", self.name))?,
                 // Text that someone appends later must not continue a truncated line.
                 None if std::mem::take(&mut self.needs_newline) => b"\n".to_vec(),
                 None => Vec::new(),
@@ -262,13 +299,19 @@ impl RecordingFile {
             // Not every file system can sync.
             Ok(()) | Err(Errno::INVAL | Errno::NOTSUP) => {}
             Err(error) => {
-                return Err(io::Error::from(error)).with_context(|| format!("cannot sync {}", self.name));
+                return Err(io::Error::from(error))
+                    .with_context(|| format!("cannot sync {}", self.name));
             }
         }
         self.is_dirty = false;
         if std::mem::take(&mut self.is_directory_dirty) {
-            let parent = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
-            let directory = OpenOptions::new().read(true).open(parent.unwrap_or(Path::new(".")));
+            let parent = self
+                .path
+                .parent()
+                .filter(|parent| !parent.as_os_str().is_empty());
+            let directory = OpenOptions::new()
+                .read(true)
+                .open(parent.unwrap_or(Path::new(".")));
             // Few file systems need this, and not all support it.
             let _ = directory.map(|directory| fsync(&directory));
         }
@@ -291,11 +334,16 @@ impl RecordingFile {
     fn prepare_append(&mut self) -> io::Result<()> {
         let mut start = Vec::new();
         self.file.seek(SeekFrom::Start(0))?;
-        (&self.file).take(Compression::MAGIC_BYTES as u64).read_to_end(&mut start)?;
+        (&self.file)
+            .take(Compression::MAGIC_BYTES as u64)
+            .read_to_end(&mut start)?;
         self.gzip = None;
         let last = match Compression::detect(&start) {
             Some(Compression::Zstd) => {
-                return Err(io::Error::new(ErrorKind::Unsupported, "zstd files can only be read"));
+                return Err(io::Error::new(
+                    ErrorKind::Unsupported,
+                    "zstd files can only be read",
+                ));
             }
             Some(Compression::Gzip) => {
                 self.gzip = Some(Gzip::new());
@@ -414,15 +462,22 @@ mod tests {
     fn zeros_at_the_end_are_cut_off_a_capture_and_nothing_else() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
-        for (start, is_capture) in
-            [("#blkstat {}\n", true), ("TS 1.5\n", true), ("other\n", false), ("", false)]
-        {
+        for (start, is_capture) in [
+            ("#blkstat {}\n", true),
+            ("TS 1.5\n", true),
+            ("other\n", false),
+            ("", false),
+        ] {
             for count in [1, 3, 70_000, 200_000] {
                 let text = [start.as_bytes(), &vec![0; count]].concat();
                 crate::sink::write_atomically(&path, &text).unwrap();
                 drop(RecordingFile::open(&path, "a", IfExists::Append, None).unwrap());
                 let left = if is_capture { start.len() } else { text.len() };
-                assert_eq!(path.metadata().unwrap().len(), left as u64, "{start:?} {count}");
+                assert_eq!(
+                    path.metadata().unwrap().len(),
+                    left as u64,
+                    "{start:?} {count}"
+                );
             }
         }
     }
@@ -433,10 +488,15 @@ mod tests {
         let path = folder.path().join("a.gz");
         crate::sink::write_atomically(&path, &[0; 5000]).unwrap();
         assert!(RecordingFile::open(&path, "a.gz", IfExists::Append, None).is_err());
-        let rotation = Some(Rotation { keep: Some(3), ..Rotation::default() });
+        let rotation = Some(Rotation {
+            keep: Some(3),
+            ..Rotation::default()
+        });
         let mut recording = RecordingFile::open(&path, "a.gz", IfExists::Append, rotation).unwrap();
         recording.write(b"text\n").unwrap();
-        assert!(recording.damage.is_some() && std::fs::read(&path).unwrap().starts_with(&GZIP_MAGIC));
+        assert!(
+            recording.damage.is_some() && std::fs::read(&path).unwrap().starts_with(&GZIP_MAGIC)
+        );
         assert_eq!(folder.path().join("a.1.gz").metadata().unwrap().len(), 5000);
     }
 
@@ -462,8 +522,14 @@ mod rotation_tests {
 
     #[test]
     fn the_number_precedes_the_extension_of_gzip() {
-        assert_eq!(rotated_name(Path::new("a/host.txt"), 1), Path::new("a/host.txt.1"));
-        assert_eq!(rotated_name(Path::new("a/host.txt.gz"), 12), Path::new("a/host.txt.12.gz"));
+        assert_eq!(
+            rotated_name(Path::new("a/host.txt"), 1),
+            Path::new("a/host.txt.1")
+        );
+        assert_eq!(
+            rotated_name(Path::new("a/host.txt.gz"), 12),
+            Path::new("a/host.txt.12.gz")
+        );
     }
 
     #[test]
@@ -489,7 +555,15 @@ mod rotation_tests {
     fn only_rotated_files_are_found() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("f.txt");
-        for other in ["f.txt", "f.txt.01", "f.txt.1.gz", "f.txt.0", "f.txt.old", "f.1.txt", "g.txt.1"] {
+        for other in [
+            "f.txt",
+            "f.txt.01",
+            "f.txt.1.gz",
+            "f.txt.0",
+            "f.txt.old",
+            "f.1.txt",
+            "g.txt.1",
+        ] {
             write(folder.path().join(other), "").unwrap();
         }
         assert!(rotated_numbers(&path).unwrap().is_empty());
@@ -508,7 +582,15 @@ mod rotation_tests {
             write(rotated_name(&path, number), [0; 100]).unwrap();
         }
         let left = |keep, keep_bytes| {
-            delete_excess(&path, Rotation { keep, keep_bytes, ..Rotation::default() }).unwrap();
+            delete_excess(
+                &path,
+                Rotation {
+                    keep,
+                    keep_bytes,
+                    ..Rotation::default()
+                },
+            )
+            .unwrap();
             rotated_numbers(&path).unwrap()
         };
         assert_eq!(left(None, None).len(), 12);

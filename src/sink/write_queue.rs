@@ -124,8 +124,16 @@ impl WriteQueue {
     /// If no file descriptors are left.
     pub fn new(max_bytes: usize) -> io::Result<Self> {
         let (failure, writer_end) = UnixStream::pair()?;
-        let state = State { max_bytes, writer_end: Some(writer_end), ..State::default() };
-        Ok(Self { state: Mutex::new(state), changed: Condvar::new(), failure })
+        let state = State {
+            max_bytes,
+            writer_end: Some(writer_end),
+            ..State::default()
+        };
+        Ok(Self {
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            failure,
+        })
     }
 
     /// Adds a sample. If the queue is full, it is thinned out.
@@ -184,7 +192,10 @@ impl WriteQueue {
         let is_waiting = |state: &mut State| state.samples.is_empty() && !state.is_ending;
         let mut state = match limit {
             Some(limit) => self.wait_while(limit, is_waiting),
-            None => self.changed.wait_while(self.lock(), is_waiting).unwrap_or_else(PoisonError::into_inner),
+            None => self
+                .changed
+                .wait_while(self.lock(), is_waiting)
+                .unwrap_or_else(PoisonError::into_inner),
         };
         match state.samples.pop_front() {
             Some(sample) => {
@@ -225,7 +236,9 @@ impl WriteQueue {
         limit: Duration,
         is_waiting: impl FnMut(&mut State) -> bool,
     ) -> MutexGuard<'_, State> {
-        let waited = self.changed.wait_timeout_while(self.lock(), limit, is_waiting);
+        let waited = self
+            .changed
+            .wait_timeout_while(self.lock(), limit, is_waiting);
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
@@ -299,14 +312,22 @@ pub fn write_recording<'a>(queue: &'a WriteQueue, open: impl FnOnce() -> Result<
         queue.open();
         let clock = RealClock::new(None);
         let last_sync = clock.monotonic();
-        let mut writer = Writer { queue, destination, header: Vec::new(), clock, last_sync, stall: None };
+        let mut writer = Writer {
+            queue,
+            destination,
+            header: Vec::new(),
+            clock,
+            last_sync,
+            stall: None,
+        };
         let written = writer.write_samples();
         if let (Err(_), Destination::File(file)) = (&written, &writer.destination) {
             file.remove_if_empty();
         }
         written
     }));
-    let result = result.unwrap_or_else(|_| Err(anyhow!("the thread that writes the recording failed")));
+    let result =
+        result.unwrap_or_else(|_| Err(anyhow!("the thread that writes the recording failed")));
     queue.finish(result.err());
 }
 
@@ -350,7 +371,9 @@ impl Writer<'_> {
     }
 
     fn sync(&mut self) -> Result<()> {
-        let Destination::File(file) = &mut self.destination else { return Ok(()) };
+        let Destination::File(file) = &mut self.destination else {
+            return Ok(());
+        };
         self.last_sync = self.clock.monotonic();
         let result = file.sync();
         self.note_duration(self.last_sync, None);
@@ -409,14 +432,20 @@ impl Writer<'_> {
         self.stall = None;
         if let Destination::Output(out) = &mut self.destination {
             let start = self.clock.monotonic();
-            out.write_all(block).and_then(|()| out.flush()).context(OutputError)?;
+            out.write_all(block)
+                .and_then(|()| out.flush())
+                .context(OutputError)?;
             self.note_duration(start, None);
             return Ok(block.len() as u64);
         }
         let mut bytes = 0;
         let mut is_first = true;
         self.on_file(|file| {
-            bytes = if std::mem::take(&mut is_first) { file.write(block)? } else { file.write_pending()? };
+            bytes = if std::mem::take(&mut is_first) {
+                file.write(block)?
+            } else {
+                file.write_pending()?
+            };
             Ok(())
         })?;
         Ok(bytes)
@@ -424,8 +453,13 @@ impl Writer<'_> {
 
     /// Applies an operation to the file, repeatedly while the disk is full. When the recording ends, a last attempt is
     /// made. If nothing was recorded yet, there is only one attempt.
-    fn on_file(&mut self, mut operation: impl FnMut(&mut RecordingFile) -> Result<()>) -> Result<()> {
-        let Destination::File(file) = &mut self.destination else { return Ok(()) };
+    fn on_file(
+        &mut self,
+        mut operation: impl FnMut(&mut RecordingFile) -> Result<()>,
+    ) -> Result<()> {
+        let Destination::File(file) = &mut self.destination else {
+            return Ok(());
+        };
         let start = self.clock.monotonic();
         let has_samples = self.queue.progress().samples > 0;
         let mut is_last = !has_samples || !file.can_retry();
@@ -437,7 +471,10 @@ impl Writer<'_> {
                     obstacle = error.downcast_ref().map(os_error_text);
                     self.queue.update(|progress| progress.obstacle = Some(text));
                     // When the recording ends, this is the last attempt.
-                    is_last = self.queue.wait_while(RETRY_INTERVAL, |state| !state.is_ending).is_ending;
+                    is_last = self
+                        .queue
+                        .wait_while(RETRY_INTERVAL, |state| !state.is_ending)
+                        .is_ending;
                 }
                 result => break result,
             }
@@ -451,8 +488,14 @@ impl Writer<'_> {
 
     fn note_duration(&mut self, start: Duration, error: Option<String>) {
         let duration = self.clock.monotonic().saturating_sub(start);
-        self.queue.update(|progress| progress.slowest = progress.slowest.max(duration));
-        if duration >= MIN_STALL && self.stall.as_ref().is_none_or(|stall| stall.duration < duration) {
+        self.queue
+            .update(|progress| progress.slowest = progress.slowest.max(duration));
+        if duration >= MIN_STALL
+            && self
+                .stall
+                .as_ref()
+                .is_none_or(|stall| stall.duration < duration)
+        {
             self.stall = Some(WriteStall { duration, error });
         }
     }
@@ -461,7 +504,10 @@ impl Writer<'_> {
 /// Returns whether the error may go away when files are deleted.
 fn is_disk_full(error: &anyhow::Error) -> bool {
     let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
-    matches!(kind, Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded))
+    matches!(
+        kind,
+        Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+    )
 }
 
 #[cfg(test)]
@@ -472,7 +518,11 @@ mod tests {
 
     fn sample(second: i64) -> SampleBlock {
         let at = Timestamp::from_second(second).ok();
-        SampleBlock { text: vec![b'x'; TEXT_BYTES], at, ..SampleBlock::default() }
+        SampleBlock {
+            text: vec![b'x'; TEXT_BYTES],
+            at,
+            ..SampleBlock::default()
+        }
     }
 
     fn drain(queue: &WriteQueue) -> Vec<SampleBlock> {
@@ -484,14 +534,20 @@ mod tests {
     }
 
     fn seconds(samples: &[SampleBlock]) -> Vec<i64> {
-        samples.iter().map(|sample| sample.at.unwrap().as_second()).collect()
+        samples
+            .iter()
+            .map(|sample| sample.at.unwrap().as_second())
+            .collect()
     }
 
     #[test]
     fn nothing_is_dropped_below_the_bound() {
         let queue = WriteQueue::new(100 * 2 * TEXT_BYTES).unwrap();
         (0..100).for_each(|second| queue.push(sample(second)));
-        assert_eq!((queue.progress().dropped.count, queue.progress().waiting), (0, 100));
+        assert_eq!(
+            (queue.progress().dropped.count, queue.progress().waiting),
+            (0, 100)
+        );
         assert_eq!(seconds(&drain(&queue)), (0..100).collect::<Vec<_>>());
         let state = queue.lock();
         assert_eq!((state.bytes, state.samples.len()), (0, 0));
@@ -511,8 +567,16 @@ mod tests {
         let noted: u64 = rest.iter().map(|sample| sample.dropped.count).sum();
         assert_eq!(noted, dropped);
         let seconds = seconds(&rest);
-        assert!(rest.len() > 50 && seconds.last() == Some(&1999), "{seconds:?}");
-        assert!(seconds[seconds.len() - 40..].windows(2).all(|pair| pair[1] == pair[0] + 1), "{seconds:?}");
+        assert!(
+            rest.len() > 50 && seconds.last() == Some(&1999),
+            "{seconds:?}"
+        );
+        assert!(
+            seconds[seconds.len() - 40..]
+                .windows(2)
+                .all(|pair| pair[1] == pair[0] + 1),
+            "{seconds:?}"
+        );
         let gaps: Vec<i64> = seconds.windows(2).map(|pair| pair[1] - pair[0]).collect();
         assert!(gaps[0] >= 8, "{gaps:?}");
         // Every sample states exactly which samples before it are missing.
@@ -537,11 +601,19 @@ mod tests {
             notes: notes.into(),
             ..sample(second)
         };
-        let samples = [with("A", "1", 0), with("", "2", 1), with("B", "", 2), with("", "3", 3)];
+        let samples = [
+            with("A", "1", 0),
+            with("", "2", 1),
+            with("B", "", 2),
+            with("", "3", 3),
+        ];
         samples.into_iter().for_each(|sample| queue.push(sample));
         assert_eq!(queue.progress().dropped.count, 3);
         let rest = drain(&queue);
-        assert_eq!((rest.len(), &rest[0].header[..], &rest[0].notes[..]), (1, &b"B"[..], &b"123"[..]));
+        assert_eq!(
+            (rest.len(), &rest[0].header[..], &rest[0].notes[..]),
+            (1, &b"B"[..], &b"123"[..])
+        );
         assert_eq!(rest[0].dropped.count, 3);
     }
 }

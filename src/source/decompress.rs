@@ -40,7 +40,10 @@ type Start<R> = Chain<Cursor<Vec<u8>>, Take<R>>;
 pub(super) fn decompress<R: Read>(input: R, length: u64, name: &str) -> io::Result<Text<R>> {
     let mut input = input.take(length);
     let mut start = Vec::with_capacity(Compression::MAGIC_BYTES);
-    input.by_ref().take(Compression::MAGIC_BYTES as u64).read_to_end(&mut start)?;
+    input
+        .by_ref()
+        .take(Compression::MAGIC_BYTES as u64)
+        .read_to_end(&mut start)?;
     let compression = Compression::detect(&start);
     let input = Cursor::new(start).chain(input);
     let buffered = |input| BufReader::with_capacity(BUFFER_BYTES, input);
@@ -49,7 +52,10 @@ pub(super) fn decompress<R: Read>(input: R, length: u64, name: &str) -> io::Resu
         Some(Compression::Zstd) => Decoder::Zstd(Box::new(ZstdReader::new(buffered(input)))),
         None => Decoder::Plain(input),
     };
-    Ok(Text { decoder, name: Some(name.to_owned()) })
+    Ok(Text {
+        decoder,
+        name: Some(name.to_owned()),
+    })
 }
 
 impl<R: Read> Read for Text<R> {
@@ -64,7 +70,10 @@ impl<R: Read> Read for Text<R> {
             Decoder::Zstd(text) => text.read(into),
         }?;
         let is_packed = !matches!(self.decoder, Decoder::Plain(_));
-        let message = self.name.take().and_then(|name| message_of_program(&into[..length], &name, is_packed));
+        let message = self
+            .name
+            .take()
+            .and_then(|name| message_of_program(&into[..length], &name, is_packed));
         message.map_or(Ok(length), |message| Err(io::Error::other(message)))
     }
 }
@@ -79,9 +88,19 @@ fn message_of_program(start: &[u8], name: &str, is_packed: bool) -> Option<Strin
         [0x96, 0xd5, ..] | [0xd5, 0x96, ..] => ("a data file of sar", "sadf -d", " -- -d"),
         _ => return None,
     };
-    let unpack = if is_packed { "decompress it to FILE, and " } else { "" };
-    let name = if is_packed || name == STANDARD_INPUT { "FILE".to_owned() } else { shell_word(name) };
-    Some(format!("it is {what}; {unpack}read it with: {before} {name}{after} | blkstat --from -"))
+    let unpack = if is_packed {
+        "decompress it to FILE, and "
+    } else {
+        ""
+    };
+    let name = if is_packed || name == STANDARD_INPUT {
+        "FILE".to_owned()
+    } else {
+        shell_word(name)
+    };
+    Some(format!(
+        "it is {what}; {unpack}read it with: {before} {name}{after} | blkstat --from -"
+    ))
 }
 
 /// The text of a gzip file, of one member or several.
@@ -97,7 +116,9 @@ const MAX_TEXT_BYTES: usize = 8 * 1024;
 
 impl<R: BufRead> GzipReader<R> {
     fn new(input: R) -> Self {
-        Self { member: Some(GzDecoder::new(input)) }
+        Self {
+            member: Some(GzDecoder::new(input)),
+        }
     }
 }
 
@@ -118,7 +139,9 @@ impl<R: BufRead> Read for GzipReader<R> {
                 }
                 read => return read,
             }
-            let Some(mut input) = self.member.take().map(GzDecoder::into_inner) else { break };
+            let Some(mut input) = self.member.take().map(GzDecoder::into_inner) else {
+                break;
+            };
             match input.fill_buf()?.first() {
                 None => {}
                 Some(&first) if first == GZIP_MAGIC[0] => self.member = Some(GzDecoder::new(input)),
@@ -159,7 +182,11 @@ enum State {
 
 impl<R: BufRead> ZstdReader<R> {
     pub(super) fn new(input: R) -> Self {
-        Self { input, decoder: FrameDecoder::new(), state: State::BetweenFrames }
+        Self {
+            input,
+            decoder: FrameDecoder::new(),
+            state: State::BetweenFrames,
+        }
     }
 
     /// Reads the header of the next frame, or skips a skippable frame.
@@ -179,14 +206,18 @@ impl<R: BufRead> ZstdReader<R> {
                     Err(ErrorKind::UnexpectedEof.into())
                 }
             }
-            Err(FrameDecoderError::ReadFrameHeaderError(BadMagicNumber(_))) => Err(TrailingData.into()),
+            Err(FrameDecoderError::ReadFrameHeaderError(BadMagicNumber(_))) => {
+                Err(TrailingData.into())
+            }
             Err(error) => Err(self.error_for(error)),
         }
     }
 
     /// Decodes the next block of a frame.
     fn decode_block(&mut self) -> io::Result<State> {
-        let Err(error) = self.decoder.decode_blocks(&mut self.input, BlockDecodingStrategy::UptoBlocks(1))
+        let Err(error) = self
+            .decoder
+            .decode_blocks(&mut self.input, BlockDecodingStrategy::UptoBlocks(1))
         else {
             return Ok(State::InFrame);
         };
@@ -197,7 +228,9 @@ impl<R: BufRead> ZstdReader<R> {
         // The decoder holds back the last part of the text until the frame ends. An empty last block, and a checksum,
         // end it.
         const END: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
-        let ended = self.decoder.decode_blocks(&END[..], BlockDecodingStrategy::UptoBlocks(1));
+        let ended = self
+            .decoder
+            .decode_blocks(&END[..], BlockDecodingStrategy::UptoBlocks(1));
         ended.map(|_| State::Truncated).map_err(|_| error)
     }
 
@@ -261,24 +294,35 @@ mod tests {
     fn read(file: &[u8]) -> (Vec<u8>, Option<io::Error>) {
         let [small, large] = [1, BUFFER_BYTES].map(|capacity| {
             let mut text = Vec::new();
-            let error =
-                GzipReader::new(BufReader::with_capacity(capacity, file)).read_to_end(&mut text).err();
+            let error = GzipReader::new(BufReader::with_capacity(capacity, file))
+                .read_to_end(&mut text)
+                .err();
             (text, error)
         });
-        assert_eq!(small.1.map(|error| error.kind()), large.1.as_ref().map(io::Error::kind));
+        assert_eq!(
+            small.1.map(|error| error.kind()),
+            large.1.as_ref().map(io::Error::kind)
+        );
         // Text before damage may be lost.
         assert!(small.0.starts_with(&large.0));
         large
     }
 
     fn is_damage(error: &io::Error) -> bool {
-        matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::InvalidData)
+        matches!(
+            error.kind(),
+            ErrorKind::InvalidInput | ErrorKind::InvalidData
+        )
     }
 
     #[test]
     fn other_bytes_after_a_member_are_an_error_of_their_own() {
         let one = gzip(b"one\n");
-        for rest in [&b"x"[..], b"garbage that is longer than a header\n", &[0; 20]] {
+        for rest in [
+            &b"x"[..],
+            b"garbage that is longer than a header\n",
+            &[0; 20],
+        ] {
             let (text, error) = read(&[&one[..], rest].concat());
             assert!(text == b"one\n" && TrailingData::is(&error.unwrap()));
         }
@@ -289,7 +333,10 @@ mod tests {
         let mut damaged = gzip("0123456789\n".repeat(500).as_bytes());
         let middle = damaged.len() / 2;
         damaged[middle] ^= 0x55;
-        for file in [damaged.clone(), [&gzip(b"one\n")[..], b"\x1f is no header"].concat()] {
+        for file in [
+            damaged.clone(),
+            [&gzip(b"one\n")[..], b"\x1f is no header"].concat(),
+        ] {
             let error = read(&file).1.unwrap();
             assert!(is_damage(&error) && !TrailingData::is(&error), "{error:?}");
         }
@@ -319,8 +366,15 @@ mod tests {
     #[test]
     fn the_text_of_all_frames_is_read_and_skippable_frames_are_skipped() {
         let skippable = b"\x5a\x2a\x4d\x18\x05\0\0\0hello";
-        let file =
-            [skippable, &zstd(b"one\n")[..], &zstd(b""), skippable, &zstd(b"two\n"), skippable].concat();
+        let file = [
+            skippable,
+            &zstd(b"one\n")[..],
+            &zstd(b""),
+            skippable,
+            &zstd(b"two\n"),
+            skippable,
+        ]
+        .concat();
         let (text, error) = read_zstd(&file);
         assert!(text == b"one\ntwo\n" && error.is_none(), "{error:?}");
     }
@@ -332,10 +386,19 @@ mod tests {
         let file = [&first[..], &zstd(&lines)].concat();
         let all = [b"first\n", &lines[..]].concat();
         let mut longest = 0;
-        for cut in (first.len() + 1..first.len() + 40).chain((first.len() + 40..file.len()).step_by(9973)) {
+        for cut in
+            (first.len() + 1..first.len() + 40).chain((first.len() + 40..file.len()).step_by(9973))
+        {
             let (text, error) = read_zstd(&file[..cut]);
-            assert_eq!(error.unwrap().kind(), ErrorKind::UnexpectedEof, "cut at {cut}");
-            assert!(text.starts_with(b"first\n") && all.starts_with(&text), "cut at {cut}");
+            assert_eq!(
+                error.unwrap().kind(),
+                ErrorKind::UnexpectedEof,
+                "cut at {cut}"
+            );
+            assert!(
+                text.starts_with(b"first\n") && all.starts_with(&text),
+                "cut at {cut}"
+            );
             longest = longest.max(text.len());
         }
         assert!(longest > lines.len() / 2, "{longest}");

@@ -15,7 +15,9 @@ use super::io_scanner::{STACK_BYTES, Shared};
 use super::small_file::{read_line, read_text, resolve_in_root};
 use super::topology::{device_dir, list_devices, unescape};
 use crate::clock::{Clock, RealClock};
-use crate::counters::{FACTS, FactPlace, FactValue, HealthFacts, NFS_MS, NFS_REQUESTS, NFS_UNANSWERED};
+use crate::counters::{
+    FACTS, FactPlace, FactValue, HealthFacts, NFS_MS, NFS_REQUESTS, NFS_UNANSWERED,
+};
 
 /// The time between two readings while all is well.
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -45,12 +47,19 @@ impl HealthReader {
     /// If no thread can be started.
     pub fn start(root: &Path, clock: &dyn Clock) -> io::Result<Self> {
         let latest = Arc::<Shared<Latest>>::default();
-        let mut reader = Self { root: root.to_owned(), latest: Arc::clone(&latest), requests: None };
+        let mut reader = Self {
+            root: root.to_owned(),
+            latest: Arc::clone(&latest),
+            requests: None,
+        };
         if !clock.is_manual() {
             let (sender, requests) = sync_channel(1);
             let root = root.to_owned();
             let run = move || read_until_closed(&root, &requests, &latest);
-            thread::Builder::new().name("blkstat-health".to_owned()).stack_size(STACK_BYTES).spawn(run)?;
+            thread::Builder::new()
+                .name("blkstat-health".to_owned())
+                .stack_size(STACK_BYTES)
+                .spawn(run)?;
             reader.requests = Some(sender);
         }
         Ok(reader)
@@ -59,7 +68,10 @@ impl HealthReader {
     /// Waits until the facts have been read once, but not long, so that the first sample has them.
     pub fn wait_for_first(&self) {
         if self.requests.is_some() {
-            drop(self.latest.wait_while(MAX_FIRST_WAIT, |latest| latest.is_none()));
+            drop(
+                self.latest
+                    .wait_while(MAX_FIRST_WAIT, |latest| latest.is_none()),
+            );
         }
     }
 
@@ -117,14 +129,24 @@ fn read_health(root: &Path) -> HealthFacts {
         let dir = resolve_in_root(root, device_dir(&block, &name));
         for member in list_devices(&dir.join("md")).unwrap_or_default() {
             if let Some(device) = member.strip_prefix("dev-") {
-                read_place(FactPlace::Member, &dir.join("md").join(&member), device, &mut facts);
+                read_place(
+                    FactPlace::Member,
+                    &dir.join("md").join(&member),
+                    device,
+                    &mut facts,
+                );
             }
         }
         read_place(FactPlace::Device, &dir, &name, &mut facts);
     }
     let ext4 = root.join("sys/fs/ext4");
     for name in list_devices(&ext4).unwrap_or_default() {
-        read_place(FactPlace::FileSystem, &device_dir(&ext4, &name), &name, &mut facts);
+        read_place(
+            FactPlace::FileSystem,
+            &device_dir(&ext4, &name),
+            &name,
+            &mut facts,
+        );
     }
     read_btrfs(&root.join("sys/fs/btrfs"), &mut facts);
     if let Some(text) = read_text(&root.join("proc/self/mountstats")) {
@@ -149,16 +171,24 @@ fn read_btrfs(btrfs: &Path, facts: &mut HealthFacts) {
     let list = |dir: &Path| list_devices(dir).unwrap_or_default();
     for dir in list(btrfs).iter().map(|name| btrfs.join(name)) {
         let devices = dir.join("devinfo");
-        let texts =
-            list(&devices).into_iter().filter_map(|id| read_text(&devices.join(id).join("error_stats")));
+        let texts = list(&devices)
+            .into_iter()
+            .filter_map(|id| read_text(&devices.join(id).join("error_stats")));
         let counts = texts.map(|text| {
-            let numbers = text.lines().filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
+            let numbers = text
+                .lines()
+                .filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
             numbers.fold(0, u64::saturating_add)
         });
-        let Some(errors) = counts.reduce(u64::saturating_add) else { continue };
+        let Some(errors) = counts.reduce(u64::saturating_add) else {
+            continue;
+        };
         for device in list(&dir.join("devices")) {
             let health = Arc::make_mut(facts.entry(device).or_default());
-            for fact in FACTS.iter().filter(|fact| fact.place == FactPlace::FileSystem) {
+            for fact in FACTS
+                .iter()
+                .filter(|fact| fact.place == FactPlace::FileSystem)
+            {
                 health.insert(fact, Some(FactValue::Number(errors)));
             }
         }
@@ -170,7 +200,9 @@ fn read_btrfs(btrfs: &Path, facts: &mut HealthFacts) {
 /// The kernel counts what was sent to a server and what it answered; mounts of one server share the connection, and so
 /// these counts. A request that was sent again has one answer, so that those who ended show how many were.
 fn read_nfs(text: &str, facts: &mut HealthFacts) {
-    let Ok(MountStats(mounts)) = MountStats::from_buf_read(text.as_bytes()) else { return };
+    let Ok(MountStats(mounts)) = MountStats::from_buf_read(text.as_bytes()) else {
+        return;
+    };
     let text = format!("\n{text}");
     let sections = text.split("\ndevice ").skip(1).map(connection);
     let found: Vec<_> = mounts
@@ -178,8 +210,9 @@ fn read_nfs(text: &str, facts: &mut HealthFacts) {
         .zip(sections)
         .filter_map(|(mount, connection)| {
             let operations = mount.statistics.as_ref()?.per_op_stats.values();
-            let sum =
-                |of: fn(&NFSOperationStat) -> u64| operations.clone().map(of).fold(0, u64::saturating_add);
+            let sum = |of: fn(&NFSOperationStat) -> u64| {
+                operations.clone().map(of).fold(0, u64::saturating_add)
+            };
             let requests = sum(|of| of.operations);
             let sent_again = sum(|of| of.transmissions).saturating_sub(requests);
             let ms = sum(|of| u64::try_from(of.cum_total_req_time.as_millis()).unwrap_or(u64::MAX));
@@ -215,11 +248,15 @@ fn read_nfs(text: &str, facts: &mut HealthFacts) {
 
 /// Finds what was sent over the connections of a mount and what was answered, which procfs leaves out, in its section.
 fn connection(section: &str) -> Option<[u64; 2]> {
-    let lines = section.lines().filter_map(|line| line.trim().strip_prefix("xprt:"));
+    let lines = section
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("xprt:"));
     let counts = lines.filter_map(|line| {
         let mut words = line.split_whitespace();
         // Those of UDP and of local sockets have other columns.
-        words.next().filter(|kind| matches!(*kind, "tcp" | "rdma"))?;
+        words
+            .next()
+            .filter(|kind| matches!(*kind, "tcp" | "rdma"))?;
         let mut counts = words.skip(5).map_while(|word| word.parse::<u64>().ok());
         Some([counts.next()?, counts.next()?])
     });

@@ -17,7 +17,12 @@ pub fn running_host(root: &Path) -> (RecordingHeader, String) {
     let names = uname();
     let text = |name: &std::ffi::CStr| name.to_string_lossy().into_owned();
     let (host, kernel) = (Some(text(names.nodename())), Some(text(names.release())));
-    let header = RecordingHeader { host, kernel, cpus: count_cpus(root), ..RecordingHeader::default() };
+    let header = RecordingHeader {
+        host,
+        kernel,
+        cpus: count_cpus(root),
+        ..RecordingHeader::default()
+    };
     (header, text(names.machine()))
 }
 
@@ -57,15 +62,28 @@ pub fn read_machine(root: &Path) -> Machine {
 /// Counts the CPUs, including those that are offline, or without /sys those in /proc/stat; `None` if neither lists them.
 pub fn count_cpus(root: &Path) -> Option<usize> {
     let is_cpu = |name: &str| {
-        name.strip_prefix("cpu").is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+        name.strip_prefix("cpu")
+            .is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
     };
     let in_sys = paths_in(&root.join("sys/devices/system/cpu"));
-    let count = in_sys.iter().filter_map(|path| file_name(path)).filter(|name| is_cpu(name)).count();
+    let count = in_sys
+        .iter()
+        .filter_map(|path| file_name(path))
+        .filter(|name| is_cpu(name))
+        .count();
     let in_proc = || {
         let stat = read_text(&root.join("proc/stat"))?;
-        Some(stat.lines().filter_map(|line| line.split(' ').next()).filter(|word| is_cpu(word)).count())
+        Some(
+            stat.lines()
+                .filter_map(|line| line.split(' ').next())
+                .filter(|word| is_cpu(word))
+                .count(),
+        )
     };
-    Some(count).filter(|count| *count > 0).or_else(in_proc).filter(|count| *count > 0)
+    Some(count)
+        .filter(|count| *count > 0)
+        .or_else(in_proc)
+        .filter(|count| *count > 0)
 }
 
 /// Returns whether this process has the capabilities that permit it to read `/proc/PID/io` of all processes. A security
@@ -84,7 +102,8 @@ pub fn ignores_hangup() -> bool {
 /// (proc_pid_status(5)).
 fn has_hangup(status: &str) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask & 1 == 1)
 }
 
 /// Returns the local time zone as [`find_time_zone`] does; UTC if the variable TZ names none.
@@ -107,7 +126,9 @@ pub fn find_time_zone(tz: Option<&OsStr>) -> Option<TimeZone> {
     let path = Path::new("/usr/share/zoneinfo").join(name);
     // UTC needs no file: a small container has none.
     let utc = || matches!(name, "UTC" | "Etc/UTC" | "GMT").then_some(TimeZone::UTC);
-    read_zone(&path).or_else(|| TimeZone::posix(name).ok()).or_else(utc)
+    read_zone(&path)
+        .or_else(|| TimeZone::posix(name).ok())
+        .or_else(utc)
 }
 
 fn read_zone(path: &Path) -> Option<TimeZone> {
@@ -122,8 +143,12 @@ mod tests {
 
     #[test]
     fn the_lowest_bit_of_the_ignored_signals_is_hangup() {
-        assert!(has_hangup("Name:\tblkstat\nSigIgn:\t0000000000001001\nSigCgt:\t0000000000000000\n"));
-        assert!(!has_hangup("SigBlk:\t0000000000000001\nSigIgn:\t0000000000001000\n"));
+        assert!(has_hangup(
+            "Name:\tblkstat\nSigIgn:\t0000000000001001\nSigCgt:\t0000000000000000\n"
+        ));
+        assert!(!has_hangup(
+            "SigBlk:\t0000000000000001\nSigIgn:\t0000000000001000\n"
+        ));
         assert!(!has_hangup(""));
     }
 
@@ -137,7 +162,10 @@ mod tests {
     #[test]
     fn a_posix_rule_needs_no_file() {
         assert_eq!(at_epoch("IST-5:30"), "1970-01-01T05:30:00+0530");
-        assert_eq!(at_epoch(":EST5EDT,M3.2.0,M11.1.0"), "1969-12-31T19:00:00-0500");
+        assert_eq!(
+            at_epoch(":EST5EDT,M3.2.0,M11.1.0"),
+            "1969-12-31T19:00:00-0500"
+        );
     }
 
     #[test]

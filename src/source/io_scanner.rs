@@ -69,7 +69,9 @@ impl<T> Shared<T> {
         limit: Duration,
         is_waiting: impl FnMut(&mut T) -> bool,
     ) -> MutexGuard<'_, T> {
-        let waited = self.finished.wait_timeout_while(self.lock(), limit, is_waiting);
+        let waited = self
+            .finished
+            .wait_timeout_while(self.lock(), limit, is_waiting);
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 }
@@ -88,7 +90,10 @@ impl IoScanner {
             ScanScope::Everything => {
                 // No time passes on a clock that advances only while waiting.
                 let patience = if is_manual { Duration::MAX } else { PATIENCE };
-                Some(ProcessThread::start(ProcessIoReader::new(root, is_v1), patience)?)
+                Some(ProcessThread::start(
+                    ProcessIoReader::new(root, is_v1),
+                    patience,
+                )?)
             }
         };
         let is_in_trouble = Arc::<AtomicBool>::default();
@@ -102,14 +107,23 @@ impl IoScanner {
             sample: Sample::default(),
         });
         if is_manual {
-            return Ok(Self { worker: Worker::Immediate(scan), is_in_trouble });
+            return Ok(Self {
+                worker: Worker::Immediate(scan),
+                is_in_trouble,
+            });
         }
         let (due, requests) = sync_channel(1);
         let latest = Arc::<Shared<Option<Arc<IoScan>>>>::default();
         let shared = Arc::clone(&latest);
         let run = move || scan_on_request(*scan, &requests, &shared);
-        thread::Builder::new().name("blkstat-scan".to_owned()).stack_size(STACK_BYTES).spawn(run)?;
-        Ok(Self { worker: Worker::Thread { due, latest }, is_in_trouble })
+        thread::Builder::new()
+            .name("blkstat-scan".to_owned())
+            .stack_size(STACK_BYTES)
+            .spawn(run)?;
+        Ok(Self {
+            worker: Worker::Thread { due, latest },
+            is_in_trouble,
+        })
     }
 
     /// Notes whether a device is in trouble or may be: the next scans then look for new cgroups, changed limits and blocked
@@ -145,7 +159,11 @@ impl IoScanner {
 }
 
 /// Scans until the sender of requests is gone.
-fn scan_on_request(mut scan: Scan, requests: &Receiver<Duration>, latest: &Shared<Option<Arc<IoScan>>>) {
+fn scan_on_request(
+    mut scan: Scan,
+    requests: &Receiver<Duration>,
+    latest: &Shared<Option<Arc<IoScan>>>,
+) {
     let clock = RealClock::new(None);
     let mut budget = Budget::default();
     let mut is_first = true;
@@ -211,13 +229,31 @@ impl Scan {
         if let Some(processes) = &mut self.processes {
             processes.request(now);
         }
-        let has_limits =
-            || found.cgroups.iter().flat_map(|cgroup| &cgroup.devices).any(CgroupDevice::has_limits);
+        let has_limits = || {
+            found
+                .cgroups
+                .iter()
+                .flat_map(|cgroup| &cgroup.devices)
+                .any(CgroupDevice::has_limits)
+        };
         let searches_tasks = self.processes.is_some() || is_in_trouble || has_limits();
-        let blocked = if searches_tasks { self.blocked.read(now) } else { None };
-        let (processes, hung_read) =
-            self.processes.as_mut().map_or((None, None), |processes| processes.read(now));
-        IoScan { at: begin + now.saturating_sub(begin) / 2, devices, processes, hung_read, blocked, ..found }
+        let blocked = if searches_tasks {
+            self.blocked.read(now)
+        } else {
+            None
+        };
+        let (processes, hung_read) = self
+            .processes
+            .as_mut()
+            .map_or((None, None), |processes| processes.read(now));
+        IoScan {
+            at: begin + now.saturating_sub(begin) / 2,
+            devices,
+            processes,
+            hung_read,
+            blocked,
+            ..found
+        }
     }
 
     /// Reads the counters of the whole devices at the time of the scan, for comparison with those of cgroups.
@@ -227,7 +263,10 @@ impl Scan {
             parse_diskstats(&self.text, &mut self.sample, |_, _| {});
         }
         let devices = &self.sample.devices;
-        let whole = devices.iter().zip(partition_parents(devices)).filter(|(_, parent)| parent.is_none());
+        let whole = devices
+            .iter()
+            .zip(partition_parents(devices))
+            .filter(|(_, parent)| parent.is_none());
         let scanned = whole.map(|(device, _)| ScannedDevice {
             number: (device.major, device.minor),
             name: device.name.clone(),
@@ -238,7 +277,9 @@ impl Scan {
                 writes: device.counters.writes.ios,
             },
         });
-        scanned.filter(|device| device.io != IoCounters::default()).collect()
+        scanned
+            .filter(|device| device.io != IoCounters::default())
+            .collect()
     }
 }
 
@@ -257,7 +298,10 @@ struct Budget {
 
 impl Default for Budget {
     fn default() -> Self {
-        Self { credit_s: MAX_CREDIT_S, credited_at: None }
+        Self {
+            credit_s: MAX_CREDIT_S,
+            credited_at: None,
+        }
     }
 }
 
@@ -313,8 +357,16 @@ impl ProcessThread {
         let current = Arc::clone(&reader.current);
         let results = Arc::clone(&shared);
         let run = move || read_on_request(&mut reader, &received, &results);
-        thread::Builder::new().name("blkstat-procs".to_owned()).stack_size(STACK_BYTES).spawn(run)?;
-        Ok(Self { requests, shared, current, patience })
+        thread::Builder::new()
+            .name("blkstat-procs".to_owned())
+            .stack_size(STACK_BYTES)
+            .spawn(run)?;
+        Ok(Self {
+            requests,
+            shared,
+            current,
+            patience,
+        })
     }
 
     /// Asks for processes; `now` is a monotonic time.
@@ -328,19 +380,34 @@ impl ProcessThread {
     /// Returns the requested processes, or the previous ones if reading takes too long; none if the read hangs.
     fn read(&self, now: Duration) -> Found {
         // A read that has already missed its time is not waited for again.
-        let is_young =
-            |state: &mut State| state.begun.is_some_and(|begun| now.saturating_sub(begun) < self.patience);
+        let is_young = |state: &mut State| {
+            state
+                .begun
+                .is_some_and(|begun| now.saturating_sub(begun) < self.patience)
+        };
         let state = self.shared.wait_while(self.patience, is_young);
-        let elapsed = state.begun.map_or(Duration::ZERO, |begun| now.saturating_sub(begun));
+        let elapsed = state
+            .begun
+            .map_or(Duration::ZERO, |begun| now.saturating_sub(begun));
         if elapsed < MIN_HUNG_TIME {
             return (state.found.clone(), None);
         }
-        (None, Some(HungRead { pid: self.current.load(Ordering::Relaxed), elapsed }))
+        (
+            None,
+            Some(HungRead {
+                pid: self.current.load(Ordering::Relaxed),
+                elapsed,
+            }),
+        )
     }
 }
 
 /// Reads processes until the sender of requests is gone.
-fn read_on_request(reader: &mut ProcessIoReader, requests: &Receiver<Duration>, shared: &Shared<State>) {
+fn read_on_request(
+    reader: &mut ProcessIoReader,
+    requests: &Receiver<Duration>,
+    shared: &Shared<State>,
+) {
     while let Ok(now) = requests.recv() {
         let cpu_before = thread_cpu_time();
         let found = reader.read(now);
@@ -369,6 +436,9 @@ mod tests {
         };
         let scans: Vec<u64> = (0..1000).filter(|second| is_permitted(*second)).collect();
         assert_eq!(scans[..5], [0, 1, 2, 3, 4]);
-        assert!(scans[5..].windows(2).all(|two| two[1] - two[0] == 2), "every other second: {scans:?}");
+        assert!(
+            scans[5..].windows(2).all(|two| two[1] - two[0] == 2),
+            "every other second: {scans:?}"
+        );
     }
 }

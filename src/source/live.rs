@@ -70,22 +70,41 @@ impl<'a> Live<'a> {
     /// Also reads [`Sample::host`] from three more files below `ROOT/proc`: `pressure/io`, `pressure/memory` and
     /// `vmstat`; also from `meminfo` if `vmstat` lacks the dirty pages or ROOT is not `/`.
     pub fn with_host_state(self) -> Self {
-        Self { reads_host_state: true, ..self }
+        Self {
+            reads_host_state: true,
+            ..self
+        }
     }
 
     /// Reads the devices from a directory, too, or only from there, like `iostat +f` and `iostat -f`. If `is_listing`,
     /// the directory's own list of all devices and partitions is read, which may be missing, instead of a file for each
     /// device.
-    pub fn with_device_files(self, directory: &Path, precedence: Precedence, is_listing: bool) -> Self {
+    pub fn with_device_files(
+        self,
+        directory: &Path,
+        precedence: Precedence,
+        is_listing: bool,
+    ) -> Self {
         let path = directory.to_owned();
-        Self { directory: Some(DeviceDirectory { path, precedence, is_listing }), ..self }
+        Self {
+            directory: Some(DeviceDirectory {
+                path,
+                precedence,
+                is_listing,
+            }),
+            ..self
+        }
     }
 
     /// Reads the first sample, as [`Self::read`] does.
     ///
     /// # Errors
     /// [`NoData`] if the list of devices is missing or empty; any other error if it cannot be read.
-    pub fn read_first(&mut self, sample: &mut Sample, on_error: impl FnMut(usize, LineError)) -> Result<()> {
+    pub fn read_first(
+        &mut self,
+        sample: &mut Sample,
+        on_error: impl FnMut(usize, LineError),
+    ) -> Result<()> {
         let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
         match self.read(sample, on_error) {
             Err(error) if error.downcast_ref().is_some_and(is_missing) => {
@@ -106,14 +125,29 @@ impl<'a> Live<'a> {
     ///
     /// # Errors
     /// If the list of devices, usually /proc/diskstats, cannot be read.
-    pub fn read(&mut self, sample: &mut Sample, mut on_error: impl FnMut(usize, LineError)) -> Result<()> {
-        sample.host = if self.reads_host_state { self.memory_and_pressure() } else { HostState::default() };
+    pub fn read(
+        &mut self,
+        sample: &mut Sample,
+        mut on_error: impl FnMut(usize, LineError),
+    ) -> Result<()> {
+        sample.host = if self.reads_host_state {
+            self.memory_and_pressure()
+        } else {
+            HostState::default()
+        };
         let uptime = self.uptime();
         sample.cpu = self.cpu(&mut sample.host);
-        sample.at =
-            SampleTime { monotonic: Some(self.clock.monotonic()), wall: Some(self.clock.wall()), uptime };
+        sample.at = SampleTime {
+            monotonic: Some(self.clock.monotonic()),
+            wall: Some(self.clock.wall()),
+            uptime,
+        };
         let is_read = read_into(&self.diskstats, &mut self.text);
-        if self.directory.as_ref().is_some_and(|directory| directory.precedence == Precedence::Alone) {
+        if self
+            .directory
+            .as_ref()
+            .is_some_and(|directory| directory.precedence == Precedence::Alone)
+        {
             // Only its device numbers matter, if it can be read.
             parse_diskstats(&self.text, sample, |_, _| {});
         } else {
@@ -134,16 +168,25 @@ impl<'a> Live<'a> {
     /// Returns the path that the devices are read from, for messages.
     pub fn name(&self) -> String {
         match &self.directory {
-            Some(DeviceDirectory { path, precedence: Precedence::Alone, is_listing }) => {
-                path.join(if *is_listing { "diskstats" } else { "block" }).display().to_string()
-            }
+            Some(DeviceDirectory {
+                path,
+                precedence: Precedence::Alone,
+                is_listing,
+            }) => path
+                .join(if *is_listing { "diskstats" } else { "block" })
+                .display()
+                .to_string(),
             _ => self.diskstats.display().to_string(),
         }
     }
 
     fn uptime(&mut self) -> Option<u64> {
         read_into(&self.proc.join("uptime"), &mut self.text).ok()?;
-        let word = self.text.trim_ascii().split(u8::is_ascii_whitespace).next()?;
+        let word = self
+            .text
+            .trim_ascii()
+            .split(u8::is_ascii_whitespace)
+            .next()?;
         let seconds: f64 = std::str::from_utf8(word).ok()?.parse().ok()?;
         // The file has two decimals, so rounding restores the exact value.
         (seconds >= 0.0).then(|| (seconds * 100.0).round() as u64)
@@ -154,7 +197,9 @@ impl<'a> Live<'a> {
         if self.reads_host_state {
             host.blocked = parse_blocked(&self.text);
         }
-        self.text.split(|byte| *byte == b'\n').find_map(parse_cpu_line)
+        self.text
+            .split(|byte| *byte == b'\n')
+            .find_map(parse_cpu_line)
     }
 
     fn memory_and_pressure(&mut self) -> HostState {
@@ -196,16 +241,26 @@ impl DeviceDirectory {
             listed.devices
         } else {
             // The directory may lack device numbers, which the system has.
-            self.read_files(|name| sample.device(name).map(|device| (device.major, device.minor)))
+            self.read_files(|name| {
+                sample
+                    .device(name)
+                    .map(|device| (device.major, device.minor))
+            })
         };
         if self.precedence == Precedence::Alone {
             sample.devices = devices;
             return;
         }
         for device in devices {
-            match sample.devices.iter_mut().find(|other| other.name == device.name) {
+            match sample
+                .devices
+                .iter_mut()
+                .find(|other| other.name == device.name)
+            {
                 // The list of the directory always replaces that of the system.
-                Some(other) if self.is_listing || self.precedence == Precedence::Directory => *other = device,
+                Some(other) if self.is_listing || self.precedence == Precedence::Directory => {
+                    *other = device
+                }
                 Some(_) => {}
                 None => sample.devices.push(device),
             }
@@ -221,9 +276,12 @@ impl DeviceDirectory {
         let mut devices = Vec::new();
         let block = self.path.join("block");
         // Such as `8:1 -> ../../block/sda/sda1`.
-        let devno =
-            |(link, target): (String, String)| Some((device_name(&target), parse_device_number(&link)?));
-        let linked: HashMap<_, _> = links_in(&self.path.join("dev/block")).filter_map(devno).collect();
+        let devno = |(link, target): (String, String)| {
+            Some((device_name(&target), parse_device_number(&link)?))
+        };
+        let linked: HashMap<_, _> = links_in(&self.path.join("dev/block"))
+            .filter_map(devno)
+            .collect();
         let find_devno = |name: &str| linked.get(name).copied().or_else(|| find_devno(name));
         for disk in subdirectories(&block) {
             let disk_dir = block.join(&disk);
@@ -246,20 +304,37 @@ fn read_into(path: &Path, text: &mut Vec<u8>) -> Result<()> {
     read_bytes_into(path, text).with_context(|| format!("cannot read {}", path.display()))
 }
 
-fn read_device(dir: &Path, file_name: &str, find_devno: &impl Fn(&str) -> Option<(u32, u32)>) -> Device {
+fn read_device(
+    dir: &Path,
+    file_name: &str,
+    find_devno: &impl Fn(&str) -> Option<(u32, u32)>,
+) -> Device {
     let name = device_name(file_name);
-    let (major, minor) = read_devno(dir).or_else(|| find_devno(&name)).unwrap_or((0, 0));
+    let (major, minor) = read_devno(dir)
+        .or_else(|| find_devno(&name))
+        .unwrap_or((0, 0));
     let stat = read_text(&dir.join("stat")).unwrap_or_default();
     let mut device = Device::default();
     let line = format!("{major} {minor} {name} {}", stat.trim());
     if parse_line(line.as_bytes(), &mut device).is_err() {
-        device = Device { major, minor, name, ..Device::default() };
+        device = Device {
+            major,
+            minor,
+            name,
+            ..Device::default()
+        };
     }
     device
 }
 
 /// Returns the names of the directories in a directory, including links to directories.
 fn subdirectories(dir: &Path) -> Vec<String> {
-    let entries = read_dir(dir).into_iter().flatten().flatten().filter(|entry| entry.path().is_dir());
-    entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+    let entries = read_dir(dir)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| entry.path().is_dir());
+    entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect()
 }

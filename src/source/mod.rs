@@ -19,8 +19,8 @@ pub use self::cgroups::cgroup_mount;
 pub use self::device_resolver::DeviceResolver;
 pub use self::health::HealthReader;
 pub use self::host::{
-    count_cpus, find_time_zone, has_process_io_capabilities, ignores_hangup, local_time_zone, read_hostname,
-    read_machine, read_recording_header, running_host,
+    count_cpus, find_time_zone, has_process_io_capabilities, ignores_hangup, local_time_zone,
+    read_hostname, read_machine, read_recording_header, running_host,
 };
 pub use self::io_scanner::{IoScanner, ScanScope};
 pub use self::live::{Live, Precedence};

@@ -34,8 +34,14 @@ impl ParseAhead {
         // One batch waits, while one is parsed and one is used.
         let (sender, batches) = sync_channel(1);
         let parse = move || parse(reader, &sender);
-        thread::Builder::new().name("blkstat-parse".to_owned()).spawn(parse)?;
-        Ok(Self { batches, batch: Vec::new().into_iter(), state: CaptureState::default() })
+        thread::Builder::new()
+            .name("blkstat-parse".to_owned())
+            .spawn(parse)?;
+        Ok(Self {
+            batches,
+            batch: Vec::new().into_iter(),
+            state: CaptureState::default(),
+        })
     }
 
     /// Reads the next sample into `sample`. Must not be called after the end.
@@ -76,7 +82,11 @@ fn parse(mut reader: Reader<impl Read>, batches: &SyncSender<Vec<Parsed>>) {
             let found = reader.next(&previous, &mut sample);
             has_ended = !matches!(found, Ok(true));
             previous.devices.clone_from(&sample.devices);
-            batch.push(Parsed { sample, state: reader.take_state(), found });
+            batch.push(Parsed {
+                sample,
+                state: reader.take_state(),
+                found,
+            });
         }
         has_ended |= batches.send(batch).is_err();
     }

@@ -59,7 +59,9 @@ impl Read for UntilSignal<'_> {
         if let WaitOutcome::Signal(signal) = self.clock.wait(None, Some(self.input.as_fd())) {
             return Err(interruption(signal));
         }
-        let Some(position) = &mut self.position else { return self.input.read(into) };
+        let Some(position) = &mut self.position else {
+            return self.input.read(into);
+        };
         let read = self.input.read_at(into, *position)?;
         *position += read as u64;
         Ok(read)
@@ -81,7 +83,11 @@ impl<'a> Replay<'a> {
     pub fn open(path: &Path, every: Option<Duration>, clock: &'a dyn Clock) -> Result<Self> {
         let has_cpus = thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
         let file = CaptureFile::open(path, every, clock)?;
-        if has_cpus && file.length.is_some_and(|bytes| bytes >= MIN_PARSE_AHEAD_BYTES) {
+        if has_cpus
+            && file
+                .length
+                .is_some_and(|bytes| bytes >= MIN_PARSE_AHEAD_BYTES)
+        {
             let started = ParseAhead::start(file.reader(file.input(None)?.input)?);
             let ahead = started.map_err(|error| file.error(error))?;
             return Ok(Self::new(file, Samples::Ahead(ahead)));
@@ -119,11 +125,19 @@ impl<'a> Replay<'a> {
         // Those that begin at the same time keep their order.
         files.sort_by_key(|(first, _)| *first);
         let mut following: Vec<PathBuf> = files.into_iter().rev().map(|(_, path)| path).collect();
-        let file = CaptureFile::open(&following.pop().unwrap_or_else(|| first.to_owned()), every, clock)?;
+        let file = CaptureFile::open(
+            &following.pop().unwrap_or_else(|| first.to_owned()),
+            every,
+            clock,
+        )?;
         let file_name = file.name.clone();
         let replay = Self::in_turn(file, |reader| reader.begin_file(file_name))?;
         let name = format!("{} and {} more", replay.name, following.len());
-        Ok(Self { name, following, ..replay })
+        Ok(Self {
+            name,
+            following,
+            ..replay
+        })
     }
 
     /// Opens a capture like [`Self::open`], and also hands out the complete lines of a sample that is truncated at the
@@ -137,7 +151,10 @@ impl<'a> Replay<'a> {
         every: Option<Duration>,
         clock: &'a dyn Clock,
     ) -> Result<Self> {
-        Self::in_turn(CaptureFile::open(path, every, clock)?, Reader::keep_truncated_sample)
+        Self::in_turn(
+            CaptureFile::open(path, every, clock)?,
+            Reader::keep_truncated_sample,
+        )
     }
 
     fn in_turn(
@@ -150,7 +167,13 @@ impl<'a> Replay<'a> {
     }
 
     fn new(file: CaptureFile<'a>, samples: Samples<'a>) -> Self {
-        Self { name: file.name.clone(), file, samples, has_ended: false, following: Vec::new() }
+        Self {
+            name: file.name.clone(),
+            file,
+            samples,
+            has_ended: false,
+            following: Vec::new(),
+        }
     }
 
     /// Reads the times of the whole capture before its samples are read; `None` for a pipe, which cannot be read ahead,
@@ -177,7 +200,10 @@ impl<'a> Replay<'a> {
 
     /// Returns the fraction of the file that has been read, from 0 to 1; `None` if its length is not known.
     pub fn progress(&self) -> Option<f64> {
-        let read = (&self.file.file).stream_position().ok()?.saturating_sub(self.file.start);
+        let read = (&self.file.file)
+            .stream_position()
+            .ok()?
+            .saturating_sub(self.file.start);
         Some((read as f64 / self.file.length?.max(1) as f64).min(1.0))
     }
 
@@ -201,9 +227,14 @@ impl<'a> Replay<'a> {
                 if !matches!(found, Ok(false)) {
                     break found;
                 }
-                let Some(path) = self.following.pop() else { break found };
+                let Some(path) = self.following.pop() else {
+                    break found;
+                };
                 self.file = CaptureFile::open(&path, self.file.every, self.file.clock)?;
-                reader.continue_with(self.file.text(self.file.input(None)?)?, self.file.name.clone());
+                reader.continue_with(
+                    self.file.text(self.file.input(None)?)?,
+                    self.file.name.clone(),
+                );
             },
             Samples::Ahead(ahead) => match self.file.clock.signal() {
                 Some(signal) => Err(interruption(signal)),
@@ -233,13 +264,18 @@ impl<'a> Replay<'a> {
     /// Returns why the capture has no samples.
     pub fn no_samples_reason(&self) -> String {
         let reason = match self.state() {
-            CaptureState { is_truncated: true, .. } => {
+            CaptureState {
+                is_truncated: true, ..
+            } => {
                 "the capture is truncated before the end of its first sample; two samples are needed"
             }
-            CaptureState { lacks_times: true, .. } => {
-                "copies of /proc/diskstats without times; state their distance: --every 1s"
-            }
-            CaptureState { look_alike: Some((line, what)), .. } => {
+            CaptureState {
+                lacks_times: true, ..
+            } => "copies of /proc/diskstats without times; state their distance: --every 1s",
+            CaptureState {
+                look_alike: Some((line, what)),
+                ..
+            } => {
                 return format!("no samples found; line {line} {what}");
             }
             _ => {
@@ -261,8 +297,9 @@ pub fn is_recording(word: &str, root: &Path) -> bool {
     // The kernel's files show up as regular ones.
     let is_of_kernel = word.starts_with("/proc/") || word.starts_with("/sys/");
     let is_stream = |path: &Path| {
-        path.metadata()
-            .is_ok_and(|metadata| metadata.is_file() && !is_of_kernel || metadata.file_type().is_fifo())
+        path.metadata().is_ok_and(|metadata| {
+            metadata.is_file() && !is_of_kernel || metadata.file_type().is_fifo()
+        })
     };
     word == "-" || is_stream(Path::new(word)) && !is_device_name(word, root)
 }
@@ -287,8 +324,9 @@ pub fn open_range(range: &TimeRange, replay: &Replay<'_>) -> Result<RangeFilter>
         ),
     };
     let name = || sanitize(replay.name()).into_owned();
-    if let Some((option, point)) =
-        range.points().find(|(_, point)| point.before_end().is_some() && !replay.is_file())
+    if let Some((option, point)) = range
+        .points()
+        .find(|(_, point)| point.before_end().is_some() && !replay.is_file())
     {
         bail!(
             "{option} {point} is not known while {} is read from a pipe; save the capture to a file first",
@@ -296,22 +334,38 @@ pub fn open_range(range: &TimeRange, replay: &Replay<'_>) -> Result<RangeFilter>
         );
     }
     // Whether a local time occurs again is known only from the last time.
-    let needs_whole =
-        range.points().any(|(_, point)| point.before_end().is_some() || point.needs_time_zone());
-    let whole = if needs_whole { replay.scan_times()? } else { None };
+    let needs_whole = range
+        .points()
+        .any(|(_, point)| point.before_end().is_some() || point.needs_time_zone());
+    let whole = if needs_whole {
+        replay.scan_times()?
+    } else {
+        None
+    };
     Ok(RangeFilter::new(range.clone(), zone, whole))
 }
 
 /// Returns the zone and the latest date for the times of a capture: a file ends before it was last changed.
 fn local_times(file: &File, clock: &dyn Clock) -> LocalTimes {
     // It may be in another zone, or be a pipe that is written meanwhile.
-    let (zone_slack, pipe_slack) = (SignedDuration::from_hours(24), SignedDuration::from_hours(31 * 24));
-    let changed =
-        file.metadata().ok().filter(std::fs::Metadata::is_file).and_then(|file| file.modified().ok());
-    let changed = changed.and_then(|time| Timestamp::try_from(time).ok()).map(|time| (time, zone_slack));
+    let (zone_slack, pipe_slack) = (
+        SignedDuration::from_hours(24),
+        SignedDuration::from_hours(31 * 24),
+    );
+    let changed = file
+        .metadata()
+        .ok()
+        .filter(std::fs::Metadata::is_file)
+        .and_then(|file| file.modified().ok());
+    let changed = changed
+        .and_then(|time| Timestamp::try_from(time).ok())
+        .map(|time| (time, zone_slack));
     let (end, slack) = changed.unwrap_or_else(|| (clock.wall(), pipe_slack));
     let zone = local_time_zone(std::env::var_os("TZ").as_deref());
-    LocalTimes { zone, latest: end.saturating_add(slack).unwrap_or(end) }
+    LocalTimes {
+        zone,
+        latest: end.saturating_add(slack).unwrap_or(end),
+    }
 }
 
 /// Passes the text of the samples of a capture from one time to another to `write`, and returns their number.
@@ -325,8 +379,12 @@ pub fn copy_capture_range(
 ) -> Result<u64> {
     let clock = RealClock::new(None);
     let file = CaptureFile::open(path, None, &clock)?;
-    copy_range(file.text(&file.file)?, range.0..=range.1, |bytes| -> Result<()> { write(bytes) })
-        .with_context(|| format!("cannot copy from {}", file.name))
+    copy_range(
+        file.text(&file.file)?,
+        range.0..=range.1,
+        |bytes| -> Result<()> { write(bytes) },
+    )
+    .with_context(|| format!("cannot copy from {}", file.name))
 }
 
 /// The file of a capture.
@@ -348,40 +406,65 @@ impl<'a> CaptureFile<'a> {
     fn open(path: &Path, every: Option<Duration>, clock: &'a dyn Clock) -> Result<Self> {
         let (name, mut file) = if path.as_os_str() == "-" {
             // Bypasses the buffer of the standard library: poll(2) does not see data in it.
-            let input = io::stdin().as_fd().try_clone_to_owned().context("cannot read standard input")?;
+            let input = io::stdin()
+                .as_fd()
+                .try_clone_to_owned()
+                .context("cannot read standard input")?;
             (STANDARD_INPUT.to_owned(), File::from(input))
         } else {
             let name = path.display().to_string();
             let file = OpenOptions::new().read(true).open(path);
-            (name.clone(), file.with_context(|| format!("cannot open {name}"))?)
+            (
+                name.clone(),
+                file.with_context(|| format!("cannot open {name}"))?,
+            )
         };
-        let metadata = file.metadata().with_context(|| format!("cannot read {name}"))?;
+        let metadata = file
+            .metadata()
+            .with_context(|| format!("cannot read {name}"))?;
         if metadata.is_dir() {
             bail!("{name} is a directory, not a capture");
         }
         let length = metadata.is_file().then_some(metadata.len());
         let start = file.stream_position().unwrap_or(0);
-        Ok(Self { name, file, start, length, every, clock })
+        Ok(Self {
+            name,
+            file,
+            start,
+            length,
+            every,
+            clock,
+        })
     }
 
     /// The file, which is read at its own position if there is none.
     fn input(&self, position: Option<u64>) -> Result<UntilSignal<'a>> {
         let input = self.file.try_clone().map_err(|error| self.error(error))?;
-        Ok(UntilSignal { input, position, clock: self.clock })
+        Ok(UntilSignal {
+            input,
+            position,
+            clock: self.clock,
+        })
     }
 
     /// Returns the text of the capture, which `input` reads.
     fn text<R: Read>(&self, input: R) -> Result<Text<R>> {
         // A file without zeros at its end may still grow.
         let end = self.length.and_then(|length| {
-            length_without_zeros(&self.file, MIN_LOST_ZEROS).ok().filter(|end| *end < length)
+            length_without_zeros(&self.file, MIN_LOST_ZEROS)
+                .ok()
+                .filter(|end| *end < length)
         });
         let data = end.map_or(u64::MAX, |end| end.saturating_sub(self.start));
         decompress(input, data, &self.name).map_err(|error| self.error(error))
     }
 
     fn reader<R: Read>(&self, input: R) -> Result<Reader<Text<R>>> {
-        Ok(Reader::with_times(self.text(input)?, local_times(&self.file, self.clock), self.every))
+        Ok(Reader::with_times(
+            self.text(input)?,
+            local_times(&self.file, self.clock),
+            self.every,
+        ))
     }
 
     fn error(&self, error: io::Error) -> anyhow::Error {
@@ -410,7 +493,10 @@ impl<'a> CaptureFile<'a> {
             // The times of other captures, and of logs, are known only with their samples.
             let mut reader = self.reader(self.input(Some(self.start))?)?;
             let (mut previous, mut sample) = (Sample::default(), Sample::default());
-            while reader.next(&previous, &mut sample).map_err(|error| self.error(error))? {
+            while reader
+                .next(&previous, &mut sample)
+                .map_err(|error| self.error(error))?
+            {
                 reader.take_warnings();
                 sample.at.wall.into_iter().for_each(&mut observe);
                 std::mem::swap(&mut previous, &mut sample);
@@ -429,13 +515,19 @@ mod tests {
     fn only_a_large_file_is_parsed_ahead() {
         let directory = tempfile::tempdir().unwrap();
         let clock = RealClock::new(None);
-        let is_ahead = |replay: Result<Replay<'_>>| matches!(replay.unwrap().samples, Samples::Ahead(..));
+        let is_ahead =
+            |replay: Result<Replay<'_>>| matches!(replay.unwrap().samples, Samples::Ahead(..));
         let has_cpus = thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
         for (lines, is_large) in [(300_000, true), (1, false)] {
             let path = directory.path().join("capture");
             std::fs::write(&path, b"TS 1.0\n".repeat(lines)).unwrap();
-            assert_eq!(is_ahead(Replay::open(&path, None, &clock)), has_cpus && is_large);
-            assert!(!is_ahead(Replay::open_with_truncated_sample(&path, None, &clock)));
+            assert_eq!(
+                is_ahead(Replay::open(&path, None, &clock)),
+                has_cpus && is_large
+            );
+            assert!(!is_ahead(Replay::open_with_truncated_sample(
+                &path, None, &clock
+            )));
         }
     }
 }

@@ -27,11 +27,18 @@ pub(super) fn read_bytes(path: &Path) -> Option<Vec<u8>> {
 /// If the file cannot be read or is too large.
 pub(super) fn read_bytes_into(path: &Path, bytes: &mut Vec<u8>) -> io::Result<()> {
     bytes.clear();
-    let read = OpenOptions::new().read(true).open(path)?.take(MAX_BYTES).read_to_end(bytes)?;
+    let read = OpenOptions::new()
+        .read(true)
+        .open(path)?
+        .take(MAX_BYTES)
+        .read_to_end(bytes)?;
     if read < MAX_BYTES as usize {
         Ok(())
     } else {
-        Err(io::Error::new(ErrorKind::FileTooLarge, format!("longer than {MAX_BYTES} bytes")))
+        Err(io::Error::new(
+            ErrorKind::FileTooLarge,
+            format!("longer than {MAX_BYTES} bytes"),
+        ))
     }
 }
 
@@ -64,19 +71,28 @@ pub fn read_text_file(path: &Path) -> io::Result<String> {
 /// If it cannot be opened or read, or is a directory.
 pub fn read_json_object(path: &Path) -> Result<Option<String>> {
     let name = path.display();
-    let mut file = OpenOptions::new().read(true).open(path).with_context(|| format!("cannot open {name}"))?;
+    let mut file = OpenOptions::new()
+        .read(true)
+        .open(path)
+        .with_context(|| format!("cannot open {name}"))?;
     if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
         bail!("{name} is a directory");
     }
     let mut start = [0; 64];
-    let count = file.read(&mut start).with_context(|| format!("cannot read {name}"))?;
+    let count = file
+        .read(&mut start)
+        .with_context(|| format!("cannot read {name}"))?;
     let start = &start[..count];
     if !start.trim_ascii_start().starts_with(b"{") {
         return Ok(None);
     }
     let mut bytes = start.to_vec();
-    file.take(8 * MAX_BYTES).read_to_end(&mut bytes).with_context(|| format!("cannot read {name}"))?;
-    Ok(Some(String::from_utf8(bytes).with_context(|| format!("{name} is not a text file"))?))
+    file.take(8 * MAX_BYTES)
+        .read_to_end(&mut bytes)
+        .with_context(|| format!("cannot read {name}"))?;
+    Ok(Some(
+        String::from_utf8(bytes).with_context(|| format!("{name} is not a text file"))?,
+    ))
 }
 
 /// The outcome of reading the first of several files.
@@ -99,19 +115,26 @@ pub fn read_first_file(paths: &[PathBuf], limit: Duration) -> FirstFile {
     let read = move || {
         let files = paths.into_iter().map(|path| (read_text_file(&path), path));
         let mut found = files.filter(|(text, _)| !text.as_ref().is_err_and(is_unavailable));
-        found.next().map_or(FirstFile::Missing, |(text, path)| FirstFile::Found(path, text))
+        found.next().map_or(FirstFile::Missing, |(text, path)| {
+            FirstFile::Found(path, text)
+        })
     };
     read_within(limit, read).unwrap_or(FirstFile::TimedOut)
 }
 
 /// Returns whether the error says that there is no such file for this user.
 fn is_unavailable(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::PermissionDenied)
+    matches!(
+        error.kind(),
+        ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::PermissionDenied
+    )
 }
 
 /// Returns the last component of a path; `None` if there is none or it is not UTF-8.
 pub(super) fn file_name(path: &Path) -> Option<String> {
-    path.file_name().and_then(|name| name.to_str()).map(str::to_owned)
+    path.file_name()
+        .and_then(|name| name.to_str())
+        .map(str::to_owned)
 }
 
 /// Returns the last component of the path that a symbolic link points to; `None` if this is not a link.
@@ -129,7 +152,9 @@ pub(super) fn paths_in(dir: &Path) -> Vec<PathBuf> {
 
 /// Returns the names of the symbolic links in a directory, in their order, with the last components of their targets.
 pub(super) fn links_in(dir: &Path) -> impl Iterator<Item = (String, String)> + use<> {
-    paths_in(dir).into_iter().filter_map(|link| Some((file_name(&link)?, link_target_name(&link)?)))
+    paths_in(dir)
+        .into_iter()
+        .filter_map(|link| Some((file_name(&link)?, link_target_name(&link)?)))
 }
 
 /// Returns the text of the mounts of a system: those of process 1 if `root` belongs to another system, such as the host as
@@ -159,7 +184,10 @@ pub(super) fn resolve_in_root(root: &Path, path: PathBuf) -> PathBuf {
         return path;
     }
     let is_below = |target: &Path| {
-        target.starts_with(root) || root.canonicalize().is_ok_and(|root| target.starts_with(root))
+        target.starts_with(root)
+            || root
+                .canonicalize()
+                .is_ok_and(|root| target.starts_with(root))
     };
     match path.read_link() {
         Ok(target) if target.is_absolute() && !is_below(&target) => {
@@ -177,7 +205,12 @@ mod tests {
     fn a_line_is_trimmed_and_never_empty() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("f");
-        for (text, line) in [(" a b \nc\n", Some("a b")), ("x", Some("x")), ("\nx", None), ("", None)] {
+        for (text, line) in [
+            (" a b \nc\n", Some("a b")),
+            ("x", Some("x")),
+            ("\nx", None),
+            ("", None),
+        ] {
             std::fs::write(&path, text).unwrap();
             assert_eq!(read_line(&path).as_deref(), line, "{text:?}");
         }
@@ -190,7 +223,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("f");
         std::fs::write(&path, b"\xff").unwrap();
-        assert_eq!((read_text(&path), read_bytes(&path)), (Some("\u{fffd}".to_owned()), Some(vec![0xff])));
+        assert_eq!(
+            (read_text(&path), read_bytes(&path)),
+            (Some("\u{fffd}".to_owned()), Some(vec![0xff]))
+        );
         assert_eq!(read_bytes(Path::new("/dev/zero")), None);
     }
 
@@ -202,12 +238,16 @@ mod tests {
         let path = |name: &str| dir.path().join(name);
         std::fs::write(path("b"), "text").unwrap();
         std::fs::write(path("c"), "other").unwrap();
-        let read =
-            |names: &[&str]| read_first_file(&names.iter().map(|n| path(n)).collect::<Vec<_>>(), LIMIT);
+        let read = |names: &[&str]| {
+            read_first_file(&names.iter().map(|n| path(n)).collect::<Vec<_>>(), LIMIT)
+        };
         assert!(
             matches!(read(&["a", "b/x", "b", "c"]), FirstFile::Found(p, Ok(text)) if p == path("b") && text == "text")
         );
-        assert!(matches!(read(&["a", "b/x"]), FirstFile::Missing) && matches!(read(&[]), FirstFile::Missing));
+        assert!(
+            matches!(read(&["a", "b/x"]), FirstFile::Missing)
+                && matches!(read(&[]), FirstFile::Missing)
+        );
     }
 
     #[test]
@@ -217,14 +257,20 @@ mod tests {
         std::fs::write(&binary, b"\xff").unwrap();
         for path in [dir.path().to_owned(), binary, PathBuf::from("/dev/zero")] {
             let found = read_first_file(&[path.clone(), "/".into()], LIMIT);
-            assert!(matches!(&found, FirstFile::Found(p, Err(_)) if *p == path), "{found:?}");
+            assert!(
+                matches!(&found, FirstFile::Found(p, Err(_)) if *p == path),
+                "{found:?}"
+            );
         }
     }
 
     #[test]
     fn a_read_that_hangs_is_left_behind() {
         let (release, hung) = channel::<()>();
-        assert_eq!(read_within(Duration::from_millis(1), move || hung.recv().is_ok()), None);
+        assert_eq!(
+            read_within(Duration::from_millis(1), move || hung.recv().is_ok()),
+            None
+        );
         drop(release);
         assert_eq!(read_within(Duration::from_secs(60), || 7), Some(7));
     }

@@ -29,7 +29,12 @@ pub struct CaptureTimes {
 impl CaptureTimes {
     /// The times of a capture whose first sample is at `first`.
     pub fn new(first: Timestamp) -> Self {
-        Self { first, last: first, latest: first, elapsed: SignedDuration::ZERO }
+        Self {
+            first,
+            last: first,
+            latest: first,
+            elapsed: SignedDuration::ZERO,
+        }
     }
 
     /// Takes the time of the next sample.
@@ -75,8 +80,16 @@ impl Bound {
     /// after it.
     fn observe(&mut self, before: &CaptureTimes, now: &CaptureTimes) {
         let (at, from, to) = match self.target {
-            Target::At(at) => (at.as_nanosecond(), before.last.as_nanosecond(), now.last.as_nanosecond()),
-            Target::AfterStart(at) => (at.as_nanos(), before.elapsed.as_nanos(), now.elapsed.as_nanos()),
+            Target::At(at) => (
+                at.as_nanosecond(),
+                before.last.as_nanosecond(),
+                now.last.as_nanosecond(),
+            ),
+            Target::AfterStart(at) => (
+                at.as_nanos(),
+                before.elapsed.as_nanos(),
+                now.elapsed.as_nanos(),
+            ),
         };
         self.is_passed |= at <= from || at - from < to - at;
     }
@@ -101,7 +114,15 @@ impl RangeFilter {
     /// Creates the filter of a range. `whole` are the times of the whole capture if they are known before it is read: a
     /// point [before the end](TimePoint::before_end) needs them.
     pub fn new(range: TimeRange, zone: TimeZone, whole: Option<CaptureTimes>) -> Self {
-        Self { range, zone, whole, so_far: None, begin: None, end: None, has_noted: false }
+        Self {
+            range,
+            zone,
+            whole,
+            so_far: None,
+            begin: None,
+            end: None,
+            has_noted: false,
+        }
     }
 
     /// Returns the place of the next sample.
@@ -117,7 +138,10 @@ impl RangeFilter {
             Some(times) => {
                 let before = *times;
                 times.observe(at);
-                self.begin.iter_mut().chain(&mut self.end).for_each(|bound| bound.observe(&before, times));
+                self.begin
+                    .iter_mut()
+                    .chain(&mut self.end)
+                    .for_each(|bound| bound.observe(&before, times));
             }
         }
         let is_passed = |bound: &Option<Bound>| bound.as_ref().map(|bound| bound.is_passed);
@@ -136,9 +160,9 @@ impl RangeFilter {
     pub fn finish(&self) -> Result<(), String> {
         match (&self.so_far, self.range.points().next()) {
             (Some(times), _) => self.require_within(times),
-            (None, Some((option, point))) => {
-                Err(format!("{option} {point} is outside the capture, which has no samples"))
-            }
+            (None, Some((option, point))) => Err(format!(
+                "{option} {point} is outside the capture, which has no samples"
+            )),
             (None, None) => Ok(()),
         }
     }
@@ -147,11 +171,18 @@ impl RangeFilter {
     pub fn take_note(&mut self) -> Option<String> {
         let latest = self.whole.as_ref().or(self.so_far.as_ref())?.latest;
         let is_repeated = |bound: &&Bound| bound.again.is_some_and(|again| again <= latest);
-        let bound = self.begin.iter().chain(&self.end).find(is_repeated).filter(|_| !self.has_noted)?;
+        let bound = self
+            .begin
+            .iter()
+            .chain(&self.end)
+            .find(is_repeated)
+            .filter(|_| !self.has_noted)?;
         self.has_noted = true;
         let Bound { option, point, .. } = bound;
         let taken = self.text(bound.moment(latest));
-        Some(format!("{option} {point} occurs more than once in the capture; taken as {taken}"))
+        Some(format!(
+            "{option} {point} occurs more than once in the capture; taken as {taken}"
+        ))
     }
 
     /// Finds the moments that the points mean in a capture that begins at `first`.
@@ -159,9 +190,16 @@ impl RangeFilter {
         // The first time is within the capture also as it is displayed, without fractions of a second.
         let start = Timestamp::from_second(first.as_second()).unwrap_or(first);
         let TimeRange { begin, end, .. } = self.range.clone();
-        self.begin = begin.map(|point| self.bound("--begin", point, start, start)).transpose()?;
-        let from = self.begin.as_ref().map_or(start, |begin| begin.moment(first));
-        self.end = end.map(|point| self.bound("--end", point, from, start)).transpose()?;
+        self.begin = begin
+            .map(|point| self.bound("--begin", point, start, start))
+            .transpose()?;
+        let from = self
+            .begin
+            .as_ref()
+            .map_or(start, |begin| begin.moment(first));
+        self.end = end
+            .map(|point| self.bound("--end", point, from, start))
+            .transpose()?;
         if let (Some(begin), Some(end)) = (&self.begin, &self.end) {
             let is_after = match (begin.target, end.target) {
                 (Target::At(begin), Target::At(end)) => begin >= end,
@@ -169,10 +207,15 @@ impl RangeFilter {
                 _ => false,
             };
             if is_after {
-                return Err(format!("--begin {} is not before --end {}", begin.point, end.point));
+                return Err(format!(
+                    "--begin {} is not before --end {}",
+                    begin.point, end.point
+                ));
             }
         }
-        self.whole.as_ref().map_or(Ok(()), |whole| self.require_within(whole))
+        self.whole
+            .as_ref()
+            .map_or(Ok(()), |whole| self.require_within(whole))
     }
 
     /// Finds a bound: its first moment from `from` on, or else from the start on.
@@ -190,20 +233,36 @@ impl RangeFilter {
         let target = match point.kind {
             Kind::AfterStart(after_start) => Some(Target::AfterStart(after_start)),
             Kind::BeforeEnd(before_end) => {
-                let after_start = self.whole.as_ref().and_then(|whole| whole.elapsed.checked_sub(before_end));
-                after_start.filter(|after_start| !after_start.is_negative()).map(Target::AfterStart)
+                let after_start = self
+                    .whole
+                    .as_ref()
+                    .and_then(|whole| whole.elapsed.checked_sub(before_end));
+                after_start
+                    .filter(|after_start| !after_start.is_negative())
+                    .map(Target::AfterStart)
             }
             _ => moments.next().map(Target::At),
         };
         let again = moments.next();
         match target {
-            Some(target) => Ok(Bound { option, point, target, again, is_passed: false }),
+            Some(target) => Ok(Bound {
+                option,
+                point,
+                target,
+                again,
+                is_passed: false,
+            }),
             None => Err(self.outside_message(option, &point, self.whole.as_ref())),
         }
     }
 
     fn require_within(&self, times: &CaptureTimes) -> Result<(), String> {
-        let Some(outside) = self.begin.iter().chain(&self.end).find(|bound| !bound.is_within(times)) else {
+        let Some(outside) = self
+            .begin
+            .iter()
+            .chain(&self.end)
+            .find(|bound| !bound.is_within(times))
+        else {
             return Ok(());
         };
         // An end whose time of day occurs only before the beginning.
@@ -219,13 +278,19 @@ impl RangeFilter {
     }
 
     fn order_message(&self) -> String {
-        let text = |point: &Option<TimePoint>| point.as_ref().map(ToString::to_string).unwrap_or_default();
+        let text =
+            |point: &Option<TimePoint>| point.as_ref().map(ToString::to_string).unwrap_or_default();
         let (begin, end) = (text(&self.range.begin), text(&self.range.end));
         format!("--end {end} comes before --begin {begin} in the capture")
     }
 
     /// Returns the message that a point is not in the capture. `whole` are its times, as far as they are known.
-    fn outside_message(&self, option: &str, point: &TimePoint, whole: Option<&CaptureTimes>) -> String {
+    fn outside_message(
+        &self,
+        option: &str,
+        point: &TimePoint,
+        whole: Option<&CaptureTimes>,
+    ) -> String {
         let Some(times) = whole.or(self.so_far.as_ref()) else {
             return format!("{option} {point} is outside the capture, which has no samples");
         };
@@ -238,11 +303,19 @@ impl RangeFilter {
         }
         let first = self.text(times.first);
         let capture = match whole {
-            Some(times) => format!("the capture, which covers {first} to {}", self.text(times.latest)),
+            Some(times) => format!(
+                "the capture, which covers {first} to {}",
+                self.text(times.latest)
+            ),
             None => format!("the capture, which begins at {first}"),
         };
-        if [times.first, times.latest].iter().any(|at| point.is_skipped(*at, &self.zone)) {
-            format!("{option} {point} is a time that the clock skipped when it was set forward, in {capture}")
+        if [times.first, times.latest]
+            .iter()
+            .any(|at| point.is_skipped(*at, &self.zone))
+        {
+            format!(
+                "{option} {point} is a time that the clock skipped when it was set forward, in {capture}"
+            )
         } else {
             format!("{option} {point} is outside {capture}")
         }
@@ -250,7 +323,9 @@ impl RangeFilter {
 
     /// Returns a time with its date and UTC offset, in a form that can be typed again.
     fn text(&self, at: Timestamp) -> String {
-        at.to_zoned(self.zone.clone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
+        at.to_zoned(self.zone.clone())
+            .strftime("%Y-%m-%dT%H:%M:%S%:z")
+            .to_string()
     }
 }
 
@@ -264,7 +339,11 @@ mod tests {
 
     fn filter(begin: &str, end: &str) -> RangeFilter {
         let point = |text: &str| (!text.is_empty()).then(|| text.parse().unwrap());
-        let range = TimeRange { begin: point(begin), end: point(end), time_zone: None };
+        let range = TimeRange {
+            begin: point(begin),
+            end: point(end),
+            time_zone: None,
+        };
         RangeFilter::new(range, zone(), None)
     }
 
@@ -311,32 +390,48 @@ mod tests {
         ] {
             assert_eq!(begin(point, &SECONDS), Ok(Some(index)), "{point}");
             let before: Vec<usize> = (0..index).collect();
-            assert_eq!(samples(&mut filter("", point), &SECONDS), Ok(before), "{point}");
+            assert_eq!(
+                samples(&mut filter("", point), &SECONDS),
+                Ok(before),
+                "{point}"
+            );
         }
     }
 
     #[test]
     fn both_ends_of_a_capture_belong_to_it() {
-        assert_eq!(begin("16:04:46", &SECONDS), Ok(Some(1)), "as the first time is displayed");
+        assert_eq!(
+            begin("16:04:46", &SECONDS),
+            Ok(Some(1)),
+            "as the first time is displayed"
+        );
         assert_eq!(begin("16:04:49.3", &SECONDS), Ok(None));
         assert_eq!(begin("+3", &SECONDS), Ok(None));
         let covers = "covers 2026-11-20T16:04:46+01:00 to 2026-11-20T16:04:49+01:00";
         for outside in ["16:04:45", "16:04:49.4", "16:05", "+3.1", "2026-11-21"] {
             let message = begin(outside, &SECONDS).unwrap_err();
-            assert!(message.starts_with(&format!("--begin {outside} is outside")), "{message}");
+            assert!(
+                message.starts_with(&format!("--begin {outside} is outside")),
+                "{message}"
+            );
             assert!(message.ends_with(covers), "{message}");
         }
         // The first sample shows that these are before it.
         for outside in ["2026-11-19T16:04:47", "2026-11-20"] {
             let message = begin(outside, &SECONDS).unwrap_err();
-            assert!(message.ends_with("the capture, which begins at 2026-11-20T16:04:46+01:00"), "{message}");
+            assert!(
+                message.ends_with("the capture, which begins at 2026-11-20T16:04:46+01:00"),
+                "{message}"
+            );
         }
     }
 
     #[test]
     fn times_before_the_end_need_the_times_of_the_whole_capture() {
         let mut whole = CaptureTimes::new(SECONDS[0].parse().unwrap());
-        SECONDS[1..].iter().for_each(|at| whole.observe(at.parse().unwrap()));
+        SECONDS[1..]
+            .iter()
+            .for_each(|at| whole.observe(at.parse().unwrap()));
         let of = |begin: &str, end: &str| {
             let mut filter = filter(begin, end);
             filter.whole = Some(whole);
@@ -344,15 +439,26 @@ mod tests {
         };
         assert_eq!(of("-2", ""), Ok(vec![2, 3]));
         assert_eq!(of("-2", "-1"), Ok(vec![2]));
-        assert!(of("-4", "").unwrap_err().ends_with("to 2026-11-20T16:04:49+01:00"));
+        assert!(
+            of("-4", "")
+                .unwrap_err()
+                .ends_with("to 2026-11-20T16:04:49+01:00")
+        );
         // What is outside is then known before anything is shown.
         assert!(of("", "+4").unwrap_err().starts_with("--end +4 is outside"));
-        assert_eq!(of("-1", "-2").unwrap_err(), "--begin -1 is not before --end -2");
+        assert_eq!(
+            of("-1", "-2").unwrap_err(),
+            "--begin -1 is not before --end -2"
+        );
     }
 
     #[test]
     fn a_time_in_a_gap_is_found_after_it() {
-        let times = ["2026-11-20T15:00:00Z", "2026-11-20T18:00:00Z", "2026-11-20T21:00:00Z"];
+        let times = [
+            "2026-11-20T15:00:00Z",
+            "2026-11-20T18:00:00Z",
+            "2026-11-20T21:00:00Z",
+        ];
         assert_eq!(begin("16:30", &times), Ok(Some(1)));
         assert_eq!(begin("+80m", &times), Ok(Some(1)));
         assert_eq!(begin("+100m", &times), Ok(Some(2)));
@@ -360,36 +466,67 @@ mod tests {
 
     #[test]
     fn a_time_of_day_is_the_first_one_and_an_end_the_first_after_the_beginning() {
-        let days = ["2026-11-18T12:00Z", "2026-11-19T12:00Z", "2026-11-20T12:00Z", "2026-11-21T12:00Z"];
+        let days = [
+            "2026-11-18T12:00Z",
+            "2026-11-19T12:00Z",
+            "2026-11-20T12:00Z",
+            "2026-11-21T12:00Z",
+        ];
         let of = |begin: &str, end: &str| {
             let mut filter = filter(begin, end);
             let within = samples(&mut filter, &days);
             (within, filter.take_note(), filter.take_note())
         };
         let note = "--begin 16:04 occurs more than once in the capture; taken as 2026-11-18T16:04:00+01:00";
-        assert_eq!(of("16:04", ""), (Ok(vec![1, 2, 3]), Some(note.to_owned()), None));
-        let note = "--end 11:00 occurs more than once in the capture; taken as 2026-11-20T11:00:00+01:00";
-        assert_eq!(of("2026-11-19T20:00", "11:00"), (Ok(vec![2]), Some(note.to_owned()), None));
+        assert_eq!(
+            of("16:04", ""),
+            (Ok(vec![1, 2, 3]), Some(note.to_owned()), None)
+        );
+        let note =
+            "--end 11:00 occurs more than once in the capture; taken as 2026-11-20T11:00:00+01:00";
+        assert_eq!(
+            of("2026-11-19T20:00", "11:00"),
+            (Ok(vec![2]), Some(note.to_owned()), None)
+        );
         assert_eq!(of("2026-11-20T16:04", "").1, None);
-        assert_eq!(of("16:04", "16:04").0.unwrap_err(), "--begin 16:04 is not before --end 16:04");
+        assert_eq!(
+            of("16:04", "16:04").0.unwrap_err(),
+            "--begin 16:04 is not before --end 16:04"
+        );
         let order = "--end 12:30 comes before --begin 2026-11-21T12:50 in the capture";
         assert_eq!(of("2026-11-21T12:50", "12:30").0.unwrap_err(), order);
     }
 
     #[test]
     fn a_change_to_winter_time_repeats_an_hour_and_one_to_summer_time_skips_it() {
-        let autumn =
-            ["2026-10-24T22:00:00Z", "2026-10-25T00:25:00Z", "2026-10-25T01:25:00Z", "2026-10-25T06:00:00Z"];
+        let autumn = [
+            "2026-10-24T22:00:00Z",
+            "2026-10-25T00:25:00Z",
+            "2026-10-25T01:25:00Z",
+            "2026-10-25T06:00:00Z",
+        ];
         for twice in ["02:30", "2026-10-25T02:30"] {
             let mut filter = filter(twice, "");
             assert_eq!(samples(&mut filter, &autumn), Ok(vec![2, 3]));
-            assert!(filter.take_note().unwrap().ends_with("taken as 2026-10-25T02:30:00+02:00"));
+            assert!(
+                filter
+                    .take_note()
+                    .unwrap()
+                    .ends_with("taken as 2026-10-25T02:30:00+02:00")
+            );
         }
         assert_eq!(begin("2026-10-25T02:30+01:00", &autumn), Ok(Some(3)));
-        assert_eq!(begin("02:30", &["2026-10-25T01:00:00Z", "2026-10-25T06:00:00Z"]), Ok(Some(1)));
+        assert_eq!(
+            begin("02:30", &["2026-10-25T01:00:00Z", "2026-10-25T06:00:00Z"]),
+            Ok(Some(1))
+        );
         let skipped = "skipped when it was set forward";
         let spring = ["2026-03-28T23:00:00Z", "2026-03-29T06:00:00Z"];
-        assert!(begin("2026-03-29T02:30", &spring).unwrap_err().contains(skipped));
+        assert!(
+            begin("2026-03-29T02:30", &spring)
+                .unwrap_err()
+                .contains(skipped)
+        );
         assert!(begin("02:30", &spring).unwrap_err().contains(skipped));
         let around = ["2026-03-29T00:50:00Z", "2026-03-29T01:20:00Z"];
         assert!(begin("02:30", &around).unwrap_err().contains(skipped));
@@ -397,27 +534,41 @@ mod tests {
 
     #[test]
     fn a_clock_that_was_set_back_shows_times_twice_of_which_the_first_is_meant() {
-        let set_back =
-            ["2026-11-20T15:00:00Z", "2026-11-20T16:00:00Z", "2026-11-20T15:30:00Z", "2026-11-20T15:50:00Z"];
+        let set_back = [
+            "2026-11-20T15:00:00Z",
+            "2026-11-20T16:00:00Z",
+            "2026-11-20T15:30:00Z",
+            "2026-11-20T15:50:00Z",
+        ];
         assert_eq!(begin("16:10", &set_back), Ok(Some(1)));
         assert_eq!(begin("16:40", &set_back), Ok(Some(2)));
         // The end of the first part is a time of the capture.
         assert_eq!(begin("17:00", &set_back), Ok(Some(2)));
         assert_eq!(begin("+60m", &set_back), Ok(Some(2)));
         assert_eq!(begin("+65m", &set_back), Ok(Some(3)));
-        assert!(begin("+81m", &set_back).is_err(), "while the clock is set back no time passes");
+        assert!(
+            begin("+81m", &set_back).is_err(),
+            "while the clock is set back no time passes"
+        );
     }
 
     #[test]
     fn times_that_count_from_a_boot_have_no_time_of_day() {
         let times = ["1970-01-01T00:10:00Z", "1970-01-01T00:20:00Z"];
         let message = begin("16:04", &times).unwrap_err();
-        assert!(message.contains("they go from 600 to 1200 s; use +DURATION"), "{message}");
+        assert!(
+            message.contains("they go from 600 to 1200 s; use +DURATION"),
+            "{message}"
+        );
         assert_eq!(begin("+4m", &times), Ok(Some(1)));
     }
 
     #[test]
     fn a_capture_without_samples_has_no_time() {
-        assert!(begin("+0", &[]).unwrap_err().ends_with("which has no samples"));
+        assert!(
+            begin("+0", &[])
+                .unwrap_err()
+                .ends_with("which has no samples")
+        );
     }
 }

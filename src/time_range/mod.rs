@@ -36,7 +36,9 @@ impl TimeRange {
     /// The points that are given, with the options that give them.
     pub fn points(&self) -> impl Iterator<Item = (&'static str, &TimePoint)> {
         let points = [("--begin", &self.begin), ("--end", &self.end)];
-        points.into_iter().filter_map(|(option, point)| Some((option, point.as_ref()?)))
+        points
+            .into_iter()
+            .filter_map(|(option, point)| Some((option, point.as_ref()?)))
     }
 }
 
@@ -68,12 +70,20 @@ pub struct TimePoint {
 impl TimePoint {
     /// The time after the start of the capture; `None` for another kind of point.
     pub fn after_start(&self) -> Option<SignedDuration> {
-        if let Kind::AfterStart(duration) = self.kind { Some(duration) } else { None }
+        if let Kind::AfterStart(duration) = self.kind {
+            Some(duration)
+        } else {
+            None
+        }
     }
 
     /// The time before the end of the capture; `None` for another kind of point.
     pub fn before_end(&self) -> Option<SignedDuration> {
-        if let Kind::BeforeEnd(duration) = self.kind { Some(duration) } else { None }
+        if let Kind::BeforeEnd(duration) = self.kind {
+            Some(duration)
+        } else {
+            None
+        }
     }
 
     /// Returns the moments at or after `from` that it can mean, in order: a time of day occurs once a day, and every
@@ -92,7 +102,8 @@ impl TimePoint {
                 let first = from.to_zoned(zone.clone()).date();
                 let days = std::iter::successors(Some(first), |day| day.tomorrow().ok());
                 Box::new(
-                    days.flat_map(move |day| local_moments(day.to_datetime(time), zone)).filter(is_later),
+                    days.flat_map(move |day| local_moments(day.to_datetime(time), zone))
+                        .filter(is_later),
                 )
             }
         }
@@ -138,7 +149,10 @@ impl FromStr for TimePoint {
         let kind = kind.ok_or(
             "expected 16:04, 16:04:47, 2026-11-20T16:04, -10m (from the end) or +5m (from the start)",
         )?;
-        Ok(Self { kind, text: text.to_owned() })
+        Ok(Self {
+            kind,
+            text: text.to_owned(),
+        })
     }
 }
 
@@ -150,8 +164,10 @@ fn local_moments(at: DateTime, zone: &TimeZone) -> Vec<Timestamp> {
         AmbiguousOffset::Fold { before, after } => vec![before, after],
         AmbiguousOffset::Gap { .. } => Vec::new(),
     };
-    let mut moments: Vec<Timestamp> =
-        offsets.into_iter().filter_map(|offset| offset.to_timestamp(at).ok()).collect();
+    let mut moments: Vec<Timestamp> = offsets
+        .into_iter()
+        .filter_map(|offset| offset.to_timestamp(at).ok())
+        .collect();
     moments.sort();
     moments
 }
@@ -159,7 +175,11 @@ fn local_moments(at: DateTime, zone: &TimeZone) -> Vec<Timestamp> {
 /// Parses a time of day, or a date with or without a time and a UTC offset. A date alone means its midnight.
 fn clock_time(text: &str) -> Option<Kind> {
     // The hour may have a single digit.
-    let padded = if text.as_bytes().get(1) == Some(&b':') { format!("0{text}") } else { text.to_owned() };
+    let padded = if text.as_bytes().get(1) == Some(&b':') {
+        format!("0{text}")
+    } else {
+        text.to_owned()
+    };
     let is_time_of_day = padded.as_bytes().get(2) == Some(&b':') && padded.len() <= 18;
     if is_time_of_day {
         return padded.parse().ok().map(Kind::TimeOfDay);
@@ -176,9 +196,13 @@ fn duration(text: &str) -> Option<SignedDuration> {
     let mut seconds = 0.0;
     let mut is_complete = false;
     while !rest.is_empty() && !is_complete {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let digits = rest
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .unwrap_or(rest.len());
         let (number, after) = rest.split_at(digits);
-        let letters = after.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after.len());
+        let letters = after
+            .find(|c: char| !c.is_ascii_alphabetic())
+            .unwrap_or(after.len());
         let (unit, after) = after.split_at(letters);
         let seconds_in_unit = match unit {
             "" | "s" => 1.0,
@@ -194,7 +218,9 @@ fn duration(text: &str) -> Option<SignedDuration> {
         rest = after;
     }
     let is_valid = rest.is_empty() && !text.is_empty() && (0.0..=MAX_DURATION_S).contains(&seconds);
-    is_valid.then(|| SignedDuration::try_from_secs_f64(seconds).ok()).flatten()
+    is_valid
+        .then(|| SignedDuration::try_from_secs_f64(seconds).ok())
+        .flatten()
 }
 
 #[cfg(test)]
@@ -202,7 +228,9 @@ mod tests {
     use super::*;
 
     fn kind(text: &str) -> Kind {
-        text.parse::<TimePoint>().unwrap_or_else(|error| panic!("{text}: {error}")).kind
+        text.parse::<TimePoint>()
+            .unwrap_or_else(|error| panic!("{text}: {error}"))
+            .kind
     }
 
     #[test]
@@ -214,8 +242,14 @@ mod tests {
         assert_eq!(kind("-1.5h"), Kind::BeforeEnd(minutes(90)));
         assert_eq!(kind("+2d"), Kind::AfterStart(minutes(2880)));
         assert_eq!(kind("+90"), Kind::AfterStart(SignedDuration::from_secs(90)));
-        assert_eq!(kind("-1m30"), Kind::BeforeEnd(SignedDuration::from_secs(90)));
-        assert_eq!(kind("+250ms"), Kind::AfterStart(SignedDuration::from_millis(250)));
+        assert_eq!(
+            kind("-1m30"),
+            Kind::BeforeEnd(SignedDuration::from_secs(90))
+        );
+        assert_eq!(
+            kind("+250ms"),
+            Kind::AfterStart(SignedDuration::from_millis(250))
+        );
         assert_eq!(kind("-0"), Kind::BeforeEnd(SignedDuration::ZERO));
     }
 
@@ -235,12 +269,21 @@ mod tests {
     fn dates_may_have_a_time_and_a_zone() {
         let local = |text: &str| Kind::Local(text.parse().unwrap());
         assert_eq!(kind("2026-11-20T16:04"), local("2026-11-20T16:04:00"));
-        assert_eq!(kind("2026-11-20 16:04:47.5"), local("2026-11-20T16:04:47.5"));
+        assert_eq!(
+            kind("2026-11-20 16:04:47.5"),
+            local("2026-11-20T16:04:47.5")
+        );
         assert_eq!(kind("2026-11-20"), local("2026-11-20T00:00:00"));
         let absolute = |text: &str| Kind::Absolute(text.parse().unwrap());
         assert_eq!(kind("2026-11-20T16:04Z"), absolute("2026-11-20T16:04:00Z"));
-        assert_eq!(kind("2026-11-20T16:04:47+01:00"), absolute("2026-11-20T15:04:47Z"));
-        assert_eq!(kind("2026-11-20 16:04+0530"), absolute("2026-11-20T10:34:00Z"));
+        assert_eq!(
+            kind("2026-11-20T16:04:47+01:00"),
+            absolute("2026-11-20T15:04:47Z")
+        );
+        assert_eq!(
+            kind("2026-11-20 16:04+0530"),
+            absolute("2026-11-20T10:34:00Z")
+        );
     }
 
     /// The moments of a point from a time on, in a zone with summer time from the last Sunday of March to that of
@@ -248,14 +291,21 @@ mod tests {
     fn moments(point: &str, from: &str) -> Vec<String> {
         let zone = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
         let point: TimePoint = point.parse().unwrap();
-        point.moments_from(from.parse().unwrap(), &zone).take(2).map(|at| at.to_string()).collect()
+        point
+            .moments_from(from.parse().unwrap(), &zone)
+            .take(2)
+            .map(|at| at.to_string())
+            .collect()
     }
 
     #[test]
     fn a_local_time_occurs_once_twice_or_not_at_all() {
         let at = |text: &str| moments(text, "2026-01-01T00:00:00Z");
         assert_eq!(at("2026-11-20T16:04:00"), ["2026-11-20T15:04:00Z"]);
-        assert_eq!(at("2026-10-25T02:30:00"), ["2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"]);
+        assert_eq!(
+            at("2026-10-25T02:30:00"),
+            ["2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"]
+        );
         assert!(at("2026-03-29T02:30:00").is_empty());
         assert!(moments("2026-11-20T16:04Z", "2026-11-20T16:05:00Z").is_empty());
     }
@@ -263,11 +313,26 @@ mod tests {
     #[test]
     fn a_time_of_day_occurs_on_this_day_or_another() {
         let next = |time: &str, from: &str| moments(time, from)[0].clone();
-        assert_eq!(next("16:04:00", "2026-11-20T15:04:00Z"), "2026-11-20T15:04:00Z");
-        assert_eq!(next("16:04:00", "2026-11-20T15:04:00.1Z"), "2026-11-21T15:04:00Z");
-        assert_eq!(next("00:10:00", "2026-11-20T23:05:00Z"), "2026-11-20T23:10:00Z");
-        assert_eq!(next("02:30:00", "2026-10-25T00:31:00Z"), "2026-10-25T01:30:00Z");
-        assert_eq!(next("02:30:00", "2026-03-28T01:31:00Z"), "2026-03-30T00:30:00Z");
+        assert_eq!(
+            next("16:04:00", "2026-11-20T15:04:00Z"),
+            "2026-11-20T15:04:00Z"
+        );
+        assert_eq!(
+            next("16:04:00", "2026-11-20T15:04:00.1Z"),
+            "2026-11-21T15:04:00Z"
+        );
+        assert_eq!(
+            next("00:10:00", "2026-11-20T23:05:00Z"),
+            "2026-11-20T23:10:00Z"
+        );
+        assert_eq!(
+            next("02:30:00", "2026-10-25T00:31:00Z"),
+            "2026-10-25T01:30:00Z"
+        );
+        assert_eq!(
+            next("02:30:00", "2026-03-28T01:31:00Z"),
+            "2026-03-30T00:30:00Z"
+        );
     }
 
     #[test]
@@ -309,7 +374,10 @@ mod tests {
             "ä",
             "ä:00",
         ] {
-            let error = text.parse::<TimePoint>().err().unwrap_or_else(|| panic!("{text} was accepted"));
+            let error = text
+                .parse::<TimePoint>()
+                .err()
+                .unwrap_or_else(|| panic!("{text} was accepted"));
             assert!(error.starts_with("expected 16:04"));
         }
     }

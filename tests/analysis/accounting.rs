@@ -4,8 +4,7 @@ use crate::program::report;
 
 /// The verdict on a device without accounting that completed this many reads at each sample.
 fn verdict(reads: [u64; 4]) -> serde_json::Value {
-    let header =
-        "#blkstat {\"version\":\"0.2.0\",\"devices\":[{\"name\":\"dm-0\",\"iostats_enabled\":false}]}\n";
+    let header = "#blkstat {\"version\":\"0.2.0\",\"devices\":[{\"name\":\"dm-0\",\"iostats_enabled\":false}]}\n";
     let sample = |(second, reads): (usize, &u64)| {
         let at = 1_795_197_600 + second;
         let sectors = 8 * reads;

@@ -9,7 +9,13 @@ use super::simulator::number;
 fn replay(capture: &str, device: &str) -> (Value, Vec<Value>) {
     let text = std::fs::read_to_string(format!("fixtures/captures/{capture}.txt")).unwrap();
     let document = serde_json::from_str(&output("analyze --json", &[&text])).unwrap();
-    (document, lines(&text, device).iter_mut().map(|line| line["verdict"].take()).collect())
+    (
+        document,
+        lines(&text, device)
+            .iter_mut()
+            .map(|line| line["verdict"].take())
+            .collect(),
+    )
 }
 
 #[test]
@@ -28,9 +34,22 @@ fn caps_of_reads_and_writes_that_the_kernel_keeps_in_slices_of_time_are_named() 
     let report = report_in(&document, "loop1");
     assert_eq!(report["verdict"], "capped", "{}", report["explanation"]);
     let plateaus = report["plateaus"].as_array().unwrap().iter();
-    let caps: Vec<_> =
-        plateaus.map(|one| (&one["direction"], number(&one["iops"]).round(), &one["certain"])).collect();
+    let caps: Vec<_> = plateaus
+        .map(|one| {
+            (
+                &one["direction"],
+                number(&one["iops"]).round(),
+                &one["certain"],
+            )
+        })
+        .collect();
     let certain = Value::from(true);
-    assert_eq!(caps, [(&"read".into(), 770.0, &certain), (&"write".into(), 340.0, &certain)]);
+    assert_eq!(
+        caps,
+        [
+            (&"read".into(), 770.0, &certain),
+            (&"write".into(), 340.0, &certain)
+        ]
+    );
     assert!(live[..15].contains(&"capped".into()), "{live:?}");
 }

@@ -13,7 +13,10 @@ fn load(random: &mut Random, seconds: usize, await_ms: f64, queue: f64) -> Strin
         drift = 0.95 * drift + 0.01 * random.normal();
         let latency = await_ms * (1.0 + drift + 0.05 * random.normal()).max(0.5);
         let rate = varied(random, queue / latency * 1000.0, 1.0).max(1.0);
-        Second { reads: (rate, latency, 4.0), ..reads(rate, queue) }
+        Second {
+            reads: (rate, latency, 4.0),
+            ..reads(rate, queue)
+        }
     };
     capture((0..seconds).map(second).collect::<Vec<_>>())
 }
@@ -26,7 +29,10 @@ fn compare(before: &str, after: &str) -> Vec<Value> {
 }
 
 fn changed(before: &str, after: &str) -> Vec<Value> {
-    compare(before, after).into_iter().filter(|one| one["outcome"] == "changed").collect()
+    compare(before, after)
+        .into_iter()
+        .filter(|one| one["outcome"] == "changed")
+        .collect()
 }
 
 fn is_latency_at_like_queue(one: &&Value) -> bool {
@@ -37,7 +43,10 @@ fn is_latency_at_like_queue(one: &&Value) -> bool {
 fn false_claims(seconds: usize, trials: u64) -> usize {
     let is_claimed = |trial: &u64| {
         let mut random = Random(*trial);
-        let (before, after) = (load(&mut random, seconds, 1.2, 4.0), load(&mut random, seconds, 1.2, 4.0));
+        let (before, after) = (
+            load(&mut random, seconds, 1.2, 4.0),
+            load(&mut random, seconds, 1.2, 4.0),
+        );
         !changed(&before, &after).is_empty()
     };
     (0..trials).filter(is_claimed).count()
@@ -55,25 +64,48 @@ fn without_a_change_one_is_hardly_ever_claimed() {
 fn a_device_that_became_slower_is_found_at_like_queue() {
     for trial in 0..8 {
         let mut random = Random(1000 + trial);
-        let (before, after) = (load(&mut random, 150, 1.2, 4.0), load(&mut random, 150, 2.9, 4.0));
+        let (before, after) = (
+            load(&mut random, 150, 1.2, 4.0),
+            load(&mut random, 150, 2.9, 4.0),
+        );
         let found = changed(&before, &after);
         let at_like_queue = found.iter().find(is_latency_at_like_queue);
         let difference = at_like_queue.unwrap_or_else(|| panic!("{trial}: {found:?}"));
-        assert_eq!((&difference["queue_class"], &difference["size_class_kib"]), (&4.0.into(), &4.0.into()));
+        assert_eq!(
+            (&difference["queue_class"], &difference["size_class_kib"]),
+            (&4.0.into(), &4.0.into())
+        );
         let [before, after] = ["before", "after"].map(|side| number(&difference[side]["median"]));
-        assert!((before - 1.2).abs() < 0.1 && (after - 2.9).abs() < 0.2, "{difference}");
-        assert!(found.iter().any(|one| one["quantity"] == "per_s" && one["direction"] == "read"));
+        assert!(
+            (before - 1.2).abs() < 0.1 && (after - 2.9).abs() < 0.2,
+            "{difference}"
+        );
+        assert!(
+            found
+                .iter()
+                .any(|one| one["quantity"] == "per_s" && one["direction"] == "read")
+        );
         // Size and queue did not change.
-        assert!(!found.iter().any(|one| one["quantity"] == "size_kib" || one["quantity"] == "queue"));
+        assert!(
+            !found
+                .iter()
+                .any(|one| one["quantity"] == "size_kib" || one["quantity"] == "queue")
+        );
     }
 }
 
 #[test]
 fn more_load_is_not_a_slower_device() {
     let mut random = Random(7);
-    let (before, after) = (load(&mut random, 150, 1.2, 4.0), load(&mut random, 150, 4.8, 16.0));
+    let (before, after) = (
+        load(&mut random, 150, 1.2, 4.0),
+        load(&mut random, 150, 4.8, 16.0),
+    );
     let found = compare(&before, &after);
-    assert!(!found.iter().any(|one| is_latency_at_like_queue(&one)), "{found:?}");
+    assert!(
+        !found.iter().any(|one| is_latency_at_like_queue(&one)),
+        "{found:?}"
+    );
     let of = |quantity, direction: Value| {
         let is_it = |one: &&Value| one["quantity"] == quantity && one["direction"] == direction;
         &found.iter().find(is_it).unwrap()["outcome"]

@@ -32,21 +32,47 @@ fn differences_beyond_32_bits_are_exact() {
         serde_json::from_str(&output("iostat -x -y -o JSON --from", &[&capture()])).unwrap();
     let disk = &document["sysstat"]["hosts"][0]["statistics"][0]["disk"][0];
     let names = ["r/s", "w/s", "d/s", "rrqm/s", "wrqm/s", "drqm/s"];
-    assert_eq!(names.map(|name| &disk[name]), [&Value::from(MANY as f64); 6]);
-    let table = output("pt-diskstats --group-by all --columns-regex _s$", &[&capture()]);
+    assert_eq!(
+        names.map(|name| &disk[name]),
+        [&Value::from(MANY as f64); 6]
+    );
+    let table = output(
+        "pt-diskstats --group-by all --columns-regex _s$",
+        &[&capture()],
+    );
     let rate = (MANY as f64).to_string();
-    assert_eq!(table.lines().last().unwrap().matches(&format!(" {rate}.0")).count(), 2, "{table}");
+    assert_eq!(
+        table
+            .lines()
+            .last()
+            .unwrap()
+            .matches(&format!(" {rate}.0"))
+            .count(),
+        2,
+        "{table}"
+    );
 }
 
 #[test]
 fn no_counter_is_converted_to_a_machine_word() {
     // `usize` is for indexes only.
-    for place in ["counters", "metrics", "units.rs", "iostat", "pt_diskstats", "capture/diskstats_line.rs"] {
+    for place in [
+        "counters",
+        "metrics",
+        "units.rs",
+        "iostat",
+        "pt_diskstats",
+        "capture/diskstats_line.rs",
+    ] {
         for file in files(&Path::new("src").join(place)) {
             let source = fs::read_to_string(&file).unwrap();
             let code = source.split("#[cfg(test)]").next().unwrap();
             for conversion in ["as usize", "as isize", "usize::try_from", "parse::<usize>"] {
-                assert!(!code.contains(conversion), "{}: {conversion}", file.display());
+                assert!(
+                    !code.contains(conversion),
+                    "{}: {conversion}",
+                    file.display()
+                );
             }
         }
     }
@@ -56,5 +82,8 @@ fn files(place: &Path) -> Vec<PathBuf> {
     if place.is_file() {
         return vec![place.to_owned()];
     }
-    fs::read_dir(place).unwrap().flat_map(|entry| files(&entry.unwrap().path())).collect()
+    fs::read_dir(place)
+        .unwrap()
+        .flat_map(|entry| files(&entry.unwrap().path()))
+        .collect()
 }

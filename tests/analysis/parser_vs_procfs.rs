@@ -10,12 +10,16 @@ fn line() -> impl Strategy<Value = String> {
     let columns = prop_oneof![Just(11usize), Just(15), Just(17)];
     // procfs also reads in-flight requests and times as 64-bit numbers.
     let numbers = columns.prop_flat_map(|count| prop::collection::vec(0u64..=u64::MAX >> 1, count));
-    (0u32..1 << 12, 0u32..1 << 20, "[a-z]{1,3}[a-z0-9/!-]{0,20}", numbers).prop_map(
-        |(major, minor, name, numbers)| {
+    (
+        0u32..1 << 12,
+        0u32..1 << 20,
+        "[a-z]{1,3}[a-z0-9/!-]{0,20}",
+        numbers,
+    )
+        .prop_map(|(major, minor, name, numbers)| {
             let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
             format!("{major:4} {minor:7} {name} {}", numbers.join(" "))
-        },
-    )
+        })
 }
 
 /// Reads a capture to its end, or to the error that none of its lines is of /proc/diskstats. Returns the devices of its

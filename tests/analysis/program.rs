@@ -10,7 +10,9 @@ use crate::support::in_process::in_process;
 
 /// Runs a command that ends with the names of these captures. Returns standard output, standard error and how it ended.
 pub(crate) fn run(words: &str, captures: &[impl AsRef<[u8]>]) -> (String, String, Exit) {
-    let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let folder = tempfile::tempdir_in("/dev/shm")
+        .or_else(|_| tempfile::tempdir())
+        .unwrap();
     let write = |(number, text): (usize, &_)| {
         let path = folder.path().join(number.to_string());
         std::fs::write(&path, text).unwrap();
@@ -39,13 +41,20 @@ pub(crate) fn report(words: &str, capture: &str, device: &str) -> Value {
 /// Returns the report on a device in the document of `analyze`.
 #[track_caller]
 pub(crate) fn report_in<'a>(document: &'a Value, device: &str) -> &'a Value {
-    document["devices"].as_array().unwrap().iter().find(|one| one["device"] == device).unwrap()
+    document["devices"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|one| one["device"] == device)
+        .unwrap()
 }
 
 /// Returns the lines of a device that blkstat prints as JSON.
 #[track_caller]
 pub(crate) fn lines(capture: &str, device: &str) -> Vec<Value> {
     let lines = output("--json --all --from", &[capture]);
-    let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let lines = lines
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
     lines.filter(|line| line["device"] == device).collect()
 }

@@ -36,8 +36,9 @@ fn counters(number: impl Strategy<Value = u64>) -> impl Strategy<Value = Counter
 fn readings() -> impl Strategy<Value = Vec<Counters>> {
     let columns = prop_oneof![Just(4usize), Just(11), Just(15), Just(17)];
     // A device may show other columns after the first sample.
-    let columns = (columns.clone(), columns)
-        .prop_flat_map(|(first, other)| prop_oneof![4 => Just([first; 3]), 1 => Just([first, other, other])]);
+    let columns = (columns.clone(), columns).prop_flat_map(
+        |(first, other)| prop_oneof![4 => Just([first; 3]), 1 => Just([first, other, other])],
+    );
     let numbers = (prop::collection::vec(counters(number()), 3), any::<bool>());
     (columns, numbers).prop_map(|(columns, (mut samples, grows))| {
         for at in 1..3 {
@@ -46,27 +47,51 @@ fn readings() -> impl Strategy<Value = Vec<Counters>> {
                 samples[at] = grown;
             }
         }
-        samples.iter().zip(columns).map(|(sample, columns)| sample[..columns].to_vec()).collect()
+        samples
+            .iter()
+            .zip(columns)
+            .map(|(sample, columns)| sample[..columns].to_vec())
+            .collect()
     })
 }
 
 fn plus(counters: &[u64], step: &[u64]) -> Counters {
-    counters.iter().zip(step).map(|(counter, step)| counter.wrapping_add(*step)).collect()
+    counters
+        .iter()
+        .zip(step)
+        .map(|(counter, step)| counter.wrapping_add(*step))
+        .collect()
 }
 
 fn words(numbers: &[u64]) -> String {
-    numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(" ")
+    numbers
+        .iter()
+        .map(u64::to_string)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// What a recorder adds to a sample: the times of the CPU, the nanoseconds after the sample before, and pressure.
 fn host() -> impl Strategy<Value = (Vec<u64>, u64, Vec<u64>)> {
-    let nanos = prop_oneof![Just(1u64), 1u64..=u64::MAX / 4, 10_000_000u64..10_000_000_000];
-    (prop::collection::vec(number(), 10), nanos, prop::collection::vec(number(), 2))
+    let nanos = prop_oneof![
+        Just(1u64),
+        1u64..=u64::MAX / 4,
+        10_000_000u64..10_000_000_000
+    ];
+    (
+        prop::collection::vec(number(), 10),
+        nanos,
+        prop::collection::vec(number(), 2),
+    )
 }
 
 /// A capture or a recording with three samples of devices with arbitrary names and counters.
 fn capture() -> impl Strategy<Value = String> {
-    let name = prop_oneof!["[a-z]{1,4}[0-9]{0,2}", "[^ \t\r\n]{1,12}", "[\"\\\\{}\u{1b}\u{202e},=é]{1,6}"];
+    let name = prop_oneof![
+        "[a-z]{1,4}[0-9]{0,2}",
+        "[^ \t\r\n]{1,12}",
+        "[\"\\\\{}\u{1b}\u{202e},=é]{1,6}"
+    ];
     let devices = prop::collection::vec((name, readings()), 1..9);
     let hosts = prop::option::of(prop::collection::vec(host(), 3));
     (devices, 1u32..1000, hosts).prop_map(|(devices, after, hosts)| {
@@ -97,20 +122,31 @@ fn capture() -> impl Strategy<Value = String> {
 fn check(text: &str) {
     let print = |words: &str| {
         let (out, err, exit) = run(words, &[text]);
-        assert!(matches!(exit, Exit::Success | Exit::NoData), "{words}: {exit:?}: {err}");
+        assert!(
+            matches!(exit, Exit::Success | Exit::NoData),
+            "{words}: {exit:?}: {err}"
+        );
         (exit == Exit::Success).then_some(out)
     };
     if let Some(out) = print("--json --all --from") {
         invariants::lines(&out);
     }
-    for words in ["iostat -x -o JSON", "iostat -o JSON", "iostat -x -g all -o JSON", "iostat -xN -t -o JSON"]
-    {
+    for words in [
+        "iostat -x -o JSON",
+        "iostat -o JSON",
+        "iostat -x -g all -o JSON",
+        "iostat -xN -t -o JSON",
+    ] {
         let document = print(&format!("{words} --from"));
-        document.iter().for_each(|document| assert!(invariants::iostat(document) <= 2));
+        document
+            .iter()
+            .for_each(|document| assert!(invariants::iostat(document) <= 2));
     }
     for words in ["disk", "sample", "all"] {
         let table = print(&format!("pt-diskstats --show-inactive --group-by {words}"));
-        table.iter().for_each(|table| invariants::pt_diskstats(table));
+        table
+            .iter()
+            .for_each(|table| invariants::pt_diskstats(table));
     }
     if let Some(document) = print("analyze --json") {
         serde_json::from_str::<Value>(&document).unwrap();
@@ -159,9 +195,15 @@ proptest! {
 fn check_line(line: &Value, step: &[u64], nanos: u64) {
     let seconds = nanos as f64 / 1e9;
     let is_near = |name: &str, factor: f64, expected: f64| {
-        let found = line[name].as_f64().unwrap_or_else(|| panic!("{name}: {line}")) * factor;
+        let found = line[name]
+            .as_f64()
+            .unwrap_or_else(|| panic!("{name}: {line}"))
+            * factor;
         let rounding = 1e-6 * factor + 1e-9 * expected.max(1.0);
-        assert!((found - expected).abs() <= rounding, "{name}: {found} is not {expected}: {line}");
+        assert!(
+            (found - expected).abs() <= rounding,
+            "{name}: {found} is not {expected}: {line}"
+        );
     };
     for (requests, first) in [("read", 0), ("write", 4), ("discard", 11)] {
         let [ios, merges, sectors, ms] = [0, 1, 2, 3].map(|at| step[first + at] as f64);

@@ -20,7 +20,11 @@ pub(crate) struct Second {
 /// Reads of 4 KiB at a rate and a queue.
 pub(crate) fn reads(rate: f64, queue: f64) -> Second {
     let in_flight = queue.round() as u64;
-    Second { reads: (rate, queue / rate * 1000.0, 4.0), in_flight, ..Second::default() }
+    Second {
+        reads: (rate, queue / rate * 1000.0, 4.0),
+        in_flight,
+        ..Second::default()
+    }
 }
 
 /// The rate of a device whose service times vary: requests complete with about `variation` of the irregularity of
@@ -75,7 +79,11 @@ pub(crate) fn capture(seconds: impl IntoIterator<Item = Second>) -> String {
 /// What `analyze` with options says of the device.
 #[track_caller]
 pub(crate) fn analyze_with(seconds: impl IntoIterator<Item = Second>, options: &str) -> Value {
-    report(&format!("analyze --json {options}"), &capture(seconds), "sda")
+    report(
+        &format!("analyze --json {options}"),
+        &capture(seconds),
+        "sda",
+    )
 }
 
 #[track_caller]
@@ -92,12 +100,16 @@ pub(crate) fn assess(seconds: impl IntoIterator<Item = Second>) -> Vec<Value> {
 /// The caps that were found, rounded to a multiple of `step`, in the order of time.
 pub(crate) fn caps(report: &Value, step: f64) -> Vec<f64> {
     let plateaus = report["plateaus"].as_array().unwrap().iter();
-    plateaus.map(|plateau| (number(&plateau["iops"]) / step).round() * step).collect()
+    plateaus
+        .map(|plateau| (number(&plateau["iops"]) / step).round() * step)
+        .collect()
 }
 
 #[track_caller]
 pub(crate) fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+    value
+        .as_f64()
+        .unwrap_or_else(|| panic!("{value} is no number"))
 }
 
 /// Returns whether a number is another one, but for a relative error.

@@ -45,7 +45,9 @@ pub(crate) struct Browser {
 impl Browser {
     /// Starts Chromium; `None` where it is missing.
     pub(crate) fn start() -> Option<Self> {
-        let Some(program) = ["chromium", "chromium-browser"].into_iter().find(|name| is_installed(name))
+        let Some(program) = ["chromium", "chromium-browser"]
+            .into_iter()
+            .find(|name| is_installed(name))
         else {
             skip("Chromium is not installed");
             return None;
@@ -53,9 +55,22 @@ impl Browser {
         let directory = tempfile::tempdir().unwrap();
         let [input, output] = ["in", "out"].map(|name| {
             let path = directory.path().join(name);
-            assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+            assert!(
+                Command::new("mkfifo")
+                    .arg(&path)
+                    .status()
+                    .unwrap()
+                    .success()
+            );
             // Opened for both directions, a pipe waits for no other end.
-            (OpenOptions::new().read(true).write(true).open(&path).unwrap(), path)
+            (
+                OpenOptions::new()
+                    .read(true)
+                    .write(true)
+                    .open(&path)
+                    .unwrap(),
+                path,
+            )
         });
         let profile = directory.path().join("profile");
         let script = format!("exec {program} \"$@\" 3<\"$IN\" 4>\"$OUT\"");
@@ -74,9 +89,15 @@ impl Browser {
         thread::spawn(move || {
             let mut reader = BufReader::new(output.0);
             let mut message = Vec::new();
-            while reader.read_until(0, &mut message).is_ok_and(|length| length > 0) {
+            while reader
+                .read_until(0, &mut message)
+                .is_ok_and(|length| length > 0)
+            {
                 message.pop();
-                if sender.send(serde_json::from_slice(&message).unwrap()).is_err() {
+                if sender
+                    .send(serde_json::from_slice(&message).unwrap())
+                    .is_err()
+                {
                     break;
                 }
                 message.clear();
@@ -93,8 +114,9 @@ impl Browser {
         };
         let target = browser.call("Target.createTarget", &json!({"url": "about:blank"}));
         let session = json!({"targetId": target["targetId"], "flatten": true});
-        let session =
-            browser.call("Target.attachToTarget", &session)["sessionId"].as_str().map(str::to_owned);
+        let session = browser.call("Target.attachToTarget", &session)["sessionId"]
+            .as_str()
+            .map(str::to_owned);
         *browser.session.borrow_mut() = session;
         for domain in ["Page", "Runtime", "Log", "Network"] {
             browser.call(&format!("{domain}.enable"), &json!({}));
@@ -118,8 +140,10 @@ impl Browser {
         bytes.push(0);
         self.commands.borrow_mut().write_all(&bytes).unwrap();
         loop {
-            let answer =
-                self.messages.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("no answer to {method}"));
+            let answer = self
+                .messages
+                .recv_timeout(PATIENCE)
+                .unwrap_or_else(|_| panic!("no answer to {method}"));
             if answer["id"] == id {
                 assert!(answer["error"].is_null(), "{method}: {}", answer["error"]);
                 return answer["result"].clone();
@@ -131,22 +155,32 @@ impl Browser {
     /// Returns the parameters of the events of a method so far.
     pub(crate) fn events(&self, method: &str) -> Vec<Value> {
         let events = self.events.borrow();
-        events.iter().filter(|event| event["method"] == method).map(|event| event["params"].clone()).collect()
+        events
+            .iter()
+            .filter(|event| event["method"] == method)
+            .map(|event| event["params"].clone())
+            .collect()
     }
 
     /// Sets the size of the window.
     pub(crate) fn resize(&self, width: u32, height: u32) {
-        let metrics = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
+        let metrics =
+            json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
         self.call("Emulation.setDeviceMetricsOverride", &metrics);
     }
 
     /// Opens a page and waits until it is loaded.
     pub(crate) fn open(&self, page: &Path) {
         self.events.borrow_mut().clear();
-        self.call("Page.navigate", &json!({"url": format!("file://{}", page.display())}));
+        self.call(
+            "Page.navigate",
+            &json!({"url": format!("file://{}", page.display())}),
+        );
         while self.events("Page.loadEventFired").is_empty() {
-            let event =
-                self.messages.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("the page is not loaded"));
+            let event = self
+                .messages
+                .recv_timeout(PATIENCE)
+                .unwrap_or_else(|_| panic!("the page is not loaded"));
             self.events.borrow_mut().push(event);
         }
     }
@@ -158,14 +192,24 @@ impl Browser {
             "new Promise((done) => { const check = (left) => document.documentElement.className === 'js' ? done(true)
              : left ? setTimeout(check, 20, left - 1) : done(false); check(1500); })",
         );
-        assert_eq!(has_run, true, "the script has not run: {:?}", self.complaints());
+        assert_eq!(
+            has_run,
+            true,
+            "the script has not run: {:?}",
+            self.complaints()
+        );
     }
 
     /// Returns the value of an expression.
     pub(crate) fn evaluate(&self, expression: &str) -> Value {
-        let parameters = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
+        let parameters =
+            json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
         let result = self.call("Runtime.evaluate", &parameters);
-        assert!(result["exceptionDetails"].is_null(), "{expression}: {}", result["exceptionDetails"]);
+        assert!(
+            result["exceptionDetails"].is_null(),
+            "{expression}: {}",
+            result["exceptionDetails"]
+        );
         result["result"]["value"].clone()
     }
 
@@ -187,12 +231,23 @@ impl Browser {
     pub(crate) fn complaints(&self) -> Vec<Value> {
         // Whatever comes before this answer happened on the page.
         self.evaluate("1");
-        let requests = self.events("Network.requestWillBeSent").into_iter().filter(|request| {
-            let url = request["request"]["url"].as_str().unwrap();
-            !(url.starts_with("file://") && request["type"] == "Document" || url == "data:,")
-        });
-        let errors = ["Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded"];
-        errors.into_iter().flat_map(|method| self.events(method)).chain(requests).collect()
+        let requests = self
+            .events("Network.requestWillBeSent")
+            .into_iter()
+            .filter(|request| {
+                let url = request["request"]["url"].as_str().unwrap();
+                !(url.starts_with("file://") && request["type"] == "Document" || url == "data:,")
+            });
+        let errors = [
+            "Runtime.exceptionThrown",
+            "Runtime.consoleAPICalled",
+            "Log.entryAdded",
+        ];
+        errors
+            .into_iter()
+            .flat_map(|method| self.events(method))
+            .chain(requests)
+            .collect()
     }
 }
 

@@ -2,7 +2,12 @@
 //!
 //! Where Chromium is missing the tests are skipped; with BLKSTAT_BROWSER=required they fail.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::print_stderr)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    clippy::print_stderr
+)]
 
 mod devtools;
 mod pages;

@@ -7,12 +7,17 @@ use crate::synthetic::{end_of_sample, reads_line};
 
 /// A recording of 20 s of a disk of this model with 16 reads of 4 KiB in flight, at about this rate.
 fn recording(model: Option<&str>, rate: u64) -> String {
-    let disk =
-        json!({"name": "sda", "major": 8, "minor": 0, "kind": "disk", "model": model, "rotational": true});
-    let mut text = format!("#blkstat {}\n", json!({"version": "0.2.0", "devices": [disk]}));
+    let disk = json!({"name": "sda", "major": 8, "minor": 0, "kind": "disk", "model": model, "rotational": true});
+    let mut text = format!(
+        "#blkstat {}\n",
+        json!({"version": "0.2.0", "devices": [disk]})
+    );
     let mut reads = 0;
     for second in 0..=20 {
-        text += &format!("TS {}.000000000 2026-11-20 18:00:00\n", 1_795_197_600 + second);
+        text += &format!(
+            "TS {}.000000000 2026-11-20 18:00:00\n",
+            1_795_197_600 + second
+        );
         text += &reads_line("8 0 sda", reads, 16_000 * second, 16, 1000 * second);
         text += &end_of_sample(second);
         // It differs by up to a tenth, as that of no cap does.
@@ -49,7 +54,11 @@ fn requests_that_take_far_longer_than_any_hard_disk_needs_wait() {
 
 #[test]
 fn requests_that_take_no_longer_than_a_hard_disk_may_need_show_nothing() {
-    for (model, rate) in [(Some("QEMU HARDDISK"), 700), (None, 700), (Some("ST4000NM0035-1V4"), 2000)] {
+    for (model, rate) in [
+        (Some("QEMU HARDDISK"), 700),
+        (None, 700),
+        (Some("ST4000NM0035-1V4"), 2000),
+    ] {
         for (verdict, text) in verdicts(&recording(model, rate)) {
             assert_eq!(verdict, Value::Null, "{model:?}, {rate}: {text}");
             assert!(!text.contains("needs"), "{text}");

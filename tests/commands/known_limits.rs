@@ -25,7 +25,10 @@ fn noise(index: u64) -> f64 {
 /// A sample of a device with these reads, milliseconds, requests in flight and milliseconds in which it was busy.
 fn sample(second: u64, device: &str, [reads, ms, in_flight, busy]: [u64; 4]) -> String {
     let line = reads_line(device, reads, ms, in_flight, busy);
-    format!("TS {}.000000000 2026-11-20 18:00:00\n{line}", 1_795_197_600 + second)
+    format!(
+        "TS {}.000000000 2026-11-20 18:00:00\n{line}",
+        1_795_197_600 + second
+    )
 }
 
 /// A capture of a disk that a cap holds at this rate of 4 KiB reads, however many of them are in flight.
@@ -34,7 +37,11 @@ fn capped(rate: u64) -> String {
     let mut ms = 0;
     for second in 0..=48 {
         let in_flight = 4 << (second / 8);
-        text += &sample(second, " 8 0 sda", [rate * second, ms, in_flight, 1000 * second]);
+        text += &sample(
+            second,
+            " 8 0 sda",
+            [rate * second, ms, in_flight, 1000 * second],
+        );
         ms += 1000 * in_flight;
     }
     text
@@ -43,8 +50,10 @@ fn capped(rate: u64) -> String {
 /// A capture of one disk as a recording on this machine of a disk of this size and model.
 fn recorded(capture: &str, machine: &Value, gib: u64, model: Option<&str>) -> String {
     let disk = json!({"name": "sda", "major": 8, "minor": 0, "kind": "disk", "size_bytes": gib * GIB, "model": model});
-    let mut text =
-        format!("#blkstat {}\n", json!({"version": "0.2.0", "machine": machine, "devices": [disk]}));
+    let mut text = format!(
+        "#blkstat {}\n",
+        json!({"version": "0.2.0", "machine": machine, "devices": [disk]})
+    );
     for (second, sample) in (0..).zip(capture.lines().collect::<Vec<_>>().chunks(2)) {
         text += &format!("{}\n{}", sample.join("\n"), end_of_sample(second));
     }
@@ -55,7 +64,10 @@ fn recorded(capture: &str, machine: &Value, gib: u64, model: Option<&str>) -> St
 fn sentences(capture: &str) -> [String; 2] {
     let analyzed = output("analyze --json -", capture).0;
     let document: Value = serde_json::from_str(&analyzed).unwrap();
-    let explanation = document["devices"][0]["explanation"].as_str().unwrap().to_owned();
+    let explanation = document["devices"][0]["explanation"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let lines = output("--json --from -", capture).0;
     [explanation, lines.lines().last().unwrap().to_owned()]
 }
@@ -73,9 +85,18 @@ fn assert_says(capture: &str, expected: Option<&str>) {
 
 #[test]
 fn without_a_known_cloud_a_limit_is_a_possible_explanation() {
-    assert_says(&capped(3000), Some("(if this is AWS, the limit of a gp3 volume with default settings"));
-    assert_says(&capped(5000), Some("(if this is Azure, the limit of a Premium SSD P30"));
-    assert_says(&capped(16_000), Some("(if this is Azure, the limit of a Premium SSD P60"));
+    assert_says(
+        &capped(3000),
+        Some("(if this is AWS, the limit of a gp3 volume with default settings"),
+    );
+    assert_says(
+        &capped(5000),
+        Some("(if this is Azure, the limit of a Premium SSD P30"),
+    );
+    assert_says(
+        &capped(16_000),
+        Some("(if this is Azure, the limit of a Premium SSD P60"),
+    );
     // Any volume of those sizes can be adjusted to these rates.
     assert_says(&capped(4000), None);
     assert_says(&capped(100), None);
@@ -89,7 +110,10 @@ fn a_known_cloud_makes_it_a_fact_and_rules_out_the_others() {
     assert_says(&capture(aws.clone(), 2000, None, 3000), Some(gp3));
     assert_says(&capture(json!({}), 2000, Some(EBS), 3000), Some(gp3));
     assert_says(&capture(aws.clone(), 1024, None, 5000), None);
-    assert_says(&capture(aws, 2000, Some("Amazon EC2 NVMe Instance Storage"), 3000), None);
+    assert_says(
+        &capture(aws, 2000, Some("Amazon EC2 NVMe Instance Storage"), 3000),
+        None,
+    );
     let azure = json!({"sys_vendor": "Microsoft Corporation", "chassis_asset_tag": AZURE_TAG});
     let p30 = "(the limit of an Azure Premium SSD P30";
     assert_says(&capture(azure.clone(), 1024, None, 5000), Some(p30));
@@ -115,7 +139,10 @@ fn a_paced_client_is_not_limited_to_its_own_pace() {
     }
     for words in ["analyze -", "--json --from -"] {
         let (out, _, _) = output(words, &text);
-        assert!(!out.contains("P30") && !out.contains("known limit"), "{out}");
+        assert!(
+            !out.contains("P30") && !out.contains("known limit"),
+            "{out}"
+        );
     }
 }
 
@@ -126,13 +153,19 @@ fn a_name_is_no_proof_of_a_cap() {
     let (mut ios, mut ms) = (0.0, 0.0);
     for second in 0..=48_u64 {
         let queue = f64::from(1 << (second / 8));
-        text += &sample(second, " 8 0 sda", [ios as u64, ms as u64, queue as u64, ms as u64]);
+        text += &sample(
+            second,
+            " 8 0 sda",
+            [ios as u64, ms as u64, queue as u64, ms as u64],
+        );
         ios += 3000.0 * (1.0 + 0.006 * noise(second));
         ms += 1000.0 * queue;
     }
     let verdict = |capture: &str| {
         let document: Value = serde_json::from_str(&output("analyze --json -", capture).0).unwrap();
-        document["devices"][0]["verdict"].as_str().map(str::to_owned)
+        document["devices"][0]["verdict"]
+            .as_str()
+            .map(str::to_owned)
     };
     assert_ne!(verdict(&text).as_deref(), Some("capped"));
     let aws = recorded(&text, &json!({"sys_vendor": "Amazon EC2"}), 2000, None);
@@ -145,22 +178,36 @@ fn a_recording_keeps_model_and_firmware_bounded() {
     host.disk("sda", "8:0", 1024)
         .file("sys/block/sda/device/model", format!("{EBS}   "))
         .disk("sdb", "8:16", 1024)
-        .file("sys/block/sdb/device/model", "\u{1b}[31m".to_owned() + &"x".repeat(100_000))
+        .file(
+            "sys/block/sdb/device/model",
+            "\u{1b}[31m".to_owned() + &"x".repeat(100_000),
+        )
         .file("sys/class/dmi/id/sys_vendor", "Amazon EC2")
         .file("sys/class/dmi/id/product_name", "y".repeat(100_000))
         .diskstats("8 0 sda 1 0 8 1 0 0 0 0 0 1 1\n8 16 sdb 1 0 8 1 0 0 0 0 0 1 1\n");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("recording");
     let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| blkstat::clock::WaitOutcome::Due);
-    in_process("record").args([file.as_os_str()]).args(["1", "1"]).root(host.path()).run(&clock);
+    in_process("record")
+        .args([file.as_os_str()])
+        .args(["1", "1"])
+        .root(host.path())
+        .run(&clock);
     let text = fs::read_to_string(&file).unwrap();
-    let header = text.lines().find_map(|line| line.strip_prefix("#blkstat ")).unwrap();
+    let header = text
+        .lines()
+        .find_map(|line| line.strip_prefix("#blkstat "))
+        .unwrap();
     let header: Value = serde_json::from_str(header).unwrap();
     let long = |value: &Value| value.as_str().unwrap().to_owned();
     assert_eq!(header["machine"]["sys_vendor"], "Amazon EC2");
     assert_eq!(long(&header["machine"]["product_name"]), "y".repeat(64));
     assert_eq!(header["machine"]["chassis_asset_tag"], Value::Null);
-    let models: Vec<String> =
-        header["devices"].as_array().unwrap().iter().map(|device| long(&device["model"])).collect();
+    let models: Vec<String> = header["devices"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|device| long(&device["model"]))
+        .collect();
     assert_eq!(models, [EBS.to_owned(), format!("[31m{}", "x".repeat(60))]);
 }

@@ -12,20 +12,28 @@ const SYNTHETIC: &str = "sys/kernel/tracing/synthetic_events";
 /// Runs `blkstat latency` on a host with one disk and these files. Returns its output, its messages and its exit code.
 fn latency(files: &[(&str, &str)], options: &str) -> (String, String, i32) {
     let host = FakeRoot::new();
-    host.disk("sda", "8:0", 1024).diskstats("8 0 sda 1 0 8 1 0 0 0 0 0 0 0\n");
+    host.disk("sda", "8:0", 1024)
+        .diskstats("8 0 sda 1 0 8 1 0 0 0 0 0 0 0\n");
     for (name, text) in files {
         host.file(name, text);
     }
     fs::create_dir_all(host.path().join("sys/kernel/tracing/instances")).unwrap();
-    program::output(&format!("latency --root {} {options}", host.path().display()), "")
+    program::output(
+        &format!("latency --root {} {options}", host.path().display()),
+        "",
+    )
 }
 
 #[test]
 fn an_instance_that_cannot_be_used_is_removed_again() {
     let host = FakeRoot::new();
-    host.disk("sda", "8:0", 1024).diskstats("8 0 sda 1 0 8 1 0 0 0 0 0 0 0\n");
+    host.disk("sda", "8:0", 1024)
+        .diskstats("8 0 sda 1 0 8 1 0 0 0 0 0 0 0\n");
     for event in ["block_rq_issue", "block_rq_complete", "block_bio_complete"] {
-        host.file(&format!("sys/kernel/tracing/events/block/{event}/format"), "");
+        host.file(
+            &format!("sys/kernel/tracing/events/block/{event}/format"),
+            "",
+        );
     }
     for file in [HIST, SYNTHETIC] {
         host.file(file, "");
@@ -33,7 +41,8 @@ fn an_instance_that_cannot_be_used_is_removed_again() {
     let instances = host.path().join("sys/kernel/tracing/instances");
     fs::create_dir_all(&instances).unwrap();
     // A directory of this file system stays empty when it is made, so that nothing can be written to its files.
-    let (_, err, code) = program::output(&format!("latency --root {} 1 1", host.path().display()), "");
+    let (_, err, code) =
+        program::output(&format!("latency --root {} 1 1", host.path().display()), "");
     assert!(code == 2 && err.contains("the kernel refused"), "{err}");
     assert_eq!(fs::read_dir(&instances).unwrap().count(), 0);
 }
@@ -42,13 +51,19 @@ fn an_instance_that_cannot_be_used_is_removed_again() {
 fn cleanup_removes_what_a_killed_run_left() {
     let left = "sys/kernel/tracing/instances/blkstat_0_1_77_l0";
     let files = [(HIST, ""), (SYNTHETIC, "")];
-    assert_eq!(latency(&files, "--cleanup"), ("nothing to remove\n".to_owned(), String::new(), 0));
+    assert_eq!(
+        latency(&files, "--cleanup"),
+        ("nothing to remove\n".to_owned(), String::new(), 0)
+    );
     let host = FakeRoot::new();
     for (name, text) in files {
         host.file(name, text);
     }
     fs::create_dir_all(host.path().join(left)).unwrap();
-    let (out, _, code) = program::output(&format!("latency --cleanup --root {}", host.path().display()), "");
+    let (out, _, code) = program::output(
+        &format!("latency --cleanup --root {}", host.path().display()),
+        "",
+    );
     assert_eq!((out.as_str(), code), ("removed blkstat_0_1_77_l0\n", 0));
     assert!(!host.path().join(left).exists());
 }
@@ -56,7 +71,10 @@ fn cleanup_removes_what_a_killed_run_left() {
 #[test]
 fn a_device_that_does_not_exist_is_no_data() {
     let (_, err, code) = latency(&[], "sdx 1 1");
-    assert!(code == 1 && err.starts_with("blkstat: no such device 'sdx'"), "{err}");
+    assert!(
+        code == 1 && err.starts_with("blkstat: no such device 'sdx'"),
+        "{err}"
+    );
 }
 
 #[test]
@@ -65,7 +83,10 @@ fn invalid_arguments_are_usage_errors() {
         ("--json --csv", "cannot be used with"),
         ("--heatmap --json", "cannot be used with"),
         ("--buckets", "--json"),
-        ("--max-overhead 0", "expected a percentage above 0, up to 100"),
+        (
+            "--max-overhead 0",
+            "expected a percentage above 0, up to 100",
+        ),
         ("--cleanup sda", "cannot be used with"),
         ("1 sda 2 3", "unexpected '3' after INTERVAL and COUNT"),
     ] {
@@ -77,8 +98,12 @@ fn invalid_arguments_are_usage_errors() {
 #[test]
 fn tracing_of_threads_needs_tracefs_too() {
     let host = FakeRoot::new();
-    host.disk("sda", "8:0", 1024).diskstats("8 0 sda 1 0 8 1 0 0 0 0 0 0 0\n");
-    let (_, err, code) = program::output(&format!("who --trace --root {} 1 1", host.path().display()), "");
+    host.disk("sda", "8:0", 1024)
+        .diskstats("8 0 sda 1 0 8 1 0 0 0 0 0 0 0\n");
+    let (_, err, code) = program::output(
+        &format!("who --trace --root {} 1 1", host.path().display()),
+        "",
+    );
     assert!(code == 2 && err.contains("no tracefs"), "{err}");
     let (_, err, code) = program::output("who --max-overhead 5 1 1", "");
     assert!(code == 2 && err.contains("--trace"), "{err}");

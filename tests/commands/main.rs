@@ -1,6 +1,11 @@
 //! The commands of blkstat itself, as users run them: on captures, on synthetic hosts, and with faulty input and output.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::print_stderr)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    clippy::print_stderr
+)]
 
 mod analyze;
 mod baselines;

@@ -16,7 +16,11 @@ fn capture(seconds: std::ops::Range<u64>, reads: u64) -> String {
 }
 
 fn without_times(capture: &str) -> String {
-    capture.lines().filter(|line| !line.starts_with("TS")).map(|line| format!("{line}\n")).collect()
+    capture
+        .lines()
+        .filter(|line| !line.starts_with("TS"))
+        .map(|line| format!("{line}\n"))
+        .collect()
 }
 
 fn write(folder: &Path, name: &str, text: &str) -> String {
@@ -40,15 +44,30 @@ fn a_file_as_an_operand_is_what_from_names() {
     ] {
         let named = output(&format!("{view} {options} --from {file}"), "");
         let operand = output(&format!("{view} {options} {file}"), "");
-        assert_eq!((named.2, operand.2), (0, 0), "{view}: {} {}", named.1, operand.1);
+        assert_eq!(
+            (named.2, operand.2),
+            (0, 0),
+            "{view}: {} {}",
+            named.1,
+            operand.1
+        );
         assert!(!operand.0.is_empty() && named == operand, "{view}");
     }
     let (_, err, code) = output(&format!("who {file}"), "");
-    assert!(err.contains("no cgroups or processes in this capture") && code == 1, "{err}");
+    assert!(
+        err.contains("no cgroups or processes in this capture") && code == 1,
+        "{err}"
+    );
     let (_, err, code) = output(&format!("latency {file}"), "");
-    assert!(err.contains("latency traces the requests of the running system") && code == 2, "{err}");
+    assert!(
+        err.contains("latency traces the requests of the running system") && code == 2,
+        "{err}"
+    );
     let (_, err, code) = output(&format!("top {file}"), "");
-    assert!(err.contains("cannot show the full screen") && code == 2, "{err}");
+    assert!(
+        err.contains("cannot show the full screen") && code == 2,
+        "{err}"
+    );
     for words in ["who --trace", "export --listen 0"] {
         let (_, err, code) = output(&format!("{words} {file}"), "");
         assert!(err.contains("running system") && code == 2, "{err}");
@@ -60,14 +79,24 @@ fn files_in_any_order_are_one_recording() {
     let folder = tempfile::tempdir().unwrap();
     let whole = output("--json --from -", capture(0..12, 10));
     let files = [0..4, 4..8, 8..12].map(|seconds: std::ops::Range<u64>| {
-        write(folder.path(), &format!("{}.txt", seconds.start), &capture(seconds, 10))
+        write(
+            folder.path(),
+            &format!("{}.txt", seconds.start),
+            &capture(seconds, 10),
+        )
     });
     let [a, b, c] = &files;
     for words in [format!("{a} {b} {c}"), format!("{c} {a} {b}")] {
         assert_eq!(output(&format!("--json {words}"), ""), whole, "{words}");
         let (_, err, code) = output(&format!("analyze {words} --begin -3s"), "");
         assert_eq!((err.as_str(), code), ("", 0));
-        assert_eq!(output(&format!("iostat -dx {words}"), "").0.matches("sda").count(), 11);
+        assert_eq!(
+            output(&format!("iostat -dx {words}"), "")
+                .0
+                .matches("sda")
+                .count(),
+            11
+        );
     }
     // A warning names its file.
     std::fs::write(b, format!("{}x\n", capture(4..8, 10))).unwrap();
@@ -82,19 +111,27 @@ fn the_distance_of_samples_without_times_can_be_stated() {
         let (out, err, code) = output(&format!("{words} --from - --csv"), text);
         assert_eq!(code, 0, "{err}");
         // Without the time.
-        out.lines().map(|line| line.split_once(',').unwrap().1.to_owned()).collect::<Vec<_>>()
+        out.lines()
+            .map(|line| line.split_once(',').unwrap().1.to_owned())
+            .collect::<Vec<_>>()
     };
     assert_eq!(rates("--every 1s", &text), rates("", &timed));
     assert_eq!(rates("--every 500ms", &text).len(), 11);
     let message = "copies of /proc/diskstats without times; state their distance: --every 1s";
     for words in ["--json", "analyze", "report -o -", "export", "iostat -dx"] {
         let (out, err, code) = output(&format!("{words} --from -"), &text);
-        assert!(err.contains(message) && !out.contains("sda") && code == 1, "{words}: {err}");
+        assert!(
+            err.contains(message) && !out.contains("sda") && code == 1,
+            "{words}: {err}"
+        );
         let (out, err, code) = output(&format!("{words} --every 1s --from -"), &text);
         assert!(!out.is_empty() && code == 0, "{words}: {err}");
     }
     let (_, err, code) = output("--every 1s 1 1", "");
-    assert_eq!((err.as_str(), code), ("blkstat: --every needs a capture, such as FILE\n", 2));
+    assert_eq!(
+        (err.as_str(), code),
+        ("blkstat: --every needs a capture, such as FILE\n", 2)
+    );
 }
 
 #[test]
@@ -106,10 +143,17 @@ fn how_devices_of_a_capture_are_stacked_can_be_stated() {
     let total = |words: &str| {
         let (out, err, code) = output(&format!("--total --csv --from - {words}"), &text);
         assert_eq!((err.as_str(), code), ("", 0));
-        out.lines().find(|line| line.contains(",total,")).map(str::to_owned)
+        out.lines()
+            .find(|line| line.contains(",total,"))
+            .map(str::to_owned)
     };
     assert!(total("--stack dm-0=sda").is_some());
-    for words in ["--stack dm-0", "--stack =sda", "--stack dm-0=dm-0", "--stack dm-0=sda,"] {
+    for words in [
+        "--stack dm-0",
+        "--stack =sda",
+        "--stack dm-0=dm-0",
+        "--stack dm-0=sda,",
+    ] {
         let (_, err, code) = output(&format!("{words} --from -"), &text);
         assert!(err.contains("expected DEVICE=BELOW") && code == 2, "{err}");
     }
@@ -119,23 +163,34 @@ fn how_devices_of_a_capture_are_stacked_can_be_stated() {
 #[test]
 fn what_a_device_of_a_capture_is_made_of_can_be_stated() {
     let evidence = |words: &str| {
-        let (out, err, code) =
-            output(&format!("--json {words} fixtures/captures/sweep-randread.txt vda"), "");
+        let (out, err, code) = output(
+            &format!("--json {words} fixtures/captures/sweep-randread.txt vda"),
+            "",
+        );
         assert_eq!((err.as_str(), code), ("", 0));
         out.contains("x what any NVMe SSD needs")
     };
     assert!(!evidence("") && evidence("--class vda=nvme"));
     let text = capture(0..6, 10);
     for (words, message) in [
-        ("--class sda", "expected DEVICE=CLASS, such as sda=ssd; classes are hdd, ssd, nvme, network"),
+        (
+            "--class sda",
+            "expected DEVICE=CLASS, such as sda=ssd; classes are hdd, ssd, nvme, network",
+        ),
         ("--class =ssd", "expected DEVICE=CLASS"),
         ("--class sda=disk", "expected DEVICE=CLASS"),
-        ("--class sdz=hdd", "--class sdz=hdd: the capture has no device sdz"),
+        (
+            "--class sdz=hdd",
+            "--class sdz=hdd: the capture has no device sdz",
+        ),
     ] {
         let (_, err, code) = output(&format!("{words} --from -"), &text);
         assert!(err.contains(message) && code == 2, "{err}");
     }
-    assert_eq!(output("--class sda=ssd 1 1", "").1, "blkstat: --class needs a capture, such as FILE\n");
+    assert_eq!(
+        output("--class sda=ssd 1 1", "").1,
+        "blkstat: --class needs a capture, such as FILE\n"
+    );
 }
 
 #[test]
@@ -156,25 +211,41 @@ fn iostat_resamples_a_recording_and_cuts_it() {
     assert_eq!(reports("sda 7"), ["10.00"; 5]);
     let folder = tempfile::tempdir().unwrap();
     let file = write(folder.path(), "a.txt", &text);
-    let count = |words: &str| output(&format!("{words} {file}"), "").0.matches("sda").count();
+    let count = |words: &str| {
+        output(&format!("{words} {file}"), "")
+            .0
+            .matches("sda")
+            .count()
+    };
     for view in ["iostat -d", "pt-diskstats --show-inactive"] {
-        assert_eq!(count(&format!("{view} --begin +10s --end +15s")), 5, "{view}");
+        assert_eq!(
+            count(&format!("{view} --begin +10s --end +15s")),
+            5,
+            "{view}"
+        );
         assert_eq!(count(&format!("{view} --begin -4s")), 4, "{view}");
         let (_, err, _) = output(&format!("{view} --begin 2020-01-01T00:00Z {file}"), "");
         assert!(err.contains("--begin 2020-01-01T00:00Z"), "{view}: {err}");
     }
     let (_, err, code) = output("iostat --begin x --from -", &text);
-    assert!(err.starts_with("blkstat: --begin: ") && err.lines().count() == 1 && code == 2, "{err}");
+    assert!(
+        err.starts_with("blkstat: --begin: ") && err.lines().count() == 1 && code == 2,
+        "{err}"
+    );
 }
 
 #[test]
 fn the_heading_of_iostat_is_that_of_the_recorded_host() {
-    let header = "#blkstat {\"version\":\"0.2.0\",\"host\":\"db1\",\"kernel\":\"6.1.0-56\",\"cpus\":8}\n";
+    let header =
+        "#blkstat {\"version\":\"0.2.0\",\"host\":\"db1\",\"kernel\":\"6.1.0-56\",\"cpus\":8}\n";
     let sample = |second: u64| capture(second..second + 1, 10) + &end_of_sample(second);
     let text = header.to_owned() + &sample(1) + &sample(2);
     let (out, _, code) = output("iostat -d --from -", text);
     assert_eq!(code, 0);
-    assert!(out.starts_with("Linux 6.1.0-56 (db1) \t11/20/26 \t_-_\t(8 CPU)\n"), "{out}");
+    assert!(
+        out.starts_with("Linux 6.1.0-56 (db1) \t11/20/26 \t_-_\t(8 CPU)\n"),
+        "{out}"
+    );
 }
 
 #[test]
@@ -193,7 +264,11 @@ fn a_recording_cut_anywhere_says_when_it_ends() {
         let is_told = err.contains("compressed data is cut off")
             && err.contains("; the readable part ends at 2")
             || err.contains("truncated before the end of its first sample");
-        assert!(code < 2 && is_told, "cut at {cut} of {}: {err}", whole.len());
+        assert!(
+            code < 2 && is_told,
+            "cut at {cut} of {}: {err}",
+            whole.len()
+        );
         with_time += usize::from(err.contains("the readable part ends at"));
     }
     assert!(with_time > 50, "{with_time}");
@@ -203,15 +278,39 @@ fn a_recording_cut_anywhere_says_when_it_ends() {
 fn request_times_that_fell_are_not_taken_for_a_wrap() {
     // The times of sda begin again at 0 while its counts grow.
     let line = |second: u64| {
-        let ms = if second < 5 { 40_000_000 + 10 * second } else { 10 * second };
-        format!("TS {}\n{}", 1_795_200_000 + second, reads_line("8 0 sda", 1000 + 800 * second, ms, 1, ms))
+        let ms = if second < 5 {
+            40_000_000 + 10 * second
+        } else {
+            10 * second
+        };
+        format!(
+            "TS {}\n{}",
+            1_795_200_000 + second,
+            reads_line("8 0 sda", 1000 + 800 * second, ms, 1, ms)
+        )
     };
     let text: String = (0..10).map(line).collect();
     let (out, err, code) = output("--csv --from - --all-columns", &text);
     assert_eq!((err.as_str(), code), ("", 0));
     let header: Vec<&str> = out.lines().next().unwrap().split(',').collect();
-    let at = header.iter().position(|title| *title == "read_await_ms").unwrap();
-    let awaits: Vec<&str> = out.lines().skip(1).map(|line| line.split(',').nth(at).unwrap()).collect();
-    assert_eq!(awaits.iter().filter(|value| value.is_empty()).count(), 1, "{awaits:?}");
-    assert!(awaits.iter().all(|value| value.is_empty() || value.parse::<f64>().unwrap() < 1.0), "{awaits:?}");
+    let at = header
+        .iter()
+        .position(|title| *title == "read_await_ms")
+        .unwrap();
+    let awaits: Vec<&str> = out
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').nth(at).unwrap())
+        .collect();
+    assert_eq!(
+        awaits.iter().filter(|value| value.is_empty()).count(),
+        1,
+        "{awaits:?}"
+    );
+    assert!(
+        awaits
+            .iter()
+            .all(|value| value.is_empty() || value.parse::<f64>().unwrap() < 1.0),
+        "{awaits:?}"
+    );
 }

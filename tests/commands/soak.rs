@@ -26,7 +26,11 @@ fn write_host(host: &FakeRoot, at: u64) {
     let absent = half + at / SAMPLES_PER_CHANGE % half;
     for n in (0..DEVICES).filter(|n| *n != absent) {
         // A device that reappears counts from zero, and the columns of milliseconds wrap.
-        let age = if n < half { at } else { at % (half * SAMPLES_PER_CHANGE) };
+        let age = if n < half {
+            at
+        } else {
+            at % (half * SAMPLES_PER_CHANGE)
+        };
         let (ios, ms) = (age * (n % 5) * 100, age * (n % 5) * 40_000 % (1 << 32));
         let sectors = 8 * ios;
         writeln!(
@@ -53,7 +57,10 @@ fn new_host() -> FakeRoot {
 /// Returns the memory of this process in KiB and the number of its open files.
 fn resource_use() -> (u64, usize) {
     let status = fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .unwrap();
     let kib = line.trim().trim_end_matches(" kB").parse().unwrap();
     (kib, fs::read_dir("/proc/self/fd").unwrap().count())
 }
@@ -81,18 +88,31 @@ fn soak(words: &str, samples: u64) {
         if at >= samples / 10 && at % (samples / 10) == 0 {
             measured.borrow_mut().push(resource_use());
         }
-        if at < samples { WaitOutcome::Due } else { WaitOutcome::Signal(15) }
+        if at < samples {
+            WaitOutcome::Due
+        } else {
+            WaitOutcome::Signal(15)
+        }
     });
     let mut out = ByteCounter(0);
     let (err, exit) = in_process(words).root(host.path()).run_to(&mut out, &clock);
-    assert!(matches!(exit, Exit::Success | Exit::Signal(15)), "{exit:?}: {err}");
+    assert!(
+        matches!(exit, Exit::Success | Exit::Signal(15)),
+        "{exit:?}: {err}"
+    );
     assert_eq!(err, "");
     assert!(out.0 > samples * 100, "{} bytes", out.0);
     drop(clock);
     let measured = measured.into_inner();
     let kib: Vec<u64> = measured.iter().map(|(kib, _)| *kib).collect();
-    assert!(measured.iter().all(|(_, files)| *files == measured[0].1), "{words}: files {measured:?}");
-    assert!(kib.iter().all(|now| *now <= kib[0] + 512), "{words}: KiB {kib:?}");
+    assert!(
+        measured.iter().all(|(_, files)| *files == measured[0].1),
+        "{words}: files {measured:?}"
+    );
+    assert!(
+        kib.iter().all(|now| *now <= kib[0] + 512),
+        "{words}: KiB {kib:?}"
+    );
 }
 
 /// Set in a process that runs this test alone: it measures the memory and files of its process, in which other tests run.
@@ -107,8 +127,13 @@ fn thousands_of_samples_use_constant_memory_and_open_files() {
         return;
     }
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["soak::thousands_of_samples", "--nocapture"]).env(ALONE, "1");
+    command
+        .args(["soak::thousands_of_samples", "--nocapture"])
+        .env(ALONE, "1");
     let output = command.output().unwrap();
     let printed = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && printed.contains("1 passed"), "{printed}");
+    assert!(
+        output.status.success() && printed.contains("1 passed"),
+        "{printed}"
+    );
 }

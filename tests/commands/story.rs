@@ -30,7 +30,10 @@ fn recording(begin: u64, does: Load) -> String {
         {"name": "dm-0", "backing_devices": ["sda"]},
         {"name": "dm-1", "backing_devices": ["sdb"]},
     ]);
-    let mut text = format!("#blkstat {}\n", json!({"version": "0.2.0", "devices": devices}));
+    let mut text = format!(
+        "#blkstat {}\n",
+        json!({"version": "0.2.0", "devices": devices})
+    );
     let mut totals = [(0u64, 0.0, 0.0, 0u64); DEVICES.len()];
     for second in 0..=SECONDS {
         if second >= begin {
@@ -38,7 +41,11 @@ fn recording(begin: u64, does: Load) -> String {
         }
         for (minor, (name, total)) in DEVICES.iter().zip(&mut totals).enumerate() {
             let (reads, await_ms, in_flight) = does(name, second);
-            let busy_ms = if total.3 > 0 || in_flight > 0 { 1000.0 } else { reads as f64 * await_ms };
+            let busy_ms = if total.3 > 0 || in_flight > 0 {
+                1000.0
+            } else {
+                reads as f64 * await_ms
+            };
             *total = (
                 total.0 + reads,
                 total.1 + reads as f64 * await_ms,
@@ -48,7 +55,13 @@ fn recording(begin: u64, does: Load) -> String {
             let (ios, ms, busy, in_flight) = *total;
             if second >= begin {
                 let device = format!(" 8 {} {name}", 16 * minor);
-                text += &reads_line(&device, ios, ms.round() as u64, in_flight, busy.round() as u64);
+                text += &reads_line(
+                    &device,
+                    ios,
+                    ms.round() as u64,
+                    in_flight,
+                    busy.round() as u64,
+                );
             }
         }
         if second >= begin {
@@ -105,7 +118,11 @@ impl Story {
     fn of(fields: &Value, prefix: &str) -> Self {
         let field = |name: &str| fields[format!("{prefix}{name}")].clone();
         let begin = (field("begin_known") == true).then(|| field("begin"));
-        Self { victim: field("victim").as_str().unwrap_or_default().to_owned(), cause: field("cause"), begin }
+        Self {
+            victim: field("victim").as_str().unwrap_or_default().to_owned(),
+            cause: field("cause"),
+            begin,
+        }
     }
 }
 
@@ -116,7 +133,10 @@ fn agreed(recording: &str) -> Vec<Value> {
     let document: Value = serde_json::from_str(&json).unwrap();
     let incidents = document["incidents"].as_array().unwrap().clone();
     let (lines, ..) = output("--json --from -", recording);
-    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines: Vec<Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     let (table, ..) = output("--from -", recording);
     let (text, ..) = output("analyze -", recording);
     let text = text.replace('\n', " ");
@@ -124,7 +144,11 @@ fn agreed(recording: &str) -> Vec<Value> {
     let (metrics, ..) = output("export --from - 1", recording);
     for incident in &incidents {
         let story = Story::of(incident, "");
-        let own = || lines.iter().filter(|line| line["incident"] == incident["incident"]);
+        let own = || {
+            lines
+                .iter()
+                .filter(|line| line["incident"] == incident["incident"])
+        };
         let last = own().rfind(|line| line["device"] == line["incident_victim"]);
         let last = last.unwrap_or_else(|| panic!("no line of {incident}"));
         assert_eq!(Story::of(last, "incident_"), story, "{last}");
@@ -135,13 +159,24 @@ fn agreed(recording: &str) -> Vec<Value> {
         };
         assert!(own().all(is_same), "{incident}");
         let (victim, verdict) = (&story.victim, incident["verdict"].as_str().unwrap());
-        let sign = if story.begin.is_some() { "" } else { "since before " };
-        assert!(text.contains(&format!("{victim} {verdict} {sign}")), "{text}");
+        let sign = if story.begin.is_some() {
+            ""
+        } else {
+            "since before "
+        };
+        assert!(
+            text.contains(&format!("{victim} {verdict} {sign}")),
+            "{text}"
+        );
         let cell = format!("{verdict}</span><td class=\"time\">{sign}");
-        assert!(page.contains(&cell) && page.contains(&format!("<bdi>{victim}</bdi>")), "{cell}");
+        assert!(
+            page.contains(&cell) && page.contains(&format!("<bdi>{victim}</bdi>")),
+            "{cell}"
+        );
         let known = story.begin.is_some();
         let cause = story.cause.as_str().unwrap_or_default();
-        let series = format!("victim=\"{victim}\",cause=\"{cause}\",owner=\"\",begin_known=\"{known}\"");
+        let series =
+            format!("victim=\"{victim}\",cause=\"{cause}\",owner=\"\",begin_known=\"{known}\"");
         assert!(metrics.contains(&series), "{series}: {metrics}");
         let mark = if known { "" } else { ">" };
         let has_row = |line: &str| {
@@ -152,7 +187,10 @@ fn agreed(recording: &str) -> Vec<Value> {
     }
     let worst = incidents.iter().find(|one| {
         text.starts_with(&format!("{} ", one["victim"].as_str().unwrap()))
-            && page.contains(&format!("<h1><bdi>{}</bdi>", one["victim"].as_str().unwrap()))
+            && page.contains(&format!(
+                "<h1><bdi>{}</bdi>",
+                one["victim"].as_str().unwrap()
+            ))
     });
     assert!(worst.is_some() || incidents.is_empty(), "{text}");
     incidents
@@ -171,20 +209,37 @@ fn every_view_tells_the_same_story_of_a_disk_below_a_volume() {
     ];
     for (name, does, verdict, begin) in cases {
         let incidents = agreed(&recording(0, does));
-        let [incident] = &incidents[..] else { panic!("{name}: {incidents:?}") };
-        assert_eq!((&incident["victim"], &incident["verdict"]), (&json!("dm-0"), &json!(verdict)), "{name}");
+        let [incident] = &incidents[..] else {
+            panic!("{name}: {incidents:?}")
+        };
+        assert_eq!(
+            (&incident["victim"], &incident["verdict"]),
+            (&json!("dm-0"), &json!(verdict)),
+            "{name}"
+        );
         // The counters of a second are those at its end: the first sample of the trouble ends its first interval.
-        assert!((begin_s(incident) - (begin - 1) as f64).abs() <= 1.0, "{name}: {incident}");
+        assert!(
+            (begin_s(incident) - (begin - 1) as f64).abs() <= 1.0,
+            "{name}: {incident}"
+        );
     }
 }
 
 #[test]
 fn trouble_of_two_disks_at_once_is_two_incidents() {
     let incidents = agreed(&recording(0, two));
-    let mut found: Vec<(&Value, &Value)> =
-        incidents.iter().map(|one| (&one["victim"], &one["verdict"])).collect();
+    let mut found: Vec<(&Value, &Value)> = incidents
+        .iter()
+        .map(|one| (&one["victim"], &one["verdict"]))
+        .collect();
     found.sort_by_key(|(victim, _)| victim.as_str());
-    assert_eq!(found, [(&json!("dm-0"), &json!("capped")), (&json!("dm-1"), &json!("stalled"))]);
+    assert_eq!(
+        found,
+        [
+            (&json!("dm-0"), &json!("capped")),
+            (&json!("dm-1"), &json!("stalled"))
+        ]
+    );
 }
 
 #[test]
@@ -200,7 +255,11 @@ fn a_recording_without_its_head_lacks_only_what_was_before() {
         }
         // Begun in the middle of it, the beginning is not known.
         let cut = agreed(&recording(TROUBLE.start + 14, does)).remove(0);
-        assert_eq!((&cut["victim"], &cut["begin_known"]), (&whole["victim"], &json!(false)), "{cut}");
+        assert_eq!(
+            (&cut["victim"], &cut["begin_known"]),
+            (&whole["victim"], &json!(false)),
+            "{cut}"
+        );
         assert_eq!(cut["end"], whole["end"], "{cut}");
     }
 }

@@ -10,24 +10,41 @@ use crate::support::fake_root::FakeRoot;
 use crate::support::in_process::in_process;
 
 /// A line of a device, with its numbers, after so many reads of 4 KiB that took so long together.
-pub(crate) fn reads_line(device: &str, reads: u64, ms: u64, in_flight: u64, busy_ms: u64) -> String {
+pub(crate) fn reads_line(
+    device: &str,
+    reads: u64,
+    ms: u64,
+    in_flight: u64,
+    busy_ms: u64,
+) -> String {
     let sectors = 8 * reads;
     format!("{device} {reads} 0 {sectors} {ms} 0 0 0 0 {in_flight} {busy_ms} {ms} 0 0 0 0 0 0\n")
 }
 
 /// The line that ends the sample of a recording.
 pub(crate) fn end_of_sample(second: u64) -> String {
-    format!("#blkstat {}\n", json!({"monotonic_ns": 1_000_000_000 * second, "complete": true}))
+    format!(
+        "#blkstat {}\n",
+        json!({"monotonic_ns": 1_000_000_000 * second, "complete": true})
+    )
 }
 
 /// Runs a command on a host that `write` writes before the start and at each wait, which are numbered from 1. A signal ends
 /// it after this number of waits. Returns standard output, standard error and how it ended.
-pub(crate) fn run_on(write: impl Fn(&FakeRoot, u64), words: &str, waits: u64) -> (String, String, Exit) {
+pub(crate) fn run_on(
+    write: impl Fn(&FakeRoot, u64),
+    words: &str,
+    waits: u64,
+) -> (String, String, Exit) {
     let host = FakeRoot::new();
     write(&host, 0);
     let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |wait| {
         write(&host, wait);
-        if wait > waits { WaitOutcome::Signal(2) } else { WaitOutcome::Due }
+        if wait > waits {
+            WaitOutcome::Signal(2)
+        } else {
+            WaitOutcome::Due
+        }
     });
     in_process(words).root(host.path()).run(&clock)
 }

@@ -5,10 +5,21 @@ use crate::support::program::{blkstat, output};
 
 /// Returns the facts that are printed about the host below a root, without those of the build and of this process.
 fn facts(host: &FakeRoot) -> Vec<String> {
-    let run = blkstat("version --verbose --root").args([host.path()]).run();
+    let run = blkstat("version --verbose --root")
+        .args([host.path()])
+        .run();
     assert_eq!((run.err.as_str(), run.code), ("", 0));
-    let about_process = ["blkstat ", "target: ", "features: ", "user: ", "lockable memory: "];
-    let lines = run.out.lines().filter(|line| !about_process.iter().any(|start| line.starts_with(start)));
+    let about_process = [
+        "blkstat ",
+        "target: ",
+        "features: ",
+        "user: ",
+        "lockable memory: ",
+    ];
+    let lines = run
+        .out
+        .lines()
+        .filter(|line| !about_process.iter().any(|start| line.starts_with(start)));
     lines.map(str::to_owned).collect()
 }
 
@@ -16,20 +27,34 @@ fn facts(host: &FakeRoot) -> Vec<String> {
 fn the_version_alone_is_one_line() {
     let line = format!("blkstat {}\n", env!("CARGO_PKG_VERSION"));
     for words in ["-V", "--version", "version"] {
-        assert_eq!(output(words, ""), (line.clone(), String::new(), 0), "{words}");
+        assert_eq!(
+            output(words, ""),
+            (line.clone(), String::new(), 0),
+            "{words}"
+        );
     }
 }
 
 #[test]
 fn asked_twice_it_names_the_build_and_the_sources_of_this_host() {
-    for words in ["-V -V", "-VV", "--version --version", "version --verbose", "version -v"] {
+    for words in [
+        "-V -V",
+        "-VV",
+        "--version --version",
+        "version --verbose",
+        "version -v",
+    ] {
         let (out, err, code) = output(words, "");
         assert_eq!((err.as_str(), code), ("", 0), "{words}");
-        assert!(out.starts_with(&format!("blkstat {}\ntarget: ", env!("CARGO_PKG_VERSION"))), "{out}");
+        assert!(
+            out.starts_with(&format!("blkstat {}\ntarget: ", env!("CARGO_PKG_VERSION"))),
+            "{out}"
+        );
         let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
-        for line in
-            [format!("kernel: {}", kernel.trim()), format!("target: {}-linux-", std::env::consts::ARCH)]
-        {
+        for line in [
+            format!("kernel: {}", kernel.trim()),
+            format!("target: {}-linux-", std::env::consts::ARCH),
+        ] {
             assert!(out.contains(&line), "{line}: {out}");
         }
         assert!(out.lines().skip(1).all(|line| line.contains(": ")), "{out}");
@@ -72,12 +97,23 @@ fn version_1_of_cgroups_and_a_hostile_name_are_shown_safely() {
         "proc/self/mountinfo",
         "31 30 0:31 / /sys/fs/cgroup/blk\u{1b}[31mio rw - cgroup cgroup rw,blkio",
     )
-    .file("proc/cgroups", "#subsys_name\thierarchy\tnum_cgroups\tenabled\nblkio\t7\t3\t1\nmisc\t0\t1\t1");
+    .file(
+        "proc/cgroups",
+        "#subsys_name\thierarchy\tnum_cgroups\tenabled\nblkio\t7\t3\t1\nmisc\t0\t1\t1",
+    );
     let facts = facts(&host);
-    assert!(facts.contains(&"cgroups: version 1 at /sys/fs/cgroup/blk\\u{1b}[31mio".to_owned()), "{facts:?}");
-    assert!(facts.contains(&"cgroup controllers: blkio".to_owned()), "{facts:?}");
     assert!(
-        facts.iter().any(|fact| fact.starts_with("blkio.throttle.io_service_bytes: not readable")),
+        facts.contains(&"cgroups: version 1 at /sys/fs/cgroup/blk\\u{1b}[31mio".to_owned()),
+        "{facts:?}"
+    );
+    assert!(
+        facts.contains(&"cgroup controllers: blkio".to_owned()),
+        "{facts:?}"
+    );
+    assert!(
+        facts
+            .iter()
+            .any(|fact| fact.starts_with("blkio.throttle.io_service_bytes: not readable")),
         "{facts:?}"
     );
 }

@@ -37,15 +37,26 @@ pub(crate) fn simulate(setup: &Setup, random: &mut Random) -> Capture {
         observed.push(host.run_until(at));
         push_sample(setup, &mut host, at, &mut text);
     }
-    let truths = (0..setup.devices.len()).map(|device| truths(setup, &observed, device)).collect();
-    Capture { setup: setup.clone(), text, truths }
+    let truths = (0..setup.devices.len())
+        .map(|device| truths(setup, &observed, device))
+        .collect();
+    Capture {
+        setup: setup.clone(),
+        text,
+        truths,
+    }
 }
 
 /// The model of a device in JSON: one that is as fast as the simulated one. Stacked devices have none, nor have volumes
 /// with a limit.
 fn model(setup: &Setup, device: &Device) -> &'static str {
     let station = &setup.station;
-    let is_within = |seconds: f64| station.service_s.iter().all(|service_s| *service_s <= seconds);
+    let is_within = |seconds: f64| {
+        station
+            .service_s
+            .iter()
+            .all(|service_s| *service_s <= seconds)
+    };
     match (device.kind, device.name) {
         _ if matches!(setup.stages.last(), Some(Stage::Gate(_))) => "null",
         ("disk", _) if station.sequential_s.is_some() => "\"ST4000NM0035-1V4\"",
@@ -87,8 +98,14 @@ fn push_header(setup: &Setup, text: &mut String) {
 
 fn push_sample(setup: &Setup, host: &mut Host, at: Nanos, text: &mut String) {
     let (seconds, rest) = (EPOCH_S + at / 1_000_000_000, at % 1_000_000_000);
-    let time = jiff::Timestamp::from_second(seconds as i64).unwrap().to_string();
-    let _ = writeln!(text, "TS {seconds}.{rest:09} {}", time.replace('T', " ").trim_end_matches('Z'));
+    let time = jiff::Timestamp::from_second(seconds as i64)
+        .unwrap()
+        .to_string();
+    let _ = writeln!(
+        text,
+        "TS {seconds}.{rest:09} {}",
+        time.replace('T', " ").trim_end_matches('Z')
+    );
     let columns = host.columns();
     for (device, columns) in setup.devices.iter().zip(columns) {
         let (major, minor) = device.numbers;
@@ -99,8 +116,12 @@ fn push_sample(setup: &Setup, host: &mut Host, at: Nanos, text: &mut String) {
         let ticks = at / 10_000_000;
         let waiting = (some_ns / 10_000_000).min(ticks * 4);
         let user = ticks / 5;
-        let _ =
-            writeln!(text, "cpu  {user} 0 {} {} {waiting} 0 0 0 0 0", user / 2, ticks * 4 - user - waiting);
+        let _ = writeln!(
+            text,
+            "cpu  {user} 0 {} {} {waiting} 0 0 0 0 0",
+            user / 2,
+            ticks * 4 - user - waiting
+        );
         let some_us = some_ns / 1000;
         let _ = writeln!(
             text,

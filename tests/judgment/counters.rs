@@ -4,13 +4,16 @@ use crate::capture::simulate;
 use crate::random::Random;
 use crate::scenarios::all;
 use crate::simulator::{
-    Device, Gate, History, Host, Limited, Load, Mix, Operation, Pacing, Setup, Spread, Station, Unit, closed,
-    nanos,
+    Device, Gate, History, Host, Limited, Load, Mix, Operation, Pacing, Setup, Spread, Station,
+    Unit, closed, nanos,
 };
 
 /// The columns of a device after its name.
 fn columns(host: &mut Host, device: usize) -> Vec<u64> {
-    host.columns()[device].split(' ').map(|column| column.parse().unwrap()).collect()
+    host.columns()[device]
+        .split(' ')
+        .map(|column| column.parse().unwrap())
+        .collect()
 }
 
 fn disk(clients: u32, mix: Mix) -> Setup {
@@ -22,7 +25,13 @@ fn disk(clients: u32, mix: Mix) -> Setup {
 
 #[test]
 fn the_weighted_time_is_the_sum_of_the_request_times() {
-    let mix = Mix { reads: 0.5, discards: 0.2, flushes: true, merges: 3, ..Mix::READS };
+    let mix = Mix {
+        reads: 0.5,
+        discards: 0.2,
+        flushes: true,
+        merges: 3,
+        ..Mix::READS
+    };
     let mut host = Host::new(&disk(6, mix), Random::new("counters", 1));
     host.run_until(nanos(20.0));
     let columns = columns(&mut host, 0);
@@ -34,7 +43,10 @@ fn the_weighted_time_is_the_sum_of_the_request_times() {
     let sum = columns[3] + columns[7] + columns[14] + columns[16];
     assert!(columns[10].abs_diff(sum) <= 4, "{columns:?}");
     // Six clients always have a request in flight, or a flush, which is not counted as one.
-    assert!(columns[8] <= 6 && columns[10].abs_diff(120_000) < 200, "{columns:?}");
+    assert!(
+        columns[8] <= 6 && columns[10].abs_diff(120_000) < 200,
+        "{columns:?}"
+    );
 }
 
 #[test]
@@ -48,8 +60,12 @@ fn busy_time_counts_ticks() {
 #[test]
 fn milliseconds_wrap_in_32_bits() {
     let mut setup = disk(1, Mix::READS);
-    setup.history =
-        vec![History { operation: Operation::Read, ios: 5_000_000_000, sectors: 8, mean_s: 0.001 }];
+    setup.history = vec![History {
+        operation: Operation::Read,
+        ios: 5_000_000_000,
+        sectors: 8,
+        mean_s: 0.001,
+    }];
     let mut host = Host::new(&setup, Random::new("counters", 3));
     host.run_until(1);
     let columns = columns(&mut host, 0);
@@ -79,7 +95,10 @@ fn a_limit_between_devices_shows_at_the_upper_one() {
     setup.stack(Device::LOOP, Some(gate));
     let mut host = Host::new(&setup, Random::new("counters", 5));
     host.run_until(nanos(20.0));
-    let (upper, lower) = (host.totals(0, Operation::Read), host.totals(1, Operation::Read));
+    let (upper, lower) = (
+        host.totals(0, Operation::Read),
+        host.totals(1, Operation::Read),
+    );
     assert_eq!(upper.0, lower.0);
     // Sixteen clients at 200 per second: 80 ms; the disk needs 2 of them.
     assert!((upper.1 / upper.0 / 0.08 - 1.0).abs() < 0.02, "{upper:?}");

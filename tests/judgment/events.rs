@@ -43,15 +43,23 @@ fn windows(truths: &[Truth]) -> Vec<Window> {
     let mut found = Vec::new();
     let mut start = 0;
     while start < truths.len() {
-        let length = truths[start..].iter().take_while(|truth| may_be(truth)).count();
+        let length = truths[start..]
+            .iter()
+            .take_while(|truth| may_be(truth))
+            .count();
         let possible = start..start + length;
         let is_sure = |index: &usize| truths[*index].words.is_surely_trouble();
-        if let (Some(first), Some(last)) =
-            (possible.clone().find(is_sure), possible.clone().rev().find(|index| is_sure(index)))
-        {
+        if let (Some(first), Some(last)) = (
+            possible.clone().find(is_sure),
+            possible.clone().rev().find(|index| is_sure(index)),
+        ) {
             let sure = first..last + 1;
             let is_hidden = truths[sure.clone()].iter().all(|truth| truth.is_hidden);
-            found.push(Window { sure, possible: with_queueing(truths, possible), is_hidden });
+            found.push(Window {
+                sure,
+                possible: with_queueing(truths, possible),
+                is_hidden,
+            });
         }
         start += length.max(1);
     }
@@ -61,7 +69,11 @@ fn windows(truths: &[Truth]) -> Vec<Window> {
 /// Extends a range by the intervals with `queueing` before and after it.
 fn with_queueing(truths: &[Truth], range: Range<usize>) -> Range<usize> {
     let is_queueing = |truth: &&Truth| truth.words.contains(Word::Queueing);
-    let before = truths[..range.start].iter().rev().take_while(is_queueing).count();
+    let before = truths[..range.start]
+        .iter()
+        .rev()
+        .take_while(is_queueing)
+        .count();
     let after = truths[range.end..].iter().take_while(is_queueing).count();
     range.start - before.min(MAX_QUEUEING_INTERVALS)..range.end + after.min(MAX_QUEUEING_INTERVALS)
 }
@@ -71,7 +83,9 @@ fn overlap(event: &NamedEvent, window: &Range<usize>) -> f64 {
 }
 
 fn distance(value: f64, range: Range<usize>) -> f64 {
-    (range.start as f64 - value).max(value - range.end as f64).max(0.0)
+    (range.start as f64 - value)
+        .max(value - range.end as f64)
+        .max(0.0)
 }
 
 /// Compares the events of a device, in intervals, with the truth.
@@ -80,24 +94,35 @@ pub(crate) fn score_events(truths: &[Truth], events: &[NamedEvent]) -> EventTall
     for event in events {
         let possible_s = |index: usize| {
             let truth = &truths[index];
-            let is_possible = truth.words.is_empty() || truth.words.has_trouble() || truth.answers_nothing;
-            if is_possible { overlap(event, &(index..index + 1)) } else { 0.0 }
+            let is_possible =
+                truth.words.is_empty() || truth.words.has_trouble() || truth.answers_nothing;
+            if is_possible {
+                overlap(event, &(index..index + 1))
+            } else {
+                0.0
+            }
         };
         let possible: f64 = (0..truths.len()).map(possible_s).sum();
         tally.events += 1;
         tally.false_events += u64::from(possible < 0.5 * (event.end - event.begin));
     }
-    let is_calm =
-        |truth: &Truth| !truth.words.is_empty() && truth.words.is_within(Words::of(&[Word::Idle, Word::Ok]));
+    let is_calm = |truth: &Truth| {
+        !truth.words.is_empty() && truth.words.is_within(Words::of(&[Word::Idle, Word::Ok]))
+    };
     for event in events {
         let within = |index: usize| overlap(event, &(index..index + 1));
-        let calm = (0..truths.len()).filter(|index| is_calm(&truths[*index])).map(within);
+        let calm = (0..truths.len())
+            .filter(|index| is_calm(&truths[*index]))
+            .map(within);
         tally.calm_time += calm.sum::<f64>();
         tally.event_time += event.end - event.begin;
     }
     let mut found = Vec::new();
     for window in windows(truths) {
-        let covered: f64 = events.iter().map(|event| overlap(event, &window.sure)).sum();
+        let covered: f64 = events
+            .iter()
+            .map(|event| overlap(event, &window.sure))
+            .sum();
         let length = window.sure.len() as f64;
         let is_found = covered >= 0.5 * length;
         if window.is_hidden && !is_found {
@@ -116,10 +141,15 @@ pub(crate) fn score_events(truths: &[Truth], events: &[NamedEvent]) -> EventTall
     }
     for (windows, events) in times_of_trouble(&found, events) {
         if let (Some(window), Some(event)) = (windows.first(), events.first()) {
-            tally.begin_errors.push(distance(event.begin, window.possible.start..window.sure.start));
+            tally.begin_errors.push(distance(
+                event.begin,
+                window.possible.start..window.sure.start,
+            ));
         }
         if let (Some(window), Some(event)) = (windows.last(), events.last()) {
-            tally.end_errors.push(distance(event.end, window.sure.end..window.possible.end));
+            tally
+                .end_errors
+                .push(distance(event.end, window.sure.end..window.possible.end));
         }
     }
     tally
@@ -131,14 +161,20 @@ fn times_of_trouble<'a>(
     events: &'a [NamedEvent],
 ) -> Vec<(&'a [Window], Vec<&'a NamedEvent>)> {
     let of_window = |window: &Window| -> Vec<usize> {
-        (0..events.len()).filter(|index| overlap(&events[*index], &window.sure) > 0.0).collect()
+        (0..events.len())
+            .filter(|index| overlap(&events[*index], &window.sure) > 0.0)
+            .collect()
     };
     let share_event = |a: &Window, b: &Window| {
         let before = of_window(a);
         of_window(b).iter().any(|index| before.contains(index))
     };
     let members = |windows: &'a [Window]| {
-        let is_member = |event: &&NamedEvent| windows.iter().any(|window| overlap(event, &window.sure) > 0.0);
+        let is_member = |event: &&NamedEvent| {
+            windows
+                .iter()
+                .any(|window| overlap(event, &window.sure) > 0.0)
+        };
         (windows, events.iter().filter(is_member).collect())
     };
     windows.chunk_by(share_event).map(members).collect()

@@ -19,14 +19,40 @@ struct Goal {
 }
 
 const fn at_most(name: &'static str, value: fn(&Score) -> f64, goal: f64, accepted: f64) -> Goal {
-    Goal { name, value, goal, accepted, is_minimum: false }
+    Goal {
+        name,
+        value,
+        goal,
+        accepted,
+        is_minimum: false,
+    }
 }
 
 const GOALS: [Goal; 14] = [
-    at_most("analyze: wrong, %", |score| score.analyze.percent(Wrong), 1.0, 1.0),
-    at_most("analyze: silent, %", |score| score.analyze.percent(Silent), 15.0, 24.0),
-    at_most("live: wrong, % of intervals", |score| score.live.percent(Wrong), 1.0, 1.0),
-    at_most("live: silent, % of intervals", |score| score.live.percent(Silent), 35.0, 36.0),
+    at_most(
+        "analyze: wrong, %",
+        |score| score.analyze.percent(Wrong),
+        1.0,
+        1.0,
+    ),
+    at_most(
+        "analyze: silent, %",
+        |score| score.analyze.percent(Silent),
+        15.0,
+        24.0,
+    ),
+    at_most(
+        "live: wrong, % of intervals",
+        |score| score.live.percent(Wrong),
+        1.0,
+        1.0,
+    ),
+    at_most(
+        "live: silent, % of intervals",
+        |score| score.live.percent(Silent),
+        35.0,
+        36.0,
+    ),
     at_most(
         "live: silent where the capture begins loaded, % of intervals",
         |score| score.live_loaded.percent(Silent),
@@ -93,7 +119,11 @@ const GOALS: [Goal; 14] = [
 impl Goal {
     fn is_met(&self, score: &Score, bound: f64) -> bool {
         let value = (self.value)(score);
-        if self.is_minimum { value >= bound } else { value <= bound }
+        if self.is_minimum {
+            value >= bound
+        } else {
+            value <= bound
+        }
     }
 }
 
@@ -103,8 +133,16 @@ pub(crate) fn report(score: &Score) -> String {
     for goal in &GOALS {
         let value = (goal.value)(score);
         let sign = if goal.is_minimum { ">=" } else { "<=" };
-        let result = if goal.is_met(score, goal.goal) { "reached" } else { "missed" };
-        let _ = writeln!(out, "{:62} {value:6.2}  goal {sign} {:5.1}  {result}", goal.name, goal.goal);
+        let result = if goal.is_met(score, goal.goal) {
+            "reached"
+        } else {
+            "missed"
+        };
+        let _ = writeln!(
+            out,
+            "{:62} {value:6.2}  goal {sign} {:5.1}  {result}",
+            goal.name, goal.goal
+        );
     }
     out
 }
@@ -113,7 +151,14 @@ pub(crate) fn report(score: &Score) -> String {
 pub(crate) fn failures(score: &Score) -> Vec<String> {
     let failure = |goal: &Goal| {
         let value = (goal.value)(score);
-        format!("{}: {value:.2} is beyond the accepted {:.2}", goal.name, goal.accepted)
+        format!(
+            "{}: {value:.2} is beyond the accepted {:.2}",
+            goal.name, goal.accepted
+        )
     };
-    GOALS.iter().filter(|goal| !goal.is_met(score, goal.accepted)).map(failure).collect()
+    GOALS
+        .iter()
+        .filter(|goal| !goal.is_met(score, goal.accepted))
+        .map(failure)
+        .collect()
 }

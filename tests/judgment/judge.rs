@@ -54,20 +54,37 @@ fn run(arguments: &[&str], capture: &Path) -> String {
         .env("TZ", "UTC")
         .output()
         .unwrap();
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8(output.stdout).unwrap()
 }
 
 /// Returns the verdict of the live view on each interval of each device.
 pub(crate) fn judge_live(capture: &Path, devices: &[&str]) -> Vec<LiveJudgments> {
     let text = run(&["--json", "--all", "--partitions", "--from"], capture);
-    let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let of_device = |device: &&str| rows.iter().filter(|row| row["device"] == **device).map(live).collect();
+    let rows: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let of_device = |device: &&str| {
+        rows.iter()
+            .filter(|row| row["device"] == **device)
+            .map(live)
+            .collect()
+    };
     devices.iter().map(of_device).collect()
 }
 
 fn live(row: &Value) -> Judgment {
-    let evidence: Vec<&str> = row["evidence"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let evidence: Vec<&str> = row["evidence"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
     let text = evidence.join("; ");
     Judgment {
         word: word(row),
@@ -85,7 +102,10 @@ fn word(row: &Value) -> Option<Word> {
 
 /// The cap of an interval, where it is given as a number.
 fn named_limit(row: &Value) -> Option<NamedCap> {
-    let (kind, value) = (row.get("limit_kind")?.as_str()?, row.get("limit_value")?.as_f64()?);
+    let (kind, value) = (
+        row.get("limit_kind")?.as_str()?,
+        row.get("limit_value")?.as_f64()?,
+    );
     let limited = match kind {
         _ if kind.starts_with("read") => Limited::Reads,
         _ if kind.starts_with("write") => Limited::Writes,
@@ -98,7 +118,12 @@ fn named_limit(row: &Value) -> Option<NamedCap> {
     } else {
         (Unit::Requests, value)
     };
-    Some(NamedCap { limited, unit, rate, is_certain: true })
+    Some(NamedCap {
+        limited,
+        unit,
+        rate,
+        is_certain: true,
+    })
 }
 
 /// Returns the verdict of `analyze` on each device.
@@ -108,12 +133,17 @@ pub(crate) fn analyze(capture: &Path, devices: &[&str]) -> Vec<Judgment> {
         .iter()
         .map(|device| {
             let mut reports = document["devices"].as_array().unwrap().iter();
-            reports.find(|one| one["device"] == *device).map(overall).unwrap_or_default()
+            reports
+                .find(|one| one["device"] == *device)
+                .map(overall)
+                .unwrap_or_default()
         })
         .collect();
     // The claim is one about all devices.
     let is_not_the_disk = !document["not_the_disk"].is_null();
-    judgments.iter_mut().for_each(|judgment| judgment.is_not_the_disk = is_not_the_disk);
+    judgments
+        .iter_mut()
+        .for_each(|judgment| judgment.is_not_the_disk = is_not_the_disk);
     let events: Vec<&Value> = document["events"].as_array().unwrap().iter().collect();
     for (device, judgment) in devices.iter().zip(&mut judgments) {
         let own = events.iter().filter(|event| event["device"] == **device);
@@ -125,7 +155,11 @@ pub(crate) fn analyze(capture: &Path, devices: &[&str]) -> Vec<Judgment> {
 /// Returns an event of trouble.
 fn named_event(event: &Value) -> Option<NamedEvent> {
     let word = Word::from_name(event["verdict"].as_str()?).filter(|word| word.is_trouble())?;
-    Some(NamedEvent { word, begin: event["begin_s"].as_f64()?, end: event["end_s"].as_f64()? })
+    Some(NamedEvent {
+        word,
+        begin: event["begin_s"].as_f64()?,
+        end: event["end_s"].as_f64()?,
+    })
 }
 
 fn overall(report: &Value) -> Judgment {
@@ -134,8 +168,14 @@ fn overall(report: &Value) -> Judgment {
     Judgment {
         word,
         is_not_the_disk: false,
-        caps: plateaus.filter(|_| word == Some(Word::Capped)).filter_map(plateau).collect(),
-        text: report["explanation"].as_str().unwrap_or_default().to_owned(),
+        caps: plateaus
+            .filter(|_| word == Some(Word::Capped))
+            .filter_map(plateau)
+            .collect(),
+        text: report["explanation"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
         events: Vec::new(),
     }
 }
@@ -153,5 +193,10 @@ fn plateau(one: &Value) -> Option<NamedCap> {
     };
     // The second name is that of earlier versions.
     let is_certain = one["certain"].as_bool().or(one["is_certain"].as_bool()) == Some(true);
-    Some(NamedCap { limited, unit, rate, is_certain })
+    Some(NamedCap {
+        limited,
+        unit,
+        rate,
+        is_certain,
+    })
 }

@@ -10,8 +10,8 @@ use crate::simulator::{Arrivals, Load, Mix, PowerSave, Setup, Spread, Station, c
 use crate::words::Word;
 
 const NAMES: [&str; 12] = [
-    "nvme0n1", "nvme1n1", "nvme2n1", "nvme3n1", "nvme4n1", "nvme5n1", "nvme6n1", "nvme7n1", "nvme8n1",
-    "nvme9n1", "nvme10n1", "nvme11n1",
+    "nvme0n1", "nvme1n1", "nvme2n1", "nvme3n1", "nvme4n1", "nvme5n1", "nvme6n1", "nvme7n1",
+    "nvme8n1", "nvme9n1", "nvme10n1", "nvme11n1",
 ];
 const SEEDS: u64 = 2;
 
@@ -36,20 +36,27 @@ fn members(random: &mut Random, count: usize, rate: f64) -> Vec<Setup> {
 }
 
 fn slow(setup: &mut Setup, times: f64) {
-    setup.station.service_s.iter_mut().for_each(|seconds| *seconds *= times);
+    setup
+        .station
+        .service_s
+        .iter_mut()
+        .for_each(|seconds| *seconds *= times);
 }
 
 /// The capture of a host with these disks.
 fn capture(setups: &[Setup], random: &mut Random) -> String {
-    let texts = setups
-        .iter()
-        .zip(NAMES)
-        .map(|(setup, name)| simulate(setup, random).text.replace(" sda ", &format!(" {name} ")));
+    let texts = setups.iter().zip(NAMES).map(|(setup, name)| {
+        simulate(setup, random)
+            .text
+            .replace(" sda ", &format!(" {name} "))
+    });
     let texts: Vec<String> = texts.collect();
     let mut lines: Vec<_> = texts.iter().map(|text| text.lines()).collect();
     let mut merged = String::new();
     while let Some(time) = lines[0].next() {
-        lines[1..].iter_mut().for_each(|of_disk| assert_eq!(of_disk.next(), Some(time)));
+        lines[1..]
+            .iter_mut()
+            .for_each(|of_disk| assert_eq!(of_disk.next(), Some(time)));
         merged += time;
         for of_disk in &mut lines {
             merged += "\n";
@@ -72,7 +79,9 @@ fn slower_than_peers(name: &str, build: impl Fn(&mut Random) -> Vec<Setup>) -> V
         let is_slow = |one: &Judgment| one.word == Some(Word::Slow) && one.text.contains(" peers");
         let (live, whole) = (judge_live(&path, names), analyze(&path, names));
         let by_analyze: Vec<usize> = (0..names.len()).filter(|at| is_slow(&whole[*at])).collect();
-        let by_live: Vec<usize> = (0..names.len()).filter(|at| live[*at].iter().any(is_slow)).collect();
+        let by_live: Vec<usize> = (0..names.len())
+            .filter(|at| live[*at].iter().any(is_slow))
+            .collect();
         assert_eq!(by_live, by_analyze, "{name}, seed {seed}");
         by_analyze
     };
@@ -114,8 +123,14 @@ fn a_slow_disk_whose_requests_wait_is_found_at_an_even_load() {
 
 #[test]
 fn like_disks_are_not_slow() {
-    assert_eq!(slower_than_peers("alike", |random| members(random, 8, 15.0)), none());
-    assert_eq!(slower_than_peers("alike and busy", |random| members(random, 8, 80.0)), none());
+    assert_eq!(
+        slower_than_peers("alike", |random| members(random, 8, 15.0)),
+        none()
+    );
+    assert_eq!(
+        slower_than_peers("alike and busy", |random| members(random, 8, 80.0)),
+        none()
+    );
 }
 
 #[test]
@@ -134,14 +149,19 @@ fn more_load_does_not_make_a_disk_slow() {
     let found = slower_than_peers("unequal clients", |random| {
         let clients = [4, 4, 4, 4, 4, 8, 12];
         let first = member(random, 1.0);
-        let load = |count| Setup { loads: vec![Load::always(closed(count), Mix::WRITES)], ..first.clone() };
+        let load = |count| Setup {
+            loads: vec![Load::always(closed(count), Mix::WRITES)],
+            ..first.clone()
+        };
         clients.into_iter().map(load).collect()
     });
     assert_eq!(found, none());
     let found = slower_than_peers("one hot", |random| {
         let mut setups = members(random, 8, 62.0);
         setups[5].loads[0].arrivals = Arrivals::Poisson { rate: 76.0 };
-        setups.iter_mut().for_each(|setup| setup.station.service_s = [SERVICE_S; 4]);
+        setups
+            .iter_mut()
+            .for_each(|setup| setup.station.service_s = [SERVICE_S; 4]);
         setups
     });
     assert_eq!(found, none());
@@ -151,7 +171,9 @@ fn more_load_does_not_make_a_disk_slow() {
 fn other_requests_and_seldom_used_disks_are_not_compared() {
     let found = slower_than_peers("larger requests", |random| {
         let mut setups = members(random, 8, 12.0);
-        setups.iter_mut().for_each(|setup| setup.station.sector_s = 0.0004);
+        setups
+            .iter_mut()
+            .for_each(|setup| setup.station.sector_s = 0.0004);
         setups[1].loads[0].mix.sectors = &[256];
         setups
     });
@@ -159,7 +181,10 @@ fn other_requests_and_seldom_used_disks_are_not_compared() {
     let found = slower_than_peers("spare", |random| {
         let mut setups = members(random, 8, 12.0);
         setups[6].loads[0].arrivals = Arrivals::Poisson { rate: 0.7 };
-        setups[6].station.power_save = Some(PowerSave { after_s: 0.2, wake_s: 0.2 });
+        setups[6].station.power_save = Some(PowerSave {
+            after_s: 0.2,
+            wake_s: 0.2,
+        });
         setups[7].loads.clear();
         setups
     });
@@ -176,9 +201,13 @@ fn other_requests_and_seldom_used_disks_are_not_compared() {
 fn a_limit_that_volumes_share_is_named_and_no_other() {
     const SEEDS: u64 = 15;
     let directory = tempfile::tempdir().unwrap();
-    let scenario = all().into_iter().find(|one| one.name == "limit shared by three volumes").unwrap();
+    let scenario = all()
+        .into_iter()
+        .find(|one| one.name == "limit shared by three volumes")
+        .unwrap();
     let names = ["sda", "sdb", "sdc"];
-    let named = |one: &Judgment| one.word == Some(Word::Capped) && one.text.contains("shared with sd");
+    let named =
+        |one: &Judgment| one.word == Some(Word::Capped) && one.text.contains("shared with sd");
     let mut found = 0;
     for seed in 0..SEEDS {
         let (setup, mut random) = scenario.build(seed);
@@ -200,7 +229,9 @@ fn devices_with_a_load_of_their_own_share_no_limit() {
             let load = if random.chance(0.5) {
                 closed(random.count(4, 16))
             } else {
-                Arrivals::Poisson { rate: random.between(50.0, 95.0) }
+                Arrivals::Poisson {
+                    rate: random.between(50.0, 95.0),
+                }
             };
             setup.station.service_s = [SERVICE_S; 4];
             setup.loads = vec![Load::always(load, Mix::WRITES)];

@@ -27,7 +27,10 @@ fn variable(name: &str) -> Option<String> {
 fn examine(scenario: &Scenario, seed: u64, directory: &Path, shows_intervals: bool) -> Score {
     let (setup, mut random) = scenario.build(seed);
     let capture = simulate(&setup, &mut random);
-    let path = directory.join(format!("{}-{seed}.txt", scenario.name.replace([' ', ',', '%'], "-")));
+    let path = directory.join(format!(
+        "{}-{seed}.txt",
+        scenario.name.replace([' ', ',', '%'], "-")
+    ));
     fs::write(&path, &capture.text).unwrap();
     let devices: Vec<&str> = setup.devices.iter().map(|device| device.name).collect();
     let live = judge_live(&path, &devices);
@@ -39,19 +42,35 @@ fn examine(scenario: &Scenario, seed: u64, directory: &Path, shows_intervals: bo
 }
 
 fn show(name: &str, seed: u64, capture: &Capture, live: &[Vec<Judgment>], analyzed: &[Judgment]) {
-    let said = |one: &Judgment| one.word.map_or("-".to_owned(), |word| format!("{word:?}").to_lowercase());
+    let said = |one: &Judgment| {
+        one.word
+            .map_or("-".to_owned(), |word| format!("{word:?}").to_lowercase())
+    };
     for (index, device) in capture.setup.devices.iter().enumerate() {
         println!("{name}, seed {seed}, {}", device.name);
         let truths = &capture.truths[index];
         let outcomes = live_outcomes(&capture.setup, truths, &live[index]);
         for (at, (truth, one)) in truths.iter().zip(&live[index]).enumerate() {
             let (words, outcome) = (truth.words.to_string(), format!("{:?}", outcomes[at]));
-            println!("{at:4} {words:28} {:10} {outcome:10} {}", said(one), one.text);
+            println!(
+                "{at:4} {words:28} {:10} {outcome:10} {}",
+                said(one),
+                one.text
+            );
         }
         let one = &analyzed[index];
         let outcome = analyze_outcome(&capture.setup, truths, one);
-        let not_the_disk = if one.is_not_the_disk { ", not the disk" } else { "" };
-        println!(" analyze: {}{not_the_disk} {outcome:?}: {} {:?}", said(one), one.text, one.caps);
+        let not_the_disk = if one.is_not_the_disk {
+            ", not the disk"
+        } else {
+            ""
+        };
+        println!(
+            " analyze: {}{not_the_disk} {outcome:?}: {} {:?}",
+            said(one),
+            one.text,
+            one.caps
+        );
         for NamedEvent { word, begin, end } in &one.events {
             println!(" event: {word:?} from {begin} to {end} s");
         }
@@ -59,18 +78,34 @@ fn show(name: &str, seed: u64, capture: &Capture, live: &[Vec<Judgment>], analyz
 }
 
 /// Examines all scenarios with some seeds, on all processors.
-fn examine_all(scenarios: &[Scenario], seeds: &[u64], directory: &Path, shows_intervals: bool) -> Vec<Score> {
+fn examine_all(
+    scenarios: &[Scenario],
+    seeds: &[u64],
+    directory: &Path,
+    shows_intervals: bool,
+) -> Vec<Score> {
     let next = AtomicUsize::new(0);
     let scores = Mutex::new(vec![Score::default(); scenarios.len()]);
     let work = || {
         loop {
             let job = next.fetch_add(1, Ordering::Relaxed);
-            let Some(scenario) = scenarios.get(job / seeds.len()) else { break };
-            let score = examine(scenario, seeds[job % seeds.len()], directory, shows_intervals);
+            let Some(scenario) = scenarios.get(job / seeds.len()) else {
+                break;
+            };
+            let score = examine(
+                scenario,
+                seeds[job % seeds.len()],
+                directory,
+                shows_intervals,
+            );
             scores.lock().unwrap()[job / seeds.len()] += score;
         }
     };
-    let threads = if shows_intervals { 1 } else { thread::available_parallelism().map_or(1, usize::from) };
+    let threads = if shows_intervals {
+        1
+    } else {
+        thread::available_parallelism().map_or(1, usize::from)
+    };
     thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
     scores.into_inner().unwrap()
 }
@@ -78,8 +113,10 @@ fn examine_all(scenarios: &[Scenario], seeds: &[u64], directory: &Path, shows_in
 #[test]
 fn verdicts_agree_with_the_truth() {
     let only = variable("BLKSTAT_JUDGMENT_ONLY");
-    let is_chosen =
-        |scenario: &Scenario| only.as_ref().is_none_or(|text| scenario.name.contains(text.as_str()));
+    let is_chosen = |scenario: &Scenario| {
+        only.as_ref()
+            .is_none_or(|text| scenario.name.contains(text.as_str()))
+    };
     let scenarios: Vec<Scenario> = all().into_iter().filter(is_chosen).collect();
     let is_full = variable("BLKSTAT_JUDGMENT").is_some_and(|value| value == "full");
     let seeds: Vec<u64> = match variable("BLKSTAT_JUDGMENT_SEED") {
@@ -94,7 +131,12 @@ fn verdicts_agree_with_the_truth() {
     println!("{}", table(&named));
     let contradictions: Vec<String> = named
         .iter()
-        .flat_map(|(name, score)| score.contradictions.iter().map(move |one| format!("{name}: {one}")))
+        .flat_map(|(name, score)| {
+            score
+                .contradictions
+                .iter()
+                .map(move |one| format!("{name}: {one}"))
+        })
         .collect();
     assert!(contradictions.is_empty(), "{}", contradictions.join("\n"));
     let total = total(&named);

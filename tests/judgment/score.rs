@@ -28,14 +28,23 @@ const TROUBLE_SHARE: f64 = 0.2;
 const BRIEF_SHARE: f64 = 0.02;
 
 /// Returns the outcome of each live interval of a device.
-pub(crate) fn live_outcomes(setup: &Setup, truths: &[Truth], judgments: &[Judgment]) -> Vec<Outcome> {
+pub(crate) fn live_outcomes(
+    setup: &Setup,
+    truths: &[Truth],
+    judgments: &[Judgment],
+) -> Vec<Outcome> {
     let outcome = |index: usize| {
         let outcome = live_outcome(setup, &truths[index], &judgments[index]);
         let recent = &truths[index.saturating_sub(MAX_LAG_INTERVALS)..index];
         let was_true = |truth: &Truth| {
-            truth.words.is_empty() || live_outcome(setup, truth, &judgments[index]) != Outcome::Wrong
+            truth.words.is_empty()
+                || live_outcome(setup, truth, &judgments[index]) != Outcome::Wrong
         };
-        if outcome == Outcome::Wrong && recent.iter().any(was_true) { Outcome::Late } else { outcome }
+        if outcome == Outcome::Wrong && recent.iter().any(was_true) {
+            Outcome::Late
+        } else {
+            outcome
+        }
     };
     (0..truths.len()).map(outcome).collect()
 }
@@ -45,7 +54,11 @@ fn live_outcome(setup: &Setup, truth: &Truth, judgment: &Judgment) -> Outcome {
         return Outcome::NotScored;
     }
     let Some(word) = judgment.word else {
-        return if truth.is_busy { Outcome::Silent } else { Outcome::NotScored };
+        return if truth.is_busy {
+            Outcome::Silent
+        } else {
+            Outcome::NotScored
+        };
     };
     if names_wrong_cap(setup, judgment, &truth.bound_gates) || contradicts(judgment, truth.words) {
         Outcome::Wrong
@@ -58,7 +71,8 @@ fn live_outcome(setup: &Setup, truth: &Truth, judgment: &Judgment) -> Outcome {
 
 /// Returns whether a verdict says trouble where there is surely none, or none where there surely is.
 fn contradicts(judgment: &Judgment, truth: Words) -> bool {
-    let says_no_trouble = judgment.is_not_the_disk || judgment.word.is_some_and(|word| word <= Word::Ok);
+    let says_no_trouble =
+        judgment.is_not_the_disk || judgment.word.is_some_and(|word| word <= Word::Ok);
     let says_trouble = judgment.word.is_some_and(Word::is_trouble);
     let is_calm = truth.is_within(Words::of(&[Word::Idle, Word::Ok]));
     (says_no_trouble && truth.is_surely_trouble()) || (says_trouble && is_calm)
@@ -68,7 +82,10 @@ fn contradicts(judgment: &Judgment, truth: Words) -> bool {
 /// is named without a caveat must be true.
 fn names_wrong_cap(setup: &Setup, judgment: &Judgment, gates: &[(usize, f64)]) -> bool {
     let is_true = |cap: &NamedCap| is_true_cap(setup, cap, gates);
-    let is_certainly_wrong = judgment.caps.iter().any(|cap| cap.is_certain && !is_true(cap));
+    let is_certainly_wrong = judgment
+        .caps
+        .iter()
+        .any(|cap| cap.is_certain && !is_true(cap));
     let names_others = !judgment.caps.is_empty() && !judgment.caps.iter().any(is_true);
     judgment.word == Some(Word::Capped) && (gates.is_empty() || is_certainly_wrong || names_others)
 }
@@ -80,11 +97,15 @@ fn is_true_cap(setup: &Setup, named: &NamedCap, gates: &[(usize, f64)]) -> bool 
         let reads = setup.common_read_share();
         // A limit of reads is one of everything if there is nothing else.
         let limited = match (gate.limited, reads) {
-            (Limited::Both, Some(share)) if named.limited == Limited::Reads && share == 1.0 => Limited::Reads,
+            (Limited::Both, Some(share)) if named.limited == Limited::Reads && share == 1.0 => {
+                Limited::Reads
+            }
             (Limited::Both, Some(share)) if named.limited == Limited::Writes && share == 0.0 => {
                 Limited::Writes
             }
-            (Limited::Reads | Limited::Writes, Some(share)) if share == 1.0 || share == 0.0 => named.limited,
+            (Limited::Reads | Limited::Writes, Some(share)) if share == 1.0 || share == 0.0 => {
+                named.limited
+            }
             (limited, _) => limited,
         };
         let true_rate = match (gate.unit, named.unit) {
@@ -101,17 +122,25 @@ fn is_true_cap(setup: &Setup, named: &NamedCap, gates: &[(usize, f64)]) -> bool 
 /// Returns whether the device answered nothing for long enough in a row.
 fn has_stall(setup: &Setup, truths: &[Truth]) -> bool {
     let mut runs = truths.chunk_by(|a, b| a.answers_nothing && b.answers_nothing);
-    let seconds =
-        |run: &[Truth]| run.iter().filter(|one| one.answers_nothing).count() as f64 * setup.interval_s;
+    let seconds = |run: &[Truth]| {
+        run.iter().filter(|one| one.answers_nothing).count() as f64 * setup.interval_s
+    };
     runs.any(|run| seconds(run) >= MIN_STALL_S)
 }
 
 /// Returns the outcome of the analysis of a device.
 pub(crate) fn analyze_outcome(setup: &Setup, truths: &[Truth], judgment: &Judgment) -> Outcome {
-    let busy: Vec<&Truth> = truths.iter().filter(|truth| truth.is_busy && !truth.words.is_empty()).collect();
+    let busy: Vec<&Truth> = truths
+        .iter()
+        .filter(|truth| truth.is_busy && !truth.words.is_empty())
+        .collect();
     if busy.is_empty() {
         let is_idle = judgment.word.is_none_or(|word| word == Word::Idle);
-        return if is_idle { Outcome::NotScored } else { Outcome::Wrong };
+        return if is_idle {
+            Outcome::NotScored
+        } else {
+            Outcome::Wrong
+        };
     }
     let share = |is_counted: &dyn Fn(&Truth) -> bool| {
         busy.iter().filter(|truth| is_counted(truth)).count() as f64 / busy.len() as f64
@@ -121,21 +150,38 @@ pub(crate) fn analyze_outcome(setup: &Setup, truths: &[Truth], judgment: &Judgme
     let may_be_trouble = may_be_stall || share(&|truth| truth.words.has_trouble()) >= BRIEF_SHARE;
     let Some(word) = judgment.word else {
         let is_wrong = judgment.is_not_the_disk && is_surely_trouble;
-        return if is_wrong { Outcome::Wrong } else { Outcome::Silent };
+        return if is_wrong {
+            Outcome::Wrong
+        } else {
+            Outcome::Silent
+        };
     };
-    let gates: Vec<_> = truths.iter().flat_map(|truth| truth.bound_gates.iter().copied()).collect();
+    let gates: Vec<_> = truths
+        .iter()
+        .flat_map(|truth| truth.bound_gates.iter().copied())
+        .collect();
     let names_wrong_cap = names_wrong_cap(setup, judgment, &gates);
     let says_no_trouble = judgment.is_not_the_disk || word <= Word::Ok;
-    if names_wrong_cap || (says_no_trouble && is_surely_trouble) || (word.is_trouble() && !may_be_trouble) {
+    if names_wrong_cap
+        || (says_no_trouble && is_surely_trouble)
+        || (word.is_trouble() && !may_be_trouble)
+    {
         return Outcome::Wrong;
     }
     let is_true = share(&|truth| truth.words.contains(word)) >= TROUBLE_SHARE / 2.0;
-    if is_true { Outcome::Right } else { Outcome::Near }
+    if is_true {
+        Outcome::Right
+    } else {
+        Outcome::Near
+    }
 }
 
 /// Returns the number of changes of the verdict; silence in between does not count as one.
 pub(crate) fn verdict_changes(judgments: &[Judgment]) -> u64 {
-    let words: Vec<Word> = judgments.iter().filter_map(|judgment| judgment.word).collect();
+    let words: Vec<Word> = judgments
+        .iter()
+        .filter_map(|judgment| judgment.word)
+        .collect();
     words.windows(2).filter(|pair| pair[0] != pair[1]).count() as u64
 }
 
@@ -162,8 +208,9 @@ pub(crate) fn caps_in_time(setup: &Setup, truths: &[Truth], judgments: &[Judgmen
     while start + MAX_CAP_INTERVALS <= truths.len() {
         let window = start..start + MAX_CAP_INTERVALS;
         // One that volumes share takes longer to show: `neighbors` counts those that are named at all.
-        let is_steady =
-            |gate: &(usize, f64)| !setup.has_volumes && setup.gates[gate.0].jitter <= MAX_NAMED_JITTER;
+        let is_steady = |gate: &(usize, f64)| {
+            !setup.has_volumes && setup.gates[gate.0].jitter <= MAX_NAMED_JITTER
+        };
         let is_capped = |truth: &Truth| {
             truth.is_surely_capped
                 && !truth.is_hidden
@@ -180,7 +227,10 @@ pub(crate) fn caps_in_time(setup: &Setup, truths: &[Truth], judgments: &[Judgmen
         };
         named += u64::from(window.into_iter().any(is_named));
         all += 1;
-        start += truths[start..].iter().take_while(|truth| is_capped(truth)).count();
+        start += truths[start..]
+            .iter()
+            .take_while(|truth| is_capped(truth))
+            .count();
     }
     (named, all)
 }
@@ -188,7 +238,11 @@ pub(crate) fn caps_in_time(setup: &Setup, truths: &[Truth], judgments: &[Judgmen
 /// Returns how the verdict on a device and its events contradict each other; `None` where they agree. A verdict of trouble
 /// needs an event of trouble; an idle device has none, and one that is ok has none for most of its busy time. Which trouble it
 /// is may differ: an event has the worst verdict at the time, and the verdict is that of all the time.
-pub(crate) fn contradiction(truths: &[Truth], interval_s: f64, judgment: &Judgment) -> Option<String> {
+pub(crate) fn contradiction(
+    truths: &[Truth],
+    interval_s: f64,
+    judgment: &Judgment,
+) -> Option<String> {
     let busy_s = truths.iter().filter(|truth| truth.is_busy).count() as f64 * interval_s;
     let word = judgment.word?;
     let events = &judgment.events;
@@ -216,7 +270,9 @@ pub(crate) fn score(capture: &Capture, live: &[Vec<Judgment>], analyzed: &[Judgm
                 score.live_loaded.count(outcome);
             }
         }
-        score.analyze.count(analyze_outcome(&capture.setup, truths, analyzed));
+        score
+            .analyze
+            .count(analyze_outcome(&capture.setup, truths, analyzed));
         let contradiction = contradiction(truths, capture.setup.interval_s, analyzed);
         score.contradictions.extend(contradiction);
         score.changes.0 += verdict_changes(live);

@@ -12,7 +12,12 @@ use crate::words::Words;
 fn setup() -> Setup {
     let mut setup = Setup::new(10);
     setup.loads = vec![Load::always(closed(8), Mix::READS)];
-    setup.limit_inside(Gate::new(Limited::Both, Unit::Requests, 1000.0, Pacing::Spaced));
+    setup.limit_inside(Gate::new(
+        Limited::Both,
+        Unit::Requests,
+        1000.0,
+        Pacing::Spaced,
+    ));
     setup
 }
 
@@ -23,19 +28,34 @@ fn truth(words: &[Word]) -> Truth {
         words,
         is_busy: words != Words::of(&[Idle]),
         answers_nothing: false,
-        bound_gates: if is_capped { vec![(0, 1000.0)] } else { Vec::new() },
+        bound_gates: if is_capped {
+            vec![(0, 1000.0)]
+        } else {
+            Vec::new()
+        },
         is_hidden: false,
         is_surely_capped: is_capped,
     }
 }
 
 fn verdict(word: Option<Word>) -> Judgment {
-    Judgment { word, ..Judgment::default() }
+    Judgment {
+        word,
+        ..Judgment::default()
+    }
 }
 
 fn cap(limited: Limited, unit: Unit, rate: f64) -> Judgment {
-    let caps = vec![NamedCap { limited, unit, rate, is_certain: true }];
-    Judgment { caps, ..verdict(Some(Capped)) }
+    let caps = vec![NamedCap {
+        limited,
+        unit,
+        rate,
+        is_certain: true,
+    }];
+    Judgment {
+        caps,
+        ..verdict(Some(Capped))
+    }
 }
 
 fn outcome(words: &[Word], judgment: &Judgment) -> Outcome {
@@ -57,12 +77,22 @@ fn confusing_trouble_with_none_is_wrong_and_queueing_is_near_both() {
         (Idle, None, Outcome::NotScored),
     ];
     for (truth, word, expected) in cases {
-        assert_eq!(outcome(&[truth], &verdict(word)), expected, "{truth:?} {word:?}");
+        assert_eq!(
+            outcome(&[truth], &verdict(word)),
+            expected,
+            "{truth:?} {word:?}"
+        );
     }
     assert_eq!(outcome(&[], &verdict(Some(Ok))), Outcome::NotScored);
-    let not_the_disk = Judgment { is_not_the_disk: true, ..verdict(None) };
+    let not_the_disk = Judgment {
+        is_not_the_disk: true,
+        ..verdict(None)
+    };
     let analyzed = |word| analyze_outcome(&setup(), &[truth(&[word])], &not_the_disk);
-    assert_eq!((analyzed(Slow), analyzed(Ok)), (Outcome::Wrong, Outcome::Silent));
+    assert_eq!(
+        (analyzed(Slow), analyzed(Ok)),
+        (Outcome::Wrong, Outcome::Silent)
+    );
 }
 
 #[test]
@@ -88,7 +118,14 @@ fn a_verdict_may_follow_the_truth_by_two_intervals() {
 fn silence_is_no_change_and_the_truth_changes_as_seldom_as_it_can() {
     let judgments = [Some(Ok), None, Some(Ok), Some(Slow), None, Some(Ok)].map(verdict);
     assert_eq!(verdict_changes(&judgments), 2);
-    let truths = [&[Ok][..], &[Ok, Queueing], &[Queueing, Saturated], &[], &[Saturated]].map(truth);
+    let truths = [
+        &[Ok][..],
+        &[Ok, Queueing],
+        &[Queueing, Saturated],
+        &[],
+        &[Saturated],
+    ]
+    .map(truth);
     // Ok twice, then saturated.
     assert_eq!(truth_changes(&truths), 1);
 }
@@ -96,11 +133,15 @@ fn silence_is_no_change_and_the_truth_changes_as_seldom_as_it_can() {
 #[test]
 fn a_whole_capture_is_trouble_if_a_fifth_of_it_is() {
     let of = |troubled: usize, word| {
-        let truths: Vec<Truth> =
-            (0..20).map(|at| truth(&[if at < troubled { Saturated } else { Ok }])).collect();
+        let truths: Vec<Truth> = (0..20)
+            .map(|at| truth(&[if at < troubled { Saturated } else { Ok }]))
+            .collect();
         analyze_outcome(&setup(), &truths, &verdict(Some(word)))
     };
-    assert_eq!((of(4, Ok), of(4, Saturated)), (Outcome::Wrong, Outcome::Right));
+    assert_eq!(
+        (of(4, Ok), of(4, Saturated)),
+        (Outcome::Wrong, Outcome::Right)
+    );
     assert_eq!(
         (of(3, Ok), of(1, Saturated), of(0, Saturated)),
         (Outcome::Right, Outcome::Near, Outcome::Wrong)
@@ -111,7 +152,9 @@ fn a_whole_capture_is_trouble_if_a_fifth_of_it_is() {
 fn a_second_without_an_answer_may_be_called_a_stall() {
     let of = |silent: usize| {
         let mut truths = vec![truth(&[Ok]); 20];
-        truths[..silent].iter_mut().for_each(|one| one.answers_nothing = true);
+        truths[..silent]
+            .iter_mut()
+            .for_each(|one| one.answers_nothing = true);
         analyze_outcome(&setup(), &truths, &verdict(Some(Word::Stalled)))
     };
     assert_eq!((of(0), of(1)), (Outcome::Wrong, Outcome::Near));
@@ -126,5 +169,8 @@ fn a_cap_counts_as_named_within_15_intervals() {
         caps_in_time(&setup(), &truths, &judgments)
     };
     assert_eq!((named_at(14), named_at(15)), ((1, 1), (0, 1)));
-    assert_eq!(caps_in_time(&setup(), &truths[..14], &vec![verdict(None); 14]), (0, 0));
+    assert_eq!(
+        caps_in_time(&setup(), &truths[..14], &vec![verdict(None); 14]),
+        (0, 0)
+    );
 }

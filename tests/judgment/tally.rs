@@ -37,7 +37,10 @@ impl Tally {
 
 impl AddAssign for Tally {
     fn add_assign(&mut self, other: Self) {
-        self.0.iter_mut().zip(other.0).for_each(|(sum, count)| *sum += count);
+        self.0
+            .iter_mut()
+            .zip(other.0)
+            .for_each(|(sum, count)| *sum += count);
     }
 }
 
@@ -84,7 +87,10 @@ impl EventTally {
         let mut sorted = errors.to_vec();
         sorted.sort_by(f64::total_cmp);
         let index = (fraction * sorted.len() as f64) as usize;
-        sorted.get(index.min(sorted.len().saturating_sub(1))).copied().unwrap_or_default()
+        sorted
+            .get(index.min(sorted.len().saturating_sub(1)))
+            .copied()
+            .unwrap_or_default()
     }
 }
 
@@ -109,7 +115,10 @@ impl AddAssign for Score {
         self.analyze += other.analyze;
         self.live += other.live;
         self.live_loaded += other.live_loaded;
-        self.changes = (self.changes.0 + other.changes.0, self.changes.1 + other.changes.1);
+        self.changes = (
+            self.changes.0 + other.changes.0,
+            self.changes.1 + other.changes.1,
+        );
         self.caps = (self.caps.0 + other.caps.0, self.caps.1 + other.caps.1);
         self.events += other.events;
         self.contradictions.extend(other.contradictions);

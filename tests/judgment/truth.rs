@@ -61,7 +61,10 @@ pub(crate) struct Truth {
 
 /// Returns the truth about a device in each interval. `observed` begins with the time before the first sample.
 pub(crate) fn truths(setup: &Setup, observed: &[Observed], device: usize) -> Vec<Truth> {
-    observed.windows(2).map(|pair| truth(setup, &pair[0], &pair[1], device)).collect()
+    observed
+        .windows(2)
+        .map(|pair| truth(setup, &pair[0], &pair[1], device))
+        .collect()
 }
 
 fn truth(setup: &Setup, before: &Observed, now: &Observed, device: usize) -> Truth {
@@ -70,18 +73,35 @@ fn truth(setup: &Setup, before: &Observed, now: &Observed, device: usize) -> Tru
     let is_busy = completed > 0 || in_flight > 0;
     let answers_nothing = completed == 0 && before_in_flight > 0 && in_flight > 0;
     let bound_gates = bound_gates(now);
-    let words = if has_changed(setup, now) { Words::NONE } else { words(setup, now, device, completed) };
+    let words = if has_changed(setup, now) {
+        Words::NONE
+    } else {
+        words(setup, now, device, completed)
+    };
     let caps = Words::of(&[Word::Capped, Word::Throttled, Word::Slow]);
     let is_surely_capped = words.contains(Word::Capped) && words.is_within(caps);
-    let first_device = setup.stages.iter().position(|stage| matches!(stage, Stage::Device(_))).unwrap_or(0);
-    let is_above = |(gate, _): &(usize, f64)| setup.stages[..first_device].contains(&Stage::Gate(*gate));
+    let first_device = setup
+        .stages
+        .iter()
+        .position(|stage| matches!(stage, Stage::Device(_)))
+        .unwrap_or(0);
+    let is_above =
+        |(gate, _): &(usize, f64)| setup.stages[..first_device].contains(&Stage::Gate(*gate));
     let is_hidden = is_surely_capped && !bound_gates.is_empty() && bound_gates.iter().all(is_above);
-    Truth { words, is_busy, answers_nothing, bound_gates, is_hidden, is_surely_capped }
+    Truth {
+        words,
+        is_busy,
+        answers_nothing,
+        bound_gates,
+        is_hidden,
+        is_surely_capped,
+    }
 }
 
 fn bound_gates(now: &Observed) -> Vec<(usize, f64)> {
     let may_be_bound = |gate: usize| {
-        now.gates[gate].use_of_limit >= NEARLY_BOUND.0 && now.gates[gate].held_share >= NEARLY_BOUND.1
+        now.gates[gate].use_of_limit >= NEARLY_BOUND.0
+            && now.gates[gate].held_share >= NEARLY_BOUND.1
     };
     (0..now.gates.len())
         .filter(|gate| may_be_bound(*gate))
@@ -95,14 +115,38 @@ fn has_changed(setup: &Setup, now: &Observed) -> bool {
         let at = nanos(setup.warm_up_s + second);
         second.is_finite() && at > now.from && at <= now.until
     };
-    let loads = setup.loads.iter().flat_map(|load| [load.from_s, load.until_s]);
-    let slowdowns = setup.station.slowdowns.iter().flat_map(|one| [one.from_s, one.until_s]);
-    let hung = setup.hung.iter().flat_map(|hung| [hung.from_s, hung.until_s]);
+    let loads = setup
+        .loads
+        .iter()
+        .flat_map(|load| [load.from_s, load.until_s]);
+    let slowdowns = setup
+        .station
+        .slowdowns
+        .iter()
+        .flat_map(|one| [one.from_s, one.until_s]);
+    let hung = setup
+        .hung
+        .iter()
+        .flat_map(|hung| [hung.from_s, hung.until_s]);
     let cold = setup.station.cache.iter().map(|cache| cache.cold_from_s);
-    let others = setup.leak.iter().map(|leak| leak.0).chain(setup.replaced_at_s);
-    let stalls = setup.station.pauses_s.iter().filter(|(from, until)| until - from >= MIN_STALL_S);
+    let others = setup
+        .leak
+        .iter()
+        .map(|leak| leak.0)
+        .chain(setup.replaced_at_s);
+    let stalls = setup
+        .station
+        .pauses_s
+        .iter()
+        .filter(|(from, until)| until - from >= MIN_STALL_S);
     let stalls = stalls.flat_map(|(from, until)| [*from, *until]);
-    loads.chain(slowdowns).chain(hung).chain(cold).chain(others).chain(stalls).any(is_within)
+    loads
+        .chain(slowdowns)
+        .chain(hung)
+        .chain(cold)
+        .chain(others)
+        .chain(stalls)
+        .any(is_within)
         || now.gates.iter().any(|gate| gate.has_changed)
 }
 
@@ -118,9 +162,16 @@ fn words(setup: &Setup, now: &Observed, device: usize, completed: u64) -> Words 
     {
         let lasted = now.until - nanos(setup.warm_up_s + from);
         let is_long = lasted as f64 >= (MIN_STALL_S + 0.1) * 1e9;
-        return if is_long { Words::of(&[Word::Stalled]) } else { Words::NONE };
+        return if is_long {
+            Words::of(&[Word::Stalled])
+        } else {
+            Words::NONE
+        };
     }
-    let leaked = setup.leak.map_or(0, |(at, requests)| if reached(setup, now, at) { requests } else { 0 });
+    let leaked = setup.leak.map_or(
+        0,
+        |(at, requests)| if reached(setup, now, at) { requests } else { 0 },
+    );
     let others = in_flight - leaked - u64::from(now.hung);
     let base = if completed > 0 {
         worse_of_gates_and_servers(setup, now, device)
@@ -133,7 +184,11 @@ fn words(setup: &Setup, now: &Observed, device: usize, completed: u64) -> Words 
     if now.hung > 0 {
         return hung_words(setup, now, others, base);
     }
-    if leaked == 0 || base.is_empty() { base } else { base.or(stalled).or(Words::of(&[Word::Ok])) }
+    if leaked == 0 || base.is_empty() {
+        base
+    } else {
+        base.or(stalled).or(Words::of(&[Word::Ok]))
+    }
 }
 
 fn reached(setup: &Setup, now: &Observed, second: f64) -> bool {
@@ -142,14 +197,20 @@ fn reached(setup: &Setup, now: &Observed, second: f64) -> bool {
 
 fn hung_words(setup: &Setup, now: &Observed, others: u64, base: Words) -> Words {
     let stalled = Words::of(&[Word::Stalled]);
-    let for_s = setup.hung.map_or(0.0, |hung| now.until as f64 / 1e9 - setup.warm_up_s - hung.from_s);
+    let for_s = setup.hung.map_or(0.0, |hung| {
+        now.until as f64 / 1e9 - setup.warm_up_s - hung.from_s
+    });
     let is_long = for_s >= (MIN_HUNG_INTERVALS * setup.interval_s).max(10.0);
     let is_most = u64::from(now.hung) >= 2 * others + 2;
     if is_long && is_most {
         stalled
     } else if base.is_within(Words::of(&[Word::Idle])) {
         // Nothing but requests that hang, for a short time.
-        if for_s >= 2.0 * setup.interval_s + MIN_STALL_S { stalled } else { Words::NONE }
+        if for_s >= 2.0 * setup.interval_s + MIN_STALL_S {
+            stalled
+        } else {
+            Words::NONE
+        }
     } else {
         base.or(stalled)
     }
@@ -157,10 +218,18 @@ fn hung_words(setup: &Setup, now: &Observed, others: u64, base: Words) -> Words 
 
 fn worse_of_gates_and_servers(setup: &Setup, now: &Observed, device: usize) -> Words {
     let servers = words_of_servers(now);
-    let own_stage = setup.stages.iter().position(|stage| *stage == Stage::Device(device)).unwrap_or(0);
+    let own_stage = setup
+        .stages
+        .iter()
+        .position(|stage| *stage == Stage::Device(device))
+        .unwrap_or(0);
     let mut words = servers;
     for (gate, state) in now.gates.iter().enumerate() {
-        let stage = setup.stages.iter().position(|stage| *stage == Stage::Gate(gate)).unwrap_or(0);
+        let stage = setup
+            .stages
+            .iter()
+            .position(|stage| *stage == Stage::Gate(gate))
+            .unwrap_or(0);
         let is_device = |one: &Stage| matches!(one, Stage::Device(_));
         let is_below_a_device = setup.stages[..stage].iter().any(is_device);
         if stage < own_stage && is_below_a_device {
@@ -176,7 +245,8 @@ fn worse_of_gates_and_servers(setup: &Setup, now: &Observed, device: usize) -> W
             limited = limited.or(Words::of(&[Word::Slow]));
         }
         let is_bound = state.use_of_limit >= BOUND_USE && state.held_share >= BOUND_HELD_SHARE;
-        let may_be_bound = state.use_of_limit >= NEARLY_BOUND.0 && state.held_share >= NEARLY_BOUND.1;
+        let may_be_bound =
+            state.use_of_limit >= NEARLY_BOUND.0 && state.held_share >= NEARLY_BOUND.1;
         if is_bound {
             let is_calm = words.is_within(Words::of(&[Word::Ok, Word::Queueing, Word::Slow]));
             words = if is_calm { limited } else { words.or(limited) };
@@ -189,9 +259,18 @@ fn worse_of_gates_and_servers(setup: &Setup, now: &Observed, device: usize) -> W
 
 /// Returns the truth about the servers alone: that of the operation that fares worst.
 fn words_of_servers(now: &Observed) -> Words {
-    let most = now.operations.iter().map(|one| one.requests).max().unwrap_or(0);
+    let most = now
+        .operations
+        .iter()
+        .map(|one| one.requests)
+        .max()
+        .unwrap_or(0);
     let counts = |one: &&OperationTotals| one.requests >= MIN_REQUESTS.min(most).max(1);
-    let words = now.operations.iter().filter(counts).map(|one| words_of_operation(one, now.utilization));
+    let words = now
+        .operations
+        .iter()
+        .filter(counts)
+        .map(|one| words_of_operation(one, now.utilization));
     words.reduce(Words::worse).unwrap_or(Words::NONE)
 }
 
@@ -224,5 +303,9 @@ fn words_of_operation(one: &OperationTotals, utilization: f64) -> Words {
         Words::of(&[Ok])
     };
     let is_slower_kind = one.usual_ns >= MIN_SLOW * one.best_ns;
-    if is_slower_kind && stretch < SEVERE.1 { words.or(Words::of(&[Slow])) } else { words }
+    if is_slower_kind && stretch < SEVERE.1 {
+        words.or(Words::of(&[Slow]))
+    } else {
+        words
+    }
 }

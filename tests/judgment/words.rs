@@ -27,7 +27,10 @@ impl Word {
 
     /// The verdict of a name; `None` for any other name.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(_, its_name)| *its_name == name).map(|(word, _)| *word)
+        Self::ALL
+            .iter()
+            .find(|(_, its_name)| *its_name == name)
+            .map(|(word, _)| *word)
     }
 
     /// Returns whether it says that the device is the problem.
@@ -69,7 +72,10 @@ impl Words {
     }
 
     pub(crate) fn iter(self) -> impl Iterator<Item = Word> {
-        Word::ALL.into_iter().map(|(word, _)| word).filter(move |word| self.contains(*word))
+        Word::ALL
+            .into_iter()
+            .map(|(word, _)| word)
+            .filter(move |word| self.contains(*word))
     }
 
     /// Returns whether all its verdicts say that the device is the problem.
@@ -85,14 +91,25 @@ impl Words {
     /// Returns the set whose least severe verdict is the more severe one.
     pub(crate) fn worse(self, other: Self) -> Self {
         let rank = |set: Self| (set.iter().next(), set.iter().last());
-        if rank(other) > rank(self) { other } else { self }
+        if rank(other) > rank(self) {
+            other
+        } else {
+            self
+        }
     }
 }
 
 impl std::fmt::Display for Words {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names: Vec<&str> =
-            Word::ALL.iter().filter(|(word, _)| self.contains(*word)).map(|(_, name)| *name).collect();
-        f.write_str(&if names.is_empty() { "-".to_owned() } else { names.join("/") })
+        let names: Vec<&str> = Word::ALL
+            .iter()
+            .filter(|(word, _)| self.contains(*word))
+            .map(|(_, name)| *name)
+            .collect();
+        f.write_str(&if names.is_empty() {
+            "-".to_owned()
+        } else {
+            names.join("/")
+        })
     }
 }

@@ -154,7 +154,10 @@ fn run(version: &'static str, script: Script) -> Outcome {
     let folder = cache.join(format!("out-{version}-{}", script.name()));
     let mut output = boot(version, script, &cache, &folder);
     if output.status.code() == Some(HUNG) && !folder.join("status").exists() {
-        println!("Linux {version} hung and is booted again: {}", String::from_utf8_lossy(&output.stderr));
+        println!(
+            "Linux {version} hung and is booted again: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         output = boot(version, script, &cache, &folder);
     }
     let text = [output.stdout, output.stderr].concat();
@@ -192,7 +195,9 @@ fn boot(version: &str, script: Script, cache: &Path, folder: &Path) -> Output {
 /// Returns whether a program is in PATH, or where Debian keeps those of root.
 fn is_installed(program: &str) -> bool {
     let path = var("PATH").unwrap_or_default();
-    path.split(':').chain(["/usr/sbin", "/sbin"]).any(|folder| Path::new(folder).join(program).exists())
+    path.split(':')
+        .chain(["/usr/sbin", "/sbin"])
+        .any(|folder| Path::new(folder).join(program).exists())
 }
 
 impl Guest {
@@ -209,9 +214,12 @@ impl Guest {
 
     /// Returns the names of the files with an ending, without it, in order.
     pub(crate) fn names_ending_in(&self, ending: &str) -> Vec<String> {
-        let files = fs::read_dir(&self.folder).unwrap().map(|entry| entry.unwrap().file_name());
-        let mut names: Vec<String> =
-            files.filter_map(|name| Some(name.to_str()?.strip_suffix(ending)?.to_owned())).collect();
+        let files = fs::read_dir(&self.folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<String> = files
+            .filter_map(|name| Some(name.to_str()?.strip_suffix(ending)?.to_owned()))
+            .collect();
         names.sort();
         names
     }
@@ -238,11 +246,17 @@ impl Guest {
 
     /// Returns the objects of two live intervals, with partitions and the total.
     pub(crate) fn live(&self) -> Vec<Value> {
-        self.read("live.json").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        self.read("live.json")
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
     }
 
     /// Returns the objects of the recording that was made at the same time.
     pub(crate) fn replay(&self) -> Vec<Value> {
-        self.read("replay.json").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        self.read("replay.json")
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
     }
 }

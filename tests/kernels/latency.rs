@@ -20,7 +20,9 @@ const BUCKET: f64 = 0.02;
 /// Returns the lines of a device.
 fn lines_of(guest: &Guest, name: &str, device: &str) -> Vec<Value> {
     let text = guest.read(&format!("{name}.json"));
-    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let lines = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
     lines.filter(|line| line["device"] == device).collect()
 }
 
@@ -37,16 +39,26 @@ fn fio_log(guest: &Guest, name: &str, kind: &str) -> [Vec<f64>; 2] {
         let direction: usize = words[2].parse().unwrap();
         latencies[direction].push(words[1].parse::<f64>().unwrap() / 1e6);
     }
-    latencies.iter_mut().for_each(|list| list.sort_by(f64::total_cmp));
+    latencies
+        .iter_mut()
+        .for_each(|list| list.sort_by(f64::total_cmp));
     latencies
 }
 
 /// Returns the buckets of all lines, the fastest first: the smallest and the largest latency in milliseconds, and the
 /// number of requests.
 fn buckets(lines: &[Value], field: &str) -> Vec<(f64, f64, u64)> {
-    let all = lines.iter().flat_map(|line| line[field].as_array().unwrap());
+    let all = lines
+        .iter()
+        .flat_map(|line| line[field].as_array().unwrap());
     let mut buckets: Vec<(f64, f64, u64)> = all
-        .map(|bucket| (bucket[0].as_f64().unwrap(), bucket[1].as_f64().unwrap(), bucket[2].as_u64().unwrap()))
+        .map(|bucket| {
+            (
+                bucket[0].as_f64().unwrap(),
+                bucket[1].as_f64().unwrap(),
+                bucket[2].as_u64().unwrap(),
+            )
+        })
         .collect();
     buckets.sort_by(|a, b| a.0.total_cmp(&b.0));
     buckets
@@ -77,12 +89,22 @@ fn every_request_that_fio_made_is_counted_once() {
                 guest.version,
                 logged[0]
             );
-            assert_eq!(sum(&lines, "write_count"), logged[1], "{}: {device}", guest.version);
+            assert_eq!(
+                sum(&lines, "write_count"),
+                logged[1],
+                "{}: {device}",
+                guest.version
+            );
         }
         // The device below has the requests of the slow one, too.
         let logged = ["null", "slow"].map(|name| fio_log(guest, name, "clat")[1].len() as u64);
         let lines = lines_of(guest, "latency", "nullb0");
-        assert_eq!(sum(&lines, "write_count"), logged[0] + logged[1], "{}", guest.version);
+        assert_eq!(
+            sum(&lines, "write_count"),
+            logged[0] + logged[1],
+            "{}",
+            guest.version
+        );
     });
 }
 
@@ -92,7 +114,10 @@ fn latencies_are_those_of_fio() {
         let disk = guest.disks("nvme").remove(0);
         for (name, device) in [("nvme", disk.as_str()), ("slow", "dm-0")] {
             let lines = lines_of(guest, "latency", device);
-            let (own, logged) = (buckets(&lines, "write_buckets"), &fio_log(guest, name, "lat")[1]);
+            let (own, logged) = (
+                buckets(&lines, "write_buckets"),
+                &fio_log(guest, name, "lat")[1],
+            );
             // Of the same requests, each took no longer in the kernel than fio saw, and so did each of the same rank.
             for (rank, fio_ms) in (1..).zip(logged) {
                 let ms = nth(&own, rank);
@@ -156,7 +181,11 @@ fn assert_percentiles(guest: &Guest, own: &[(f64, f64, u64)], events: &[f64]) {
     for percent in [25, 50, 75, 90, 95] {
         let rank = (count * percent).div_ceil(100);
         let (ms, expected) = (nth(own, rank), events[rank as usize - 1]);
-        assert!(is_near(ms, expected), "{}: p{percent}: {ms} is not {expected}", guest.version);
+        assert!(
+            is_near(ms, expected),
+            "{}: p{percent}: {ms} is not {expected}",
+            guest.version
+        );
     }
 }
 
@@ -181,8 +210,15 @@ fn sets_of_triggers_take_turns_and_miss_hardly_any_request() {
         let lines = lines_of(guest, "renewed", "nullb0");
         let reads = sum(&lines, "read_count");
         // A request in flight while sets change may be in neither: 2 of 20,000 were seen.
-        assert!((19_980..20_050).contains(&reads), "{}: {reads}", guest.version);
-        assert!(lines.iter().all(|line| line["dropped_requests"] == 0), "{lines:?}");
+        assert!(
+            (19_980..20_050).contains(&reads),
+            "{}: {reads}",
+            guest.version
+        );
+        assert!(
+            lines.iter().all(|line| line["dropped_requests"] == 0),
+            "{lines:?}"
+        );
     });
 }
 
@@ -190,10 +226,21 @@ fn sets_of_triggers_take_turns_and_miss_hardly_any_request() {
 fn a_volume_that_is_made_again_is_traced_on() {
     on_each_kernel(Script::Latency, |guest| {
         let text = guest.read("remade.json");
-        let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let lines: Vec<Value> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
         // The volumes before it are dm-0 and dm-1.
-        let of_last: Vec<Value> = lines.iter().filter(|line| line["device"] == "dm-2").cloned().collect();
-        assert!(sum(&of_last, "read_count") >= 30, "{}: {text}", guest.version);
+        let of_last: Vec<Value> = lines
+            .iter()
+            .filter(|line| line["device"] == "dm-2")
+            .cloned()
+            .collect();
+        assert!(
+            sum(&of_last, "read_count") >= 30,
+            "{}: {text}",
+            guest.version
+        );
     });
 }
 
@@ -204,10 +251,20 @@ fn failed_requests_are_counted_by_error() {
         let failed = sum(&lines, "failed_requests");
         assert!(failed >= 3, "{}: {lines:?}", guest.version);
         let named = lines.iter().filter_map(|line| line["errors"].as_str());
-        let counts =
-            named.map(|errors| errors.strip_prefix("Input/output error ").unwrap().parse::<u64>().unwrap());
+        let counts = named.map(|errors| {
+            errors
+                .strip_prefix("Input/output error ")
+                .unwrap()
+                .parse::<u64>()
+                .unwrap()
+        });
         assert_eq!(counts.sum::<u64>(), failed, "{}", guest.version);
-        assert_eq!(sum(&lines_of(guest, "latency", "nullb0"), "failed_requests"), 0, "{}", guest.version);
+        assert_eq!(
+            sum(&lines_of(guest, "latency", "nullb0"), "failed_requests"),
+            0,
+            "{}",
+            guest.version
+        );
     });
 }
 
@@ -216,7 +273,10 @@ fn nothing_is_left_in_the_kernel() {
     on_each_kernel(Script::Latency, |guest| {
         // The names of instances begin with the process: each has one for requests.
         let instances = guest.read("two.instances");
-        let ends = instances.lines().filter(|name| name.ends_with("l0")).count();
+        let ends = instances
+            .lines()
+            .filter(|name| name.ends_with("l0"))
+            .count();
         assert_eq!(ends, 2, "two at once: {instances}");
         let ends = [
             ("latency", "130\n"),
@@ -228,7 +288,12 @@ fn nothing_is_left_in_the_kernel() {
             ("who", "143\n"),
         ];
         for (name, exit) in ends {
-            assert_eq!(guest.read(&format!("{name}.exit")), exit, "{}: {name}", guest.version);
+            assert_eq!(
+                guest.read(&format!("{name}.exit")),
+                exit,
+                "{}: {name}",
+                guest.version
+            );
             assert_eq!(
                 guest.read(&format!("{name}.err")).matches("cannot").count(),
                 0,
@@ -239,20 +304,35 @@ fn nothing_is_left_in_the_kernel() {
         // The run that ended second leaves nothing; the first leaves what the second needs.
         assert!(guest.read("other.left").contains("blkstat_"));
         for name in ["latency", "who", "failed", "renewed", "guard", "cleanup"] {
-            assert_eq!(guest.read(&format!("{name}.left")), "", "{}: {name}", guest.version);
+            assert_eq!(
+                guest.read(&format!("{name}.left")),
+                "",
+                "{}: {name}",
+                guest.version
+            );
         }
-        assert!(guest.read("killed.left").contains("_request"), "{}", guest.version);
-        assert!(guest.read("cleanup.txt").starts_with("removed blkstat_"), "{}", guest.version);
+        assert!(
+            guest.read("killed.left").contains("_request"),
+            "{}",
+            guest.version
+        );
+        assert!(
+            guest.read("cleanup.txt").starts_with("removed blkstat_"),
+            "{}",
+            guest.version
+        );
     });
 }
 
 #[test]
 fn without_tracefs_a_message_says_how_to_mount_it() {
     on_each_kernel(Script::Latency, |guest| {
-        let message =
-            "blkstat: tracefs is not mounted; run 'mount -t tracefs tracefs /sys/kernel/tracing' as root\n";
+        let message = "blkstat: tracefs is not mounted; run 'mount -t tracefs tracefs /sys/kernel/tracing' as root\n";
         assert_eq!(
-            (guest.read("unmounted.err").as_str(), guest.read("unmounted.exit").as_str()),
+            (
+                guest.read("unmounted.err").as_str(),
+                guest.read("unmounted.exit").as_str()
+            ),
             (message, "2\n")
         );
     });
@@ -261,11 +341,12 @@ fn without_tracefs_a_message_says_how_to_mount_it() {
 /// Returns the bios of threads with a name on a device: reads or writes, and bytes.
 fn bios(guest: &Guest, file: &str, comm: &str, device: &str, direction: &str) -> [f64; 2] {
     let lines = lines_of(guest, file, device);
-    let of_thread = lines
-        .iter()
-        .filter(|line| line["kind"] == "process" && line["comm"].as_str().unwrap().starts_with(comm));
+    let of_thread = lines.iter().filter(|line| {
+        line["kind"] == "process" && line["comm"].as_str().unwrap().starts_with(comm)
+    });
     of_thread.fold([0.0, 0.0], |[count, bytes], line| {
-        let amount = |field: String| line[field].as_f64().unwrap() * line["elapsed_s"].as_f64().unwrap();
+        let amount =
+            |field: String| line[field].as_f64().unwrap() * line["elapsed_s"].as_f64().unwrap();
         [
             count + amount(format!("{direction}s_per_s")),
             bytes + amount(format!("{direction}_kib_per_s")) * 1024.0,
@@ -280,10 +361,16 @@ fn threads_are_listed_by_device_with_every_bio() {
         let writes = fio_log(guest, "threads", "clat")[1].len() as f64;
         // Rates have six decimals.
         let near = |found: [f64; 2], expected: [f64; 2]| {
-            let is_near = found.iter().zip(expected).all(|(a, b)| (a - b).abs() <= b * 1e-3 + 0.01);
+            let is_near = found
+                .iter()
+                .zip(expected)
+                .all(|(a, b)| (a - b).abs() <= b * 1e-3 + 0.01);
             assert!(is_near, "{}: {found:?} is not {expected:?}", guest.version);
         };
-        near(bios(guest, "who", "fio", "dm-0", "write"), [writes, writes * 4096.0]);
+        near(
+            bios(guest, "who", "fio", "dm-0", "write"),
+            [writes, writes * 4096.0],
+        );
         // Seven of the device, and a few of the file system by the dd that writes a file.
         let [reads, bytes] = bios(guest, "who", "dd", &disk, "read");
         assert!((6.99..12.0).contains(&reads), "{}: {reads}", guest.version);
@@ -293,7 +380,11 @@ fn threads_are_listed_by_device_with_every_bio() {
         near(below, [writes, writes * 4096.0]);
         let lines = lines_of(guest, "who", &disk);
         let has_role = |role: &str| lines.iter().any(|line| line["kernel_role"] == role);
-        assert!(has_role("writeback") && has_role("journal"), "{}: {lines:?}", guest.version);
+        assert!(
+            has_role("writeback") && has_role("journal"),
+            "{}: {lines:?}",
+            guest.version
+        );
     });
 }
 
@@ -304,12 +395,21 @@ fn a_disk_with_several_paths_has_their_requests() {
         let lines = lines_of(guest, "latency", &head);
         let logged = fio_log(guest, "head", "clat").map(|list| list.len() as u64);
         let reads = sum(&lines, "read_count");
-        assert!((logged[0]..logged[0] + 20).contains(&reads), "{}: {reads} of {}", guest.version, logged[0]);
+        assert!(
+            (logged[0]..logged[0] + 20).contains(&reads),
+            "{}: {reads} of {}",
+            guest.version,
+            logged[0]
+        );
         assert_eq!(sum(&lines, "write_count"), logged[1], "{}", guest.version);
         let is_matched = |line: &Value| line["matched_pct"].as_f64() > Some(95.0);
         assert!(lines.iter().all(is_matched), "{}: {lines:?}", guest.version);
         for path in guest.disks("nvme_paths") {
-            assert!(lines_of(guest, "latency", &path).is_empty(), "{}: {path} is listed, too", guest.version);
+            assert!(
+                lines_of(guest, "latency", &path).is_empty(),
+                "{}: {path} is listed, too",
+                guest.version
+            );
         }
     });
 }
@@ -319,13 +419,22 @@ fn above_the_permitted_overhead_tracing_pauses_and_then_goes_on() {
     on_each_kernel(Script::Latency, |guest| {
         let lines = lines_of(guest, "guard", "nullb0");
         let is_paused = |line: &Value| line["problem"] == "overhead";
-        let paused = lines.iter().position(is_paused).unwrap_or_else(|| panic!("no pause: {lines:?}"));
+        let paused = lines
+            .iter()
+            .position(is_paused)
+            .unwrap_or_else(|| panic!("no pause: {lines:?}"));
         let resumed = lines.iter().skip(paused).position(|line| !is_paused(line));
         let resumed = paused + resumed.unwrap_or_else(|| panic!("no end of the pause: {lines:?}"));
-        assert!(lines[resumed..].iter().all(|line| !is_paused(line)), "{lines:?}");
+        assert!(
+            lines[resumed..].iter().all(|line| !is_paused(line)),
+            "{lines:?}"
+        );
         // A second in which it paused, or went on, has some requests.
-        let traced =
-            |part: &[Value]| part.iter().filter(|line| line["read_count"].as_u64() > Some(0)).count();
+        let traced = |part: &[Value]| {
+            part.iter()
+                .filter(|line| line["read_count"].as_u64() > Some(0))
+                .count()
+        };
         assert!(
             traced(&lines[..paused]) > 0 && traced(&lines[resumed..]) > 0,
             "{}: {lines:?}",
@@ -342,11 +451,14 @@ fn above_the_permitted_overhead_tracing_pauses_and_then_goes_on() {
             );
             assert_eq!(line["matched_pct"], 0.0, "{}: {line}", guest.version);
         }
-        let message =
-            "tracing is paused: at this rate it would cost more CPU time than --max-overhead permits\n";
+        let message = "tracing is paused: at this rate it would cost more CPU time than --max-overhead permits\n";
         for name in ["guard", "guard-who"] {
             let err = guest.read(&format!("{name}.err"));
-            assert!(err.contains(&format!("blkstat: {message}")), "{}: {name}: {err}", guest.version);
+            assert!(
+                err.contains(&format!("blkstat: {message}")),
+                "{}: {name}: {err}",
+                guest.version
+            );
         }
     });
 }
@@ -355,8 +467,17 @@ fn above_the_permitted_overhead_tracing_pauses_and_then_goes_on() {
 fn tests_in_the_guest_pass() {
     on_each_kernel(Script::Latency, |guest| {
         let text = guest.read("in_guest.txt");
-        assert_eq!(guest.read("in_guest.exit"), "0\n", "{}: {text}", guest.version);
-        assert!(text.contains("test result: ok. 1 passed"), "{}: {text}", guest.version);
+        assert_eq!(
+            guest.read("in_guest.exit"),
+            "0\n",
+            "{}: {text}",
+            guest.version
+        );
+        assert!(
+            text.contains("test result: ok. 1 passed"),
+            "{}: {text}",
+            guest.version
+        );
     });
 }
 
@@ -365,6 +486,12 @@ fn a_kernel_that_is_locked_down_is_named_as_the_reason() {
     on_each_kernel(Script::Latency, |guest| {
         let message = "blkstat: cannot trace requests: the kernel is locked down (confidentiality); boot with \
                        lockdown=integrity or less\n";
-        assert_eq!((guest.read("locked.err").as_str(), guest.read("locked.exit").as_str()), (message, "2\n"));
+        assert_eq!(
+            (
+                guest.read("locked.err").as_str(),
+                guest.read("locked.exit").as_str()
+            ),
+            (message, "2\n")
+        );
     });
 }

@@ -44,7 +44,12 @@ mod tests {
     fn blkstat_prints_what_iostat_prints() {
         on_each_kernel(Script::Devices, |guest| {
             let cases = guest.names_ending_in(".options");
-            assert!(cases.len() >= 8, "{}: only {} cases were run", guest.version, cases.len());
+            assert!(
+                cases.len() >= 8,
+                "{}: only {} cases were run",
+                guest.version,
+                cases.len()
+            );
             let same = |case: &&String| {
                 let theirs = guest.read(&format!("{case}.iostat"));
                 let reports = theirs.matches("Device").count() + theirs.matches("\"disk\"").count();
@@ -63,7 +68,12 @@ mod tests {
                     )
                 })
                 .collect();
-            assert!(different.is_empty(), "{}:\n{}", guest.version, different.join("\n"));
+            assert!(
+                different.is_empty(),
+                "{}:\n{}",
+                guest.version,
+                different.join("\n")
+            );
         });
     }
 
@@ -78,7 +88,12 @@ mod tests {
                 let device = devices.iter().find(|device| device["name"] == name);
                 let device = device.unwrap_or_else(|| panic!("{}: no {name}", guest.version));
                 let found = (&device["kind"], &device["backing_devices"]);
-                assert_eq!(found, (&kind.into(), &backing.into()), "{}: {name}", guest.version);
+                assert_eq!(
+                    found,
+                    (&kind.into(), &backing.into()),
+                    "{}: {name}",
+                    guest.version
+                );
             };
             check(&sda, "disk", &[]);
             check(&format!("{sda}1"), "partition", from_ref(&sda));
@@ -86,9 +101,19 @@ mod tests {
             check(&disk, "disk", &[]);
             check("dm-0", "dm", from_ref(&disk));
             check("dm-1", "multipath", &scsi_paths);
-            let alias =
-                |name: &str| devices.iter().find(|device| device["name"] == name).unwrap()["alias"].clone();
-            assert_eq!([alias("dm-0"), alias("dm-1")], ["data", "mpatha"], "{}", guest.version);
+            let alias = |name: &str| {
+                devices
+                    .iter()
+                    .find(|device| device["name"] == name)
+                    .unwrap()["alias"]
+                    .clone()
+            };
+            assert_eq!(
+                [alias("dm-0"), alias("dm-1")],
+                ["data", "mpatha"],
+                "{}",
+                guest.version
+            );
             check(&head, "disk", &nvme_paths);
             check(&format!("{head}p1"), "partition", from_ref(&head));
             for path in &nvme_paths {
@@ -104,12 +129,22 @@ mod tests {
     #[test]
     fn a_recording_is_replayed_here_as_it_is_there() {
         on_each_kernel(Script::Devices, |guest| {
-            assert_eq!(replay(guest, "recording.txt"), guest.read("replay.json"), "{}", guest.version);
+            assert_eq!(
+                replay(guest, "recording.txt"),
+                guest.read("replay.json"),
+                "{}",
+                guest.version
+            );
             let stacked = ["dm-0", "dm-1", "md0", "zram0"].map(str::to_owned).to_vec();
             for name in [stacked, guest.disks("scsi_paths")].concat() {
-                let is_active =
-                    |record: &Value| record["device"] == name && record["writes_per_s"].as_f64() > Some(0.0);
-                assert!(guest.replay().iter().any(is_active), "{}: {name} is never active", guest.version);
+                let is_active = |record: &Value| {
+                    record["device"] == name && record["writes_per_s"].as_f64() > Some(0.0)
+                };
+                assert!(
+                    guest.replay().iter().any(is_active),
+                    "{}: {name} is never active",
+                    guest.version
+                );
             }
         });
     }
@@ -118,12 +153,15 @@ mod tests {
     fn each_request_of_a_multipath_disk_is_counted_by_one_of_its_paths() {
         on_each_kernel(Script::Devices, |guest| {
             let cases = guest.names_ending_in(".options");
-            let has_all = |case: &&String| guest.read(&format!("{case}.options")).trim_end() == "-d -p ALL";
+            let has_all =
+                |case: &&String| guest.read(&format!("{case}.options")).trim_end() == "-d -p ALL";
             let text = guest.read(&format!("{}.blkstat", cases.iter().find(has_all).unwrap()));
             // The devices were idle when both samples were taken, so that the amounts are exact.
             let last_report = text.rsplit_once("Device").unwrap().1;
             let read_and_written = |name: &str| -> [u64; 2] {
-                let mut rows = last_report.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+                let mut rows = last_report
+                    .lines()
+                    .map(|line| line.split_whitespace().collect::<Vec<_>>());
                 let row = rows.find(|row| row.first() == Some(&name)).unwrap();
                 [row[5], row[6]].map(|kib| kib.parse().unwrap())
             };
@@ -142,11 +180,19 @@ mod tests {
     /// Returns whether the writes of a device were counted; fails if its flags say otherwise.
     fn is_counted(guest: &Guest, name: &str) -> bool {
         let records = guest.live();
-        let of_device: Vec<&Value> = records.iter().filter(|record| record["device"] == name).collect();
+        let of_device: Vec<&Value> = records
+            .iter()
+            .filter(|record| record["device"] == name)
+            .collect();
         assert!(!of_device.is_empty(), "{}: no {name}", guest.version);
-        let is_counted = of_device.iter().any(|record| record["writes_per_s"].as_f64() > Some(0.0));
+        let is_counted = of_device
+            .iter()
+            .any(|record| record["writes_per_s"].as_f64() > Some(0.0));
         for record in of_device {
-            let is_off = record["flags"].as_array().unwrap().contains(&"accounting_off".into());
+            let is_off = record["flags"]
+                .as_array()
+                .unwrap()
+                .contains(&"accounting_off".into());
             assert_eq!(is_off, !is_counted, "{}: {record}", guest.version);
         }
         is_counted
@@ -158,7 +204,11 @@ mod tests {
             let expected = guest.version == "6.12";
             let head = guest.disks("nvme_head").remove(0);
             assert_eq!(is_counted(guest, &head), expected, "{}", guest.version);
-            let device = guest.devices().into_iter().find(|device| device["name"] == head.as_str()).unwrap();
+            let device = guest
+                .devices()
+                .into_iter()
+                .find(|device| device["name"] == head.as_str())
+                .unwrap();
             assert_eq!(device["iostats_enabled"], expected, "{}", guest.version);
         });
     }
@@ -170,16 +220,35 @@ mod tests {
             for (name, expected) in [("dm-0", guest.version == "6.1"), ("dm-1", false)] {
                 let counters = ["counters-before", "counters-after"].map(|file| {
                     let text = guest.read(file);
-                    let mut lines = text.lines().map(|line| line.split_whitespace().map(str::to_owned));
+                    let mut lines = text
+                        .lines()
+                        .map(|line| line.split_whitespace().map(str::to_owned));
                     lines
-                        .find_map(|mut words| (words.nth(2)? == name).then(|| words.collect::<Vec<_>>()))
+                        .find_map(|mut words| {
+                            (words.nth(2)? == name).then(|| words.collect::<Vec<_>>())
+                        })
                         .unwrap()
                 });
                 let is_counted = counters[0] != counters[1];
-                assert_eq!(is_counted, expected, "{}: {name}: {counters:?}", guest.version);
-                let device = devices.iter().find(|device| device["name"] == name).unwrap();
-                assert_eq!(device["iostats_enabled"], false, "{}: {name}", guest.version);
-                assert_eq!(device["ignores_iostats"], expected, "{}: {name}", guest.version);
+                assert_eq!(
+                    is_counted, expected,
+                    "{}: {name}: {counters:?}",
+                    guest.version
+                );
+                let device = devices
+                    .iter()
+                    .find(|device| device["name"] == name)
+                    .unwrap();
+                assert_eq!(
+                    device["iostats_enabled"], false,
+                    "{}: {name}",
+                    guest.version
+                );
+                assert_eq!(
+                    device["ignores_iostats"], expected,
+                    "{}: {name}",
+                    guest.version
+                );
             }
         });
     }
@@ -187,7 +256,11 @@ mod tests {
     #[test]
     fn zram_is_counted_although_its_accounting_is_set_to_off() {
         on_each_kernel(Script::Devices, |guest| {
-            let zram = guest.devices().into_iter().find(|device| device["name"] == "zram0").unwrap();
+            let zram = guest
+                .devices()
+                .into_iter()
+                .find(|device| device["name"] == "zram0")
+                .unwrap();
             assert_eq!(zram["iostats_enabled"], false, "{}", guest.version);
             assert!(is_counted(guest, "zram0"), "{}", guest.version);
         });
@@ -197,7 +270,10 @@ mod tests {
     fn the_guest_ran_the_kernel_that_was_asked_for() {
         on_each_kernel(Script::Devices, |guest| {
             let release = fs::read_to_string(guest.path("release")).unwrap();
-            assert!(release.starts_with(&format!("{}.", guest.version)), "{release}");
+            assert!(
+                release.starts_with(&format!("{}.", guest.version)),
+                "{release}"
+            );
         });
     }
 
@@ -219,17 +295,29 @@ mod tests {
 
     /// Checks that a device has a state in the live intervals of this name soon after trouble began, and no longer at the end,
     /// and also when their recording is replayed.
-    fn check_seen(guest: &Guest, watch: &str, name: &str, begin: &str, is_seen: &dyn Fn(&Value) -> bool) {
+    fn check_seen(
+        guest: &Guest,
+        watch: &str,
+        name: &str,
+        begin: &str,
+        is_seen: &dyn Fn(&Value) -> bool,
+    ) {
         let began = guest.read(begin).trim().parse::<f64>().unwrap();
         let after_s = |record: &Value| {
             let at: jiff::Timestamp = record["time"].as_str().unwrap().parse().unwrap();
             at.as_nanosecond() as f64 / 1e9 - began
         };
-        for text in [guest.read(&format!("{watch}.json")), replay(guest, &format!("{watch}.txt"))] {
-            let records = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        for text in [
+            guest.read(&format!("{watch}.json")),
+            replay(guest, &format!("{watch}.txt")),
+        ] {
+            let records = text
+                .lines()
+                .map(|line| serde_json::from_str::<Value>(line).unwrap());
             let records: Vec<Value> = records.filter(|record| record["device"] == name).collect();
             let first = records.iter().find(|record| is_seen(record));
-            let first = first.unwrap_or_else(|| panic!("{}: {watch}: {name}: not seen", guest.version));
+            let first =
+                first.unwrap_or_else(|| panic!("{}: {watch}: {name}: not seen", guest.version));
             let seen_after_s = after_s(first);
             assert!(
                 (0.0..MAX_SEEN_AFTER_S).contains(&seen_after_s),
@@ -246,49 +334,88 @@ mod tests {
         on_each_kernel(Script::Devices, |guest| {
             let debug = guest.read("debug").trim().to_owned();
             let has = |record: &Value, field: &str, words: &str| {
-                record[field].as_array().unwrap().iter().any(|text| text.as_str().unwrap().contains(words))
+                record[field]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .any(|text| text.as_str().unwrap().contains(words))
             };
             check_seen(guest, "health", "dm-0", "suspend-begin", &|record| {
                 record["verdict"] == "stalled" && has(record, "evidence", "dm-0: suspended")
             });
-            check_seen(guest, "health", "md0", "health-begin", &|record| has(record, "health", "rebuilding"));
+            check_seen(guest, "health", "md0", "health-begin", &|record| {
+                has(record, "health", "rebuilding")
+            });
             check_seen(guest, "health", &debug, "health-begin", &|record| {
                 record["verdict"] == "stalled" && has(record, "evidence", " timeout")
             });
             let disk = guest.disks("nvme").remove(0);
             check_seen(guest, "health", &disk, "reset-begin", &|record| {
-                has(record, "health", "state is resetting") || has(record, "health", "state is connecting")
+                has(record, "health", "state is resetting")
+                    || has(record, "health", "state is connecting")
             });
             let health = |file: &str, name: &str| {
                 let devices = guest.devices_in(file);
-                devices.iter().find(|device| device["name"] == name).map(|device| device["health"].clone())
+                devices
+                    .iter()
+                    .find(|device| device["name"] == name)
+                    .map(|device| device["health"].clone())
             };
             let (well, trouble) = ("devices-well.json", "devices-trouble.json");
             let suspended = "devices-suspended.json";
             let of = |file: &str, name: &str, fact: &str| health(file, name).unwrap()[fact].clone();
-            assert_eq!([of(well, "dm-0", "suspended"), of(suspended, "dm-0", "suspended")], [0, 1]);
             assert_eq!(
-                [of(well, "md0", "sync_action"), of(trouble, "md0", "sync_action")],
+                [
+                    of(well, "dm-0", "suspended"),
+                    of(suspended, "dm-0", "suspended")
+                ],
+                [0, 1]
+            );
+            assert_eq!(
+                [
+                    of(well, "md0", "sync_action"),
+                    of(trouble, "md0", "sync_action")
+                ],
                 ["idle", "recover"]
             );
-            assert_eq!([of(well, "md0", "missing_members"), of(trouble, "md0", "missing_members")], [0, 1]);
+            assert_eq!(
+                [
+                    of(well, "md0", "missing_members"),
+                    of(trouble, "md0", "missing_members")
+                ],
+                [0, 1]
+            );
             assert_eq!(of(well, &debug, "timeouts"), 0, "{}", guest.version);
-            assert!(of(trouble, &debug, "timeouts").as_u64() > Some(0), "{}", guest.version);
+            assert!(
+                of(trouble, &debug, "timeouts").as_u64() > Some(0),
+                "{}",
+                guest.version
+            );
             let paths = guest.disks("nvme_paths");
             assert_eq!(of(trouble, &paths[0], "state"), "live");
             assert!(health(well, &paths[1]).is_some() && health(trouble, &paths[1]).is_none());
             // It may come back with another number.
             let devices = guest.devices_in("devices-after.json");
-            let is_live =
-                |device: &&Value| device["kind"] == "nvme_path" && device["health"]["state"] == "live";
-            assert_eq!(devices.iter().filter(is_live).count(), 2, "{}", guest.version);
+            let is_live = |device: &&Value| {
+                device["kind"] == "nvme_path" && device["health"]["state"] == "live"
+            };
+            assert_eq!(
+                devices.iter().filter(is_live).count(),
+                2,
+                "{}",
+                guest.version
+            );
             for (file, text) in [
                 ("devices-suspended", "dm-0: suspended"),
                 ("devices-trouble", "md0: rebuilding"),
                 ("devices-trouble", &format!("{debug}: ")),
             ] {
                 let tree = guest.read(file);
-                assert!(tree.lines().any(|line| line.starts_with(text)), "{}: {text}\n{tree}", guest.version);
+                assert!(
+                    tree.lines().any(|line| line.starts_with(text)),
+                    "{}: {text}\n{tree}",
+                    guest.version
+                );
             }
             let metric = |file: &str, start: &str| {
                 let text = guest.read(file);
@@ -298,16 +425,34 @@ mod tests {
             let (trouble, after) = ("health-trouble.prom", "health-after.prom");
             let suspended = "blkstat_disk_suspended{device=\"dm-0\"}";
             assert_eq!(
-                [metric("health-suspended.prom", suspended), metric(after, suspended)],
+                [
+                    metric("health-suspended.prom", suspended),
+                    metric(after, suspended)
+                ],
                 [Some(1.0), Some(0.0)]
             );
-            let states = ["resetting", "connecting", "new", "live"]
-                .map(|state| format!("blkstat_disk_state_info{{device=\"{disk}\",state=\"{state}\"}}"));
-            let reset = states[..3].iter().find_map(|state| metric("health-reset.prom", state));
-            assert_eq!([reset, metric(after, &states[3])], [Some(1.0); 2], "{}", guest.version);
-            let action =
-                |action: &str| format!("blkstat_disk_sync_action_info{{device=\"md0\",state=\"{action}\"}}");
-            assert_eq!([metric(trouble, &action("recover")), metric(after, &action("idle"))], [Some(1.0); 2]);
+            let states = ["resetting", "connecting", "new", "live"].map(|state| {
+                format!("blkstat_disk_state_info{{device=\"{disk}\",state=\"{state}\"}}")
+            });
+            let reset = states[..3]
+                .iter()
+                .find_map(|state| metric("health-reset.prom", state));
+            assert_eq!(
+                [reset, metric(after, &states[3])],
+                [Some(1.0); 2],
+                "{}",
+                guest.version
+            );
+            let action = |action: &str| {
+                format!("blkstat_disk_sync_action_info{{device=\"md0\",state=\"{action}\"}}")
+            };
+            assert_eq!(
+                [
+                    metric(trouble, &action("recover")),
+                    metric(after, &action("idle"))
+                ],
+                [Some(1.0); 2]
+            );
             let timeouts = format!("blkstat_disk_timeouts_total{{device=\"{debug}\"}}");
             assert!(metric(trouble, &timeouts) > Some(0.0), "{}", guest.version);
         });
@@ -317,15 +462,26 @@ mod tests {
     fn an_nfs_mount_whose_server_is_out_of_reach_is_named() {
         on_each_kernel(Script::Devices, |guest| {
             let facts = guest.read("nfs.txt");
-            let counts = facts.split("\"nfs_unanswered\":").skip(1).map(|rest| !rest.starts_with('0'));
+            let counts = facts
+                .split("\"nfs_unanswered\":")
+                .skip(1)
+                .map(|rest| !rest.starts_with('0'));
             let is_waiting: Vec<bool> = counts.collect();
-            assert!(is_waiting.contains(&true) && !is_waiting.ends_with(&[true]), "{}", guest.version);
+            assert!(
+                is_waiting.contains(&true) && !is_waiting.ends_with(&[true]),
+                "{}",
+                guest.version
+            );
             // On 6.1, a disk with several paths has no accounting, so that it may be the one that tasks wait for.
             if guest.version == "6.12" {
                 let disk = &guest.disks("nvme")[0];
                 check_seen(guest, "nfs", disk, "nfs-begin", &|record| {
                     let waits = record["nfs_waits"].as_array().unwrap();
-                    waits.iter().any(|wait| wait.as_str().unwrap().starts_with("NFS at /memory/mount has "))
+                    waits.iter().any(|wait| {
+                        wait.as_str()
+                            .unwrap()
+                            .starts_with("NFS at /memory/mount has ")
+                    })
                 });
             }
         });

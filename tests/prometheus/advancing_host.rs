@@ -40,13 +40,16 @@ impl AdvancingHost {
     /// Starts a host whose counters have grown since `start`.
     pub(crate) fn start(start: Instant) -> Self {
         let host = FakeRoot::in_memory();
-        host.file("proc/1/mountinfo", "25 22 0:23 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw")
-            .disk("sda", "8:0", 1024)
-            .virtual_device("loop0", "7:0", 300)
-            .file(
-                "sys/fs/cgroup/db.service/io.max",
-                format!("8:0 rbps=max wbps={WRITE_LIMIT_BYTES} riops=max wiops=max"),
-            );
+        host.file(
+            "proc/1/mountinfo",
+            "25 22 0:23 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw",
+        )
+        .disk("sda", "8:0", 1024)
+        .virtual_device("loop0", "7:0", 300)
+        .file(
+            "sys/fs/cgroup/db.service/io.max",
+            format!("8:0 rbps=max wbps={WRITE_LIMIT_BYTES} riops=max wiops=max"),
+        );
         let root = host.path().to_owned();
         fs::create_dir_all(root.join("proc/pressure")).unwrap();
         let volume = volume_lines();
@@ -61,11 +64,18 @@ impl AdvancingHost {
                 if let Some(volume) = file_of.take_if(|_| served.load(Ordering::Relaxed)) {
                     serve_diskstats(&root, volume, start);
                 }
-                file_of.iter().for_each(|volume| write_diskstats(&root, volume, start.elapsed()));
+                file_of
+                    .iter()
+                    .for_each(|volume| write_diskstats(&root, volume, start.elapsed()));
                 std::thread::sleep(STEP);
             }
         });
-        Self { host, stop, serve, thread: Some(thread) }
+        Self {
+            host,
+            stop,
+            serve,
+            thread: Some(thread),
+        }
     }
 
     /// Makes /proc/diskstats a pipe: the program that reads it has started.
@@ -115,8 +125,17 @@ fn make_pipe(path: &Path) -> rustix::io::Result<()> {
 /// Returns the counters of the volume in each sample of the capture.
 fn volume_lines() -> Vec<Vec<u64>> {
     let text = fs::read_to_string(CAPTURE).unwrap();
-    let lines = text.lines().filter(|line| line.split_whitespace().nth(2) == Some("loop0"));
-    lines.map(|line| line.split_whitespace().skip(3).map(|word| word.parse().unwrap()).collect()).collect()
+    let lines = text
+        .lines()
+        .filter(|line| line.split_whitespace().nth(2) == Some("loop0"));
+    lines
+        .map(|line| {
+            line.split_whitespace()
+                .skip(3)
+                .map(|word| word.parse().unwrap())
+                .collect()
+        })
+        .collect()
 }
 
 /// Returns the counters of the volume at a second. After the end of the capture, they grow as in its last seconds.
@@ -126,7 +145,10 @@ fn volume_at(samples: &[Vec<u64>], second: u64) -> Vec<u64> {
     let second = usize::try_from(second).unwrap();
     let cycles = second.saturating_sub(last).div_ceil(REPEATED);
     let sample = &samples[second - REPEATED * cycles];
-    let growth = samples[last].iter().zip(&samples[last - REPEATED]).map(|(new, old)| new.wrapping_sub(*old));
+    let growth = samples[last]
+        .iter()
+        .zip(&samples[last - REPEATED])
+        .map(|(new, old)| new.wrapping_sub(*old));
     let value = |((column, value), growth): ((usize, &u64), u64)| {
         let growth = if column == IN_FLIGHT { 0 } else { growth };
         value + growth * cycles as u64
@@ -148,7 +170,11 @@ fn diskstats(volume: &[Vec<u64>], elapsed: Duration) -> String {
     let part = elapsed.subsec_nanos() as f64 / 1e9;
     let (from, to) = (volume_at(volume, second), volume_at(volume, second + 1));
     let between = |(column, (from, to)): (usize, (&u64, &u64))| {
-        let grown = if column == IN_FLIGHT { 0.0 } else { (to - from) as f64 * part };
+        let grown = if column == IN_FLIGHT {
+            0.0
+        } else {
+            (to - from) as f64 * part
+        };
         (from + grown as u64).to_string()
     };
     let columns: Vec<String> = from.iter().zip(&to).enumerate().map(between).collect();
@@ -175,14 +201,21 @@ fn diskstats(volume: &[Vec<u64>], elapsed: Duration) -> String {
 /// Writes the other files that change.
 fn write_files(root: &Path, elapsed: Duration) {
     let writes = grown(WRITES_PER_S, elapsed);
-    let io = format!("8:0 rbytes=0 wbytes={} rios=0 wios={writes} dbytes=0 dios=0\n", 64 * 1024 * writes);
+    let io = format!(
+        "8:0 rbytes=0 wbytes={} rios=0 wios={writes} dbytes=0 dios=0\n",
+        64 * 1024 * writes
+    );
     replace(&root.join("sys/fs/cgroup/db.service/io.stat"), &io);
     let (some, full) = (grown(1000, elapsed), grown(500, elapsed));
-    let pressure =
-        format!("some avg10=0 avg60=0 avg300=0 total={some}\nfull avg10=0 avg60=0 avg300=0 total={full}\n");
+    let pressure = format!(
+        "some avg10=0 avg60=0 avg300=0 total={some}\nfull avg10=0 avg60=0 avg300=0 total={full}\n"
+    );
     replace(&root.join("proc/pressure/io"), &pressure);
     replace(&root.join("proc/pressure/memory"), &pressure);
-    replace(&root.join("proc/uptime"), &format!("{:.2} 5.00\n", 1000.0 + elapsed.as_secs_f64()));
+    replace(
+        &root.join("proc/uptime"),
+        &format!("{:.2} 5.00\n", 1000.0 + elapsed.as_secs_f64()),
+    );
 }
 
 /// Replaces a file as a whole, so that no reader finds a part of it.

@@ -67,7 +67,12 @@ pub(crate) struct Fleet {
 impl Fleet {
     /// Makes hosts, each with as many disks of one kind, which is flash or hard disks: one disk of 600 is slow, one of 50
     /// is loaded, and the first rack is slow. The metrics are named with a prefix such as `node_disk_`.
-    pub(crate) fn new(hosts: usize, disks_of_host: usize, minutes: usize, prefix: &'static str) -> Self {
+    pub(crate) fn new(
+        hosts: usize,
+        disks_of_host: usize,
+        minutes: usize,
+        prefix: &'static str,
+    ) -> Self {
         let mut rng = Random(11);
         let mut disks = Vec::new();
         for host in 0..hosts {
@@ -84,7 +89,11 @@ impl Fleet {
                 disks.push(Disk::new(host, disk, truth, host_load, &mut rng));
             }
         }
-        Self { disks, prefix, minutes }
+        Self {
+            disks,
+            prefix,
+            minutes,
+        }
     }
 
     pub(crate) fn with(&self, truth: Truth) -> impl Iterator<Item = &Disk> {
@@ -94,19 +103,36 @@ impl Fleet {
     /// Simulates the time and lets promtool make blocks of the data.
     pub(crate) fn import(&mut self, folder: &TempDir) {
         let path = folder.path().join("fleet.om");
-        let (text_path, data) =
-            (path.display().to_string(), folder.path().join("data").display().to_string());
+        let (text_path, data) = (
+            path.display().to_string(),
+            folder.path().join("data").display().to_string(),
+        );
         for first in (0..self.minutes).step_by(CHUNK) {
             let mut file = BufWriter::new(File::create(&path).unwrap());
             let mut text = String::new();
             for disk in &mut self.disks {
                 text.clear();
-                disk.push_samples(self.prefix, first, CHUNK.min(self.minutes - first), &mut text);
+                disk.push_samples(
+                    self.prefix,
+                    first,
+                    CHUNK.min(self.minutes - first),
+                    &mut text,
+                );
                 file.write_all(text.as_bytes()).unwrap();
             }
             file.write_all(b"# EOF\n").unwrap();
             drop(file);
-            promtool(&["tsdb", "create-blocks-from", "openmetrics", "--quiet", &text_path, &data], "");
+            promtool(
+                &[
+                    "tsdb",
+                    "create-blocks-from",
+                    "openmetrics",
+                    "--quiet",
+                    &text_path,
+                    &data,
+                ],
+                "",
+            );
             fs::remove_file(&path).unwrap();
         }
     }
@@ -117,12 +143,17 @@ impl Fleet {
         if self.minutes <= CHUNK {
             return vec![[0, self.minutes - 1]];
         }
-        (1..=4).map(|quarter| self.minutes * quarter / 4).map(|end| [end - WINDOW, end - 1]).collect()
+        (1..=4)
+            .map(|quarter| self.minutes * quarter / 4)
+            .map(|end| [end - WINDOW, end - 1])
+            .collect()
     }
 
     /// Records the rules that alerts need, those of one level after those of the level below.
     pub(crate) fn record(&self, folder: &TempDir, rules: &str) {
-        let records = rules.split("\n      - ").filter(|rule| rule.starts_with("record: "));
+        let records = rules
+            .split("\n      - ")
+            .filter(|rule| rule.starts_with("record: "));
         let records: Vec<&str> = records.collect();
         for level in [":rate5m\n", ":median\n", ":ratio\n"] {
             let mut text = "groups:\n  - name: level\n    rules:\n".to_owned();
@@ -140,7 +171,19 @@ impl Fleet {
             for window in self.windows() {
                 let [start, end] = window.map(|minute| START_S + minute * STEP_S);
                 let (start, end) = (format!("--start={start}"), format!("--end={end}"));
-                promtool(&["tsdb", "create-blocks-from", "rules", &url, &start, &end, &output, &file], "");
+                promtool(
+                    &[
+                        "tsdb",
+                        "create-blocks-from",
+                        "rules",
+                        &url,
+                        &start,
+                        &end,
+                        &output,
+                        &file,
+                    ],
+                    "",
+                );
             }
         }
     }
@@ -158,8 +201,17 @@ impl Fleet {
         for window in self.windows() {
             let times = window.map(|minute| START_S + minute * STEP_S);
             for series in prometheus.query_range(expression, times, STEP_S) {
-                let label = |name: &str| series["metric"][name].as_str().unwrap_or_default().to_owned();
-                let host: usize = label("instance").strip_prefix("host").unwrap().parse().unwrap();
+                let label = |name: &str| {
+                    series["metric"][name]
+                        .as_str()
+                        .unwrap_or_default()
+                        .to_owned()
+                };
+                let host: usize = label("instance")
+                    .strip_prefix("host")
+                    .unwrap()
+                    .parse()
+                    .unwrap();
                 let of = (host, label("device"));
                 for value in series["values"].as_array().unwrap() {
                     let minute = (value[0].as_f64().unwrap() as usize - START_S) / STEP_S;
@@ -181,7 +233,10 @@ impl Fleet {
     /// Returns the seconds that Prometheus takes for the value of an expression at the end of the time.
     pub(crate) fn query_s(&self, prometheus: &Prometheus, expression: &str) -> f64 {
         let start = Instant::now();
-        prometheus.query(expression, Some(&(START_S + (self.minutes - 1) * STEP_S).to_string()));
+        prometheus.query(
+            expression,
+            Some(&(START_S + (self.minutes - 1) * STEP_S).to_string()),
+        );
         start.elapsed().as_secs_f64()
     }
 
@@ -221,8 +276,16 @@ impl Disk {
             count: 1e6,
             time_s: 1e3,
         };
-        let reads = ["reads_completed_total", "read_bytes_total", "read_time_seconds_total"];
-        let writes = ["writes_completed_total", "written_bytes_total", "write_time_seconds_total"];
+        let reads = [
+            "reads_completed_total",
+            "read_bytes_total",
+            "read_time_seconds_total",
+        ];
+        let writes = [
+            "writes_completed_total",
+            "written_bytes_total",
+            "write_time_seconds_total",
+        ];
         let (read, write) = if is_flash {
             ([300.0, 16384.0, 0.0005], [150.0, 32768.0, 0.0008])
         } else {
@@ -249,12 +312,24 @@ impl Disk {
     /// Simulates minutes and appends the metrics at their ends.
     fn push_samples(&mut self, prefix: &str, first: usize, minutes: usize, text: &mut String) {
         let mut lines: [String; 8] = Default::default();
-        let labels = format!("{{instance=\"host{}\",device=\"{}\"}}", self.host, self.name);
-        let role = if prefix.starts_with("blkstat") { ",role=\"physical\"" } else { "" };
+        let labels = format!(
+            "{{instance=\"host{}\",device=\"{}\"}}",
+            self.host, self.name
+        );
+        let role = if prefix.starts_with("blkstat") {
+            ",role=\"physical\""
+        } else {
+            ""
+        };
         for minute in first..first + minutes {
             let time = START_S + minute * STEP_S;
-            let wave = 1.0 + 0.4 * (minute as f64 / 229.0).sin() + 0.2 * (minute as f64 / 40.0).sin();
-            self.hiccup = if self.rng.one_in(500) { 3 } else { self.hiccup.saturating_sub(1) };
+            let wave =
+                1.0 + 0.4 * (minute as f64 / 229.0).sin() + 0.2 * (minute as f64 / 40.0).sin();
+            self.hiccup = if self.rng.one_in(500) {
+                3
+            } else {
+                self.hiccup.saturating_sub(1)
+            };
             let hiccup = if self.hiccup > 0 { 5.0 } else { 1.0 };
             let mut queue = 0.0;
             for (requests, lines) in self.requests.iter_mut().zip(lines.chunks_mut(3)) {
@@ -263,8 +338,11 @@ impl Disk {
                 requests.count += count;
                 requests.time_s += taken_s;
                 queue += taken_s / STEP_S as f64;
-                let values =
-                    [requests.count.floor(), (requests.count * requests.bytes).floor(), requests.time_s];
+                let values = [
+                    requests.count.floor(),
+                    (requests.count * requests.bytes).floor(),
+                    requests.time_s,
+                ];
                 for ((line, name), value) in lines.iter_mut().zip(requests.names).zip(values) {
                     writeln!(line, "{prefix}{name}{labels} {value:.3} {time}").unwrap();
                 }
@@ -278,10 +356,20 @@ impl Disk {
                 self.weighted_s
             )
             .unwrap();
-            writeln!(lines[7], "{prefix}io_time_seconds_total{labels} {:.3} {time}", self.busy_s).unwrap();
+            writeln!(
+                lines[7],
+                "{prefix}io_time_seconds_total{labels} {:.3} {time}",
+                self.busy_s
+            )
+            .unwrap();
             if minute.is_multiple_of(INFO_EVERY) {
                 let labels = labels.trim_end_matches('}');
-                writeln!(text, "{prefix}info{labels},model=\"{}\"{role}}} 1 {time}", self.model).unwrap();
+                writeln!(
+                    text,
+                    "{prefix}info{labels},model=\"{}\"{role}}} 1 {time}",
+                    self.model
+                )
+                .unwrap();
             }
         }
         text.extend(lines);

@@ -66,7 +66,8 @@ mod tests {
 
     /// Returns the expressions of the dashboard with its variables replaced.
     fn dashboard_expressions([rate, range]: [&str; 2]) -> Vec<String> {
-        let dashboard: Value = serde_json::from_str(&blkstat("export --dashboard").run().out).unwrap();
+        let dashboard: Value =
+            serde_json::from_str(&blkstat("export --dashboard").run().out).unwrap();
         let queries = dashboard["panels"]
             .as_array()
             .unwrap()
@@ -85,23 +86,41 @@ mod tests {
 
     /// Returns whether an answer has a series with a number.
     fn has_data(result: &[Value]) -> bool {
-        result.iter().any(|series| series["value"][1].as_str().is_some_and(|value| value != "NaN"))
+        result.iter().any(|series| {
+            series["value"][1]
+                .as_str()
+                .is_some_and(|value| value != "NaN")
+        })
     }
 
     #[test]
     fn a_real_prometheus_scrapes_imports_evaluates_and_alerts() {
-        let Some(folder) = Prometheus::folder() else { return };
+        let Some(folder) = Prometheus::folder() else {
+            return;
+        };
         let file = |name: &str| folder.path().join(name).display().to_string();
         let rules = blkstat("export --alerts").run().out;
         write_file(&folder, "blkstat-alerts.yml", &rules);
-        write_file(&folder, "blkstat-alert-tests.yml", &blkstat("export --alert-tests").run().out);
+        write_file(
+            &folder,
+            "blkstat-alert-tests.yml",
+            &blkstat("export --alert-tests").run().out,
+        );
         promtool(&["check", "rules", &file("blkstat-alerts.yml")], "");
         promtool(&["test", "rules", &file("blkstat-alert-tests.yml")], "");
-        let shortened = SHORTENED.iter().fold(rules, |rules, (long, short)| rules.replace(long, short));
+        let shortened = SHORTENED
+            .iter()
+            .fold(rules, |rules, (long, short)| rules.replace(long, short));
         write_file(&folder, "rules.yml", &shortened);
         let capture = "export --from fixtures/captures/capped-3000.txt --label instance=recorded 5";
         write_file(&folder, "recording.om", &blkstat(capture).run().out);
-        let blocks = ["tsdb", "create-blocks-from", "openmetrics", &file("recording.om"), &file("data")];
+        let blocks = [
+            "tsdb",
+            "create-blocks-from",
+            "openmetrics",
+            &file("recording.om"),
+            &file("data"),
+        ];
         promtool(&blocks, "");
 
         let start = Instant::now();
@@ -115,11 +134,16 @@ mod tests {
         same_host.compute_when_read();
 
         let mut firing = Vec::new();
-        while start.elapsed() < ALERT_WAIT && !firing.iter().any(|name| name == "BlkstatDiskAtLimit loop0") {
+        while start.elapsed() < ALERT_WAIT
+            && !firing.iter().any(|name| name == "BlkstatDiskAtLimit loop0")
+        {
             std::thread::sleep(Duration::from_secs(2));
             firing = prometheus.firing();
         }
-        assert!(firing.iter().any(|name| name == "BlkstatDiskAtLimit loop0"), "{firing:?}");
+        assert!(
+            firing.iter().any(|name| name == "BlkstatDiskAtLimit loop0"),
+            "{firing:?}"
+        );
         assert!(start.elapsed() > Duration::from_secs(RATE_S as u64));
 
         let mut empty: Vec<String> = Vec::new();
@@ -141,29 +165,58 @@ mod tests {
 
         // The load was the same all the time.
         let rate = |metric: &str| {
-            let result = prometheus.query(&format!("rate({metric}{{device=\"sda\"}}[{RATE_S}s])"), None);
-            result[0]["value"][1].as_str().unwrap().parse::<f64>().unwrap()
+            let result = prometheus.query(
+                &format!("rate({metric}{{device=\"sda\"}}[{RATE_S}s])"),
+                None,
+            );
+            result[0]["value"][1]
+                .as_str()
+                .unwrap()
+                .parse::<f64>()
+                .unwrap()
         };
         let prometheus_rates: BTreeMap<&str, f64> = [
             ("reads_per_s", rate("blkstat_disk_reads_completed_total")),
-            ("read_kib_per_s", rate("blkstat_disk_read_bytes_total") / 1024.0),
-            ("write_kib_per_s", rate("blkstat_disk_written_bytes_total") / 1024.0),
+            (
+                "read_kib_per_s",
+                rate("blkstat_disk_read_bytes_total") / 1024.0,
+            ),
+            (
+                "write_kib_per_s",
+                rate("blkstat_disk_written_bytes_total") / 1024.0,
+            ),
             ("queue", rate("blkstat_disk_io_time_weighted_seconds_total")),
         ]
         .into();
         json.kill().unwrap();
-        let lines = BufReader::new(json.stdout.take().unwrap()).lines().map_while(Result::ok);
-        let lines: Vec<Value> = lines.filter_map(|line| serde_json::from_str(&line).ok()).collect();
+        let lines = BufReader::new(json.stdout.take().unwrap())
+            .lines()
+            .map_while(Result::ok);
+        let lines: Vec<Value> = lines
+            .filter_map(|line| serde_json::from_str(&line).ok())
+            .collect();
         json.wait().unwrap();
         let last = &lines[lines.len() - RATE_S..];
         for (field, rate) in prometheus_rates {
-            let seconds: f64 = last.iter().map(|line| line["elapsed_s"].as_f64().unwrap()).sum();
-            let amount = |line: &Value| line[field].as_f64().unwrap() * line["elapsed_s"].as_f64().unwrap();
+            let seconds: f64 = last
+                .iter()
+                .map(|line| line["elapsed_s"].as_f64().unwrap())
+                .sum();
+            let amount =
+                |line: &Value| line[field].as_f64().unwrap() * line["elapsed_s"].as_f64().unwrap();
             let mean = last.iter().map(amount).sum::<f64>() / seconds;
-            assert!((rate / mean - 1.0).abs() < RATE_TOLERANCE, "{field}: {rate} and {mean}");
+            assert!(
+                (rate / mean - 1.0).abs() < RATE_TOLERANCE,
+                "{field}: {rate} and {mean}"
+            );
         }
-        assert!((rate("blkstat_disk_reads_completed_total") / READS_PER_S as f64 - 1.0).abs() < 0.05);
-        for limit in ["disk_limit_bytes_per_second{source=\"cgroup\"}", "cgroup_limit_bytes_per_second"] {
+        assert!(
+            (rate("blkstat_disk_reads_completed_total") / READS_PER_S as f64 - 1.0).abs() < 0.05
+        );
+        for limit in [
+            "disk_limit_bytes_per_second{source=\"cgroup\"}",
+            "cgroup_limit_bytes_per_second",
+        ] {
             let limit = prometheus.query(&format!("blkstat_{limit}"), None);
             assert_eq!(
                 (&limit[0]["metric"]["device"], &limit[0]["value"][1]),
@@ -176,15 +229,18 @@ mod tests {
         let result = prometheus.query(recorded, Some(CAPTURE_TIME));
         let rate: f64 = result[0]["value"][1].as_str().unwrap().parse().unwrap();
         assert!((2700.0..3100.0).contains(&rate), "{rate}");
-        let capped =
-            "blkstat_disk_verdict_seconds_total{instance=\"recorded\",verdict=\"capped\",device=\"loop0\"}";
+        let capped = "blkstat_disk_verdict_seconds_total{instance=\"recorded\",verdict=\"capped\",device=\"loop0\"}";
         assert!(has_data(&prometheus.query(capped, Some(CAPTURE_TIME))));
     }
 
     /// Rules for node_exporter in public collections, or what is often advised: their names, expressions and the minutes
     /// for which they must be true.
     const PUBLIC_RULES: [(&str, &str, usize); 5] = [
-        ("NodeDiskIOSaturation (queue > 10)", "rate(node_disk_io_time_weighted_seconds_total[5m]) > 10", 30),
+        (
+            "NodeDiskIOSaturation (queue > 10)",
+            "rate(node_disk_io_time_weighted_seconds_total[5m]) > 10",
+            30,
+        ),
         (
             "HostUnusualDiskReadLatency (> 100 ms)",
             "rate(node_disk_read_time_seconds_total[1m]) / rate(node_disk_reads_completed_total[1m]) > 0.1 \
@@ -197,7 +253,11 @@ mod tests {
              and rate(node_disk_writes_completed_total[1m]) > 0",
             2,
         ),
-        ("HostUnusualDiskIo (util > 80%)", "rate(node_disk_io_time_seconds_total[5m]) > 0.8", 5),
+        (
+            "HostUnusualDiskIo (util > 80%)",
+            "rate(node_disk_io_time_seconds_total[5m]) > 0.8",
+            5,
+        ),
         (
             "await > 20 ms",
             "(rate(node_disk_read_time_seconds_total[5m]) + rate(node_disk_write_time_seconds_total[5m])) \
@@ -212,9 +272,15 @@ mod tests {
             return;
         }
         let number = |name: &str, default: usize| {
-            std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+            std::env::var(name)
+                .ok()
+                .and_then(|text| text.parse().ok())
+                .unwrap_or(default)
         };
-        let (hosts, disks) = (number("BLKSTAT_FLEET_HOSTS", 24), number("BLKSTAT_FLEET_DISKS", 12));
+        let (hosts, disks) = (
+            number("BLKSTAT_FLEET_HOSTS", 24),
+            number("BLKSTAT_FLEET_DISKS", 12),
+        );
         let minutes = 60 * number("BLKSTAT_FLEET_HOURS", 2);
         for (option, prefix, alerts, minutes) in [
             ("--node-exporter-rules", "node_disk_", "Node", minutes),
@@ -223,13 +289,26 @@ mod tests {
             let folder = Prometheus::folder().unwrap();
             let rules = blkstat(&format!("export {option}")).run().out;
             write_file(&folder, "peers.yml", &rules);
-            promtool(&["check", "rules", &folder.path().join("peers.yml").display().to_string()], "");
+            promtool(
+                &[
+                    "check",
+                    "rules",
+                    &folder.path().join("peers.yml").display().to_string(),
+                ],
+                "",
+            );
             let mut fleet = Fleet::new(hosts, disks, minutes, prefix);
             fleet.import(&folder);
             fleet.record(&folder, &rules);
             let prometheus = Prometheus::start_without_rules(&folder);
             let print = |name: &str, named: &BTreeSet<(usize, String)>| {
-                let counts = [Truth::Slow, Truth::InSlowRack, Truth::Loaded, Truth::Healthy].map(|truth| {
+                let counts = [
+                    Truth::Slow,
+                    Truth::InSlowRack,
+                    Truth::Loaded,
+                    Truth::Healthy,
+                ]
+                .map(|truth| {
                     let of = |disk: &&Disk| named.contains(&(disk.host, disk.name.clone()));
                     format!(
                         "{truth:?} {} of {}",
@@ -240,32 +319,51 @@ mod tests {
                 println!("{name}: {}", counts.join(", "));
             };
             let alert = |name: &str| {
-                rule_expression(rules.split_once(&format!("alert: {alerts}{name}\n")).unwrap().1)
+                rule_expression(
+                    rules
+                        .split_once(&format!("alert: {alerts}{name}\n"))
+                        .unwrap()
+                        .1,
+                )
             };
-            let slow: BTreeSet<_> =
-                fleet.with(Truth::Slow).map(|disk| (disk.host, disk.name.clone())).collect();
+            let slow: BTreeSet<_> = fleet
+                .with(Truth::Slow)
+                .map(|disk| (disk.host, disk.name.clone()))
+                .collect();
             assert!(!slow.is_empty());
             let named = fleet.named(&prometheus, &alert("DiskSlowerThanPeers"), 15);
             print(&format!("{alerts}DiskSlowerThanPeers"), &named);
             assert_eq!(named, slow);
-            let rack: BTreeSet<_> =
-                fleet.with(Truth::InSlowRack).map(|disk| (disk.host, String::new())).collect();
+            let rack: BTreeSet<_> = fleet
+                .with(Truth::InSlowRack)
+                .map(|disk| (disk.host, String::new()))
+                .collect();
             // A host of the rack that also has more load than others is not told from one that is only loaded.
             let named = fleet.named(&prometheus, &alert("HostSlowerThanFleet"), 15);
-            println!("{alerts}HostSlowerThanFleet: {} of {} hosts of the rack", named.len(), rack.len());
+            println!(
+                "{alerts}HostSlowerThanFleet: {} of {} hosts of the rack",
+                named.len(),
+                rack.len()
+            );
             assert!(!named.is_empty() && named.is_subset(&rack), "{named:?}");
             let expressions = rules.split("\n      - ").skip(1).map(rule_expression);
-            let times: Vec<f64> =
-                expressions.map(|expression| fleet.query_s(&prometheus, &expression)).collect();
-            println!("seconds of the rules, {:.2} together: {times:.2?}", times.iter().sum::<f64>());
+            let times: Vec<f64> = expressions
+                .map(|expression| fleet.query_s(&prometheus, &expression))
+                .collect();
+            println!(
+                "seconds of the rules, {:.2} together: {times:.2?}",
+                times.iter().sum::<f64>()
+            );
             if prefix == "node_disk_" {
                 for (name, expression, holds) in PUBLIC_RULES {
                     print(name, &fleet.named(&prometheus, expression, holds));
                 }
             } else {
                 let expressions = dashboard_expressions(["5m", "1h"]);
-                let times: Vec<f64> =
-                    expressions.iter().map(|query| fleet.hour_s(&prometheus, query)).collect();
+                let times: Vec<f64> = expressions
+                    .iter()
+                    .map(|query| fleet.hour_s(&prometheus, query))
+                    .collect();
                 println!("seconds of an hour of the dashboard's panels: {times:.2?}");
             }
         }

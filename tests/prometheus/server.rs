@@ -36,13 +36,18 @@ impl Prometheus {
                 .status()
                 .is_ok_and(|status| status.success())
         };
-        let missing = ["prometheus", "promtool"].into_iter().find(|program| !has(program));
+        let missing = ["prometheus", "promtool"]
+            .into_iter()
+            .find(|program| !has(program));
         if wish.is_empty() {
             eprintln!("skipped: BLKSTAT_PROMETHEUS is not set");
             return None;
         }
         if let Some(missing) = missing {
-            assert_ne!(wish, "required", "BLKSTAT_PROMETHEUS=required, but {missing} is missing");
+            assert_ne!(
+                wish, "required",
+                "BLKSTAT_PROMETHEUS=required, but {missing} is missing"
+            );
             eprintln!("skipped: {missing} is missing");
             return None;
         }
@@ -66,7 +71,11 @@ impl Prometheus {
     fn start_with(folder: &TempDir, config: &str) -> Self {
         write_file(folder, "prometheus.yml", config);
         // A port that was free a moment ago.
-        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+        let address = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .to_string();
         let child = Command::new("prometheus")
             .current_dir(folder)
             .args([
@@ -77,7 +86,10 @@ impl Prometheus {
                 "--query.max-samples=500000000",
                 "--query.timeout=1h",
             ])
-            .args([&format!("--web.listen-address={address}"), "--log.level=error"])
+            .args([
+                &format!("--web.listen-address={address}"),
+                "--log.level=error",
+            ])
             .spawn()
             .unwrap();
         let prometheus = Self { child, address };
@@ -104,7 +116,10 @@ impl Prometheus {
             write!(path, "&time={time}").unwrap();
         }
         let answer = self.get(&path);
-        answer["data"]["result"].as_array().unwrap_or_else(|| panic!("{expression}: {answer}")).clone()
+        answer["data"]["result"]
+            .as_array()
+            .unwrap_or_else(|| panic!("{expression}: {answer}"))
+            .clone()
     }
 
     /// Returns the series of a query from one time to another, in seconds.
@@ -118,25 +133,45 @@ impl Prometheus {
         step_s: usize,
     ) -> Vec<Value> {
         let query = percent_encoded(expression);
-        let path = format!("/api/v1/query_range?query={query}&start={start}&end={end}&step={step_s}");
+        let path =
+            format!("/api/v1/query_range?query={query}&start={start}&end={end}&step={step_s}");
         let answer = self.get(&path);
-        answer["data"]["result"].as_array().unwrap_or_else(|| panic!("{expression}: {answer}")).clone()
+        answer["data"]["result"]
+            .as_array()
+            .unwrap_or_else(|| panic!("{expression}: {answer}"))
+            .clone()
     }
 
     /// Returns the expressions of all rules.
     pub(crate) fn rule_expressions(&self) -> Vec<String> {
         let answer = self.get("/api/v1/rules");
-        let rules = answer["data"]["groups"][0]["rules"].as_array().unwrap().iter();
-        rules.map(|rule| rule["query"].as_str().unwrap().to_owned()).collect()
+        let rules = answer["data"]["groups"][0]["rules"]
+            .as_array()
+            .unwrap()
+            .iter();
+        rules
+            .map(|rule| rule["query"].as_str().unwrap().to_owned())
+            .collect()
     }
 
     /// Returns the alerts that fire: their names and devices.
     pub(crate) fn firing(&self) -> Vec<String> {
         let answer = self.get("/api/v1/alerts");
         let alerts = answer["data"]["alerts"].as_array().unwrap().iter();
-        let label = |alert: &Value, name: &str| alert["labels"][name].as_str().unwrap_or_default().to_owned();
+        let label = |alert: &Value, name: &str| {
+            alert["labels"][name]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned()
+        };
         let firing = alerts.filter(|alert| alert["state"] == "firing");
-        firing.map(|alert| ["alertname", "device"].map(|name| label(alert, name)).join(" ")).collect()
+        firing
+            .map(|alert| {
+                ["alertname", "device"]
+                    .map(|name| label(alert, name))
+                    .join(" ")
+            })
+            .collect()
     }
 
     fn get(&self, path: &str) -> Value {
@@ -164,7 +199,12 @@ pub(crate) fn promtool(arguments: &[&str], input: &str) {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(input.as_bytes())
+        .unwrap();
     let output = child.wait_with_output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "promtool {arguments:?}: {text}");

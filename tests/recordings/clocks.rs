@@ -41,7 +41,10 @@ fn a_clock_that_is_set_and_a_host_that_is_suspended_are_noted() {
         WaitOutcome::Due
     }));
     let recorder = of_plan(lab.run(lab.plan("a.txt", 12)));
-    assert_eq!(recorder.run(&clock), (String::new(), String::new(), Exit::Success));
+    assert_eq!(
+        recorder.run(&clock),
+        (String::new(), String::new(), Exit::Success)
+    );
     let (samples, warnings) = replay(&lab.path("a.txt"));
     assert_eq!(samples.len(), 13);
     assert!(samples.iter().all(|sample| sample.segment == 0));

@@ -29,41 +29,96 @@ fn a_file_that_cannot_be_written_is_one_line_and_exit_2() {
         ("folder", "is a directory, not a file"),
         ("link", "is a symbolic link to a file that does not exist"),
         ("no/such", "No such file"),
-        ("a.zst", "zstd files can only be read; use a name that ends in .gz"),
+        (
+            "a.zst",
+            "zstd files can only be read; use a name that ends in .gz",
+        ),
     ] {
-        for plan in [lab.plan(name, 1), Record { append: true, ..lab.plan(name, 1) }] {
+        for plan in [
+            lab.plan(name, 1),
+            Record {
+                append: true,
+                ..lab.plan(name, 1)
+            },
+        ] {
             let (_, err, exit) = lab.record(plan, 0);
-            assert!(err.contains(why) && err.lines().count() == 1 && exit == Exit::Error, "{err}");
+            assert!(
+                err.contains(why) && err.lines().count() == 1 && exit == Exit::Error,
+                "{err}"
+            );
         }
     }
-    let (_, err, exit) = lab.record(Record { device: vec!["sdz".into()], ..lab.plan("b.txt", 1) }, 0);
-    assert!(err.ends_with("no such device 'sdz'; did you mean 'sda'?\n") && exit == Exit::NoData, "{err}");
+    let (_, err, exit) = lab.record(
+        Record {
+            device: vec!["sdz".into()],
+            ..lab.plan("b.txt", 1)
+        },
+        0,
+    );
+    assert!(
+        err.ends_with("no such device 'sdz'; did you mean 'sda'?\n") && exit == Exit::NoData,
+        "{err}"
+    );
     assert!(!lab.path("b.txt").exists());
-    let (_, err, exit) = lab.record(Record { rotate: Some(Rotation::default()), ..lab.plan("-", 1) }, 0);
-    assert!(err.contains("cannot rotate standard output") && exit == Exit::Error, "{err}");
+    let (_, err, exit) = lab.record(
+        Record {
+            rotate: Some(Rotation::default()),
+            ..lab.plan("-", 1)
+        },
+        0,
+    );
+    assert!(
+        err.contains("cannot rotate standard output") && exit == Exit::Error,
+        "{err}"
+    );
 }
 
 #[test]
 fn a_device_is_never_the_file_of_a_recording() {
     let lab = Lab::new();
-    let (_, err, exit) = lab.record(Record { file: "sda".into(), ..lab.plan("a.txt", 1) }, 0);
+    let (_, err, exit) = lab.record(
+        Record {
+            file: "sda".into(),
+            ..lab.plan("a.txt", 1)
+        },
+        0,
+    );
     let message = "blkstat: sda is a block device, not a file to write; to record it: blkstat record --device sda FILE; \
                    ./sda for a file named sda\n";
     assert_eq!((err.as_str(), exit), (message, Exit::Error));
     assert!(!PathBuf::from("sda").exists());
     lab.record_quietly(lab.plan("sda", 1), 0);
     // The nodes of a container without block devices cannot be tried.
-    let nodes = fs::read_dir("/dev").unwrap().map(|entry| entry.unwrap().path());
+    let nodes = fs::read_dir("/dev")
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     let is_unused_loop = |path: &PathBuf| {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         name.starts_with("loop")
             && fs::metadata(path).unwrap().file_type().is_block_device()
             && fs::read_to_string(format!("/sys/block/{name}/size")).is_ok_and(|size| size == "0\n")
     };
-    let Some(node) = nodes.into_iter().find(is_unused_loop) else { return };
-    for plan in [lab.plan("b.txt", 1), Record { force: true, ..lab.plan("b.txt", 1) }] {
-        let (_, err, exit) = lab.record(Record { file: node.clone(), ..plan }, 0);
-        let message = format!("blkstat: {} is a block device, not a file to write; ", node.display());
+    let Some(node) = nodes.into_iter().find(is_unused_loop) else {
+        return;
+    };
+    for plan in [
+        lab.plan("b.txt", 1),
+        Record {
+            force: true,
+            ..lab.plan("b.txt", 1)
+        },
+    ] {
+        let (_, err, exit) = lab.record(
+            Record {
+                file: node.clone(),
+                ..plan
+            },
+            0,
+        );
+        let message = format!(
+            "blkstat: {} is a block device, not a file to write; ",
+            node.display()
+        );
         assert!(err.starts_with(&message) && exit == Exit::Error, "{err}");
     }
 }
@@ -83,9 +138,18 @@ fn a_recording_that_is_deleted_goes_on_in_a_new_file() {
             }
             WaitOutcome::Due
         });
-        let (_, err, exit) = lab.record_with(Record { rotate: rotation, ..lab.plan(name, 6) }, &clock);
+        let (_, err, exit) = lab.record_with(
+            Record {
+                rotate: rotation,
+                ..lab.plan(name, 6)
+            },
+            &clock,
+        );
         let message = "was deleted, with the samples before; the recording goes on in a new file\n";
-        assert!(err.ends_with(message) && err.lines().count() == 1 && exit == Exit::Success, "{err}");
+        assert!(
+            err.ends_with(message) && err.lines().count() == 1 && exit == Exit::Success,
+            "{err}"
+        );
         assert_eq!(replay(&file), (expected[3..].to_vec(), Vec::new()));
     }
 }
@@ -100,9 +164,18 @@ fn a_read_error_ends_a_recording_and_reports_what_was_saved() {
         WaitOutcome::Due
     });
     let (_, err, exit) = lab.record_with(lab.plan("a.txt.gz", 50), &clock);
-    assert!(err.starts_with("blkstat: cannot read ") && err.lines().count() == 1, "{err}");
-    assert!(err.ends_with("; 3 complete samples saved, up to 18:22:11\n"), "{err}");
-    assert_eq!((exit, replay(&lab.path("a.txt.gz")).0.len()), (Exit::Error, 3));
+    assert!(
+        err.starts_with("blkstat: cannot read ") && err.lines().count() == 1,
+        "{err}"
+    );
+    assert!(
+        err.ends_with("; 3 complete samples saved, up to 18:22:11\n"),
+        "{err}"
+    );
+    assert_eq!(
+        (exit, replay(&lab.path("a.txt.gz")).0.len()),
+        (Exit::Error, 3)
+    );
 }
 
 /// A writer that fails after this number of writes.
@@ -122,9 +195,10 @@ impl Write for FailingWriter {
 #[test]
 fn a_write_error_on_standard_output_is_an_error_but_a_closed_pipe_is_not() {
     let lab = Lab::new();
-    for (kind, expected) in
-        [(io::ErrorKind::BrokenPipe, Exit::Success), (io::ErrorKind::StorageFull, Exit::Error)]
-    {
+    for (kind, expected) in [
+        (io::ErrorKind::BrokenPipe, Exit::Success),
+        (io::ErrorKind::StorageFull, Exit::Error),
+    ] {
         let clock = lab.clock(0, |_| WaitOutcome::Due);
         let mut out = FailingWriter(3, kind, Vec::new());
         let (err, exit) = of_plan(lab.run(lab.plan("-", 50))).run_to(&mut out, &clock);
@@ -144,8 +218,14 @@ fn small_file_system(lab: &Lab, name: &str) -> Option<Mounted> {
     let folder = lab.path(name);
     fs::create_dir(&folder).unwrap();
     let mut mount = Command::new("mount");
-    mount.args(["-t", "tmpfs", "-o", "size=16k", "tmpfs"]).arg(&folder);
-    mount.stderr(Stdio::null()).status().is_ok_and(|status| status.success()).then_some(Mounted(folder))
+    mount
+        .args(["-t", "tmpfs", "-o", "size=16k", "tmpfs"])
+        .arg(&folder);
+    mount
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+        .then_some(Mounted(folder))
 }
 
 struct Mounted(PathBuf);
@@ -166,12 +246,22 @@ fn a_full_disk_ends_a_recording_after_its_last_complete_sample() {
             return;
         };
         let (_, err, exit) = lab.record(lab.plan(name, 600), 0);
-        assert!(err.contains(&format!("{name}: No space left on device")) && exit == Exit::Error, "{err}");
+        assert!(
+            err.contains(&format!("{name}: No space left on device")) && exit == Exit::Error,
+            "{err}"
+        );
         let (samples, warnings) = replay(&lab.path(name));
-        assert!(err.contains(&format!("; {} complete samples saved, up to ", samples.len())), "{err}");
+        assert!(
+            err.contains(&format!(
+                "; {} complete samples saved, up to ",
+                samples.len()
+            )),
+            "{err}"
+        );
         // What could be written ends within compressed data, after the last complete sample.
-        let is_cut =
-            |warning: &String| warning.starts_with("compressed data is cut off; the readable part ends at ");
+        let is_cut = |warning: &String| {
+            warning.starts_with("compressed data is cut off; the readable part ends at ")
+        };
         assert!(
             warnings.len() == usize::from(name.ends_with(".gz")) && warnings.iter().all(is_cut),
             "{warnings:?}"
@@ -192,12 +282,20 @@ fn a_recording_waits_while_the_disk_is_full_and_loses_nothing() {
         return;
     };
     let (file, messages) = (lab.path("full/a.txt"), lab.path("messages"));
-    let options = format!("record {} 0.02 --root {}", file.display(), lab.root().display());
+    let options = format!(
+        "record {} 0.02 --root {}",
+        file.display(),
+        lab.root().display()
+    );
     let mut recorder = blkstat(&options).spawn(Stdio::null(), fs::File::create(&messages).unwrap());
     let wait_for = |is_reached: &dyn Fn() -> bool| {
         let start = Instant::now();
         while !is_reached() {
-            assert!(start.elapsed() < Duration::from_secs(60), "{:?}", fs::read_to_string(&messages));
+            assert!(
+                start.elapsed() < Duration::from_secs(60),
+                "{:?}",
+                fs::read_to_string(&messages)
+            );
             thread::sleep(Duration::from_millis(10));
         }
     };
@@ -206,12 +304,17 @@ fn a_recording_waits_while_the_disk_is_full_and_loses_nothing() {
     // The file system has no space for this, but takes what it has.
     let _ = fs::write(lab.path("full/other"), vec![0; 64 * 1024]);
     wait_for(&|| {
-        says("No space left on device (os error 28); samples are kept in memory until they can be written\n")
+        says(
+            "No space left on device (os error 28); samples are kept in memory until they can be written\n",
+        )
     });
     thread::sleep(Duration::from_millis(1200));
     assert_eq!(replay(&file).1, Vec::<String>::new());
     fs::remove_file(lab.path("full/other")).unwrap();
-    let remounted = Command::new("mount").args(["-o", "remount,size=1m"]).arg(lab.path("full")).status();
+    let remounted = Command::new("mount")
+        .args(["-o", "remount,size=1m"])
+        .arg(lab.path("full"))
+        .status();
     assert!(remounted.unwrap().success());
     wait_for(&|| says(": samples are written again\n"));
     kill_process(Pid::from_child(&recorder), Signal::INT).unwrap();
@@ -229,5 +332,8 @@ fn a_recording_waits_while_the_disk_is_full_and_loses_nothing() {
         samples.len()
     );
     let text = fs::read_to_string(&file).unwrap();
-    assert!(text.contains(",\"write_error\":\"No space left on device\"}\n"), "{text}");
+    assert!(
+        text.contains(",\"write_error\":\"No space left on device\"}\n"),
+        "{text}"
+    );
 }

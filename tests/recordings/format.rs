@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use blkstat::capture::{RecordFilter, RecordingHeader, write_header, write_line};
-use blkstat::counters::{Columns, Counters, CpuTimes, Device, HostState, Pressure, Requests, Sample};
+use blkstat::counters::{
+    Columns, Counters, CpuTimes, Device, HostState, Pressure, Requests, Sample,
+};
 use blkstat::topology::{Node, Topology};
 use blkstat::units::SampleTime;
 use jiff::Timestamp;
@@ -13,7 +15,12 @@ use proptest::prelude::*;
 use super::lab::read;
 
 fn requests() -> impl Strategy<Value = Requests> {
-    any::<[u64; 4]>().prop_map(|[ios, merges, sectors, ms]| Requests { ios, merges, sectors, ms })
+    any::<[u64; 4]>().prop_map(|[ios, merges, sectors, ms]| Requests {
+        ios,
+        merges,
+        sectors,
+        ms,
+    })
 }
 
 fn counters() -> impl Strategy<Value = Counters> {
@@ -23,42 +30,84 @@ fn counters() -> impl Strategy<Value = Counters> {
         Just(Columns::Discards),
         Just(Columns::Flushes)
     ];
-    (columns, requests(), requests(), requests(), any::<[u64; 5]>()).prop_map(
-        |(columns, reads, writes, discards, [flushes, flush_ms, in_flight, busy_ms, weighted_ms])| {
-            let issued = |r: Requests| Requests { ios: r.ios, sectors: r.sectors, ..Requests::default() };
-            if columns == Columns::Partition {
-                return Counters {
-                    columns,
-                    reads: issued(reads),
-                    writes: issued(writes),
-                    ..Counters::default()
-                };
-            }
-            let has = |required: Columns| columns >= required;
-            Counters {
-                missing: blkstat::counters::Missing::NOTHING,
+    (
+        columns,
+        requests(),
+        requests(),
+        requests(),
+        any::<[u64; 5]>(),
+    )
+        .prop_map(
+            |(
                 columns,
                 reads,
                 writes,
-                discards: if has(Columns::Discards) { discards } else { Requests::default() },
-                flushes: if has(Columns::Flushes) { flushes } else { 0 },
-                flush_ms: if has(Columns::Flushes) { flush_ms } else { 0 },
-                in_flight,
-                busy_ms,
-                weighted_ms,
-            }
-        },
-    )
+                discards,
+                [flushes, flush_ms, in_flight, busy_ms, weighted_ms],
+            )| {
+                let issued = |r: Requests| Requests {
+                    ios: r.ios,
+                    sectors: r.sectors,
+                    ..Requests::default()
+                };
+                if columns == Columns::Partition {
+                    return Counters {
+                        columns,
+                        reads: issued(reads),
+                        writes: issued(writes),
+                        ..Counters::default()
+                    };
+                }
+                let has = |required: Columns| columns >= required;
+                Counters {
+                    missing: blkstat::counters::Missing::NOTHING,
+                    columns,
+                    reads,
+                    writes,
+                    discards: if has(Columns::Discards) {
+                        discards
+                    } else {
+                        Requests::default()
+                    },
+                    flushes: if has(Columns::Flushes) { flushes } else { 0 },
+                    flush_ms: if has(Columns::Flushes) { flush_ms } else { 0 },
+                    in_flight,
+                    busy_ms,
+                    weighted_ms,
+                }
+            },
+        )
 }
 
 fn device() -> impl Strategy<Value = Device> {
-    (any::<u32>(), any::<u32>(), "[a-zа-я!/#.-][a-z0-9!/#\u{1b}]{0,9}", counters())
-        .prop_map(|(major, minor, name, counters)| Device { major, minor, name, counters })
+    (
+        any::<u32>(),
+        any::<u32>(),
+        "[a-zа-я!/#.-][a-z0-9!/#\u{1b}]{0,9}",
+        counters(),
+    )
+        .prop_map(|(major, minor, name, counters)| Device {
+            major,
+            minor,
+            name,
+            counters,
+        })
 }
 
 fn cpu() -> impl Strategy<Value = CpuTimes> {
     any::<[u64; 10]>().prop_map(
-        |[user, nice, system, idle, iowait, irq, softirq, steal, guest, guest_nice]| CpuTimes {
+        |[
+            user,
+            nice,
+            system,
+            idle,
+            iowait,
+            irq,
+            softirq,
+            steal,
+            guest,
+            guest_nice,
+        ]| CpuTimes {
             user,
             nice,
             system,
@@ -103,14 +152,24 @@ fn samples(limit: usize) -> impl Strategy<Value = Vec<Sample>> {
         let mut nanos = 0;
         let mut next_time = |uptime, step| {
             nanos += step;
-            let wall = Timestamp::from_nanosecond(i128::from(nanos) + 1_795_198_931_000_000_000).ok();
-            SampleTime { monotonic: Some(Duration::from_nanos(nanos)), wall, uptime }
+            let wall =
+                Timestamp::from_nanosecond(i128::from(nanos) + 1_795_198_931_000_000_000).ok();
+            SampleTime {
+                monotonic: Some(Duration::from_nanos(nanos)),
+                wall,
+                uptime,
+            }
         };
         samples
             .into_iter()
             .map(|(devices, cpu, host, uptime, step)| {
                 let at = next_time(uptime, step);
-                let time = at.wall.unwrap().to_zoned(TimeZone::UTC).strftime("%H:%M:%S").to_string();
+                let time = at
+                    .wall
+                    .unwrap()
+                    .to_zoned(TimeZone::UTC)
+                    .strftime("%H:%M:%S")
+                    .to_string();
                 Sample {
                     at,
                     segment: 0,
@@ -128,7 +187,11 @@ fn samples(limit: usize) -> impl Strategy<Value = Vec<Sample>> {
 }
 
 pub(crate) fn header(boot: &str, host: &str) -> RecordingHeader {
-    let node = Node { name: "sda".into(), mountpoints: vec!["/ \n\u{1b}".into()], ..Node::default() };
+    let node = Node {
+        name: "sda".into(),
+        mountpoints: vec!["/ \n\u{1b}".into()],
+        ..Node::default()
+    };
     RecordingHeader {
         version: "1".into(),
         host: Some(host.into()),
@@ -144,7 +207,10 @@ pub(crate) fn write(header: &RecordingHeader, samples: &[Sample]) -> Vec<u8> {
     write_header(header, &mut text);
     for sample in samples {
         let mut diskstats = Vec::new();
-        sample.devices.iter().for_each(|device| write_line(device, &mut diskstats));
+        sample
+            .devices
+            .iter()
+            .for_each(|device| write_line(device, &mut diskstats));
         RecordFilter::default().write_sample(sample, &diskstats, &TimeZone::UTC, &mut text);
     }
     text

@@ -35,8 +35,15 @@ fn record(file: &Path) -> Running {
 fn lateness(samples: &[Sample]) -> (u64, f64) {
     let seconds = |sample: &Sample| sample.at.monotonic.unwrap().as_secs_f64();
     let phase = |sample: &Sample| (seconds(sample) - seconds(&samples[0])) % INTERVAL.as_secs_f64();
-    let latest = samples.iter().map(phase).filter(|s| *s < INTERVAL.as_secs_f64() * 0.9).fold(0.0, f64::max);
-    (samples.iter().map(|sample| sample.missed_samples).sum(), latest)
+    let latest = samples
+        .iter()
+        .map(phase)
+        .filter(|s| *s < INTERVAL.as_secs_f64() * 0.9)
+        .fold(0.0, f64::max);
+    (
+        samples.iter().map(|sample| sample.missed_samples).sum(),
+        latest,
+    )
 }
 
 /// Checks that a recording has every sample although its disk did not answer for a while, and that none came later than
@@ -46,22 +53,42 @@ fn check_complete(hung: &Path, other: &Path) {
     assert_eq!(warnings, Vec::<String>::new());
     let [(missed, latest), (other_missed, other_latest)] =
         [&samples, &replay(other).0].map(|samples| lateness(samples));
-    eprintln!("{} samples; latest {latest:.4} s, without the disk {other_latest:.4} s", samples.len());
+    eprintln!(
+        "{} samples; latest {latest:.4} s, without the disk {other_latest:.4} s",
+        samples.len()
+    );
     let expected = (HUNG + MARGIN).as_secs_f64() / INTERVAL.as_secs_f64();
-    assert!(samples.len() as f64 + missed as f64 >= expected, "only {} samples", samples.len());
+    assert!(
+        samples.len() as f64 + missed as f64 >= expected,
+        "only {} samples",
+        samples.len()
+    );
     // Both may miss one on a busy machine, where waiting for the disk would miss twenty.
-    assert!(missed <= other_missed + 1, "{missed} samples missed, and {other_missed} without the disk");
-    assert!(latest <= other_latest + INTERVAL.as_secs_f64() / 2.0, "{latest} s late, and {other_latest} s");
+    assert!(
+        missed <= other_missed + 1,
+        "{missed} samples missed, and {other_missed} without the disk"
+    );
+    assert!(
+        latest <= other_latest + INTERVAL.as_secs_f64() / 2.0,
+        "{latest} s late, and {other_latest} s"
+    );
     let stall = stall_seconds(hung).unwrap();
-    assert!(stall > (HUNG / 2).as_secs_f64(), "a stall of only {stall} s");
+    assert!(
+        stall > (HUNG / 2).as_secs_f64(),
+        "a stall of only {stall} s"
+    );
 }
 
 /// The longest stall that a recording mentions.
 fn stall_seconds(file: &Path) -> Option<f64> {
     let text = fs::read_to_string(file).unwrap();
-    let notes = text.lines().filter_map(|line| line.strip_prefix("#blkstat "));
+    let notes = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("#blkstat "));
     let notes = notes.map(|note| serde_json::from_str::<serde_json::Value>(note).unwrap());
-    notes.filter_map(|note| note["write_stalled_s"].as_f64()).reduce(f64::max)
+    notes
+        .filter_map(|note| note["write_stalled_s"].as_f64())
+        .reduce(f64::max)
 }
 
 #[test]
@@ -88,14 +115,21 @@ fn a_recording_that_starts_while_the_disk_does_not_answer_has_every_sample() {
         let (file, messages) = (volume.mount().join("a.txt"), volume.beside("messages"));
         volume.freeze("--freeze");
         let options = format!("record {} {}", file.display(), INTERVAL.as_secs_f64());
-        let recording = Running(blkstat(&options).spawn(Stdio::null(), File::create(&messages).unwrap()));
+        let recording =
+            Running(blkstat(&options).spawn(Stdio::null(), File::create(&messages).unwrap()));
         sleep(HUNG);
         volume.freeze("--unfreeze");
         sleep(MARGIN);
         recording.interrupt();
-        let message = format!("blkstat: waiting to open {}; samples are kept in memory", file.display());
+        let message = format!(
+            "blkstat: waiting to open {}; samples are kept in memory",
+            file.display()
+        );
         let messages = fs::read_to_string(messages).unwrap();
-        assert!(messages.starts_with(&message) && messages.lines().count() == 1, "{messages}");
+        assert!(
+            messages.starts_with(&message) && messages.lines().count() == 1,
+            "{messages}"
+        );
         let (samples, warnings) = replay(&file);
         assert_eq!(warnings, Vec::<String>::new());
         let (missed, _) = lateness(&samples[1..]);
@@ -116,7 +150,8 @@ fn a_recording_says_what_it_waits_for_and_a_second_ctrl_c_ends_it() {
         let volume = Volume::new()?;
         let (file, messages) = (volume.mount().join("a.txt"), volume.beside("messages"));
         let options = format!("record {} {}", file.display(), INTERVAL.as_secs_f64());
-        let mut recording = Running(blkstat(&options).spawn(Stdio::null(), File::create(&messages).unwrap()));
+        let mut recording =
+            Running(blkstat(&options).spawn(Stdio::null(), File::create(&messages).unwrap()));
         sleep(MARGIN);
         volume.freeze("--freeze");
         sleep(MARGIN);
@@ -124,7 +159,11 @@ fn a_recording_says_what_it_waits_for_and_a_second_ctrl_c_ends_it() {
             kill_process(Pid::from_child(&recording.0), Signal::INT).unwrap();
             let start = Instant::now();
             while !fs::read_to_string(&messages).unwrap().contains(text) {
-                assert!(start.elapsed() < PATIENCE, "no '{text}' in {:?}", fs::read_to_string(&messages));
+                assert!(
+                    start.elapsed() < PATIENCE,
+                    "no '{text}' in {:?}",
+                    fs::read_to_string(&messages)
+                );
                 sleep(Duration::from_millis(50));
             }
         };
@@ -154,11 +193,16 @@ fn a_recording_and_a_view_go_on_while_the_disk_with_the_program_does_not_answer(
         let interval = INTERVAL.as_secs_f64();
         let recording = volume.beside("recording");
         let path = |name: &str| volume.beside(name);
-        let recorder =
-            group.spawn(&format!("{program} record {} {interval}", recording.display()), &path("out"));
+        let recorder = group.spawn(
+            &format!("{program} record {} {interval}", recording.display()),
+            &path("out"),
+        );
         let view = group.spawn(&format!("{program} --json --all {interval}"), &path("view"));
         // With COUNT the memory is not locked.
-        let unlocked = group.spawn(&format!("{other} --json --all {interval} 10000"), &path("unlocked"));
+        let unlocked = group.spawn(
+            &format!("{other} --json --all {interval} 10000"),
+            &path("unlocked"),
+        );
         let size = |file: &Path| fs::metadata(file).map_or(0, |metadata| metadata.len());
         let files = [recording, path("view"), path("unlocked")];
         let start = Instant::now();
@@ -169,7 +213,8 @@ fn a_recording_and_a_view_go_on_while_the_disk_with_the_program_does_not_answer(
         group.limit("read_bps", 1);
         group.evict();
         sleep(INTERVAL);
-        let before = [&files[0], &files[1], &files[2]].map(|file| fs::read_to_string(file).unwrap());
+        let before =
+            [&files[0], &files[1], &files[2]].map(|file| fs::read_to_string(file).unwrap());
         sleep(HUNG);
         let after = [&files[0], &files[1], &files[2]].map(|file| fs::read_to_string(file).unwrap());
         group.limit("read_bps", 0);
@@ -180,7 +225,9 @@ fn a_recording_and_a_view_go_on_while_the_disk_with_the_program_does_not_answer(
         let samples = |text: &String| text.matches("\"complete\":true").count();
         let recorded = samples(&after[0]) - samples(&before[0]);
         let ends = |text: &String| {
-            let ends = text.lines().filter_map(|line| line.split("\"time\":\"").nth(1)?.split('"').next());
+            let ends = text
+                .lines()
+                .filter_map(|line| line.split("\"time\":\"").nth(1)?.split('"').next());
             ends.collect::<std::collections::BTreeSet<_>>().len()
         };
         let shown = [1, 2].map(|n| ends(&after[n]) - ends(&before[n]));
@@ -188,8 +235,15 @@ fn a_recording_and_a_view_go_on_while_the_disk_with_the_program_does_not_answer(
             "while the disk did not answer: {recorded} samples recorded, {} shown, {} unlocked",
             shown[0], shown[1]
         );
-        assert!(recorded as f64 >= expected, "only {recorded} samples recorded");
-        assert!(shown[0] as f64 >= expected, "only {} intervals shown", shown[0]);
+        assert!(
+            recorded as f64 >= expected,
+            "only {recorded} samples recorded"
+        );
+        assert!(
+            shown[0] as f64 >= expected,
+            "only {} intervals shown",
+            shown[0]
+        );
         assert!(
             (shown[1] as f64) < expected / 2.0,
             "even without a lock the program goes on: this proves nothing"

@@ -40,16 +40,23 @@ impl Clock for FastClock<'_> {
 /// Records until it is killed if the environment asks for it; otherwise does nothing.
 #[test]
 fn the_recorder() {
-    let Some(file) = std::env::var_os(INTO) else { return };
+    let Some(file) = std::env::var_os(INTO) else {
+        return;
+    };
     let plan = Record {
         file: file.into(),
         interval: Some("10ms".to_owned()),
         no_who: true,
         append: true,
-        rotate: std::env::var(ROTATE).ok().map(|size| by_size(size.parse().unwrap(), None)),
+        rotate: std::env::var(ROTATE)
+            .ok()
+            .map(|size| by_size(size.parse().unwrap(), None)),
         ..Record::default()
     };
-    let host = Host { root: std::env::var_os(ROOT).unwrap().into(), ..Host::default() };
+    let host = Host {
+        root: std::env::var_os(ROOT).unwrap().into(),
+        ..Host::default()
+    };
     let plan = Plan::Native(commands::Command::Record(Box::new(plan)), host);
     let (_, err, exit) = of_plan(plan).run(&FastClock(RealClock::new(None)));
     assert_eq!(exit, Exit::Success, "{err}");
@@ -58,7 +65,10 @@ fn the_recorder() {
 fn recorder(lab: &Lab, file: &Path, rotate: Option<u64>) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["killed::the_recorder", "--exact", "--nocapture"]);
-    command.env(INTO, file).env(ROOT, lab.root()).stdout(Stdio::null());
+    command
+        .env(INTO, file)
+        .env(ROOT, lab.root())
+        .stdout(Stdio::null());
     if let Some(size) = rotate {
         command.env(ROTATE, size.to_string());
     }
@@ -67,7 +77,9 @@ fn recorder(lab: &Lab, file: &Path, rotate: Option<u64>) -> Child {
 
 fn all_files(path: &Path) -> Vec<PathBuf> {
     // A kill may leave a gap in the numbers.
-    let older = (1..1000).map(|n| rotated_name(path, n)).filter(|path| path.exists());
+    let older = (1..1000)
+        .map(|n| rotated_name(path, n))
+        .filter(|path| path.exists());
     let mut files: Vec<_> = older.collect();
     files.reverse();
     files.extend(path.exists().then(|| path.to_owned()));
@@ -75,7 +87,10 @@ fn all_files(path: &Path) -> Vec<PathBuf> {
 }
 
 fn samples(path: &Path) -> Vec<Sample> {
-    all_files(path).iter().flat_map(|file| replay(file).0).collect()
+    all_files(path)
+        .iter()
+        .flat_map(|file| replay(file).0)
+        .collect()
 }
 
 /// Kills recorders that append to one file, and checks each time that all earlier samples are still there.
@@ -97,16 +112,42 @@ fn kill_repeatedly(name: &str, rotate: Option<u64>) {
             previous.len()
         );
         let times = |samples: &[Sample]| samples.iter().map(|sample| sample.at).collect::<Vec<_>>();
-        assert_eq!(times(&now[..previous.len()]), times(&previous), "{name}, kill {round}");
-        assert!(now.iter().all(|sample| sample.devices == now[0].devices), "{name}, kill {round}");
-        assert!(times(&now).windows(2).all(|pair| pair[0].monotonic < pair[1].monotonic));
+        assert_eq!(
+            times(&now[..previous.len()]),
+            times(&previous),
+            "{name}, kill {round}"
+        );
+        assert!(
+            now.iter().all(|sample| sample.devices == now[0].devices),
+            "{name}, kill {round}"
+        );
+        assert!(
+            times(&now)
+                .windows(2)
+                .all(|pair| pair[0].monotonic < pair[1].monotonic)
+        );
         previous = now;
     }
-    assert!(previous.len() > 50, "{name}: only {} samples were recorded", previous.len());
-    assert!(rotate.is_none() || all_files(&path).len() > 5, "{name}: {:?}", all_files(&path));
-    let concatenated: Vec<u8> = all_files(&path).iter().flat_map(|file| fs::read(file).unwrap()).collect();
+    assert!(
+        previous.len() > 50,
+        "{name}: only {} samples were recorded",
+        previous.len()
+    );
+    assert!(
+        rotate.is_none() || all_files(&path).len() > 5,
+        "{name}: {:?}",
+        all_files(&path)
+    );
+    let concatenated: Vec<u8> = all_files(&path)
+        .iter()
+        .flat_map(|file| fs::read(file).unwrap())
+        .collect();
     fs::write(lab.path("concatenated"), concatenated).unwrap();
-    assert_eq!(replay(&lab.path("concatenated")).0.len(), previous.len(), "{name}");
+    assert_eq!(
+        replay(&lab.path("concatenated")).0.len(),
+        previous.len(),
+        "{name}"
+    );
 }
 
 #[test]

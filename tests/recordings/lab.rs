@@ -26,14 +26,25 @@ const START: i64 = 1_795_198_931;
 
 /// Writes the host at step `n`: a disk, a partition of an old kernel, and from step 5 on a second disk.
 pub(crate) fn write_host(host: &FakeRoot, n: u64) {
-    let sda = format!("   8       0 sda {n} 1 {} 3 4 5 6 7 0 9 {} 12 13 14 15 16 17\n", n * 8, n * 11);
+    let sda = format!(
+        "   8       0 sda {n} 1 {} 3 4 5 6 7 0 9 {} 12 13 14 15 16 17\n",
+        n * 8,
+        n * 11
+    );
     let sda1 = format!("   8       1 sda1 {n} 2 3 4\n");
     let sdb = format!("   8      16 sdb {n} 1 2 3 4 5 6 7 8 9 10\n");
     host.folder("sys/block/sda")
-        .diskstats(&if n < 5 { sda + &sda1 } else { sda + &sda1 + &sdb })
+        .diskstats(&if n < 5 {
+            sda + &sda1
+        } else {
+            sda + &sda1 + &sdb
+        })
         .cpu(&format!("{n} 2 3 4 5 6 7 8 9 10"), n)
         .uptime(format!("{}.25", 100 + n))
-        .file("proc/meminfo", format!("MemTotal: 5 kB\nDirty:   {n} kB\nWriteback:  7 kB"))
+        .file(
+            "proc/meminfo",
+            format!("MemTotal: 5 kB\nDirty:   {n} kB\nWriteback:  7 kB"),
+        )
         .pressure(n * 2, n)
         .memory_pressure(n * 6, n * 4)
         .swapped(n * 5, n * 3)
@@ -66,13 +77,23 @@ impl Lab {
 
     /// The plan of a run.
     pub(crate) fn run(&self, record: Record) -> Plan {
-        Plan::Native(Command::Record(Box::new(record)), Host { root: self.root(), ..Host::default() })
+        Plan::Native(
+            Command::Record(Box::new(record)),
+            Host {
+                root: self.root(),
+                ..Host::default()
+            },
+        )
     }
 
     /// A recording of `count` intervals of 250 ms.
     pub(crate) fn plan(&self, name: &str, count: u64) -> Record {
         Record {
-            file: if name == "-" { "-".into() } else { self.path(name) },
+            file: if name == "-" {
+                "-".into()
+            } else {
+                self.path(name)
+            },
             interval: Some("250ms".to_owned()),
             count: Some(count.to_string()),
             no_who: true,
@@ -94,7 +115,10 @@ impl Lab {
     ) -> ManualClock<'a> {
         write_host(&self.host, from);
         let delay = Duration::from_millis(250 * from);
-        let start = Timestamp::new(START, 7).unwrap().checked_add(delay).unwrap();
+        let start = Timestamp::new(START, 7)
+            .unwrap()
+            .checked_add(delay)
+            .unwrap();
         ManualClock::new(start, move |n| {
             write_host(&self.host, from + n);
             on_wait(n)
@@ -102,7 +126,11 @@ impl Lab {
     }
 
     /// Records with a clock, and returns the output, the messages and the exit status.
-    pub(crate) fn record_with(&self, plan: Record, clock: &ManualClock<'_>) -> (String, String, Exit) {
+    pub(crate) fn record_with(
+        &self,
+        plan: Record,
+        clock: &ManualClock<'_>,
+    ) -> (String, String, Exit) {
         let (out, err, exit) = of_plan(self.run(plan)).run(clock);
         (out, without_open_wait(&err), exit)
     }
@@ -115,7 +143,10 @@ impl Lab {
 
     /// Records, without any output or error.
     pub(crate) fn record_quietly(&self, plan: Record, from: u64) {
-        assert_eq!(self.record(plan, from), (String::new(), String::new(), Exit::Success));
+        assert_eq!(
+            self.record(plan, from),
+            (String::new(), String::new(), Exit::Success)
+        );
     }
 
     pub(crate) fn text(&self, name: &str) -> String {
@@ -125,12 +156,19 @@ impl Lab {
 
 /// Leaves out the message that a file is not open yet: on a busy machine, opening it may take that long.
 pub(crate) fn without_open_wait(messages: &str) -> String {
-    messages.split_inclusive('\n').filter(|line| !line.starts_with("blkstat: waiting to open ")).collect()
+    messages
+        .split_inclusive('\n')
+        .filter(|line| !line.starts_with("blkstat: waiting to open "))
+        .collect()
 }
 
 /// A rotation at this size.
 pub(crate) fn by_size(size: u64, keep: Option<u32>) -> Rotation {
-    Rotation { size: Some(size), keep, ..Rotation::default() }
+    Rotation {
+        size: Some(size),
+        keep,
+        ..Rotation::default()
+    }
 }
 
 /// The samples of a text, and its warnings.
@@ -142,7 +180,14 @@ pub(crate) fn read(text: impl Read) -> (Vec<Sample>, Vec<(u64, String)>) {
         samples.push(sample.clone());
         std::mem::swap(&mut previous, &mut sample);
     }
-    (samples, reader.take_warnings().into_iter().map(|w| (w.line, w.text)).collect())
+    (
+        samples,
+        reader
+            .take_warnings()
+            .into_iter()
+            .map(|w| (w.line, w.text))
+            .collect(),
+    )
 }
 
 /// The samples of a file, compressed or not, and its warnings.
@@ -155,7 +200,14 @@ pub(crate) fn replay(path: &Path) -> (Vec<Sample>, Vec<String>) {
         samples.push(sample.clone());
         std::mem::swap(&mut previous, &mut sample);
     }
-    (samples, source.take_warnings().into_iter().map(|warning| warning.text).collect())
+    (
+        samples,
+        source
+            .take_warnings()
+            .into_iter()
+            .map(|warning| warning.text)
+            .collect(),
+    )
 }
 
 /// Waits until a file, which another thread writes, has this number of samples.

@@ -16,7 +16,9 @@ use crate::support::in_process::in_process;
 fn write_host(host: &FakeRoot, n: u64) {
     let line = |number, name, ios: u64, ms: u64, queue: u64| {
         let (sectors, busy) = (ios * 8, n * 1000);
-        format!("8 {number} {name} {ios} 0 {sectors} {ms} 0 0 0 0 {queue} {busy} {ms} 0 0 0 0 0 0\n")
+        format!(
+            "8 {number} {name} {ios} 0 {sectors} {ms} 0 0 0 0 {queue} {busy} {ms} 0 0 0 0 0 0\n"
+        )
     };
     let unloaded = line(0, "sda", n * 500, n * 100, 0);
     host.diskstats(&(unloaded + &line(16, "sdb", n * 1000, n * 20_000, 20)));
@@ -47,12 +49,16 @@ fn baselines_of_unloaded_devices_are_learned_and_added_to_the_file() {
     let (err, exit) = record(&lab, &host, &option);
     // On a busy machine the last step may take longer than a second.
     assert!(
-        (err.is_empty() || err.starts_with("blkstat: waiting for baselines")) && exit == Exit::Success,
+        (err.is_empty() || err.starts_with("blkstat: waiting for baselines"))
+            && exit == Exit::Success,
         "{err}"
     );
     let learned: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     let read = |device: &str| learned["devices"][device]["read"][0]["await_ms"].as_f64();
-    assert!(read("sda").is_some_and(|ms| (ms - 0.2).abs() < 0.01), "{learned}");
+    assert!(
+        read("sda").is_some_and(|ms| (ms - 0.2).abs() < 0.01),
+        "{learned}"
+    );
     assert_eq!((read("sdb"), read("sdc")), (None, Some(1.0)), "{learned}");
     assert!(!lab.path("baseline.json.new").exists());
 }
@@ -63,9 +69,15 @@ fn a_file_that_is_not_a_saved_baseline_is_not_overwritten() {
     let file = lab.path("notes");
     fs::write(&file, "precious").unwrap();
     let (err, exit) = record(&lab, &host, &format!("--learn-baseline {}", file.display()));
-    assert!(err.ends_with("notes exists and is not a saved baseline\n") && exit == Exit::Error, "{err}");
+    assert!(
+        err.ends_with("notes exists and is not a saved baseline\n") && exit == Exit::Error,
+        "{err}"
+    );
     assert_eq!(fs::read_to_string(&file).unwrap(), "precious");
     let (err, exit) = record(&lab, &host, "--learn-baseline /no/such/file");
-    assert!(err.contains("cannot write /no/such/file: No such file") && exit == Exit::Error, "{err}");
+    assert!(
+        err.contains("cannot write /no/such/file: No such file") && exit == Exit::Error,
+        "{err}"
+    );
     assert!(!lab.path("recording").exists());
 }

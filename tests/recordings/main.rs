@@ -3,7 +3,12 @@
 //! In a binary of their own, because most record in its process: a program that another test starts inherits the open
 //! files of the process for a moment, and with them the lock of a recording and the space of a removed one.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::print_stderr)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    clippy::print_stderr
+)]
 
 mod annotations;
 mod clocks;

@@ -21,9 +21,20 @@ fn live(lab: &Lab, count: u64) -> Vec<Sample> {
     let mut sample = Sample::default();
     let mut samples = Vec::new();
     for n in 0..=count {
-        source.read(&mut sample, |_, _| panic!("an invalid line")).unwrap();
-        let time = sample.at.wall.unwrap().to_zoned(TimeZone::UTC).strftime("%H:%M:%S").to_string();
-        samples.push(Sample { written_time: Some(time), ..sample.clone() });
+        source
+            .read(&mut sample, |_, _| panic!("an invalid line"))
+            .unwrap();
+        let time = sample
+            .at
+            .wall
+            .unwrap()
+            .to_zoned(TimeZone::UTC)
+            .strftime("%H:%M:%S")
+            .to_string();
+        samples.push(Sample {
+            written_time: Some(time),
+            ..sample.clone()
+        });
         clock.wait_until(Duration::from_millis(250 * (n + 1)));
     }
     samples
@@ -35,8 +46,12 @@ fn a_recording_begins_with_a_header_and_each_sample_has_an_end_mark() {
     lab.record_quietly(lab.plan("a.txt", 1), 3);
     let text = lab.text("a.txt");
     let (header, samples) = text.split_once('\n').unwrap();
-    let header: serde_json::Value = serde_json::from_str(header.strip_prefix("#blkstat ").unwrap()).unwrap();
-    assert_eq!((&header["host"], &header["kernel"]), (&"box".into(), &"6.1.0".into()));
+    let header: serde_json::Value =
+        serde_json::from_str(header.strip_prefix("#blkstat ").unwrap()).unwrap();
+    assert_eq!(
+        (&header["host"], &header["kernel"]),
+        (&"box".into(), &"6.1.0".into())
+    );
     assert_eq!(
         (&header["boot_id"], &header["version"]),
         (&"boot-1".into(), &env!("CARGO_PKG_VERSION").into())
@@ -61,11 +76,16 @@ cpu  4 2 3 4 5 6 7 8 9 10
 fn a_replayed_recording_equals_what_a_live_view_reads() {
     let lab = Lab::new();
     let expected = live(&lab, 8);
-    let has_host = |sample: &Sample| sample.host.pressure.is_some() && sample.host.swapped.is_some();
+    let has_host =
+        |sample: &Sample| sample.host.pressure.is_some() && sample.host.swapped.is_some();
     assert!(expected.iter().all(has_host) && expected[8].devices.len() == 3);
     for name in ["a.txt", "a.txt.gz"] {
         lab.record_quietly(lab.plan(name, 8), 0);
-        assert_eq!(replay(&lab.path(name)), (expected.clone(), vec![]), "{name}");
+        assert_eq!(
+            replay(&lab.path(name)),
+            (expected.clone(), vec![]),
+            "{name}"
+        );
     }
     let (out, _, _) = lab.record(lab.plan("-", 8), 0);
     assert_eq!(out, lab.text("a.txt"));
@@ -91,9 +111,20 @@ fn values_that_the_host_does_not_provide_are_not_recorded() {
     }
     lab.record_with(lab.plan("a.txt", 1), &clock);
     let text = lab.text("a.txt");
-    let first = text.lines().take_while(|line| !line.contains("complete")).collect::<Vec<_>>();
-    assert!(!first.iter().any(|line| line.starts_with("cpu") || line.contains("\"boot_id\"")), "{text}");
-    assert!(text.contains("\n#blkstat {\"monotonic_ns\":0,\"complete\":true}\n"), "{text}");
+    let first = text
+        .lines()
+        .take_while(|line| !line.contains("complete"))
+        .collect::<Vec<_>>();
+    assert!(
+        !first
+            .iter()
+            .any(|line| line.starts_with("cpu") || line.contains("\"boot_id\"")),
+        "{text}"
+    );
+    assert!(
+        text.contains("\n#blkstat {\"monotonic_ns\":0,\"complete\":true}\n"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -104,31 +135,74 @@ fn an_existing_file_is_refused_appended_to_or_overwritten() {
     let (_, err, exit) = lab.record(lab.plan("a.txt", 2), 0);
     let path = lab.path("a.txt");
     let refused = "already exists; use --append to append to it or --force to overwrite it";
-    assert_eq!((err, exit), (format!("blkstat: {} {refused}\n", path.display()), Exit::Error));
+    assert_eq!(
+        (err, exit),
+        (
+            format!("blkstat: {} {refused}\n", path.display()),
+            Exit::Error
+        )
+    );
     assert_eq!(lab.text("a.txt"), before);
-    lab.record_quietly(Record { append: true, ..lab.plan("a.txt", 2) }, 3);
+    lab.record_quietly(
+        Record {
+            append: true,
+            ..lab.plan("a.txt", 2)
+        },
+        3,
+    );
     assert!(lab.text("a.txt").starts_with(&before));
     assert_eq!(replay(&path).0.len(), 6);
-    lab.record_quietly(Record { force: true, ..lab.plan("a.txt", 1) }, 3);
+    lab.record_quietly(
+        Record {
+            force: true,
+            ..lab.plan("a.txt", 1)
+        },
+        3,
+    );
     assert_eq!(replay(&path).0.len(), 2);
-    lab.record_quietly(Record { append: true, ..lab.plan("new.txt", 1) }, 3);
+    lab.record_quietly(
+        Record {
+            append: true,
+            ..lab.plan("new.txt", 1)
+        },
+        3,
+    );
 }
 
 #[test]
 fn only_fourteen_columns_of_the_named_devices_are_recorded() {
     let lab = Lab::new();
-    let plan = Record { columns: "14".into(), device: vec!["sda".into()], ..lab.plan("a.txt", 6) };
+    let plan = Record {
+        columns: "14".into(),
+        device: vec!["sda".into()],
+        ..lab.plan("a.txt", 6)
+    };
     lab.record_quietly(plan, 0);
     let text = lab.text("a.txt");
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with(' ')).collect();
-    assert!(lines.len() == 7 && lines.iter().all(|line| line.split_whitespace().count() == 14), "{text}");
+    assert!(
+        lines.len() == 7
+            && lines
+                .iter()
+                .all(|line| line.split_whitespace().count() == 14),
+        "{text}"
+    );
     // Other devices that appear do not repeat the header.
     assert_eq!(text.matches("#blkstat {\"version\"").count(), 1);
     let mut expected = live(&lab, 6);
-    expected
-        .iter_mut()
-        .for_each(|sample| RecordFilter { devices: vec!["sda".into()], columns: None }.apply(sample));
-    let reads = |samples: &[Sample]| samples.iter().map(|s| s.devices[0].counters.reads).collect::<Vec<_>>();
+    expected.iter_mut().for_each(|sample| {
+        RecordFilter {
+            devices: vec!["sda".into()],
+            columns: None,
+        }
+        .apply(sample)
+    });
+    let reads = |samples: &[Sample]| {
+        samples
+            .iter()
+            .map(|s| s.devices[0].counters.reads)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(reads(&replay(&lab.path("a.txt")).0), reads(&expected));
 }
 
@@ -138,7 +212,10 @@ fn two_recordings_cannot_share_a_file() {
     let clock = lab.clock(0, |n| {
         if n == 1 {
             let other = ManualClock::new(jiff::Timestamp::UNIX_EPOCH, |_| WaitOutcome::Due);
-            let plan = Record { append: true, ..lab.plan("a.txt", 1) };
+            let plan = Record {
+                append: true,
+                ..lab.plan("a.txt", 1)
+            };
             let (_, err, exit) = lab.record_with(plan, &other);
             assert!(err.contains("is in use by another recording"), "{err}");
             assert_eq!(exit, Exit::Error);
@@ -153,11 +230,24 @@ fn two_recordings_cannot_share_a_file() {
 fn a_terminal_shows_the_progress_and_summary_of_a_recording() {
     let lab = Lab::new();
     let err = lab.record_on_terminal(lab.plan("a.txt", 40));
-    let shown: Vec<&str> = err.split('\r').map(str::trim).filter(|text| !text.is_empty()).collect();
+    let shown: Vec<&str> = err
+        .split('\r')
+        .map(str::trim)
+        .filter(|text| !text.is_empty())
+        .collect();
     // Forty intervals of 250 ms, updated once per second.
     assert_eq!(shown.len(), 10, "{err:?}");
-    assert!(shown[0].starts_with("5 samples, ") && shown[0].ends_with(", 0:00:01"), "{err:?}");
-    assert!(shown[9].starts_with("recorded 41 samples of 3 devices in "), "{err:?}");
+    assert!(
+        shown[0].starts_with("5 samples, ") && shown[0].ends_with(", 0:00:01"),
+        "{err:?}"
+    );
+    assert!(
+        shown[9].starts_with("recorded 41 samples of 3 devices in "),
+        "{err:?}"
+    );
     let err = lab.record_on_terminal(lab.plan("b.txt", 4));
-    assert!(err.starts_with("recorded 5 samples of 2 devices in ") && err.lines().count() == 1, "{err:?}");
+    assert!(
+        err.starts_with("recorded 5 samples of 2 devices in ") && err.lines().count() == 1,
+        "{err:?}"
+    );
 }

@@ -15,8 +15,10 @@ static ALONE: Mutex<()> = Mutex::new(());
 
 /// Runs a program and returns what it printed; the reason for a failure otherwise.
 pub(super) fn try_run(program: &str, arguments: &[&str]) -> Result<String, String> {
-    let output =
-        Command::new(program).args(arguments).output().map_err(|error| format!("{program}: {error}"))?;
+    let output = Command::new(program)
+        .args(arguments)
+        .output()
+        .map_err(|error| format!("{program}: {error}"))?;
     let text = |bytes| String::from_utf8_lossy(bytes).trim().to_owned();
     output
         .status
@@ -36,7 +38,16 @@ impl Volume {
         let folder = tempfile::tempdir_in("/dev/shm").map_err(|error| error.to_string())?;
         let image = folder.path().join("image");
         File::create(&image).unwrap().set_len(512 << 20).unwrap();
-        try_run("mkfs.ext4", &["-q", "-F", "-E", "lazy_itable_init=0", image.to_str().unwrap()])?;
+        try_run(
+            "mkfs.ext4",
+            &[
+                "-q",
+                "-F",
+                "-E",
+                "lazy_itable_init=0",
+                image.to_str().unwrap(),
+            ],
+        )?;
         let device = try_run("losetup", &["--find", "--show", image.to_str().unwrap()])?;
         let volume = Self { folder, device };
         fs::create_dir(volume.mount()).unwrap();
@@ -60,7 +71,10 @@ impl Volume {
     /// The device number.
     fn number(&self) -> String {
         let name = self.device.strip_prefix("/dev/").unwrap();
-        fs::read_to_string(format!("/sys/block/{name}/dev")).unwrap().trim().to_owned()
+        fs::read_to_string(format!("/sys/block/{name}/dev"))
+            .unwrap()
+            .trim()
+            .to_owned()
     }
 }
 
@@ -87,7 +101,10 @@ impl Group {
 
     pub(super) fn named(volume: &Volume, name: &str, controllers: &[&str]) -> Result<Self, String> {
         let folder = |controller: &&str| Path::new("/sys/fs/cgroup").join(controller).join(name);
-        let group = Self { folders: controllers.iter().map(folder).collect(), number: volume.number() };
+        let group = Self {
+            folders: controllers.iter().map(folder).collect(),
+            number: volume.number(),
+        };
         for folder in &group.folders {
             let parent = folder.parent().unwrap();
             if !parent.join("cgroup.procs").exists() {
@@ -121,7 +138,12 @@ impl Group {
         let script = format!("{} exec {words}", procs.concat());
         let output = File::create(output).unwrap();
         Running(
-            Command::new("sh").args(["-c", &script]).stdout(output).stderr(Stdio::inherit()).spawn().unwrap(),
+            Command::new("sh")
+                .args(["-c", &script])
+                .stdout(output)
+                .stderr(Stdio::inherit())
+                .spawn()
+                .unwrap(),
         )
     }
 }
@@ -157,7 +179,9 @@ impl Drop for Running {
 
 /// Runs a test alone; where that is not possible it is skipped or, if that is required, fails.
 pub(super) fn run_if_possible(test: impl FnOnce() -> Result<(), String>) {
-    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _alone = ALONE
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
     if !rustix::process::geteuid().is_root() {
         return skip("needs root");
     }

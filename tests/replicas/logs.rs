@@ -37,8 +37,12 @@ impl LoopDevice {
     fn attach(folder: &Path) -> Option<Self> {
         let file = folder.join("disk");
         fs::write(&file, vec![7; 32 << 20]).unwrap();
-        let run = Program::new(&["losetup", "--find", "--show"]).args([&file]).run();
-        let device = Self { path: run.out.trim().to_owned() };
+        let run = Program::new(&["losetup", "--find", "--show"])
+            .args([&file])
+            .run();
+        let device = Self {
+            path: run.out.trim().to_owned(),
+        };
         (run.code == 0 && device.load(1).code == 0).then_some(device)
     }
 
@@ -66,12 +70,20 @@ impl Drop for LoopDevice {
 
 /// What a device did over all intervals of a capture.
 fn totals(path: &Path, device: &str) -> BTreeMap<&'static str, f64> {
-    let run = blkstat("--json --all --from").args([path]).args([device]).run();
+    let run = blkstat("--json --all --from")
+        .args([path])
+        .args([device])
+        .run();
     assert_eq!(run.code, 0, "{}: {}", path.display(), run.err);
     let mut totals = BTreeMap::new();
     for line in run.out.lines() {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
-        for key in ["reads_per_s", "writes_per_s", "read_kib_per_s", "write_kib_per_s"] {
+        for key in [
+            "reads_per_s",
+            "writes_per_s",
+            "read_kib_per_s",
+            "write_kib_per_s",
+        ] {
             if let Some(rate) = line[key].as_f64() {
                 *totals.entry(key).or_default() += rate * line["elapsed_s"].as_f64().unwrap();
             }
@@ -88,13 +100,35 @@ fn record(device: &LoopDevice, folder: &Path) -> (PathBuf, Vec<(&'static str, Pa
     };
     let collectl_files = path("collectl").display().to_string();
     let children = [
-        start(blkstat("record --no-who --force").args([path("twin").to_str().unwrap(), "1", SECONDS]), "out"),
+        start(
+            blkstat("record --no-who --force").args([path("twin").to_str().unwrap(), "1", SECONDS]),
+            "out",
+        ),
         start(Program::new(&["sar", "-d", "1", SECONDS]), "sar -d"),
-        start(Program::new(&["sar", "-d", "-p", "1", SECONDS]), "sar -d -p"),
-        start(Program::new(&["iostat", "-dxy", "1", SECONDS]), "iostat -dxy"),
+        start(
+            Program::new(&["sar", "-d", "-p", "1", SECONDS]),
+            "sar -d -p",
+        ),
+        start(
+            Program::new(&["iostat", "-dxy", "1", SECONDS]),
+            "iostat -dxy",
+        ),
         start(Program::new(&["iostat", "-xt", "1", SECONDS]), "iostat -xt"),
-        start(Program::new(&["iostat", "-dxy", "-o", "JSON", "1", SECONDS]), "iostat -o JSON"),
-        start(Program::new(&[SADC, "-S", "DISK", "1", SECONDS, path("sa").to_str().unwrap()]), "out2"),
+        start(
+            Program::new(&["iostat", "-dxy", "-o", "JSON", "1", SECONDS]),
+            "iostat -o JSON",
+        ),
+        start(
+            Program::new(&[
+                SADC,
+                "-S",
+                "DISK",
+                "1",
+                SECONDS,
+                path("sa").to_str().unwrap(),
+            ]),
+            "out2",
+        ),
         start(
             Program::new(&[
                 "collectl",
@@ -118,14 +152,36 @@ fn record(device: &LoopDevice, folder: &Path) -> (PathBuf, Vec<(&'static str, Pa
     }
     let sadf = |name: &'static str, options: &[&str]| {
         let output = File::create(path(name)).unwrap();
-        let program = Program::new(&["sadf"]).args(options).args([path("sa").to_str().unwrap(), "--", "-d"]);
-        assert!(program.spawn(output, Stdio::null()).wait().unwrap().success());
+        let program =
+            Program::new(&["sadf"])
+                .args(options)
+                .args([path("sa").to_str().unwrap(), "--", "-d"]);
+        assert!(
+            program
+                .spawn(output, Stdio::null())
+                .wait()
+                .unwrap()
+                .success()
+        );
     };
     sadf("sadf -d", &["-d"]);
     sadf("sadf -j", &["-j"]);
-    let collectl = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let collectl = collectl.filter(|path| path.to_string_lossy().ends_with(".raw.gz")).max().unwrap();
-    let names = ["sar -d", "sar -d -p", "iostat -dxy", "iostat -xt", "iostat -o JSON", "sadf -d", "sadf -j"];
+    let collectl = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let collectl = collectl
+        .filter(|path| path.to_string_lossy().ends_with(".raw.gz"))
+        .max()
+        .unwrap();
+    let names = [
+        "sar -d",
+        "sar -d -p",
+        "iostat -dxy",
+        "iostat -xt",
+        "iostat -o JSON",
+        "sadf -d",
+        "sadf -j",
+    ];
     let mut logs: Vec<_> = names.map(|name| (name, path(name))).into();
     logs.push(("collectl", collectl));
     (path("twin"), logs)
@@ -135,7 +191,10 @@ fn record(device: &LoopDevice, folder: &Path) -> (PathBuf, Vec<(&'static str, Pa
 fn differences(device: &LoopDevice, folder: &Path) -> Vec<String> {
     let (twin, logs) = record(device, folder);
     let expected = totals(&twin, device.name());
-    assert!(expected.len() == 4 && expected.values().all(|total| *total > 100.0), "{expected:?}");
+    assert!(
+        expected.len() == 4 && expected.values().all(|total| *total > 100.0),
+        "{expected:?}"
+    );
     let mut found = Vec::new();
     for (name, path) in logs {
         let totals = totals(&path, device.name());
@@ -144,17 +203,30 @@ fn differences(device: &LoopDevice, folder: &Path) -> Vec<String> {
         let tolerance = if name == "collectl" { 0.001 } else { TOLERANCE };
         for (key, total) in &totals {
             if (total - expected[key]).abs() > expected[key] * tolerance {
-                found.push(format!("{name}: {key}: {total:.1}, not {:.1}\n", expected[key]));
+                found.push(format!(
+                    "{name}: {key}: {total:.1}, not {:.1}\n",
+                    expected[key]
+                ));
             }
         }
         let converted = folder.join("converted.gz");
-        let run = blkstat("record --force --from").args([&path, &converted]).run();
+        let run = blkstat("record --force --from")
+            .args([&path, &converted])
+            .run();
         assert_eq!(run.code, 0, "{name}: {}", run.err);
-        assert_eq!(self::totals(&converted, device.name()), totals, "{name} converted");
+        assert_eq!(
+            self::totals(&converted, device.name()),
+            totals,
+            "{name} converted"
+        );
     }
     // The data of sar itself names the command.
     let run = blkstat("--from").args([folder.join("sa")]).run();
-    assert!(run.code == 2 && run.err.contains("read it with: sadf -d "), "{}", run.err);
+    assert!(
+        run.code == 2 && run.err.contains("read it with: sadf -d "),
+        "{}",
+        run.err
+    );
     found
 }
 
@@ -162,7 +234,8 @@ fn differences(device: &LoopDevice, folder: &Path) -> Vec<String> {
 fn logs_of_the_peers_agree_with_a_recording() {
     let _turn = wait_for_turn();
     let folder = tempfile::tempdir().unwrap();
-    let programs = format!("command -v sar sadf iostat collectl losetup {SADC} && test $(id -u) = 0");
+    let programs =
+        format!("command -v sar sadf iostat collectl losetup {SADC} && test $(id -u) = 0");
     let device = match shell(&programs).run().code {
         0 => LoopDevice::attach(folder.path()),
         _ => None,

@@ -24,7 +24,9 @@ fn requested(seed: u64, count: u64) -> (u64, u64) {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let requested = number("BLKSTAT_PEERS_RANDOM");
     let any_seed = || UNIX_EPOCH.elapsed().map_or(0, |now| now.as_secs());
-    let seed = number("BLKSTAT_PEERS_SEED").or_else(|| requested.map(|_| any_seed())).unwrap_or(seed);
+    let seed = number("BLKSTAT_PEERS_SEED")
+        .or_else(|| requested.map(|_| any_seed()))
+        .unwrap_or(seed);
     println!("BLKSTAT_PEERS_SEED={seed}");
     (seed, requested.unwrap_or(count))
 }

@@ -6,9 +6,17 @@ use std::path::{Path, PathBuf};
 /// Returns the modules, lowest first, as the documentation of the crate lists them: each may import those before it.
 fn modules() -> Vec<String> {
     let text = std::fs::read_to_string("src/lib.rs").unwrap();
-    let list = text.split("checks it:").nth(1).unwrap().split("//!\n").next().unwrap();
+    let list = text
+        .split("checks it:")
+        .nth(1)
+        .unwrap()
+        .split("//!\n")
+        .next()
+        .unwrap();
     let names = list.split('`').skip(1).step_by(2).map(str::to_owned);
-    names.chain(["build", "lib", "main"].map(str::to_owned)).collect()
+    names
+        .chain(["build", "lib", "main"].map(str::to_owned))
+        .collect()
 }
 
 /// Those of `src/analysis`.
@@ -48,7 +56,10 @@ fn read_sources(directory: &Path, module: Option<&str>, sources: &mut Sources) {
             read_sources(&path, Some(module), sources);
         } else {
             let text = std::fs::read_to_string(&path).unwrap();
-            sources.entry(module.to_owned()).or_default().push((path, text));
+            sources
+                .entry(module.to_owned())
+                .or_default()
+                .push((path, text));
         }
     }
 }
@@ -64,14 +75,21 @@ fn imports<'a>(source: &'a str, prefixes: &'a [&str]) -> impl Iterator<Item = &'
     let code = source.split("#[cfg(test)]").next().unwrap_or_default();
     prefixes.iter().flat_map(move |prefix| {
         code.split(prefix).skip(1).map(|rest| {
-            let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+            let end = rest
+                .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+                .unwrap_or(rest.len());
             &rest[..end]
         })
     })
 }
 
 /// Checks that the files of a module import only those before it in the list.
-fn check_imports<'a>(modules: &[&str], module: &str, file: &Path, imports: impl Iterator<Item = &'a str>) {
+fn check_imports<'a>(
+    modules: &[&str],
+    module: &str,
+    file: &Path,
+    imports: impl Iterator<Item = &'a str>,
+) {
     let position = |module: &str| modules.iter().position(|name| *name == module);
     let own = position(module).unwrap_or_else(|| panic!("the list lacks the module '{module}'"));
     for import in imports.filter(|import| *import != module) {
@@ -86,10 +104,19 @@ fn a_module_imports_only_those_below_it() {
     let modules: Vec<&str> = modules.iter().map(String::as_str).collect();
     for (module, files) in &sources {
         for (file, source) in files {
-            check_imports(&modules, module, file, imports(source, &["crate::", "blkstat::"]));
+            check_imports(
+                &modules,
+                module,
+                file,
+                imports(source, &["crate::", "blkstat::"]),
+            );
         }
     }
-    assert_eq!(sources.len(), modules.len(), "the list has a module that does not exist");
+    assert_eq!(
+        sources.len(),
+        modules.len(),
+        "the list has a module that does not exist"
+    );
 }
 
 #[test]
@@ -100,21 +127,35 @@ fn a_module_of_the_analysis_imports_only_those_below_it() {
     for (module, files) in &sources {
         for (file, source) in files {
             let is_top = file.parent() == Some(folder);
-            let prefixes: &[&str] =
-                if is_top { &["super::", "crate::analysis::"] } else { &["crate::analysis::"] };
-            let modules =
-                imports(source, prefixes).filter(|name| name.starts_with(|c: char| c.is_ascii_lowercase()));
+            let prefixes: &[&str] = if is_top {
+                &["super::", "crate::analysis::"]
+            } else {
+                &["crate::analysis::"]
+            };
+            let modules = imports(source, prefixes)
+                .filter(|name| name.starts_with(|c: char| c.is_ascii_lowercase()));
             check_imports(MODULES_OF_ANALYSIS, module, file, modules);
         }
     }
-    assert_eq!(sources.len(), MODULES_OF_ANALYSIS.len(), "the list has a module that does not exist");
+    assert_eq!(
+        sources.len(),
+        MODULES_OF_ANALYSIS.len(),
+        "the list has a module that does not exist"
+    );
 }
 
 #[test]
 fn only_commands_use_clap() {
-    for (module, files) in sources("src").iter().filter(|(module, _)| *module != "commands") {
+    for (module, files) in sources("src")
+        .iter()
+        .filter(|(module, _)| *module != "commands")
+    {
         for (file, source) in files {
-            assert!(!source.contains("clap::"), "{}: {module} must not use clap", file.display());
+            assert!(
+                !source.contains("clap::"),
+                "{}: {module} must not use clap",
+                file.display()
+            );
         }
     }
 }

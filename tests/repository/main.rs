@@ -1,6 +1,11 @@
 //! The repository: what README and manual show, what the dependencies are, and which module imports which.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::print_stderr)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    clippy::print_stderr
+)]
 
 mod documents;
 mod layering;

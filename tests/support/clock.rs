@@ -19,7 +19,12 @@ impl<'a> ManualClock<'a> {
     /// Creates a clock at `start`. Each wait, numbered from 1, returns at once with the outcome of `on_wait`, which may
     /// change the files that are read next.
     pub(crate) fn new(start: Timestamp, on_wait: impl Fn(u64) -> WaitOutcome + 'a) -> Self {
-        Self { now: Cell::new(Duration::ZERO), start, on_wait: Box::new(on_wait), waits: Cell::new(0) }
+        Self {
+            now: Cell::new(Duration::ZERO),
+            start,
+            on_wait: Box::new(on_wait),
+            waits: Cell::new(0),
+        }
     }
 }
 
@@ -37,7 +42,9 @@ impl Clock for ManualClock<'_> {
     }
 
     fn wait(&self, deadline: Option<Duration>, _input: Option<BorrowedFd<'_>>) -> WaitOutcome {
-        let Some(deadline) = deadline else { return WaitOutcome::Input };
+        let Some(deadline) = deadline else {
+            return WaitOutcome::Input;
+        };
         self.now.set(deadline.max(self.now.get()));
         self.waits.set(self.waits.get() + 1);
         (self.on_wait)(self.waits.get())

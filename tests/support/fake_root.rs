@@ -24,16 +24,26 @@ impl FakeRoot {
 
     /// Creates an empty tree in memory if /dev/shm exists, otherwise on disk.
     pub(crate) fn in_memory() -> Self {
-        Self::of(tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap())
+        Self::of(
+            tempfile::tempdir_in("/dev/shm")
+                .or_else(|_| tempfile::tempdir())
+                .unwrap(),
+        )
     }
 
     /// Returns a writer for a directory that is not removed.
     pub(crate) fn at(path: &Path) -> Self {
-        Self { path: path.to_owned(), _folder: None }
+        Self {
+            path: path.to_owned(),
+            _folder: None,
+        }
     }
 
     fn of(folder: TempDir) -> Self {
-        Self { path: folder.path().to_owned(), _folder: Some(folder) }
+        Self {
+            path: folder.path().to_owned(),
+            _folder: Some(folder),
+        }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -90,7 +100,10 @@ impl FakeRoot {
 
     /// Writes /proc/stat: the ticks of all CPUs, and the number of blocked processes.
     pub(crate) fn cpu(&self, ticks: &str, blocked: u64) -> &Self {
-        self.file("proc/stat", format!("cpu  {ticks}\ncpu0 1 2 3 4\nprocs_blocked {blocked}"))
+        self.file(
+            "proc/stat",
+            format!("cpu  {ticks}\ncpu0 1 2 3 4\nprocs_blocked {blocked}"),
+        )
     }
 
     /// Writes /proc/pressure/io: the microseconds in which some tasks, or all, waited for I/O.
@@ -105,7 +118,10 @@ impl FakeRoot {
 
     /// Writes /proc/vmstat: the pages read from and written to swap areas.
     pub(crate) fn swapped(&self, pages_in: u64, pages_out: u64) -> &Self {
-        self.file("proc/vmstat", format!("nr_free_pages 5\npswpin {pages_in}\npswpout {pages_out}\nhtlb 0"))
+        self.file(
+            "proc/vmstat",
+            format!("nr_free_pages 5\npswpin {pages_in}\npswpout {pages_out}\nhtlb 0"),
+        )
     }
 
     /// Writes the mounts of process 1: device number, mount point, source.
@@ -113,26 +129,41 @@ impl FakeRoot {
         let line = |(number, point, source): &(&str, &str, &str)| {
             format!("22 1 {number} / {point} rw shared:1 - ext4 {source} rw\n")
         };
-        self.file("proc/1/mountinfo", mounts.iter().map(line).collect::<String>())
+        self.file(
+            "proc/1/mountinfo",
+            mounts.iter().map(line).collect::<String>(),
+        )
     }
 
     /// Adds a device below /sys/devices with a link to it, as the kernel does.
     pub(crate) fn device(&self, bus: &str, name: &str, number: &str, mib: u64) -> &Self {
         let folder = format!("sys/devices/{bus}/{name}");
-        self.file(&format!("{folder}/dev"), number).file(&format!("{folder}/size"), mib * 2048);
-        self.link(&format!("sys/block/{name}"), Path::new("..").join(folder.trim_start_matches("sys/")))
+        self.file(&format!("{folder}/dev"), number)
+            .file(&format!("{folder}/size"), mib * 2048);
+        self.link(
+            &format!("sys/block/{name}"),
+            Path::new("..").join(folder.trim_start_matches("sys/")),
+        )
     }
 
     pub(crate) fn disk(&self, name: &str, number: &str, mib: u64) -> &Self {
-        self.device("pci0000:00/block", name, number, mib).queue(name, 1, "[mq-deadline] none", 256)
+        self.device("pci0000:00/block", name, number, mib)
+            .queue(name, 1, "[mq-deadline] none", 256)
     }
 
     /// Adds a device below /sys/devices/virtual.
     pub(crate) fn virtual_device(&self, name: &str, number: &str, mib: u64) -> &Self {
-        self.device("virtual/block", name, number, mib).queue(name, 0, "none", 128)
+        self.device("virtual/block", name, number, mib)
+            .queue(name, 0, "none", 128)
     }
 
-    pub(crate) fn queue(&self, name: &str, rotational: u8, scheduler: &str, requests: u64) -> &Self {
+    pub(crate) fn queue(
+        &self,
+        name: &str,
+        rotational: u8,
+        scheduler: &str,
+        requests: u64,
+    ) -> &Self {
         let queue = format!("sys/block/{name}/queue");
         self.file(&format!("{queue}/rotational"), rotational)
             .file(&format!("{queue}/scheduler"), scheduler)
@@ -142,7 +173,10 @@ impl FakeRoot {
 
     /// Enables or disables the accounting of a device.
     pub(crate) fn iostats(&self, name: &str, is_enabled: bool) -> &Self {
-        self.file(&format!("sys/block/{name}/queue/iostats"), u8::from(is_enabled))
+        self.file(
+            &format!("sys/block/{name}/queue/iostats"),
+            u8::from(is_enabled),
+        )
     }
 
     pub(crate) fn part(&self, disk: &str, name: &str, number: &str, mib: u64) -> &Self {
@@ -153,7 +187,14 @@ impl FakeRoot {
     }
 
     /// Adds a device-mapper device with its mapped name.
-    pub(crate) fn mapped(&self, name: &str, number: &str, mib: u64, alias: &str, uuid: &str) -> &Self {
+    pub(crate) fn mapped(
+        &self,
+        name: &str,
+        number: &str,
+        mib: u64,
+        alias: &str,
+        uuid: &str,
+    ) -> &Self {
         self.virtual_device(name, number, mib)
             .file(&format!("sys/block/{name}/dm/name"), alias)
             .file(&format!("sys/block/{name}/dm/uuid"), uuid)
@@ -162,7 +203,10 @@ impl FakeRoot {
     /// Puts a device on others.
     pub(crate) fn on(&self, name: &str, members: &[&str]) -> &Self {
         for member in members {
-            self.link(&format!("sys/block/{name}/slaves/{member}"), format!("../../../{member}"));
+            self.link(
+                &format!("sys/block/{name}/slaves/{member}"),
+                format!("../../../{member}"),
+            );
         }
         self
     }

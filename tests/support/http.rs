@@ -26,7 +26,10 @@ impl Answer {
 
 /// Sends a request of HTTP/1.0, so that the answer ends with the connection, and returns the answer.
 pub(crate) fn request(address: &str, method: &str, path: &str, headers: &str) -> Answer {
-    exchange(address, format!("{method} {path} HTTP/1.0\r\nHost: {address}\r\n{headers}\r\n").as_bytes())
+    exchange(
+        address,
+        format!("{method} {path} HTTP/1.0\r\nHost: {address}\r\n{headers}\r\n").as_bytes(),
+    )
 }
 
 /// Sends bytes and returns the answer.
@@ -37,10 +40,21 @@ pub(crate) fn exchange(address: &str, bytes: &[u8]) -> Answer {
     let _ = stream.write_all(bytes);
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
-    let end = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap_or(answer.len());
+    let end = answer
+        .windows(4)
+        .position(|four| four == b"\r\n\r\n")
+        .unwrap_or(answer.len());
     let head = String::from_utf8_lossy(&answer[..end]).into_owned();
-    let status = head.split(' ').nth(1).and_then(|word| word.parse().ok()).unwrap_or(0);
-    Answer { status, head, body: answer.get(end + 4..).unwrap_or_default().to_vec() }
+    let status = head
+        .split(' ')
+        .nth(1)
+        .and_then(|word| word.parse().ok())
+        .unwrap_or(0);
+    Answer {
+        status,
+        head,
+        body: answer.get(end + 4..).unwrap_or_default().to_vec(),
+    }
 }
 
 /// A running `blkstat export --listen`, which ends when this is dropped.
@@ -57,7 +71,10 @@ impl Exporter {
         let mut line = String::new();
         let mut errors = BufReader::new(child.stderr.take().unwrap());
         errors.read_line(&mut line).unwrap();
-        let address = line.split("http://").nth(1).unwrap_or_else(|| panic!("{line}"));
+        let address = line
+            .split("http://")
+            .nth(1)
+            .unwrap_or_else(|| panic!("{line}"));
         let address = address.split('/').next().unwrap().to_owned();
         // Whoever writes to a closed pipe gets an error.
         std::thread::spawn(move || std::io::copy(&mut errors, &mut std::io::sink()));

@@ -21,14 +21,27 @@ pub(crate) struct InProcess {
 
 /// Returns a command line with arguments of blkstat separated by blanks.
 pub(crate) fn in_process(words: &str) -> InProcess {
-    let words = ["blkstat"].into_iter().chain(words.split_whitespace()).map(OsString::from).collect();
+    let words = ["blkstat"]
+        .into_iter()
+        .chain(words.split_whitespace())
+        .map(OsString::from)
+        .collect();
     let environment = vec![("TZ".to_owned(), "UTC".into())];
-    InProcess { words, plan: None, environment, is_terminal: false, err_is_terminal: false }
+    InProcess {
+        words,
+        plan: None,
+        environment,
+        is_terminal: false,
+        err_is_terminal: false,
+    }
 }
 
 /// Returns what is to run, instead of a command line.
 pub(crate) fn of_plan(plan: Plan) -> InProcess {
-    InProcess { plan: Some(plan), ..in_process("") }
+    InProcess {
+        plan: Some(plan),
+        ..in_process("")
+    }
 }
 
 impl InProcess {
@@ -56,7 +69,10 @@ impl InProcess {
 
     /// Makes standard error a terminal.
     pub(crate) fn beside_terminal(self) -> Self {
-        Self { err_is_terminal: true, ..self }
+        Self {
+            err_is_terminal: true,
+            ..self
+        }
     }
 
     /// Runs to the end. Returns standard output, standard error and how it ended.
@@ -69,7 +85,10 @@ impl InProcess {
     /// Runs to the end, with standard output as given. Returns standard error and how it ended.
     pub(crate) fn run_to(self, out: &mut (dyn Write + Send), clock: &dyn Clock) -> (String, Exit) {
         let variable = |name: &str| {
-            self.environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
+            self.environment
+                .iter()
+                .find(|(known, _)| known == name)
+                .map(|(_, value)| value.clone())
         };
         let plan = match self.plan.map_or_else(|| plan(self.words, &variable), Ok) {
             Ok(plan) => plan,

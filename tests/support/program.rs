@@ -31,9 +31,17 @@ impl Program {
     /// Returns a program, given by its name or path and its first arguments.
     pub(crate) fn new(words: &[&str]) -> Self {
         let mut command = Command::new(words[0]);
-        command.args(&words[1..]).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        command.envs([("TZ", "UTC"), ("LC_ALL", "C"), ("HOME", "/nonexistent")]).stdin(Stdio::null());
-        Self { command, input: None }
+        command
+            .args(&words[1..])
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command
+            .envs([("TZ", "UTC"), ("LC_ALL", "C"), ("HOME", "/nonexistent")])
+            .stdin(Stdio::null());
+        Self {
+            command,
+            input: None,
+        }
     }
 
     pub(crate) fn args(mut self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
@@ -75,7 +83,11 @@ impl Program {
     /// Runs the program to its end, with its standard output as given.
     pub(crate) fn run_to(mut self, stdout: impl Into<Stdio>) -> Outcome {
         let Some(input) = self.input.take() else {
-            return self.spawn(stdout, Stdio::piped()).wait_with_output().unwrap().into();
+            return self
+                .spawn(stdout, Stdio::piped())
+                .wait_with_output()
+                .unwrap()
+                .into();
         };
         let mut child = self.stdin(Stdio::piped()).spawn(stdout, Stdio::piped());
         let mut stdin = child.stdin.take().unwrap();
@@ -103,7 +115,10 @@ pub(crate) struct Outcome {
 impl Outcome {
     /// Returns both streams and the exit code as one text.
     pub(crate) fn transcript(&self) -> String {
-        format!("{}--- standard error, exit {}\n{}", self.out, self.code, self.err)
+        format!(
+            "{}--- standard error, exit {}\n{}",
+            self.out, self.code, self.err
+        )
     }
 }
 
@@ -111,6 +126,10 @@ impl From<Output> for Outcome {
     fn from(output: Output) -> Self {
         let text = |bytes| String::from_utf8(bytes).unwrap();
         let code = output.status.code().unwrap_or(-1);
-        Self { out: text(output.stdout), err: text(output.stderr), code }
+        Self {
+            out: text(output.stdout),
+            err: text(output.stderr),
+            code,
+        }
     }
 }

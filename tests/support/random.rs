@@ -10,7 +10,10 @@ impl Random {
     /// The generator of a scenario: the name makes scenarios differ, the seed their runs.
     pub(crate) fn new(name: &str, seed: u64) -> Self {
         let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        Self(name.bytes().fold(0xcbf2_9ce4_8422_2325, hash) ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        Self(
+            name.bytes().fold(0xcbf2_9ce4_8422_2325, hash)
+                ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+        )
     }
 
     /// A generator of its own for a part of a simulation, so that a change of one part leaves the others as they were.
@@ -54,7 +57,11 @@ impl Random {
     /// A number of any size up to this many bits; small ones are as frequent as large ones.
     pub(crate) fn number(&mut self, bits: u64) -> u64 {
         let width = self.below(bits + 1);
-        if width == 0 { 0 } else { self.next() >> (64 - width) }
+        if width == 0 {
+            0
+        } else {
+            self.next() >> (64 - width)
+        }
     }
 
     /// True once in `n` times.
@@ -93,5 +100,12 @@ fn numbers_are_those_of_the_published_generator() {
     // The first numbers of splitmix64 from seed 1234567, as in its authors' test vectors.
     let mut random = Random(1_234_567);
     let numbers = [random.next(), random.next(), random.next()];
-    assert_eq!(numbers, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
+    assert_eq!(
+        numbers,
+        [
+            6_457_827_717_110_365_317,
+            3_203_168_211_198_807_973,
+            9_817_491_932_198_370_423
+        ]
+    );
 }

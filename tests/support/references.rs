@@ -22,13 +22,24 @@ const CUT_OFF: &str = "--- cut off\n";
 
 /// Returns the cases of a file with their names; empty if there is no such file.
 pub(crate) fn read(path: &Path) -> Vec<(String, Outcome)> {
-    let Ok(text) = fs::read_to_string(path) else { return Vec::new() };
+    let Ok(text) = fs::read_to_string(path) else {
+        return Vec::new();
+    };
     let mut cases: Vec<(String, Outcome)> = Vec::new();
     for line in text.split_inclusive('\n') {
         if let Some(case) = line.strip_prefix(SECTION) {
-            cases.push((case.trim_end().to_owned(), Outcome { stdout: String::new(), status: -1 }));
+            cases.push((
+                case.trim_end().to_owned(),
+                Outcome {
+                    stdout: String::new(),
+                    status: -1,
+                },
+            ));
         } else if let Some(same) = line.strip_prefix(SAME) {
-            let (_, outcome) = cases.iter().find(|(case, _)| case == same.trim_end()).unwrap();
+            let (_, outcome) = cases
+                .iter()
+                .find(|(case, _)| case == same.trim_end())
+                .unwrap();
             let outcome = outcome.clone();
             cases.last_mut().unwrap().1 = outcome;
         } else if let Some((_, outcome)) = cases.last_mut() {
@@ -47,7 +58,8 @@ pub(crate) fn write(path: &Path, heading: &str, cases: &[(String, Outcome)]) {
     let mut text = heading.to_owned();
     for (index, (case, outcome)) in cases.iter().enumerate() {
         writeln!(text, "{SECTION}{case}").unwrap();
-        let is_same = |(_, earlier): &&(String, Outcome)| earlier == outcome && !earlier.stdout.is_empty();
+        let is_same =
+            |(_, earlier): &&(String, Outcome)| earlier == outcome && !earlier.stdout.is_empty();
         let earlier = cases[..index].iter().find(is_same);
         if let Some((earlier, _)) = earlier {
             writeln!(text, "{SAME}{earlier}").unwrap();
@@ -61,7 +73,11 @@ pub(crate) fn write(path: &Path, heading: &str, cases: &[(String, Outcome)]) {
     }
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
-    assert!(read(path) == cases, "{} cannot be read back", path.display());
+    assert!(
+        read(path) == cases,
+        "{} cannot be read back",
+        path.display()
+    );
 }
 
 /// Lines shown before the first difference, and from it on.
@@ -73,13 +89,22 @@ pub(crate) fn describe(name: &str, theirs: &Outcome, ours: &Outcome) -> String {
     if theirs.status != ours.status {
         text += &format!("      exit {}, not {}\n", ours.status, theirs.status);
     }
-    let (a, b): (Vec<&str>, Vec<&str>) =
-        (theirs.stdout.split_inclusive('\n').collect(), ours.stdout.split_inclusive('\n').collect());
+    let (a, b): (Vec<&str>, Vec<&str>) = (
+        theirs.stdout.split_inclusive('\n').collect(),
+        ours.stdout.split_inclusive('\n').collect(),
+    );
     if a != b {
         let same = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
-        text += &format!("      line {} of {}; blkstat has {}\n", same + 1, a.len(), b.len());
+        text += &format!(
+            "      line {} of {}; blkstat has {}\n",
+            same + 1,
+            a.len(),
+            b.len()
+        );
         let mut show = |sign: char, lines: &[&str]| {
-            lines.iter().for_each(|line| text += &format!("      {sign}{line:?}\n"));
+            lines
+                .iter()
+                .for_each(|line| text += &format!("      {sign}{line:?}\n"));
         };
         show(' ', &a[same.saturating_sub(SHOWN_LINES[0])..same]);
         show('-', &a[same..a.len().min(same + SHOWN_LINES[1])]);

@@ -42,11 +42,19 @@ impl Session {
         resize(&terminal, size);
         let words = ["setsid", "--ctty", BLKSTAT, "top"];
         let mut program = Program::new(&words).args(arguments.split_whitespace());
-        for (name, value) in [("TERM", "xterm-256color"), ("LC_ALL", "C.UTF-8")].iter().chain(variables) {
+        for (name, value) in [("TERM", "xterm-256color"), ("LC_ALL", "C.UTF-8")]
+            .iter()
+            .chain(variables)
+        {
             program = program.env(name, value);
         }
-        let program = program.current_dir(directory).stdin(terminal.try_clone().unwrap());
-        let child = program.spawn(terminal.try_clone().unwrap(), Stdio::from(terminal.try_clone().unwrap()));
+        let program = program
+            .current_dir(directory)
+            .stdin(terminal.try_clone().unwrap());
+        let child = program.spawn(
+            terminal.try_clone().unwrap(),
+            Stdio::from(terminal.try_clone().unwrap()),
+        );
         let output = Arc::new(Mutex::new(Vec::new()));
         let mut screen = keyboard.try_clone().unwrap();
         let shared = Arc::clone(&output);
@@ -56,7 +64,12 @@ impl Session {
                 shared.lock().unwrap().extend_from_slice(&bytes[..length]);
             }
         });
-        Self { keyboard, terminal, child, output }
+        Self {
+            keyboard,
+            terminal,
+            child,
+            output,
+        }
     }
 
     /// Everything that was written to the terminal so far.
@@ -80,11 +93,16 @@ impl Session {
         let start = Instant::now();
         let has_text = || {
             let written = self.output.lock().unwrap();
-            String::from_utf8_lossy(&written[begin..]).contains(text) || self.shown(&written).contains(text)
+            String::from_utf8_lossy(&written[begin..]).contains(text)
+                || self.shown(&written).contains(text)
         };
         while !has_text() {
             let shown = self.shown(&self.output.lock().unwrap());
-            assert!(start.elapsed() < MAX_WAIT, "no '{text}' in:\n{shown}\nafter {}", self.text());
+            assert!(
+                start.elapsed() < MAX_WAIT,
+                "no '{text}' in:\n{shown}\nafter {}",
+                self.text()
+            );
             thread::sleep(Duration::from_millis(5));
         }
     }
@@ -102,8 +120,12 @@ impl Session {
         let text = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
         // The name may contain blanks; utime and stime are the 12th and the 13th value after it.
         let (_, values) = text.rsplit_once(')').unwrap();
-        let ticks: u64 =
-            values.split_whitespace().skip(11).take(2).map(|value| value.parse::<u64>().unwrap()).sum();
+        let ticks: u64 = values
+            .split_whitespace()
+            .skip(11)
+            .take(2)
+            .map(|value| value.parse::<u64>().unwrap())
+            .sum();
         Duration::from_millis(ticks * 10)
     }
 
@@ -119,7 +141,10 @@ impl Session {
 
     /// Waits until the program is stopped, as by Ctrl-Z.
     pub(crate) fn wait_until_stopped(&self) {
-        let status = waitpid(Some(Pid::from_child(&self.child)), WaitOptions::UNTRACED).unwrap().unwrap().1;
+        let status = waitpid(Some(Pid::from_child(&self.child)), WaitOptions::UNTRACED)
+            .unwrap()
+            .unwrap()
+            .1;
         assert!(status.stopped(), "{status:?}");
     }
 
@@ -136,7 +161,11 @@ impl Session {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status.code().unwrap_or(-1);
             }
-            assert!(start.elapsed() < MAX_WAIT, "it does not end: {}", self.text());
+            assert!(
+                start.elapsed() < MAX_WAIT,
+                "it does not end: {}",
+                self.text()
+            );
             thread::sleep(Duration::from_millis(5));
         }
     }
@@ -151,6 +180,11 @@ impl Drop for Session {
 }
 
 fn resize(terminal: &File, (columns, rows): (u16, u16)) {
-    let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    let size = Winsize {
+        ws_row: rows,
+        ws_col: columns,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
     tcsetwinsize(terminal, size).unwrap();
 }

@@ -12,5 +12,9 @@ pub(crate) fn assert_snapshot(name: &str, printed: &str) {
         return;
     }
     let expected = fs::read_to_string(&path).unwrap_or_default();
-    assert!(printed == expected, "{} differs; blkstat printed:\n{printed}", path.display());
+    assert!(
+        printed == expected,
+        "{} differs; blkstat printed:\n{printed}",
+        path.display()
+    );
 }

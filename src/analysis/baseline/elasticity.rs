@@ -30,8 +30,11 @@ struct Point {
 
 impl Point {
     fn kinds(&self) -> impl Iterator<Item = (RequestKind, IoTotals)> {
-        let parts = [IoDirection::Reads, IoDirection::Writes].into_iter().zip(self.parts);
-        parts.filter_map(|(direction, part)| Some(((direction, size_class(part.size_kib()?)), part)))
+        let parts = [IoDirection::Reads, IoDirection::Writes]
+            .into_iter()
+            .zip(self.parts);
+        parts
+            .filter_map(|(direction, part)| Some(((direction, size_class(part.size_kib()?)), part)))
     }
 }
 
@@ -58,7 +61,10 @@ impl Elasticity {
             self.points.pop_front();
         }
         let arrivals = log(arrived / load.seconds);
-        self.points.push_back(Point { arrivals, parts: [load.reads, load.writes] });
+        self.points.push_back(Point {
+            arrivals,
+            parts: [load.reads, load.writes],
+        });
         self.pause = self.pause.saturating_sub(1);
         if self.pause == 0 && self.points.len() >= MIN_ELASTICITY_INTERVALS {
             self.pause = 1 + self.points.len() / INTERVALS_PER_UPDATE as usize;
@@ -69,7 +75,10 @@ impl Elasticity {
     /// The usual latency in milliseconds of such requests, if it is proven not to depend on how many arrive.
     pub(super) fn inelastic_ms(&self, direction: IoDirection, size_kib: f64) -> Option<f64> {
         let kind = (direction, size_class(size_kib));
-        self.inelastic.iter().find(|(other, _)| *other == kind).map(|(_, ms)| *ms)
+        self.inelastic
+            .iter()
+            .find(|(other, _)| *other == kind)
+            .map(|(_, ms)| *ms)
     }
 
     fn conclude(&self) -> Option<Vec<(RequestKind, f64)>> {
@@ -86,21 +95,34 @@ impl Elasticity {
         };
         // The request time, as a multiple of that of the same requests at their usual latencies.
         let multiple = |point: &Point| {
-            let usual_ms: f64 =
-                point.kinds().filter_map(|(kind, part)| Some(part.ios * mean_ms(kind)?)).sum();
+            let usual_ms: f64 = point
+                .kinds()
+                .filter_map(|(kind, part)| Some(part.ios * mean_ms(kind)?))
+                .sum();
             log(point.parts.iter().map(|part| part.ms).sum::<f64>() / usual_ms)
         };
-        let all: Vec<(f64, f64)> =
-            self.points.iter().map(|point| (point.arrivals, multiple(point))).collect();
+        let all: Vec<(f64, f64)> = self
+            .points
+            .iter()
+            .map(|point| (point.arrivals, multiple(point)))
+            .collect();
         let usual = median(all.iter().map(|(_, latency)| *latency))?;
         let deviation = |latency: f64| (latency - usual).abs();
         let mad = median(all.iter().map(|(_, latency)| deviation(*latency)))? / NORMAL_MAD;
-        let is_kept = |(_, latency): &&(f64, f64)| deviation(*latency) <= MAX_OUTLIER_MADS * mad.max(MIN_MAD);
+        let is_kept =
+            |(_, latency): &&(f64, f64)| deviation(*latency) <= MAX_OUTLIER_MADS * mad.max(MIN_MAD);
         let kept: Vec<(f64, f64)> = all.iter().filter(is_kept).copied().collect();
-        let ios = median(self.points.iter().map(|point| point.parts.iter().map(|part| part.ios).sum()))?;
+        let ios = median(
+            self.points
+                .iter()
+                .map(|point| point.parts.iter().map(|part| part.ios).sum()),
+        )?;
         let is_enough = kept.len() as f64 >= (1.0 - MAX_OUTLIER_FRACTION) * all.len() as f64;
-        (is_enough && is_inelastic(&kept, ios))
-            .then(|| sums.iter().filter_map(|(kind, sum)| Some((*kind, sum.await_ms()?))).collect())
+        (is_enough && is_inelastic(&kept, ios)).then(|| {
+            sums.iter()
+                .filter_map(|(kind, sum)| Some((*kind, sum.await_ms()?)))
+                .collect()
+        })
     }
 }
 
@@ -119,8 +141,9 @@ fn is_inelastic(points: &[(f64, f64)], ios: f64) -> bool {
         return false;
     }
     let slope = products / squares;
-    let residual =
-        |(arrivals, latency): &(f64, f64)| latency - mean_latency - slope * (arrivals - mean_arrivals);
+    let residual = |(arrivals, latency): &(f64, f64)| {
+        latency - mean_latency - slope * (arrivals - mean_arrivals)
+    };
     let residuals: Vec<f64> = points.iter().map(residual).collect();
     let residual_squares: f64 = residuals.iter().map(|one| one * one).sum();
     let error = (residual_squares / (count - 2.0) / squares).sqrt();
@@ -145,7 +168,11 @@ mod tests {
         for index in 0..count {
             let reads = 1000.0 + spread * chance(index);
             let writes = 100.0 + 0.3 * spread * chance(index + 500);
-            let totals = |ios, await_ms: f64| IoTotals { ios, kib: 4.0 * ios, ms: ios * await_ms };
+            let totals = |ios, await_ms: f64| IoTotals {
+                ios,
+                kib: 4.0 * ios,
+                ms: ios * await_ms,
+            };
             let await_ms = await_ms(index, reads);
             elasticity.observe(&LoadSample {
                 seconds: 1.0,
@@ -157,7 +184,10 @@ mod tests {
         }
         let (reads, writes) = (IoDirection::Reads, IoDirection::Writes);
         let found = elasticity.inelastic_ms(reads, 4.0);
-        assert_eq!(found.is_some(), elasticity.inelastic_ms(writes, 4.0).is_some());
+        assert_eq!(
+            found.is_some(),
+            elasticity.inelastic_ms(writes, 4.0).is_some()
+        );
         assert_eq!(elasticity.inelastic_ms(reads, 64.0), None);
         found
     }
@@ -174,13 +204,19 @@ mod tests {
 
     #[test]
     fn a_latency_that_follows_the_arrivals_may_be_waiting() {
-        assert_eq!(inelastic_ms(60, 60.0, |_, ios| 2.0 * (ios / 1000.0).powf(0.5)), None);
+        assert_eq!(
+            inelastic_ms(60, 60.0, |_, ios| 2.0 * (ios / 1000.0).powf(0.5)),
+            None
+        );
         // A constant number of clients: the rate follows the latency.
         assert_eq!(inelastic_ms(60, 60.0, |_, ios| 8000.0 / ios), None);
     }
 
     #[test]
     fn a_latency_that_drifts_depends_on_something_else() {
-        assert_eq!(inelastic_ms(60, 60.0, |index, _| 2.0 + 0.002 * f64::from(index)), None);
+        assert_eq!(
+            inelastic_ms(60, 60.0, |index, _| 2.0 + 0.002 * f64::from(index)),
+            None
+        );
     }
 }

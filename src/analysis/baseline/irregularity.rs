@@ -57,7 +57,9 @@ impl Irregularity {
         }
         let mut values = self.rates;
         let values = &mut values[..self.count.min(MAX_RATES)];
-        let median = *values.select_nth_unstable_by(values.len() / 2, f32::total_cmp).1;
+        let median = *values
+            .select_nth_unstable_by(values.len() / 2, f32::total_cmp)
+            .1;
         let is_irregular = |rate: &&f32| {
             let deviation = f64::from((**rate - median).abs()) / NORMAL_MAD / f64::from(median);
             deviation * requests.sqrt() >= MIN_IRREGULAR_DISPERSION
@@ -79,7 +81,11 @@ mod tests {
     fn is_proven_on(rates: impl IntoIterator<Item = f64>, queue: f64, is_cpu_short: bool) -> bool {
         let mut irregularity = Irregularity::default();
         for ios in rates {
-            let reads = IoTotals { ios, kib: 4.0 * ios, ms: 1000.0 * queue };
+            let reads = IoTotals {
+                ios,
+                kib: 4.0 * ios,
+                ms: 1000.0 * queue,
+            };
             irregularity.observe(&LoadSample {
                 seconds: 1.0,
                 intervals: 1.0,

@@ -59,7 +59,9 @@ pub(super) struct UnloadedRange {
 impl UnloadedRange {
     /// Latency as a multiple of unloaded latency, at least; `None` if nothing is known.
     pub(super) fn min_saturation(&self, await_ms: f64) -> Option<f64> {
-        self.hi.map(|hi| await_ms / hi.max_ms).filter(|one| one.is_finite())
+        self.hi
+            .map(|hi| await_ms / hi.max_ms)
+            .filter(|one| one.is_finite())
     }
 
     /// Latency as a multiple of unloaded latency, at most; infinite if it may be any.
@@ -121,23 +123,35 @@ impl SizeClass {
 impl Baseline {
     /// Replaces the given values, which come from the user or from a saved baseline. They win over learned ones.
     pub(super) fn with_given(self, given: &[UnloadedLatency], source: BaselineSource) -> Self {
-        Self { given: given.to_vec(), given_source: source, ..self }
+        Self {
+            given: given.to_vec(),
+            given_source: source,
+            ..self
+        }
     }
 
     /// Learns from an interval's requests in this direction.
     fn observe(&mut self, load: &SeenLoad) {
         if let Some(size_kib) = load.totals.size_kib() {
-            self.observed.entry(size_class(size_kib)).or_default().observe(load);
+            self.observed
+                .entry(size_class(size_kib))
+                .or_default()
+                .observe(load);
         }
     }
 
     /// The value that was given for a size, unless faster requests beside others disprove it.
     fn given(&self, class: i32) -> Option<&UnloadedLatency> {
-        let fits = |given: &&UnloadedLatency| given.size_kib.is_none_or(|size| size_class(size) == class);
+        let fits =
+            |given: &&UnloadedLatency| given.size_kib.is_none_or(|size| size_class(size) == class);
         let given = self.given.iter().find(fits)?;
-        let lowest = self.observed.get(&class).and_then(|class| class.seen.lowest);
+        let lowest = self
+            .observed
+            .get(&class)
+            .and_then(|class| class.seen.lowest);
         let is_disproved = lowest.is_some_and(|lowest| {
-            lowest.queue >= MIN_SATURATED_QUEUE && lowest.max_ms < MAX_UNBEATEN_RATIO * given.await_ms
+            lowest.queue >= MIN_SATURATED_QUEUE
+                && lowest.max_ms < MAX_UNBEATEN_RATIO * given.await_ms
         });
         (!is_disproved).then_some(given)
     }
@@ -156,48 +170,96 @@ impl Baseline {
             return UnloadedRange::default();
         };
         let class = size_class(size_kib);
-        let seen = self.observed.get(&class).map(|class| class.seen).unwrap_or_default();
+        let seen = self
+            .observed
+            .get(&class)
+            .map(|class| class.seen)
+            .unwrap_or_default();
         let max_unloaded_rate = seen.max_unloaded_rate;
         let upper = |ms: f64, max_ms: f64, source| UpperBound { ms, max_ms, source };
-        if let Some(UnloadedLatency { await_ms: ms, is_upper_bound, .. }) = self.given(class).copied() {
+        if let Some(UnloadedLatency {
+            await_ms: ms,
+            is_upper_bound,
+            ..
+        }) = self.given(class).copied()
+        {
             let hi = Some(upper(ms, ms, self.given_source));
             let lo_ms = (!is_upper_bound).then_some(ms);
-            return UnloadedRange { lo_ms, hi, is_exact: !is_upper_bound, max_unloaded_rate };
+            return UnloadedRange {
+                lo_ms,
+                hi,
+                is_exact: !is_upper_bound,
+                max_unloaded_rate,
+            };
         }
-        let lower = [seen.by_rate, seen.if_irregular.filter(|_| is_irregular)].into_iter().flatten();
-        let lo_ms = lower.filter(|bound| rate <= bound.max_rate).map(|bound| bound.ms);
+        let lower = [seen.by_rate, seen.if_irregular.filter(|_| is_irregular)]
+            .into_iter()
+            .flatten();
+        let lo_ms = lower
+            .filter(|bound| rate <= bound.max_rate)
+            .map(|bound| bound.ms);
         // No unloaded disk takes longer than that, so what takes longer waits, however even its latency.
         let is_of_disk = |ms: &f64| *ms <= max_unloaded_ms(None, size_kib);
-        let lo_ms = lo_ms.chain(inelastic_ms.filter(is_of_disk)).reduce(f64::max);
+        let lo_ms = lo_ms
+            .chain(inelastic_ms.filter(is_of_disk))
+            .reduce(f64::max);
         let lowest = seen.lowest.map(|lowest| {
             let is_unloaded = lowest.queue <= MAX_UNLOADED_QUEUE;
-            let source = if is_unloaded { BaselineSource::Learned } else { BaselineSource::Lowest };
+            let source = if is_unloaded {
+                BaselineSource::Learned
+            } else {
+                BaselineSource::Lowest
+            };
             upper(lowest.ms, lowest.max_ms, source)
         });
-        let since_boot = self.since_boot.mean_latency_ms(direction, size_kib, WRAP_MARGIN * await_ms);
-        let since_boot = since_boot.map(|ms| upper(ms, SINCE_BOOT_RATIO * ms, BaselineSource::SinceBoot));
+        let since_boot =
+            self.since_boot
+                .mean_latency_ms(direction, size_kib, WRAP_MARGIN * await_ms);
+        let since_boot =
+            since_boot.map(|ms| upper(ms, SINCE_BOOT_RATIO * ms, BaselineSource::SinceBoot));
         let is_flush = direction == IoDirection::Flushes;
         let of_class = (!is_flush).then(|| {
             let ms = max_unloaded_ms(self.class, size_kib);
             upper(ms, ms, BaselineSource::Class(self.class))
         });
         // A source that a newer one contradicts is of other contents, or was wrong.
-        let is_possible = |hi: &UpperBound| lo_ms.is_none_or(|lo_ms| hi.max_ms >= MAX_UNBEATEN_RATIO * lo_ms);
-        let older = [of_class, since_boot].into_iter().flatten().filter(is_possible);
-        let hi = lowest.into_iter().chain(older).min_by(|a, b| a.max_ms.total_cmp(&b.max_ms));
-        let is_near = hi.zip(lo_ms).is_some_and(|(hi, lo_ms)| hi.max_ms <= MIN_QUEUEING_SATURATION * lo_ms);
+        let is_possible =
+            |hi: &UpperBound| lo_ms.is_none_or(|lo_ms| hi.max_ms >= MAX_UNBEATEN_RATIO * lo_ms);
+        let older = [of_class, since_boot]
+            .into_iter()
+            .flatten()
+            .filter(is_possible);
+        let hi = lowest
+            .into_iter()
+            .chain(older)
+            .min_by(|a, b| a.max_ms.total_cmp(&b.max_ms));
+        let is_near = hi
+            .zip(lo_ms)
+            .is_some_and(|(hi, lo_ms)| hi.max_ms <= MIN_QUEUEING_SATURATION * lo_ms);
         let was_unloaded = hi.is_some_and(|hi| hi.source == BaselineSource::Learned);
         let is_about = |hi: UpperBound, ms: f64| ms < MIN_QUEUEING_SATURATION * hi.max_ms;
-        let was_at_hi = hi.zip(lowest).is_some_and(|(hi, lowest)| is_about(hi, lowest.ms));
+        let was_at_hi = hi
+            .zip(lowest)
+            .is_some_and(|(hi, lowest)| is_about(hi, lowest.ms));
         let max_unloaded_rate = max_unloaded_rate.filter(|_| was_at_hi);
-        UnloadedRange { lo_ms, hi, is_exact: is_near || was_unloaded, max_unloaded_rate }
+        UnloadedRange {
+            lo_ms,
+            hi,
+            is_exact: is_near || was_unloaded,
+            max_unloaded_rate,
+        }
     }
 
     /// The mean latency since boot under the assumption that requests have always taken as long as these. If it is far
     /// below theirs, the assumption was wrong. That does not prove trouble, because slower requests may have made the
     /// kernel's column wrap, but it is enough to doubt that the latency is usual.
-    pub(super) fn likely_since_boot_ms(&self, direction: IoDirection, totals: &IoTotals) -> Option<f64> {
-        self.since_boot.mean_latency_ms(direction, totals.size_kib()?, totals.await_ms()?)
+    pub(super) fn likely_since_boot_ms(
+        &self,
+        direction: IoDirection,
+        totals: &IoTotals,
+    ) -> Option<f64> {
+        self.since_boot
+            .mean_latency_ms(direction, totals.size_kib()?, totals.await_ms()?)
     }
 
     /// The unloaded latency for requests of this size, given or learned; `None` while it is unknown.
@@ -209,8 +271,14 @@ impl Baseline {
     /// The latency learned for a class of sizes.
     fn learned(&self, class: i32) -> Option<UnloadedLatency> {
         let seen = self.observed.get(&class)?.seen;
-        let Lowest { ms: await_ms, queue, .. } = seen.lowest?;
-        let is_near = seen.by_rate.is_some_and(|lo| await_ms <= MIN_QUEUEING_SATURATION * lo.ms);
+        let Lowest {
+            ms: await_ms,
+            queue,
+            ..
+        } = seen.lowest?;
+        let is_near = seen
+            .by_rate
+            .is_some_and(|lo| await_ms <= MIN_QUEUEING_SATURATION * lo.ms);
         Some(UnloadedLatency {
             size_kib: Some(exp2(f64::from(class))),
             await_ms,
@@ -221,10 +289,20 @@ impl Baseline {
 
     /// Every value, given or learned, to be saved and given again.
     pub(super) fn export(&self) -> Vec<UnloadedLatency> {
-        let learned = self.observed.keys().filter_map(|class| self.learned(*class));
-        let is_given =
-            |learned: &UnloadedLatency| self.given.iter().any(|given| given.size_kib == learned.size_kib);
-        self.given.iter().copied().chain(learned.filter(|learned| !is_given(learned))).collect()
+        let learned = self
+            .observed
+            .keys()
+            .filter_map(|class| self.learned(*class));
+        let is_given = |learned: &UnloadedLatency| {
+            self.given
+                .iter()
+                .any(|given| given.size_kib == learned.size_kib)
+        };
+        self.given
+            .iter()
+            .copied()
+            .chain(learned.filter(|learned| !is_given(learned)))
+            .collect()
     }
 }
 
@@ -247,8 +325,14 @@ impl Baselines {
         };
         let class = settings.device.class;
         Self {
-            reads: Baseline { class, ..complete(self.reads, &given.read) },
-            writes: Baseline { class, ..complete(self.writes, &given.write) },
+            reads: Baseline {
+                class,
+                ..complete(self.reads, &given.read)
+            },
+            writes: Baseline {
+                class,
+                ..complete(self.writes, &given.write)
+            },
             flushes: complete(self.flushes, &given.flush),
             irregularity: self.irregularity,
             elasticity: self.elasticity,
@@ -256,8 +340,11 @@ impl Baselines {
     }
 
     /// The directions that have a baseline.
-    pub(super) const DIRECTIONS: [IoDirection; 3] =
-        [IoDirection::Reads, IoDirection::Writes, IoDirection::Flushes];
+    pub(super) const DIRECTIONS: [IoDirection; 3] = [
+        IoDirection::Reads,
+        IoDirection::Writes,
+        IoDirection::Flushes,
+    ];
 
     /// The baseline of a direction. Reads and writes together have none of their own and get that of reads.
     pub(super) fn of(&self, direction: IoDirection) -> &Baseline {
@@ -279,7 +366,10 @@ impl Baselines {
 
     /// The baselines without the learned latencies.
     pub(super) fn without_learned(&self) -> Self {
-        let without = |baseline: &Baseline| Baseline { observed: BTreeMap::default(), ..baseline.clone() };
+        let without = |baseline: &Baseline| Baseline {
+            observed: BTreeMap::default(),
+            ..baseline.clone()
+        };
         Self {
             reads: without(&self.reads),
             writes: without(&self.writes),
@@ -297,7 +387,10 @@ impl Baselines {
         if !load.is_edge_of_burst() {
             self.elasticity.observe(load);
             let queue_s = load.total_queue() * load.seconds;
-            for direction in Self::DIRECTIONS.into_iter().filter(|direction| !slow(*direction)) {
+            for direction in Self::DIRECTIONS
+                .into_iter()
+                .filter(|direction| !slow(*direction))
+            {
                 let totals = load.totals(direction);
                 self.of_mut(direction).observe(&SeenLoad {
                     intervals: load.intervals,
@@ -312,11 +405,16 @@ impl Baselines {
 
     /// The range in which the unloaded latency of the requests of a direction lies.
     pub(super) fn range(&self, direction: IoDirection, load: &LoadSample) -> UnloadedRange {
-        let (totals, rate) = (load.totals(direction), load.rate(direction, RateUnit::Requests));
+        let (totals, rate) = (
+            load.totals(direction),
+            load.rate(direction, RateUnit::Requests),
+        );
         let is_irregular = self.irregularity.is_proven();
-        let inelastic_ms =
-            totals.size_kib().and_then(|size_kib| self.elasticity.inelastic_ms(direction, size_kib));
-        self.of(direction).range(direction, &totals, rate, is_irregular, inelastic_ms)
+        let inelastic_ms = totals
+            .size_kib()
+            .and_then(|size_kib| self.elasticity.inelastic_ms(direction, size_kib));
+        self.of(direction)
+            .range(direction, &totals, rate, is_irregular, inelastic_ms)
     }
 
     /// The multiples of latencies that were given or seen.
@@ -326,7 +424,11 @@ impl Baselines {
             let (saturation, source) = self.range(direction, load).shown_saturation(await_ms)?;
             (!source.is_assumed()).then_some(saturation)
         });
-        Saturations { reads, writes, both: combined_saturation(load, reads, writes) }
+        Saturations {
+            reads,
+            writes,
+            both: combined_saturation(load, reads, writes),
+        }
     }
 }
 
@@ -383,13 +485,24 @@ mod tests {
 
     /// A second of reads.
     fn load(ios: f64, size_kib: f64, await_ms: f64) -> LoadSample {
-        let reads = IoTotals { ios, kib: ios * size_kib, ms: ios * await_ms };
-        LoadSample { seconds: 1.0, intervals: 1.0, reads, ..LoadSample::default() }
+        let reads = IoTotals {
+            ios,
+            kib: ios * size_kib,
+            ms: ios * await_ms,
+        };
+        LoadSample {
+            seconds: 1.0,
+            intervals: 1.0,
+            reads,
+            ..LoadSample::default()
+        }
     }
 
     fn learned(loads: impl IntoIterator<Item = LoadSample>, settings: &Settings) -> Baselines {
         let mut baselines = Baselines::default().with_given(settings, SinceBoot::default());
-        loads.into_iter().for_each(|load| baselines.learn(&load, |_| false));
+        loads
+            .into_iter()
+            .for_each(|load| baselines.learn(&load, |_| false));
         baselines
     }
 
@@ -400,25 +513,48 @@ mod tests {
 
     #[test]
     fn the_lowest_latency_narrows_the_range_of_its_size() {
-        let baselines =
-            learned([load(10_000.0, 4.0, 1.6), load(1_000_000.0, 4.0, 0.2)], &Settings::default());
+        let baselines = learned(
+            [load(10_000.0, 4.0, 1.6), load(1_000_000.0, 4.0, 0.2)],
+            &Settings::default(),
+        );
         // Less than a thousandth may be chance.
-        assert_eq!(hi(&baselines, &load(100.0, 4.1, 1.0)), (0.2, BaselineSource::Lowest));
-        assert_eq!(hi(&baselines, &load(100.0, 60.0, 1.0)), (27.0, BaselineSource::Class(None)));
+        assert_eq!(
+            hi(&baselines, &load(100.0, 4.1, 1.0)),
+            (0.2, BaselineSource::Lowest)
+        );
+        assert_eq!(
+            hi(&baselines, &load(100.0, 60.0, 1.0)),
+            (27.0, BaselineSource::Class(None))
+        );
         let unloaded = baselines.reads.unloaded_latency(4.0).unwrap();
         assert!((unloaded.await_ms - 0.2).abs() < 1e-9 && unloaded.is_upper_bound);
     }
 
     #[test]
     fn a_class_and_the_mean_since_boot_narrow_the_range() {
-        let device = KnownDevice { class: Some(DeviceClass::Ssd), ..KnownDevice::default() };
-        let settings = Settings { device, ..Settings::default() };
+        let device = KnownDevice {
+            class: Some(DeviceClass::Ssd),
+            ..KnownDevice::default()
+        };
+        let settings = Settings {
+            device,
+            ..Settings::default()
+        };
         let waiting = load(1000.0, 4.0, 8.0);
         let baselines = learned([waiting], &settings);
         let of_class = (0.52, BaselineSource::Class(Some(DeviceClass::Ssd)));
         assert_eq!(hi(&baselines, &waiting), of_class);
-        let reads = Requests { ios: 100_000, merges: 0, sectors: 800_000, ms: 10_000 };
-        let counters = Counters { columns: Columns::Flushes, reads, ..Counters::ZERO };
+        let reads = Requests {
+            ios: 100_000,
+            merges: 0,
+            sectors: 800_000,
+            ms: 10_000,
+        };
+        let counters = Counters {
+            columns: Columns::Flushes,
+            reads,
+            ..Counters::ZERO
+        };
         let baselines = baselines.with_given(&settings, SinceBoot::from_counters(&counters));
         assert_eq!(hi(&baselines, &waiting), (0.2, BaselineSource::SinceBoot));
     }
@@ -427,7 +563,9 @@ mod tests {
     fn a_multiple_is_shown_if_it_is_about_the_true_one_or_shows_waiting() {
         let baselines = learned([load(1000.0, 4.0, 8.0)], &Settings::default());
         let shown = |await_ms| {
-            baselines.range(IoDirection::Reads, &load(1000.0, 4.0, await_ms)).shown_saturation(await_ms)
+            baselines
+                .range(IoDirection::Reads, &load(1000.0, 4.0, await_ms))
+                .shown_saturation(await_ms)
         };
         assert_eq!(shown(8.0), None);
         assert_eq!(shown(32.0), Some((4.0, BaselineSource::Lowest)));
@@ -442,7 +580,10 @@ mod tests {
         let reads = (0..40).map(|n| load(1.0, 4.0, if n % 10 < 7 { 1.0 } else { 0.0 }));
         let baselines = learned(reads, &Settings::default());
         let unloaded = baselines.reads.unloaded_latency(4.0);
-        assert!(unloaded.is_some_and(|found| (found.await_ms - 0.7).abs() < 0.05), "{unloaded:?}");
+        assert!(
+            unloaded.is_some_and(|found| (found.await_ms - 0.7).abs() < 0.05),
+            "{unloaded:?}"
+        );
     }
 
     #[test]
@@ -453,7 +594,16 @@ mod tests {
         let again = Baseline::default().with_given(&given, BaselineSource::Given);
         assert_eq!(again.unloaded_latency(4.0), once.unloaded_latency(4.0));
         let baseline = Some(DeviceBaseline::stated(Some(0.5), None));
-        let stated = learned([load(1000.0, 4.0, 0.2)], &Settings { baseline, ..Settings::default() });
-        assert_eq!(hi(&stated, &load(1000.0, 4.0, 0.2)), (0.5, BaselineSource::Given));
+        let stated = learned(
+            [load(1000.0, 4.0, 0.2)],
+            &Settings {
+                baseline,
+                ..Settings::default()
+            },
+        );
+        assert_eq!(
+            hi(&stated, &load(1000.0, 4.0, 0.2)),
+            (0.5, BaselineSource::Given)
+        );
     }
 }

@@ -27,13 +27,21 @@ pub(super) struct SeenLoad {
 
 impl SeenLoad {
     pub(super) fn plus(&self, other: &Self) -> Self {
-        let busy_s = |load: &Self| if load.seconds > 0.0 { load.busy_s } else { Some(0.0) };
+        let busy_s = |load: &Self| {
+            if load.seconds > 0.0 {
+                load.busy_s
+            } else {
+                Some(0.0)
+            }
+        };
         Self {
             intervals: self.intervals + other.intervals,
             totals: self.totals.plus(&other.totals),
             seconds: self.seconds + other.seconds,
             queue_s: self.queue_s + other.queue_s,
-            busy_s: busy_s(self).zip(busy_s(other)).map(|(one, other)| one + other),
+            busy_s: busy_s(self)
+                .zip(busy_s(other))
+                .map(|(one, other)| one + other),
         }
     }
 
@@ -59,7 +67,8 @@ impl SeenLoad {
     /// nearly. In bursts with idle time in between, the queue is longer than on average.
     fn is_continuous(&self) -> bool {
         let expected_s = (1.0 - exp(-self.queue())) * self.seconds;
-        self.busy_s.is_some_and(|busy_s| busy_s >= MIN_CONTINUOUS_BUSY_FRACTION * expected_s)
+        self.busy_s
+            .is_some_and(|busy_s| busy_s >= MIN_CONTINUOUS_BUSY_FRACTION * expected_s)
     }
 }
 
@@ -97,7 +106,8 @@ impl Group {
             && fast.is_continuous();
         let growth_ms = (fast.await_ms() - slow.await_ms()).max(0.0);
         let at_no_load_ms = slow.await_ms() - growth_ms / (ratio - 1.0);
-        (is_comparable && at_no_load_ms >= MIN_CHORD_SHARE * slow.await_ms()).then_some(at_no_load_ms)
+        (is_comparable && at_no_load_ms >= MIN_CHORD_SHARE * slow.await_ms())
+            .then_some(at_no_load_ms)
     }
 
     /// The unloaded latency if no limit held these requests back, which hardly waited for each other; `None` if they
@@ -171,7 +181,11 @@ impl SeenLoads {
         {
             self.groups.retain(|group| group.latest != oldest);
         }
-        self.groups.push(Group { class, sum: *load, latest: self.count });
+        self.groups.push(Group {
+            class,
+            sum: *load,
+            latest: self.count,
+        });
         false
     }
 
@@ -182,25 +196,41 @@ impl SeenLoads {
     /// The lowest latency. Of requests that hardly waited for each other it is their median, because what is read varies
     /// more than they waited.
     fn lowest(&self) -> Option<&Group> {
-        let waiting = self.groups.iter().filter(|group| group.alone_ms().is_none());
+        let waiting = self
+            .groups
+            .iter()
+            .filter(|group| group.alone_ms().is_none());
         let candidates = waiting.chain(self.median_alone());
         candidates.min_by(|a, b| a.max_mean_ms().total_cmp(&b.max_mean_ms()))
     }
 
     fn by_rate(&self) -> Option<LowerBound> {
-        let pairs = self.known().flat_map(|slow| self.known().map(move |fast| (slow, fast)));
+        let pairs = self
+            .known()
+            .flat_map(|slow| self.known().map(move |fast| (slow, fast)));
         let bounds = pairs.filter_map(|(slow, fast)| {
             let alone_ms = slow.alone_ms().filter(|_| slow.is_below_limit(fast));
-            let ms = [slow.chord_ms(fast), alone_ms].into_iter().flatten().reduce(f64::max)?;
+            let ms = [slow.chord_ms(fast), alone_ms]
+                .into_iter()
+                .flatten()
+                .reduce(f64::max)?;
             let max_rate = MAX_PROVEN_RATE_RATIO * fast.sum.rate();
-            Some(LowerBound { ms, max_rate, latest: slow.latest.min(fast.latest) })
+            Some(LowerBound {
+                ms,
+                max_rate,
+                latest: slow.latest.min(fast.latest),
+            })
         });
         bounds.max_by(|a, b| a.ms.total_cmp(&b.ms))
     }
 
     /// The group with the median latency of the requests that hardly waited for each other.
     fn median_alone(&self) -> Option<&Group> {
-        let mut alone: Vec<&Group> = self.groups.iter().filter(|group| group.alone_ms().is_some()).collect();
+        let mut alone: Vec<&Group> = self
+            .groups
+            .iter()
+            .filter(|group| group.alone_ms().is_some())
+            .collect();
         alone.sort_by(|a, b| a.sum.await_ms().total_cmp(&b.sum.await_ms()));
         let half = alone.iter().map(|group| group.sum.totals.ios).sum::<f64>() / 2.0;
         let mut seen = 0.0;
@@ -257,8 +287,18 @@ mod tests {
     fn seen(loads: &[(f64, f64, f64)], busy: f64) -> SeenRange {
         let mut seen = SeenLoads::default();
         for (rate, await_ms, queue) in loads {
-            let totals = IoTotals { ios: *rate, kib: 4.0 * rate, ms: await_ms * rate };
-            let load = SeenLoad { intervals: 1.0, totals, seconds: 1.0, queue_s: *queue, busy_s: Some(busy) };
+            let totals = IoTotals {
+                ios: *rate,
+                kib: 4.0 * rate,
+                ms: await_ms * rate,
+            };
+            let load = SeenLoad {
+                intervals: 1.0,
+                totals,
+                seconds: 1.0,
+                queue_s: *queue,
+                busy_s: Some(busy),
+            };
             let news = [(); 4].map(|()| seen.observe(&load));
             assert_eq!(news, [false, false, true, false]);
         }
@@ -266,12 +306,17 @@ mod tests {
     }
 
     fn lower_ms(loads: &[(f64, f64, f64)]) -> Option<f64> {
-        seen(loads, 1.0).by_rate.map(|bound| (bound.ms * 100.0).round() / 100.0)
+        seen(loads, 1.0)
+            .by_rate
+            .map(|bound| (bound.ms * 100.0).round() / 100.0)
     }
 
     #[test]
     fn the_line_through_two_loads_is_a_lower_bound() {
-        assert_eq!(lower_ms(&[(4000.0, 0.5, 2.0), (8000.0, 0.55, 4.4)]), Some(0.45));
+        assert_eq!(
+            lower_ms(&[(4000.0, 0.5, 2.0), (8000.0, 0.55, 4.4)]),
+            Some(0.45)
+        );
         // The rate must grow, and latency must grow so little that the rest is more than noise.
         assert_eq!(lower_ms(&[(4000.0, 0.5, 2.0), (5000.0, 0.5, 2.5)]), None);
         assert_eq!(lower_ms(&[(4000.0, 0.5, 2.0), (8000.0, 0.9, 7.2)]), None);
@@ -283,7 +328,10 @@ mod tests {
     #[test]
     fn twice_the_rate_proves_that_a_latency_is_not_that_of_a_limit() {
         // The higher rate may have any latency.
-        assert_eq!(lower_ms(&[(1000.0, 0.5, 0.5), (4000.0, 4.0, 16.0)]), Some(0.5));
+        assert_eq!(
+            lower_ms(&[(1000.0, 0.5, 0.5), (4000.0, 4.0, 16.0)]),
+            Some(0.5)
+        );
         assert_eq!(lower_ms(&[(1000.0, 0.5, 0.5), (1800.0, 0.9, 1.62)]), None);
         // A device that sleeps between rare requests.
         assert_eq!(lower_ms(&[(30.0, 1.7, 0.05), (40_000.0, 1.5, 60.0)]), None);
@@ -308,7 +356,10 @@ mod tests {
 
     #[test]
     fn the_highest_rate_at_low_latency_is_found() {
-        let found = seen(&[(1000.0, 0.5, 0.5), (2500.0, 0.6, 1.5), (4000.0, 4.0, 16.0)], 1.0);
+        let found = seen(
+            &[(1000.0, 0.5, 0.5), (2500.0, 0.6, 1.5), (4000.0, 4.0, 16.0)],
+            1.0,
+        );
         assert_eq!(found.max_unloaded_rate, Some(2500.0));
         assert_eq!(seen(&[], 1.0), SeenRange::default());
     }
@@ -318,8 +369,18 @@ mod tests {
         let mut seen = SeenLoads::default();
         for index in 0..10_000 {
             let ios = 1.5_f64.powi(index % 40);
-            let totals = IoTotals { ios, kib: ios, ms: ios * 1.7_f64.powi(index % 37 - 10) };
-            seen.observe(&SeenLoad { intervals: 1.0, totals, seconds: 1.0, queue_s: 1.0, busy_s: None });
+            let totals = IoTotals {
+                ios,
+                kib: ios,
+                ms: ios * 1.7_f64.powi(index % 37 - 10),
+            };
+            seen.observe(&SeenLoad {
+                intervals: 1.0,
+                totals,
+                seconds: 1.0,
+                queue_s: 1.0,
+                busy_s: None,
+            });
         }
         assert!(seen.groups.len() <= MAX_GROUPS);
     }

@@ -31,8 +31,16 @@ impl SinceBoot {
             kib: requests.sectors as f64 * SECTOR_BYTES as f64 / 1024.0,
             ms: requests.ms as f64,
         };
-        let flushes = IoTotals { ios: counters.flushes as f64, kib: 0.0, ms: counters.flush_ms as f64 };
-        Self { reads: totals(&counters.reads), writes: totals(&counters.writes), flushes }
+        let flushes = IoTotals {
+            ios: counters.flushes as f64,
+            kib: 0.0,
+            ms: counters.flush_ms as f64,
+        };
+        Self {
+            reads: totals(&counters.reads),
+            writes: totals(&counters.writes),
+            flushes,
+        }
     }
 
     /// The mean latency in milliseconds of requests of about this size. `None` if there were too few requests, if they
@@ -54,7 +62,9 @@ impl SinceBoot {
         let is_complete = totals.ios * assumed_ms < TIME_WRAPS_AT_MS;
         let size_ratio = size_kib.max(MIN_SIZE_KIB) / totals.size_kib()?.max(MIN_SIZE_KIB);
         let is_like = (1.0 / MAX_SIZE_RATIO..=MAX_SIZE_RATIO).contains(&size_ratio);
-        totals.await_ms().filter(|_| is_enough && is_complete && is_like)
+        totals
+            .await_ms()
+            .filter(|_| is_enough && is_complete && is_like)
     }
 }
 
@@ -66,24 +76,42 @@ mod tests {
     use super::*;
 
     fn reads(ios: u64, ms: u64) -> SinceBoot {
-        let reads = Requests { ios, merges: 0, sectors: ios * 8, ms };
-        SinceBoot::from_counters(&Counters { columns: Columns::Flushes, reads, ..Counters::ZERO })
+        let reads = Requests {
+            ios,
+            merges: 0,
+            sectors: ios * 8,
+            ms,
+        };
+        SinceBoot::from_counters(&Counters {
+            columns: Columns::Flushes,
+            reads,
+            ..Counters::ZERO
+        })
     }
 
     #[test]
     fn the_mean_since_boot_is_of_like_requests_only() {
         let history = reads(1_000_000, 200_000);
-        assert_eq!(history.mean_latency_ms(IoDirection::Reads, 4.0, 5.0), Some(0.2));
+        assert_eq!(
+            history.mean_latency_ms(IoDirection::Reads, 4.0, 5.0),
+            Some(0.2)
+        );
         assert_eq!(history.mean_latency_ms(IoDirection::Reads, 64.0, 5.0), None);
         assert_eq!(history.mean_latency_ms(IoDirection::Writes, 4.0, 5.0), None);
-        assert_eq!(reads(10, 2).mean_latency_ms(IoDirection::Reads, 4.0, 5.0), None);
+        assert_eq!(
+            reads(10, 2).mean_latency_ms(IoDirection::Reads, 4.0, 5.0),
+            None
+        );
     }
 
     #[test]
     fn a_column_that_may_have_wrapped_is_not_used() {
         // 100 million requests of 5 ms are 500 million ms, which fit in 32 bits. Ten times that is more than they hold.
         let history = reads(100_000_000, 20_000_000);
-        assert_eq!(history.mean_latency_ms(IoDirection::Reads, 4.0, 5.0), Some(0.2));
+        assert_eq!(
+            history.mean_latency_ms(IoDirection::Reads, 4.0, 5.0),
+            Some(0.2)
+        );
         assert_eq!(history.mean_latency_ms(IoDirection::Reads, 4.0, 50.0), None);
     }
 }

@@ -51,7 +51,13 @@ struct VolumeLimits {
 impl VolumeLimits {
     /// A volume whose two limits cannot be raised separately.
     const fn fixed(volume: CloudVolume, iops: f64, mib_per_s: f64) -> Self {
-        Self { volume, iops, mib_per_s, max_iops: iops, max_mib_per_s: mib_per_s }
+        Self {
+            volume,
+            iops,
+            mib_per_s,
+            max_iops: iops,
+            max_mib_per_s: mib_per_s,
+        }
     }
 
     /// Returns whether a rate lies within a relative tolerance of the limit in this unit, and the volume can do the
@@ -60,7 +66,9 @@ impl VolumeLimits {
         let is_near = |seen: f64, limit: f64| (seen / limit - 1.0).abs() <= tolerance;
         let is_possible = |seen: f64, max: f64| seen <= (1.0 + SAME_LIMIT_TOLERANCE) * max;
         match unit {
-            RateUnit::Requests => is_near(iops, self.iops) && is_possible(mib_per_s, self.max_mib_per_s),
+            RateUnit::Requests => {
+                is_near(iops, self.iops) && is_possible(mib_per_s, self.max_mib_per_s)
+            }
             RateUnit::Kib => is_near(mib_per_s, self.mib_per_s) && is_possible(iops, self.max_iops),
         }
     }
@@ -96,7 +104,12 @@ const PREMIUM_SSD_TIERS: [(&str, u64, f64, f64); 14] = [
 
 /// Returns whether a rate on a device known to be a volume of that provider matches a limit so exactly that it is
 /// hardly chance.
-pub(super) fn matches_limit_exactly(device: &KnownDevice, unit: RateUnit, iops: f64, mib_per_s: f64) -> bool {
+pub(super) fn matches_limit_exactly(
+    device: &KnownDevice,
+    unit: RateUnit,
+    iops: f64,
+    mib_per_s: f64,
+) -> bool {
     device.provider.is_some()
         && !limits_within(EXACT_LIMIT_TOLERANCE, device, unit, iops, mib_per_s).is_empty()
 }
@@ -115,23 +128,40 @@ pub(super) fn limits_within(
         is_provider_known: device.provider.is_some(),
     };
     let matches = |limits: &VolumeLimits| limits.matches(tolerance, unit, iops, mib_per_s);
-    possible_volumes(device).filter(matches).map(limit).collect()
+    possible_volumes(device)
+        .filter(matches)
+        .map(limit)
+        .collect()
 }
 
 /// The volumes that a device may be.
 fn possible_volumes(device: &KnownDevice) -> impl Iterator<Item = VolumeLimits> {
     let gib = device.size_bytes.map(|bytes| bytes.div_ceil(BYTES_PER_GIB));
     // The size of a volume of either provider is a whole number of GiB, unlike that of most disks.
-    let is_whole = device.size_bytes.is_none_or(|bytes| bytes > 0 && bytes % BYTES_PER_GIB == 0);
-    let may_be = move |provider: Provider| device.provider.map_or(is_whole, |known| known == provider);
-    let aws = [Some(GP3_BASE), gib.map(gp2), gib.filter(|gib| *gib < GP2_BURST_MAX_GIB).map(gp2_burst)];
+    let is_whole = device
+        .size_bytes
+        .is_none_or(|bytes| bytes > 0 && bytes % BYTES_PER_GIB == 0);
+    let may_be =
+        move |provider: Provider| device.provider.map_or(is_whole, |known| known == provider);
+    let aws = [
+        Some(GP3_BASE),
+        gib.map(gp2),
+        gib.filter(|gib| *gib < GP2_BURST_MAX_GIB).map(gp2_burst),
+    ];
     let mut below_gib = 0;
-    let azure = PREMIUM_SSD_TIERS.into_iter().filter_map(move |(name, max_gib, iops, mib_per_s)| {
-        let min_gib = std::mem::replace(&mut below_gib, max_gib);
-        let has_size = gib.is_none_or(|gib| min_gib < gib && gib <= max_gib);
-        has_size.then(|| VolumeLimits::fixed(CloudVolume::PremiumSsd(name), iops, mib_per_s))
-    });
-    aws.into_iter().flatten().chain(azure).filter(move |limits| may_be(limits.volume.provider()))
+    let azure =
+        PREMIUM_SSD_TIERS
+            .into_iter()
+            .filter_map(move |(name, max_gib, iops, mib_per_s)| {
+                let min_gib = std::mem::replace(&mut below_gib, max_gib);
+                let has_size = gib.is_none_or(|gib| min_gib < gib && gib <= max_gib);
+                has_size
+                    .then(|| VolumeLimits::fixed(CloudVolume::PremiumSsd(name), iops, mib_per_s))
+            });
+    aws.into_iter()
+        .flatten()
+        .chain(azure)
+        .filter(move |limits| may_be(limits.volume.provider()))
 }
 
 /// The size in GiB from which a gp2 volume does not burst, because its own rate is as high.
@@ -141,13 +171,20 @@ const GP2_BURST_MAX_GIB: u64 = 1000;
 /// volumes".
 fn gp2(gib: u64) -> VolumeLimits {
     let mib_per_s = gp2_mib_per_s(gib);
-    VolumeLimits::fixed(CloudVolume::Gp2 { gib }, (3.0 * gib as f64).clamp(100.0, 16000.0), mib_per_s)
+    VolumeLimits::fixed(
+        CloudVolume::Gp2 { gib },
+        (3.0 * gib as f64).clamp(100.0, 16000.0),
+        mib_per_s,
+    )
 }
 
 fn gp2_burst(gib: u64) -> VolumeLimits {
     // The limit on bytes is that of the volume without a burst.
     let limits = VolumeLimits::fixed(CloudVolume::Gp2Burst, 3000.0, gp2_mib_per_s(gib));
-    VolumeLimits { mib_per_s: f64::NAN, ..limits }
+    VolumeLimits {
+        mib_per_s: f64::NAN,
+        ..limits
+    }
 }
 
 /// 128 MiB per second up to 170 GiB, beyond that up to 250.
@@ -160,13 +197,26 @@ mod tests {
     use super::*;
     use crate::analysis::thresholds::STEADY_TOLERANCE;
 
-    const UNKNOWN: KnownDevice = KnownDevice { size_bytes: None, provider: None, class: None };
+    const UNKNOWN: KnownDevice = KnownDevice {
+        size_bytes: None,
+        provider: None,
+        class: None,
+    };
 
     fn device(gib: u64, provider: Option<Provider>) -> KnownDevice {
-        KnownDevice { size_bytes: Some(gib * BYTES_PER_GIB), provider, ..KnownDevice::default() }
+        KnownDevice {
+            size_bytes: Some(gib * BYTES_PER_GIB),
+            provider,
+            ..KnownDevice::default()
+        }
     }
 
-    fn volumes(device: &KnownDevice, unit: RateUnit, iops: f64, mib_per_s: f64) -> Vec<CloudVolume> {
+    fn volumes(
+        device: &KnownDevice,
+        unit: RateUnit,
+        iops: f64,
+        mib_per_s: f64,
+    ) -> Vec<CloudVolume> {
         limits_within(STEADY_TOLERANCE, device, unit, iops, mib_per_s)
             .into_iter()
             .map(|limit| limit.volume)
@@ -180,10 +230,22 @@ mod tests {
     #[test]
     fn a_rate_at_a_fixed_limit_matches_it() {
         assert_eq!(by_requests(&UNKNOWN, 3001.0), [CloudVolume::Gp3Base]);
-        assert_eq!(by_requests(&UNKNOWN, 5000.0), [CloudVolume::PremiumSsd("P30")]);
-        assert_eq!(by_requests(&UNKNOWN, 7500.0), ["P40", "P50"].map(CloudVolume::PremiumSsd));
-        assert_eq!(by_requests(&UNKNOWN, 120.0), ["P1", "P2", "P3", "P4"].map(CloudVolume::PremiumSsd));
-        assert_eq!(volumes(&UNKNOWN, RateUnit::Kib, 3000.0, 750.5), [CloudVolume::PremiumSsd("P70")]);
+        assert_eq!(
+            by_requests(&UNKNOWN, 5000.0),
+            [CloudVolume::PremiumSsd("P30")]
+        );
+        assert_eq!(
+            by_requests(&UNKNOWN, 7500.0),
+            ["P40", "P50"].map(CloudVolume::PremiumSsd)
+        );
+        assert_eq!(
+            by_requests(&UNKNOWN, 120.0),
+            ["P1", "P2", "P3", "P4"].map(CloudVolume::PremiumSsd)
+        );
+        assert_eq!(
+            volumes(&UNKNOWN, RateUnit::Kib, 3000.0, 750.5),
+            [CloudVolume::PremiumSsd("P70")]
+        );
         for adjustable in [100.0, 3100.0, 4000.0, 80_000.0] {
             assert_eq!(by_requests(&UNKNOWN, adjustable), [], "{adjustable}");
         }
@@ -193,19 +255,34 @@ mod tests {
     fn a_volume_that_cannot_do_as_much_in_the_other_unit_does_not_match() {
         // No volume of 25 MiB/s does 32,000 requests per second.
         assert_eq!(volumes(&UNKNOWN, RateUnit::Kib, 32_000.0, 25.0), []);
-        assert_eq!(volumes(&UNKNOWN, RateUnit::Kib, 8000.0, 125.0), [CloudVolume::Gp3Base]);
+        assert_eq!(
+            volumes(&UNKNOWN, RateUnit::Kib, 8000.0, 125.0),
+            [CloudVolume::Gp3Base]
+        );
         assert_eq!(volumes(&UNKNOWN, RateUnit::Requests, 500.0, 400.0), []);
     }
 
     #[test]
     fn a_size_gives_the_limit_of_gp2_and_rules_out_other_tiers() {
-        assert_eq!(by_requests(&device(200, None), 600.0), [CloudVolume::Gp2 { gib: 200 }]);
-        assert_eq!(by_requests(&device(20, None), 100.0), [CloudVolume::Gp2 { gib: 20 }]);
-        assert_eq!(by_requests(&device(200, None), 3000.0), [CloudVolume::Gp3Base, CloudVolume::Gp2Burst]);
+        assert_eq!(
+            by_requests(&device(200, None), 600.0),
+            [CloudVolume::Gp2 { gib: 200 }]
+        );
+        assert_eq!(
+            by_requests(&device(20, None), 100.0),
+            [CloudVolume::Gp2 { gib: 20 }]
+        );
+        assert_eq!(
+            by_requests(&device(200, None), 3000.0),
+            [CloudVolume::Gp3Base, CloudVolume::Gp2Burst]
+        );
         let large = device(6000, None);
         assert_eq!(
             by_requests(&large, 16_000.0),
-            [CloudVolume::Gp2 { gib: 6000 }, CloudVolume::PremiumSsd("P60")]
+            [
+                CloudVolume::Gp2 { gib: 6000 },
+                CloudVolume::PremiumSsd("P60")
+            ]
         );
         assert_eq!(by_requests(&large, 3000.0), [CloudVolume::Gp3Base]);
         let p30 = [CloudVolume::PremiumSsd("P30")];
@@ -213,21 +290,47 @@ mod tests {
             assert_eq!(by_requests(&device(gib, None), 5000.0), found, "{gib}");
         }
         // A disk of 500 GB is not one of these volumes.
-        let disk =
-            KnownDevice { size_bytes: Some(500_107_862_016), provider: None, ..KnownDevice::default() };
+        let disk = KnownDevice {
+            size_bytes: Some(500_107_862_016),
+            provider: None,
+            ..KnownDevice::default()
+        };
         assert_eq!(by_requests(&disk, 3000.0), []);
     }
 
     #[test]
     fn only_a_known_provider_makes_a_limit_a_fact() {
-        let aws = KnownDevice { provider: Some(Provider::Aws), ..UNKNOWN };
-        let limits = |device| limits_within(STEADY_TOLERANCE, device, RateUnit::Requests, 3000.0, 11.7);
+        let aws = KnownDevice {
+            provider: Some(Provider::Aws),
+            ..UNKNOWN
+        };
+        let limits =
+            |device| limits_within(STEADY_TOLERANCE, device, RateUnit::Requests, 3000.0, 11.7);
         assert!(limits(&aws)[0].is_provider_known && !limits(&UNKNOWN)[0].is_provider_known);
-        assert!(matches_limit_exactly(&aws, RateUnit::Requests, 3000.0, 11.7));
-        assert!(!matches_limit_exactly(&UNKNOWN, RateUnit::Requests, 3000.0, 11.7));
+        assert!(matches_limit_exactly(
+            &aws,
+            RateUnit::Requests,
+            3000.0,
+            11.7
+        ));
+        assert!(!matches_limit_exactly(
+            &UNKNOWN,
+            RateUnit::Requests,
+            3000.0,
+            11.7
+        ));
         assert_eq!(by_requests(&aws, 5000.0), []);
         for other in [Provider::Google, Provider::Other, Provider::Azure] {
-            assert_eq!(by_requests(&KnownDevice { provider: Some(other), ..UNKNOWN }, 3000.0), []);
+            assert_eq!(
+                by_requests(
+                    &KnownDevice {
+                        provider: Some(other),
+                        ..UNKNOWN
+                    },
+                    3000.0
+                ),
+                []
+            );
         }
     }
 }

@@ -9,7 +9,18 @@ use crate::analysis::thresholds::{
 };
 
 /// The ratios tried of the variance of completions in an interval to the variance of the sampling error.
-const VARIANCE_RATIOS: [f64; 10] = [0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0, f64::INFINITY];
+const VARIANCE_RATIOS: [f64; 10] = [
+    0.0,
+    0.01,
+    0.03,
+    0.1,
+    0.3,
+    1.0,
+    3.0,
+    10.0,
+    100.0,
+    f64::INFINITY,
+];
 
 /// The number of variances multiplied before the logarithm of their product is taken. A logarithm takes far longer than
 /// a multiplication, and the product of many more variances would overflow.
@@ -29,7 +40,11 @@ const INTERVALS_PER_LOGARITHM: usize = 8;
 /// for sampling errors are taken as they are.
 ///
 /// Outliers, such as intervals in which the load changed, are left out.
-pub(super) fn dispersion(loads: &[&LoadSample], direction: IoDirection, unit: RateUnit) -> Option<f64> {
+pub(super) fn dispersion(
+    loads: &[&LoadSample],
+    direction: IoDirection,
+    unit: RateUnit,
+) -> Option<f64> {
     let deviations = Deviations::of(loads, direction, unit)?;
     let fits = VARIANCE_RATIOS.map(|ratio| deviations.fit(ratio));
     let highest = fits.iter().map(|fit| fit.log_likelihood).reduce(f64::max)?;
@@ -44,7 +59,11 @@ pub(super) fn dispersion(loads: &[&LoadSample], direction: IoDirection, unit: Ra
     }
     let of_variance = |variance: f64| (variance / deviations.requests).sqrt();
     let with_errors = of_variance(exp(deviations.fit(f64::INFINITY).log_variance));
-    let min_upper = if with_errors < MAX_SAMPLING_DISPERSION { 0.0 } else { with_errors };
+    let min_upper = if with_errors < MAX_SAMPLING_DISPERSION {
+        0.0
+    } else {
+        with_errors
+    };
     Some(of_variance(upper).max(min_upper)).filter(|upper| upper.is_finite())
 }
 
@@ -66,7 +85,12 @@ impl Deviations {
     /// `None` with fewer than three intervals.
     fn of(loads: &[&LoadSample], direction: IoDirection, unit: RateUnit) -> Option<Self> {
         let median_of = |value: &dyn Fn(&LoadSample) -> f64| {
-            weighted_median(&mut loads.iter().map(|load| (value(load), load.intervals)).collect::<Vec<_>>())
+            weighted_median(
+                &mut loads
+                    .iter()
+                    .map(|load| (value(load), load.intervals))
+                    .collect::<Vec<_>>(),
+            )
         };
         let rate = |load: &LoadSample| load.rate(direction, unit);
         let requests = median_of(&|load| load.totals(direction).ios / load.intervals)?;
@@ -76,11 +100,16 @@ impl Deviations {
         let sigma = median_of(&deviation)? / NORMAL_MAD;
         // One request more or less is not an outlier.
         let max_deviation = (MAX_DEVIATION_SIGMAS * sigma).max(1.0 / requests);
-        let is_used =
-            |load: &&LoadSample| loads.len() < MIN_OUTLIER_LOADS || deviation(load) <= max_deviation;
+        let is_used = |load: &&LoadSample| {
+            loads.len() < MIN_OUTLIER_LOADS || deviation(load) <= max_deviation
+        };
         let used: Vec<&LoadSample> = loads.iter().copied().filter(is_used).collect();
         let total_s: f64 = used.iter().map(|load| load.seconds).sum();
-        let mean_rate = used.iter().map(|load| rate(load) * load.seconds).sum::<f64>() / total_s;
+        let mean_rate = used
+            .iter()
+            .map(|load| rate(load) * load.seconds)
+            .sum::<f64>()
+            / total_s;
         let is_next = |a: &&LoadSample, b: &&LoadSample| {
             b.interval_index - a.interval_index <= a.intervals.max(b.intervals) + 0.5
         };
@@ -88,7 +117,10 @@ impl Deviations {
             let length = load.seconds / seconds;
             ((rate(load) / mean_rate - 1.0) * requests * length, length)
         };
-        let runs = used.chunk_by(is_next).map(|run| run.iter().map(in_requests).collect()).collect();
+        let runs = used
+            .chunk_by(is_next)
+            .map(|run| run.iter().map(in_requests).collect())
+            .collect();
         (used.len() >= 3).then_some(Self { runs, requests })
     }
 
@@ -99,8 +131,11 @@ impl Deviations {
     /// Each deviation is compared with the one expected from the error of the deviation before it (innovations
     /// algorithm; Brockwell and Davis, *Time Series: Theory and Methods*, 5.2).
     fn fit(&self, variance_ratio: f64) -> Fit {
-        let (completions, sample) =
-            if variance_ratio.is_finite() { (variance_ratio, 1.0) } else { (1.0, 0.0) };
+        let (completions, sample) = if variance_ratio.is_finite() {
+            (variance_ratio, 1.0)
+        } else {
+            (1.0, 0.0)
+        };
         let (mut squares, mut logs) = (0.0, 0.0);
         for run in &self.runs {
             let (mut error, mut of_variance) = (0.0, 0.0);
@@ -137,7 +172,11 @@ mod tests {
             interval_index: index as f64,
             seconds: 1.0,
             intervals: 1.0,
-            reads: IoTotals { ios, kib: 4.0 * ios, ms: 8000.0 },
+            reads: IoTotals {
+                ios,
+                kib: 4.0 * ios,
+                ms: 8000.0,
+            },
             ..LoadSample::default()
         };
         let loads: Vec<LoadSample> = rates.into_iter().enumerate().map(load).collect();
@@ -147,8 +186,8 @@ mod tests {
 
     /// Random numbers of standard normal distribution.
     const NORMAL: [f64; 20] = [
-        0.98, -0.09, 0.23, -1.78, -1.32, -0.14, 0.84, 0.98, 0.22, -2.08, 0.51, -0.47, -0.15, 1.03, 0.11,
-        1.04, 1.34, 0.04, 0.93, -2.11,
+        0.98, -0.09, 0.23, -1.78, -1.32, -0.14, 0.84, 0.98, 0.22, -2.08, 0.51, -0.47, -0.15, 1.03,
+        0.11, 1.04, 1.34, 0.04, 0.93, -2.11,
     ];
 
     #[test]
@@ -166,8 +205,14 @@ mod tests {
         let found = of_rates((1..60).map(|n| 10_000.0 + late(n) - late(n - 1))).unwrap();
         assert!(found < 0.05, "{found}");
         // With an outlier.
-        let found =
-            of_rates((0..20).map(|k| if k == 9 { 7000.0 } else { 10_000.0 + f64::from(k % 2) })).unwrap();
+        let found = of_rates((0..20).map(|k| {
+            if k == 9 {
+                7000.0
+            } else {
+                10_000.0 + f64::from(k % 2)
+            }
+        }))
+        .unwrap();
         assert!(found < 0.01, "{found}");
     }
 

@@ -11,7 +11,8 @@ use crate::analysis::thresholds::{
 };
 
 /// The directions that can have a cap.
-pub(super) const DIRECTIONS: [IoDirection; 3] = [IoDirection::Both, IoDirection::Reads, IoDirection::Writes];
+pub(super) const DIRECTIONS: [IoDirection; 3] =
+    [IoDirection::Both, IoDirection::Reads, IoDirection::Writes];
 
 /// The highest number of intervals on a plateau before it is searched for again.
 const MAX_UNSEARCHED_INTERVALS: u32 = 15;
@@ -44,7 +45,10 @@ impl CurrentPlateau {
         device: &KnownDevice,
     ) -> Option<Plateau> {
         let latest = recent.latest()?;
-        let stays = self.found.as_ref().is_some_and(|plateau| is_on_plateau(plateau, latest));
+        let stays = self
+            .found
+            .as_ref()
+            .is_some_and(|plateau| is_on_plateau(plateau, latest));
         if stays && self.unsearched_intervals > 0 {
             self.unsearched_intervals -= 1;
             return self.found.clone();
@@ -52,7 +56,10 @@ impl CurrentPlateau {
         let found = plateau_of_latest(recent, stated, device);
         let is_confirmed = stays && found.is_some();
         // A device that is at a limit stays there while its rate does, and comes back to it.
-        let is_exceeded = self.found.as_ref().is_some_and(|plateau| is_above_plateau(plateau, latest));
+        let is_exceeded = self
+            .found
+            .as_ref()
+            .is_some_and(|plateau| is_above_plateau(plateau, latest));
         if found.is_some() {
             self.credit = (self.credit + FOUND_CREDIT).min(MAX_CREDIT);
         } else if stays {
@@ -64,10 +71,15 @@ impl CurrentPlateau {
         if found.is_some() || self.credit == 0 {
             self.found = found;
         }
-        self.latest_pause =
-            if is_confirmed { (2 * self.latest_pause + 1).min(MAX_UNSEARCHED_INTERVALS) } else { 0 };
+        self.latest_pause = if is_confirmed {
+            (2 * self.latest_pause + 1).min(MAX_UNSEARCHED_INTERVALS)
+        } else {
+            0
+        };
         self.unsearched_intervals = self.latest_pause;
-        self.found.clone().filter(|plateau| is_on_plateau(plateau, latest))
+        self.found
+            .clone()
+            .filter(|plateau| is_on_plateau(plateau, latest))
     }
 }
 
@@ -89,8 +101,16 @@ fn plateau_of_latest(
         let width = 1.0 + 2.0 * kind.tolerance(latest);
         recent.has_dense(*index, MIN_PLATEAU_INTERVALS as u32, width)
     };
-    let kinds = RATE_KINDS.into_iter().map(|(direction, unit)| RateKind { direction, unit, device: *device });
-    let dense: Vec<RateKind> = kinds.enumerate().filter(is_dense).map(|(_, kind)| kind).collect();
+    let kinds = RATE_KINDS.into_iter().map(|(direction, unit)| RateKind {
+        direction,
+        unit,
+        device: *device,
+    });
+    let dense: Vec<RateKind> = kinds
+        .enumerate()
+        .filter(is_dense)
+        .map(|(_, kind)| kind)
+        .collect();
     if dense.is_empty() {
         return None;
     }
@@ -98,7 +118,9 @@ fn plateau_of_latest(
     // With a shorter queue, only a constant number of clients can be held back by a cap.
     let is_possible = stated.is_some()
         || queue >= MIN_SATURATED_QUEUE
-            && DIRECTIONS.into_iter().any(|direction| has_changed(&loads, direction))
+            && DIRECTIONS
+                .into_iter()
+                .any(|direction| has_changed(&loads, direction))
         || has_constant_clients(&loads, latest) && is_more_regular_than_chance(&loads, latest);
     if !is_possible {
         return None;
@@ -106,16 +128,23 @@ fn plateau_of_latest(
     let search = CapSearch::new(&loads, stated, device);
     let is_on = |plateau: &Plateau| is_on_plateau(plateau, latest);
     // Which of the caps on several kinds of rate count depends on all of them, but usually there is none.
-    let has_any = dense.into_iter().any(|kind| search.caps_of(kind).caps.iter().any(is_on));
-    has_any.then(|| search.find().caps.into_iter().find(is_on)).flatten()
+    let has_any = dense
+        .into_iter()
+        .any(|kind| search.caps_of(kind).caps.iter().any(is_on));
+    has_any
+        .then(|| search.find().caps.into_iter().find(is_on))
+        .flatten()
 }
 
 /// Returns whether enough intervals ended with about as many requests in flight as the latest.
 fn has_constant_clients(recent: &[&LoadSample], latest: &LoadSample) -> bool {
-    let Some(in_flight) = latest.in_flight_at_end else { return false };
+    let Some(in_flight) = latest.in_flight_at_end else {
+        return false;
+    };
     let tolerance = 1.0 + CLOSED_LOOP_TOLERANCE * in_flight as f64;
     let is_near = |load: &&&LoadSample| {
-        load.in_flight_at_end.is_some_and(|other| other.abs_diff(in_flight) as f64 <= tolerance)
+        load.in_flight_at_end
+            .is_some_and(|other| other.abs_diff(in_flight) as f64 <= tolerance)
     };
     recent.iter().filter(is_near).count() >= CONSTANT_QUEUE_INTERVALS
 }
@@ -135,15 +164,22 @@ fn is_more_regular_than_chance(recent: &[&LoadSample], latest: &LoadSample) -> b
         let last = &recent[recent.len().saturating_sub(CONSTANT_QUEUE_INTERVALS)..];
         requests > 0.0 && 2 * last.iter().filter(is_near).count() >= last.len()
     };
-    RATE_KINDS.into_iter().any(|(direction, unit)| is_regular(direction, unit))
+    RATE_KINDS
+        .into_iter()
+        .any(|(direction, unit)| is_regular(direction, unit))
 }
 
 /// Returns whether the queue or the rates of a direction changed.
 fn has_changed(recent: &[&LoadSample], direction: IoDirection) -> bool {
-    has_changed_by(MIN_QUEUE_CHANGE_RATIO, recent.iter().map(|load| load.queue(direction)))
-        || RateUnit::ALL.into_iter().any(|unit| {
-            has_changed_by(MIN_RATE_CHANGE_RATIO, recent.iter().map(|load| load.rate(direction, unit)))
-        })
+    has_changed_by(
+        MIN_QUEUE_CHANGE_RATIO,
+        recent.iter().map(|load| load.queue(direction)),
+    ) || RateUnit::ALL.into_iter().any(|unit| {
+        has_changed_by(
+            MIN_RATE_CHANGE_RATIO,
+            recent.iter().map(|load| load.rate(direction, unit)),
+        )
+    })
 }
 
 /// Returns whether the highest value is at least this multiple of the lowest. Usually a few values suffice to show it.
@@ -191,7 +227,11 @@ mod tests {
             interval_index: index as f64,
             seconds: 1.0,
             intervals: 1.0,
-            reads: IoTotals { ios, kib: 4.0 * ios, ms: 8000.0 },
+            reads: IoTotals {
+                ios,
+                kib: 4.0 * ios,
+                ms: 8000.0,
+            },
             is_steady: true,
             in_flight_at_end: Some(8),
             ..LoadSample::default()
@@ -200,12 +240,21 @@ mod tests {
 
     #[test]
     fn a_plateau_reaches_back_over_its_loads_in_a_row() {
-        let stated = Some(StatedCap { iops: Some(3000.0), mib_per_s: None });
+        let stated = Some(StatedCap {
+            iops: Some(3000.0),
+            mib_per_s: None,
+        });
         let loads = |rates: &[f64]| -> Vec<LoadSample> {
-            rates.iter().enumerate().map(|(index, rate)| load(index, *rate)).collect()
+            rates
+                .iter()
+                .enumerate()
+                .map(|(index, rate)| load(index, *rate))
+                .collect()
         };
         let mut recent = RecentLoads::default();
-        loads(&[3000.0; 9]).iter().for_each(|load| recent.push(*load));
+        loads(&[3000.0; 9])
+            .iter()
+            .for_each(|load| recent.push(*load));
         let plateau = plateau_of_latest(&recent, stated, &KnownDevice::default()).unwrap();
         let seconds = |rates: &[f64]| seconds_on_plateau(&plateau, loads(rates).iter());
         assert_eq!(seconds(&[3000.0; 9]), 9.0);
@@ -220,13 +269,19 @@ mod tests {
 
     #[test]
     fn a_plateau_is_kept_until_the_load_leaves_it() {
-        let stated = Some(StatedCap { iops: Some(3000.0), mib_per_s: None });
+        let stated = Some(StatedCap {
+            iops: Some(3000.0),
+            mib_per_s: None,
+        });
         let (mut current, mut recent) = (CurrentPlateau::default(), RecentLoads::default());
         let mut observe = |ios: f64| {
             let index = recent.iter().len();
             recent.push(load(index, ios));
             let found = current.observe(&recent, stated, &KnownDevice::default());
-            (found.map(|plateau| plateau.intervals), current.unsearched_intervals)
+            (
+                found.map(|plateau| plateau.intervals),
+                current.unsearched_intervals,
+            )
         };
         (0..7).for_each(|_| assert_eq!(observe(3000.0), (None, 0)));
         // The plateau is found, confirmed, and then kept for one interval, for three, and so on.

@@ -4,10 +4,10 @@ use super::rate::RateKind;
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit, weighted_median_of};
 use crate::analysis::stats::weighted_median;
 use crate::analysis::thresholds::{
-    CONSTANT_QUEUE_FRACTION, CONSTANT_QUEUE_INTERVALS, MAX_CONSTANT_QUEUE_RATIO, MAX_COUNTING_ERROR_REQUESTS,
-    MAX_OTHERS_RATIO, MAX_REGULAR_RATIO, MAX_SAMPLE_DELAY_FRACTION, MIN_CONSTANT_QUEUE,
-    MIN_IRREGULAR_ARRIVALS_FRACTION, MIN_LATE_QUEUE_DEVIATION, MIN_LATE_QUEUE_RATIO, MIN_LIGHT_INTERVALS,
-    SAME_QUEUE_TOLERANCE,
+    CONSTANT_QUEUE_FRACTION, CONSTANT_QUEUE_INTERVALS, MAX_CONSTANT_QUEUE_RATIO,
+    MAX_COUNTING_ERROR_REQUESTS, MAX_OTHERS_RATIO, MAX_REGULAR_RATIO, MAX_SAMPLE_DELAY_FRACTION,
+    MIN_CONSTANT_QUEUE, MIN_IRREGULAR_ARRIVALS_FRACTION, MIN_LATE_QUEUE_DEVIATION,
+    MIN_LATE_QUEUE_RATIO, MIN_LIGHT_INTERVALS, SAME_QUEUE_TOLERANCE,
 };
 
 /// The more regular of arrivals and completions.
@@ -47,40 +47,63 @@ pub(super) fn pace(
     is_at_constant_queue: bool,
     were_faster: bool,
 ) -> Pace {
-    let single =
-        || loads.iter().copied().filter(|load| load.intervals == 1.0 && load.in_flight_at_end.is_some());
+    let single = || {
+        loads
+            .iter()
+            .copied()
+            .filter(|load| load.intervals == 1.0 && load.in_flight_at_end.is_some())
+    };
     let completions = |load: &LoadSample| (load.rate(direction, unit) - rate) * load.seconds;
     let change = |load: &LoadSample| {
         let totals = load.totals(direction);
-        let each = if unit == RateUnit::Requests { 1.0 } else { totals.size_kib().unwrap_or(0.0) };
+        let each = if unit == RateUnit::Requests {
+            1.0
+        } else {
+            totals.size_kib().unwrap_or(0.0)
+        };
         load.in_flight_change * each
     };
     let median = |value: &dyn Fn(&LoadSample) -> f64| {
-        weighted_median(&mut single().map(|load| (value(load).abs(), 1.0)).collect::<Vec<_>>())
+        weighted_median(
+            &mut single()
+                .map(|load| (value(load).abs(), 1.0))
+                .collect::<Vec<_>>(),
+        )
     };
     // Even at a constant pace, the request at the end of an interval falls into it or not. And requests of the other
     // direction come and go, whose number in flight is not known by itself.
-    let each =
-        weighted_median_of(loads, |load| Some(load.amount(direction, unit) / load.totals(direction).ios));
-    let others =
-        weighted_median_of(loads, |load| Some(load.queue(IoDirection::Both) - load.queue(direction)));
+    let each = weighted_median_of(loads, |load| {
+        Some(load.amount(direction, unit) / load.totals(direction).ios)
+    });
+    let others = weighted_median_of(loads, |load| {
+        Some(load.queue(IoDirection::Both) - load.queue(direction))
+    });
     // Of requests that do not wait, a chance number is in flight, which varies by its square root.
     let queue = || weighted_median_of(loads, |load| Some(load.queue(direction))).unwrap_or(0.0);
     let chance = if were_faster { 0.0 } else { queue().sqrt() };
-    let uncertain = MAX_COUNTING_ERROR_REQUESTS.max(chance).max(MAX_OTHERS_RATIO * others.unwrap_or(0.0));
+    let uncertain = MAX_COUNTING_ERROR_REQUESTS
+        .max(chance)
+        .max(MAX_OTHERS_RATIO * others.unwrap_or(0.0));
     let uncertain = uncertain * each.unwrap_or(0.0);
     let arrivals = |load: &LoadSample| completions(load) + change(load);
     let is_irregular = || {
         let deviations: Vec<f64> = single().map(|load| arrivals(load).abs()).collect();
-        let count = deviations.iter().filter(|deviation| **deviation > uncertain).count();
+        let count = deviations
+            .iter()
+            .filter(|deviation| **deviation > uncertain)
+            .count();
         count as f64 >= MIN_IRREGULAR_ARRIVALS_FRACTION * deviations.len() as f64
     };
     match median(&completions).zip(median(&arrivals)) {
         Some((departures, arrivals)) if arrivals < MAX_REGULAR_RATIO * departures => Pace::Arrivals,
-        Some((departures, arrivals)) if departures < MAX_REGULAR_RATIO * arrivals && is_irregular() => {
+        Some((departures, arrivals))
+            if departures < MAX_REGULAR_RATIO * arrivals && is_irregular() =>
+        {
             Pace::Completions
         }
-        _ if is_at_constant_queue || is_closed_loop(&in_upper_half(loads, direction)) => Pace::ClosedLoop,
+        _ if is_at_constant_queue || is_closed_loop(&in_upper_half(loads, direction)) => {
+            Pace::ClosedLoop
+        }
         _ => Pace::Unclear,
     }
 }
@@ -89,7 +112,14 @@ pub(super) fn pace(
 pub(crate) fn pace_of_level(loads: &[&LoadSample], direction: IoDirection, unit: RateUnit) -> Pace {
     let rate = weighted_median_of(loads, |load| Some(load.rate(direction, unit)));
     rate.map_or(Pace::Unclear, |rate| {
-        pace(loads, direction, unit, rate, has_constant_queue(loads, direction), true)
+        pace(
+            loads,
+            direction,
+            unit,
+            rate,
+            has_constant_queue(loads, direction),
+            true,
+        )
     })
 }
 
@@ -97,8 +127,16 @@ pub(crate) fn pace_of_level(loads: &[&LoadSample], direction: IoDirection, unit:
 pub(super) fn has_steadier_counts(loads: &[&LoadSample], kind: RateKind) -> bool {
     let pairs = neighbors_under_load(loads, kind);
     let amount = |load: &LoadSample| load.amount(kind.direction, kind.unit);
-    let counts = || pairs.iter().map(|(a, b)| relative_difference(amount(a), amount(b)));
-    let rates = || pairs.iter().map(|(a, b)| relative_difference(kind.rate(a), kind.rate(b)));
+    let counts = || {
+        pairs
+            .iter()
+            .map(|(a, b)| relative_difference(amount(a), amount(b)))
+    };
+    let rates = || {
+        pairs
+            .iter()
+            .map(|(a, b)| relative_difference(kind.rate(a), kind.rate(b)))
+    };
     let median = |values: &mut dyn Iterator<Item = f64>| {
         weighted_median(&mut values.map(|value| (value, 1.0)).collect::<Vec<_>>())
     };
@@ -112,14 +150,19 @@ fn neighbors_under_load<'a>(
     loads: &[&'a LoadSample],
     kind: RateKind,
 ) -> Vec<(&'a LoadSample, &'a LoadSample)> {
-    let is_loaded = |load: &LoadSample| load.intervals == 1.0 && kind.queue(load) >= MIN_CONSTANT_QUEUE;
+    let is_loaded =
+        |load: &LoadSample| load.intervals == 1.0 && kind.queue(load) >= MIN_CONSTANT_QUEUE;
     let are_neighbors = |(a, b): &(&LoadSample, &LoadSample)| {
         is_loaded(a)
             && is_loaded(b)
             && b.interval_index - a.interval_index < 1.5
             && relative_difference(a.seconds, b.seconds) <= MAX_SAMPLE_DELAY_FRACTION
     };
-    loads.windows(2).map(|pair| (pair[0], pair[1])).filter(are_neighbors).collect()
+    loads
+        .windows(2)
+        .map(|pair| (pair[0], pair[1]))
+        .filter(are_neighbors)
+        .collect()
 }
 
 fn relative_difference(before: f64, after: f64) -> f64 {
@@ -129,17 +172,23 @@ fn relative_difference(before: f64, after: f64) -> f64 {
 /// The loads whose queue lies above the middle, on a logarithmic scale, between the shortest and the longest.
 fn in_upper_half<'a>(loads: &[&'a LoadSample], direction: IoDirection) -> Vec<&'a LoadSample> {
     let queues = loads.iter().map(|load| load.queue(direction));
-    let (shortest, longest) =
-        queues.fold((f64::INFINITY, 0.0f64), |(min, max), queue| (min.min(queue), max.max(queue)));
+    let (shortest, longest) = queues.fold((f64::INFINITY, 0.0f64), |(min, max), queue| {
+        (min.min(queue), max.max(queue))
+    });
     let middle = (1.0 - SAME_QUEUE_TOLERANCE) * (shortest * longest).sqrt();
-    loads.iter().copied().filter(|load| load.queue(direction) >= middle).collect()
+    loads
+        .iter()
+        .copied()
+        .filter(|load| load.queue(direction) >= middle)
+        .collect()
 }
 
 /// Returns whether, in nearly every interval, as many requests were in flight at the end as on average within it. The
 /// number may change from time to time.
 fn is_closed_loop(loads: &[&LoadSample]) -> bool {
     let count = loads.iter().filter(|load| load.is_closed_loop()).count();
-    loads.len() >= MIN_LIGHT_INTERVALS && count as f64 >= CONSTANT_QUEUE_FRACTION * loads.len() as f64
+    loads.len() >= MIN_LIGHT_INTERVALS
+        && count as f64 >= CONSTANT_QUEUE_FRACTION * loads.len() as f64
 }
 
 /// Returns whether the number of requests in flight was constant for long enough to show a closed loop: all the time,
@@ -149,11 +198,16 @@ pub(super) fn has_constant_queue(loads: &[&LoadSample], direction: IoDirection) 
         let (a, b) = (a.queue(direction), b.queue(direction));
         (a - b).abs() <= SAME_QUEUE_TOLERANCE * a.max(b)
     };
-    let is_constant =
-        |level: &&[&LoadSample]| level.len() >= MIN_LIGHT_INTERVALS && has_same_in_flight(level, direction);
+    let is_constant = |level: &&[&LoadSample]| {
+        level.len() >= MIN_LIGHT_INTERVALS && has_same_in_flight(level, direction)
+    };
     loads.len() >= CONSTANT_QUEUE_INTERVALS
         && (has_same_in_flight(loads, direction)
-            || loads.chunk_by(is_same_level).filter(is_constant).map(<[_]>::len).sum::<usize>()
+            || loads
+                .chunk_by(is_same_level)
+                .filter(is_constant)
+                .map(<[_]>::len)
+                .sum::<usize>()
                 >= CONSTANT_QUEUE_INTERVALS)
 }
 
@@ -162,9 +216,11 @@ pub(super) fn has_constant_queue(loads: &[&LoadSample], direction: IoDirection) 
 pub(super) fn has_same_in_flight(loads: &[&LoadSample], direction: IoDirection) -> bool {
     let in_flight = |load: &LoadSample| load.in_flight_at_end.map(|in_flight| in_flight as f64);
     let median_queue = |direction| weighted_median_of(loads, |load| Some(load.queue(direction)));
-    let (Some(queue), Some(total_queue), Some(usual)) =
-        (median_queue(direction), median_queue(IoDirection::Both), weighted_median_of(loads, in_flight))
-    else {
+    let (Some(queue), Some(total_queue), Some(usual)) = (
+        median_queue(direction),
+        median_queue(IoDirection::Both),
+        weighted_median_of(loads, in_flight),
+    ) else {
         return false;
     };
     let is_same = |load: &&&LoadSample| {
@@ -174,15 +230,21 @@ pub(super) fn has_same_in_flight(loads: &[&LoadSample], direction: IoDirection) 
     };
     let count = loads.iter().filter(is_same).count() as f64;
     // A constant number of clients never has more in flight.
-    let is_more = |load: &&&LoadSample| load.queue(direction) > MAX_CONSTANT_QUEUE_RATIO * (usual + 1.0);
+    let is_more =
+        |load: &&&LoadSample| load.queue(direction) > MAX_CONSTANT_QUEUE_RATIO * (usual + 1.0);
     let exceeds = loads.iter().filter(is_more).count() as f64
         > (1.0 - CONSTANT_QUEUE_FRACTION) / 2.0 * loads.len() as f64;
     // Clients that wait for a CPU between two requests are not late by the same time in every interval. Bursts in step
     // with the samples have idle time in between, always the same.
-    let deviation =
-        weighted_median_of(loads, |load| Some((load.queue(IoDirection::Both) - total_queue).abs()));
+    let deviation = weighted_median_of(loads, |load| {
+        Some((load.queue(IoDirection::Both) - total_queue).abs())
+    });
     let is_irregular = deviation.is_some_and(|one| one >= MIN_LATE_QUEUE_DEVIATION * total_queue);
-    let min_ratio = if is_irregular { MIN_LATE_QUEUE_RATIO } else { MIN_CONSTANT_QUEUE };
+    let min_ratio = if is_irregular {
+        MIN_LATE_QUEUE_RATIO
+    } else {
+        MIN_CONSTANT_QUEUE
+    };
     !exceeds
         && queue >= MIN_CONSTANT_QUEUE
         && total_queue >= min_ratio * usual
@@ -223,7 +285,14 @@ mod tests {
         let loads: Vec<LoadSample> = intervals.iter().map(load).collect();
         let loads: Vec<&LoadSample> = loads.iter().collect();
         let is_at_constant_queue = has_constant_queue(&loads, IoDirection::Reads);
-        pace(&loads, IoDirection::Reads, RateUnit::Requests, 1000.0, is_at_constant_queue, true)
+        pace(
+            &loads,
+            IoDirection::Reads,
+            RateUnit::Requests,
+            1000.0,
+            is_at_constant_queue,
+            true,
+        )
     }
 
     proptest! {
@@ -265,17 +334,36 @@ mod tests {
 
     #[test]
     fn completions_that_make_up_for_those_in_flight_are_paced_by_their_arrivals() {
-        assert_eq!(pace_of(&[(1000.0, 4), (996.0, 8), (1003.0, 5), (997.0, 8), (1006.0, 2)]), Pace::Arrivals);
+        assert_eq!(
+            pace_of(&[
+                (1000.0, 4),
+                (996.0, 8),
+                (1003.0, 5),
+                (997.0, 8),
+                (1006.0, 2)
+            ]),
+            Pace::Arrivals
+        );
     }
 
     #[test]
     fn completions_that_ignore_those_in_flight_are_held_by_something() {
-        assert_eq!(pace_of(&[(1000.0, 20), (1000.0, 40), (1000.0, 25), (1001.0, 70)]), Pace::Completions);
+        assert_eq!(
+            pace_of(&[(1000.0, 20), (1000.0, 40), (1000.0, 25), (1001.0, 70)]),
+            Pace::Completions
+        );
     }
 
     #[test]
     fn arrivals_that_differ_by_one_request_may_be_at_a_constant_pace() {
-        let few = [(1000.0, 0), (999.5, 1), (1000.5, 0), (1000.0, 1), (1000.0, 0), (1000.0, 0)];
+        let few = [
+            (1000.0, 0),
+            (999.5, 1),
+            (1000.5, 0),
+            (1000.0, 1),
+            (1000.0, 0),
+            (1000.0, 0),
+        ];
         assert_eq!(pace_at(&few, Some(8.0)), Pace::Unclear);
         let more = few.map(|(completions, in_flight)| (completions, 5 * in_flight));
         assert_eq!(pace_at(&more, Some(8.0)), Pace::Completions);
@@ -288,15 +376,30 @@ mod tests {
             let load = |pair: &[i32]| LoadSample {
                 seconds: 1.0,
                 intervals: 1.0,
-                reads: IoTotals { ios: 1000.0, kib: 4000.0, ms: 4000.0 },
-                writes: IoTotals { ios: 500.0, kib: 2000.0, ms: 1000.0 * writes_queue },
+                reads: IoTotals {
+                    ios: 1000.0,
+                    kib: 4000.0,
+                    ms: 4000.0,
+                },
+                writes: IoTotals {
+                    ios: 500.0,
+                    kib: 2000.0,
+                    ms: 1000.0 * writes_queue,
+                },
                 in_flight_at_end: Some(pair[1] as u64),
                 in_flight_change: f64::from(pair[1] - pair[0]),
                 ..LoadSample::default()
             };
             let loads: Vec<LoadSample> = in_flight.windows(2).map(load).collect();
             let loads: Vec<&LoadSample> = loads.iter().collect();
-            pace(&loads, IoDirection::Reads, RateUnit::Requests, 1000.0, false, true)
+            pace(
+                &loads,
+                IoDirection::Reads,
+                RateUnit::Requests,
+                1000.0,
+                false,
+                true,
+            )
         };
         assert_eq!(pace_beside(6.0), Pace::Unclear);
         assert_eq!(pace_beside(0.5), Pace::Completions);
@@ -307,12 +410,21 @@ mod tests {
         let load = |queue: f64| LoadSample {
             seconds: 5.0,
             intervals: 1.0,
-            reads: IoTotals { ios: 4000.0, kib: 16_000.0, ms: 5000.0 * queue },
+            reads: IoTotals {
+                ios: 4000.0,
+                kib: 16_000.0,
+                ms: 5000.0 * queue,
+            },
             in_flight_at_end: Some(32),
             ..LoadSample::default()
         };
         let is_constant = |queues: [f64; 4]| {
-            let loads: Vec<LoadSample> = queues.iter().cycle().take(12).map(|queue| load(*queue)).collect();
+            let loads: Vec<LoadSample> = queues
+                .iter()
+                .cycle()
+                .take(12)
+                .map(|queue| load(*queue))
+                .collect();
             has_constant_queue(&loads.iter().collect::<Vec<_>>(), IoDirection::Reads)
         };
         assert!(is_constant([31.0; 4]));

@@ -65,11 +65,15 @@ impl Plateau {
     pub(super) fn from_steady_rate(steady: &SteadyRate, kind: RateKind) -> Option<Self> {
         let await_ms_near = |queue: f64| {
             let distance = |load: &LoadSample| log(kind.queue(load) / queue).abs();
-            let nearest = steady.loads.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
+            let nearest = steady
+                .loads
+                .iter()
+                .min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
             nearest.totals(kind.direction).await_ms()
         };
         let intervals: f64 = steady.loads.iter().map(|load| load.intervals).sum();
-        let square = |load: &&LoadSample| load.intervals * (kind.rate(load) / steady.rate - 1.0).powi(2);
+        let square =
+            |load: &&LoadSample| load.intervals * (kind.rate(load) / steady.rate - 1.0).powi(2);
         let (iops, mib_per_s) = median_rates(&steady.loads, kind.direction)?;
         let cloud = limits_within(STEADY_TOLERANCE, &kind.device, kind.unit, iops, mib_per_s);
         Some(Self {
@@ -115,7 +119,11 @@ pub(crate) fn is_on_plateau(plateau: &Plateau, load: &LoadSample) -> bool {
     let plateau_rate = rate_of(plateau);
     // Where the queue grew, the device may just keep up at the shortest.
     let has_grown = plateau.queue_to >= MIN_CONCURRENCY_GROWTH * plateau.queue_from;
-    let min_queue = if plateau.is_at_constant_queue { MIN_CONSTANT_QUEUE } else { MIN_SATURATED_QUEUE };
+    let min_queue = if plateau.is_at_constant_queue {
+        MIN_CONSTANT_QUEUE
+    } else {
+        MIN_SATURATED_QUEUE
+    };
     let min_grown_queue = if has_grown || plateau.queue_from < min_queue {
         MIN_CAPPED_QUEUE_RATIO * plateau.queue_from
     } else {
@@ -124,8 +132,9 @@ pub(crate) fn is_on_plateau(plateau: &Plateau, load: &LoadSample) -> bool {
     let is_loaded = load.queue(plateau.direction) >= min_queue.max(min_grown_queue);
     let is_long = plateau.intervals as f64 >= MIN_PLATEAU_INTERVALS;
     // The rate, or the number of completions in an interval of the usual length.
-    let is_on_plateau =
-        [load.seconds, plateau.seconds / plateau.intervals as f64].into_iter().any(|seconds| {
+    let is_on_plateau = [load.seconds, plateau.seconds / plateau.intervals as f64]
+        .into_iter()
+        .any(|seconds| {
             let rate = load.amount(plateau.direction, plateau.unit) / seconds;
             (rate / plateau_rate - 1.0).abs() <= ON_PLATEAU_TOLERANCE
         });

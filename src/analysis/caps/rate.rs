@@ -24,7 +24,11 @@ impl RateKind {
     /// The relative difference within which a rate equals that of a load: the tolerance, or one request (possibly a
     /// large one) if that is more.
     pub(super) fn tolerance(self, load: &LoadSample) -> f64 {
-        let request = if self.unit == RateUnit::Kib { LARGE_REQUEST_RATIO } else { 1.0 };
+        let request = if self.unit == RateUnit::Kib {
+            LARGE_REQUEST_RATIO
+        } else {
+            1.0
+        };
         STEADY_TOLERANCE.max(request * load.intervals / load.totals(self.direction).ios)
     }
 

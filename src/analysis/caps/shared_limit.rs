@@ -6,9 +6,9 @@ use std::collections::VecDeque;
 use crate::analysis::load::RateUnit;
 use crate::analysis::stats::{IoTotals, median};
 use crate::analysis::thresholds::{
-    LATE_SAMPLE_STEPS, MAX_LEFT_OUT_DEVICES, MAX_REGULAR_RATIO, MAX_SHARED_VARIANCE_RATIO, MIN_CONFIRMATIONS,
-    MIN_SATURATED_QUEUE, MIN_SHARED_FRACTION, MIN_SHARING_VARIATION, ON_PLATEAU_TOLERANCE,
-    SHARED_LIMIT_INTERVALS, STEADY_TOLERANCE,
+    LATE_SAMPLE_STEPS, MAX_LEFT_OUT_DEVICES, MAX_REGULAR_RATIO, MAX_SHARED_VARIANCE_RATIO,
+    MIN_CONFIRMATIONS, MIN_SATURATED_QUEUE, MIN_SHARED_FRACTION, MIN_SHARING_VARIATION,
+    ON_PLATEAU_TOLERANCE, SHARED_LIMIT_INTERVALS, STEADY_TOLERANCE,
 };
 use crate::metrics::Interval;
 
@@ -73,8 +73,12 @@ impl SharedLimits {
     /// Adds a device to the present step.
     pub fn add(&mut self, device: usize, stats: &Interval) {
         let totals = IoTotals::of(&stats.reads).zip(IoTotals::of(&stats.writes));
-        let totals = totals.map(|(reads, writes)| reads.plus(&writes)).filter(|totals| totals.ios > 0.0);
-        let Some(IoTotals { ios, kib, ms }) = totals else { return };
+        let totals = totals
+            .map(|(reads, writes)| reads.plus(&writes))
+            .filter(|totals| totals.ios > 0.0);
+        let Some(IoTotals { ios, kib, ms }) = totals else {
+            return;
+        };
         let seconds = stats.seconds();
         let growth = stats.in_flight.zip(stats.in_flight_before);
         let growth = growth.map_or(0.0, |(end, begin)| end as f64 - begin as f64) / seconds;
@@ -106,7 +110,11 @@ impl SharedLimits {
                 self.windows = if is_same { before.1 + 1 } else { 1 };
                 (self.unit, self.rate, self.variation) = (Some(unit), rate, variation);
                 let window_s = seconds * SHARED_LIMIT_INTERVALS as f64;
-                self.lasted_s = if self.windows == 1 { window_s } else { self.lasted_s + seconds };
+                self.lasted_s = if self.windows == 1 {
+                    window_s
+                } else {
+                    self.lasted_s + seconds
+                };
                 self.members = members;
             }
             None if before.1 >= MIN_CONFIRMATIONS && self.is_at_limit(&before.0) => {
@@ -120,8 +128,11 @@ impl SharedLimits {
     /// The limit that a device shares; `None` if it shares none.
     pub fn of<'n>(&self, device: usize, name: impl Fn(usize) -> &'n str) -> Option<SharedLimit> {
         let is_member = self.windows >= MIN_CONFIRMATIONS && self.members.contains(&device);
-        let others =
-            self.members.iter().filter(|other| **other != device).map(|other| name(*other).to_owned());
+        let others = self
+            .members
+            .iter()
+            .filter(|other| **other != device)
+            .map(|other| name(*other).to_owned());
         Some(SharedLimit {
             others: others.collect(),
             unit: self.unit.filter(|_| is_member)?,
@@ -133,7 +144,10 @@ impl SharedLimits {
 
     /// The latest steps of a device with requests in the present one; `None` without.
     fn steps_of(&self, device: usize) -> Option<&VecDeque<DeviceRate>> {
-        self.devices.get(device).filter(|one| one.latest == self.step).map(|one| &one.steps)
+        self.devices
+            .get(device)
+            .filter(|one| one.latest == self.step)
+            .map(|one| &one.steps)
     }
 
     /// Returns whether these devices are at the limit in the latest step, although the window may lack it.
@@ -150,20 +164,32 @@ impl SharedLimits {
     /// Searches the latest steps for devices that share a limit, with its unit, rate and variation.
     fn search(&self) -> Option<(Vec<usize>, RateUnit, f64, f64)> {
         let is_busy = |steps: &VecDeque<DeviceRate>| {
-            let waiting = steps.iter().filter(|one| one.queue >= MIN_SATURATED_QUEUE).count();
+            let waiting = steps
+                .iter()
+                .filter(|one| one.queue >= MIN_SATURATED_QUEUE)
+                .count();
             steps.len() == SHARED_LIMIT_INTERVALS && 2 * waiting >= steps.len()
         };
         let steps = |device: usize| self.steps_of(device).filter(|steps| is_busy(steps));
-        let busy: Vec<(usize, &VecDeque<DeviceRate>)> =
-            (0..self.devices.len()).filter_map(|device| Some((device, steps(device)?))).collect();
+        let busy: Vec<(usize, &VecDeque<DeviceRate>)> = (0..self.devices.len())
+            .filter_map(|device| Some((device, steps(device)?)))
+            .collect();
         // One of them may have nothing to do with the limit.
-        let left_out = (busy.len() > 2 && busy.len() <= MAX_LEFT_OUT_DEVICES).then_some(0..busy.len());
+        let left_out =
+            (busy.len() > 2 && busy.len() <= MAX_LEFT_OUT_DEVICES).then_some(0..busy.len());
         let left_out = std::iter::once(None).chain(left_out.into_iter().flatten().map(Some));
         let mut sets = left_out.map(|left_out| {
-            let kept = busy.iter().enumerate().filter(|(index, _)| Some(*index) != left_out);
+            let kept = busy
+                .iter()
+                .enumerate()
+                .filter(|(index, _)| Some(*index) != left_out);
             kept.map(|(_, device)| *device).collect::<Vec<_>>()
         });
-        sets.find_map(|set| RateUnit::ALL.into_iter().find_map(|unit| sharing(&set, unit)))
+        sets.find_map(|set| {
+            RateUnit::ALL
+                .into_iter()
+                .find_map(|unit| sharing(&set, unit))
+        })
     }
 }
 
@@ -182,7 +208,9 @@ fn sharing(
     let at = place(unit);
     let mut sums = [0.0; SHARED_LIMIT_INTERVALS];
     for (_, steps) in devices {
-        sums.iter_mut().zip(*steps).for_each(|(sum, step)| *sum += step.rates[at]);
+        sums.iter_mut()
+            .zip(*steps)
+            .for_each(|(sum, step)| *sum += step.rates[at]);
     }
     // A late sample lengthens a step and shortens the next.
     let kept = nearest_median(&sums, SHARED_LIMIT_INTERVALS - LATE_SAMPLE_STEPS);
@@ -197,25 +225,46 @@ fn sharing(
     });
     let parts: Vec<(usize, f64, f64)> = parts.collect();
     let by_chance: f64 = parts.iter().map(|(_, _, variance)| variance).sum();
-    let large = || parts.iter().filter(|(_, mean, _)| *mean >= MIN_SHARED_FRACTION * rate);
-    let varies = |(_, mean, variance): &(usize, f64, f64)| variance.sqrt() >= MIN_SHARING_VARIATION * mean;
+    let large = || {
+        parts
+            .iter()
+            .filter(|(_, mean, _)| *mean >= MIN_SHARED_FRACTION * rate)
+    };
+    let varies =
+        |(_, mean, variance): &(usize, f64, f64)| variance.sqrt() >= MIN_SHARING_VARIATION * mean;
     // Requests that arrive as regularly are the pace of a client that spreads them over the devices.
-    let arrivals =
-        |step: usize| sums[step] + devices.iter().map(|(_, steps)| steps[step].growth[at]).sum::<f64>();
+    let arrivals = |step: usize| {
+        sums[step]
+            + devices
+                .iter()
+                .map(|(_, steps)| steps[step].growth[at])
+                .sum::<f64>()
+    };
     let (_, of_arrivals) = mean_and_variance(kept.iter().map(|step| arrivals(*step)));
     let is_paced = of_arrivals.sqrt() < MAX_REGULAR_RATIO * variance.sqrt();
     let is_shared = large().nth(1).is_some()
         && variance < MAX_SHARED_VARIANCE_RATIO * by_chance
         && large().all(varies)
         && !is_paced;
-    is_shared.then(|| (large().map(|(device, ..)| *device).collect(), unit, rate, variation))
+    is_shared.then(|| {
+        (
+            large().map(|(device, ..)| *device).collect(),
+            unit,
+            rate,
+            variation,
+        )
+    })
 }
 
 /// The indices of the values that are nearest to the median.
 fn nearest_median(values: &[f64], count: usize) -> Vec<usize> {
     let median = median(values.iter().copied()).unwrap_or_default();
     let mut nearest: Vec<usize> = (0..values.len()).collect();
-    nearest.sort_by(|a, b| (values[*a] - median).abs().total_cmp(&(values[*b] - median).abs()));
+    nearest.sort_by(|a, b| {
+        (values[*a] - median)
+            .abs()
+            .total_cmp(&(values[*b] - median).abs())
+    });
     nearest.truncate(count);
     nearest
 }
@@ -223,7 +272,10 @@ fn nearest_median(values: &[f64], count: usize) -> Vec<usize> {
 fn mean_and_variance(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
     let count = values.clone().count() as f64;
     let mean = values.clone().sum::<f64>() / count;
-    (mean, values.map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0))
+    (
+        mean,
+        values.map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0),
+    )
 }
 
 #[cfg(test)]
@@ -253,7 +305,9 @@ mod tests {
             }
             limits.end_step(1.0);
         }
-        (0..count).map(|device| limits.of(device, |_| "sda").is_some()).collect()
+        (0..count)
+            .map(|device| limits.of(device, |_| "sda").is_some())
+            .collect()
     }
 
     /// A number up to a bound that looks random.
@@ -269,30 +323,40 @@ mod tests {
 
     #[test]
     fn a_steady_sum_of_varied_rates_is_a_shared_limit() {
-        let found =
-            |steps: u64| sharing_after((0..steps).map(|step| shared(step).map(|ios| (ios, 0)).to_vec()));
+        let found = |steps: u64| {
+            sharing_after((0..steps).map(|step| shared(step).map(|ios| (ios, 0)).to_vec()))
+        };
         assert_eq!(found(30), [true; 3]);
         assert_eq!(found(17), [false; 3]);
         let beside_another = sharing_after((0..30).map(|step| {
             let [first, second, third] = shared(step);
-            [first, second, third, 500 + varied(step, 3, 200)].map(|ios| (ios, 0)).to_vec()
+            [first, second, third, 500 + varied(step, 3, 200)]
+                .map(|ios| (ios, 0))
+                .to_vec()
         }));
         assert_eq!(beside_another, [true, true, true, false]);
     }
 
     #[test]
     fn rates_of_their_own_and_the_pace_of_a_client_are_none() {
-        let own = sharing_after(
-            (0..60).map(|step| (0..3).map(|device| (1000 + varied(step, device, 20), 0)).collect()),
-        );
+        let own = sharing_after((0..60).map(|step| {
+            (0..3)
+                .map(|device| (1000 + varied(step, device, 20), 0))
+                .collect()
+        }));
         assert_eq!(own, [false; 3]);
-        let caps = sharing_after((0..60).map(|step| vec![(1000 + step % 2, 0), (1500 - step % 2, 0)]));
+        let caps =
+            sharing_after((0..60).map(|step| vec![(1000 + step % 2, 0), (1500 - step % 2, 0)]));
         assert_eq!(caps, [false; 2]);
         // Exactly 3,000 requests come in each step, and a few more or fewer are done.
         let paced = sharing_after((0..60).map(|step| {
             let [first, second, third] = shared(step);
             let late = varied(step, 5, 9) as i64 - 4;
-            vec![(first, 0), (second, 0), (third.saturating_add_signed(-late), late)]
+            vec![
+                (first, 0),
+                (second, 0),
+                (third.saturating_add_signed(-late), late),
+            ]
         }));
         assert_eq!(paced, [false; 3]);
     }

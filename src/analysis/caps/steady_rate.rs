@@ -9,13 +9,14 @@ use super::pace::{Pace, has_constant_queue, has_same_in_flight, pace};
 use super::rate::{RateKind, count_intervals, median_rates};
 use crate::analysis::load::{IoDirection, LoadSample, weighted_median_of};
 use crate::analysis::thresholds::{
-    ABOVE_RATE_TOLERANCE_RATIO, CONSTANT_QUEUE_INTERVALS, LOADED_RATIO_CONSTANT, LOADED_RATIO_GROWN,
-    MAX_ABOVE_RATE_FRACTION, MAX_CALIBRATED_FRACTION, MAX_CAP_DISPERSION, MAX_CONSTANT_QUEUE_DISPERSION,
-    MAX_LIGHTER_QUEUE_RATIO, MAX_ONE_CLIENT_DISPERSION, MAX_ONE_CLIENT_QUEUE, MAX_POSSIBLE_CAP_DISPERSION,
-    MIN_CONCURRENCY_GROWTH, MIN_CONSTANT_QUEUE, MIN_INTERVAL_REQUESTS, MIN_LIGHT_INTERVALS,
-    MIN_ON_RATE_FRACTION, MIN_PLATEAU_INTERVALS, MIN_PLATEAU_QUEUE, MIN_QUEUE_END_INTERVALS,
-    MIN_QUEUEING_SATURATION, MIN_RATE_CHANGE_RATIO, MIN_SATURATED_QUEUE, MIN_WITNESS_INTERVALS,
-    ON_RATE_TOLERANCE_RATIO, PLATEAU_END_INTERVALS, SAME_LIMIT_TOLERANCE, SAME_QUEUE_TOLERANCE,
+    ABOVE_RATE_TOLERANCE_RATIO, CONSTANT_QUEUE_INTERVALS, LOADED_RATIO_CONSTANT,
+    LOADED_RATIO_GROWN, MAX_ABOVE_RATE_FRACTION, MAX_CALIBRATED_FRACTION, MAX_CAP_DISPERSION,
+    MAX_CONSTANT_QUEUE_DISPERSION, MAX_LIGHTER_QUEUE_RATIO, MAX_ONE_CLIENT_DISPERSION,
+    MAX_ONE_CLIENT_QUEUE, MAX_POSSIBLE_CAP_DISPERSION, MIN_CONCURRENCY_GROWTH, MIN_CONSTANT_QUEUE,
+    MIN_INTERVAL_REQUESTS, MIN_LIGHT_INTERVALS, MIN_ON_RATE_FRACTION, MIN_PLATEAU_INTERVALS,
+    MIN_PLATEAU_QUEUE, MIN_QUEUE_END_INTERVALS, MIN_QUEUEING_SATURATION, MIN_RATE_CHANGE_RATIO,
+    MIN_SATURATED_QUEUE, MIN_WITNESS_INTERVALS, ON_RATE_TOLERANCE_RATIO, PLATEAU_END_INTERVALS,
+    SAME_LIMIT_TOLERANCE, SAME_QUEUE_TOLERANCE,
 };
 
 /// Loads whose rates lie within [`STEADY_TOLERANCE`] of one rate, in the order of time.
@@ -49,9 +50,14 @@ pub(super) struct SteadyRate<'a> {
 impl SteadyRate<'_> {
     /// Returns whether it proves a cap by itself. Fully busy servers hold their rate too, but not as exactly.
     pub(super) fn proves_cap(&self) -> bool {
-        let max = if self.is_exact_limit { MAX_POSSIBLE_CAP_DISPERSION } else { MAX_CAP_DISPERSION };
+        let max = if self.is_exact_limit {
+            MAX_POSSIBLE_CAP_DISPERSION
+        } else {
+            MAX_CAP_DISPERSION
+        };
         self.is_stated
-            || self.can_be_cap() && (self.concurrency_grew && self.dispersion() < max || self.is_held())
+            || self.can_be_cap()
+                && (self.concurrency_grew && self.dispersion() < max || self.is_held())
     }
 
     /// Returns whether nothing contradicts a cap: requests do not arrive as regularly, and the device is not as regular
@@ -72,7 +78,10 @@ impl SteadyRate<'_> {
     /// Returns whether the rate is more exact than any server, at a constant queue or however requests arrive.
     fn is_held(&self) -> bool {
         let (is_possible, max) = if self.min_queue >= MIN_SATURATED_QUEUE {
-            (self.is_at_constant_queue || self.pace() == Pace::Completions, MAX_CONSTANT_QUEUE_DISPERSION)
+            (
+                self.is_at_constant_queue || self.pace() == Pace::Completions,
+                MAX_CONSTANT_QUEUE_DISPERSION,
+            )
         } else {
             (self.is_of_one_client, MAX_ONE_CLIENT_DISPERSION)
         };
@@ -110,21 +119,34 @@ impl SteadyRate<'_> {
 
     /// The more regular of arrivals and completions.
     fn pace(&self) -> Pace {
-        let RateKind { direction, unit, .. } = self.kind;
+        let RateKind {
+            direction, unit, ..
+        } = self.kind;
         *self.pace.get_or_init(|| {
             let is_at_constant_queue = self.is_at_constant_queue;
-            pace(&self.loaded, direction, unit, self.rate, is_at_constant_queue, self.were_faster())
+            pace(
+                &self.loaded,
+                direction,
+                unit,
+                self.rate,
+                is_at_constant_queue,
+                self.were_faster(),
+            )
         })
     }
 
     /// The index of its first interval.
     pub(super) fn first_interval(&self) -> f64 {
-        self.loads.first().map_or(f64::INFINITY, |load| load.interval_index)
+        self.loads
+            .first()
+            .map_or(f64::INFINITY, |load| load.interval_index)
     }
 
     /// The index of its last interval.
     pub(super) fn last_interval(&self) -> f64 {
-        self.loads.last().map_or(f64::NEG_INFINITY, |load| load.interval_index)
+        self.loads
+            .last()
+            .map_or(f64::NEG_INFINITY, |load| load.interval_index)
     }
 
     /// Compares the loads of one rate with `all` loads of the device, in the order of time. `None` if the rate is not
@@ -140,10 +162,19 @@ impl SteadyRate<'_> {
         let rate = kind.median_rate(&loads)?;
         let (min_queue, max_queue) = queue_range(&loads, kind)?;
         let has_grown = max_queue >= MIN_CONCURRENCY_GROWTH * min_queue;
-        let loaded_ratio = if has_grown { LOADED_RATIO_GROWN } else { LOADED_RATIO_CONSTANT };
-        let within_span = || all.iter().copied().filter(|load| (first..=last).contains(&load.interval_index));
-        let loaded: Vec<&LoadSample> =
-            within_span().filter(|load| kind.queue(load) >= loaded_ratio * min_queue).collect();
+        let loaded_ratio = if has_grown {
+            LOADED_RATIO_GROWN
+        } else {
+            LOADED_RATIO_CONSTANT
+        };
+        let within_span = || {
+            all.iter()
+                .copied()
+                .filter(|load| (first..=last).contains(&load.interval_index))
+        };
+        let loaded: Vec<&LoadSample> = within_span()
+            .filter(|load| kind.queue(load) >= loaded_ratio * min_queue)
+            .collect();
         let is_on_rate = |load: &&LoadSample| {
             let tolerance = kind.tolerance(load);
             (kind.rate(load) / rate - 1.0).abs() <= ON_RATE_TOLERANCE_RATIO * tolerance
@@ -155,14 +186,18 @@ impl SteadyRate<'_> {
         if on_rate < min_on_rate.max(MIN_PLATEAU_INTERVALS - PLATEAU_END_INTERVALS) {
             return None;
         }
-        let above =
-            count_intervals(within_span().filter(|load| {
-                kind.rate(load) / rate > 1.0 + ABOVE_RATE_TOLERANCE_RATIO * kind.tolerance(load)
-            }));
+        let above = count_intervals(within_span().filter(|load| {
+            kind.rate(load) / rate > 1.0 + ABOVE_RATE_TOLERANCE_RATIO * kind.tolerance(load)
+        }));
         let is_at_constant_queue = has_constant_queue(&loads, kind.direction);
-        let min_long_queue = if is_at_constant_queue { MIN_CONSTANT_QUEUE } else { MIN_PLATEAU_QUEUE };
-        let requests =
-            weighted_median_of(&loads, |load| Some(load.totals(kind.direction).ios / load.intervals))?;
+        let min_long_queue = if is_at_constant_queue {
+            MIN_CONSTANT_QUEUE
+        } else {
+            MIN_PLATEAU_QUEUE
+        };
+        let requests = weighted_median_of(&loads, |load| {
+            Some(load.totals(kind.direction).ios / load.intervals)
+        })?;
         if requests < MIN_INTERVAL_REQUESTS
             || above > (MAX_ABOVE_RATE_FRACTION * loaded_intervals).max(PLATEAU_END_INTERVALS)
             || max_queue < min_long_queue
@@ -180,7 +215,9 @@ impl SteadyRate<'_> {
             dispersion: OnceCell::new(),
             pace: OnceCell::new(),
             is_of_one_client: is_at_constant_queue
-                && loads.iter().all(|load| load.queue(IoDirection::Both) <= MAX_ONE_CLIENT_QUEUE),
+                && loads
+                    .iter()
+                    .all(|load| load.queue(IoDirection::Both) <= MAX_ONE_CLIENT_QUEUE),
             is_at_constant_queue,
             loads,
             rate,
@@ -215,9 +252,9 @@ fn closed_loop_dispersion(mut lighter: Vec<&LoadSample>, kind: RateKind) -> Opti
     let is_same = |a: &&LoadSample, b: &&LoadSample| {
         kind.queue(b) - kind.queue(a) <= SAME_QUEUE_TOLERANCE * kind.queue(b)
     };
-    let closed = lighter
-        .chunk_by(is_same)
-        .filter(|group| group.len() >= MIN_LIGHT_INTERVALS && has_same_in_flight(group, kind.direction));
+    let closed = lighter.chunk_by(is_same).filter(|group| {
+        group.len() >= MIN_LIGHT_INTERVALS && has_same_in_flight(group, kind.direction)
+    });
     let most = closed.max_by_key(|group| group.len())?;
     let mut most = most.to_vec();
     most.sort_by(|a, b| a.interval_index.total_cmp(&b.interval_index));
@@ -235,7 +272,11 @@ pub(super) struct RatedLoad<'a> {
 pub(super) fn sorted_by_rate<'a>(loads: &[&'a LoadSample], kind: RateKind) -> Vec<RatedLoad<'a>> {
     let rated = |load: &&'a LoadSample| {
         let rate = kind.rate(load);
-        RatedLoad { rate, max_same_rate: rate * (1.0 + 2.0 * kind.tolerance(load)), load }
+        RatedLoad {
+            rate,
+            max_same_rate: rate * (1.0 + 2.0 * kind.tolerance(load)),
+            load,
+        }
     };
     let mut sorted: Vec<RatedLoad> = loads.iter().map(rated).collect();
     sorted.sort_unstable_by(|a, b| a.rate.total_cmp(&b.rate));
@@ -263,17 +304,28 @@ pub(super) fn take_densest<'a>(sorted: &mut Vec<RatedLoad<'a>>) -> Option<Vec<&'
 /// order of time: a device that stops for a moment and catches up has a single long queue. `None` without such
 /// intervals.
 fn queue_range(loads: &[&LoadSample], kind: RateKind) -> Option<(f64, f64)> {
-    let mut sorted: Vec<(f64, f64)> = loads.iter().map(|load| (kind.queue(load), load.intervals)).collect();
+    let mut sorted: Vec<(f64, f64)> = loads
+        .iter()
+        .map(|load| (kind.queue(load), load.intervals))
+        .collect();
     sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut passed = 0.0;
     let shortest = sorted.into_iter().find(|(_, intervals)| {
         passed += intervals;
         passed >= MIN_QUEUE_END_INTERVALS
     });
-    let is_next =
-        |pair: &&[&LoadSample]| pair[1].interval_index - pair[0].interval_index <= pair[0].intervals + 0.5;
-    let in_a_row = loads.windows(2).filter(is_next).map(|pair| kind.queue(pair[0]).min(kind.queue(pair[1])));
-    let merged =
-        loads.iter().filter(|load| load.intervals >= MIN_QUEUE_END_INTERVALS).map(|load| kind.queue(load));
-    shortest.map(|(queue, _)| queue).zip(in_a_row.chain(merged).reduce(f64::max))
+    let is_next = |pair: &&[&LoadSample]| {
+        pair[1].interval_index - pair[0].interval_index <= pair[0].intervals + 0.5
+    };
+    let in_a_row = loads
+        .windows(2)
+        .filter(is_next)
+        .map(|pair| kind.queue(pair[0]).min(kind.queue(pair[1])));
+    let merged = loads
+        .iter()
+        .filter(|load| load.intervals >= MIN_QUEUE_END_INTERVALS)
+        .map(|load| kind.queue(load));
+    shortest
+        .map(|(queue, _)| queue)
+        .zip(in_a_row.chain(merged).reduce(f64::max))
 }

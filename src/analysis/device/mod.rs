@@ -14,14 +14,17 @@ use super::capacity::{CapacityByDirection, CapacityReport};
 use super::caps::{Plateau, SharedLimit};
 use super::host::HostReport;
 use super::lifetimes::{FinishedLifetime, Lifetimes};
-use super::load::{ConcurrencyLevel, IoDirection, LoadSample, concurrency_levels, count_transitions};
+use super::load::{
+    ConcurrencyLevel, IoDirection, LoadSample, concurrency_levels, count_transitions,
+};
 use super::peers::SlowBesidePeers;
 use super::saved_baselines::DeviceBaseline;
 use super::settings::Settings;
 use super::stats::{DirectionReport, DirectionSummary, Distribution, Histogram};
 use super::thresholds::{MIN_DOMINANT_FRACTION, MIN_TIME_FRACTION, MIN_UTIL_INTERVAL_S};
 use super::verdict::{
-    Explanation, Hung, HungRequests, OtherCause, TroubleSpan, TroubleSpans, Verdict, VerdictShares, is_stall,
+    Explanation, Hung, HungRequests, OtherCause, TroubleSpan, TroubleSpans, Verdict, VerdictShares,
+    is_stall,
 };
 use crate::attribution::{LimitKind, ReachedLimit};
 use crate::metrics::{DataFlag, HostStats, Interval};
@@ -75,12 +78,18 @@ pub struct DeviceAnalysis {
 impl DeviceAnalysis {
     /// An analysis without intervals of the device with this kernel name.
     pub fn new(device: &str) -> Self {
-        Self { device: device.to_owned(), ..Self::default() }
+        Self {
+            device: device.to_owned(),
+            ..Self::default()
+        }
     }
 
     /// Also collects the load in blocks of time: [`DeviceReport::blocks`].
     pub fn with_blocks(self) -> Self {
-        Self { blocks: Some(BlockHistory::default()), ..self }
+        Self {
+            blocks: Some(BlockHistory::default()),
+            ..self
+        }
     }
 
     /// The kernel's name of the device.
@@ -94,14 +103,21 @@ impl DeviceAnalysis {
         self.sum = self.sum.followed_by(stats);
         self.is_accounting_off |= observation.is_accounting_off;
         self.was_busy |= !stats.is_idle();
-        self.stalled_s += if observation.stalled_s > 0.0 { stats.seconds() } else { 0.0 };
+        self.stalled_s += if observation.stalled_s > 0.0 {
+            stats.seconds()
+        } else {
+            0.0
+        };
         self.longest_stall_s = self.longest_stall_s.max(observation.stalled_s);
         if is_stall(observation.stalled_s, |count| self.lifetimes.latest(count)) {
             self.certain_stall_s = self.certain_stall_s.max(observation.stalled_s);
         }
         let hung = self.hung.observe(stats, observation.host);
         let rank = |hung: &Hung| (hung.is_certain(), hung.for_s);
-        let is_longer = |hung: &Hung| self.longest_hung.is_none_or(|longest| rank(hung) >= rank(&longest));
+        let is_longer = |hung: &Hung| {
+            self.longest_hung
+                .is_none_or(|longest| rank(hung) >= rank(&longest))
+        };
         if let Some(hung) = hung.filter(is_longer) {
             self.longest_hung = Some(hung);
         }
@@ -119,7 +135,8 @@ impl DeviceAnalysis {
     /// Takes an interval before those that are analyzed. It is used only to learn unloaded latencies and to find caps.
     pub fn observe_preceding(&mut self, stats: &Interval, host: &HostStats) {
         self.hung.observe(stats, host);
-        self.lifetimes.observe_preceding(LoadSample::of(stats, host, 0.0));
+        self.lifetimes
+            .observe_preceding(LoadSample::of(stats, host, 0.0));
     }
 
     /// Notes a break in time before the intervals that are analyzed.
@@ -133,13 +150,17 @@ impl DeviceAnalysis {
             blocks.observe(load.as_ref(), interval.seconds());
         }
         let Some(load) = load else {
-            self.excluded.untimed += u64::from(interval.completed() > 0 && interval.reads.queue().is_none());
+            self.excluded.untimed +=
+                u64::from(interval.completed() > 0 && interval.reads.queue().is_none());
             self.lifetimes.interrupt();
             return;
         };
         self.busy_intervals += 1;
         self.lifetimes.push(LoadSample { begin_s, ..load });
-        for (analysis, totals) in [(&mut self.reads, load.reads), (&mut self.writes, load.writes)] {
+        for (analysis, totals) in [
+            (&mut self.reads, load.reads),
+            (&mut self.writes, load.writes),
+        ] {
             if let Some(size_kib) = totals.size_kib() {
                 analysis.sizes_kib.add(size_kib, totals.ios);
             }
@@ -153,18 +174,31 @@ impl DeviceAnalysis {
 
     /// Notes that the device was slower than its peers in an interval of this length in seconds.
     pub fn note_slow_beside_peers(&mut self, slow: &SlowBesidePeers, seconds: f64) {
-        TimeBeside::add(&mut self.slow_beside_peers, *slow, |slow| slow.lasted_s, seconds);
+        TimeBeside::add(
+            &mut self.slow_beside_peers,
+            *slow,
+            |slow| slow.lasted_s,
+            seconds,
+        );
     }
 
     /// Notes that a limit that the device shares held it back in an interval of this length in seconds.
     pub fn note_shared_limit(&mut self, limit: SharedLimit, seconds: f64) {
-        TimeBeside::add(&mut self.shared_limit, limit, |limit| limit.lasted_s, seconds);
+        TimeBeside::add(
+            &mut self.shared_limit,
+            limit,
+            |limit| limit.lasted_s,
+            seconds,
+        );
     }
 
     /// Notes that requests waited at a device `above` while this one was idle for most of an interval of this length in
     /// seconds.
     pub fn note_waiting_above(&mut self, above: String, seconds: f64) {
-        let before_s = self.waiting_above.take().map_or(0.0, |(_, before_s)| before_s);
+        let before_s = self
+            .waiting_above
+            .take()
+            .map_or(0.0, |(_, before_s)| before_s);
         self.waiting_above = Some((above, before_s + seconds));
     }
 
@@ -215,25 +249,51 @@ impl DeviceAnalysis {
         let (ended, present) = std::mem::take(&mut self.lifetimes).finish(settings);
         let lifetimes = || ended.iter().chain([&present]);
         let loads: Vec<LoadSample> = lifetimes().flat_map(|one| &one.loads).copied().collect();
-        let plateaus: Vec<Plateau> = lifetimes().flat_map(|one| one.steady_rates.caps.clone()).collect();
+        let plateaus: Vec<Plateau> = lifetimes()
+            .flat_map(|one| one.steady_rates.caps.clone())
+            .collect();
         let unclear = lifetimes().find_map(|one| one.steady_rates.unclear.as_ref());
         let unclear = unclear.filter(|_| plateaus.is_empty());
-        let longest = lifetimes().max_by(|a, b| a.seconds().total_cmp(&b.seconds())).unwrap_or(&present);
+        let longest = lifetimes()
+            .max_by(|a, b| a.seconds().total_cmp(&b.seconds()))
+            .unwrap_or(&present);
         let mut shares = VerdictShares::default();
         let mut trouble = TroubleSpans::default();
         let mut saturations: Vec<Saturations> = Vec::new();
-        for FinishedLifetime { loads, baselines, .. } in lifetimes() {
-            let own: Vec<Saturations> = loads.iter().map(|load| baselines.saturations(load)).collect();
-            shares.add_lifetime(loads, &own, baselines, settings.saturation_threshold, &mut trouble);
+        for FinishedLifetime {
+            loads, baselines, ..
+        } in lifetimes()
+        {
+            let own: Vec<Saturations> = loads
+                .iter()
+                .map(|load| baselines.saturations(load))
+                .collect();
+            shares.add_lifetime(
+                loads,
+                &own,
+                baselines,
+                settings.saturation_threshold,
+                &mut trouble,
+            );
             saturations.extend(own);
         }
         let saturation_of = |of: fn(&Saturations) -> Option<f64>| {
-            let values =
-                saturations.iter().zip(&loads).filter_map(|(one, load)| Some((of(one)?, load.seconds)));
+            let values = saturations
+                .iter()
+                .zip(&loads)
+                .filter_map(|(one, load)| Some((of(one)?, load.seconds)));
             values.collect::<Histogram>().distribution()
         };
-        let levels = concurrency_levels(&loads, &saturations.iter().map(|one| one.both).collect::<Vec<_>>());
-        let Baselines { reads, writes, flushes, .. } = &present.baselines;
+        let levels = concurrency_levels(
+            &loads,
+            &saturations.iter().map(|one| one.both).collect::<Vec<_>>(),
+        );
+        let Baselines {
+            reads,
+            writes,
+            flushes,
+            ..
+        } = &present.baselines;
         let read = DirectionReport {
             saturation: saturation_of(|one| one.reads),
             ..with_baseline(self.reads.finish(), reads, &mut self.reads.sizes_kib)
@@ -242,7 +302,10 @@ impl DeviceAnalysis {
             saturation: saturation_of(|one| one.writes),
             ..with_baseline(self.writes.finish(), writes, &mut self.writes.sizes_kib)
         };
-        let all = DirectionReport { saturation: saturation_of(|one| one.both), ..self.both.finish() };
+        let all = DirectionReport {
+            saturation: saturation_of(|one| one.both),
+            ..self.both.finish()
+        };
         let caps = &longest.steady_rates.caps;
         // A cap on a direction with only a part of the requests is not a cap of the device.
         let is_dominant = |plateau: &&Plateau| {
@@ -261,7 +324,10 @@ impl DeviceAnalysis {
             intervals: self.intervals,
             seconds: self.sum.seconds(),
             busy_intervals: self.busy_intervals,
-            excluded: Excluded { transitions: count_transitions(&loads), ..self.excluded },
+            excluded: Excluded {
+                transitions: count_transitions(&loads),
+                ..self.excluded
+            },
             longest_stall_s: self.longest_stall_s,
             mean_queue: mean_queue(&self.sum),
             util_pct: self.util_pct.distribution(),
@@ -277,10 +343,15 @@ impl DeviceAnalysis {
                 write: writes.export(),
                 flush: flushes.export(),
             },
-            blocks: self.blocks.take().map(BlockHistory::finish).unwrap_or_default(),
+            blocks: self
+                .blocks
+                .take()
+                .map(BlockHistory::finish)
+                .unwrap_or_default(),
             ..DeviceReport::default()
         };
-        (report.verdict, report.explanation) = overall_verdict(&self, &report, &shares, unclear, settings);
+        (report.verdict, report.explanation) =
+            overall_verdict(&self, &report, &shares, unclear, settings);
         report.other_causes = other_causes(&report, host);
         report.trouble = trouble.finish(report.verdict, &report.plateaus, &loads);
         report
@@ -293,8 +364,14 @@ fn mean_queue(sum: &Interval) -> Option<f64> {
 }
 
 /// Adds the unloaded latency for the median size.
-fn with_baseline(report: DirectionReport, baseline: &Baseline, sizes_kib: &mut Histogram) -> DirectionReport {
-    let unloaded = sizes_kib.quantile(0.5).and_then(|size| baseline.unloaded_latency(size));
+fn with_baseline(
+    report: DirectionReport,
+    baseline: &Baseline,
+    sizes_kib: &mut Histogram,
+) -> DirectionReport {
+    let unloaded = sizes_kib
+        .quantile(0.5)
+        .and_then(|size| baseline.unloaded_latency(size));
     DirectionReport {
         baseline_await_ms: unloaded.map(|one| one.await_ms),
         baseline_queue: unloaded.and_then(|one| one.queue),
@@ -322,7 +399,12 @@ impl<T> TimeBeside<T> {
                     time.longest = found;
                 }
             }
-            None => *place = Some(Self { seconds: lasted_s(&found), longest: found }),
+            None => {
+                *place = Some(Self {
+                    seconds: lasted_s(&found),
+                    longest: found,
+                })
+            }
         }
     }
 
@@ -347,7 +429,11 @@ impl ThrottledTime {
     /// Adds an interval of this length in seconds.
     pub(crate) fn add(&mut self, limit: &ReachedLimit, seconds: f64) {
         self.seconds += seconds;
-        match self.limits.iter().position(|(known, _)| key(known) == key(limit)) {
+        match self
+            .limits
+            .iter()
+            .position(|(known, _)| key(known) == key(limit))
+        {
             // The limit as passed last has the latest share.
             Some(at) => self.limits[at] = (limit.clone(), self.limits[at].1 + seconds),
             None if self.limits.len() < MAX_LIMITS => self.limits.push((limit.clone(), seconds)),
@@ -357,13 +443,21 @@ impl ThrottledTime {
 
     /// The limit with the longest time; `None` if there was none.
     pub(crate) fn longest(&self) -> Option<&ReachedLimit> {
-        self.limits.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(limit, _)| limit)
+        self.limits
+            .iter()
+            .max_by(|a, b| a.1.total_cmp(&b.1))
+            .map(|(limit, _)| limit)
     }
 }
 
 /// Identifies a limit: its cgroup, device, kind and value.
 fn key(limit: &ReachedLimit) -> (&str, &str, LimitKind, u64) {
-    (&limit.cgroup, &limit.limited_device, limit.kind, limit.value)
+    (
+        &limit.cgroup,
+        &limit.limited_device,
+        limit.kind,
+        limit.value,
+    )
 }
 
 /// The number of intervals that are not in the report, or not in all of it, by reason.

@@ -7,8 +7,8 @@ use super::history::those_or_all;
 use super::sample::{IoDirection, LoadSample};
 use crate::analysis::stats::{IoTotals, weighted_median};
 use crate::analysis::thresholds::{
-    LEVEL_GAP_RATIO, LEVEL_REACH_RATIO, MAX_LEVEL_WIDTH_RATIO, MAX_UNIMPORTANT_QUEUE, MIN_CONFIRMATIONS,
-    MOST_FRACTION,
+    LEVEL_GAP_RATIO, LEVEL_REACH_RATIO, MAX_LEVEL_WIDTH_RATIO, MAX_UNIMPORTANT_QUEUE,
+    MIN_CONFIRMATIONS, MOST_FRACTION,
 };
 
 /// The intervals of about one concurrency.
@@ -52,20 +52,31 @@ impl ConcurrencyLevel {
 
 /// The levels of loads, reads and writes together, the lowest first. `saturations` has the saturation of each load,
 /// `None` if it is unknown.
-pub(crate) fn concurrency_levels(loads: &[LoadSample], saturations: &[Option<f64>]) -> Vec<ConcurrencyLevel> {
+pub(crate) fn concurrency_levels(
+    loads: &[LoadSample],
+    saturations: &[Option<f64>],
+) -> Vec<ConcurrencyLevel> {
     let level = |group: Vec<usize>| {
         let used = those_or_all(&group, |index| loads[*index].is_steady);
         let used_loads: Vec<&LoadSample> = used.iter().map(|index| &loads[*index]).collect();
-        let known: Vec<(&LoadSample, Option<f64>)> =
-            used.iter().map(|index| (&loads[*index], saturations[*index])).collect();
+        let known: Vec<(&LoadSample, Option<f64>)> = used
+            .iter()
+            .map(|index| (&loads[*index], saturations[*index]))
+            .collect();
         ConcurrencyLevel {
-            intervals: group.iter().map(|index| loads[*index].intervals).sum::<f64>() as u64,
+            intervals: group
+                .iter()
+                .map(|index| loads[*index].intervals)
+                .sum::<f64>() as u64,
             saturation: combined_saturation(&known),
             ..ConcurrencyLevel::of(&used_loads, IoDirection::Both)
         }
     };
     let all: Vec<&LoadSample> = loads.iter().collect();
-    group_by_queue(&all, IoDirection::Both).into_iter().map(level).collect()
+    group_by_queue(&all, IoDirection::Both)
+        .into_iter()
+        .map(level)
+        .collect()
 }
 
 /// The median of a quantity over the intervals of loads; `None` if no load has it.
@@ -82,13 +93,17 @@ pub(crate) fn weighted_median_of(
 /// The saturation of several loads together; `None` if that of most of them is unknown.
 fn combined_saturation(loads: &[(&LoadSample, Option<f64>)]) -> Option<f64> {
     let (mut intervals, mut ms, mut unloaded_ms) = (0.0, 0.0, 0.0);
-    for (load, saturation) in loads.iter().filter_map(|(load, saturation)| Some((load, (*saturation)?))) {
+    for (load, saturation) in loads
+        .iter()
+        .filter_map(|(load, saturation)| Some((load, (*saturation)?)))
+    {
         let load_ms = load.totals(IoDirection::Both).ms;
         intervals += load.intervals;
         ms += load_ms;
         unloaded_ms += load_ms / saturation;
     }
-    let is_enough = intervals >= MOST_FRACTION * loads.iter().map(|(load, _)| load.intervals).sum::<f64>();
+    let is_enough =
+        intervals >= MOST_FRACTION * loads.iter().map(|(load, _)| load.intervals).sum::<f64>();
     Some(ms / unloaded_ms).filter(|saturation| is_enough && saturation.is_finite())
 }
 
@@ -114,7 +129,9 @@ impl HeldQueue {
     /// A run of loads with about the same queue; `None` if it is too short. Its first and last load may hold the change
     /// to another queue, so that their lengths do not count.
     fn of_run(run: &[Queue]) -> Option<Self> {
-        let inner = run.get(1..run.len() - 1).filter(|_| run.len() >= MIN_CONFIRMATIONS)?;
+        let inner = run
+            .get(1..run.len() - 1)
+            .filter(|_| run.len() >= MIN_CONFIRMATIONS)?;
         let lengths = || inner.iter().map(|queue| queue.length);
         Some(Self {
             shortest: lengths().fold(f64::INFINITY, f64::min),
@@ -146,9 +163,15 @@ pub(crate) fn group_by_queue(loads: &[&LoadSample], direction: IoDirection) -> V
         intervals: load.intervals,
         index,
     };
-    let mut queues: Vec<Queue> =
-        loads.iter().enumerate().map(queue).filter(|queue| queue.length > 0.0).collect();
-    queues.iter_mut().for_each(|queue| queue.length = queue.length.max(MAX_UNIMPORTANT_QUEUE));
+    let mut queues: Vec<Queue> = loads
+        .iter()
+        .enumerate()
+        .map(queue)
+        .filter(|queue| queue.length > 0.0)
+        .collect();
+    queues
+        .iter_mut()
+        .for_each(|queue| queue.length = queue.length.max(MAX_UNIMPORTANT_QUEUE));
     let held = held_queues(&queues);
     queues.sort_by(|a, b| a.length.total_cmp(&b.length));
     let octaves: Vec<(f64, f64)> = queues
@@ -161,7 +184,11 @@ pub(crate) fn group_by_queue(loads: &[&LoadSample], direction: IoDirection) -> V
         .iter()
         .map(|queue| match nearest(&held, queue.length) {
             Some(held) => (Some(held), 0, queue.index),
-            None => (None, (log2(queue.length) - bound).floor() as i64, queue.index),
+            None => (
+                None,
+                (log2(queue.length) - bound).floor() as i64,
+                queue.index,
+            ),
         })
         .collect();
     groups
@@ -178,7 +205,9 @@ pub(crate) fn group_by_queue(loads: &[&LoadSample], direction: IoDirection) -> V
 fn held_queues(queues: &[Queue]) -> Vec<HeldQueue> {
     let is_near = |a: f64, b: f64| a.max(b) <= LEVEL_GAP_RATIO * a.min(b);
     let is_narrow = |one: &HeldQueue| one.longest <= MAX_LEVEL_WIDTH_RATIO * one.shortest;
-    let runs = queues.chunk_by(|a, b| is_near(a.length, b.length)).filter_map(HeldQueue::of_run);
+    let runs = queues
+        .chunk_by(|a, b| is_near(a.length, b.length))
+        .filter_map(HeldQueue::of_run);
     let mut runs: Vec<HeldQueue> = runs.filter(is_narrow).collect();
     runs.sort_by(|a, b| a.shortest.total_cmp(&b.shortest));
     let mut held: Vec<HeldQueue> = Vec::new();
@@ -226,7 +255,10 @@ fn quietest_bound(octaves: &[(f64, f64)]) -> f64 {
             .sum()
     };
     let weights = POSITIONS.map(|position| (position, weight(position)));
-    weights.into_iter().min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0.5, |(position, _)| position)
+    weights
+        .into_iter()
+        .min_by(|a, b| a.1.total_cmp(&b.1))
+        .map_or(0.5, |(position, _)| position)
 }
 
 #[cfg(test)]
@@ -235,8 +267,17 @@ mod tests {
 
     fn loads(queues: &[f64]) -> Vec<LoadSample> {
         let load = |queue: &f64| {
-            let reads = IoTotals { ios: 100.0 * queue, kib: 400.0 * queue, ms: 1000.0 * queue };
-            LoadSample { seconds: 1.0, intervals: 1.0, reads, ..LoadSample::default() }
+            let reads = IoTotals {
+                ios: 100.0 * queue,
+                kib: 400.0 * queue,
+                ms: 1000.0 * queue,
+            };
+            LoadSample {
+                seconds: 1.0,
+                intervals: 1.0,
+                reads,
+                ..LoadSample::default()
+            }
         };
         queues.iter().map(load).collect()
     }
@@ -245,7 +286,10 @@ mod tests {
     fn a_level_obeys_littles_law() {
         let levels = concurrency_levels(&loads(&[0.9, 1.0, 1.1, 4.0]), &[Some(1.0); 4]);
         assert_eq!(levels.len(), 2);
-        assert_eq!((levels[0].queue, levels[0].intervals, levels[0].iops), (1.0, 3, 100.0));
+        assert_eq!(
+            (levels[0].queue, levels[0].intervals, levels[0].iops),
+            (1.0, 3, 100.0)
+        );
         assert!((levels[0].iops * levels[0].await_ms / 1000.0 - levels[0].queue).abs() < 1e-9);
         assert!((levels[0].await_ms - 10.0).abs() < 1e-9 && levels[0].saturation == Some(1.0));
     }
@@ -259,12 +303,24 @@ mod queue_groups_tests {
     /// The sizes of the groups of loads with these queues.
     fn sizes(queues: impl IntoIterator<Item = f64>) -> Vec<usize> {
         let load = |queue: f64| {
-            let reads = IoTotals { ios: 100.0, kib: 400.0, ms: 1000.0 * queue };
-            LoadSample { seconds: 1.0, intervals: 1.0, reads, ..LoadSample::default() }
+            let reads = IoTotals {
+                ios: 100.0,
+                kib: 400.0,
+                ms: 1000.0 * queue,
+            };
+            LoadSample {
+                seconds: 1.0,
+                intervals: 1.0,
+                reads,
+                ..LoadSample::default()
+            }
         };
         let loads: Vec<LoadSample> = queues.into_iter().map(load).collect();
         let loads: Vec<&LoadSample> = loads.iter().collect();
-        group_by_queue(&loads, IoDirection::Both).iter().map(Vec::len).collect()
+        group_by_queue(&loads, IoDirection::Both)
+            .iter()
+            .map(Vec::len)
+            .collect()
     }
 
     #[test]
@@ -280,14 +336,20 @@ mod queue_groups_tests {
     #[test]
     fn each_length_that_was_held_is_a_group() {
         let held = |length: f64| [0.99, 1.0, 1.01, 1.0, 0.99].map(|factor| factor * length);
-        assert_eq!(sizes([1.0, 2.0, 3.0, 4.0, 5.0, 6.0].into_iter().flat_map(held)), [5; 6]);
+        assert_eq!(
+            sizes([1.0, 2.0, 3.0, 4.0, 5.0, 6.0].into_iter().flat_map(held)),
+            [5; 6]
+        );
         // Again and again, with a mixture of both in the interval of the change.
         let changes = [5.1, 5.3, 5.4, 5.5, 5.7, 5.9].into_iter();
-        let steps =
-            changes.flat_map(|change| [held(5.0).to_vec(), vec![change], held(6.0).to_vec()].concat());
+        let steps = changes
+            .flat_map(|change| [held(5.0).to_vec(), vec![change], held(6.0).to_vec()].concat());
         assert_eq!(sizes(steps), [33, 33]);
         // Loads that are far from it are in other groups.
-        assert_eq!(sizes(held(4.0).into_iter().chain([40.0, 1.0, 5.0])), [1, 6, 1]);
+        assert_eq!(
+            sizes(held(4.0).into_iter().chain([40.0, 1.0, 5.0])),
+            [1, 6, 1]
+        );
     }
 
     #[test]
@@ -296,7 +358,8 @@ mod queue_groups_tests {
         let moving = sizes((0..500).map(|at| 1.01f64.powi(at)));
         assert!((7..=9).contains(&moving.len()), "{moving:?}");
         // Between 3 and 6 in a random order: two runs by chance.
-        let random = (0..200u32).map(|at| 3.0 + f64::from(at.wrapping_mul(2_654_435_761) >> 8) / 5.6e6);
+        let random =
+            (0..200u32).map(|at| 3.0 + f64::from(at.wrapping_mul(2_654_435_761) >> 8) / 5.6e6);
         let varying = sizes(random);
         assert!(varying.len() <= 2, "{varying:?}");
     }

@@ -24,7 +24,10 @@ pub(crate) struct LoadHistory {
 impl LoadHistory {
     /// Adds the load of the next interval.
     pub(crate) fn push(&mut self, load: LoadSample) {
-        let is_steady = self.latest.as_ref().is_some_and(|last| last.is_similar(&load, SAME_LOAD_TOLERANCE));
+        let is_steady = self
+            .latest
+            .as_ref()
+            .is_some_and(|last| last.is_similar(&load, SAME_LOAD_TOLERANCE));
         if let Some(mut last) = self.latest.replace(LoadSample { is_steady, ..load }) {
             last.is_steady |= is_steady;
             self.keep(last);
@@ -41,7 +44,12 @@ impl LoadHistory {
     /// The latest loads, `count` at most.
     pub(crate) fn latest(&self, count: usize) -> Vec<LoadSample> {
         let first = (self.kept.len() + 1).saturating_sub(count);
-        self.kept.iter().skip(first).chain(&self.latest).copied().collect()
+        self.kept
+            .iter()
+            .skip(first)
+            .chain(&self.latest)
+            .copied()
+            .collect()
     }
 
     /// All loads, in the order of time.
@@ -59,7 +67,9 @@ impl LoadHistory {
 
     /// Merges pairs of loads, the most similar first, until enough memory is free.
     fn compact(&mut self) {
-        for class in [rate_and_queue_class, queue_class, |_: &LoadSample| LoadClass::default()] {
+        for class in [rate_and_queue_class, queue_class, |_: &LoadSample| {
+            LoadClass::default()
+        }] {
             self.kept = merge_similar(&self.kept, class);
             if self.kept.len() <= MAX_MERGED_LOADS {
                 break;
@@ -74,22 +84,36 @@ type LoadClass = (i32, i32, bool);
 fn rate_and_queue_class(load: &LoadSample) -> LoadClass {
     let rate = load.rate(IoDirection::Both, RateUnit::Requests);
     let (queue, _, is_steady) = queue_class(load);
-    (queue, (log2(rate.max(1e-3)) * 8.0).round() as i32, is_steady)
+    (
+        queue,
+        (log2(rate.max(1e-3)) * 8.0).round() as i32,
+        is_steady,
+    )
 }
 
 fn queue_class(load: &LoadSample) -> LoadClass {
-    ((log2(load.queue(IoDirection::Both).max(1e-3)) * 2.0).round() as i32, 0, load.is_steady)
+    (
+        (log2(load.queue(IoDirection::Both).max(1e-3)) * 2.0).round() as i32,
+        0,
+        load.is_steady,
+    )
 }
 
 /// The loads in the order of time; within each window of neighbors, pairs of the same class are merged.
 fn merge_similar(loads: &[LoadSample], class: fn(&LoadSample) -> LoadClass) -> Vec<LoadSample> {
     let mut merged = Vec::with_capacity(loads.len());
-    loads.chunks(MERGE_WINDOW).for_each(|window| merge_window(window, class, &mut merged));
+    loads
+        .chunks(MERGE_WINDOW)
+        .for_each(|window| merge_window(window, class, &mut merged));
     merged
 }
 
 /// Appends the loads of a window to `merged`; each pair of the same class is merged at the place of the earlier load.
-fn merge_window(window: &[LoadSample], class: fn(&LoadSample) -> LoadClass, merged: &mut Vec<LoadSample>) {
+fn merge_window(
+    window: &[LoadSample],
+    class: fn(&LoadSample) -> LoadClass,
+    merged: &mut Vec<LoadSample>,
+) {
     let mut single: Vec<(LoadClass, usize)> = Vec::with_capacity(MERGE_WINDOW);
     for load in window {
         let class = class(load);
@@ -122,9 +146,17 @@ pub(super) fn those_or_all<T: Copy>(all: &[T], is_steady: impl Fn(&T) -> bool) -
 /// The number of intervals in which the load changed; 0 if fewer than [`MOST_FRACTION`] are steady, because then
 /// none is left out.
 pub(crate) fn count_transitions(loads: &[LoadSample]) -> u64 {
-    let changing = loads.iter().filter(|load| !load.is_steady).map(|load| load.intervals).sum::<f64>() as u64;
+    let changing = loads
+        .iter()
+        .filter(|load| !load.is_steady)
+        .map(|load| load.intervals)
+        .sum::<f64>() as u64;
     let total = loads.iter().map(|load| load.intervals).sum::<f64>() as u64;
-    if changing as f64 <= (1.0 - MOST_FRACTION) * total as f64 { changing } else { 0 }
+    if changing as f64 <= (1.0 - MOST_FRACTION) * total as f64 {
+        changing
+    } else {
+        0
+    }
 }
 
 #[cfg(test)]
@@ -133,7 +165,11 @@ mod tests {
     use crate::analysis::stats::IoTotals;
 
     fn load(index: usize, ios: f64, ms: f64) -> LoadSample {
-        let reads = IoTotals { ios, kib: ios * 4.0, ms };
+        let reads = IoTotals {
+            ios,
+            kib: ios * 4.0,
+            ms,
+        };
         LoadSample {
             interval_index: index as f64,
             seconds: 1.0,
@@ -146,7 +182,10 @@ mod tests {
     #[test]
     fn an_interval_in_which_the_load_changed_is_not_steady() {
         let mut history = LoadHistory::default();
-        for (index, ios) in [100.0, 101.0, 70.0, 50.0, 50.0, 90.0].into_iter().enumerate() {
+        for (index, ios) in [100.0, 101.0, 70.0, 50.0, 50.0, 90.0]
+            .into_iter()
+            .enumerate()
+        {
             history.push(load(index, ios, 1000.0));
         }
         let steady: Vec<bool> = history.finish().iter().map(|load| load.is_steady).collect();
@@ -156,8 +195,13 @@ mod tests {
     #[test]
     fn alternating_rates_at_one_queue_are_not_merged() {
         let mut history = LoadHistory::default();
-        (0..20_000)
-            .for_each(|index| history.push(load(index, if index % 2 == 0 { 1000.0 } else { 300.0 }, 2000.0)));
+        (0..20_000).for_each(|index| {
+            history.push(load(
+                index,
+                if index % 2 == 0 { 1000.0 } else { 300.0 },
+                2000.0,
+            ))
+        });
         assert!(history.finish().iter().all(|load| load.variation < 1e-9));
     }
 
@@ -180,9 +224,15 @@ mod tests {
         }
         let kept = history.finish();
         assert!(kept.len() <= MAX_LOADS + 1);
-        assert_eq!(kept.iter().map(|load| load.intervals).sum::<f64>(), 100_000.0);
+        assert_eq!(
+            kept.iter().map(|load| load.intervals).sum::<f64>(),
+            100_000.0
+        );
         // Levels were not mixed.
         assert!(kept.iter().all(|load| load.variation < 1e-9));
-        assert!(kept.iter().all(|load| load.rate(IoDirection::Reads, RateUnit::Requests) >= 100.0));
+        assert!(
+            kept.iter()
+                .all(|load| load.rate(IoDirection::Reads, RateUnit::Requests) >= 100.0)
+        );
     }
 }

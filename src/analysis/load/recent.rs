@@ -44,12 +44,17 @@ impl RecentLoads {
             self.rates.pop_front();
         } else if count == self.loads.capacity() {
             // Most devices of a large host never have more than a few loads in a row.
-            self.loads.reserve_exact((count / 2).max(4).min(MAX_RECENT_LOADS - count));
+            self.loads
+                .reserve_exact((count / 2).max(4).min(MAX_RECENT_LOADS - count));
         }
         let rates = std::array::from_fn(|of| {
             let (direction, unit) = RATE_KINDS[of % RATE_KINDS.len()];
             let amount = load.amount(direction, unit);
-            (if of < RATE_KINDS.len() { amount / load.seconds } else { amount }) as f32
+            (if of < RATE_KINDS.len() {
+                amount / load.seconds
+            } else {
+                amount
+            }) as f32
         });
         self.rates.push_back(rates);
         self.loads.push_back(load);
@@ -73,7 +78,9 @@ impl RecentLoads {
     }
 
     /// The loads in the order of time.
-    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &LoadSample> + ExactSizeIterator + Clone {
+    pub(crate) fn iter(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = &LoadSample> + ExactSizeIterator + Clone {
         self.loads.iter()
     }
 
@@ -86,7 +93,12 @@ impl RecentLoads {
                 return false;
             }
             let is_near = |rate: &f32| (rate - latest).abs() <= NEAR_RATE_DISTANCE as f32 * latest;
-            let mut near: Vec<f32> = self.rates.iter().map(|rates| rates[of]).filter(is_near).collect();
+            let mut near: Vec<f32> = self
+                .rates
+                .iter()
+                .map(|rates| rates[of])
+                .filter(is_near)
+                .collect();
             near.sort_unstable_by(f32::total_cmp);
             near.windows(count as usize)
                 .any(|same| f64::from(same[same.len() - 1]) <= width * f64::from(same[0]))
@@ -109,7 +121,11 @@ mod tests {
             interval_index: index as f64,
             seconds: 1.0 + (index % 5) as f64 / 10.0,
             intervals: 1.0,
-            reads: IoTotals { ios: reads, kib: 4.0 * reads, ms: reads },
+            reads: IoTotals {
+                ios: reads,
+                kib: 4.0 * reads,
+                ms: reads,
+            },
             ..LoadSample::default()
         }
     }
@@ -123,8 +139,16 @@ mod tests {
             assert_eq!(loads.len(), MAX_RECENT_LOADS.min(index + 1));
             assert!(loads.is_sorted_by(|a, b| a.interval_index + 1.0 == b.interval_index));
         }
-        let indices: Vec<f64> = recent.iter().rev().take(2).map(|load| load.interval_index).collect();
-        assert_eq!((indices, recent.loads.capacity()), (vec![999.0, 998.0], MAX_RECENT_LOADS));
+        let indices: Vec<f64> = recent
+            .iter()
+            .rev()
+            .take(2)
+            .map(|load| load.interval_index)
+            .collect();
+        assert_eq!(
+            (indices, recent.loads.capacity()),
+            (vec![999.0, 998.0], MAX_RECENT_LOADS)
+        );
         recent.clear();
         assert!(recent.latest().is_none());
     }

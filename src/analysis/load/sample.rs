@@ -4,8 +4,8 @@ use serde::{Serialize, Serializer};
 
 use crate::analysis::stats::IoTotals;
 use crate::analysis::thresholds::{
-    CLOSED_LOOP_TOLERANCE, LOW_AVAILABLE_CPU_PCT, MAX_MINOR_TIME_FRACTION, MIN_BURST_EDGE_IN_FLIGHT,
-    MIN_BURST_EDGE_RATIO, MIN_INTERVAL_REQUESTS, SAME_RATE_TOLERANCE,
+    CLOSED_LOOP_TOLERANCE, LOW_AVAILABLE_CPU_PCT, MAX_MINOR_TIME_FRACTION,
+    MIN_BURST_EDGE_IN_FLIGHT, MIN_BURST_EDGE_RATIO, MIN_INTERVAL_REQUESTS, SAME_RATE_TOLERANCE,
 };
 use crate::metrics::{HostStats, Interval};
 
@@ -111,7 +111,9 @@ impl LoadSample {
             in_flight: stats.in_flight.max(stats.in_flight_before).unwrap_or(0),
             is_steady: false,
             variation: 0.0,
-            is_cpu_short: host.cpu.is_some_and(|cpu| cpu.available() < LOW_AVAILABLE_CPU_PCT),
+            is_cpu_short: host
+                .cpu
+                .is_some_and(|cpu| cpu.available() < LOW_AVAILABLE_CPU_PCT),
         })
     }
 
@@ -127,7 +129,11 @@ impl LoadSample {
     /// Requests or KiB.
     pub fn amount(&self, direction: IoDirection, unit: RateUnit) -> f64 {
         let totals = self.totals(direction);
-        if unit == RateUnit::Requests { totals.ios } else { totals.kib }
+        if unit == RateUnit::Requests {
+            totals.ios
+        } else {
+            totals.kib
+        }
     }
 
     /// Requests or KiB per second.
@@ -199,7 +205,8 @@ impl LoadSample {
         let seconds = self.seconds + other.seconds;
         let (a, b) = (self.seconds / seconds, other.seconds / seconds);
         let mean = a * rate(self) + b * rate(other);
-        let square = |load: &Self| (load.variation * rate(load)).powi(2) + (rate(load) - mean).powi(2);
+        let square =
+            |load: &Self| (load.variation * rate(load)).powi(2) + (rate(load) - mean).powi(2);
         Self {
             interval_index: self.interval_index.min(other.interval_index),
             begin_s: self.begin_s.min(other.begin_s),
@@ -208,7 +215,10 @@ impl LoadSample {
             reads: self.reads.plus(&other.reads),
             writes: self.writes.plus(&other.writes),
             flushes: self.flushes.plus(&other.flushes),
-            busy_s: self.busy_s.zip(other.busy_s).map(|(one, other)| one + other),
+            busy_s: self
+                .busy_s
+                .zip(other.busy_s)
+                .map(|(one, other)| one + other),
             in_flight_change: self.in_flight_change + other.in_flight_change,
             in_flight_at_end: self
                 .in_flight_at_end
@@ -222,7 +232,10 @@ impl LoadSample {
 }
 
 fn in_flight_change(stats: &Interval) -> f64 {
-    stats.in_flight.zip(stats.in_flight_before).map_or(0.0, |(end, begin)| end as f64 - begin as f64)
+    stats
+        .in_flight
+        .zip(stats.in_flight_before)
+        .map_or(0.0, |(end, begin)| end as f64 - begin as f64)
 }
 
 #[cfg(test)]
@@ -231,15 +244,27 @@ mod tests {
     use crate::units::Span;
 
     fn load(ios: f64, ms: f64) -> LoadSample {
-        let reads = IoTotals { ios, kib: ios * 4.0, ms };
-        LoadSample { seconds: 1.0, intervals: 1.0, reads, ..LoadSample::default() }
+        let reads = IoTotals {
+            ios,
+            kib: ios * 4.0,
+            ms,
+        };
+        LoadSample {
+            seconds: 1.0,
+            intervals: 1.0,
+            reads,
+            ..LoadSample::default()
+        }
     }
 
     #[test]
     fn merged_loads_keep_sums_and_variation() {
         let both = load(90.0, 100.0).merge(&load(110.0, 300.0));
         assert_eq!(
-            (both.rate(IoDirection::Reads, RateUnit::Requests), both.queue(IoDirection::Both)),
+            (
+                both.rate(IoDirection::Reads, RateUnit::Requests),
+                both.queue(IoDirection::Both)
+            ),
             (100.0, 0.2)
         );
         assert!((both.variation - 0.1).abs() < 1e-12);
@@ -254,7 +279,11 @@ mod tests {
     #[test]
     fn a_few_flushes_that_take_little_time_do_not_decide() {
         let with_flushes = |ios: f64, ms: f64| LoadSample {
-            flushes: IoTotals { ios, kib: 0.0, ms: ios * ms },
+            flushes: IoTotals {
+                ios,
+                kib: 0.0,
+                ms: ios * ms,
+            },
             ..load(100.0, 20.0)
         };
         assert!(!with_flushes(2.0, 30.0).is_major(IoDirection::Flushes));

@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::histogram::{Distribution, Histogram};
 use crate::analysis::thresholds::{
-    MAX_COARSE_TIME_MS, MAX_RANDOM_KIB, MAX_RANDOM_MERGED_PCT, MAX_TRICKLE_FRACTION, MIN_SEQUENTIAL_KIB,
-    MIN_SEQUENTIAL_MERGED_PCT,
+    MAX_COARSE_TIME_MS, MAX_RANDOM_KIB, MAX_RANDOM_MERGED_PCT, MAX_TRICKLE_FRACTION,
+    MIN_SEQUENTIAL_KIB, MIN_SEQUENTIAL_MERGED_PCT,
 };
 use crate::metrics::Completed;
 
@@ -44,13 +44,20 @@ pub(crate) struct DirectionSummary {
 impl DirectionSummary {
     pub(crate) fn observe(&mut self, completed: &Completed) {
         let add = |histogram: &mut Histogram, value: Option<f64>| {
-            value.into_iter().for_each(|value| histogram.add(value, completed.seconds()));
+            value
+                .into_iter()
+                .for_each(|value| histogram.add(value, completed.seconds()));
         };
         add(&mut self.iops, completed.per_s());
-        add(&mut self.mib_per_s, completed.kib_per_s().map(|kib| kib / 1024.0));
+        add(
+            &mut self.mib_per_s,
+            completed.kib_per_s().map(|kib| kib / 1024.0),
+        );
         add(&mut self.queue, completed.queue());
         add(&mut self.size_kib, completed.size_kib());
-        let pooled = self.pooled(completed).and_then(|one| Some((one.await_ms()?, one.seconds())));
+        let pooled = self
+            .pooled(completed)
+            .and_then(|one| Some((one.await_ms()?, one.seconds())));
         if let Some((await_ms, seconds)) = pooled {
             self.await_ms.add(await_ms, seconds);
         }
@@ -80,7 +87,10 @@ impl DirectionSummary {
         DirectionReport {
             iops: self.iops.distribution(),
             mib_per_s: self.mib_per_s.distribution(),
-            size_kib: Distribution { mean: self.sum.size_kib(), ..self.size_kib.distribution() },
+            size_kib: Distribution {
+                mean: self.sum.size_kib(),
+                ..self.size_kib.distribution()
+            },
             await_ms: Distribution {
                 mean: self.sum.await_ms().filter(|ms| *ms > 0.0),
                 ..self.await_ms.distribution()
@@ -203,9 +213,20 @@ mod tests {
             summary.observe(&Completed::example(seconds, ios, await_ms));
         }
         let report = summary.finish();
-        assert_eq!((report.await_ms.mean, report.iops.mean), (Some(4.0), Some(100.0)));
-        assert!(report.await_ms.p50.is_some_and(|p50| (p50 - 5.0).abs() < 1e-9));
-        assert_eq!((report.pattern, report.merged_pct), (Pattern::Random, Some(0.0)));
+        assert_eq!(
+            (report.await_ms.mean, report.iops.mean),
+            (Some(4.0), Some(100.0))
+        );
+        assert!(
+            report
+                .await_ms
+                .p50
+                .is_some_and(|p50| (p50 - 5.0).abs() < 1e-9)
+        );
+        assert_eq!(
+            (report.pattern, report.merged_pct),
+            (Pattern::Random, Some(0.0))
+        );
         assert_eq!(pattern(Some(64.0), Some(2.0)), Pattern::Unknown);
         assert_eq!(pattern(Some(64.0), Some(40.0)), Pattern::Sequential);
         let nothing = DirectionSummary::default().finish();
@@ -228,7 +249,10 @@ mod busy_mean_tests {
     #[test]
     fn a_trickle_is_left_out_and_phases_of_a_load_all_count() {
         let found = busy_mean(&[0, 4, 1, 300, 300, 300, 300, 2, 0, 3]).unwrap();
-        assert_eq!((found.iops, found.seconds, found.size_kib), (300.0, 4.0, 4.0));
+        assert_eq!(
+            (found.iops, found.seconds, found.size_kib),
+            (300.0, 4.0, 4.0)
+        );
         let found = busy_mean(&[300, 300, 300, 5000, 300]).unwrap();
         assert_eq!((found.iops, found.seconds), (1240.0, 5.0));
         assert_eq!(busy_mean(&[0, 0]), None);

@@ -65,10 +65,20 @@ impl Histogram {
     fn settle(&mut self) {
         for (value, weight) in self.waiting.drain(..) {
             let number = bin_number(value);
-            let (octave, bin) = (number / BINS_OF_OCTAVE as u16, usize::from(number) % BINS_OF_OCTAVE);
+            let (octave, bin) = (
+                number / BINS_OF_OCTAVE as u16,
+                usize::from(number) % BINS_OF_OCTAVE,
+            );
             let at = self.octaves.partition_point(|(other, _)| *other < octave);
-            if self.octaves.get(at).is_none_or(|(other, _)| *other != octave) {
-                self.octaves.insert(at, (octave, Box::new([WeightedSum::default(); BINS_OF_OCTAVE])));
+            if self
+                .octaves
+                .get(at)
+                .is_none_or(|(other, _)| *other != octave)
+            {
+                self.octaves.insert(
+                    at,
+                    (octave, Box::new([WeightedSum::default(); BINS_OF_OCTAVE])),
+                );
             }
             self.octaves[at].1[bin].add(value, weight);
         }
@@ -112,7 +122,9 @@ impl Histogram {
 impl FromIterator<(f64, f64)> for Histogram {
     fn from_iter<I: IntoIterator<Item = (f64, f64)>>(values: I) -> Self {
         let mut histogram = Self::default();
-        values.into_iter().for_each(|(value, weight)| histogram.add(value, weight));
+        values
+            .into_iter()
+            .for_each(|(value, weight)| histogram.add(value, weight));
         histogram
     }
 }
@@ -157,7 +169,11 @@ pub(crate) fn weighted_median(values: &mut [(f64, f64)]) -> Option<f64> {
     for (index, (value, weight)) in values.iter().enumerate() {
         passed += weight;
         if (passed - half).abs() <= half * 1e-9 {
-            return Some(values.get(index + 1).map_or(*value, |(next, _)| (value + next) / 2.0));
+            return Some(
+                values
+                    .get(index + 1)
+                    .map_or(*value, |(next, _)| (value + next) / 2.0),
+            );
         }
         if passed > half {
             return Some(*value);
@@ -178,22 +194,32 @@ mod tests {
             (histogram.quantile(fraction).unwrap() / expected - 1.0).abs() <= 0.01
         };
         assert!(
-            is_close(0.5, 500.0) && is_close(0.95, 950.0) && is_close(0.99, 990.0) && is_close(0.001, 1.0)
+            is_close(0.5, 500.0)
+                && is_close(0.95, 950.0)
+                && is_close(0.99, 990.0)
+                && is_close(0.001, 1.0)
         );
         let distribution = histogram.distribution();
-        assert_eq!((distribution.mean, distribution.max), (Some(500.5), Some(1000.0)));
+        assert_eq!(
+            (distribution.mean, distribution.max),
+            (Some(500.5), Some(1000.0))
+        );
     }
 
     #[test]
     fn bins_are_sorted_however_their_values_came() {
         let mut histogram = Histogram::default();
-        let mut expected: std::collections::BTreeMap<u32, WeightedSum> = std::collections::BTreeMap::new();
+        let mut expected: std::collections::BTreeMap<u32, WeightedSum> =
+            std::collections::BTreeMap::new();
         for step in 0_u32..5000 {
             let value = f64::from(step.wrapping_mul(2_654_435_761) % 700) / 7.0;
             let weight = 1.0 + f64::from(step % 3) / 3.0;
             histogram.add(value, weight);
             if value > 0.0 {
-                expected.entry((value.to_bits() >> BITS_WITHIN_BIN) as u32).or_default().add(value, weight);
+                expected
+                    .entry((value.to_bits() >> BITS_WITHIN_BIN) as u32)
+                    .or_default()
+                    .add(value, weight);
             }
         }
         histogram.settle();
@@ -209,7 +235,10 @@ mod tests {
             let mut histogram = Histogram::default();
             values.iter().for_each(|value| histogram.add(*value, 1.0));
             let quantiles = (1..=6).map(|n| histogram.quantile(f64::from(n) / 6.0).unwrap());
-            assert_eq!(quantiles.collect::<Vec<_>>(), [5e-324, 1e-76, 1e-9, 1.0, 1e76, f64::MAX]);
+            assert_eq!(
+                quantiles.collect::<Vec<_>>(),
+                [5e-324, 1e-76, 1e-9, 1.0, 1e76, f64::MAX]
+            );
         }
     }
 
@@ -219,7 +248,10 @@ mod tests {
         histogram.add(0.0, 3.0);
         histogram.add(8.0, 1.0);
         histogram.add(f64::NAN, 1.0);
-        assert_eq!((histogram.mean(), histogram.quantile(0.5)), (Some(2.0), Some(0.0)));
+        assert_eq!(
+            (histogram.mean(), histogram.quantile(0.5)),
+            (Some(2.0), Some(0.0))
+        );
         assert_eq!(histogram.quantile(0.99), Some(8.0));
         assert_eq!(Histogram::default().distribution(), Distribution::default());
     }
@@ -229,8 +261,14 @@ mod tests {
         assert_eq!(weighted_median(&mut [(3.0, 1.0), (1.0, 1.0)]), Some(2.0));
         assert_eq!(weighted_median(&mut [(3.0, 1.0), (1.0, 3.0)]), Some(1.0));
         assert_eq!(weighted_median(&mut [(3.0, 2.0), (1.0, 2.0)]), Some(2.0));
-        assert_eq!(weighted_median(&mut [9.0, 1.0, 4.0, 7.0].map(|value| (value, 1.0))), Some(5.5));
-        assert_eq!(weighted_median(&mut [9.0, 1.0, 4.0].map(|value| (value, 1.0))), Some(4.0));
+        assert_eq!(
+            weighted_median(&mut [9.0, 1.0, 4.0, 7.0].map(|value| (value, 1.0))),
+            Some(5.5)
+        );
+        assert_eq!(
+            weighted_median(&mut [9.0, 1.0, 4.0].map(|value| (value, 1.0))),
+            Some(4.0)
+        );
         assert_eq!(weighted_median(&mut [(9.0, 1.0)]), Some(9.0));
         assert_eq!(weighted_median(&mut []), None);
     }

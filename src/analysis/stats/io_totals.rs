@@ -15,12 +15,20 @@ pub struct IoTotals {
 impl IoTotals {
     /// The totals of the requests of an interval; `None` if the kernel gives no request times.
     pub fn of(completed: &Completed) -> Option<Self> {
-        let totals = Self { ios: completed.ios as f64, kib: completed.kib(), ms: completed.time.ms as f64 };
+        let totals = Self {
+            ios: completed.ios as f64,
+            kib: completed.kib(),
+            ms: completed.time.ms as f64,
+        };
         (completed.time.ns > 0).then_some(totals)
     }
 
     pub fn plus(&self, other: &Self) -> Self {
-        Self { ios: self.ios + other.ios, kib: self.kib + other.kib, ms: self.ms + other.ms }
+        Self {
+            ios: self.ios + other.ios,
+            kib: self.kib + other.kib,
+            ms: self.ms + other.ms,
+        }
     }
 
     /// Mean latency in milliseconds; `None` without requests.

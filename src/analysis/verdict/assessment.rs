@@ -100,16 +100,24 @@ pub struct Assessment {
 impl Assessment {
     /// Returns whether it would be `ok` if a limit above the device were known to hold requests.
     pub fn is_ok_below_limit(&self) -> bool {
-        let is_doubt = |evidence: &Evidence| matches!(evidence, Evidence::Latency { doubt: Some(_), .. });
+        let is_doubt =
+            |evidence: &Evidence| matches!(evidence, Evidence::Latency { doubt: Some(_), .. });
         let is_fine = |evidence: &Evidence| matches!(evidence, Evidence::Latency { doubt, .. } if doubt.is_none_or(Doubt::may_be_limit_above));
-        self.verdict.is_none() && self.evidence.iter().any(is_doubt) && self.evidence.iter().all(is_fine)
+        self.verdict.is_none()
+            && self.evidence.iter().any(is_doubt)
+            && self.evidence.iter().all(is_fine)
     }
 
     /// Makes the verdict `ok`, because requests wait at a device `above`, not at this one.
     pub fn clear_below_limit(&mut self, above: &str) {
         self.verdict = Some(Verdict::Ok);
         self.settle_limit_doubts();
-        self.evidence.insert(0, Evidence::WaitingAbove { above: above.to_owned() });
+        self.evidence.insert(
+            0,
+            Evidence::WaitingAbove {
+                above: above.to_owned(),
+            },
+        );
     }
 
     /// How much slower the device is than its peers; `None` if it is not.
@@ -147,7 +155,8 @@ impl Assessment {
     /// Replaces the verdict by one that needs no other intervals to confirm it.
     pub fn set_verdict(&mut self, verdict: Verdict) {
         self.verdict = Some(verdict);
-        self.evidence.retain(|evidence| !matches!(evidence, Evidence::Unconfirmed(_)));
+        self.evidence
+            .retain(|evidence| !matches!(evidence, Evidence::Unconfirmed(_)));
     }
 
     /// Replaces the verdict by one with evidence of its own, which leaves no doubt.
@@ -170,7 +179,10 @@ impl Assessment {
             return;
         }
         self.baseline_source = Some(BaselineSource::Peers);
-        self.lasted_s = Some(self.lasted_s.map_or(slow.lasted_s, |lasted_s| lasted_s.max(slow.lasted_s)));
+        self.lasted_s = Some(
+            self.lasted_s
+                .map_or(slow.lasted_s, |lasted_s| lasted_s.max(slow.lasted_s)),
+        );
         self.conclude(Verdict::Slow, evidence);
     }
 
@@ -226,7 +238,10 @@ pub enum Doubt {
 impl Doubt {
     /// Returns whether a better baseline would resolve the doubt.
     pub fn is_about_baseline(self) -> bool {
-        matches!(self, Self::NoBaseline | Self::ConstantLoad | Self::AboveSinceBoot)
+        matches!(
+            self,
+            Self::NoBaseline | Self::ConstantLoad | Self::AboveSinceBoot
+        )
     }
 
     /// Returns whether a limit above the device would explain the doubt.

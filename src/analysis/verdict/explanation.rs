@@ -28,7 +28,10 @@ pub struct Explanation {
 
 impl From<Reason> for Explanation {
     fn from(reason: Reason) -> Self {
-        Self { reason, ..Self::default() }
+        Self {
+            reason,
+            ..Self::default()
+        }
     }
 }
 

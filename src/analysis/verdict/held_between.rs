@@ -39,13 +39,25 @@ pub fn held_between(above: &Interval, below: &[&Interval]) -> Option<HeldBetween
         Some(IoTotals::of(&stats.reads)?.plus(&writes))
     };
     let upper = totals(above)?;
-    let lower: Vec<IoTotals> = below.iter().map(|stats| totals(stats)).collect::<Option<_>>()?;
-    let sum = lower.iter().fold(IoTotals::default(), |sum, one| sum.plus(one));
+    let lower: Vec<IoTotals> = below
+        .iter()
+        .map(|stats| totals(stats))
+        .collect::<Option<_>>()?;
+    let sum = lower
+        .iter()
+        .fold(IoTotals::default(), |sum, one| sum.plus(one));
     let await_above_ms = upper.await_ms()?;
-    let await_below_ms = lower.iter().filter_map(IoTotals::await_ms).reduce(f64::max)?;
+    let await_below_ms = lower
+        .iter()
+        .filter_map(IoTotals::await_ms)
+        .reduce(f64::max)?;
     let queue = upper.ms / 1000.0 / above.seconds();
     let are_many = queue >= MIN_SATURATED_QUEUE;
-    let held = HeldBetween { await_above_ms, await_below_ms, are_many };
+    let held = HeldBetween {
+        await_above_ms,
+        await_below_ms,
+        are_many,
+    };
     let is_loaded = upper.ios >= MIN_INTERVAL_REQUESTS
         && (are_many || queue >= MIN_LOADED_QUEUE && held.are_far_slower());
     let was_passed_down = sum.ios >= MOST_FRACTION * upper.ios;
@@ -58,11 +70,14 @@ pub fn held_between(above: &Interval, below: &[&Interval]) -> Option<HeldBetween
 /// time there, and it is idle for at least half of the time.
 pub fn is_idle_below(above: &Interval, below: &Interval) -> bool {
     let queue = |stats: &Interval| Some(stats.reads.queue()? + stats.writes.queue()?);
-    let is_minor =
-        queue(below).zip(queue(above)).is_some_and(|(below, above)| below <= MAX_MINOR_TIME_FRACTION * above);
+    let is_minor = queue(below)
+        .zip(queue(above))
+        .is_some_and(|(below, above)| below <= MAX_MINOR_TIME_FRACTION * above);
     // The queue is an upper bound of the fraction of time it is busy, but far above it if requests come in bursts.
     let is_mostly_idle = queue(below).is_some_and(|queue| queue <= MIN_LOADED_QUEUE)
-        || below.util_pct().is_some_and(|util| util <= MAX_IDLE_UTIL_PCT);
+        || below
+            .util_pct()
+            .is_some_and(|util| util <= MAX_IDLE_UTIL_PCT);
     is_minor && is_mostly_idle
 }
 
@@ -72,18 +87,33 @@ mod tests {
     use crate::metrics::Completed;
 
     fn reads(ios: u64, await_ms: f64) -> Interval {
-        let (reads, writes) = (Completed::example(1.0, ios, await_ms), Completed::example(1.0, 0, 0.0));
-        Interval { reads, writes, ..Interval::unknown(1.0) }
+        let (reads, writes) = (
+            Completed::example(1.0, ios, await_ms),
+            Completed::example(1.0, 0, 0.0),
+        );
+        Interval {
+            reads,
+            writes,
+            ..Interval::unknown(1.0)
+        }
     }
 
     #[test]
     fn requests_that_are_slow_above_and_fast_below_are_held_between() {
         let held = held_between(&reads(2000, 15.9), &[&reads(2000, 0.4)]).unwrap();
-        assert!((held.await_above_ms - 15.9).abs() < 1e-9 && (held.await_below_ms - 0.4).abs() < 1e-9);
+        assert!(
+            (held.await_above_ms - 15.9).abs() < 1e-9 && (held.await_below_ms - 0.4).abs() < 1e-9
+        );
         // The device below is slow.
-        assert_eq!(held_between(&reads(2000, 15.9), &[&reads(2000, 15.0)]), None);
+        assert_eq!(
+            held_between(&reads(2000, 15.9), &[&reads(2000, 15.0)]),
+            None
+        );
         // One of two devices below is slow.
-        assert_eq!(held_between(&reads(2000, 15.9), &[&reads(1000, 0.4), &reads(1000, 15.0)]), None);
+        assert_eq!(
+            held_between(&reads(2000, 15.9), &[&reads(1000, 0.4), &reads(1000, 15.0)]),
+            None
+        );
         // A process that sends one request after the other is not many that wait.
         let serial = held_between(&reads(20, 48.0), &[&reads(20, 0.4)]).unwrap();
         assert!(held.shows_saturation() && !serial.shows_saturation());

@@ -4,8 +4,9 @@ use std::borrow::Borrow;
 
 use crate::analysis::load::{IoDirection, LoadSample, weighted_median_of};
 use crate::analysis::thresholds::{
-    HUNG_WINDOW_INTERVALS, MIN_ALWAYS_BUSY_UTIL_PCT, MIN_HUNG_REQUESTS, MIN_IN_STEP_MS, MIN_LEAKED_S,
-    MIN_STALL_LATENCY_RATIO, MIN_STALL_S, MOST_FRACTION, THROTTLE_SLICE_S, USUAL_LATENCY_INTERVALS,
+    HUNG_WINDOW_INTERVALS, MIN_ALWAYS_BUSY_UTIL_PCT, MIN_HUNG_REQUESTS, MIN_IN_STEP_MS,
+    MIN_LEAKED_S, MIN_STALL_LATENCY_RATIO, MIN_STALL_S, MOST_FRACTION, THROTTLE_SLICE_S,
+    USUAL_LATENCY_INTERVALS,
 };
 use crate::metrics::{HostStats, Interval};
 
@@ -70,15 +71,30 @@ impl HungRequests {
         let may_be_burst = may_be_in_step(stats, in_flight);
         let seconds = stats.seconds();
         let had_completions = stats.completed() > 0;
-        self.latest[self.count % HUNG_WINDOW_INTERVALS] =
-            EndOfInterval { in_flight, queue, seconds, may_be_burst, had_completions };
+        self.latest[self.count % HUNG_WINDOW_INTERVALS] = EndOfInterval {
+            in_flight,
+            queue,
+            seconds,
+            may_be_burst,
+            had_completions,
+        };
         self.count += 1;
         let known = self.count.min(HUNG_WINDOW_INTERVALS);
-        let least = self.latest[..known].iter().map(|one| one.in_flight).min().unwrap_or_default();
-        let no_task_waits =
-            host.blocked == Some(0) && host.pressure_some_pct.is_some_and(|some| some <= NO_PRESSURE_PCT);
+        let least = self.latest[..known]
+            .iter()
+            .map(|one| one.in_flight)
+            .min()
+            .unwrap_or_default();
+        let no_task_waits = host.blocked == Some(0)
+            && host
+                .pressure_some_pct
+                .is_some_and(|some| some <= NO_PRESSURE_PCT);
         let is_same = in_flight > 0 && least == self.least && no_task_waits;
-        self.unmissed_s = if is_same { self.unmissed_s + stats.seconds() } else { 0.0 };
+        self.unmissed_s = if is_same {
+            self.unmissed_s + stats.seconds()
+        } else {
+            0.0
+        };
         self.least = least;
         let least = least as f64;
         // Usually too few requests are in flight, whatever the mean queue is.
@@ -102,7 +118,12 @@ impl HungRequests {
         let may_be_leaked = self.may_be_leaked();
         let requests = (least - mean_queue).max(1.0) as u64;
         let may_be_bursts = self.latest.iter().any(|one| one.may_be_burst);
-        is_hung.then_some(Hung { requests, for_s: self.hung_s, may_be_leaked, may_be_bursts })
+        is_hung.then_some(Hung {
+            requests,
+            for_s: self.hung_s,
+            may_be_leaked,
+            may_be_bursts,
+        })
     }
 
     /// Returns whether the lowest number in flight has not changed for minutes while no task waited for I/O.
@@ -125,16 +146,31 @@ impl HungRequests {
 /// that hang, it counts as busy all the time.
 fn may_be_in_step(stats: &Interval, in_flight: u64) -> bool {
     let directions = [&stats.reads, &stats.writes];
-    let per_s: f64 = directions.iter().filter_map(|direction| direction.per_s()).sum();
-    let longest_ms = directions.iter().filter_map(|direction| direction.await_ms()).fold(0.0, f64::max);
-    let is_always_busy = stats.util_pct().is_some_and(|util| util >= MIN_ALWAYS_BUSY_UTIL_PCT);
-    let max_period_s = if is_always_busy { THROTTLE_SLICE_S.min(stats.seconds()) } else { stats.seconds() };
+    let per_s: f64 = directions
+        .iter()
+        .filter_map(|direction| direction.per_s())
+        .sum();
+    let longest_ms = directions
+        .iter()
+        .filter_map(|direction| direction.await_ms())
+        .fold(0.0, f64::max);
+    let is_always_busy = stats
+        .util_pct()
+        .is_some_and(|util| util >= MIN_ALWAYS_BUSY_UTIL_PCT);
+    let max_period_s = if is_always_busy {
+        THROTTLE_SLICE_S.min(stats.seconds())
+    } else {
+        stats.seconds()
+    };
     in_flight as f64 <= max_period_s * per_s && longest_ms >= MIN_IN_STEP_MS
 }
 
 /// Returns whether `stalled_s` seconds with requests in flight and no completion are a stall on a device with these
 /// latest loads. A slow device may need a second for a single request.
-pub(crate) fn is_stall<L: Borrow<LoadSample>>(stalled_s: f64, latest: impl FnOnce(usize) -> Vec<L>) -> bool {
+pub(crate) fn is_stall<L: Borrow<LoadSample>>(
+    stalled_s: f64,
+    latest: impl FnOnce(usize) -> Vec<L>,
+) -> bool {
     stalled_s >= MIN_STALL_S && {
         let loads = latest(USUAL_LATENCY_INTERVALS);
         let loads: Vec<&LoadSample> = loads.iter().map(Borrow::borrow).collect();
@@ -154,7 +190,11 @@ mod tests {
     use crate::metrics::Completed;
 
     fn interval(in_flight: u64, queue: f64) -> Interval {
-        Interval { in_flight: Some(in_flight), other_ios: 10, ..Interval::unknown(1.0).with_queue(queue) }
+        Interval {
+            in_flight: Some(in_flight),
+            other_ios: 10,
+            ..Interval::unknown(1.0).with_queue(queue)
+        }
     }
 
     #[test]
@@ -165,8 +205,14 @@ mod tests {
             assert_eq!(hung.observe(&interval(8, 0.4), &unknown), None);
         }
         let found = hung.observe(&interval(9, 0.4), &unknown).unwrap();
-        assert_eq!((found.requests, found.for_s, found.may_be_leaked), (7, 10.0, false));
-        assert_eq!(hung.observe(&interval(8, 0.4), &unknown).unwrap().for_s, 11.0);
+        assert_eq!(
+            (found.requests, found.for_s, found.may_be_leaked),
+            (7, 10.0, false)
+        );
+        assert_eq!(
+            hung.observe(&interval(8, 0.4), &unknown).unwrap().for_s,
+            11.0
+        );
         assert_eq!(hung.observe(&interval(1, 0.4), &unknown), None);
         // A full queue is not a hang.
         let mut busy = HungRequests::default();
@@ -174,18 +220,33 @@ mod tests {
         // Nor are bursts that a limit releases just before each sample, or that a timer issues every five seconds.
         for (per_s, in_flight, queue) in [(800, 32, 8.0), (256, 64, 9.0)] {
             let reads = Completed::example(1.0, per_s, 10.0);
-            let bursts = Interval { reads, ..interval(in_flight, queue) };
-            assert!((0..40).all(|_| busy.observe(&bursts, &unknown).is_none_or(|hung| !hung.is_certain())));
+            let bursts = Interval {
+                reads,
+                ..interval(in_flight, queue)
+            };
+            assert!((0..40).all(|_| {
+                busy.observe(&bursts, &unknown)
+                    .is_none_or(|hung| !hung.is_certain())
+            }));
             // Between bursts of a timer, the device is idle; a limit may keep it busy all the time.
             let always_busy = bursts.with_util(100.0);
             let mut hung = HungRequests::default();
-            let last = (0..40).map(|_| hung.observe(&always_busy, &unknown)).last().flatten();
+            let last = (0..40)
+                .map(|_| hung.observe(&always_busy, &unknown))
+                .last()
+                .flatten();
             assert_eq!(last.unwrap().is_certain(), per_s < 800);
         }
         // Too few complete to be a burst of as many.
         let reads = Completed::example(1.0, 30, 10.0);
-        let few = Interval { reads, ..interval(64, 0.3) };
-        let last = (0..40).map(|_| busy.observe(&few, &unknown)).last().flatten();
+        let few = Interval {
+            reads,
+            ..interval(64, 0.3)
+        };
+        let last = (0..40)
+            .map(|_| busy.observe(&few, &unknown))
+            .last()
+            .flatten();
         assert!(last.is_some_and(|hung| hung.is_certain()));
     }
 
@@ -194,7 +255,10 @@ mod tests {
         let mut hung = HungRequests::default();
         let unknown = HostStats::default();
         (0..20).for_each(|_| assert_eq!(hung.observe(&interval(1, 0.4), &unknown), None));
-        let stall = |second: u64| Interval { other_ios: 0, ..interval(50 * second, 0.0) };
+        let stall = |second: u64| Interval {
+            other_ios: 0,
+            ..interval(50 * second, 0.0)
+        };
         assert!((0..12).all(|second| hung.observe(&stall(second), &unknown).is_none()));
         assert_eq!(hung.observe(&interval(200, 3.0), &unknown), None);
     }
@@ -202,11 +266,27 @@ mod tests {
     #[test]
     fn a_count_that_never_changes_while_no_task_waits_may_be_leaked() {
         let mut hung = HungRequests::default();
-        let calm = HostStats { blocked: Some(0), pressure_some_pct: Some(0.0), ..HostStats::default() };
-        let last = (0..130).map(|_| hung.observe(&interval(3, 0.0), &calm)).last().flatten().unwrap();
+        let calm = HostStats {
+            blocked: Some(0),
+            pressure_some_pct: Some(0.0),
+            ..HostStats::default()
+        };
+        let last = (0..130)
+            .map(|_| hung.observe(&interval(3, 0.0), &calm))
+            .last()
+            .flatten()
+            .unwrap();
         assert!(last.may_be_leaked);
-        let waiting = HostStats { blocked: Some(1), ..calm };
-        assert!(!hung.observe(&interval(3, 0.0), &waiting).unwrap().may_be_leaked);
+        let waiting = HostStats {
+            blocked: Some(1),
+            ..calm
+        };
+        assert!(
+            !hung
+                .observe(&interval(3, 0.0), &waiting)
+                .unwrap()
+                .may_be_leaked
+        );
     }
 }
 
@@ -220,8 +300,17 @@ mod stall_tests {
         let loads: Vec<LoadSample> = await_ms
             .iter()
             .map(|ms| {
-                let reads = IoTotals { ios: 2.0, kib: 8.0, ms: 2.0 * ms };
-                LoadSample { seconds: 1.0, intervals: 1.0, reads, ..LoadSample::default() }
+                let reads = IoTotals {
+                    ios: 2.0,
+                    kib: 8.0,
+                    ms: 2.0 * ms,
+                };
+                LoadSample {
+                    seconds: 1.0,
+                    intervals: 1.0,
+                    reads,
+                    ..LoadSample::default()
+                }
             })
             .collect();
         is_stall(stalled_s, |count| loads.iter().rev().take(count).collect())

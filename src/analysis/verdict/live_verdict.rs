@@ -63,28 +63,50 @@ impl LiveVerdict {
         self.intervals += 1.0;
         let hung = self.hung.observe(stats, host);
         if self.assess_without_io(stats, stalled_s, &mut assessment) {
-            assessment.verdict = self.debounce.confirm(assessment.verdict, stats.seconds(), 0.0);
+            assessment.verdict = self
+                .debounce
+                .confirm(assessment.verdict, stats.seconds(), 0.0);
             return assessment;
         }
         let Some(load) = LoadSample::of(stats, host, self.intervals) else {
             assessment.evidence.push(Evidence::NoLatency);
             return assessment;
         };
-        let assessed = LoadAssessment::of(&load, &self.baselines, self.settings.saturation_threshold);
+        let assessed =
+            LoadAssessment::of(&load, &self.baselines, self.settings.saturation_threshold);
         // The baselines learn after the assessment: an interval must not be compared with itself.
-        self.baselines.learn(&load, |direction| assessed.is_slow(direction));
+        self.baselines
+            .learn(&load, |direction| assessed.is_slow(direction));
         self.recent.push(load);
         assess_directions(&assessed, &mut assessment);
         let mut verdict = self.still_in_trouble(&assessed);
         let mut lasted_s = None;
-        if let Some(plateau) = self.plateau.observe(&self.recent, self.settings.cap, &self.settings.device) {
+        if let Some(plateau) =
+            self.plateau
+                .observe(&self.recent, self.settings.cap, &self.settings.device)
+        {
             verdict = Some(Verdict::Capped);
             lasted_s = Some(seconds_on_plateau(&plateau, self.recent.iter()));
-            assessment.evidence.insert(0, Evidence::ConstantRate(plateau));
+            assessment
+                .evidence
+                .insert(0, Evidence::ConstantRate(plateau));
         }
         if let Some(hung) = hung {
-            let Hung { requests, for_s, may_be_leaked, may_be_bursts } = hung;
-            assessment.evidence.insert(0, Evidence::Hung { requests, for_s, may_be_leaked, may_be_bursts });
+            let Hung {
+                requests,
+                for_s,
+                may_be_leaked,
+                may_be_bursts,
+            } = hung;
+            assessment.evidence.insert(
+                0,
+                Evidence::Hung {
+                    requests,
+                    for_s,
+                    may_be_leaked,
+                    may_be_bursts,
+                },
+            );
             verdict = match verdict {
                 _ if hung.is_certain() => Some(Verdict::Stalled),
                 Some(Verdict::Ok) => None,
@@ -99,12 +121,17 @@ impl LiveVerdict {
         let trouble_s = self.debounce.trouble_s();
         assessment.lasted_s = lasted_s.or((trouble_s > 0.0).then_some(trouble_s));
         if let Some(unconfirmed) = verdict.filter(|_| assessment.verdict.is_none()) {
-            assessment.evidence.insert(0, Evidence::Unconfirmed(unconfirmed));
+            assessment
+                .evidence
+                .insert(0, Evidence::Unconfirmed(unconfirmed));
         }
         if let Some(slow) = beside.slow.filter(|_| requests >= MIN_INTERVAL_REQUESTS) {
             assessment.note_slow_beside_peers(slow);
         }
-        if let Some(limit) = beside.shared_limit.filter(|_| load.total_queue() >= MIN_SATURATED_QUEUE) {
+        if let Some(limit) = beside
+            .shared_limit
+            .filter(|_| load.total_queue() >= MIN_SATURATED_QUEUE)
+        {
             assessment.note_shared_limit(limit);
         }
         assessment
@@ -119,15 +146,29 @@ impl LiveVerdict {
     }
 
     /// Assesses an interval without completed requests. Returns `false` if requests were completed.
-    fn assess_without_io(&self, stats: &Interval, stalled_s: f64, assessment: &mut Assessment) -> bool {
+    fn assess_without_io(
+        &self,
+        stats: &Interval,
+        stalled_s: f64,
+        assessment: &mut Assessment,
+    ) -> bool {
         let (verdict, evidence) = if stats.is_idle() {
             (Some(Verdict::Idle), Evidence::Idle)
         } else if stats.completed() == 0 {
             let in_flight = stats.in_flight.unwrap_or(0);
             let may_be_leaked = self.hung.may_be_leaked();
-            let is_stall = is_stall(stalled_s, |count| self.recent.iter().rev().take(count).collect());
+            let is_stall = is_stall(stalled_s, |count| {
+                self.recent.iter().rev().take(count).collect()
+            });
             let verdict = (is_stall && !may_be_leaked).then_some(Verdict::Stalled);
-            (verdict, Evidence::NothingCompleted { in_flight, for_s: stalled_s, may_be_leaked })
+            (
+                verdict,
+                Evidence::NothingCompleted {
+                    in_flight,
+                    for_s: stalled_s,
+                    may_be_leaked,
+                },
+            )
         } else {
             return false;
         };
@@ -148,7 +189,8 @@ impl LiveVerdict {
             _ => return assessed.verdict,
         };
         // If one direction is slow, requests of another may still wait for each other.
-        let is_slow_meanwhile = present == Verdict::Saturated && assessed.verdict == Some(Verdict::Slow);
+        let is_slow_meanwhile =
+            present == Verdict::Saturated && assessed.verdict == Some(Verdict::Slow);
         if is_slow_meanwhile && assessed.is_unknown {
             return None;
         }
@@ -156,9 +198,15 @@ impl LiveVerdict {
         let is_still = (assessed.verdict == Some(milder) || is_slow_meanwhile)
             && assessed.directions().any(|one| {
                 one.verdict == Ok(milder)
-                    && one.saturation.is_some_and(|(saturation, _)| saturation >= min_saturation)
+                    && one
+                        .saturation
+                        .is_some_and(|(saturation, _)| saturation >= min_saturation)
             });
-        if is_still { Some(present) } else { assessed.verdict }
+        if is_still {
+            Some(present)
+        } else {
+            assessed.verdict
+        }
     }
 }
 
@@ -186,8 +234,11 @@ fn assess_directions(assessed: &LoadAssessment, assessment: &mut Assessment) {
     }
     let saturation = |one: &Option<DirectionAssessment>| Some(one.as_ref()?.saturation?.0);
     // In the order of `Baselines::DIRECTIONS`.
-    [assessment.read_saturation, assessment.write_saturation, assessment.flush_saturation] =
-        assessed.directions.each_ref().map(saturation);
+    [
+        assessment.read_saturation,
+        assessment.write_saturation,
+        assessment.flush_saturation,
+    ] = assessed.directions.each_ref().map(saturation);
     assessment.baseline_source = assessed.decisive_saturation().map(|(_, _, source)| source);
 }
 
@@ -221,7 +272,11 @@ impl Debounce {
         if self.latest.len() == SATURATION_WINDOW_INTERVALS {
             self.latest.pop_front();
         }
-        self.latest.push_back(JudgedInterval { verdict, seconds, requests });
+        self.latest.push_back(JudgedInterval {
+            verdict,
+            seconds,
+            requests,
+        });
         let verdict = verdict?;
         if self.present == Some(verdict) || self.is_confirmed(verdict) {
             self.present = Some(verdict);
@@ -229,19 +284,28 @@ impl Debounce {
         }
         // Requests wait for each other in any case: one interval makes neither more nor less of it.
         let is_waiting = |verdict| matches!(verdict, Verdict::Queueing | Verdict::Saturated);
-        self.present.filter(|present| is_waiting(*present) && is_waiting(verdict))
+        self.present
+            .filter(|present| is_waiting(*present) && is_waiting(verdict))
     }
 
     /// Returns the total seconds of the latest consecutive intervals that showed trouble, as far as they are
     /// remembered.
     pub(super) fn trouble_s(&self) -> f64 {
         let in_trouble = |one: &&JudgedInterval| one.verdict.is_some_and(Verdict::is_trouble);
-        self.latest.iter().rev().take_while(in_trouble).map(|one| one.seconds).sum()
+        self.latest
+            .iter()
+            .rev()
+            .take_while(in_trouble)
+            .map(|one| one.seconds)
+            .sum()
     }
 
     fn is_confirmed(&self, verdict: Verdict) -> bool {
         let was_in_trouble = self.present.is_some_and(Verdict::is_trouble);
-        let has_few_requests = self.latest.back().is_none_or(|one| one.requests < MIN_INTERVAL_REQUESTS);
+        let has_few_requests = self
+            .latest
+            .back()
+            .is_none_or(|one| one.requests < MIN_INTERVAL_REQUESTS);
         let needed = match verdict {
             // These verdicts are certain from a single interval, or were found over several.
             Verdict::Idle
@@ -251,7 +315,9 @@ impl Debounce {
             | Verdict::AccountingOff => 1,
             Verdict::Ok if was_in_trouble => MIN_RECOVERED_INTERVALS,
             // A few requests now and then do not end that a device is idle.
-            Verdict::Ok if has_few_requests && self.present == Some(Verdict::Idle) => MIN_RECOVERED_INTERVALS,
+            Verdict::Ok if has_few_requests && self.present == Some(Verdict::Idle) => {
+                MIN_RECOVERED_INTERVALS
+            }
             Verdict::Ok => 1,
             Verdict::Queueing | Verdict::Slow | Verdict::Saturated => MIN_CONFIRMATIONS,
         };
@@ -269,8 +335,13 @@ impl Debounce {
         };
         let supporting = || self.latest.iter().filter(supports);
         // A few requests that happen to be slow show nothing, however many intervals they are spread over.
-        let min_requests = if verdict == Verdict::Slow { MIN_INTERVAL_REQUESTS } else { 0.0 };
-        supporting().count() >= needed && supporting().map(|one| one.requests).sum::<f64>() >= min_requests
+        let min_requests = if verdict == Verdict::Slow {
+            MIN_INTERVAL_REQUESTS
+        } else {
+            0.0
+        };
+        supporting().count() >= needed
+            && supporting().map(|one| one.requests).sum::<f64>() >= min_requests
     }
 }
 
@@ -281,7 +352,10 @@ mod tests {
 
     fn confirmed(verdicts: &[Verdict]) -> Vec<Option<Verdict>> {
         let mut debounce = Debounce::default();
-        verdicts.iter().map(|verdict| debounce.confirm(Some(*verdict), 1.0, 100.0)).collect()
+        verdicts
+            .iter()
+            .map(|verdict| debounce.confirm(Some(*verdict), 1.0, 100.0))
+            .collect()
     }
 
     #[test]
@@ -304,7 +378,14 @@ mod tests {
             debounce.confirm(verdict, 2.0, 100.0);
             debounce.trouble_s()
         };
-        let verdicts = [Some(Ok), Some(Queueing), Some(Saturated), Some(Saturated), None, Some(Saturated)];
+        let verdicts = [
+            Some(Ok),
+            Some(Queueing),
+            Some(Saturated),
+            Some(Saturated),
+            None,
+            Some(Saturated),
+        ];
         assert_eq!(verdicts.map(&mut trouble_s), [0.0, 2.0, 4.0, 6.0, 0.0, 2.0]);
     }
 

@@ -66,14 +66,20 @@ impl LoadAssessment {
             }
         }
         let verdict = verdict.filter(|verdict| *verdict != Verdict::Ok || !is_unknown);
-        Self { verdict, is_unknown, directions }
+        Self {
+            verdict,
+            is_unknown,
+            directions,
+        }
     }
 
     /// Returns whether the latency of a direction is far above its baseline without a queue that explains it.
     pub(crate) fn is_slow(&self, direction: IoDirection) -> bool {
         self.direction(direction).is_some_and(|one| {
             one.verdict == Ok(Verdict::Slow)
-                && one.saturation.is_some_and(|(_, source)| source != BaselineSource::SinceBoot)
+                && one
+                    .saturation
+                    .is_some_and(|(_, source)| source != BaselineSource::SinceBoot)
         })
     }
 
@@ -96,24 +102,33 @@ impl LoadAssessment {
         };
         let compared = self.directions().filter(|one| one.saturation.is_some());
         let decisive = compared.max_by_key(rank)?;
-        decisive.saturation.map(|(saturation, source)| (decisive.direction, saturation, source))
+        decisive
+            .saturation
+            .map(|(saturation, source)| (decisive.direction, saturation, source))
     }
 }
 
 /// Assesses a direction; `None` without requests.
 fn assess_direction(of: &DirectionLoad<'_>, range: &UnloadedRange) -> Option<DirectionAssessment> {
-    let DirectionLoad { load, baselines, direction, totals, queue, saturation_threshold, .. } = *of;
+    let DirectionLoad {
+        load,
+        baselines,
+        direction,
+        totals,
+        queue,
+        saturation_threshold,
+        ..
+    } = *of;
     let await_ms = totals.await_ms()?;
     let verdict = match of.against(await_ms, range) {
         // A latency far above the mean since boot may be trouble that began before the first sample.
         Ok(Verdict::Ok) | Err(Doubt::ConstantLoad | Doubt::Bursts)
-            if range
-                .hi
-                .is_none_or(|hi| matches!(hi.source, BaselineSource::Learned | BaselineSource::Lowest))
-                && baselines
-                    .of(direction)
-                    .likely_since_boot_ms(direction, &totals)
-                    .is_some_and(|ms| await_ms >= saturation_threshold * ms) =>
+            if range.hi.is_none_or(|hi| {
+                matches!(hi.source, BaselineSource::Learned | BaselineSource::Lowest)
+            }) && baselines
+                .of(direction)
+                .likely_since_boot_ms(direction, &totals)
+                .is_some_and(|ms| await_ms >= saturation_threshold * ms) =>
         {
             Err(Doubt::AboveSinceBoot)
         }
@@ -121,7 +136,14 @@ fn assess_direction(of: &DirectionLoad<'_>, range: &UnloadedRange) -> Option<Dir
     };
     let is_major = load.is_major(direction);
     let saturation = range.shown_saturation(await_ms);
-    Some(DirectionAssessment { direction, is_major, await_ms, queue, saturation, verdict })
+    Some(DirectionAssessment {
+        direction,
+        is_major,
+        await_ms,
+        queue,
+        saturation,
+        verdict,
+    })
 }
 
 struct DirectionLoad<'a> {
@@ -144,26 +166,36 @@ impl DirectionLoad<'_> {
     /// Returns whether there are too few requests for a verdict. Where someone waits for one half of the time, there are
     /// few because they are slow.
     fn has_few_requests(&self) -> bool {
-        self.totals.ios / self.load.intervals < MIN_INTERVAL_REQUESTS && self.queue < MIN_LOADED_QUEUE
+        self.totals.ios / self.load.intervals < MIN_INTERVAL_REQUESTS
+            && self.queue < MIN_LOADED_QUEUE
     }
 
     /// Returns whether requests came one at a time, or nearly so: then their latency comes from the device, not from
     /// waiting for each other. The mean queue alone does not show this, because it is also short if bursts are rare.
     fn is_serial(&self) -> bool {
         self.queue < MAX_UNLOADED_QUEUE
-            && self.load.queue_while_busy().is_some_and(|queue| queue <= MAX_SERIAL_BUSY_QUEUE)
+            && self
+                .load
+                .queue_while_busy()
+                .is_some_and(|queue| queue <= MAX_SERIAL_BUSY_QUEUE)
     }
 
     /// Returns whether the device itself takes longer for its requests than before: it was busy for far longer than
     /// they would take one after the other at unloaded latency. This holds however they arrived.
     fn is_device_slower(&self) -> bool {
-        self.load.busy_s.is_some_and(|busy_s| busy_s >= MIN_SLOW_BUSY_RATIO * self.unloaded_s())
+        self.load
+            .busy_s
+            .is_some_and(|busy_s| busy_s >= MIN_SLOW_BUSY_RATIO * self.unloaded_s())
     }
 
     /// Returns whether several clients wait for one request each, all the time: their rate depends on the latency, which
     /// may be that of other data, such as random ones after sequential ones.
     fn may_be_of_other_data(&self) -> bool {
-        self.load.is_closed_loop() && self.load.in_flight_at_end.is_some_and(|in_flight| in_flight > 1)
+        self.load.is_closed_loop()
+            && self
+                .load
+                .in_flight_at_end
+                .is_some_and(|in_flight| in_flight > 1)
     }
 
     /// Seconds that all requests of the load would take one after the other at unloaded latency: as long as the device
@@ -172,16 +204,26 @@ impl DirectionLoad<'_> {
     fn unloaded_s(&self) -> f64 {
         let of_direction = |(direction, range): (IoDirection, &UnloadedRange)| {
             let totals = self.load.totals(direction);
-            range.hi.map_or(f64::INFINITY, |hi| totals.ios * hi.max_ms).min(totals.ms) / 1000.0
+            range
+                .hi
+                .map_or(f64::INFINITY, |hi| totals.ios * hi.max_ms)
+                .min(totals.ms)
+                / 1000.0
         };
-        Baselines::DIRECTIONS.into_iter().zip(self.ranges).map(of_direction).sum()
+        Baselines::DIRECTIONS
+            .into_iter()
+            .zip(self.ranges)
+            .map(of_direction)
+            .sum()
     }
 
     /// Returns whether a latency that is longer than before matters: someone waits for a request for half of the time, or
     /// for longer than is noticed at a single one.
     fn is_noticed(&self, await_ms: f64, range: &UnloadedRange) -> bool {
         self.queue >= MIN_LOADED_QUEUE
-            || range.hi.is_none_or(|hi| await_ms - hi.max_ms >= MIN_NOTICED_DELAY_MS)
+            || range
+                .hi
+                .is_none_or(|hi| await_ms - hi.max_ms >= MIN_NOTICED_DELAY_MS)
     }
 
     /// The verdict that all of a range of unloaded latencies leads to.
@@ -202,7 +244,11 @@ impl DirectionLoad<'_> {
         }
         // Flushes wait for each other in the kernel, however fast the device is, so their queue shows nothing.
         if self.direction == IoDirection::Flushes {
-            return self.unloaded_verdict(await_ms, range, is_at_least(DEFAULT_SATURATION_THRESHOLD));
+            return self.unloaded_verdict(
+                await_ms,
+                range,
+                is_at_least(DEFAULT_SATURATION_THRESHOLD),
+            );
         }
         if is_at_least(DEFAULT_SATURATION_THRESHOLD)
             && self.queue < MIN_SATURATED_QUEUE
@@ -212,19 +258,34 @@ impl DirectionLoad<'_> {
             return Ok(Verdict::Slow);
         }
         if is_slower && self.queue >= MAX_UNLOADED_QUEUE {
-            let is_severe = is_at_least(self.saturation_threshold) && self.queue >= MIN_SATURATED_QUEUE;
+            let is_severe =
+                is_at_least(self.saturation_threshold) && self.queue >= MIN_SATURATED_QUEUE;
             // No more work than was done before at low latency. Where a constant number of clients waits, the rate of a
             // device at its limit stays the same.
-            let is_no_more = |ratio: f64| range.max_unloaded_rate.filter(|max| self.rate() < ratio * max);
-            let ratio =
-                if self.load.is_closed_loop() { MIN_LOADED_RATE_RATIO } else { 1.0 / MIN_LOADED_RATE_RATIO };
+            let is_no_more = |ratio: f64| {
+                range
+                    .max_unloaded_rate
+                    .filter(|max| self.rate() < ratio * max)
+            };
+            let ratio = if self.load.is_closed_loop() {
+                MIN_LOADED_RATE_RATIO
+            } else {
+                1.0 / MIN_LOADED_RATE_RATIO
+            };
             if is_severe && is_no_more(ratio).is_some() {
                 return Ok(Verdict::Slow);
             }
             if let Some(unloaded_per_s) = is_no_more(MIN_LOADED_RATE_RATIO) {
-                return Err(Doubt::RateFell { per_s: self.rate(), unloaded_per_s });
+                return Err(Doubt::RateFell {
+                    per_s: self.rate(),
+                    unloaded_per_s,
+                });
             }
-            return Ok(if is_severe { Verdict::Saturated } else { Verdict::Queueing });
+            return Ok(if is_severe {
+                Verdict::Saturated
+            } else {
+                Verdict::Queueing
+            });
         }
         if is_at_least(DEFAULT_SATURATION_THRESHOLD) && !self.is_serial() {
             return Err(Doubt::Bursts);
@@ -242,9 +303,14 @@ impl DirectionLoad<'_> {
         let max_saturation = range.max_saturation(await_ms);
         // Where hardly any request waits for another, latency varies with what is read.
         let is_unloaded = self.total_queue < MAX_UNLOADED_QUEUE;
-        let threshold = if is_unloaded { DEFAULT_SATURATION_THRESHOLD } else { MIN_QUEUEING_SATURATION };
+        let threshold = if is_unloaded {
+            DEFAULT_SATURATION_THRESHOLD
+        } else {
+            MIN_QUEUEING_SATURATION
+        };
         // Requests that are faster beside others are of another kind.
-        let is_like = self.total_queue < MIN_SATURATED_QUEUE || max_saturation >= MAX_UNBEATEN_RATIO;
+        let is_like =
+            self.total_queue < MIN_SATURATED_QUEUE || max_saturation >= MAX_UNBEATEN_RATIO;
         if is_slow {
             Ok(Verdict::Slow)
         } else if max_saturation < threshold && is_like {

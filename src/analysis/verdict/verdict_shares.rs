@@ -31,8 +31,14 @@ impl VerdictShares {
     /// The multiple of the unloaded latency that the requests of most saturated loads have at least, with their direction and
     /// the source of that bound. `None` if nothing shows most of them, or if the mean over all of them shows it as well.
     pub(crate) fn proof(&self) -> Option<(IoDirection, f64, BaselineSource)> {
-        let is_known = self.saturated.latency().is_some_and(|latency| latency.saturation.is_some());
-        let most = self.proofs.iter().find(|time| 2.0 * time.seconds >= self.saturated.seconds)?;
+        let is_known = self
+            .saturated
+            .latency()
+            .is_some_and(|latency| latency.saturation.is_some());
+        let most = self
+            .proofs
+            .iter()
+            .find(|time| 2.0 * time.seconds >= self.saturated.seconds)?;
         (most.source.is_assumed() || !is_known)
             .then(|| (most.direction, most.ms / most.unloaded_ms, most.source))
     }
@@ -55,7 +61,11 @@ impl VerdictShares {
             let compared = LoadAssessment::of(load, baselines, saturation_threshold);
             let trouble = earlier.verdict.filter(|verdict| verdict.is_trouble());
             let verdict = compared.verdict.max(trouble);
-            let decisive = if earlier.verdict > compared.verdict { earlier } else { compared };
+            let decisive = if earlier.verdict > compared.verdict {
+                earlier
+            } else {
+                compared
+            };
             (verdict, decisive.decisive_saturation())
         };
         let judged: Vec<_> = loads.iter().map(judge).collect();
@@ -84,10 +94,19 @@ impl VerdictShares {
         load: &LoadSample,
         (direction, saturation, source): (IoDirection, f64, BaselineSource),
     ) {
-        let place = self.proofs.iter().position(|time| (time.direction, time.source) == (direction, source));
+        let place = self
+            .proofs
+            .iter()
+            .position(|time| (time.direction, time.source) == (direction, source));
         let place = place.unwrap_or(self.proofs.len());
         if place == self.proofs.len() {
-            self.proofs.push(ProvenTime { direction, source, seconds: 0.0, ms: 0.0, unloaded_ms: 0.0 });
+            self.proofs.push(ProvenTime {
+                direction,
+                source,
+                seconds: 0.0,
+                ms: 0.0,
+                unloaded_ms: 0.0,
+            });
         }
         let (time, ms) = (&mut self.proofs[place], load.totals(direction).ms);
         time.seconds += load.seconds;
@@ -110,8 +129,15 @@ struct ProvenTime {
 /// Returns whether trouble in a load is confirmed by its neighbors, as a live verdict is by the intervals before it: a
 /// single interval may be slow by chance.
 fn is_confirmed(loads: &[LoadSample], verdicts: &[Option<Verdict>], index: usize) -> bool {
-    let Some(verdict @ (Verdict::Slow | Verdict::Saturated)) = verdicts[index] else { return true };
-    let count = |window: &[Option<Verdict>]| window.iter().filter(|other| **other == Some(verdict)).count();
+    let Some(verdict @ (Verdict::Slow | Verdict::Saturated)) = verdicts[index] else {
+        return true;
+    };
+    let count = |window: &[Option<Verdict>]| {
+        window
+            .iter()
+            .filter(|other| **other == Some(verdict))
+            .count()
+    };
     let first = index.saturating_sub(SATURATION_WINDOW_INTERVALS - 1);
     let end = (index + SATURATION_WINDOW_INTERVALS).min(verdicts.len());
     let windows = verdicts[first..end].windows(SATURATION_WINDOW_INTERVALS.min(end - first));
@@ -157,7 +183,11 @@ impl LoadSum {
         let queue = self.totals.ms / 1000.0 / self.seconds;
         let is_known = self.unloaded_ms > 0.0 && self.compared_ms >= MOST_FRACTION * self.totals.ms;
         let saturation = is_known.then(|| self.compared_ms / self.unloaded_ms);
-        Some(Latency { await_ms: self.totals.await_ms()?, queue, saturation })
+        Some(Latency {
+            await_ms: self.totals.await_ms()?,
+            queue,
+            saturation,
+        })
     }
 }
 
@@ -194,7 +224,9 @@ impl TroubleSpans {
         caps: &[Plateau],
         loads: &[LoadSample],
     ) -> Vec<TroubleSpan> {
-        let Some(verdict) = verdict else { return Vec::new() };
+        let Some(verdict) = verdict else {
+            return Vec::new();
+        };
         let mut spans = self;
         if verdict == Verdict::Capped {
             let mut capped = Self::default();

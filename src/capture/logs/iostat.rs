@@ -62,7 +62,11 @@ impl IostatLog {
             self.open.columns.clear();
             // Of the first report it is not known how many tables it has.
             let tables = self.open.tables.len();
-            if self.shape.as_ref().is_some_and(|shape| shape.tables == tables) {
+            if self
+                .shape
+                .as_ref()
+                .is_some_and(|shape| shape.tables == tables)
+            {
                 self.end_report(contents);
             }
             return Ok(());
@@ -70,8 +74,13 @@ impl IostatLog {
         if let Some((host, rest)) = head_line(line) {
             self.end_report(contents);
             contents.times.begin(rest);
-            (contents.host, self.has_date, self.follows, self.time, self.shape) =
-                (host, true, false, None, None);
+            (
+                contents.host,
+                self.has_date,
+                self.follows,
+                self.time,
+                self.shape,
+            ) = (host, true, false, None, None);
             (self.lines_behind_head, self.is_boot_left_out) = (Some(0), false);
             return Ok(());
         }
@@ -93,7 +102,8 @@ impl IostatLog {
             }
             self.open.tables.push(columns.clone());
             self.open.rows = 0;
-            (self.open.columns, self.open.is_name_last, self.open.name) = (columns, is_name_last, None);
+            (self.open.columns, self.open.is_name_last, self.open.name) =
+                (columns, is_name_last, None);
             return Ok(());
         }
         // Collectors of logs leave out the empty line before a time.
@@ -101,8 +111,13 @@ impl IostatLog {
         let is_time = (columns == 0 || words.len() != columns + 1) && find_time(line).is_some();
         if columns > 0 && !is_time {
             // The total of a group is indented.
-            let is_total = line.starts_with(' ') && !self.open.is_name_last && self.open.name.is_none();
-            let read = if is_total { Ok(()) } else { self.read_row(&words, contents) };
+            let is_total =
+                line.starts_with(' ') && !self.open.is_name_last && self.open.name.is_none();
+            let read = if is_total {
+                Ok(())
+            } else {
+                self.read_row(&words, contents)
+            };
             self.open.is_damaged |= read.is_err();
             return read;
         }
@@ -129,12 +144,21 @@ impl IostatLog {
         };
         if numbers.len() != open.columns.len() {
             let (found, expected) = (numbers.len(), open.columns.len());
-            return Err(format!("{found} numbers after the device, expected {expected}"));
+            return Err(format!(
+                "{found} numbers after the device, expected {expected}"
+            ));
         }
-        let device = match open.devices.iter_mut().position(|device| device.name == name) {
+        let device = match open
+            .devices
+            .iter_mut()
+            .position(|device| device.name == name)
+        {
             Some(at) => &mut open.devices[at],
             None => {
-                open.devices.push(LoggedDevice { name, ..LoggedDevice::default() });
+                open.devices.push(LoggedDevice {
+                    name,
+                    ..LoggedDevice::default()
+                });
                 let last = open.devices.len() - 1;
                 &mut open.devices[last]
             }
@@ -150,7 +174,10 @@ impl IostatLog {
     /// Returns the time in a text; without one, the first report is at the midnight of the date in the head line.
     fn find_time(&mut self, text: &str, contents: &mut LogContents) -> Option<Timestamp> {
         let is_first = std::mem::take(&mut self.has_date);
-        contents.times.find(text).or_else(|| contents.times.midnight().filter(|_| is_first))
+        contents
+            .times
+            .find(text)
+            .or_else(|| contents.times.midnight().filter(|_| is_first))
     }
 
     /// Ends the report that is being read, if there is one, and hands it out if it is complete.
@@ -161,12 +188,20 @@ impl IostatLog {
         }
         let shape = Shape {
             tables: open.tables.len(),
-            names: open.devices.iter().map(|device| device.name.clone()).collect(),
+            names: open
+                .devices
+                .iter()
+                .map(|device| device.name.clone())
+                .collect(),
         };
         let is_ended = open.columns.is_empty();
         let is_like_first = self.shape.as_ref().is_some_and(|first| *first == shape);
-        let has_tables = self.shape.as_ref().is_none_or(|first| first.tables == shape.tables);
-        let is_full = is_like_first && !self.names_vary && open.rows > 0 && open.rows == open.devices.len();
+        let has_tables = self
+            .shape
+            .as_ref()
+            .is_none_or(|first| first.tables == shape.tables);
+        let is_full =
+            is_like_first && !self.names_vary && open.rows > 0 && open.rows == open.devices.len();
         let is_complete = has_tables && (is_ended || is_full) && !open.is_damaged;
         self.names_vary |= is_ended && self.shape.is_some() && !is_like_first;
         let time = self.time.take().unwrap_or(open.prefix);
@@ -185,10 +220,15 @@ impl IostatLog {
 
     /// Takes an element of the list of reports in JSON.
     fn read_element(&mut self, element: &Value, contents: &mut LogContents) {
-        let Some(disks) = element["disk"].as_array() else { return };
+        let Some(disks) = element["disk"].as_array() else {
+            return;
+        };
         let devices = disks.iter().filter_map(|disk| {
             let name = disk["disk_device"].as_str()?.to_owned();
-            let mut device = LoggedDevice { name, ..LoggedDevice::default() };
+            let mut device = LoggedDevice {
+                name,
+                ..LoggedDevice::default()
+            };
             for (column, value) in disk.as_object()? {
                 // Other columns, and those whose counters went backwards, do not matter.
                 let _ = device.set_text(column, &value.to_string(), &mut contents.rounding);
@@ -212,7 +252,9 @@ impl IostatLog {
         contents.host = host_of_json(host);
         // JSON leaves out zeros at the end.
         contents.rounding.digits = 2;
-        contents.times.begin(host["date"].as_str().unwrap_or_default());
+        contents
+            .times
+            .begin(host["date"].as_str().unwrap_or_default());
         (self.follows, self.has_date) = (false, true);
     }
 }
@@ -237,7 +279,9 @@ impl LogFormat for IostatLog {
     fn finish(&mut self, contents: &mut LogContents) {
         self.end_report(contents);
         // Only a complete report ends an interval, and none follows.
-        contents.reports.retain(|report| !report.begins || report.has_length);
+        contents
+            .reports
+            .retain(|report| !report.begins || report.has_length);
     }
 }
 
@@ -248,11 +292,20 @@ pub(super) fn header(words: &[&str]) -> Option<(Vec<String>, bool)> {
     let is_name_first =
         !is_name_last && number(first).is_none() && !first.contains('/') && !first.contains(':')
             || first.trim_end_matches(':') == "Device";
-    let columns = if is_name_last { &words[..words.len() - 1] } else { &words[1..] };
+    let columns = if is_name_last {
+        &words[..words.len() - 1]
+    } else {
+        &words[1..]
+    };
     let has_rates = columns.iter().any(|column| LoggedDevice::is_rate(column));
     let has_numbers = columns.iter().any(|word| number(word).is_some());
     // The tables of sar look similar.
     let is_of_sar = words.contains(&"DEV");
     let is_header = (is_name_first || is_name_last) && has_rates && !has_numbers && !is_of_sar;
-    is_header.then(|| (columns.iter().map(|column| (*column).to_owned()).collect(), is_name_last))
+    is_header.then(|| {
+        (
+            columns.iter().map(|column| (*column).to_owned()).collect(),
+            is_name_last,
+        )
+    })
 }

@@ -32,7 +32,10 @@ impl JsonElements {
     /// Returns whether a line belongs to JSON. A program that was killed leaves it open; the next begins with `{`.
     pub(super) fn is_json(&mut self, line: &str) -> bool {
         if line.starts_with('{') {
-            *self = Self { has_begun: true, ..Self::default() };
+            *self = Self {
+                has_begun: true,
+                ..Self::default()
+            };
         }
         self.has_begun
     }
@@ -72,8 +75,9 @@ impl JsonElements {
                     self.has_begun &= self.depth > 0;
                     if self.depth == ELEMENT_DEPTH - 1 && c == '}' {
                         let text = std::mem::take(&mut self.text);
-                        parts
-                            .push(JsonPart::Element(parse(text.trim_start_matches([',', ' ', '\t', '\n']))?));
+                        parts.push(JsonPart::Element(parse(
+                            text.trim_start_matches([',', ' ', '\t', '\n']),
+                        )?));
                     }
                 }
                 _ => {}
@@ -97,8 +101,17 @@ mod tests {
 
     #[test]
     fn json_of_another_shape_has_no_host() {
-        assert!(JsonElements::default().read("{\"a\": [[{\"b\": [{\"c\": 1}").is_err());
-        let parts = JsonElements::default().read("{\"a\": {\"b\": [{\"c\": [{\"d\": 1}").unwrap();
-        assert!(matches!(&parts[..], [JsonPart::Host(Value::Null, false), JsonPart::Element(_)]));
+        assert!(
+            JsonElements::default()
+                .read("{\"a\": [[{\"b\": [{\"c\": 1}")
+                .is_err()
+        );
+        let parts = JsonElements::default()
+            .read("{\"a\": {\"b\": [{\"c\": [{\"d\": 1}")
+            .unwrap();
+        assert!(matches!(
+            &parts[..],
+            [JsonPart::Host(Value::Null, false), JsonPart::Element(_)]
+        ));
     }
 }

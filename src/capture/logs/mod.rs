@@ -87,8 +87,12 @@ impl Report {
     /// Returns the whole seconds that its amounts show; `None` if they are too small.
     fn length(&self) -> Option<Duration> {
         const MIN_AMOUNT: f64 = 100.0;
-        let [amount, rate] =
-            [0, 1].map(|at| self.devices.iter().map(|device| device.amount[at]).sum::<f64>());
+        let [amount, rate] = [0, 1].map(|at| {
+            self.devices
+                .iter()
+                .map(|device| device.amount[at])
+                .sum::<f64>()
+        });
         let seconds = (amount / rate).round();
         let is_exact = amount >= MIN_AMOUNT && (amount / rate - seconds).abs() <= 0.05 * seconds;
         (is_exact && seconds >= 1.0).then(|| Duration::try_from_secs_f64(seconds).ok())?
@@ -96,8 +100,12 @@ impl Report {
 
     /// Returns the rates of its devices with less than two requests per second.
     fn few_rates(&self) -> impl Iterator<Item = f64> {
-        let devices = self.devices.iter().filter(|device| device.amount == [0.0; 2]);
-        let rates = devices.flat_map(|one| [one.reads, one.writes, one.discards, one.flushes, one.all]);
+        let devices = self
+            .devices
+            .iter()
+            .filter(|device| device.amount == [0.0; 2]);
+        let rates =
+            devices.flat_map(|one| [one.reads, one.writes, one.discards, one.flushes, one.all]);
         rates.filter_map(|rates| rates.ios.filter(|per_s| *per_s > 0.0 && *per_s < 2.0))
     }
 }
@@ -108,12 +116,20 @@ fn length_of_few(rates: &[f64]) -> Option<Duration> {
     let share = |seconds: u64, jitter: f64| {
         // Rates are rounded to hundredths.
         let is_whole = |count: &f64| {
-            count.round() >= 1.0 && (count - count.round()).abs() <= 0.00501 * seconds as f64 + jitter * count
+            count.round() >= 1.0
+                && (count - count.round()).abs() <= 0.00501 * seconds as f64 + jitter * count
         };
-        rates.iter().map(|per_s| per_s * seconds as f64).filter(is_whole).count() as f64 / rates.len() as f64
+        rates
+            .iter()
+            .map(|per_s| per_s * seconds as f64)
+            .filter(is_whole)
+            .count() as f64
+            / rates.len() as f64
     };
     let is_possible = rates.len() > 1 && share(1, 0.05) < 0.5;
-    (2..=60).find(|seconds| is_possible && share(*seconds, 0.01) >= 0.9).map(Duration::from_secs)
+    (2..=60)
+        .find(|seconds| is_possible && share(*seconds, 0.01) >= 0.9)
+        .map(Duration::from_secs)
 }
 
 /// A device in a report. What the log lacks is `None`.
@@ -145,8 +161,15 @@ pub(super) struct Rates {
 /// Returns the host in the JSON of `iostat` and `sadf`.
 fn host_of_json(host: &serde_json::Value) -> RecordingHeader {
     let text = |name: &str| host[name].as_str().map(str::to_owned);
-    let cpus = host["number-of-cpus"].as_u64().and_then(|cpus| usize::try_from(cpus).ok());
-    RecordingHeader { host: text("nodename"), kernel: text("release"), cpus, ..RecordingHeader::default() }
+    let cpus = host["number-of-cpus"]
+        .as_u64()
+        .and_then(|cpus| usize::try_from(cpus).ok());
+    RecordingHeader {
+        host: text("nodename"),
+        kernel: text("release"),
+        cpus,
+        ..RecordingHeader::default()
+    }
 }
 
 impl LoggedDevice {
@@ -154,7 +177,8 @@ impl LoggedDevice {
     /// ignored: they follow from these.
     pub(super) fn set(&mut self, column: &str, value: f64) {
         let is_of = |letter: char, end: &str| {
-            column.starts_with(letter) && column != "rqm/s" || column.trim_end_matches("/s").ends_with(end)
+            column.starts_with(letter) && column != "rqm/s"
+                || column.trim_end_matches("/s").ends_with(end)
         };
         let rates = if is_of('r', "_read") {
             &mut self.reads
@@ -167,7 +191,10 @@ impl LoggedDevice {
         } else {
             &mut self.all
         };
-        if ["_read", "_wrtn", "_dscd"].iter().any(|end| column.trim_end_matches("/s").ends_with(end)) {
+        if ["_read", "_wrtn", "_dscd"]
+            .iter()
+            .any(|end| column.trim_end_matches("/s").ends_with(end))
+        {
             self.amount[usize::from(column.ends_with("/s"))] += value;
         }
         match column {
@@ -189,7 +216,12 @@ impl LoggedDevice {
     ///
     /// # Errors
     /// If it is not a rate; says so.
-    fn set_text(&mut self, column: &str, text: &str, rounding: &mut Rounding) -> Result<(), String> {
+    fn set_text(
+        &mut self,
+        column: &str,
+        text: &str,
+        rounding: &mut Rounding,
+    ) -> Result<(), String> {
         let Some((value, digits, unit_kib)) = number(text) else {
             let [text, column] = [text, column].map(|text| excerpt(text.as_bytes()));
             return Err(format!("'{text}' in column {column}, expected a rate"));
@@ -203,7 +235,9 @@ impl LoggedDevice {
             Some(kib) => {
                 let units = ["MB", "Blk", "sec"];
                 self.set(
-                    &units.iter().fold(column.to_owned(), |name, unit| name.replace(unit, "kB")),
+                    &units
+                        .iter()
+                        .fold(column.to_owned(), |name, unit| name.replace(unit, "kB")),
                     value * kib,
                 );
             }
@@ -213,11 +247,15 @@ impl LoggedDevice {
 
     /// Returns whether [`Self::set`] knows a column that every table of devices has one of.
     pub(super) fn is_rate(column: &str) -> bool {
-        matches!(column, "tps" | "r/s" | "w/s" | "d/s" | "f/s" | "aqu-sz" | "%util")
+        matches!(
+            column,
+            "tps" | "r/s" | "w/s" | "d/s" | "f/s" | "aqu-sz" | "%util"
+        )
     }
 
     fn missing(&self) -> Missing {
-        let lacks = |of: fn(&Rates) -> Option<f64>| of(&self.reads).is_none() || of(&self.writes).is_none();
+        let lacks =
+            |of: fn(&Rates) -> Option<f64>| of(&self.reads).is_none() || of(&self.writes).is_none();
         Missing {
             in_flight: true,
             ios: lacks(|rates| rates.ios),
@@ -236,10 +274,19 @@ impl LoggedDevice {
         let requests = |rates: &Rates| {
             let ios = count(rates.ios);
             let ms = (rates.await_ms.unwrap_or(0.0) * ios as f64).round_ties_even() as u64;
-            Requests { ios, merges: count(rates.merges), sectors: count(rates.sectors), ms }
+            Requests {
+                ios,
+                merges: count(rates.merges),
+                sectors: count(rates.sectors),
+                ms,
+            }
         };
         let missing = self.missing();
-        let (mut reads, writes, all) = (requests(&self.reads), requests(&self.writes), requests(&self.all));
+        let (mut reads, writes, all) = (
+            requests(&self.reads),
+            requests(&self.writes),
+            requests(&self.all),
+        );
         if missing.ios {
             reads.ios = all.ios;
         }
@@ -255,7 +302,10 @@ impl LoggedDevice {
         }
         let grow = |counter: &mut u64, by: u64| *counter = counter.wrapping_add(by);
         counters.missing = missing;
-        counters.columns = match (self.flushes.ios, self.discards.ios.or(self.discards.sectors)) {
+        counters.columns = match (
+            self.flushes.ios,
+            self.discards.ios.or(self.discards.sectors),
+        ) {
             (Some(_), _) => Columns::Flushes,
             (None, Some(_)) => Columns::Discards,
             (None, None) => Columns::Basic,
@@ -266,8 +316,14 @@ impl LoggedDevice {
         let flushes = requests(&self.flushes);
         grow(&mut counters.flushes, flushes.ios);
         grow(&mut counters.flush_ms, flushes.ms);
-        grow(&mut counters.busy_ms, whole(self.util_pct.unwrap_or(0.0) * 10.0));
-        grow(&mut counters.weighted_ms, whole(self.queue.unwrap_or(0.0) * 1000.0));
+        grow(
+            &mut counters.busy_ms,
+            whole(self.util_pct.unwrap_or(0.0) * 10.0),
+        );
+        grow(
+            &mut counters.weighted_ms,
+            whole(self.queue.unwrap_or(0.0) * 1000.0),
+        );
     }
 }
 
@@ -287,7 +343,11 @@ impl fmt::Display for Rounding {
             0 => write!(f, "1")?,
             digits => write!(f, "0.{:0>digits$}", 1)?,
         }
-        if self.has_units { write!(f, ", bytes to 0.1 of the printed unit") } else { Ok(()) }
+        if self.has_units {
+            write!(f, ", bytes to 0.1 of the printed unit")
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -302,11 +362,25 @@ fn number(word: &str) -> Option<(f64, usize, Option<f64>)> {
         b'T' => Some(1024.0 * 1024.0 * 1024.0),
         _ => None,
     };
-    let text = if unit.is_some() { &word[..word.len() - 1] } else { word }.replace(',', ".");
-    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let text = if unit.is_some() {
+        &word[..word.len() - 1]
+    } else {
+        word
+    }
+    .replace(',', ".");
+    let is_plain = text
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || byte == b'.');
     // Larger ones come from counters that went backwards.
-    let value = text.parse().ok().filter(|value| is_plain && (0.0..1e12).contains(value))?;
-    Some((value, text.split_once('.').map_or(0, |(_, digits)| digits.len()), unit))
+    let value = text
+        .parse()
+        .ok()
+        .filter(|value| is_plain && (0.0..1e12).contains(value))?;
+    Some((
+        value,
+        text.split_once('.').map_or(0, |(_, digits)| digits.len()),
+        unit,
+    ))
 }
 
 /// Reads a log of any kind.
@@ -334,14 +408,28 @@ pub(super) struct Logs {
 
 impl Logs {
     pub(super) fn new(local: &LocalTimes, every: Option<Duration>) -> Self {
-        let contents = LogContents { times: SysstatTimes::new(local.clone()), ..LogContents::default() };
-        Self { contents, every, begins: true, ..Self::default() }
+        let contents = LogContents {
+            times: SysstatTimes::new(local.clone()),
+            ..LogContents::default()
+        };
+        Self {
+            contents,
+            every,
+            begins: true,
+            ..Self::default()
+        }
     }
 
     /// Looks at a line of a capture that may be a log. Returns whether it shows that it is; all lines are then to be read.
     pub(super) fn recognize(&mut self, line: &str) -> bool {
-        self.prefix = self.prefix.take().or_else(|| Prefix::before_first_line(line));
-        let line = self.prefix.as_ref().map_or(Some(line), |prefix| Some(prefix.split(line)?.1));
+        self.prefix = self
+            .prefix
+            .take()
+            .or_else(|| Prefix::before_first_line(line));
+        let line = self
+            .prefix
+            .as_ref()
+            .map_or(Some(line), |prefix| Some(prefix.split(line)?.1));
         self.format = line.and_then(format_of);
         self.format.is_some()
     }
@@ -351,13 +439,20 @@ impl Logs {
     /// # Errors
     /// If it is damaged; says how.
     pub(super) fn read(&mut self, line: &[u8]) -> Result<(), String> {
-        let Some((format, _)) = &mut self.format else { return Ok(()) };
+        let Some((format, _)) = &mut self.format else {
+            return Ok(());
+        };
         let Ok(line) = std::str::from_utf8(line) else {
             self.begins = true;
             return Err(format!("not text: '{}'; skipped", excerpt(line)));
         };
-        let prefix = self.prefix.as_ref().map_or(Some(("", line)), |prefix| prefix.split(line));
-        let Some((prefix, line)) = prefix else { return Ok(()) };
+        let prefix = self
+            .prefix
+            .as_ref()
+            .map_or(Some(("", line)), |prefix| prefix.split(line));
+        let Some((prefix, line)) = prefix else {
+            return Ok(());
+        };
         prefix.clone_into(&mut self.contents.prefix);
         let outcome = format.read(line, &mut self.contents);
         self.begins |= outcome.is_err();
@@ -366,7 +461,9 @@ impl Logs {
 
     /// Takes the end of the log. Returns whether it completes a report.
     pub(super) fn finish(&mut self) -> bool {
-        self.format.iter_mut().for_each(|(format, _)| format.finish(&mut self.contents));
+        self.format
+            .iter_mut()
+            .for_each(|(format, _)| format.finish(&mut self.contents));
         !self.contents.reports.is_empty()
     }
 
@@ -374,12 +471,19 @@ impl Logs {
     pub(super) fn next(&mut self, sample: &mut Sample) -> Option<bool> {
         let mut report = self.contents.reports.pop_front()?;
         if std::mem::take(&mut report.has_length) {
-            let length = self.every.or(report.length()).or(Some(self.step()).filter(|_| report.at.is_none()));
+            let length = self
+                .every
+                .or(report.length())
+                .or(Some(self.step()).filter(|_| report.at.is_none()));
             if let Some(length) = length.and_then(|length| SignedDuration::try_from(length).ok()) {
                 self.step = self.step.or(report.length());
                 let start = report.at.and_then(|at| at.checked_sub(length).ok());
-                let before =
-                    Report { at: start, begins: true, devices: report.devices.clone(), has_length: false };
+                let before = Report {
+                    at: start,
+                    begins: true,
+                    devices: report.devices.clone(),
+                    has_length: false,
+                };
                 report.begins = false;
                 self.contents.reports.push_front(report);
                 report = before;
@@ -389,9 +493,14 @@ impl Logs {
         if !begins && self.every.is_none() {
             let known = self.few_rates.len();
             if report.at.is_none() {
-                self.few_rates.extend(report.few_rates().take(MAX_FEW_RATES - known));
+                self.few_rates
+                    .extend(report.few_rates().take(MAX_FEW_RATES - known));
             }
-            let step = if self.few_rates.len() > known { length_of_few(&self.few_rates) } else { self.step };
+            let step = if self.few_rates.len() > known {
+                length_of_few(&self.few_rates)
+            } else {
+                self.step
+            };
             self.step = report.length().or(step);
         }
         let step = SignedDuration::try_from(self.step()).unwrap_or_default();
@@ -403,7 +512,9 @@ impl Logs {
             (Some(at), _) => at,
             (None, latest) => latest.map_or(Timestamp::UNIX_EPOCH, next),
         };
-        let seconds = self.latest.map_or(0.0, |latest| at.duration_since(latest).as_secs_f64());
+        let seconds = self
+            .latest
+            .map_or(0.0, |latest| at.duration_since(latest).as_secs_f64());
         let seconds = if begins { 0.0 } else { seconds.max(0.0) };
         for logged in &report.devices {
             let index = match self.indexes.get(&logged.name) {
@@ -413,7 +524,12 @@ impl Logs {
                     let (index, name) = (self.devices.len(), logged.name.clone());
                     let number = u32::try_from(index).unwrap_or(u32::MAX);
                     self.indexes.insert(name.clone(), index);
-                    self.devices.push(Device { major: 0, minor: number, name, counters: Counters::ZERO });
+                    self.devices.push(Device {
+                        major: 0,
+                        minor: number,
+                        name,
+                        counters: Counters::ZERO,
+                    });
                     index
                 }
             };
@@ -421,13 +537,19 @@ impl Logs {
         }
         self.latest = Some(at);
         sample.devices.clone_from(&self.devices);
-        sample.at = SampleTime { wall: Some(at), ..SampleTime::default() };
+        sample.at = SampleTime {
+            wall: Some(at),
+            ..SampleTime::default()
+        };
         Some(begins)
     }
 
     /// Returns what the log says of its host, as the header of a recording.
     pub(super) fn header(&self) -> Arc<RecordingHeader> {
-        Arc::new(RecordingHeader { missing: self.missing(), ..self.contents.host.clone() })
+        Arc::new(RecordingHeader {
+            missing: self.missing(),
+            ..self.contents.host.clone()
+        })
     }
 
     /// The distance of reports without times.
@@ -436,7 +558,9 @@ impl Logs {
     }
 
     fn missing(&self) -> Missing {
-        self.devices.iter().fold(Missing::default(), |sum, device| sum.or(device.counters.missing))
+        self.devices.iter().fold(Missing::default(), |sum, device| {
+            sum.or(device.counters.missing)
+        })
     }
 
     /// Says once, after the first interval, what the log is and what it lacks.
@@ -454,13 +578,23 @@ impl Logs {
             (missing.busy_ms, "util"),
             (missing.weighted_ms, "the queue"),
         ];
-        let lacking: Vec<&str> = lacking.iter().filter(|(is, _)| *is).map(|(_, name)| *name).collect();
-        let LogContents { rounding, times, .. } = &self.contents;
+        let lacking: Vec<&str> = lacking
+            .iter()
+            .filter(|(is, _)| *is)
+            .map(|(_, name)| *name)
+            .collect();
+        let LogContents {
+            rounding, times, ..
+        } = &self.contents;
         let ((_, origin), lacking) = (self.format.as_ref()?, lacking.join(", "));
         let mut note = format!("from {origin}: {rounding}{times}; not known: {lacking}");
         if self.lacks_times {
             let seconds = self.step().as_secs_f64();
-            let are = if self.step.is_some() { "are, as their numbers show," } else { "are taken to be" };
+            let are = if self.step.is_some() {
+                "are, as their numbers show,"
+            } else {
+                "are taken to be"
+            };
             note += &format!("; its reports have no times and {are} {seconds} s apart");
             if self.every.or(self.step).is_none() {
                 note += " (--every 2s states another distance)";
@@ -476,11 +610,21 @@ pub(super) fn head_line(line: &str) -> Option<(RecordingHeader, &str)> {
     let rest = line.strip_prefix("Linux ")?;
     let (kernel, rest) = rest.split_once(" (")?;
     let (name, rest) = rest.split_once(')')?;
-    let cpus = rest.rsplit_once('(').and_then(|(_, cpus)| cpus.split(' ').next()?.parse().ok());
+    let cpus = rest
+        .rsplit_once('(')
+        .and_then(|(_, cpus)| cpus.split(' ').next()?.parse().ok());
     // blkstat writes a dash for what it does not know.
     let known = |text: &str| Some(text.trim().to_owned()).filter(|text| text != "-");
     let (host, kernel) = (known(name), known(kernel));
-    Some((RecordingHeader { host, kernel, cpus, ..RecordingHeader::default() }, rest))
+    Some((
+        RecordingHeader {
+            host,
+            kernel,
+            cpus,
+            ..RecordingHeader::default()
+        },
+        rest,
+    ))
 }
 
 /// The words before each line of a log, as `ts` and collectors of logs add them.
@@ -494,16 +638,27 @@ impl Prefix {
     /// Returns the prefix of a line that begins a log of sysstat; `None` for other lines, and without a prefix.
     fn before_first_line(line: &str) -> Option<Self> {
         let begins = |rest: &&str| {
-            ["avg-cpu: ", "# hostname;", "{\"sysstat\""].iter().any(|first| rest.starts_with(first))
+            ["avg-cpu: ", "# hostname;", "{\"sysstat\""]
+                .iter()
+                .any(|first| rest.starts_with(first))
                 || head_line(rest).is_some() && rest.trim_end().ends_with(" CPU)")
                 || rest.starts_with("Device")
                     && iostat::header(&rest.split_whitespace().collect::<Vec<_>>()).is_some()
         };
         let starts = line.match_indices([' ', '\t']).map(|(at, _)| at + 1);
-        let at = starts.take(MAX_PREFIX_WORDS).find(|at| begins(&&line[*at..]))?;
+        let at = starts
+            .take(MAX_PREFIX_WORDS)
+            .find(|at| begins(&&line[*at..]))?;
         let words = line[..at].split_whitespace();
-        let program = words.clone().last().filter(|word| word.ends_with(':')).map(str::to_owned);
-        Some(Self { words: words.count(), program })
+        let program = words
+            .clone()
+            .last()
+            .filter(|word| word.ends_with(':'))
+            .map(str::to_owned);
+        Some(Self {
+            words: words.count(),
+            program,
+        })
     }
 
     /// Splits a line into its prefix and the line of the log; `None` if it is of another program.
@@ -513,7 +668,8 @@ impl Prefix {
             rest = rest.trim_start();
             (last, rest) = rest.split_at(rest.find(char::is_whitespace).unwrap_or(rest.len()));
         }
-        let is_of_log = !last.is_empty() && self.program.as_ref().is_none_or(|program| program == last);
+        let is_of_log =
+            !last.is_empty() && self.program.as_ref().is_none_or(|program| program == last);
         let mut text = rest.chars();
         text.next();
         is_of_log.then(|| (&line[..line.len() - rest.len()], text.as_str()))

@@ -11,7 +11,9 @@ use serde_json::Value;
 
 use super::json::{JsonElements, JsonPart};
 use super::sysstat_times::SysstatTimes;
-use super::{LogContents, LogFormat, LoggedDevice, Report, excerpt, head_line, host_of_json, number};
+use super::{
+    LogContents, LogFormat, LoggedDevice, Report, excerpt, head_line, host_of_json, number,
+};
 use crate::capture::time_form::{LocalTimes, find_time};
 
 /// The reports of a log in which every row has a time, as they become complete.
@@ -51,18 +53,21 @@ impl TimedRows {
             self.latest = Some(at);
             return;
         }
-        self.open.get_or_insert((start.or(self.latest).unwrap_or(at), at));
+        self.open
+            .get_or_insert((start.or(self.latest).unwrap_or(at), at));
         self.devices.push(device);
     }
 
     /// Hands out the report so far, which is complete.
     fn close(&mut self, out: &mut VecDeque<Report>) {
-        let Some((start, at)) = self.open.take() else { return };
+        let Some((start, at)) = self.open.take() else {
+            return;
+        };
         let devices = std::mem::take(&mut self.devices);
         // The next interval begins where this one ends, but times are whole seconds.
-        let follows = self
-            .latest
-            .is_some_and(|latest| start.duration_since(latest).as_secs().abs() <= 1 && latest <= at);
+        let follows = self.latest.is_some_and(|latest| {
+            start.duration_since(latest).as_secs().abs() <= 1 && latest <= at
+        });
         if !follows {
             out.push_back(Report {
                 at: Some(start),
@@ -72,8 +77,14 @@ impl TimedRows {
             });
         }
         self.latest = Some(at);
-        self.last = devices.last().map(|last| (devices.len(), last.name.clone()));
-        out.push_back(Report { at: Some(at), devices, ..Report::default() });
+        self.last = devices
+            .last()
+            .map(|last| (devices.len(), last.name.clone()));
+        out.push_back(Report {
+            at: Some(at),
+            devices,
+            ..Report::default()
+        });
     }
 
     /// Drops the report of a wrong row, which is the one that ends `at` this time. If that is not known, it may be the
@@ -90,7 +101,10 @@ impl TimedRows {
 
     /// Hands out the report so far at the end of the log, if it has the devices of the one before it.
     fn finish(&mut self, out: &mut VecDeque<Report>) {
-        let last = self.devices.last().map(|last| (self.devices.len(), last.name.clone()));
+        let last = self
+            .devices
+            .last()
+            .map(|last| (self.devices.len(), last.name.clone()));
         if last.is_some() && last == self.last {
             self.close(out);
         }
@@ -117,11 +131,22 @@ pub(super) struct Table {
 
 /// Returns the table that a line begins; `None` for another line.
 pub(super) fn head(words: &[&str]) -> Option<Table> {
-    let time_words = words.iter().position(|word| ["DEV", "tps"].contains(word))?;
-    let columns = words[time_words..].iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let time_words = words
+        .iter()
+        .position(|word| ["DEV", "tps"].contains(word))?;
+    let columns = words[time_words..]
+        .iter()
+        .map(|word| (*word).to_owned())
+        .collect::<Vec<_>>();
     let time = words[..time_words].join(" ");
-    let is_head = ["DEV", "tps"].iter().all(|name| words.contains(name)) && find_time(&time).is_some();
-    is_head.then_some(Table { time_words, columns, head: Some(time), start: None })
+    let is_head =
+        ["DEV", "tps"].iter().all(|name| words.contains(name)) && find_time(&time).is_some();
+    is_head.then_some(Table {
+        time_words,
+        columns,
+        head: Some(time),
+        start: None,
+    })
 }
 
 #[derive(Default)]
@@ -144,17 +169,30 @@ impl Table {
         rows: &mut TimedRows,
         contents: &mut LogContents,
     ) -> Result<bool, String> {
-        words.iter().for_each(|word| contents.times.observe_number(word));
+        words
+            .iter()
+            .for_each(|word| contents.times.observe_number(word));
         if let Some(start) = self.head.take() {
             self.start = contents.times.find(&start);
         }
         let is_row = words.len() == self.time_words + self.columns.len();
-        let Some(at) = words.get(..self.time_words).and_then(|words| time(words, &mut contents.times)) else {
+        let Some(at) = words
+            .get(..self.time_words)
+            .and_then(|words| time(words, &mut contents.times))
+        else {
             // The averages follow the rows.
             let rates = self.columns.len() - 1;
             let is_average = words.len() > rates
-                && words[1..].iter().filter(|word| number(word).is_some()).count() >= rates;
-            return if is_average { Ok(false) } else { Err(wrong_row(words)) };
+                && words[1..]
+                    .iter()
+                    .filter(|word| number(word).is_some())
+                    .count()
+                    >= rates;
+            return if is_average {
+                Ok(false)
+            } else {
+                Err(wrong_row(words))
+            };
         };
         if !is_row {
             return Err(wrong_row(words));
@@ -173,7 +211,10 @@ impl Table {
 }
 
 fn wrong_row(words: &[&str]) -> String {
-    format!("no row of sar -d: '{}'", excerpt(words.join(" ").as_bytes()))
+    format!(
+        "no row of sar -d: '{}'",
+        excerpt(words.join(" ").as_bytes())
+    )
 }
 
 impl LogFormat for SarLog {
@@ -200,7 +241,10 @@ impl LogFormat for SarLog {
                     self.table = None;
                 }
                 Err(error) => {
-                    let at = time(words.get(..table.time_words).unwrap_or_default(), &mut contents.times);
+                    let at = time(
+                        words.get(..table.time_words).unwrap_or_default(),
+                        &mut contents.times,
+                    );
                     self.rows.reject(at, &mut contents.reports);
                     return Err(error);
                 }
@@ -219,8 +263,15 @@ pub(super) const DEVICE: &str = "DEV";
 
 /// Returns the columns in a head of `sadf -d`; `None` for another line.
 pub(super) fn columns_of_sadf(line: &str) -> Option<Vec<String>> {
-    let columns = line.trim().strip_prefix("# hostname;interval;timestamp;")?.split(';');
-    Some(columns.map(|word| word.trim_end_matches("[...]").to_owned()).collect())
+    let columns = line
+        .trim()
+        .strip_prefix("# hostname;interval;timestamp;")?
+        .split(';');
+    Some(
+        columns
+            .map(|word| word.trim_end_matches("[...]").to_owned())
+            .collect(),
+    )
 }
 
 #[derive(Default)]
@@ -237,49 +288,86 @@ fn sadf_time(text: &str, local: &LocalTimes) -> Option<Timestamp> {
 
 /// The beginning of an interval of whole seconds, some of which end after less than half of one.
 fn start_of(at: Timestamp, seconds: i64) -> Option<Timestamp> {
-    at.checked_sub(SignedDuration::from_secs(seconds.max(0))).ok()
+    at.checked_sub(SignedDuration::from_secs(seconds.max(0)))
+        .ok()
 }
 
 impl SadfLog {
-    fn read_row(&mut self, words: &[&str], columns: &[String], contents: &mut LogContents) -> Option<()> {
-        let [host, interval, at, values @ ..] = words else { return None };
+    fn read_row(
+        &mut self,
+        words: &[&str],
+        columns: &[String],
+        contents: &mut LogContents,
+    ) -> Option<()> {
+        let [host, interval, at, values @ ..] = words else {
+            return None;
+        };
         let at = sadf_time(at, &contents.times.local)?;
         let start = start_of(at, interval.parse().ok()?)?;
-        let names: HashSet<&str> = values.chunks(columns.len()).map(|values| values[0]).collect();
+        let names: HashSet<&str> = values
+            .chunks(columns.len())
+            .map(|values| values[0])
+            .collect();
         if values.is_empty() || values.len() != columns.len() * names.len() {
             return None;
         }
         contents.host.host = Some((*host).to_owned());
         // One device per row, or all of them with `-h`.
         for values in values.chunks(columns.len()) {
-            let mut device = LoggedDevice { name: values[0].to_owned(), ..LoggedDevice::default() };
+            let mut device = LoggedDevice {
+                name: values[0].to_owned(),
+                ..LoggedDevice::default()
+            };
             for (column, text) in columns.iter().zip(values).skip(1) {
                 device.set_text(column, text, &mut contents.rounding).ok()?;
             }
-            self.rows.add(Some(start), at, device, &mut contents.reports);
+            self.rows
+                .add(Some(start), at, device, &mut contents.reports);
         }
         Some(())
     }
 
     /// Takes a report in JSON; `None` if it is another one.
     fn read_report(&mut self, report: &Value, contents: &mut LogContents) -> Option<()> {
-        let Some(devices) = report["disk"].as_array() else { return Some(()) };
+        let Some(devices) = report["disk"].as_array() else {
+            return Some(());
+        };
         let time = &report["timestamp"];
-        let found = find_time(&format!("{} {}", time["date"].as_str()?, time["time"].as_str()?))?;
-        let at = if time["utc"] == 1 { found.time } else { contents.times.local.timestamp(&found) };
+        let found = find_time(&format!(
+            "{} {}",
+            time["date"].as_str()?,
+            time["time"].as_str()?
+        ))?;
+        let at = if time["utc"] == 1 {
+            found.time
+        } else {
+            contents.times.local.timestamp(&found)
+        };
         let start = start_of(at, time["interval"].as_i64()?)?;
         for object in devices {
-            let name = object["disk-device"].as_str()?.replace(char::is_whitespace, "_");
-            let mut device = LoggedDevice { name, ..LoggedDevice::default() };
-            for (key, number) in object.as_object()?.iter().filter(|(key, _)| *key != "disk-device") {
+            let name = object["disk-device"]
+                .as_str()?
+                .replace(char::is_whitespace, "_");
+            let mut device = LoggedDevice {
+                name,
+                ..LoggedDevice::default()
+            };
+            for (key, number) in object
+                .as_object()?
+                .iter()
+                .filter(|(key, _)| *key != "disk-device")
+            {
                 let column = match key.as_str() {
                     "rkB" | "wkB" | "dkB" | "rd_sec" | "wr_sec" | "dc_sec" => format!("{key}/s"),
                     "util-percent" => "%util".to_owned(),
                     key => key.to_owned(),
                 };
-                device.set_text(&column, &number.to_string(), &mut contents.rounding).ok()?;
+                device
+                    .set_text(&column, &number.to_string(), &mut contents.rounding)
+                    .ok()?;
             }
-            self.rows.add(Some(start), at, device, &mut contents.reports);
+            self.rows
+                .add(Some(start), at, device, &mut contents.reports);
         }
         self.rows.close(&mut contents.reports);
         Some(())
@@ -318,14 +406,17 @@ impl LogFormat for SadfLog {
         if line.contains(";LINUX-RESTART") {
             self.rows.restart(&mut contents.reports);
         }
-        let is_row = !words[0].starts_with('#') && words.get(1).is_none_or(|interval| *interval != "-1");
+        let is_row =
+            !words[0].starts_with('#') && words.get(1).is_none_or(|interval| *interval != "-1");
         let Some(columns) = self.columns.take_if(|_| is_row && !line.trim().is_empty()) else {
             return Ok(());
         };
         let row = self.read_row(&words, &columns, contents);
         self.columns = Some(columns);
         if row.is_none() {
-            let at = words.get(2).and_then(|at| sadf_time(at, &contents.times.local));
+            let at = words
+                .get(2)
+                .and_then(|at| sadf_time(at, &contents.times.local));
             self.rows.reject(at, &mut contents.reports);
             return Err(format!("no row of sadf -d: '{}'", excerpt(line.as_bytes())));
         }

@@ -25,7 +25,10 @@ pub(super) struct SysstatTimes {
 
 impl SysstatTimes {
     pub(super) fn new(local: LocalTimes) -> Self {
-        Self { local, ..Self::default() }
+        Self {
+            local,
+            ..Self::default()
+        }
     }
 
     /// Takes the text of a head line.
@@ -57,7 +60,10 @@ impl SysstatTimes {
 
     /// Returns the time in a line.
     pub(super) fn find(&mut self, line: &str) -> Option<Timestamp> {
-        if line.split_whitespace().any(|word| matches!(word, "AM" | "PM")) {
+        if line
+            .split_whitespace()
+            .any(|word| matches!(word, "AM" | "PM"))
+        {
             self.day_first.get_or_insert(false);
         }
         let (mut date, mut other_words) = (None, Vec::new());
@@ -74,12 +80,19 @@ impl SysstatTimes {
         let of_day = self.local.civil(&found).time();
         let time = match (date, self.last) {
             (Some(date), _) => date.to_datetime(of_day),
-            (None, None) => self.head_date().unwrap_or(Date::constant(1970, 1, 1)).to_datetime(of_day),
+            (None, None) => self
+                .head_date()
+                .unwrap_or(Date::constant(1970, 1, 1))
+                .to_datetime(of_day),
             (None, Some(last)) => {
                 // Midnight has passed if it went back by more than half a day.
                 let same_day = last.date().to_datetime(of_day);
                 let is_next = last.duration_since(same_day) > SignedDuration::from_hours(12);
-                if is_next { same_day.tomorrow().ok()? } else { same_day }
+                if is_next {
+                    same_day.tomorrow().ok()?
+                } else {
+                    same_day
+                }
             }
         };
         if date.is_none() {
@@ -91,12 +104,19 @@ impl SysstatTimes {
     /// `06/13/2018`, `13.06.2018`, `06/13/18`, `2018-06-13`.
     fn date(&mut self, word: &str) -> Option<Date> {
         let separator = word.chars().find(|c| "/.-".contains(*c))?;
-        if word.bytes().any(|byte| !byte.is_ascii_digit() && !b"/.-".contains(&byte)) {
+        if word
+            .bytes()
+            .any(|byte| !byte.is_ascii_digit() && !b"/.-".contains(&byte))
+        {
             return None;
         }
         let found = find_times(&format!("{} 0:00", word.trim_end_matches('.')));
-        let date_of =
-            |form| found.iter().find(|found| found.form == form).map(|date| self.local.civil(date).date());
+        let date_of = |form| {
+            found
+                .iter()
+                .find(|found| found.form == form)
+                .map(|date| self.local.civil(date).date())
+        };
         if let Some(date) = date_of(TimeForm::YearFirst) {
             return Some(date);
         }
@@ -110,7 +130,11 @@ impl SysstatTimes {
         self.day_first = order;
         self.is_ambiguous = order.is_none() && separator != '.' && by_day != by_month;
         self.last_date = Some((by_day, by_month));
-        if order.unwrap_or(separator != '/') { by_day } else { by_month }
+        if order.unwrap_or(separator != '/') {
+            by_day
+        } else {
+            by_month
+        }
     }
 
     /// Returns whether the day is first, if a date in both orders shows it: only one is not in the future, or is the next day.
@@ -120,8 +144,9 @@ impl SysstatTimes {
             return Some(day <= latest);
         }
         let (last_day, last_month) = self.last_date?;
-        let is_next =
-            |date: Date, last: Option<Date>| last.and_then(|last| last.tomorrow().ok()) == Some(date);
+        let is_next = |date: Date, last: Option<Date>| {
+            last.and_then(|last| last.tomorrow().ok()) == Some(date)
+        };
         let (day, month) = (is_next(day, last_day), is_next(month, last_month));
         (day != month).then_some(day)
     }
@@ -130,6 +155,10 @@ impl SysstatTimes {
 impl fmt::Display for SysstatTimes {
     /// Says what was assumed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_ambiguous { write!(f, ", dates taken for month/day") } else { Ok(()) }
+        if self.is_ambiguous {
+            write!(f, ", dates taken for month/day")
+        } else {
+            Ok(())
+        }
     }
 }

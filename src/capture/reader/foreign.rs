@@ -49,9 +49,24 @@ impl Candidates {
             if self.times.len() == MAX_CANDIDATES {
                 return;
             }
-            let FoundTime { form, words_before, digits, .. } = found;
-            let slot = Slot { form, in_line, words_before, digits, followers: 0 };
-            for before in self.times.iter_mut().filter(|before| before.slot.is_like(slot)) {
+            let FoundTime {
+                form,
+                words_before,
+                digits,
+                ..
+            } = found;
+            let slot = Slot {
+                form,
+                in_line,
+                words_before,
+                digits,
+                followers: 0,
+            };
+            for before in self
+                .times
+                .iter_mut()
+                .filter(|before| before.slot.is_like(slot))
+            {
                 before.slot.followers += 1;
             }
             self.times.push(Candidate { slot, found, line });
@@ -64,7 +79,8 @@ impl Candidates {
 
     /// Returns whether other lines are between the time and the copy; `false` without a time.
     fn has_lines_behind(&self, slot: Slot) -> bool {
-        self.at(slot).is_some_and(|candidate| candidate.line < self.last_line)
+        self.at(slot)
+            .is_some_and(|candidate| candidate.line < self.last_line)
     }
 }
 
@@ -73,13 +89,22 @@ const MAX_CANDIDATES: usize = 100;
 
 impl Slot {
     fn is_like(self, other: Self) -> bool {
-        Self { followers: 0, ..self } == Self { followers: 0, ..other }
+        Self {
+            followers: 0,
+            ..self
+        } == Self {
+            followers: 0,
+            ..other
+        }
     }
 
     /// Forms that other numbers hardly have come first.
     fn rank(self) -> u32 {
         match self.form {
-            TimeForm::YearFirst | TimeForm::DayFirst | TimeForm::MonthFirst | TimeForm::NamedDate => 0,
+            TimeForm::YearFirst
+            | TimeForm::DayFirst
+            | TimeForm::MonthFirst
+            | TimeForm::NamedDate => 0,
             TimeForm::DayOfYear => 1,
             TimeForm::Uptime => 2,
             TimeForm::TimeOfDay => 3,
@@ -136,9 +161,10 @@ impl Spread {
             Some((before, latest)) => {
                 self.measure(before, written);
                 match add(latest, self.step) {
-                    next if next >= end => {
-                        add(latest, (end.duration_since(latest) / 2).max(SignedDuration::from_nanos(1)))
-                    }
+                    next if next >= end => add(
+                        latest,
+                        (end.duration_since(latest) / 2).max(SignedDuration::from_nanos(1)),
+                    ),
                     next => next.max(written),
                 }
             }
@@ -164,7 +190,10 @@ impl Spread {
 
 impl Clock {
     fn new(local: LocalTimes) -> Self {
-        Self { local, ..Self::default() }
+        Self {
+            local,
+            ..Self::default()
+        }
     }
 
     /// Returns the time of the next copy.
@@ -182,15 +211,22 @@ impl Clock {
                 since: Some((written, 0)),
             });
         }
-        self.spread.as_mut().map_or(written, |spread| spread.next(written))
+        self.spread
+            .as_mut()
+            .map_or(written, |spread| spread.next(written))
     }
 
     fn advance(&mut self, found: &FoundTime) -> Timestamp {
         const HOUR: SignedDuration = SignedDuration::from_hours(1);
         let written = self.in_zone(found);
         let time = add(written, self.carried);
-        let Some(latest) = self.latest.replace(time) else { return time };
-        let usual = self.usual.unwrap_or(SignedDuration::from_secs(60)).max(SignedDuration::from_secs(1));
+        let Some(latest) = self.latest.replace(time) else {
+            return time;
+        };
+        let usual = self
+            .usual
+            .unwrap_or(SignedDuration::from_secs(60))
+            .max(SignedDuration::from_secs(1));
         let follows = |by: SignedDuration| {
             let step = add(time, by).duration_since(latest);
             step > SignedDuration::ZERO && step <= usual * 2
@@ -199,22 +235,33 @@ impl Clock {
         let by = if step < SignedDuration::ZERO {
             let (periods, longest_back) = match found.form {
                 TimeForm::TimeOfDay => ([HOUR, HOUR * 12, HOUR * 24], HOUR * 12),
-                TimeForm::Epoch | TimeForm::Uptime => ([SignedDuration::ZERO; 3], SignedDuration::MAX),
+                TimeForm::Epoch | TimeForm::Uptime => {
+                    ([SignedDuration::ZERO; 3], SignedDuration::MAX)
+                }
                 // The clocks of the host were put back.
                 _ if found.is_local => ([HOUR; 3], SignedDuration::MAX),
                 _ => ([SignedDuration::ZERO; 3], SignedDuration::MAX),
             };
-            let after = if -step > longest_back { periods[2] } else { SignedDuration::ZERO };
+            let after = if -step > longest_back {
+                periods[2]
+            } else {
+                SignedDuration::ZERO
+            };
             periods.into_iter().find(|by| follows(*by)).unwrap_or(after)
-        } else if found.is_local && usual * 6 < HOUR && follows(-HOUR) && is_after_full_hour(time, usual) {
+        } else if found.is_local
+            && usual * 6 < HOUR
+            && follows(-HOUR)
+            && is_after_full_hour(time, usual)
+        {
             -HOUR
         } else {
             SignedDuration::ZERO
         };
         self.carried += by;
         let time = add(time, by);
-        self.usual =
-            Some(time.duration_since(latest)).filter(|step| *step > SignedDuration::ZERO).or(self.usual);
+        self.usual = Some(time.duration_since(latest))
+            .filter(|step| *step > SignedDuration::ZERO)
+            .or(self.usual);
         self.latest = Some(time);
         time
     }
@@ -225,9 +272,14 @@ impl Clock {
         if !found.is_local || found.form == TimeForm::TimeOfDay {
             return earlier;
         }
-        let ambiguous = self.local.zone.to_ambiguous_timestamp(self.local.civil(found));
+        let ambiguous = self
+            .local
+            .zone
+            .to_ambiguous_timestamp(self.local.civil(found));
         let is_fold = matches!(ambiguous.offset(), AmbiguousOffset::Fold { .. });
-        let is_over = self.latest.is_some_and(|latest| add(earlier, self.carried) <= latest);
+        let is_over = self
+            .latest
+            .is_some_and(|latest| add(earlier, self.carried) <= latest);
         let later = ambiguous.later().ok().filter(|_| is_fold && is_over);
         later.unwrap_or(earlier)
     }
@@ -272,7 +324,10 @@ const ENOUGH_COPIES: usize = 8;
 
 impl FirstCopies {
     pub(super) fn new(local: LocalTimes) -> Self {
-        Self { local, ..Self::default() }
+        Self {
+            local,
+            ..Self::default()
+        }
     }
 
     /// Returns whether a device was found.
@@ -285,14 +340,19 @@ impl FirstCopies {
         self.line += 1;
         let Some(device) = device_line_start(text, self.words_before) else {
             self.gap.add(text, false, self.line);
-            return if self.is_time_after() { self.known() } else { Known::Nothing };
+            return if self.is_time_after() {
+                self.known()
+            } else {
+                Known::Nothing
+            };
         };
         let (at, name) = (device.at, device.name);
         self.words_before = device.words_before;
         let is_repeated = self.names.contains(name);
         if self.copies.is_empty() || is_repeated || !self.gap.times.is_empty() {
             if !self.copies.is_empty() {
-                self.before.push((self.names.len(), std::mem::take(&mut self.last_name)));
+                self.before
+                    .push((self.names.len(), std::mem::take(&mut self.last_name)));
             }
             self.names.clear();
             let mut candidates = std::mem::take(&mut self.gap);
@@ -303,15 +363,23 @@ impl FirstCopies {
         in_line.add(&text[..at], true, self.line);
         if let Some(copy) = self.copies.last() {
             let is_earlier = |now: &&Candidate| {
-                let before = copy.at(now.slot).map(|before| before.found.time.duration_since(now.found.time));
-                before
-                    .is_some_and(|back| back > SignedDuration::ZERO && back < SignedDuration::from_hours(11))
+                let before = copy
+                    .at(now.slot)
+                    .map(|before| before.found.time.duration_since(now.found.time));
+                before.is_some_and(|back| {
+                    back > SignedDuration::ZERO && back < SignedDuration::from_hours(11)
+                })
             };
-            self.going_back.extend(in_line.times.iter().filter(is_earlier).map(|now| now.slot));
+            self.going_back
+                .extend(in_line.times.iter().filter(is_earlier).map(|now| now.slot));
         }
         self.names.insert(name.to_owned());
         name.clone_into(&mut self.last_name);
-        if self.is_whole() { self.known() } else { Known::Nothing }
+        if self.is_whole() {
+            self.known()
+        } else {
+            Known::Nothing
+        }
     }
 
     fn known(&self) -> Known {
@@ -325,21 +393,29 @@ impl FirstCopies {
             [clock, ..] if clock.repeats > 0 && clock.changes < 3 => Known::Likely,
             _ if self.copies.len() < ENOUGH_COPIES => Known::Likely,
             // Only a later day shows which number is the day.
-            [first, rest @ ..] if rest.iter().any(|other| first.is_other_order(other)) => Known::Likely,
+            [first, rest @ ..] if rest.iter().any(|other| first.is_other_order(other)) => {
+                Known::Likely
+            }
             _ => Known::Enough,
         }
     }
 
     /// Returns whether the copy so far has the devices of the first one.
     fn is_whole(&self) -> bool {
-        self.before.first().is_some_and(|(count, last)| self.names.len() == *count && self.last_name == *last)
+        self.before
+            .first()
+            .is_some_and(|(count, last)| self.names.len() == *count && self.last_name == *last)
     }
 
     /// Returns whether each time follows its copy: there is none before the first copy, which is whole.
     fn is_time_after(&self) -> bool {
-        let [first, ..] = &self.copies[..] else { return false };
-        let is_like_second =
-            self.before.get(1).map_or_else(|| self.is_whole(), |second| *second == self.before[0]);
+        let [first, ..] = &self.copies[..] else {
+            return false;
+        };
+        let is_like_second = self
+            .before
+            .get(1)
+            .map_or_else(|| self.is_whole(), |second| *second == self.before[0]);
         first.times.is_empty()
             && self.copies.len() > 1
             && is_like_second
@@ -349,8 +425,14 @@ impl FirstCopies {
     /// Returns the times that go on from copy to copy, the best first.
     fn clocks(&self) -> Vec<Advance> {
         let mut slots: Vec<Slot> = Vec::new();
-        for candidate in self.copies.iter().chain([&self.gap]).flat_map(|copy| &copy.times) {
-            let is_known = slots.contains(&candidate.slot) || self.going_back.contains(&candidate.slot);
+        for candidate in self
+            .copies
+            .iter()
+            .chain([&self.gap])
+            .flat_map(|copy| &copy.times)
+        {
+            let is_known =
+                slots.contains(&candidate.slot) || self.going_back.contains(&candidate.slot);
             if !is_known && slots.len() < MAX_CANDIDATES {
                 slots.push(candidate.slot);
             }
@@ -363,15 +445,25 @@ impl FirstCopies {
         // The least of alike ones, because the counters beside a clock are faster.
         clocks.sort_by(|one, other| {
             let key = |clock: &Advance| (clock.missing, clock.slot.rank());
-            key(one).cmp(&key(other)).then(one.step_s.total_cmp(&other.step_s))
+            key(one)
+                .cmp(&key(other))
+                .then(one.step_s.total_cmp(&other.step_s))
         });
-        let Some(&surest) = clocks.first() else { return clocks };
+        let Some(&surest) = clocks.first() else {
+            return clocks;
+        };
         // Of those that agree with it, the best known one.
-        clocks
-            .retain(|clock| clock.missing == surest.missing && (clock.step_s - surest.step_s).abs() <= 1.01);
+        clocks.retain(|clock| {
+            clock.missing == surest.missing && (clock.step_s - surest.step_s).abs() <= 1.01
+        });
         // A copy was made after all that stands before it, so of alike ones the latest is the nearest.
         clocks.sort_by_key(|clock| {
-            std::cmp::Reverse((clock.slot.knowledge(), clock.is_fine, !clock.is_local, clock.latest))
+            std::cmp::Reverse((
+                clock.slot.knowledge(),
+                clock.is_fine,
+                !clock.is_local,
+                clock.latest,
+            ))
         });
         clocks
     }
@@ -381,7 +473,11 @@ impl FirstCopies {
         let (mut first, mut latest) = (None, None);
         let (mut missing, mut repeats, mut changes) = (0, 0, 0);
         let (mut is_fine, mut is_local) = (false, false);
-        for copy in self.copies.iter().chain(Some(&self.gap).filter(|_| self.is_time_after())) {
+        for copy in self
+            .copies
+            .iter()
+            .chain(Some(&self.gap).filter(|_| self.is_time_after()))
+        {
             let Some(candidate) = copy.at(slot) else {
                 missing += 1;
                 continue;
@@ -399,27 +495,45 @@ impl FirstCopies {
             is_local |= candidate.found.is_local;
         }
         let latest = latest?;
-        let step_s = latest.duration_since(first?).as_secs_f64() / (repeats + changes).max(1) as f64;
-        Some(Advance { slot, missing, step_s, repeats, changes, is_fine, is_local, latest })
+        let step_s =
+            latest.duration_since(first?).as_secs_f64() / (repeats + changes).max(1) as f64;
+        Some(Advance {
+            slot,
+            missing,
+            step_s,
+            repeats,
+            changes,
+            is_fine,
+            is_local,
+            latest,
+        })
     }
 
     /// Returns the distance of copies that are taken more often than the time in a slot changes; `None` if it always does.
     /// `every` is the distance if it is stated.
     fn spread(&self, slot: Slot, every: Option<Duration>) -> Option<Spread> {
         let mut clock = Clock::new(self.local.clone());
-        let found: Vec<FoundTime> =
-            self.copies.iter().filter_map(|copy| Some(copy.at(slot)?.found)).collect();
+        let found: Vec<FoundTime> = self
+            .copies
+            .iter()
+            .filter_map(|copy| Some(copy.at(slot)?.found))
+            .collect();
         let times: Vec<Timestamp> = found.iter().map(|found| clock.advance(found)).collect();
         let is_whole = |seconds: i64| {
-            times.iter().all(|time| time.subsec_nanosecond() == 0 && time.as_second() % seconds == 0)
+            times
+                .iter()
+                .all(|time| time.subsec_nanosecond() == 0 && time.as_second() % seconds == 0)
         };
         let unit = SignedDuration::from_secs(if is_whole(60) { 60 } else { 1 });
-        let every =
-            every.and_then(|every| SignedDuration::try_from(every).ok()).filter(|every| *every < unit);
+        let every = every
+            .and_then(|every| SignedDuration::try_from(every).ok())
+            .filter(|every| *every < unit);
         if !is_whole(1) || every.is_none() && times.windows(2).all(|pair| pair[0] != pair[1]) {
             return None;
         }
-        let changes: Vec<usize> = (1..times.len()).filter(|at| times[*at] != times[at - 1]).collect();
+        let changes: Vec<usize> = (1..times.len())
+            .filter(|at| times[*at] != times[at - 1])
+            .collect();
         let (&first, &last) = (changes.first()?, changes.last()?);
         // With a single change, the first copies may have begun within a second.
         let (span, steps) = if first == last {
@@ -435,7 +549,14 @@ impl FirstCopies {
             .map(late)
             .max()?
             .clamp(SignedDuration::ZERO, unit - SignedDuration::from_nanos(1));
-        Some(Spread { unit, step, is_stated: every.is_some(), first_late, latest: None, since: None })
+        Some(Spread {
+            unit,
+            step,
+            is_stated: every.is_some(),
+            first_late,
+            latest: None,
+            since: None,
+        })
     }
 
     /// Returns the place of the times, after as many copies as can be had.
@@ -444,8 +565,13 @@ impl FirstCopies {
             return Some(clock.slot);
         }
         // Nothing goes on: a single copy, or a clock that stands still.
-        let all = self.copies.iter().flat_map(|copy| &copy.times).map(|candidate| candidate.slot);
-        all.filter(|slot| !self.going_back.contains(slot)).min_by_key(|slot| slot.rank())
+        let all = self
+            .copies
+            .iter()
+            .flat_map(|copy| &copy.times)
+            .map(|candidate| candidate.slot);
+        all.filter(|slot| !self.going_back.contains(slot))
+            .min_by_key(|slot| slot.rank())
     }
 }
 
@@ -513,12 +639,20 @@ pub(super) struct ForeignLines {
 
 impl ForeignLines {
     /// Begins with the first copies, which are read once more. If there are no times, they go on after `latest`.
-    pub(super) fn new(first: &FirstCopies, every: Option<Duration>, latest: Option<Timestamp>) -> Self {
+    pub(super) fn new(
+        first: &FirstCopies,
+        every: Option<Duration>,
+        latest: Option<Timestamp>,
+    ) -> Self {
         let slot = first.choose();
         let latest = latest.filter(|_| slot.is_none());
         let spread = slot.and_then(|slot| first.spread(slot, every));
         Self {
-            clock: Clock { latest, spread, ..Clock::new(first.local.clone()) },
+            clock: Clock {
+                latest,
+                spread,
+                ..Clock::new(first.local.clone())
+            },
             every,
             slot,
             is_after: first.is_time_after(),
@@ -529,26 +663,39 @@ impl ForeignLines {
     }
 
     pub(super) fn of_collectl() -> Self {
-        Self { is_collectl: true, ..Self::default() }
+        Self {
+            is_collectl: true,
+            ..Self::default()
+        }
     }
 
     /// Returns the form of the times, and whether those of copies in the same second or minute are spread evenly.
     pub(super) fn form(&self) -> Option<(TimeForm, bool)> {
-        let form = self.slot.map(|slot| slot.form).or(self.is_collectl.then_some(TimeForm::Epoch));
+        let form = self
+            .slot
+            .map(|slot| slot.form)
+            .or(self.is_collectl.then_some(TimeForm::Epoch));
         form.map(|form| (form, self.clock.spread.is_some()))
     }
 
     /// Takes the next line.
     pub(super) fn read(&mut self, line: &[u8], number: u64) -> ForeignLine {
-        let Ok(text) = std::str::from_utf8(line) else { return ForeignLine::Other };
+        let Ok(text) = std::str::from_utf8(line) else {
+            return ForeignLine::Other;
+        };
         if self.is_collectl {
             return self.read_collectl(text);
         }
-        let Some(DeviceLineStart { at, name, words_before }) = device_line_start(text, self.words_before)
+        let Some(DeviceLineStart {
+            at,
+            name,
+            words_before,
+        }) = device_line_start(text, self.words_before)
         else {
             self.gap.add(text, false, number);
             let ends_copy = self.is_after && !self.names.is_empty();
-            let is_time = |candidate: &&Candidate| self.slot.is_some_and(|slot| slot.is_like(candidate.slot));
+            let is_time =
+                |candidate: &&Candidate| self.slot.is_some_and(|slot| slot.is_like(candidate.slot));
             let Some(found) = self.gap.times.iter().find(is_time).filter(|_| ends_copy) else {
                 return ForeignLine::Other;
             };
@@ -558,7 +705,10 @@ impl ForeignLines {
         };
         self.words_before = words_before;
         let gap = std::mem::take(&mut self.gap);
-        let in_gap = self.slot.filter(|slot| !slot.in_line && !self.is_after).and_then(|slot| gap.at(slot));
+        let in_gap = self
+            .slot
+            .filter(|slot| !slot.in_line && !self.is_after)
+            .and_then(|slot| gap.at(slot));
         let is_first = self.names.is_empty() || self.names.contains(name) || in_gap.is_some();
         if std::mem::take(&mut self.has_begun) || !is_first {
             self.names.insert(name.to_owned());
@@ -572,10 +722,18 @@ impl ForeignLines {
             Some(_) if self.is_after => Some((None, number)),
             // A damaged line there is from the copy of this time, and the device from the next.
             Some(slot) if self.is_adjacent && candidates.has_lines_behind(slot) => None,
-            Some(slot) => self.time_of(slot, candidates).map(|(time, line)| (Some(time), line)),
+            Some(slot) => self
+                .time_of(slot, candidates)
+                .map(|(time, line)| (Some(time), line)),
             None => self.every.map(|every| {
-                let next = self.clock.latest.map(|latest| latest.saturating_add(every).unwrap_or(latest));
-                let time = *self.clock.latest.insert(next.unwrap_or(Timestamp::UNIX_EPOCH));
+                let next = self
+                    .clock
+                    .latest
+                    .map(|latest| latest.saturating_add(every).unwrap_or(latest));
+                let time = *self
+                    .clock
+                    .latest
+                    .insert(next.unwrap_or(Timestamp::UNIX_EPOCH));
                 (Some(time), number)
             }),
         })
@@ -586,7 +744,9 @@ impl ForeignLines {
             self.names.clear();
             return ForeignLine::Time(time);
         }
-        let device = text.strip_prefix("disk ").and_then(|line| device_line_start(line, 0));
+        let device = text
+            .strip_prefix("disk ")
+            .and_then(|line| device_line_start(line, 0));
         match device.filter(|device| device.words_before == 0) {
             Some(device) if self.names.insert(device.name.to_owned()) => {
                 ForeignLine::Device("disk ".len() + device.at)
@@ -601,7 +761,11 @@ impl ForeignLines {
         let before = std::mem::replace(&mut self.before, candidates);
         let (clock, now) = (&self.clock, &self.before);
         let step = |slot| {
-            let mut clock = Clock { latest: None, carried: SignedDuration::ZERO, ..clock.clone() };
+            let mut clock = Clock {
+                latest: None,
+                carried: SignedDuration::ZERO,
+                ..clock.clone()
+            };
             let last = clock.advance(&before.at(slot)?.found);
             Some(clock.advance(&now.at(slot)?.found).duration_since(last))
         };
@@ -610,12 +774,20 @@ impl ForeignLines {
             let key = |slot: Slot| (slot.form, slot.in_line, slot.digits);
             key(other.slot) == key(slot)
         };
-        let mut found = now.at(slot).or_else(|| now.times.iter().rev().find(alike)).copied();
+        let mut found = now
+            .at(slot)
+            .or_else(|| now.times.iter().rev().find(alike))
+            .copied();
         if !before.times.is_empty()
-            && found.is_none_or(|_| step(slot).is_some_and(|by| !(SignedDuration::ZERO..DAY).contains(&by)))
+            && found.is_none_or(|_| {
+                step(slot).is_some_and(|by| !(SignedDuration::ZERO..DAY).contains(&by))
+            })
         {
             // Another one goes on: the day was taken for the month, or the name of the next month is not known.
-            let others = now.times.iter().filter(|other| step(other.slot).filter(is_next).is_some());
+            let others = now
+                .times
+                .iter()
+                .filter(|other| step(other.slot).filter(is_next).is_some());
             if let Some(other) = others.min_by_key(|other| (step(other.slot), other.slot.rank()))
                 && let Some(latest) = clock.latest
                 && let Some(last) = before.at(other.slot)
@@ -641,8 +813,13 @@ pub(super) fn look_alike(line: &str) -> Option<&'static str> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let is_number = |word: &&&str| word.bytes().all(|byte| byte.is_ascii_digit());
     let numbers = words.iter().rev().take_while(is_number).count();
-    let name = words.iter().rev().nth(numbers).filter(|name| name.starts_with(char::is_alphabetic));
-    let is_named = name.is_some_and(|name| *name != "softirq") && device_line_start(line, 0).is_none();
+    let name = words
+        .iter()
+        .rev()
+        .nth(numbers)
+        .filter(|name| name.starts_with(char::is_alphabetic));
+    let is_named =
+        name.is_some_and(|name| *name != "softirq") && device_line_start(line, 0).is_none();
     if line.starts_with("Every ") && line.contains("s: ") {
         Some(
             "is the head of 'watch', which writes only what changes on the screen; capture with: \
@@ -653,9 +830,13 @@ pub(super) fn look_alike(line: &str) -> Option<&'static str> {
     } else if line.starts_with("# hostname;") {
         Some("is the head of 'sadf' without disks; write them with: sadf -d FILE -- -d")
     } else if line.matches([',', ';']).count() >= 3 {
-        Some("has columns with commas or semicolons; blkstat reads lines of /proc/diskstats, with blanks")
+        Some(
+            "has columns with commas or semicolons; blkstat reads lines of /proc/diskstats, with blanks",
+        )
     } else if is_named && matches!(numbers, 11 | 15 | 17) {
-        Some("lacks the two numbers before the name of a device; write two, such as '0 0', before each name")
+        Some(
+            "lacks the two numbers before the name of a device; write two, such as '0 0', before each name",
+        )
     } else {
         None
     }

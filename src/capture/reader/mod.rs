@@ -194,8 +194,13 @@ impl<R: Read> Reader<R> {
         }
         if found && (self.state.is_log || !self.is_blkstat_recording()) {
             // A log says where another run begins.
-            let is_known = self.state.is_log && sample.segment + self.continuity.breaks != previous.segment;
-            if let Some(text) = self.continuity.observe(previous, sample).filter(|_| !is_known) {
+            let is_known =
+                self.state.is_log && sample.segment + self.continuity.breaks != previous.segment;
+            if let Some(text) = self
+                .continuity
+                .observe(previous, sample)
+                .filter(|_| !is_known)
+            {
                 self.warn(WarningClass::Other, text);
             }
             sample.segment += self.continuity.breaks;
@@ -246,7 +251,9 @@ impl<R: Read> Reader<R> {
                 _ if line.len() > MAX_LINE_BYTES => continue,
                 _ => {}
             }
-            let Ok(text) = std::str::from_utf8(line) else { continue };
+            let Ok(text) = std::str::from_utf8(line) else {
+                continue;
+            };
             let known = self.state.look_alike;
             self.state.look_alike = known.or_else(|| Some((number, look_alike(text)?)));
             if collectl_time(text).is_some() {
@@ -268,7 +275,11 @@ impl<R: Read> Reader<R> {
             }
         }
         Ok(if copies.has_devices() {
-            Kind::Foreign(Box::new(ForeignLines::new(&copies, self.every, self.latest)))
+            Kind::Foreign(Box::new(ForeignLines::new(
+                &copies,
+                self.every,
+                self.latest,
+            )))
         } else {
             Kind::WithTimestamps
         })
@@ -288,14 +299,18 @@ impl<R: Read> Reader<R> {
                 self.state.header_count += u64::from(begins);
                 let (segment, clock_error) = self.segments.assign(sample.at);
                 sample.segment = segment;
-                clock_error.into_iter().for_each(|text| self.warn(WarningClass::Clock, text));
+                clock_error
+                    .into_iter()
+                    .for_each(|text| self.warn(WarningClass::Clock, text));
                 if !begins && let Some(note) = logs.take_note() {
                     self.warn(WarningClass::Note, note);
                 }
                 return Ok(Some(true));
             }
             match self.lines.next() {
-                Ok(NextLine::Line { bytes, ended: true, .. }) => {
+                Ok(NextLine::Line {
+                    bytes, ended: true, ..
+                }) => {
                     if LineKind::of(bytes, true, false, false).begins_capture() {
                         self.lines.repeat_line();
                         if logs.finish() {
@@ -309,7 +324,10 @@ impl<R: Read> Reader<R> {
                 }
                 Ok(NextLine::Line { ended: false, .. }) => {
                     self.state.is_truncated = true;
-                    self.warn(WarningClass::Other, "the last line has no end; its report is skipped");
+                    self.warn(
+                        WarningClass::Other,
+                        "the last line has no end; its report is skipped",
+                    );
                 }
                 Ok(NextLine::TooLong) => {
                     logs.begins = true;
@@ -328,13 +346,22 @@ impl<R: Read> Reader<R> {
     }
 
     /// Reads the next sample of a copy of /proc/diskstats.
-    fn next_copy(&mut self, kind: &mut Kind, previous: &Sample, sample: &mut Sample) -> io::Result<bool> {
+    fn next_copy(
+        &mut self,
+        kind: &mut Kind,
+        previous: &Sample,
+        sample: &mut Sample,
+    ) -> io::Result<bool> {
         // pt-diskstats finds a `TS` line only at the beginning of a line.
         let splits_samples = !self.keeps_truncated_sample;
         loop {
             let number = self.lines.number + 1;
             let (line, ended, is_newest) = match self.lines.next() {
-                Ok(NextLine::Line { bytes, ended, is_newest }) => (bytes, ended, is_newest),
+                Ok(NextLine::Line {
+                    bytes,
+                    ended,
+                    is_newest,
+                }) => (bytes, ended, is_newest),
                 Ok(NextLine::TooLong) => {
                     self.warn_of_long_line();
                     continue;
@@ -344,7 +371,12 @@ impl<R: Read> Reader<R> {
             };
             let is_in_sample = self.position.is_in_sample();
             let is_late = matches!(self.position, Position::Complete);
-            let line_kind = LineKind::of(line, ended, self.keeps_truncated_sample, is_in_sample || is_late);
+            let line_kind = LineKind::of(
+                line,
+                ended,
+                self.keeps_truncated_sample,
+                is_in_sample || is_late,
+            );
             if line_kind.begins_capture() {
                 // Another capture may be appended.
                 *kind = Kind::WithTimestamps;
@@ -397,7 +429,13 @@ impl<R: Read> Reader<R> {
                 continue;
             };
             let is_complete = ended || self.keeps_truncated_sample;
-            match self.devices.read(&line[at..], ended, is_complete, previous, &mut sample.devices) {
+            match self.devices.read(
+                &line[at..],
+                ended,
+                is_complete,
+                previous,
+                &mut sample.devices,
+            ) {
                 Ok(has_end) => {
                     open.is_truncated |= !has_end;
                     let is_whole = !open.is_truncated && self.devices.are(&self.last_copy, sample);
@@ -424,7 +462,9 @@ impl<R: Read> Reader<R> {
         sample: &mut Sample,
     ) -> bool {
         match *line {
-            ForeignLine::Time(time) if ended => self.begin_foreign_sample(Some(time), number, form, sample),
+            ForeignLine::Time(time) if ended => {
+                self.begin_foreign_sample(Some(time), number, form, sample)
+            }
             ForeignLine::FirstDevice(time) => {
                 self.lines.repeat_line();
                 match time {
@@ -436,7 +476,9 @@ impl<R: Read> Reader<R> {
                 }
             }
             ForeignLine::TimeOfCopyBefore(time) if ended => {
-                let Position::InSample(open) = &mut self.position else { return false };
+                let Position::InSample(open) = &mut self.position else {
+                    return false;
+                };
                 (open.wall, open.is_truncated) = (time, false);
                 self.end_sample(Position::Untimed, true, sample)
             }
@@ -454,7 +496,9 @@ impl<R: Read> Reader<R> {
     ) -> bool {
         match kind {
             LineKind::Timestamp(line) => return self.begin_sample(line, sample),
-            LineKind::Annotation(annotation) => return self.read_annotation(annotation, previous, sample),
+            LineKind::Annotation(annotation) => {
+                return self.read_annotation(annotation, previous, sample);
+            }
             LineKind::Cpu(cpu) if self.position.is_in_sample() => sample.cpu = cpu.or(sample.cpu),
             LineKind::InvalidAnnotation(error) => self.reject_annotation(&error, ended),
             LineKind::Device | LineKind::Comment | LineKind::Cpu(_) => {}
@@ -468,7 +512,8 @@ impl<R: Read> Reader<R> {
             Position::BeforeFirstTimestamp => {
                 self.state.is_not_text |= !is_text;
                 if !is_blank {
-                    self.first_line_before_timestamp.get_or_insert(self.lines.number);
+                    self.first_line_before_timestamp
+                        .get_or_insert(self.lines.number);
                 }
             }
             Position::BetweenSamples if !is_blank => {
@@ -480,7 +525,10 @@ impl<R: Read> Reader<R> {
             }
             // The next sample is complete only with this device.
             Position::Complete if !is_blank => self.last_copy = (self.last_copy.0 + 1, None),
-            Position::BetweenSamples | Position::Untimed | Position::Complete | Position::InSample(_) => {}
+            Position::BetweenSamples
+            | Position::Untimed
+            | Position::Complete
+            | Position::InSample(_) => {}
         }
     }
 
@@ -497,7 +545,12 @@ impl<R: Read> Reader<R> {
         // Without the time that follows it, the copy is not whole.
         let is_truncated = time.is_none();
         let open = OpenSample::new(time.unwrap_or_default(), None, line);
-        self.position = Position::InSample(OpenSample { is_foreign: true, form, is_truncated, ..open });
+        self.position = Position::InSample(OpenSample {
+            is_foreign: true,
+            form,
+            is_truncated,
+            ..open
+        });
         is_handed_out
     }
 
@@ -534,7 +587,12 @@ impl<R: Read> Reader<R> {
     }
 
     /// Processes an annotation. Returns whether a sample is handed out.
-    fn read_annotation(&mut self, annotation: Annotation, previous: &Sample, sample: &mut Sample) -> bool {
+    fn read_annotation(
+        &mut self,
+        annotation: Annotation,
+        previous: &Sample,
+        sample: &mut Sample,
+    ) -> bool {
         match annotation {
             Annotation::Header(header) => return self.begin_recording(*header, previous, sample),
             Annotation::HeaderLists(lists) => {
@@ -550,7 +608,10 @@ impl<R: Read> Reader<R> {
             Annotation::DroppedSamples(_) => {}
             Annotation::ClockChange(change) => {
                 if let Some(seconds) = change.suspended_s {
-                    self.warn(WarningClass::Other, format!("host was suspended for {seconds:.0} s"));
+                    self.warn(
+                        WarningClass::Other,
+                        format!("host was suspended for {seconds:.0} s"),
+                    );
                 }
                 if let Some(seconds) = change.step_s {
                     let direction = if seconds < 0.0 { "back" } else { "forward" };
@@ -564,13 +625,25 @@ impl<R: Read> Reader<R> {
     }
 
     /// Begins a recording, which ends the sample before it. Returns whether that is handed out.
-    fn begin_recording(&mut self, header: RecordingHeader, previous: &Sample, sample: &mut Sample) -> bool {
-        let lacks_devices = self.devices.find_missing_end(previous, &sample.devices).is_some();
+    fn begin_recording(
+        &mut self,
+        header: RecordingHeader,
+        previous: &Sample,
+        sample: &mut Sample,
+    ) -> bool {
+        let lacks_devices = self
+            .devices
+            .find_missing_end(previous, &sample.devices)
+            .is_some();
         if let Position::InSample(open) = &mut self.position {
             open.is_truncated |= lacks_devices;
         }
         let is_first_line = matches!(self.position, Position::BeforeFirstTimestamp);
-        let next = if is_first_line { Position::BeforeFirstTimestamp } else { Position::BetweenSamples };
+        let next = if is_first_line {
+            Position::BeforeFirstTimestamp
+        } else {
+            Position::BetweenSamples
+        };
         let is_handed_out = self.end_sample(next, false, sample);
         self.state.header = self.state.header.take().or(self.header_before.take());
         self.health = None;
@@ -592,8 +665,13 @@ impl<R: Read> Reader<R> {
     }
 
     fn read_end_of_sample(&mut self, end: &EndOfSample, sample: &mut Sample) -> bool {
-        let Position::InSample(open) = &mut self.position else { return false };
-        open.monotonic = end.monotonic_ns.map(Duration::from_nanos).or(open.monotonic);
+        let Position::InSample(open) = &mut self.position else {
+            return false;
+        };
+        open.monotonic = end
+            .monotonic_ns
+            .map(Duration::from_nanos)
+            .or(open.monotonic);
         open.uptime = end.uptime_cs.or(open.uptime);
         if !end.complete {
             return false;
@@ -615,17 +693,28 @@ impl<R: Read> Reader<R> {
         if let Position::InSample(open) = &mut self.position {
             open.has_invalid_annotation = true;
         }
-        self.warn(WarningClass::Lines, format!("invalid '#blkstat' line: {reason}; skipped"));
+        self.warn(
+            WarningClass::Lines,
+            format!("invalid '#blkstat' line: {reason}; skipped"),
+        );
     }
 
     /// Processes an error, behind which nothing can be read. Returns whether the last sample is handed out.
     ///
     /// # Errors
     /// The error, if it is not about the end of compressed data.
-    fn finish_with(&mut self, error: io::Error, previous: &Sample, sample: &mut Sample) -> io::Result<bool> {
+    fn finish_with(
+        &mut self,
+        error: io::Error,
+        previous: &Sample,
+        sample: &mut Sample,
+    ) -> io::Result<bool> {
         let is_trailing_data = TrailingData::is(&error);
         if is_trailing_data {
-            self.warn(WarningClass::Other, "compressed data ends here; the bytes after it are ignored");
+            self.warn(
+                WarningClass::Other,
+                "compressed data ends here; the bytes after it are ignored",
+            );
         } else if error.kind() != ErrorKind::UnexpectedEof {
             return Err(error);
         }
@@ -633,13 +722,20 @@ impl<R: Read> Reader<R> {
     }
 
     /// Processes the end of the stream. Returns whether its last sample is handed out.
-    fn finish_last(&mut self, is_stream_truncated: bool, previous: &Sample, sample: &mut Sample) -> bool {
+    fn finish_last(
+        &mut self,
+        is_stream_truncated: bool,
+        previous: &Sample,
+        sample: &mut Sample,
+    ) -> bool {
         self.state.is_truncated |= is_stream_truncated;
         if is_stream_truncated && !self.position.is_in_sample() && self.latest.is_some() {
             // Between two samples, nothing else shows that later ones are missing.
             self.warn(WarningClass::Other, self.cut_off(""));
         }
-        let Position::InSample(open) = &self.position else { return false };
+        let Position::InSample(open) = &self.position else {
+            return false;
+        };
         if open.is_foreign && self.devices.is_empty() && !is_stream_truncated {
             // The time at which it ended.
             self.position = Position::Untimed;
@@ -667,7 +763,9 @@ impl<R: Read> Reader<R> {
     /// Ends the open sample, if there is one, and returns whether it is handed out. A sample is not handed out if it is
     /// truncated, or if it lacks the end mark of a recording and is not known to be complete otherwise.
     fn end_sample(&mut self, next: Position, is_complete: bool, sample: &mut Sample) -> bool {
-        let Position::InSample(open) = std::mem::replace(&mut self.position, next) else { return false };
+        let Position::InSample(open) = std::mem::replace(&mut self.position, next) else {
+            return false;
+        };
         let device_count = self.devices.take_count();
         if open.is_foreign && device_count == 0 {
             return false;
@@ -675,12 +773,21 @@ impl<R: Read> Reader<R> {
         let is_recording = self.is_blkstat_recording();
         let lacks_end_mark = is_recording && !open.has_invalid_annotation && !is_complete;
         // Counters that look damaged again and again are as the kernel has them.
-        let is_damaged =
-            !is_recording && self.devices.are_damaged && self.undamaged_samples >= MIN_UNDAMAGED_SAMPLES;
-        self.undamaged_samples = if is_damaged { 0 } else { self.undamaged_samples + 1 };
+        let is_damaged = !is_recording
+            && self.devices.are_damaged
+            && self.undamaged_samples >= MIN_UNDAMAGED_SAMPLES;
+        self.undamaged_samples = if is_damaged {
+            0
+        } else {
+            self.undamaged_samples + 1
+        };
         let is_truncated = open.is_truncated || lacks_end_mark || is_damaged;
         if is_truncated && !self.keeps_truncated_sample {
-            self.warn_at(WarningClass::Other, open.line, "sample is truncated; skipped");
+            self.warn_at(
+                WarningClass::Other,
+                open.line,
+                "sample is truncated; skipped",
+            );
             clear_optional_values(sample);
             return false;
         }
@@ -688,7 +795,11 @@ impl<R: Read> Reader<R> {
             && let Some((form, is_spread)) = open.form.filter(|_| !self.state.has_foreign_times)
         {
             self.state.has_foreign_times = true;
-            let spread = if is_spread { "; spread evenly where several are the same" } else { "" };
+            let spread = if is_spread {
+                "; spread evenly where several are the same"
+            } else {
+                ""
+            };
             let text = format!("samples have no 'TS' lines; their times are {form}{spread}");
             self.warn_at(WarningClass::Note, open.line, text);
         }
@@ -697,13 +808,23 @@ impl<R: Read> Reader<R> {
             self.had_devices = true;
             self.state.warnings.append(&mut self.warnings_of_lines);
         }
-        let last = device_count.checked_sub(1).map(|last| sample.devices[last].name.clone());
+        let last = device_count
+            .checked_sub(1)
+            .map(|last| sample.devices[last].name.clone());
         self.last_copy = (device_count, last);
         sample.segment = open.segment.unwrap_or_else(|| self.assign_segment(&open));
         sample.at = open.time();
         sample.devices.truncate(device_count);
-        if let Some(header) = self.state.header.as_ref().filter(|header| !header.missing.is_nothing()) {
-            sample.devices.iter_mut().for_each(|device| device.counters.missing = header.missing);
+        if let Some(header) = self
+            .state
+            .header
+            .as_ref()
+            .filter(|header| !header.missing.is_nothing())
+        {
+            sample
+                .devices
+                .iter_mut()
+                .for_each(|device| device.counters.missing = header.missing);
         }
         sample.written_time = open.written_time;
         sample.io_scan = self.scans.take();
@@ -726,17 +847,23 @@ impl<R: Read> Reader<R> {
     }
 
     fn warn_of_line(&mut self, error: LineError) {
-        let warning = CaptureWarning::new(WarningClass::Lines, self.lines.number, error.to_string());
-        let is_of_capture = self.had_devices || !self.devices.is_empty() || self.state.header.is_some();
+        let warning =
+            CaptureWarning::new(WarningClass::Lines, self.lines.number, error.to_string());
+        let is_of_capture =
+            self.had_devices || !self.devices.is_empty() || self.state.header.is_some();
         if is_of_capture || self.keeps_truncated_sample {
             return add_warning(&mut self.state.warnings, warning);
         }
-        self.first_wrong_line.get_or_insert((self.lines.number, error));
+        self.first_wrong_line
+            .get_or_insert((self.lines.number, error));
         add_warning(&mut self.warnings_of_lines, warning);
     }
 
     fn warn_of_long_line(&mut self) {
-        self.warn(WarningClass::Lines, format!("line longer than {MAX_LINE_BYTES} bytes; skipped"));
+        self.warn(
+            WarningClass::Lines,
+            format!("line longer than {MAX_LINE_BYTES} bytes; skipped"),
+        );
     }
 
     fn warn(&mut self, class: WarningClass, text: impl Into<String>) {
@@ -744,12 +871,18 @@ impl<R: Read> Reader<R> {
     }
 
     fn warn_at(&mut self, class: WarningClass, line: u64, text: impl Into<String>) {
-        add_warning(&mut self.state.warnings, CaptureWarning::new(class, line, text));
+        add_warning(
+            &mut self.state.warnings,
+            CaptureWarning::new(class, line, text),
+        );
     }
 
     /// Says that compressed data ends early.
     fn cut_off(&self, and: &str) -> String {
-        let readable = self.latest.map(|at| format!("; the readable part ends at {at}")).unwrap_or_default();
+        let readable = self
+            .latest
+            .map(|at| format!("; the readable part ends at {at}"))
+            .unwrap_or_default();
         format!("compressed data is cut off{and}{readable}")
     }
 }
@@ -766,7 +899,8 @@ fn add_warning(warnings: &mut Vec<CaptureWarning>, warning: CaptureWarning) {
 }
 
 fn linux_2_4(line: u64) -> io::Error {
-    let message = "holds /proc/partitions of Linux 2.4; blkstat reads /proc/diskstats of Linux 2.6 and later";
+    let message =
+        "holds /proc/partitions of Linux 2.4; blkstat reads /proc/diskstats of Linux 2.6 and later";
     io::Error::new(ErrorKind::InvalidData, format!("line {line} {message}"))
 }
 

@@ -58,21 +58,31 @@ impl CaptureState {
         if differ(|header| &header.host) {
             return Some("recording continues on another host; no interval spans this point");
         }
-        differ(|header| &header.boot_id).then_some("host was rebooted; no interval spans this point")
+        differ(|header| &header.boot_id)
+            .then_some("host was rebooted; no interval spans this point")
     }
 
     /// Adds devices to the current recording.
     pub(super) fn append_devices(&mut self, nodes: Vec<Node>) {
         let Some(header) = &self.header else { return };
         let count = header.topology.nodes().len() + self.more_devices.len();
-        self.more_devices.extend(nodes.into_iter().take(MAX_DEVICES_PER_SAMPLE.saturating_sub(count)));
+        self.more_devices.extend(
+            nodes
+                .into_iter()
+                .take(MAX_DEVICES_PER_SAMPLE.saturating_sub(count)),
+        );
     }
 
     /// Adds baselines to the current recording.
     pub(super) fn append_baselines(&mut self, baselines: Vec<RecordedBaseline>) {
-        let Some(header) = &mut self.header else { return };
+        let Some(header) = &mut self.header else {
+            return;
+        };
         for baseline in baselines {
-            let is_named = baseline.device.as_ref().is_none_or(|name| name.len() <= MAX_BASELINE_NAME_BYTES);
+            let is_named = baseline
+                .device
+                .as_ref()
+                .is_none_or(|name| name.len() <= MAX_BASELINE_NAME_BYTES);
             if is_named && header.baselines.iter().len() < MAX_BASELINES {
                 Arc::make_mut(header).baselines.insert(baseline);
             }
@@ -81,7 +91,11 @@ impl CaptureState {
 
     /// Builds the topology from all devices. Called once per sample, because this is slow.
     pub(super) fn complete_topology(&mut self) {
-        if let Some(header) = self.header.as_mut().filter(|_| !self.more_devices.is_empty()) {
+        if let Some(header) = self
+            .header
+            .as_mut()
+            .filter(|_| !self.more_devices.is_empty())
+        {
             let nodes = [header.topology.nodes(), &self.more_devices].concat();
             Arc::make_mut(header).topology = Topology::new(nodes);
             self.more_devices.clear();
@@ -102,8 +116,8 @@ impl SegmentTracker {
     /// The wall clock is used only if no monotonic time is known; with a monotonic time, setting the wall clock back
     /// does no harm.
     pub(super) fn assign(&mut self, at: SampleTime) -> (u64, Option<String>) {
-        let clock_error =
-            self.previous.and_then(|last| match (last.monotonic, at.monotonic, last.wall, at.wall) {
+        let clock_error = self.previous.and_then(|last| {
+            match (last.monotonic, at.monotonic, last.wall, at.wall) {
                 (Some(previous), Some(now), _, _) => {
                     (now <= previous).then(|| "monotonic clock did not advance".to_owned())
                 }
@@ -114,10 +128,14 @@ impl SegmentTracker {
                     Some(format!("clock went back to {now}"))
                 }
                 _ => None,
-            });
+            }
+        });
         self.segment += u64::from(clock_error.is_some());
         self.previous = Some(at);
-        (self.segment, clock_error.map(|error| error + "; no interval spans this point"))
+        (
+            self.segment,
+            clock_error.map(|error| error + "; no interval spans this point"),
+        )
     }
 
     /// Starts a new segment regardless of the time of the next sample.
@@ -170,12 +188,21 @@ pub(super) struct OpenSample {
 
 impl OpenSample {
     pub(super) fn new(wall: Timestamp, written_time: Option<String>, line: u64) -> Self {
-        Self { wall, written_time, line, ..Self::default() }
+        Self {
+            wall,
+            written_time,
+            line,
+            ..Self::default()
+        }
     }
 
     /// Returns the time of the sample, as far as it is known.
     pub(super) fn time(&self) -> SampleTime {
-        SampleTime { monotonic: self.monotonic, wall: Some(self.wall), uptime: self.uptime }
+        SampleTime {
+            monotonic: self.monotonic,
+            wall: Some(self.wall),
+            uptime: self.uptime,
+        }
     }
 }
 
@@ -205,7 +232,9 @@ impl SampleDevices {
         let (count, last) = copy;
         self.count == *count
             && self.count > 0
-            && last.as_ref().is_none_or(|last| sample.devices[self.count - 1].name == *last)
+            && last
+                .as_ref()
+                .is_none_or(|last| sample.devices[self.count - 1].name == *last)
     }
 
     /// Returns the number of devices that were added, and starts counting from zero.
@@ -222,9 +251,15 @@ impl SampleDevices {
         let missing = match devices.last() {
             None => expected,
             Some(last) => {
-                let position = previous.devices.iter().position(|device| device.name == last.name)?;
+                let position = previous
+                    .devices
+                    .iter()
+                    .position(|device| device.name == last.name)?;
                 let following = &previous.devices[position + 1..];
-                if following.iter().any(|device| present.contains(device.name.as_str())) {
+                if following
+                    .iter()
+                    .any(|device| present.contains(device.name.as_str()))
+                {
                     return None;
                 }
                 following.len()
@@ -254,7 +289,11 @@ impl SampleDevices {
         self.line_bytes += line.len();
         if self.count == MAX_DEVICES_PER_SAMPLE || self.line_bytes > MAX_SAMPLE_BYTES {
             let is_first = !std::mem::replace(&mut self.has_too_many, true);
-            return if is_first { Err(LineError::too_many_devices()) } else { Ok(true) };
+            return if is_first {
+                Err(LineError::too_many_devices())
+            } else {
+                Ok(true)
+            };
         }
         if !ended && has_lost_columns(line) {
             return Ok(false);
@@ -264,9 +303,14 @@ impl SampleDevices {
             Ok(()) => {
                 self.count += 1;
                 self.has_begun_again |= index > 0 && devices[index].name == devices[0].name;
-                let before = previous.devices.get(index).filter(|before| before.name == devices[index].name);
+                let before = previous
+                    .devices
+                    .get(index)
+                    .filter(|before| before.name == devices[index].name);
                 self.are_damaged = self.has_begun_again
-                    || before.is_some_and(|before| has_other_end(&devices[index].counters, &before.counters));
+                    || before.is_some_and(|before| {
+                        has_other_end(&devices[index].counters, &before.counters)
+                    });
                 Ok(is_complete || !looks_truncated(&devices[index], &devices[..index], previous))
             }
             Err(_) if line.trim_ascii().is_empty() => Ok(is_complete),
@@ -281,10 +325,12 @@ impl SampleDevices {
 fn looks_truncated(device: &Device, neighbors: &[Device], previous: &Sample) -> bool {
     let counters = &device.counters;
     match previous.device(&device.name) {
-        Some(Device { counters: previous, .. }) => {
-            counters.columns < previous.columns || last_number(counters) < last_number(previous)
-        }
-        None => neighbors.iter().any(|other| other.counters.columns > counters.columns),
+        Some(Device {
+            counters: previous, ..
+        }) => counters.columns < previous.columns || last_number(counters) < last_number(previous),
+        None => neighbors
+            .iter()
+            .any(|other| other.counters.columns > counters.columns),
     }
 }
 
@@ -299,9 +345,14 @@ fn has_other_end(counters: &Counters, before: &Counters) -> bool {
         + wrapping_sub_u32(before.writes.ms, counters.writes.ms);
     let (last, last_before) = (last_number(counters), last_number(before));
     let fits = last <= u64::from(u32::MAX);
-    let last_growth = if fits { wrapping_sub_u32(last_before, last) } else { last.abs_diff(last_before) };
+    let last_growth = if fits {
+        wrapping_sub_u32(last_before, last)
+    } else {
+        last.abs_diff(last_before)
+    };
     let is_other = last_growth > MAX_GROWTH_MS + of_requests;
-    grows && (counters.columns < before.columns || counters.columns > Columns::Partition && is_other)
+    grows
+        && (counters.columns < before.columns || counters.columns > Columns::Partition && is_other)
 }
 
 /// Returns the number in the last column that the kernel printed.
@@ -333,9 +384,12 @@ impl Continuity {
     /// Takes the next sample. Returns the warning if no interval may span the time since the one before.
     pub(super) fn observe(&mut self, previous: &Sample, sample: &Sample) -> Option<String> {
         let time = sample.at.wall?;
-        let interval_s = time.duration_since(self.latest.replace(time)?).as_secs_f64();
+        let interval_s = time
+            .duration_since(self.latest.replace(time)?)
+            .as_secs_f64();
         let usual_s = self.latest_s[0].min(self.latest_s[1]);
-        let is_gap = usual_s > 0.0 && interval_s > MIN_GAP_S && interval_s > MIN_GAP_INTERVALS * usual_s;
+        let is_gap =
+            usual_s > 0.0 && interval_s > MIN_GAP_S && interval_s > MIN_GAP_INTERVALS * usual_s;
         let reason = if is_gap {
             Some("a gap of more than 100 intervals")
         } else {
@@ -354,11 +408,19 @@ impl Continuity {
 fn reason_of_devices(previous: &Sample, sample: &Sample, interval_s: f64) -> Option<&'static str> {
     let before = |name: &str| previous.devices.iter().find(|device| device.name == name);
     // The devices are nearly always the same, in the same order.
-    let is_at_place = previous.devices.iter().zip(&sample.devices).all(|(one, other)| one.name == other.name);
+    let is_at_place = previous
+        .devices
+        .iter()
+        .zip(&sample.devices)
+        .all(|(one, other)| one.name == other.name);
     let pairs: Vec<_> = if is_at_place {
         previous.devices.iter().zip(&sample.devices).collect()
     } else {
-        sample.devices.iter().filter_map(|device| Some((before(&device.name)?, device))).collect()
+        sample
+            .devices
+            .iter()
+            .filter_map(|device| Some((before(&device.name)?, device)))
+            .collect()
     };
     if pairs.is_empty() && !previous.devices.is_empty() && !sample.devices.is_empty() {
         return Some("other devices");
@@ -366,7 +428,10 @@ fn reason_of_devices(previous: &Sample, sample: &Sample, interval_s: f64) -> Opt
     // Devices that were never used are the same on any host.
     let is_used = |device: &Device| device.counters.reads.ios > 0 || device.counters.writes.ios > 0;
     let (mut going_on, mut others, mut has_any_fallen) = (0, 0, false);
-    for (before, after) in pairs.into_iter().filter(|(before, after)| is_used(before) || is_used(after)) {
+    for (before, after) in pairs
+        .into_iter()
+        .filter(|(before, after)| is_used(before) || is_used(after))
+    {
         if can_follow(&before.counters, &after.counters, interval_s) {
             going_on += 1;
         } else {

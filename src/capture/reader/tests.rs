@@ -12,11 +12,22 @@ fn read(text: &[u8]) -> (Vec<(i64, u64, Vec<String>)>, Vec<(u64, String)>) {
     let (mut previous, mut sample) = (Sample::default(), Sample::default());
     let mut samples = Vec::new();
     while reader.next(&previous, &mut sample).unwrap() {
-        let devices = sample.devices.iter().map(|d| format!("{} {}", d.name, d.counters.reads.ios)).collect();
+        let devices = sample
+            .devices
+            .iter()
+            .map(|d| format!("{} {}", d.name, d.counters.reads.ios))
+            .collect();
         samples.push((sample.at.wall.unwrap().as_second(), sample.segment, devices));
         std::mem::swap(&mut previous, &mut sample);
     }
-    (samples, reader.take_warnings().into_iter().map(|w| (w.line, w.text)).collect())
+    (
+        samples,
+        reader
+            .take_warnings()
+            .into_iter()
+            .map(|w| (w.line, w.text))
+            .collect(),
+    )
 }
 
 fn line(name: &str, reads: u32) -> String {
@@ -24,7 +35,10 @@ fn line(name: &str, reads: u32) -> String {
 }
 
 fn sample(second: u32, devices: &[(&str, u32)]) -> String {
-    let lines: String = devices.iter().map(|(name, reads)| line(name, *reads)).collect();
+    let lines: String = devices
+        .iter()
+        .map(|(name, reads)| line(name, *reads))
+        .collect();
     format!("TS {second}.000000000 2026-11-20 18:22:11\n{lines}")
 }
 
@@ -35,9 +49,15 @@ fn devices(names: &[&str]) -> Vec<String> {
 #[test]
 fn samples_are_read_in_order() {
     let text = sample(10, &[("sda", 1), ("sdb", 2)]) + &sample(11, &[("sda", 3), ("sdb", 4)]);
-    let expected = vec![(10, 0, devices(&["sda 1", "sdb 2"])), (11, 0, devices(&["sda 3", "sdb 4"]))];
+    let expected = vec![
+        (10, 0, devices(&["sda 1", "sdb 2"])),
+        (11, 0, devices(&["sda 3", "sdb 4"])),
+    ];
     assert_eq!(read(text.as_bytes()), (expected.clone(), vec![]));
-    assert_eq!(read(text.replace('\n', "\r\n").as_bytes()), (expected.clone(), vec![]));
+    assert_eq!(
+        read(text.replace('\n', "\r\n").as_bytes()),
+        (expected.clone(), vec![])
+    );
     assert_eq!(read(text.trim_end().as_bytes()), (expected, vec![]));
 }
 
@@ -49,14 +69,23 @@ fn an_invalid_line_does_not_affect_other_lines() {
         + &sample(11, &[("sdc", 8)]);
     let (samples, warnings) = read(text.as_bytes());
     assert_eq!(samples[0].2, devices(&["sda 1", "sdc 7"]));
-    assert_eq!(warnings, [(3, "invalid number 'x' in 'reads completed'; line skipped".to_owned())]);
+    assert_eq!(
+        warnings,
+        [(
+            3,
+            "invalid number 'x' in 'reads completed'; line skipped".to_owned()
+        )]
+    );
 }
 
 #[test]
 fn an_empty_sample_is_a_sample() {
     let text = sample(10, &[("sda", 1)]) + &sample(11, &[]) + &sample(12, &[("sda", 2)]);
     let (samples, warnings) = read(text.as_bytes());
-    assert_eq!(samples.iter().map(|s| s.2.len()).collect::<Vec<_>>(), [1, 0, 1]);
+    assert_eq!(
+        samples.iter().map(|s| s.2.len()).collect::<Vec<_>>(),
+        [1, 0, 1]
+    );
     assert_eq!(warnings, []);
 }
 
@@ -68,9 +97,17 @@ fn truncating_the_last_sample_at_any_byte_never_changes_a_number() {
     for end in second + 2..complete.len() {
         let (samples, warnings) = read(&complete.as_bytes()[..end]);
         // Only the last newline may be missing.
-        let expected = if end == complete.len() - 1 { &all[..] } else { &all[..1] };
+        let expected = if end == complete.len() - 1 {
+            &all[..]
+        } else {
+            &all[..1]
+        };
         assert_eq!(samples, expected, "cut at {end}");
-        assert_eq!(warnings.len(), 2 - expected.len(), "cut at {end}: {warnings:?}");
+        assert_eq!(
+            warnings.len(),
+            2 - expected.len(),
+            "cut at {end}: {warnings:?}"
+        );
     }
 }
 
@@ -81,19 +118,31 @@ fn a_last_sample_that_lacks_the_last_devices_is_skipped_with_a_warning() {
     for (devices, what, line) in [
         (&[][..], "has no devices", 5),
         (&[("sda", 2)][..], "lacks 2 of 3 devices at its end", 6),
-        (&[("sda", 2), ("sdb", 3)][..], "lacks 1 of 3 devices at its end", 7),
+        (
+            &[("sda", 2), ("sdb", 3)][..],
+            "lacks 1 of 3 devices at its end",
+            7,
+        ),
     ] {
         let (samples, warnings) = last(devices);
-        let expected = vec![(line, format!("last sample {what}, as if truncated; skipped"))];
+        let expected = vec![(
+            line,
+            format!("last sample {what}, as if truncated; skipped"),
+        )];
         assert_eq!((samples.len(), warnings), (1, expected));
     }
     // Devices after a missing one show that it was removed.
-    for devices in [&[("sda", 2), ("sdc", 4)][..], &[("sdc", 4)][..], &[("sda", 2), ("sdd", 1)][..]] {
+    for devices in [
+        &[("sda", 2), ("sdc", 4)][..],
+        &[("sdc", 4)][..],
+        &[("sda", 2), ("sdd", 1)][..],
+    ] {
         let (samples, warnings) = last(devices);
         assert_eq!((samples.len(), warnings), (2, vec![]), "{devices:?}");
     }
     // Within a capture devices may disappear.
-    let (samples, warnings) = read((before.clone() + &sample(11, &[]) + &sample(12, &[])).as_bytes());
+    let (samples, warnings) =
+        read((before.clone() + &sample(11, &[]) + &sample(12, &[])).as_bytes());
     assert_eq!((samples.len(), warnings), (3, vec![]));
 }
 
@@ -114,9 +163,16 @@ fn a_last_line_between_the_column_counts_of_two_kernels_has_lost_its_end() {
     let devices = |columns: usize, end: &str| {
         let counters = vec!["1"; columns - 3].join(" ");
         let text = format!("TS 10\n8 0 sda {counters}\n8 16 sdb {counters}{end}");
-        read_all(text.as_bytes(), true).0.last().map_or(0, |sample| sample.devices.len())
+        read_all(text.as_bytes(), true)
+            .0
+            .last()
+            .map_or(0, |sample| sample.devices.len())
     };
-    let of_last_line = |end: &str| (14..=21).map(|columns| devices(columns, end)).collect::<Vec<_>>();
+    let of_last_line = |end: &str| {
+        (14..=21)
+            .map(|columns| devices(columns, end))
+            .collect::<Vec<_>>()
+    };
     assert_eq!(of_last_line(""), [2, 1, 1, 1, 2, 1, 2, 2]);
     assert_eq!(of_last_line("\n"), [2; 8]);
 }
@@ -128,10 +184,22 @@ fn a_clock_that_does_not_advance_starts_a_new_segment_at_its_line() {
         + &sample(5, &[("sda", 3)])
         + &sample(6, &[("sda", 4)]);
     let (samples, warnings) = read(text.as_bytes());
-    assert_eq!(samples.iter().map(|s| s.1).collect::<Vec<_>>(), [0, 1, 2, 2]);
+    assert_eq!(
+        samples.iter().map(|s| s.1).collect::<Vec<_>>(),
+        [0, 1, 2, 2]
+    );
     assert_eq!(warnings.iter().map(|f| f.0).collect::<Vec<_>>(), [3, 5]);
-    assert_eq!(warnings[0].1, "clock did not advance at 1970-01-01T00:00:10Z; no interval spans this point");
-    assert!(warnings[1].1.starts_with("clock went back to 1970-01-01T00:00:05Z;"), "{}", warnings[1].1);
+    assert_eq!(
+        warnings[0].1,
+        "clock did not advance at 1970-01-01T00:00:10Z; no interval spans this point"
+    );
+    assert!(
+        warnings[1]
+            .1
+            .starts_with("clock went back to 1970-01-01T00:00:05Z;"),
+        "{}",
+        warnings[1].1
+    );
 }
 
 #[test]
@@ -143,8 +211,20 @@ fn a_sample_without_a_valid_time_is_skipped_entirely() {
         + &sample(12, &[("sda", 3)]);
     let (samples, warnings) = read(text.as_bytes());
     assert_eq!(samples.iter().map(|s| s.0).collect::<Vec<_>>(), [10, 12]);
-    assert_eq!(warnings[0], (1, "lines before the first 'TS' have no timestamp; skipped".to_owned()));
-    assert_eq!(warnings[1], (4, "invalid time 'soon' after 'TS'; sample skipped".to_owned()));
+    assert_eq!(
+        warnings[0],
+        (
+            1,
+            "lines before the first 'TS' have no timestamp; skipped".to_owned()
+        )
+    );
+    assert_eq!(
+        warnings[1],
+        (
+            4,
+            "invalid time 'soon' after 'TS'; sample skipped".to_owned()
+        )
+    );
 }
 
 #[test]
@@ -156,7 +236,10 @@ fn words_at_the_end_of_a_capture_do_not_invalidate_its_last_sample() {
 
 #[test]
 fn a_cpu_line_belongs_to_its_sample() {
-    let text = format!("{}cpu  1 2 3 4\ncpu0 1 2 3 4\nTS 11\n", sample(10, &[("sda", 1)]));
+    let text = format!(
+        "{}cpu  1 2 3 4\ncpu0 1 2 3 4\nTS 11\n",
+        sample(10, &[("sda", 1)])
+    );
     let mut reader = Reader::new(text.as_bytes());
     let mut sample = Sample::default();
     assert!(reader.next(&Sample::default(), &mut sample).unwrap());
@@ -167,11 +250,28 @@ fn a_cpu_line_belongs_to_its_sample() {
 fn of_many_warnings_the_first_are_kept_and_the_rest_counted() {
     let text = sample(10, &[("sda", 1)]) + &"rubbish\n".repeat(5000) + &sample(9, &[("sda", 2)]);
     let mut reader = Reader::new(text.as_bytes());
-    assert!(reader.next(&Sample::default(), &mut Sample::default()).unwrap());
+    assert!(
+        reader
+            .next(&Sample::default(), &mut Sample::default())
+            .unwrap()
+    );
     let warnings = reader.take_warnings();
-    assert_eq!(warnings.iter().map(|warning| 1 + warning.omitted).sum::<u64>(), 5001);
-    assert_eq!((warnings.len(), warnings[999].line, warnings[1000].line), (1001, 1002, 5003));
-    assert_eq!(warnings[1000].class, WarningClass::Clock, "clock errors are always kept");
+    assert_eq!(
+        warnings
+            .iter()
+            .map(|warning| 1 + warning.omitted)
+            .sum::<u64>(),
+        5001
+    );
+    assert_eq!(
+        (warnings.len(), warnings[999].line, warnings[1000].line),
+        (1001, 1002, 5003)
+    );
+    assert_eq!(
+        warnings[1000].class,
+        WarningClass::Clock,
+        "clock errors are always kept"
+    );
 }
 
 #[test]
@@ -180,16 +280,28 @@ fn devices_beyond_the_limits_are_skipped() {
     devices[0].0 = "sdb";
     let text = sample(10, &devices) + &sample(11, &[("sda", 2)]);
     let (samples, warnings) = read(text.as_bytes());
-    assert_eq!(samples.iter().map(|sample| sample.2.len()).collect::<Vec<_>>(), [MAX_DEVICES_PER_SAMPLE, 1]);
+    assert_eq!(
+        samples
+            .iter()
+            .map(|sample| sample.2.len())
+            .collect::<Vec<_>>(),
+        [MAX_DEVICES_PER_SAMPLE, 1]
+    );
     let message = "sample exceeds 100000 devices or 32 MiB; remaining devices skipped".to_owned();
-    assert_eq!(warnings, [(MAX_DEVICES_PER_SAMPLE as u64 + 2, message.clone())]);
+    assert_eq!(
+        warnings,
+        [(MAX_DEVICES_PER_SAMPLE as u64 + 2, message.clone())]
+    );
     let long = "x".repeat(60_000);
     let mut devices = vec![(long.as_str(), 1); 600];
     let other = long.replace('x', "y");
     devices[0].0 = &other;
     let text = sample(10, &devices) + &sample(11, &[("sda", 2)]);
     let (samples, warnings) = read(text.as_bytes());
-    assert_eq!((samples[0].2.len(), samples[1].2.len()), (MAX_SAMPLE_BYTES / line(&long, 1).len(), 1));
+    assert_eq!(
+        (samples[0].2.len(), samples[1].2.len()),
+        (MAX_SAMPLE_BYTES / line(&long, 1).len(), 1)
+    );
     assert_eq!(warnings[0].1, message);
 }
 
@@ -198,7 +310,10 @@ fn an_endless_line_is_reported_and_skipped() {
     let text = sample(10, &[("sda", 1)]) + &"9".repeat(200_000) + "\n" + &sample(11, &[("sda", 2)]);
     let (samples, warnings) = read(text.as_bytes());
     assert_eq!(samples.len(), 2);
-    assert_eq!(warnings, [(3, "line longer than 65536 bytes; skipped".to_owned())]);
+    assert_eq!(
+        warnings,
+        [(3, "line longer than 65536 bytes; skipped".to_owned())]
+    );
 }
 
 #[test]
@@ -213,9 +328,17 @@ fn a_capture_appended_behind_a_truncated_line_loses_only_the_truncated_sample() 
         let seconds: Vec<i64> = samples.iter().map(|sample| sample.0).collect();
         // The last line may be complete except for its newline.
         let is_complete = complete[end..] == *"\n";
-        let expected = if is_complete { vec![10, 11, 20] } else { vec![10, 20] };
+        let expected = if is_complete {
+            vec![10, 11, 20]
+        } else {
+            vec![10, 20]
+        };
         assert_eq!(seconds, expected, "cut at {end}: {warnings:?}");
-        assert_eq!(warnings.len(), usize::from(!is_complete), "cut at {end}: {warnings:?}");
+        assert_eq!(
+            warnings.len(),
+            usize::from(!is_complete),
+            "cut at {end}: {warnings:?}"
+        );
     }
 }
 
@@ -233,7 +356,9 @@ struct OneByte<'a>(&'a [u8]);
 
 impl Read for OneByte<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let Some((first, rest)) = self.0.split_first() else { return Ok(0) };
+        let Some((first, rest)) = self.0.split_first() else {
+            return Ok(0);
+        };
         (into[0], self.0) = (*first, rest);
         Ok(1)
     }
@@ -253,23 +378,38 @@ fn read_all(input: impl Read, keeps_truncated: bool) -> (Vec<Sample>, Vec<String
             Ok(true) => samples.push(sample.clone()),
             Ok(false) => break,
             Err(found) => {
-                error = Some(CaptureWarning::new(WarningClass::Capture, 0, found.to_string()));
+                error = Some(CaptureWarning::new(
+                    WarningClass::Capture,
+                    0,
+                    found.to_string(),
+                ));
                 break;
             }
         }
     }
     (
         samples,
-        reader.take_warnings().into_iter().chain(error).map(|w| format!("{}: {}", w.line, w.text)).collect(),
+        reader
+            .take_warnings()
+            .into_iter()
+            .chain(error)
+            .map(|w| format!("{}: {}", w.line, w.text))
+            .collect(),
     )
 }
 
 /// A capture of up to five devices, whose counters grow at random in each sample.
 fn capture() -> impl Strategy<Value = String> {
     let device = prop::sample::select(vec![4, 11, 15, 17, 17, 17, 19]).prop_flat_map(|count| {
-        prop::collection::vec((any::<u64>(), 0u32..64).prop_map(|(n, by)| n >> 1 >> by), count)
+        prop::collection::vec(
+            (any::<u64>(), 0u32..64).prop_map(|(n, by)| n >> 1 >> by),
+            count,
+        )
     });
-    let growth = prop::collection::vec(prop_oneof![2 => Just(0), 2 => 1u64..200, 1 => any::<u64>()], 1..30);
+    let growth = prop::collection::vec(
+        prop_oneof![2 => Just(0), 2 => 1u64..200, 1 => any::<u64>()],
+        1..30,
+    );
     let samples = prop::collection::vec(growth, 2..9);
     (prop::collection::vec(device, 1..6), samples).prop_map(|(mut devices, samples)| {
         let mut text = String::new();
@@ -277,7 +417,10 @@ fn capture() -> impl Strategy<Value = String> {
             text += &format!("TS {second}.5 2026-11-20 18:22:11\n");
             let mut growth = growth.iter().cycle();
             for (minor, counters) in devices.iter_mut().enumerate() {
-                counters.iter_mut().zip(&mut growth).for_each(|(n, by)| *n = n.wrapping_add(*by));
+                counters
+                    .iter_mut()
+                    .zip(&mut growth)
+                    .for_each(|(n, by)| *n = n.wrapping_add(*by));
                 let counters: Vec<String> = counters.iter().map(u64::to_string).collect();
                 text += &format!("{:4} {minor:7} sd{minor} {}\n", 8, counters.join(" "));
             }

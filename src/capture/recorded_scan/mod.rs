@@ -16,8 +16,8 @@ use serde_json::Value;
 
 use super::annotation::{IoScanLine, MAX_LIST_BYTES, json_bytes, split_list, write_annotation};
 use crate::counters::{
-    BlockedTask, BusyProcess, Cgroup, CgroupDevice, CgroupHierarchy, DeviceNumber, HungRead, IoCounters,
-    IoLimits, IoScan, ProcessIo, ScanProblem, ScannedDevice,
+    BlockedTask, BusyProcess, Cgroup, CgroupDevice, CgroupHierarchy, DeviceNumber, HungRead,
+    IoCounters, IoLimits, IoScan, ProcessIo, ScanProblem, ScannedDevice,
 };
 
 /// The cgroups of a scan that are recorded: those with limits, then those with the most bytes.
@@ -67,7 +67,9 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 /// Reads a value; `None` for one that only a later version knows.
-fn known<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Option<T>, D::Error> {
+fn known<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
     Ok(serde_json::from_value(Value::deserialize(deserializer)?).ok())
 }
 
@@ -80,7 +82,11 @@ pub struct ScanWriter {
 impl ScanWriter {
     /// Returns how much the counters of these devices (all if empty) have grown since the previous scan; `None` for a
     /// scan that was passed before. Without a previous scan, nothing has grown.
-    pub fn growth(&mut self, scan: &Arc<IoScan>, devices: &HashSet<DeviceNumber>) -> Option<Box<ScanGrowth>> {
+    pub fn growth(
+        &mut self,
+        scan: &Arc<IoScan>,
+        devices: &HashSet<DeviceNumber>,
+    ) -> Option<Box<ScanGrowth>> {
         let last = self.last.replace(Arc::clone(scan));
         let last = last.as_deref();
         if last.is_some_and(|last| last.at == scan.at) {
@@ -96,7 +102,11 @@ impl ScanWriter {
             devices: grown_devices(scan, last, &cgroups, &is_recorded),
             cgroups,
             processes: scan.processes.as_deref().cloned(),
-            busiest: scan.processes.iter().flat_map(|processes| processes.busiest.clone()).collect(),
+            busiest: scan
+                .processes
+                .iter()
+                .flat_map(|processes| processes.busiest.clone())
+                .collect(),
             hung_read: scan.hung_read,
             has_blocked: scan.blocked.is_some(),
             blocked: scan.blocked.clone().unwrap_or_default(),
@@ -111,16 +121,30 @@ fn grown_devices(
     cgroups: &[Cgroup],
     is_recorded: &dyn Fn(DeviceNumber) -> bool,
 ) -> Vec<ScannedDevice> {
-    let of_cgroups: HashSet<DeviceNumber> =
-        cgroups.iter().flat_map(|cgroup| &cgroup.devices).map(|device| device.number).collect();
-    let grown = scan.devices.iter().filter(|device| is_recorded(device.number)).map(|device| {
-        let growth = last.map(|last| {
-            let old = last.devices.iter().find(|old| old.name == device.name);
-            device.io.growth_since(&old.map(|old| old.io).unwrap_or_default())
+    let of_cgroups: HashSet<DeviceNumber> = cgroups
+        .iter()
+        .flat_map(|cgroup| &cgroup.devices)
+        .map(|device| device.number)
+        .collect();
+    let grown = scan
+        .devices
+        .iter()
+        .filter(|device| is_recorded(device.number))
+        .map(|device| {
+            let growth = last.map(|last| {
+                let old = last.devices.iter().find(|old| old.name == device.name);
+                device
+                    .io
+                    .growth_since(&old.map(|old| old.io).unwrap_or_default())
+            });
+            ScannedDevice {
+                io: growth.unwrap_or_default(),
+                ..device.clone()
+            }
         });
-        ScannedDevice { io: growth.unwrap_or_default(), ..device.clone() }
-    });
-    grown.filter(|device| !is_default(&device.io) || of_cgroups.contains(&device.number)).collect()
+    grown
+        .filter(|device| !is_default(&device.io) || of_cgroups.contains(&device.number))
+        .collect()
 }
 
 fn grown_cgroups(
@@ -128,29 +152,47 @@ fn grown_cgroups(
     last: Option<&IoScan>,
     is_recorded: &dyn Fn(DeviceNumber) -> bool,
 ) -> Vec<Cgroup> {
-    let before: HashMap<&str, &Cgroup> =
-        last.iter().flat_map(|last| &last.cgroups).map(|cgroup| (&*cgroup.path, cgroup)).collect();
+    let before: HashMap<&str, &Cgroup> = last
+        .iter()
+        .flat_map(|last| &last.cgroups)
+        .map(|cgroup| (&*cgroup.path, cgroup))
+        .collect();
     let grown = scan.cgroups.iter().map(|cgroup| {
         // Otherwise it is not known over which time the counters grew.
         let is_known = last.is_some() && !cgroup.is_new;
         let old = before.get(&*cgroup.path).copied().filter(|_| is_known);
-        let recorded = cgroup.devices.iter().filter(|device| is_recorded(device.number));
+        let recorded = cgroup
+            .devices
+            .iter()
+            .filter(|device| is_recorded(device.number));
         let devices = recorded.map(|device| {
-            let old = old.iter().flat_map(|old| &old.devices).find(|old| old.number == device.number);
+            let old = old
+                .iter()
+                .flat_map(|old| &old.devices)
+                .find(|old| old.number == device.number);
             let old = old.map(|old| old.io).unwrap_or_default();
-            let io = if is_known { device.io.growth_since(&old) } else { IoCounters::default() };
+            let io = if is_known {
+                device.io.growth_since(&old)
+            } else {
+                IoCounters::default()
+            };
             CgroupDevice { io, ..*device }
         });
         let old_pressure = old.and_then(|old| old.pressure);
         Cgroup {
             path: Arc::clone(&cgroup.path),
             is_new: false,
-            devices: devices.filter(|device| !is_default(&device.io) || device.has_limits()).collect(),
-            pressure: cgroup.pressure.map(|pressure| pressure.minus(&old_pressure.unwrap_or(pressure))),
+            devices: devices
+                .filter(|device| !is_default(&device.io) || device.has_limits())
+                .collect(),
+            pressure: cgroup
+                .pressure
+                .map(|pressure| pressure.minus(&old_pressure.unwrap_or(pressure))),
         }
     });
-    let mut grown: Vec<Cgroup> =
-        grown.filter(|cgroup| has_limits(cgroup) || total_bytes(cgroup) > 0).collect();
+    let mut grown: Vec<Cgroup> = grown
+        .filter(|cgroup| has_limits(cgroup) || total_bytes(cgroup) > 0)
+        .collect();
     keep_largest(&mut grown);
     grown
 }
@@ -167,16 +209,19 @@ fn has_limits(cgroup: &Cgroup) -> bool {
 }
 
 fn total_bytes(cgroup: &Cgroup) -> u64 {
-    let bytes =
-        cgroup.devices.iter().map(|device| device.io.read_bytes.saturating_add(device.io.write_bytes));
+    let bytes = cgroup
+        .devices
+        .iter()
+        .map(|device| device.io.read_bytes.saturating_add(device.io.write_bytes));
     bytes.fold(0, u64::saturating_add)
 }
 
 impl ScanGrowth {
     /// Returns its approximate size in memory, in bytes.
     pub fn bytes(&self) -> usize {
-        let cgroup =
-            |cgroup: &Cgroup| size_of::<Cgroup>() + cgroup.path.len() + size_of_val(&cgroup.devices[..]);
+        let cgroup = |cgroup: &Cgroup| {
+            size_of::<Cgroup>() + cgroup.path.len() + size_of_val(&cgroup.devices[..])
+        };
         let others = self.devices.len() + self.busiest.len() + self.blocked.len();
         size_of::<Self>() + self.cgroups.iter().map(cgroup).sum::<usize>() + others * ELEMENT_BYTES
     }
@@ -217,10 +262,30 @@ impl ScanGrowth {
             processes: self.processes.clone(),
             ..*self
         });
-        devices.into_iter().for_each(|devices| write(Self { devices, ..Self::default() }));
-        cgroups.into_iter().for_each(|cgroups| write(Self { cgroups, ..Self::default() }));
-        busiest.into_iter().for_each(|busiest| write(Self { busiest, ..Self::default() }));
-        blocked.into_iter().for_each(|blocked| write(Self { blocked, ..Self::default() }));
+        devices.into_iter().for_each(|devices| {
+            write(Self {
+                devices,
+                ..Self::default()
+            })
+        });
+        cgroups.into_iter().for_each(|cgroups| {
+            write(Self {
+                cgroups,
+                ..Self::default()
+            })
+        });
+        busiest.into_iter().for_each(|busiest| {
+            write(Self {
+                busiest,
+                ..Self::default()
+            })
+        });
+        blocked.into_iter().for_each(|blocked| {
+            write(Self {
+                blocked,
+                ..Self::default()
+            })
+        });
     }
 }
 
@@ -254,8 +319,15 @@ impl ScanReader {
         add_cgroups(&mut self.cgroups, &scan.cgroups);
         let processes = scan.processes.map(|processes| {
             // Their rates need a time.
-            let busiest = if processes.elapsed.is_zero() { Vec::new() } else { scan.busiest };
-            Arc::new(ProcessIo { busiest, ..processes })
+            let busiest = if processes.elapsed.is_zero() {
+                Vec::new()
+            } else {
+                scan.busiest
+            };
+            Arc::new(ProcessIo {
+                busiest,
+                ..processes
+            })
         });
         Some(Arc::new(IoScan {
             at: Duration::from_nanos(scan.at_ns?),
@@ -299,7 +371,13 @@ fn add_cgroups(sums: &mut Vec<Cgroup>, growth: &[Cgroup]) {
             Ok(at) => at,
             Err(_) if sums.len() >= MAX_ELEMENTS => continue,
             Err(at) => {
-                sums.insert(at, Cgroup { path: Arc::clone(&cgroup.path), ..Cgroup::default() });
+                sums.insert(
+                    at,
+                    Cgroup {
+                        path: Arc::clone(&cgroup.path),
+                        ..Cgroup::default()
+                    },
+                );
                 at
             }
         };

@@ -42,9 +42,18 @@ use crate::source::{DeviceResolver, HealthReader, IoScanner, Live, ScanScope, re
 
 /// The operands of `record`, for the help.
 pub(super) const OPERANDS: &[Operand] = &[
-    ("FILE", "File to write, compressed if its name ends in .gz; - is standard output"),
-    ("[INTERVAL]", "Time between samples: 1, 0.5, 100ms, 2s, 1m (default 1 s)"),
-    ("[COUNT]", "Number of intervals; one more sample is taken (default: until Ctrl-C)"),
+    (
+        "FILE",
+        "File to write, compressed if its name ends in .gz; - is standard output",
+    ),
+    (
+        "[INTERVAL]",
+        "Time between samples: 1, 0.5, 100ms, 2s, 1m (default 1 s)",
+    ),
+    (
+        "[COUNT]",
+        "Number of intervals; one more sample is taken (default: until Ctrl-C)",
+    ),
 ];
 
 /// The memory in bytes for samples that wait to be written: more than an hour of 50 devices with a sample per second.
@@ -119,53 +128,92 @@ impl Record {
     /// If an argument is invalid, or a sample cannot be read or written; the message then includes the number of samples
     /// that were saved.
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
-        if let Some(word) = self.file.to_str().filter(|word| is_number_or_interval(word)) {
+        if let Some(word) = self
+            .file
+            .to_str()
+            .filter(|word| is_number_or_interval(word))
+        {
             return Err(usage_error(format!(
                 "missing FILE before '{word}'; usage: blkstat record FILE [INTERVAL [COUNT]] \
                  (./{word} for a file of that name)"
             )));
         }
         if self.every.is_some() && self.from.is_none() {
-            return Err(usage_error("--every needs a capture, such as --from CAPTURE"));
+            return Err(usage_error(
+                "--every needs a capture, such as --from CAPTURE",
+            ));
         }
         let writes_to_output = self.file.as_os_str() == "-";
-        let name = if writes_to_output { "standard output".into() } else { self.file.display().to_string() };
+        let name = if writes_to_output {
+            "standard output".into()
+        } else {
+            self.file.display().to_string()
+        };
         let name = sanitize(&name).into_owned();
         if let Some(from) = &self.from {
             return self.convert(from, &name, context);
         }
-        let learns_in_file = |learned: &PathBuf| absolute(learned).ok() == absolute(&self.file).ok();
+        let learns_in_file =
+            |learned: &PathBuf| absolute(learned).ok() == absolute(&self.file).ok();
         if self.learn_baseline.as_ref().is_some_and(learns_in_file) {
-            return Err(usage_error("--learn-baseline needs a different file than the recording"));
+            return Err(usage_error(
+                "--learn-baseline needs a different file than the recording",
+            ));
         }
-        let schedule = parse_schedule(self.interval.as_ref(), self.count.as_ref()).map_err(usage_error)?;
-        let rotation = self.rotate.map(|limits| rotation(limits, self.keep)).transpose();
+        let schedule =
+            parse_schedule(self.interval.as_ref(), self.count.as_ref()).map_err(usage_error)?;
+        let rotation = self
+            .rotate
+            .map(|limits| rotation(limits, self.keep))
+            .transpose();
         let rotation = rotation.map_err(usage_error)?;
         let interval = schedule.interval.unwrap_or(DEFAULT_INTERVAL);
-        let baselines = self.baseline.load(Settings::default(), &host.saved_baselines, context)?;
+        let baselines = self
+            .baseline
+            .load(Settings::default(), &host.saved_baselines, context)?;
         let mut source = Live::new(&host.root, context.clock).with_host_state();
         let mut warnings = Warnings::about(&source.name());
         let mut sample = Sample::default();
         let scanner = match self.no_who {
-            false => Some(IoScanner::start(&host.root, context.clock, ScanScope::Everything)?),
+            false => Some(IoScanner::start(
+                &host.root,
+                context.clock,
+                ScanScope::Everything,
+            )?),
             true => None,
         };
         // Before the first sample, so that waiting for it misses no deadline.
         let health = HealthReader::start(&host.root, context.clock)?;
         scanner.iter().for_each(IoScanner::wait_for_first);
         health.wait_for_first();
-        source.read_first(&mut sample, |line, error| warnings.warn_line(line as u64, &error, context.err))?;
+        source.read_first(&mut sample, |line, error| {
+            warnings.warn_line(line as u64, &error, context.err)
+        })?;
         let devices = self.kernel_names(host, &sample.devices);
-        let devices = devices.map_err(|reason| NoData(format!("{}: {reason}", sanitize(&source.name()))))?;
+        let devices =
+            devices.map_err(|reason| NoData(format!("{}: {reason}", sanitize(&source.name()))))?;
         let is_file = |device: &&Device| self.file.as_os_str() == device.name.as_str();
         if let Some(device) = sample.devices.iter().find(is_file) {
-            bail!("{}; ./{1} for a file named {1}", block_device_message(&device.name), device.name);
+            bail!(
+                "{}; ./{1} for a file named {1}",
+                block_device_message(&device.name),
+                device.name
+            );
         }
         let writes_to_terminal = writes_to_output && context.is_terminal;
         let problem = Mutex::new(None);
         let columns = (self.columns == "14").then_some(14);
-        let filter = RecordFilter { devices: devices.clone(), columns };
-        let recorder = Recorder::new(&host.root, filter, &baselines, interval, context.time_zone());
+        let filter = RecordFilter {
+            devices: devices.clone(),
+            columns,
+        };
+        let recorder = Recorder::new(
+            &host.root,
+            filter,
+            &baselines,
+            interval,
+            context.time_zone(),
+        );
         let queue = WriteQueue::new(MAX_QUEUE_BYTES).context("cannot start to write")?;
         // The writer has it from now on. Something without a size is not on the heap.
         let out = std::mem::replace(&mut context.out, Box::leak(Box::new(io::sink())));
@@ -173,12 +221,21 @@ impl Record {
             let _end = EndOnDrop(&queue);
             let learner = self.learn_baseline.as_deref();
             let learner = learner
-                .map(|path| Learner::start(scope, path, devices, &host.root, interval, &baselines, &problem))
+                .map(|path| {
+                    Learner::start(
+                        scope, path, devices, &host.root, interval, &baselines, &problem,
+                    )
+                })
                 .transpose()?;
-            let writer = thread::Builder::new().name("writer".to_owned()).stack_size(WRITER_STACK_BYTES);
+            let writer = thread::Builder::new()
+                .name("writer".to_owned())
+                .stack_size(WRITER_STACK_BYTES);
             let (queue, file_name) = (&queue, name.clone());
-            let write = move || write_recording(queue, || self.open_destination(rotation, &file_name, out));
-            writer.spawn_scoped(scope, write).context("cannot start to write")?;
+            let write =
+                move || write_recording(queue, || self.open_destination(rotation, &file_name, out));
+            writer
+                .spawn_scoped(scope, write)
+                .context("cannot start to write")?;
             if !queue.wait_until_open(OPEN_PATIENCE) {
                 context.print_error(format_args!(
                     "waiting to open {name}; samples are kept in memory until it is open"
@@ -229,7 +286,9 @@ impl Record {
             (_, true) => IfExists::Replace,
             _ => IfExists::Refuse,
         };
-        Ok(Destination::File(Box::new(RecordingFile::open(&self.file, name, if_exists, rotation)?)))
+        Ok(Destination::File(Box::new(RecordingFile::open(
+            &self.file, name, if_exists, rotation,
+        )?)))
     }
 
     /// Resolves the requested devices, given by any of their names, to kernel names.
@@ -246,8 +305,15 @@ impl Record {
             Some(at) => Ok(devices[at].name.clone()),
             None => {
                 let names = devices.iter().map(|device| device.name.as_str());
-                let aliases = topology.nodes().iter().filter_map(|node| node.alias.as_deref());
-                Err(NotFound::name(name, names.chain(aliases), "blkstat devices"))
+                let aliases = topology
+                    .nodes()
+                    .iter()
+                    .filter_map(|node| node.alias.as_deref());
+                Err(NotFound::name(
+                    name,
+                    names.chain(aliases),
+                    "blkstat devices",
+                ))
             }
         };
         self.device.iter().map(resolve).collect()
@@ -280,7 +346,9 @@ impl Recording<'_> {
     /// Records until the end, and waits until all samples are written. `sample` is the first one.
     fn run(mut self, sample: &mut Sample, context: &mut RunContext<'_>) -> Result<Exit> {
         let ended = self.take_samples(sample, context);
-        self.learner.iter_mut().for_each(|learner| learner.samples = None);
+        self.learner
+            .iter_mut()
+            .for_each(|learner| learner.samples = None);
         let is_written = self.wait_until_written(context);
         self.report_events(context);
         self.progress.clear(context);
@@ -299,7 +367,10 @@ impl Recording<'_> {
                     let recorded = counted(state.samples, "sample");
                     let devices = counted(self.recorder.devices.len() as u64, "device");
                     let written = written(&state);
-                    let _ = writeln!(context.err, "recorded {recorded} of {devices} in {name}, {written}");
+                    let _ = writeln!(
+                        context.err,
+                        "recorded {recorded} of {devices} in {name}, {written}"
+                    );
                 }
                 ended
             }
@@ -312,7 +383,10 @@ impl Recording<'_> {
         let mut deadlines = Deadlines::new(start, self.interval);
         loop {
             let now = sample.at.monotonic.unwrap_or_default();
-            sample.io_scan = self.scanner.as_mut().and_then(|scanner| scanner.latest(now));
+            sample.io_scan = self
+                .scanner
+                .as_mut()
+                .and_then(|scanner| scanner.latest(now));
             sample.health = self.health.latest(now);
             let block = self.recorder.block(sample, &self.source, &mut |message| {
                 context.print_error(message);
@@ -324,16 +398,25 @@ impl Recording<'_> {
             if self.recorder.samples == 1 {
                 context.lock_memory();
             }
-            if self.count.is_some_and(|count| self.recorder.samples > count) {
+            if self
+                .count
+                .is_some_and(|count| self.recorder.samples > count)
+            {
                 return Ok(Exit::Success);
             }
             self.report_events(context);
-            self.progress.show(|| status(self.recorder.samples, &self.queue.progress()), context);
+            self.progress.show(
+                || status(self.recorder.samples, &self.queue.progress()),
+                context,
+            );
             let (deadline, missed) = deadlines.next(context.clock.monotonic());
             if let Some(scanner) = &self.scanner {
                 scanner.request(deadline);
             }
-            match context.clock.wait(Some(deadline), Some(self.queue.failure())) {
+            match context
+                .clock
+                .wait(Some(deadline), Some(self.queue.failure()))
+            {
                 WaitOutcome::Signal(signal) => return Ok(Exit::Signal(signal)),
                 // The writer failed, and the end of the recording reports why.
                 WaitOutcome::Input => return Ok(Exit::Error),
@@ -358,21 +441,27 @@ impl Recording<'_> {
         let mut checks = 0;
         let is_done = || {
             let learner = self.learner.as_ref();
-            let is_learned = || learner.is_none_or(|learner| learner.wait_until_done(CHECK_INTERVAL));
+            let is_learned =
+                || learner.is_none_or(|learner| learner.wait_until_done(CHECK_INTERVAL));
             queue.wait_until_done(CHECK_INTERVAL) && is_learned()
         };
         while !is_done() {
             let waiting = queue.progress().waiting as u64;
             if let Some(signal) = context.clock.signal() {
                 self.progress.clear(context);
-                context.print_error(format_args!("{} not written to {name}", counted(waiting, "sample")));
+                context.print_error(format_args!(
+                    "{} not written to {name}",
+                    counted(waiting, "sample")
+                ));
                 end_process(signal);
             }
             checks += 1;
             if checks == CHECKS_BEFORE_MESSAGE {
                 self.progress.clear(context);
                 if queue.is_done() {
-                    context.print_error("waiting for baselines to be saved; press Ctrl-C again to give up");
+                    context.print_error(
+                        "waiting for baselines to be saved; press Ctrl-C again to give up",
+                    );
                 } else {
                     context.print_error(format_args!(
                         "waiting for {name}: {} not on disk yet; press Ctrl-C again to give up",
@@ -399,7 +488,12 @@ impl Recording<'_> {
             self.progress.clear(context);
             context.print_error(message);
         }
-        if let Some(problem) = self.problem.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(problem) = self
+            .problem
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+        {
             self.progress.clear(context);
             context.print_error(problem);
         }
@@ -412,7 +506,9 @@ fn saved(state: &WriteProgress, zone: &TimeZone) -> String {
         0 => String::new(),
         waiting => format!("{} lost; ", counted(waiting as u64, "sample")),
     };
-    let Some(last) = state.last_at else { return format!("{lost}no samples saved") };
+    let Some(last) = state.last_at else {
+        return format!("{lost}no samples saved");
+    };
     let time = last.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string();
     match state.samples {
         1 => format!("{lost}1 complete sample saved, taken at {time}"),
@@ -438,7 +534,11 @@ fn written(state: &WriteProgress) -> String {
     } else {
         format!("{:.1} s", slowest.as_secs_f64())
     };
-    format!("{}, {} dropped, slowest write {slowest}", bytes(state.bytes), state.dropped.count)
+    format!(
+        "{}, {} dropped, slowest write {slowest}",
+        bytes(state.bytes),
+        state.dropped.count
+    )
 }
 
 /// The events of the file that were already reported.
@@ -449,18 +549,25 @@ impl FileEvents {
     /// Returns messages about what has happened since the last call.
     fn messages(&mut self, state: &WriteProgress, name: &str) -> Vec<String> {
         let old = std::mem::replace(&mut self.0, state.clone());
-        let deleted =
-            || format!("{name} was deleted, with the samples before; the recording goes on in a new file");
+        let deleted = || {
+            format!(
+                "{name} was deleted, with the samples before; the recording goes on in a new file"
+            )
+        };
         let damaged = || {
-            let (kept, reason) =
-                (rotated_name(Path::new(name), 1), state.damage.as_deref().unwrap_or_default());
+            let (kept, reason) = (
+                rotated_name(Path::new(name), 1),
+                state.damage.as_deref().unwrap_or_default(),
+            );
             format!(
                 "cannot append to {name}: {reason}; it is kept as {}, and a new file begins",
                 kept.display()
             )
         };
         let blocked = || match &state.obstacle {
-            Some(reason) => format!("{reason}; samples are kept in memory until they can be written"),
+            Some(reason) => {
+                format!("{reason}; samples are kept in memory until they can be written")
+            }
             None => format!("{name}: samples are written again"),
         };
         let messages = [
@@ -477,13 +584,19 @@ impl FileEvents {
 /// # Errors
 /// A message if not even one file could be kept.
 fn rotation(limits: Rotation, kept: Option<Rotation>) -> Result<Rotation, String> {
-    let Rotation { keep, keep_bytes, .. } = kept.unwrap_or(limits);
+    let Rotation {
+        keep, keep_bytes, ..
+    } = kept.unwrap_or(limits);
     if let (Some(size), Some(bytes)) = (limits.size, keep_bytes)
         && bytes < size
     {
         return Err("--keep is smaller than --rotate: no older file could be kept".to_owned());
     }
-    Ok(Rotation { keep, keep_bytes, ..limits })
+    Ok(Rotation {
+        keep,
+        keep_bytes,
+        ..limits
+    })
 }
 
 /// Parses the limits of a file: a size, a time, or both, separated by a comma.
@@ -501,7 +614,9 @@ fn rotation_limits(word: &str) -> Result<Rotation, String> {
             ));
         } else {
             const MIN_BYTES: u64 = 64 * 1024;
-            let size = parse_bytes(part).filter(|size| *size >= MIN_BYTES).ok_or(EXPECTED)?;
+            let size = parse_bytes(part)
+                .filter(|size| *size >= MIN_BYTES)
+                .ok_or(EXPECTED)?;
             limits.size.replace(size).is_none()
         };
         if !is_new {
@@ -513,13 +628,17 @@ fn rotation_limits(word: &str) -> Result<Rotation, String> {
 
 /// Parses the limits of older files: a number of files, a size with its unit, or both, separated by a comma.
 fn kept_files(word: &str) -> Result<Rotation, String> {
-    const EXPECTED: &str = "expected a number of files, a size such as 500M or 2G, or both, such as 30,2G";
+    const EXPECTED: &str =
+        "expected a number of files, a size such as 500M or 2G, or both, such as 30,2G";
     let mut kept = Rotation::default();
     for part in word.split(',') {
         let is_new = match part.parse() {
             Ok(0) => return Err(EXPECTED.to_owned()),
             Ok(count) => kept.keep.replace(count).is_none(),
-            Err(_) => kept.keep_bytes.replace(parse_bytes(part).ok_or(EXPECTED)?).is_none(),
+            Err(_) => kept
+                .keep_bytes
+                .replace(parse_bytes(part).ok_or(EXPECTED)?)
+                .is_none(),
         };
         if !is_new {
             return Err(EXPECTED.to_owned());
@@ -551,11 +670,17 @@ fn time(word: &str) -> Option<Duration> {
         "d" => 24 * 60 * 60,
         _ => return None,
     };
-    number.checked_mul(seconds).filter(|seconds| *seconds > 0).map(Duration::from_secs)
+    number
+        .checked_mul(seconds)
+        .filter(|seconds| *seconds > 0)
+        .map(Duration::from_secs)
 }
 
 fn number_and_unit(word: &str) -> Option<(u64, &str)> {
-    let (number, unit) = word.split_at(word.find(|c: char| !c.is_ascii_digit()).unwrap_or(word.len()));
+    let (number, unit) = word.split_at(
+        word.find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(word.len()),
+    );
     Some((number.parse().ok()?, unit))
 }
 
@@ -581,15 +706,34 @@ mod rotation_tests {
         ] {
             assert_eq!(rotation_limits(word), Ok(expected), "{word}");
         }
-        for word in ["", "M", "1k", "10x", "-5M", "99999999999G", "0d", "1d,2d", "1M,2M", "1M,", "1.5h"] {
+        for word in [
+            "",
+            "M",
+            "1k",
+            "10x",
+            "-5M",
+            "99999999999G",
+            "0d",
+            "1d,2d",
+            "1M,2M",
+            "1M,",
+            "1.5h",
+        ] {
             assert!(rotation_limits(word).is_err(), "{word}");
         }
-        assert!(rotation_limits("10m").is_err_and(|message| message.contains("10M is a size, 10min a time")));
+        assert!(
+            rotation_limits("10m")
+                .is_err_and(|message| message.contains("10M is a size, 10min a time"))
+        );
     }
 
     #[test]
     fn older_files_are_limited_by_number_or_size_or_both() {
-        let kept = |keep, keep_bytes| Rotation { keep, keep_bytes, ..Rotation::default() };
+        let kept = |keep, keep_bytes| Rotation {
+            keep,
+            keep_bytes,
+            ..Rotation::default()
+        };
         for (word, expected) in [
             ("7", kept(Some(7), None)),
             ("500M", kept(None, Some(500 << 20))),

@@ -18,8 +18,8 @@ use super::super::analyze::{read_replaceable_baselines, write_baselines};
 use super::{OPEN_PATIENCE, Record};
 use crate::analysis::SavedBaselines;
 use crate::capture::{
-    CaptureWarning, ClockChange, RecordFilter, RecordingHeader, ScanWriter, write_annotation, write_header,
-    write_health, write_line,
+    CaptureWarning, ClockChange, RecordFilter, RecordingHeader, ScanWriter, write_annotation,
+    write_header, write_health, write_line,
 };
 use crate::clock::RealClock;
 use crate::console::{RunContext, Warnings, require_text};
@@ -96,9 +96,15 @@ impl<'a> Recorder<'a> {
     ) -> SampleBlock {
         self.filter.apply(sample);
         let names = || sample.devices.iter().map(|device| device.name.as_str());
-        let completed = || sample.devices.iter().map(|device| device.counters.completed());
-        let is_less =
-            |(now, before): ([u64; 4], &[u64; 4])| now.iter().zip(before).any(|(now, before)| now < before);
+        let completed = || {
+            sample
+                .devices
+                .iter()
+                .map(|device| device.counters.completed())
+        };
+        let is_less = |(now, before): ([u64; 4], &[u64; 4])| {
+            now.iter().zip(before).any(|(now, before)| now < before)
+        };
         let needs_header = self.samples == 0
             || !names().eq(self.devices.iter().map(String::as_str))
             || completed().zip(&self.completed).any(is_less)
@@ -108,8 +114,15 @@ impl<'a> Recorder<'a> {
         }
         self.completed.clear();
         self.completed.extend(completed());
-        let mut block = SampleBlock { at: sample.at.wall, ..SampleBlock::default() };
-        let facts = sample.health.as_ref().filter(|facts| self.has_changed(facts)).cloned();
+        let mut block = SampleBlock {
+            at: sample.at.wall,
+            ..SampleBlock::default()
+        };
+        let facts = sample
+            .health
+            .as_ref()
+            .filter(|facts| self.has_changed(facts))
+            .cloned();
         if needs_header {
             self.header.clear();
             self.write_header(sample, on_mismatch);
@@ -128,10 +141,14 @@ impl<'a> Recorder<'a> {
             block.scan = self.scans.growth(scan, &self.scanned_devices);
             self.skipped_scans += block.scan.as_ref().map_or(0, |_| scan.skipped);
         }
-        self.filter.write_sample(sample, &source.text, &self.zone, &mut block.text);
+        self.filter
+            .write_sample(sample, &source.text, &self.zone, &mut block.text);
         // Many blocks may be waiting to be written.
         block.text.shrink_to_fit();
-        block.utc_offset_s = sample.at.wall.map_or(0, |wall| self.zone.to_offset(wall).seconds().into());
+        block.utc_offset_s = sample
+            .at
+            .wall
+            .map_or(0, |wall| self.zone.to_offset(wall).seconds().into());
         self.last_at = sample.at;
         self.samples += 1;
         block
@@ -151,7 +168,9 @@ impl<'a> Recorder<'a> {
         !Arc::ptr_eq(facts, &self.health)
             && (facts.len() != self.health.len()
                 || facts.iter().any(|(name, facts)| {
-                    self.health.get(name).is_none_or(|recorded| facts.differs(recorded))
+                    self.health
+                        .get(name)
+                        .is_none_or(|recorded| facts.differs(recorded))
                 }))
     }
 
@@ -173,8 +192,12 @@ impl<'a> Recorder<'a> {
         };
         write_header(&header, &mut self.header);
         self.topology = header.topology;
-        self.scanned_devices =
-            self.filter.devices.iter().flat_map(|name| self.numbers_down_from(name)).collect();
+        self.scanned_devices = self
+            .filter
+            .devices
+            .iter()
+            .flat_map(|name| self.numbers_down_from(name))
+            .collect();
     }
 
     /// Returns the numbers of a device and of those below it: the kernel counts the I/O of cgroups on whole disks, and
@@ -194,8 +217,15 @@ impl Record {
     ///
     /// # Errors
     /// If the capture cannot be read, or the file cannot be written. The samples before that point are in the file.
-    pub(super) fn convert(&self, from: &Path, name: &str, context: &mut RunContext<'_>) -> Result<Exit> {
-        if canonicalize(from).is_ok_and(|from| canonicalize(&self.file).is_ok_and(|file| file == from)) {
+    pub(super) fn convert(
+        &self,
+        from: &Path,
+        name: &str,
+        context: &mut RunContext<'_>,
+    ) -> Result<Exit> {
+        if canonicalize(from)
+            .is_ok_and(|from| canonicalize(&self.file).is_ok_and(|file| file == from))
+        {
             bail!("{name} is the capture itself; convert it to another file");
         }
         let zone = context.time_zone();
@@ -213,7 +243,10 @@ impl Record {
         let mut destination = self.open_destination(None, name, &mut *context.out)?;
         let mut write = |text: &[u8]| match &mut destination {
             Destination::File(file) => file.write(text).map(drop),
-            Destination::Output(out) => out.write_all(text).and_then(|()| out.flush()).context(OutputError),
+            Destination::Output(out) => out
+                .write_all(text)
+                .and_then(|()| out.flush())
+                .context(OutputError),
         };
         let written = match replay.header() {
             Some(_) if !replay.state().is_log && replay.is_file() => {
@@ -223,7 +256,8 @@ impl Record {
                 bail!("{from_name}: this is a recording already; save it as it is")
             }
             _ => {
-                let mut on_warnings = |found: &[CaptureWarning]| warnings.warn_all(found, context.err);
+                let mut on_warnings =
+                    |found: &[CaptureWarning]| warnings.warn_all(found, context.err);
                 write_samples(first, &mut replay, &zone, &mut on_warnings, &mut write)
             }
         };
@@ -252,9 +286,15 @@ fn write_samples(
         // No interval spans two boots.
         let boot_id = Some(sample.segment.to_string());
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        let header = replay.header().map(|log| RecordingHeader { version, boot_id, ..log.clone() });
+        let header = replay.header().map(|log| RecordingHeader {
+            version,
+            boot_id,
+            ..log.clone()
+        });
         if header != last_header {
-            header.iter().for_each(|header| write_header(header, &mut text));
+            header
+                .iter()
+                .for_each(|header| write_header(header, &mut text));
             last_header = header;
         }
         append_sample(&sample, zone, &mut text);
@@ -282,7 +322,10 @@ fn write_samples(
 /// Appends a sample as it is in a recording.
 fn append_sample(sample: &Sample, zone: &TimeZone, out: &mut Vec<u8>) {
     let mut diskstats = Vec::new();
-    sample.devices.iter().for_each(|device| write_line(device, &mut diskstats));
+    sample
+        .devices
+        .iter()
+        .for_each(|device| write_line(device, &mut diskstats));
     RecordFilter::default().write_sample(sample, &diskstats, zone, out);
 }
 
@@ -304,11 +347,14 @@ impl BaselineFile {
         let name = || sanitize(&path.display().to_string()).into_owned();
         let mut baselines = SavedBaselines::default();
         if let Some(text) = read_replaceable_baselines(path)? {
-            baselines =
-                serde_json::from_str(&text).with_context(|| format!("{} is not a saved baseline", name()))?;
+            baselines = serde_json::from_str(&text)
+                .with_context(|| format!("{} is not a saved baseline", name()))?;
             baselines.retain_possible();
         }
-        let file = Self { path: path.to_owned(), baselines };
+        let file = Self {
+            path: path.to_owned(),
+            baselines,
+        };
         write_baselines(&file.path, &file.baselines)?;
         Ok(file)
     }
@@ -317,7 +363,11 @@ impl BaselineFile {
     fn update(&mut self, learned: &SavedBaselines) -> Result<()> {
         let before = self.baselines.clone();
         self.baselines.update(learned);
-        if self.baselines == before { Ok(()) } else { write_baselines(&self.path, &self.baselines) }
+        if self.baselines == before {
+            Ok(())
+        } else {
+            write_baselines(&self.path, &self.baselines)
+        }
     }
 }
 
@@ -344,9 +394,17 @@ impl Learner {
         problem: &'env Mutex<Option<String>>,
     ) -> Result<Self> {
         let (samples, received) = sync_channel(MAX_WAITING);
-        let input = Input { root: root.to_owned(), interval: Some(interval), ..Input::default() };
+        let input = Input {
+            root: root.to_owned(),
+            interval: Some(interval),
+            ..Input::default()
+        };
         // Idle devices are included: idle intervals show that a device is unloaded.
-        let selection = DeviceSelection { all: devices.is_empty(), devices, ..DeviceSelection::default() };
+        let selection = DeviceSelection {
+            all: devices.is_empty(),
+            devices,
+            ..DeviceSelection::default()
+        };
         let (hang_up, ended) = channel();
         let (opened, failed) = channel();
         let learn = move || {
@@ -355,10 +413,12 @@ impl Learner {
                 Ok(mut file) => {
                     drop(opened);
                     let clock = RealClock::new(None);
-                    let intervals = Intervals::receive(&input, &selection, baselines, received, &clock);
+                    let intervals =
+                        Intervals::receive(&input, &selection, baselines, received, &clock);
                     intervals.and_then(|mut intervals| {
                         learn_baselines(&mut intervals, &mut |learned| {
-                            file.update(learned).unwrap_or_else(|error| report(problem, &error));
+                            file.update(learned)
+                                .unwrap_or_else(|error| report(problem, &error));
                         })
                     })
                 }
@@ -370,11 +430,16 @@ impl Learner {
             }
         };
         let thread = Builder::new().name("learner".to_owned());
-        thread.spawn_scoped(scope, learn).context("cannot start to learn baselines")?;
+        thread
+            .spawn_scoped(scope, learn)
+            .context("cannot start to learn baselines")?;
         if let Ok(error) = failed.recv_timeout(OPEN_PATIENCE) {
             return Err(error);
         }
-        Ok(Self { samples: Some(samples), ended })
+        Ok(Self {
+            samples: Some(samples),
+            ended,
+        })
     }
 
     pub(super) fn push(&self, sample: &Sample) {

@@ -37,7 +37,10 @@ impl Service {
             ServiceFile::Exporter => include_str!("blkstat-exporter.service"),
             ServiceFile::Sysusers => include_str!("blkstat-sysusers.conf"),
         };
-        text.replace(&format!("ExecStart={PROGRAM} "), &format!("ExecStart={} ", self.program))
+        text.replace(
+            &format!("ExecStart={PROGRAM} "),
+            &format!("ExecStart={} ", self.program),
+        )
     }
 }
 

@@ -11,7 +11,8 @@ use anyhow::Result;
 use clap::Args;
 
 use super::options::{
-    ANY_FIRST, Host, NO_REALTIME, SelectionOptions, SourceOptions, VerdictOptions, sort_key, usage_error,
+    ANY_FIRST, Host, NO_REALTIME, SelectionOptions, SourceOptions, VerdictOptions, sort_key,
+    usage_error,
 };
 use crate::console::RunContext;
 use crate::exit::Exit;
@@ -50,14 +51,23 @@ impl Top {
     /// If an argument is invalid, there is no terminal, or the source cannot be read.
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
         #[cfg(feature = "top")]
-        return session::run(self, self.input_and_selection(host, context)?, host, context);
+        return session::run(
+            self,
+            self.input_and_selection(host, context)?,
+            host,
+            context,
+        );
         #[cfg(not(feature = "top"))]
         self.input_and_selection(host, context)?;
         #[cfg(not(feature = "top"))]
         anyhow::bail!("this build leaves out 'blkstat top' (cargo feature 'top')");
     }
 
-    fn input_and_selection(&self, host: &Host, context: &RunContext<'_>) -> Result<(Input, DeviceSelection)> {
+    fn input_and_selection(
+        &self,
+        host: &Host,
+        context: &RunContext<'_>,
+    ) -> Result<(Input, DeviceSelection)> {
         let (input, devices) = self.source.source(ANY_FIRST, host, context)?;
         if input.count.is_some() {
             return Err(usage_error("top takes no COUNT; it runs until q"));
@@ -65,7 +75,11 @@ impl Top {
         if self.realtime && input.from.is_none() {
             return Err(usage_error(NO_REALTIME));
         }
-        if input.from.as_ref().is_some_and(|file| file.as_os_str() == "-") {
+        if input
+            .from
+            .as_ref()
+            .is_some_and(|file| file.as_os_str() == "-")
+        {
             return Err(usage_error(
                 "top cannot replay standard input, which is the keyboard; save the capture to a file",
             ));

@@ -42,7 +42,12 @@ impl Recording {
     ///
     /// # Errors
     /// If no thread can be started.
-    pub(super) fn start(shared: &Shared, host: &str, now: Timestamp, zone: &TimeZone) -> Result<Self> {
+    pub(super) fn start(
+        shared: &Shared,
+        host: &str,
+        now: Timestamp,
+        zone: &TimeZone,
+    ) -> Result<Self> {
         let queue = Arc::new(WriteQueue::new(MAX_QUEUE_BYTES).context("cannot start to write")?);
         let path = new_path(&base_name(host, now, zone), "gz", &[])?;
         // No sample may be lost between the history and the queue.
@@ -55,12 +60,22 @@ impl Recording {
         let (thread_queue, thread_path) = (Arc::clone(&queue), path.clone());
         let write = move || {
             write_recording(&thread_queue, || {
-                Ok(Destination::File(Box::new(write_history(&thread_path, &history)?)))
+                Ok(Destination::File(Box::new(write_history(
+                    &thread_path,
+                    &history,
+                )?)))
             });
         };
-        let writer = thread::Builder::new().name("blkstat-record".to_owned()).spawn(write);
+        let writer = thread::Builder::new()
+            .name("blkstat-record".to_owned())
+            .spawn(write);
         let writer = Some(writer.context("cannot start to write")?);
-        Ok(Self { path, queue, samples_before, writer })
+        Ok(Self {
+            path,
+            queue,
+            samples_before,
+            writer,
+        })
     }
 
     pub(super) fn name(&self) -> String {
@@ -72,13 +87,20 @@ impl Recording {
         let progress = self.queue.progress();
         match progress.obstacle {
             Some(problem) => format!("{}: {problem}", self.name()),
-            None => format!("{} {}", self.name(), counted(self.samples_before + progress.samples, "sample")),
+            None => format!(
+                "{} {}",
+                self.name(),
+                counted(self.samples_before + progress.samples, "sample")
+            ),
         }
     }
 
     /// Returns the error that ended the recording; `None` while it is in progress.
     pub(super) fn take_failure(&self) -> Option<anyhow::Error> {
-        self.queue.is_done().then(|| self.queue.take_error()).flatten()
+        self.queue
+            .is_done()
+            .then(|| self.queue.take_error())
+            .flatten()
     }
 
     /// Ends the recording and returns a message about it.
@@ -94,7 +116,9 @@ impl Recording {
         let samples = self.samples_before + self.queue.progress().samples;
         match self.queue.take_error() {
             Some(error) => format!("{name}: {error:#}"),
-            None if !is_done => format!("{name}: the disk does not answer; the last samples may be lost"),
+            None if !is_done => {
+                format!("{name}: the disk does not answer; the last samples may be lost")
+            }
             None => format!("{samples} samples recorded in {name}"),
         }
     }
@@ -158,7 +182,12 @@ pub(super) struct Exports {
 impl Exports {
     pub(super) fn new(source: ExportSource) -> Self {
         let (sender, ended) = channel();
-        Self { source, sender, ended, pending: Vec::new() }
+        Self {
+            source,
+            sender,
+            ended,
+            pending: Vec::new(),
+        }
     }
 
     /// Starts an export. Returns the name of its file.
@@ -219,7 +248,12 @@ impl Exports {
 }
 
 /// Writes the samples of a range of time to a new recording. Returns a message.
-fn write_samples(path: &Path, range: Range, history: SampleTexts, files: &[PathBuf]) -> Result<String> {
+fn write_samples(
+    path: &Path,
+    range: Range,
+    history: SampleTexts,
+    files: &[PathBuf],
+) -> Result<String> {
     let history = history.within(range);
     let mut samples = history.len();
     if files.is_empty() && samples < 2 {
@@ -243,7 +277,10 @@ fn write_report(
     history: SampleTexts,
     source: &ExportSource,
 ) -> Result<String> {
-    let mut report = Report { output: Some(path.to_owned()), ..source.report.clone() };
+    let mut report = Report {
+        output: Some(path.to_owned()),
+        ..source.report.clone()
+    };
     let mut message = format!("exported a report to {}", path.display());
     if source.files.is_empty() {
         let recording = new_path(base_name, "gz", &[])?;

@@ -94,7 +94,10 @@ impl Shared {
 /// Keeps messages.
 impl Write for &Shared {
     fn write(&mut self, text: &[u8]) -> std::io::Result<usize> {
-        self.messages.lock().unwrap_or_else(PoisonError::into_inner).write(text)
+        self.messages
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .write(text)
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
@@ -129,17 +132,38 @@ impl Sampler {
         waker.set_nonblocking(true)?;
         let (sender, updates) = sync_channel(MAX_WAITING);
         let texts = Mutex::new(SampleTexts::new(LIVE_HISTORY_S, MAX_TEXT_BYTES));
-        let shared = Arc::new(Shared { texts, queue: Mutex::default(), messages: Mutex::default() });
+        let shared = Arc::new(Shared {
+            texts,
+            queue: Mutex::default(),
+            messages: Mutex::default(),
+        });
         let thread_shared = Arc::clone(&shared);
         let run = move || {
-            let outlet = Outlet { sender, waker, is_live: input.from.is_none() };
+            let outlet = Outlet {
+                sender,
+                waker,
+                is_live: input.from.is_none(),
+            };
             let clock = RealClock::new(Some(&signals));
-            let ended = sample(&input, &selection, &baselines, &zone, &clock, &thread_shared, &outlet);
+            let ended = sample(
+                &input,
+                &selection,
+                &baselines,
+                &zone,
+                &clock,
+                &thread_shared,
+                &outlet,
+            );
             outlet.send(Update::Ended(ended.err()));
         };
         let builder = thread::Builder::new().name("blkstat-sample".to_owned());
         builder.spawn(run).context("cannot start to sample")?;
-        Ok(Self { updates, wake, shared, _stop: stop })
+        Ok(Self {
+            updates,
+            wake,
+            shared,
+            _stop: stop,
+        })
     }
 }
 
@@ -155,9 +179,10 @@ impl Outlet {
     /// the running system are left out; a capture waits.
     fn send(&self, update: Update) -> bool {
         let is_open = match update {
-            Update::Interval(..) if self.is_live => {
-                !matches!(self.sender.try_send(update), Err(TrySendError::Disconnected(_)))
-            }
+            Update::Interval(..) if self.is_live => !matches!(
+                self.sender.try_send(update),
+                Err(TrySendError::Disconnected(_))
+            ),
             update => self.sender.send(update).is_ok(),
         };
         // A full pipe also wakes the screen.
@@ -179,8 +204,13 @@ fn sample(
     let mut intervals = Intervals::open(input, selection, Detail::Report, baselines, clock)?;
     let interval = intervals.requested_interval();
     let filter = RecordFilter::default();
-    let mut recorder =
-        Recorder::new(&input.root, filter, baselines, interval.unwrap_or_default(), zone.clone());
+    let mut recorder = Recorder::new(
+        &input.root,
+        filter,
+        baselines,
+        interval.unwrap_or_default(),
+        zone.clone(),
+    );
     intervals.tap(Box::new(move |sample: &mut Sample, live: &Live<'_>| {
         shared.push_sample(recorder.block(sample, live, &mut |_| {}));
     }));
@@ -194,7 +224,14 @@ fn sample(
         may_lock_memory: false,
     };
     let topology = Arc::default();
-    let mut feed = Feed { outlet, topology, revision: None, has_trouble: false, count: 0, next_list: 0 };
+    let mut feed = Feed {
+        outlet,
+        topology,
+        revision: None,
+        has_trouble: false,
+        count: 0,
+        next_list: 0,
+    };
     follow(intervals, &mut feed, &mut context).map(drop)
 }
 
@@ -213,20 +250,28 @@ struct Feed<'a> {
 
 impl Observer for Feed<'_> {
     fn begin(&mut self, run: &mut Run<'_, '_, '_>) -> Result<()> {
-        let (host, interval) = (run.intervals.host().host, run.intervals.requested_interval());
+        let (host, interval) = (
+            run.intervals.host().host,
+            run.intervals.requested_interval(),
+        );
         self.outlet.send(Update::Started((host, interval)));
         Ok(())
     }
 
     fn observe(&mut self, rows: Option<IntervalRows>, run: &mut Run<'_, '_, '_>) -> Result<()> {
-        let Some(rows) = rows.filter(|rows| rows.has_found_any) else { return Ok(()) };
+        let Some(rows) = rows.filter(|rows| rows.has_found_any) else {
+            return Ok(());
+        };
         let Run { intervals, context } = run;
         let revision = Some(intervals.topology_revision);
         if std::mem::replace(&mut self.revision, revision) != revision {
             self.topology = Arc::new(intervals.topology().clone());
         }
         self.count += 1;
-        self.has_trouble |= rows.devices.iter().any(|device| is_trouble(device.verdict()));
+        self.has_trouble |= rows
+            .devices
+            .iter()
+            .any(|device| is_trouble(device.verdict()));
         let is_list_due = match intervals.is_live() {
             true => self.has_trouble && self.count >= self.next_list,
             false => self.count.is_multiple_of(INTERVALS_PER_LIST),
@@ -237,18 +282,23 @@ impl Observer for Feed<'_> {
         }
         if is_list_due {
             let events = intervals.events();
-            self.has_trouble = intervals.is_live() && events.list.iter().any(|event| event.is_ongoing);
+            self.has_trouble =
+                intervals.is_live() && events.list.iter().any(|event| event.is_ongoing);
             self.next_list = self.count + (events.list.len() as u64 / EVENTS_PER_INTERVAL).max(1);
             self.outlet.send(Update::Incidents(events.incidents));
         }
-        if let Some(progress) = intervals.progress().filter(|_| self.count.is_multiple_of(50)) {
+        if let Some(progress) = intervals
+            .progress()
+            .filter(|_| self.count.is_multiple_of(50))
+        {
             self.outlet.send(Update::Progress(progress));
         }
         Ok(())
     }
 
     fn end(&mut self, _: &Result<Exit>, run: &mut Run<'_, '_, '_>) -> Result<()> {
-        self.outlet.send(Update::Incidents(run.intervals.events().incidents));
+        self.outlet
+            .send(Update::Incidents(run.intervals.events().incidents));
         Ok(())
     }
 }

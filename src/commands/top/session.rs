@@ -66,32 +66,54 @@ pub(super) fn run(
     if let Some(reason) = reason {
         bail!("cannot show the full screen: {reason}; 'blkstat' prints the same as lines");
     }
-    let baselines = top.verdicts.load_baselines(host.baselines_for(&input), context)?;
+    let baselines = top
+        .verdicts
+        .load_baselines(host.baselines_for(&input), context)?;
     let time_zone = context.time_zone();
     let is_live = input.from.is_none();
-    let sampler = Sampler::start(input.clone(), selection.clone(), baselines, time_zone.clone())?;
+    let sampler = Sampler::start(
+        input.clone(),
+        selection.clone(),
+        baselines,
+        time_zone.clone(),
+    )?;
     let ((recorded_host, interval), first) = match wait_for_start(&sampler, is_live, context)? {
         Ok(started) => started,
         Err(exit) => return Ok(exit),
     };
     let options = AppOptions {
-        source: input.from.as_ref().map_or(Source::Live, |path| Source::Capture(path.display().to_string())),
-        host: recorded_host.or_else(|| read_hostname(&host.root).filter(|_| is_live)).unwrap_or_default(),
-        interval_s: interval.or(input.interval).map(|interval| interval.as_secs_f64()),
+        source: input.from.as_ref().map_or(Source::Live, |path| {
+            Source::Capture(path.display().to_string())
+        }),
+        host: recorded_host
+            .or_else(|| read_hostname(&host.root).filter(|_| is_live))
+            .unwrap_or_default(),
+        interval_s: interval
+            .or(input.interval)
+            .map(|interval| interval.as_secs_f64()),
         time_zone,
         theme: Theme::from_environment(top.ascii, &variable),
         saturation_threshold: top.verdicts.saturation_threshold,
         sort: top.sort.unwrap_or(BY_VERDICT),
         folds: !selection.all,
         plays: top.realtime,
-        history: if is_live { (LIVE_HISTORY_BYTES, LIVE_HISTORY_S) } else { CAPTURE_HISTORY },
+        history: if is_live {
+            (LIVE_HISTORY_BYTES, LIVE_HISTORY_S)
+        } else {
+            CAPTURE_HISTORY
+        },
     };
     let signals = ScreenSignals::catch().context("cannot catch signals")?;
     let Some(screen) = Screen::open(!top.no_mouse).context("cannot write to the terminal")? else {
-        bail!("standard input is not a terminal, so no keys can be read; 'blkstat' prints the same as lines");
+        bail!(
+            "standard input is not a terminal, so no keys can be read; 'blkstat' prints the same as lines"
+        );
     };
     // Paths are absolute, so that none is taken for a device.
-    let more = input.more.iter().filter_map(|path| absolute(path).ok()?.into_os_string().into_string().ok());
+    let more = input
+        .more
+        .iter()
+        .filter_map(|path| absolute(path).ok()?.into_os_string().into_string().ok());
     let report = Report {
         source: SourceOptions {
             operands: more.chain(selection.devices.iter().cloned()).collect(),
@@ -122,10 +144,14 @@ pub(super) fn run(
             tz: variable("TZ"),
         }),
     };
-    first.into_iter().for_each(|(rows, topology)| session.app.push(*rows, topology));
+    first
+        .into_iter()
+        .for_each(|(rows, topology)| session.app.push(*rows, topology));
     let exit = session.run(context);
     let message = session.end();
-    session.exports.finish(context.clock, &mut |message| context.print_error(message));
+    session
+        .exports
+        .finish(context.clock, &mut |message| context.print_error(message));
     let Session { sampler, error, .. } = session;
     let messages = sampler.shared.take_messages();
     // The screen is closed: now print the messages that it could not show.
@@ -221,11 +247,18 @@ impl Session {
     fn draw(&mut self, context: &RunContext<'_>) -> Result<()> {
         let (columns, rows) = screen_size().unwrap_or((80, 24));
         let limit = |length: usize| u16::try_from(length).unwrap_or(u16::MAX).min(1000);
-        let area = Rect { x: 0, y: 0, width: limit(columns), height: limit(rows) };
+        let area = Rect {
+            x: 0,
+            y: 0,
+            width: limit(columns),
+            height: limit(rows),
+        };
         self.app.tick(context.clock.monotonic().as_secs_f64());
         let mut buffer = Buffer::empty(area);
         self.app.draw(&mut buffer);
-        self.screen.show(&buffer).context("cannot write to the terminal")
+        self.screen
+            .show(&buffer)
+            .context("cannot write to the terminal")
     }
 
     /// Waits for something to do. Returns the exit code if the program must end.
@@ -264,7 +297,9 @@ impl Session {
             match Keyboard::read_bytes(&mut bytes) {
                 // The end of the input means that the terminal was closed.
                 Ok(0) | Err(_) => return Ok(Some(Exit::Signal(SIGHUP))),
-                Ok(length) => self.parser.push(&bytes[..length], |event| events.push(event)),
+                Ok(length) => self
+                    .parser
+                    .push(&bytes[..length], |event| events.push(event)),
             }
         } else {
             self.parser.flush(|event| events.push(event));
@@ -306,7 +341,8 @@ impl Session {
                 Update::Interval(rows, topology) => {
                     if self.app.options.source == Source::Live {
                         // The memory that samples do not need is for intervals.
-                        let unused = MAX_TEXT_BYTES.saturating_sub(self.sampler.shared.texts().memory());
+                        let unused =
+                            MAX_TEXT_BYTES.saturating_sub(self.sampler.shared.texts().memory());
                         self.app.history.max_bytes = LIVE_HISTORY_BYTES + unused;
                     }
                     self.app.push(*rows, topology);
@@ -346,7 +382,8 @@ impl Session {
         let now = context.clock.wall();
         match Recording::start(&self.sampler.shared, &options.host, now, &options.time_zone) {
             Ok(recording) => {
-                self.app.say(format!("recording to {}; r stops", recording.name()));
+                self.app
+                    .say(format!("recording to {}; r stops", recording.name()));
                 self.app.recording = Some(recording.status());
                 self.recording = Some(recording);
             }
@@ -356,7 +393,9 @@ impl Session {
 
     /// Shows the state of the recording, and its failure.
     fn update_recording(&mut self) {
-        let Some(recording) = &self.recording else { return };
+        let Some(recording) = &self.recording else {
+            return;
+        };
         if let Some(error) = recording.take_failure() {
             self.sampler.shared.set_queue(None);
             self.app.say(format!("the recording ended: {error:#}"));
@@ -370,7 +409,10 @@ impl Session {
     /// Starts exporting the time shown.
     fn export(&mut self, extension: &'static str, range: Option<(Timestamp, Timestamp)>) {
         let history = self.sampler.shared.texts().clone();
-        let message = match self.exports.start(extension, range, history, &self.app.options) {
+        let message = match self
+            .exports
+            .start(extension, range, history, &self.app.options)
+        {
             Ok(name) => format!("exporting to {name}"),
             Err(error) => format!("{error:#}"),
         };
@@ -380,6 +422,8 @@ impl Session {
     /// Ends the recording and restores the terminal. Returns a message about the recording.
     fn end(&mut self) -> Option<String> {
         self.screen.leave();
-        self.recording.take().map(|recording| recording.end(&self.sampler.shared))
+        self.recording
+            .take()
+            .map(|recording| recording.end(&self.sampler.shared))
     }
 }

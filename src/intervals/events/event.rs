@@ -25,7 +25,10 @@ impl Moment {
     /// Returns the moment some seconds earlier, in the same segment.
     pub(super) fn minus(self, seconds: f64) -> Self {
         let duration = SignedDuration::try_from_secs_f64(seconds).unwrap_or_default();
-        Self { at: self.at.and_then(|at| at.checked_sub(duration).ok()), run_s: self.run_s - seconds }
+        Self {
+            at: self.at.and_then(|at| at.checked_sub(duration).ok()),
+            run_s: self.run_s - seconds,
+        }
     }
 }
 
@@ -78,7 +81,11 @@ impl Event {
             begin_is_known: true,
             end,
             is_ongoing: false,
-            course: vec![Course { verdict, begin, duration_s: verdict_s }],
+            course: vec![Course {
+                verdict,
+                begin,
+                duration_s: verdict_s,
+            }],
             incident: None,
             figures,
             cause,
@@ -92,8 +99,11 @@ impl Event {
     /// Its seconds, each weighted by its verdict, so that a long time at a limit counts more than a short stall.
     pub(super) fn trouble_s(&self) -> f64 {
         let known_s: f64 = self.course.iter().map(|one| one.duration_s).sum();
-        let weighted_s: f64 =
-            self.course.iter().map(|one| one.duration_s * verdict_weight(one.verdict)).sum();
+        let weighted_s: f64 = self
+            .course
+            .iter()
+            .map(|one| one.duration_s * verdict_weight(one.verdict))
+            .sum();
         weighted_s + (self.duration_s() - known_s).max(0.0) * verdict_weight(Verdict::Queueing)
     }
 
@@ -123,7 +133,9 @@ impl Event {
     /// Changes the seconds of all moments.
     pub(super) fn shift(&mut self, seconds: f64) {
         let own = [&mut self.begin, &mut self.end];
-        let moments = own.into_iter().chain(self.course.iter_mut().map(|one| &mut one.begin));
+        let moments = own
+            .into_iter()
+            .chain(self.course.iter_mut().map(|one| &mut one.begin));
         moments.for_each(|moment| moment.run_s += seconds);
     }
 
@@ -131,15 +143,23 @@ impl Event {
     pub(super) fn raise(&mut self, span: &TroubleSpan) {
         self.verdict = span.verdict;
         self.verdict_s = self.duration_s();
-        self.course = vec![Course { verdict: span.verdict, begin: self.begin, duration_s: self.verdict_s }];
+        self.course = vec![Course {
+            verdict: span.verdict,
+            begin: self.begin,
+            duration_s: self.verdict_s,
+        }];
         self.cause = completed_by(Some(cause_of_span(span, &self.names)), self.cause.take());
     }
 
     /// Returns the cause of an incident that the device shows. What a device below the victim is based on says nothing about
     /// the victim.
     pub(super) fn cause_of_incident(&self, is_victim: bool) -> Option<Cause> {
-        let own = self.cause.as_ref().filter(|cause| is_victim || !cause.is_of_victim());
-        own.cloned().or_else(|| (!is_victim).then(|| Cause::DeviceBelow(Arc::clone(&self.names))))
+        let own = self
+            .cause
+            .as_ref()
+            .filter(|cause| is_victim || !cause.is_of_victim());
+        own.cloned()
+            .or_else(|| (!is_victim).then(|| Cause::DeviceBelow(Arc::clone(&self.names))))
     }
 }
 
@@ -147,7 +167,10 @@ impl Event {
 fn cause_of_span(span: &TroubleSpan, names: &Arc<DeviceNames>) -> Cause {
     span.plateau
         .clone()
-        .map_or(Cause::Evidence("latency"), |plateau| Cause::Cap { plateau, device: Arc::clone(names) })
+        .map_or(Cause::Evidence("latency"), |plateau| Cause::Cap {
+            plateau,
+            device: Arc::clone(names),
+        })
 }
 
 /// The most certain cause that an interval with a verdict shows.
@@ -159,15 +182,28 @@ pub(super) fn cause_of_interval(
     if let Some(limit) = activity.limit.as_ref().filter(|limit| limit.holds_device) {
         return Some(Cause::CgroupLimit(limit.clone()));
     }
-    let causes = activity.assessment.evidence.iter().filter_map(|evidence| match evidence {
-        Evidence::Health(health) => Some(Cause::Health(health.clone())),
-        Evidence::ConstantRate(plateau) if verdict == Verdict::Capped => {
-            Some(Cause::Cap { plateau: plateau.clone(), device: Arc::clone(names) })
+    let causes = activity
+        .assessment
+        .evidence
+        .iter()
+        .filter_map(|evidence| match evidence {
+            Evidence::Health(health) => Some(Cause::Health(health.clone())),
+            Evidence::ConstantRate(plateau) if verdict == Verdict::Capped => Some(Cause::Cap {
+                plateau: plateau.clone(),
+                device: Arc::clone(names),
+            }),
+            Evidence::HeldBetween { below, .. } if !below.is_empty() => {
+                Some(Cause::QueuedAbove(below.clone()))
+            }
+            other => evidence_name(other, verdict).map(Cause::Evidence),
+        });
+    causes.reduce(|best, next| {
+        if next.rank() > best.rank() {
+            next
+        } else {
+            best
         }
-        Evidence::HeldBetween { below, .. } if !below.is_empty() => Some(Cause::QueuedAbove(below.clone())),
-        other => evidence_name(other, verdict).map(Cause::Evidence),
-    });
-    causes.reduce(|best, next| if next.rank() > best.rank() { next } else { best })
+    })
 }
 
 /// Returns the cause of the worse of two phases, unless the milder one has a more certain cause than its evidence.
@@ -184,7 +220,10 @@ pub enum Cause {
     /// The kernel says what is wrong.
     Health(HealthEvidence),
     /// A device stays at a constant rate, as at a limit.
-    Cap { plateau: Plateau, device: Arc<DeviceNames> },
+    Cap {
+        plateau: Plateau,
+        device: Arc<DeviceNames>,
+    },
     /// A device below the victim is in trouble itself.
     DeviceBelow(Arc<DeviceNames>),
     /// Requests wait between the victim and these devices below it.
@@ -271,8 +310,11 @@ pub(super) fn is_same_event(before: &Event, after: &Event, interval_s: f64) -> b
     if gap_s > max_gap_s + TOLERANCE_S || is_broken(before.end, after.begin) {
         return false;
     }
-    let (worse, milder) =
-        if before.verdict.severity() >= after.verdict.severity() { (before, after) } else { (after, before) };
+    let (worse, milder) = if before.verdict.severity() >= after.verdict.severity() {
+        (before, after)
+    } else {
+        (after, before)
+    };
     let is_flank = milder.duration_s() <= MAX_FLANK_S.max(max_gap_s) + TOLERANCE_S;
     worse.verdict == milder.verdict
         || is_flank
@@ -295,7 +337,10 @@ fn is_broken(before: Moment, after: Moment) -> bool {
 /// strength of the load changes. Not `stalled`, whose length is its most important number, nor `queueing`, which may
 /// last for hours around trouble.
 fn is_load(verdict: Verdict) -> bool {
-    matches!(verdict, Verdict::Slow | Verdict::Saturated | Verdict::Capped | Verdict::Throttled)
+    matches!(
+        verdict,
+        Verdict::Slow | Verdict::Saturated | Verdict::Capped | Verdict::Throttled
+    )
 }
 
 /// Joins two consecutive phases.
@@ -305,18 +350,38 @@ pub(super) fn merge(before: Event, after: Event) -> Event {
     figures.add(&after.figures);
     let end = after.end;
     let mut course = before.course;
-    after.course.into_iter().for_each(|one| push(&mut course, one));
+    after
+        .course
+        .into_iter()
+        .for_each(|one| push(&mut course, one));
     let is_worse = after.verdict.severity() > before.verdict.severity();
-    let verdict = if is_worse { after.verdict } else { before.verdict };
+    let verdict = if is_worse {
+        after.verdict
+    } else {
+        before.verdict
+    };
     let (worse, milder, worse_s) = if is_worse || is_same {
         (after.cause, before.cause, after.verdict_s)
     } else {
         (before.cause, after.cause, before.verdict_s)
     };
-    let verdict_s = if is_same { before.verdict_s + after.verdict_s } else { worse_s };
+    let verdict_s = if is_same {
+        before.verdict_s + after.verdict_s
+    } else {
+        worse_s
+    };
     let cause = completed_by(worse, milder);
     let is_ongoing = after.is_ongoing;
-    Event { is_ongoing, verdict, verdict_s, end, course, figures, cause, ..before }
+    Event {
+        is_ongoing,
+        verdict,
+        verdict_s,
+        end,
+        course,
+        figures,
+        cause,
+        ..before
+    }
 }
 
 /// The most verdicts that an event keeps.
@@ -324,7 +389,10 @@ const MAX_COURSE: usize = 8;
 
 /// Adds a verdict to a course. If there are too many, the first ones are kept: they show how the trouble began.
 fn push(course: &mut Vec<Course>, next: Course) {
-    if let Some(last) = course.last_mut().filter(|last| last.verdict == next.verdict) {
+    if let Some(last) = course
+        .last_mut()
+        .filter(|last| last.verdict == next.verdict)
+    {
         last.duration_s = next.begin.run_s + next.duration_s - last.begin.run_s;
     } else if course.len() < MAX_COURSE {
         course.push(next);
@@ -345,7 +413,9 @@ pub(super) fn complete(
     spans.sort_by_key(|span| std::cmp::Reverse(span.verdict.severity()));
     for span in spans {
         interval_s = interval_s.max(span.load.seconds / span.load.intervals);
-        all.iter_mut().filter(|phase| is_within(phase, span)).for_each(|phase| phase.raise(span));
+        all.iter_mut()
+            .filter(|phase| is_within(phase, span))
+            .for_each(|phase| phase.raise(span));
         let added: Vec<Event> = uncovered(span, &all)
             .into_iter()
             .filter(|(begin_s, end_s)| end_s - begin_s >= MAX_GAP_INTERVALS * interval_s)
@@ -442,8 +512,9 @@ impl Figures {
             ms: kinds.map(|of| of.await_ms().unwrap_or(0.0) * of.ios as f64),
             queue_s: queue.unwrap_or(0.0) * stats.seconds(),
             has_queue: queue.is_some(),
-            cgroups: top
-                .map_or_else(Vec::new, |top| vec![(Arc::clone(&top.path), top.share_pct * stats.seconds())]),
+            cgroups: top.map_or_else(Vec::new, |top| {
+                vec![(Arc::clone(&top.path), top.share_pct * stats.seconds())]
+            }),
             attributed_s: if top.is_some() { stats.seconds() } else { 0.0 },
         }
     }
@@ -475,7 +546,9 @@ impl Figures {
         for (path, share) in &other.cgroups {
             match self.cgroups.iter().position(|(known, _)| known == path) {
                 Some(at) => self.cgroups[at].1 += share,
-                None if self.cgroups.len() < MAX_CGROUPS => self.cgroups.push((Arc::clone(path), *share)),
+                None if self.cgroups.len() < MAX_CGROUPS => {
+                    self.cgroups.push((Arc::clone(path), *share))
+                }
                 None => {}
             }
         }
@@ -483,11 +556,25 @@ impl Figures {
 
     /// The kind of requests that waited most beyond what they took before; `None` if none completed in a time that the
     /// kernel counts. `before_ms` is the mean latency of a kind before, if that is known.
-    pub(super) fn slowest(&self, before_ms: impl Fn(IoDirection) -> Option<f64>) -> Option<IoDirection> {
-        let kinds = [IoDirection::Reads, IoDirection::Writes, IoDirection::Flushes];
-        let waited = kinds.into_iter().zip(self.ms).zip(self.ios).filter(|((_, ms), _)| *ms > 0.0);
-        let beyond = waited.map(|((kind, ms), ios)| (kind, ms - before_ms(kind).unwrap_or(0.0) * ios));
-        beyond.reduce(|most, one| if one.1 > most.1 { one } else { most }).map(|(kind, _)| kind)
+    pub(super) fn slowest(
+        &self,
+        before_ms: impl Fn(IoDirection) -> Option<f64>,
+    ) -> Option<IoDirection> {
+        let kinds = [
+            IoDirection::Reads,
+            IoDirection::Writes,
+            IoDirection::Flushes,
+        ];
+        let waited = kinds
+            .into_iter()
+            .zip(self.ms)
+            .zip(self.ios)
+            .filter(|((_, ms), _)| *ms > 0.0);
+        let beyond =
+            waited.map(|((kind, ms), ios)| (kind, ms - before_ms(kind).unwrap_or(0.0) * ios));
+        beyond
+            .reduce(|most, one| if one.1 > most.1 { one } else { most })
+            .map(|(kind, _)| kind)
     }
 
     /// Returns whether nothing completed although requests were in flight.
@@ -523,7 +610,11 @@ impl Figures {
     pub(super) fn top_cgroup(&self) -> Option<TopCgroup> {
         let (path, sum) = self.cgroups.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
         let is_at_least = self.attributed_s < self.seconds;
-        Some(TopCgroup { path: Arc::clone(path), share_pct: sum / self.seconds, is_at_least })
+        Some(TopCgroup {
+            path: Arc::clone(path),
+            share_pct: sum / self.seconds,
+            is_at_least,
+        })
     }
 }
 
@@ -531,7 +622,9 @@ impl Figures {
 fn queue(stats: &Interval) -> Option<f64> {
     match stats.in_flight.filter(|_| stats.completed() == 0) {
         Some(in_flight) => Some(in_flight as f64),
-        None => stats.queue().or_else(|| Some(stats.reads.queue()? + stats.writes.queue()?)),
+        None => stats
+            .queue()
+            .or_else(|| Some(stats.reads.queue()? + stats.writes.queue()?)),
     }
 }
 
@@ -542,7 +635,11 @@ mod tests {
     #[test]
     fn the_share_of_a_cgroup_is_a_lower_bound_if_it_is_not_known_all_the_time() {
         let interval = |share_pct: Option<f64>| {
-            let top = |share_pct| TopCgroup { path: "/backup".into(), share_pct, is_at_least: false };
+            let top = |share_pct| TopCgroup {
+                path: "/backup".into(),
+                share_pct,
+                is_at_least: false,
+            };
             let stats = Interval::unknown(2.0);
             Figures::of(&DeviceActivity {
                 stats,
@@ -552,8 +649,12 @@ mod tests {
         };
         let total = |shares: [Option<f64>; 2]| {
             let mut figures = Figures::default();
-            shares.into_iter().for_each(|share| figures.add(&interval(share)));
-            figures.top_cgroup().map(|top| (top.share_pct, top.is_at_least))
+            shares
+                .into_iter()
+                .for_each(|share| figures.add(&interval(share)));
+            figures
+                .top_cgroup()
+                .map(|top| (top.share_pct, top.is_at_least))
         };
         assert_eq!(total([Some(90.0), Some(80.0)]), Some((85.0, false)));
         assert_eq!(total([None, Some(80.0)]), Some((40.0, true)));

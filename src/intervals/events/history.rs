@@ -44,7 +44,12 @@ pub(super) struct DeviceHistory {
 impl DeviceHistory {
     /// A device that was idle until this second of the run.
     pub(super) fn new(names: &Arc<DeviceNames>, run_s: f64) -> Self {
-        Self { names: Arc::clone(names), floor_s: run_s, throttled_floor_s: run_s, ..Self::default() }
+        Self {
+            names: Arc::clone(names),
+            floor_s: run_s,
+            throttled_floor_s: run_s,
+            ..Self::default()
+        }
     }
 
     /// Takes an interval that ended at `end`. Returns an event that has ended for good.
@@ -68,14 +73,19 @@ impl DeviceHistory {
                 self.observe_trouble(verdict, activity, end)
             }
             Some(Verdict::Ok) => {
-                self.recent.drain(..self.recent.len().saturating_sub(RECENT_OK));
+                self.recent
+                    .drain(..self.recent.len().saturating_sub(RECENT_OK));
                 self.floor_s = end.run_s;
                 self.close()
             }
             Some(_) => self.observe_idle(end),
             None => {
                 self.gap_intervals += 1.0;
-                if self.gap_intervals > MAX_GAP_INTERVALS { self.close() } else { None }
+                if self.gap_intervals > MAX_GAP_INTERVALS {
+                    self.close()
+                } else {
+                    None
+                }
             }
         }
     }
@@ -98,7 +108,8 @@ impl DeviceHistory {
     /// Takes the event that can no longer be continued after an idle time until this second of the run; `None` if there
     /// is none.
     pub(super) fn take_ended(&mut self, run_s: f64) -> Option<Event> {
-        let is_over = |phase: &mut Event| run_s - phase.end.run_s > MAX_GAP_INTERVALS * self.interval_s;
+        let is_over =
+            |phase: &mut Event| run_s - phase.end.run_s > MAX_GAP_INTERVALS * self.interval_s;
         self.previous.take_if(is_over)
     }
 
@@ -110,21 +121,32 @@ impl DeviceHistory {
     /// The unfinished events: the latest and the one before it.
     pub(super) fn unfinished(&self) -> impl Iterator<Item = Event> + use<> {
         let (previous, current) = match (self.previous.clone(), self.current.clone()) {
-            (Some(previous), Some(current)) if is_same_event(&previous, &current, self.interval_s) => {
+            (Some(previous), Some(current))
+                if is_same_event(&previous, &current, self.interval_s) =>
+            {
                 (None, Some(merge(previous, current)))
             }
             both => both,
         };
         let is_ongoing = self.current.is_some() && self.gap_intervals == 0.0;
-        previous.into_iter().chain(current.map(|phase| Event { is_ongoing, ..phase }))
+        previous.into_iter().chain(current.map(|phase| Event {
+            is_ongoing,
+            ..phase
+        }))
     }
 
     /// The ongoing phase, and the onset of the trouble that it belongs to; `None` without trouble. Requests that only
     /// wait for each other a little are the way into trouble.
     pub(super) fn present(&self) -> Option<(&Event, Moment)> {
-        let current = self.current.as_ref().filter(|_| self.gap_intervals == 0.0)?;
+        let current = self
+            .current
+            .as_ref()
+            .filter(|_| self.gap_intervals == 0.0)?;
         let trouble = self.course().find(|one| one.verdict != Verdict::Queueing);
-        Some((current, trouble.map_or(current.begin, |trouble| trouble.begin)))
+        Some((
+            current,
+            trouble.map_or(current.begin, |trouble| trouble.begin),
+        ))
     }
 
     pub(super) fn onset_of_event(&self) -> Option<Moment> {
@@ -138,7 +160,10 @@ impl DeviceHistory {
             current.is_some_and(|current| is_same_event(previous, current, self.interval_s))
         };
         let previous = self.previous.as_ref().filter(same);
-        previous.into_iter().chain(current).flat_map(|phase| &phase.course)
+        previous
+            .into_iter()
+            .chain(current)
+            .flat_map(|phase| &phase.course)
     }
 
     /// Returns whether it is in trouble, or has been shortly before, beyond requests that wait for each other a little.
@@ -158,15 +183,21 @@ impl DeviceHistory {
         before_ms: Option<f64>,
     ) -> Option<Moment> {
         let latest = self.recent.back()?;
-        let since = || self.recent.iter().filter(|one| one.begin_s >= onset.run_s - TOLERANCE_S);
+        let since = || {
+            self.recent
+                .iter()
+                .filter(|one| one.begin_s >= onset.run_s - TOLERANCE_S)
+        };
         let first = if latest.is_stalled() {
             since().rev().take_while(|one| one.is_stalled()).last()?
         } else {
             let (requests, before_ms) = (requests?, before_ms?);
             let now_ms = latest.await_ms(requests)?;
             let threshold_ms = libm::sqrt(before_ms * now_ms).max(MIN_RISE * before_ms);
-            let is_risen =
-                |one: &&Figures| one.await_ms(requests).is_some_and(|await_ms| await_ms >= threshold_ms);
+            let is_risen = |one: &&Figures| {
+                one.await_ms(requests)
+                    .is_some_and(|await_ms| await_ms >= threshold_ms)
+            };
             since().find(is_risen)?
         };
         Some(onset.minus(onset.run_s - first.begin_s))
@@ -178,15 +209,28 @@ impl DeviceHistory {
         let mut sum = Figures::default();
         let begin_s = self.onset_of_event()?.run_s;
         let is_before = |one: &&Figures| one.begin_s + one.seconds <= begin_s + TOLERANCE_S;
-        self.recent.iter().filter(is_before).for_each(|one| sum.add(one));
+        self.recent
+            .iter()
+            .filter(is_before)
+            .for_each(|one| sum.add(one));
         let now_ms = self.recent.back()?.await_ms(requests)?;
-        sum.await_ms(requests).filter(|before_ms| *before_ms < now_ms)
+        sum.await_ms(requests)
+            .filter(|before_ms| *before_ms < now_ms)
     }
 
-    fn observe_trouble(&mut self, verdict: Verdict, activity: &DeviceActivity, end: Moment) -> Option<Event> {
+    fn observe_trouble(
+        &mut self,
+        verdict: Verdict,
+        activity: &DeviceActivity,
+        end: Moment,
+    ) -> Option<Event> {
         self.gap_intervals = 0.0;
         let cause = cause_of_interval(activity, verdict, &self.names);
-        if let Some(current) = self.current.as_mut().filter(|current| current.verdict == verdict) {
+        if let Some(current) = self
+            .current
+            .as_mut()
+            .filter(|current| current.verdict == verdict)
+        {
             if let Some(latest) = self.recent.back() {
                 current.extend(end, latest, cause);
             }
@@ -196,8 +240,9 @@ impl DeviceHistory {
         let current = self.current.take();
         let is_worse = |current: &Event| verdict.severity() > current.verdict.severity();
         // The onset of a worse verdict lies within the milder one, or before it.
-        let replaced =
-            current.filter(|current| !is_worse(current) || current.begin.run_s < onset.run_s - TOLERANCE_S);
+        let replaced = current.filter(|current| {
+            !is_worse(current) || current.begin.run_s < onset.run_s - TOLERANCE_S
+        });
         let begin = match &replaced {
             Some(milder) if is_worse(milder) => onset,
             Some(worse) if worse.end.run_s > onset.run_s => worse.end,
@@ -212,8 +257,16 @@ impl DeviceHistory {
             }
             self.push(replaced)
         });
-        let figures = self.figures(begin, end).unwrap_or_else(|| Figures::of(activity));
-        self.current = Some(Event::new(&self.names, verdict, (begin, end), figures, cause));
+        let figures = self
+            .figures(begin, end)
+            .unwrap_or_else(|| Figures::of(activity));
+        self.current = Some(Event::new(
+            &self.names,
+            verdict,
+            (begin, end),
+            figures,
+            cause,
+        ));
         closed
     }
 
@@ -221,12 +274,19 @@ impl DeviceHistory {
     fn onset(&self, verdict: Verdict, activity: &DeviceActivity, end: Moment) -> Moment {
         let seconds = activity.stats.seconds();
         // The evidence may be about an earlier sample of the interval.
-        let later_s = activity.evidence_at.zip(end.at).map_or(0.0, |(evidence_at, end)| {
-            end.duration_since(evidence_at).as_secs_f64().clamp(0.0, seconds)
-        });
+        let later_s = activity
+            .evidence_at
+            .zip(end.at)
+            .map_or(0.0, |(evidence_at, end)| {
+                end.duration_since(evidence_at)
+                    .as_secs_f64()
+                    .clamp(0.0, seconds)
+            });
         let throttled_s = || {
             let first = self.recent.len().saturating_sub(THROTTLED_INTERVALS);
-            self.recent.get(first).map(|first| end.run_s - first.begin_s)
+            self.recent
+                .get(first)
+                .map(|first| end.run_s - first.begin_s)
         };
         let (lasted_s, floor_s) = match verdict {
             Verdict::Throttled => (throttled_s(), self.throttled_floor_s),
@@ -234,7 +294,10 @@ impl DeviceHistory {
             Verdict::Stalled if activity.stats.is_idle() => (activity.assessment.lasted_s, 0.0),
             _ => (activity.assessment.lasted_s, self.floor_s),
         };
-        let previous_s = self.previous.as_ref().map_or(0.0, |previous| previous.end.run_s);
+        let previous_s = self
+            .previous
+            .as_ref()
+            .map_or(0.0, |previous| previous.end.run_s);
         let lasted_s = later_s + lasted_s.unwrap_or(seconds - later_s);
         let mut begin_s = (end.run_s - lasted_s).max(floor_s.max(previous_s));
         if verdict == Verdict::Throttled {
@@ -247,7 +310,9 @@ impl DeviceHistory {
     /// this is good.
     fn same_latency_since_s(&self) -> f64 {
         let latest = || Some((self.recent.back()?.slowest(|_| None)?, self.recent.back()?));
-        let Some((requests, latest)) = latest() else { return f64::INFINITY };
+        let Some((requests, latest)) = latest() else {
+            return f64::INFINITY;
+        };
         let is_same = |one: &&Figures| {
             let await_ms = one.await_ms(requests).zip(latest.await_ms(requests));
             one.begin_s >= self.floor_s - TOLERANCE_S
@@ -259,7 +324,9 @@ impl DeviceHistory {
 
     /// Adds up the numbers of the intervals between two moments; `None` if some of them are no longer stored.
     fn figures(&self, begin: Moment, end: Moment) -> Option<Figures> {
-        self.recent.front().filter(|first| first.begin_s <= begin.run_s + TOLERANCE_S)?;
+        self.recent
+            .front()
+            .filter(|first| first.begin_s <= begin.run_s + TOLERANCE_S)?;
         let mut sum = Figures::default();
         for interval in &self.recent {
             let middle_s = interval.begin_s + interval.seconds / 2.0;

@@ -64,7 +64,12 @@ pub struct WaitingTask {
 
 impl Incident {
     /// An incident of which nothing more is known.
-    pub(crate) fn new(id: u64, victim: Arc<DeviceNames>, begin: Moment, begin_is_known: bool) -> Self {
+    pub(crate) fn new(
+        id: u64,
+        victim: Arc<DeviceNames>,
+        begin: Moment,
+        begin_is_known: bool,
+    ) -> Self {
         Self {
             id,
             victim,
@@ -80,16 +85,23 @@ impl Incident {
 
     /// The limit of a cgroup that is the cause; `None` if none is.
     pub fn cgroup_limit(&self) -> Option<&ReachedLimit> {
-        if let Some(Cause::CgroupLimit(limit)) = &self.cause { Some(limit) } else { None }
+        if let Some(Cause::CgroupLimit(limit)) = &self.cause {
+            Some(limit)
+        } else {
+            None
+        }
     }
 
     /// The limit that is the cause, and the device that it is on; `None` if none is, or for one of flushes.
     pub fn known_limit(&self) -> Option<(KnownLimit, &str)> {
         match self.cause.as_ref()? {
-            Cause::CgroupLimit(limit) => {
-                Some((KnownLimit::of_cgroup(limit.kind, limit.value), &limit.limited_device))
+            Cause::CgroupLimit(limit) => Some((
+                KnownLimit::of_cgroup(limit.kind, limit.value),
+                &limit.limited_device,
+            )),
+            Cause::Cap { plateau, device } => {
+                Some((KnownLimit::of_plateau(plateau)?, &device.device))
             }
-            Cause::Cap { plateau, device } => Some((KnownLimit::of_plateau(plateau)?, &device.device)),
             _ => None,
         }
     }
@@ -197,7 +209,9 @@ impl IncidentTracker {
     /// begins at `now_s`.
     pub(super) fn close(&mut self, now_s: f64, interval_s: f64) {
         let max_gap_s = MAX_GAP_S.max(MAX_GAP_INTERVALS * interval_s);
-        let ended = self.open.extract_if(.., |one| now_s - one.end.run_s > max_gap_s);
+        let ended = self
+            .open
+            .extract_if(.., |one| now_s - one.end.run_s > max_gap_s);
         self.finished.extend(ended.map(Tracked::finished));
         if self.finished.len() >= 2 * MAX_FINISHED {
             self.finished.drain(..MAX_FINISHED);
@@ -206,14 +220,24 @@ impl IncidentTracker {
 
     /// Ends all incidents, at a break in time.
     pub(super) fn close_all(&mut self) {
-        self.finished.extend(self.open.drain(..).map(Tracked::finished));
+        self.finished
+            .extend(self.open.drain(..).map(Tracked::finished));
     }
 
     /// Adds an interval of a device in trouble. Returns its incident; `None` if its requests only wait for each other a little, which is no
     /// incident by itself.
-    pub(super) fn observe(&mut self, trouble: &Trouble<'_>, topology: &Topology) -> Option<Arc<Incident>> {
-        let at = self.open.binary_search_by_key(&trouble.device.incident, |one| one.incident.id).ok();
-        let at = at.filter(|_| trouble.device.is_in_trouble()).or_else(|| self.join(trouble, topology))?;
+    pub(super) fn observe(
+        &mut self,
+        trouble: &Trouble<'_>,
+        topology: &Topology,
+    ) -> Option<Arc<Incident>> {
+        let at = self
+            .open
+            .binary_search_by_key(&trouble.device.incident, |one| one.incident.id)
+            .ok();
+        let at = at
+            .filter(|_| trouble.device.is_in_trouble())
+            .or_else(|| self.join(trouble, topology))?;
         let tracked = &mut self.open[at];
         if trouble.phase.verdict != Verdict::Queueing {
             tracked.end = trouble.end;
@@ -225,7 +249,10 @@ impl IncidentTracker {
     }
 
     /// Returns the incidents that a limit of a cgroup causes, with devices in trouble in the interval that ends `now`.
-    pub(super) fn limited(&self, now: Moment) -> impl Iterator<Item = (&Arc<Incident>, &ReachedLimit)> {
+    pub(super) fn limited(
+        &self,
+        now: Moment,
+    ) -> impl Iterator<Item = (&Arc<Incident>, &ReachedLimit)> {
         let present = self.open.iter().filter(move |one| one.end == now);
         present.filter_map(|one| Some((&one.incident, one.incident.cgroup_limit()?)))
     }
@@ -234,7 +261,8 @@ impl IncidentTracker {
     pub(in crate::intervals) fn limit_of(&self, device: &str) -> Option<&ReachedLimit> {
         self.open.iter().find_map(|one| {
             let limit = one.incident.cgroup_limit()?;
-            let is_own = limit.limited_device == device || one.devices.iter().any(|own| own.device == device);
+            let is_own = limit.limited_device == device
+                || one.devices.iter().any(|own| own.device == device);
             is_own.then_some(limit)
         })
     }
@@ -266,7 +294,12 @@ impl IncidentTracker {
         if !tracked.has(names) {
             tracked.devices.push(Arc::clone(names));
         }
-        if is_above(&names.device, &below, &tracked.incident.victim.device, topology) {
+        if is_above(
+            &names.device,
+            &below,
+            &tracked.incident.victim.device,
+            topology,
+        ) {
             tracked.set_victim(trouble);
         }
         Some(first)
@@ -284,8 +317,9 @@ impl IncidentTracker {
         topology: &Topology,
     ) -> (Vec<IncidentSummary>, Vec<Option<usize>>) {
         let known = self.finished.iter().chain(&self.open);
-        let mut all: Vec<(Tracked, Vec<usize>)> =
-            known.map(|one| (one.shifted(-range_begin_s), Vec::new())).collect();
+        let mut all: Vec<(Tracked, Vec<usize>)> = known
+            .map(|one| (one.shifted(-range_begin_s), Vec::new()))
+            .collect();
         all.sort_by(|a, b| a.0.begin_s().total_cmp(&b.0.begin_s()));
         let (known_count, mut next, mut count) = (all.len(), 0, self.count);
         // The incidents that may overlap the phase.
@@ -304,7 +338,9 @@ impl IncidentTracker {
             let own = own.max_by(|a, b| overlap_s(a).total_cmp(&overlap_s(b)));
             let is_linked = |one: &&usize| {
                 let tracked = &all[**one].0;
-                let shorter_s = phase.duration_s().min(tracked.end.run_s - tracked.begin_s());
+                let shorter_s = phase
+                    .duration_s()
+                    .min(tracked.end.run_s - tracked.begin_s());
                 2.0 * overlap_s(one) >= shorter_s && tracked.is_linked(names, &below, topology)
             };
             let Some(found) = own.or_else(|| near.iter().find(is_linked).copied()) else {
@@ -327,9 +363,15 @@ impl IncidentTracker {
         let mut incident_of = vec![None; phases.len()];
         let mut found = Vec::new();
         for (one, members) in all {
-            members.iter().for_each(|at| one.limit_begin(&mut phases[*at]));
-            let Some(summary) = one.summary(&members, phases) else { continue };
-            members.iter().for_each(|at| incident_of[*at] = Some(found.len()));
+            members
+                .iter()
+                .for_each(|at| one.limit_begin(&mut phases[*at]));
+            let Some(summary) = one.summary(&members, phases) else {
+                continue;
+            };
+            members
+                .iter()
+                .for_each(|at| incident_of[*at] = Some(found.len()));
             found.push(summary);
         }
         (found, incident_of)
@@ -340,9 +382,19 @@ impl Tracked {
     fn new(id: u64, trouble: &Trouble<'_>) -> Self {
         let (requests, before_ms) = requests_and_latency(trouble);
         let rise = trouble.device.rise(trouble.begin, requests, before_ms);
-        let (victim, begin) = (Arc::clone(&trouble.device.names), rise.unwrap_or(trouble.begin));
+        let (victim, begin) = (
+            Arc::clone(&trouble.device.names),
+            rise.unwrap_or(trouble.begin),
+        );
         let incident = Incident::new(id, victim, begin, trouble.begin_is_known);
-        Self::of_incident(Incident { requests, before_ms, ..incident }, trouble.begin)
+        Self::of_incident(
+            Incident {
+                requests,
+                before_ms,
+                ..incident
+            },
+            trouble.begin,
+        )
     }
 
     /// The incident of a phase that only hindsight shows.
@@ -354,12 +406,21 @@ impl Tracked {
             ..Incident::new(id, Arc::clone(&phase.names), phase.begin, begin_is_known)
         };
         let harm = Harm::of(&phase.figures, incident.requests);
-        Self { harm, ..Self::of_incident(incident, phase.end) }
+        Self {
+            harm,
+            ..Self::of_incident(incident, phase.end)
+        }
     }
 
     fn of_incident(incident: Incident, end: Moment) -> Self {
         let devices = vec![Arc::clone(&incident.victim)];
-        Self { incident: Arc::new(incident), devices, end, intervals: None, harm: Harm::default() }
+        Self {
+            incident: Arc::new(incident),
+            devices,
+            end,
+            intervals: None,
+            harm: Harm::default(),
+        }
     }
 
     /// Returns whether a device, with these devices below it, belongs to the incident or is stacked with one that does.
@@ -378,7 +439,10 @@ impl Tracked {
         let below = std::mem::replace(&mut incident.victim, Arc::clone(&trouble.device.names));
         (incident.requests, incident.before_ms) = (requests, before_ms);
         self.intervals = None;
-        if incident.cause.as_ref().is_none_or(|cause| cause.rank() < Cause::DeviceBelow(below.clone()).rank())
+        if incident
+            .cause
+            .as_ref()
+            .is_none_or(|cause| cause.rank() < Cause::DeviceBelow(below.clone()).rank())
         {
             incident.cause = Some(Cause::DeviceBelow(below));
         }
@@ -389,10 +453,17 @@ impl Tracked {
         let is_victim = trouble.device.names.device == self.incident.victim.device;
         if is_victim && trouble.phase.verdict != Verdict::Queueing {
             let figures = Figures::of(trouble.activity);
-            let Harm { await_ms, per_s, queue } = Harm::of(&figures, self.incident.requests);
+            let Harm {
+                await_ms,
+                per_s,
+                queue,
+            } = Harm::of(&figures, self.incident.requests);
             let histograms = self.intervals.get_or_insert_default().iter_mut();
-            for (histogram, value) in histograms.zip([await_ms, Some(per_s.unwrap_or(0.0)), queue]) {
-                value.into_iter().for_each(|value| histogram.add(value, figures.seconds));
+            for (histogram, value) in histograms.zip([await_ms, Some(per_s.unwrap_or(0.0)), queue])
+            {
+                value
+                    .into_iter()
+                    .for_each(|value| histogram.add(value, figures.seconds));
             }
         }
     }
@@ -401,10 +472,16 @@ impl Tracked {
     /// in which the load begins or ends.
     fn finished(mut self) -> Self {
         if let Some(mut intervals) = self.intervals.take() {
-            let [await_ms, per_s, queue] = intervals.each_mut().map(|histogram| histogram.quantile(0.5));
+            let [await_ms, per_s, queue] = intervals
+                .each_mut()
+                .map(|histogram| histogram.quantile(0.5));
             let per_s = per_s.filter(|per_s| *per_s > 0.0);
             let await_ms = await_ms.filter(|_| per_s.is_some());
-            self.harm = Harm { await_ms, per_s: self.incident.requests.and(per_s), queue };
+            self.harm = Harm {
+                await_ms,
+                per_s: self.incident.requests.and(per_s),
+                queue,
+            };
         }
         self
     }
@@ -413,13 +490,22 @@ impl Tracked {
     fn note_cause(&mut self, trouble: &Trouble<'_>, topology: &Topology) {
         let names = &trouble.device.names;
         let is_victim = names.device == self.incident.victim.device;
-        let Some(cause) = trouble.phase.cause_of_incident(is_victim) else { return };
+        let Some(cause) = trouble.phase.cause_of_incident(is_victim) else {
+            return;
+        };
         // What the kernel says changes: errors are counted, a rebuild goes on.
         let is_news = matches!((&self.incident.cause, &cause), (Some(Cause::Health(known)), Cause::Health(new)) if known != new);
-        if !is_news && self.incident.cause.as_ref().is_some_and(|known| known.rank() >= cause.rank()) {
+        if !is_news
+            && self
+                .incident
+                .cause
+                .as_ref()
+                .is_some_and(|known| known.rank() >= cause.rank())
+        {
             return;
         }
-        if !is_victim && !all_below(&self.incident.victim.device, topology).contains(&names.device) {
+        if !is_victim && !all_below(&self.incident.victim.device, topology).contains(&names.device)
+        {
             return;
         }
         let incident = Arc::make_mut(&mut self.incident);
@@ -438,20 +524,32 @@ impl Tracked {
     /// Notes the cgroup with most of the victim's bytes, and the tasks that wait in the cgroup with the limit.
     fn note_usage(&mut self, trouble: &Trouble<'_>) {
         if self.incident.owner.is_none()
-            && let Some(top) =
-                trouble.activity.top_cgroup.as_ref().filter(|top| top.share_pct >= MIN_OWNER_PCT)
+            && let Some(top) = trouble
+                .activity
+                .top_cgroup
+                .as_ref()
+                .filter(|top| top.share_pct >= MIN_OWNER_PCT)
         {
             Arc::make_mut(&mut self.incident).owner = Some(Arc::clone(&top.path));
         }
-        let (Some(attribution), Some(limit)) = (trouble.attribution, self.incident.cgroup_limit()) else {
+        let (Some(attribution), Some(limit)) = (trouble.attribution, self.incident.cgroup_limit())
+        else {
             return;
         };
-        let is_inside =
-            |path: &Option<Arc<str>>| path.as_deref().is_some_and(|path| is_in_cgroup(&limit.cgroup, path));
-        let inside = attribution.blocked.iter().filter(|task| is_inside(&task.cgroup));
+        let is_inside = |path: &Option<Arc<str>>| {
+            path.as_deref()
+                .is_some_and(|path| is_in_cgroup(&limit.cgroup, path))
+        };
+        let inside = attribution
+            .blocked
+            .iter()
+            .filter(|task| is_inside(&task.cgroup));
         let waiting: Vec<WaitingTask> = inside
             .take(MAX_WAITING)
-            .map(|task| WaitingTask { tid: task.tid, comm: task.comm.clone() })
+            .map(|task| WaitingTask {
+                tid: task.tid,
+                comm: task.comm.clone(),
+            })
             .collect();
         if !waiting.is_empty() && waiting != self.incident.waiting {
             Arc::make_mut(&mut self.incident).waiting = waiting;
@@ -471,9 +569,21 @@ impl Tracked {
     }
 
     /// Adds a phase that only hindsight shows.
-    fn add_phase(&mut self, phase: &Event, below: &[String], begin_is_known: bool, topology: &Topology) {
-        if is_above(&phase.names.device, below, &self.incident.victim.device, topology) {
-            let Self { incident, harm, .. } = Self::of_phase(self.incident.id, phase, begin_is_known);
+    fn add_phase(
+        &mut self,
+        phase: &Event,
+        below: &[String],
+        begin_is_known: bool,
+        topology: &Topology,
+    ) {
+        if is_above(
+            &phase.names.device,
+            below,
+            &self.incident.victim.device,
+            topology,
+        ) {
+            let Self { incident, harm, .. } =
+                Self::of_phase(self.incident.id, phase, begin_is_known);
             (self.incident, self.harm) = (incident, harm);
         }
         if phase.end.run_s > self.end.run_s {
@@ -495,33 +605,56 @@ impl Tracked {
 
     /// Returns the incident with these of the phases; `None` without any.
     fn summary(self, members: &[usize], phases: &[Event]) -> Option<IncidentSummary> {
-        let Self { incident, mut devices, end, harm, .. } = self.finished();
+        let Self {
+            incident,
+            mut devices,
+            end,
+            harm,
+            ..
+        } = self.finished();
         devices.sort_by_key(|one| one.device != incident.victim.device);
         let of_device = |names: &DeviceNames| {
             let phases = members.iter().map(|at| &phases[*at]);
-            let own: Vec<&Event> = phases.filter(|phase| phase.names.device == names.device).collect();
+            let own: Vec<&Event> = phases
+                .filter(|phase| phase.names.device == names.device)
+                .collect();
             own
         };
         let worst = |own: &[&Event]| {
-            let worst = own.iter().max_by(|a, b| a.trouble_s().total_cmp(&b.trouble_s()))?.verdict;
+            let worst = own
+                .iter()
+                .max_by(|a, b| a.trouble_s().total_cmp(&b.trouble_s()))?
+                .verdict;
             let same = own.iter().filter(|phase| phase.verdict == worst);
             Some((worst, same.map(|phase| phase.verdict_s).sum()))
         };
-        let to_device =
-            |names: Arc<DeviceNames>| DeviceInTrouble { verdict: worst(&of_device(&names)), names };
+        let to_device = |names: Arc<DeviceNames>| DeviceInTrouble {
+            verdict: worst(&of_device(&names)),
+            names,
+        };
         let devices: Vec<DeviceInTrouble> = devices.into_iter().map(to_device).collect();
         // Where the victim is not shown, the worst device below it is.
         let (verdict, verdict_s) = devices.iter().find_map(|one| one.verdict)?;
-        let in_trouble = members.iter().map(|at| &phases[*at]).filter(|one| one.verdict != Verdict::Queueing);
+        let in_trouble = members
+            .iter()
+            .map(|at| &phases[*at])
+            .filter(|one| one.verdict != Verdict::Queueing);
         let latest = in_trouble.max_by(|a, b| a.end.run_s.total_cmp(&b.end.run_s))?;
         Some(IncidentSummary {
             verdict,
             verdict_s,
-            end: if latest.end.run_s > end.run_s { latest.end } else { end },
+            end: if latest.end.run_s > end.run_s {
+                latest.end
+            } else {
+                end
+            },
             is_ongoing: members.iter().any(|at| phases[*at].is_ongoing),
             harm,
             devices,
-            trouble_s: of_device(&incident.victim).into_iter().map(Event::trouble_s).sum(),
+            trouble_s: of_device(&incident.victim)
+                .into_iter()
+                .map(Event::trouble_s)
+                .sum(),
             incident,
         })
     }
@@ -571,7 +704,12 @@ mod examples {
 
     impl Incident {
         pub(crate) fn example() -> Self {
-            Self::new(1, DeviceNames::without_alias("sda"), Moment::default(), true)
+            Self::new(
+                1,
+                DeviceNames::without_alias("sda"),
+                Moment::default(),
+                true,
+            )
         }
     }
 }

@@ -60,7 +60,10 @@ impl Events {
         device: &str,
     ) -> impl Iterator<Item = (&IncidentSummary, Option<(Verdict, f64)>)> {
         self.incidents.iter().filter_map(move |incident| {
-            let own = incident.devices.iter().find(|one| one.names.device == device)?;
+            let own = incident
+                .devices
+                .iter()
+                .find(|one| one.names.device == device)?;
             Some((incident, own.verdict))
         })
     }
@@ -74,7 +77,10 @@ impl EventTracker {
         if self.intervals == 0 {
             self.segment_starts_s.push_back(before_s);
         }
-        let end = Moment { at: rows.header.end, run_s: before_s + rows.header.elapsed_s };
+        let end = Moment {
+            at: rows.header.end,
+            run_s: before_s + rows.header.elapsed_s,
+        };
         self.now = end;
         if rows.header.is_preceding {
             self.range_begin_s = end.run_s;
@@ -97,7 +103,9 @@ impl EventTracker {
                         let device = DeviceHistory::new(&row.names, before_s);
                         self.devices.insert(row.device().to_owned(), device);
                     }
-                    let Some(device) = self.devices.get_mut(row.device()) else { continue };
+                    let Some(device) = self.devices.get_mut(row.device()) else {
+                        continue;
+                    };
                     device.seen = self.intervals;
                     let ended = device.observe(activity, end);
                     in_trouble.extend(device.present().map(|_| index));
@@ -109,13 +117,21 @@ impl EventTracker {
                 DeviceState::Event(_) => self.interrupt(row.device()),
             }
         }
-        for event in rows.events.iter().filter(|event| event.kind != EventKind::Appeared) {
+        for event in rows
+            .events
+            .iter()
+            .filter(|event| event.kind != EventKind::Appeared)
+        {
             self.interrupt(&event.names.device);
         }
         self.observe_idle_devices(end);
         // The upper devices come first, so that those below them join their incidents.
         for index in in_trouble.into_iter().rev() {
-            self.find_incident(&mut rows.devices[index], rows.attribution.as_ref(), topology);
+            self.find_incident(
+                &mut rows.devices[index],
+                rows.attribution.as_ref(),
+                topology,
+            );
         }
         self.mark_limited_devices(&mut rows.devices);
     }
@@ -127,16 +143,32 @@ impl EventTracker {
         attribution: Option<&Attribution>,
         topology: &Topology,
     ) {
-        let DeviceState::Active(activity) = &mut row.state else { return };
-        let Some(device) = self.devices.get(&row.names.device) else { return };
-        let Some((phase, begin)) = device.present() else { return };
+        let DeviceState::Active(activity) = &mut row.state else {
+            return;
+        };
+        let Some(device) = self.devices.get(&row.names.device) else {
+            return;
+        };
+        let Some((phase, begin)) = device.present() else {
+            return;
+        };
         let is_known = |begin: Moment| self.is_begin_known(begin.run_s - self.range_begin_s);
         // The device may have been in worse trouble before the first sample than at it.
         let unknown = device.onset_of_event().filter(|onset| !is_known(*onset));
         let (begin, begin_is_known) = unknown.map_or((begin, true), |onset| (onset, false));
         let end = self.now;
-        let trouble = Trouble { device, phase, activity, begin, begin_is_known, end, attribution };
-        let Some(incident) = self.incidents.observe(&trouble, topology) else { return };
+        let trouble = Trouble {
+            device,
+            phase,
+            activity,
+            begin,
+            begin_is_known,
+            end,
+            attribution,
+        };
+        let Some(incident) = self.incidents.observe(&trouble, topology) else {
+            return;
+        };
         let id = incident.id;
         activity.incident = Some(self.ongoing(incident, &row.names));
         if let Some(device) = self.devices.get_mut(&row.names.device) {
@@ -147,9 +179,17 @@ impl EventTracker {
     /// Adds incidents to the rows of the devices that their limits are on.
     fn mark_limited_devices(&self, rows: &mut [DeviceInterval]) {
         for (incident, limit) in self.incidents.limited(self.now) {
-            let row = rows.iter_mut().find(|row| row.names.device == limit.limited_device);
-            if let Some(DeviceInterval { names, state: DeviceState::Active(activity) }) = row {
-                activity.incident.get_or_insert_with(|| self.ongoing(Arc::clone(incident), names));
+            let row = rows
+                .iter_mut()
+                .find(|row| row.names.device == limit.limited_device);
+            if let Some(DeviceInterval {
+                names,
+                state: DeviceState::Active(activity),
+            }) = row
+            {
+                activity
+                    .incident
+                    .get_or_insert_with(|| self.ongoing(Arc::clone(incident), names));
             }
         }
     }
@@ -157,7 +197,11 @@ impl EventTracker {
     /// Returns an incident as the row of a device has it in this interval.
     fn ongoing(&self, incident: Arc<Incident>, names: &DeviceNames) -> OngoingIncident {
         let is_victim = incident.victim.device == names.device;
-        OngoingIncident { lasted_s: self.now.run_s - incident.begin.run_s, is_victim, incident }
+        OngoingIncident {
+            lasted_s: self.now.run_s - incident.begin.run_s,
+            is_victim,
+            incident,
+        }
     }
 
     /// Notes a break in time: no event spans it.
@@ -167,7 +211,9 @@ impl EventTracker {
         }
         self.segment_starts_s.push_back(self.now.run_s);
         for mut device in std::mem::take(&mut self.devices).into_values() {
-            device.interrupt(self.now.run_s).for_each(|phase| self.push(phase));
+            device
+                .interrupt(self.now.run_s)
+                .for_each(|phase| self.push(phase));
         }
         self.incidents.close_all();
     }
@@ -179,11 +225,19 @@ impl EventTracker {
 
     /// Returns the events, including those that only the reports on the whole capture show, because the live verdicts
     /// had no baseline yet in early intervals. `clock` is the wall clock of the run.
-    pub fn events_with(mut self, reports: &[DeviceReport], clock: &RunClock, topology: &Topology) -> Events {
+    pub fn events_with(
+        mut self,
+        reports: &[DeviceReport],
+        clock: &RunClock,
+        topology: &Topology,
+    ) -> Events {
         let finished = std::mem::take(&mut self.finished);
         let mut by_device: HashMap<String, Vec<Event>> = HashMap::new();
         for one in self.all_phases(finished) {
-            by_device.entry(one.names.device.clone()).or_default().push(one);
+            by_device
+                .entry(one.names.device.clone())
+                .or_default()
+                .push(one);
         }
         let run_s = self.now.run_s - self.range_begin_s;
         for report in reports.iter().filter(|report| !report.trouble.is_empty()) {
@@ -204,7 +258,8 @@ impl EventTracker {
     fn all_phases(&self, mut all: Vec<Event>) -> Vec<Event> {
         all.extend(self.devices.values().flat_map(DeviceHistory::unfinished));
         // From here on, seconds are those since the beginning of the range.
-        all.iter_mut().for_each(|one| one.shift(-self.range_begin_s));
+        all.iter_mut()
+            .for_each(|one| one.shift(-self.range_begin_s));
         all.retain(|one| one.end.run_s > TOLERANCE_S);
         all.sort_by(|a, b| a.begin.run_s.total_cmp(&b.begin.run_s));
         all
@@ -214,8 +269,12 @@ impl EventTracker {
     /// the first sample, or at the first after a break in time.
     fn is_begin_known(&self, begin_s: f64) -> bool {
         let run_s = begin_s + self.range_begin_s;
-        let at = self.segment_starts_s.partition_point(|start_s| *start_s < run_s - TOLERANCE_S);
-        self.segment_starts_s.get(at).is_none_or(|start_s| *start_s > run_s + TOLERANCE_S)
+        let at = self
+            .segment_starts_s
+            .partition_point(|start_s| *start_s < run_s - TOLERANCE_S);
+        self.segment_starts_s
+            .get(at)
+            .is_none_or(|start_s| *start_s > run_s + TOLERANCE_S)
     }
 
     fn to_events(&self, phases: impl IntoIterator<Item = Event>, topology: &Topology) -> Events {
@@ -227,22 +286,46 @@ impl EventTracker {
         });
         let is_begin_known = |begin_s| self.is_begin_known(begin_s);
         let (incidents, incident_of) =
-            self.incidents.summaries(&mut phases, self.range_begin_s, is_begin_known, topology);
+            self.incidents
+                .summaries(&mut phases, self.range_begin_s, is_begin_known, topology);
         let to_event = |(phase, at): (Event, Option<usize>)| {
             let incident = at.map(|at| &*incidents[at].incident);
-            let of_victim =
-                incident.filter(|one| one.victim.device == phase.names.device && one.begin == phase.begin);
-            let begin_is_known = of_victim
-                .map_or_else(|| is_begin_known(phase.begin.run_s), |incident| incident.begin_is_known);
-            Event { incident: incident.map(|incident| incident.id), begin_is_known, ..phase }
+            let of_victim = incident
+                .filter(|one| one.victim.device == phase.names.device && one.begin == phase.begin);
+            let begin_is_known = of_victim.map_or_else(
+                || is_begin_known(phase.begin.run_s),
+                |incident| incident.begin_is_known,
+            );
+            Event {
+                incident: incident.map(|incident| incident.id),
+                begin_is_known,
+                ..phase
+            }
         };
         let list = phases.into_iter().zip(incident_of).map(to_event).collect();
-        let shift = |moment: Moment| Moment { run_s: moment.run_s - self.range_begin_s, ..moment };
-        let within = self.departures.iter().filter(|one| one.at.run_s > self.range_begin_s).cloned();
+        let shift = |moment: Moment| Moment {
+            run_s: moment.run_s - self.range_begin_s,
+            ..moment
+        };
+        let within = self
+            .departures
+            .iter()
+            .filter(|one| one.at.run_s > self.range_begin_s)
+            .cloned();
         let departures = within
-            .map(|one| Departure { at: shift(one.at), back_at: one.back_at.map(shift), ..one })
+            .map(|one| Departure {
+                at: shift(one.at),
+                back_at: one.back_at.map(shift),
+                ..one
+            })
             .collect();
-        Events { list, dropped: self.dropped, departures, incidents, coverage: self.coverage }
+        Events {
+            list,
+            dropped: self.dropped,
+            departures,
+            incidents,
+            coverage: self.coverage,
+        }
     }
 
     /// Takes an interval for the devices that were idle in it.
@@ -253,7 +336,10 @@ impl EventTracker {
             if device.seen == intervals {
                 return true;
             }
-            let phases = device.observe_idle(end).into_iter().chain(device.take_ended(end.run_s));
+            let phases = device
+                .observe_idle(end)
+                .into_iter()
+                .chain(device.take_ended(end.run_s));
             ended.extend(phases);
             !device.is_empty()
         });
@@ -262,8 +348,12 @@ impl EventTracker {
 
     /// Ends the events of a device whose counters were reset, or that has disappeared.
     fn interrupt(&mut self, name: &str) {
-        let Some(mut device) = self.devices.remove(name) else { return };
-        device.interrupt(self.now.run_s).for_each(|phase| self.push(phase));
+        let Some(mut device) = self.devices.remove(name) else {
+            return;
+        };
+        device
+            .interrupt(self.now.run_s)
+            .for_each(|phase| self.push(phase));
     }
 
     fn push(&mut self, phase: Event) {
@@ -294,7 +384,10 @@ pub struct VerdictCoverage {
 
 impl VerdictCoverage {
     pub(super) fn observe(&mut self, activity: &DeviceActivity) {
-        let is_loaded = activity.stats.queue().is_some_and(|queue| queue >= MIN_LOADED_QUEUE);
+        let is_loaded = activity
+            .stats
+            .queue()
+            .is_some_and(|queue| queue >= MIN_LOADED_QUEUE);
         let verdict = activity.assessment.verdict;
         if !is_loaded && !verdict.is_some_and(Verdict::is_trouble) {
             return;
@@ -344,7 +437,11 @@ fn note_departures(departures: &mut Vec<Departure>, rows: &IntervalRows, end: Mo
             EventKind::Reappeared => Some(end),
         };
         if departures.len() < MAX_DEPARTURES && is_disk(device, rows) {
-            departures.push(Departure { device: device.clone(), at: end, back_at });
+            departures.push(Departure {
+                device: device.clone(),
+                at: end,
+                back_at,
+            });
         }
     }
 }

@@ -58,7 +58,9 @@ impl History {
         }
         let index = placement.index;
         self.intervals += 1;
-        self.missed_samples = self.missed_samples.saturating_add(rows.header.missed_samples);
+        self.missed_samples = self
+            .missed_samples
+            .saturating_add(rows.header.missed_samples);
         self.observe_host(&rows.header, index);
         for row in &rows.devices {
             let device = self.devices.entry(row.device().to_owned()).or_default();
@@ -67,15 +69,22 @@ impl History {
         if let Some(total) = &rows.total {
             self.total.observe(total, index, self.timeline.points());
         }
-        let active_devices = self.devices.values().filter(|device| device.is_active()).count();
+        let active_devices = self
+            .devices
+            .values()
+            .filter(|device| device.is_active())
+            .count();
         if let Some(attribution) = &rows.attribution {
-            let first = self.first_scanned_point(span.end_s - attribution.elapsed_s).min(index);
+            let first = self
+                .first_scanned_point(span.end_s - attribution.elapsed_s)
+                .min(index);
             for usage in &attribution.devices {
                 let history = self.usage.entry(usage.name.clone()).or_default();
                 history.observe(usage, attribution.elapsed_s, first..index + 1);
             }
             self.attributed_points = index + 1;
-            self.blocked.observe(&attribution.blocked, attribution.elapsed_s, span);
+            self.blocked
+                .observe(&attribution.blocked, attribution.elapsed_s, span);
         }
         let max_points = (MAX_DEVICE_POINTS / active_devices.max(1)).clamp(MIN_POINTS, MAX_POINTS);
         if self.timeline.points().len() > max_points {
@@ -87,7 +96,10 @@ impl History {
     /// than intervals.
     fn first_scanned_point(&self, since_s: f64) -> usize {
         let is_before = |point: &TimeSpan| f64::midpoint(point.start_s, point.end_s) <= since_s;
-        self.timeline.points().partition_point(is_before).max(self.attributed_points)
+        self.timeline
+            .points()
+            .partition_point(is_before)
+            .max(self.attributed_points)
     }
 
     /// Merges points until at most `max_points` remain.
@@ -97,11 +109,18 @@ impl History {
     }
 
     fn merge(&mut self, merged: &[usize]) {
-        self.devices.values_mut().for_each(|device| device.merge(merged));
+        self.devices
+            .values_mut()
+            .for_each(|device| device.merge(merged));
         self.total.merge(merged);
         self.host.iter_mut().for_each(|series| series.merge(merged));
-        self.usage.values_mut().for_each(|usage| usage.merge(merged));
-        let last = self.attributed_points.checked_sub(1).and_then(|last| merged.get(last));
+        self.usage
+            .values_mut()
+            .for_each(|usage| usage.merge(merged));
+        let last = self
+            .attributed_points
+            .checked_sub(1)
+            .and_then(|last| merged.get(last));
         self.attributed_points = last.map_or(0, |last| last + 1);
     }
 
@@ -115,8 +134,14 @@ impl History {
 
     /// The span of all points, in seconds on the axis of [`RunClock::place`]; `None` without intervals.
     pub fn span(&self) -> Option<TimeSpan> {
-        let (first, last) = (self.timeline.points().first()?, self.timeline.points().last()?);
-        Some(TimeSpan { start_s: first.start_s, end_s: last.end_s })
+        let (first, last) = (
+            self.timeline.points().first()?,
+            self.timeline.points().last()?,
+        );
+        Some(TimeSpan {
+            start_s: first.start_s,
+            end_s: last.end_s,
+        })
     }
 
     /// The history of a device by the kernel's name; `None` if it was in no interval.
@@ -127,7 +152,9 @@ impl History {
     /// The values of a quantity of the host by its name.
     pub fn host(&self, name: &str) -> &[Extent] {
         let mut named = self.host.iter().zip(HOST_QUANTITIES);
-        named.find(|(_, (own, _))| *own == name).map_or(&[], |(series, _)| series.values())
+        named
+            .find(|(_, (own, _))| *own == name)
+            .map_or(&[], |(series, _)| series.values())
     }
 
     /// The use of a whole device by cgroups; `None` without attribution.
@@ -162,7 +189,9 @@ impl DeviceHistory {
     /// The values of a quantity by its name; empty for a device that was idle.
     pub fn values(&self, name: &str) -> &[Extent] {
         let mut named = self.quantities.iter().zip(DEVICE_QUANTITIES);
-        named.find(|(_, (own, _))| *own == name).map_or(&[], |(series, _)| series.values())
+        named
+            .find(|(_, (own, _))| *own == name)
+            .map_or(&[], |(series, _)| series.values())
     }
 
     fn observe(&mut self, row: &DeviceInterval, index: usize, points: &[TimeSpan]) {
@@ -174,7 +203,10 @@ impl DeviceHistory {
                 self.verdicts.at(index).observe(activity.assessment.verdict);
                 self.observe_activity(activity, index, points);
             }
-            DeviceState::AccountingOff(_) => self.verdicts.at(index).observe(Some(Verdict::AccountingOff)),
+            DeviceState::AccountingOff(_) => self
+                .verdicts
+                .at(index)
+                .observe(Some(Verdict::AccountingOff)),
             DeviceState::Reset | DeviceState::MemberReset | DeviceState::Event(_) => {}
         }
     }
@@ -203,11 +235,13 @@ impl DeviceHistory {
     /// Adds zeros for the time in which the device was idle until now.
     fn fill_idle_points(&mut self, first: &DeviceActivity, index: usize, points: &[TimeSpan]) {
         let verdicts = self.verdicts.values().iter().take(index);
-        let is_idle = |verdict: &WorstVerdict| matches!(verdict.get(), Some(Some(Verdict::Idle) | None));
+        let is_idle =
+            |verdict: &WorstVerdict| matches!(verdict.get(), Some(Some(Verdict::Idle) | None));
         let idle: Vec<bool> = verdicts.map(is_idle).collect();
         for (series, (name, observed)) in self.quantities.iter_mut().zip(DEVICE_QUANTITIES) {
             // A mean over requests has no value without any.
-            let is_rate = observed(first).is_some_and(|(_, weight)| weight == first.stats.seconds());
+            let is_rate =
+                observed(first).is_some_and(|(_, weight)| weight == first.stats.seconds());
             for (point, span) in points.iter().enumerate().take(index) {
                 if is_rate && name != DOUBTFUL_UTIL && idle.get(point) == Some(&true) {
                     series.at(point).observe(0.0, span.end_s - span.start_s);
@@ -218,7 +252,9 @@ impl DeviceHistory {
 
     fn merge(&mut self, merged: &[usize]) {
         self.verdicts.merge(merged);
-        self.quantities.iter_mut().for_each(|series| series.merge(merged));
+        self.quantities
+            .iter_mut()
+            .for_each(|series| series.merge(merged));
         self.latencies.merge(merged);
     }
 }
@@ -239,8 +275,15 @@ mod tests {
             ..IntervalHeader::default()
         };
         let reads = Completed::example(1.0, reads, 2.0);
-        let stats = Interval { reads, in_flight: Some(0), ..Interval::unknown(1.0) };
-        let state = DeviceState::Active(Box::new(DeviceActivity { stats, ..DeviceActivity::default() }));
+        let stats = Interval {
+            reads,
+            in_flight: Some(0),
+            ..Interval::unknown(1.0)
+        };
+        let state = DeviceState::Active(Box::new(DeviceActivity {
+            stats,
+            ..DeviceActivity::default()
+        }));
         let row = DeviceInterval::without_alias(device, state);
         IntervalRows {
             header,
@@ -256,7 +299,10 @@ mod tests {
     fn an_hour_keeps_its_means() {
         let mut history = History::default();
         for second in 0..3600 {
-            let host = HostStats { blocked: Some(second as u64 % 2), ..HostStats::default() };
+            let host = HostStats {
+                blocked: Some(second as u64 % 2),
+                ..HostStats::default()
+            };
             history.observe(&rows(second, "sda", second as u64 % 100, host));
         }
         let device = history.device("sda").unwrap();
@@ -269,20 +315,41 @@ mod tests {
             .zip(rates)
             .map(|(point, rate)| rate.mean().unwrap() * (point.end_s - point.start_s))
             .sum();
-        assert!((requests / (36.0 * 4950.0) - 1.0).abs() < 1e-6, "{requests}");
+        assert!(
+            (requests / (36.0 * 4950.0) - 1.0).abs() < 1e-6,
+            "{requests}"
+        );
         assert_eq!(history.host("blocked")[3].max(), Some(1.0));
-        assert_eq!(history.span().unwrap(), TimeSpan { start_s: 1.8e9, end_s: 1.8e9 + 3600.0 });
+        assert_eq!(
+            history.span().unwrap(),
+            TimeSpan {
+                start_s: 1.8e9,
+                end_s: 1.8e9 + 3600.0
+            }
+        );
     }
 
     #[test]
     fn a_device_has_zeros_for_the_time_before_its_first_request() {
         let mut history = History::default();
         for second in 0..10 {
-            history.observe(&rows(second, "sda", if second < 5 { 0 } else { 9 }, HostStats::default()));
+            history.observe(&rows(
+                second,
+                "sda",
+                if second < 5 { 0 } else { 9 },
+                HostStats::default(),
+            ));
         }
         let device = history.device("sda").unwrap();
-        let rates: Vec<Option<f64>> = device.values("reads_per_s").iter().map(Extent::mean).collect();
-        assert_eq!((rates[0], rates[4], rates[5]), (Some(0.0), Some(0.0), Some(9.0)));
+        let rates: Vec<Option<f64>> = device
+            .values("reads_per_s")
+            .iter()
+            .map(Extent::mean)
+            .collect();
+        assert_eq!(
+            (rates[0], rates[4], rates[5]),
+            (Some(0.0), Some(0.0), Some(9.0))
+        );
         assert_eq!(device.values("read_await_ms")[4].mean(), None);
     }
 
@@ -290,7 +357,9 @@ mod tests {
     fn rows_of(second: i64, names: &[String]) -> IntervalRows {
         let mut interval = rows(second, "x", 1, HostStats::default());
         let row = interval.devices.remove(0);
-        let devices = names.iter().map(|name| DeviceInterval::without_alias(name, row.state.clone()));
+        let devices = names
+            .iter()
+            .map(|name| DeviceInterval::without_alias(name, row.state.clone()));
         interval.devices = devices.collect();
         interval
     }

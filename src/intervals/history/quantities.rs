@@ -8,32 +8,66 @@ type Quantity<Of, Value> = (&'static str, fn(&Of) -> Option<Value>);
 
 /// The quantities of a device, with their weights: the number of requests for a mean over requests, otherwise seconds.
 pub const DEVICE_QUANTITIES: [Quantity<DeviceActivity, (f64, f64)>; 25] = [
-    ("read_await_ms", |a| per_io(&a.stats.reads, a.stats.reads.await_ms())),
-    ("write_await_ms", |a| per_io(&a.stats.writes, a.stats.writes.await_ms())),
-    ("flush_await_ms", |a| per_io(&a.stats.flushes, a.stats.flushes.await_ms())),
+    ("read_await_ms", |a| {
+        per_io(&a.stats.reads, a.stats.reads.await_ms())
+    }),
+    ("write_await_ms", |a| {
+        per_io(&a.stats.writes, a.stats.writes.await_ms())
+    }),
+    ("flush_await_ms", |a| {
+        per_io(&a.stats.flushes, a.stats.flushes.await_ms())
+    }),
     ("await_ms", |a| {
         let both = a.stats.reads.beside(&a.stats.writes);
         per_io(&both, both.await_ms())
     }),
     ("reads_per_s", |a| over_time(a, a.stats.reads.per_s())),
     ("writes_per_s", |a| over_time(a, a.stats.writes.per_s())),
-    ("iops", |a| over_time(a, sum(a.stats.reads.per_s(), a.stats.writes.per_s()))),
+    ("iops", |a| {
+        over_time(a, sum(a.stats.reads.per_s(), a.stats.writes.per_s()))
+    }),
     ("flushes_per_s", |a| over_time(a, a.stats.flushes.per_s())),
     ("discards_per_s", |a| over_time(a, a.stats.discards.per_s())),
-    ("read_kib_per_s", |a| over_time(a, a.stats.reads.kib_per_s())),
-    ("write_kib_per_s", |a| over_time(a, a.stats.writes.kib_per_s())),
-    ("discard_kib_per_s", |a| over_time(a, a.stats.discards.kib_per_s())),
+    ("read_kib_per_s", |a| {
+        over_time(a, a.stats.reads.kib_per_s())
+    }),
+    ("write_kib_per_s", |a| {
+        over_time(a, a.stats.writes.kib_per_s())
+    }),
+    ("discard_kib_per_s", |a| {
+        over_time(a, a.stats.discards.kib_per_s())
+    }),
     ("queue", |a| over_time(a, a.stats.queue())),
-    ("concurrency", |a| over_time(a, sum(a.stats.reads.queue(), a.stats.writes.queue()))),
-    ("in_flight", |a| over_time(a, a.stats.in_flight.map(|count| count as f64))),
-    ("util_pct", |a| over_time(a, a.stats.util_pct().filter(|_| !is_doubtful(a)))),
-    (DOUBTFUL_UTIL, |a| over_time(a, a.stats.util_pct().filter(|_| is_doubtful(a)))),
-    ("util_upper_bound_pct", |a| over_time(a, a.stats.util_upper_bound_pct())),
-    ("read_saturation", |a| per_io(&a.stats.reads, a.assessment.read_saturation)),
-    ("write_saturation", |a| per_io(&a.stats.writes, a.assessment.write_saturation)),
-    ("flush_saturation", |a| per_io(&a.stats.flushes, a.assessment.flush_saturation)),
-    ("read_size_kib", |a| per_io(&a.stats.reads, a.stats.reads.size_kib())),
-    ("write_size_kib", |a| per_io(&a.stats.writes, a.stats.writes.size_kib())),
+    ("concurrency", |a| {
+        over_time(a, sum(a.stats.reads.queue(), a.stats.writes.queue()))
+    }),
+    ("in_flight", |a| {
+        over_time(a, a.stats.in_flight.map(|count| count as f64))
+    }),
+    ("util_pct", |a| {
+        over_time(a, a.stats.util_pct().filter(|_| !is_doubtful(a)))
+    }),
+    (DOUBTFUL_UTIL, |a| {
+        over_time(a, a.stats.util_pct().filter(|_| is_doubtful(a)))
+    }),
+    ("util_upper_bound_pct", |a| {
+        over_time(a, a.stats.util_upper_bound_pct())
+    }),
+    ("read_saturation", |a| {
+        per_io(&a.stats.reads, a.assessment.read_saturation)
+    }),
+    ("write_saturation", |a| {
+        per_io(&a.stats.writes, a.assessment.write_saturation)
+    }),
+    ("flush_saturation", |a| {
+        per_io(&a.stats.flushes, a.assessment.flush_saturation)
+    }),
+    ("read_size_kib", |a| {
+        per_io(&a.stats.reads, a.stats.reads.size_kib())
+    }),
+    ("write_size_kib", |a| {
+        per_io(&a.stats.writes, a.stats.writes.size_kib())
+    }),
     ("read_merge_pct", |a| merged_pct(&a.stats.reads)),
     ("write_merge_pct", |a| merged_pct(&a.stats.writes)),
 ];
@@ -43,16 +77,24 @@ pub(super) const DOUBTFUL_UTIL: &str = "doubtful_util_pct";
 
 /// The quantities of the host.
 pub const HOST_QUANTITIES: [Quantity<HostStats, f64>; 10] = [
-    ("cpu_user_pct", |host| host.cpu.map(|cpu| cpu.user + cpu.nice)),
+    ("cpu_user_pct", |host| {
+        host.cpu.map(|cpu| cpu.user + cpu.nice)
+    }),
     ("cpu_system_pct", |host| host.cpu.map(|cpu| cpu.system)),
     ("cpu_steal_pct", |host| host.cpu.map(|cpu| cpu.steal)),
-    ("cpu_available_pct", |host| host.cpu.map(|cpu| cpu.available())),
+    ("cpu_available_pct", |host| {
+        host.cpu.map(|cpu| cpu.available())
+    }),
     ("io_pressure_some_pct", |host| host.pressure_some_pct),
     ("io_pressure_full_pct", |host| host.pressure_full_pct),
     ("blocked", |host| host.blocked.map(|count| count as f64)),
-    ("memory_pressure_some_pct", |host| host.memory_pressure_some_pct),
+    ("memory_pressure_some_pct", |host| {
+        host.memory_pressure_some_pct
+    }),
     ("dirty_kib", |host| host.dirty_kib.map(|kib| kib as f64)),
-    ("writeback_kib", |host| host.writeback_kib.map(|kib| kib as f64)),
+    ("writeback_kib", |host| {
+        host.writeback_kib.map(|kib| kib as f64)
+    }),
 ];
 
 /// A mean over requests is weighted by their number.
@@ -66,7 +108,10 @@ fn over_time(activity: &DeviceActivity, value: Option<f64>) -> Option<(f64, f64)
 }
 
 fn merged_pct(requests: &Completed) -> Option<(f64, f64)> {
-    Some((requests.merge_pct()?, requests.ios as f64 + requests.merges? as f64))
+    Some((
+        requests.merge_pct()?,
+        requests.ios as f64 + requests.merges? as f64,
+    ))
 }
 
 fn sum(a: Option<f64>, b: Option<f64>) -> Option<f64> {
@@ -74,7 +119,10 @@ fn sum(a: Option<f64>, b: Option<f64>) -> Option<f64> {
 }
 
 fn is_doubtful(activity: &DeviceActivity) -> bool {
-    matches!(activity.flag, Some(DataFlag::UtilTooLow | DataFlag::UtilTooHigh))
+    matches!(
+        activity.flag,
+        Some(DataFlag::UtilTooLow | DataFlag::UtilTooHigh)
+    )
 }
 
 #[cfg(test)]
@@ -84,11 +132,24 @@ mod tests {
 
     #[test]
     fn latencies_are_weighted_by_requests_and_rates_by_time() {
-        let (reads, writes) = (Completed::example(2.0, 300, 4.0), Completed::example(2.0, 100, 68.0));
-        let stats = Interval { reads, writes, ..Interval::unknown(2.0).with_util(40.0) };
-        let mut activity = DeviceActivity { stats, ..DeviceActivity::default() };
+        let (reads, writes) = (
+            Completed::example(2.0, 300, 4.0),
+            Completed::example(2.0, 100, 68.0),
+        );
+        let stats = Interval {
+            reads,
+            writes,
+            ..Interval::unknown(2.0).with_util(40.0)
+        };
+        let mut activity = DeviceActivity {
+            stats,
+            ..DeviceActivity::default()
+        };
         let observed = |name: &str, activity: &DeviceActivity| {
-            let (_, value) = DEVICE_QUANTITIES.iter().find(|(one, _)| *one == name).unwrap();
+            let (_, value) = DEVICE_QUANTITIES
+                .iter()
+                .find(|(one, _)| *one == name)
+                .unwrap();
             value(activity)
         };
         assert_eq!(observed("read_await_ms", &activity), Some((4.0, 300.0)));

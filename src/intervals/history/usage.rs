@@ -40,7 +40,11 @@ impl UsageHistory {
     /// The cgroups with the most bytes, in descending order; at most 24.
     pub fn cgroups(&self) -> Vec<&CgroupHistory> {
         let mut cgroups: Vec<&CgroupHistory> = self.cgroups.iter().collect();
-        cgroups.sort_by(|a, b| b.total_bytes.total_cmp(&a.total_bytes).then_with(|| a.path.cmp(&b.path)));
+        cgroups.sort_by(|a, b| {
+            b.total_bytes
+                .total_cmp(&a.total_bytes)
+                .then_with(|| a.path.cmp(&b.path))
+        });
         cgroups
     }
 
@@ -66,18 +70,28 @@ impl UsageHistory {
     }
 
     fn cgroup(&mut self, path: &Arc<str>) -> &mut CgroupHistory {
-        let at = self.cgroups.iter().position(|cgroup| cgroup.path == *path).unwrap_or_else(|| {
-            let path = Arc::clone(path);
-            let bytes = Series::default();
-            self.cgroups.push(CgroupHistory { path, bytes, total_bytes: 0.0, has_reached_limit: false });
-            self.cgroups.len() - 1
-        });
+        let at = self
+            .cgroups
+            .iter()
+            .position(|cgroup| cgroup.path == *path)
+            .unwrap_or_else(|| {
+                let path = Arc::clone(path);
+                let bytes = Series::default();
+                self.cgroups.push(CgroupHistory {
+                    path,
+                    bytes,
+                    total_bytes: 0.0,
+                    has_reached_limit: false,
+                });
+                self.cgroups.len() - 1
+            });
         &mut self.cgroups[at]
     }
 
     /// Adds the cgroups with the fewest bytes to the others.
     fn fold_smallest(&mut self) {
-        self.cgroups.sort_by(|a, b| b.total_bytes.total_cmp(&a.total_bytes));
+        self.cgroups
+            .sort_by(|a, b| b.total_bytes.total_cmp(&a.total_bytes));
         for cgroup in self.cgroups.drain(MAX_CGROUPS..) {
             for (index, bytes) in cgroup.bytes.values().iter().enumerate() {
                 *self.others.at(index) += bytes;
@@ -86,7 +100,9 @@ impl UsageHistory {
     }
 
     pub(super) fn merge(&mut self, merged: &[usize]) {
-        self.cgroups.iter_mut().for_each(|cgroup| cgroup.bytes.merge(merged));
+        self.cgroups
+            .iter_mut()
+            .for_each(|cgroup| cgroup.bytes.merge(merged));
         self.others.merge(merged);
         self.unattributed.merge(merged);
     }
@@ -144,7 +160,11 @@ impl BlockedTasks {
 
     pub(super) fn longest_first(&self) -> Vec<&BlockedTaskTime> {
         let mut tasks: Vec<&BlockedTaskTime> = self.tasks.values().collect();
-        tasks.sort_by(|a, b| b.seconds.total_cmp(&a.seconds).then_with(|| a.tid.cmp(&b.tid)));
+        tasks.sort_by(|a, b| {
+            b.seconds
+                .total_cmp(&a.seconds)
+                .then_with(|| a.tid.cmp(&b.tid))
+        });
         tasks
     }
 }
@@ -159,31 +179,68 @@ mod tests {
         let mut history = UsageHistory::default();
         for index in 0..200 {
             let read_bytes_per_s = f64::from(index + 1);
-            let rates = IoRates { read_bytes_per_s, ..IoRates::default() };
+            let rates = IoRates {
+                read_bytes_per_s,
+                ..IoRates::default()
+            };
             let path = format!("/job-{index}").into();
-            let cgroup = CgroupUse { path, rates, share_pct: None, limits: Vec::new() };
-            let total = IoRates { read_bytes_per_s: read_bytes_per_s + 1.0, ..IoRates::default() };
-            let usage = DeviceUse { total, cgroups: vec![cgroup], ..DeviceUse::default() };
+            let cgroup = CgroupUse {
+                path,
+                rates,
+                share_pct: None,
+                limits: Vec::new(),
+            };
+            let total = IoRates {
+                read_bytes_per_s: read_bytes_per_s + 1.0,
+                ..IoRates::default()
+            };
+            let usage = DeviceUse {
+                total,
+                cgroups: vec![cgroup],
+                ..DeviceUse::default()
+            };
             let point = index as usize / 10;
             history.observe(&usage, 2.0, point..point + 2);
         }
         let sum = |sums: &[f64]| sums.iter().sum::<f64>();
         let cgroups = history.cgroups();
         assert!(cgroups.len() <= 2 * MAX_CGROUPS && &*cgroups[0].path == "/job-199");
-        let all: f64 = cgroups.iter().map(|cgroup| sum(cgroup.bytes.values())).sum::<f64>()
+        let all: f64 = cgroups
+            .iter()
+            .map(|cgroup| sum(cgroup.bytes.values()))
+            .sum::<f64>()
             + sum(history.others.values());
-        assert_eq!((all, sum(history.unattributed.values())), (2.0 * 20_100.0, 400.0));
+        assert_eq!(
+            (all, sum(history.unattributed.values())),
+            (2.0 * 20_100.0, 400.0)
+        );
     }
 
     #[test]
     fn the_task_that_waited_for_longest_comes_first() {
-        let task = |tid, comm: &str| BlockedTask { tid, comm: comm.to_owned(), ..BlockedTask::default() };
+        let task = |tid, comm: &str| BlockedTask {
+            tid,
+            comm: comm.to_owned(),
+            ..BlockedTask::default()
+        };
         let mut tasks = BlockedTasks::default();
-        let span = |start_s: f64| TimeSpan { start_s, end_s: start_s + 1.0 };
+        let span = |start_s: f64| TimeSpan {
+            start_s,
+            end_s: start_s + 1.0,
+        };
         tasks.observe(&[task(1, "a"), task(2, "b")], 1.0, span(0.0));
         tasks.observe(&[task(2, "b"), task(2, "other")], 1.0, span(5.0));
         let longest = tasks.longest_first();
-        assert_eq!((longest.len(), longest[0].tid, longest[0].seconds), (3, 2, 2.0));
-        assert_eq!(longest[0].seen, TimeSpan { start_s: 0.0, end_s: 6.0 });
+        assert_eq!(
+            (longest.len(), longest[0].tid, longest[0].seconds),
+            (3, 2, 2.0)
+        );
+        assert_eq!(
+            longest[0].seen,
+            TimeSpan {
+                start_s: 0.0,
+                end_s: 6.0
+            }
+        );
     }
 }

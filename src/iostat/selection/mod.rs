@@ -32,13 +32,24 @@ impl Selection {
     ) -> Self {
         let select = |item: &RequestedItem| match item {
             RequestedItem::Group(name) => SelectedItem::Group(name.clone()),
-            RequestedItem::Device { name, partitions, persistent } => {
+            RequestedItem::Device {
+                name,
+                partitions,
+                persistent,
+            } => {
                 // An unknown device remains as a placeholder, because `unsorted_from` counts the items.
-                let device = resolve(name, persistent.as_deref()).unwrap_or_else(|| NamedDevice::plain(""));
-                SelectedItem::Device(NamedDevice { partitions: *partitions, ..device })
+                let device =
+                    resolve(name, persistent.as_deref()).unwrap_or_else(|| NamedDevice::plain(""));
+                SelectedItem::Device(NamedDevice {
+                    partitions: *partitions,
+                    ..device
+                })
             }
         };
-        Self { items: options.items.iter().map(select).collect(), partitions: Vec::new() }
+        Self {
+            items: options.items.iter().map(select).collect(),
+            partitions: Vec::new(),
+        }
     }
 
     /// Returns the entries of a report in order: by name, except from the first group or the first `-p` without devices
@@ -53,8 +64,15 @@ impl Selection {
         topology: &Topology,
         first_seen: &HashMap<String, usize>,
     ) -> Vec<ReportEntry> {
-        let mut list = EntryList { devices, entries: Vec::new(), names: HashSet::new() };
-        let last_group = self.items.iter().rposition(|item| matches!(item, SelectedItem::Group(_)));
+        let mut list = EntryList {
+            devices,
+            entries: Vec::new(),
+            names: HashSet::new(),
+        };
+        let last_group = self
+            .items
+            .iter()
+            .rposition(|item| matches!(item, SelectedItem::Group(_)));
         let group = self.push_items(options, &mut list);
         let is_sorted = options.unsorted_from.is_none();
         let found = self.partitions_of_items(devices, topology);
@@ -71,16 +89,38 @@ impl Selection {
         if is_sorted {
             defaults.sort_by(|&a, &b| devices[a].name.cmp(&devices[b].name));
         } else {
-            defaults
-                .sort_by_key(|&index| first_seen.get(&devices[index].name).copied().unwrap_or(usize::MAX));
+            defaults.sort_by_key(|&index| {
+                first_seen
+                    .get(&devices[index].name)
+                    .copied()
+                    .unwrap_or(usize::MAX)
+            });
         }
         if is_sorted && list.entries.is_empty() {
             // The usual case. Inserting the devices one by one would be slow.
-            let entry = |index| DeviceEntry { index, alias: None, group: None, only_if_used };
-            return defaults.into_iter().map(entry).map(ReportEntry::Device).collect();
+            let entry = |index| DeviceEntry {
+                index,
+                alias: None,
+                group: None,
+                only_if_used,
+            };
+            return defaults
+                .into_iter()
+                .map(entry)
+                .map(ReportEntry::Device)
+                .collect();
         }
         for index in defaults {
-            list.insert(DeviceEntry { index, alias: None, group: last_group, only_if_used }, None, is_sorted);
+            list.insert(
+                DeviceEntry {
+                    index,
+                    alias: None,
+                    group: last_group,
+                    only_if_used,
+                },
+                None,
+                is_sorted,
+            );
         }
         list.entries.extend(group.map(ReportEntry::Group));
         list.entries
@@ -91,7 +131,9 @@ impl Selection {
         let mut group = None;
         for (at, item) in self.items.iter().enumerate() {
             match item {
-                SelectedItem::Group(_) => list.entries.extend(group.replace(at).map(ReportEntry::Group)),
+                SelectedItem::Group(_) => list
+                    .entries
+                    .extend(group.replace(at).map(ReportEntry::Group)),
                 SelectedItem::Device(named) => {
                     let is_sorted = options.unsorted_from.is_none_or(|from| at < from);
                     list.insert_named(named, group, named.sorts_as.as_deref(), is_sorted);
@@ -104,19 +146,25 @@ impl Selection {
     /// Returns the partitions of the disks that were selected together with their partitions.
     fn partitions_of_items(&self, devices: &[Device], topology: &Topology) -> Vec<NamedDevice> {
         let disks = self.items.iter().filter_map(|item| match item {
-            SelectedItem::Device(NamedDevice { partitions: true, key: DeviceKey::Name(disk), .. }) => {
-                Some(disk.as_str())
-            }
+            SelectedItem::Device(NamedDevice {
+                partitions: true,
+                key: DeviceKey::Name(disk),
+                ..
+            }) => Some(disk.as_str()),
             _ => None,
         });
-        let partitions =
-            |disk| devices.iter().filter(move |device| topology.disk_of(&device.name) == Some(disk));
+        let partitions = |disk| {
+            devices
+                .iter()
+                .filter(move |device| topology.disk_of(&device.name) == Some(disk))
+        };
         let named = |partition: &Device| match (partition.major, partition.minor) {
             // A device of `-f` may have no number.
             (0, 0) => NamedDevice::plain(&partition.name),
-            (major, minor) => {
-                NamedDevice { key: DeviceKey::Number(major, minor), ..NamedDevice::plain(&partition.name) }
-            }
+            (major, minor) => NamedDevice {
+                key: DeviceKey::Number(major, minor),
+                ..NamedDevice::plain(&partition.name)
+            },
         };
         disks.flat_map(|disk| partitions(disk).map(named)).collect()
     }
@@ -191,7 +239,12 @@ impl EntryList<'_> {
         is_sorted: bool,
     ) {
         if let Some(index) = self.devices.iter().position(|device| named.is(device)) {
-            let entry = DeviceEntry { index, alias: named.alias(), group, only_if_used: false };
+            let entry = DeviceEntry {
+                index,
+                alias: named.alias(),
+                group,
+                only_if_used: false,
+            };
             self.insert(entry, sorts_as, is_sorted);
         }
     }
@@ -208,8 +261,13 @@ impl EntryList<'_> {
             ReportEntry::Device(other) => other.sort_key(self.devices) > key,
             ReportEntry::Group(_) => false,
         };
-        let at = if is_sorted { self.entries.iter().position(is_greater) } else { None };
-        self.entries.insert(at.unwrap_or(self.entries.len()), ReportEntry::Device(entry));
+        let at = if is_sorted {
+            self.entries.iter().position(is_greater)
+        } else {
+            None
+        };
+        self.entries
+            .insert(at.unwrap_or(self.entries.len()), ReportEntry::Device(entry));
     }
 }
 

@@ -47,7 +47,11 @@ pub(crate) fn report(style: &Style, report: &Report<'_>, separator: &str, out: &
     if style.disk {
         members.push(devices(style, report));
     }
-    let _ = write!(out, "\t\t\t\t{{\n\t\t\t\t\t{}", members.join(",\n\t\t\t\t\t"));
+    let _ = write!(
+        out,
+        "\t\t\t\t{{\n\t\t\t\t\t{}",
+        members.join(",\n\t\t\t\t\t")
+    );
     if !report.is_truncated {
         out.extend_from_slice(b"\n\t\t\t\t}");
     }
@@ -68,10 +72,15 @@ fn devices(style: &Style, report: &Report<'_>) -> String {
         .rows
         .iter()
         .map(|row| {
-            let Some(rates) = &row.rates else { return String::new() };
+            let Some(rates) = &row.rates else {
+                return String::new();
+            };
             let mut line = format!("\t\t\t\t\t\t{{\"disk_device\": {}", json_string(&row.name));
             for column in &columns {
-                let key = column.title.trim_start_matches('%').replace("kB", style.unit_name());
+                let key = column
+                    .title
+                    .trim_start_matches('%')
+                    .replace("kB", style.unit_name());
                 let number = match column.value {
                     Value::Amount(value) => (value(rates) / style.unit.sectors()).to_string(),
                     Value::Data(value) => format!("{:.2}", value(rates) / style.unit.kib()),
@@ -85,6 +94,10 @@ fn devices(style: &Style, report: &Report<'_>) -> String {
             line
         })
         .collect();
-    let end = if report.is_truncated { "" } else { "\n\t\t\t\t\t]" };
+    let end = if report.is_truncated {
+        ""
+    } else {
+        "\n\t\t\t\t\t]"
+    };
     format!("\"disk\": [\n{}{end}", rows.join(",\n"))
 }

@@ -152,25 +152,49 @@ pub(super) fn push_cell(style: &Style, column: &Column, rates: &IostatRates, out
         }
         Value::Amount(value) if style.human => {
             let sectors = value(rates);
-            push_human(style, sectors as f64 / 2.0, class_of_amount(sectors), width, out);
+            push_human(
+                style,
+                sectors as f64 / 2.0,
+                class_of_amount(sectors),
+                width,
+                out,
+            );
         }
         Value::Amount(value) => {
             let amount = value(rates) / style.unit.sectors();
-            push_colored(style, || class_of_amount(amount), out, |out| push_whole(out, amount, width));
+            push_colored(
+                style,
+                || class_of_amount(amount),
+                out,
+                |out| push_whole(out, amount, width),
+            );
         }
     }
 }
 
 fn push_number(style: &Style, value: f64, width: usize, out: &mut Vec<u8>) {
     let class = || class_of(value, style.decimals);
-    push_colored(style, class, out, |out| push_fixed(out, value, width, style.decimals));
+    push_colored(style, class, out, |out| {
+        push_fixed(out, value, width, style.decimals)
+    });
 }
 
-pub(super) fn push_percentage(style: &Style, alarm: Alarm, percentage: f64, width: usize, out: &mut Vec<u8>) {
-    let (width, decimals) =
-        if style.human { (width - 1, human_decimals(style)) } else { (width, style.decimals) };
+pub(super) fn push_percentage(
+    style: &Style,
+    alarm: Alarm,
+    percentage: f64,
+    width: usize,
+    out: &mut Vec<u8>,
+) {
+    let (width, decimals) = if style.human {
+        (width - 1, human_decimals(style))
+    } else {
+        (width, style.decimals)
+    };
     let class = || class_of_percentage(alarm, percentage, decimals);
-    push_colored(style, class, out, |out| push_fixed(out, percentage, width, decimals));
+    push_colored(style, class, out, |out| {
+        push_fixed(out, percentage, width, decimals)
+    });
     if style.human {
         out.push(b'%');
     }
@@ -184,7 +208,12 @@ fn push_human(style: &Style, kib: f64, class: CellClass, width: usize, out: &mut
         value /= 1024.0;
         unit += 1;
     }
-    push_colored(style, || class, out, |out| push_fixed(out, value, width - 1, human_decimals(style)));
+    push_colored(
+        style,
+        || class,
+        out,
+        |out| push_fixed(out, value, width - 1, human_decimals(style)),
+    );
     out.push(HUMAN_UNITS[unit.min(HUMAN_UNITS.len() - 1)]);
 }
 
@@ -194,7 +223,11 @@ fn human_decimals(style: &Style) -> usize {
 }
 
 fn class_of_amount(amount: u64) -> CellClass {
-    if amount == 0 { CellClass::Zero } else { CellClass::Number }
+    if amount == 0 {
+        CellClass::Zero
+    } else {
+        CellClass::Number
+    }
 }
 
 /// Appends a blank and a cell, in the color of its class if the style has colors.
@@ -217,7 +250,9 @@ pub(super) fn push_in_color(
     out: &mut Vec<u8>,
     text: impl FnOnce(&mut Vec<u8>),
 ) {
-    let Some(palette) = &style.palette else { return text(out) };
+    let Some(palette) = &style.palette else {
+        return text(out);
+    };
     out.extend_from_slice(b"\x1b[");
     out.extend_from_slice(palette.sgr(class()).as_bytes());
     out.push(b'm');
@@ -248,8 +283,13 @@ impl Palette {
     pub fn from_entries(entries: &str) -> Self {
         const MAX_SGR_BYTES: usize = 5;
         use CellClass::{Alarm, Item, Number, Warning, Zero};
-        let default =
-            [(Alarm, "31;1"), (Warning, "35;1"), (Item, "32;22"), (Number, "34;1"), (Zero, "34;22")];
+        let default = [
+            (Alarm, "31;1"),
+            (Warning, "35;1"),
+            (Item, "32;22"),
+            (Number, "34;1"),
+            (Zero, "34;22"),
+        ];
         let mut palette = Self(default.map(|(class, sgr)| (class, sgr.to_owned())).to_vec());
         for (class, sgr) in entries.split(':').filter_map(|entry| entry.split_once('=')) {
             let class = match class {
@@ -260,7 +300,9 @@ impl Palette {
                 "Z" => Zero,
                 _ => continue,
             };
-            let is_sgr = sgr.bytes().all(|byte| byte.is_ascii_digit() || byte == b';');
+            let is_sgr = sgr
+                .bytes()
+                .all(|byte| byte.is_ascii_digit() || byte == b';');
             if is_sgr && (1..=MAX_SGR_BYTES).contains(&sgr.len()) {
                 palette.0.push((class, sgr.to_owned()));
             }
@@ -270,7 +312,11 @@ impl Palette {
 
     /// Returns the SGR parameters of a class.
     pub(super) fn sgr(&self, class: CellClass) -> &str {
-        self.0.iter().rev().find(|(one, _)| *one == class).map_or("", |(_, sgr)| sgr)
+        self.0
+            .iter()
+            .rev()
+            .find(|(one, _)| *one == class)
+            .map_or("", |(_, sgr)| sgr)
     }
 }
 
@@ -306,7 +352,11 @@ fn class_of(value: f64, decimals: usize) -> CellClass {
         1 => value < 0.05,
         _ => value < 0.005,
     };
-    if is_zero { CellClass::Zero } else { CellClass::Number }
+    if is_zero {
+        CellClass::Zero
+    } else {
+        CellClass::Number
+    }
 }
 
 /// The quantity of a column, which determines its scale and format.
@@ -333,7 +383,11 @@ pub(super) struct Column {
 }
 
 const fn column(title: &'static str, width: usize, value: Value) -> Column {
-    Column { title, width, value }
+    Column {
+        title,
+        width,
+        value,
+    }
 }
 
 /// The default report: transfers and data.
@@ -351,9 +405,17 @@ pub(super) const BASIC: &[Column] = &[
 pub(super) const BASIC_SHORT: &[Column] = &[
     column("tps", 8, Plain(|r| r.all.wrapping_per_s())),
     column("kB_read/s", 12, Data(|r| r.reads.wrapping_kib_per_s())),
-    column("kB_w+d/s", 12, Data(|r| r.writes.wrapping_kib_per_s() + r.discards.wrapping_kib_per_s())),
+    column(
+        "kB_w+d/s",
+        12,
+        Data(|r| r.writes.wrapping_kib_per_s() + r.discards.wrapping_kib_per_s()),
+    ),
     column("kB_read", 10, Amount(|r| r.reads.sectors)),
-    column("kB_w+d", 10, Amount(|r| r.writes.sectors.wrapping_add(r.discards.sectors))),
+    column(
+        "kB_w+d",
+        10,
+        Amount(|r| r.writes.sectors.wrapping_add(r.discards.sectors)),
+    ),
 ];
 
 /// The report of `-x`: reads, writes, discards, flushes, and the device as a whole.
@@ -361,19 +423,31 @@ pub(super) const EXTENDED: &[Column] = &[
     column("r/s", 7, Plain(|r| r.reads.per_s())),
     column("rkB/s", 9, Data(|r| r.reads.kib_per_s())),
     column("rrqm/s", 8, Plain(|r| r.reads.merges_per_s())),
-    column("%rrqm", 6, Percent(Alarm::LowButNotZero, |r| r.reads.merge_pct())),
+    column(
+        "%rrqm",
+        6,
+        Percent(Alarm::LowButNotZero, |r| r.reads.merge_pct()),
+    ),
     column("r_await", 7, Plain(|r| r.reads.await_ms())),
     column("rareq-sz", 8, Size(|r| r.reads.size_kib())),
     column("w/s", 7, Plain(|r| r.writes.per_s())),
     column("wkB/s", 9, Data(|r| r.writes.kib_per_s())),
     column("wrqm/s", 8, Plain(|r| r.writes.merges_per_s())),
-    column("%wrqm", 6, Percent(Alarm::LowButNotZero, |r| r.writes.merge_pct())),
+    column(
+        "%wrqm",
+        6,
+        Percent(Alarm::LowButNotZero, |r| r.writes.merge_pct()),
+    ),
     column("w_await", 7, Plain(|r| r.writes.await_ms())),
     column("wareq-sz", 8, Size(|r| r.writes.size_kib())),
     column("d/s", 7, Plain(|r| r.discards.per_s())),
     column("dkB/s", 9, Data(|r| r.discards.kib_per_s())),
     column("drqm/s", 8, Plain(|r| r.discards.merges_per_s())),
-    column("%drqm", 6, Percent(Alarm::LowButNotZero, |r| r.discards.merge_pct())),
+    column(
+        "%drqm",
+        6,
+        Percent(Alarm::LowButNotZero, |r| r.discards.merge_pct()),
+    ),
     column("d_await", 7, Plain(|r| r.discards.await_ms())),
     column("dareq-sz", 8, Size(|r| r.discards.size_kib())),
     column("f/s", 7, Plain(|r| r.flushes.per_s())),
@@ -388,7 +462,11 @@ pub(super) const EXTENDED_TABLES: [std::ops::Range<usize>; 4] = [0..6, 6..12, 12
 /// The report of `-x -s`.
 pub(super) const EXTENDED_SHORT: &[Column] = &[
     column("tps", 8, Plain(|r| r.all.per_s())),
-    column("kB/s", 9, Data(|r| r.reads.kib_per_s() + r.writes.kib_per_s() + r.discards.kib_per_s())),
+    column(
+        "kB/s",
+        9,
+        Data(|r| r.reads.kib_per_s() + r.writes.kib_per_s() + r.discards.kib_per_s()),
+    ),
     column("rqm/s", 8, Plain(|r| r.all.merges_per_s())),
     column("await", 7, Plain(|r| r.all.await_ms())),
     column("areq-sz", 8, Size(|r| r.all.size_kib())),
@@ -397,8 +475,9 @@ pub(super) const EXTENDED_SHORT: &[Column] = &[
 ];
 
 /// The order of the columns of [`EXTENDED`] in the JSON of `-x`.
-pub(super) const EXTENDED_JSON_ORDER: [usize; 22] =
-    [0, 6, 12, 18, 1, 7, 13, 2, 8, 14, 3, 9, 15, 4, 10, 16, 19, 5, 11, 17, 20, 21];
+pub(super) const EXTENDED_JSON_ORDER: [usize; 22] = [
+    0, 6, 12, 18, 1, 7, 13, 2, 8, 14, 3, 9, 15, 4, 10, 16, 19, 5, 11, 17, 20, 21,
+];
 
 #[cfg(test)]
 mod tests {
@@ -408,7 +487,10 @@ mod tests {
     fn valid_entries_change_the_palette() {
         let palette = Palette::from_entries("H=4:Q=1:n=7:Z=38;5;1:I=1;2:N=:W=a:bad:I=3");
         let default = Palette::from_entries("");
-        assert_eq!((palette.sgr(CellClass::Alarm), palette.sgr(CellClass::Item)), ("4", "3"));
+        assert_eq!(
+            (palette.sgr(CellClass::Alarm), palette.sgr(CellClass::Item)),
+            ("4", "3")
+        );
         for class in [CellClass::Warning, CellClass::Number, CellClass::Zero] {
             assert_eq!(palette.sgr(class), default.sgr(class));
         }
@@ -442,7 +524,13 @@ mod tests {
 
     #[test]
     fn a_number_that_rounds_to_zero_is_in_the_class_zero() {
-        assert_eq!((class_of(0.0049, 2), class_of(0.005, 2)), (CellClass::Zero, CellClass::Number));
-        assert_eq!((class_of(0.5, 0), class_of(0.51, 0)), (CellClass::Zero, CellClass::Number));
+        assert_eq!(
+            (class_of(0.0049, 2), class_of(0.005, 2)),
+            (CellClass::Zero, CellClass::Number)
+        );
+        assert_eq!(
+            (class_of(0.5, 0), class_of(0.51, 0)),
+            (CellClass::Zero, CellClass::Number)
+        );
     }
 }

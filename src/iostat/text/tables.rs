@@ -25,7 +25,9 @@ pub(crate) struct Table {
 
 pub(crate) fn begin(host: &RecordingHeader, hardware: Option<&str>, date: &str, out: &mut Vec<u8>) {
     let known = |part: Option<&str>| part.unwrap_or(UNKNOWN).to_owned();
-    let cpus = host.cpus.map_or_else(|| UNKNOWN.to_owned(), |n| n.to_string());
+    let cpus = host
+        .cpus
+        .map_or_else(|| UNKNOWN.to_owned(), |n| n.to_string());
     // Writing to a Vec cannot fail, here and below.
     let _ = writeln!(
         out,
@@ -73,22 +75,36 @@ pub(crate) fn device_tables(style: &Style) -> Vec<Table> {
     if !style.disk {
         return Vec::new();
     }
-    let table = |columns| Table { columns, titles: header_line(style, columns) };
+    let table = |columns| Table {
+        columns,
+        titles: header_line(style, columns),
+    };
     match (style.extended, style.short) {
         (false, false) => vec![table(BASIC)],
         (false, true) => vec![table(BASIC_SHORT)],
         (true, true) => vec![table(EXTENDED_SHORT)],
-        (true, false) if style.is_split() => EXTENDED_TABLES.map(|range| table(&EXTENDED[range])).into(),
+        (true, false) if style.is_split() => {
+            EXTENDED_TABLES.map(|range| table(&EXTENDED[range])).into()
+        }
         (true, false) => vec![table(EXTENDED)],
     }
 }
 
 fn header_line(style: &Style, columns: &[Column]) -> String {
     let unit = style.unit_name();
-    let title =
-        |column: &Column| format!(" {:>width$}", column.title.replace("kB", unit), width = column.width);
+    let title = |column: &Column| {
+        format!(
+            " {:>width$}",
+            column.title.replace("kB", unit),
+            width = column.width
+        )
+    };
     let titles: String = columns.iter().map(title).collect();
-    if style.pretty { format!("{titles} Device\n") } else { format!("{:<NAME_WIDTH$}{titles}\n", "Device") }
+    if style.pretty {
+        format!("{titles} Device\n")
+    } else {
+        format!("{:<NAME_WIDTH$}{titles}\n", "Device")
+    }
 }
 
 fn push_line(style: &Style, table: &Table, row: &Row<'_>, rates: &IostatRates, out: &mut Vec<u8>) {
@@ -104,7 +120,10 @@ fn push_line(style: &Style, table: &Table, row: &Row<'_>, rates: &IostatRates, o
     if !style.pretty {
         push_name(b"", NAME_WIDTH, out);
     }
-    table.columns.iter().for_each(|column| push_cell(style, column, rates, out));
+    table
+        .columns
+        .iter()
+        .for_each(|column| push_cell(style, column, rates, out));
     if style.pretty {
         push_name(b" ", 0, out);
     }

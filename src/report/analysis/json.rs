@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use super::{AnalysisReport, cause_sentences, host_sentences, link_text, not_the_disk_sentences};
 use crate::analysis::{
-    BusyMean, DeviceReport, DirectionReport, LayerLink, Pattern, Plateau, QueueByLayer, WaitLocation,
+    BusyMean, DeviceReport, DirectionReport, LayerLink, Pattern, Plateau, QueueByLayer,
+    WaitLocation,
 };
 use crate::intervals::{Cause, Course, Departure, Event, IncidentSummary, RunClock};
 use crate::report::evidence::{explanation_text, incident_parts, limit_name};
@@ -19,15 +20,24 @@ use crate::sanitize::{json_text, sanitize};
 pub fn json(report: &AnalysisReport, out: &mut Vec<u8>) {
     let (events, incidents) = (&report.events.list, &report.events.incidents);
     let document = Object::document()
-        .lines("devices", report.devices.iter().map(|one| device(one, &report.clock)))
-        .object("queue_by_layer", report.queue_by_layer.as_ref().map(queue_by_layer))
+        .lines(
+            "devices",
+            report.devices.iter().map(|one| device(one, &report.clock)),
+        )
+        .object(
+            "queue_by_layer",
+            report.queue_by_layer.as_ref().map(queue_by_layer),
+        )
         .field("host", &report.host)
         .field("not_the_disk", not_the_disk_sentences(report))
         .field("host_findings", host_sentences(report))
         .lines("incidents", incidents.iter().map(incident))
         .lines("events", events.iter().map(event))
         .field("dropped_events", report.events.dropped)
-        .list("disappeared", report.events.departures.iter().map(departure));
+        .list(
+            "disappeared",
+            report.events.departures.iter().map(departure),
+        );
     out.extend_from_slice(document.text().as_bytes());
 }
 
@@ -41,12 +51,20 @@ pub(super) struct Object {
 impl Object {
     /// Begins an object on one line.
     pub(super) fn new() -> Self {
-        Self { text: "{".to_owned(), separator: ",", end: "}" }
+        Self {
+            text: "{".to_owned(),
+            separator: ",",
+            end: "}",
+        }
     }
 
     /// Begins a document with its fields on lines of their own.
     pub(super) fn document() -> Self {
-        Self { separator: ",\n", end: "\n}\n", ..Self::new() }
+        Self {
+            separator: ",\n",
+            end: "\n}\n",
+            ..Self::new()
+        }
     }
 
     pub(super) fn field(self, name: &str, value: impl Serialize) -> Self {
@@ -67,12 +85,18 @@ impl Object {
 
     /// Adds a list with each object on a line of its own.
     pub(super) fn lines(self, name: &str, objects: impl Iterator<Item = Self>) -> Self {
-        let texts: Vec<String> = objects.map(|object| format!("\n{}", object.text())).collect();
+        let texts: Vec<String> = objects
+            .map(|object| format!("\n{}", object.text()))
+            .collect();
         self.push(name, &format!("[{}\n]", texts.join(",")))
     }
 
     fn push(mut self, name: &str, value: &str) -> Self {
-        let separator = if self.text.len() > 1 { self.separator } else { "" };
+        let separator = if self.text.len() > 1 {
+            self.separator
+        } else {
+            ""
+        };
         self.text += &format!("{separator}\"{name}\":{value}");
         self
     }
@@ -99,7 +123,10 @@ fn device(report: &DeviceReport, clock: &RunClock) -> Object {
         .field("levels", &report.levels)
         .field("capacity", report.capacity)
         .field("capacity_by_direction", report.capacity_by_direction)
-        .list("plateaus", report.plateaus.iter().map(|one| plateau(one, clock)))
+        .list(
+            "plateaus",
+            report.plateaus.iter().map(|one| plateau(one, clock)),
+        )
         .field("baseline", &report.baseline)
         .field("other_causes", cause_sentences(report))
 }
@@ -119,7 +146,10 @@ fn plateau(plateau: &Plateau, clock: &RunClock) -> Object {
         .field("queue_to", plateau.queue_to)
         .field("await_from_ms", plateau.await_from_ms)
         .field("await_to_ms", plateau.await_to_ms)
-        .field("matches_limit", plateau.matches_limit.as_ref().map(limit_name))
+        .field(
+            "matches_limit",
+            plateau.matches_limit.as_ref().map(limit_name),
+        )
         .field("certain", plateau.is_certain)
 }
 
@@ -132,23 +162,38 @@ fn queue_by_layer(queues: &QueueByLayer) -> Object {
             .field("bottleneck", link.waiting == WaitLocation::Between)
             .field("explanation", link_text(link))
     };
-    Object::new().field("layers", &queues.layers).list("links", queues.links.iter().map(link))
+    Object::new()
+        .field("layers", &queues.layers)
+        .list("links", queues.links.iter().map(link))
 }
 
 fn departure(departure: &Departure) -> Object {
     Object::new()
         .field("device", &departure.device)
         .field("time", departure.at.at.map(time_text))
-        .field("back_at", departure.back_at.and_then(|moment| moment.at).map(time_text))
+        .field(
+            "back_at",
+            departure
+                .back_at
+                .and_then(|moment| moment.at)
+                .map(time_text),
+        )
 }
 
 /// An incident, flat, with the fields that lines of the incident view have, too.
 fn incident(summary: &IncidentSummary) -> Object {
     let IncidentSummary { incident, harm, .. } = summary;
-    let devices: Vec<&str> = summary.devices.iter().map(|one| &*one.names.device).collect();
+    let devices: Vec<&str> = summary
+        .devices
+        .iter()
+        .map(|one| &*one.names.device)
+        .collect();
     let limit = incident.known_limit();
-    let waiting: Vec<String> =
-        incident.waiting.iter().map(|task| format!("{}({})", task.comm, task.tid)).collect();
+    let waiting: Vec<String> = incident
+        .waiting
+        .iter()
+        .map(|task| format!("{}({})", task.comm, task.tid))
+        .collect();
     Object::new()
         .field("incident", incident.id)
         .field("victim", &incident.victim.device)
@@ -157,7 +202,14 @@ fn incident(summary: &IncidentSummary) -> Object {
         .field("verdict_s", summary.verdict_s)
         .field("begin", incident.begin.at.map(time_text))
         .field("begin_known", incident.begin_is_known)
-        .field("end", summary.end.at.filter(|_| !summary.is_ongoing).map(time_text))
+        .field(
+            "end",
+            summary
+                .end
+                .at
+                .filter(|_| !summary.is_ongoing)
+                .map(time_text),
+        )
         .field("ongoing", summary.is_ongoing)
         .field("begin_s", incident.begin.run_s)
         .field("end_s", summary.end.run_s)
@@ -170,8 +222,14 @@ fn incident(summary: &IncidentSummary) -> Object {
         .field("queue", harm.queue)
         .field("waiting_tasks", waiting.join(","))
         .field("limit_kind", limit.as_ref().map(|(limit, _)| limit.rate()))
-        .field("limit_value", limit.as_ref().map(|(limit, _)| limit.per_second))
-        .field("limit_source", limit.as_ref().map(|(limit, _)| limit.source))
+        .field(
+            "limit_value",
+            limit.as_ref().map(|(limit, _)| limit.per_second),
+        )
+        .field(
+            "limit_source",
+            limit.as_ref().map(|(limit, _)| limit.source),
+        )
         .field("limit_device", limit.as_ref().map(|(_, device)| device))
         .field("text", incident_parts(incident, harm).join("; "))
 }
@@ -184,12 +242,23 @@ fn event(event: &Event) -> Object {
         .field("verdict", event.verdict)
         .field("begin", event.begin.at.map(time_text))
         .field("begin_known", event.begin_is_known)
-        .field("end", event.end.at.filter(|_| !event.is_ongoing).map(time_text))
+        .field(
+            "end",
+            event.end.at.filter(|_| !event.is_ongoing).map(time_text),
+        )
         .field("ongoing", event.is_ongoing)
         .field("begin_s", event.begin.run_s)
         .field("end_s", event.end.run_s)
         .field("verdict_s", event.verdict_s)
-        .field("course", event.course.iter().map(course).collect::<Vec<_>>().join(", "))
+        .field(
+            "course",
+            event
+                .course
+                .iter()
+                .map(course)
+                .collect::<Vec<_>>()
+                .join(", "),
+        )
         .field("incident", event.incident)
 }
 
@@ -225,11 +294,13 @@ const MAX_BLOCK_BYTES: f64 = 16.0 * 1024.0 * 1024.0;
 /// job, which fio also refuses.
 pub fn fio_job(report: &DeviceReport, out: &mut Vec<u8>) {
     let device = sanitize(&report.device);
-    let jobs: Vec<String> =
-        [job(&report.read, ["read", "randread"]), job(&report.write, ["write", "randwrite"])]
-            .into_iter()
-            .flatten()
-            .collect();
+    let jobs: Vec<String> = [
+        job(&report.read, ["read", "randread"]),
+        job(&report.write, ["write", "randwrite"]),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
     let text = if jobs.is_empty() {
         format!("# {device} had no load to repeat.\n")
     } else {
@@ -251,14 +322,18 @@ pub fn fio_job(report: &DeviceReport, out: &mut Vec<u8>) {
 
 /// The job of a direction; `None` without load.
 fn job(of: &DirectionReport, [sequential, random]: [&str; 2]) -> Option<String> {
-    let busy = of.busy.filter(|busy| busy.iops >= MIN_LOAD_IOPS && busy.iops.is_finite())?;
+    let busy = of
+        .busy
+        .filter(|busy| busy.iops >= MIN_LOAD_IOPS && busy.iops.is_finite())?;
     let (pattern, note) = match of.pattern {
         Pattern::Sequential => (sequential, ""),
         Pattern::Random => (random, ""),
         Pattern::Unknown => (random, "; access pattern unknown"),
     };
     let bytes = block_bytes(busy.size_kib);
-    let queue = busy.queue.map_or(String::new(), |mean| format!(", mean queue {}", queue(mean)));
+    let queue = busy.queue.map_or(String::new(), |mean| {
+        format!(", mean queue {}", queue(mean))
+    });
     let mut text = format!(
         "\n# seen for {}: {}/s of {} KiB{queue}{note}\n[{sequential}s]\nrw={pattern}\nbs={bytes}\niodepth={}\n",
         duration(busy.seconds),
@@ -280,11 +355,17 @@ fn block_bytes(size_kib: f64) -> f64 {
     let bytes = (size_kib * 1024.0).clamp(SECTOR_BYTES, MAX_BLOCK_BYTES);
     let round_to = |unit: f64| (bytes / unit).round().max(1.0) * unit;
     let is_near_page = (round_to(PAGE_BYTES) / bytes - 1.0).abs() <= PAGE_TOLERANCE;
-    round_to(if is_near_page { PAGE_BYTES } else { SECTOR_BYTES })
+    round_to(if is_near_page {
+        PAGE_BYTES
+    } else {
+        SECTOR_BYTES
+    })
 }
 
 fn iodepth(busy: &BusyMean) -> f64 {
-    (busy.queue.unwrap_or(1.0) * IODEPTH_RATIO).ceil().clamp(1.0, MAX_IODEPTH)
+    (busy.queue.unwrap_or(1.0) * IODEPTH_RATIO)
+        .ceil()
+        .clamp(1.0, MAX_IODEPTH)
 }
 
 #[cfg(test)]
@@ -297,7 +378,10 @@ mod json_tests {
         queue_by_layer: Option<&QueueByLayer>,
     ) -> (String, serde_json::Value) {
         let mut out = Vec::new();
-        let report = AnalysisReport { queue_by_layer: queue_by_layer.cloned(), ..report_of(devices) };
+        let report = AnalysisReport {
+            queue_by_layer: queue_by_layer.cloned(),
+            ..report_of(devices)
+        };
         json(&report, &mut out);
         let text = String::from_utf8(out).unwrap();
         let value = serde_json::from_str(&text).unwrap();
@@ -307,14 +391,24 @@ mod json_tests {
     #[test]
     fn it_is_one_document_without_control_characters() {
         let hostile = "a\"\\\u{1b}[2J\n\u{7f}\u{9b}\u{202e}";
-        let mut report =
-            DeviceReport { device: hostile.into(), seconds: f64::NAN, ..DeviceReport::default() };
+        let mut report = DeviceReport {
+            device: hostile.into(),
+            seconds: f64::NAN,
+            ..DeviceReport::default()
+        };
         report.read.iops.mean = Some(f64::INFINITY);
-        let (text, value) = parsed(&[report, DeviceReport::default()], Some(&QueueByLayer::default()));
-        assert!(!text.contains(|c: char| c != '\n' && (c.is_control() || c == '\u{202e}')), "{text:?}");
+        let (text, value) = parsed(
+            &[report, DeviceReport::default()],
+            Some(&QueueByLayer::default()),
+        );
+        assert!(
+            !text.contains(|c: char| c != '\n' && (c.is_control() || c == '\u{202e}')),
+            "{text:?}"
+        );
         assert_eq!(value["devices"][0]["device"], hostile);
         assert!(
-            value["devices"][0]["seconds"].is_null() && value["devices"][0]["read"]["iops"]["mean"].is_null()
+            value["devices"][0]["seconds"].is_null()
+                && value["devices"][0]["read"]["iops"]["mean"].is_null()
         );
         assert_eq!(value["queue_by_layer"]["layers"], serde_json::json!([]));
     }
@@ -332,12 +426,26 @@ mod fio_tests {
     use super::*;
 
     fn direction(iops: f64, size_kib: f64, queue: f64, pattern: Pattern) -> DirectionReport {
-        let busy = Some(BusyMean { seconds: 20.0, iops, size_kib, queue: Some(queue) });
-        DirectionReport { busy, pattern, ..DirectionReport::default() }
+        let busy = Some(BusyMean {
+            seconds: 20.0,
+            iops,
+            size_kib,
+            queue: Some(queue),
+        });
+        DirectionReport {
+            busy,
+            pattern,
+            ..DirectionReport::default()
+        }
     }
 
     fn job_of(read: DirectionReport, write: DirectionReport) -> String {
-        let report = DeviceReport { device: "sda\n[x]".into(), read, write, ..DeviceReport::default() };
+        let report = DeviceReport {
+            device: "sda\n[x]".into(),
+            read,
+            write,
+            ..DeviceReport::default()
+        };
         let mut out = Vec::new();
         fio_job(&report, &mut out);
         String::from_utf8(out).unwrap()
@@ -349,25 +457,46 @@ mod fio_tests {
             direction(800.2, 8.0, 0.09, Pattern::Random),
             direction(300.0, 512.3, 3.2, Pattern::Sequential),
         );
-        assert!(text.contains("[global]\nfilename=${FILE}\n") && !text.contains("\n[x]"), "{text}");
-        assert!(text.contains("[reads]\nrw=randread\nbs=8192\niodepth=1\nrate_iops=800\n"), "{text}");
-        assert!(text.contains("[writes]\nrw=write\nbs=524288\niodepth=4\nrate_iops=300\n"), "{text}");
+        assert!(
+            text.contains("[global]\nfilename=${FILE}\n") && !text.contains("\n[x]"),
+            "{text}"
+        );
+        assert!(
+            text.contains("[reads]\nrw=randread\nbs=8192\niodepth=1\nrate_iops=800\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("[writes]\nrw=write\nbs=524288\niodepth=4\nrate_iops=300\n"),
+            "{text}"
+        );
     }
 
     #[test]
     fn a_low_rate_is_given_in_bytes() {
-        let text = job_of(direction(1.4, 4.0, 0.0, Pattern::Random), DirectionReport::default());
-        assert!(text.contains("rate=5734\n") && !text.contains("[writes]"), "{text}");
+        let text = job_of(
+            direction(1.4, 4.0, 0.0, Pattern::Random),
+            DirectionReport::default(),
+        );
+        assert!(
+            text.contains("rate=5734\n") && !text.contains("[writes]"),
+            "{text}"
+        );
     }
 
     #[test]
     fn block_sizes_are_whole_sectors() {
-        assert_eq!([0.1, 0.6, 5.3, 7.9, 129.0].map(block_bytes), [512.0, 512.0, 5632.0, 8192.0, 131_072.0]);
+        assert_eq!(
+            [0.1, 0.6, 5.3, 7.9, 129.0].map(block_bytes),
+            [512.0, 512.0, 5632.0, 8192.0, 131_072.0]
+        );
     }
 
     #[test]
     fn a_device_without_load_has_a_comment_and_no_job() {
-        let text = job_of(DirectionReport::default(), direction(0.01, 4.0, 0.0, Pattern::Random));
+        let text = job_of(
+            DirectionReport::default(),
+            direction(0.01, 4.0, 0.0, Pattern::Random),
+        );
         assert_eq!(text, "# sda\\n[x] had no load to repeat.\n");
     }
 }

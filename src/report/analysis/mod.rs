@@ -16,12 +16,13 @@ pub(super) use self::text::verdict_sentence;
 pub use self::text::{Comparison, compare_json, compare_text, text};
 use crate::analysis::{
     CapacityReport, DeviceReport, DirectionReport, HostReport, IoDirection, LOW_AVAILABLE_CPU_PCT,
-    LOW_IO_PRESSURE_PCT, LayerLink, MAX_RATE_TOLERANCE, MIN_NOTICED_PCT, OtherCause, Plateau, QueueByLayer,
-    Range, Verdict, WaitLocation, not_the_disk,
+    LOW_IO_PRESSURE_PCT, LayerLink, MAX_RATE_TOLERANCE, MIN_NOTICED_PCT, OtherCause, Plateau,
+    QueueByLayer, Range, Verdict, WaitLocation, not_the_disk,
 };
 use crate::intervals::{Events, IncidentSummary, LatencySeries, Moment, RunClock, VerdictCoverage};
 use crate::report::evidence::{
-    hidden_io_wait_causes, incident_sentence, knee_text, limit_suffix, plateau_evidence, plateau_rate,
+    hidden_io_wait_causes, incident_sentence, knee_text, limit_suffix, plateau_evidence,
+    plateau_rate,
 };
 use crate::report::layout::sentence_numbers::{
     duration, mib, multiple, named, number, per_second, percent, percent_of, queue,
@@ -67,12 +68,18 @@ struct Times<'a> {
 
 impl<'a> Times<'a> {
     fn new(clock: &'a RunClock, zone: &'a TimeZone) -> Self {
-        let both = clock.range().map(|(first, last)| [first, last].map(|at| at.to_zoned(zone.clone())));
-        let only_date = both.as_ref().map(|[first, last]| (first.date(), last.date()));
+        let both = clock
+            .range()
+            .map(|(first, last)| [first, last].map(|at| at.to_zoned(zone.clone())));
+        let only_date = both
+            .as_ref()
+            .map(|[first, last]| (first.date(), last.date()));
         Self {
             clock,
             zone,
-            only_date: only_date.filter(|(first, last)| first == last).map(|(date, _)| date),
+            only_date: only_date
+                .filter(|(first, last)| first == last)
+                .map(|(date, _)| date),
             has_offsets: both.is_some_and(|[first, last]| first.offset() != last.offset()),
         }
     }
@@ -94,7 +101,9 @@ impl<'a> Times<'a> {
     /// Two moments. The date is repeated only if it differs.
     fn both(&self, begin: Moment, end: Moment) -> [String; 2] {
         let end = match begin.at.zip(end.at) {
-            Some((begin, end)) if date(begin, self.zone) == date(end, self.zone) => self.time_of_day(end),
+            Some((begin, end)) if date(begin, self.zone) == date(end, self.zone) => {
+                self.time_of_day(end)
+            }
             Some((_, end)) => self.with_date(end),
             None => self.moment(end),
         };
@@ -106,13 +115,22 @@ impl<'a> Times<'a> {
         let Some((first, last)) = self.clock.range() else {
             return "no timestamps: times are seconds from the start".to_owned();
         };
-        let with_date = Self { only_date: None, ..*self };
-        let moment = |at| Moment { at: Some(at), run_s: 0.0 };
+        let with_date = Self {
+            only_date: None,
+            ..*self
+        };
+        let moment = |at| Moment {
+            at: Some(at),
+            run_s: 0.0,
+        };
         let range = with_date.both(moment(first), moment(last)).join("-");
         if self.has_offsets {
             return range;
         }
-        format!("{range} {}", last.to_zoned(self.zone.clone()).strftime("%Z"))
+        format!(
+            "{range} {}",
+            last.to_zoned(self.zone.clone()).strftime("%Z")
+        )
     }
 
     fn with_date(&self, at: Timestamp) -> String {
@@ -120,7 +138,11 @@ impl<'a> Times<'a> {
     }
 
     fn time_of_day(&self, at: Timestamp) -> String {
-        let format = if self.has_offsets { "%H:%M:%S%:z" } else { "%H:%M:%S" };
+        let format = if self.has_offsets {
+            "%H:%M:%S%:z"
+        } else {
+            "%H:%M:%S"
+        };
         at.to_zoned(self.zone.clone()).strftime(format).to_string()
     }
 }
@@ -134,36 +156,65 @@ const SAME_MAX_TOLERANCE: f64 = 0.01;
 
 /// The capacity of both directions together, the capacity of each if it differs, and every plateau. Empty for a device
 /// without requests.
-pub(in crate::report) fn capacity_sentences(whole: &AnalysisReport, report: &DeviceReport) -> Vec<String> {
+pub(in crate::report) fn capacity_sentences(
+    whole: &AnalysisReport,
+    report: &DeviceReport,
+) -> Vec<String> {
     let times = &Times::new(&whole.clock, &whole.time_zone);
     let sentences = match (report.read.has_requests(), report.write.has_requests()) {
         (false, false) => Vec::new(),
-        (true, false) => vec![capacity_sentence("Reads", IoDirection::Reads, &report.capacity)],
-        (false, true) => vec![capacity_sentence("Writes", IoDirection::Writes, &report.capacity)],
+        (true, false) => vec![capacity_sentence(
+            "Reads",
+            IoDirection::Reads,
+            &report.capacity,
+        )],
+        (false, true) => vec![capacity_sentence(
+            "Writes",
+            IoDirection::Writes,
+            &report.capacity,
+        )],
         (true, true) => {
             let by_direction = &report.capacity_by_direction;
             let alone = |title, direction, capacity: &Option<CapacityReport>| {
-                let capacity = capacity.as_ref().filter(|one| differs(one, &report.capacity))?;
+                let capacity = capacity
+                    .as_ref()
+                    .filter(|one| differs(one, &report.capacity))?;
                 capacity_sentence(title, direction, capacity)
             };
             vec![
                 both_directions(&report.capacity, &report.all),
-                alone("Reads with hardly any writes", IoDirection::Reads, &by_direction.read),
-                alone("Writes with hardly any reads", IoDirection::Writes, &by_direction.write),
+                alone(
+                    "Reads with hardly any writes",
+                    IoDirection::Reads,
+                    &by_direction.read,
+                ),
+                alone(
+                    "Writes with hardly any reads",
+                    IoDirection::Writes,
+                    &by_direction.write,
+                ),
             ]
         }
     };
     sentences
         .into_iter()
         .flatten()
-        .chain(report.plateaus.iter().map(|plateau| plateau_sentence(plateau, times)))
+        .chain(
+            report
+                .plateaus
+                .iter()
+                .map(|plateau| plateau_sentence(plateau, times)),
+        )
         .collect()
 }
 
 /// The capacity of both directions together, unless the cap is on one of them.
 fn both_directions(capacity: &CapacityReport, all: &DirectionReport) -> Option<String> {
     let title = "Reads and writes together";
-    match capacity.capped.filter(|direction| *direction != IoDirection::Both) {
+    match capacity
+        .capped
+        .filter(|direction| *direction != IoDirection::Both)
+    {
         None => capacity_sentence(title, IoDirection::Both, capacity),
         Some(direction) => Some(format!(
             "{title}: highest rate seen {}; the {} among them are capped.",
@@ -180,17 +231,28 @@ fn differs(one: &CapacityReport, both: &CapacityReport) -> bool {
     one.is_max_known != both.is_max_known || !is_same_max
 }
 
-fn capacity_sentence(title: &str, direction: IoDirection, capacity: &CapacityReport) -> Option<String> {
+fn capacity_sentence(
+    title: &str,
+    direction: IoDirection,
+    capacity: &CapacityReport,
+) -> Option<String> {
     let max = per_second(capacity.max_iops?, direction.noun());
-    let mib = capacity.max_mib_per_s.map(|mib| format!(", {} MiB/s", number(mib))).unwrap_or_default();
+    let mib = capacity
+        .max_mib_per_s
+        .map(|mib| format!(", {} MiB/s", number(mib)))
+        .unwrap_or_default();
     if !capacity.is_max_known {
         let reason = if capacity.is_offered_rate {
             "Requests arrived at that rate; the device may do more.".to_owned()
         } else {
             let percent = MAX_RATE_TOLERANCE * 100.0;
-            format!("A maximum shows in a rate that stays within {percent:.0}% while the queue doubles.")
+            format!(
+                "A maximum shows in a rate that stays within {percent:.0}% while the queue doubles."
+            )
         };
-        return Some(format!("{title}: maximum not known; highest rate held {max}{mib}. {reason}"));
+        return Some(format!(
+            "{title}: maximum not known; highest rate held {max}{mib}. {reason}"
+        ));
     }
     let knee = match capacity.knee_high {
         Some(high) => knee_text(capacity.knee_low, high),
@@ -212,7 +274,11 @@ fn plateau_sentence(plateau: &Plateau, times: &Times<'_>) -> String {
 
 /// The hints about a device, each as a sentence. Its explanation already shows that it is not saturated.
 pub(in crate::report) fn cause_sentences(report: &DeviceReport) -> Vec<String> {
-    report.other_causes.iter().map(|cause| cause_sentence(&report.device, cause)).collect()
+    report
+        .other_causes
+        .iter()
+        .map(|cause| cause_sentence(&report.device, cause))
+        .collect()
 }
 
 fn cause_sentence(device: &str, cause: &OtherCause) -> String {
@@ -223,7 +289,11 @@ fn cause_sentence(device: &str, cause: &OtherCause) -> String {
             sanitize(device),
             percent(100.0 * queue.min(1.0))
         ),
-        OtherCause::BackgroundWrites { p95_saturation, some_pct, max_writeback_kib } => format!(
+        OtherCause::BackgroundWrites {
+            p95_saturation,
+            some_pct,
+            max_writeback_kib,
+        } => format!(
             "Write latency was up to {} unloaded, but hardly any task waited for I/O ({} of the time, without \
              asynchronous I/O): memory is written back in the background, up to {} at once.",
             multiple(p95_saturation),
@@ -239,10 +309,16 @@ pub(in crate::report) fn link_text(link: &LayerLink) -> String {
     let location = match link.waiting {
         WaitLocation::Nowhere => "hardly any request waits".to_owned(),
         WaitLocation::Between => format!("requests are held between {} and {below}", link.above),
-        WaitLocation::Below => format!("requests wait at {} or below", link.longest_below.join(", ")),
+        WaitLocation::Below => format!(
+            "requests wait at {} or below",
+            link.longest_below.join(", ")
+        ),
     };
     let (above_queue, below_queue) = (queue(link.queue_above), queue(link.queue_below));
-    format!("mean queue {above_queue} at {}, {below_queue} at {below}: {location}", link.above)
+    format!(
+        "mean queue {above_queue} at {}, {below_queue} at {below}: {location}",
+        link.above
+    )
 }
 
 /// The share of the loaded time without a verdict that needs no explanation: a verdict comes after some intervals.
@@ -250,7 +326,11 @@ const MAX_UNEXPLAINED_FRACTION: f64 = 0.1;
 
 /// How much of the loaded time has a verdict, what the rest lacks, and which option supplies it. `None` without load.
 fn coverage_sentence(coverage: &VerdictCoverage) -> Option<String> {
-    let VerdictCoverage { loaded_s, silent_s, without_baseline_s } = *coverage;
+    let VerdictCoverage {
+        loaded_s,
+        silent_s,
+        without_baseline_s,
+    } = *coverage;
     if loaded_s <= 0.0 {
         return None;
     }
@@ -277,23 +357,36 @@ fn push_incidents(report: &AnalysisReport, times: &Times<'_>, out: &mut Vec<u8>)
         return;
     }
     let worst = incidents_worst_first(report);
-    let listed_count = if report.has_details { worst.len() } else { MAX_LISTED.min(worst.len()) };
-    let is_listed =
-        |incident: &&IncidentSummary| worst[..listed_count].iter().any(|one| std::ptr::eq(*one, *incident));
+    let listed_count = if report.has_details {
+        worst.len()
+    } else {
+        MAX_LISTED.min(worst.len())
+    };
+    let is_listed = |incident: &&IncidentSummary| {
+        worst[..listed_count]
+            .iter()
+            .any(|one| std::ptr::eq(*one, *incident))
+    };
     let listed = report.events.incidents.iter().filter(is_listed);
     let mut lines = vec!["Incidents".to_owned()];
     lines.extend(listed.map(|incident| incident_line(incident, times)));
     let (milder, dropped) = (worst.len() - listed_count, report.events.dropped);
-    lines.extend((milder > 0).then(|| format!("+ {milder} milder or shorter ones (--details lists all)")));
-    lines.extend((dropped > 0).then(|| format!("+ {dropped} times of trouble were too many to keep")));
+    lines.extend(
+        (milder > 0).then(|| format!("+ {milder} milder or shorter ones (--details lists all)")),
+    );
+    lines.extend(
+        (dropped > 0).then(|| format!("+ {dropped} times of trouble were too many to keep")),
+    );
     out.extend_from_slice(format!("\n{}\n", lines.join("\n")).as_bytes());
 }
 
 /// An incident as in all views, with the other devices in trouble: `...; also vda, sda1`.
 fn incident_line(incident: &IncidentSummary, times: &Times<'_>) -> String {
     let sentence = incident_sentence(incident, &times.both(incident.incident.begin, incident.end));
-    let others: Vec<String> =
-        incident.devices[1..].iter().map(|one| sanitize(&one.names.label).into_owned()).collect();
+    let others: Vec<String> = incident.devices[1..]
+        .iter()
+        .map(|one| sanitize(&one.names.label).into_owned())
+        .collect();
     match others.is_empty() {
         true => sentence,
         false => format!("{sentence}; also {}", named(&others, MAX_OTHERS, ", ")),
@@ -316,7 +409,9 @@ pub(in crate::report) fn devices_worst_first(report: &AnalysisReport) -> Vec<&De
         .collect();
     // A device without a verdict may be in trouble.
     let rank = |verdict: Option<Verdict>| match verdict {
-        Some(verdict) if verdict.severity() > Verdict::AccountingOff.severity() => verdict.severity() + 2,
+        Some(verdict) if verdict.severity() > Verdict::AccountingOff.severity() => {
+            verdict.severity() + 2
+        }
         None => Verdict::AccountingOff.severity() + 2,
         Some(verdict) => verdict.severity(),
     };
@@ -325,17 +420,31 @@ pub(in crate::report) fn devices_worst_first(report: &AnalysisReport) -> Vec<&De
         // Devices that are ok keep their order.
         let is_well = matches!(device.verdict, Some(Verdict::Idle | Verdict::Ok));
         let latency = device.all.await_ms.max.filter(|_| !is_well).unwrap_or(0.0);
-        (incident.unwrap_or(usize::MAX), Reverse(rank(device.verdict)), latency)
+        (
+            incident.unwrap_or(usize::MAX),
+            Reverse(rank(device.verdict)),
+            latency,
+        )
     };
-    let mut keyed: Vec<_> = report.devices.iter().map(|device| (key(device), device)).collect();
+    let mut keyed: Vec<_> = report
+        .devices
+        .iter()
+        .map(|device| (key(device), device))
+        .collect();
     keyed.sort_by(|(a, _), (b, _)| (a.0, a.1).cmp(&(b.0, b.1)).then(b.2.total_cmp(&a.2)));
     keyed.into_iter().map(|(_, device)| device).collect()
 }
 
 /// The worst verdict on a device in its incidents, if it is worse than the verdict on the whole run.
-pub(in crate::report) fn worse_verdict(report: &AnalysisReport, device: &DeviceReport) -> Option<Verdict> {
+pub(in crate::report) fn worse_verdict(
+    report: &AnalysisReport,
+    device: &DeviceReport,
+) -> Option<Verdict> {
     let own = device.verdict.map(Verdict::severity);
-    let verdicts = report.events.incidents_of(&device.device).filter_map(|(_, verdict)| Some(verdict?.0));
+    let verdicts = report
+        .events
+        .incidents_of(&device.device)
+        .filter_map(|(_, verdict)| Some(verdict?.0));
     let worst = verdicts.max_by_key(|verdict| verdict.severity());
     worst.filter(|worst| own.is_none_or(|own| worst.severity() > own))
 }
@@ -347,18 +456,26 @@ const MAX_DEPARTURES: usize = 5;
 pub(in crate::report) fn departure_sentences(report: &AnalysisReport) -> Vec<String> {
     let times = Times::new(&report.clock, &report.time_zone);
     let departures = &report.events.departures;
-    let listed = if report.has_details { departures.len() } else { MAX_DEPARTURES.min(departures.len()) };
+    let listed = if report.has_details {
+        departures.len()
+    } else {
+        MAX_DEPARTURES.min(departures.len())
+    };
     let sentence = departures[..listed].iter().map(|departure| {
         let (device, at) = (sanitize(&departure.device), times.moment(departure.at));
         match departure.back_at {
             None => format!("{device} disappeared at {at}."),
             Some(back_at) => {
-                format!("{device} disappeared at {at} and was back at {}.", times.moment(back_at))
+                format!(
+                    "{device} disappeared at {at} and was back at {}.",
+                    times.moment(back_at)
+                )
             }
         }
     });
     let more = departures.len() - listed;
-    let rest = (more > 0).then(|| format!("{more} more times, a disk disappeared (--details lists all)."));
+    let rest =
+        (more > 0).then(|| format!("{more} more times, a disk disappeared (--details lists all)."));
     sentence.chain(rest).collect()
 }
 
@@ -380,8 +497,14 @@ pub(in crate::report) fn not_the_disk_sentences(report: &AnalysisReport) -> Opti
         )),
     };
     let host = &report.host;
-    let sentences = [devices, cpu_sentence(host), io_pressure_sentence(host), dirty_memory_sentence(host)];
-    Some(sentences.into_iter().flatten().collect()).filter(|sentences: &Vec<_>| !sentences.is_empty())
+    let sentences = [
+        devices,
+        cpu_sentence(host),
+        io_pressure_sentence(host),
+        dirty_memory_sentence(host),
+    ];
+    Some(sentences.into_iter().flatten().collect())
+        .filter(|sentences: &Vec<_>| !sentences.is_empty())
 }
 
 /// The sentences under "Host", whatever the verdicts on the devices: long waits for I/O, or those that no device shows, a
@@ -401,7 +524,11 @@ pub(in crate::report) fn host_sentences(report: &AnalysisReport) -> Vec<String> 
     let swaps = || report.topology.nodes().iter().filter(|node| node.is_swap());
     let swapping = host.swapped_pages_per_s().map(|(read, written)| {
         let names: Vec<&str> = swaps().map(|node| node.name.as_str()).collect();
-        let names = if names.is_empty() { String::new() } else { format!(" (swap: {})", names.join(", ")) };
+        let names = if names.is_empty() {
+            String::new()
+        } else {
+            format!(" (swap: {})", names.join(", "))
+        };
         format!(
             "The host swapped in {} pages/s and swapped out {} pages/s on average{names}.",
             number(read),
@@ -420,13 +547,22 @@ pub(in crate::report) fn host_sentences(report: &AnalysisReport) -> Vec<String> 
             )
         })
     });
-    [io_wait, memory, swapping].into_iter().flatten().chain(swap_devices).collect()
+    [io_wait, memory, swapping]
+        .into_iter()
+        .flatten()
+        .chain(swap_devices)
+        .collect()
 }
 
 fn cpu_sentence(host: &HostReport) -> Option<String> {
     let available_pct = host.cpu_available_pct.mean?;
-    let steal = host.cpu_steal_pct.mean.filter(|steal| *steal >= MIN_NOTICED_PCT);
-    let steal = steal.map(|steal| format!(", steal {}", percent(steal))).unwrap_or_default();
+    let steal = host
+        .cpu_steal_pct
+        .mean
+        .filter(|steal| *steal >= MIN_NOTICED_PCT);
+    let steal = steal
+        .map(|steal| format!(", steal {}", percent(steal)))
+        .unwrap_or_default();
     let cpu = format!(
         "{} CPU available (user {}, system {}{steal})",
         percent(available_pct),
@@ -460,7 +596,11 @@ fn hidden_wait_sentence(host: &HostReport) -> Option<String> {
          more, one did while no device seen had a request in flight. {}: {}.",
         percent(host.io_pressure_some_pct.mean?),
         percent(host.long_hidden_wait_pct()?),
-        if host.nfs_waits.is_empty() { "Possible causes" } else { "At worst" },
+        if host.nfs_waits.is_empty() {
+            "Possible causes"
+        } else {
+            "At worst"
+        },
         hidden_io_wait_causes(&host.nfs_waits)
     ))
 }
@@ -471,12 +611,19 @@ fn dirty_memory_sentence(host: &HostReport) -> Option<String> {
         Some(format!("{} on average, {} at most", mib(mean), mib(max)))
     };
     let writeback = used(&host.writeback_kib).map(|used| format!("; under writeback: {used}"));
-    Some(format!("Dirty memory: {}{}.", used(&host.dirty_kib)?, writeback.unwrap_or_default()))
+    Some(format!(
+        "Dirty memory: {}{}.",
+        used(&host.dirty_kib)?,
+        writeback.unwrap_or_default()
+    ))
 }
 
 /// The percentage of the time in which all tasks waited, as the end of a clause; empty if it is unknown.
 fn all_tasks(full_pct: &Range) -> String {
-    full_pct.mean.map(|full| format!(", all non-idle tasks {}", percent(full))).unwrap_or_default()
+    full_pct
+        .mean
+        .map(|full| format!(", all non-idle tasks {}", percent(full)))
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -518,29 +665,44 @@ mod capacity_tests {
     #[test]
     fn the_share_of_the_loaded_time_with_a_verdict_is_told() {
         let sentence = |loaded_s, silent_s, without_baseline_s| {
-            coverage_sentence(&VerdictCoverage { loaded_s, silent_s, without_baseline_s })
+            coverage_sentence(&VerdictCoverage {
+                loaded_s,
+                silent_s,
+                without_baseline_s,
+            })
         };
         assert_eq!(sentence(0.0, 0.0, 0.0), None);
-        assert_eq!(sentence(50.0, 2.0, 2.0).unwrap(), "96% of the loaded time has a verdict.");
+        assert_eq!(
+            sentence(50.0, 2.0, 2.0).unwrap(),
+            "96% of the loaded time has a verdict."
+        );
         let lacks_baseline = sentence(50.0, 20.0, 15.0).unwrap();
         assert_eq!(
             lacks_baseline,
             "60% of the loaded time has a verdict; the rest needs the unloaded latency (--class, --baseline-ms)."
         );
         assert!(
-            sentence(50.0, 20.0, 5.0).unwrap().ends_with("; blkstat --explain says why the rest has none.")
+            sentence(50.0, 20.0, 5.0)
+                .unwrap()
+                .ends_with("; blkstat --explain says why the rest has none.")
         );
     }
 
     #[test]
     fn a_rate_is_not_called_a_maximum_unless_it_is_known() {
-        let capacity = CapacityReport { max_iops: Some(21_000.4), ..CapacityReport::default() };
+        let capacity = CapacityReport {
+            max_iops: Some(21_000.4),
+            ..CapacityReport::default()
+        };
         assert_eq!(
             reads(&capacity).unwrap(),
             "Reads: maximum not known; highest rate held 21,000 reads/s. A maximum shows in a rate that stays within 5% \
              while the queue doubles."
         );
-        let offered = CapacityReport { is_offered_rate: true, ..capacity };
+        let offered = CapacityReport {
+            is_offered_rate: true,
+            ..capacity
+        };
         assert_eq!(
             reads(&offered).unwrap(),
             "Reads: maximum not known; highest rate held 21,000 reads/s. Requests arrived at that rate; the device may do \
@@ -563,23 +725,46 @@ mod capacity_tests {
             reads(&capacity).unwrap(),
             "Reads: maximum 135k reads/s, 1,969 MiB/s, reached between queue 16.0 and 64.0."
         );
-        let all_at_maximum = CapacityReport { knee_low: None, ..capacity };
-        assert!(reads(&all_at_maximum).unwrap().ends_with(", reached at queue 64.0 or less."));
-        let plateau = CapacityReport { knee_high: None, ..all_at_maximum };
-        assert!(reads(&plateau).unwrap().ends_with("1,969 MiB/s, a constant rate."));
+        let all_at_maximum = CapacityReport {
+            knee_low: None,
+            ..capacity
+        };
+        assert!(
+            reads(&all_at_maximum)
+                .unwrap()
+                .ends_with(", reached at queue 64.0 or less.")
+        );
+        let plateau = CapacityReport {
+            knee_high: None,
+            ..all_at_maximum
+        };
+        assert!(
+            reads(&plateau)
+                .unwrap()
+                .ends_with("1,969 MiB/s, a constant rate.")
+        );
     }
 
     #[test]
     fn a_direction_alone_is_named_where_it_differs() {
-        let capacity = |max| CapacityReport { max_iops: Some(max), ..CapacityReport::default() };
-        let mut report = DeviceReport { capacity: capacity(1000.0), ..DeviceReport::default() };
+        let capacity = |max| CapacityReport {
+            max_iops: Some(max),
+            ..CapacityReport::default()
+        };
+        let mut report = DeviceReport {
+            capacity: capacity(1000.0),
+            ..DeviceReport::default()
+        };
         assert!(all(&report).is_empty());
         (report.read.iops.max, report.write.iops.max) = (Some(1000.0), Some(800.0));
         report.capacity_by_direction.read = Some(capacity(999.0));
         report.capacity_by_direction.write = Some(capacity(800.0));
         let sentences = all(&report);
         assert_eq!(sentences.len(), 2);
-        assert!(sentences[1].starts_with("Writes with hardly any reads: maximum not known"), "{sentences:?}");
+        assert!(
+            sentences[1].starts_with("Writes with hardly any reads: maximum not known"),
+            "{sentences:?}"
+        );
     }
 }
 
@@ -648,7 +833,11 @@ mod order_tests {
     #[test]
     fn devices_in_trouble_come_first_and_those_that_are_ok_keep_their_order() {
         let device = |name: &str, verdict, max_ms| {
-            let mut report = DeviceReport { device: name.into(), verdict, ..DeviceReport::default() };
+            let mut report = DeviceReport {
+                device: name.into(),
+                verdict,
+                ..DeviceReport::default()
+            };
             report.all.await_ms.max = Some(max_ms);
             report
         };
@@ -662,7 +851,10 @@ mod order_tests {
         ];
         let report = report_of(&devices);
         let order = devices_worst_first(&report);
-        let names: Vec<&str> = order.into_iter().map(|device| device.device.as_str()).collect();
+        let names: Vec<&str> = order
+            .into_iter()
+            .map(|device| device.device.as_str())
+            .collect();
         assert_eq!(names, ["sde", "sdd", "sdc", "sda", "sdb", "sdf"]);
     }
 }
@@ -689,7 +881,11 @@ mod host_tests {
             writeback_kib: always(0.0),
             ..HostReport::default()
         };
-        let found = [cpu_sentence(&host), io_pressure_sentence(&host), dirty_memory_sentence(&host)];
+        let found = [
+            cpu_sentence(&host),
+            io_pressure_sentence(&host),
+            dirty_memory_sentence(&host),
+        ];
         let expected = [
             "Only 4.0% CPU available (user 80%, system 10%, steal 6.0%): CPU may be the bottleneck.",
             "Tasks hardly waited for I/O: at least one waited 0.3% of the time. Asynchronous I/O (io_uring, libaio) \
@@ -707,6 +903,9 @@ mod host_tests {
         let all = "At least one task waited for I/O 35% of the time, all non-idle tasks 20%.";
         assert_eq!(io_pressure_sentence(&waiting).unwrap(), all);
         let hidden = hidden_wait_sentence(&waiting).unwrap();
-        assert!(hidden.contains("35% of the time, and for 33% of the time or more"), "{hidden}");
+        assert!(
+            hidden.contains("35% of the time, and for 33% of the time or more"),
+            "{hidden}"
+        );
     }
 }

@@ -4,20 +4,23 @@ use std::borrow::Cow;
 
 use super::json::Object;
 use super::{
-    AnalysisReport, Times, capacity_sentences, cause_sentences, coverage_sentence, departure_sentences,
-    devices_worst_first, host_sentences, incident_line, incidents_worst_first, link_text,
-    not_the_disk_sentences, push_incidents, worse_verdict,
+    AnalysisReport, Times, capacity_sentences, cause_sentences, coverage_sentence,
+    departure_sentences, devices_worst_first, host_sentences, incident_line, incidents_worst_first,
+    link_text, not_the_disk_sentences, push_incidents, worse_verdict,
 };
 use crate::analysis::{
-    BlockMeans, ConcurrencyLevel, DeviceReport, Difference, DirectionReport, Distribution, Excluded,
-    IoDirection, Layer, MIN_VERDICT_INTERVALS, Outcome, Pattern, Quantity, Verdict, WaitLocation, compare,
+    BlockMeans, ConcurrencyLevel, DeviceReport, Difference, DirectionReport, Distribution,
+    Excluded, IoDirection, Layer, MIN_VERDICT_INTERVALS, Outcome, Pattern, Quantity, Verdict,
+    WaitLocation, compare,
 };
 use crate::intervals::{IncidentSummary, LatencySeries};
 use crate::report::evidence::{explanation_text, plateau_rate};
 use crate::report::json_csv::time_text;
 use crate::report::layout::sentence_numbers::{counted, duration, named, number, queue, time};
 use crate::report::layout::sparkline::{Point, sparkline};
-use crate::report::layout::{TextTable, UNLIMITED_WIDTH, number_format as cells, push_lines, sentence_width};
+use crate::report::layout::{
+    TextTable, UNLIMITED_WIDTH, number_format as cells, push_lines, sentence_width,
+};
 use crate::sanitize::sanitize;
 
 const INDENT: usize = 4;
@@ -48,12 +51,21 @@ pub fn text(report: &AnalysisReport, width: usize, out: &mut Vec<u8>) {
     } else {
         push_explanations(report, &rows, out);
     }
-    out.section("Not the disk", 0, &not_the_disk_sentences(report).unwrap_or_default());
+    out.section(
+        "Not the disk",
+        0,
+        &not_the_disk_sentences(report).unwrap_or_default(),
+    );
     out.section("Host", 0, &host_sentences(report));
     if let Some(sentence) = coverage_sentence(&report.events.coverage) {
         out.heading(&sentence, 0);
     }
-    if !report.has_details && report.devices.iter().any(|device| device.busy_intervals > 0) {
+    if !report.has_details
+        && report
+            .devices
+            .iter()
+            .any(|device| device.busy_intervals > 0)
+    {
         let hint = "For workload, capacity and queueing by layer, use --details or name a device.";
         out.heading(hint, 0);
     }
@@ -63,25 +75,44 @@ pub fn text(report: &AnalysisReport, width: usize, out: &mut Vec<u8>) {
 fn push_explanations(report: &AnalysisReport, rows: &[Row<'_>], out: &mut Text<'_>) {
     // Devices without a verdict all lack one for the same few reasons, so only the first is explained.
     let explained = |(index, row): &(usize, &Row<'_>)| *index == 0 || row.report.verdict.is_some();
-    for (_, row) in rows.iter().take(MAX_EXPLAINED).enumerate().filter(explained) {
+    for (_, row) in rows
+        .iter()
+        .take(MAX_EXPLAINED)
+        .enumerate()
+        .filter(explained)
+    {
         out.heading(&verdict_sentence(report, row.report), 0);
     }
     // A device that is ok may be what its users wait for.
     let is_waited_for = |report: &&DeviceReport| report.verdict == Some(Verdict::Ok);
-    for sentence in report.devices.iter().filter(is_waited_for).flat_map(cause_sentences).take(MAX_EXPLAINED)
+    for sentence in report
+        .devices
+        .iter()
+        .filter(is_waited_for)
+        .flat_map(cause_sentences)
+        .take(MAX_EXPLAINED)
     {
         out.heading(&sentence, 0);
     }
-    let is_listed = |device: &str| rows.iter().take(MAX_EXPLAINED).any(|row| row.report.device == device);
-    let links = report.queue_by_layer.iter().flat_map(|queues| &queues.links);
-    for link in links.filter(|link| link.waiting != WaitLocation::Nowhere && is_listed(&link.above)) {
+    let is_listed = |device: &str| {
+        rows.iter()
+            .take(MAX_EXPLAINED)
+            .any(|row| row.report.device == device)
+    };
+    let links = report
+        .queue_by_layer
+        .iter()
+        .flat_map(|queues| &queues.links);
+    for link in links.filter(|link| link.waiting != WaitLocation::Nowhere && is_listed(&link.above))
+    {
         out.push(&format!("{}.", capitalize(&link_text(link))), 0);
     }
 }
 
 /// Appends the reports of the devices that were busy, and the queues of their layers.
 fn push_devices(report: &AnalysisReport, out: &mut Text<'_>) {
-    let is_active = |device: &&DeviceReport| device.intervals > 0 && device.verdict != Some(Verdict::Idle);
+    let is_active =
+        |device: &&DeviceReport| device.intervals > 0 && device.verdict != Some(Verdict::Idle);
     for device in report.devices.iter().filter(is_active) {
         out.out.push(b'\n');
         push_device(report, device, out);
@@ -120,21 +151,38 @@ fn push_workload(report: &DeviceReport, out: &mut Text<'_>) {
     } else {
         String::new()
     };
-    out.heading(&format!("Workload: {}, {intervals}{busy}", cells::duration(report.seconds)), 2);
+    out.heading(
+        &format!(
+            "Workload: {}, {intervals}{busy}",
+            cells::duration(report.seconds)
+        ),
+        2,
+    );
     workload(report, out);
-    let directions = [("reads", "read", &report.read), ("writes", "write", &report.write)];
-    let patterns: Vec<String> = directions.iter().filter_map(|(noun, _, of)| pattern(noun, of)).collect();
+    let directions = [
+        ("reads", "read", &report.read),
+        ("writes", "write", &report.write),
+    ];
+    let patterns: Vec<String> = directions
+        .iter()
+        .filter_map(|(noun, _, of)| pattern(noun, of))
+        .collect();
     if !patterns.is_empty() {
         out.push(&format!("{}.", patterns.join("; ")), INDENT);
     }
-    for caveat in directions.iter().filter_map(|(_, name, of)| baseline_caveat(name, of)) {
+    for caveat in directions
+        .iter()
+        .filter_map(|(_, name, of)| baseline_caveat(name, of))
+    {
         out.push(&caveat, INDENT);
     }
 }
 
 /// Merges and pattern of a direction; `None` if neither is known.
 fn pattern(noun: &str, of: &DirectionReport) -> Option<String> {
-    let merged = of.merged_pct.map(|merged| format!("{} merged", cells::percent(merged)));
+    let merged = of
+        .merged_pct
+        .map(|merged| format!("{} merged", cells::percent(merged)));
     let pattern = match of.pattern {
         Pattern::Sequential => Some("sequential".to_owned()),
         Pattern::Random => Some("random".to_owned()),
@@ -159,15 +207,30 @@ fn baseline_caveat(name: &str, of: &DirectionReport) -> Option<String> {
 
 /// The excluded intervals and the reasons, in sentences.
 fn excluded(report: &DeviceReport) -> Vec<String> {
-    let Excluded { resets, gaps, absent, untimed, transitions } = report.excluded;
-    let sentence =
-        |count: u64, noun: &str, rest: &str| (count > 0).then(|| format!("{}{rest}.", counted(count, noun)));
+    let Excluded {
+        resets,
+        gaps,
+        absent,
+        untimed,
+        transitions,
+    } = report.excluded;
+    let sentence = |count: u64, noun: &str, rest: &str| {
+        (count > 0).then(|| format!("{}{rest}.", counted(count, noun)))
+    };
     let is_few = (1..MIN_VERDICT_INTERVALS).contains(&report.busy_intervals);
     [
-        sentence(resets, "reset", " (device replugged): no interval spans a reset"),
+        sentence(
+            resets,
+            "reset",
+            " (device replugged): no interval spans a reset",
+        ),
         sentence(gaps, "gap", " in time: no interval spans a gap"),
         sentence(absent, "interval", " with the device absent"),
-        sentence(untimed, "interval", " without request times: the kernel gives none"),
+        sentence(
+            untimed,
+            "interval",
+            " without request times: the kernel gives none",
+        ),
         sentence(
             transitions,
             "interval",
@@ -175,7 +238,11 @@ fn excluded(report: &DeviceReport) -> Vec<String> {
         ),
         is_few.then(|| {
             let intervals = counted(report.busy_intervals, "busy interval");
-            let are = if report.busy_intervals == 1 { "is" } else { "are" };
+            let are = if report.busy_intervals == 1 {
+                "is"
+            } else {
+                "are"
+            };
             format!("Capacity and a verdict on queueing: {intervals} {are} too few.")
         }),
     ]
@@ -186,11 +253,19 @@ fn excluded(report: &DeviceReport) -> Vec<String> {
 
 /// Appends a table with the first column aligned left and the others right.
 fn push_numbers(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>, out: &mut Text<'_>) {
-    TextTable { indent: INDENT, ..TextTable::new(header, "lr", rows) }.push(out.out);
+    TextTable {
+        indent: INDENT,
+        ..TextTable::new(header, "lr", rows)
+    }
+    .push(out.out);
 }
 
 /// The title of a row, its quantity and the format of its numbers.
-type Measured = (&'static str, fn(&DirectionReport) -> &Distribution, fn(f64) -> String);
+type Measured = (
+    &'static str,
+    fn(&DirectionReport) -> &Distribution,
+    fn(f64) -> String,
+);
 
 static QUANTITIES: [Measured; 5] = [
     ("/s", |of| &of.iops, cells::number),
@@ -203,15 +278,31 @@ static QUANTITIES: [Measured; 5] = [
 /// Appends the distributions of each direction, without rows that have no values and directions that have no requests.
 fn workload(report: &DeviceReport, out: &mut Text<'_>) {
     let directions = [("r", &report.read), ("w", &report.write)];
-    let rows = directions.into_iter().filter(|(_, of)| of.has_requests()).flat_map(|(letter, of)| {
-        QUANTITIES.iter().filter_map(move |(title, distribution, format)| {
-            let Distribution { mean, p50, p95, p99, max } = distribution(of);
-            let cell = |value: &Option<f64>| value.map(format).unwrap_or_default();
-            mean.or(*max)?;
-            let title = format!("{letter}{title}");
-            Some([title].into_iter().chain([mean, p50, p95, p99, max].map(cell)).collect())
-        })
-    });
+    let rows = directions
+        .into_iter()
+        .filter(|(_, of)| of.has_requests())
+        .flat_map(|(letter, of)| {
+            QUANTITIES
+                .iter()
+                .filter_map(move |(title, distribution, format)| {
+                    let Distribution {
+                        mean,
+                        p50,
+                        p95,
+                        p99,
+                        max,
+                    } = distribution(of);
+                    let cell = |value: &Option<f64>| value.map(format).unwrap_or_default();
+                    mean.or(*max)?;
+                    let title = format!("{letter}{title}");
+                    Some(
+                        [title]
+                            .into_iter()
+                            .chain([mean, p50, p95, p99, max].map(cell))
+                            .collect(),
+                    )
+                })
+        });
     push_numbers(&["", "mean", "median", "p95", "p99", "max"], rows, out);
 }
 
@@ -235,11 +326,21 @@ fn levels(levels: &[ConcurrencyLevel], out: &mut Text<'_>) {
 fn layers(layers: &[Layer], out: &mut Text<'_>) {
     let row = |layer: &Layer| {
         let name = sanitize(&layer.device).into_owned();
-        let numbers =
-            [layer.iops.map(cells::number), layer.await_ms.map(cells::time), layer.queue.map(cells::queue)];
-        [name].into_iter().chain(numbers.map(Option::unwrap_or_default)).collect()
+        let numbers = [
+            layer.iops.map(cells::number),
+            layer.await_ms.map(cells::time),
+            layer.queue.map(cells::queue),
+        ];
+        [name]
+            .into_iter()
+            .chain(numbers.map(Option::unwrap_or_default))
+            .collect()
     };
-    push_numbers(&["layer", "io/s", "await", "queue"], layers.iter().map(row), out);
+    push_numbers(
+        &["layer", "io/s", "await", "queue"],
+        layers.iter().map(row),
+        out,
+    );
 }
 
 /// A text in lines of at most `width` columns if that is 60 or more.
@@ -252,7 +353,12 @@ impl Text<'_> {
     /// Appends a paragraph, each line of it after `indent` blanks and broken between words; a word that is longer than a
     /// line is broken. Control characters are escaped.
     pub(super) fn push(&mut self, text: &str, indent: usize) {
-        push_lines(&sanitize(text), [&*" ".repeat(indent); 2], sentence_width(self.width), self.out);
+        push_lines(
+            &sanitize(text),
+            [&*" ".repeat(indent); 2],
+            sentence_width(self.width),
+            self.out,
+        );
     }
 
     /// Appends an empty line and a heading or paragraph.
@@ -265,7 +371,9 @@ impl Text<'_> {
     fn section(&mut self, title: &str, indent: usize, sentences: &[String]) {
         if !sentences.is_empty() {
             self.heading(title, indent);
-            sentences.iter().for_each(|sentence| self.push(sentence, INDENT));
+            sentences
+                .iter()
+                .for_each(|sentence| self.push(sentence, INDENT));
         }
     }
 }
@@ -273,7 +381,9 @@ impl Text<'_> {
 /// A sentence with a capital letter at its beginning.
 fn capitalize(text: &str) -> String {
     let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+    letters.next().map_or(String::new(), |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
 }
 
 /// The most characters of a sparkline.
@@ -305,16 +415,31 @@ struct Row<'a> {
 
 /// The verdict on a device over the whole run as a sentence, after that of its incidents if it is worse: `sda was
 /// saturated for 40 s; over the whole time, sda is far from saturated: ...`
-pub(in crate::report) fn verdict_sentence(report: &AnalysisReport, device: &DeviceReport) -> String {
+pub(in crate::report) fn verdict_sentence(
+    report: &AnalysisReport,
+    device: &DeviceReport,
+) -> String {
     let explanation = explanation_text(device);
     let worse = worse_verdict(report, device).filter(|_| device.verdict.is_some());
-    let Some(worse) = worse else { return format!("{explanation}.") };
+    let Some(worse) = worse else {
+        return format!("{explanation}.");
+    };
     let of_incident = |(incident, verdict): (&IncidentSummary, Option<(Verdict, f64)>)| {
         let (_, verdict_s) = verdict.filter(|(verdict, _)| *verdict == worse)?;
         Some(verdict_s.min(length_s(incident)))
     };
-    let worst_s = duration(report.events.incidents_of(&device.device).filter_map(of_incident).sum());
-    format!("{} was {} for {worst_s}; over the whole time, {explanation}.", device.device, worse.name())
+    let worst_s = duration(
+        report
+            .events
+            .incidents_of(&device.device)
+            .filter_map(of_incident)
+            .sum(),
+    );
+    format!(
+        "{} was {} for {worst_s}; over the whole time, {explanation}.",
+        device.device,
+        worse.name()
+    )
 }
 
 /// The seconds of an incident within the run.
@@ -333,9 +458,15 @@ fn rows<'a>(report: &'a AnalysisReport) -> Vec<Row<'a>> {
             trouble_s: own.map(|(incident, _)| length_s(incident)).sum(),
         }
     };
-    let is_fine = |device: &DeviceReport| matches!(device.verdict, Some(Verdict::Ok | Verdict::Idle));
-    let is_listed = |row: &Row<'_>| row.report.intervals > 0 && (!is_fine(row.report) || row.trouble_s > 0.0);
-    let mut rows: Vec<Row<'a>> = devices_worst_first(report).into_iter().map(row).filter(is_listed).collect();
+    let is_fine =
+        |device: &DeviceReport| matches!(device.verdict, Some(Verdict::Ok | Verdict::Idle));
+    let is_listed =
+        |row: &Row<'_>| row.report.intervals > 0 && (!is_fine(row.report) || row.trouble_s > 0.0);
+    let mut rows: Vec<Row<'a>> = devices_worst_first(report)
+        .into_iter()
+        .map(row)
+        .filter(is_listed)
+        .collect();
     if rows.iter().filter(|row| row.has_little_io()).count() > MAX_LITTLE_ROWS {
         rows.retain(|row| !row.has_little_io());
     }
@@ -348,7 +479,13 @@ impl Row<'_> {
     }
 
     fn has_little_io(&self) -> bool {
-        self.is_unknown() && self.report.all.queue.mean.is_some_and(|queue| queue <= MAX_LITTLE_QUEUE)
+        self.is_unknown()
+            && self
+                .report
+                .all
+                .queue
+                .mean
+                .is_some_and(|queue| queue <= MAX_LITTLE_QUEUE)
     }
 }
 
@@ -356,15 +493,25 @@ impl Row<'_> {
 fn push_overview(report: &AnalysisReport, rows: &[Row<'_>], times: &Times<'_>, out: &mut Text<'_>) {
     let seconds = report.clock.end.run_s;
     let devices = counted(report.devices.len() as u64, "device");
-    out.push(&format!("{}, {devices}; {}", duration(seconds), times.run()), 0);
+    out.push(
+        &format!("{}, {devices}; {}", duration(seconds), times.run()),
+        0,
+    );
     out.out.push(b'\n');
-    let listed = if report.has_details { rows } else { &rows[..rows.len().min(MAX_ROWS)] };
+    let listed = if report.has_details {
+        rows
+    } else {
+        &rows[..rows.len().min(MAX_ROWS)]
+    };
     if !listed.is_empty() {
         push_table(report, listed, out);
     }
     if rows.len() > listed.len() {
         let more = rows.len() - listed.len();
-        let without = rows[listed.len()..].iter().filter(|row| row.is_unknown()).count();
+        let without = rows[listed.len()..]
+            .iter()
+            .filter(|row| row.is_unknown())
+            .count();
         let kind = match without {
             0 => "that are not ok".to_owned(),
             _ if without == more => "without a verdict".to_owned(),
@@ -376,53 +523,106 @@ fn push_overview(report: &AnalysisReport, rows: &[Row<'_>], times: &Times<'_>, o
 }
 
 /// The columns, and the ranks by which they are dropped if the width is too small for all.
-const COLUMNS: [&str; 10] =
-    ["device", "verdict", "trouble", "r/s", "w/s", "MB/s", "await", "max", "queue", "util"];
-const RANKS: [Option<u8>; 10] =
-    [None, None, Some(7), Some(6), Some(6), Some(3), Some(8), Some(4), Some(5), Some(2)];
+const COLUMNS: [&str; 10] = [
+    "device", "verdict", "trouble", "r/s", "w/s", "MB/s", "await", "max", "queue", "util",
+];
+const RANKS: [Option<u8>; 10] = [
+    None,
+    None,
+    Some(7),
+    Some(6),
+    Some(6),
+    Some(3),
+    Some(8),
+    Some(4),
+    Some(5),
+    Some(2),
+];
 
 fn push_table(report: &AnalysisReport, rows: &[Row<'_>], out: &mut Text<'_>) {
-    let mut table = TextTable::new(&COLUMNS, "llr", rows.iter().map(|row| row_cells(report, row)));
+    let mut table = TextTable::new(
+        &COLUMNS,
+        "llr",
+        rows.iter().map(|row| row_cells(report, row)),
+    );
     let width = out.width;
     // The shape of the latency over time shows more than the columns that are dropped for it.
-    let for_columns = if width >= MIN_WIDTH_WITH_POINTS { width - MIN_POINTS } else { width };
+    let for_columns = if width >= MIN_WIDTH_WITH_POINTS {
+        width - MIN_POINTS
+    } else {
+        width
+    };
     table.drop_columns(&RANKS, for_columns.saturating_sub(table.gap));
     // Without a limit, the line is as long as sentences, or longer if the columns are.
     let points = sentence_width(width).saturating_sub(table.width() + table.gap);
-    let points = if width == UNLIMITED_WIDTH { points.max(MIN_POINTS) } else { points };
-    let points = if points >= MIN_POINTS { points.min(MAX_POINTS) } else { 0 };
+    let points = if width == UNLIMITED_WIDTH {
+        points.max(MIN_POINTS)
+    } else {
+        points
+    };
+    let points = if points >= MIN_POINTS {
+        points.min(MAX_POINTS)
+    } else {
+        0
+    };
     let fits = |title: &&str| title.len() <= points;
-    let title = ["await over time", "history"].into_iter().find(fits).unwrap_or_default();
+    let title = ["await over time", "history"]
+        .into_iter()
+        .find(fits)
+        .unwrap_or_default();
 
-    let series: Vec<Option<&LatencySeries>> =
-        rows.iter().map(|row| report.latencies.get(&row.report.device)).collect();
+    let series: Vec<Option<&LatencySeries>> = rows
+        .iter()
+        .map(|row| report.latencies.get(&row.report.device))
+        .collect();
     let ranges = series.iter().flatten().filter_map(|series| series.range());
-    let range = ranges.fold((LATENCY_SCALE_MS.start, LATENCY_SCALE_MS.end), |(low, high), (min, max)| {
-        (low.min(min), high.max(max))
+    let range = ranges.fold(
+        (LATENCY_SCALE_MS.start, LATENCY_SCALE_MS.end),
+        |(low, high), (min, max)| (low.min(min), high.max(max)),
+    );
+    let cells = series.iter().map(|one| {
+        one.map(|one| drawn(one, range, report, points))
+            .unwrap_or_default()
     });
-    let cells = series.iter().map(|one| one.map(|one| drawn(one, range, report, points)).unwrap_or_default());
     table.add_column(title.to_owned(), cells);
     table.push(out.out);
 }
 
 /// The kernel's name of a device, which sentences use, with its alias, by which it is an event: `dm-1 vg0-root`.
 pub(super) fn full_name<'a>(report: &AnalysisReport, device: &'a DeviceReport) -> Cow<'a, str> {
-    match report.topology.node(&device.device).and_then(|node| node.alias.as_ref()) {
+    match report
+        .topology
+        .node(&device.device)
+        .and_then(|node| node.alias.as_ref())
+    {
         Some(alias) => format!("{} {alias}", device.device).into(),
         None => device.device.as_str().into(),
     }
 }
 
 fn row_cells(report: &AnalysisReport, row: &Row<'_>) -> Vec<String> {
-    let DeviceReport { read, write, all, util_pct, .. } = row.report;
-    let name: String = sanitize(&full_name(report, row.report)).chars().take(MAX_NAME).collect();
+    let DeviceReport {
+        read,
+        write,
+        all,
+        util_pct,
+        ..
+    } = row.report;
+    let name: String = sanitize(&full_name(report, row.report))
+        .chars()
+        .take(MAX_NAME)
+        .collect();
     // A device that is ok for most of the time is listed because of its worst incident.
     let verdict = match (row.report.verdict, row.worse) {
         (Some(own), Some(worst)) => format!("{}, {}", own.name(), worst.name()),
         (Some(verdict), None) | (None, Some(verdict)) => verdict.name().to_owned(),
         (None, None) => "no verdict".to_owned(),
     };
-    let trouble = if row.trouble_s > 0.0 { duration(row.trouble_s) } else { "-".to_owned() };
+    let trouble = if row.trouble_s > 0.0 {
+        duration(row.trouble_s)
+    } else {
+        "-".to_owned()
+    };
     let cell = |value: Option<f64>, format: fn(f64) -> String| value.map_or("-".to_owned(), format);
     vec![
         name,
@@ -439,13 +639,20 @@ fn row_cells(report: &AnalysisReport, row: &Row<'_>) -> Vec<String> {
 }
 
 /// The latency of a device over the time of the run.
-fn drawn(series: &LatencySeries, range: (f64, f64), report: &AnalysisReport, width: usize) -> String {
+fn drawn(
+    series: &LatencySeries,
+    range: (f64, f64),
+    report: &AnalysisReport,
+    width: usize,
+) -> String {
     let total_s = report.clock.elapsed_s(report.clock.end.run_s);
     let gaps = report.clock.gaps();
     let step_s = total_s / width as f64;
     let point = |index: usize| {
         let (begin_s, end_s) = (index as f64 * step_s, (index + 1) as f64 * step_s);
-        let is_gap = gaps.iter().any(|(from, until)| *from <= begin_s && end_s <= *until);
+        let is_gap = gaps
+            .iter()
+            .any(|(from, until)| *from <= begin_s && end_s <= *until);
         match series.max(begin_s, end_s) {
             Some(await_ms) => Point::Value(await_ms),
             None if is_gap => Point::Gap,
@@ -459,14 +666,29 @@ fn drawn(series: &LatencySeries, range: (f64, f64), report: &AnalysisReport, wid
 /// Appends the devices that are not in the table: those without a verdict on one line, and those that are ok or idle on
 /// another.
 fn push_others(report: &AnalysisReport, rows: &[Row<'_>], out: &mut Text<'_>) {
-    let is_other = |device: &&DeviceReport| !rows.iter().any(|row| std::ptr::eq(row.report, *device));
+    let is_other =
+        |device: &&DeviceReport| !rows.iter().any(|row| std::ptr::eq(row.report, *device));
     let list = |title: &str, is_meant: &dyn Fn(&DeviceReport) -> bool| {
-        let meant = report.devices.iter().filter(is_other).filter(|device| is_meant(device));
-        let names: Vec<String> = meant.map(|device| sanitize(&device.device).into_owned()).collect();
-        (!names.is_empty()).then(|| format!("{} {title}: {}", names.len(), named(&names, MAX_NAMED, ", ")))
+        let meant = report
+            .devices
+            .iter()
+            .filter(is_other)
+            .filter(|device| is_meant(device));
+        let names: Vec<String> = meant
+            .map(|device| sanitize(&device.device).into_owned())
+            .collect();
+        (!names.is_empty()).then(|| {
+            format!(
+                "{} {title}: {}",
+                names.len(),
+                named(&names, MAX_NAMED, ", ")
+            )
+        })
     };
     let has = |device: &DeviceReport, verdict| device.intervals > 0 && device.verdict == verdict;
-    let little = list("without a verdict and with little I/O", &|device| has(device, None));
+    let little = list("without a verdict and with little I/O", &|device| {
+        has(device, None)
+    });
     let others = [
         list("ok", &|device| has(device, Some(Verdict::Ok))),
         list("idle", &|device| has(device, Some(Verdict::Idle))),
@@ -490,13 +712,26 @@ impl<'a> Comparison<'a> {
     /// The devices that are in both captures.
     fn in_both(&self) -> Vec<(&'a DeviceReport, &'a DeviceReport)> {
         // A device that is paired is not compared with another one that has its name.
-        let name_after = |name: &'a str| match self.pairs.iter().find(|(before, _)| before == name) {
+        let name_after = |name: &'a str| match self.pairs.iter().find(|(before, _)| before == name)
+        {
             Some((_, after)) => Some(after.as_str()),
-            None => self.pairs.iter().all(|(_, after)| after != name).then_some(name),
+            None => self
+                .pairs
+                .iter()
+                .all(|(_, after)| after != name)
+                .then_some(name),
         };
-        let find = |name: &str| self.after.1.devices.iter().find(|device| device.device == name);
+        let find = |name: &str| {
+            self.after
+                .1
+                .devices
+                .iter()
+                .find(|device| device.device == name)
+        };
         let before = self.before.1.devices.iter();
-        before.filter_map(|device| Some((device, find(name_after(&device.device)?)?))).collect()
+        before
+            .filter_map(|device| Some((device, find(name_after(&device.device)?)?)))
+            .collect()
     }
 
     /// The devices that are in both captures and were busy in one.
@@ -510,8 +745,14 @@ impl<'a> Comparison<'a> {
     fn only_in_one(&self) -> [Vec<&'a str>; 2] {
         let (before, after): (Vec<_>, Vec<_>) = self.in_both().into_iter().unzip();
         [(self.before, before), (self.after, after)].map(|((_, capture), in_both)| {
-            let is_alone = |device: &&DeviceReport| !in_both.iter().any(|one| std::ptr::eq(*one, *device));
-            capture.devices.iter().filter(is_alone).map(|device| device.device.as_str()).collect()
+            let is_alone =
+                |device: &&DeviceReport| !in_both.iter().any(|one| std::ptr::eq(*one, *device));
+            capture
+                .devices
+                .iter()
+                .filter(is_alone)
+                .map(|device| device.device.as_str())
+                .collect()
         })
     }
 }
@@ -531,14 +772,20 @@ pub fn compare_text(comparison: &Comparison<'_>, width: usize, out: &mut Vec<u8>
         push_compared(old, new, out);
     }
     if pairs.is_empty() {
-        let text =
-            "No device was active in both captures; --pair BEFORE=AFTER compares devices of different names.";
+        let text = "No device was active in both captures; --pair BEFORE=AFTER compares devices of different names.";
         out.heading(text, 0);
     }
     let only = comparison.only_in_one();
-    for ((title, name), names) in [("before", &before.0), ("after", &after.0)].into_iter().zip(only) {
+    for ((title, name), names) in [("before", &before.0), ("after", &after.0)]
+        .into_iter()
+        .zip(only)
+    {
         if !names.is_empty() {
-            let place = if before.0 == after.0 { title.to_owned() } else { format!("in {name}") };
+            let place = if before.0 == after.0 {
+                title.to_owned()
+            } else {
+                format!("in {name}")
+            };
             out.heading(&format!("Only {place}: {}.", names.join(", ")), 0);
         }
     }
@@ -556,7 +803,11 @@ fn push_compared(old: &DeviceReport, new: &DeviceReport, out: &mut Text<'_>) {
     };
     out.heading(&format!("{name}: {verdicts}"), 0);
     let differences = compare(old, new);
-    let of = |outcome| differences.iter().filter(move |one: &&Difference| one.outcome == outcome);
+    let of = |outcome| {
+        differences
+            .iter()
+            .filter(move |one: &&Difference| one.outcome == outcome)
+    };
     let sections = [
         ("Changed", Outcome::Changed),
         (
@@ -570,15 +821,18 @@ fn push_compared(old: &DeviceReport, new: &DeviceReport, out: &mut Text<'_>) {
             of(outcome).for_each(|one| out.push(&format!("{}.", sentence(one)), 4));
         }
     }
-    let same: Vec<String> = of(Outcome::NoDifference).map(|one| describe(one.quantity).2).collect();
+    let same: Vec<String> = of(Outcome::NoDifference)
+        .map(|one| describe(one.quantity).2)
+        .collect();
     if !same.is_empty() {
         out.push("No difference beyond the spread between blocks", 2);
         out.push(&format!("{}.", same.join("; ")), 4);
     }
-    let has_like = differences.iter().any(|one| matches!(one.quantity, Quantity::LatencyAt(_)));
+    let has_like = differences
+        .iter()
+        .any(|one| matches!(one.quantity, Quantity::LatencyAt(_)));
     if !has_like && !old.blocks.is_empty() && !new.blocks.is_empty() {
-        let text =
-            "Latency at similar concurrency: the captures share no intervals of similar queue and size.";
+        let text = "Latency at similar concurrency: the captures share no intervals of similar queue and size.";
         out.push(text, 2);
     }
     if !old.plateaus.is_empty() || !new.plateaus.is_empty() {
@@ -595,21 +849,39 @@ fn push_compared(old: &DeviceReport, new: &DeviceReport, out: &mut Text<'_>) {
 /// The rates that stayed constant at a limit.
 fn caps(report: &DeviceReport) -> String {
     let rates: Vec<String> = report.plateaus.iter().map(plateau_rate).collect();
-    if rates.is_empty() { "none seen".to_owned() } else { rates.join(", ") }
+    if rates.is_empty() {
+        "none seen".to_owned()
+    } else {
+        rates.join(", ")
+    }
 }
 
 /// A quantity with its median and range in both captures.
 fn sentence(difference: &Difference) -> String {
-    let Difference { quantity, before, after, .. } = difference;
+    let Difference {
+        quantity,
+        before,
+        after,
+        ..
+    } = difference;
     let (_, _, name, value) = describe(*quantity);
     let range = |means: &BlockMeans| match means.blocks {
         1 => "1 block".to_owned(),
         blocks => {
-            format!("{}: {} to {}", counted(blocks as u64, "block"), value(means.low), value(means.high))
+            format!(
+                "{}: {} to {}",
+                counted(blocks as u64, "block"),
+                value(means.low),
+                value(means.high)
+            )
         }
     };
     let ranges = format!("{}; {}", range(before), range(after));
-    format!("{name}: {} -> {} ({ranges})", value(before.median), value(after.median))
+    format!(
+        "{name}: {} -> {} ({ranges})",
+        value(before.median),
+        value(after.median)
+    )
 }
 
 /// A quantity: its name in JSON, its direction, its name for people, and the text of a value.
@@ -617,21 +889,38 @@ type Described = (&'static str, Option<IoDirection>, String, fn(f64) -> String);
 
 fn describe(quantity: Quantity) -> Described {
     let of = |key, direction: IoDirection, noun: &str, value: fn(f64) -> String| -> Described {
-        (key, Some(direction), format!("{} {noun}", direction.name()), value)
+        (
+            key,
+            Some(direction),
+            format!("{} {noun}", direction.name()),
+            value,
+        )
     };
     match quantity {
-        Quantity::Rate(direction) => {
-            ("per_s", Some(direction), format!("{} per second", direction.noun()), number)
-        }
-        Quantity::Throughput(direction) => {
-            of("mib_per_s", direction, "throughput", |mib| format!("{} MiB/s", number(mib)))
-        }
-        Quantity::Size(direction) => of("size_kib", direction, "size", |kib| format!("{} KiB", number(kib))),
-        Quantity::ReadShare => ("read_pct", None, "reads among requests".to_owned(), cells::percent),
+        Quantity::Rate(direction) => (
+            "per_s",
+            Some(direction),
+            format!("{} per second", direction.noun()),
+            number,
+        ),
+        Quantity::Throughput(direction) => of("mib_per_s", direction, "throughput", |mib| {
+            format!("{} MiB/s", number(mib))
+        }),
+        Quantity::Size(direction) => of("size_kib", direction, "size", |kib| {
+            format!("{} KiB", number(kib))
+        }),
+        Quantity::ReadShare => (
+            "read_pct",
+            None,
+            "reads among requests".to_owned(),
+            cells::percent,
+        ),
         Quantity::Queue => ("queue", None, "queue".to_owned(), cells::queue),
         Quantity::Latency(direction) => of("await_ms", direction, "latency at any queue", time),
         Quantity::LatencyAt(class) => {
-            let queue = class.queue().map_or("queue below 0.7".to_owned(), |queue| format!("queue {queue}"));
+            let queue = class.queue().map_or("queue below 0.7".to_owned(), |queue| {
+                format!("queue {queue}")
+            });
             let noun = format!("latency at {queue} and {} KiB", class.size_kib());
             of("await_ms_at_like_queue", class.direction(), &noun, time)
         }
@@ -659,10 +948,17 @@ fn quantity_json(difference: &Difference) -> Object {
 pub fn compare_json(comparison: &Comparison<'_>, out: &mut Vec<u8>) {
     let capture = |(name, capture): &(String, AnalysisReport)| {
         let (begin, end) = capture.clock.range().unzip();
-        let object = Object::new().field("begin", begin.map(time_text)).field("end", end.map(time_text));
-        Some(object.field("file", sanitize(name)).field("seconds", capture.clock.end.run_s))
+        let object = Object::new()
+            .field("begin", begin.map(time_text))
+            .field("end", end.map(time_text));
+        Some(
+            object
+                .field("file", sanitize(name))
+                .field("seconds", capture.clock.end.run_s),
+        )
     };
-    let limits = |report: &DeviceReport| report.plateaus.iter().map(plateau_rate).collect::<Vec<_>>();
+    let limits =
+        |report: &DeviceReport| report.plateaus.iter().map(plateau_rate).collect::<Vec<_>>();
     let device = |(old, new): (&DeviceReport, &DeviceReport)| {
         Object::new()
             .field("device", &old.device)
@@ -700,11 +996,19 @@ mod text_tests {
     }
 
     fn report(device: &str, verdict: Option<Verdict>, intervals: u64) -> DeviceReport {
-        DeviceReport { device: device.into(), verdict, intervals, ..DeviceReport::default() }
+        DeviceReport {
+            device: device.into(),
+            verdict,
+            intervals,
+            ..DeviceReport::default()
+        }
     }
 
     fn far_from_saturated() -> Reason {
-        Reason::Ok { was_saturated: false, is_known: true }
+        Reason::Ok {
+            was_saturated: false,
+            is_known: true,
+        }
     }
 
     #[test]
@@ -720,54 +1024,100 @@ mod text_tests {
     #[test]
     fn a_stalled_device_has_its_sentence_and_no_empty_tables() {
         let explanation = Reason::Stalled { longest_s: 3.0 }.into();
-        let stalled = DeviceReport { explanation, ..report("sda", Some(Verdict::Stalled), 3) };
+        let stalled = DeviceReport {
+            explanation,
+            ..report("sda", Some(Verdict::Stalled), 3)
+        };
         let text = drawn(&[stalled]);
         assert!(
-            text.ends_with("\n\nsda: stalled\n  sda stalled: requests hung for 3.0 s, none completed.\n"),
+            text.ends_with(
+                "\n\nsda: stalled\n  sda stalled: requests hung for 3.0 s, none completed.\n"
+            ),
             "{text}"
         );
     }
 
     #[test]
     fn a_device_has_both_of_its_names() {
-        let node = Node { name: "dm-1".into(), alias: Some("vg0-root".into()), ..Node::default() };
+        let node = Node {
+            name: "dm-1".into(),
+            alias: Some("vg0-root".into()),
+            ..Node::default()
+        };
         let topology = Topology::new(vec![node]);
         let devices = [report("dm-1", None, 9), report("sda", None, 9)];
         for has_details in [false, true] {
             let mut out = Vec::new();
             text(
-                &AnalysisReport { topology: topology.clone(), has_details, ..report_of(&devices) },
+                &AnalysisReport {
+                    topology: topology.clone(),
+                    has_details,
+                    ..report_of(&devices)
+                },
                 80,
                 &mut out,
             );
             let text = String::from_utf8(out).unwrap();
-            assert!(text.contains("\ndm-1 vg0-root  no verdict") && text.contains("\nsda "), "{text}");
-            assert!(!has_details || text.contains("\ndm-1 vg0-root: no verdict\n"), "{text}");
+            assert!(
+                text.contains("\ndm-1 vg0-root  no verdict") && text.contains("\nsda "),
+                "{text}"
+            );
+            assert!(
+                !has_details || text.contains("\ndm-1 vg0-root: no verdict\n"),
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn names_cannot_steer_a_terminal() {
         let name = format!("a\u{1b}[2J{}", "x".repeat(200));
-        let hostile =
-            DeviceReport { explanation: far_from_saturated().into(), ..report(&name, Some(Verdict::Ok), 5) };
+        let hostile = DeviceReport {
+            explanation: far_from_saturated().into(),
+            ..report(&name, Some(Verdict::Ok), 5)
+        };
         let text = drawn(&[hostile, report("b\u{9b}", Some(Verdict::Idle), 5)]);
-        assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{text:?}");
+        assert!(
+            !text.contains(|c: char| c.is_control() && c != '\n'),
+            "{text:?}"
+        );
         assert!(text.lines().all(|line| line.len() <= 80), "{text}");
     }
 
     #[test]
     fn rows_without_values_are_left_out_and_excluded_intervals_are_counted() {
         let mut only_writes = report("sda", Some(Verdict::Ok), 4);
-        only_writes.write.iops =
-            Distribution { mean: Some(5.0), p50: Some(5.0), max: Some(9.0), ..Distribution::default() };
-        only_writes.read.iops = Distribution { mean: Some(0.0), max: Some(0.0), ..Distribution::default() };
-        only_writes.excluded = Excluded { resets: 1, gaps: 2, absent: 1, ..Excluded::default() };
+        only_writes.write.iops = Distribution {
+            mean: Some(5.0),
+            p50: Some(5.0),
+            max: Some(9.0),
+            ..Distribution::default()
+        };
+        only_writes.read.iops = Distribution {
+            mean: Some(0.0),
+            max: Some(0.0),
+            ..Distribution::default()
+        };
+        only_writes.excluded = Excluded {
+            resets: 1,
+            gaps: 2,
+            absent: 1,
+            ..Excluded::default()
+        };
         let text = drawn(&[only_writes]);
-        assert!(text.contains("\n    w/s") && !text.contains("\n    r/s"), "{text}");
+        assert!(
+            text.contains("\n    w/s") && !text.contains("\n    r/s"),
+            "{text}"
+        );
         assert!(!text.contains("w_await"), "{text}");
-        assert!(text.contains("1 reset (") && text.contains("2 gaps in time"), "{text}");
-        assert!(text.contains("1 interval with the device absent."), "{text}");
+        assert!(
+            text.contains("1 reset (") && text.contains("2 gaps in time"),
+            "{text}"
+        );
+        assert!(
+            text.contains("1 interval with the device absent."),
+            "{text}"
+        );
     }
 }
 
@@ -777,7 +1127,11 @@ mod paragraph_tests {
 
     fn paragraph(text: &str, indent: usize, width: usize) -> String {
         let mut out = Vec::new();
-        Text { width, out: &mut out }.push(text, indent);
+        Text {
+            width,
+            out: &mut out,
+        }
+        .push(text, indent);
         String::from_utf8(out).unwrap()
     }
 

@@ -24,19 +24,32 @@ pub(super) struct Panel<'a> {
 impl<'a> Panel<'a> {
     pub(super) fn new(chart: Chart<'a>, scale: Scale) -> Self {
         let [legend, drawing, labels] = [const { String::new() }; 3];
-        Self { chart, scale, legend, drawing, labels }
+        Self {
+            chart,
+            scale,
+            legend,
+            drawing,
+            labels,
+        }
     }
 
     /// Adds an entry of the legend by its class, its key in the embedded data and its label. The script fills in values.
     fn add_key(&mut self, class: &str, key: &str, label: &str) {
         let (key, label) = (escape(key), escape(label));
-        self.legend +=
-            &format!("<span class=\"key {class}\" data-k=\"{key}\">{label}<output></output></span>");
+        self.legend += &format!(
+            "<span class=\"key {class}\" data-k=\"{key}\">{label}<output></output></span>"
+        );
     }
 
     /// Adds an entry of the legend for shades, each drawn as a path with these attributes.
-    pub(super) fn add_shades(&mut self, first: &str, last: &str, shades: impl Iterator<Item = String>) {
-        let swatch = |path| format!("<svg viewBox=\"0 0 8 8\" class=\"swatch\"><path {path}/></svg>");
+    pub(super) fn add_shades(
+        &mut self,
+        first: &str,
+        last: &str,
+        shades: impl Iterator<Item = String>,
+    ) {
+        let swatch =
+            |path| format!("<svg viewBox=\"0 0 8 8\" class=\"swatch\"><path {path}/></svg>");
         let swatches: String = shades.map(swatch).collect();
         self.legend += &format!("<span class=\"key\">{first} {swatches} {last}</span>");
     }
@@ -57,7 +70,8 @@ impl<'a> Panel<'a> {
         self.draw("ref", &format!("M0 {}h{WIDTH}", self.scale.y(value)));
         let top = (1.0 - self.scale.position(value)) * 100.0;
         let (side, label) = (if top < 12.0 { "under" } else { "over" }, escape(label));
-        self.labels += &format!("<span class=\"ref {side}\" style=\"top:{top:.1}%\">{label}</span>");
+        self.labels +=
+            &format!("<span class=\"ref {side}\" style=\"top:{top:.1}%\">{label}</span>");
     }
 
     /// Appends the panel with an axis of time, whose drawing the script can zoom.
@@ -67,8 +81,15 @@ impl<'a> Panel<'a> {
 
     /// Appends the panel. `grid` is what follows the horizontal lines of the grid in the drawing, `below` the labels below it.
     pub(super) fn push(&self, class: &str, grid: &str, below: &str, out: &mut String) {
-        let Self { chart: (title, question, unit), scale, legend, drawing, labels } = self;
-        let ([key, on_axis], ticks) = (unit.names(), scale.ticks(MAX_TICK_INTERVALS, MAX_LOG_TICKS));
+        let Self {
+            chart: (title, question, unit),
+            scale,
+            legend,
+            drawing,
+            labels,
+        } = self;
+        let ([key, on_axis], ticks) =
+            (unit.names(), scale.ticks(MAX_TICK_INTERVALS, MAX_LOG_TICKS));
         let on_the_left = |tick: &f64| {
             format!(
                 "<i style=\"top:{:.0}%\">{}</i>",
@@ -77,7 +98,10 @@ impl<'a> Panel<'a> {
             )
         };
         let on_the_left: String = ticks.iter().map(on_the_left).collect();
-        let lines: String = ticks.iter().map(|tick| format!("M0 {}h{WIDTH}", scale.y(*tick))).collect();
+        let lines: String = ticks
+            .iter()
+            .map(|tick| format!("M0 {}h{WIDTH}", scale.y(*tick)))
+            .collect();
         *out += &format!(
             "<figure class=\"panel\" data-u=\"{key}\"><figcaption><b>{title}</b> <span class=\"unit\">{on_axis}</span>\
              <span class=\"q\">{question}</span><span class=\"legend\">{legend}</span></figcaption><div class=\"chart\">\
@@ -100,7 +124,10 @@ pub(super) fn time_labels(axis: &TimeAxis<'_>) -> String {
         };
         format!("<i{class} style=\"left:{left:.1}%\">{}</i>", escape(&label))
     };
-    format!("<div class=\"xs\">{}</div>", axis.ticks().into_iter().map(label).collect::<String>())
+    format!(
+        "<div class=\"xs\">{}</div>",
+        axis.ticks().into_iter().map(label).collect::<String>()
+    )
 }
 
 /// A chart over time: its title, the question that it answers, and the unit of its values.
@@ -128,22 +155,40 @@ pub(super) fn push_chart<'a>(
     let maxima = |values: &'a [Extent]| values.iter().filter_map(Extent::max);
     let own = lines.iter().filter(|(chart, ..)| *chart == title);
     let all = own.map(|(_, label, key, class)| (*label, *class, (*key, values_of(key))));
-    let shown: Vec<(&str, &str, Named<'a>)> =
-        all.filter(|(.., (_, values))| maxima(values).any(|max| max > 0.0)).collect();
+    let shown: Vec<(&str, &str, Named<'a>)> = all
+        .filter(|(.., (_, values))| maxima(values).any(|max| max > 0.0))
+        .collect();
     if shown.is_empty() {
         return;
     }
     let factor = unit.factor();
-    let max = shown.iter().flat_map(|(.., (_, values))| maxima(values)).fold(0.0, f64::max) * factor;
-    let minima = shown.iter().flat_map(|(.., (_, values))| values.iter().filter_map(Extent::min));
+    let max = shown
+        .iter()
+        .flat_map(|(.., (_, values))| maxima(values))
+        .fold(0.0, f64::max)
+        * factor;
+    let minima = shown
+        .iter()
+        .flat_map(|(.., (_, values))| values.iter().filter_map(Extent::min));
     let minima = minima.filter(|min| *min > 0.0).map(|min| min * factor);
-    let min = minima.chain(references.iter().map(|(value, _)| *value)).fold(f64::INFINITY, f64::min);
-    let highest = references.iter().map(|(value, _)| *value).fold(0.0, f64::max);
+    let min = minima
+        .chain(references.iter().map(|(value, _)| *value))
+        .fold(f64::INFINITY, f64::min);
+    let highest = references
+        .iter()
+        .map(|(value, _)| *value)
+        .fold(0.0, f64::max);
     // On a linear axis, one short burst must not hide how all other values change.
-    let usual = shown.iter().map(|(.., (_, values))| usual_max(maxima(values))).fold(0.0, f64::max) * factor;
+    let usual = shown
+        .iter()
+        .map(|(.., (_, values))| usual_max(maxima(values)))
+        .fold(0.0, f64::max)
+        * factor;
     let is_rate = matches!(unit, Unit::PerSecond | Unit::Bandwidth);
-    let is_cut =
-        is_rate && usual > 0.0 && max > MAX_BURST_RATIO * usual && highest <= MAX_BURST_RATIO * usual;
+    let is_cut = is_rate
+        && usual > 0.0
+        && max > MAX_BURST_RATIO * usual
+        && highest <= MAX_BURST_RATIO * usual;
     let top = if is_cut { usual * CUT_ROOM } else { max };
     let mut panel = Panel::new(chart, unit.scale(min, top.max(highest)));
     panel.draw_incidents(shades);
@@ -154,7 +199,9 @@ pub(super) fn push_chart<'a>(
     if is_cut {
         let mut path = Path::default();
         for (index, span) in time.timeline.points().iter().enumerate() {
-            let of_point = shown.iter().filter_map(|(.., (_, values))| values.get(index)?.max());
+            let of_point = shown
+                .iter()
+                .filter_map(|(.., (_, values))| values.get(index)?.max());
             if of_point.fold(0.0, f64::max) * factor > panel.scale.max {
                 let (x, end) = time.ends(span);
                 path.step(x, end, 0);
@@ -162,10 +209,13 @@ pub(super) fn push_chart<'a>(
         }
         panel.draw("cut", path.text());
     }
-    references.iter().for_each(|(value, label)| panel.draw_reference(*value, label));
+    references
+        .iter()
+        .for_each(|(value, label)| panel.draw_reference(*value, label));
     if is_cut {
         let label = unit.label(max);
-        panel.labels += &format!("<span class=\"ref under\" style=\"top:0%\">cut: up to {label}</span>");
+        panel.labels +=
+            &format!("<span class=\"ref under\" style=\"top:0%\">cut: up to {label}</span>");
     }
     panel.push_over_time(time, out);
 }
@@ -190,7 +240,9 @@ fn draw_line(class: &str, values: &[Extent], time: &TimeAxis<'_>, panel: &mut Pa
     let (.., unit) = panel.chart;
     let y = |value: Option<f64>| value.map(|value| panel.scale.y(value * unit.factor()));
     for (index, (extent, span)) in values.iter().zip(time.timeline.points()).enumerate() {
-        let (Some(at), Some(top), Some(bottom)) = (y(extent.mean()), y(extent.max()), y(extent.min())) else {
+        let (Some(at), Some(top), Some(bottom)) =
+            (y(extent.mean()), y(extent.max()), y(extent.min()))
+        else {
             mean.interrupt();
             continue;
         };
@@ -209,7 +261,8 @@ fn draw_line(class: &str, values: &[Extent], time: &TimeAxis<'_>, panel: &mut Pa
     }
     if !band.text().is_empty() {
         let (width, path) = (time.bar_width(time.timeline.points().iter()), band.text());
-        panel.drawing += &format!("<path class=\"{class} band\" stroke-width=\"{width}\" d=\"{path}\"/>");
+        panel.drawing +=
+            &format!("<path class=\"{class} band\" stroke-width=\"{width}\" d=\"{path}\"/>");
     }
     panel.draw(class, mean.text());
 }
@@ -234,7 +287,12 @@ pub(super) fn push_areas(
     time: &TimeAxis<'_>,
     out: &mut String,
 ) {
-    if !areas.iter().any(|area| area.values.iter().filter_map(Extent::max).any(|value| value > 0.0)) {
+    if !areas.iter().any(|area| {
+        area.values
+            .iter()
+            .filter_map(Extent::max)
+            .any(|value| value > 0.0)
+    }) {
         return;
     }
     let mut panel = Panel::new((title, question, Unit::Percent), Scale::percent(100.0));
@@ -242,8 +300,13 @@ pub(super) fn push_areas(
     for area in areas {
         let mut path = Path::default();
         for (index, (value, span)) in area.values.iter().zip(time.timeline.points()).enumerate() {
-            let Some(value) = value.mean().filter(|value| *value > 0.0) else { continue };
-            let (bottom, top) = (panel.scale.y(below[index]), panel.scale.y(below[index] + value));
+            let Some(value) = value.mean().filter(|value| *value > 0.0) else {
+                continue;
+            };
+            let (bottom, top) = (
+                panel.scale.y(below[index]),
+                panel.scale.y(below[index] + value),
+            );
             below[index] += value;
             let (x, end) = time.ends(span);
             if bottom > top {
@@ -296,7 +359,11 @@ impl Unit {
 
     /// The factor from the unit of the data to that of the axis.
     pub(super) fn factor(self) -> f64 {
-        if self == Self::Bandwidth { 1.0 / 1024.0 } else { 1.0 }
+        if self == Self::Bandwidth {
+            1.0 / 1024.0
+        } else {
+            1.0
+        }
     }
 
     /// Returns the scale of its axis for values from `min_above_zero` to `max`.
@@ -321,7 +388,11 @@ impl Unit {
 
 /// A round number without superfluous digits: `0.5`, `2,000`, `150k`.
 fn plain(value: f64) -> String {
-    let text = if value < 0.1 { format!("{value:.6}") } else { number(value) };
+    let text = if value < 0.1 {
+        format!("{value:.6}")
+    } else {
+        number(value)
+    };
     without_zeros(&text)
 }
 
@@ -411,8 +482,9 @@ pub(super) const WIDTH: f64 = 2000.0;
 
 /// The possible distances between ticks in seconds.
 const STEPS_S: [f64; 27] = [
-    0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0,
-    1800.0, 3600.0, 7200.0, 10_800.0, 21_600.0, 43_200.0, 86_400.0, 172_800.0, 604_800.0, 1209600.0,
+    0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0,
+    900.0, 1800.0, 3600.0, 7200.0, 10_800.0, 21_600.0, 43_200.0, 86_400.0, 172_800.0, 604_800.0,
+    1209600.0,
 ];
 /// The most distances between ticks on an axis: one less than the ticks.
 const MAX_TIME_INTERVALS: f64 = 6.0;
@@ -431,7 +503,11 @@ impl<'a> TimeAxis<'a> {
     pub(super) fn new(span: TimeSpan, timeline: &'a Timeline, time_zone: Option<TimeZone>) -> Self {
         // A span without length could not be divided.
         let end_s = span.end_s.max(span.start_s + 1e-3);
-        Self { span: TimeSpan { end_s, ..span }, timeline, time_zone }
+        Self {
+            span: TimeSpan { end_s, ..span },
+            timeline,
+            time_zone,
+        }
     }
 
     pub(super) fn span(&self) -> TimeSpan {
@@ -459,7 +535,11 @@ impl<'a> TimeAxis<'a> {
         let width = |(x, end): (i32, i32)| end - x;
         let mut widths: Vec<i32> = spans.map(|span| width(self.ends(span))).collect();
         let middle = widths.len() / 2;
-        if widths.is_empty() { 1 } else { (*widths.select_nth_unstable(middle).1).max(1) }
+        if widths.is_empty() {
+            1
+        } else {
+            (*widths.select_nth_unstable(middle).1).max(1)
+        }
     }
 
     /// Returns a time with seconds, `16:04:47`, or the time since the first sample, `+1:02:03`.
@@ -475,23 +555,35 @@ impl<'a> TimeAxis<'a> {
     /// Returns a time in this format; the time since the first sample, without a wall clock, has these decimals.
     fn text(&self, seconds: f64, format: &str, decimals: usize) -> String {
         let zoned = self.zoned(seconds);
-        zoned.map_or_else(|| elapsed(seconds, decimals), |zoned| zoned.strftime(format).to_string())
+        zoned.map_or_else(
+            || elapsed(seconds, decimals),
+            |zoned| zoned.strftime(format).to_string(),
+        )
     }
 
     /// Returns a time with seconds, and with its date if the axis spans several days.
     pub(super) fn moment(&self, seconds: f64) -> String {
-        if self.spans_days() { self.date_and_clock(seconds) } else { self.clock(seconds) }
+        if self.spans_days() {
+            self.date_and_clock(seconds)
+        } else {
+            self.clock(seconds)
+        }
     }
 
     /// Returns the end of a range of time, with its date only if that differs from the date of the beginning.
     pub(super) fn end_moment(&self, begin_s: f64, end_s: f64) -> String {
         let date = |seconds| self.zoned(seconds).map(|zoned| zoned.date());
-        if date(begin_s) == date(end_s) { self.clock(end_s) } else { self.moment(end_s) }
+        if date(begin_s) == date(end_s) {
+            self.clock(end_s)
+        } else {
+            self.moment(end_s)
+        }
     }
 
     /// Returns the name of the time zone, such as `UTC` or `CET`; `None` without a wall clock.
     pub(super) fn zone(&self) -> Option<String> {
-        self.zoned(self.span.start_s).map(|zoned| zoned.strftime("%Z").to_string())
+        self.zoned(self.span.start_s)
+            .map(|zoned| zoned.strftime("%Z").to_string())
     }
 
     /// Returns whether the span begins and ends on different days.
@@ -503,8 +595,11 @@ impl<'a> TimeAxis<'a> {
     /// Returns the times from which each UTC offset applies, with the seconds by which local time is then ahead of UTC;
     /// the first is the beginning.
     pub(super) fn utc_offsets(&self) -> Vec<(f64, i32)> {
-        let Some(time_zone) = &self.time_zone else { return vec![(self.span.start_s, 0)] };
-        let offset_at = |seconds| timestamp(seconds).map_or(0, |at| time_zone.to_offset(at).seconds());
+        let Some(time_zone) = &self.time_zone else {
+            return vec![(self.span.start_s, 0)];
+        };
+        let offset_at =
+            |seconds| timestamp(seconds).map_or(0, |at| time_zone.to_offset(at).seconds());
         let mut offsets = vec![(self.span.start_s, offset_at(self.span.start_s))];
         let transitions = timestamp(self.span.start_s).map(|start| time_zone.following(start));
         for transition in transitions.into_iter().flatten().take(100) {
@@ -539,7 +634,9 @@ impl<'a> TimeAxis<'a> {
     }
 
     fn label(&self, seconds: f64, step_s: f64) -> String {
-        let is_midnight = self.zoned(seconds).is_some_and(|zoned| zoned.start_of_day().ok() == Some(zoned));
+        let is_midnight = self
+            .zoned(seconds)
+            .is_some_and(|zoned| zoned.start_of_day().ok() == Some(zoned));
         match step_s {
             1.0.. if is_midnight && self.spans_days() => self.text(seconds, "%b %-d", 0),
             60.0.. => self.text(seconds, "%H:%M", 0),
@@ -562,10 +659,18 @@ fn timestamp(seconds: f64) -> Option<Timestamp> {
 /// The time since the first sample: `+0:05`, `+1:02:03`.
 fn elapsed(seconds: f64, decimals: usize) -> String {
     let whole = seconds.max(0.0);
-    let (hours, minutes, rest) = ((whole / 3600.0).floor(), (whole / 60.0 % 60.0).floor(), whole % 60.0);
+    let (hours, minutes, rest) = (
+        (whole / 3600.0).floor(),
+        (whole / 60.0 % 60.0).floor(),
+        whole % 60.0,
+    );
     let width = if decimals == 0 { 2 } else { decimals + 3 };
     let rest = format!("{rest:0width$.decimals$}");
-    if hours > 0.0 { format!("+{hours}:{minutes:02}:{rest}") } else { format!("+{minutes}:{rest}") }
+    if hours > 0.0 {
+        format!("+{hours}:{minutes:02}:{rest}")
+    } else {
+        format!("+{minutes}:{rest}")
+    }
 }
 
 #[cfg(test)]
@@ -573,7 +678,11 @@ mod scale_tests {
     use super::*;
 
     fn labels(scale: Scale, unit: Unit) -> Vec<String> {
-        scale.ticks(MAX_TICK_INTERVALS, MAX_LOG_TICKS).into_iter().map(|tick| unit.label(tick)).collect()
+        scale
+            .ticks(MAX_TICK_INTERVALS, MAX_LOG_TICKS)
+            .into_iter()
+            .map(|tick| unit.label(tick))
+            .collect()
     }
 
     #[test]
@@ -590,26 +699,44 @@ mod scale_tests {
             labels(Scale::linear(0.03), Unit::Count("")),
             ["0", "0.01", "0.02", "0.03", "0.04", "0.05"]
         );
-        assert_eq!(labels(Scale::percent(99.9), Unit::Percent), ["0%", "20%", "40%", "60%", "80%", "100%"]);
-        assert_eq!(labels(Scale::linear(0.0), Unit::Count("")), ["0", "0.2", "0.4", "0.6", "0.8", "1"]);
+        assert_eq!(
+            labels(Scale::percent(99.9), Unit::Percent),
+            ["0%", "20%", "40%", "60%", "80%", "100%"]
+        );
+        assert_eq!(
+            labels(Scale::linear(0.0), Unit::Count("")),
+            ["0", "0.2", "0.4", "0.6", "0.8", "1"]
+        );
     }
 
     #[test]
     fn logarithmic_ticks_are_decades_or_finer() {
         let wide = Scale::log(0.03, 21.0);
         assert_eq!(wide, Scale::log(0.02, 50.0));
-        assert_eq!(labels(wide, Unit::Milliseconds), ["100 µs", "1 ms", "10 ms"]);
+        assert_eq!(
+            labels(wide, Unit::Milliseconds),
+            ["100 µs", "1 ms", "10 ms"]
+        );
         let narrow = Scale::log(0.9, 1.1);
-        assert_eq!(labels(narrow, Unit::Milliseconds), ["200 µs", "500 µs", "1 ms", "2 ms"]);
+        assert_eq!(
+            labels(narrow, Unit::Milliseconds),
+            ["200 µs", "500 µs", "1 ms", "2 ms"]
+        );
         assert_eq!(labels(Scale::log(0.0, f64::NAN), Unit::Multiple).len(), 7);
     }
 
     #[test]
     fn positions_are_between_bottom_and_top() {
         let linear = Scale::linear(10.0);
-        assert_eq!((linear.y(0.0), linear.y(10.0), linear.y(5.0)), (240, 0, 120));
+        assert_eq!(
+            (linear.y(0.0), linear.y(10.0), linear.y(5.0)),
+            (240, 0, 120)
+        );
         let log = Scale::log(0.1, 1000.0);
-        assert_eq!((log.y(0.1), log.y(10.0), log.y(0.0), log.y(1e9)), (240, 120, 240, 0));
+        assert_eq!(
+            (log.y(0.1), log.y(10.0), log.y(0.0), log.y(1e9)),
+            (240, 120, 240, 0)
+        );
         assert_eq!(linear.y(f64::NAN), 240);
     }
 
@@ -618,9 +745,11 @@ mod scale_tests {
         for exponent in -6..7 {
             for factor in [1.0, 1.7, 3.3, 9.9] {
                 let value = factor * libm::pow(10.0, f64::from(exponent));
-                for scale in
-                    [Scale::linear(value), Scale::log(value, value * 1.5), Scale::log(value, value * 300.0)]
-                {
+                for scale in [
+                    Scale::linear(value),
+                    Scale::log(value, value * 1.5),
+                    Scale::log(value, value * 300.0),
+                ] {
                     let ticks = scale.ticks(MAX_TICK_INTERVALS, MAX_LOG_TICKS);
                     assert!((2..=8).contains(&ticks.len()), "{scale:?}: {ticks:?}");
                 }
@@ -673,7 +802,14 @@ mod time_axis_tests {
 
     fn axis(start: &str, length_s: f64, zone: Option<TimeZone>) -> TimeAxis<'static> {
         let start_s = start.parse::<Timestamp>().unwrap().as_second() as f64;
-        TimeAxis::new(TimeSpan { start_s, end_s: start_s + length_s }, &NO_POINTS, zone)
+        TimeAxis::new(
+            TimeSpan {
+                start_s,
+                end_s: start_s + length_s,
+            },
+            &NO_POINTS,
+            zone,
+        )
     }
 
     fn labels(axis: &TimeAxis<'_>) -> Vec<String> {
@@ -702,22 +838,46 @@ mod time_axis_tests {
 
     #[test]
     fn without_a_clock_times_are_counted_from_the_first_sample() {
-        let axis = TimeAxis::new(TimeSpan { start_s: 0.0, end_s: 4000.0 }, &NO_POINTS, None);
-        assert_eq!(labels(&axis), ["+0:00", "+15:00", "+30:00", "+45:00", "+1:00:00"]);
-        assert_eq!((axis.zone(), axis.clock(3723.4)), (None, "+1:02:03".to_owned()));
+        let axis = TimeAxis::new(
+            TimeSpan {
+                start_s: 0.0,
+                end_s: 4000.0,
+            },
+            &NO_POINTS,
+            None,
+        );
+        assert_eq!(
+            labels(&axis),
+            ["+0:00", "+15:00", "+30:00", "+45:00", "+1:00:00"]
+        );
+        assert_eq!(
+            (axis.zone(), axis.clock(3723.4)),
+            (None, "+1:02:03".to_owned())
+        );
     }
 
     #[test]
     fn a_change_of_the_offset_is_known() {
         let zone = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
         let axis = axis("2026-10-24T22:00:00Z", 86_400.0, Some(zone));
-        let offsets: Vec<i32> = axis.utc_offsets().into_iter().map(|(_, offset)| offset).collect();
+        let offsets: Vec<i32> = axis
+            .utc_offsets()
+            .into_iter()
+            .map(|(_, offset)| offset)
+            .collect();
         assert_eq!(offsets, [7200, 3600]);
     }
 
     #[test]
     fn a_span_without_length_can_be_drawn() {
-        let axis = TimeAxis::new(TimeSpan { start_s: 5.0, end_s: 5.0 }, &NO_POINTS, None);
+        let axis = TimeAxis::new(
+            TimeSpan {
+                start_s: 5.0,
+                end_s: 5.0,
+            },
+            &NO_POINTS,
+            None,
+        );
         assert_eq!((axis.x(5.0), axis.x(99.0)), (0, 2000));
         assert!(axis.ticks().len() <= 8);
     }
@@ -727,7 +887,10 @@ mod time_axis_tests {
         let day_s = 86_400.0;
         let axis = |days: f64| {
             TimeAxis::new(
-                TimeSpan { start_s: 1000.0, end_s: 1000.0 + days * day_s },
+                TimeSpan {
+                    start_s: 1000.0,
+                    end_s: 1000.0 + days * day_s,
+                },
                 &NO_POINTS,
                 Some(TimeZone::UTC),
             )
@@ -736,6 +899,9 @@ mod time_axis_tests {
         let two_days = axis(2.0);
         assert_eq!(two_days.moment(1000.0), "1970-01-01 00:16:40");
         assert_eq!(two_days.end_moment(1000.0, 1060.0), "00:17:40");
-        assert_eq!(two_days.end_moment(1000.0, 1000.0 + day_s), "1970-01-02 00:16:40");
+        assert_eq!(
+            two_days.end_moment(1000.0, 1000.0 + day_s),
+            "1970-01-02 00:16:40"
+        );
     }
 }

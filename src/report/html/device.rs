@@ -5,30 +5,45 @@
 use libm::log10;
 
 use super::chart::{
-    Area, Chart, HEIGHT, Line, MAX_LOG_TICKS, MAX_TICK_INTERVALS, Panel, Path, TimeAxis, Unit, WIDTH,
-    push_areas, push_chart,
+    Area, Chart, HEIGHT, Line, MAX_LOG_TICKS, MAX_TICK_INTERVALS, Panel, Path, TimeAxis, Unit,
+    WIDTH, push_areas, push_chart,
 };
 use super::tables::{PlacedIncident, push_band, push_cgroup_table, shades, tags};
 use super::{Group, Page, escape, list, name};
 use crate::analysis::{
-    CapacityReport, DeviceReport, DirectionReport, Layer, LayerLink, QueueByLayer, RateUnit, WaitLocation,
+    CapacityReport, DeviceReport, DirectionReport, Layer, LayerLink, QueueByLayer, RateUnit,
+    WaitLocation,
 };
 use crate::intervals::series::{Extent, LatencyCounts, Merge, TimeSpan, Timeline};
 use crate::intervals::{DEVICE_QUANTITIES, DeviceHistory, UsageHistory};
 use crate::report::analysis::{
     capacity_sentences, cause_sentences, link_text, verdict_sentence, worse_verdict,
 };
-use crate::report::layout::sentence_numbers::{multiple, number, per_second, queue, time as time_text};
+use crate::report::layout::sentence_numbers::{
+    multiple, number, per_second, queue, time as time_text,
+};
 use crate::report::scale::Scale;
 
 /// The charts over time.
 const CHARTS: [Chart<'_>; 8] = [
     ("Latency", "How long do requests take? ", Unit::Milliseconds),
     ("Operations", "How many operations? ", Unit::PerSecond),
-    ("Queue", "How many requests wait or are served? ", Unit::Count("requests")),
+    (
+        "Queue",
+        "How many requests wait or are served? ",
+        Unit::Count("requests"),
+    ),
     ("Bandwidth", "How many bytes? ", Unit::Bandwidth),
-    ("Saturation", "How much slower than unloaded? ", Unit::Multiple),
-    ("Utilization", "How often is there any request? ", Unit::Percent),
+    (
+        "Saturation",
+        "How much slower than unloaded? ",
+        Unit::Multiple,
+    ),
+    (
+        "Utilization",
+        "How often is there any request? ",
+        Unit::Percent,
+    ),
     ("I/O size", "How large are requests? ", Unit::Size),
     ("Merged requests", "Is the load sequential? ", Unit::Percent),
 ];
@@ -49,8 +64,18 @@ const LINES: [Line; 22] = [
     ("Saturation", "writes", "write_saturation", "write"),
     ("Saturation", "flushes", "flush_saturation", "flush"),
     ("Utilization", "util", "util_pct", "all"),
-    ("Utilization", "? cannot be true", "doubtful_util_pct", "doubt"),
-    ("Utilization", "upper bound", "util_upper_bound_pct", "bound"),
+    (
+        "Utilization",
+        "? cannot be true",
+        "doubtful_util_pct",
+        "doubt",
+    ),
+    (
+        "Utilization",
+        "upper bound",
+        "util_upper_bound_pct",
+        "bound",
+    ),
     ("I/O size", "reads", "read_size_kib", "read"),
     ("I/O size", "writes", "write_size_kib", "write"),
     ("Merged requests", "reads", "read_merge_pct", "read"),
@@ -78,7 +103,8 @@ pub(super) struct Section<'a> {
 impl<'a> Section<'a> {
     /// The alias of the device, or the kernel's name.
     pub(super) fn label(&self) -> &str {
-        self.history.map_or(&self.report.device, |history| &history.names.label)
+        self.history
+            .map_or(&self.report.device, |history| &history.names.label)
     }
 
     fn values(&self, name: &str) -> &'a [Extent] {
@@ -89,9 +115,15 @@ impl<'a> Section<'a> {
         let analysis = &self.page.analysis;
         let kernel_name = Some(&self.report.device).filter(|device| *device != self.label());
         let mountpoints = self.history.map(|history| &history.names.mountpoints);
-        let facts = kernel_name.into_iter().chain(mountpoints.filter(|text| !text.is_empty()));
+        let facts = kernel_name
+            .into_iter()
+            .chain(mountpoints.filter(|text| !text.is_empty()));
         let facts = facts.map(|text| name(text)).collect::<Vec<_>>().join(", ");
-        let facts = if facts.is_empty() { facts } else { format!(" <small>{facts}</small>") };
+        let facts = if facts.is_empty() {
+            facts
+        } else {
+            format!(" <small>{facts}</small>")
+        };
         *out += &format!(
             "<section class=\"device\" id=\"d{0}\" data-g=\"{0}\"><h2>{1} {2}{facts}</h2><p class=\"why\">{3}</p>",
             self.index,
@@ -106,7 +138,10 @@ impl<'a> Section<'a> {
         *out += &shades(&self.incidents, &id, time);
         out.push_str("<div class=\"panels\">");
         // A chart of one or two intervals shows no more than the table.
-        if let Some(history) = self.history.filter(|_| self.report.busy_intervals >= MIN_CHARTED_INTERVALS) {
+        if let Some(history) = self
+            .history
+            .filter(|_| self.report.busy_intervals >= MIN_CHARTED_INTERVALS)
+        {
             self.push_charts(history, &id, time, out);
             push_concurrency_charts(history, self.report, out);
             push_heat_map(history.latencies.values(), time, out);
@@ -122,8 +157,14 @@ impl<'a> Section<'a> {
         if let Some(queues) = &analysis.queue_by_layer {
             push_stack(queues, &self.report.device, out);
         }
-        self.usage.into_iter().for_each(|usage| push_cgroup_table(usage, out));
-        let sentences = [capacity_sentences(analysis, self.report), cause_sentences(self.report)].concat();
+        self.usage
+            .into_iter()
+            .for_each(|usage| push_cgroup_table(usage, out));
+        let sentences = [
+            capacity_sentences(analysis, self.report),
+            cause_sentences(self.report),
+        ]
+        .concat();
         out.push_str(&list(&sentences));
         *out += &format!(
             "<p class=\"script\"><button type=\"button\" class=\"csv\" data-g=\"{}\">Save the data of {} as CSV</button></p></div></section>",
@@ -133,14 +174,26 @@ impl<'a> Section<'a> {
     }
 
     /// Appends the charts over time, that of latency first.
-    fn push_charts(&self, history: &DeviceHistory, shades: &str, time: &TimeAxis<'_>, out: &mut String) {
+    fn push_charts(
+        &self,
+        history: &DeviceHistory,
+        shades: &str,
+        time: &TimeAxis<'_>,
+        out: &mut String,
+    ) {
         // Live values are compared with the mean since boot if the analysis finds no unloaded latency at all.
         let is_known = |name: &str| match name {
             "read_saturation" => self.report.read.saturation.max.is_some(),
             "write_saturation" => self.report.write.saturation.max.is_some(),
             _ => true,
         };
-        let values = |name: &str| if is_known(name) { history.values(name) } else { &[] };
+        let values = |name: &str| {
+            if is_known(name) {
+                history.values(name)
+            } else {
+                &[]
+            }
+        };
         let threshold = self.page.saturation_threshold;
         for chart in CHARTS {
             let references = match chart.0 {
@@ -156,11 +209,17 @@ impl<'a> Section<'a> {
 
     /// The limits that caused incidents of the device, in requests or MiB per second.
     fn limits(&self, unit: RateUnit) -> Vec<(f64, String)> {
-        let limits =
-            self.incidents.iter().filter_map(|placed| Some(placed.summary.incident.known_limit()?.0));
+        let limits = self
+            .incidents
+            .iter()
+            .filter_map(|placed| Some(placed.summary.incident.known_limit()?.0));
         let mut found: Vec<(f64, String)> = Vec::new();
         for limit in limits.filter(|limit| limit.unit == unit) {
-            let value = if unit == RateUnit::Kib { limit.per_second / 1024.0 } else { limit.per_second };
+            let value = if unit == RateUnit::Kib {
+                limit.per_second / 1024.0
+            } else {
+                limit.per_second
+            };
             let label = format!("limit {}", number(value));
             if !found.iter().any(|(_, known)| *known == label) {
                 found.push((value, label));
@@ -176,13 +235,23 @@ impl<'a> Section<'a> {
         let known = known.filter_map(|(word, of)| Some((word, of, of.baseline_await_ms?)));
         let rate = |of: &DirectionReport| of.iops.mean.unwrap_or(0.0);
         let main = known.max_by(|a, b| rate(a.1).total_cmp(&rate(b.1)));
-        let Some((word, of, baseline_ms)) = main else { return Vec::new() };
-        let bound = if of.baseline_is_upper_bound { "at most " } else { "" };
-        let reference = |label: &str, value| (value, format!("{label} {bound}{}", time_text(value)));
+        let Some((word, of, baseline_ms)) = main else {
+            return Vec::new();
+        };
+        let bound = if of.baseline_is_upper_bound {
+            "at most "
+        } else {
+            ""
+        };
+        let reference =
+            |label: &str, value| (value, format!("{label} {bound}{}", time_text(value)));
         let mut references = vec![reference(&format!("{word} baseline"), baseline_ms)];
         // A baseline measured under load is not a basis for a threshold.
         if of.saturation.max.is_some() {
-            references.push(reference("saturated from", baseline_ms * saturation_threshold));
+            references.push(reference(
+                "saturated from",
+                baseline_ms * saturation_threshold,
+            ));
         }
         references
     }
@@ -191,13 +260,18 @@ impl<'a> Section<'a> {
         let names = DEVICE_QUANTITIES.iter().map(|(name, _)| *name);
         let drawn = names.filter(|name| {
             !matches!(*name, "iops" | "await_ms" | "concurrency")
-                && self.values(name).iter().any(|extent| extent.max().is_some_and(|max| max > 0.0))
+                && self
+                    .values(name)
+                    .iter()
+                    .any(|extent| extent.max().is_some_and(|max| max > 0.0))
         });
         let drawn = drawn.map(|name| (name, self.values(name)));
         let areas = self.areas.iter().map(|area| (&*area.key, &*area.values));
         Group {
             name: self.label(),
-            verdicts: self.history.map_or(&[], |history| history.verdicts.values()),
+            verdicts: self
+                .history
+                .map_or(&[], |history| history.verdicts.values()),
             series: drawn.chain(areas).collect(),
         }
     }
@@ -225,11 +299,15 @@ fn push_stack(queues: &QueueByLayer, device: &str, out: &mut String) {
             drawn.push(&link.above);
         }
         let (class, text) = match link.waiting {
-            WaitLocation::Between => ("held", format!("{} wait here", queue(link.queued_between()))),
+            WaitLocation::Between => (
+                "held",
+                format!("{} wait here", queue(link.queued_between())),
+            ),
             WaitLocation::Below => ("passed", "requests pass".to_owned()),
             WaitLocation::Nowhere => ("passed", "hardly any waits".to_owned()),
         };
-        *out += &format!("<div class=\"link {class}\"><span>{text}</span></div><div class=\"row\">");
+        *out +=
+            &format!("<div class=\"link {class}\"><span>{text}</span></div><div class=\"row\">");
         for below in &link.below {
             push_layer(queues, below, false, device, out);
             drawn.push(below);
@@ -243,13 +321,26 @@ fn push_stack(queues: &QueueByLayer, device: &str, out: &mut String) {
     out.push_str("</figure>");
 }
 
-fn push_layer(queues: &QueueByLayer, device: &str, is_waiting: bool, shown: &str, out: &mut String) {
+fn push_layer(
+    queues: &QueueByLayer,
+    device: &str,
+    is_waiting: bool,
+    shown: &str,
+    out: &mut String,
+) {
     let Some(layer) = queues.layers.iter().find(|layer| layer.device == device) else {
         *out += &format!("<div class=\"layer\"><b>{}</b></div>", name(device));
         return;
     };
-    let max_queue = queues.layers.iter().filter_map(|layer| layer.queue).fold(0.0, f64::max);
-    let share = layer.queue.filter(|_| max_queue > 0.0).map_or(0.0, |queue| 100.0 * queue / max_queue);
+    let max_queue = queues
+        .layers
+        .iter()
+        .filter_map(|layer| layer.queue)
+        .fold(0.0, f64::max);
+    let share = layer
+        .queue
+        .filter(|_| max_queue > 0.0)
+        .map_or(0.0, |queue| 100.0 * queue / max_queue);
     let class = if is_waiting { " waiting" } else { "" };
     let current = if device == shown { " current" } else { "" };
     *out += &format!(
@@ -293,19 +384,33 @@ fn points_of(history: &DeviceHistory, name: &str) -> Option<Points> {
 
 /// The least and the greatest of some values.
 fn range(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
-    (values.clone().fold(f64::INFINITY, f64::min), values.fold(0.0, f64::max))
+    (
+        values.clone().fold(f64::INFINITY, f64::min),
+        values.fold(0.0, f64::max),
+    )
 }
 
 /// Appends throughput and latency against concurrency.
-pub(super) fn push_concurrency_charts(history: &DeviceHistory, report: &DeviceReport, out: &mut String) {
+pub(super) fn push_concurrency_charts(
+    history: &DeviceHistory,
+    report: &DeviceReport,
+    out: &mut String,
+) {
     let (capacity, levels) = (&report.capacity, &report.levels);
     if let Some(points) = points_of(history, "iops") {
         let known_max = capacity.max_iops.filter(|_| capacity.is_max_known);
         let (_, max) = range(points.iter().map(|(_, value, _)| *value));
         let scale = Scale::linear(max.max(known_max.unwrap_or(0.0)));
-        let chart = ("Throughput against concurrency", "How much more could it do? ", Unit::Count("r+w/s"));
+        let chart = (
+            "Throughput against concurrency",
+            "How much more could it do? ",
+            Unit::Count("r+w/s"),
+        );
         let mut panel = Panel::new(chart, scale);
-        let rings = levels.iter().map(|level| (level.queue, level.iops)).collect();
+        let rings = levels
+            .iter()
+            .map(|level| (level.queue, level.iops))
+            .collect();
         let concurrency = draw_points(&points, rings, &mut panel);
         draw_knee(&concurrency, capacity, &mut panel);
         if let Some(max) = known_max {
@@ -316,9 +421,16 @@ pub(super) fn push_concurrency_charts(history: &DeviceHistory, report: &DeviceRe
     }
     if let Some(points) = points_of(history, "await_ms") {
         let (min, max) = range(points.iter().map(|(_, value, _)| *value));
-        let chart = ("Latency against concurrency", "Does latency grow with the load? ", Unit::Milliseconds);
+        let chart = (
+            "Latency against concurrency",
+            "Does latency grow with the load? ",
+            Unit::Milliseconds,
+        );
         let mut panel = Panel::new(chart, Scale::log(min, max));
-        let rings = levels.iter().map(|level| (level.queue, level.await_ms)).collect();
+        let rings = levels
+            .iter()
+            .map(|level| (level.queue, level.await_ms))
+            .collect();
         let concurrency = draw_points(&points, rings, &mut panel);
         push_over_concurrency(&panel, &concurrency, out);
     }
@@ -345,7 +457,10 @@ fn draw_points(points: &Points, rings: Vec<(f64, f64)>, panel: &mut Panel<'_>) -
     if rings.len() >= 2 {
         let mut path = Path::default();
         let place = |(queue, value)| (x_of(&concurrency, queue), panel.scale.y(value));
-        rings.into_iter().map(place).for_each(|(x, y)| path.dot(x, y));
+        rings
+            .into_iter()
+            .map(place)
+            .for_each(|(x, y)| path.dot(x, y));
         panel.draw("level", path.text());
         panel.draw("level hole", path.text());
     }
@@ -354,10 +469,15 @@ fn draw_points(points: &Points, rings: Vec<(f64, f64)>, panel: &mut Panel<'_>) -
 
 /// Draws lines at the ends of the knee, and a label beside that of the first level at the maximum.
 fn draw_knee(concurrency: &Scale, capacity: &CapacityReport, panel: &mut Panel<'_>) {
-    for knee in [capacity.knee_low, capacity.knee_high].into_iter().flatten() {
+    for knee in [capacity.knee_low, capacity.knee_high]
+        .into_iter()
+        .flatten()
+    {
         panel.draw("ref", &format!("M{} 0v{HEIGHT}", x_of(concurrency, knee)));
     }
-    let Some(high) = capacity.knee_high else { return };
+    let Some(high) = capacity.knee_high else {
+        return;
+    };
     let queues = match capacity.knee_low {
         Some(low) => format!("{} to {}", queue(low), queue(high)),
         None => format!("{} or less", queue(high)),
@@ -370,10 +490,16 @@ fn draw_knee(concurrency: &Scale, capacity: &CapacityReport, panel: &mut Panel<'
 
 fn push_over_concurrency(panel: &Panel<'_>, concurrency: &Scale, out: &mut String) {
     let ticks = concurrency.ticks(MAX_TICK_INTERVALS, MAX_LOG_TICKS);
-    let grid: String = ticks.iter().map(|tick| format!("M{} 0v{HEIGHT}", x_of(concurrency, *tick))).collect();
+    let grid: String = ticks
+        .iter()
+        .map(|tick| format!("M{} 0v{HEIGHT}", x_of(concurrency, *tick)))
+        .collect();
     let label = |tick: &f64| {
         let left = concurrency.position(*tick) * 100.0;
-        format!("<i style=\"left:{left:.1}%\">{}</i>", escape(&Unit::Count("").label(*tick)))
+        format!(
+            "<i style=\"left:{left:.1}%\">{}</i>",
+            escape(&Unit::Count("").label(*tick))
+        )
     };
     let labels: String = ticks.iter().map(label).collect();
     let below = format!(
@@ -391,19 +517,29 @@ const MAX_COLUMNS: usize = 120;
 pub(super) fn push_heat_map(counts: &[LatencyCounts], time: &TimeAxis<'_>, out: &mut String) {
     let columns = columns(counts, time.timeline);
     let classes = || columns.iter().flat_map(|(_, counts)| counts.counts());
-    let (Some(first), Some(last)) = (classes().map(|one| one.0).min(), classes().map(|one| one.0).max())
-    else {
+    let (Some(first), Some(last)) = (
+        classes().map(|one| one.0).min(),
+        classes().map(|one| one.0).max(),
+    ) else {
         return;
     };
     let max_count = classes().map(|(_, count)| count).fold(1.0, f64::max);
     let start_ms = LatencyCounts::class_start_ms;
     let scale = Scale::log(start_ms(first), start_ms(last.saturating_add(1)));
-    let chart = ("Heat map of interval means", "One speed, or several? ", Unit::Milliseconds);
+    let chart = (
+        "Heat map of interval means",
+        "One speed, or several? ",
+        Unit::Milliseconds,
+    );
     let mut panel = Panel::new(chart, scale);
     let path = |shade: usize, width: i32, path: &str| {
         format!("class=\"heat h{shade}\" stroke-width=\"{width}\" d=\"{path}\"")
     };
-    panel.add_shades("fewer", "more requests", (0..SHADES).map(|shade| path(shade, 8, "M4 0v8")));
+    panel.add_shades(
+        "fewer",
+        "more requests",
+        (0..SHADES).map(|shade| path(shade, 8, "M4 0v8")),
+    );
     let mut paths = vec![Path::default(); SHADES];
     for (span, counts) in &columns {
         let (x, end) = time.ends(span);
@@ -453,6 +589,9 @@ mod xy_chart_tests {
 
     #[test]
     fn more_requests_are_darker() {
-        assert_eq!([1e6, 1e5, 1e4, 1e3, 1e2, 1.0].map(|count| shade(count, 1e6)), [4, 3, 2, 1, 0, 0]);
+        assert_eq!(
+            [1e6, 1e5, 1e4, 1e3, 1e2, 1.0].map(|count| shade(count, 1e6)),
+            [4, 3, 2, 1, 0, 0]
+        );
     }
 }

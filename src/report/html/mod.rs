@@ -20,7 +20,8 @@ use crate::capture::RecordingHeader;
 use crate::intervals::series::{Extent, TimeSpan, WorstVerdict};
 use crate::intervals::{History, UsageHistory};
 use crate::report::analysis::{
-    AnalysisReport, departure_sentences, devices_worst_first, host_sentences, not_the_disk_sentences,
+    AnalysisReport, departure_sentences, devices_worst_first, host_sentences,
+    not_the_disk_sentences,
 };
 use crate::report::layout::sentence_numbers::{counted, duration};
 use crate::report::manual::verdict_meanings;
@@ -77,20 +78,36 @@ impl<'a> Page<'a> {
 
     fn draw(&self, charted: &[&'a DeviceReport]) -> String {
         let history = &self.history;
-        let span = history.span().unwrap_or(TimeSpan { start_s: 0.0, end_s: 1.0 });
-        let time_zone = history.clock.has_wall_clock().then(|| self.analysis.time_zone.clone());
+        let span = history.span().unwrap_or(TimeSpan {
+            start_s: 0.0,
+            end_s: 1.0,
+        });
+        let time_zone = history
+            .clock
+            .has_wall_clock()
+            .then(|| self.analysis.time_zone.clone());
         let time = &TimeAxis::new(span, &history.timeline, time_zone);
         let incidents = place_incidents(self.analysis, history);
-        let section = |(index, report): (usize, &&'a DeviceReport)| self.section(index, report, &incidents);
+        let section =
+            |(index, report): (usize, &&'a DeviceReport)| self.section(index, report, &incidents);
         let sections: Vec<Section<'_>> = charted.iter().enumerate().map(section).collect();
         let mut out = String::with_capacity(1 << 20);
         self.push_head(time, &mut out);
         self.push_summary(&incidents, time, &mut out);
-        let anchor = |device: &str| sections.iter().position(|section| section.report.device == device);
+        let anchor = |device: &str| {
+            sections
+                .iter()
+                .position(|section| section.report.device == device)
+        };
         // The device that suffers from the worst incident comes first, those without trouble last.
-        let is_open = |section: &&Section<'_>| !section.incidents.is_empty() || self.analysis.is_selection;
-        let first = sections.first().filter(|section| !section.incidents.is_empty());
-        first.into_iter().for_each(|section| section.push(time, &mut out));
+        let is_open =
+            |section: &&Section<'_>| !section.incidents.is_empty() || self.analysis.is_selection;
+        let first = sections
+            .first()
+            .filter(|section| !section.incidents.is_empty());
+        first
+            .into_iter()
+            .for_each(|section| section.push(time, &mut out));
         tables::push_table(&incidents, &anchor, time, &mut out);
         let shown: Vec<&DeviceReport> = devices_worst_first(self.analysis)
             .into_iter()
@@ -98,21 +115,33 @@ impl<'a> Page<'a> {
             .collect();
         tables::push_overview(self, &shown, &anchor, time, &mut out);
         let rest = &sections[usize::from(first.is_some())..];
-        rest.iter().filter(is_open).for_each(|section| section.push(time, &mut out));
+        rest.iter()
+            .filter(is_open)
+            .for_each(|section| section.push(time, &mut out));
         let folded: Vec<&Section<'_>> = rest.iter().filter(|section| !is_open(section)).collect();
         if !folded.is_empty() {
             let count = counted(folded.len() as u64, "device");
-            out += &format!("<details class=\"folded\"><summary>{count} without an incident</summary>");
-            folded.iter().for_each(|section| section.push(time, &mut out));
+            out += &format!(
+                "<details class=\"folded\"><summary>{count} without an incident</summary>"
+            );
+            folded
+                .iter()
+                .for_each(|section| section.push(time, &mut out));
             out.push_str("</details>");
         }
         self.push_host(sections.len(), time, &mut out);
-        let others: Vec<&DeviceReport> =
-            shown.into_iter().filter(|report| anchor(&report.device).is_none()).collect();
+        let others: Vec<&DeviceReport> = shown
+            .into_iter()
+            .filter(|report| anchor(&report.device).is_none())
+            .collect();
         tables::push_ok_devices(&others, history, &mut out);
         push_guide(&mut out);
         self.push_foot(&mut out);
-        let groups: Vec<_> = sections.iter().map(Section::data).chain([tables::host_data(history)]).collect();
+        let groups: Vec<_> = sections
+            .iter()
+            .map(Section::data)
+            .chain([tables::host_data(history)])
+            .collect();
         push_data(time, history.clock.has_wall_clock(), &groups, &mut out);
         out += &format!("<script>{SCRIPT}</script></body></html>\n");
         out
@@ -122,10 +151,18 @@ impl<'a> Page<'a> {
     fn charted(&self) -> Vec<&'a DeviceReport> {
         let is_charted = |report: &&DeviceReport| {
             let is_well = matches!(report.verdict, Some(Verdict::Ok | Verdict::Idle));
-            let has_incident = self.analysis.events.incidents_of(&report.device).next().is_some();
+            let has_incident = self
+                .analysis
+                .events
+                .incidents_of(&report.device)
+                .next()
+                .is_some();
             report.intervals > 0 && (!is_well || has_incident || self.analysis.is_selection)
         };
-        devices_worst_first(self.analysis).into_iter().filter(is_charted).collect()
+        devices_worst_first(self.analysis)
+            .into_iter()
+            .filter(is_charted)
+            .collect()
     }
 
     fn section<'b>(
@@ -141,17 +178,24 @@ impl<'a> Page<'a> {
             index,
             report,
             history: self.history.device(&report.device),
-            incidents: incidents.iter().filter(|incident| incident.summary.has(&report.device)).collect(),
+            incidents: incidents
+                .iter()
+                .filter(|incident| incident.summary.has(&report.device))
+                .collect(),
             usage,
-            areas: usage.map(|usage| tables::areas(usage, points)).unwrap_or_default(),
+            areas: usage
+                .map(|usage| tables::areas(usage, points))
+                .unwrap_or_default(),
         }
     }
 
     /// The use by cgroups of a device or, without any, of the whole devices below it.
     fn usage(&self, device: &str) -> Option<&UsageHistory> {
         let below = self.analysis.topology.devices_below(device);
-        let mut used =
-            [device.to_owned()].into_iter().chain(below).filter_map(|name| self.history.usage(&name));
+        let mut used = [device.to_owned()]
+            .into_iter()
+            .chain(below)
+            .filter_map(|name| self.history.usage(&name));
         used.find(|usage| !usage.cgroups().is_empty())
     }
 
@@ -181,23 +225,55 @@ impl<'a> Page<'a> {
         out.push_str("\"/></svg>");
     }
 
-    fn push_summary(&self, incidents: &[PlacedIncident<'_>], time: &TimeAxis<'_>, out: &mut String) {
+    fn push_summary(
+        &self,
+        incidents: &[PlacedIncident<'_>],
+        time: &TimeAxis<'_>,
+        out: &mut String,
+    ) {
         out.push_str("<header>");
         match incidents.split_first() {
             Some((main, others)) => push_headline(main, others, time, out),
             None => *out += &format!("<h1>{}</h1>", self.headline_without_events()),
         }
         out.push_str("<p class=\"source\">");
-        let mut facts: Vec<String> =
-            self.host.host.iter().map(|host| format!("<b>{}</b>", name(host))).collect();
-        facts.extend(self.host.kernel.iter().map(|kernel| format!("Linux {}", name(kernel))));
-        facts.extend(self.host.cpus.filter(|cpus| *cpus > 0).map(|cpus| counted(cpus as u64, "CPU")));
+        let mut facts: Vec<String> = self
+            .host
+            .host
+            .iter()
+            .map(|host| format!("<b>{}</b>", name(host)))
+            .collect();
+        facts.extend(
+            self.host
+                .kernel
+                .iter()
+                .map(|kernel| format!("Linux {}", name(kernel))),
+        );
+        facts.extend(
+            self.host
+                .cpus
+                .filter(|cpus| *cpus > 0)
+                .map(|cpus| counted(cpus as u64, "CPU")),
+        );
         let span = time.span();
-        let (start, end) = (time.date_and_clock(span.start_s), time.date_and_clock(span.end_s));
-        let zone = time.zone().map(|zone| format!(" {}", escape(&zone))).unwrap_or_default();
-        facts.push(format!("{start} to {end}{zone} ({})", duration(span.end_s - span.start_s)));
+        let (start, end) = (
+            time.date_and_clock(span.start_s),
+            time.date_and_clock(span.end_s),
+        );
+        let zone = time
+            .zone()
+            .map(|zone| format!(" {}", escape(&zone)))
+            .unwrap_or_default();
+        facts.push(format!(
+            "{start} to {end}{zone} ({})",
+            duration(span.end_s - span.start_s)
+        ));
         facts.push(counted(self.history.intervals, "interval"));
-        facts.extend(self.capture.iter().map(|capture| format!("from {}", name(capture))));
+        facts.extend(
+            self.capture
+                .iter()
+                .map(|capture| format!("from {}", name(capture))),
+        );
         out.push_str(&facts.join(", "));
         out.push_str("</p>");
         let sentences = not_the_disk_sentences(self.analysis).unwrap_or_default();
@@ -219,9 +295,15 @@ impl<'a> Page<'a> {
         if !self.analysis.events.departures.is_empty() {
             "A disk disappeared.".to_owned()
         } else if in_trouble > 0 {
-            format!("No trouble lasted, but {} had some at times.", counted(in_trouble as u64, "device"))
+            format!(
+                "No trouble lasted, but {} had some at times.",
+                counted(in_trouble as u64, "device")
+            )
         } else if unknown > 0 {
-            format!("No trouble found, but no verdict on {}.", counted(unknown as u64, "device"))
+            format!(
+                "No trouble found, but no verdict on {}.",
+                counted(unknown as u64, "device")
+            )
         } else {
             "No device was in trouble.".to_owned()
         }
@@ -231,14 +313,34 @@ impl<'a> Page<'a> {
     fn remarks(&self) -> Vec<String> {
         let (shift_s, missed) = (self.history.clock.setback_s(), self.history.missed_samples);
         let dropped = self.analysis.events.dropped;
-        let late =
-            || format!("The clock went back: the latest times are shown {} too late.", duration(shift_s));
-        let longer = || format!("{} missed: longer intervals stand for them.", counted(missed, "sample"));
-        let milder =
-            || format!("{} left out: milder or shorter than those shown.", counted(dropped, "event"));
-        let defects =
-            [(shift_s > 0.0).then(late), (missed > 0).then(longer), (dropped > 0).then(milder)].into_iter();
-        departure_sentences(self.analysis).into_iter().chain(defects.flatten()).collect()
+        let late = || {
+            format!(
+                "The clock went back: the latest times are shown {} too late.",
+                duration(shift_s)
+            )
+        };
+        let longer = || {
+            format!(
+                "{} missed: longer intervals stand for them.",
+                counted(missed, "sample")
+            )
+        };
+        let milder = || {
+            format!(
+                "{} left out: milder or shorter than those shown.",
+                counted(dropped, "event")
+            )
+        };
+        let defects = [
+            (shift_s > 0.0).then(late),
+            (missed > 0).then(longer),
+            (dropped > 0).then(milder),
+        ]
+        .into_iter();
+        departure_sentences(self.analysis)
+            .into_iter()
+            .chain(defects.flatten())
+            .collect()
     }
 
     /// Appends the section of the host; nothing if the capture has no data about it.
@@ -258,17 +360,26 @@ impl<'a> Page<'a> {
 
     fn push_foot(&self, out: &mut String) {
         let points = self.history.timeline.points();
-        let longest = points.iter().map(|point| point.end_s - point.start_s).fold(0.0, f64::max);
+        let longest = points
+            .iter()
+            .map(|point| point.end_s - point.start_s)
+            .fold(0.0, f64::max);
         *out += &format!(
             "<footer><p>Drawn: {} of up to {} each, with minimum, mean and maximum. ",
             counted(points.len() as u64, "point"),
             duration(longest)
         );
         if let Some(capture) = &self.capture {
-            let command = format!("blkstat --csv --from {}", crate::sanitize::shell_word(capture));
+            let command = format!(
+                "blkstat --csv --from {}",
+                crate::sanitize::shell_word(capture)
+            );
             *out += &format!("Exact values: <code>{}</code>. ", escape(&command));
         }
-        *out += &format!("Made by blkstat {}.</p></footer>", env!("CARGO_PKG_VERSION"));
+        *out += &format!(
+            "Made by blkstat {}.</p></footer>",
+            env!("CARGO_PKG_VERSION")
+        );
     }
 }
 
@@ -290,7 +401,10 @@ struct Group<'a> {
 /// Appends the element with the data.
 fn push_data(axis: &TimeAxis<'_>, is_wall_clock: bool, groups: &[Group<'_>], out: &mut String) {
     let TimeSpan { start_s, end_s } = axis.span();
-    let offsets = axis.utc_offsets().into_iter().map(|(at_s, offset)| format!("[{at_s:.0},{offset}]"));
+    let offsets = axis
+        .utc_offsets()
+        .into_iter()
+        .map(|(at_s, offset)| format!("[{at_s:.0},{offset}]"));
     let times = |time: fn(&TimeSpan) -> f64| {
         let from_start = |point| without_zeros(&format!("{:.3}", time(point) - start_s));
         joined(axis.timeline.points().iter().map(from_start))
@@ -301,7 +415,11 @@ fn push_data(axis: &TimeAxis<'_>, is_wall_clock: bool, groups: &[Group<'_>], out
         joined(offsets),
         times(|point| point.start_s),
         times(|point| point.end_s),
-        joined(groups.iter().map(|group| format!("\n{}", group_json(group))))
+        joined(
+            groups
+                .iter()
+                .map(|group| format!("\n{}", group_json(group)))
+        )
     );
     // A name may contain the end of the element.
     let json = json.replace('<', "\\u003c");
@@ -319,7 +437,8 @@ fn group_json(group: &Group<'_>) -> String {
     let runs = group.verdicts.chunk_by(|a, b| verdict(a) == verdict(b));
     let runs = joined(runs.map(|run| format!("{}*{}", run.first().map_or("", verdict), run.len())));
     let series = group.series.iter();
-    let series = series.map(|(key, values)| format!("{}:{{{}}}", json_string(key), extents_json(values)));
+    let series =
+        series.map(|(key, values)| format!("{}:{{{}}}", json_string(key), extents_json(values)));
     format!(
         "{{\"name\":{},\"verdicts\":\"{runs}\",\"series\":{{{}}}}}",
         json_string(group.name),
@@ -341,7 +460,11 @@ fn extents_json(extents: &[Extent]) -> String {
 }
 
 fn numbers(values: impl Iterator<Item = Option<f64>>, digits: usize) -> String {
-    joined(values.map(|value| value.map_or_else(|| "null".to_owned(), |value| significant(value, digits))))
+    joined(
+        values.map(|value| {
+            value.map_or_else(|| "null".to_owned(), |value| significant(value, digits))
+        }),
+    )
 }
 
 /// A number with this many significant digits, in its shortest form.
@@ -383,9 +506,15 @@ fn push_guide(out: &mut String) {
     out.push_str(&PANELS.concat());
     out.push_str("</dl><h3>Verdicts</h3><dl>");
     for (name, meaning) in verdict_meanings() {
-        let (class, name) =
-            if name == "-" { ("unknown", "no verdict") } else { (name.as_str(), name.as_str()) };
-        *out += &format!("<dt><span class=\"tag {class}\">{name}</span><dd>{}", escape(&meaning));
+        let (class, name) = if name == "-" {
+            ("unknown", "no verdict")
+        } else {
+            (name.as_str(), name.as_str())
+        };
+        *out += &format!(
+            "<dt><span class=\"tag {class}\">{name}</span><dd>{}",
+            escape(&meaning)
+        );
     }
     out.push_str(
         "</dl><p class=\"script\">Move the pointer over a chart for the values of all charts at that time; drag to zoom all of them, double-click for everything. \
@@ -431,8 +560,15 @@ fn link(label: &str, section: Option<usize>) -> String {
 
 /// Returns sentences as a list; nothing without any.
 fn list(sentences: &[String]) -> String {
-    let items: String = sentences.iter().map(|sentence| format!("<li>{}", escape(sentence))).collect();
-    if items.is_empty() { items } else { format!("<ul>{items}</ul>") }
+    let items: String = sentences
+        .iter()
+        .map(|sentence| format!("<li>{}", escape(sentence)))
+        .collect();
+    if items.is_empty() {
+        items
+    } else {
+        format!("<ul>{items}</ul>")
+    }
 }
 
 /// The class of a verdict.
@@ -452,24 +588,62 @@ mod data_tests {
     #[test]
     fn a_name_cannot_end_the_element() {
         let timeline = Timeline::default();
-        let axis = TimeAxis::new(TimeSpan { start_s: 0.0, end_s: 1.0 }, &timeline, None);
+        let axis = TimeAxis::new(
+            TimeSpan {
+                start_s: 0.0,
+                end_s: 1.0,
+            },
+            &timeline,
+            None,
+        );
         let name = "</script><script>alert(1)</script><!--\"\\";
         let nothing = [Extent::default()];
-        let group = Group { name, verdicts: &[], series: vec![(name, &nothing)] };
+        let group = Group {
+            name,
+            verdicts: &[],
+            series: vec![(name, &nothing)],
+        };
         let mut out = String::new();
         push_data(&axis, false, &[group], &mut out);
-        let (json, rest) = out.split_once('>').unwrap().1.split_once("</script>").unwrap();
+        let (json, rest) = out
+            .split_once('>')
+            .unwrap()
+            .1
+            .split_once("</script>")
+            .unwrap();
         assert!(rest.is_empty() && !json.contains('<'), "{out}");
         let data: serde_json::Value = serde_json::from_str(json).unwrap();
         assert_eq!(data["groups"][0]["name"], name);
-        assert_eq!(data["groups"][0]["series"][name]["mean"], serde_json::json!([null]));
+        assert_eq!(
+            data["groups"][0]["series"][name]["mean"],
+            serde_json::json!([null])
+        );
     }
 
     #[test]
     fn numbers_are_short_and_keep_their_digits() {
-        let texts = [0.0, 0.000_123_456_7, 0.123_456, 2.5, 12.0, 12_345.67, 1_234_567.0]
-            .map(|value| significant(value, 5));
-        assert_eq!(texts, ["0", "0.00012346", "0.12346", "2.5", "12", "12346", "1234567"]);
+        let texts = [
+            0.0,
+            0.000_123_456_7,
+            0.123_456,
+            2.5,
+            12.0,
+            12_345.67,
+            1_234_567.0,
+        ]
+        .map(|value| significant(value, 5));
+        assert_eq!(
+            texts,
+            [
+                "0",
+                "0.00012346",
+                "0.12346",
+                "2.5",
+                "12",
+                "12346",
+                "1234567"
+            ]
+        );
         for exponent in -9..9 {
             let value = 1.234_567 * libm::pow(10.0, f64::from(exponent));
             let read: f64 = significant(value, 5).parse().unwrap();
@@ -487,7 +661,10 @@ mod escape_tests {
     #[test]
     fn nothing_of_a_name_is_markup() {
         let safe = escape(HOSTILE);
-        assert!(!safe.contains(['<', '>', '"', '\'', '\u{202e}', '\u{61c}', '\u{1b}', '\n']), "{safe}");
+        assert!(
+            !safe.contains(['<', '>', '"', '\'', '\u{202e}', '\u{61c}', '\u{1b}', '\n']),
+            "{safe}"
+        );
         assert_eq!(name("dm<0"), "<bdi>dm&lt;0</bdi>");
     }
 }

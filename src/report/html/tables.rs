@@ -4,7 +4,9 @@
 
 use std::collections::HashSet;
 
-use super::chart::{Area, Chart, HEIGHT, Line, TimeAxis, Unit, push_areas, push_chart, time_labels};
+use super::chart::{
+    Area, Chart, HEIGHT, Line, TimeAxis, Unit, push_areas, push_chart, time_labels,
+};
 use super::{Group, Page, escape, link, name, verdict_class as class, verdict_word as word};
 use crate::analysis::{DeviceReport, Distribution, Verdict};
 use crate::attribution::cgroup_name;
@@ -12,9 +14,12 @@ use crate::intervals::series::{Extent, Series, TimeSpan, WorstVerdict};
 use crate::intervals::{HOST_QUANTITIES, History, IncidentSummary, UsageHistory};
 use crate::report::analysis::{AnalysisReport, incidents_worst_first, worse_verdict};
 use crate::report::evidence::{
-    incident_heading, incident_length_text, incident_parts, incident_time_text, sign_of_begin, verdict_mark,
+    incident_heading, incident_length_text, incident_parts, incident_time_text, sign_of_begin,
+    verdict_mark,
 };
-use crate::report::layout::sentence_numbers::{counted, duration, number, percent, queue, time as time_text};
+use crate::report::layout::sentence_numbers::{
+    counted, duration, number, percent, queue, time as time_text,
+};
 use crate::sanitize::sanitize;
 
 /// An incident with its place in the charts.
@@ -27,7 +32,10 @@ pub(super) struct PlacedIncident<'a> {
 impl PlacedIncident<'_> {
     /// The times of its beginning and its end.
     fn times(&self, time_of: &TimeAxis<'_>) -> [String; 2] {
-        [time_of.moment(self.begin_s), time_of.end_moment(self.begin_s, self.end_s)]
+        [
+            time_of.moment(self.begin_s),
+            time_of.end_moment(self.begin_s, self.end_s),
+        ]
     }
 }
 
@@ -39,9 +47,16 @@ pub(super) fn place_incidents<'a>(
     let placed = |summary: &'a IncidentSummary| {
         let begin_s = history.clock.axis_s(summary.incident.begin.run_s);
         let end_s = history.clock.axis_end_s(summary.end.run_s).max(begin_s);
-        PlacedIncident { summary, begin_s, end_s }
+        PlacedIncident {
+            summary,
+            begin_s,
+            end_s,
+        }
     };
-    incidents_worst_first(analysis).into_iter().map(placed).collect()
+    incidents_worst_first(analysis)
+        .into_iter()
+        .map(placed)
+        .collect()
 }
 
 /// The most other incidents that are named.
@@ -61,19 +76,36 @@ pub(super) fn push_headline(
     if !parts.is_empty() {
         *out += &format!("<p class=\"main\">{}.</p>", escape(&parts.join("; ")));
     }
-    let layers: Vec<String> = main.summary.devices[1..].iter().map(|one| name(&one.names.label)).collect();
+    let layers: Vec<String> = main.summary.devices[1..]
+        .iter()
+        .map(|one| name(&one.names.label))
+        .collect();
     if !layers.is_empty() {
-        *out += &format!("<p class=\"main\">Same incident: {}.</p>", layers.join(", "));
+        *out += &format!(
+            "<p class=\"main\">Same incident: {}.</p>",
+            layers.join(", ")
+        );
     }
     if !others.is_empty() {
-        let named: Vec<String> = others.iter().take(MAX_NAMED).map(|one| short(one, time_of)).collect();
-        let devices: HashSet<&str> = others.iter().map(|one| &*one.summary.incident.victim.device).collect();
+        let named: Vec<String> = others
+            .iter()
+            .take(MAX_NAMED)
+            .map(|one| short(one, time_of))
+            .collect();
+        let devices: HashSet<&str> = others
+            .iter()
+            .map(|one| &*one.summary.incident.victim.device)
+            .collect();
         let on_devices = match devices.len() {
             1 => String::new(),
             several => format!(" on {several} devices"),
         };
         let more = others.len().saturating_sub(MAX_NAMED);
-        let more = if more > 0 { format!("; {more} more") } else { String::new() };
+        let more = if more > 0 {
+            format!("; {more} more")
+        } else {
+            String::new()
+        };
         *out += &format!(
             "<p class=\"main\"><a href=\"#events\">{}</a>{on_devices}: {}{more}.</p>",
             counted(others.len() as u64, "other incident"),
@@ -85,7 +117,11 @@ pub(super) fn push_headline(
 /// Another incident in a few words: `sdb stalled at 16:04:02 (1.0 s)`.
 fn short(placed: &PlacedIncident<'_>, time_of: &TimeAxis<'_>) -> String {
     let incident = &placed.summary.incident;
-    let before = if incident.begin_is_known { "at" } else { "before" };
+    let before = if incident.begin_is_known {
+        "at"
+    } else {
+        "before"
+    };
     format!(
         "{} {} {before} {} ({})",
         name(&incident.victim.label),
@@ -118,8 +154,15 @@ pub(super) fn push_table(
             let count = counted((incidents.len() - index) as u64, "smaller incident");
             *out += &format!("</tbody></table></div><details><summary>{count}</summary>{TITLES}");
         }
-        let PlacedIncident { summary, begin_s, end_s } = placed;
-        let devices = summary.devices.iter().map(|one| link(&one.names.label, anchor(&one.names.device)));
+        let PlacedIncident {
+            summary,
+            begin_s,
+            end_s,
+        } = placed;
+        let devices = summary
+            .devices
+            .iter()
+            .map(|one| link(&one.names.label, anchor(&one.names.device)));
         let devices: Vec<String> = devices.collect();
         let others = match devices.len() {
             1 => String::new(),
@@ -141,7 +184,10 @@ pub(super) fn push_table(
         out.push_str("</details>");
     }
     if incidents.len() > shown {
-        *out += &format!("<p class=\"note\">and {} smaller incidents</p>", incidents.len() - shown);
+        *out += &format!(
+            "<p class=\"note\">and {} smaller incidents</p>",
+            incidents.len() - shown
+        );
     }
 }
 
@@ -151,8 +197,13 @@ pub(super) fn shades(incidents: &[&PlacedIncident<'_>], id: &str, time: &TimeAxi
         let (x, end) = (time.x(placed.begin_s), time.x(placed.end_s));
         let width = (end - x).max(1);
         let verdict = placed.summary.verdict.name();
-        let has_begin = placed.summary.incident.begin_is_known && placed.begin_s >= time.span().start_s;
-        let begin = if has_begin { format!("M{x} 0v{HEIGHT}") } else { String::new() };
+        let has_begin =
+            placed.summary.incident.begin_is_known && placed.begin_s >= time.span().start_s;
+        let begin = if has_begin {
+            format!("M{x} 0v{HEIGHT}")
+        } else {
+            String::new()
+        };
         format!(
             "<rect class=\"shade {verdict}\" x=\"{x}\" y=\"0\" width=\"{width}\" height=\"{HEIGHT}\"/><path class=\"edge {verdict}\" d=\"{begin}M{end} 0v{HEIGHT}\"/>"
         )
@@ -174,7 +225,9 @@ pub(super) fn push_overview(
     }
     out.push_str("<h2>All devices</h2><div class=\"overview\">");
     for report in reports {
-        let Some(device) = page.history.device(&report.device) else { continue };
+        let Some(device) = page.history.device(&report.device) else {
+            continue;
+        };
         let link = link(&device.names.label, anchor(&report.device));
         let tags = tags(report.verdict, worse_verdict(page.analysis, report));
         *out += &format!("<div class=\"name\">{link}</div><div class=\"verdict\">{tags}</div>");
@@ -194,8 +247,9 @@ pub(super) fn push_ok_devices(reports: &[&DeviceReport], history: &History, out:
         if reports.len() == 1 { "was" } else { "were" }
     );
     for report in reports {
-        let label =
-            history.device(&report.device).map_or(report.device.as_str(), |device| &device.names.label);
+        let label = history
+            .device(&report.device)
+            .map_or(report.device.as_str(), |device| &device.names.label);
         let rate = |of: &Distribution| of.mean.map(number).unwrap_or_default();
         let latency = |value: Option<f64>| value.map(time_text).unwrap_or_default();
         *out += &format!(
@@ -217,8 +271,13 @@ pub(super) fn push_ok_devices(reports: &[&DeviceReport], history: &History, out:
 
 /// The verdict on a device, and that of its worst event if it is worse.
 pub(super) fn tags(own: Option<Verdict>, worse: Option<Verdict>) -> String {
-    let tag =
-        |verdict: Option<Verdict>| format!("<span class=\"tag {}\">{}</span>", class(verdict), word(verdict));
+    let tag = |verdict: Option<Verdict>| {
+        format!(
+            "<span class=\"tag {}\">{}</span>",
+            class(verdict),
+            word(verdict)
+        )
+    };
     match (own, worse) {
         (None, Some(_)) => tag(worse),
         (Some(_), Some(_)) => format!("{} {}", tag(own), tag(worse)),
@@ -255,12 +314,17 @@ fn parts(verdicts: &[WorstVerdict], time: &TimeAxis<'_>) -> Vec<(Option<Verdict>
     let mut parts: Vec<(Option<Verdict>, TimeSpan)> = Vec::new();
     let mut is_continued = false;
     for (index, (verdict, span)) in verdicts.iter().zip(time.timeline.points()).enumerate() {
-        let Some(verdict) = verdict.get().filter(|verdict| *verdict != Some(Verdict::Idle)) else {
+        let Some(verdict) = verdict
+            .get()
+            .filter(|verdict| *verdict != Some(Verdict::Idle))
+        else {
             is_continued = false;
             continue;
         };
         match parts.last_mut() {
-            Some((last, part)) if is_continued && *last == verdict && !time.timeline.is_after_gap(index) => {
+            Some((last, part))
+                if is_continued && *last == verdict && !time.timeline.is_after_gap(index) =>
+            {
                 part.end_s = span.end_s;
             }
             _ => parts.push((verdict, *span)),
@@ -272,8 +336,16 @@ fn parts(verdicts: &[WorstVerdict], time: &TimeAxis<'_>) -> Vec<(Option<Verdict>
 
 /// The charts about all disks.
 const DISK_CHARTS: [Chart<'_>; 2] = [
-    ("Queue of all disks", "How much waits in all? ", Unit::Count("requests")),
-    ("Operations of all disks", "How many in all? ", Unit::PerSecond),
+    (
+        "Queue of all disks",
+        "How much waits in all? ",
+        Unit::Count("requests"),
+    ),
+    (
+        "Operations of all disks",
+        "How many in all? ",
+        Unit::PerSecond,
+    ),
 ];
 const DISK_LINES: [Line; 3] = [
     ("Queue of all disks", "mean queue", "queue", "all"),
@@ -287,16 +359,33 @@ const TASK_CHARTS: [Chart<'_>; 3] = [
     ("Memory pressure", "Is memory short? ", Unit::Percent),
 ];
 const TASK_LINES: [Line; 4] = [
-    ("I/O pressure", "some task waits", "io_pressure_some_pct", "read"),
-    ("I/O pressure", "all tasks wait", "io_pressure_full_pct", "write"),
+    (
+        "I/O pressure",
+        "some task waits",
+        "io_pressure_some_pct",
+        "read",
+    ),
+    (
+        "I/O pressure",
+        "all tasks wait",
+        "io_pressure_full_pct",
+        "write",
+    ),
     ("Blocked tasks", "blocked on I/O", "blocked", "all"),
-    ("Memory pressure", "some task waits for memory", "memory_pressure_some_pct", "all"),
+    (
+        "Memory pressure",
+        "some task waits for memory",
+        "memory_pressure_some_pct",
+        "all",
+    ),
 ];
 
 /// Appends the charts; nothing without values.
 pub(super) fn push_host_charts(history: &History, time: &TimeAxis<'_>, out: &mut String) {
     let of_disks = |name: &str| history.total.values(name);
-    DISK_CHARTS.iter().for_each(|chart| push_chart(*chart, &DISK_LINES, of_disks, &[], "", time, out));
+    DISK_CHARTS
+        .iter()
+        .for_each(|chart| push_chart(*chart, &DISK_LINES, of_disks, &[], "", time, out));
     let area = |label: &str, key: &str, class: &'static str| Area {
         label: label.to_owned(),
         key: key.to_owned(),
@@ -311,14 +400,26 @@ pub(super) fn push_host_charts(history: &History, time: &TimeAxis<'_>, out: &mut
     ];
     push_areas("CPU", "Is there CPU left? ", &cpu, "", time, out);
     let of_tasks = |name: &str| history.host(name);
-    TASK_CHARTS.iter().for_each(|chart| push_chart(*chart, &TASK_LINES, of_tasks, &[], "", time, out));
+    TASK_CHARTS
+        .iter()
+        .for_each(|chart| push_chart(*chart, &TASK_LINES, of_tasks, &[], "", time, out));
 }
 
 pub(super) fn host_data(history: &History) -> Group<'_> {
-    let of_host = HOST_QUANTITIES.iter().map(|(name, _)| (*name, history.host(name)));
-    let of_disks = DISK_LINES.iter().map(|(_, _, name, _)| (*name, history.total.values(name)));
-    let series = of_host.chain(of_disks).filter(|(_, values)| !values.is_empty());
-    Group { name: "host", verdicts: &[], series: series.collect() }
+    let of_host = HOST_QUANTITIES
+        .iter()
+        .map(|(name, _)| (*name, history.host(name)));
+    let of_disks = DISK_LINES
+        .iter()
+        .map(|(_, _, name, _)| (*name, history.total.values(name)));
+    let series = of_host
+        .chain(of_disks)
+        .filter(|(_, values)| !values.is_empty());
+    Group {
+        name: "host",
+        verdicts: &[],
+        series: series.collect(),
+    }
 }
 
 /// The most cgroups with their own color.
@@ -332,20 +433,39 @@ pub(super) fn areas(usage: &UsageHistory, points: usize) -> Vec<Area> {
     let cgroups = usage.cgroups();
     let (shown, others) = cgroups.split_at(cgroups.len().min(MAX_SHOWN));
     let bytes = |series: &Series<f64>| -> Vec<f64> {
-        (0..points).map(|point| series.get(point).copied().unwrap_or_default()).collect()
+        (0..points)
+            .map(|point| series.get(point).copied().unwrap_or_default())
+            .collect()
     };
     let sum = |all: &[Vec<f64>]| -> Vec<f64> {
-        (0..points).map(|point| all.iter().map(|bytes| bytes[point]).sum()).collect()
+        (0..points)
+            .map(|point| all.iter().map(|bytes| bytes[point]).sum())
+            .collect()
     };
     let named = shown.iter().zip(CLASSES).map(|(cgroup, class)| {
-        (cgroup_name(&cgroup.path), format!("cgroup {}", sanitize(&cgroup.path)), class, bytes(&cgroup.bytes))
+        (
+            cgroup_name(&cgroup.path),
+            format!("cgroup {}", sanitize(&cgroup.path)),
+            class,
+            bytes(&cgroup.bytes),
+        )
     });
-    let others: Vec<Vec<f64>> =
-        others.iter().map(|cgroup| &cgroup.bytes).chain([&usage.others]).map(bytes).collect();
-    let rest = [("other cgroups", "a5", sum(&others)), ("no cgroup", "rest", bytes(&usage.unattributed))];
+    let others: Vec<Vec<f64>> = others
+        .iter()
+        .map(|cgroup| &cgroup.bytes)
+        .chain([&usage.others])
+        .map(bytes)
+        .collect();
+    let rest = [
+        ("other cgroups", "a5", sum(&others)),
+        ("no cgroup", "rest", bytes(&usage.unattributed)),
+    ];
     let rest = rest.map(|(label, class, bytes)| (label.to_owned(), label.to_owned(), class, bytes));
     let parts: Vec<(String, String, &'static str, Vec<f64>)> = named.chain(rest).collect();
-    let all = sum(&parts.iter().map(|(.., bytes)| bytes.clone()).collect::<Vec<_>>());
+    let all = sum(&parts
+        .iter()
+        .map(|(.., bytes)| bytes.clone())
+        .collect::<Vec<_>>());
     let share = |(bytes, all): (f64, &f64)| {
         let mut share = Extent::default();
         share.observe(100.0 * bytes / all, 1.0);
@@ -353,17 +473,36 @@ pub(super) fn areas(usage: &UsageHistory, points: usize) -> Vec<Area> {
     };
     let areas = parts.into_iter().map(|(label, key, class, bytes)| {
         let values = bytes.into_iter().zip(&all).map(share).collect();
-        Area { label, key, class, values }
+        Area {
+            label,
+            key,
+            class,
+            values,
+        }
     });
-    let is_seen = |area: &Area| area.values.iter().filter_map(Extent::max).any(|share| share > 0.05);
-    areas.enumerate().filter(|(at, area)| *at < shown.len() || is_seen(area)).map(|(_, area)| area).collect()
+    let is_seen = |area: &Area| {
+        area.values
+            .iter()
+            .filter_map(Extent::max)
+            .any(|share| share > 0.05)
+    };
+    areas
+        .enumerate()
+        .filter(|(at, area)| *at < shown.len() || is_seen(area))
+        .map(|(_, area)| area)
+        .collect()
 }
 
 /// Appends the table of the cgroups that used a device.
 pub(super) fn push_cgroup_table(usage: &UsageHistory, out: &mut String) {
     let cgroups = usage.cgroups();
     let all: f64 = cgroups.iter().map(|cgroup| cgroup.total_bytes).sum::<f64>()
-        + usage.others.values().iter().chain(usage.unattributed.values()).sum::<f64>();
+        + usage
+            .others
+            .values()
+            .iter()
+            .chain(usage.unattributed.values())
+            .sum::<f64>();
     if all <= 0.0 || cgroups.is_empty() {
         return;
     }
@@ -375,7 +514,11 @@ pub(super) fn push_cgroup_table(usage: &UsageHistory, out: &mut String) {
             name(&cgroup_name(&cgroup.path)),
             percent(100.0 * cgroup.total_bytes / all),
             number(cgroup.total_bytes / usage.seconds.max(f64::MIN_POSITIVE) / 1_048_576.0),
-            if cgroup.has_reached_limit { "at its limit at some time" } else { "" }
+            if cgroup.has_reached_limit {
+                "at its limit at some time"
+            } else {
+                ""
+            }
         );
     }
     out.push_str("</tbody></table></div>");
@@ -392,7 +535,11 @@ pub(super) fn push_blocked_tasks(history: &History, time: &TimeAxis<'_>, out: &m
          <div class=\"scroll\"><table><thead><tr><th>task<th>cgroup<th class=\"n\">seen for<th>first<th>last</tr></thead><tbody>",
     );
     for task in tasks.iter().take(MAX_TASKS) {
-        let thread = if task.tid == task.pid { String::new() } else { format!(" (thread {})", task.tid) };
+        let thread = if task.tid == task.pid {
+            String::new()
+        } else {
+            format!(" (thread {})", task.tid)
+        };
         let cgroup = task.cgroup.as_deref().map(cgroup_name).unwrap_or_default();
         *out += &format!(
             "<tr><td class=\"long\">{} {}{thread}<td class=\"long\">{}<td class=\"n\">{}<td class=\"time\">{}<td class=\"time\">{}</tr>",
@@ -406,6 +553,9 @@ pub(super) fn push_blocked_tasks(history: &History, time: &TimeAxis<'_>, out: &m
     }
     out.push_str("</tbody></table></div>");
     if tasks.len() > MAX_TASKS {
-        *out += &format!("<p class=\"note\">and {} more tasks</p>", tasks.len() - MAX_TASKS);
+        *out += &format!(
+            "<p class=\"note\">and {} more tasks</p>",
+            tasks.len() - MAX_TASKS
+        );
     }
 }

@@ -7,7 +7,8 @@ pub(in crate::report) use self::value::time_text;
 use self::value::{Field, push_field, push_name, push_number};
 use crate::analysis::{BaselineSource, Verdict, hidden_io_wait_pct};
 use crate::intervals::{
-    Cause, DeviceActivity, DeviceInterval, DeviceState, Incident, IntervalHeader, IntervalRows, KnownLimit,
+    Cause, DeviceActivity, DeviceInterval, DeviceState, Incident, IntervalHeader, IntervalRows,
+    KnownLimit,
 };
 use crate::metrics::{CpuPercentages, DataFlag};
 use crate::report::evidence::{evidence_sentences, health_text, nfs_wait_text};
@@ -41,7 +42,11 @@ const fn activity(
     meaning: &'static str,
     value: fn(&DeviceActivity) -> Option<f64>,
 ) -> Column {
-    Column { name, meaning, value: Value::Activity(value) }
+    Column {
+        name,
+        meaning,
+        value: Value::Activity(value),
+    }
 }
 
 const fn column(
@@ -49,7 +54,11 @@ const fn column(
     meaning: &'static str,
     value: for<'a> fn(&'a Subject<'a>) -> Field<'a>,
 ) -> Column {
-    Column { name, meaning, value: Value::Other(value) }
+    Column {
+        name,
+        meaning,
+        value: Value::Other(value),
+    }
 }
 
 const fn limit(
@@ -57,11 +66,23 @@ const fn limit(
     meaning: &'static str,
     value: fn(&KnownLimit) -> Field<'static>,
 ) -> Column {
-    Column { name, meaning, value: Value::Limit(value) }
+    Column {
+        name,
+        meaning,
+        value: Value::Limit(value),
+    }
 }
 
-const fn incident(name: &'static str, meaning: &'static str, value: fn(&Incident) -> Field<'_>) -> Column {
-    Column { name, meaning, value: Value::Incident(value) }
+const fn incident(
+    name: &'static str,
+    meaning: &'static str,
+    value: fn(&Incident) -> Field<'_>,
+) -> Column {
+    Column {
+        name,
+        meaning,
+        value: Value::Incident(value),
+    }
 }
 
 const fn interval_column(
@@ -69,7 +90,11 @@ const fn interval_column(
     meaning: &'static str,
     value: fn(&IntervalHeader) -> Field<'static>,
 ) -> Column {
-    Column { name, meaning, value: Value::OfInterval(value) }
+    Column {
+        name,
+        meaning,
+        value: Value::OfInterval(value),
+    }
 }
 
 fn cpu(header: &IntervalHeader, share: fn(&CpuPercentages) -> f64) -> Field<'static> {
@@ -102,60 +127,138 @@ fn verdict_s(of: &Subject<'_>) -> Option<f64> {
 use Field::{Flag, Number, Sentences, Text, Time, Whole, Word, Words};
 
 const COLUMNS: &[Column] = &[
-    interval_column("time", "the end of the interval in UTC", |header| Time(header.end)),
-    interval_column("elapsed_s", "its measured length", |header| Number(Some(header.elapsed_s))),
-    column("device", "the kernel's name of the device, or total", |of| Text(Some(of.device.device()))),
-    activity("reads_per_s", "reads completed per second", |a| a.stats.reads.per_s()),
-    activity("read_kib_per_s", "KiB per second of reads", |a| a.stats.reads.kib_per_s()),
-    activity("read_merges_per_s", "reads merged into others per second", |a| a.stats.reads.merges_per_s()),
-    activity("read_merge_pct", "share of the reads that were merged into others", |a| {
-        a.stats.reads.merge_pct()
+    interval_column("time", "the end of the interval in UTC", |header| {
+        Time(header.end)
     }),
-    activity("read_await_ms", "mean latency of the reads completed", |a| a.stats.reads.await_ms()),
-    activity("read_size_kib", "mean size of the reads", |a| a.stats.reads.size_kib()),
-    activity("read_queue", "mean number of reads in the queue or being served", |a| a.stats.reads.queue()),
-    activity("writes_per_s", "writes completed per second", |a| a.stats.writes.per_s()),
-    activity("write_kib_per_s", "KiB per second of writes", |a| a.stats.writes.kib_per_s()),
-    activity("write_merges_per_s", "writes merged into others per second", |a| a.stats.writes.merges_per_s()),
-    activity("write_merge_pct", "share of the writes that were merged into others", |a| {
-        a.stats.writes.merge_pct()
+    interval_column("elapsed_s", "its measured length", |header| {
+        Number(Some(header.elapsed_s))
     }),
-    activity("write_await_ms", "mean latency of the writes completed", |a| a.stats.writes.await_ms()),
-    activity("write_size_kib", "mean size of the writes", |a| a.stats.writes.size_kib()),
-    activity("write_queue", "mean number of writes in the queue or being served", |a| a.stats.writes.queue()),
-    activity("discards_per_s", "discards completed per second", |a| a.stats.discards.per_s()),
-    activity("discard_kib_per_s", "KiB per second of discards", |a| a.stats.discards.kib_per_s()),
-    activity("discard_merges_per_s", "discards merged into others per second", |a| {
-        a.stats.discards.merges_per_s()
+    column(
+        "device",
+        "the kernel's name of the device, or total",
+        |of| Text(Some(of.device.device())),
+    ),
+    activity("reads_per_s", "reads completed per second", |a| {
+        a.stats.reads.per_s()
     }),
-    activity("discard_merge_pct", "share of the discards that were merged into others", |a| {
-        a.stats.discards.merge_pct()
+    activity("read_kib_per_s", "KiB per second of reads", |a| {
+        a.stats.reads.kib_per_s()
     }),
-    activity("discard_await_ms", "mean latency of the discards completed", |a| a.stats.discards.await_ms()),
-    activity("discard_size_kib", "mean size of the discards", |a| a.stats.discards.size_kib()),
-    activity("discard_queue", "mean number of discards in the queue or being served", |a| {
-        a.stats.discards.queue()
+    activity(
+        "read_merges_per_s",
+        "reads merged into others per second",
+        |a| a.stats.reads.merges_per_s(),
+    ),
+    activity(
+        "read_merge_pct",
+        "share of the reads that were merged into others",
+        |a| a.stats.reads.merge_pct(),
+    ),
+    activity(
+        "read_await_ms",
+        "mean latency of the reads completed",
+        |a| a.stats.reads.await_ms(),
+    ),
+    activity("read_size_kib", "mean size of the reads", |a| {
+        a.stats.reads.size_kib()
     }),
-    activity("flushes_per_s", "flushes completed per second", |a| a.stats.flushes.per_s()),
-    activity("flush_await_ms", "their mean latency", |a| a.stats.flushes.await_ms()),
-    activity("queue", "mean number of requests of all kinds in the queue or being served", |a| {
-        a.stats.queue()
+    activity(
+        "read_queue",
+        "mean number of reads in the queue or being served",
+        |a| a.stats.reads.queue(),
+    ),
+    activity("writes_per_s", "writes completed per second", |a| {
+        a.stats.writes.per_s()
     }),
-    column("in_flight", "requests in flight at the end; null if the kernel miscounted them", |of| {
-        Whole(of.device.stats().and_then(|stats| stats.in_flight))
+    activity("write_kib_per_s", "KiB per second of writes", |a| {
+        a.stats.writes.kib_per_s()
     }),
-    activity("util_pct", "util as the kernel counts it; null for intervals below 100 ms", |a| {
-        a.stats.util_pct()
+    activity(
+        "write_merges_per_s",
+        "writes merged into others per second",
+        |a| a.stats.writes.merges_per_s(),
+    ),
+    activity(
+        "write_merge_pct",
+        "share of the writes that were merged into others",
+        |a| a.stats.writes.merge_pct(),
+    ),
+    activity(
+        "write_await_ms",
+        "mean latency of the writes completed",
+        |a| a.stats.writes.await_ms(),
+    ),
+    activity("write_size_kib", "mean size of the writes", |a| {
+        a.stats.writes.size_kib()
     }),
+    activity(
+        "write_queue",
+        "mean number of writes in the queue or being served",
+        |a| a.stats.writes.queue(),
+    ),
+    activity("discards_per_s", "discards completed per second", |a| {
+        a.stats.discards.per_s()
+    }),
+    activity("discard_kib_per_s", "KiB per second of discards", |a| {
+        a.stats.discards.kib_per_s()
+    }),
+    activity(
+        "discard_merges_per_s",
+        "discards merged into others per second",
+        |a| a.stats.discards.merges_per_s(),
+    ),
+    activity(
+        "discard_merge_pct",
+        "share of the discards that were merged into others",
+        |a| a.stats.discards.merge_pct(),
+    ),
+    activity(
+        "discard_await_ms",
+        "mean latency of the discards completed",
+        |a| a.stats.discards.await_ms(),
+    ),
+    activity("discard_size_kib", "mean size of the discards", |a| {
+        a.stats.discards.size_kib()
+    }),
+    activity(
+        "discard_queue",
+        "mean number of discards in the queue or being served",
+        |a| a.stats.discards.queue(),
+    ),
+    activity("flushes_per_s", "flushes completed per second", |a| {
+        a.stats.flushes.per_s()
+    }),
+    activity("flush_await_ms", "their mean latency", |a| {
+        a.stats.flushes.await_ms()
+    }),
+    activity(
+        "queue",
+        "mean number of requests of all kinds in the queue or being served",
+        |a| a.stats.queue(),
+    ),
+    column(
+        "in_flight",
+        "requests in flight at the end; null if the kernel miscounted them",
+        |of| Whole(of.device.stats().and_then(|stats| stats.in_flight)),
+    ),
+    activity(
+        "util_pct",
+        "util as the kernel counts it; null for intervals below 100 ms",
+        |a| a.stats.util_pct(),
+    ),
     activity(
         "util_upper_bound_pct",
         "upper bound of the true util; null if the kernel miscounted the requests in flight",
         |a| a.stats.util_upper_bound_pct(),
     ),
-    activity("read_saturation", "latency of reads as a multiple of that of the unloaded device", |a| {
-        a.assessment.read_saturation
+    activity(
+        "read_saturation",
+        "latency of reads as a multiple of that of the unloaded device",
+        |a| a.assessment.read_saturation,
+    ),
+    activity("write_saturation", "the same of writes", |a| {
+        a.assessment.write_saturation
     }),
-    activity("write_saturation", "the same of writes", |a| a.assessment.write_saturation),
     column(
         "verdict",
         "the state of the device: see 'blkstat help verdicts'; null without enough data",
@@ -176,10 +279,14 @@ const COLUMNS: &[Column] = &[
         "intervals that were skipped and are part of this one, or samples skipped when it was recorded",
         |header| Whole(Some(header.missed_samples)),
     ),
-    interval_column("cpu_user_pct", "CPU time of the host for programs, in percent", |header| {
-        cpu(header, |cpu| cpu.user + cpu.nice)
+    interval_column(
+        "cpu_user_pct",
+        "CPU time of the host for programs, in percent",
+        |header| cpu(header, |cpu| cpu.user + cpu.nice),
+    ),
+    interval_column("cpu_system_pct", "for the kernel", |header| {
+        cpu(header, |cpu| cpu.system)
     }),
-    interval_column("cpu_system_pct", "for the kernel", |header| cpu(header, |cpu| cpu.system)),
     interval_column("cpu_available_pct", "idle, including iowait", |header| {
         cpu(header, CpuPercentages::available)
     }),
@@ -188,14 +295,19 @@ const COLUMNS: &[Column] = &[
         "share of the time in which some tasks waited for I/O (PSI)",
         |header| Number(header.host.pressure_some_pct),
     ),
-    interval_column("io_pressure_full_pct", "in which all tasks with work to do waited for it", |header| {
-        Number(header.host.pressure_full_pct)
-    }),
+    interval_column(
+        "io_pressure_full_pct",
+        "in which all tasks with work to do waited for it",
+        |header| Number(header.host.pressure_full_pct),
+    ),
     column(
         "evidence",
         "the evidence for the verdict, as a list of sentences, joined by \"; \" in CSV",
         |of| {
-            let sentences = of.device.activity().map(|activity| evidence_sentences(&activity.assessment));
+            let sentences = of
+                .device
+                .activity()
+                .map(|activity| evidence_sentences(&activity.assessment));
             Sentences(sentences.unwrap_or_default())
         },
     ),
@@ -203,7 +315,10 @@ const COLUMNS: &[Column] = &[
         "baseline_source",
         "the origin of the unloaded latency: given, saved, learned, lowest (seen beside other requests), class (what such a device needs at most), since_boot, or peers (like devices at the same time); null if latency was not compared",
         |of| {
-            let source = of.device.activity().and_then(|activity| activity.assessment.baseline_source);
+            let source = of
+                .device
+                .activity()
+                .and_then(|activity| activity.assessment.baseline_source);
             Word(source.map(BaselineSource::name))
         },
     ),
@@ -232,31 +347,51 @@ const COLUMNS: &[Column] = &[
         "top_cgroup",
         "path of the cgroup that does most of the device's bytes; null with --no-who, or if a recording lacks it",
         |of| {
-            let top = of.device.activity().and_then(|activity| activity.top_cgroup.as_ref());
+            let top = of
+                .device
+                .activity()
+                .and_then(|activity| activity.top_cgroup.as_ref());
             Text(top.map(|top| &*top.path))
         },
     ),
-    activity("top_cgroup_share_pct", "its share of them", |a| a.top_cgroup.as_ref().map(|top| top.share_pct)),
+    activity("top_cgroup_share_pct", "its share of them", |a| {
+        a.top_cgroup.as_ref().map(|top| top.share_pct)
+    }),
     limit(
         "limit_kind",
         "the limit that was reached: read_iops, write_iops, iops, read_kib_per_s, write_kib_per_s or kib_per_s",
         |limit| Word(Some(limit.rate())),
     ),
-    limit("limit_value", "its value", |limit| Number(Some(limit.per_second))),
-    limit("limit_source", "its origin: cgroup, given (--cap) or inferred from the rate", |limit| {
-        Word(Some(limit.source))
+    limit("limit_value", "its value", |limit| {
+        Number(Some(limit.per_second))
     }),
+    limit(
+        "limit_source",
+        "its origin: cgroup, given (--cap) or inferred from the rate",
+        |limit| Word(Some(limit.source)),
+    ),
     column("limit_cgroup", "path of the cgroup that has it", |of| {
-        let limit = of.device.activity().and_then(|activity| activity.limit.as_ref());
+        let limit = of
+            .device
+            .activity()
+            .and_then(|activity| activity.limit.as_ref());
         Text(limit.map(|limit| &*limit.cgroup))
     }),
-    incident("incident", "number of the incident that the device is part of in the interval, from 1", |of| {
-        Whole(Some(of.id))
-    }),
-    incident("incident_victim", "the topmost device whose requests take longer", |of| {
-        Text(Some(&of.victim.device))
-    }),
-    incident("incident_begin", "when it began; it does not change later", |of| Time(of.begin.at)),
+    incident(
+        "incident",
+        "number of the incident that the device is part of in the interval, from 1",
+        |of| Whole(Some(of.id)),
+    ),
+    incident(
+        "incident_victim",
+        "the topmost device whose requests take longer",
+        |of| Text(Some(&of.victim.device)),
+    ),
+    incident(
+        "incident_begin",
+        "when it began; it does not change later",
+        |of| Time(of.begin.at),
+    ),
     incident(
         "incident_begin_known",
         "true, or false if it may have begun before the first sample or the first after a break in time",
@@ -277,20 +412,37 @@ const COLUMNS: &[Column] = &[
         "health",
         "what the kernel says is wrong with the device, as a list of sentences; counts are since it appeared",
         |of| {
-            let health = of.device.activity().and_then(|activity| activity.health.as_ref());
-            let text =
-                health.and_then(|health| health_text(of.device.device(), &health.troubles(None), None));
+            let health = of
+                .device
+                .activity()
+                .and_then(|activity| activity.health.as_ref());
+            let text = health
+                .and_then(|health| health_text(of.device.device(), &health.troubles(None), None));
             Sentences(text.into_iter().collect())
         },
     ),
     column(
         "error_count",
         "errors of commands since the device appeared; null unless it is SCSI or ATA",
-        |of| Whole(of.device.activity().and_then(|activity| activity.health.as_ref()?.number("errors"))),
+        |of| {
+            Whole(
+                of.device
+                    .activity()
+                    .and_then(|activity| activity.health.as_ref()?.number("errors")),
+            )
+        },
     ),
-    column("timeout_count", "its commands that timed out, in the same way", |of| {
-        Whole(of.device.activity().and_then(|activity| activity.health.as_ref()?.number("timeouts")))
-    }),
+    column(
+        "timeout_count",
+        "its commands that timed out, in the same way",
+        |of| {
+            Whole(
+                of.device
+                    .activity()
+                    .and_then(|activity| activity.health.as_ref()?.number("timeouts")),
+            )
+        },
+    ),
     interval_column(
         "nfs_waits",
         "the NFS mounts with requests without an answer while tasks wait for I/O that no device shows, as a list of sentences",
@@ -300,7 +452,10 @@ const COLUMNS: &[Column] = &[
 
 /// Returns the fields with their meanings, for the manual.
 pub(in crate::report) fn fields() -> Vec<(&'static str, &'static str)> {
-    COLUMNS.iter().map(|column| (column.name, column.meaning)).collect()
+    COLUMNS
+        .iter()
+        .map(|column| (column.name, column.meaning))
+        .collect()
 }
 
 /// JSON Lines, an object for each device of an interval on a line of its own; or CSV (RFC 4180, but lines end with only
@@ -322,8 +477,13 @@ impl Lines {
     /// Writes devices that appeared or disappeared, other devices, and the total.
     pub fn push_interval(&self, rows: &IntervalRows, out: &mut Vec<u8>) {
         let frame = Frame::new(self.is_json, &rows.header);
-        rows.events.iter().for_each(|event| frame.push(&event.to_interval(), out));
-        rows.devices.iter().chain(&rows.total).for_each(|device| frame.push(device, out));
+        rows.events
+            .iter()
+            .for_each(|event| frame.push(&event.to_interval(), out));
+        rows.devices
+            .iter()
+            .chain(&rows.total)
+            .for_each(|device| frame.push(device, out));
     }
 }
 
@@ -348,11 +508,19 @@ impl<'a> Frame<'a> {
             }
         }
         line.extend_from_slice(if is_json { b"}\n" } else { b"\n" });
-        Self { is_json, header, line, values }
+        Self {
+            is_json,
+            header,
+            line,
+            values,
+        }
     }
 
     fn push(&self, device: &DeviceInterval, out: &mut Vec<u8>) {
-        let subject = Subject { header: self.header, device };
+        let subject = Subject {
+            header: self.header,
+            device,
+        };
         let activity = device.activity();
         let limit = KnownLimit::reached(device).next();
         let incident = device.incident().map(|ongoing| &*ongoing.incident);
@@ -391,8 +559,17 @@ mod tests {
 
     fn header() -> IntervalHeader {
         let end = "2026-11-20T18:03:21.000143999Z".parse().ok();
-        let host = HostStats { pressure_some_pct: Some(12.5), ..HostStats::default() };
-        IntervalHeader { end, elapsed_s: 1.000101, missed_samples: 2, host, ..IntervalHeader::default() }
+        let host = HostStats {
+            pressure_some_pct: Some(12.5),
+            ..HostStats::default()
+        };
+        IntervalHeader {
+            end,
+            elapsed_s: 1.000101,
+            missed_samples: 2,
+            host,
+            ..IntervalHeader::default()
+        }
     }
 
     fn device(name: &str, state: DeviceState) -> DeviceInterval {
@@ -400,15 +577,28 @@ mod tests {
     }
 
     fn active() -> DeviceState {
-        let stats = Interval { in_flight: Some(4), ..Interval::unknown(3.0).with_queue(1.0 / 3.0) };
+        let stats = Interval {
+            in_flight: Some(4),
+            ..Interval::unknown(3.0).with_queue(1.0 / 3.0)
+        };
         let flag = Some(DataFlag::UtilTooLow);
-        DeviceState::Active(Box::new(DeviceActivity { stats, flag, ..DeviceActivity::default() }))
+        DeviceState::Active(Box::new(DeviceActivity {
+            stats,
+            flag,
+            ..DeviceActivity::default()
+        }))
     }
 
     fn written(is_json: bool, devices: Vec<DeviceInterval>) -> Vec<u8> {
         let (total, events, attribution) = (None, Vec::new(), None);
-        let rows =
-            IntervalRows { header: header(), devices, total, events, attribution, has_found_any: true };
+        let rows = IntervalRows {
+            header: header(),
+            devices,
+            total,
+            events,
+            attribution,
+            has_found_any: true,
+        };
         let mut out = Vec::new();
         let lines = Lines { is_json };
         lines.begin(&mut out);
@@ -418,7 +608,11 @@ mod tests {
 
     fn json(state: DeviceState) -> serde_json::Value {
         let out = written(true, vec![device("a\"b,\u{1b}[2J", state)]);
-        assert_eq!(out.iter().filter(|byte| byte.is_ascii_control()).count(), 1, "the newline");
+        assert_eq!(
+            out.iter().filter(|byte| byte.is_ascii_control()).count(),
+            1,
+            "the newline"
+        );
         serde_json::from_slice(&out).unwrap()
     }
 
@@ -426,13 +620,21 @@ mod tests {
     fn a_line_is_a_flat_object() {
         let line = json(active());
         assert_eq!(line["time"], "2026-11-20T18:03:21.000143Z");
-        assert_eq!((line["elapsed_s"].as_f64(), line["missed_samples"].as_u64()), (Some(1.000101), Some(2)));
+        assert_eq!(
+            (line["elapsed_s"].as_f64(), line["missed_samples"].as_u64()),
+            (Some(1.000101), Some(2))
+        );
         assert_eq!(line["device"], "a\"b,\u{1b}[2J");
-        assert_eq!((line["queue"].as_f64(), line["in_flight"].as_u64()), (Some(0.333333), Some(4)));
+        assert_eq!(
+            (line["queue"].as_f64(), line["in_flight"].as_u64()),
+            (Some(0.333333), Some(4))
+        );
         assert_eq!(line["flags"], serde_json::json!(["util_too_low"]));
         assert_eq!(line["io_pressure_some_pct"], 12.5);
         assert!(
-            line["read_await_ms"].is_null() && line["verdict"].is_null() && line["cpu_user_pct"].is_null()
+            line["read_await_ms"].is_null()
+                && line["verdict"].is_null()
+                && line["cpu_user_pct"].is_null()
         );
         assert_eq!(line.as_object().unwrap().len(), COLUMNS.len());
     }
@@ -442,26 +644,42 @@ mod tests {
         for (state, flag) in [
             (DeviceState::Reset, "reset"),
             (DeviceState::AccountingOff(Box::default()), "accounting_off"),
-            (DeviceState::Event(EventKind::AppearedBriefly), "appeared_briefly"),
+            (
+                DeviceState::Event(EventKind::AppearedBriefly),
+                "appeared_briefly",
+            ),
         ] {
             let line = json(state);
             assert_eq!(line["flags"], serde_json::json!([flag]));
             assert!(
-                line["reads_per_s"].is_null() && line["stalled_s"].is_null() && line["in_flight"].is_null()
+                line["reads_per_s"].is_null()
+                    && line["stalled_s"].is_null()
+                    && line["in_flight"].is_null()
             );
         }
     }
 
     #[test]
     fn csv_has_the_same_columns_and_an_empty_cell_for_null() {
-        let devices = vec![device("sda", active()), device("a\"b,\u{1b}", DeviceState::Reset)];
+        let devices = vec![
+            device("sda", active()),
+            device("a\"b,\u{1b}", DeviceState::Reset),
+        ];
         let out = written(false, devices);
         let text = String::from_utf8(out).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].starts_with("time,elapsed_s,device,reads_per_s,read_kib_per_s,"));
         assert_eq!(lines[1].split(',').count(), COLUMNS.len());
-        assert!(lines[1].starts_with("2026-11-20T18:03:21.000143Z,1.000101,sda,,,"), "{}", lines[1]);
-        assert!(lines[1].contains(",util_too_low,0.0,2,,,,12.5,"), "{}", lines[1]);
+        assert!(
+            lines[1].starts_with("2026-11-20T18:03:21.000143Z,1.000101,sda,,,"),
+            "{}",
+            lines[1]
+        );
+        assert!(
+            lines[1].contains(",util_too_low,0.0,2,,,,12.5,"),
+            "{}",
+            lines[1]
+        );
         assert!(lines[2].contains(r#","a""b,\u{1b}",,"#), "{}", lines[2]);
     }
 }

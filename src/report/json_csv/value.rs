@@ -53,7 +53,11 @@ pub(in crate::report) fn push_field(field: &Field<'_>, is_json: bool, out: &mut 
 }
 
 fn push_text(text: &str, is_json: bool, out: &mut Vec<u8>) {
-    if is_json { push_json_string(text, out) } else { push_cell([text], out) }
+    if is_json {
+        push_json_string(text, out)
+    } else {
+        push_cell([text], out)
+    }
 }
 
 /// Appends what precedes the value of the field at this place: in JSON with its name.
@@ -172,8 +176,33 @@ mod tests {
             push_number(value, &mut out);
             String::from_utf8(out).unwrap()
         };
-        let texts = [0.0, 1.0, 1.5, 0.1234567, 1_000.000_101, 0.0000004, 99.9999999, 3e9].map(text);
-        assert_eq!(texts, ["0.0", "1.0", "1.5", "0.123457", "1000.000101", "0.0", "100.0", "3000000000.0"]);
-        assert_eq!([1e12, f64::NAN, f64::INFINITY].map(text), ["1000000000000.0", "null", "null"]);
+        let texts = [
+            0.0,
+            1.0,
+            1.5,
+            0.1234567,
+            1_000.000_101,
+            0.0000004,
+            99.9999999,
+            3e9,
+        ]
+        .map(text);
+        assert_eq!(
+            texts,
+            [
+                "0.0",
+                "1.0",
+                "1.5",
+                "0.123457",
+                "1000.000101",
+                "0.0",
+                "100.0",
+                "3000000000.0"
+            ]
+        );
+        assert_eq!(
+            [1e12, f64::NAN, f64::INFINITY].map(text),
+            ["1000000000000.0", "null", "null"]
+        );
     }
 }

@@ -12,7 +12,12 @@ fn histogram(latencies_us: &[u64]) -> LatencyHistogram {
     let mut histogram = LatencyHistogram::default();
     for us in latencies_us {
         let (lower_ns, sum_ns) = (us * 1000, us * 1000 + 50);
-        histogram.add(LatencyBucket { lower_ns, upper_ns: lower_ns + 199, count: 1, sum_ns });
+        histogram.add(LatencyBucket {
+            lower_ns,
+            upper_ns: lower_ns + 199,
+            count: 1,
+            sum_ns,
+        });
     }
     histogram
 }
@@ -31,7 +36,11 @@ fn traced() -> TracedInterval {
         errors: BTreeMap::new(),
         is_path: false,
     };
-    TracedInterval { elapsed_s: 1.0, devices: vec![device], ..TracedInterval::default() }
+    TracedInterval {
+        elapsed_s: 1.0,
+        devices: vec![device],
+        ..TracedInterval::default()
+    }
 }
 
 fn printed(traced: &TracedInterval, push: impl Fn(&LatencyInterval<'_>, &mut Vec<u8>)) -> String {
@@ -41,12 +50,21 @@ fn printed(traced: &TracedInterval, push: impl Fn(&LatencyInterval<'_>, &mut Vec
         ..IntervalHeader::default()
     };
     let mut out = Vec::new();
-    push(&LatencyInterval { header: &header, traced, devices: traced.devices.iter().collect() }, &mut out);
+    push(
+        &LatencyInterval {
+            header: &header,
+            traced,
+            devices: traced.devices.iter().collect(),
+        },
+        &mut out,
+    );
     String::from_utf8(out).unwrap()
 }
 
 fn table_text(width: usize, traced: &TracedInterval) -> String {
-    printed(traced, |interval, out| table(interval, width, &TimeZone::UTC, out))
+    printed(traced, |interval, out| {
+        table(interval, width, &TimeZone::UTC, out)
+    })
 }
 
 fn heatmap_text(width: usize, traced: &TracedInterval) -> String {
@@ -57,7 +75,10 @@ fn heatmap_text(width: usize, traced: &TracedInterval) -> String {
 }
 
 fn json_text(has_buckets: bool, traced: &TracedInterval) -> Value {
-    serde_json::from_str(&printed(traced, |interval, out| lines(interval, true, has_buckets, out))).unwrap()
+    serde_json::from_str(&printed(traced, |interval, out| {
+        lines(interval, true, has_buckets, out)
+    }))
+    .unwrap()
 }
 
 #[test]
@@ -78,7 +99,10 @@ fn the_heat_map_has_a_line_for_each_kind_of_request() {
     let text = heatmap_text(100, &traced());
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 3, "{text}");
-    assert!(lines[2].starts_with("14:13:20 sd\\u{1b}a    read        100 "), "{text}");
+    assert!(
+        lines[2].starts_with("14:13:20 sd\\u{1b}a    read        100 "),
+        "{text}"
+    );
     assert!(
         lines[2].ends_with("100µs   400µs") && lines[2].contains('█') && lines[2].contains('░'),
         "{text}"
@@ -103,18 +127,33 @@ fn json_and_csv_have_the_same_fields() {
         };
         assert_eq!(text, value, "{name}");
     }
-    assert_eq!((&json["read_count"], &json["read_p50_ms"]), (&100.into(), &0.10005.into()));
-    assert_eq!((&json["read_max_ms"], &json["matched_pct"]), (&900.00005.into(), &99.009901.into()));
-    assert_eq!((&json["write_count"], &json["write_p50_ms"]), (&0.into(), &Value::Null));
+    assert_eq!(
+        (&json["read_count"], &json["read_p50_ms"]),
+        (&100.into(), &0.10005.into())
+    );
+    assert_eq!(
+        (&json["read_max_ms"], &json["matched_pct"]),
+        (&900.00005.into(), &99.009901.into())
+    );
+    assert_eq!(
+        (&json["write_count"], &json["write_p50_ms"]),
+        (&0.into(), &Value::Null)
+    );
     assert_eq!(json["problem"], Value::Null);
 }
 
 #[test]
 fn buckets_are_those_of_the_kernel() {
     let json = json_text(true, &traced());
-    assert_eq!(json["read_buckets"][0], serde_json::json!([0.1, 0.100199, 90]));
     assert_eq!(
-        (json["read_buckets"].as_array().unwrap().len(), &json["write_buckets"]),
+        json["read_buckets"][0],
+        serde_json::json!([0.1, 0.100199, 90])
+    );
+    assert_eq!(
+        (
+            json["read_buckets"].as_array().unwrap().len(),
+            &json["write_buckets"]
+        ),
         (3, &serde_json::json!([]))
     );
 }
@@ -122,20 +161,35 @@ fn buckets_are_those_of_the_kernel() {
 #[test]
 fn what_is_missing_is_said_once_and_with_the_remedy() {
     assert!(trace_notes(&traced()).is_empty());
-    let paused = TracedInterval { problem: Some(TraceProblem::Overhead), ..traced() };
+    let paused = TracedInterval {
+        problem: Some(TraceProblem::Overhead),
+        ..traced()
+    };
     assert!(trace_notes(&paused)[0].contains("--max-overhead"));
-    let full = TracedInterval { dropped: 7, ..traced() };
+    let full = TracedInterval {
+        dropped: 7,
+        ..traced()
+    };
     assert!(trace_notes(&full)[0].starts_with("7 requests are missing"));
     let mut unmatched = traced();
     unmatched.devices[0].completed[0] = 1000;
     let text = table_text(100, &unmatched);
-    let paused = TracedInterval { problem: Some(TraceProblem::Overhead), ..TracedInterval::default() };
+    let paused = TracedInterval {
+        problem: Some(TraceProblem::Overhead),
+        ..TracedInterval::default()
+    };
     for traced in [&unmatched, &paused] {
         for text in [table_text(80, traced), heatmap_text(80, traced)] {
-            assert!(text.contains(")\n") && text.lines().all(|line| line.chars().count() <= 80), "{text}");
+            assert!(
+                text.contains(")\n") && text.lines().all(|line| line.chars().count() <= 80),
+                "{text}"
+            );
         }
     }
-    assert!(text.contains("(only 10% of the requests are matched"), "{text}");
+    assert!(
+        text.contains("(only 10% of the requests are matched"),
+        "{text}"
+    );
     assert!(table_text(100, &TracedInterval::default()).contains("(no requests)"));
 }
 
@@ -147,7 +201,10 @@ fn lines_fit_into_narrow_terminals() {
         traced.devices[0].label = name.to_owned();
         for width in [70, 80, 100, 120] {
             let text = table_text(width, &traced);
-            assert!(text.lines().all(|line| line.width() <= width), "{width}: {text}");
+            assert!(
+                text.lines().all(|line| line.width() <= width),
+                "{width}: {text}"
+            );
             let has_bars = text.contains("10µs");
             assert!(has_bars || width == 70 || name.len() > 3, "{width}: {text}");
         }
@@ -163,5 +220,8 @@ fn failed_requests_are_named_with_their_errors() {
     assert!(text.lines().any(|line| line == note), "{text}");
     let json = json_text(false, &traced);
     assert_eq!(json["failed_requests"], 4);
-    assert_eq!(json["errors"], "Connection timed out 1, Input/output error 3");
+    assert_eq!(
+        json["errors"],
+        "Connection timed out 1, Input/output error 3"
+    );
 }

@@ -24,7 +24,12 @@ pub(crate) fn push_millionths(out: &mut Vec<u8>, millionths: u64) {
         return out.extend_from_slice(b"0.0");
     }
     ShortText::decimal(millionths, 6).append_to(out, 0);
-    let zeros = out.iter().rev().take(5).take_while(|digit| **digit == b'0').count();
+    let zeros = out
+        .iter()
+        .rev()
+        .take(5)
+        .take_while(|digit| **digit == b'0')
+        .count();
     out.truncate(out.len() - zeros);
 }
 
@@ -61,7 +66,10 @@ pub(super) struct ShortText {
 
 impl ShortText {
     pub(super) fn new() -> Self {
-        Self { bytes: [b' '; 2 * MAX_LENGTH], begin: MAX_LENGTH }
+        Self {
+            bytes: [b' '; 2 * MAX_LENGTH],
+            begin: MAX_LENGTH,
+        }
     }
 
     /// The text of `number` / 10^`decimals`.
@@ -101,7 +109,11 @@ impl ShortText {
             self.push_pair(number % 100);
             number /= 100;
         }
-        if number >= 10 { self.push_pair(number) } else { self.push_digit(number) }
+        if number >= 10 {
+            self.push_pair(number)
+        } else {
+            self.push_digit(number)
+        }
     }
 
     fn push_digit(&mut self, digit: u64) {
@@ -177,9 +189,14 @@ mod tests {
 
     #[test]
     fn numbers_out_of_range_are_still_right() {
-        for value in
-            [1e300, 1.8e19, -1.5, f64::MIN_POSITIVE / 4.0, 9_007_199_254_740_993.0, 4503599627370497.5]
-        {
+        for value in [
+            1e300,
+            1.8e19,
+            -1.5,
+            f64::MIN_POSITIVE / 4.0,
+            9_007_199_254_740_993.0,
+            4503599627370497.5,
+        ] {
             assert_eq!(fixed(value, 8, 2), format!("{value:>8.2}"), "{value}");
         }
     }

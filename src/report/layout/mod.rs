@@ -31,5 +31,9 @@ pub(crate) const DEFAULT_WIDTH: usize = 100;
 
 /// Returns the width at which sentences are wrapped in a report of this width.
 pub(crate) fn sentence_width(width: usize) -> usize {
-    if width == UNLIMITED_WIDTH { DEFAULT_WIDTH } else { width }
+    if width == UNLIMITED_WIDTH {
+        DEFAULT_WIDTH
+    } else {
+        width
+    }
 }

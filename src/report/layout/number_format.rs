@@ -143,7 +143,11 @@ pub(crate) fn lsblk_size(bytes: u64) -> String {
     }
     let (whole, decimal) = (tenths(unit) / 10, tenths(unit) % 10);
     let letter = letter.unwrap_or('B');
-    if decimal == 0 { format!("{whole}{letter}") } else { format!("{whole}.{decimal}{letter}") }
+    if decimal == 0 {
+        format!("{whole}{letter}")
+    } else {
+        format!("{whole}.{decimal}{letter}")
+    }
 }
 
 /// Bytes with a decimal unit: `512 B`, `1.5 kB`, `12.0 MB`.
@@ -166,8 +170,16 @@ pub(crate) fn duration(seconds: f64) -> String {
         ..0.9995 => fixed(seconds * 1e3, 0, " ms"),
         ..9.95 => fixed(seconds, 1, " s"),
         ..120.0 => fixed(seconds, 0, " s"),
-        ..7200.0 => format!("{:.0} min {:.0} s", (seconds / 60.0).floor(), (seconds % 60.0).floor()),
-        _ => format!("{:.0} h {:.0} min", (seconds / 3600.0).floor(), (seconds % 3600.0 / 60.0).floor()),
+        ..7200.0 => format!(
+            "{:.0} min {:.0} s",
+            (seconds / 60.0).floor(),
+            (seconds % 60.0).floor()
+        ),
+        _ => format!(
+            "{:.0} h {:.0} min",
+            (seconds / 3600.0).floor(),
+            (seconds % 3600.0 / 60.0).floor()
+        ),
     }
 }
 
@@ -188,12 +200,23 @@ pub(crate) struct Figure {
 
 impl Figure {
     pub(crate) fn new(value: f64, decimals: usize, unit: &'static str) -> Self {
-        Self { value, decimals, unit, sign: None, prefix: None, suffix: None, is_unit_apart: false }
+        Self {
+            value,
+            decimals,
+            unit,
+            sign: None,
+            prefix: None,
+            suffix: None,
+            is_unit_apart: false,
+        }
     }
 
     /// A bound: `<1µs`, `>10k`.
     pub(crate) fn bound(sign: u8, value: f64, unit: &'static str) -> Self {
-        Self { sign: Some(sign), ..Self::new(value, 0, unit) }
+        Self {
+            sign: Some(sign),
+            ..Self::new(value, 0, unit)
+        }
     }
 
     pub(crate) fn with_prefix(self, prefix: Option<u8>) -> Self {
@@ -207,7 +230,11 @@ impl Figure {
     /// Puts a blank before the unit; a number without one has the default unit.
     pub(crate) fn with_unit_apart(self, default_unit: &'static str) -> Self {
         Self {
-            unit: if self.unit.is_empty() { default_unit } else { self.unit },
+            unit: if self.unit.is_empty() {
+                default_unit
+            } else {
+                self.unit
+            },
             is_unit_apart: true,
             ..self
         }
@@ -235,7 +262,12 @@ impl Figure {
 
     /// The text of a figure with a large number, or one below zero.
     fn long_text(&self) -> String {
-        let Self { value, decimals, unit, .. } = *self;
+        let Self {
+            value,
+            decimals,
+            unit,
+            ..
+        } = *self;
         let mut text = String::from_iter(self.prefix.into_iter().chain(self.sign).map(char::from));
         text += &match (unit, self.is_unit_apart) {
             (POWER_OF_TEN, _) => format!("{value:.1e}"),
@@ -260,15 +292,42 @@ mod number_format_tests {
 
     #[test]
     fn numbers_keep_three_digits_in_five_characters() {
-        let texts =
-            [0.0, 0.001, 0.142, 9.994, 12.34, 999.6, 21130.4, 144_246.0, 1_234_567.0, 45e6].map(number);
-        assert_eq!(texts, ["0", "0.00", "0.14", "9.99", "12.3", "1000", "21130", "144k", "1.23M", "45.0M"]);
+        let texts = [
+            0.0,
+            0.001,
+            0.142,
+            9.994,
+            12.34,
+            999.6,
+            21130.4,
+            144_246.0,
+            1_234_567.0,
+            45e6,
+        ]
+        .map(number);
+        assert_eq!(
+            texts,
+            [
+                "0", "0.00", "0.14", "9.99", "12.3", "1000", "21130", "144k", "1.23M", "45.0M"
+            ]
+        );
         let mut value = 0.001;
         while value < 9e8 {
             assert!(number(value).len() <= 5, "{value}: {}", number(value));
-            assert!(queue(value).len() <= 5 && percent(value).len() <= 5, "{value}");
-            assert!(time(value / 1e4).chars().count() <= 6, "{value}: {}", time(value / 1e4));
-            assert!(size(value / 1e2).len() <= 5, "{value}: {}", size(value / 1e2));
+            assert!(
+                queue(value).len() <= 5 && percent(value).len() <= 5,
+                "{value}"
+            );
+            assert!(
+                time(value / 1e4).chars().count() <= 6,
+                "{value}: {}",
+                time(value / 1e4)
+            );
+            assert!(
+                size(value / 1e2).len() <= 5,
+                "{value}: {}",
+                size(value / 1e2)
+            );
             value *= 1.003;
         }
     }
@@ -276,16 +335,30 @@ mod number_format_tests {
     #[test]
     fn times_and_sizes_have_their_units() {
         let times = [0.0, 0.0363, 0.9996, 1.512, 21.04, 999.4, 2500.0].map(time);
-        assert_eq!(times, ["0", "36µs", "1.00ms", "1.51ms", "21.0ms", "999ms", "2.50s"]);
+        assert_eq!(
+            times,
+            ["0", "36µs", "1.00ms", "1.51ms", "21.0ms", "999ms", "2.50s"]
+        );
         let sizes = [0.5, 4.0, 16.0, 127.6, 999.4, 1024.0, 20_480.0].map(size);
         assert_eq!(sizes, ["512", "4.0k", "16k", "128k", "999k", "1.0M", "20M"]);
     }
 
     #[test]
     fn sizes_of_devices_are_those_of_lsblk() {
-        let sizes =
-            [0, 512, 1023, 1024, 1536, 274_877_906_944, 1_024_209_543_168, 2_000_398_934_016, u64::MAX];
-        let expected = ["0B", "512B", "1023B", "1K", "1.5K", "256G", "953.9G", "1.8T", "16E"];
+        let sizes = [
+            0,
+            512,
+            1023,
+            1024,
+            1536,
+            274_877_906_944,
+            1_024_209_543_168,
+            2_000_398_934_016,
+            u64::MAX,
+        ];
+        let expected = [
+            "0B", "512B", "1023B", "1K", "1.5K", "256G", "953.9G", "1.8T", "16E",
+        ];
         assert_eq!(sizes.map(lsblk_size), expected);
         assert_eq!(lsblk_size(1_048_575), "1M");
     }
@@ -299,7 +372,16 @@ mod number_format_tests {
     #[test]
     fn durations_are_words() {
         let texts = [0.0, 0.0004, 0.01, 0.75, 0.9997, 12.0, 200.0, 7500.0].map(duration);
-        let expected = ["0 s", "<1 ms", "10 ms", "750 ms", "1.0 s", "12 s", "3 min 20 s", "2 h 5 min"];
+        let expected = [
+            "0 s",
+            "<1 ms",
+            "10 ms",
+            "750 ms",
+            "1.0 s",
+            "12 s",
+            "3 min 20 s",
+            "2 h 5 min",
+        ];
         assert_eq!(texts, expected);
     }
 }
@@ -323,7 +405,15 @@ mod figure_tests {
 
     /// Returns the text of a figure as the standard library formats it.
     fn expected(figure: &Figure) -> String {
-        let Figure { value, decimals, unit, sign, prefix, suffix, .. } = *figure;
+        let Figure {
+            value,
+            decimals,
+            unit,
+            sign,
+            prefix,
+            suffix,
+            ..
+        } = *figure;
         let prefix: String = prefix.into_iter().chain(sign).map(char::from).collect();
         let suffix = suffix.map(char::from).map(String::from).unwrap_or_default();
         match unit {
@@ -344,7 +434,9 @@ mod figure_tests {
             (percent_figure(1e9), ">10k%"),
             (size_figure(9.94), "9.9k"),
         ];
-        texts.iter().for_each(|(figure, text)| assert_eq!(figure.text(), *text));
+        texts
+            .iter()
+            .for_each(|(figure, text)| assert_eq!(figure.text(), *text));
         assert_eq!(time_figure(0.5).with_unit_apart("ms").text(), "500 µs");
         assert_eq!(time_figure(0.0).with_unit_apart("ms").text(), "0 ms");
     }

@@ -63,7 +63,12 @@ mod tests {
     #[test]
     fn times_have_the_digits_and_units_of_cells() {
         let times = [0.0, 0.0001, 0.197, 0.9996, 1.512, 21.04, 217.0, 2500.0].map(time);
-        assert_eq!(times, ["0 ms", "<1 µs", "197 µs", "1.00 ms", "1.51 ms", "21.0 ms", "217 ms", "2.50 s"]);
+        assert_eq!(
+            times,
+            [
+                "0 ms", "<1 µs", "197 µs", "1.00 ms", "1.51 ms", "21.0 ms", "217 ms", "2.50 s"
+            ]
+        );
         for ms in [0.0001, 0.197, 0.9996, 1.512, 21.04, 217.0, 2500.0] {
             assert_eq!(time(ms).replace(' ', ""), number_format::time(ms));
         }
@@ -76,7 +81,13 @@ mod tests {
             ["3,000 reads/s", "1.00 writes/s"]
         );
         assert_eq!([counted(1, "gap"), counted(2, "gap")], ["1 gap", "2 gaps"]);
-        assert_eq!([counted(1, "flush"), counted(0, "flush")], ["1 flush", "0 flushes"]);
-        assert_eq!([percent_of(0.456), percent_of(0.04), mib(12_288.0)], ["46%", "4.0%", "12.0 MiB"]);
+        assert_eq!(
+            [counted(1, "flush"), counted(0, "flush")],
+            ["1 flush", "0 flushes"]
+        );
+        assert_eq!(
+            [percent_of(0.456), percent_of(0.04), mib(12_288.0)],
+            ["46%", "4.0%", "12.0 MiB"]
+        );
     }
 }

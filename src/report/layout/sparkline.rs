@@ -40,9 +40,19 @@ mod tests {
 
     #[test]
     fn values_are_drawn_by_their_order_of_magnitude() {
-        let points = [Value(1.0), Value(10.0), Value(100.0), Nothing, Gap, Value(f64::INFINITY)];
+        let points = [
+            Value(1.0),
+            Value(10.0),
+            Value(100.0),
+            Nothing,
+            Gap,
+            Value(f64::INFINITY),
+        ];
         assert_eq!(sparkline(&points, (1.0, 100.0), true), "▁▅█ ~!");
         assert_eq!(sparkline(&points, (1.0, 100.0), false), "_=# ~!");
-        assert_eq!(sparkline(&[Value(90.0), Value(100.0)], (1.0, 100.0), true), "██");
+        assert_eq!(
+            sparkline(&[Value(90.0), Value(100.0)], (1.0, 100.0), true),
+            "██"
+        );
     }
 }

@@ -19,21 +19,37 @@ pub(crate) struct TextTable {
 impl TextTable {
     /// Creates a table with two blanks between its columns. `aligns` has a letter for each column, `l` for left or `r` for
     /// right; further columns are aligned like the last one.
-    pub(crate) fn new(titles: &[&str], aligns: &str, rows: impl IntoIterator<Item = Vec<String>>) -> Self {
+    pub(crate) fn new(
+        titles: &[&str],
+        aligns: &str,
+        rows: impl IntoIterator<Item = Vec<String>>,
+    ) -> Self {
         let titles: Vec<String> = titles.iter().map(|title| (*title).to_owned()).collect();
         let further = aligns.chars().last().into_iter().cycle();
         let aligns = aligns.chars().chain(further).take(titles.len()).collect();
-        Self { rows: [titles].into_iter().chain(rows).collect(), aligns, gap: 2, indent: 0 }
+        Self {
+            rows: [titles].into_iter().chain(rows).collect(),
+            aligns,
+            gap: 2,
+            indent: 0,
+        }
     }
 
     /// Adds a column at the right, aligned left.
     pub(crate) fn add_column(&mut self, title: String, cells: impl Iterator<Item = String>) {
         self.aligns.push('l');
-        self.rows.iter_mut().zip([title].into_iter().chain(cells)).for_each(|(row, cell)| row.push(cell));
+        self.rows
+            .iter_mut()
+            .zip([title].into_iter().chain(cells))
+            .for_each(|(row, cell)| row.push(cell));
     }
 
     fn width_of(&self, column: usize) -> usize {
-        let lines = self.rows.iter().filter_map(|row| row.get(column)).flat_map(|cell| cell.lines());
+        let lines = self
+            .rows
+            .iter()
+            .filter_map(|row| row.get(column))
+            .flat_map(|cell| cell.lines());
         lines.map(UnicodeWidthStr::width).max().unwrap_or(0)
     }
 
@@ -47,18 +63,28 @@ impl TextTable {
     pub(crate) fn shorten(&mut self, column: usize, min: usize, width: usize) {
         let excess = self.width().saturating_sub(width);
         let width = self.width_of(column).saturating_sub(excess).max(min);
-        self.rows.iter_mut().for_each(|row| row[column] = ellipsize(&row[column], width));
+        self.rows
+            .iter_mut()
+            .for_each(|row| row[column] = ellipsize(&row[column], width));
     }
 
     /// Drops columns as [`fit_columns`] does until lines fit into `width`, except those without a rank. Returns the titles
     /// of the dropped ones.
     pub(crate) fn drop_columns(&mut self, ranks: &[Option<u8>], width: usize) -> Vec<String> {
-        let ranked = ranks.iter().enumerate().filter_map(|(column, rank)| Some((column, (*rank)?)));
+        let ranked = ranks
+            .iter()
+            .enumerate()
+            .filter_map(|(column, rank)| Some((column, (*rank)?)));
         let (columns, ranks): (Vec<usize>, Vec<u8>) = ranked.unzip();
-        let widths: Vec<usize> = columns.iter().map(|column| self.gap + self.width_of(*column)).collect();
+        let widths: Vec<usize> = columns
+            .iter()
+            .map(|column| self.gap + self.width_of(*column))
+            .collect();
         let others = self.width() - widths.iter().sum::<usize>();
         let kept = fit_columns(&widths, &ranks, width.saturating_sub(others));
-        let dropped = (0..columns.len()).filter(|at| !kept.contains(at)).map(|at| columns[at]);
+        let dropped = (0..columns.len())
+            .filter(|at| !kept.contains(at))
+            .map(|at| columns[at]);
         let mut titles: Vec<String> = Vec::new();
         for column in dropped.rev() {
             self.aligns.remove(column);
@@ -73,12 +99,18 @@ impl TextTable {
     /// Appends the table, without blanks at the end of lines.
     pub(crate) fn push(&self, out: &mut Vec<u8>) {
         let mut table = Table::new();
-        table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+        table
+            .load_style(NOTHING)
+            .set_content_arrangement(ContentArrangement::Disabled);
         table.add_rows(&self.rows);
         for (column, align) in table.column_iter_mut().zip(&self.aligns) {
             column.set_padding((0, self.gap as u16));
             let is_right = *align == 'r';
-            column.set_cell_alignment(if is_right { CellAlignment::Right } else { CellAlignment::Left });
+            column.set_cell_alignment(if is_right {
+                CellAlignment::Right
+            } else {
+                CellAlignment::Left
+            });
         }
         for line in table.lines() {
             out.extend(std::iter::repeat_n(b' ', self.indent));
@@ -95,8 +127,14 @@ impl TextTable {
 pub(crate) fn fit_columns(widths: &[usize], ranks: &[u8], width: usize) -> Vec<usize> {
     let mut kept: Vec<usize> = (0..widths.len().min(ranks.len())).collect();
     while kept.iter().map(|at| widths[*at]).sum::<usize>() > width {
-        let Some(lowest) = kept.iter().map(|at| ranks[*at]).min() else { break };
-        let stay: Vec<usize> = kept.iter().copied().filter(|at| ranks[*at] > lowest).collect();
+        let Some(lowest) = kept.iter().map(|at| ranks[*at]).min() else {
+            break;
+        };
+        let stay: Vec<usize> = kept
+            .iter()
+            .copied()
+            .filter(|at| ranks[*at] > lowest)
+            .collect();
         if stay.is_empty() {
             kept.pop();
         } else {
@@ -118,7 +156,11 @@ mod table_tests {
 
     fn table() -> TextTable {
         let rows = [["sda", "1", "22"], ["loop10", "333", "4\n5"]];
-        TextTable::new(&["device", "a", "磁盘"], "lr", rows.map(|row| row.map(str::to_owned).to_vec()))
+        TextTable::new(
+            &["device", "a", "磁盘"],
+            "lr",
+            rows.map(|row| row.map(str::to_owned).to_vec()),
+        )
     }
 
     #[test]
@@ -126,17 +168,24 @@ mod table_tests {
         let mut table = table();
         (table.indent, table.gap) = (1, 2);
         assert_eq!(table.width(), 18);
-        let expected = " device    a  磁盘\n sda       1    22\n loop10  333     4\n                 5\n";
+        let expected =
+            " device    a  磁盘\n sda       1    22\n loop10  333     4\n                 5\n";
         assert_eq!(drawn(&table), expected);
     }
 
     #[test]
     fn a_table_that_is_too_wide_loses_columns_and_then_letters() {
         let mut table = table();
-        assert_eq!(table.drop_columns(&[None, Some(1), Some(2)], 17), Vec::<String>::new());
+        assert_eq!(
+            table.drop_columns(&[None, Some(1), Some(2)], 17),
+            Vec::<String>::new()
+        );
         assert_eq!(table.drop_columns(&[None, Some(1), Some(2)], 16), ["a"]);
         table.shorten(0, 3, 10);
-        assert_eq!(drawn(&table), "de…e  磁盘\nsda     22\nlo…0     4\n         5\n");
+        assert_eq!(
+            drawn(&table),
+            "de…e  磁盘\nsda     22\nlo…0     4\n         5\n"
+        );
         table.shorten(0, 3, 1);
         assert_eq!(table.width(), 9);
     }

@@ -13,7 +13,10 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
 /// Appends a text in lines of at most `width` terminal columns: the first after `first`, the others after `next`, which
 /// must be as wide.
 pub(crate) fn push_lines(text: &str, [first, next]: [&str; 2], width: usize, out: &mut Vec<u8>) {
-    for (at, line) in wrap(text, width.saturating_sub(first.len()).max(1)).iter().enumerate() {
+    for (at, line) in wrap(text, width.saturating_sub(first.len()).max(1))
+        .iter()
+        .enumerate()
+    {
         out.extend_from_slice(if at == 0 { first } else { next }.as_bytes());
         out.extend_from_slice(line.as_bytes());
         out.push(b'\n');
@@ -51,7 +54,10 @@ fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in text.split(' ').filter(|word| !word.is_empty()) {
         let is_unit = UNITS.contains(&word.trim_end_matches([',', '.', ';', ':', ')']));
-        match words.last_mut().filter(|last| is_unit && last.ends_with(|c: char| c.is_ascii_digit())) {
+        match words
+            .last_mut()
+            .filter(|last| is_unit && last.ends_with(|c: char| c.is_ascii_digit()))
+        {
             Some(number) => {
                 number.push(' ');
                 number.push_str(word);
@@ -69,7 +75,10 @@ fn break_word(word: &str, width: usize, breaks: &[char]) -> Vec<String> {
     while rest.width() > width {
         let end = prefix_length(rest, width);
         // A break far to the left would waste most of the line.
-        let preferred = rest[..end].rfind(breaks).map(|at| at + 1).filter(|at| *at > end / 4);
+        let preferred = rest[..end]
+            .rfind(breaks)
+            .map(|at| at + 1)
+            .filter(|at| *at > end / 4);
         let (piece, after) = rest.split_at(preferred.unwrap_or(end));
         pieces.push(piece.to_owned());
         rest = after;
@@ -87,12 +96,18 @@ fn prefix_length(text: &str, width: usize) -> usize {
         used += c.width().unwrap_or(0);
         used > width && *at > 0
     };
-    text.char_indices().find(exceeds).map_or(text.len(), |(at, _)| at)
+    text.char_indices()
+        .find(exceeds)
+        .map_or(text.len(), |(at, _)| at)
 }
 
 /// Returns the number of columns that a text takes.
 pub(crate) fn text_width(text: &str) -> usize {
-    if is_printable_ascii(text) { text.len() } else { text.width() }
+    if is_printable_ascii(text) {
+        text.len()
+    } else {
+        text.width()
+    }
 }
 
 /// Returns `text` in at most `width` columns, with an ellipsis in place of the text cut from its middle.
@@ -100,9 +115,14 @@ pub(crate) fn ellipsize(text: &str, width: usize) -> String {
     if text_width(text) <= width {
         return text.to_owned();
     }
-    let Some(kept) = width.checked_sub(1) else { return String::new() };
+    let Some(kept) = width.checked_sub(1) else {
+        return String::new();
+    };
     let head = take_width(text.chars(), kept.div_ceil(2));
-    let tail: Vec<char> = take_width(text.chars().rev(), kept / 2).chars().rev().collect();
+    let tail: Vec<char> = take_width(text.chars().rev(), kept / 2)
+        .chars()
+        .rev()
+        .collect();
     format!("{head}…{}", tail.iter().collect::<String>())
 }
 
@@ -133,8 +153,14 @@ mod wrap_tests {
     #[test]
     fn an_item_is_broken_only_where_it_does_not_fit_on_a_line() {
         let items = ["/", "/boot/efi", "/var/lib/containers"].map(str::to_owned);
-        assert_eq!(wrap_list(&items, 100), ["/, /boot/efi, /var/lib/containers"]);
-        assert_eq!(wrap_list(&items, 13), ["/, /boot/efi,", "/var/lib/", "containers"]);
+        assert_eq!(
+            wrap_list(&items, 100),
+            ["/, /boot/efi, /var/lib/containers"]
+        );
+        assert_eq!(
+            wrap_list(&items, 13),
+            ["/, /boot/efi,", "/var/lib/", "containers"]
+        );
         assert_eq!(wrap_list(&items[..1], 1), ["/"]);
         assert_eq!(wrap_list(&["磁盘".to_owned()], 3), ["磁", "盘"]);
         assert!(wrap_list(&[], 10).is_empty());
@@ -150,6 +176,9 @@ mod ellipsis_tests {
         assert_eq!(ellipsize("vg0-root", 8), "vg0-root");
         assert_eq!(ellipsize("vg0-root-snapshot", 8), "vg0-…hot");
         assert_eq!(ellipsize("盤盤盤盤", 4), "盤…");
-        assert_eq!((ellipsize("abc", 1), ellipsize("abc", 0)), ("…".to_owned(), String::new()));
+        assert_eq!(
+            (ellipsize("abc", 1), ellipsize("abc", 0)),
+            ("…".to_owned(), String::new())
+        );
     }
 }

@@ -44,20 +44,31 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// Returns a page; `None` if there is none of this name. `inserted` returns what the page does not contain: a table for
 /// its name, as in a line `{{options}}`.
 pub fn page(name: &str, inserted: &dyn Fn(&str) -> Option<Terms>) -> Option<Page> {
-    let (name, source) = COMMANDS.iter().chain(&TOPICS).find(|(known, _)| *known == name)?;
+    let (name, source) = COMMANDS
+        .iter()
+        .chain(&TOPICS)
+        .find(|(known, _)| *known == name)?;
     let (title, text) = source.split_once('\n')?;
     let (blocks, links) = parse(text);
     let fill = |block: Block| match &block {
-        Block::Paragraph(words) => match words.strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}")) {
-            Some(table) => {
-                Block::Table(with_titles(own_table(table).or_else(|| inserted(table)).unwrap_or_default()))
-            }
+        Block::Paragraph(words) => match words
+            .strip_prefix("{{")
+            .and_then(|rest| rest.strip_suffix("}}"))
+        {
+            Some(table) => Block::Table(with_titles(
+                own_table(table)
+                    .or_else(|| inserted(table))
+                    .unwrap_or_default(),
+            )),
             None => block,
         },
         _ => block,
     };
     let mut see_also: Vec<String> = Vec::new();
-    for link in links.iter().filter(|link| names().any(|name| name == *link) && link != name) {
+    for link in links
+        .iter()
+        .filter(|link| names().any(|name| name == *link) && link != name)
+    {
         let page = format!("{}({})", base_name(link), section(link));
         if !see_also.contains(&page) {
             see_also.push(page);
@@ -77,14 +88,19 @@ pub fn page(name: &str, inserted: &dyn Fn(&str) -> Option<Terms>) -> Option<Page
 pub fn find_term(term: &str, mut pages: Vec<Page>, width: usize) -> Vec<(String, &'static str)> {
     pages.sort_by_key(|page| Reverse(section(page.name)));
     let find = |part: &dyn Fn(&Block) -> Option<Block>| {
-        let parts =
-            pages.iter().flat_map(|page| page.blocks.iter().map(move |block| (part(block), page.name)));
+        let parts = pages.iter().flat_map(|page| {
+            page.blocks
+                .iter()
+                .map(move |block| (part(block), page.name))
+        });
         let found = parts.filter_map(|(part, page)| Some((block_text(&part?, width), page)));
         found.collect::<Vec<_>>()
     };
     let rows = |is_about: &dyn Fn(&[String]) -> bool| {
         find(&|block| {
-            let Block::Table(rows) = block else { return None };
+            let Block::Table(rows) = block else {
+                return None;
+            };
             let (titles, rows) = rows.split_first()?;
             let mut matching = vec![titles.clone()];
             matching.extend(rows.iter().filter(|row| is_about(row)).cloned());
@@ -107,16 +123,24 @@ pub fn find_term(term: &str, mut pages: Vec<Page>, width: usize) -> Vec<(String,
         &|| rows(&|row| has_word(&row[0], term)),
         &|| pages.iter().flat_map(of_page).collect(),
         &|| paragraphs(&|words| has_word(words, term)),
-        &|| [paragraphs(&has_beginning), rows(&|row| row.iter().any(|cell| has_beginning(cell)))].concat(),
+        &|| {
+            [
+                paragraphs(&has_beginning),
+                rows(&|row| row.iter().any(|cell| has_beginning(cell))),
+            ]
+            .concat()
+        },
     ];
-    ways.iter().map(|found| found()).find(|found| !found.is_empty()).unwrap_or_default()
+    ways.iter()
+        .map(|found| found())
+        .find(|found| !found.is_empty())
+        .unwrap_or_default()
 }
 
 /// Returns the sections with this title, without the title.
 fn sections<'a>(blocks: &'a [Block], title: &str) -> impl Iterator<Item = &'a [Block]> {
     let is_heading = |block: &Block| matches!(block, Block::Heading(..));
-    let has_title =
-        |block: &Block| matches!(block, Block::Heading(_, text) if text.eq_ignore_ascii_case(title));
+    let has_title = |block: &Block| matches!(block, Block::Heading(_, text) if text.eq_ignore_ascii_case(title));
     let starts = (1..blocks.len()).filter(move |at| has_title(&blocks[at - 1]));
     starts.filter_map(move |at| blocks[at..].split(is_heading).next())
 }
@@ -133,34 +157,56 @@ fn has_word(text: &str, word: &str) -> bool {
 /// Returns the verdicts with their meanings, the most severe first, and `-` for none.
 pub fn verdict_meanings() -> Terms {
     let plain = |cell: &String| cell.replace(STRONG, "");
-    let page = page("verdicts", &|_| None).map(|page| page.blocks).unwrap_or_default();
+    let page = page("verdicts", &|_| None)
+        .map(|page| page.blocks)
+        .unwrap_or_default();
     let table = page.into_iter().find_map(|block| match block {
         Block::Table(rows) => Some(rows),
         _ => None,
     });
-    table.unwrap_or_default().iter().skip(1).map(|row| (plain(&row[0]), plain(&row[1]))).collect()
+    table
+        .unwrap_or_default()
+        .iter()
+        .skip(1)
+        .map(|row| (plain(&row[0]), plain(&row[1])))
+        .collect()
 }
 
 fn section(name: &str) -> u8 {
-    if COMMANDS.iter().any(|(command, _)| *command == name) { 1 } else { 7 }
+    if COMMANDS.iter().any(|(command, _)| *command == name) {
+        1
+    } else {
+        7
+    }
 }
 
 fn base_name(name: &str) -> String {
-    if name == "blkstat" { name.to_owned() } else { format!("blkstat-{name}") }
+    if name == "blkstat" {
+        name.to_owned()
+    } else {
+        format!("blkstat-{name}")
+    }
 }
 
 fn with_titles(terms: Terms) -> Vec<Vec<String>> {
     let strong = |name: String| {
-        name.split(' ').map(|word| format!("{}{word}{}", STRONG[0], STRONG[1])).collect::<Vec<_>>()
+        name.split(' ')
+            .map(|word| format!("{}{word}{}", STRONG[0], STRONG[1]))
+            .collect::<Vec<_>>()
     };
-    let rows = terms.into_iter().map(|(name, meaning)| vec![strong(name).join(" "), meaning]);
+    let rows = terms
+        .into_iter()
+        .map(|(name, meaning)| vec![strong(name).join(" "), meaning]);
     [vec![String::new(); 2]].into_iter().chain(rows).collect()
 }
 
 /// Returns a table of what is printed by other modules of this one.
 fn own_table(name: &str) -> Option<Terms> {
     let owned = |terms: Vec<(&str, &str)>| {
-        terms.into_iter().map(|(name, meaning)| (name.to_owned(), meaning.to_owned())).collect()
+        terms
+            .into_iter()
+            .map(|(name, meaning)| (name.to_owned(), meaning.to_owned()))
+            .collect()
     };
     Some(match name {
         "columns" => owned(native::columns_with_meanings()),
@@ -168,7 +214,10 @@ fn own_table(name: &str) -> Option<Terms> {
         "who" => owned(who::fields()),
         "latency" => latency::fields(),
         "metrics" => owned(prometheus::metrics()),
-        "health" => FACTS.iter().map(|fact| (fact.name.to_owned(), fact.meaning.to_owned())).collect(),
+        "health" => FACTS
+            .iter()
+            .map(|fact| (fact.name.to_owned(), fact.meaning.to_owned()))
+            .collect(),
         _ => return None,
     })
 }
@@ -178,7 +227,11 @@ impl Page {
     #[must_use]
     pub fn with_synopsis(mut self, usage: String) -> Self {
         let heading = |words: &str| Block::Heading(HeadingLevel::H2, words.to_owned());
-        let head = [heading("Synopsis"), Block::Code(usage), heading("Description")];
+        let head = [
+            heading("Synopsis"),
+            Block::Code(usage),
+            heading("Description"),
+        ];
         self.blocks.splice(..0, head);
         self
     }
@@ -233,7 +286,9 @@ fn parse(source: &str) -> (Vec<Block>, Vec<String>) {
             Event::Start(Tag::Table(_)) => rows.clear(),
             Event::Start(Tag::TableHead | Tag::TableRow) => rows.push(Vec::new()),
             Event::End(TagEnd::TableCell) => {
-                rows.last_mut().into_iter().for_each(|row| row.push(std::mem::take(&mut text)));
+                rows.last_mut()
+                    .into_iter()
+                    .for_each(|row| row.push(std::mem::take(&mut text)));
             }
             Event::End(TagEnd::Table) => blocks.push(Block::Table(std::mem::take(&mut rows))),
             Event::End(TagEnd::Heading(level)) => {
@@ -247,7 +302,9 @@ fn parse(source: &str) -> (Vec<Block>, Vec<String>) {
             }
             // Items of a list with blank lines are paragraphs.
             Event::End(TagEnd::Paragraph) if is_item => {}
-            Event::End(TagEnd::Paragraph) => blocks.push(Block::Paragraph(std::mem::take(&mut text))),
+            Event::End(TagEnd::Paragraph) => {
+                blocks.push(Block::Paragraph(std::mem::take(&mut text)))
+            }
             _ => {}
         }
     }
@@ -258,7 +315,12 @@ fn parse(source: &str) -> (Vec<Block>, Vec<String>) {
 fn push_strong(words: &str, text: &mut String) {
     for (at, word) in words.split(' ').enumerate() {
         text.push_str(if at > 0 { " " } else { "" });
-        text.extend([STRONG[0]].into_iter().chain(word.chars()).chain([STRONG[1]]));
+        text.extend(
+            [STRONG[0]]
+                .into_iter()
+                .chain(word.chars())
+                .chain([STRONG[1]]),
+        );
     }
 }
 
@@ -282,7 +344,11 @@ fn blocks_text(blocks: &[Block], width: usize) -> String {
     let mut was_item = false;
     for block in blocks {
         let is_item = matches!(block, Block::Item(_));
-        text += if text.is_empty() || is_item && was_item { "" } else { "\n" };
+        text += if text.is_empty() || is_item && was_item {
+            ""
+        } else {
+            "\n"
+        };
         was_item = is_item;
         text += &block_text(block, width);
     }
@@ -295,7 +361,9 @@ fn block_text(block: &Block, width: usize) -> String {
         Block::Heading(_, words) => text = strong(words),
         Block::Paragraph(words) => push_lines("", words, width, &mut text),
         Block::Item(words) => push_lines("- ", words, width, &mut text),
-        Block::Code(lines) => lines.lines().for_each(|line| push_line("    ", line, &mut text)),
+        Block::Code(lines) => lines
+            .lines()
+            .for_each(|line| push_line("    ", line, &mut text)),
         Block::Table(rows) => text = table_text(rows, width),
     }
     text
@@ -307,8 +375,13 @@ fn strong(words: &str) -> String {
 
 /// Returns a text with the marked words in bold, or as they are.
 pub fn styled(text: &str, is_styled: bool) -> String {
-    let marks = if is_styled { ["\x1b[1m", "\x1b[0m"] } else { [""; 2] };
-    text.replace(STRONG[0], marks[0]).replace(STRONG[1], marks[1])
+    let marks = if is_styled {
+        ["\x1b[1m", "\x1b[0m"]
+    } else {
+        [""; 2]
+    };
+    text.replace(STRONG[0], marks[0])
+        .replace(STRONG[1], marks[1])
 }
 
 fn push_line(before: &str, line: &str, text: &mut String) {
@@ -328,12 +401,21 @@ fn push_lines(mark: &str, words: &str, width: usize, text: &mut String) {
 /// Returns a table: side by side if it fits, or has two columns of which the first is narrow; otherwise the cells of each
 /// row below its first one.
 fn table_text(rows: &[Vec<String>], width: usize) -> String {
-    let Some((titles, body)) = rows.split_first() else { return String::new() };
+    let Some((titles, body)) = rows.split_first() else {
+        return String::new();
+    };
     let columns: Vec<&str> = titles.iter().map(String::as_str).collect();
-    let mut table = TextTable { indent: INDENT, ..TextTable::new(&columns, "l", body.iter().cloned()) };
+    let mut table = TextTable {
+        indent: INDENT,
+        ..TextTable::new(&columns, "l", body.iter().cloned())
+    };
     let fits = table.width() <= width;
     let terms = || rows.iter().filter_map(|row| row.first());
-    let longest_word = terms().flat_map(|term| term.split(' ')).map(text_width).max().unwrap_or(0);
+    let longest_word = terms()
+        .flat_map(|term| term.split(' '))
+        .map(text_width)
+        .max()
+        .unwrap_or(0);
     let longest_term = terms().map(|term| text_width(term)).max().unwrap_or(0);
     let term_width = longest_term.min(MAX_TERM_WIDTH).max(longest_word);
     if !fits && (titles.len() > 2 || term_width > width / 2) {
@@ -342,7 +424,10 @@ fn table_text(rows: &[Vec<String>], width: usize) -> String {
     if !fits {
         let limits = [term_width, width - INDENT - term_width - table.gap];
         let wrapped = |(cell, width): (&String, usize)| wrap(cell, width).join("\n");
-        table.rows = rows.iter().map(|row| row.iter().zip(limits).map(wrapped).collect()).collect();
+        table.rows = rows
+            .iter()
+            .map(|row| row.iter().zip(limits).map(wrapped).collect())
+            .collect();
     }
     if titles.iter().any(String::is_empty) {
         // Lists of terms have no titles.
@@ -357,7 +442,11 @@ fn records_text(titles: &[String], rows: &[Vec<String>], width: usize) -> String
     let mut text = String::new();
     for row in rows {
         for (at, (title, cell)) in titles.iter().zip(row).enumerate() {
-            let words = if at == 0 || title.is_empty() { cell.clone() } else { format!("{title}: {cell}") };
+            let words = if at == 0 || title.is_empty() {
+                cell.clone()
+            } else {
+                format!("{title}: {cell}")
+            };
             push_lines(if at == 0 { "" } else { "    " }, &words, width, &mut text);
         }
     }
@@ -371,7 +460,9 @@ impl Page {
     /// Returns the page as roff.
     pub fn roff(&self) -> String {
         let name = self.file_name();
-        let name = name.rsplit_once('.').map_or(name.as_str(), |(name, _)| name);
+        let name = name
+            .rsplit_once('.')
+            .map_or(name.as_str(), |(name, _)| name);
         let mut text = format!(
             ".TH \"{name}\" \"{}\" \"\" \"blkstat {}\" \"blkstat manual\"\n.SH NAME\n{} \\- {}\n",
             section(self.name),
@@ -384,7 +475,9 @@ impl Page {
         }
         for block in &self.blocks {
             text += &match block {
-                Block::Heading(HeadingLevel::H2, words) => format!(".SH {}\n", heading(words).to_uppercase()),
+                Block::Heading(HeadingLevel::H2, words) => {
+                    format!(".SH {}\n", heading(words).to_uppercase())
+                }
                 Block::Heading(_, words) => format!(".SS {}\n", heading(words)),
                 Block::Paragraph(words) => format!(".PP\n{}\n", line(words)),
                 Block::Item(words) => format!(".IP \\(bu 2\n{}\n", line(words)),
@@ -392,8 +485,11 @@ impl Page {
                 Block::Table(rows) => table(rows),
             };
         }
-        let others: Vec<String> =
-            self.see_also.iter().map(|page| format!("\\fB{}\\fR", escape(page))).collect();
+        let others: Vec<String> = self
+            .see_also
+            .iter()
+            .map(|page| format!("\\fB{}\\fR", escape(page)))
+            .collect();
         if !others.is_empty() {
             text += &format!(".SH SEE ALSO\n{}\n", others.join(", "));
         }
@@ -402,7 +498,9 @@ impl Page {
 }
 
 fn table(rows: &[Vec<String>]) -> String {
-    let Some((titles, body)) = rows.split_first() else { return String::new() };
+    let Some((titles, body)) = rows.split_first() else {
+        return String::new();
+    };
     let drawn = table_text(rows, TABLE_WIDTH);
     let is_list = titles.iter().any(String::is_empty);
     let is_side_by_side = drawn.lines().count() == body.len() + 1;
@@ -411,28 +509,50 @@ fn table(rows: &[Vec<String>]) -> String {
     }
     let item = |row: &Vec<String>| {
         let cells = titles.iter().zip(row).skip(1).map(|(title, cell)| {
-            let title =
-                if title.is_empty() || titles.len() == 2 { String::new() } else { format!("{title}: ") };
+            let title = if title.is_empty() || titles.len() == 2 {
+                String::new()
+            } else {
+                format!("{title}: ")
+            };
             line(&(title + cell))
         });
-        format!(".TP\n{}\n{}\n", line(&row[0]), cells.collect::<Vec<_>>().join("\n.br\n"))
+        format!(
+            ".TP\n{}\n{}\n",
+            line(&row[0]),
+            cells.collect::<Vec<_>>().join("\n.br\n")
+        )
     };
     body.iter().map(item).collect()
 }
 
 fn example(lines: &str) -> String {
-    format!(".PP\n.EX\n{}\n.EE\n", lines.trim_end().lines().map(line).collect::<Vec<_>>().join("\n"))
+    format!(
+        ".PP\n.EX\n{}\n.EE\n",
+        lines
+            .trim_end()
+            .lines()
+            .map(line)
+            .collect::<Vec<_>>()
+            .join("\n")
+    )
 }
 
 /// Returns the words of a heading, without what is marked in them.
 fn heading(words: &str) -> String {
-    format!("\"{}\"", escape(&words.replace(STRONG, "")).replace('"', "\\(dq"))
+    format!(
+        "\"{}\"",
+        escape(&words.replace(STRONG, "")).replace('"', "\\(dq")
+    )
 }
 
 /// Returns a line of text, which cannot be taken for a request.
 fn line(words: &str) -> String {
     let text = escape(words);
-    if text.starts_with(['.', '\'']) { format!("\\&{text}") } else { text }
+    if text.starts_with(['.', '\'']) {
+        format!("\\&{text}")
+    } else {
+        text
+    }
 }
 
 /// Escapes what has a meaning in roff. Characters that groff reads only after a conversion, such as ≤, become groff's
@@ -458,7 +578,12 @@ mod mod_tests {
     use crate::analysis::Verdict;
 
     fn pages() -> impl Iterator<Item = Page> {
-        names().map(|name| page(name, &|_| Some(vec![("term".to_owned(), "meaning".to_owned())])).unwrap())
+        names().map(|name| {
+            page(name, &|_| {
+                Some(vec![("term".to_owned(), "meaning".to_owned())])
+            })
+            .unwrap()
+        })
     }
 
     #[test]
@@ -467,9 +592,17 @@ mod mod_tests {
             let text = page.text(80, false);
             assert!(!text.contains("{{") && !text.contains("\n\n\n"), "{text}");
             let is_text = |line: &&str| !line.starts_with("      ");
-            let longest = text.lines().filter(is_text).max_by_key(|line| line.chars().count()).unwrap();
+            let longest = text
+                .lines()
+                .filter(is_text)
+                .max_by_key(|line| line.chars().count())
+                .unwrap();
             assert!(longest.chars().count() <= 80, "{}: {longest}", page.name);
-            assert!(!text.replace('\n', "").contains(char::is_control), "{}", page.name);
+            assert!(
+                !text.replace('\n', "").contains(char::is_control),
+                "{}",
+                page.name
+            );
         }
         assert!(page("nosuch", &|_| None).is_none());
     }
@@ -478,9 +611,14 @@ mod mod_tests {
     fn roff_is_ascii_and_names_the_pages_that_are_linked() {
         for page in pages() {
             let roff = page.roff();
-            assert!(roff.is_ascii() && roff.starts_with(".TH ") && !roff.contains("{{"), "{roff}");
+            assert!(
+                roff.is_ascii() && roff.starts_with(".TH ") && !roff.contains("{{"),
+                "{roff}"
+            );
             let is_request = |line: &str| line.starts_with(['.', '\'']);
-            let known = [".TH", ".SH", ".SS", ".PP", ".IP", ".TP", ".EX", ".EE", ".br"];
+            let known = [
+                ".TH", ".SH", ".SS", ".PP", ".IP", ".TP", ".EX", ".EE", ".br",
+            ];
             let stray = roff
                 .lines()
                 .find(|line| is_request(line) && !known.iter().any(|name| line.starts_with(name)));
@@ -494,7 +632,10 @@ mod mod_tests {
     fn every_field_column_and_metric_has_a_meaning() {
         for table in ["columns", "fields", "who", "latency", "metrics", "health"] {
             let terms = own_table(table).unwrap();
-            assert!(terms.len() > 20 && terms.iter().all(|(_, meaning)| !meaning.is_empty()), "{table}");
+            assert!(
+                terms.len() > 20 && terms.iter().all(|(_, meaning)| !meaning.is_empty()),
+                "{table}"
+            );
         }
     }
 
@@ -511,15 +652,27 @@ mod mod_tests {
     fn a_name_is_found_on_the_pages_with_its_meaning() {
         let found = find_term("R_sat", pages().collect(), 80);
         assert!(
-            found.iter().any(|(text, page)| *page == "columns" && text.contains("saturation")),
+            found
+                .iter()
+                .any(|(text, page)| *page == "columns" && text.contains("saturation")),
             "{found:?}"
         );
         // A word that no table is about is found in sentences.
         let found = find_term("null", pages().collect(), 80);
-        assert!(found.iter().any(|(text, page)| *page == "json" && text.contains("never 0")), "{found:?}");
+        assert!(
+            found
+                .iter()
+                .any(|(text, page)| *page == "json" && text.contains("never 0")),
+            "{found:?}"
+        );
         let found = find_term("exit status", pages().collect(), 80);
-        let [(text, "blkstat")] = &*found else { panic!("{found:?}") };
-        assert!(text.contains("usage error") && text.ends_with("originals.\n"), "{text}");
+        let [(text, "blkstat")] = &*found else {
+            panic!("{found:?}")
+        };
+        assert!(
+            text.contains("usage error") && text.ends_with("originals.\n"),
+            "{text}"
+        );
         // Other tools' names, options without their dashes, several words, and the beginning of one.
         for (term, page, expected) in [
             ("svctm", "columns", "no service time"),
@@ -529,7 +682,9 @@ mod mod_tests {
         ] {
             let found = find_term(term, pages().collect(), 80);
             assert!(
-                found.iter().any(|(text, of)| *of == page && text.contains(expected)),
+                found
+                    .iter()
+                    .any(|(text, of)| *of == page && text.contains(expected)),
                 "{term}: {found:?}"
             );
         }

@@ -71,7 +71,11 @@ static WRITES: Kind = Kind {
     saturation: |a| a.assessment.write_saturation,
     counted: Columns::Partition,
 };
-static DISCARDS: Kind = Kind { of: |a| &a.stats.discards, saturation: |_| None, counted: Columns::Discards };
+static DISCARDS: Kind = Kind {
+    of: |a| &a.stats.discards,
+    saturation: |_| None,
+    counted: Columns::Discards,
+};
 static FLUSHES: Kind = Kind {
     of: |a| &a.stats.flushes,
     saturation: |a| a.assessment.flush_saturation,
@@ -90,13 +94,33 @@ const MEAN_QUEUE: Measure = (5, Completed::queue, Number(queue_figure));
 
 const fn requests(title: &'static str, rank: u8, kind: &'static Kind, of: Measure) -> Column {
     let (width, value, text) = of;
-    Column { title, meaning: "", width, rank, needs: kind.counted, value: Value::Requests(kind, value), text }
+    Column {
+        title,
+        meaning: "",
+        width,
+        rank,
+        needs: kind.counted,
+        value: Value::Requests(kind, value),
+        text,
+    }
 }
 
 const fn device(title: &'static str, rank: u8, value: OfDevice, text: CellText) -> Column {
-    let width = if matches!(text, CellText::Verdict) { VERDICT_WIDTH } else { 6 };
+    let width = if matches!(text, CellText::Verdict) {
+        VERDICT_WIDTH
+    } else {
+        6
+    };
     let needs = Columns::Partition;
-    Column { title, meaning: "", width, rank, needs, value: Value::Device(value), text }
+    Column {
+        title,
+        meaning: "",
+        width,
+        rank,
+        needs,
+        value: Value::Device(value),
+        text,
+    }
 }
 
 use CellText::{Latency, Number, Saturation, Util};
@@ -157,11 +181,36 @@ pub(super) static COLUMNS: [Column; 27] = [
 
 /// Further keys to sort by.
 static MORE_KEYS: [Column; 5] = [
-    device("util_ub", 0, |a| a.stats.util_upper_bound_pct(), Number(number_figure)),
-    device("iops", 0, |a| sum(DATA.map(|kind| (kind.of)(a).per_s())), Number(number_figure)),
-    device("MB/s", 0, |a| sum([a.stats.reads.kib_per_s(), a.stats.writes.kib_per_s()]), Number(mib_figure)),
-    device("sat", 0, |a| max(COMPARED.map(|kind| (kind.saturation)(a))), Number(multiple_figure)),
-    device("await", 0, |a| max(DATA.map(|kind| (kind.of)(a).await_ms())), Number(number_figure)),
+    device(
+        "util_ub",
+        0,
+        |a| a.stats.util_upper_bound_pct(),
+        Number(number_figure),
+    ),
+    device(
+        "iops",
+        0,
+        |a| sum(DATA.map(|kind| (kind.of)(a).per_s())),
+        Number(number_figure),
+    ),
+    device(
+        "MB/s",
+        0,
+        |a| sum([a.stats.reads.kib_per_s(), a.stats.writes.kib_per_s()]),
+        Number(mib_figure),
+    ),
+    device(
+        "sat",
+        0,
+        |a| max(COMPARED.map(|kind| (kind.saturation)(a))),
+        Number(multiple_figure),
+    ),
+    device(
+        "await",
+        0,
+        |a| max(DATA.map(|kind| (kind.of)(a).await_ms())),
+        Number(number_figure),
+    ),
 ];
 
 /// The kinds of requests that carry data.
@@ -181,7 +230,13 @@ fn max(parts: [Option<f64>; 3]) -> Option<f64> {
 /// Returns the rank of the verdict. An unknown verdict ranks like accounting that is off: below every known problem,
 /// above ok.
 fn verdict_severity(activity: &DeviceActivity) -> Option<f64> {
-    Some(f64::from(activity.assessment.verdict.unwrap_or(Verdict::AccountingOff).severity()))
+    Some(f64::from(
+        activity
+            .assessment
+            .verdict
+            .unwrap_or(Verdict::AccountingOff)
+            .severity(),
+    ))
 }
 
 impl Column {
@@ -224,7 +279,12 @@ impl Column {
 
     /// Returns the emphasis of a cell with this text; `threshold` is the multiple of unloaded latency from which a device
     /// counts as saturated.
-    pub(super) fn emphasis(&self, text: &[u8], activity: &DeviceActivity, threshold: f64) -> Emphasis {
+    pub(super) fn emphasis(
+        &self,
+        text: &[u8],
+        activity: &DeviceActivity,
+        threshold: f64,
+    ) -> Emphasis {
         if matches!(text, b"-" | b"0" | b"0%") {
             return Emphasis::Dim;
         }
@@ -283,7 +343,11 @@ fn verdict_cell(activity: &DeviceActivity, max_width: usize) -> Option<Cow<'stat
         }
         None => return name.map(Cow::from),
     };
-    Some(if text.len() <= max_width { text.into() } else { name?.into() })
+    Some(if text.len() <= max_width {
+        text.into()
+    } else {
+        name?.into()
+    })
 }
 
 /// Returns the time since an incident began: `12s`, `>65s` if it may have begun earlier, `99m`, `3h`, `2d`.
@@ -318,7 +382,10 @@ pub fn sort_value(key: &str, device: &DeviceInterval) -> f64 {
 
 /// Returns the columns with their meanings, for the manual.
 pub(in crate::report) fn columns_with_meanings() -> Vec<(&'static str, &'static str)> {
-    COLUMNS.iter().map(|column| (column.title, column.meaning)).collect()
+    COLUMNS
+        .iter()
+        .map(|column| (column.title, column.meaning))
+        .collect()
 }
 
 /// A text with its emphasis.
@@ -346,14 +413,27 @@ mod tests {
 
     #[test]
     fn titles_are_narrower_than_their_columns() {
-        assert!(COLUMNS.iter().all(|column| column.title.chars().count() < column.width));
+        assert!(
+            COLUMNS
+                .iter()
+                .all(|column| column.title.chars().count() < column.width)
+        );
     }
 
     #[test]
     fn every_column_has_its_own_title_and_a_meaning() {
         for (index, column) in COLUMNS.iter().enumerate() {
-            assert!(!column.title.is_empty() && !column.meaning.is_empty() && column.rank > 0, "{index}");
-            assert!(COLUMNS[..index].iter().all(|other| other.title != column.title), "{}", column.title);
+            assert!(
+                !column.title.is_empty() && !column.meaning.is_empty() && column.rank > 0,
+                "{index}"
+            );
+            assert!(
+                COLUMNS[..index]
+                    .iter()
+                    .all(|other| other.title != column.title),
+                "{}",
+                column.title
+            );
         }
     }
 
@@ -362,9 +442,19 @@ mod tests {
     fn cells_are_those_of_the_table_and_of_the_sort_keys() {
         use crate::metrics::Interval;
         let reads = Completed::example(1.0, 2000, 1.5);
-        let writes = Completed { sectors: 4480, ..Completed::example(1.0, 0, 0.0) };
-        let stats = Interval { reads, writes, ..Interval::default() };
-        let activity = DeviceActivity { stats, ..DeviceActivity::default() };
+        let writes = Completed {
+            sectors: 4480,
+            ..Completed::example(1.0, 0, 0.0)
+        };
+        let stats = Interval {
+            reads,
+            writes,
+            ..Interval::default()
+        };
+        let activity = DeviceActivity {
+            stats,
+            ..DeviceActivity::default()
+        };
         let text = |title: &str| cell(title, &activity, 3.0).0;
         assert_eq!(text("r/s"), "2000");
         assert_eq!(text("w/s"), "0");
@@ -377,7 +467,11 @@ mod tests {
     #[test]
     fn every_column_is_a_sort_key() {
         let is_key = |column: &Column| sort_keys().any(|key| key == column.title);
-        let not_keys: Vec<&str> = COLUMNS.iter().filter(|c| !is_key(c)).map(|c| c.title).collect();
+        let not_keys: Vec<&str> = COLUMNS
+            .iter()
+            .filter(|c| !is_key(c))
+            .map(|c| c.title)
+            .collect();
         assert_eq!(not_keys, Vec::<&str>::new());
     }
 
@@ -385,13 +479,28 @@ mod tests {
     fn the_verdict_has_the_time_since_its_incident_began() {
         let cell = |lasted_s: f64, begin_is_known, is_victim| {
             let victim = crate::intervals::DeviceNames::without_alias("loop0");
-            let incident = Incident { victim, begin_is_known, ..Incident::example() };
+            let incident = Incident {
+                victim,
+                begin_is_known,
+                ..Incident::example()
+            };
             let activity = DeviceActivity {
-                assessment: Assessment { verdict: Some(Verdict::Throttled), ..Assessment::default() },
-                incident: Some(OngoingIncident { incident: incident.into(), lasted_s, is_victim }),
+                assessment: Assessment {
+                    verdict: Some(Verdict::Throttled),
+                    ..Assessment::default()
+                },
+                incident: Some(OngoingIncident {
+                    incident: incident.into(),
+                    lasted_s,
+                    is_victim,
+                }),
                 ..DeviceActivity::default()
             };
-            [14, 9].map(|width| verdict_cell(&activity, width).unwrap_or_default().into_owned())
+            [14, 9].map(|width| {
+                verdict_cell(&activity, width)
+                    .unwrap_or_default()
+                    .into_owned()
+            })
         };
         assert_eq!(cell(12.4, true, true), ["throttled 12s", "throttled"]);
         assert_eq!(cell(65.0, false, true), ["throttled >65s", "throttled"]);
@@ -400,7 +509,10 @@ mod tests {
         assert_eq!(cell(864_000.0, true, true)[0], "throttled 10d");
         assert_eq!(cell(12.0, true, false), ["see loop0", "see loop0"]);
         let healthy = DeviceActivity {
-            assessment: Assessment { verdict: Some(Verdict::Ok), ..Assessment::default() },
+            assessment: Assessment {
+                verdict: Some(Verdict::Ok),
+                ..Assessment::default()
+            },
             ..DeviceActivity::default()
         };
         assert_eq!(verdict_cell(&healthy, 14).as_deref(), Some("ok"));

@@ -13,13 +13,16 @@ use crate::analysis::{MIN_STALL_S, Verdict, high_memory_pressure_pct};
 use crate::attribution::{Attribution, CgroupUse, DeviceUse, cgroup_name};
 use crate::counters::BlockedTask;
 use crate::intervals::{
-    DeviceActivity, DeviceEvent, DeviceState, DeviceSummary, EventKind, IntervalHeader, Peak, RunSpan,
+    DeviceActivity, DeviceEvent, DeviceState, DeviceSummary, EventKind, IntervalHeader, Peak,
+    RunSpan,
 };
 use crate::metrics::CpuPercentages;
 use crate::report::evidence::{limit_of_cgroup, sign_of_begin};
 use crate::report::layout::number_format::{duration, number, percent, queue, time};
 use crate::report::layout::sentence_numbers::counted;
-use crate::report::layout::{TextTable, ellipsize, fit_columns, push_lines, sentence_numbers, time_of_day};
+use crate::report::layout::{
+    TextTable, ellipsize, fit_columns, push_lines, sentence_numbers, time_of_day,
+};
 use crate::sanitize::sanitize;
 
 /// The length in seconds from which an interval is shown with one decimal instead of three.
@@ -31,7 +34,9 @@ const MIN_STEAL_PCT: f64 = 1.0;
 /// Returns the date of an interval with its time zone; empty without a wall clock.
 pub(super) fn date(header: &IntervalHeader, time_zone: &TimeZone) -> String {
     let zoned = header.end.map(|time| time.to_zoned(time_zone.clone()));
-    zoned.map(|time| time.strftime("%Y-%m-%d %Z").to_string()).unwrap_or_default()
+    zoned
+        .map(|time| time.strftime("%Y-%m-%d %Z").to_string())
+        .unwrap_or_default()
 }
 
 pub(super) const GAP: &str = "  ";
@@ -45,26 +50,48 @@ const BLOCKED_WIDTH: usize = "blocked 999".len();
 
 /// Returns the segments of the line: the time of day with the length of the interval, and the host. Segments that do not
 /// fit into `width` are left out, the least important ones first. Only a warning about memory takes another's place.
-pub(crate) fn header_line(header: &IntervalHeader, time_zone: &TimeZone, width: usize) -> Vec<Cell> {
+pub(crate) fn header_line(
+    header: &IntervalHeader,
+    time_zone: &TimeZone,
+    width: usize,
+) -> Vec<Cell> {
     let host = &header.host;
     let plain = |text: String| (text, Emphasis::Plain);
-    let time = header.end.map_or_else(|| "--:--:--".to_owned(), |end| time_of_day(end, time_zone));
+    let time = header
+        .end
+        .map_or_else(|| "--:--:--".to_owned(), |end| time_of_day(end, time_zone));
     let decimals = if header.elapsed_s < COARSE_S { 3 } else { 1 };
-    let pressure = host.pressure_some_pct.zip(host.pressure_full_pct).map(|(some, full)| {
-        let text = format!("io {} some {} full", percent(some), percent(full));
-        (text, Emphasis::of_pressure(some, full))
-    });
-    let memory =
-        high_memory_pressure_pct(host).map(|some| (format!("mem {} some", percent(some)), Emphasis::Warning));
-    let steal = host.cpu.as_ref().map(|cpu| cpu.steal).filter(|steal| *steal >= MIN_STEAL_PCT);
+    let pressure = host
+        .pressure_some_pct
+        .zip(host.pressure_full_pct)
+        .map(|(some, full)| {
+            let text = format!("io {} some {} full", percent(some), percent(full));
+            (text, Emphasis::of_pressure(some, full))
+        });
+    let memory = high_memory_pressure_pct(host)
+        .map(|some| (format!("mem {} some", percent(some)), Emphasis::Warning));
+    let steal = host
+        .cpu
+        .as_ref()
+        .map(|cpu| cpu.steal)
+        .filter(|steal| *steal >= MIN_STEAL_PCT);
     let missed = (header.missed_samples > 0).then(|| format!("missed: {}", header.missed_samples));
     // From left to right, with ranks and widths: those that are not always there come last, so that the others keep
     // their places.
     let segments = [
-        (7, TIME_WIDTH, Some(plain(format!("{time}  {:.decimals$}s", header.elapsed_s)))),
+        (
+            7,
+            TIME_WIDTH,
+            Some(plain(format!("{time}  {:.decimals$}s", header.elapsed_s))),
+        ),
         (4, CPU_WIDTH, host.cpu.as_ref().map(cpu_text).map(plain)),
         (6, PRESSURE_WIDTH, pressure),
-        (3, BLOCKED_WIDTH, host.blocked.map(|blocked| plain(format!("blocked {blocked}")))),
+        (
+            3,
+            BLOCKED_WIDTH,
+            host.blocked
+                .map(|blocked| plain(format!("blocked {blocked}"))),
+        ),
         (5, 0, memory),
         (2, 0, missed.map(plain)),
         (1, 0, steal.map(|steal| plain(format!("steal {steal:.0}%")))),
@@ -72,7 +99,10 @@ pub(crate) fn header_line(header: &IntervalHeader, time_zone: &TimeZone, width: 
     let segments: Vec<(u8, usize, Cell)> = (segments.into_iter())
         .filter_map(|(rank, width, cell)| cell.map(|cell| (rank, width.max(cell.0.width()), cell)))
         .collect();
-    let widths: Vec<usize> = segments.iter().map(|(_, width, _)| GAP.len() + width).collect();
+    let widths: Vec<usize> = segments
+        .iter()
+        .map(|(_, width, _)| GAP.len() + width)
+        .collect();
     let ranks: Vec<u8> = segments.iter().map(|(rank, ..)| *rank).collect();
     let mut kept = fit_columns(&widths, &ranks, width.saturating_add(GAP.len()));
     if kept.is_empty() {
@@ -90,7 +120,11 @@ pub(crate) fn header_line(header: &IntervalHeader, time_zone: &TimeZone, width: 
 
 fn cpu_text(cpu: &CpuPercentages) -> String {
     let share = |value: f64| format!("{value:.0}%");
-    let (user, system, available) = (share(cpu.user + cpu.nice), share(cpu.system), share(cpu.available()));
+    let (user, system, available) = (
+        share(cpu.user + cpu.nice),
+        share(cpu.system),
+        share(cpu.available()),
+    );
     format!("cpu {user} user {system} sys {available} avail")
 }
 
@@ -106,7 +140,10 @@ pub(super) struct Message {
 
 impl Message {
     fn new<const N: usize>(texts: [&str; N], emphasis: Emphasis) -> Self {
-        Self { texts: texts.map(str::to_owned).to_vec(), emphasis }
+        Self {
+            texts: texts.map(str::to_owned).to_vec(),
+            emphasis,
+        }
     }
 
     /// Returns the message of a device that shows no cells; `None` for one that shows them.
@@ -114,9 +151,14 @@ impl Message {
         match state {
             DeviceState::Active(activity) if is_held(activity) => {
                 let long = "STALLED: the device is suspended";
-                Some(Self::new([long, "STALLED: suspended", "STALLED"], Emphasis::Alert))
+                Some(Self::new(
+                    [long, "STALLED: suspended", "STALLED"],
+                    Emphasis::Alert,
+                ))
             }
-            DeviceState::Active(activity) => (activity.stalled_s > 0.0).then(|| Self::stall(activity)),
+            DeviceState::Active(activity) => {
+                (activity.stalled_s > 0.0).then(|| Self::stall(activity))
+            }
             DeviceState::Reset => {
                 let long = "counters reset: no data for this interval";
                 Some(Self::new([long, "counters reset"], Emphasis::Warning))
@@ -135,12 +177,17 @@ impl Message {
 
     fn stall(activity: &DeviceActivity) -> Self {
         let is_stall = activity.stalled_s >= MIN_STALL_S;
-        let (word, emphasis) =
-            if is_stall { ("STALLED", Emphasis::Alert) } else { ("waiting", Emphasis::Plain) };
+        let (word, emphasis) = if is_stall {
+            ("STALLED", Emphasis::Alert)
+        } else {
+            ("waiting", Emphasis::Plain)
+        };
         let in_flight = activity.stats.in_flight.unwrap_or(0);
         // A stall that has lasted since the beginning of an incident began as early as that.
-        let since_begin =
-            activity.incident.as_ref().filter(|one| activity.stalled_s >= one.lasted_s - TOLERANCE_S);
+        let since_begin = activity
+            .incident
+            .as_ref()
+            .filter(|one| activity.stalled_s >= one.lasted_s - TOLERANCE_S);
         let sign = since_begin.map_or("", |ongoing| sign_of_begin(&ongoing.incident));
         let length = format!("{sign}{}", duration(activity.stalled_s));
         let texts = vec![
@@ -155,13 +202,23 @@ impl Message {
 
     /// Returns the longest text of at most `width` columns; the shortest if none is that short.
     pub(super) fn fitting(&self, width: usize) -> Option<&String> {
-        self.texts.iter().find(|text| text.width() <= width).or(self.texts.last())
+        self.texts
+            .iter()
+            .find(|text| text.width() <= width)
+            .or(self.texts.last())
     }
 
     /// Returns the message of a device that had only discards or flushes, if their columns are hidden.
     pub(super) fn for_hidden_activity(activity: &DeviceActivity) -> Self {
         let text = discards_and_flushes(activity);
-        Self::new([&format!("no reads or writes; {text}"), &text, "no reads or writes"], Emphasis::Plain)
+        Self::new(
+            [
+                &format!("no reads or writes; {text}"),
+                &text,
+                "no reads or writes",
+            ],
+            Emphasis::Plain,
+        )
     }
 }
 
@@ -177,8 +234,13 @@ fn discards_and_flushes(activity: &DeviceActivity) -> String {
     let discards = &stats.discards;
     if discards.ios > 0 {
         let rate = discards.per_s().map(number).unwrap_or_default();
-        let data = discards.kib_per_s().map(|kib| number(kib / 1024.0)).unwrap_or_default();
-        let latency = discards.await_ms().map(|await_ms| latency_figure(await_ms, discards).text());
+        let data = discards
+            .kib_per_s()
+            .map(|kib| number(kib / 1024.0))
+            .unwrap_or_default();
+        let latency = discards
+            .await_ms()
+            .map(|await_ms| latency_figure(await_ms, discards).text());
         let latency = latency.unwrap_or_default();
         parts.push(format!("discards {rate}/s {data}MB/s {latency}"));
     }
@@ -186,7 +248,11 @@ fn discards_and_flushes(activity: &DeviceActivity) -> String {
         let latency = stats.flushes.await_ms().map(time).unwrap_or_default();
         parts.push(format!("flushes {}/s {latency}", number(rate)));
     }
-    parts.extend(stats.util_pct().map(|util| format!("util {}", percent(util))));
+    parts.extend(
+        stats
+            .util_pct()
+            .map(|util| format!("util {}", percent(util))),
+    );
     parts.join(", ")
 }
 
@@ -225,16 +291,29 @@ const MAX_NAMED: usize = 3;
 pub(crate) fn who_line(device: &str, attribution: &Attribution) -> Option<String> {
     let usage = attribution.device(device);
     let used_by = usage.map_or(&[][..], |usage| &usage.cgroups);
-    let busy = used_by.iter().filter(|cgroup| cgroup.share_pct.is_some_and(|share| share > 0.0));
+    let busy = used_by
+        .iter()
+        .filter(|cgroup| cgroup.share_pct.is_some_and(|share| share > 0.0));
     let mut cgroups: Vec<String> = busy.take(MAX_NAMED).map(cgroup_text).collect();
     // The rates of the first cgroup show what the percentages refer to.
-    if let (Some(first), Some(cgroup)) = (cgroups.first_mut(), usage.and_then(DeviceUse::top_cgroup)) {
+    if let (Some(first), Some(cgroup)) =
+        (cgroups.first_mut(), usage.and_then(DeviceUse::top_cgroup))
+    {
         first.push_str(&rates_text(cgroup));
     }
     let cgroups = (!cgroups.is_empty()).then(|| cgroups.join(", "));
-    let skipped = (attribution.skipped > 0).then(|| format!("scans skipped: {}", attribution.skipped));
-    let hung = attribution.hung_read.map(|hung| format!("/proc/{}/io does not answer", hung.pid));
-    let parts = [cgroups, limits_text(used_by), blocked_text(&attribution.blocked), skipped, hung];
+    let skipped =
+        (attribution.skipped > 0).then(|| format!("scans skipped: {}", attribution.skipped));
+    let hung = attribution
+        .hung_read
+        .map(|hung| format!("/proc/{}/io does not answer", hung.pid));
+    let parts = [
+        cgroups,
+        limits_text(used_by),
+        blocked_text(&attribution.blocked),
+        skipped,
+        hung,
+    ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| format!("who: {}", parts.join("; ")))
 }
@@ -243,7 +322,9 @@ pub(crate) fn who_line(device: &str, attribution: &Attribution) -> Option<String
 fn limits_text(cgroups: &[CgroupUse]) -> Option<String> {
     let reached = |cgroup: &CgroupUse| {
         let reached = cgroup.limits.iter().filter(|limit| limit.is_reached);
-        let values: Vec<String> = reached.map(|limit| limit_of_cgroup(limit.kind, limit.value)).collect();
+        let values: Vec<String> = reached
+            .map(|limit| limit_of_cgroup(limit.kind, limit.value))
+            .collect();
         let name = cgroup_name(&cgroup.path);
         (!values.is_empty()).then(|| format!("{} {}", sanitize(&name), values.join(" and ")))
     };
@@ -255,19 +336,32 @@ fn limits_text(cgroups: &[CgroupUse]) -> Option<String> {
 fn blocked_text(blocked: &[BlockedTask]) -> Option<String> {
     let task = |task: &BlockedTask| format!("{}({})", sanitize(&task.comm), task.tid);
     let tasks: Vec<String> = blocked.iter().map(task).collect();
-    (!tasks.is_empty()).then(|| format!("D state: {}", sentence_numbers::named(&tasks, MAX_NAMED, " ")))
+    (!tasks.is_empty()).then(|| {
+        format!(
+            "D state: {}",
+            sentence_numbers::named(&tasks, MAX_NAMED, " ")
+        )
+    })
 }
 
 fn cgroup_text(cgroup: &CgroupUse) -> String {
     let name = cgroup_name(&cgroup.path);
-    format!("{} {}", sanitize(&name), percent(cgroup.share_pct.unwrap_or_default()))
+    format!(
+        "{} {}",
+        sanitize(&name),
+        percent(cgroup.share_pct.unwrap_or_default())
+    )
 }
 
 /// The requests of a cgroup: ` (1,940 r/s, 12.0 w/s)`.
 fn rates_text(cgroup: &CgroupUse) -> String {
-    let rate =
-        |value: f64, unit: &str| (value > 0.0).then(|| format!("{} {unit}", sentence_numbers::number(value)));
-    let rates = [rate(cgroup.rates.reads_per_s, "r/s"), rate(cgroup.rates.writes_per_s, "w/s")];
+    let rate = |value: f64, unit: &str| {
+        (value > 0.0).then(|| format!("{} {unit}", sentence_numbers::number(value)))
+    };
+    let rates = [
+        rate(cgroup.rates.reads_per_s, "r/s"),
+        rate(cgroup.rates.writes_per_s, "w/s"),
+    ];
     let rates: Vec<String> = rates.into_iter().flatten().collect();
     format!(" ({})", rates.join(", "))
 }
@@ -289,22 +383,25 @@ fn device_rows(
     is_short: bool,
 ) -> Vec<[String; 5]> {
     let when = |peak: &Peak| {
-        let at = peak.at.map(|at| at.to_zoned(zone.clone()).strftime(time_format).to_string());
+        let at = peak
+            .at
+            .map(|at| at.to_zoned(zone.clone()).strftime(time_format).to_string());
         at.unwrap_or_default()
     };
     let mib = |kib: f64| number(kib / 1024.0);
     let mut rows = Vec::new();
-    let mut row = |title: &str, mean: Option<f64>, kind: &str, peak: &Peak, text: &dyn Fn(f64) -> String| {
-        if peak.value > 0.0 {
-            rows.push([
-                title.to_owned(),
-                mean.map(text).unwrap_or_default(),
-                kind.to_owned(),
-                text(peak.value),
-                when(peak),
-            ]);
-        }
-    };
+    let mut row =
+        |title: &str, mean: Option<f64>, kind: &str, peak: &Peak, text: &dyn Fn(f64) -> String| {
+            if peak.value > 0.0 {
+                rows.push([
+                    title.to_owned(),
+                    mean.map(text).unwrap_or_default(),
+                    kind.to_owned(),
+                    text(peak.value),
+                    when(peak),
+                ]);
+            }
+        };
     let sum = &summary.sum;
     for (of, peaks, rate, throughput, latency) in [
         (&sum.reads, &summary.reads, "r/s", "rMB/s", "r_await"),
@@ -317,8 +414,18 @@ fn device_rows(
     row("queue", sum.queue(), WORST, &summary.peak_queue, &queue);
     let stall = &summary.peak_stall_s;
     if stall.value > 0.0 {
-        let length = if is_short { time(stall.value * 1e3) } else { duration(stall.value) };
-        rows.push(["stalled".to_owned(), String::new(), WORST.to_owned(), length, when(stall)]);
+        let length = if is_short {
+            time(stall.value * 1e3)
+        } else {
+            duration(stall.value)
+        };
+        rows.push([
+            "stalled".to_owned(),
+            String::new(),
+            WORST.to_owned(),
+            length,
+            when(stall),
+        ]);
     }
     rows
 }
@@ -344,12 +451,18 @@ pub(super) fn draw_summary(
     zone: &TimeZone,
     out: &mut Vec<u8>,
 ) {
-    let active: Vec<_> = devices.iter().filter(|(_, summary)| !summary.is_empty()).collect();
+    let active: Vec<_> = devices
+        .iter()
+        .filter(|(_, summary)| !summary.is_empty())
+        .collect();
     let length = duration(span.seconds);
     let heading = if active.is_empty() {
         format!("summary of {length}: no I/O")
     } else {
-        format!("summary of {length}, {}", counted(span.intervals, "interval"))
+        format!(
+            "summary of {length}, {}",
+            counted(span.intervals, "interval")
+        )
     };
     out.push(b'\n');
     push_lines(&heading, [""; 2], width, out);
@@ -361,10 +474,18 @@ pub(super) fn draw_summary(
     for (name, summary) in active {
         let mut name = ellipsize(&sanitize(name), max_name_width(width));
         for cells in device_rows(summary, zone, time_format, width < MIN_LONG_WIDTH) {
-            rows.push([std::mem::take(&mut name)].into_iter().chain(cells).collect());
+            rows.push(
+                [std::mem::take(&mut name)]
+                    .into_iter()
+                    .chain(cells)
+                    .collect(),
+            );
         }
     }
-    let mut table = TextTable { indent: 1, ..TextTable::new(&COLUMNS, "llrlrl", rows) };
+    let mut table = TextTable {
+        indent: 1,
+        ..TextTable::new(&COLUMNS, "llrlrl", rows)
+    };
     let mut hidden = table.drop_columns(&RANKS, width);
     hidden.retain(|title| !title.is_empty());
     if !hidden.is_empty() {
@@ -386,7 +507,12 @@ mod header_line_tests {
     #[test]
     fn the_line_is_the_same_for_all_values_at_a_width() {
         let begins = |user, some, full, blocked| {
-            let cpu = CpuPercentages { user, system: 9.0, idle: 91.0 - user, ..CpuPercentages::default() };
+            let cpu = CpuPercentages {
+                user,
+                system: 9.0,
+                idle: 91.0 - user,
+                ..CpuPercentages::default()
+            };
             let host = HostStats {
                 cpu: Some(cpu),
                 blocked: Some(blocked),
@@ -394,10 +520,16 @@ mod header_line_tests {
                 pressure_full_pct: Some(full),
                 ..HostStats::default()
             };
-            let header = IntervalHeader { elapsed_s: 1.0, host, ..IntervalHeader::default() };
+            let header = IntervalHeader {
+                elapsed_s: 1.0,
+                host,
+                ..IntervalHeader::default()
+            };
             let at = |width| {
-                let texts: Vec<String> =
-                    header_line(&header, &TimeZone::UTC, width).into_iter().map(|(text, _)| text).collect();
+                let texts: Vec<String> = header_line(&header, &TimeZone::UTC, width)
+                    .into_iter()
+                    .map(|(text, _)| text)
+                    .collect();
                 let line = texts.join(GAP);
                 assert!(line.len() <= width && !line.ends_with(' '), "{line:?}");
                 ["cpu", "io", "blocked"].map(|word| line.find(word))
@@ -414,14 +546,24 @@ mod header_line_tests {
     #[test]
     fn pressure_stays_longest_where_space_is_short() {
         let host = HostStats {
-            cpu: Some(CpuPercentages { user: 72.0, system: 20.0, iowait: 8.0, ..CpuPercentages::default() }),
+            cpu: Some(CpuPercentages {
+                user: 72.0,
+                system: 20.0,
+                iowait: 8.0,
+                ..CpuPercentages::default()
+            }),
             blocked: Some(12),
             pressure_some_pct: Some(26.0),
             pressure_full_pct: Some(7.0),
             memory_pressure_some_pct: Some(12.0),
             ..HostStats::default()
         };
-        let header = IntervalHeader { elapsed_s: 1.0, missed_samples: 3, host, ..IntervalHeader::default() };
+        let header = IntervalHeader {
+            elapsed_s: 1.0,
+            missed_samples: 3,
+            host,
+            ..IntervalHeader::default()
+        };
         for (width, expected) in [
             (
                 120,
@@ -431,7 +573,10 @@ mod header_line_tests {
                 100,
                 "--:--:--  1.000s  cpu 72% user 20% sys 8% avail   io 26% some 7.0% full   blocked 12   mem 12% some",
             ),
-            (86, "--:--:--  1.000s  cpu 72% user 20% sys 8% avail   io 26% some 7.0% full   mem 12% some"),
+            (
+                86,
+                "--:--:--  1.000s  cpu 72% user 20% sys 8% avail   io 26% some 7.0% full   mem 12% some",
+            ),
             (80, "--:--:--  1.000s  io 26% some 7.0% full   mem 12% some"),
             (50, "--:--:--  1.000s  io 26% some 7.0% full"),
             (38, "--:--:--  1.000s"),
@@ -451,8 +596,15 @@ mod messages_tests {
 
     #[test]
     fn a_stall_has_a_text_for_every_width() {
-        let stats = Interval { in_flight: Some(12), ..Interval::default() };
-        let stalled = DeviceActivity { stats, stalled_s: 200.0, ..DeviceActivity::default() };
+        let stats = Interval {
+            in_flight: Some(12),
+            ..Interval::default()
+        };
+        let stalled = DeviceActivity {
+            stats,
+            stalled_s: 200.0,
+            ..DeviceActivity::default()
+        };
         let message = Message::for_state(&DeviceState::Active(Box::new(stalled))).unwrap();
         let expected = [
             "STALLED for 3 min 20 s: 12 in flight, nothing completed",
@@ -474,29 +626,64 @@ mod who_line_tests {
     fn the_busiest_cgroups_and_some_blocked_tasks_are_named() {
         let cgroup = |path: &str, share: f64| {
             let bytes = share * 80_000.0;
-            let rates = IoRates { reads_per_s: 20.0 * share, read_bytes_per_s: bytes, ..IoRates::default() };
-            CgroupUse { path: path.into(), rates, share_pct: Some(share), limits: Vec::new() }
+            let rates = IoRates {
+                reads_per_s: 20.0 * share,
+                read_bytes_per_s: bytes,
+                ..IoRates::default()
+            };
+            CgroupUse {
+                path: path.into(),
+                rates,
+                share_pct: Some(share),
+                limits: Vec::new(),
+            }
         };
-        let cgroups =
-            vec![cgroup("/s/db.service", 97.0), cgroup("/s/backup.service", 3.0), cgroup("/x", 0.0)];
-        let total = IoRates { read_bytes_per_s: 8e6, ..IoRates::default() };
-        let device = DeviceUse { name: "vda".into(), total, cgroups, ..DeviceUse::default() };
-        let task = |tid: u32| BlockedTask { tid, comm: "my\u{1b}d".into(), ..BlockedTask::default() };
-        let mut attribution = Attribution { devices: vec![device], ..Attribution::default() };
+        let cgroups = vec![
+            cgroup("/s/db.service", 97.0),
+            cgroup("/s/backup.service", 3.0),
+            cgroup("/x", 0.0),
+        ];
+        let total = IoRates {
+            read_bytes_per_s: 8e6,
+            ..IoRates::default()
+        };
+        let device = DeviceUse {
+            name: "vda".into(),
+            total,
+            cgroups,
+            ..DeviceUse::default()
+        };
+        let task = |tid: u32| BlockedTask {
+            tid,
+            comm: "my\u{1b}d".into(),
+            ..BlockedTask::default()
+        };
+        let mut attribution = Attribution {
+            devices: vec![device],
+            ..Attribution::default()
+        };
         let busy = "who: db.service 97% (1,940 r/s), backup.service 3.0%";
         assert_eq!(who_line("vda", &attribution).as_deref(), Some(busy));
         assert_eq!(who_line("vdb", &attribution), None);
         attribution.blocked = (1..=5).map(task).collect();
-        let blocked = format!("{busy}; D state: my\\u{{1b}}d(1) my\\u{{1b}}d(2) my\\u{{1b}}d(3) +2");
+        let blocked =
+            format!("{busy}; D state: my\\u{{1b}}d(1) my\\u{{1b}}d(2) my\\u{{1b}}d(3) +2");
         assert_eq!(who_line("vda", &attribution), Some(blocked));
         // A disk that completes nothing, as one that hangs, is used by no cgroup.
         let hung = "who: D state: my\\u{1b}d(1) my\\u{1b}d(2) my\\u{1b}d(3) +2";
         assert_eq!(who_line("vdb", &attribution).as_deref(), Some(hung));
         attribution.blocked.clear();
-        let limit =
-            |kind, is_reached| LimitUse { kind, value: 2 << 20, rate: 0.0, is_reached, is_near: is_reached };
-        attribution.devices[0].cgroups[1].limits =
-            vec![limit(LimitKind::ReadIops, false), limit(LimitKind::ReadBytes, true)];
+        let limit = |kind, is_reached| LimitUse {
+            kind,
+            value: 2 << 20,
+            rate: 0.0,
+            is_reached,
+            is_near: is_reached,
+        };
+        attribution.devices[0].cgroups[1].limits = vec![
+            limit(LimitKind::ReadIops, false),
+            limit(LimitKind::ReadBytes, true),
+        ];
         let limited = format!("{busy}; at limit: backup.service 2 MiB/s of reads");
         assert_eq!(who_line("vda", &attribution), Some(limited));
     }
@@ -511,7 +698,10 @@ mod summary_tests {
 
     fn stats(ios: u64, await_ms: f64, queue: f64) -> Interval {
         let reads = Completed::example(2.0, ios, await_ms);
-        Interval { reads, ..Interval::unknown(2.0).with_queue(queue) }
+        Interval {
+            reads,
+            ..Interval::unknown(2.0).with_queue(queue)
+        }
     }
 
     #[test]
@@ -521,17 +711,26 @@ mod summary_tests {
         summary.observe(&stats(1000, 1.0, 4.0), 0.0, at(10));
         summary.observe(&stats(3000, 2.0, 1.0), 0.0, at(12));
         let mut out = Vec::new();
-        let devices = [("sda".to_owned(), summary), ("sdb".to_owned(), DeviceSummary::default())];
+        let devices = [
+            ("sda".to_owned(), summary),
+            ("sdb".to_owned(), DeviceSummary::default()),
+        ];
         let mut span = RunSpan::default();
         span.observe(2.0, at(8), at(10));
         span.observe(2.0, at(10), at(12));
         draw_summary(&devices, &span, UNLIMITED_WIDTH, &TimeZone::UTC, &mut out);
         let text = String::from_utf8(out).unwrap();
-        let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        let rows: Vec<Vec<&str>> = text
+            .lines()
+            .map(|line| line.split_whitespace().collect())
+            .collect();
         assert_eq!(rows[1], ["summary", "of", "4.0", "s,", "2", "intervals"]);
         assert_eq!(rows[3], ["sda", "r/s", "1000", "max", "1500", "00:00:12"]);
         assert_eq!(rows[4], ["rMB/s", "3.91", "max", "5.86", "00:00:12"]);
-        assert_eq!(rows[5], ["r_await", "1.75ms", "worst", "2.00ms", "00:00:12"]);
+        assert_eq!(
+            rows[5],
+            ["r_await", "1.75ms", "worst", "2.00ms", "00:00:12"]
+        );
         assert_eq!(rows[6], ["queue", "2.50", "worst", "4.00", "00:00:10"]);
         assert_eq!(rows.len(), 7, "{text}");
     }
@@ -547,7 +746,13 @@ mod summary_tests {
             // The clock was set back.
             span.observe(2.0, at(end), at(end - 5));
             let mut out = Vec::new();
-            draw_summary(&[("sda".to_owned(), summary)], &span, UNLIMITED_WIDTH, &TimeZone::UTC, &mut out);
+            draw_summary(
+                &[("sda".to_owned(), summary)],
+                &span,
+                UNLIMITED_WIDTH,
+                &TimeZone::UTC,
+                &mut out,
+            );
             String::from_utf8(out).unwrap()
         };
         assert!(printed(86_000, 86_399).contains("  23:59:50\n"));
@@ -562,8 +767,10 @@ mod summary_tests {
         summary.observe(&stats(1000, 1.0, 4.0), 200.0, at);
         let mut span = RunSpan::default();
         span.observe(2.0, at, Timestamp::from_second(900_000).ok());
-        let devices =
-            [("a-volume-with-a-name-that-is-long".to_owned(), summary), ("sda".to_owned(), summary)];
+        let devices = [
+            ("a-volume-with-a-name-that-is-long".to_owned(), summary),
+            ("sda".to_owned(), summary),
+        ];
         let printed = |width| {
             let mut out = Vec::new();
             draw_summary(&devices, &span, width, &TimeZone::UTC, &mut out);
@@ -571,7 +778,10 @@ mod summary_tests {
         };
         for width in 20..120 {
             let text = printed(width);
-            assert!(text.lines().all(|line| line.width() <= width), "{width}: {text}");
+            assert!(
+                text.lines().all(|line| line.width() <= width),
+                "{width}: {text}"
+            );
             assert!(
                 text.lines()
                     .filter(|line| line.contains("r/s"))
@@ -580,12 +790,27 @@ mod summary_tests {
             );
         }
         let (wide, narrow) = (printed(80), printed(37));
-        assert!(wide.contains("1970-01-01 23:59:50") && !wide.contains("hidden"), "{wide}");
-        assert!(narrow.contains("\nhidden at width 37: mean at (--width\n"), "{narrow}");
-        assert!(narrow.contains("\n a-vol…long  r/s             500\n"), "{narrow}");
+        assert!(
+            wide.contains("1970-01-01 23:59:50") && !wide.contains("hidden"),
+            "{wide}"
+        );
+        assert!(
+            narrow.contains("\nhidden at width 37: mean at (--width\n"),
+            "{narrow}"
+        );
+        assert!(
+            narrow.contains("\n a-vol…long  r/s             500\n"),
+            "{narrow}"
+        );
         assert!(narrow.contains("stalled  3 min 20 s\n"), "{narrow}");
         let narrowest = printed(20);
-        assert!(narrowest.contains("\nsda  r/s         500\n"), "{narrowest}");
-        assert!(narrowest.contains("\n     stalled    200s\n"), "{narrowest}");
+        assert!(
+            narrowest.contains("\nsda  r/s         500\n"),
+            "{narrowest}"
+        );
+        assert!(
+            narrowest.contains("\n     stalled    200s\n"),
+            "{narrowest}"
+        );
     }
 }

@@ -49,13 +49,20 @@ fn max_name_width(width: usize) -> usize {
 
 /// Returns the maximum width of mount points on lines of `width` columns.
 fn max_mounts_width(width: usize) -> usize {
-    if width < UNLIMITED_WIDTH { MAX_MOUNTS_WIDTH } else { width }
+    if width < UNLIMITED_WIDTH {
+        MAX_MOUNTS_WIDTH
+    } else {
+        width
+    }
 }
 
 impl TableOptions {
     /// Returns the width of the table, given that of the screen.
     fn fitted_width(&self, screen: Option<usize>) -> usize {
-        self.width.or(screen).filter(|_| !self.all_columns).unwrap_or(UNLIMITED_WIDTH)
+        self.width
+            .or(screen)
+            .filter(|_| !self.all_columns)
+            .unwrap_or(UNLIMITED_WIDTH)
     }
 }
 
@@ -152,9 +159,15 @@ impl ColumnChoice {
     /// Chooses the columns that fit into `line_width` beside the names and mount points of these lines.
     fn new(options: &TableOptions, line_width: usize, lines: &[&DeviceInterval]) -> Self {
         let longest = |text: for<'a> fn(&'a DeviceInterval) -> &'a str| {
-            lines.iter().map(|line| text_width(&sanitize(text(line)))).max().unwrap_or(0)
+            lines
+                .iter()
+                .map(|line| text_width(&sanitize(text(line))))
+                .max()
+                .unwrap_or(0)
         };
-        let name_width = longest(|line| line.label()).min(max_name_width(line_width)).max(MIN_NAME_WIDTH);
+        let name_width = longest(|line| line.label())
+            .min(max_name_width(line_width))
+            .max(MIN_NAME_WIDTH);
         let mounts_width = if options.mounts {
             MOUNTS_GAP
                 + longest(|line| &line.names.mountpoints)
@@ -164,25 +177,46 @@ impl ColumnChoice {
             0
         };
         let has_verdict_time = line_width >= MIN_WIDTH_WITH_VERDICT_TIME;
-        let verdict_width = if has_verdict_time { VERDICT_WIDTH_WITH_TIME } else { VERDICT_WIDTH };
-        let width = |column: &Column| if column.is_verdict() { verdict_width } else { column.width };
+        let verdict_width = if has_verdict_time {
+            VERDICT_WIDTH_WITH_TIME
+        } else {
+            VERDICT_WIDTH
+        };
+        let width = |column: &Column| {
+            if column.is_verdict() {
+                verdict_width
+            } else {
+                column.width
+            }
+        };
         let counted = counted_columns(lines);
         let is_counted = |column: &Column| options.all_columns || column.needs <= counted;
         let fit = |is_candidate: &dyn Fn(&str) -> bool| {
-            let candidates: Vec<&Column> =
-                COLUMNS.iter().filter(|column| is_counted(column) && is_candidate(column.title)).collect();
-            let widths = candidates.iter().map(|column| width(column)).chain([mounts_width]);
-            let ranks = candidates.iter().map(|column| column.rank).chain([MOUNTS_RANK]);
+            let candidates: Vec<&Column> = COLUMNS
+                .iter()
+                .filter(|column| is_counted(column) && is_candidate(column.title))
+                .collect();
+            let widths = candidates
+                .iter()
+                .map(|column| width(column))
+                .chain([mounts_width]);
+            let ranks = candidates
+                .iter()
+                .map(|column| column.rank)
+                .chain([MOUNTS_RANK]);
             let (widths, ranks): (Vec<usize>, Vec<u8>) = widths.zip(ranks).unzip();
             let fitted = fit_columns(&widths, &ranks, line_width.saturating_sub(name_width));
             // The last index is that of the mount points.
             let column = |index: &usize| candidates.get(*index).copied();
             let is_hidden = |index: &usize| !fitted.contains(index);
-            let hidden =
-                (0..candidates.len()).filter(is_hidden).map(|index| candidates[index].title).collect();
+            let hidden = (0..candidates.len())
+                .filter(is_hidden)
+                .map(|index| candidates[index].title)
+                .collect();
             (fitted.iter().filter_map(column).collect::<Vec<_>>(), hidden)
         };
-        let (mut shown, mut hidden): (_, Vec<&str>) = fit(&|title| title != QUEUE || options.all_columns);
+        let (mut shown, mut hidden): (_, Vec<&str>) =
+            fit(&|title| title != QUEUE || options.all_columns);
         if hidden.iter().any(|title| QUEUES[..2].contains(title)) {
             (shown, hidden) = fit(&|title| !QUEUES.contains(&title));
         }
@@ -195,23 +229,40 @@ impl ColumnChoice {
             titles += &format!("{:MOUNTS_GAP$}{MOUNTS_TITLE}", "");
         }
         let titles = ellipsize(&titles, line_width);
-        Self { shown, hidden, name_width, verdict_width, cells_width, titles }
+        Self {
+            shown,
+            hidden,
+            name_width,
+            verdict_width,
+            cells_width,
+            titles,
+        }
     }
 
     /// Returns the width of a column that is shown.
     fn width(&self, column: &Column) -> usize {
-        if column.is_verdict() { self.verdict_width } else { column.width }
+        if column.is_verdict() {
+            self.verdict_width
+        } else {
+            column.width
+        }
     }
 }
 
 /// Returns the columns that the kernel prints for one of these devices; all if none of them has statistics.
 fn counted_columns(lines: &[&DeviceInterval]) -> Columns {
-    let stats = lines.iter().filter_map(|line| line.activity()).map(|activity| &activity.stats);
-    let counted = stats.map(|stats| match (stats.flushes.is_counted(), stats.discards.is_counted()) {
-        (true, _) => Columns::Flushes,
-        (false, true) => Columns::Discards,
-        (false, false) => Columns::Basic,
-    });
+    let stats = lines
+        .iter()
+        .filter_map(|line| line.activity())
+        .map(|activity| &activity.stats);
+    let counted =
+        stats.map(
+            |stats| match (stats.flushes.is_counted(), stats.discards.is_counted()) {
+                (true, _) => Columns::Flushes,
+                (false, true) => Columns::Discards,
+                (false, false) => Columns::Basic,
+            },
+        );
     counted.max().unwrap_or(Columns::Flushes)
 }
 
@@ -221,12 +272,12 @@ mod layout_tests {
 
     #[test]
     fn latency_is_colored_by_saturation_and_pressure_by_level() {
-        let latency =
-            [None, Some(1.4), Some(1.5), Some(3.9), Some(4.0)].map(|s| Emphasis::of_saturation(s, 4.0));
+        let latency = [None, Some(1.4), Some(1.5), Some(3.9), Some(4.0)]
+            .map(|s| Emphasis::of_saturation(s, 4.0));
         use Emphasis::{Alert, Plain, Warning};
         assert_eq!(latency, [Plain, Plain, Warning, Warning, Alert]);
-        let pressure =
-            [(9.9, 0.0), (10.0, 9.9), (10.0, 10.0)].map(|(some, full)| Emphasis::of_pressure(some, full));
+        let pressure = [(9.9, 0.0), (10.0, 9.9), (10.0, 10.0)]
+            .map(|(some, full)| Emphasis::of_pressure(some, full));
         assert_eq!(pressure, [Plain, Warning, Alert]);
     }
 }
@@ -241,7 +292,10 @@ mod column_choice_tests {
     use crate::report::native::TableOptions;
 
     fn layout(width: Option<usize>) -> TableOptions {
-        TableOptions { width, ..TableOptions::default() }
+        TableOptions {
+            width,
+            ..TableOptions::default()
+        }
     }
 
     fn choice(options: &TableOptions, device: &DeviceInterval) -> ColumnChoice {
@@ -250,13 +304,32 @@ mod column_choice_tests {
 
     /// A device of a kernel that prints these columns.
     fn device(columns: Columns) -> DeviceInterval {
-        let none =
-            |kind| if columns >= kind { Completed::example(1.0, 0, 0.0) } else { Completed::default() };
+        let none = |kind| {
+            if columns >= kind {
+                Completed::example(1.0, 0, 0.0)
+            } else {
+                Completed::default()
+            }
+        };
         let (discards, flushes) = (none(Columns::Discards), none(Columns::Flushes));
-        let stats = Interval { discards, flushes, ..Interval::unknown(1.0) };
-        let state = DeviceState::Active(Box::new(DeviceActivity { stats, ..DeviceActivity::default() }));
+        let stats = Interval {
+            discards,
+            flushes,
+            ..Interval::unknown(1.0)
+        };
+        let state = DeviceState::Active(Box::new(DeviceActivity {
+            stats,
+            ..DeviceActivity::default()
+        }));
         let (device, label, mountpoints) = ("sda".to_owned(), "sda".to_owned(), "/boot".to_owned());
-        DeviceInterval { names: Arc::new(DeviceNames { device, label, mountpoints }), state }
+        DeviceInterval {
+            names: Arc::new(DeviceNames {
+                device,
+                label,
+                mountpoints,
+            }),
+            state,
+        }
     }
 
     /// The titles shown, and those hidden.
@@ -271,14 +344,32 @@ mod column_choice_tests {
     fn columns_depend_on_what_the_kernel_counts() {
         let count = |columns| titles(&layout(None), columns).0.split(' ').count();
         let basic = "r/s rMB/s r_await r_sz w/s wMB/s w_await w_sz rmrg wmrg r_qu w_qu inflt util ≤util r_sat w_sat verdict";
-        assert_eq!(titles(&layout(None), Columns::Basic), (basic.to_owned(), String::new()));
+        assert_eq!(
+            titles(&layout(None), Columns::Basic),
+            (basic.to_owned(), String::new())
+        );
         // All columns except `queue`, which adds nothing to the queues by direction.
-        assert_eq!((count(Columns::Discards), count(Columns::Flushes)), (18 + 6, COLUMNS.len() - 1));
-        let all = TableOptions { all_columns: true, ..TableOptions::default() };
-        assert_eq!(titles(&all, Columns::Basic).0.split(' ').count(), COLUMNS.len());
+        assert_eq!(
+            (count(Columns::Discards), count(Columns::Flushes)),
+            (18 + 6, COLUMNS.len() - 1)
+        );
+        let all = TableOptions {
+            all_columns: true,
+            ..TableOptions::default()
+        };
+        assert_eq!(
+            titles(&all, Columns::Basic).0.split(' ').count(),
+            COLUMNS.len()
+        );
         let state = DeviceState::Event(EventKind::Appeared);
-        let unknown = DeviceInterval { state, ..device(Columns::Basic) };
-        assert_eq!(choice(&layout(None), &unknown).shown.len(), COLUMNS.len() - 1);
+        let unknown = DeviceInterval {
+            state,
+            ..device(Columns::Basic)
+        };
+        assert_eq!(
+            choice(&layout(None), &unknown).shown.len(),
+            COLUMNS.len() - 1
+        );
     }
 
     #[test]
@@ -292,17 +383,31 @@ mod column_choice_tests {
             "r_await verdict",
         ];
         for (width, expected) in [120, 100, 80, 60, 40, 30].into_iter().zip(all_but_discards) {
-            assert_eq!(titles(&layout(Some(width)), Columns::Flushes).0, expected, "{width}");
+            assert_eq!(
+                titles(&layout(Some(width)), Columns::Flushes).0,
+                expected,
+                "{width}"
+            );
         }
         let hidden = "rMB/s r_sz wMB/s w_sz rmrg wmrg inflt ≤util r_sat w_sat";
-        assert_eq!(titles(&layout(Some(60)), Columns::Basic).1, hidden, "in their order in the table");
+        assert_eq!(
+            titles(&layout(Some(60)), Columns::Basic).1,
+            hidden,
+            "in their order in the table"
+        );
         assert_eq!(titles(&layout(Some(3)), Columns::Basic).0, "");
     }
 
     #[test]
     fn mount_points_leave_space_for_rates_and_throughput() {
-        let options = |width| TableOptions { width: Some(width), ..TableOptions::default() };
-        let mounts = TableOptions { mounts: true, ..options(100) };
+        let options = |width| TableOptions {
+            width: Some(width),
+            ..TableOptions::default()
+        };
+        let mounts = TableOptions {
+            mounts: true,
+            ..options(100)
+        };
         let at_100 = "r/s rMB/s r_await w/s wMB/s w_await r_qu w_qu util verdict";
         assert_eq!(titles(&mounts, Columns::Flushes).0, at_100);
     }

@@ -6,12 +6,16 @@ use jiff::tz::TimeZone;
 use unicode_width::UnicodeWidthStr;
 
 use super::lines::{GAP, Message, date, draw_summary, event_text, header_line, who_line};
-use super::{ColumnChoice, Emphasis, MOUNTS_GAP, TableOptions, max_mounts_width, paint, paint_from};
+use super::{
+    ColumnChoice, Emphasis, MOUNTS_GAP, TableOptions, max_mounts_width, paint, paint_from,
+};
 use crate::analysis::{IoDirection, Verdict};
 use crate::attribution::Attribution;
 use crate::intervals::{DeviceActivity, DeviceInterval, DeviceSummary, IntervalRows, RunSpan};
 use crate::metrics::Completed;
-use crate::report::evidence::{hidden_io_wait_text, incident_parts, present_harm, timed_evidence_sentences};
+use crate::report::evidence::{
+    hidden_io_wait_text, incident_parts, present_harm, timed_evidence_sentences,
+};
 use crate::report::layout::{
     DEFAULT_WIDTH, UNLIMITED_WIDTH, ellipsize, sentence_width, text_width, time_of_day, wrap,
 };
@@ -46,7 +50,10 @@ pub struct TableWriter {
 impl TableWriter {
     /// Creates a writer of the default size, which [`Self::resize`] changes.
     pub fn new(options: &TableOptions, is_screen: bool, time_zone: TimeZone) -> Self {
-        let options = TableOptions { colors: options.colors && is_screen, ..*options };
+        let options = TableOptions {
+            colors: options.colors && is_screen,
+            ..*options
+        };
         let width = options.fitted_width(is_screen.then_some(DEFAULT_WIDTH));
         Self {
             columns: ColumnChoice::new(&options, width, &[]),
@@ -78,7 +85,12 @@ impl TableWriter {
     }
 
     /// Appends the summary of a run: the label and summary of each device.
-    pub fn push_summary(&mut self, devices: &[(String, DeviceSummary)], span: &RunSpan, out: &mut Vec<u8>) {
+    pub fn push_summary(
+        &mut self,
+        devices: &[(String, DeviceSummary)],
+        span: &RunSpan,
+        out: &mut Vec<u8>,
+    ) {
         draw_summary(devices, span, self.width, &self.time_zone, out);
     }
 
@@ -110,7 +122,11 @@ impl TableWriter {
         }
         for event in &rows.events {
             let text = event_text(event);
-            self.push_line(&ellipsize(&sanitize(&text), self.width), Emphasis::Warning, out);
+            self.push_line(
+                &ellipsize(&sanitize(&text), self.width),
+                Emphasis::Warning,
+                out,
+            );
         }
         if are_titles_due && !lines.is_empty() {
             self.push_titles(out);
@@ -138,17 +154,26 @@ impl TableWriter {
 
     /// Returns whether the column titles must be repeated to stay visible during a block of this number of lines.
     fn are_titles_due(&self, lines: usize) -> bool {
-        self.lines_since_titles.is_none_or(|since| since.saturating_add(lines + 1) >= self.rows)
+        self.lines_since_titles
+            .is_none_or(|since| since.saturating_add(lines + 1) >= self.rows)
     }
 
     /// Returns whether the next line makes the column titles scroll off; the cursor needs a line, too.
     fn are_titles_scrolling_off(&self) -> bool {
         let rows = self.rows.max(MIN_SCREEN_ROWS);
-        self.is_screen && self.lines_since_titles.is_some_and(|since| since.saturating_add(2) >= rows)
+        self.is_screen
+            && self
+                .lines_since_titles
+                .is_some_and(|since| since.saturating_add(2) >= rows)
     }
 
     fn push_titles(&mut self, out: &mut Vec<u8>) {
-        paint(&self.columns.titles, Emphasis::Bold, self.options.colors, out);
+        paint(
+            &self.columns.titles,
+            Emphasis::Bold,
+            self.options.colors,
+            out,
+        );
         out.push(b'\n');
         self.lines_since_titles = Some(0);
     }
@@ -156,11 +181,18 @@ impl TableWriter {
     fn push_device(&mut self, line: &DeviceInterval, out: &mut Vec<u8>) {
         self.push_name(line.label(), out);
         let has_mounts = self.options.mounts && !line.names.mountpoints.is_empty();
-        let hidden_activity = || line.activity().filter(|activity| self.is_activity_hidden(activity));
-        match Message::for_state(&line.state).or_else(|| hidden_activity().map(Message::for_hidden_activity))
+        let hidden_activity = || {
+            line.activity()
+                .filter(|activity| self.is_activity_hidden(activity))
+        };
+        match Message::for_state(&line.state)
+            .or_else(|| hidden_activity().map(Message::for_hidden_activity))
         {
             Some(message) => self.push_message(&message, has_mounts, out),
-            None => line.activity().into_iter().for_each(|activity| self.push_cells(activity, out)),
+            None => line
+                .activity()
+                .into_iter()
+                .for_each(|activity| self.push_cells(activity, out)),
         }
         if has_mounts {
             self.push_mounts(&line.names.mountpoints, out);
@@ -189,18 +221,31 @@ impl TableWriter {
     /// Appends as much of the mount points as fits after the cells.
     fn push_mounts(&self, mountpoints: &str, out: &mut Vec<u8>) {
         let used = self.columns.name_width + self.columns.cells_width + MOUNTS_GAP;
-        let width = self.width.saturating_sub(used).min(max_mounts_width(self.width));
+        let width = self
+            .width
+            .saturating_sub(used)
+            .min(max_mounts_width(self.width));
         if width > 0 {
             // Writing to a Vec cannot fail.
-            let _ = write!(out, "{:MOUNTS_GAP$}{}", "", ellipsize(&sanitize(mountpoints), width));
+            let _ = write!(
+                out,
+                "{:MOUNTS_GAP$}{}",
+                "",
+                ellipsize(&sanitize(mountpoints), width)
+            );
         }
     }
 
     /// Appends what is known of the incident of a device that suffers from it: on one line, and on several if the
     /// latency that made the verdict would be nowhere else, because the columns of flushes are hidden.
     fn push_incident(&mut self, line: &DeviceInterval, out: &mut Vec<u8>) {
-        let Some(ongoing) = line.incident().filter(|ongoing| ongoing.is_victim) else { return };
-        let parts = incident_parts(&ongoing.incident, &present_harm(&ongoing.incident, line.stats()));
+        let Some(ongoing) = line.incident().filter(|ongoing| ongoing.is_victim) else {
+            return;
+        };
+        let parts = incident_parts(
+            &ongoing.incident,
+            &present_harm(&ongoing.incident, line.stats()),
+        );
         if ongoing.incident.requests == Some(IoDirection::Flushes) && !self.is_shown("f_await") {
             self.push_paragraph(&parts.join("; "), "  ", Emphasis::Warning, out);
             return;
@@ -230,7 +275,9 @@ impl TableWriter {
 
     /// Appends the evidence for a verdict; if it is not trouble, only the evidence that means hide.
     fn push_evidence(&mut self, line: &DeviceInterval, out: &mut Vec<u8>) {
-        let Some(activity) = line.activity() else { return };
+        let Some(activity) = line.activity() else {
+            return;
+        };
         let sentences = match line.verdict() {
             Some(Verdict::Idle | Verdict::Ok) => Vec::new(),
             _ => timed_evidence_sentences(activity, |at| time_of_day(at, &self.time_zone)),
@@ -245,15 +292,26 @@ impl TableWriter {
             let (begin, width) = (out.len(), self.columns.width(column));
             column.push_cell(activity, width, width - 1, out);
             if self.options.colors {
-                let begin = begin + out[begin..].iter().take_while(|byte| **byte == b' ').count();
+                let begin = begin
+                    + out[begin..]
+                        .iter()
+                        .take_while(|byte| **byte == b' ')
+                        .count();
                 let threshold = self.options.saturation_threshold;
-                paint_from(begin, column.emphasis(&out[begin..], activity, threshold), out);
+                paint_from(
+                    begin,
+                    column.emphasis(&out[begin..], activity, threshold),
+                    out,
+                );
             }
         }
     }
 
     fn is_shown(&self, title: &str) -> bool {
-        self.columns.shown.iter().any(|column| column.title == title)
+        self.columns
+            .shown
+            .iter()
+            .any(|column| column.title == title)
     }
 
     /// Returns whether a device only had discards or flushes, and their columns are hidden.
@@ -270,8 +328,15 @@ impl TableWriter {
     fn push_message(&self, message: &Message, is_followed: bool, out: &mut Vec<u8>) {
         let cells = self.columns.cells_width;
         let width = self.width.saturating_sub(self.columns.name_width + 1);
-        let width = if is_followed { width.min(cells.saturating_sub(1)) } else { width };
-        let text = message.fitting(width).map(|text| ellipsize(text, width)).unwrap_or_default();
+        let width = if is_followed {
+            width.min(cells.saturating_sub(1))
+        } else {
+            width
+        };
+        let text = message
+            .fitting(width)
+            .map(|text| ellipsize(text, width))
+            .unwrap_or_default();
         out.push(b' ');
         paint(&text, message.emphasis, self.options.colors, out);
         if is_followed {
@@ -281,11 +346,18 @@ impl TableWriter {
 
     /// Explains the question mark after util, once.
     fn explain_mark(&mut self, lines: &[&DeviceInterval], out: &mut Vec<u8>) {
-        let has_mark =
-            |activity: &DeviceActivity| activity.flag.is_some() && activity.stats.util_pct().is_some();
-        if !self.has_explained_mark && lines.iter().filter_map(|line| line.activity()).any(has_mark) {
+        let has_mark = |activity: &DeviceActivity| {
+            activity.flag.is_some() && activity.stats.util_pct().is_some()
+        };
+        if !self.has_explained_mark
+            && lines
+                .iter()
+                .filter_map(|line| line.activity())
+                .any(has_mark)
+        {
             self.has_explained_mark = true;
-            let text = "? kernel util is implausible: above its upper bound or too low for the queue";
+            let text =
+                "? kernel util is implausible: above its upper bound or too low for the queue";
             self.push_wrapped(text, "", out);
         }
     }
@@ -296,7 +368,10 @@ impl TableWriter {
     }
 
     fn push_paragraph(&mut self, text: &str, indent: &str, emphasis: Emphasis, out: &mut Vec<u8>) {
-        for line in wrap(text, sentence_width(self.width).saturating_sub(indent.len())) {
+        for line in wrap(
+            text,
+            sentence_width(self.width).saturating_sub(indent.len()),
+        ) {
             self.push_line(&format!("{indent}{line}"), emphasis, out);
         }
     }
@@ -315,7 +390,10 @@ mod tests {
     use crate::metrics::Interval;
 
     fn table(width: usize, is_screen: bool) -> TableWriter {
-        let options = TableOptions { width: Some(width), ..TableOptions::default() };
+        let options = TableOptions {
+            width: Some(width),
+            ..TableOptions::default()
+        };
         let mut table = TableWriter::new(&options, is_screen, TimeZone::UTC);
         table.rows = 10;
         table
@@ -326,7 +404,10 @@ mod tests {
     }
 
     fn interval(devices: Vec<DeviceInterval>) -> IntervalRows {
-        let header = IntervalHeader { elapsed_s: 1.0, ..IntervalHeader::default() };
+        let header = IntervalHeader {
+            elapsed_s: 1.0,
+            ..IntervalHeader::default()
+        };
         IntervalRows {
             header,
             devices,
@@ -340,11 +421,19 @@ mod tests {
     /// Prints two intervals of this number of devices, on a screen of ten lines or none.
     fn printed(devices: usize, is_screen: bool) -> Vec<String> {
         let mut table = table(100, is_screen);
-        let rows = interval((0..devices).map(|_| device(DeviceState::Active(Box::default()))).collect());
+        let rows = interval(
+            (0..devices)
+                .map(|_| device(DeviceState::Active(Box::default())))
+                .collect(),
+        );
         let mut out = Vec::new();
         table.push_interval(&rows, &mut out);
         table.push_interval(&rows, &mut out);
-        String::from_utf8(out).unwrap().lines().map(str::to_owned).collect()
+        String::from_utf8(out)
+            .unwrap()
+            .lines()
+            .map(str::to_owned)
+            .collect()
     }
 
     #[test]
@@ -354,11 +443,16 @@ mod tests {
         // The last of the ten lines is needed for the cursor.
         let is_seen = |lines: &[String]| lines.iter().any(|line| is_header(&line));
         let first = lines.iter().position(|line| is_header(&line)).unwrap();
-        let devices = lines[first..].split(|line| line.is_empty()).flat_map(|block| block.windows(9));
+        let devices = lines[first..]
+            .split(|line| line.is_empty())
+            .flat_map(|block| block.windows(9));
         for screen in devices.filter(|screen| screen.iter().all(|line| !line.contains("1.000s"))) {
             assert!(is_seen(screen), "{screen:#?}");
         }
-        assert_eq!(lines.iter().filter(is_header).count(), 2 * 100usize.div_ceil(8));
+        assert_eq!(
+            lines.iter().filter(is_header).count(),
+            2 * 100usize.div_ceil(8)
+        );
         assert_eq!(printed(100, false).iter().filter(is_header).count(), 2);
         assert_eq!(printed(2, true).iter().filter(is_header).count(), 1);
     }
@@ -368,15 +462,26 @@ mod tests {
         let with_ios = |reads, writes, discards| {
             let of = |ios| Completed::example(1.0, ios, 1.0);
             let (reads, writes, discards) = (of(reads), of(writes), of(discards));
-            let stats = Interval { reads, writes, discards, ..Interval::default() };
-            DeviceState::Active(Box::new(DeviceActivity { stats, ..DeviceActivity::default() }))
+            let stats = Interval {
+                reads,
+                writes,
+                discards,
+                ..Interval::default()
+            };
+            DeviceState::Active(Box::new(DeviceActivity {
+                stats,
+                ..DeviceActivity::default()
+            }))
         };
         let longer = DeviceInterval::without_alias("a-longer-name-than-before", with_ios(1, 1, 1));
         let mut table = table(60, false);
         let mut out = Vec::new();
-        for device in
-            [device(with_ios(0, 0, 0)), device(with_ios(5, 0, 0)), device(with_ios(5, 5, 5)), longer]
-        {
+        for device in [
+            device(with_ios(0, 0, 0)),
+            device(with_ios(5, 0, 0)),
+            device(with_ios(5, 5, 5)),
+            longer,
+        ] {
             table.push_interval(&interval(vec![device]), &mut out);
         }
         let text = String::from_utf8(out).unwrap();
@@ -388,10 +493,19 @@ mod tests {
             "--all-columns)",
         ];
         assert_eq!(notes, expected, "{text}");
-        let mut titles: Vec<&str> = rest.iter().copied().filter(|line| line.starts_with("device")).collect();
+        let mut titles: Vec<&str> = rest
+            .iter()
+            .copied()
+            .filter(|line| line.starts_with("device"))
+            .collect();
         titles.dedup();
-        assert_eq!(titles, ["device       r/s r_await   w/s w_await queue  util   verdict"]);
-        let devices = rest.iter().filter(|line| line.starts_with("sda") || line.starts_with("a-lon…"));
+        assert_eq!(
+            titles,
+            ["device       r/s r_await   w/s w_await queue  util   verdict"]
+        );
+        let devices = rest
+            .iter()
+            .filter(|line| line.starts_with("sda") || line.starts_with("a-lon…"));
         assert!(
             devices.clone().count() == 4 && devices.clone().all(|line| line.chars().count() == 60),
             "{text}"

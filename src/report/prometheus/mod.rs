@@ -20,8 +20,8 @@ use jiff::Timestamp;
 use crate::analysis::RateUnit;
 use crate::counters::{Columns, Counters, FACTS, Fact, FactValue, Missing};
 use crate::intervals::{
-    Buckets, Cause, DeviceSnapshot, Incident, KnownLimit, LATENCY_BOUNDS_MS, LimitedCgroup, MetricsSnapshot,
-    QUEUE_BOUNDS, SaturationTotals,
+    Buckets, Cause, DeviceSnapshot, Incident, KnownLimit, LATENCY_BOUNDS_MS, LimitedCgroup,
+    MetricsSnapshot, QUEUE_BOUNDS, SaturationTotals,
 };
 use crate::metrics::in_flight;
 use crate::sanitize::sanitize;
@@ -44,9 +44,14 @@ pub const PEER_RULES: &str = include_str!("peer_rules.yml");
 pub fn node_exporter_rules() -> String {
     const NO_DISKS: &str = "(dm-|md|loop|zram|ram|sr|nbd|drbd|bcache).*";
     // What blkstat finds by itself has no counterpart.
-    let (rules, _) = PEER_RULES.split_once("\n  # What each blkstat finds").unwrap_or((PEER_RULES, ""));
+    let (rules, _) = PEER_RULES
+        .split_once("\n  # What each blkstat finds")
+        .unwrap_or((PEER_RULES, ""));
     rules
-        .replace("blkstat_disk_info{role=\"physical\"}", &format!("node_disk_info{{device!~\"{NO_DISKS}\"}}"))
+        .replace(
+            "blkstat_disk_info{role=\"physical\"}",
+            &format!("node_disk_info{{device!~\"{NO_DISKS}\"}}"),
+        )
         .replace("blkstat_disk_", "node_disk_")
         .replace("blkstat-", "node-")
         .replace("alert: Blkstat", "alert: Node")
@@ -54,7 +59,10 @@ pub fn node_exporter_rules() -> String {
 
 /// Returns the families of metrics with their meanings, for the manual.
 pub(in crate::report) fn metrics() -> Vec<(&'static str, &'static str)> {
-    FAMILIES.iter().map(|family| (family.name, family.help)).collect()
+    FAMILIES
+        .iter()
+        .map(|family| (family.name, family.help))
+        .collect()
 }
 
 /// Returns the metrics for a scrape; `interval` is the time between samples.
@@ -71,7 +79,10 @@ pub fn metrics_text(snapshot: &MetricsSnapshot, interval: Duration) -> Vec<u8> {
 /// Returns labels for every metric of a recording, given by their names and values: it lacks those that Prometheus adds
 /// when it scrapes, such as `instance`.
 pub fn common_labels(labels: &[(String, String)]) -> String {
-    let labels = labels.iter().map(|(name, value)| label(name, value)).collect::<Vec<_>>();
+    let labels = labels
+        .iter()
+        .map(|(name, value)| label(name, value))
+        .collect::<Vec<_>>();
     labels.join(",")
 }
 
@@ -82,7 +93,9 @@ pub fn common_labels(labels: &[(String, String)]) -> String {
 /// for the whole recording. The last line is [`END`].
 pub fn push_metadata(out: &mut Vec<u8>) {
     let mut metrics = Metrics::new(None, "", out);
-    FAMILIES.iter().for_each(|family| metrics.push_metadata(family));
+    FAMILIES
+        .iter()
+        .for_each(|family| metrics.push_metadata(family));
 }
 
 /// Writes the metrics at one point in time with these labels; nothing if that time is not known.
@@ -124,8 +137,16 @@ impl<'a> Metrics<'a> {
     /// Creates a writer of metrics at one point in time, or without timestamps, all with these labels.
     fn new(at: Option<Timestamp>, common_labels: &'a str, out: &'a mut Vec<u8>) -> Self {
         // Prometheus stores milliseconds.
-        let timestamp = at.map(|at| format!(" {:.3}", at.as_millisecond() as f64 / 1e3)).unwrap_or_default();
-        Self { family: "", labels: Vec::new(), common_labels, timestamp, out }
+        let timestamp = at
+            .map(|at| format!(" {:.3}", at.as_millisecond() as f64 / 1e3))
+            .unwrap_or_default();
+        Self {
+            family: "",
+            labels: Vec::new(),
+            common_labels,
+            timestamp,
+            out,
+        }
     }
 
     /// Writes the lines that precede the metrics of a family.
@@ -152,7 +173,11 @@ impl<'a> Metrics<'a> {
             cumulative = count.saturating_add(cumulative);
             // OpenMetrics requires a decimal point in every bound.
             let bound = format!("{bound:?}");
-            self.push_line("_bucket", &[labels, &[("le", &bound)]].concat(), Value::Whole(cumulative));
+            self.push_line(
+                "_bucket",
+                &[labels, &[("le", &bound)]].concat(),
+                Value::Whole(cumulative),
+            );
         }
         let count = Value::Whole(buckets.count);
         self.push_line("_bucket", &[labels, &[("le", "+Inf")]].concat(), count);
@@ -172,7 +197,8 @@ impl<'a> Metrics<'a> {
             self.out.push(std::mem::replace(&mut separator, b','));
             push_label(name, value, self.out);
         }
-        self.out.extend_from_slice(if separator == b',' { b"}" } else { b"" });
+        self.out
+            .extend_from_slice(if separator == b',' { b"}" } else { b"" });
         // Writing to a Vec cannot fail.
         let _ = match value {
             Value::Whole(value) => writeln!(self.out, " {value}{}", self.timestamp),
@@ -249,8 +275,14 @@ impl Family {
         (metrics.family, metrics.labels) = (self.name, Vec::new());
         if let Values::Host(value) = self.values {
             let version = [("version", env!("CARGO_PKG_VERSION"))];
-            let labels = if self.name == BUILD { &version[..] } else { &[] };
-            value(snapshot, interval).into_iter().for_each(|value| metrics.push(labels, value));
+            let labels = if self.name == BUILD {
+                &version[..]
+            } else {
+                &[]
+            };
+            value(snapshot, interval)
+                .into_iter()
+                .for_each(|value| metrics.push(labels, value));
         }
         if let Values::Cgroup(write) = self.values {
             for cgroup in &snapshot.cgroups {
@@ -263,14 +295,22 @@ impl Family {
             metrics.labels = vec![("device", &device.info.node.name)];
             match self.values {
                 Values::Kernel(columns, value) => {
-                    let Counters { columns: known, missing, .. } = device.counters;
+                    let Counters {
+                        columns: known,
+                        missing,
+                        ..
+                    } = device.counters;
                     if known >= columns && !is_missing(self.name, missing) {
                         metrics.push(&[], value(&device.counters));
                     }
                 }
                 Values::Device(write) => write(device, metrics),
                 Values::Health(fact) => {
-                    match device.health.as_ref().and_then(|health| health.value(fact.name)) {
+                    match device
+                        .health
+                        .as_ref()
+                        .and_then(|health| health.value(fact.name))
+                    {
                         Some(FactValue::Word(word)) => metrics.push(&[("state", word)], Whole(1)),
                         Some(FactValue::Number(number)) if fact.scale == 1.0 => {
                             metrics.push(&[], Whole(*number));
@@ -287,8 +327,15 @@ impl Family {
     }
 }
 
-const fn host(name: &'static str, value: fn(&MetricsSnapshot, Option<Duration>) -> Option<Value>) -> Family {
-    Family { name, help: "", values: Values::Host(value) }
+const fn host(
+    name: &'static str,
+    value: fn(&MetricsSnapshot, Option<Duration>) -> Option<Value>,
+) -> Family {
+    Family {
+        name,
+        help: "",
+        values: Values::Host(value),
+    }
 }
 
 /// Returns whether a log lacks the counter of the kernel that a family shows.
@@ -303,15 +350,27 @@ fn is_missing(name: &str, missing: Missing) -> bool {
 }
 
 const fn kernel(name: &'static str, columns: Columns, value: fn(&Counters) -> Value) -> Family {
-    Family { name, help: "", values: Values::Kernel(columns, value) }
+    Family {
+        name,
+        help: "",
+        values: Values::Kernel(columns, value),
+    }
 }
 
 const fn device(name: &'static str, write: fn(&DeviceSnapshot, &mut Metrics<'_>)) -> Family {
-    Family { name, help: "", values: Values::Device(write) }
+    Family {
+        name,
+        help: "",
+        values: Values::Device(write),
+    }
 }
 
 const fn cgroup(name: &'static str, write: fn(&LimitedCgroup, &mut Metrics<'_>)) -> Family {
-    Family { name, help: "", values: Values::Cgroup(write) }
+    Family {
+        name,
+        help: "",
+        values: Values::Cgroup(write),
+    }
 }
 
 impl Metrics<'_> {
@@ -323,19 +382,34 @@ impl Metrics<'_> {
 
     fn limits(&mut self, limits: &[KnownLimit], unit: RateUnit, has_source: bool) {
         for limit in limits.iter().filter(|limit| limit.unit == unit) {
-            let labels = [("direction", limit.direction.name()), ("source", limit.source)];
-            self.push(&labels[..1 + usize::from(has_source)], Value::Real(limit.value()));
+            let labels = [
+                ("direction", limit.direction.name()),
+                ("source", limit.source),
+            ];
+            self.push(
+                &labels[..1 + usize::from(has_source)],
+                Value::Real(limit.value()),
+            );
         }
     }
 
     fn incident(&mut self, incident: &Incident) {
-        let Some(begin) = incident.begin.at else { return };
+        let Some(begin) = incident.begin.at else {
+            return;
+        };
         let labels = [
             ("incident", &*incident.id.to_string()),
             ("victim", &incident.victim.device),
             ("cause", incident.cause.as_ref().map_or("", Cause::name)),
             ("owner", incident.owner.as_deref().unwrap_or_default()),
-            ("begin_known", if incident.begin_is_known { "true" } else { "false" }),
+            (
+                "begin_known",
+                if incident.begin_is_known {
+                    "true"
+                } else {
+                    "false"
+                },
+            ),
         ];
         self.push(&labels, Value::Real(begin.as_millisecond() as f64 / 1e3));
     }
@@ -349,7 +423,10 @@ impl Metrics<'_> {
 }
 
 fn compared(device: &DeviceSnapshot) -> [(&'static str, &SaturationTotals); 2] {
-    [("read", &device.totals.read_saturation), ("write", &device.totals.write_saturation)]
+    [
+        ("read", &device.totals.read_saturation),
+        ("write", &device.totals.write_saturation),
+    ]
 }
 
 fn bytes(sectors: u64) -> Value {
@@ -371,10 +448,17 @@ const BUILD: &str = "blkstat_build_info";
 
 /// All families.
 static FAMILIES: LazyLock<Vec<Family>> = LazyLock::new(|| {
-    let of_fact =
-        |fact: &'static Fact| Family { name: fact.metric, help: fact.meaning, values: Values::Health(fact) };
+    let of_fact = |fact: &'static Fact| Family {
+        name: fact.metric,
+        help: fact.meaning,
+        values: Values::Health(fact),
+    };
     let facts = FACTS.iter().filter(|fact| !fact.metric.is_empty());
-    OWN_FAMILIES.iter().copied().chain(facts.map(of_fact)).collect()
+    OWN_FAMILIES
+        .iter()
+        .copied()
+        .chain(facts.map(of_fact))
+        .collect()
 });
 
 /// The families beside those of [`FACTS`].
@@ -569,7 +653,9 @@ mod dashboard_tests {
         let dashboard: Value = serde_json::from_str(DASHBOARD).unwrap();
         let panels = dashboard["panels"].as_array().unwrap().iter();
         let queries = panels.flat_map(|panel| panel["targets"].as_array().unwrap());
-        queries.map(|query| query["expr"].as_str().unwrap().to_owned()).collect()
+        queries
+            .map(|query| query["expr"].as_str().unwrap().to_owned())
+            .collect()
     }
 
     #[test]
@@ -577,7 +663,11 @@ mod dashboard_tests {
         let mut known: Vec<String> = Vec::new();
         for family in FAMILIES.iter() {
             let (name, kind) = (family.name, family.kind());
-            let suffixes: &[&str] = if kind == "histogram" { &["_bucket", "_sum", "_count"] } else { &[""] };
+            let suffixes: &[&str] = if kind == "histogram" {
+                &["_bucket", "_sum", "_count"]
+            } else {
+                &[""]
+            };
             known.extend(suffixes.iter().map(|suffix| format!("{name}{suffix}")));
         }
         let expressions = expressions().join(" ");
@@ -594,8 +684,10 @@ mod dashboard_tests {
     fn panels_have_identifiers_of_their_own_and_units_that_grafana_knows() {
         let dashboard: Value = serde_json::from_str(DASHBOARD).unwrap();
         let panels = dashboard["panels"].as_array().unwrap();
-        let ids: std::collections::BTreeSet<u64> =
-            panels.iter().map(|panel| panel["id"].as_u64().unwrap()).collect();
+        let ids: std::collections::BTreeSet<u64> = panels
+            .iter()
+            .map(|panel| panel["id"].as_u64().unwrap())
+            .collect();
         assert_eq!(ids.len(), panels.len());
         // All units are in the list of @grafana/data 13.2.
         let units = ["none", "short", "s", "bytes", "Bps", "iops", "percentunit"];
@@ -624,7 +716,10 @@ mod dashboard_tests {
     fn the_timeline_of_verdicts_has_all_of_them_by_severity() {
         let dashboard: Value = serde_json::from_str(DASHBOARD).unwrap();
         let panels = dashboard["panels"].as_array().unwrap();
-        let timeline = panels.iter().find(|panel| panel["type"] == "state-timeline").unwrap();
+        let timeline = panels
+            .iter()
+            .find(|panel| panel["type"] == "state-timeline")
+            .unwrap();
         let names = &timeline["fieldConfig"]["defaults"]["mappings"][0]["options"];
         let query = timeline["targets"][0]["expr"].as_str().unwrap();
         // Level 0 stands for no verdict.
@@ -633,10 +728,15 @@ mod dashboard_tests {
         for (level, name) in verdicts.into_iter().chain([(0, "unknown")]) {
             assert_eq!(names[level.to_string()]["text"], name);
             assert!(
-                query.contains(&format!("{level} * (rate(blkstat_disk_verdict_seconds_total{{")),
+                query.contains(&format!(
+                    "{level} * (rate(blkstat_disk_verdict_seconds_total{{"
+                )),
                 "{name}"
             );
-            assert!(query.contains(&format!(",verdict=\"{name}\"}}[$__rate_interval])")), "{name}");
+            assert!(
+                query.contains(&format!(",verdict=\"{name}\"}}[$__rate_interval])")),
+                "{name}"
+            );
         }
     }
 }

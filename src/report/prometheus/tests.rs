@@ -8,8 +8,8 @@ use super::*;
 use crate::analysis::{BaselineSource, IoDirection, RateUnit};
 use crate::counters::{Columns, Counters, FACTS, FactKind, HostState, Pressure, Requests};
 use crate::intervals::{
-    Cause, DeviceInfo, DeviceNames, DeviceSnapshot, DeviceTotals, Incident, KnownLimit, LimitedCgroup,
-    Moment, SaturationTotals,
+    Cause, DeviceInfo, DeviceNames, DeviceSnapshot, DeviceTotals, Incident, KnownLimit,
+    LimitedCgroup, Moment, SaturationTotals,
 };
 use crate::topology::Node;
 
@@ -20,7 +20,12 @@ const HEALTH: &str = r#"{"suspended":1,"state":"offline","errors":31,"sync_actio
 
 /// A device with every metric.
 fn device(name: &str) -> DeviceSnapshot {
-    let requests = |n| Requests { ios: n, merges: n + 1, sectors: 8 * n, ms: 3 * n };
+    let requests = |n| Requests {
+        ios: n,
+        merges: n + 1,
+        sectors: 8 * n,
+        ms: 3 * n,
+    };
     let saturation = SaturationTotals {
         taken_ms: 800.0,
         unloaded_ms: 100.0,
@@ -33,7 +38,11 @@ fn device(name: &str) -> DeviceSnapshot {
     totals.reads.sum = 4001.0;
     DeviceSnapshot {
         info: Arc::new(DeviceInfo {
-            node: Node { name: name.into(), alias: Some("vg0-root".into()), ..Node::default() },
+            node: Node {
+                name: name.into(),
+                alias: Some("vg0-root".into()),
+                ..Node::default()
+            },
             role: "physical",
         }),
         counters: Counters {
@@ -58,7 +67,10 @@ fn device(name: &str) -> DeviceSnapshot {
         health: serde_json::from_str(HEALTH).ok(),
         over_peers: [Some(1.25), Some(2.0)],
         incident: Some(Arc::new(Incident {
-            begin: Moment { at: "2026-11-22T07:59:00.5Z".parse().ok(), ..Moment::default() },
+            begin: Moment {
+                at: "2026-11-22T07:59:00.5Z".parse().ok(),
+                ..Moment::default()
+            },
             begin_is_known: false,
             cause: Some(Cause::DeviceBelow(DeviceNames::without_alias("sdb"))),
             owner: Some("/tenant".into()),
@@ -68,15 +80,28 @@ fn device(name: &str) -> DeviceSnapshot {
 }
 
 fn limit(direction: IoDirection, unit: RateUnit, source: &'static str) -> KnownLimit {
-    KnownLimit { direction, unit, per_second: 3000.0, source }
+    KnownLimit {
+        direction,
+        unit,
+        per_second: 3000.0,
+        source,
+    }
 }
 
 fn snapshot(devices: Vec<DeviceSnapshot>) -> MetricsSnapshot {
-    let pressure = Some(Pressure { some_us: 1_500_000, full_us: 500 });
+    let pressure = Some(Pressure {
+        some_us: 1_500_000,
+        full_us: 500,
+    });
     MetricsSnapshot {
         at: "2026-11-22T08:00:00.25Z".parse().ok(),
         intervals: 60,
-        host: HostState { pressure, memory_pressure: pressure, blocked: Some(2), ..HostState::default() },
+        host: HostState {
+            pressure,
+            memory_pressure: pressure,
+            blocked: Some(2),
+            ..HostState::default()
+        },
         devices,
         cgroups: vec![LimitedCgroup {
             device: "sda".into(),
@@ -104,18 +129,28 @@ fn a_device_with_three_directions_has_at_most_92_series() {
     // A SCSI disk with a file system that is a member of an array.
     let health = r#"{"state":"running","timeouts":0,"errors":0,"commands":9,"member_state":"in_sync","member_errors":0,
         "file_system_errors":0,"read_only":0,"queue_depth":32,"request_timeout_ms":30000,"counts_passthrough":0}"#;
-    let disk = DeviceSnapshot { health: serde_json::from_str(health).ok(), ..device("sda") };
+    let disk = DeviceSnapshot {
+        health: serde_json::from_str(health).ok(),
+        ..device("sda")
+    };
     let text = text(&snapshot(vec![disk]));
-    let of_device = metrics(&text).into_iter().filter(|line| line.starts_with("blkstat_disk_"));
+    let of_device = metrics(&text)
+        .into_iter()
+        .filter(|line| line.starts_with("blkstat_disk_"));
     let count = of_device.clone().count();
-    let distinct: BTreeSet<&str> = of_device.map(|line| line.rsplit_once(' ').unwrap().0).collect();
+    let distinct: BTreeSet<&str> = of_device
+        .map(|line| line.rsplit_once(' ').unwrap().0)
+        .collect();
     assert_eq!((count, distinct.len()), (92, 92), "{text}");
 }
 
 #[test]
 fn a_scrape_has_every_metric_in_the_text_format() {
     let text = text(&snapshot(vec![device("sda"), device("dm-0")]));
-    assert!(!text.contains("# EOF") && !text.contains("# UNIT"), "{text}");
+    assert!(
+        !text.contains("# EOF") && !text.contains("# UNIT"),
+        "{text}"
+    );
     assert!(text.contains("# TYPE blkstat_disk_info gauge\n"));
     assert!(text.contains("# TYPE blkstat_disk_read_bytes_total counter\n"));
     assert!(text.contains("# TYPE blkstat_disk_interval_queue histogram\n"));
@@ -153,9 +188,16 @@ fn counts_of_a_histogram_never_fall_from_one_bucket_to_the_next() {
     hostile.totals.reads.count = u64::MAX;
     let text = text(&snapshot(vec![hostile]));
     let start = "blkstat_disk_interval_latency_seconds_bucket{device=\"sda\",direction=\"read\"";
-    let lines = metrics(&text).into_iter().filter(|line| line.starts_with(start));
-    let counts: Vec<u64> = lines.map(|line| line.rsplit(' ').next().unwrap().parse().unwrap()).collect();
-    assert!(counts.is_sorted() && counts.last() == Some(&u64::MAX), "{counts:?}");
+    let lines = metrics(&text)
+        .into_iter()
+        .filter(|line| line.starts_with(start));
+    let counts: Vec<u64> = lines
+        .map(|line| line.rsplit(' ').next().unwrap().parse().unwrap())
+        .collect();
+    assert!(
+        counts.is_sorted() && counts.last() == Some(&u64::MAX),
+        "{counts:?}"
+    );
 }
 
 #[test]
@@ -164,12 +206,22 @@ fn hostile_names_cannot_leave_their_label() {
     let mut info = (*device(hostile).info).clone();
     info.node.alias = Some(hostile.into());
     info.node.model = Some("\\".into());
-    let mut snapshot = snapshot(vec![DeviceSnapshot { info: Arc::new(info), ..device(hostile) }]);
+    let mut snapshot = snapshot(vec![DeviceSnapshot {
+        info: Arc::new(info),
+        ..device(hostile)
+    }]);
     snapshot.cgroups[0].cgroup = Some(hostile.into());
     let text = text(&snapshot);
     let escaped = "a\\\"} 1\\\\n# EOF\\\\nb\\\\\\\\u{1b}[2J\\\\u{202e}";
-    assert!(text.contains(&format!("blkstat_disk_io_now{{device=\"{escaped}\"}} 5\n")), "{text}");
-    assert!(text.lines().all(|line| line.starts_with("blkstat_") || line.starts_with("# ")), "{text}");
+    assert!(
+        text.contains(&format!("blkstat_disk_io_now{{device=\"{escaped}\"}} 5\n")),
+        "{text}"
+    );
+    assert!(
+        text.lines()
+            .all(|line| line.starts_with("blkstat_") || line.starts_with("# ")),
+        "{text}"
+    );
     assert!(!text.contains('\u{1b}') && text.contains("model=\"\\\\\""));
 }
 
@@ -203,9 +255,15 @@ fn what_the_kernel_does_not_count_is_missing() {
 #[test]
 fn metadata_precede_each_family_once() {
     let text = text(&snapshot(vec![device("sda"), device("sdb")]));
-    let types: Vec<&str> = text.lines().filter(|line| line.starts_with("# TYPE ")).collect();
+    let types: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("# TYPE "))
+        .collect();
     assert_eq!(types.len(), FAMILIES.len());
-    let names: BTreeSet<&str> = types.iter().map(|line| line.split(' ').nth(2).unwrap()).collect();
+    let names: BTreeSet<&str> = types
+        .iter()
+        .map(|line| line.split(' ').nth(2).unwrap())
+        .collect();
     assert_eq!(names.len(), types.len(), "no name twice");
     // The metrics of a family are consecutive.
     let mut family = "";
@@ -225,29 +283,54 @@ fn a_recording_has_timestamps_labels_and_one_end() {
     let mut out = Vec::new();
     push_metadata(&mut out);
     let first = snapshot(vec![device("sda")]);
-    let later = MetricsSnapshot { at: "2026-11-22T08:00:15Z".parse().ok(), ..first.clone() };
+    let later = MetricsSnapshot {
+        at: "2026-11-22T08:00:15Z".parse().ok(),
+        ..first.clone()
+    };
     for snapshot in [first.clone(), MetricsSnapshot { at: None, ..first }, later] {
         push_metrics(&snapshot, &labels, &mut out);
     }
     out.extend_from_slice(END);
     let text = String::from_utf8(out).unwrap();
-    assert!(text.contains("blkstat_disk_io_now{instance=\"db\\\"1\",device=\"sda\"} 5 1795334400.250\n"));
-    assert!(text.contains("blkstat_disk_io_now{instance=\"db\\\"1\",device=\"sda\"} 5 1795334415.000\n"));
+    assert!(
+        text.contains(
+            "blkstat_disk_io_now{instance=\"db\\\"1\",device=\"sda\"} 5 1795334400.250\n"
+        )
+    );
+    assert!(
+        text.contains(
+            "blkstat_disk_io_now{instance=\"db\\\"1\",device=\"sda\"} 5 1795334415.000\n"
+        )
+    );
     assert!(text.contains("blkstat_intervals_total{instance=\"db\\\"1\"} 60 "));
     assert!(!text.contains("sample_interval_seconds{"));
-    assert_eq!((text.matches("# EOF").count(), text.ends_with("# EOF\n")), (1, true));
+    assert_eq!(
+        (text.matches("# EOF").count(), text.ends_with("# EOF\n")),
+        (1, true)
+    );
     assert_eq!(text.matches("# TYPE ").count(), FAMILIES.len());
 }
 
 #[test]
 fn every_metric_has_a_name_and_a_description_as_prometheus_wants_them() {
     for Family { name, help, .. } in FAMILIES.iter() {
-        assert!(name.starts_with("blkstat_") && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'));
-        assert!(help.ends_with('.') && !help.contains(['\n', '\\', '"']), "{name}: {help}");
+        assert!(
+            name.starts_with("blkstat_")
+                && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')
+        );
+        assert!(
+            help.ends_with('.') && !help.contains(['\n', '\\', '"']),
+            "{name}: {help}"
+        );
     }
     for fact in FACTS.iter().filter(|fact| !fact.metric.is_empty()) {
         let is_counter = fact.kind == FactKind::Count || fact.kind.errors().is_some();
-        assert_eq!(fact.metric.ends_with("_total"), is_counter, "{}", fact.metric);
+        assert_eq!(
+            fact.metric.ends_with("_total"),
+            is_counter,
+            "{}",
+            fact.metric
+        );
     }
 }
 

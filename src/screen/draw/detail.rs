@@ -50,7 +50,13 @@ const MAX_CGROUPS: usize = 6;
 /// The most devices of a stack that are listed.
 const MAX_LAYERS: usize = 10;
 /// The columns with numbers, and their widths.
-const NUMBERS: [(&str, usize); 5] = [("queue", 7), ("inflt", 7), ("r_await", 9), ("w_await", 9), ("util", 7)];
+const NUMBERS: [(&str, usize); 5] = [
+    ("queue", 7),
+    ("inflt", 7),
+    ("r_await", 9),
+    ("w_await", 9),
+    ("util", 7),
+];
 /// The mean number of requests waiting at a layer from which the layer is marked.
 const MIN_WAITING: f64 = 1.0;
 
@@ -60,17 +66,38 @@ impl App {
         let theme = self.options.theme;
         let line = "─".repeat(usize::from(area.width));
         put(buffer, area.x, area.y, area.width, &line, theme.dim());
-        let rest = Rect { y: area.y + 1, height: area.height - 1, ..area };
+        let rest = Rect {
+            y: area.y + 1,
+            height: area.height - 1,
+            ..area
+        };
         let lines = self.text_lines(usize::from(area.width), false);
-        let charts = if rest.height >= MIN_PANE_CHARTS + 2 { MIN_PANE_CHARTS } else { 0 };
+        let charts = if rest.height >= MIN_PANE_CHARTS + 2 {
+            MIN_PANE_CHARTS
+        } else {
+            0
+        };
         // However many lines there are, so that the charts stay in place.
         let text_height = match charts {
             0 => rest.height,
-            _ => (rest.height / 4).clamp(MIN_PANE_LINES, MAX_PANE_LINES).min(rest.height - charts),
+            _ => (rest.height / 4)
+                .clamp(MIN_PANE_LINES, MAX_PANE_LINES)
+                .min(rest.height - charts),
         };
-        self.draw_lines(buffer, Rect { height: text_height, ..rest }, &lines);
+        self.draw_lines(
+            buffer,
+            Rect {
+                height: text_height,
+                ..rest
+            },
+            &lines,
+        );
         if let Some(device) = self.selected.as_ref().filter(|_| charts > 0) {
-            let charts = Rect { y: rest.y + text_height, height: rest.height - text_height, ..rest };
+            let charts = Rect {
+                y: rest.y + text_height,
+                height: rest.height - text_height,
+                ..rest
+            };
             self.draw_charts(buffer, charts, device, regions);
         }
     }
@@ -80,9 +107,20 @@ impl App {
         let lines = self.text_lines(usize::from(area.width), true);
         let most = (area.height * MAX_TEXT_PCT / 100).max(4);
         let text_height = (lines.len() as u16).min(most);
-        self.draw_lines(buffer, Rect { height: text_height, ..area }, &lines);
+        self.draw_lines(
+            buffer,
+            Rect {
+                height: text_height,
+                ..area
+            },
+            &lines,
+        );
         if let Some(device) = &self.selected {
-            let charts = Rect { y: area.y + text_height, height: area.height - text_height, ..area };
+            let charts = Rect {
+                y: area.y + text_height,
+                height: area.height - text_height,
+                ..area
+            };
             self.draw_charts(buffer, charts, device, regions);
         }
     }
@@ -108,11 +146,17 @@ impl App {
     fn text_lines(&self, width: usize, is_page: bool) -> Vec<TextLine> {
         let theme = self.options.theme;
         let dim = |text: &str| vec![vec![(text.to_owned(), theme.dim())]];
-        let Some(name) = &self.selected else { return dim("no device") };
-        let Some(frame) = self.moment() else { return Vec::new() };
+        let Some(name) = &self.selected else {
+            return dim("no device");
+        };
+        let Some(frame) = self.moment() else {
+            return Vec::new();
+        };
         if !frame.is_exact() {
             return dim(match self.options.source {
-                Source::Live => "only averages are kept for this time; evidence is kept for the last hour",
+                Source::Live => {
+                    "only averages are kept for this time; evidence is kept for the last hour"
+                }
                 Source::Capture(_) => {
                     "only averages are kept for the early part of a long capture; --begin and --end show it exactly"
                 }
@@ -121,7 +165,12 @@ impl App {
         let Some(device) = frame.device(name) else {
             return dim("this device is not listed in this interval");
         };
-        let shown = Shown { device, frame, width, is_page };
+        let shown = Shown {
+            device,
+            frame,
+            width,
+            is_page,
+        };
         let mut lines = vec![self.title_line(device, lasted_s(device), width)];
         self.push_sentences(&shown, &mut lines);
         if is_page {
@@ -140,8 +189,13 @@ impl App {
             name += &format!(" ({})", sanitize(device.device()));
         }
         let for_s = if is_trouble(verdict) {
-            let sign = device.incident().map_or("", |ongoing| sign_of_begin(&ongoing.incident));
-            format!(" for {sign}{}", crate::report::layout::sentence_numbers::duration(lasted_s.round()))
+            let sign = device
+                .incident()
+                .map_or("", |ongoing| sign_of_begin(&ongoing.incident));
+            format!(
+                " for {sign}{}",
+                crate::report::layout::sentence_numbers::duration(lasted_s.round())
+            )
         } else {
             String::new()
         };
@@ -150,19 +204,30 @@ impl App {
         let mounts = if device.names.mountpoints.is_empty() || used + 10 > width {
             String::new()
         } else {
-            format!("    {}", ellipsize(&sanitize(&device.names.mountpoints), width - used))
+            format!(
+                "    {}",
+                ellipsize(&sanitize(&device.names.mountpoints), width - used)
+            )
         };
         vec![
             (name, BOLD),
             (": ".to_owned(), Style::new()),
-            (verdict_text.to_owned(), self.options.theme.verdict(verdict).add_modifier(Modifier::BOLD)),
+            (
+                verdict_text.to_owned(),
+                self.options
+                    .theme
+                    .verdict(verdict)
+                    .add_modifier(Modifier::BOLD),
+            ),
             (for_s, Style::new()),
             (mounts, self.options.theme.dim()),
         ]
     }
 
     fn push_sentences(&self, shown: &Shown<'_>, lines: &mut Vec<TextLine>) {
-        let Some(activity) = shown.device.activity() else { return };
+        let Some(activity) = shown.device.activity() else {
+            return;
+        };
         if let Some(ongoing) = &activity.incident {
             let stats = Some(&activity.stats).filter(|_| ongoing.is_victim);
             let parts = incident_parts(&ongoing.incident, &present_harm(&ongoing.incident, stats));
@@ -172,7 +237,8 @@ impl App {
             let text = see.into_iter().chain(parts).collect::<Vec<_>>().join("; ");
             push_wrapped(&text, shown.width, style, lines);
         }
-        let mut sentences = timed_evidence_sentences(activity, |at| time_of_day(at, &self.options.time_zone));
+        let mut sentences =
+            timed_evidence_sentences(activity, |at| time_of_day(at, &self.options.time_zone));
         sentences.extend(hidden_io_wait_text(&shown.frame.rows.header));
         for sentence in sentences {
             push_wrapped(&sanitize(&sentence), shown.width, Style::new(), lines);
@@ -190,19 +256,30 @@ impl App {
         let mut titles = vec![(format!("  {:<16}{:<11}", "layer", "verdict"), theme.dim())];
         titles.extend(NUMBERS.map(|(title, width)| (format!("{title:>width$}"), theme.dim())));
         lines.push(titles);
-        let waiting = layers.iter().map(|(_, layer)| (layer.device(), waiting(frame, layer)));
+        let waiting = layers
+            .iter()
+            .map(|(_, layer)| (layer.device(), waiting(frame, layer)));
         let longest = waiting.max_by(|(_, a), (_, b)| a.total_cmp(b));
-        let longest = longest.filter(|(_, waiting)| *waiting >= MIN_WAITING).map(|(name, _)| name);
+        let longest = longest
+            .filter(|(_, waiting)| *waiting >= MIN_WAITING)
+            .map(|(name, _)| name);
         for (depth, layer) in &layers {
-            let Some(activity) = layer.activity() else { continue };
+            let Some(activity) = layer.activity() else {
+                continue;
+            };
             let text = |title: &str| cell(title, activity, self.options.saturation_threshold).0;
             let name = format!("{}{}", " ".repeat(*depth), sanitize(layer.label()));
             let verdict = layer.verdict();
             let mut line = vec![
                 (format!("  {:<16}", ellipsize(&name, 15)), Style::new()),
-                (format!("{:<11}", verdict.map_or("-", Verdict::name)), theme.verdict(verdict)),
+                (
+                    format!("{:<11}", verdict.map_or("-", Verdict::name)),
+                    theme.verdict(verdict),
+                ),
             ];
-            line.extend(NUMBERS.map(|(title, width)| (format!("{:>width$}", text(title)), Style::new())));
+            line.extend(
+                NUMBERS.map(|(title, width)| (format!("{:>width$}", text(title)), Style::new())),
+            );
             if longest == Some(layer.device()) && shown.width > 80 {
                 line.push(("  ◀ requests wait here".to_owned(), theme.verdict(verdict)));
             }
@@ -212,7 +289,12 @@ impl App {
 
     /// Appends the cgroups with their limits, and the tasks that wait.
     fn push_usage(&self, shown: &Shown<'_>, lines: &mut Vec<TextLine>) {
-        let Shown { device, frame, width, is_page } = shown;
+        let Shown {
+            device,
+            frame,
+            width,
+            is_page,
+        } = shown;
         let (width, is_page) = (*width, *is_page);
         let theme = self.options.theme;
         // Cgroups are counted for whole devices.
@@ -238,9 +320,14 @@ impl App {
             }
             return;
         }
-        let usage = attribution.device(name).filter(|usage| !usage.cgroups.is_empty());
+        let usage = attribution
+            .device(name)
+            .filter(|usage| !usage.cgroups.is_empty());
         if usage.is_none() && attribution.blocked.is_empty() {
-            lines.push(vec![("  who: no cgroup used this device".to_owned(), theme.dim())]);
+            lines.push(vec![(
+                "  who: no cgroup used this device".to_owned(),
+                theme.dim(),
+            )]);
             return;
         }
         let interval = WhoInterval {
@@ -255,7 +342,10 @@ impl App {
         let mut text = Vec::new();
         push_tables(&interval, width.saturating_sub(2), &mut text);
         let text = String::from_utf8_lossy(&text);
-        lines.extend(text.lines().map(|line| vec![(format!("  {line}"), Style::new())]));
+        lines.extend(
+            text.lines()
+                .map(|line| vec![(format!("  {line}"), Style::new())]),
+        );
     }
 
     /// Returns whether the page of the device is shown.
@@ -267,7 +357,9 @@ impl App {
 /// Returns the mean number of requests at a device or below it. While no request completes, the kernel counts no
 /// queue time, so those in flight are used.
 fn requests(device: &DeviceInterval) -> f64 {
-    let Some(stats) = device.stats() else { return 0.0 };
+    let Some(stats) = device.stats() else {
+        return 0.0;
+    };
     let queue = stats.queue().unwrap_or(0.0);
     match device.verdict() {
         Some(Verdict::Stalled) => queue.max(stats.in_flight.unwrap_or(0) as f64),
@@ -288,21 +380,33 @@ fn layers<'a>(frame: &'a Frame, name: &str) -> Vec<(usize, &'a DeviceInterval)> 
     let mut above: Vec<&DeviceInterval> = Vec::new();
     let mut at = name;
     while above.len() < MAX_LAYERS {
-        let holders = frame.topology.holders(at).filter_map(|holder| frame.device(&holder.name));
+        let holders = frame
+            .topology
+            .holders(at)
+            .filter_map(|holder| frame.device(&holder.name));
         let is_new = |holder: &&DeviceInterval| {
             holder.device() != name && above.iter().all(|known| known.device() != holder.device())
         };
         // Among equals, the first one.
-        let next = holders.filter(is_new).min_by(|a, b| requests(b).total_cmp(&requests(a)));
+        let next = holders
+            .filter(is_new)
+            .min_by(|a, b| requests(b).total_cmp(&requests(a)));
         let Some(next) = next else { break };
         above.push(next);
         at = next.device();
     }
-    let mut found: Vec<(usize, &DeviceInterval)> = above.iter().rev().copied().enumerate().collect();
+    let mut found: Vec<(usize, &DeviceInterval)> =
+        above.iter().rev().copied().enumerate().collect();
     let mut pending = vec![(above.len(), name)];
     while let Some((depth, name)) = pending.pop() {
-        let Some(device) = frame.device(name) else { continue };
-        if found.len() >= MAX_LAYERS || found.iter().any(|(_, known)| known.device() == device.device()) {
+        let Some(device) = frame.device(name) else {
+            continue;
+        };
+        if found.len() >= MAX_LAYERS
+            || found
+                .iter()
+                .any(|(_, known)| known.device() == device.device())
+        {
             continue;
         }
         found.push((depth, device));
@@ -321,17 +425,33 @@ pub(super) fn push_wrapped(text: &str, width: usize, style: Style, lines: &mut V
 
 /// Appends the lines of the device as the scrolling view prints them: the titles and the cells.
 fn push_table_lines(shown: &Shown<'_>, time_zone: &TimeZone, lines: &mut Vec<TextLine>) {
-    let options = TableOptions { width: Some(shown.width), ..TableOptions::default() };
+    let options = TableOptions {
+        width: Some(shown.width),
+        ..TableOptions::default()
+    };
     let mut writer = TableWriter::new(&options, false, time_zone.clone());
     let (header, devices) = (shown.frame.rows.header.clone(), vec![shown.device.clone()]);
-    let rows = IntervalRows { header, devices, has_found_any: true, ..IntervalRows::default() };
+    let rows = IntervalRows {
+        header,
+        devices,
+        has_found_any: true,
+        ..IntervalRows::default()
+    };
     let mut text = Vec::new();
     writer.push_interval(&rows, &mut text);
     let text = String::from_utf8_lossy(&text);
     let all: Vec<&str> = text.lines().collect();
-    let titles = all.iter().rposition(|line| line.starts_with("device")).unwrap_or(all.len());
+    let titles = all
+        .iter()
+        .rposition(|line| line.starts_with("device"))
+        .unwrap_or(all.len());
     let styles = [BOLD, Style::new()];
-    lines.extend(all[titles..].iter().zip(styles).map(|(line, style)| vec![((*line).to_owned(), style)]));
+    lines.extend(
+        all[titles..]
+            .iter()
+            .zip(styles)
+            .map(|(line, style)| vec![((*line).to_owned(), style)]),
+    );
 }
 
 const LATENCIES: [Line; 3] = [
@@ -339,10 +459,22 @@ const LATENCIES: [Line; 3] = [
     ("write_await_ms", &WRITES, "writes"),
     ("flush_await_ms", &THIRD, "flushes"),
 ];
-const QUEUES: [Line; 2] = [("queue", &READS, "queue"), ("in_flight", &THIRD, "in flight")];
-const RATES: [Line; 2] = [("reads_per_s", &READS, "reads"), ("writes_per_s", &WRITES, "writes")];
-const THROUGHPUT: [Line; 2] = [("read_kib_per_s", &READS, "reads"), ("write_kib_per_s", &WRITES, "writes")];
-const UTIL: [Line; 2] = [("util_pct", &READS, "util"), ("doubtful_util_pct", &THIRD, "? cannot be true")];
+const QUEUES: [Line; 2] = [
+    ("queue", &READS, "queue"),
+    ("in_flight", &THIRD, "in flight"),
+];
+const RATES: [Line; 2] = [
+    ("reads_per_s", &READS, "reads"),
+    ("writes_per_s", &WRITES, "writes"),
+];
+const THROUGHPUT: [Line; 2] = [
+    ("read_kib_per_s", &READS, "reads"),
+    ("write_kib_per_s", &WRITES, "writes"),
+];
+const UTIL: [Line; 2] = [
+    ("util_pct", &READS, "util"),
+    ("doubtful_util_pct", &THIRD, "? cannot be true"),
+];
 
 /// Returns an axis that begins at zero.
 fn from_zero(_min: f64, max: f64) -> Scale {
@@ -356,8 +488,9 @@ const MIN_WIDTH_OF_TWO: u16 = 150;
 const CHARTS: u16 = 5;
 
 /// Round steps between labels, in seconds.
-const STEPS_S: [i64; 17] =
-    [1, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200, 86_400];
+const STEPS_S: [i64; 17] = [
+    1, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200, 86_400,
+];
 /// The least distance between labels, in cells.
 const MIN_DISTANCE: f64 = 12.0;
 
@@ -408,7 +541,9 @@ impl Canvas {
         let (across, down) = DOTS_PER_CELL;
         for row in rows.0.min(rows.1)..=rows.0.max(rows.1) {
             let at = (row / down) * usize::from(self.area.width) + column / across;
-            let Some(cell) = self.cells.get_mut(at) else { continue };
+            let Some(cell) = self.cells.get_mut(at) else {
+                continue;
+            };
             *cell = (cell.0 | DOTS[column % across][row % down], style);
         }
     }
@@ -432,13 +567,16 @@ impl Chart {
         }
         let values = self.lines.iter().flat_map(|(quantity, ..)| {
             let extents = points.iter().flatten().map(|point| point.extent(quantity));
-            let ends = extents.flat_map(|extent| [extent.min(), extent.max()]).flatten();
+            let ends = extents
+                .flat_map(|extent| [extent.min(), extent.max()])
+                .flatten();
             ends.map(|value| value * self.factor)
         });
         let reference = self.reference.as_ref().map(|(value, _)| *value);
         let above_zero = values.chain(reference).filter(|value| *value > 0.0);
-        let (min, max) =
-            above_zero.fold((f64::INFINITY, 0.0f64), |(min, max), value| (min.min(value), max.max(value)));
+        let (min, max) = above_zero.fold((f64::INFINITY, 0.0f64), |(min, max), value| {
+            (min.min(value), max.max(value))
+        });
         let axis = (self.scale)(min, max);
         let mut canvas = Canvas::new(plot);
         if let Some(value) = reference {
@@ -474,9 +612,12 @@ impl Chart {
         let style = theme.stroke(stroke);
         let mut last: Option<usize> = None;
         for (column, point) in points.iter().enumerate() {
-            let extent = point.map(|point| point.extent(quantity)).unwrap_or_default();
+            let extent = point
+                .map(|point| point.extent(quantity))
+                .unwrap_or_default();
             let row = |value: f64| canvas.row_at(axis.position(value * self.factor));
-            let rows = [Extent::max, Extent::min, Extent::mean].map(|value| value(&extent).map(row));
+            let rows =
+                [Extent::max, Extent::min, Extent::mean].map(|value| value(&extent).map(row));
             let [Some(mut top), Some(mut bottom), Some(middle)] = rows else {
                 last = None;
                 continue;
@@ -506,7 +647,10 @@ impl Chart {
             add(&format!("{value}  "), Style::new());
         }
         if let Some((_, name)) = &self.reference {
-            add(&format!("{} {name}", REFERENCE.mark), theme.stroke(&REFERENCE));
+            add(
+                &format!("{} {name}", REFERENCE.mark),
+                theme.stroke(&REFERENCE),
+            );
         }
     }
 }
@@ -523,7 +667,13 @@ fn plot_area(area: Rect) -> Rect {
 
 impl App {
     /// Draws as many charts of a device as fit, the most important first, with a common time axis below.
-    pub(super) fn draw_charts(&self, buffer: &mut Buffer, area: Rect, device: &str, regions: &mut Regions) {
+    pub(super) fn draw_charts(
+        &self,
+        buffer: &mut Buffer,
+        area: Rect,
+        device: &str,
+        regions: &mut Regions,
+    ) {
         if area.height < MIN_CHART_HEIGHT {
             return;
         }
@@ -532,9 +682,14 @@ impl App {
         let down = (heights / MIN_CHART_HEIGHT).clamp(1, CHARTS.div_ceil(across));
         let width = area.width / across - if across > 1 { 1 } else { 0 };
         let plot_width = usize::from(width.saturating_sub(GUTTER));
-        let columns = self.axis.columns(self.options.interval_s, plot_width, DOTS_PER_CELL.0);
+        let columns = self
+            .axis
+            .columns(self.options.interval_s, plot_width, DOTS_PER_CELL.0);
         let points: Vec<Option<Point>> = (0..columns.width)
-            .map(|column| self.history.column(device, columns.seconds, columns.first + column as i64))
+            .map(|column| {
+                self.history
+                    .column(device, columns.seconds, columns.first + column as i64)
+            })
             .collect();
         let point = self.moment().and_then(|moment| moment.point(device));
         let mut y = area.y;
@@ -542,7 +697,12 @@ impl App {
             // The first charts get the remaining rows.
             let height = heights / down + u16::from(row < heights % down);
             for column in 0..across {
-                let chart_area = Rect { x: area.x + column * (width + 2), y, width, height };
+                let chart_area = Rect {
+                    x: area.x + column * (width + 2),
+                    y,
+                    width,
+                    height,
+                };
                 let at = row * across + column;
                 if at >= CHARTS {
                     continue;
@@ -557,7 +717,12 @@ impl App {
         }
         for column in 0..across {
             let x = area.x + column * (width + 2);
-            let labels = Rect { x: x + GUTTER, y, width: width.saturating_sub(GUTTER), height: 1 };
+            let labels = Rect {
+                x: x + GUTTER,
+                y,
+                width: width.saturating_sub(GUTTER),
+                height: 1,
+            };
             self.draw_time_labels(buffer, labels, &columns);
         }
     }
@@ -572,7 +737,10 @@ impl App {
             scale,
             format,
             reference: None,
-            values: lines.iter().map(|(quantity, ..)| point?.extent(quantity).mean()).collect(),
+            values: lines
+                .iter()
+                .map(|(quantity, ..)| point?.extent(quantity).mean())
+                .collect(),
         };
         match at {
             0 => Chart {
@@ -581,7 +749,10 @@ impl App {
             },
             1 => chart("queue", &QUEUES, from_zero, number),
             2 => chart("requests/s", &RATES, from_zero, number),
-            3 => Chart { factor, ..chart(throughput, &THROUGHPUT, from_zero, number) },
+            3 => Chart {
+                factor,
+                ..chart(throughput, &THROUGHPUT, from_zero, number)
+            },
             _ => chart("util", &UTIL, |_, max| Scale::percent(max), percent),
         }
     }
@@ -598,10 +769,18 @@ impl App {
             let activity = frame.device(device)?.activity()?;
             let assessment = &activity.assessment;
             let of = |await_ms: Option<f64>, saturation: Option<f64>| {
-                await_ms.zip(saturation).map(|(await_ms, times)| await_ms / times).filter(|ms| ms.is_finite())
+                await_ms
+                    .zip(saturation)
+                    .map(|(await_ms, times)| await_ms / times)
+                    .filter(|ms| ms.is_finite())
             };
-            let ms = of(activity.stats.reads.await_ms(), assessment.read_saturation)
-                .or_else(|| of(activity.stats.writes.await_ms(), assessment.write_saturation))?;
+            let ms =
+                of(activity.stats.reads.await_ms(), assessment.read_saturation).or_else(|| {
+                    of(
+                        activity.stats.writes.await_ms(),
+                        assessment.write_saturation,
+                    )
+                })?;
             let name = match assessment.baseline_source {
                 Some(BaselineSource::SinceBoot) => "mean since boot",
                 _ => "unloaded",
@@ -614,7 +793,14 @@ impl App {
     /// Marks the column under the cursor.
     fn draw_cursor(&self, buffer: &mut Buffer, plot: Rect, columns: &Columns) {
         if let Some(cell) = columns.cell_at(self.cursor_s()).filter(|_| !self.follows()) {
-            buffer.set_style(Rect { x: plot.x + cell as u16, width: 1, ..plot }, REVERSED);
+            buffer.set_style(
+                Rect {
+                    x: plot.x + cell as u16,
+                    width: 1,
+                    ..plot
+                },
+                REVERSED,
+            );
         }
     }
 
@@ -630,7 +816,9 @@ impl App {
         let mut last: Option<i64> = None;
         for x in area.x..area.right() {
             let time_s = columns.time_at(x - area.x);
-            let Some(wall) = self.wall_at(time_s) else { continue };
+            let Some(wall) = self.wall_at(time_s) else {
+                continue;
+            };
             let zoned = wall.to_zoned(self.options.time_zone.clone());
             let local_s = wall.as_second() + i64::from(zoned.offset().seconds());
             let tick = local_s.div_euclid(step);
@@ -638,14 +826,17 @@ impl App {
             if !is_new || x < free_from {
                 continue;
             }
-            let at =
-                Timestamp::from_second(tick * step - i64::from(zoned.offset().seconds())).unwrap_or(wall);
+            let at = Timestamp::from_second(tick * step - i64::from(zoned.offset().seconds()))
+                .unwrap_or(wall);
             let format = match step {
                 86_400.. => "%m-%d",
                 60.. => "%H:%M",
                 _ => "%H:%M:%S",
             };
-            let text = format!("╵{}", at.to_zoned(self.options.time_zone.clone()).strftime(format));
+            let text = format!(
+                "╵{}",
+                at.to_zoned(self.options.time_zone.clone()).strftime(format)
+            );
             let end = x + text.chars().count() as u16;
             if end <= area.right() && (end < taken.start || taken.end <= x) {
                 free_from = put(buffer, x, area.y, area.right() - x, &text, theme.dim()) + 1;
@@ -657,12 +848,23 @@ impl App {
     fn draw_cursor_time(&self, buffer: &mut Buffer, area: Rect, columns: &Columns) -> Range<u16> {
         const WIDTH: u16 = 10;
         let cell = columns.cell_at(self.cursor_s());
-        let Some((cell, end)) = cell.zip(self.moment().and_then(Frame::end)) else { return 0..0 };
+        let Some((cell, end)) = cell.zip(self.moment().and_then(Frame::end)) else {
+            return 0..0;
+        };
         let time = time_of_day(end, &self.options.time_zone);
         let x = area.x + cell as u16;
         let is_left = x + WIDTH > area.right();
-        let text = if is_left { format!("{time} ▲") } else { format!("▲ {time}") };
-        let x = (if is_left { (x + 1).saturating_sub(WIDTH) } else { x }).max(area.x);
+        let text = if is_left {
+            format!("{time} ▲")
+        } else {
+            format!("▲ {time}")
+        };
+        let x = (if is_left {
+            (x + 1).saturating_sub(WIDTH)
+        } else {
+            x
+        })
+        .max(area.x);
         x..put(buffer, x, area.y, WIDTH, &text, BOLD)
     }
 
@@ -684,7 +886,12 @@ mod charts_tests {
 
     #[test]
     fn dots_are_where_the_values_are() {
-        let area = Rect { x: 0, y: 0, width: 2, height: 1 };
+        let area = Rect {
+            x: 0,
+            y: 0,
+            width: 2,
+            height: 1,
+        };
         let mut canvas = Canvas::new(area);
         canvas.draw(0, (3, 3), Style::new());
         canvas.draw(3, (0, 0), Style::new());

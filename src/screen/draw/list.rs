@@ -69,14 +69,25 @@ impl ListLayout {
             rest if has_sparkline => ((rest - 1) / 2).min(most),
             rest => rest,
         };
-        Self { name_width, columns, strip_width, has_sparkline, joins_latencies }
+        Self {
+            name_width,
+            columns,
+            strip_width,
+            has_sparkline,
+            joins_latencies,
+        }
     }
 
     /// Returns the area of the ribbon in the first line.
     fn strip(&self, area: Rect) -> Rect {
         let used: usize = self.columns.iter().map(|at| COLUMNS[*at].1).sum();
         let x = area.x + (self.name_width + 1 + used + STRIP_GAP) as u16;
-        Rect { x, width: self.strip_width as u16, y: area.y, height: 1 }
+        Rect {
+            x,
+            width: self.strip_width as u16,
+            y: area.y,
+            height: 1,
+        }
     }
 }
 
@@ -106,29 +117,64 @@ impl App {
         let mut y = area.y + 1;
         for row in shown {
             regions.devices.push(row.device.device().to_owned());
-            self.draw_row(buffer, Rect { y, height: 1, ..area }, row, &layout);
+            self.draw_row(
+                buffer,
+                Rect {
+                    y,
+                    height: 1,
+                    ..area
+                },
+                row,
+                &layout,
+            );
             y += 1;
         }
         if rows.listed.is_empty() && self.history.newest().is_some() {
             let text = match rows.filtered {
                 0 => "no device did any I/O".to_owned(),
-                _ => self.filter_error().unwrap_or_else(|| "no device matches the filter".to_owned()),
+                _ => self
+                    .filter_error()
+                    .unwrap_or_else(|| "no device matches the filter".to_owned()),
             };
             let text = ellipsize(&text, usize::from(area.width));
-            put(buffer, area.x, y, area.width, &text, self.options.theme.dim());
+            put(
+                buffer,
+                area.x,
+                y,
+                area.width,
+                &text,
+                self.options.theme.dim(),
+            );
             y += 1;
         }
         if !summary.is_empty() {
-            put(buffer, area.x, y, area.width, &summary, self.options.theme.dim());
+            put(
+                buffer,
+                area.x,
+                y,
+                area.width,
+                &summary,
+                self.options.theme.dim(),
+            );
             let more = rows.listed.len().saturating_sub(regions.scroll + lines);
             if more > 0 {
-                put_right(buffer, area.right(), y, &format!("{more} more below"), self.options.theme.dim());
+                put_right(
+                    buffer,
+                    area.right(),
+                    y,
+                    &format!("{more} more below"),
+                    self.options.theme.dim(),
+                );
             }
         }
         if layout.strip_width > 0 {
             self.draw_strips(buffer, area, &layout, regions);
         }
-        Rect { y: area.y + height, height: area.height - height, ..area }
+        Rect {
+            y: area.y + height,
+            height: area.height - height,
+            ..area
+        }
     }
 
     /// The height of the list with its titles: as much as it needs, but only a part of a screen that shows a device
@@ -136,7 +182,11 @@ impl App {
     fn list_height(&self, height: u16, needed: usize) -> u16 {
         if height < MIN_HEIGHT_WITH_PANE {
             let needed = u16::try_from(needed).unwrap_or(u16::MAX);
-            return if height.saturating_sub(needed) >= MIN_PANE_HEIGHT { needed } else { height };
+            return if height.saturating_sub(needed) >= MIN_PANE_HEIGHT {
+                needed
+            } else {
+                height
+            };
         }
         let most = height * 9 / 20;
         u16::try_from(needed).unwrap_or(u16::MAX).min(most.max(6))
@@ -145,8 +195,10 @@ impl App {
     /// The first line that is shown, chosen so that the selected device is visible.
     fn first_line(&self, rows: &Rows<'_>, lines: usize, scroll: usize) -> usize {
         let last = rows.listed.len().saturating_sub(lines);
-        let selected =
-            rows.listed.iter().position(|row| Some(row.device.device()) == self.selected.as_deref());
+        let selected = rows
+            .listed
+            .iter()
+            .position(|row| Some(row.device.device()) == self.selected.as_deref());
         let scroll = scroll.min(last);
         match selected {
             Some(at) if at < scroll => at,
@@ -168,18 +220,34 @@ impl App {
         if rows.filtered > 0 {
             let filter = self.filter.as_ref().map_or("", |(text, _)| text);
             let gap = if text.is_empty() { "" } else { "; " };
-            text += &format!("{gap}{} do not match /{}/ (Esc shows all)", rows.filtered, sanitize(filter));
+            text += &format!(
+                "{gap}{} do not match /{}/ (Esc shows all)",
+                rows.filtered,
+                sanitize(filter)
+            );
         }
         text
     }
 
-    fn draw_titles(&self, buffer: &mut Buffer, area: Rect, layout: &ListLayout, regions: &mut Regions) {
+    fn draw_titles(
+        &self,
+        buffer: &mut Buffer,
+        area: Rect,
+        layout: &ListLayout,
+        regions: &mut Regions,
+    ) {
         regions.titles_row = area.y;
         let bold = |order: &str| {
-            if order == self.options.sort { BOLD.add_modifier(Modifier::UNDERLINED) } else { BOLD }
+            if order == self.options.sort {
+                BOLD.add_modifier(Modifier::UNDERLINED)
+            } else {
+                BOLD
+            }
         };
         put(buffer, area.x, area.y, area.width, "device", bold(BY_NAME));
-        regions.titles.push((area.x, area.x + layout.name_width as u16, BY_NAME));
+        regions
+            .titles
+            .push((area.x, area.x + layout.name_width as u16, BY_NAME));
         let mut x = area.x + layout.name_width as u16 + 1;
         let (unit, _) = self.throughput_unit();
         for (name, width, _) in layout.columns.iter().map(|at| COLUMNS[*at]) {
@@ -206,7 +274,11 @@ impl App {
         let theme = self.options.theme;
         let name = ellipsize(&name_text(row), layout.name_width);
         let verdict = row.device.verdict();
-        let name_style = if is_trouble(verdict) { BOLD } else { Style::new() };
+        let name_style = if is_trouble(verdict) {
+            BOLD
+        } else {
+            Style::new()
+        };
         put(buffer, area.x, area.y, area.width, &name, name_style);
         let begin = area.x + layout.name_width as u16 + 1;
         let mut x = begin;
@@ -221,8 +293,16 @@ impl App {
                     put(buffer, x, area.y, end - x, &text, theme.verdict(verdict));
                 }
                 ("since", _) => {
-                    let since = row.device.incident().filter(|_| is_trouble(verdict)).map(incident_time);
-                    let style = if since.is_some() { Style::new() } else { theme.dim() };
+                    let since = row
+                        .device
+                        .incident()
+                        .filter(|_| is_trouble(verdict))
+                        .map(incident_time);
+                    let style = if since.is_some() {
+                        Style::new()
+                    } else {
+                        theme.dim()
+                    };
                     put_right(buffer, end, area.y, since.as_deref().unwrap_or("-"), style);
                 }
                 // A message replaces the other cells.
@@ -238,7 +318,14 @@ impl App {
         }
         if let Some((text, emphasis)) = message {
             let x = begin + (COLUMNS[0].1 + COLUMNS[1].1) as u16 + 1;
-            put(buffer, x, area.y, message_width as u16, &text, theme.emphasis(emphasis));
+            put(
+                buffer,
+                x,
+                area.y,
+                message_width as u16,
+                &text,
+                theme.emphasis(emphasis),
+            );
         }
         if Some(row.device.device()) == self.selected.as_deref() {
             buffer.set_style(area, theme.selected());
@@ -252,9 +339,15 @@ impl App {
         let (unit, per_kib) = self.throughput_unit();
         match title {
             "MB/s" if unit != title => {
-                let kib = stats.reads.kib_per_s().into_iter().chain(stats.writes.kib_per_s());
+                let kib = stats
+                    .reads
+                    .kib_per_s()
+                    .into_iter()
+                    .chain(stats.writes.kib_per_s());
                 let kib = kib.reduce(|a, b| a + b);
-                kib.map_or(("-".to_owned(), Emphasis::Dim), |kib| (number(kib * per_kib), Emphasis::Plain))
+                kib.map_or(("-".to_owned(), Emphasis::Dim), |kib| {
+                    (number(kib * per_kib), Emphasis::Plain)
+                })
             }
             "r_await" if joins_latencies && stats.writes.await_ms() > stats.reads.await_ms() => {
                 cell("w_await", activity, threshold)
@@ -264,7 +357,13 @@ impl App {
     }
 
     /// Draws the ribbons and the sparklines of the devices that are listed, with a title in the first line.
-    fn draw_strips(&self, buffer: &mut Buffer, area: Rect, layout: &ListLayout, regions: &mut Regions) {
+    fn draw_strips(
+        &self,
+        buffer: &mut Buffer,
+        area: Rect,
+        layout: &ListLayout,
+        regions: &mut Regions,
+    ) {
         let first = layout.strip(area);
         let theme = self.options.theme;
         let width = usize::from(first.width);
@@ -273,22 +372,36 @@ impl App {
         let title_width = area.right().saturating_sub(first.x);
         let shown = span_text(shown_s);
         let word = if self.follows() { "last " } else { "" };
-        let titles = [format!("{word}{shown}: verdict, await 0.1-100 ms"), format!("{word}{shown}"), shown];
-        let title =
-            titles.iter().find(|title| title.len() <= usize::from(title_width)).map_or("", |title| title);
+        let titles = [
+            format!("{word}{shown}: verdict, await 0.1-100 ms"),
+            format!("{word}{shown}"),
+            shown,
+        ];
+        let title = titles
+            .iter()
+            .find(|title| title.len() <= usize::from(title_width))
+            .map_or("", |title| title);
         put(buffer, first.x, area.y, title_width, title, BOLD);
         let cursor = columns.cell_at(self.cursor_s()).filter(|_| !self.follows());
         let places = [first.x, first.x + first.width + 1];
-        let places = if layout.has_sparkline { &places[..] } else { &places[..1] };
+        let places = if layout.has_sparkline {
+            &places[..]
+        } else {
+            &places[..1]
+        };
         for (line, device) in regions.devices.iter().enumerate() {
             let y = regions.list_top + line as u16;
             for column in 0..width {
-                let point = self.history.column(device, columns.seconds, columns.first + column as i64);
+                let point =
+                    self.history
+                        .column(device, columns.seconds, columns.first + column as i64);
                 let Some(point) = point else { continue };
                 let style = theme.verdict(point.verdict());
                 let mark = verdict_mark(point.verdict());
                 for (x, symbol) in places.iter().zip([mark, bar(&point)]) {
-                    buffer[(x + column as u16, y)].set_char(symbol).set_style(style);
+                    buffer[(x + column as u16, y)]
+                        .set_char(symbol)
+                        .set_style(style);
                 }
             }
             if let Some(column) = cursor {
@@ -299,7 +412,12 @@ impl App {
         }
         let lines = regions.devices.len() as u16;
         for x in places {
-            let strip = Rect { x: *x, y: regions.list_top, width: first.width, height: lines };
+            let strip = Rect {
+                x: *x,
+                y: regions.list_top,
+                width: first.width,
+                height: lines,
+            };
             regions.charts.push((strip, columns));
         }
     }
@@ -317,14 +435,19 @@ fn name_text(row: &Row<'_>) -> String {
 /// Returns a length of time without seconds or minutes that are zero: `3 min`.
 fn span_text(seconds: f64) -> String {
     let text = duration(seconds.round());
-    let short = text.strip_suffix(" 0 s").or(text.strip_suffix(" 0 min")).map(str::to_owned);
+    let short = text
+        .strip_suffix(" 0 s")
+        .or(text.strip_suffix(" 0 min"))
+        .map(str::to_owned);
     short.unwrap_or(text)
 }
 
 /// Returns the bar of the longest mean latency of a direction; a blank without any.
 fn bar(point: &Point) -> char {
     let both = ["read_await_ms", "write_await_ms"].map(|name| point.extent(name).max());
-    let Some(latency) = both.into_iter().flatten().reduce(f64::max) else { return ' ' };
+    let Some(latency) = both.into_iter().flatten().reduce(f64::max) else {
+        return ' ';
+    };
     let (low, high) = LATENCIES_MS;
     let height = libm::log10(latency.max(low) / low) / libm::log10(high / low);
     BLOCKS[((height * 8.0) as usize).min(7)]

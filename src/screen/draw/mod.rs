@@ -51,13 +51,18 @@ impl Regions {
 
     /// Returns the device of a line of the list; `None` outside it.
     pub(crate) fn device_at(&self, row: u16) -> Option<&String> {
-        self.devices.get(usize::from(row.checked_sub(self.list_top)?))
+        self.devices
+            .get(usize::from(row.checked_sub(self.list_top)?))
     }
 
     /// Returns the sort order for the column title at a position; `None` elsewhere.
     pub(crate) fn title_at(&self, column: u16, row: u16) -> Option<&'static str> {
         let is_at = |(begin, end, _): &&(u16, u16, &str)| (*begin..*end).contains(&column);
-        self.titles.iter().find(is_at).filter(|_| row == self.titles_row).map(|(_, _, sort)| *sort)
+        self.titles
+            .iter()
+            .find(is_at)
+            .filter(|_| row == self.titles_row)
+            .map(|(_, _, sort)| *sort)
     }
 }
 
@@ -66,17 +71,26 @@ impl App {
         let area = buffer.area;
         self.size = (area.width, area.height);
         if area.width < MIN_SIZE.0 || area.height < MIN_SIZE.1 {
-            let text =
-                format!("{}x{} is too small: {}x{} needed", area.width, area.height, MIN_SIZE.0, MIN_SIZE.1);
+            let text = format!(
+                "{}x{} is too small: {}x{} needed",
+                area.width, area.height, MIN_SIZE.0, MIN_SIZE.1
+            );
             put(buffer, 0, 0, area.width, &text, Style::new());
             return;
         }
         self.select_default();
         let (cursor_s, follows) = (self.cursor_s(), self.follows());
         self.axis.follow(cursor_s, self.history.end_s(), follows);
-        let mut regions = Regions { scroll: self.scroll, ..Regions::default() };
+        let mut regions = Regions {
+            scroll: self.scroll,
+            ..Regions::default()
+        };
         self.draw_head(buffer, Rect { height: 1, ..area });
-        let body = Rect { y: area.y + 1, height: area.height - 2, ..area };
+        let body = Rect {
+            y: area.y + 1,
+            height: area.height - 2,
+            ..area
+        };
         match self.page {
             Page::Help => self.draw_help(buffer, body, &mut regions),
             Page::Detail => self.draw_detail(buffer, body, &mut regions),
@@ -87,7 +101,14 @@ impl App {
                 }
             }
         }
-        self.draw_status(buffer, Rect { y: area.y + area.height - 1, height: 1, ..area });
+        self.draw_status(
+            buffer,
+            Rect {
+                y: area.y + area.height - 1,
+                height: 1,
+                ..area
+            },
+        );
         if self.options.theme.is_ascii {
             buffer.content.iter_mut().for_each(make_ascii);
         }
@@ -98,7 +119,10 @@ impl App {
     /// Selects the first device of the list, unless the user has selected one.
     fn select_default(&mut self) {
         let names = self.listed_names();
-        let is_listed = self.selected.as_ref().is_some_and(|name| names.contains(name));
+        let is_listed = self
+            .selected
+            .as_ref()
+            .is_some_and(|name| names.contains(name));
         // If the cursor is in the past, the incident there has selected its device.
         if !is_listed && self.page == Page::List
             || self.selected.is_none()
@@ -165,7 +189,9 @@ const MIN_NAME_WIDTH: u16 = 5;
 impl App {
     fn draw_head(&self, buffer: &mut Buffer, area: Rect) {
         let (state, state_style) = self.state();
-        let state_width = u16::try_from(state.width()).unwrap_or(u16::MAX).min(area.width / 2);
+        let state_width = u16::try_from(state.width())
+            .unwrap_or(u16::MAX)
+            .min(area.width / 2);
         let mut x = put(buffer, area.x, area.y, 8, "blkstat ", BOLD);
         let name = match &self.options.source {
             Source::Live => sanitize(&self.options.host).into_owned(),
@@ -173,7 +199,9 @@ impl App {
             Source::Capture(name) => sanitize(name.rsplit('/').next().unwrap_or(name)).into_owned(),
         };
         // The time matters more than the name.
-        let space = area.width.saturating_sub(x + state_width + TIME_WIDTH + 2 * GAP);
+        let space = area
+            .width
+            .saturating_sub(x + state_width + TIME_WIDTH + 2 * GAP);
         let name = crate::report::layout::ellipsize(&name, usize::from(space.min(area.width / 4)));
         if !name.is_empty() && space >= MIN_NAME_WIDTH {
             x = put(buffer, x, area.y, area.width / 4, &name, Style::new()) + GAP;
@@ -186,7 +214,14 @@ impl App {
                 x = put(buffer, x, area.y, end - x, &text, style) + GAP;
             }
         }
-        put(buffer, area.right() - state_width, area.y, state_width, &state, state_style);
+        put(
+            buffer,
+            area.right() - state_width,
+            area.y,
+            state_width,
+            &state,
+            state_style,
+        );
     }
 
     /// Returns the time and the host in at most `width` columns.
@@ -197,27 +232,44 @@ impl App {
         };
         let header = &frame.rows.header;
         if !frame.is_exact() {
-            let at =
-                |end: Timestamp| end.to_zoned(time_zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string();
+            let at = |end: Timestamp| {
+                end.to_zoned(time_zone.clone())
+                    .strftime("%Y-%m-%d %H:%M:%S")
+                    .to_string()
+            };
             let end = header.end.map(at).unwrap_or_default();
-            let text = format!("{end}  means of {}, worst verdicts", duration(header.elapsed_s));
+            let text = format!(
+                "{end}  means of {}, worst verdicts",
+                duration(header.elapsed_s)
+            );
             return vec![(text, Emphasis::Warning)];
         }
         let late = self.late_text(frame).map(|text| (text, Emphasis::Alert));
-        let late_width = late.as_ref().map_or(0, |(text, _)| text.len() + usize::from(GAP));
+        let late_width = late
+            .as_ref()
+            .map_or(0, |(text, _)| text.len() + usize::from(GAP));
         let mut segments = header_line(header, time_zone, width.saturating_sub(late_width));
         // If there is no space for the length of the interval, only the time of day is shown.
-        if let Some((start, _)) = segments.first_mut().filter(|(start, _)| start.len() > width) {
+        if let Some((start, _)) = segments
+            .first_mut()
+            .filter(|(start, _)| start.len() > width)
+        {
             start.truncate(start.find("  ").unwrap_or(start.len()));
         }
         let after_time = segments.len().min(1);
         segments.splice(after_time..after_time, late);
         let used = |segments: &[(String, Emphasis)]| -> usize {
-            segments.iter().map(|(text, _)| text.len() + usize::from(GAP)).sum()
+            segments
+                .iter()
+                .map(|(text, _)| text.len() + usize::from(GAP))
+                .sum()
         };
         // An interval in the past is shown with its date.
         if let Some(end) = header.end.filter(|_| !self.follows()) {
-            let date = end.to_zoned(time_zone.clone()).strftime("%Y-%m-%d %Z").to_string();
+            let date = end
+                .to_zoned(time_zone.clone())
+                .strftime("%Y-%m-%d %Z")
+                .to_string();
             if used(&segments) + date.len() <= width {
                 segments.insert(0, (date, Emphasis::Dim));
             }
@@ -230,26 +282,41 @@ impl App {
     /// Returns whether the screen is live, paused or a replay, or why there is nothing new.
     fn state(&self) -> (String, Style) {
         let theme = self.options.theme;
-        if let Some(reason) = self.ended.as_ref().filter(|_| self.options.source == Source::Live) {
+        if let Some(reason) = self
+            .ended
+            .as_ref()
+            .filter(|_| self.options.source == Source::Live)
+        {
             return (format!(" {} ", sanitize(reason)), theme.loud());
         }
         if let Some(late_s) = self.late_s() {
-            return (format!(" NO SAMPLE FOR {} ", duration(late_s)), theme.loud());
+            return (
+                format!(" NO SAMPLE FOR {} ", duration(late_s)),
+                theme.loud(),
+            );
         }
         let incident = self.incident_at_cursor().filter(|_| !self.follows());
-        let incident = incident.map(|(at, count)| format!("incident {at} of {count}  ")).unwrap_or_default();
+        let incident = incident
+            .map(|(at, count)| format!("incident {at} of {count}  "))
+            .unwrap_or_default();
         let state = match (&self.options.source, self.progress) {
             (Source::Live, _) if self.follows() => "LIVE".to_owned(),
             (Source::Live, _) => {
                 // Intervals of a second are some milliseconds more or less.
                 let behind_s = self.history.end_s() - self.cursor_s();
-                let behind_s = if behind_s < 0.5 { behind_s } else { behind_s.round() };
+                let behind_s = if behind_s < 0.5 {
+                    behind_s
+                } else {
+                    behind_s.round()
+                };
                 return (
                     format!("{incident}PAUSED -{}", duration(behind_s)),
                     BOLD.add_modifier(Modifier::REVERSED),
                 );
             }
-            (Source::Capture(_), Some(progress)) => format!("{incident}READING {:.0}%", progress * 100.0),
+            (Source::Capture(_), Some(progress)) => {
+                format!("{incident}READING {:.0}%", progress * 100.0)
+            }
             (Source::Capture(_), None) => match self.play_speed() {
                 Some(speed) => format!("{incident}REPLAY x{speed:.0}"),
                 None => format!("{incident}REPLAY"),
@@ -261,7 +328,10 @@ impl App {
 
 /// Returns the pages that are swapped; `None` while none are.
 fn swap_text(header: &IntervalHeader) -> Option<(String, Emphasis)> {
-    let (read, written) = header.host.swap_in_pages_per_s.zip(header.host.swap_out_pages_per_s)?;
+    let (read, written) = header
+        .host
+        .swap_in_pages_per_s
+        .zip(header.host.swap_out_pages_per_s)?;
     let text = format!("swap {}/s in {}/s out", number(read), number(written));
     (read + written > 0.0).then_some((text, Emphasis::Warning))
 }
@@ -279,8 +349,10 @@ impl App {
         // What the user types, and a message that is longer than the half, need the whole line.
         let half = usize::from(area.width / 2);
         let message = self.message.as_ref().map(|(text, _)| sanitize(text));
-        let needs_line =
-            self.prompt.is_some() || message.as_ref().is_some_and(|message| message.width() >= half);
+        let needs_line = self.prompt.is_some()
+            || message
+                .as_ref()
+                .is_some_and(|message| message.width() >= half);
         if let Some(text) = self.recording.as_ref().filter(|_| !needs_line) {
             let text = ellipsize(&format!("REC {}", sanitize(text)), half);
             let width = text.width() as u16;
@@ -292,12 +364,21 @@ impl App {
             let (question, answer) = match prompt.question {
                 Question::Filter => ("show devices that match: /", prompt.text.as_str()),
                 Question::Time => ("go to (18:04, 18:04:47, -5m, +5m): ", prompt.text.as_str()),
-                Question::Export => ("export the time shown as: r recording, h HTML report, Esc cancels", ""),
+                Question::Export => (
+                    "export the time shown as: r recording, h HTML report, Esc cancels",
+                    "",
+                ),
             };
             let x = put(buffer, area.x, area.y, area.width, question, BOLD);
             if prompt.question != Question::Export {
-                let x =
-                    put(buffer, x, area.y, area.right().saturating_sub(x), &sanitize(answer), Style::new());
+                let x = put(
+                    buffer,
+                    x,
+                    area.y,
+                    area.right().saturating_sub(x),
+                    &sanitize(answer),
+                    Style::new(),
+                );
                 put(buffer, x, area.y, 1, " ", REVERSED);
             }
             return;
@@ -324,7 +405,14 @@ impl App {
         let first = lines.len().saturating_sub(MAX_MESSAGE_LINES);
         for (line, y) in lines[first..].iter().rev().zip((0..=area.y).rev()) {
             let line = ellipsize(line, width);
-            put(buffer, area.x, y, area.width, &format!("{line:width$}"), BOLD);
+            put(
+                buffer,
+                area.x,
+                y,
+                area.width,
+                &format!("{line:width$}"),
+                BOLD,
+            );
         }
     }
 
@@ -332,10 +420,18 @@ impl App {
     fn hints(&self) -> Vec<Hint> {
         let mut hints: Vec<Hint> = vec![("q", "quit"), ("?", "help")];
         if self.page == Page::Help {
-            hints.extend([("Esc", "back"), ("j k", "scroll"), ("PgDn PgUp", "by a page")]);
+            hints.extend([
+                ("Esc", "back"),
+                ("j k", "scroll"),
+                ("PgDn PgUp", "by a page"),
+            ]);
             return hints;
         }
-        hints.push(if self.is_on_page() { ("Esc", "back") } else { ("Enter", "detail") });
+        hints.push(if self.is_on_page() {
+            ("Esc", "back")
+        } else {
+            ("Enter", "detail")
+        });
         let is_live = self.options.source == Source::Live;
         hints.push(match (is_live, self.follows(), self.play_speed()) {
             (true, true, _) => ("p", "pause"),
@@ -351,12 +447,20 @@ impl App {
         hints.push(("b", "go to"));
         if !self.is_on_page() {
             hints.extend([("s", "sort"), ("/", "filter")]);
-            hints.push(if self.options.folds { ("f", "unfold") } else { ("f", "fold") });
+            hints.push(if self.options.folds {
+                ("f", "unfold")
+            } else {
+                ("f", "fold")
+            });
             hints.push(("t", "tree"));
         }
         hints.push(("+ -", "zoom"));
         if is_live {
-            hints.push(if self.recording.is_some() { ("r", "stop recording") } else { ("r", "record") });
+            hints.push(if self.recording.is_some() {
+                ("r", "stop recording")
+            } else {
+                ("r", "record")
+            });
         }
         hints.push(("e", "export"));
         hints
@@ -370,8 +474,20 @@ impl App {
         let lines = self.help_lines(usize::from(area.width));
         let last = lines.len().saturating_sub(usize::from(area.height));
         regions.scroll = regions.scroll.min(last);
-        for (at, line) in lines.iter().skip(regions.scroll).take(usize::from(area.height)).enumerate() {
-            put_line(buffer, Rect { y: area.y + at as u16, ..area }, line);
+        for (at, line) in lines
+            .iter()
+            .skip(regions.scroll)
+            .take(usize::from(area.height))
+            .enumerate()
+        {
+            put_line(
+                buffer,
+                Rect {
+                    y: area.y + at as u16,
+                    ..area
+                },
+                line,
+            );
         }
     }
 
@@ -385,11 +501,22 @@ impl App {
             self.push_term(keys, Style::new(), meaning, width, &mut lines);
         }
         lines.push(Vec::new());
-        lines.push(vec![("Verdicts, most severe first, with their marks".to_owned(), BOLD)]);
+        lines.push(vec![(
+            "Verdicts, most severe first, with their marks".to_owned(),
+            BOLD,
+        )]);
         for (name, meaning) in verdict_meanings() {
-            let verdict = Verdict::ALL.into_iter().find(|verdict| verdict.name() == name);
+            let verdict = Verdict::ALL
+                .into_iter()
+                .find(|verdict| verdict.name() == name);
             let term = format!("{} {name}", verdict_mark(verdict));
-            self.push_term(&term, self.options.theme.verdict(verdict), &meaning, width, &mut lines);
+            self.push_term(
+                &term,
+                self.options.theme.verdict(verdict),
+                &meaning,
+                width,
+                &mut lines,
+            );
         }
         lines.push(Vec::new());
         let columns = "Columns and marks in cells: blkstat help columns";
@@ -397,10 +524,20 @@ impl App {
         lines
     }
 
-    fn push_term(&self, term: &str, style: Style, meaning: &str, width: usize, lines: &mut Vec<TextLine>) {
+    fn push_term(
+        &self,
+        term: &str,
+        style: Style,
+        meaning: &str,
+        width: usize,
+        lines: &mut Vec<TextLine>,
+    ) {
         let mut term = term;
         for line in wrap(meaning, width.saturating_sub(KEYS_WIDTH + 3)) {
-            lines.push(vec![(format!("  {term:<KEYS_WIDTH$} "), style), (line, Style::new())]);
+            lines.push(vec![
+                (format!("  {term:<KEYS_WIDTH$} "), style),
+                (line, Style::new()),
+            ]);
             term = "";
         }
     }

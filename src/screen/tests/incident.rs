@@ -10,14 +10,22 @@ type Device = (&'static str, Option<Verdict>, f64, u64, f64);
 fn state(&(_, verdict, queue, in_flight, await_ms): &Device) -> DeviceState {
     let reads = Completed::example(1.0, 100, await_ms);
     let busy = Interval::unknown(1.0).with_queue(queue).with_util(100.0);
-    let stats = Interval { reads, in_flight: Some(in_flight), ..busy };
+    let stats = Interval {
+        reads,
+        in_flight: Some(in_flight),
+        ..busy
+    };
     let assessment = Assessment {
         verdict,
         read_saturation: Some(2.0),
         baseline_source: Some(BaselineSource::SinceBoot),
         ..Assessment::default()
     };
-    DeviceState::Active(Box::new(DeviceActivity { stats, assessment, ..DeviceActivity::default() }))
+    DeviceState::Active(Box::new(DeviceActivity {
+        stats,
+        assessment,
+        ..DeviceActivity::default()
+    }))
 }
 
 /// Adds an interval of this length; `layers` is the stacking of the devices.
@@ -27,11 +35,18 @@ fn push(app: &mut App, devices: &[Device], layers: &[(&str, &[&str])], elapsed_s
         backing_devices: below.iter().map(|name| (*name).to_owned()).collect(),
         ..Node::default()
     });
-    let rows = devices.iter().map(|device| DeviceInterval::without_alias(device.0, state(device)));
+    let rows = devices
+        .iter()
+        .map(|device| DeviceInterval::without_alias(device.0, state(device)));
     let end_s = app.history.newest().map_or(0.0, |newest| newest.end_s) + elapsed_s;
-    let end = jiff::Timestamp::from_nanosecond((1_763_654_640.0 * 1e9 + end_s * 1e9) as i128).unwrap();
+    let end =
+        jiff::Timestamp::from_nanosecond((1_763_654_640.0 * 1e9 + end_s * 1e9) as i128).unwrap();
     let rows = IntervalRows {
-        header: IntervalHeader { end: Some(end), elapsed_s, ..IntervalHeader::default() },
+        header: IntervalHeader {
+            end: Some(end),
+            elapsed_s,
+            ..IntervalHeader::default()
+        },
         devices: rows.collect(),
         total: None,
         events: Vec::new(),
@@ -48,8 +63,13 @@ fn layers_of(name: &str, devices: &[Device], layers: &[(&str, &[&str])]) -> Vec<
     app.selected = Some(name.to_owned());
     press(&mut app, "\r");
     let lines = lines(&mut app, 120, 40);
-    let title = lines.iter().position(|line| line.starts_with("  layer ")).unwrap();
-    let listed = lines[title + 1..].iter().take_while(|line| !line.contains("who: "));
+    let title = lines
+        .iter()
+        .position(|line| line.starts_with("  layer "))
+        .unwrap();
+    let listed = lines[title + 1..]
+        .iter()
+        .take_while(|line| !line.contains("who: "));
     listed
         .map(|line| {
             let name = line.split_whitespace().next().unwrap().to_owned();
@@ -61,7 +81,10 @@ fn layers_of(name: &str, devices: &[Device], layers: &[(&str, &[&str])]) -> Vec<
 #[test]
 fn the_layer_where_requests_wait_is_marked() {
     let marks = |pairs: &[(&str, bool)]| -> Vec<(String, bool)> {
-        pairs.iter().map(|(name, waits)| ((*name).to_owned(), *waits)).collect()
+        pairs
+            .iter()
+            .map(|(name, waits)| ((*name).to_owned(), *waits))
+            .collect()
     };
     let stalled = [
         ("loop0", Some(Verdict::Ok), 0.5, 0, 1.0),
@@ -81,15 +104,31 @@ fn the_layer_where_requests_wait_is_marked() {
         "of two devices on one, that with more requests"
     );
 
-    let array = [("md0", None, 40.0, 40, 1.0), ("sda", None, 19.0, 20, 1.0), ("sdb", None, 20.5, 20, 1.0)];
+    let array = [
+        ("md0", None, 40.0, 40, 1.0),
+        ("sda", None, 19.0, 20, 1.0),
+        ("sdb", None, 20.5, 20, 1.0),
+    ];
     let stack: [(&str, &[&str]); 3] = [("md0", &["sda", "sdb"]), ("sda", &[]), ("sdb", &[])];
     let expected = marks(&[("md0", false), ("sda", false), ("sdb", true)]);
-    assert_eq!(layers_of("md0", &array, &stack), expected, "the members share the requests of an array");
+    assert_eq!(
+        layers_of("md0", &array, &stack),
+        expected,
+        "the members share the requests of an array"
+    );
 
-    let chain = [("dm-1", None, 22.0, 22, 1.0), ("dm-0", None, 15.0, 15, 1.0), ("sda", None, 5.0, 5, 1.0)];
+    let chain = [
+        ("dm-1", None, 22.0, 22, 1.0),
+        ("dm-0", None, 15.0, 15, 1.0),
+        ("sda", None, 5.0, 5, 1.0),
+    ];
     let stack: [(&str, &[&str]); 3] = [("dm-1", &["dm-0"]), ("dm-0", &["sda"]), ("sda", &[])];
     let expected = marks(&[("dm-1", false), ("dm-0", true), ("sda", false)]);
-    assert_eq!(layers_of("sda", &chain, &stack), expected, "7, 10 and 5 wait");
+    assert_eq!(
+        layers_of("sda", &chain, &stack),
+        expected,
+        "7, 10 and 5 wait"
+    );
 }
 
 #[test]
@@ -97,7 +136,10 @@ fn the_chart_names_what_latency_is_compared_with() {
     let mut app = app(Source::Live);
     push(&mut app, &[("sda", None, 1.0, 1, 8.0)], &[], 1.0);
     let text = text(&mut app);
-    assert!(text.contains("mean since boot 4.00ms") && !text.contains("unloaded 4"), "{text}");
+    assert!(
+        text.contains("mean since boot 4.00ms") && !text.contains("unloaded 4"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -122,7 +164,10 @@ fn the_time_is_shown_on_the_narrowest_screen() {
     let mut app = replay("captures/capped-3000.txt");
     app.options.source = Source::Capture("a-long-name-of-a-capture.txt".to_owned());
     let head = lines(&mut app, 60, 15).swap_remove(0);
-    assert!(head.contains("18:23:04") && head.contains("incident 1 of 1  REPLAY"), "{head}");
+    assert!(
+        head.contains("18:23:04") && head.contains("incident 1 of 1  REPLAY"),
+        "{head}"
+    );
 }
 
 #[test]
@@ -130,7 +175,9 @@ fn the_worst_device_is_selected_and_one_that_was_there_shortly_is_found() {
     let mut app = app(Source::Live);
     let others = |await_ms| -> Vec<Device> {
         let names = ["sda", "sdb", "sdc", "sdd", "sde", "sdf"];
-        names.map(|name| (name, Some(Verdict::Saturated), 1.0, 1, await_ms)).to_vec()
+        names
+            .map(|name| (name, Some(Verdict::Saturated), 1.0, 1, await_ms))
+            .to_vec()
     };
     for second in 0..40 {
         let mut devices = others(if second == 20 { 8.0 } else { 5.0 });

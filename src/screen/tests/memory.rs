@@ -8,7 +8,9 @@ use crate::metrics::HostStats;
 
 /// A pseudo-random number below `below`, the next after `seed` (Numerical Recipes' generator).
 fn random(seed: &mut u64, below: u64) -> u64 {
-    *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    *seed = seed
+        .wrapping_mul(6_364_136_223_846_793_005)
+        .wrapping_add(1_442_695_040_888_963_407);
     (*seed >> 33) % below
 }
 
@@ -26,12 +28,24 @@ fn cgroups_shorten_the_time_that_is_kept_by_a_quarter_at_most() {
 /// Returns for how many minutes exact intervals of busy devices are kept, with or without a cgroup on each.
 fn minutes_kept(device_count: usize, has_cgroups: bool) -> usize {
     let (seed, interval) = (&mut 1, Span::from_nanos(1_000_000_000).unwrap());
-    let mut counters = vec![Counters { columns: Columns::Flushes, ..Counters::ZERO }; device_count];
-    let names: Vec<String> = (0..device_count).map(|number| format!("nvme{number}n1")).collect();
+    let mut counters = vec![
+        Counters {
+            columns: Columns::Flushes,
+            ..Counters::ZERO
+        };
+        device_count
+    ];
+    let names: Vec<String> = (0..device_count)
+        .map(|number| format!("nvme{number}n1"))
+        .collect();
     let mountpoints = "/srv".to_owned();
     let with_mount = |device: &String| {
         let (device, label) = (device.clone(), device.clone());
-        Arc::new(DeviceNames { device, label, mountpoints: mountpoints.clone() })
+        Arc::new(DeviceNames {
+            device,
+            label,
+            mountpoints: mountpoints.clone(),
+        })
     };
     let mounted: Vec<Arc<DeviceNames>> = names.iter().map(with_mount).collect();
     let mut app = app(Source::Live);
@@ -55,7 +69,12 @@ fn minutes_kept(device_count: usize, has_cgroups: bool) -> usize {
             one.in_flight = random(seed, 64);
             one.busy_ms += random(seed, 1000);
             one.weighted_ms += random(seed, 30_000);
-            let Requests { ios, merges, sectors, ms } = one.reads;
+            let Requests {
+                ios,
+                merges,
+                sectors,
+                ms,
+            } = one.reads;
             let writes = one.writes;
             text += &format!(
                 " 259 0 {name} {ios} {merges} {sectors} {ms} {} {} {} {} {} {} {} 0 0 0 0 {} {}\n",
@@ -77,8 +96,15 @@ fn minutes_kept(device_count: usize, has_cgroups: bool) -> usize {
         let devices = stats
             .iter()
             .zip(&mounted)
-            .map(|(stats, names)| DeviceInterval { names: Arc::clone(names), state: busy(*stats, seed) });
-        let header = IntervalHeader { end: Some(at), elapsed_s: 1.0, ..app_header() };
+            .map(|(stats, names)| DeviceInterval {
+                names: Arc::clone(names),
+                state: busy(*stats, seed),
+            });
+        let header = IntervalHeader {
+            end: Some(at),
+            elapsed_s: 1.0,
+            ..app_header()
+        };
         let rows = IntervalRows {
             header,
             devices: devices.collect(),
@@ -94,7 +120,12 @@ fn minutes_kept(device_count: usize, has_cgroups: bool) -> usize {
     assert!(texts.len() >= 300, "{}", texts.len());
     let bytes = app.history.memory() + texts.memory();
     assert!(bytes <= (64 << 20) / 12, "{bytes}");
-    let sums = app.history.frames().iter().filter(|frame| !frame.is_exact()).count();
+    let sums = app
+        .history
+        .frames()
+        .iter()
+        .filter(|frame| !frame.is_exact())
+        .count();
     assert!(sums > 0, "the time before is known");
     // A minute is five seconds here.
     (app.history.frames().len() - sums).min(300) / 5
@@ -127,7 +158,12 @@ fn busy(stats: Interval, seed: &mut u64) -> DeviceState {
         ],
         lasted_s: Some(17.0),
     };
-    let activity = DeviceActivity { stats, assessment, verdict_s: Some(1.0), ..DeviceActivity::default() };
+    let activity = DeviceActivity {
+        stats,
+        assessment,
+        verdict_s: Some(1.0),
+        ..DeviceActivity::default()
+    };
     DeviceState::Active(Box::new(activity))
 }
 
@@ -157,11 +193,24 @@ fn attribution(names: &[String], stats: &[Interval]) -> Attribution {
             write_bytes_per_s: stats.writes.kib_per_s().unwrap_or_default() * 1024.0,
         };
         let path: Arc<str> = format!("/system.slice/{name}.service").into();
-        let cgroup = CgroupUse { path, rates, share_pct: Some(99.9), limits: Vec::new() };
-        DeviceUse { name: name.clone(), cgroups: vec![cgroup], ..DeviceUse::default() }
+        let cgroup = CgroupUse {
+            path,
+            rates,
+            share_pct: Some(99.9),
+            limits: Vec::new(),
+        };
+        DeviceUse {
+            name: name.clone(),
+            cgroups: vec![cgroup],
+            ..DeviceUse::default()
+        }
     };
     let devices = names.iter().zip(stats).map(usage).collect();
-    Attribution { elapsed_s: 1.0, devices, ..Attribution::default() }
+    Attribution {
+        elapsed_s: 1.0,
+        devices,
+        ..Attribution::default()
+    }
 }
 
 /// Returns values of an interval that do not matter here.

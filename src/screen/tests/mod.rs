@@ -20,15 +20,19 @@ use crate::analysis::{Assessment, BaselineSource, Evidence, IoDirection, Latency
 use crate::clock::RealClock;
 use crate::counters::{Columns, Counters, Requests};
 use crate::intervals::{
-    BaselineStore, Detail, DeviceActivity, DeviceInterval, DeviceSelection, DeviceState, IncidentSummary,
-    Input, IntervalHeader, IntervalRows, Intervals, NextInterval,
+    BaselineStore, Detail, DeviceActivity, DeviceInterval, DeviceSelection, DeviceState,
+    IncidentSummary, Input, IntervalHeader, IntervalRows, Intervals, NextInterval,
 };
 use crate::metrics::{Completed, Interval};
 use crate::report::native::{TableOptions, TableWriter};
 use crate::topology::Topology;
 use crate::units::Span;
 
-const THEME: Theme = Theme { depth: ColorDepth::None, is_light: false, is_ascii: false };
+const THEME: Theme = Theme {
+    depth: ColorDepth::None,
+    is_light: false,
+    is_ascii: false,
+};
 
 /// An interval, and how its devices are stacked.
 type Pushed = (IntervalRows, Arc<Topology>);
@@ -39,10 +43,17 @@ fn frames_of(
     all: bool,
     mut see: impl FnMut(&IntervalRows),
 ) -> (Vec<Pushed>, Vec<IncidentSummary>) {
-    let input = Input { from: Some(Path::new("fixtures").join(capture)), ..Input::default() };
-    let selection = DeviceSelection { all, ..DeviceSelection::default() };
+    let input = Input {
+        from: Some(Path::new("fixtures").join(capture)),
+        ..Input::default()
+    };
+    let selection = DeviceSelection {
+        all,
+        ..DeviceSelection::default()
+    };
     let (baselines, clock) = (BaselineStore::default(), RealClock::new(None));
-    let mut intervals = Intervals::open(&input, &selection, Detail::Report, &baselines, &clock).unwrap();
+    let mut intervals =
+        Intervals::open(&input, &selection, Detail::Report, &baselines, &clock).unwrap();
     let mut frames = Vec::new();
     assert!(intervals.start(&mut |_| {}).unwrap());
     loop {
@@ -79,7 +90,9 @@ fn app(source: Source) -> App {
 fn replay(capture: &str) -> App {
     let (frames, incidents) = frames_of(capture, false, |_| {});
     let mut app = app(Source::Capture(capture.to_owned()));
-    frames.into_iter().for_each(|(rows, topology)| app.push(rows, topology));
+    frames
+        .into_iter()
+        .for_each(|(rows, topology)| app.push(rows, topology));
     app.incidents = incidents;
     app.finish_loading();
     app
@@ -89,13 +102,20 @@ fn replay(capture: &str) -> App {
 fn live(capture: &str) -> App {
     let (frames, incidents) = frames_of(capture, false, |_| {});
     let mut app = app(Source::Live);
-    frames.into_iter().for_each(|(rows, topology)| app.push(rows, topology));
+    frames
+        .into_iter()
+        .for_each(|(rows, topology)| app.push(rows, topology));
     app.incidents = incidents;
     app
 }
 
 fn draw(app: &mut App, width: u16, height: u16) -> Buffer {
-    let mut buffer = Buffer::empty(Rect { x: 0, y: 0, width, height });
+    let mut buffer = Buffer::empty(Rect {
+        x: 0,
+        y: 0,
+        width,
+        height,
+    });
     app.draw(&mut buffer);
     buffer
 }
@@ -103,7 +123,13 @@ fn draw(app: &mut App, width: u16, height: u16) -> Buffer {
 /// Returns the lines of the screen without blanks at their ends.
 fn lines(app: &mut App, width: u16, height: u16) -> Vec<String> {
     let buffer = draw(app, width, height);
-    let line = |y| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>().trim_end().to_owned();
+    let line = |y| {
+        (0..width)
+            .map(|x| buffer[(x, y)].symbol())
+            .collect::<String>()
+            .trim_end()
+            .to_owned()
+    };
     (0..height).map(line).collect()
 }
 
@@ -113,7 +139,10 @@ fn press(app: &mut App, keys: &str) -> Vec<Action> {
     let mut parser = InputParser::default();
     parser.push(keys.as_bytes(), |event| events.push(event));
     parser.flush(|event| events.push(event));
-    events.into_iter().filter_map(|event| app.handle(event)).collect()
+    events
+        .into_iter()
+        .filter_map(|event| app.handle(event))
+        .collect()
 }
 
 fn text(app: &mut App) -> String {
@@ -122,7 +151,12 @@ fn text(app: &mut App) -> String {
 
 /// The table as the scrolling view prints it.
 fn table(rows: &IntervalRows) -> String {
-    let options = TableOptions { all_columns: true, explain: true, who: true, ..TableOptions::default() };
+    let options = TableOptions {
+        all_columns: true,
+        explain: true,
+        who: true,
+        ..TableOptions::default()
+    };
     let mut out = Vec::new();
     TableWriter::new(&options, false, TimeZone::UTC).push_interval(rows, &mut out);
     String::from_utf8(out).unwrap()
@@ -143,7 +177,15 @@ fn every_interval_of_the_past_is_exactly_what_the_scrolling_view_prints() {
     ] {
         let mut printed = Vec::new();
         let (frames, _) = frames_of(capture, true, |rows| {
-            printed.push((table(rows), IntervalRows { total: None, ..rows.clone() }.devices.len()));
+            printed.push((
+                table(rows),
+                IntervalRows {
+                    total: None,
+                    ..rows.clone()
+                }
+                .devices
+                .len(),
+            ));
         });
         for ((rows, topology), (printed, devices)) in frames.into_iter().zip(&printed) {
             let mut history = History::new(3600.0, 1 << 20);
@@ -159,16 +201,30 @@ fn every_interval_of_the_past_is_exactly_what_the_scrolling_view_prints() {
 fn a_capture_opens_at_the_worst_interval_of_its_worst_incident() {
     let mut app = replay("captures/capped-3000.txt");
     let text = text(&mut app);
-    assert!(text.contains("REPLAY") && text.contains("incident 1 of 1"), "{text}");
+    assert!(
+        text.contains("REPLAY") && text.contains("incident 1 of 1"),
+        "{text}"
+    );
     assert!(text.contains("loop0: capped for"), "{text}");
     assert!(text.contains("rate stayed constant"), "{text}");
 }
 
 #[test]
 fn all_sizes_from_60x15_to_300x100_are_drawn_and_the_important_columns_stay() {
-    for capture in ["captures/capped-3000.txt", "captures/mixed.txt", "captures/hostile.txt"] {
+    for capture in [
+        "captures/capped-3000.txt",
+        "captures/mixed.txt",
+        "captures/hostile.txt",
+    ] {
         let mut app = replay(capture);
-        for (width, height) in [(60, 15), (80, 24), (100, 30), (120, 40), (200, 60), (300, 100)] {
+        for (width, height) in [
+            (60, 15),
+            (80, 24),
+            (100, 30),
+            (120, 40),
+            (200, 60),
+            (300, 100),
+        ] {
             for page in ["", "\r", "?", "t"] {
                 press(&mut app, page);
                 // Messages disappear after a while.
@@ -176,7 +232,10 @@ fn all_sizes_from_60x15_to_300x100_are_drawn_and_the_important_columns_stay() {
                 let lines = lines(&mut app, width, height);
                 assert_eq!(lines.len(), usize::from(height));
                 assert!(lines[0].starts_with("blkstat "), "{lines:#?}");
-                assert!(lines[usize::from(height) - 1].starts_with("q quit"), "{lines:#?}");
+                assert!(
+                    lines[usize::from(height) - 1].starts_with("q quit"),
+                    "{lines:#?}"
+                );
                 if page.is_empty() {
                     for title in ["device", "verdict", "await", "queue"] {
                         assert!(lines[1].contains(title), "{title}: {lines:#?}");
@@ -196,10 +255,18 @@ fn time_is_stepped_and_the_newest_interval_is_followed_again() {
     assert_eq!(app.cursor, None);
     let newest = app.cursor_s();
     press(&mut app, "\x1b[D");
-    assert!((newest - app.cursor_s() - 1.0).abs() < 0.1, "{}", app.cursor_s());
+    assert!(
+        (newest - app.cursor_s() - 1.0).abs() < 0.1,
+        "{}",
+        app.cursor_s()
+    );
     assert!(text(&mut app).contains("PAUSED -1.0 s"));
     press(&mut app, ",");
-    assert!((newest - app.cursor_s() - 11.0).abs() < 0.1, "{}", app.cursor_s());
+    assert!(
+        (newest - app.cursor_s() - 11.0).abs() < 0.1,
+        "{}",
+        app.cursor_s()
+    );
     press(&mut app, "<");
     assert!((newest - app.cursor_s()) > 40.0, "the beginning");
     press(&mut app, "0");
@@ -223,7 +290,11 @@ fn a_time_is_found_by_the_clock_and_by_distance() {
     assert!(lines(&mut app, 120, 40)[0].contains("18:22:30"));
     let newest = app.history.newest().unwrap().end_s;
     press(&mut app, "b-10s\r");
-    assert!((newest - app.cursor_s() - 10.0).abs() < 1.1, "{}", app.cursor_s());
+    assert!(
+        (newest - app.cursor_s() - 10.0).abs() < 1.1,
+        "{}",
+        app.cursor_s()
+    );
     let before = app.cursor_s();
     press(&mut app, "bnonsense\r");
     assert!(app.message.is_some());
@@ -265,20 +336,30 @@ fn incidents_and_the_worst_interval_are_found() {
         .into_iter()
         .find(|row| Some(row.device.device()) == app.selected.as_deref())
         .unwrap();
-    assert_eq!(row.device.verdict().map(|verdict| verdict.severity()), worst);
+    assert_eq!(
+        row.device.verdict().map(|verdict| verdict.severity()),
+        worst
+    );
 }
 
 #[test]
 fn the_list_is_sorted_filtered_folded_and_drawn_as_a_tree() {
     let mut app = replay("recordings-0.1.0/recording.txt");
     let names = |app: &App| -> Vec<String> {
-        app.rows().listed.iter().map(|row| row.device.label().to_owned()).collect()
+        app.rows()
+            .listed
+            .iter()
+            .map(|row| row.device.label().to_owned())
+            .collect()
     };
     press(&mut app, "f");
     let unfolded = names(&app);
     press(&mut app, "f");
     let rows = app.rows();
-    assert_eq!(rows.listed.len() + rows.folded.0 + rows.folded.1, unfolded.len());
+    assert_eq!(
+        rows.listed.len() + rows.folded.0 + rows.folded.1,
+        unfolded.len()
+    );
     drop(rows);
     press(&mut app, "fs");
     assert_eq!(app.options.sort, "r/s");
@@ -290,11 +371,17 @@ fn the_list_is_sorted_filtered_folded_and_drawn_as_a_tree() {
     press(&mut app, "\x1b");
     assert_eq!(names(&app).len(), unfolded.len());
     press(&mut app, "/([\r");
-    assert!(names(&app).is_empty(), "text that is not a valid expression is matched literally");
+    assert!(
+        names(&app).is_empty(),
+        "text that is not a valid expression is matched literally"
+    );
     press(&mut app, "\x1bt");
     let depths: Vec<usize> = app.rows().listed.iter().map(|row| row.depth).collect();
     assert_eq!(depths.len(), unfolded.len());
-    assert!(depths[0] == 0 && depths.iter().any(|depth| *depth > 0), "{depths:?}");
+    assert!(
+        depths[0] == 0 && depths.iter().any(|depth| *depth > 0),
+        "{depths:?}"
+    );
 }
 
 /// With BLKSTAT_REFRESH=1, writes the screens instead.
@@ -309,11 +396,18 @@ fn the_screens_are_those_that_were_reviewed() {
             .iter()
             .map(|line| format!("{}\n", line.trim_end()))
             .collect::<String>();
-        let path = format!("{}/fixtures/snapshots/top/{name}.txt", env!("CARGO_MANIFEST_DIR"));
+        let path = format!(
+            "{}/fixtures/snapshots/top/{name}.txt",
+            env!("CARGO_MANIFEST_DIR")
+        );
         if std::env::var_os("BLKSTAT_REFRESH").is_some() {
             std::fs::write(&path, &shown).unwrap();
         }
-        assert_eq!(std::fs::read_to_string(&path).unwrap_or_default(), shown, "{path}");
+        assert_eq!(
+            std::fs::read_to_string(&path).unwrap_or_default(),
+            shown,
+            "{path}"
+        );
     }
 }
 
@@ -331,7 +425,11 @@ fn names_with_escape_codes_stay_text() {
 
 #[test]
 fn with_ascii_every_character_is() {
-    for capture in ["captures/capped-3000.txt", "captures/mixed.txt", "captures/hostile.txt"] {
+    for capture in [
+        "captures/capped-3000.txt",
+        "captures/mixed.txt",
+        "captures/hostile.txt",
+    ] {
         let mut app = replay(capture);
         app.options.theme.is_ascii = true;
         for page in ["", "\r", "\x1b?"] {
@@ -402,7 +500,11 @@ fn a_recording_plays_at_its_speed_and_stops_at_its_end() {
     for tenth in 1..=55 {
         app.tick(100.0 + f64::from(tenth) / 10.0);
     }
-    assert!((app.cursor_s() - begin - 5.0).abs() < 0.1, "{}", app.cursor_s() - begin);
+    assert!(
+        (app.cursor_s() - begin - 5.0).abs() < 0.1,
+        "{}",
+        app.cursor_s() - begin
+    );
     press(&mut app, "xx");
     app.tick(106.5);
     app.tick(150.0);
@@ -427,7 +529,12 @@ fn charts_stay_in_place_while_sentences_come_and_go() {
         app.push(rows, topology);
         app.has_selected = true;
         let lines = lines(&mut app, 120, 40);
-        starts.push(lines.iter().position(|line| line.starts_with("latency")).unwrap());
+        starts.push(
+            lines
+                .iter()
+                .position(|line| line.starts_with("latency"))
+                .unwrap(),
+        );
     }
     assert!(starts.iter().all(|start| *start == starts[0]), "{starts:?}");
 }
@@ -437,7 +544,9 @@ fn the_page_of_a_device_stays_with_it() {
     let (mut frames, _) = frames_of("captures/sweep-randread.txt", false, |_| {});
     let mut app = app(Source::Live);
     let rest = frames.split_off(2);
-    frames.into_iter().for_each(|(rows, topology)| app.push(rows, topology));
+    frames
+        .into_iter()
+        .for_each(|(rows, topology)| app.push(rows, topology));
     draw(&mut app, 120, 40);
     press(&mut app, "f");
     draw(&mut app, 120, 40);

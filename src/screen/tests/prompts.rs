@@ -13,10 +13,19 @@ fn a_filter_that_is_not_a_regular_expression_is_named_with_the_reason() {
     let mut app = replay(CAPTURE);
     press(&mut app, "/loo(\r");
     let screen = lines(&mut app, 120, 40);
-    let errors: Vec<&String> =
-        screen.iter().filter(|line| line.contains("'loo(' is not a regular expression: ")).collect();
-    assert_eq!(errors.len(), 2, "in the list and on the last line: {screen:#?}");
-    assert!(!screen.iter().any(|line| line.contains("no device matches")), "{screen:#?}");
+    let errors: Vec<&String> = screen
+        .iter()
+        .filter(|line| line.contains("'loo(' is not a regular expression: "))
+        .collect();
+    assert_eq!(
+        errors.len(),
+        2,
+        "in the list and on the last line: {screen:#?}"
+    );
+    assert!(
+        !screen.iter().any(|line| line.contains("no device matches")),
+        "{screen:#?}"
+    );
     press(&mut app, "/\x15nosuch\r");
     assert!(text(&mut app).contains("no device matches the filter"));
 }
@@ -45,6 +54,10 @@ fn an_error_goes_with_the_next_key() {
         press(&mut app, "bxyz\r");
         assert!(!last_line(&mut app).starts_with("q quit"), "an error");
         press(&mut app, keys);
-        assert!(last_line(&mut app).starts_with("q quit"), "{keys:?}: {}", last_line(&mut app));
+        assert!(
+            last_line(&mut app).starts_with("q quit"),
+            "{keys:?}: {}",
+            last_line(&mut app)
+        );
     }
 }

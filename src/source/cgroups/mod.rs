@@ -16,7 +16,9 @@ use procfs::process::MountInfo;
 use super::small_file::{mountinfos, read_bytes, read_bytes_into};
 use super::topology::unescape;
 use crate::attribution::LimitKind;
-use crate::attribution::files::{parse_blkio_counter, parse_blkio_limit, parse_io_max, parse_io_stat};
+use crate::attribution::files::{
+    parse_blkio_counter, parse_blkio_limit, parse_io_max, parse_io_stat,
+};
 use crate::capture::proc_files::parse_pressure;
 use crate::counters::{Cgroup, CgroupDevice, CgroupHierarchy, IoScan, Pressure, ScanProblem};
 
@@ -118,7 +120,11 @@ impl KnownCgroup {
                     &mut self.counted,
                 );
                 read_bytes_into(&self.dir.join(SERVICED), &mut self.incoming)?;
-                parse_blkio_counter(&self.incoming, |io| [&mut io.reads, &mut io.writes], &mut self.counted);
+                parse_blkio_counter(
+                    &self.incoming,
+                    |io| [&mut io.reads, &mut io.writes],
+                    &mut self.counted,
+                );
             }
         }
         Ok(true)
@@ -159,8 +165,14 @@ impl CgroupReader {
     /// Finds the hierarchy in the mounts of the system below `root`.
     pub(super) fn new(root: &Path) -> Self {
         let hierarchy = mountinfos(root).find_map(|text| find_hierarchy(&text));
-        let mountpoint = hierarchy.as_ref().map_or("", |found| found.mountpoint.trim_start_matches('/'));
-        Self { top: root.join(mountpoint), hierarchy, ..Self::default() }
+        let mountpoint = hierarchy
+            .as_ref()
+            .map_or("", |found| found.mountpoint.trim_start_matches('/'));
+        Self {
+            top: root.join(mountpoint),
+            hierarchy,
+            ..Self::default()
+        }
     }
 
     /// The version of the hierarchy; `None` without one.
@@ -171,8 +183,14 @@ impl CgroupReader {
     /// Looks for new cgroups and reads limits, if they are due, or if a device is in trouble; `now` is a monotonic time.
     /// Slow work is done here, so that all counters can then be read shortly after each other.
     pub(super) fn prepare(&mut self, now: Duration, is_in_trouble: bool) {
-        let Some(version) = self.version() else { return };
-        let discovery_period = if is_in_trouble { TROUBLE_PERIOD } else { DISCOVERY_PERIOD };
+        let Some(version) = self.version() else {
+            return;
+        };
+        let discovery_period = if is_in_trouble {
+            TROUBLE_PERIOD
+        } else {
+            DISCOVERY_PERIOD
+        };
         if is_due(&mut self.discovered_at, discovery_period, now) {
             self.discover(version);
         }
@@ -182,7 +200,8 @@ impl CgroupReader {
         let has_trouble_begun = is_in_trouble && !was_in_trouble;
         for (at, cgroup) in self.cgroups.iter_mut().enumerate() {
             let is_due = are_limits_due
-                && (!cgroup.is_resting() || at % IDLE_LIMITS_PERIOD == self.limit_reads % IDLE_LIMITS_PERIOD);
+                && (!cgroup.is_resting()
+                    || at % IDLE_LIMITS_PERIOD == self.limit_reads % IDLE_LIMITS_PERIOD);
             // A limit matters only to a cgroup that does I/O or that it holds back. A new one may hold it back entirely.
             // When trouble begins, all are read at once; otherwise, a change may be noticed a scan later.
             let is_in_turn = has_trouble_begun || at % 2 == self.scans % 2;
@@ -196,22 +215,30 @@ impl CgroupReader {
     /// Reads all cgroups with I/O or limits. The rest of the scan is empty.
     pub(super) fn read(&mut self) -> IoScan {
         let Some(version) = self.version() else {
-            return IoScan { problem: Some(ScanProblem::NoHierarchy), ..IoScan::default() };
+            return IoScan {
+                problem: Some(ScanProblem::NoHierarchy),
+                ..IoScan::default()
+            };
         };
         let mut problem = self.problem;
         self.scans = self.scans.wrapping_add(1);
         let mut cgroups = Vec::new();
         for at in 0..self.cgroups.len() {
             // The counters of the parent, which include those of this cgroup, are the same as in the last scan.
-            let is_parent_idle =
-                self.cgroups[at].parent.is_some_and(|parent| !self.cgroups[parent].has_changed);
+            let is_parent_idle = self.cgroups[at]
+                .parent
+                .is_some_and(|parent| !self.cgroups[parent].has_changed);
             let is_below_idle = version == CgroupHierarchy::V2 && is_parent_idle;
             let cgroup = &mut self.cgroups[at];
             let is_resting = cgroup.is_resting();
             let is_skipped = is_below_idle && !cgroup.has_changed
                 || is_resting && at % IDLE_PERIOD != self.scans % IDLE_PERIOD;
             cgroup.is_gone = false;
-            match if is_skipped { Ok(false) } else { cgroup.read_counters() } {
+            match if is_skipped {
+                Ok(false)
+            } else {
+                cgroup.read_counters()
+            } {
                 Ok(true) => {
                     if is_resting {
                         cgroup.is_new = true;
@@ -236,17 +263,33 @@ impl CgroupReader {
             let devices = cgroup.devices();
             if !devices.is_empty() {
                 let pressure = cgroup.read_pressure();
-                cgroups.push(Cgroup { path: Arc::clone(&cgroup.path), is_new, devices, pressure });
+                cgroups.push(Cgroup {
+                    path: Arc::clone(&cgroup.path),
+                    is_new,
+                    devices,
+                    pressure,
+                });
             }
         }
-        IoScan { hierarchy: Some(version), cgroups, problem, ..IoScan::default() }
+        IoScan {
+            hierarchy: Some(version),
+            cgroups,
+            problem,
+            ..IoScan::default()
+        }
     }
 
     /// Lists the cgroups and keeps what is known about those that were listed before.
     fn discover(&mut self, version: CgroupHierarchy) {
-        let known = self.cgroups.drain(..).map(|cgroup| (Arc::clone(&cgroup.path), cgroup));
+        let known = self
+            .cgroups
+            .drain(..)
+            .map(|cgroup| (Arc::clone(&cgroup.path), cgroup));
         let mut known: HashMap<Arc<str>, KnownCgroup> = known.collect();
-        let shown = self.hierarchy.as_ref().map_or("/", |hierarchy| hierarchy.root.as_str());
+        let shown = self
+            .hierarchy
+            .as_ref()
+            .map_or("/", |hierarchy| hierarchy.root.as_str());
         // A root with `..` lies outside the namespace of this process.
         let shown = if shown.contains("..") { "/" } else { shown };
         self.problem = None;
@@ -284,7 +327,11 @@ impl CgroupReader {
                     is_new: true,
                     ..KnownCgroup::default()
                 };
-                found.push(KnownCgroup { version, parent, ..known.unwrap_or_else(new) });
+                found.push(KnownCgroup {
+                    version,
+                    parent,
+                    ..known.unwrap_or_else(new)
+                });
             }
             match list_children(&dir) {
                 Ok(children) => pending.extend(children.into_iter().map(|(child, name)| {
@@ -309,7 +356,11 @@ impl CgroupReader {
 /// none that counts I/O is mounted.
 pub fn cgroup_mount(root: &Path) -> Option<(CgroupHierarchy, String, PathBuf)> {
     let CgroupReader { hierarchy, top, .. } = CgroupReader::new(root);
-    let Hierarchy { version, mountpoint, .. } = hierarchy?;
+    let Hierarchy {
+        version,
+        mountpoint,
+        ..
+    } = hierarchy?;
     Some((version, mountpoint, top.join(counters_file(version))))
 }
 
@@ -325,7 +376,12 @@ fn list_children(dir: &Path) -> io::Result<Vec<(PathBuf, String)>> {
     }
     let entries = read_dir(dir)?.flatten();
     let dirs = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    let child = |entry: std::fs::DirEntry| (entry.path(), entry.file_name().to_string_lossy().into_owned());
+    let child = |entry: std::fs::DirEntry| {
+        (
+            entry.path(),
+            entry.file_name().to_string_lossy().into_owned(),
+        )
+    };
     let mut children: Vec<_> = dirs.map(child).collect();
     children.sort();
     Ok(children)
@@ -353,15 +409,30 @@ pub(super) struct Hierarchy {
 ///
 /// In a hybrid system both are mounted, and the one of version 2 has no controllers.
 pub(super) fn find_hierarchy(mountinfo: &str) -> Option<Hierarchy> {
-    let mounts = || mountinfo.lines().filter_map(|line| MountInfo::from_line(line).ok());
+    let mounts = || {
+        mountinfo
+            .lines()
+            .filter_map(|line| MountInfo::from_line(line).ok())
+    };
     let has_blkio =
         |mount: &MountInfo| mount.fs_type == "cgroup" && mount.super_options.contains_key("blkio");
     let found = |mount: &MountInfo, version| {
         let mountpoint = unescape(mount.mount_point.to_str()?);
-        Some(Hierarchy { version, mountpoint, root: unescape(&mount.root) })
+        Some(Hierarchy {
+            version,
+            mountpoint,
+            root: unescape(&mount.root),
+        })
     };
-    let v1 = mounts().find(has_blkio).and_then(|mount| found(&mount, CgroupHierarchy::V1));
-    v1.or_else(|| found(&mounts().find(|mount| mount.fs_type == "cgroup2")?, CgroupHierarchy::V2))
+    let v1 = mounts()
+        .find(has_blkio)
+        .and_then(|mount| found(&mount, CgroupHierarchy::V1));
+    v1.or_else(|| {
+        found(
+            &mounts().find(|mount| mount.fs_type == "cgroup2")?,
+            CgroupHierarchy::V2,
+        )
+    })
 }
 
 /// Returns the name of the file with the bytes of a cgroup.

@@ -11,7 +11,11 @@ struct Tree(tempfile::TempDir);
 
 impl Tree {
     fn new(mountinfo: &str) -> Self {
-        let tree = Self(tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap());
+        let tree = Self(
+            tempfile::tempdir_in("/dev/shm")
+                .or_else(|_| tempfile::tempdir())
+                .unwrap(),
+        );
         tree.file("proc/1/mountinfo", mountinfo);
         tree
     }
@@ -46,12 +50,25 @@ fn scan(reader: &mut CgroupReader, at_s: u64) -> IoScan {
 /// Returns the bytes read by each cgroup of a scan.
 fn read_bytes(reader: &mut CgroupReader, at_s: u64) -> Vec<(String, u64)> {
     let scanned = scan(reader, at_s);
-    let bytes = |cgroup: &Cgroup| cgroup.devices.iter().map(|device| device.io.read_bytes).sum();
-    scanned.cgroups.iter().map(|cgroup| (cgroup.path.to_string(), bytes(cgroup))).collect()
+    let bytes = |cgroup: &Cgroup| {
+        cgroup
+            .devices
+            .iter()
+            .map(|device| device.io.read_bytes)
+            .sum()
+    };
+    scanned
+        .cgroups
+        .iter()
+        .map(|cgroup| (cgroup.path.to_string(), bytes(cgroup)))
+        .collect()
 }
 
 fn named(expected: &[(&str, u64)]) -> Vec<(String, u64)> {
-    expected.iter().map(|(path, bytes)| ((*path).to_owned(), *bytes)).collect()
+    expected
+        .iter()
+        .map(|(path, bytes)| ((*path).to_owned(), *bytes))
+        .collect()
 }
 
 #[test]
@@ -70,14 +87,28 @@ fn cgroups_come_and_go() {
     tree.io_stat("/a", 200);
     tree.io_stat("/a/b", 160);
     tree.io_stat("/new", 5);
-    assert_eq!(read_bytes(&mut reader, 1), named(&[("/a", 200), ("/a/b", 160)]), "not looked for yet");
-    assert_eq!(read_bytes(&mut reader, 5), named(&[("/a", 200), ("/new", 5), ("/a/b", 160)]));
-    let is_new: Vec<bool> = scan(&mut reader, 5).cgroups.iter().map(|c| c.is_new).collect();
+    assert_eq!(
+        read_bytes(&mut reader, 1),
+        named(&[("/a", 200), ("/a/b", 160)]),
+        "not looked for yet"
+    );
+    assert_eq!(
+        read_bytes(&mut reader, 5),
+        named(&[("/a", 200), ("/new", 5), ("/a/b", 160)])
+    );
+    let is_new: Vec<bool> = scan(&mut reader, 5)
+        .cgroups
+        .iter()
+        .map(|c| c.is_new)
+        .collect();
     assert_eq!(is_new, [false; 3], "read before");
 
     tree.remove("sys/fs/cgroup/a/b");
     tree.io_stat("/a", 300);
-    assert_eq!(read_bytes(&mut reader, 6), named(&[("/a", 300), ("/new", 5)]));
+    assert_eq!(
+        read_bytes(&mut reader, 6),
+        named(&[("/a", 300), ("/new", 5)])
+    );
 }
 
 #[test]
@@ -90,9 +121,15 @@ fn below_an_idle_cgroup_nothing_is_read() {
     read_bytes(&mut reader, 1);
     // No kernel would count I/O in a child only; this shows which files are read.
     tree.io_stat("/a/b", 99);
-    assert_eq!(read_bytes(&mut reader, 2), named(&[("/a", 100), ("/a/b", 60)]));
+    assert_eq!(
+        read_bytes(&mut reader, 2),
+        named(&[("/a", 100), ("/a/b", 60)])
+    );
     tree.io_stat("/a", 139);
-    assert_eq!(read_bytes(&mut reader, 3), named(&[("/a", 139), ("/a/b", 99)]));
+    assert_eq!(
+        read_bytes(&mut reader, 3),
+        named(&[("/a", 139), ("/a/b", 99)])
+    );
 }
 
 #[test]
@@ -108,7 +145,11 @@ fn a_cgroup_without_io_for_long_is_read_less_often_and_then_as_if_it_were_new() 
             (cgroup.devices[0].io.read_bytes, cgroup.is_new)
         })
         .collect();
-    assert_eq!(found.iter().filter(|one| **one == (200, true)).count(), 1, "{found:?}");
+    assert_eq!(
+        found.iter().filter(|one| **one == (200, true)).count(),
+        1,
+        "{found:?}"
+    );
     assert_eq!(found[4].0, 200);
 }
 
@@ -116,19 +157,28 @@ fn a_cgroup_without_io_for_long_is_read_less_often_and_then_as_if_it_were_new() 
 fn limits_are_read_again_after_a_while_and_listed_without_io() {
     let tree = Tree::new(V2);
     tree.file("sys/fs/cgroup/a/io.stat", "");
-    tree.file("sys/fs/cgroup/a/io.max", "8:0 rbps=max wbps=max riops=100 wiops=max\n");
+    tree.file(
+        "sys/fs/cgroup/a/io.max",
+        "8:0 rbps=max wbps=max riops=100 wiops=max\n",
+    );
     let pressure = "some avg10=0 avg60=0 avg300=0 total=5\nfull avg10=0 avg60=0 avg300=0 total=3\n";
     tree.file("sys/fs/cgroup/a/io.pressure", pressure);
     let mut reader = tree.reader();
     let mut limit = |at_s| {
         let cgroups = scan(&mut reader, at_s).cgroups;
-        cgroups
-            .first()
-            .map(|cgroup| (cgroup.devices[0].limits, cgroup.pressure.map(|pressure| pressure.some_us)))
+        cgroups.first().map(|cgroup| {
+            (
+                cgroup.devices[0].limits,
+                cgroup.pressure.map(|pressure| pressure.some_us),
+            )
+        })
     };
     let iops = |read_iops| [Some(read_iops), None, None, None];
     assert_eq!(limit(0), Some((iops(100), Some(5))));
-    tree.file("sys/fs/cgroup/a/io.max", "8:0 rbps=max wbps=max riops=50 wiops=max\n");
+    tree.file(
+        "sys/fs/cgroup/a/io.max",
+        "8:0 rbps=max wbps=max riops=50 wiops=max\n",
+    );
     assert_eq!(limit(9), Some((iops(100), Some(5))));
     assert_eq!(limit(10), Some((iops(50), Some(5))));
     tree.file("sys/fs/cgroup/a/io.max", "");
@@ -141,15 +191,31 @@ fn in_a_hybrid_system_version_1_counts() {
     tree.file("sys/fs/cgroup/unified/x/io.pressure", "");
     for (path, bytes) in [("", 7), ("/db", 4096)] {
         let file = |name: &str| format!("sys/fs/cgroup/blkio{path}/blkio.throttle.{name}");
-        tree.file(&file("io_service_bytes"), &format!("8:0 Read {bytes}\n8:0 Write 0\nTotal {bytes}\n"));
+        tree.file(
+            &file("io_service_bytes"),
+            &format!("8:0 Read {bytes}\n8:0 Write 0\nTotal {bytes}\n"),
+        );
         tree.file(&file("io_serviced"), "8:0 Read 3\n8:0 Write 0\nTotal 3\n");
     }
-    tree.file("sys/fs/cgroup/blkio/db/blkio.throttle.read_iops_device", "8:0 777\n");
+    tree.file(
+        "sys/fs/cgroup/blkio/db/blkio.throttle.read_iops_device",
+        "8:0 777\n",
+    );
     let scanned = scan(&mut tree.reader(), 0);
     assert_eq!(scanned.hierarchy, Some(CgroupHierarchy::V1));
-    let found: Vec<_> = scanned.cgroups.iter().map(|cgroup| (&*cgroup.path, cgroup.devices[0])).collect();
-    assert_eq!(found[0].0, "/", "processes of the root have counters of their own");
-    assert_eq!((found[1].0, found[1].1.io.read_bytes, found[1].1.io.reads), ("/db", 4096, 3));
+    let found: Vec<_> = scanned
+        .cgroups
+        .iter()
+        .map(|cgroup| (&*cgroup.path, cgroup.devices[0]))
+        .collect();
+    assert_eq!(
+        found[0].0, "/",
+        "processes of the root have counters of their own"
+    );
+    assert_eq!(
+        (found[1].0, found[1].1.io.read_bytes, found[1].1.io.reads),
+        ("/db", 4096, 3)
+    );
     assert_eq!(found[1].1.limits, [Some(777), None, None, None]);
 }
 
@@ -169,10 +235,17 @@ fn a_scan_without_cgroups_says_why() {
 fn names_may_hold_any_bytes() {
     use std::os::unix::ffi::OsStrExt;
     let tree = Tree::new(V2);
-    let dir = tree.0.path().join("sys/fs/cgroup").join(std::ffi::OsStr::from_bytes(b"a\x1b[2J\xff \n"));
+    let dir = tree
+        .0
+        .path()
+        .join("sys/fs/cgroup")
+        .join(std::ffi::OsStr::from_bytes(b"a\x1b[2J\xff \n"));
     fs::create_dir_all(&dir).unwrap();
     fs::write(dir.join("io.stat"), "8:0 rbytes=1").unwrap();
-    assert_eq!(read_bytes(&mut tree.reader(), 0), named(&[("/a\u{1b}[2J\u{fffd} \n", 1)]));
+    assert_eq!(
+        read_bytes(&mut tree.reader(), 0),
+        named(&[("/a\u{1b}[2J\u{fffd} \n", 1)])
+    );
 }
 
 #[test]
@@ -208,7 +281,10 @@ fn new_limits_of_a_cgroup_without_io_are_read_when_it_has_io_or_within_a_minute(
             *limited_at = limited_at.or(is_limited.then_some(at_s));
         }
     }
-    assert!(limited_at[0].unwrap() <= 5 && limited_at[1].unwrap() <= 60, "{limited_at:?}");
+    assert!(
+        limited_at[0].unwrap() <= 5 && limited_at[1].unwrap() <= 60,
+        "{limited_at:?}"
+    );
 }
 
 const SYSTEMD: &str = "\
@@ -230,12 +306,25 @@ fn found(mountinfo: &str) -> Option<(CgroupHierarchy, String, String)> {
 #[test]
 fn the_controller_is_in_version_1_if_it_is_mounted_there() {
     let path = |text: &str| text.to_owned();
-    assert_eq!(found(SYSTEMD), Some((CgroupHierarchy::V2, path("/sys/fs/cgroup"), path("/"))));
-    assert_eq!(found(HYBRID), Some((CgroupHierarchy::V1, path("/sys/fs/cgroup/blkio"), path("/"))));
-    let without_blkio: Vec<&str> = HYBRID.lines().filter(|line| !line.contains("blkio")).collect();
+    assert_eq!(
+        found(SYSTEMD),
+        Some((CgroupHierarchy::V2, path("/sys/fs/cgroup"), path("/")))
+    );
+    assert_eq!(
+        found(HYBRID),
+        Some((CgroupHierarchy::V1, path("/sys/fs/cgroup/blkio"), path("/")))
+    );
+    let without_blkio: Vec<&str> = HYBRID
+        .lines()
+        .filter(|line| !line.contains("blkio"))
+        .collect();
     assert_eq!(
         found(&without_blkio.join("\n")),
-        Some((CgroupHierarchy::V2, path("/sys/fs/cgroup/unified"), path("/")))
+        Some((
+            CgroupHierarchy::V2,
+            path("/sys/fs/cgroup/unified"),
+            path("/")
+        ))
     );
 }
 
@@ -243,12 +332,24 @@ fn the_controller_is_in_version_1_if_it_is_mounted_there() {
 fn a_container_may_see_only_its_own_cgroup() {
     let line = "730 725 0:31 /docker/1a2b /sys/fs/cgroup/blk\\040io ro - cgroup cgroup rw,blkio";
     let path = |text: &str| text.to_owned();
-    assert_eq!(found(line), Some((CgroupHierarchy::V1, path("/sys/fs/cgroup/blk io"), path("/docker/1a2b"))));
+    assert_eq!(
+        found(line),
+        Some((
+            CgroupHierarchy::V1,
+            path("/sys/fs/cgroup/blk io"),
+            path("/docker/1a2b")
+        ))
+    );
 }
 
 #[test]
 fn other_tables_have_none() {
-    for text in ["", "x", "1 2 0:3 / /a rw - cgroup", "1 2 0:3 / /a rw - cgroup cgroup rw,cpu"] {
+    for text in [
+        "",
+        "x",
+        "1 2 0:3 / /a rw - cgroup",
+        "1 2 0:3 / /a rw - cgroup cgroup rw,cpu",
+    ] {
         assert_eq!(found(text), None, "{text}");
     }
 }

@@ -27,7 +27,14 @@ impl Read for Input {
 }
 
 /// Everything that a reader reports about a sample, or about the end.
-type Told = (Option<Sample>, u64, bool, Option<RecordingHeader>, Vec<CaptureWarning>, Option<String>);
+type Told = (
+    Option<Sample>,
+    u64,
+    bool,
+    Option<RecordingHeader>,
+    Vec<CaptureWarning>,
+    Option<String>,
+);
 
 fn told(found: io::Result<bool>, sample: &Sample, state: &CaptureState) -> Told {
     let is_sample = matches!(found, Ok(true));
@@ -43,9 +50,13 @@ fn told(found: io::Result<bool>, sample: &Sample, state: &CaptureState) -> Told 
 
 /// Everything that is reported of a capture when it is parsed in turn and ahead, which must be the same.
 fn read_both_ways(bytes: &[u8], fails: bool) -> Vec<Told> {
-    let input = Input { bytes: Cursor::new(bytes.to_vec()), fails };
+    let input = Input {
+        bytes: Cursor::new(bytes.to_vec()),
+        fails,
+    };
     let mut reader = Reader::new(decompress(input.clone(), u64::MAX, "a").unwrap());
-    let mut ahead = ParseAhead::start(Reader::new(decompress(input, u64::MAX, "a").unwrap())).unwrap();
+    let mut ahead =
+        ParseAhead::start(Reader::new(decompress(input, u64::MAX, "a").unwrap())).unwrap();
     let (mut previous, mut all) = (Sample::default(), Vec::new());
     loop {
         let (mut sample, mut sample_ahead) = (Sample::default(), Sample::default());
@@ -64,15 +75,25 @@ fn read_both_ways(bytes: &[u8], fails: bool) -> Vec<Told> {
 
 /// A recording, then a capture with invalid lines, a clock that goes back and an end within a line.
 fn capture(samples: u64) -> Vec<u8> {
-    let header = "#blkstat {\"version\":\"1\",\"host\":\"db1\",\"devices\":[]}\n#blkstat {\"devices\":[]}\n";
+    let header =
+        "#blkstat {\"version\":\"1\",\"host\":\"db1\",\"devices\":[]}\n#blkstat {\"devices\":[]}\n";
     let mut text = header.as_bytes().to_vec();
     for second in 0..samples {
         writeln!(text, "TS {}.5 2026-11-20 12:00:00", 1000 + second).unwrap();
         for device in 0..9 {
-            writeln!(text, "   8 {device:>7} sd{device} {second} 2 3 4 5 6 7 8 9 10 {}", second * 7).unwrap();
-        }
-        writeln!(text, r##"#blkstat {{"monotonic_ns":{},"complete":true}}"##, second * 1_000_000_000)
+            writeln!(
+                text,
+                "   8 {device:>7} sd{device} {second} 2 3 4 5 6 7 8 9 10 {}",
+                second * 7
+            )
             .unwrap();
+        }
+        writeln!(
+            text,
+            r##"#blkstat {{"monotonic_ns":{},"complete":true}}"##,
+            second * 1_000_000_000
+        )
+        .unwrap();
         if second % 100 == 40 {
             text.extend_from_slice(header.as_bytes());
             text.extend_from_slice(b"junk 1 2\nTS 7x\n   8 0 sda 1 2\n");

@@ -16,7 +16,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use super::small_file::{read_bytes, read_bytes_into, read_line};
-use crate::attribution::files::{ProcessStat, parse_process_cgroup, parse_process_io, parse_process_stat};
+use crate::attribution::files::{
+    ProcessStat, parse_process_cgroup, parse_process_io, parse_process_stat,
+};
 use crate::capture::proc_files::{parse_blocked, parse_pressure};
 use crate::counters::{BlockedTask, BusyProcess, Pressure, ProcessIo};
 
@@ -44,7 +46,9 @@ impl Processes {
 /// Lists the numbers of the processes, or threads, in a directory, in order.
 pub fn list_ids(dir: &Path) -> Vec<u32> {
     let entries = read_dir(dir).into_iter().flatten().flatten();
-    let mut ids: Vec<u32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    let mut ids: Vec<u32> = entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect();
     ids.sort_unstable();
     ids
 }
@@ -81,7 +85,10 @@ struct Look {
 impl ProcessIoReader {
     pub(super) fn new(root: &Path, is_v1: bool) -> Self {
         Self {
-            processes: Processes { proc: root.join("proc"), is_v1 },
+            processes: Processes {
+                proc: root.join("proc"),
+                is_v1,
+            },
             look: None,
             found: None,
             current: Arc::default(),
@@ -92,8 +99,16 @@ impl ProcessIoReader {
     /// Returns the I/O of processes, which is read again after [`PROCESSES_PERIOD`]; `None` in the first call.
     pub(super) fn read(&mut self, now: Duration) -> Option<Arc<ProcessIo>> {
         // The second reading follows at once, so that a short run has processes, too.
-        let period = if self.found.is_none() { Duration::ZERO } else { PROCESSES_PERIOD };
-        if self.look.as_ref().is_none_or(|look| now >= look.at + period) {
+        let period = if self.found.is_none() {
+            Duration::ZERO
+        } else {
+            PROCESSES_PERIOD
+        };
+        if self
+            .look
+            .as_ref()
+            .is_none_or(|look| now >= look.at + period)
+        {
             self.look_at_all(now);
         }
         self.found.clone()
@@ -113,7 +128,10 @@ impl ProcessIoReader {
     /// Reads the bytes of every process. The list of busy processes in the result is still empty.
     fn read_bytes_of_all(&mut self, now: Duration) -> (Look, ProcessIo) {
         let pids = list_ids(&self.processes.proc);
-        let mut found = ProcessIo { is_partial: pids.len() > MAX_PROCESSES, ..ProcessIo::default() };
+        let mut found = ProcessIo {
+            is_partial: pids.len() > MAX_PROCESSES,
+            ..ProcessIo::default()
+        };
         let uptime_ticks = self.uptime_ticks();
         let mut bytes = HashMap::with_capacity(pids.len());
         for pid in pids.into_iter().take(MAX_PROCESSES) {
@@ -125,18 +143,32 @@ impl ProcessIoReader {
                 Err(_) => {}
             }
         }
-        (Look { at: now, uptime_ticks, bytes }, found)
+        (
+            Look {
+                at: now,
+                uptime_ticks,
+                bytes,
+            },
+            found,
+        )
     }
 
     /// Returns the processes with the most bytes between two readings.
     fn busiest(&self, older: &Look, newer: &Look) -> Vec<BusyProcess> {
-        let changed = newer.bytes.iter().filter(|(pid, bytes)| older.bytes.get(*pid) != Some(*bytes));
+        let changed = newer
+            .bytes
+            .iter()
+            .filter(|(pid, bytes)| older.bytes.get(*pid) != Some(*bytes));
         let since = |(pid, now): (&u32, &(u64, u64))| {
             let stat = read_stat(&self.processes.dir(*pid))?;
             // The number of a process that has ended may belong to another one now. The counters of an old process that
             // was not seen before cover an unknown time.
             let is_new = stat.start_ticks >= older.uptime_ticks;
-            let before = if is_new { (0, 0) } else { *older.bytes.get(pid)? };
+            let before = if is_new {
+                (0, 0)
+            } else {
+                *older.bytes.get(pid)?
+            };
             Some(BusyProcess {
                 pid: *pid,
                 comm: stat.comm,
@@ -146,8 +178,10 @@ impl ProcessIoReader {
             })
         };
         let total = |process: &BusyProcess| process.read_bytes.saturating_add(process.write_bytes);
-        let mut busiest: Vec<BusyProcess> =
-            changed.filter_map(since).filter(|process| total(process) > 0).collect();
+        let mut busiest: Vec<BusyProcess> = changed
+            .filter_map(since)
+            .filter(|process| total(process) > 0)
+            .collect();
         busiest.sort_by_key(|process| (Reverse(total(process)), process.pid));
         busiest.truncate(MAX_BUSIEST);
         for process in &mut busiest {
@@ -188,16 +222,25 @@ impl BlockedTaskReader {
     /// A reader of the system below `root`. With `is_regular`, it searches every few seconds even if no task waits for
     /// I/O.
     pub(super) fn new(root: &Path, is_v1: bool, is_regular: bool) -> Self {
-        let processes = Processes { proc: root.join("proc"), is_v1 };
+        let processes = Processes {
+            proc: root.join("proc"),
+            is_v1,
+        };
         let next_search = is_regular.then_some(Duration::ZERO);
-        Self { processes, pressure: None, next_search, delays: Default::default() }
+        Self {
+            processes,
+            pressure: None,
+            next_search,
+            delays: Default::default(),
+        }
     }
 
     /// Finds the tasks in uninterruptible sleep, if any task has waited for I/O since the last call or a search is due;
     /// otherwise `None`.
     pub(super) fn read(&mut self, now: Duration) -> Option<Vec<BlockedTask>> {
-        let pressure =
-            parse_pressure(&read_bytes(&self.processes.proc.join("pressure/io")).unwrap_or_default());
+        let pressure = parse_pressure(
+            &read_bytes(&self.processes.proc.join("pressure/io")).unwrap_or_default(),
+        );
         let has_waited = pressure != std::mem::replace(&mut self.pressure, pressure);
         let is_blocked = || {
             let stat = read_bytes(&self.processes.proc.join("stat")).unwrap_or_default();
@@ -217,7 +260,9 @@ impl BlockedTaskReader {
         for (pid, tid, stat) in self.blocked_tasks().take(MAX_BLOCKED) {
             let key = (tid, stat.start_ticks);
             delays.insert(key, stat.delay_ticks);
-            let waited = delays_before.get(&key).filter(|_| is_delay_counted && elapsed_ms > 0);
+            let waited = delays_before
+                .get(&key)
+                .filter(|_| is_delay_counted && elapsed_ms > 0);
             let delay_permille = waited.map(|before| {
                 let waited_ms = stat.delay_ticks.saturating_sub(*before) * 1000 / TICKS_PER_S;
                 (waited_ms * 1000 / elapsed_ms).min(1000)
@@ -236,14 +281,18 @@ impl BlockedTaskReader {
 
     /// Searches the threads of all processes for blocked ones.
     fn blocked_tasks(&self) -> impl Iterator<Item = (u32, u32, ProcessStat)> {
-        let tasks = list_ids(&self.processes.proc).into_iter().flat_map(|pid| self.threads(pid));
+        let tasks = list_ids(&self.processes.proc)
+            .into_iter()
+            .flat_map(|pid| self.threads(pid));
         tasks.take(MAX_TASKS).filter(|(_, _, stat)| stat.is_blocked)
     }
 
     /// Reads the threads of a process: the numbers of the process and of the thread, and its stat file. Most processes
     /// have a single thread.
     fn threads(&self, pid: u32) -> Vec<(u32, u32, ProcessStat)> {
-        let Some(stat) = read_stat(&self.processes.dir(pid)) else { return Vec::new() };
+        let Some(stat) = read_stat(&self.processes.dir(pid)) else {
+            return Vec::new();
+        };
         if stat.threads == 1 {
             return vec![(pid, pid, stat)];
         }

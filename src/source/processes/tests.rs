@@ -22,13 +22,22 @@ impl Proc {
 
     /// Writes a process that started at a time in seconds since boot, with the bytes that it read.
     fn process(&self, pid: u32, comm: &str, start_s: u64, read_bytes: u64) {
-        self.file(&format!("{pid}/io"), &format!("read_bytes: {read_bytes}\nwrite_bytes: 0\n"));
+        self.file(
+            &format!("{pid}/io"),
+            &format!("read_bytes: {read_bytes}\nwrite_bytes: 0\n"),
+        );
         self.file(&format!("{pid}/stat"), &stat(pid, comm, 'S', start_s, 0, 2));
-        self.file(&format!("{pid}/cgroup"), &format!("0::/system.slice/{comm}.service\n"));
+        self.file(
+            &format!("{pid}/cgroup"),
+            &format!("0::/system.slice/{comm}.service\n"),
+        );
     }
 
     fn thread(&self, pid: u32, tid: u32, comm: &str, state: char, delay_ticks: u64) {
-        self.file(&format!("{pid}/task/{tid}/stat"), &stat(tid, comm, state, 1, delay_ticks, 2));
+        self.file(
+            &format!("{pid}/task/{tid}/stat"),
+            &stat(tid, comm, state, 1, delay_ticks, 2),
+        );
     }
 
     fn io_reader(&self) -> ProcessIoReader {
@@ -43,12 +52,22 @@ impl Proc {
 fn stat(id: u32, comm: &str, state: char, start_s: u64, delay_ticks: u64, threads: u64) -> String {
     let start = start_s * TICKS_PER_S;
     let zeros = |count: usize| "0 ".repeat(count);
-    format!("{id} ({comm}) {state} {}{threads} 0 {start} {}{delay_ticks} 0 0\n", zeros(16), zeros(19))
+    format!(
+        "{id} ({comm}) {state} {}{threads} 0 {start} {}{delay_ticks} 0 0\n",
+        zeros(16),
+        zeros(19)
+    )
 }
 
 fn busiest(reader: &mut ProcessIoReader, at_s: u64) -> Option<Vec<(u32, String, u64)>> {
     let processes = reader.read(Duration::from_secs(at_s))?;
-    Some(processes.busiest.iter().map(|p| (p.pid, p.comm.clone(), p.read_bytes)).collect())
+    Some(
+        processes
+            .busiest
+            .iter()
+            .map(|p| (p.pid, p.comm.clone(), p.read_bytes))
+            .collect(),
+    )
 }
 
 #[test]
@@ -69,9 +88,15 @@ fn the_busiest_come_first_and_processes_vanish() {
     assert_eq!(busiest(&mut reader, 1), Some(expected.clone()));
     proc.process(7, "db", 1, 2010);
     assert_eq!(busiest(&mut reader, 5), Some(expected), "not read again");
-    assert_eq!(busiest(&mut reader, 6), Some(vec![(7, "db".to_owned(), 1000)]));
+    assert_eq!(
+        busiest(&mut reader, 6),
+        Some(vec![(7, "db".to_owned(), 1000)])
+    );
     let processes = reader.read(Duration::from_secs(7)).unwrap();
-    assert_eq!(processes.busiest[0].cgroup.as_deref(), Some("/system.slice/db.service"));
+    assert_eq!(
+        processes.busiest[0].cgroup.as_deref(),
+        Some("/system.slice/db.service")
+    );
     assert_eq!(processes.elapsed, Duration::from_secs(5));
 }
 
@@ -102,16 +127,26 @@ fn blocked_tasks_are_searched_for_only_where_tasks_wait() {
     assert_eq!(reader.read(Duration::from_secs(1)), None);
     proc.file("stat", "cpu 1 2\nprocs_blocked 1\n");
     let blocked = reader.read(Duration::from_secs(2)).unwrap();
-    let found: Vec<_> = blocked.iter().map(|task| (task.pid, task.tid, task.comm.as_str())).collect();
+    let found: Vec<_> = blocked
+        .iter()
+        .map(|task| (task.pid, task.tid, task.comm.as_str()))
+        .collect();
     assert_eq!(found, [(7, 12, "db) D (writer")]);
-    assert_eq!(blocked[0].cgroup.as_deref(), Some("/system.slice/db.service"));
+    assert_eq!(
+        blocked[0].cgroup.as_deref(),
+        Some("/system.slice/db.service")
+    );
     proc.file("stat", "cpu 1 2\nprocs_blocked 0\n");
     assert_eq!(reader.read(Duration::from_secs(3)), None);
     proc.file(
         "pressure/io",
         "some avg10=0 avg60=0 avg300=0 total=9\nfull avg10=0 avg60=0 avg300=0 total=3\n",
     );
-    assert_eq!(reader.read(Duration::from_secs(4)).unwrap().len(), 1, "tasks have waited");
+    assert_eq!(
+        reader.read(Duration::from_secs(4)).unwrap().len(),
+        1,
+        "tasks have waited"
+    );
     assert_eq!(reader.read(Duration::from_secs(5)), None);
 }
 
@@ -124,12 +159,18 @@ fn tasks_whose_waiting_the_kernel_does_not_count_are_found_every_few_seconds() {
     proc.thread(7, 7, "db", 'D', 0);
     let found = |is_regular| {
         let mut reader = BlockedTaskReader::new(proc.0.path(), false, is_regular);
-        let at = |second| reader.read(Duration::from_secs(second)).map(|blocked| blocked.len());
+        let at = |second| {
+            reader
+                .read(Duration::from_secs(second))
+                .map(|blocked| blocked.len())
+        };
         (1..=12).map(at).collect::<Vec<_>>()
     };
     let mut every_five_seconds = vec![None; 12];
     assert_eq!(found(false), every_five_seconds);
-    [0, 5, 10].into_iter().for_each(|index| every_five_seconds[index] = Some(1));
+    [0, 5, 10]
+        .into_iter()
+        .for_each(|index| every_five_seconds[index] = Some(1));
     assert_eq!(found(true), every_five_seconds);
 }
 
@@ -139,7 +180,10 @@ fn a_process_of_one_thread_is_its_only_task() {
     proc.file("stat", "cpu 1 2\nprocs_blocked 1\n");
     proc.file("9/stat", &stat(9, "dd", 'D', 1, 0, 1));
     let blocked = proc.blocked_reader().read(Duration::from_secs(1)).unwrap();
-    let found: Vec<_> = blocked.iter().map(|task| (task.pid, task.tid, task.comm.as_str())).collect();
+    let found: Vec<_> = blocked
+        .iter()
+        .map(|task| (task.pid, task.tid, task.comm.as_str()))
+        .collect();
     assert_eq!(found, [(9, 9, "dd")]);
 }
 
@@ -155,5 +199,8 @@ fn the_delay_is_known_if_the_kernel_counts_it() {
     };
     assert_eq!((delay(1, 0), delay(2, 0)), (None, None));
     proc.file("sys/kernel/task_delayacct", "1\n");
-    assert_eq!((delay(3, 0), delay(5, 150), delay(6, 260)), (Some(0), Some(750), Some(1000)));
+    assert_eq!(
+        (delay(3, 0), delay(5, 150), delay(6, 260)),
+        (Some(0), Some(750), Some(1000))
+    );
 }

@@ -36,13 +36,21 @@ pub fn reread_topology(root: &Path, previous: &Topology) -> Topology {
     let mut nodes = read_nodes(root, previous);
     add_aliases(root, &mut nodes);
     let mounts = Mounts::read(root);
-    let index = DeviceIndex { root, nodes: &nodes };
+    let index = DeviceIndex {
+        root,
+        nodes: &nodes,
+    };
     let mountpoints = mounts.by_device(&index);
     let below_loops: Vec<Option<String>> = nodes
         .iter()
         .map(|node| {
-            let file = node.backing_file.as_deref().filter(|_| node.kind == Kind::Loop)?;
-            mounts.device_of_file(file, &index).map(|index| nodes[index].name.clone())
+            let file = node
+                .backing_file
+                .as_deref()
+                .filter(|_| node.kind == Kind::Loop)?;
+            mounts
+                .device_of_file(file, &index)
+                .map(|index| nodes[index].name.clone())
         })
         .collect();
     for ((node, mountpoints), below) in nodes.iter_mut().zip(mountpoints).zip(below_loops) {
@@ -68,8 +76,12 @@ fn read_nodes(root: &Path, previous: &Topology) -> Vec<Node> {
         if disk.kind == Kind::Partition {
             // A copy without links may list partitions next to their disks.
             let disks = possible_disks(name).into_iter().flatten();
-            disk.backing_devices
-                .extend(disks.into_iter().find(|disk| listed.contains(disk)).map(str::to_owned));
+            disk.backing_devices.extend(
+                disks
+                    .into_iter()
+                    .find(|disk| listed.contains(disk))
+                    .map(str::to_owned),
+            );
         }
         disk.identity = identity(root, &device, disk.kind);
         disk.serial = serial(root, &device, disk.kind);
@@ -91,7 +103,9 @@ fn read_nodes(root: &Path, previous: &Topology) -> Vec<Node> {
 fn kernel_version(root: &Path) -> Option<(u32, u32)> {
     let release = read_line(&root.join("proc/sys/kernel/osrelease"))?;
     let (major, rest) = release.split_once('.')?;
-    let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    let digits = rest
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(rest.len());
     Some((major.parse().ok()?, rest[..digits].parse().ok()?))
 }
 

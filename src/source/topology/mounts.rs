@@ -37,7 +37,12 @@ impl Mounts {
         let mounts = mountinfos(root).find_map(|text| parsed(text, parse_mountinfo));
         let mounts = mounts.or_else(|| parsed(read("proc/mounts")?, parse_mounts));
         let mut mounts = mounts.unwrap_or_default();
-        mounts.extend(read("proc/swaps").unwrap_or_default().lines().filter_map(parse_swaps));
+        mounts.extend(
+            read("proc/swaps")
+                .unwrap_or_default()
+                .lines()
+                .filter_map(parse_swaps),
+        );
         Self(mounts)
     }
 
@@ -46,8 +51,11 @@ impl Mounts {
     pub(super) fn by_device(&self, devices: &DeviceIndex<'_>) -> Vec<Vec<String>> {
         let of_device = |mount| Some((devices.of_mount(mount)?, mount));
         let mounts: Vec<(usize, &Mount)> = self.0.iter().filter_map(of_device).collect();
-        let has_whole: HashSet<usize> =
-            mounts.iter().filter(|(_, mount)| !mount.is_part).map(|(device, _)| *device).collect();
+        let has_whole: HashSet<usize> = mounts
+            .iter()
+            .filter(|(_, mount)| !mount.is_part)
+            .map(|(device, _)| *device)
+            .collect();
         let mut mountpoints = vec![Vec::new(); devices.nodes.len()];
         let mut seen = HashSet::new();
         for (device, mount) in mounts {
@@ -67,7 +75,11 @@ impl Mounts {
     /// Returns the mount that contains a file, given by its absolute path; `None` if no mount is known for it. The last mount
     /// at a mount point hides those before it.
     fn mount_of(&self, file: &Path) -> Option<&Mount> {
-        let at = |dir: &Path| self.0.iter().rfind(|mount| Path::new(&mount.mountpoint) == dir);
+        let at = |dir: &Path| {
+            self.0
+                .iter()
+                .rfind(|mount| Path::new(&mount.mountpoint) == dir)
+        };
         file.ancestors().skip(1).find_map(at)
     }
 }
@@ -88,8 +100,16 @@ fn parse_mountinfo(line: &str) -> Option<Mount> {
 /// longer be distinguished from literal text.
 fn parse_mounts(line: &str) -> Option<Mount> {
     let (source, rest) = line.split_once(' ')?;
-    let mountpoint = rest.split(' ').next().filter(|mountpoint| !mountpoint.is_empty())?;
-    Some(Mount { mountpoint: unescape(mountpoint), devno: None, source: unescape(source), is_part: false })
+    let mountpoint = rest
+        .split(' ')
+        .next()
+        .filter(|mountpoint| !mountpoint.is_empty())?;
+    Some(Mount {
+        mountpoint: unescape(mountpoint),
+        devno: None,
+        source: unescape(source),
+        is_part: false,
+    })
 }
 
 /// Parses a line of /proc/swaps; `None` for a swap file and for the header.
@@ -97,7 +117,12 @@ fn parse_swaps(line: &str) -> Option<Mount> {
     let mut words = line.split_whitespace();
     let path = words.next()?;
     let source = (words.next()? == "partition").then(|| unescape(path))?;
-    Some(Mount { mountpoint: Node::SWAP.to_owned(), devno: None, source, is_part: false })
+    Some(Mount {
+        mountpoint: Node::SWAP.to_owned(),
+        devno: None,
+        source,
+        is_part: false,
+    })
 }
 
 /// Decodes the kernel's escapes: a backslash and three octal digits are a byte.
@@ -114,7 +139,9 @@ pub(in crate::source) fn unescape(text: &str) -> String {
 
 fn octal(digits: &[u8]) -> Option<u8> {
     // Parsing would accept a sign.
-    let digits = std::str::from_utf8(digits).ok().filter(|text| text.bytes().all(|b| b.is_ascii_digit()))?;
+    let digits = std::str::from_utf8(digits)
+        .ok()
+        .filter(|text| text.bytes().all(|b| b.is_ascii_digit()))?;
     u8::from_str_radix(digits, 8).ok()
 }
 
@@ -143,11 +170,18 @@ impl DeviceIndex<'_> {
         // LVM doubles the hyphens within names, so that a single one separates the volume group from the volume.
         let by_volume = || {
             let (group, volume) = name.split_once('/')?;
-            by_mapper_name(&format!("{}-{}", group.replace('-', "--"), volume.replace('-', "--")))
+            by_mapper_name(&format!(
+                "{}-{}",
+                group.replace('-', "--"),
+                volume.replace('-', "--")
+            ))
         };
         let by_link = || by_name(&link_target_name(&self.root.join("dev").join(name))?);
         let in_mapper = || by_mapper_name(name.strip_prefix("mapper/")?);
-        by_name(name).or_else(in_mapper).or_else(by_volume).or_else(by_link)
+        by_name(name)
+            .or_else(in_mapper)
+            .or_else(by_volume)
+            .or_else(by_link)
     }
 
     fn find(&self, is: impl Fn(&Node) -> bool) -> Option<usize> {
@@ -160,12 +194,20 @@ mod tests {
     use super::*;
 
     fn mount(mountpoint: &str, devno: Option<(u32, u32)>, source: &str) -> Mount {
-        Mount { mountpoint: mountpoint.into(), devno, source: source.into(), is_part: false }
+        Mount {
+            mountpoint: mountpoint.into(),
+            devno,
+            source: source.into(),
+            is_part: false,
+        }
     }
 
     #[test]
     fn escapes_are_bytes() {
-        assert_eq!(unescape(r"/mnt/my\040disk\134040\011"), "/mnt/my disk\\040\t");
+        assert_eq!(
+            unescape(r"/mnt/my\040disk\134040\011"),
+            "/mnt/my disk\\040\t"
+        );
         assert_eq!(unescape(r"/a\04"), r"/a\04");
         assert_eq!(unescape(r"/a\999\+12\"), r"/a\999\+12\");
         assert_eq!(unescape(r"/\303\244"), "/ä");
@@ -173,11 +215,22 @@ mod tests {
 
     #[test]
     fn a_line_gives_mount_point_device_and_source() {
-        let line = r"36 35 98:0 /mnt1 /mnt\0402 rw,noatime master:1 - ext3 /dev/root rw,errors=continue";
+        let line =
+            r"36 35 98:0 /mnt1 /mnt\0402 rw,noatime master:1 - ext3 /dev/root rw,errors=continue";
         let bind = mount("/mnt 2", Some((98, 0)), "/dev/root");
-        assert_eq!(parse_mountinfo(line), Some(Mount { is_part: true, ..bind }));
+        assert_eq!(
+            parse_mountinfo(line),
+            Some(Mount {
+                is_part: true,
+                ..bind
+            })
+        );
         for whole in [line.replace("/mnt1", "/"), line.replace("ext3", "btrfs")] {
-            assert_eq!(parse_mountinfo(&whole), Some(mount("/mnt 2", Some((98, 0)), "/dev/root")), "{whole}");
+            assert_eq!(
+                parse_mountinfo(&whole),
+                Some(mount("/mnt 2", Some((98, 0)), "/dev/root")),
+                "{whole}"
+            );
         }
         assert_eq!(parse_mountinfo("36 35 98:0 /mnt1"), None);
         assert_eq!(
@@ -189,7 +242,10 @@ mod tests {
 
     #[test]
     fn a_swap_file_is_not_a_device() {
-        assert_eq!(parse_swaps("Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority"), None);
+        assert_eq!(
+            parse_swaps("Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority"),
+            None
+        );
         assert_eq!(
             parse_swaps("/dev/dm-1   partition\t8388604\t0\t-2"),
             Some(mount("[SWAP]", None, "/dev/dm-1"))
@@ -200,10 +256,20 @@ mod tests {
     #[test]
     fn the_longest_mount_point_holds_a_file_and_the_last_mount_there() {
         let points = [("/", 1), ("/srv", 2), ("/srv", 3), ("/srvx", 4)];
-        let all = points.iter().map(|(point, minor)| mount(point, Some((8, *minor)), "")).collect();
+        let all = points
+            .iter()
+            .map(|(point, minor)| mount(point, Some((8, *minor)), ""))
+            .collect();
         let mounts = Mounts(all);
         let minor = |file: &str| mounts.mount_of(Path::new(file)).unwrap().devno.unwrap().1;
-        assert_eq!([minor("/srv/a/b.img"), minor("/srvy"), minor("/srvx/a (deleted)")], [3, 1, 4]);
+        assert_eq!(
+            [
+                minor("/srv/a/b.img"),
+                minor("/srvy"),
+                minor("/srvx/a (deleted)")
+            ],
+            [3, 1, 4]
+        );
         assert_eq!(mounts.mount_of(Path::new("relative")), None);
     }
 }

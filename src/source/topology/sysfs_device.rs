@@ -25,11 +25,20 @@ impl SysfsDevice {
     pub(super) fn open(root: &Path, block: &Path, name: &str) -> Self {
         let link = device_dir(block, name);
         // The heads of NVMe multipath disks are below `virtual` as well, but in `nvme-subsystem`.
-        let is_among_virtual = |target: PathBuf| target.to_string_lossy().contains("devices/virtual/block/");
+        let is_among_virtual =
+            |target: PathBuf| target.to_string_lossy().contains("devices/virtual/block/");
         let is_virtual = link.read_link().is_ok_and(is_among_virtual);
         let path = resolve_in_root(root, link);
-        let entries = list_devices(&path).unwrap_or_default().into_iter().collect();
-        Self { path, name: name.to_owned(), entries, is_virtual }
+        let entries = list_devices(&path)
+            .unwrap_or_default()
+            .into_iter()
+            .collect();
+        Self {
+            path,
+            name: name.to_owned(),
+            entries,
+            is_virtual,
+        }
     }
 
     /// Returns whether the directory has an entry of this name.
@@ -73,14 +82,22 @@ impl SysfsDevice {
             model: self.line("device/model").as_deref().map(bounded_text),
             diskseq: self.line("diskseq").and_then(|text| text.parse().ok()),
             rotational: self.flag("queue/rotational"),
-            scheduler: self.line("queue/scheduler").and_then(|text| active_scheduler(&text)),
-            nr_requests: self.line("queue/nr_requests").and_then(|text| text.parse().ok()),
+            scheduler: self
+                .line("queue/scheduler")
+                .and_then(|text| active_scheduler(&text)),
+            nr_requests: self
+                .line("queue/nr_requests")
+                .and_then(|text| text.parse().ok()),
             iostats_enabled: self.flag("queue/iostats"),
             backing_file: self.line("loop/backing_file"),
             ..Node::default()
         };
         // blk-mq, the kernel's layer for request-based drivers, has a directory `mq` for each of its devices.
-        let ignores_iostats = if self.has("mq") { Some(false) } else { ignores_iostats(node.kind, kernel) };
+        let ignores_iostats = if self.has("mq") {
+            Some(false)
+        } else {
+            ignores_iostats(node.kind, kernel)
+        };
         node.ignores_iostats = ignores_iostats.filter(|_| node.iostats_enabled.is_some());
         node
     }
@@ -90,9 +107,9 @@ impl SysfsDevice {
             return Kind::Partition;
         }
         match Kind::from_name(&self.name) {
-            kind if kind == Kind::Dm || kind == Kind::Disk && self.has("dm") => {
-                self.line("dm/uuid").map_or(Kind::Dm, |uuid| kind_of_uuid(&uuid))
-            }
+            kind if kind == Kind::Dm || kind == Kind::Disk && self.has("dm") => self
+                .line("dm/uuid")
+                .map_or(Kind::Dm, |uuid| kind_of_uuid(&uuid)),
             Kind::Disk if self.has("md") => Kind::Md,
             Kind::Disk if self.flag("hidden") == Some(true) => Kind::NvmePath,
             Kind::Disk if self.has("loop") => Kind::Loop,
@@ -104,11 +121,15 @@ impl SysfsDevice {
     /// Returns the partitions in natural order. `disk` is the node of this device.
     pub(super) fn partitions(&self, disk: &Node) -> Vec<Node> {
         let is_partition = |name: &&String| {
-            possible_disks(name).contains(&Some(self.name.as_str())) && device_dir(&self.path, name).is_dir()
+            possible_disks(name).contains(&Some(self.name.as_str()))
+                && device_dir(&self.path, name).is_dir()
         };
         let mut names: Vec<&String> = self.entries.iter().filter(is_partition).collect();
         names.sort_by_cached_key(|name| natural_key(name));
-        names.into_iter().map(|name| self.partition(name, disk)).collect()
+        names
+            .into_iter()
+            .map(|name| self.partition(name, disk))
+            .collect()
     }
 
     fn partition(&self, name: &str, disk: &Node) -> Node {
@@ -140,7 +161,9 @@ impl SysfsDevice {
 /// check the setting yet.
 fn ignores_iostats(kind: Kind, kernel: Option<(u32, u32)>) -> Option<bool> {
     match kind {
-        Kind::Disk | Kind::Partition | Kind::Loop | Kind::Ram | Kind::NvmePath | Kind::Optical => Some(false),
+        Kind::Disk | Kind::Partition | Kind::Loop | Kind::Ram | Kind::NvmePath | Kind::Optical => {
+            Some(false)
+        }
         Kind::Zram => Some(true),
         Kind::Md => kernel.filter(|kernel| *kernel >= (6, 1)).map(|_| false),
         Kind::Dm | Kind::Lvm | Kind::Crypt | Kind::Multipath => match kernel? {
@@ -154,26 +177,47 @@ fn ignores_iostats(kind: Kind, kernel: Option<(u32, u32)>) -> Option<bool> {
 
 /// Returns the kind of a device-mapper device by the prefix of its UUID, which the program that created it chose.
 fn kind_of_uuid(uuid: &str) -> Kind {
-    let kinds = [("LVM-", Kind::Lvm), ("CRYPT-", Kind::Crypt), ("mpath-", Kind::Multipath)];
-    kinds.into_iter().find(|(prefix, _)| uuid.starts_with(prefix)).map_or(Kind::Dm, |(_, kind)| kind)
+    let kinds = [
+        ("LVM-", Kind::Lvm),
+        ("CRYPT-", Kind::Crypt),
+        ("mpath-", Kind::Multipath),
+    ];
+    kinds
+        .into_iter()
+        .find(|(prefix, _)| uuid.starts_with(prefix))
+        .map_or(Kind::Dm, |(_, kind)| kind)
 }
 
 /// Reads the size, which the kernel gives in units of 512 bytes for any sector size.
 fn size_bytes(dir: &Path) -> Option<u64> {
-    read_line(&dir.join("size"))?.parse::<u64>().ok()?.checked_mul(512)
+    read_line(&dir.join("size"))?
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(512)
 }
 
 /// Returns the scheduler in brackets, or the only one.
 fn active_scheduler(text: &str) -> Option<String> {
-    let bracketed = || text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(name, _)| name);
+    let bracketed = || {
+        text.split_once('[')
+            .and_then(|(_, rest)| rest.split_once(']'))
+            .map(|(name, _)| name)
+    };
     let only = || Some(text).filter(|text| !text.contains([' ', '[']));
-    bracketed().or_else(only).filter(|name| !name.is_empty()).map(str::to_owned)
+    bracketed()
+        .or_else(only)
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned)
 }
 
 /// Returns the directory of a device below `block`, or of a partition below its disk. A name in sysfs cannot contain
 /// a slash; the kernel replaces it by `!`.
 pub(in crate::source) fn device_dir(block: &Path, name: &str) -> PathBuf {
-    let entry = if name.contains('/') { Cow::Owned(name.replace('/', "!")) } else { Cow::Borrowed(name) };
+    let entry = if name.contains('/') {
+        Cow::Owned(name.replace('/', "!"))
+    } else {
+        Cow::Borrowed(name)
+    };
     block.join(&*entry)
 }
 
@@ -193,7 +237,9 @@ pub(in crate::source) fn read_devno(dir: &Path) -> Option<(u32, u32)> {
 /// If the directory cannot be read.
 pub fn list_devices(dir: &Path) -> io::Result<Vec<String>> {
     let entries = read_dir(dir)?.flatten();
-    Ok(entries.filter_map(|entry| Some(device_name(entry.file_name().to_str()?))).collect())
+    Ok(entries
+        .filter_map(|entry| Some(device_name(entry.file_name().to_str()?)))
+        .collect())
 }
 
 /// Reads which devices are whole and which are partitions. It only lists `sys/block` and looks up each partition, so it
@@ -206,28 +252,52 @@ pub fn read_partitions(sys: &Path, devices: &[Device]) -> Topology {
     let Ok(listed) = list_devices(&block) else {
         // No listing gives the order of whole devices.
         let nodes: Vec<Node> = Topology::from_names(devices).into();
-        return Topology::new(nodes.into_iter().filter(|node| node.kind == Kind::Partition).collect());
+        return Topology::new(
+            nodes
+                .into_iter()
+                .filter(|node| node.kind == Kind::Partition)
+                .collect(),
+        );
     };
     let disks: HashSet<&str> = listed.iter().map(String::as_str).collect();
-    let others = devices.iter().filter(|device| !disks.contains(device.name.as_str()));
+    let others = devices
+        .iter()
+        .filter(|device| !disks.contains(device.name.as_str()));
     let partitions: Vec<Node> = others
         .map(|device| Node {
             name: device.name.clone(),
             kind: Kind::Partition,
-            backing_devices: find_disk(&block, &listed, &disks, &device.name).into_iter().collect(),
+            backing_devices: find_disk(&block, &listed, &disks, &device.name)
+                .into_iter()
+                .collect(),
             ..Node::default()
         })
         .collect();
-    let whole = |name: String| Node { kind: Kind::from_name(&name), name, ..Node::default() };
+    let whole = |name: String| Node {
+        kind: Kind::from_name(&name),
+        name,
+        ..Node::default()
+    };
     Topology::new(listed.into_iter().map(whole).chain(partitions).collect())
 }
 
 /// Returns the disk whose directory contains `partition`; disks that its name suggests are tried first. `disks` is
 /// `listed` as a set.
-fn find_disk(block: &Path, listed: &[String], disks: &HashSet<&str>, partition: &str) -> Option<String> {
+fn find_disk(
+    block: &Path,
+    listed: &[String],
+    disks: &HashSet<&str>,
+    partition: &str,
+) -> Option<String> {
     let holds = |disk: &&str| device_dir(&device_dir(block, disk), partition).is_dir();
-    let by_name = possible_disks(partition).into_iter().flatten().filter(|disk| disks.contains(disk));
-    by_name.chain(listed.iter().map(String::as_str)).find(holds).map(str::to_owned)
+    let by_name = possible_disks(partition)
+        .into_iter()
+        .flatten()
+        .filter(|disk| disks.contains(disk));
+    by_name
+        .chain(listed.iter().map(String::as_str))
+        .find(holds)
+        .map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -236,8 +306,14 @@ mod tests {
 
     #[test]
     fn the_active_scheduler_is_the_one_in_brackets() {
-        assert_eq!(active_scheduler("[none] mq-deadline kyber").as_deref(), Some("none"));
-        assert_eq!(active_scheduler("none [mq-deadline]").as_deref(), Some("mq-deadline"));
+        assert_eq!(
+            active_scheduler("[none] mq-deadline kyber").as_deref(),
+            Some("none")
+        );
+        assert_eq!(
+            active_scheduler("none [mq-deadline]").as_deref(),
+            Some("mq-deadline")
+        );
         assert_eq!(active_scheduler("none").as_deref(), Some("none"));
         assert_eq!(active_scheduler("none bfq"), None);
         assert_eq!(active_scheduler("[]"), None);
@@ -245,15 +321,45 @@ mod tests {
 
     #[test]
     fn the_uuid_of_a_mapped_device_gives_its_kind() {
-        let kinds = ["LVM-abc", "CRYPT-LUKS2-12-root", "mpath-360", "part1-mpath-360", ""].map(kind_of_uuid);
-        assert_eq!(kinds, [Kind::Lvm, Kind::Crypt, Kind::Multipath, Kind::Dm, Kind::Dm]);
+        let kinds = [
+            "LVM-abc",
+            "CRYPT-LUKS2-12-root",
+            "mpath-360",
+            "part1-mpath-360",
+            "",
+        ]
+        .map(kind_of_uuid);
+        assert_eq!(
+            kinds,
+            [Kind::Lvm, Kind::Crypt, Kind::Multipath, Kind::Dm, Kind::Dm]
+        );
     }
 
     #[test]
     fn device_mapper_obeys_iostats_in_later_kernels_only() {
-        let versions = [None, Some((4, 18)), Some((6, 1)), Some((6, 8)), Some((6, 12)), Some((7, 0))];
+        let versions = [
+            None,
+            Some((4, 18)),
+            Some((6, 1)),
+            Some((6, 8)),
+            Some((6, 12)),
+            Some((7, 0)),
+        ];
         let of = |kind| versions.map(|kernel| ignores_iostats(kind, kernel));
-        assert_eq!(of(Kind::Lvm), [None, Some(true), Some(true), None, Some(false), Some(false)]);
-        assert_eq!(of(Kind::Md), [None, None, Some(false), Some(false), Some(false), Some(false)]);
+        assert_eq!(
+            of(Kind::Lvm),
+            [None, Some(true), Some(true), None, Some(false), Some(false)]
+        );
+        assert_eq!(
+            of(Kind::Md),
+            [
+                None,
+                None,
+                Some(false),
+                Some(false),
+                Some(false),
+                Some(false)
+            ]
+        );
     }
 }

@@ -66,19 +66,28 @@ impl Session {
         // Leftovers that cannot be removed do not prevent tracing.
         let _ = remove_leftovers(root);
         let owner = Owner::current(root);
-        let mut rate = RequestRate { selected: options.rate_devices(), ..RequestRate::default() };
+        let mut rate = RequestRate {
+            selected: options.rate_devices(),
+            ..RequestRate::default()
+        };
         rate.observe(root, now);
         rate.take_completed();
         let start = |kind, size| Alternation::start(&dir, owner, kind, size);
         let pairs = event_pairs(&dir, root, &options)?;
         let cost_s = histogram_cost_s(&dir, &owner)? * weight(&pairs, options.users);
         let cpus = available_parallelism().map_or(1, usize::from);
-        let latencies =
-            (!pairs.is_empty()).then(|| start(SetKind::Latencies(pairs), MAP_SIZE[0])).transpose()?;
+        let latencies = (!pairs.is_empty())
+            .then(|| start(SetKind::Latencies(pairs), MAP_SIZE[0]))
+            .transpose()?;
         let users = SetKind::Users(options.user_devices.clone());
-        let users = options.users.then(|| start(users, USER_MAP_SIZE)).transpose()?;
+        let users = options
+            .users
+            .then(|| start(users, USER_MAP_SIZE))
+            .transpose()?;
         let has_errors = dir.has(&format!("events/block/{ERROR_EVENT}"));
-        let errors = has_errors.then(|| start(SetKind::Errors, ERROR_MAP_SIZE).ok()).flatten();
+        let errors = has_errors
+            .then(|| start(SetKind::Errors, ERROR_MAP_SIZE).ok())
+            .flatten();
         Ok(Self {
             root: root.to_owned(),
             guard: Guard::new(cost_s, cpus, options.max_overhead),
@@ -120,17 +129,27 @@ impl Session {
     fn renew_full_sets(&mut self) -> Result<()> {
         let is_full = |used: f64, set: &Alternation| used > f64::from(set.active.size) * MAX_FILL;
         let requests = self.rate.requests.wrapping_sub(self.requests_at_start) as f64;
-        if self.latencies.as_ref().is_some_and(|set| is_full(requests, set)) {
+        if self
+            .latencies
+            .as_ref()
+            .is_some_and(|set| is_full(requests, set))
+        {
             self.renew_latencies()?;
         }
-        if self.users.as_ref().is_some_and(|set| is_full(set.active.entries as f64, set)) {
+        if self
+            .users
+            .as_ref()
+            .is_some_and(|set| is_full(set.active.entries as f64, set))
+        {
             self.renew_users()?;
         }
         Ok(())
     }
 
     fn renew_latencies(&mut self) -> Result<()> {
-        let Some(set) = &mut self.latencies else { return Ok(()) };
+        let Some(set) = &mut self.latencies else {
+            return Ok(());
+        };
         let entries = (self.rate.per_s * MAP_SECONDS / MAX_FILL).min(f64::from(MAP_SIZE[1])) as u32;
         let size = entries.next_power_of_two().clamp(MAP_SIZE[0], MAP_SIZE[1]);
         self.requests_at_start = self.rate.requests;
@@ -139,7 +158,9 @@ impl Session {
     }
 
     fn renew_users(&mut self) -> Result<()> {
-        let Some(set) = &mut self.users else { return Ok(()) };
+        let Some(set) = &mut self.users else {
+            return Ok(());
+        };
         let kind = SetKind::Users(self.options.user_devices.clone());
         set.renew(kind, USER_MAP_SIZE, &mut self.counted)
     }
@@ -169,7 +190,12 @@ impl Session {
         }
         // Read before the histograms: `Surplus` corrects for requests that complete in between.
         self.rate.observe(&self.root, now);
-        for set in self.latencies.iter_mut().chain(&mut self.users).chain(&mut self.errors) {
+        for set in self
+            .latencies
+            .iter_mut()
+            .chain(&mut self.users)
+            .chain(&mut self.errors)
+        {
             if set.collect(&mut self.counted).is_err() {
                 self.counted.problem = Some(TraceProblem::Failed);
             }
@@ -177,8 +203,11 @@ impl Session {
         let mut counted = std::mem::take(&mut self.counted);
         counted.elapsed = now.saturating_sub(std::mem::replace(&mut self.read_at, now));
         let mut completed = self.rate.take_completed();
-        let TraceOptions { latencies, devices, .. } = &self.options;
-        completed.retain(|number, _| *latencies && (devices.is_empty() || devices.contains(number)));
+        let TraceOptions {
+            latencies, devices, ..
+        } = &self.options;
+        completed
+            .retain(|number, _| *latencies && (devices.is_empty() || devices.contains(number)));
         counted.completed = without_empty_flushes(&completed, &counted.latencies);
         self.surplus.settle(&mut counted);
         counted.users = counted.users.filter(|_| self.options.users);
@@ -193,10 +222,14 @@ impl Session {
 
     /// Returns whether devices that pass bios on have appeared or disappeared since the set was built.
     fn has_other_bio_devices(&self) -> bool {
-        let Some(SetKind::Latencies(pairs)) = self.latencies.as_ref().map(|set| &set.active.kind) else {
+        let Some(SetKind::Latencies(pairs)) = self.latencies.as_ref().map(|set| &set.active.kind)
+        else {
             return false;
         };
-        let traced = pairs.iter().find(|pair| pair.is_bio).map_or(&[][..], |pair| &pair.devices);
+        let traced = pairs
+            .iter()
+            .find(|pair| pair.is_bio)
+            .map_or(&[][..], |pair| &pair.devices);
         selected_bio_devices(&self.root, &self.options) != traced
     }
 }
@@ -205,11 +238,15 @@ impl TraceOptions {
     /// Returns the devices and partitions whose requests the kernel counts; none if it counts all.
     fn rate_devices(&self) -> Vec<DeviceNumber> {
         let is_of_all = |devices: &Vec<DeviceNumber>| device_filter(devices).is_empty();
-        if self.latencies && is_of_all(&self.devices) || self.users && is_of_all(&self.user_devices) {
+        if self.latencies && is_of_all(&self.devices) || self.users && is_of_all(&self.user_devices)
+        {
             return Vec::new();
         }
         let latencies = self.devices.iter().filter(|_| self.latencies);
-        latencies.chain(self.user_devices.iter().filter(|_| self.users)).copied().collect()
+        latencies
+            .chain(self.user_devices.iter().filter(|_| self.users))
+            .copied()
+            .collect()
     }
 }
 
@@ -221,10 +258,16 @@ fn event_pairs(dir: &TraceDir, root: &Path, options: &TraceOptions) -> Result<Ve
     if !options.latencies {
         return Ok(Vec::new());
     }
-    let mut pairs = vec![EventPair { is_bio: false, devices: options.devices.clone() }];
+    let mut pairs = vec![EventPair {
+        is_bio: false,
+        devices: options.devices.clone(),
+    }];
     let bios = selected_bio_devices(root, options);
     if !bios.is_empty() {
-        pairs.push(EventPair { is_bio: true, devices: bios });
+        pairs.push(EventPair {
+            is_bio: true,
+            devices: bios,
+        });
     }
     for event in pairs.iter().flat_map(EventPair::events) {
         let has_event = dir.has(&format!("events/block/{event}"));
@@ -254,8 +297,10 @@ fn weight(pairs: &[EventPair], has_users: bool) -> f64 {
 /// md. A device with requests has a directory `mq` in sysfs. An NVMe disk with several paths is not among them: it
 /// hands its bios over to a path, where they complete as requests with their own latencies.
 pub(super) fn bio_devices(root: &Path) -> Vec<DeviceNumber> {
-    let names: Vec<String> =
-        paths_in(&root.join("sys/block")).iter().filter_map(|path| file_name(path)).collect();
+    let names: Vec<String> = paths_in(&root.join("sys/block"))
+        .iter()
+        .filter_map(|path| file_name(path))
+        .collect();
     let heads: HashSet<String> = names.iter().filter_map(|name| nvme_head(name)).collect();
     let mut found: Vec<DeviceNumber> = names
         .iter()
@@ -273,8 +318,9 @@ fn find_processes(root: &Path, users: &mut TracedUsers) {
     let mut found = HashMap::new();
     for user in users.0.values_mut() {
         // A process that was started by a shell had the shell's name before.
-        let process =
-            found.entry((user.tid, Arc::clone(&user.comm))).or_insert_with(|| process_of(root, user));
+        let process = found
+            .entry((user.tid, Arc::clone(&user.comm)))
+            .or_insert_with(|| process_of(root, user));
         (user.pid, user.cgroup) = process.clone().unwrap_or_default();
     }
 }
@@ -283,7 +329,12 @@ fn find_processes(root: &Path, users: &mut TracedUsers) {
 fn process_of(root: &Path, user: &TracedUser) -> Option<(Option<u32>, Option<Arc<str>>)> {
     let folder = root.join(format!("proc/{}", user.tid));
     let status = read_text(&folder.join("status"))?;
-    let value = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    let value = |name: &str| {
+        status
+            .lines()
+            .find_map(|line| line.strip_prefix(name))
+            .map(str::trim)
+    };
     // The kernel appends the current work to the name of a worker thread.
     value("Name:").filter(|name| name.starts_with(user.comm.trim()))?;
     let pid = value("Tgid:").and_then(|pid| pid.parse().ok());
@@ -321,7 +372,11 @@ impl Tracer {
     /// The reason why requests cannot be traced.
     pub fn start(root: &Path, options: TraceOptions, clock: &dyn Clock) -> Result<Self> {
         let session = Session::start(root, options, clock.monotonic())?;
-        let mut tracer = Self { session: Arc::new(Mutex::new(session)), stop: None, thread: None };
+        let mut tracer = Self {
+            session: Arc::new(Mutex::new(session)),
+            stop: None,
+            thread: None,
+        };
         if !clock.is_manual() {
             let (stop, stopped) = sync_channel(1);
             let shared = Arc::clone(&tracer.session);
@@ -332,7 +387,9 @@ impl Tracer {
                     wait = lock(&shared).poll(clock.monotonic());
                 }
             };
-            let spawned = thread::Builder::new().name("blkstat-trace".to_owned()).spawn(run);
+            let spawned = thread::Builder::new()
+                .name("blkstat-trace".to_owned())
+                .spawn(run);
             tracer.thread = Some(spawned.context("cannot trace requests")?);
             tracer.stop = Some(stop);
         }
@@ -385,7 +442,13 @@ struct Guard {
 
 impl Guard {
     fn new(cost_s: f64, cpus: usize, max_fraction: f64) -> Self {
-        Self { cost_s, cpus: cpus.max(1), max_fraction, is_paused: false, cheap_since: None }
+        Self {
+            cost_s,
+            cpus: cpus.max(1),
+            max_fraction,
+            is_paused: false,
+            cheap_since: None,
+        }
     }
 
     /// Decides at a monotonic time whether tracing is paused, based on the requests per second of all devices.
@@ -427,8 +490,8 @@ fn histogram_cost_s(dir: &TraceDir, owner: &Owner) -> Result<f64> {
 }
 
 fn measure(dir: &TraceDir, name: &str) -> Result<f64> {
-    let [marker, trigger] =
-        ["trace_marker", "events/ftrace/print/trigger"].map(|file| format!("instances/{name}/{file}"));
+    let [marker, trigger] = ["trace_marker", "events/ftrace/print/trigger"]
+        .map(|file| format!("instances/{name}/{file}"));
     // The best of several attempts: an interrupt or another program can only add time.
     let seconds = || -> Result<f64> {
         let mut best = f64::MAX;
@@ -458,9 +521,16 @@ fn without_empty_flushes(
 ) -> Completed {
     let matchable = |(number, counts): (&DeviceNumber, &[u64; 4])| {
         let [reads, writes, discards, flushes] = *counts;
-        let key = LatencyKey { number: *number, kind: RequestKind::Write };
+        let key = LatencyKey {
+            number: *number,
+            kind: RequestKind::Write,
+        };
         let traced = latencies.get(&key).map_or(0, LatencyHistogram::count);
-        let counts = [reads, writes - writes.saturating_sub(traced).min(flushes), discards];
+        let counts = [
+            reads,
+            writes - writes.saturating_sub(traced).min(flushes),
+            discards,
+        ];
         (counts != [0; 3]).then_some((*number, counts))
     };
     counters.iter().filter_map(matchable).collect()
@@ -482,9 +552,16 @@ impl Surplus {
         for (key, histogram) in &counted.latencies {
             let counts = traced.entry(key.number).or_default();
             let kinds = counts.iter_mut().zip(RequestKind::ALL);
-            kinds.filter(|(_, kind)| *kind == key.kind).for_each(|(count, _)| *count += histogram.count());
+            kinds
+                .filter(|(_, kind)| *kind == key.kind)
+                .for_each(|(count, _)| *count += histogram.count());
         }
-        let numbers = counted.completed.keys().chain(traced.keys()).copied().collect::<BTreeSet<_>>();
+        let numbers = counted
+            .completed
+            .keys()
+            .chain(traced.keys())
+            .copied()
+            .collect::<BTreeSet<_>>();
         for number in numbers {
             let completed = counted.completed.entry(number).or_default();
             let ahead = self.ahead.entry(number).or_default();
@@ -565,7 +642,11 @@ impl RequestRate {
         for ((device, parent), is_traced) in devices.iter().zip(parents).zip(is_traced) {
             if parent.is_none() {
                 let sum = &mut sums[usize::from(!is_traced)];
-                *sum = device.counters.completed().into_iter().fold(*sum, u64::wrapping_add);
+                *sum = device
+                    .counters
+                    .completed()
+                    .into_iter()
+                    .fold(*sum, u64::wrapping_add);
             }
         }
         sums
@@ -575,9 +656,13 @@ impl RequestRate {
     /// and flushes.
     fn take_completed(&mut self) -> BTreeMap<DeviceNumber, [u64; 4]> {
         let devices = &self.sample.devices;
-        let whole = devices.iter().zip(partition_parents(devices)).filter(|(_, parent)| parent.is_none());
-        let now: BTreeMap<DeviceNumber, [u64; 4]> =
-            whole.map(|(device, _)| ((device.major, device.minor), device.counters.completed())).collect();
+        let whole = devices
+            .iter()
+            .zip(partition_parents(devices))
+            .filter(|(_, parent)| parent.is_none());
+        let now: BTreeMap<DeviceNumber, [u64; 4]> = whole
+            .map(|(device, _)| ((device.major, device.minor), device.counters.completed()))
+            .collect();
         let before = std::mem::replace(&mut self.by_device, now);
         let growth = self.by_device.iter().filter_map(|(number, now)| {
             // A new device, or one whose counters were reset, has completed all of its requests since the last call.
@@ -600,40 +685,91 @@ mod tests {
 
     fn options(devices: &[DeviceNumber], user_devices: &[DeviceNumber]) -> TraceOptions {
         let (devices, user_devices) = (devices.to_vec(), user_devices.to_vec());
-        TraceOptions { latencies: true, users: true, devices, user_devices, max_overhead: 0.02 }
+        TraceOptions {
+            latencies: true,
+            users: true,
+            devices,
+            user_devices,
+            max_overhead: 0.02,
+        }
     }
 
     #[test]
     fn only_requests_that_are_traced_count_in_full() {
         let device = |minor, name: &str, ios: u64| {
-            let mut device = Device { major: 8, minor, name: name.into(), ..Device::default() };
+            let mut device = Device {
+                major: 8,
+                minor,
+                name: name.into(),
+                ..Device::default()
+            };
             device.counters.reads.ios = ios;
             device
         };
         let sums = |selected: Vec<DeviceNumber>| {
-            let devices = vec![device(0, "sda", 100), device(1, "sda1", 90), device(16, "sdb", 7)];
-            let sample = Sample { devices, ..Sample::default() };
-            RequestRate { selected, sample, ..RequestRate::default() }.completed_requests()
+            let devices = vec![
+                device(0, "sda", 100),
+                device(1, "sda1", 90),
+                device(16, "sdb", 7),
+            ];
+            let sample = Sample {
+                devices,
+                ..Sample::default()
+            };
+            RequestRate {
+                selected,
+                sample,
+                ..RequestRate::default()
+            }
+            .completed_requests()
         };
         assert_eq!(sums(Vec::new()), [107, 0]);
-        assert_eq!((sums(vec![(8, 0), (8, 1)]), sums(vec![(8, 1)])), ([100, 7], [100, 7]));
-        assert_eq!((sums(vec![(8, 16)]), sums(vec![(8, 32)])), ([7, 100], [0, 107]));
+        assert_eq!(
+            (sums(vec![(8, 0), (8, 1)]), sums(vec![(8, 1)])),
+            ([100, 7], [100, 7])
+        );
+        assert_eq!(
+            (sums(vec![(8, 16)]), sums(vec![(8, 32)])),
+            ([7, 100], [0, 107])
+        );
         // If one of the triggers counts all devices, all of them count.
         let disk = [(8, 0)];
-        assert_eq!(options(&disk, &[(8, 0), (8, 1)]).rate_devices(), [(8, 0), (8, 0), (8, 1)]);
+        assert_eq!(
+            options(&disk, &[(8, 0), (8, 1)]).rate_devices(),
+            [(8, 0), (8, 0), (8, 1)]
+        );
         assert!(
-            options(&disk, &[]).rate_devices().is_empty() && options(&[], &disk).rate_devices().is_empty()
+            options(&disk, &[]).rate_devices().is_empty()
+                && options(&[], &disk).rate_devices().is_empty()
         );
         assert!(options(&[(8, 0); 65], &disk).rate_devices().is_empty());
-        assert_eq!(TraceOptions { latencies: false, ..options(&[], &disk) }.rate_devices(), disk);
-        assert_eq!(TraceOptions { users: false, ..options(&disk, &[]) }.rate_devices(), disk);
+        assert_eq!(
+            TraceOptions {
+                latencies: false,
+                ..options(&[], &disk)
+            }
+            .rate_devices(),
+            disk
+        );
+        assert_eq!(
+            TraceOptions {
+                users: false,
+                ..options(&disk, &[])
+            }
+            .rate_devices(),
+            disk
+        );
     }
 
     #[test]
     fn a_device_without_hardware_queues_passes_bios_on() {
         let root = tempfile::tempdir().unwrap();
-        for (name, dev) in [("dm-1", "253:1"), ("dm-0", "253:0"), ("nvme0n1", "259:0"), ("nvme1n1", "259:1")]
-        {
+        for (name, dev) in [
+            ("dm-1", "253:1"),
+            ("dm-0", "253:0"),
+            ("nvme0n1", "259:0"),
+            ("nvme1n1", "259:1"),
+        ] {
             let path = root.path().join("sys/block").join(name);
             fs::create_dir_all(&path).unwrap();
             fs::write(path.join("dev"), format!("{dev}\n")).unwrap();
@@ -650,7 +786,11 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let folder = root.path().join("proc/12");
         std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("status"), "Name:\tkworker/u4:1-flush-8:0\nTgid:\t10\n").unwrap();
+        std::fs::write(
+            folder.join("status"),
+            "Name:\tkworker/u4:1-flush-8:0\nTgid:\t10\n",
+        )
+        .unwrap();
         std::fs::write(folder.join("cgroup"), "0::/db.service\n").unwrap();
         let user = |comm: &str, tid| TracedUser {
             number: (8, 0),
@@ -663,10 +803,14 @@ mod tests {
             sectors: 8,
         };
         // The process did I/O under the name of the shell that started it, too.
-        let mut users = TracedUsers::of([user("bash", 12), user("kworker/u4:1", 12), user("sh", 14)]);
+        let mut users =
+            TracedUsers::of([user("bash", 12), user("kworker/u4:1", 12), user("sh", 14)]);
         find_processes(root.path(), &mut users);
         let found: Vec<_> = users.0.values().collect();
-        assert_eq!((found[1].pid, found[1].cgroup.as_deref()), (Some(10), Some("/db.service")));
+        assert_eq!(
+            (found[1].pid, found[1].cgroup.as_deref()),
+            (Some(10), Some("/db.service"))
+        );
         assert_eq!((found[0].pid, found[2].pid), (None, None));
     }
 }
@@ -683,9 +827,19 @@ mod guard_tests {
             guard.decide(Duration::from_secs_f64(second), rate);
             guard.is_paused
         };
-        assert_eq!([is_paused(0.0, 3990.0), is_paused(1.0, 4010.0)], [false, true]);
+        assert_eq!(
+            [is_paused(0.0, 3990.0), is_paused(1.0, 4010.0)],
+            [false, true]
+        );
         // Not low enough, then low for too short a time.
-        assert_eq!([is_paused(2.0, 3500.0), is_paused(3.0, 2000.0), is_paused(5.9, 2000.0)], [true; 3]);
+        assert_eq!(
+            [
+                is_paused(2.0, 3500.0),
+                is_paused(3.0, 2000.0),
+                is_paused(5.9, 2000.0)
+            ],
+            [true; 3]
+        );
         assert_eq!([is_paused(6.0, 3500.0), is_paused(7.0, 100.0)], [true; 2]);
         assert_eq!([is_paused(10.0, 100.0), is_paused(11.0, 100.0)], [false; 2]);
         let mut without_limit = Guard::new(10e-6, 2, 1.0);
@@ -704,8 +858,16 @@ mod completed_tests {
     /// Returns the counts of completed writes and of traced latencies of writes.
     fn counted(completed: u64, traced: u64) -> TracedIo {
         let mut histogram = LatencyHistogram::default();
-        histogram.add(LatencyBucket { lower_ns: 0, upper_ns: 9, count: traced, sum_ns: traced });
-        let key = LatencyKey { number: DISK, kind: RequestKind::Write };
+        histogram.add(LatencyBucket {
+            lower_ns: 0,
+            upper_ns: 9,
+            count: traced,
+            sum_ns: traced,
+        });
+        let key = LatencyKey {
+            number: DISK,
+            kind: RequestKind::Write,
+        };
         TracedIo {
             completed: BTreeMap::from([(DISK, [0, completed, 0])]),
             latencies: BTreeMap::from([(key, histogram)]),
@@ -722,7 +884,9 @@ mod completed_tests {
         let left = |completed: u64, flushes: u64, traced: u64| {
             let counters = BTreeMap::from([(DISK, [0, completed, 0, flushes])]);
             let latencies = counted(0, traced).latencies;
-            without_empty_flushes(&counters, &latencies).get(&DISK).map(|counts| counts[1])
+            without_empty_flushes(&counters, &latencies)
+                .get(&DISK)
+                .map(|counts| counts[1])
         };
         // 150 writes with a flush after each: 300 writes to the kernel.
         assert_eq!(left(300, 150, 150), Some(150));
@@ -740,7 +904,13 @@ mod completed_tests {
             writes(&counted)
         };
         // Two requests are in the counters only next time, and one was not traced at all.
-        assert_eq!([settled(10, 12), settled(10, 7), settled(0, 0)], [Some(12), Some(8), None]);
-        assert_eq!([settled(0, 5), settled(3, 0), settled(3, 1)], [Some(5), None, Some(1)]);
+        assert_eq!(
+            [settled(10, 12), settled(10, 7), settled(0, 0)],
+            [Some(12), Some(8), None]
+        );
+        assert_eq!(
+            [settled(0, 5), settled(3, 0), settled(3, 1)],
+            [Some(5), None, Some(1)]
+        );
     }
 }

@@ -11,7 +11,9 @@ use flate2::bufread::GzDecoder;
 
 use crate::attribution::files::parse_process_stat;
 use crate::sanitize::sanitize;
-use crate::source::small_file::{file_name, paths_in, read_bytes, read_bytes_into, read_line, read_text};
+use crate::source::small_file::{
+    file_name, paths_in, read_bytes, read_bytes_into, read_line, read_text,
+};
 
 #[derive(Clone, Debug)]
 pub(super) struct TraceDir {
@@ -24,7 +26,8 @@ impl TraceDir {
     /// # Errors
     /// The reason for which requests cannot be traced.
     pub(super) fn find(root: &Path) -> Result<Self> {
-        let candidates = ["sys/kernel/tracing", "sys/kernel/debug/tracing"].map(|path| root.join(path));
+        let candidates =
+            ["sys/kernel/tracing", "sys/kernel/debug/tracing"].map(|path| root.join(path));
         let mut is_denied = false;
         for path in candidates {
             match fs::metadata(path.join("events")) {
@@ -36,7 +39,9 @@ impl TraceDir {
             bail!(NOT_PERMITTED);
         }
         let systems = read_text(&root.join("proc/filesystems")).unwrap_or_default();
-        let has_tracefs = systems.lines().any(|line| line.split_whitespace().last() == Some("tracefs"));
+        let has_tracefs = systems
+            .lines()
+            .any(|line| line.split_whitespace().last() == Some("tracefs"));
         if !has_tracefs {
             bail!(
                 "cannot trace requests: this kernel has no tracefs (CONFIG_FTRACE); use a distribution's kernel"
@@ -62,7 +67,11 @@ impl TraceDir {
         let has_hist = ["block/block_bio_queue", "sched/sched_switch"]
             .iter()
             .any(|event| self.has(&format!("events/{event}/hist")));
-        let found = [self.has("events/block"), has_hist, self.has("synthetic_events")];
+        let found = [
+            self.has("events/block"),
+            has_hist,
+            self.has("synthetic_events"),
+        ];
         let missing = OPTIONS.into_iter().zip(found).filter(|(_, found)| !found);
         let missing: Vec<&'static str> = missing.map(|(option, _)| option).collect();
         require_options(&missing).map(|()| self)
@@ -72,7 +81,9 @@ impl TraceDir {
     /// (EPERM instead of EACCES). This works even if securityfs is not mounted.
     fn is_refused(&self) -> bool {
         let read = read_bytes_into(&self.join("synthetic_events"), &mut Vec::new());
-        read.is_err_and(|error| error.raw_os_error() == Some(rustix::io::Errno::PERM.raw_os_error()))
+        read.is_err_and(|error| {
+            error.raw_os_error() == Some(rustix::io::Errno::PERM.raw_os_error())
+        })
     }
 
     /// Returns the path of a file.
@@ -104,16 +115,25 @@ impl TraceDir {
     /// If the kernel refuses it.
     pub(super) fn write(&self, file: &str, text: &str) -> Result<()> {
         let path = self.join(file);
-        let written = OpenOptions::new().append(true).open(&path).and_then(|mut open| {
-            // The kernel parses each write separately, so the line must be a single write.
-            open.write_all(format!("{text}\n").as_bytes())
-        });
+        let written = OpenOptions::new()
+            .append(true)
+            .open(&path)
+            .and_then(|mut open| {
+                // The kernel parses each write separately, so the line must be a single write.
+                open.write_all(format!("{text}\n").as_bytes())
+            });
         written.map_err(|error| {
-            let reason = self.logged_reason(file).map_or_else(String::new, |reason| format!(" ({reason})"));
+            let reason = self
+                .logged_reason(file)
+                .map_or_else(String::new, |reason| format!(" ({reason})"));
             let refused = refused(&path, &error).to_string();
             match error.kind() {
                 ErrorKind::PermissionDenied | ErrorKind::OutOfMemory => anyhow!(refused),
-                _ => anyhow!("{refused}{}; the kernel refused '{}'", sanitize(&reason), sanitize(text)),
+                _ => anyhow!(
+                    "{refused}{}; the kernel refused '{}'",
+                    sanitize(&reason),
+                    sanitize(text)
+                ),
             }
         })
     }
@@ -126,7 +146,9 @@ impl TraceDir {
             _ => "error_log".to_owned(),
         };
         let text = self.read(&log);
-        text.lines().rev().find_map(|line| Some(line.split_once("error: ")?.1.to_owned()))
+        text.lines()
+            .rev()
+            .find_map(|line| Some(line.split_once("error: ")?.1.to_owned()))
     }
 
     /// Creates a tracing instance.
@@ -146,12 +168,19 @@ impl TraceDir {
 
     /// Returns the names in a directory, sorted; empty if it cannot be read.
     pub(super) fn list(&self, directory: &str) -> Vec<String> {
-        paths_in(&self.join(directory)).iter().filter_map(|path| file_name(path)).collect()
+        paths_in(&self.join(directory))
+            .iter()
+            .filter_map(|path| file_name(path))
+            .collect()
     }
 }
 
 /// The options of the kernel that tracing needs.
-const OPTIONS: [&str; 3] = ["CONFIG_BLK_DEV_IO_TRACE", "CONFIG_HIST_TRIGGERS", "CONFIG_SYNTH_EVENTS"];
+const OPTIONS: [&str; 3] = [
+    "CONFIG_BLK_DEV_IO_TRACE",
+    "CONFIG_HIST_TRIGGERS",
+    "CONFIG_SYNTH_EVENTS",
+];
 
 /// Fails if the kernel was built without some options.
 fn require_options(missing: &[&str]) -> Result<()> {
@@ -163,16 +192,22 @@ fn require_options(missing: &[&str]) -> Result<()> {
     Ok(())
 }
 
-const NOT_PERMITTED: &str = "cannot trace requests without root or CAP_SYS_ADMIN; run blkstat as root";
+const NOT_PERMITTED: &str =
+    "cannot trace requests without root or CAP_SYS_ADMIN; run blkstat as root";
 
 /// The error for a file or directory that the kernel refuses to read, write, create or remove.
 pub(super) fn refused(path: &Path, error: &io::Error) -> anyhow::Error {
     match error.kind() {
         ErrorKind::PermissionDenied => anyhow!(NOT_PERMITTED),
         ErrorKind::OutOfMemory => {
-            anyhow!("cannot trace requests: the kernel has not enough memory for histograms; free some")
+            anyhow!(
+                "cannot trace requests: the kernel has not enough memory for histograms; free some"
+            )
         }
-        _ => anyhow!("cannot trace requests: {}: {error}", sanitize(&path.display().to_string())),
+        _ => anyhow!(
+            "cannot trace requests: {}: {error}",
+            sanitize(&path.display().to_string())
+        ),
     }
 }
 
@@ -183,12 +218,24 @@ fn options_disabled_in_config(root: &Path) -> Vec<&'static str> {
     let from_proc = || {
         let (mut packed, mut text) = (Vec::new(), String::new());
         read_bytes_into(&root.join("proc/config.gz"), &mut packed).ok()?;
-        GzDecoder::new(packed.as_slice()).read_to_string(&mut text).ok().map(|_| text)
+        GzDecoder::new(packed.as_slice())
+            .read_to_string(&mut text)
+            .ok()
+            .map(|_| text)
     };
     let config = read_text(&root.join(format!("boot/config-{release}"))).or_else(from_proc);
-    let Some(config) = config else { return Vec::new() };
-    let is_set = |option: &str| config.lines().any(|line| line.strip_prefix(option) == Some("=y"));
-    OPTIONS.into_iter().filter(|option| !is_set(option)).collect()
+    let Some(config) = config else {
+        return Vec::new();
+    };
+    let is_set = |option: &str| {
+        config
+            .lines()
+            .any(|line| line.strip_prefix(option) == Some("=y"))
+    };
+    OPTIONS
+        .into_iter()
+        .filter(|option| !is_set(option))
+        .collect()
 }
 
 /// Returns whether the kernel's lockdown prohibits reading its memory and thus tracing.
@@ -217,9 +264,20 @@ const EVENTS: [&str; 9] = [
 pub fn remove_leftovers(root: &Path) -> Result<Vec<String>> {
     let dir = TraceDir::find(root)?;
     let has_ended = |name: &&String| Owner::parse(name).is_some_and(|owner| owner.has_ended(root));
-    let mut removed: Vec<String> = dir.list("instances").iter().filter(has_ended).cloned().collect();
-    removed.iter().try_for_each(|name| remove_instance(&dir, name))?;
-    let events: Vec<String> = synthetic_events(&dir).iter().filter(has_ended).cloned().collect();
+    let mut removed: Vec<String> = dir
+        .list("instances")
+        .iter()
+        .filter(has_ended)
+        .cloned()
+        .collect();
+    removed
+        .iter()
+        .try_for_each(|name| remove_instance(&dir, name))?;
+    let events: Vec<String> = synthetic_events(&dir)
+        .iter()
+        .filter(has_ended)
+        .cloned()
+        .collect();
     for event in events {
         dir.write("synthetic_events", &format!("!{event}"))?;
         removed.push(event);
@@ -235,7 +293,11 @@ pub(super) fn remove_instance(dir: &TraceDir, name: &str) -> Result<()> {
     let events = format!("instances/{name}/events");
     let synthetic: Vec<String> = synthetic_events(dir)
         .into_iter()
-        .filter(|event| event.strip_prefix(name).is_some_and(|rest| rest.starts_with('_')))
+        .filter(|event| {
+            event
+                .strip_prefix(name)
+                .is_some_and(|rest| rest.starts_with('_'))
+        })
         .collect();
     let in_order = EVENTS
         .map(str::to_owned)
@@ -258,13 +320,20 @@ pub(super) fn remove_instance(dir: &TraceDir, name: &str) -> Result<()> {
 /// Returns the names of the synthetic events of blkstat.
 fn synthetic_events(dir: &TraceDir) -> Vec<String> {
     let text = dir.read("synthetic_events");
-    let names = text.lines().filter_map(|line| line.split_whitespace().next());
-    names.filter(|name| Owner::parse(name).is_some()).map(str::to_owned).collect()
+    let names = text
+        .lines()
+        .filter_map(|line| line.split_whitespace().next());
+    names
+        .filter(|name| Owner::parse(name).is_some())
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Returns the triggers in a `trigger` file in a form that can be written back: without their states.
 fn triggers(text: &str) -> impl Iterator<Item = &str> {
-    let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    let lines = text
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty());
     lines.map(|line| match line.rsplit_once(" [") {
         Some((trigger, state)) if state.ends_with(']') => trigger,
         _ => line,
@@ -288,19 +357,31 @@ impl Owner {
     /// Returns this process. A number that cannot be read is 0.
     pub(super) fn current(root: &Path) -> Self {
         let pid = std::process::id();
-        Self { namespace: namespace(root), pid, started: started(root, pid).unwrap_or(0) }
+        Self {
+            namespace: namespace(root),
+            pid,
+            started: started(root, pid).unwrap_or(0),
+        }
     }
 
     /// Returns the owner of an instance or synthetic event; `None` if blkstat did not name it.
     pub(super) fn parse(name: &str) -> Option<Self> {
         let mut parts = name.strip_prefix(Self::PREFIX)?.split('_');
         let namespace = parts.next()?.parse().ok()?;
-        Some(Self { namespace, pid: parts.next()?.parse().ok()?, started: parts.next()?.parse().ok()? })
+        Some(Self {
+            namespace,
+            pid: parts.next()?.parse().ok()?,
+            started: parts.next()?.parse().ok()?,
+        })
     }
 
     /// Returns the name of something that this process owns.
     pub(super) fn name(&self, suffix: &str) -> String {
-        let Self { namespace, pid, started } = self;
+        let Self {
+            namespace,
+            pid,
+            started,
+        } = self;
         format!("{}{namespace}_{pid}_{started}_{suffix}", Self::PREFIX)
     }
 
@@ -313,7 +394,9 @@ impl Owner {
 
 fn namespace(root: &Path) -> u64 {
     let link = fs::read_link(root.join("proc/self/ns/pid")).unwrap_or_default();
-    let number = link.to_str().and_then(|link| link.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok());
+    let number = link
+        .to_str()
+        .and_then(|link| link.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok());
     number.unwrap_or(0)
 }
 
@@ -350,7 +433,10 @@ mod tests {
     fn what_is_missing_is_named_with_the_remedy() {
         for (files, expected) in [
             (&["proc/filesystems=nodev\tsysfs\n"][..], "has no tracefs"),
-            (&["proc/filesystems=nodev\ttracefs\n"], "run 'mount -t tracefs tracefs /sys/kernel/tracing'"),
+            (
+                &["proc/filesystems=nodev\ttracefs\n"],
+                "run 'mount -t tracefs tracefs /sys/kernel/tracing'",
+            ),
             (
                 &["sys/kernel/tracing/events/enable"],
                 "built without CONFIG_BLK_DEV_IO_TRACE, CONFIG_HIST_TRIGGERS, CONFIG_SYNTH_EVENTS;",
@@ -360,7 +446,10 @@ mod tests {
                 "built without CONFIG_HIST_TRIGGERS, CONFIG_SYNTH_EVENTS;",
             ),
             (
-                &["sys/kernel/tracing/events/sched/sched_switch/hist", SYNTHETIC],
+                &[
+                    "sys/kernel/tracing/events/sched/sched_switch/hist",
+                    SYNTHETIC,
+                ],
                 "built without CONFIG_BLK_DEV_IO_TRACE;",
             ),
             (&[HIST], "built without CONFIG_SYNTH_EVENTS;"),
@@ -374,10 +463,21 @@ mod tests {
             ),
             (&[HIST, SYNTHETIC], "found"),
             (
-                &[HIST, SYNTHETIC, "sys/kernel/security/lockdown=none integrity [confidentiality]\n"],
+                &[
+                    HIST,
+                    SYNTHETIC,
+                    "sys/kernel/security/lockdown=none integrity [confidentiality]\n",
+                ],
                 "locked down",
             ),
-            (&[HIST, SYNTHETIC, "sys/kernel/security/lockdown=none [integrity] confidentiality\n"], "found"),
+            (
+                &[
+                    HIST,
+                    SYNTHETIC,
+                    "sys/kernel/security/lockdown=none [integrity] confidentiality\n",
+                ],
+                "found",
+            ),
             (
                 &[
                     "sys/kernel/debug/tracing/events/block/block_bio_queue/hist",
@@ -387,7 +487,10 @@ mod tests {
             ),
         ] {
             let message = message(files);
-            assert!(message.contains(expected) && !message.contains('\n'), "{files:?}: {message}");
+            assert!(
+                message.contains(expected) && !message.contains('\n'),
+                "{files:?}: {message}"
+            );
         }
     }
 
@@ -399,9 +502,20 @@ mod tests {
             "sys/kernel/tracing/instances/a/error_log=[ 9.1] hist:block:b: error: Couldn't find field\n  Command: x\n",
         ]);
         let dir = TraceDir::find(root.path()).unwrap();
-        let error = dir.write("instances/a/events/none/trigger", "hist:keys=x").unwrap_err().to_string();
-        assert!(error.contains("Couldn't find field") && error.contains("'hist:keys=x'"), "{error}");
-        assert!(dir.make_instance("a").unwrap_err().to_string().contains("'a' exists already"));
+        let error = dir
+            .write("instances/a/events/none/trigger", "hist:keys=x")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("Couldn't find field") && error.contains("'hist:keys=x'"),
+            "{error}"
+        );
+        assert!(
+            dir.make_instance("a")
+                .unwrap_err()
+                .to_string()
+                .contains("'a' exists already")
+        );
         dir.make_instance("b").unwrap();
         assert_eq!(dir.list("instances"), ["a", "b"]);
         remove_instance(&dir, "b").unwrap();
@@ -431,7 +545,10 @@ mod leftovers_tests {
             "disable_hist:block:block_rq_issue:unlimited",
         ];
         assert_eq!(triggers(text).collect::<Vec<_>>(), expected);
-        assert_eq!(triggers("# Available triggers:\n# traceon hist\n").count(), 0);
+        assert_eq!(
+            triggers("# Available triggers:\n# traceon hist\n").count(),
+            0
+        );
     }
 
     #[test]
@@ -454,7 +571,10 @@ mod leftovers_tests {
         assert_eq!(removed, [left, &format!("{left}_request")]);
         let dir = TraceDir::find(root.path()).unwrap();
         assert_eq!(dir.list("instances"), [own.as_str(), "theirs"]);
-        assert!(dir.read("synthetic_events").ends_with(&format!("!{left}_request\n")));
+        assert!(
+            dir.read("synthetic_events")
+                .ends_with(&format!("!{left}_request\n"))
+        );
     }
 
     #[test]
@@ -465,14 +585,31 @@ mod leftovers_tests {
         assert_eq!(Owner::parse(&owner.name("0")), Some(owner));
         assert_eq!(Owner::parse(&owner.name("0_request")), Some(owner));
         assert!(!owner.has_ended(root));
-        let before = Owner { started: owner.started - 1, ..owner };
+        let before = Owner {
+            started: owner.started - 1,
+            ..owner
+        };
         assert!(before.has_ended(root), "another process had its number");
-        assert!(!Owner { namespace: 1, ..before }.has_ended(root), "it cannot be seen");
+        assert!(
+            !Owner {
+                namespace: 1,
+                ..before
+            }
+            .has_ended(root),
+            "it cannot be seen"
+        );
     }
 
     #[test]
     fn names_of_others_have_no_owner() {
-        let names = ["blkstat", "blkstat_", "blkstat_1_2", "blkstat_a_1_2_0", "wakeup_latency", ""];
+        let names = [
+            "blkstat",
+            "blkstat_",
+            "blkstat_1_2",
+            "blkstat_a_1_2_0",
+            "wakeup_latency",
+            "",
+        ];
         assert!(names.iter().all(|name| Owner::parse(name).is_none()));
     }
 }

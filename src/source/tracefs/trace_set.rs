@@ -42,9 +42,10 @@ impl SetKind {
     fn histograms(&self, name: &str) -> Vec<(&'static str, String)> {
         let own = |event| vec![(event, format!("events/block/{event}/hist"))];
         match self {
-            Self::Latencies(pairs) => {
-                pairs.iter().map(|pair| (pair.events()[0], pair.synthetic_file(name, "hist"))).collect()
-            }
+            Self::Latencies(pairs) => pairs
+                .iter()
+                .map(|pair| (pair.events()[0], pair.synthetic_file(name, "hist")))
+                .collect(),
             Self::Users(_) => own(BIO_EVENT),
             Self::Errors => own(ERROR_EVENT),
         }
@@ -103,7 +104,8 @@ impl TraceSet {
                 // Bios that only flush read and write nothing.
                 let filter = and_filter(&device_filter(devices), "nr_sector > 0");
                 let keys = "dev,rwbs,common_pid.execname";
-                let trigger = format!("hist:keys={keys}:vals=hitcount,nr_sector:size={size}:pause{filter}");
+                let trigger =
+                    format!("hist:keys={keys}:vals=hitcount,nr_sector:size={size}:pause{filter}");
                 set.write(&format!("events/block/{BIO_EVENT}/trigger"), &trigger)?;
             }
             SetKind::Errors => {
@@ -118,21 +120,28 @@ impl TraceSet {
     }
 
     fn add_pair(&self, pair: &EventPair) -> Result<()> {
-        let Self { dir, name, size, .. } = self;
+        let Self {
+            dir, name, size, ..
+        } = self;
         let format = dir.read(&format!("events/block/{}/format", pair.events()[1]));
         dir.write("synthetic_events", &pair.synthetic_event(name, &format))?;
-        let [start, end] = pair.events().map(|event| format!("events/block/{event}/trigger"));
+        let [start, end] = pair
+            .events()
+            .map(|event| format!("events/block/{event}/trigger"));
         self.write(&start, &pair.start_trigger(name, *size))?;
         self.write(&end, &pair.end_trigger(name, *size))?;
         let file = pair.synthetic_file(name, "trigger");
         // The kernel's own help text.
         let has_buckets = dir.read("README").contains(".buckets=");
-        latency_triggers(has_buckets).iter().try_for_each(|trigger| self.write(&file, trigger))
+        latency_triggers(has_buckets)
+            .iter()
+            .try_for_each(|trigger| self.write(&file, trigger))
     }
 
     /// Writes a line to a file of the instance.
     fn write(&self, file: &str, text: &str) -> Result<()> {
-        self.dir.write(&format!("instances/{}/{file}", self.name), text)
+        self.dir
+            .write(&format!("instances/{}/{file}", self.name), text)
     }
 
     /// Starts counting, and prepares [`Self::pause`].
@@ -161,10 +170,14 @@ impl TraceSet {
     /// # Errors
     /// If the histograms cannot be read.
     fn read(&mut self) -> Result<TracedIo> {
-        let mut counts = TracedIo { users: Some(TracedUsers::default()), ..TracedIo::default() };
+        let mut counts = TracedIo {
+            users: Some(TracedUsers::default()),
+            ..TracedIo::default()
+        };
         self.entries = 0;
         for (at, (_, file)) in self.kind.histograms(&self.name).into_iter().enumerate() {
-            self.dir.read_into(&format!("instances/{}/{file}", self.name), &mut self.text)?;
+            self.dir
+                .read_into(&format!("instances/{}/{file}", self.name), &mut self.text)?;
             let text = String::from_utf8_lossy(&self.text);
             for section in parse_hist(&text) {
                 counts.dropped = counts.dropped.saturating_add(section.dropped);
@@ -194,11 +207,19 @@ impl Drop for TraceSet {
 
 fn add_latency(entry: &HistEntry<'_>, pair: &EventPair, counts: &mut TracedIo) -> Option<()> {
     let (number, letters, bucket) = traced_latency(entry)?;
-    let kind_of = if pair.is_bio { RequestKind::from_bio_rwbs } else { RequestKind::from_rwbs };
+    let kind_of = if pair.is_bio {
+        RequestKind::from_bio_rwbs
+    } else {
+        RequestKind::from_rwbs
+    };
     let kind = kind_of(letters)?;
     // The trigger has no filter if there are too many devices.
     if pair.devices.is_empty() || pair.devices.contains(&number) {
-        counts.latencies.entry(LatencyKey { number, kind }).or_default().add(bucket);
+        counts
+            .latencies
+            .entry(LatencyKey { number, kind })
+            .or_default()
+            .add(bucket);
     }
     Some(())
 }
@@ -245,7 +266,12 @@ impl Alternation {
     pub(super) fn start(dir: &TraceDir, owner: Owner, kind: SetKind, size: u32) -> Result<Self> {
         let active = TraceSet::build(dir, kind.name(&owner, 0), kind, size)?;
         active.start()?;
-        Ok(Self { owner, built: 1, active, draining: None })
+        Ok(Self {
+            owner,
+            built: 1,
+            active,
+            draining: None,
+        })
     }
 
     /// Replaces the set by one with maps of `size` entries. Adds the requests that the sets have counted to `traced`. A
@@ -284,7 +310,12 @@ const LATENCY_MAP_SIZE: u32 = 8192;
 
 /// The ranges of latencies that the histograms cover, by their starts and the widths of their buckets in nanoseconds. Each
 /// bucket is at most 2% as wide as the smallest latency of its range, from 10 µs on.
-const RANGES: [[u64; 2]; 4] = [[0, 200], [320_000, 6_400], [10_240_000, 204_800], [327_680_000, 6_553_600]];
+const RANGES: [[u64; 2]; 4] = [
+    [0, 200],
+    [320_000, 6_400],
+    [10_240_000, 204_800],
+    [327_680_000, 6_553_600],
+];
 
 /// Two tracepoints in the life of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -299,7 +330,11 @@ pub(super) struct EventPair {
 impl EventPair {
     /// The two tracepoints, in the system `block`.
     pub(super) fn events(&self) -> [&'static str; 2] {
-        if self.is_bio { [BIO_EVENT, "block_bio_complete"] } else { ["block_rq_issue", "block_rq_complete"] }
+        if self.is_bio {
+            [BIO_EVENT, "block_bio_complete"]
+        } else {
+            ["block_rq_issue", "block_rq_complete"]
+        }
     }
 
     /// The name of this pair, unique within the process.
@@ -310,7 +345,10 @@ impl EventPair {
     /// Returns the definition of the synthetic event that carries the latency of a request.
     fn synthetic_event(&self, owner: &str, format: &str) -> String {
         let length = letters_length(format);
-        format!("{owner}_{} u32 dev; u64 lat; char rwbs[{length}]", self.tag())
+        format!(
+            "{owner}_{} u32 dev; u64 lat; char rwbs[{length}]",
+            self.tag()
+        )
     }
 
     /// Returns the name of that event's file in an instance.
@@ -323,14 +361,23 @@ impl EventPair {
     /// keep their sectors.
     fn start_trigger(&self, owner: &str, size: u32) -> String {
         let of_devices = device_filter(&self.devices);
-        let filter = if self.is_bio { of_devices } else { and_filter(&of_devices, "nr_sector > 0") };
+        let filter = if self.is_bio {
+            of_devices
+        } else {
+            and_filter(&of_devices, "nr_sector > 0")
+        };
         let tag = self.tag();
-        format!("hist:keys=dev,sector:{owner}_{tag}_ts=common_timestamp:size={size}:clock=mono:pause{filter}")
+        format!(
+            "hist:keys=dev,sector:{owner}_{tag}_ts=common_timestamp:size={size}:clock=mono:pause{filter}"
+        )
     }
 
     /// Returns the trigger that computes the latency at the second tracepoint.
     fn end_trigger(&self, owner: &str, size: u32) -> String {
-        let (name, filter) = (format!("{owner}_{}", self.tag()), device_filter(&self.devices));
+        let (name, filter) = (
+            format!("{owner}_{}", self.tag()),
+            device_filter(&self.devices),
+        );
         format!(
             "hist:keys=dev,sector:{name}_lat=common_timestamp-${name}_ts:size={size}:clock=mono\
              :onmatch(block.{}).trace({name},dev,${name}_lat,rwbs){filter}",
@@ -343,16 +390,23 @@ impl EventPair {
 /// powers of two; the mean latency of each bucket is exact in both.
 fn latency_triggers(has_buckets: bool) -> Vec<String> {
     let trigger = |modifier: &str, filter: &str| {
-        format!("hist:keys=dev,rwbs,lat.{modifier}:vals=hitcount,lat:size={LATENCY_MAP_SIZE}{filter}")
+        format!(
+            "hist:keys=dev,rwbs,lat.{modifier}:vals=hitcount,lat:size={LATENCY_MAP_SIZE}{filter}"
+        )
     };
     if !has_buckets {
         return vec![trigger("log2", "")];
     }
     let of_range = |(at, [start_ns, bucket_ns]): (usize, &[u64; 2])| {
         let from = (at > 0).then(|| format!("lat >= {start_ns}"));
-        let below = RANGES.get(at + 1).map(|[next_ns, _]| format!("lat < {next_ns}"));
+        let below = RANGES
+            .get(at + 1)
+            .map(|[next_ns, _]| format!("lat < {next_ns}"));
         let filter: Vec<String> = from.into_iter().chain(below).collect();
-        trigger(&format!("buckets={bucket_ns}"), &format!(" if {}", filter.join(" && ")))
+        trigger(
+            &format!("buckets={bucket_ns}"),
+            &format!(" if {}", filter.join(" && ")),
+        )
     };
     RANGES.iter().enumerate().map(of_range).collect()
 }
@@ -362,8 +416,16 @@ fn latency_triggers(has_buckets: bool) -> Vec<String> {
 fn traced_latency<'a>(entry: &HistEntry<'a>) -> Option<(DeviceNumber, &'a str, LatencyBucket)> {
     let number = device_number(entry.key("dev", Some("rwbs"))?.parse().ok()?);
     let range = key_range(entry.key("lat", None)?)?;
-    let (count, sum_ns) = (entry.value("hitcount").unwrap_or(0), entry.value("lat").unwrap_or(0));
-    let bucket = LatencyBucket { lower_ns: *range.start(), upper_ns: *range.end(), count, sum_ns };
+    let (count, sum_ns) = (
+        entry.value("hitcount").unwrap_or(0),
+        entry.value("lat").unwrap_or(0),
+    );
+    let bucket = LatencyBucket {
+        lower_ns: *range.start(),
+        upper_ns: *range.end(),
+        count,
+        sum_ns,
+    };
     Some((number, entry.key("rwbs", Some("lat"))?, bucket))
 }
 
@@ -372,8 +434,10 @@ pub(super) fn device_filter(devices: &[DeviceNumber]) -> String {
     if devices.is_empty() || devices.len() > MAX_FILTER_DEVICES {
         return String::new();
     }
-    let conditions: Vec<String> =
-        devices.iter().map(|number| format!("dev == {}", kernel_number(*number))).collect();
+    let conditions: Vec<String> = devices
+        .iter()
+        .map(|number| format!("dev == {}", kernel_number(*number)))
+        .collect();
     format!(" if {}", conditions.join(" || "))
 }
 
@@ -401,9 +465,14 @@ fn device_number(number: u32) -> DeviceNumber {
 /// Returns the length of the letters of a request in an event's `format` file. It differs between versions.
 fn letters_length(format: &str) -> u32 {
     const USUAL: u32 = 8;
-    let length = format
-        .lines()
-        .find_map(|line| line.split_once("field:char rwbs[")?.1.split_once(']')?.0.parse().ok());
+    let length = format.lines().find_map(|line| {
+        line.split_once("field:char rwbs[")?
+            .1
+            .split_once(']')?
+            .0
+            .parse()
+            .ok()
+    });
     length.unwrap_or(USUAL)
 }
 
@@ -428,13 +497,21 @@ mod tests {
             line("D", 1, 4096)
         );
         let mut counts = TracedIo::default();
-        for entry in parse_hist(&text).iter().flat_map(|section| &section.entries) {
+        for entry in parse_hist(&text)
+            .iter()
+            .flat_map(|section| &section.entries)
+        {
             add_user(entry, &mut counts).unwrap();
         }
         let users = counts.users.unwrap_or_default();
-        let users = users.0.values().map(|user| (user.number, user.tid, user.kind, user.count, user.sectors));
-        let expected =
-            [((8, 0), 12, RequestKind::Write, 5, 2072), ((8, 0), 12, RequestKind::Discard, 1, 4096)];
+        let users = users
+            .0
+            .values()
+            .map(|user| (user.number, user.tid, user.kind, user.count, user.sectors));
+        let expected = [
+            ((8, 0), 12, RequestKind::Write, 5, 2072),
+            ((8, 0), 12, RequestKind::Discard, 1, 4096),
+        ];
         assert_eq!(users.collect::<Vec<_>>(), expected);
     }
 
@@ -447,7 +524,10 @@ mod tests {
         for entry in parse_hist(text).iter().flat_map(|section| &section.entries) {
             add_error(entry, &mut counts).unwrap();
         }
-        assert_eq!(counts.errors, BTreeMap::from([(((8, 0), -5), 3), (((8, 16), -110), 1)]));
+        assert_eq!(
+            counts.errors,
+            BTreeMap::from([(((8, 0), -5), 3), (((8, 16), -110), 1)])
+        );
     }
 }
 
@@ -468,8 +548,10 @@ mod event_pair_tests {
     #[test]
     fn every_latency_is_in_one_histogram() {
         let triggers = latency_triggers(true);
-        let filters: Vec<&str> =
-            triggers.iter().map(|trigger| trigger.split_once(" if ").unwrap().1).collect();
+        let filters: Vec<&str> = triggers
+            .iter()
+            .map(|trigger| trigger.split_once(" if ").unwrap().1)
+            .collect();
         let expected = [
             "lat < 320000",
             "lat >= 320000 && lat < 10240000",
@@ -477,28 +559,47 @@ mod event_pair_tests {
             "lat >= 327680000",
         ];
         assert_eq!(filters, expected);
-        assert_eq!(latency_triggers(false), ["hist:keys=dev,rwbs,lat.log2:vals=hitcount,lat:size=8192"]);
+        assert_eq!(
+            latency_triggers(false),
+            ["hist:keys=dev,rwbs,lat.log2:vals=hitcount,lat:size=8192"]
+        );
     }
 
     #[test]
     fn device_numbers_are_those_of_the_kernel() {
         // The device dm-0 of a guest, 253:0.
-        assert_eq!((kernel_number((253, 0)), device_number(265_289_728)), (265_289_728, (253, 0)));
-        assert_eq!(device_filter(&[(8, 0), (259, 3)]), " if dev == 8388608 || dev == 271581187");
+        assert_eq!(
+            (kernel_number((253, 0)), device_number(265_289_728)),
+            (265_289_728, (253, 0))
+        );
+        assert_eq!(
+            device_filter(&[(8, 0), (259, 3)]),
+            " if dev == 8388608 || dev == 271581187"
+        );
         assert_eq!(device_filter(&[(8, 0); MAX_FILTER_DEVICES + 1]), "");
     }
 
     #[test]
     fn the_synthetic_event_has_the_letters_of_the_kernel() {
-        let pair = EventPair { is_bio: false, devices: Vec::new() };
-        let format = "\tfield:dev_t dev;\toffset:8;\n\tfield:char rwbs[10];\toffset:32;\tsize:10;\n";
-        assert_eq!(pair.synthetic_event("me", format), "me_request u32 dev; u64 lat; char rwbs[10]");
+        let pair = EventPair {
+            is_bio: false,
+            devices: Vec::new(),
+        };
+        let format =
+            "\tfield:dev_t dev;\toffset:8;\n\tfield:char rwbs[10];\toffset:32;\tsize:10;\n";
+        assert_eq!(
+            pair.synthetic_event("me", format),
+            "me_request u32 dev; u64 lat; char rwbs[10]"
+        );
         assert_eq!(letters_length(""), 8);
     }
 
     #[test]
     fn the_triggers_of_a_pair_belong_together() {
-        let pair = EventPair { is_bio: true, devices: vec![(253, 0)] };
+        let pair = EventPair {
+            is_bio: true,
+            devices: vec![(253, 0)],
+        };
         assert_eq!(
             pair.start_trigger("me", 512),
             "hist:keys=dev,sector:me_bio_ts=common_timestamp:size=512:clock=mono:pause if dev == 265289728"
@@ -508,7 +609,13 @@ mod event_pair_tests {
             "hist:keys=dev,sector:me_bio_lat=common_timestamp-$me_bio_ts:size=512:clock=mono\
              :onmatch(block.block_bio_queue).trace(me_bio,dev,$me_bio_lat,rwbs) if dev == 265289728"
         );
-        let requests = |devices| EventPair { is_bio: false, devices }.start_trigger("me", 512);
+        let requests = |devices| {
+            EventPair {
+                is_bio: false,
+                devices,
+            }
+            .start_trigger("me", 512)
+        };
         let start = "hist:keys=dev,sector:me_request_ts=common_timestamp:size=512:clock=mono:pause";
         assert_eq!(requests(Vec::new()), format!("{start} if nr_sector > 0"));
         assert_eq!(

@@ -17,7 +17,11 @@ fn report(arguments: &str, input: &str, device: &str) -> Value {
     assert_eq!(code, 0, "{err}");
     let document: Value = serde_json::from_str(&out).unwrap();
     let devices = document["devices"].as_array().unwrap();
-    devices.iter().find(|report| report["device"] == device).unwrap_or_else(|| panic!("{out}")).clone()
+    devices
+        .iter()
+        .find(|report| report["device"] == device)
+        .unwrap_or_else(|| panic!("{out}"))
+        .clone()
 }
 
 /// A capture of one device whose intervals have these rates of 4 KiB reads and latencies in milliseconds.
@@ -28,26 +32,48 @@ fn capture(intervals: &[(f64, f64)]) -> String {
         ios += rate;
         ms += rate * await_ms;
         let in_flight = (rate * await_ms / 1000.0).round() as u64;
-        text += &format!("TS {}.000000000 2026-11-20 18:00:00\n", 1_795_197_600 + second);
-        text += &reads_line(" 259 0 nvme0n1", ios as u64, ms as u64, in_flight, 1000 * second);
+        text += &format!(
+            "TS {}.000000000 2026-11-20 18:00:00\n",
+            1_795_197_600 + second
+        );
+        text += &reads_line(
+            " 259 0 nvme0n1",
+            ios as u64,
+            ms as u64,
+            in_flight,
+            1000 * second,
+        );
     }
     text
 }
 
 #[test]
 fn the_table_of_zaitsev_and_trudeau_has_the_expected_saturations() {
-    let table = [(7113.0, 0.14), (26248.0, 0.15), (76846.0, 0.21), (127_841.0, 0.50), (131_559.0, 1.95)];
+    let table = [
+        (7113.0, 0.14),
+        (26248.0, 0.15),
+        (76846.0, 0.21),
+        (127_841.0, 0.50),
+        (131_559.0, 1.95),
+    ];
     let intervals: Vec<(f64, f64)> = table.iter().flat_map(|row| [*row; 10]).collect();
     let report = report("-", &capture(&intervals), "nvme0n1");
     let levels = report["levels"].as_array().unwrap();
-    let saturation: Vec<f64> = levels.iter().map(|level| level["saturation"].as_f64().unwrap()).collect();
+    let saturation: Vec<f64> = levels
+        .iter()
+        .map(|level| level["saturation"].as_f64().unwrap())
+        .collect();
     for (found, expected) in saturation.iter().zip([1.0, 1.07, 1.5, 3.6, 13.9]) {
         assert!((found - expected).abs() <= 0.05, "{saturation:?}");
     }
-    let knee = ["knee_low", "knee_high"].map(|end| report["capacity"][end].as_f64().unwrap().round());
+    let knee =
+        ["knee_low", "knee_high"].map(|end| report["capacity"][end].as_f64().unwrap().round());
     assert_eq!(knee, [16.0, 64.0]);
     assert_eq!(saturation.len(), 5);
-    assert_eq!((&report["verdict"], &report["plateaus"]), (&"saturated".into(), &serde_json::json!([])));
+    assert_eq!(
+        (&report["verdict"], &report["plateaus"]),
+        (&"saturated".into(), &serde_json::json!([]))
+    );
 }
 
 /// Minutes of a healthy device, half a minute of trouble in the middle.
@@ -65,16 +91,21 @@ fn a_device_that_is_ok_most_of_the_time_is_not_cleared_of_its_trouble() {
         let (out, _, code) = output(&format!("analyze {details}-"), &input);
         assert_eq!(code, 0);
         let text = out.split_whitespace().collect::<Vec<_>>().join(" ");
-        let sentence = "nvme0n1 was capped for 30 s; over the whole time, nvme0n1 is far from saturated:";
+        let sentence =
+            "nvme0n1 was capped for 30 s; over the whole time, nvme0n1 is far from saturated:";
         assert!(text.contains(sentence), "{out}");
         assert!(!text.contains("Not the disk"), "{out}");
     }
     let (out, ..) = output("analyze --json -", &input);
     let document: Value = serde_json::from_str(&out).unwrap();
-    assert!(document["not_the_disk"].is_null() && document["devices"][0]["verdict"] == "ok", "{out}");
+    assert!(
+        document["not_the_disk"].is_null() && document["devices"][0]["verdict"] == "ok",
+        "{out}"
+    );
     let (page, ..) = output("report - -o -", &input);
     assert!(
-        page.contains("nvme0n1 was capped for 30 s; over the whole time, ") && !page.contains("Not the disk")
+        page.contains("nvme0n1 was capped for 30 s; over the whole time, ")
+            && !page.contains("Not the disk")
     );
 }
 
@@ -86,11 +117,26 @@ fn a_disk_that_disappeared_is_named() {
         let at = 1_795_197_600 + second;
         writeln!(input, "TS {at}.000000000 2026-11-20 18:00:{second:02}").unwrap();
         let is_there = [true, !(20..25).contains(&second), second < 30];
-        for (index, name) in ["sda", "sdb", "sdc"].iter().enumerate().filter(|(index, _)| is_there[*index]) {
+        for (index, name) in ["sda", "sdb", "sdc"]
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| is_there[*index])
+        {
             let ios = second * 50;
-            let numbers = format!("{ios} 0 {} {} 0 0 0 0 0 {} {}", 8 * ios, ios / 2, ios / 2, ios / 2);
+            let numbers = format!(
+                "{ios} 0 {} {} 0 0 0 0 0 {} {}",
+                8 * ios,
+                ios / 2,
+                ios / 2,
+                ios / 2
+            );
             for (minor, partition) in ["", "1"].iter().enumerate() {
-                writeln!(input, " 8 {} {name}{partition} {numbers}", 16 * index + minor).unwrap();
+                writeln!(
+                    input,
+                    " 8 {} {name}{partition} {numbers}",
+                    16 * index + minor
+                )
+                .unwrap();
             }
         }
         let loop_ios = 5 * second;
@@ -99,12 +145,21 @@ fn a_disk_that_disappeared_is_named() {
         }
     }
     let (out, ..) = output("analyze -", &input);
-    let lines: Vec<&str> = out.lines().filter(|line| line.contains("disappeared")).collect();
-    let expected = ["sdb disappeared at 18:00:20 and was back at 18:00:25.", "sdc disappeared at 18:00:30."];
+    let lines: Vec<&str> = out
+        .lines()
+        .filter(|line| line.contains("disappeared"))
+        .collect();
+    let expected = [
+        "sdb disappeared at 18:00:20 and was back at 18:00:25.",
+        "sdc disappeared at 18:00:30.",
+    ];
     assert_eq!(lines, expected, "{out}");
     assert!(!out.contains("Not the disk"), "{out}");
     let (out, ..) = output("analyze - --begin 18:00:22", &input);
-    assert!(out.contains("sdc disappeared") && !out.contains("sdb disappeared"), "{out}");
+    assert!(
+        out.contains("sdc disappeared") && !out.contains("sdb disappeared"),
+        "{out}"
+    );
     let (out, ..) = output("analyze --json -", &input);
     let document: Value = serde_json::from_str(&out).unwrap();
     let expected = serde_json::json!([
@@ -142,7 +197,10 @@ fn a_limit_is_named_although_its_clients_wait_for_a_cpu_at_times() {
 /// A capture of a capped volume as a recording that says on which disk the volume is.
 pub(crate) fn capped_volume_on_disk() -> String {
     let devices = json!([{"name": "vda"}, {"name": "loop0", "backing_devices": ["vda"]}]);
-    let header = format!("#blkstat {}\n", json!({"version": "0.2.0", "devices": devices}));
+    let header = format!(
+        "#blkstat {}\n",
+        json!({"version": "0.2.0", "devices": devices})
+    );
     let capture = fs::read_to_string("fixtures/captures/capped-3000.txt").unwrap();
     let samples = capture
         .split("TS ")
@@ -163,9 +221,15 @@ fn a_volume_is_capped_and_the_disk_below_is_not() {
     let vda = report("-", &recording, "vda");
     assert_eq!(vda["verdict"], "ok");
     let explanation = vda["explanation"].as_str().unwrap();
-    assert!(explanation.ends_with("while requests wait at loop0 above"), "{explanation}");
+    assert!(
+        explanation.ends_with("while requests wait at loop0 above"),
+        "{explanation}"
+    );
     let (text, _, _) = output("analyze -", &recording);
-    assert!(text.contains("requests are held between loop0 and vda"), "{text}");
+    assert!(
+        text.contains("requests are held between loop0 and vda"),
+        "{text}"
+    );
     let document: Value = serde_json::from_str(&output("analyze --json -", &recording).0).unwrap();
     let link = &document["queue_by_layer"]["links"][0];
     assert_eq!(
@@ -174,7 +238,10 @@ fn a_volume_is_capped_and_the_disk_below_is_not() {
     );
     // Another capture does not say how devices are stacked.
     let (text, _, _) = output("analyze --details fixtures/captures/capped-3000.txt", "");
-    assert!(!text.contains("by layer") && text.contains("vda has no verdict"), "{text}");
+    assert!(
+        !text.contains("by layer") && text.contains("vda has no verdict"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -202,20 +269,33 @@ fn baselines_are_learned_saved_and_given() {
     let saturation = |options: &str| -> Option<f64> {
         let (out, err, _) = output(&format!("--json --from {busy} {options}"), "");
         assert_eq!(err, "");
-        serde_json::from_str::<Value>(out.lines().last().unwrap()).unwrap()["read_saturation"].as_f64()
+        serde_json::from_str::<Value>(out.lines().last().unwrap()).unwrap()["read_saturation"]
+            .as_f64()
     };
     assert_eq!(saturation(""), None, "unloaded latency is unknown");
-    for given in [format!("--baseline {saved}"), format!("--baseline {calm}"), "--baseline-ms 0.1".to_owned()]
-    {
+    for given in [
+        format!("--baseline {saved}"),
+        format!("--baseline {calm}"),
+        "--baseline-ms 0.1".to_owned(),
+    ] {
         let found = saturation(&given).unwrap();
         assert!((found - 8.0).abs() < 0.05, "{given}: {found}");
     }
     // A saved baseline may be overwritten, a recording may not.
-    assert_eq!(output(&format!("analyze {calm} --save-baseline {saved}"), "").2, 0);
+    assert_eq!(
+        output(&format!("analyze {calm} --save-baseline {saved}"), "").2,
+        0
+    );
     let (_, err, code) = output(&format!("analyze {calm} --save-baseline {busy}"), "");
-    assert!(code == 2 && err.contains("exists and is not a saved baseline"), "{err}");
+    assert!(
+        code == 2 && err.contains("exists and is not a saved baseline"),
+        "{err}"
+    );
     let (_, err, code) = output(&format!("--from {busy} --baseline Cargo.lock"), "");
-    assert!(code == 2 && err.contains("a baseline must be a capture"), "{err}");
+    assert!(
+        code == 2 && err.contains("a baseline must be a capture"),
+        "{err}"
+    );
 }
 
 #[test]
@@ -223,19 +303,27 @@ fn the_saturation_threshold_moves_the_verdict() {
     // Rates that vary as those of servers do, and not as that of a cap.
     let vary = |rate: f64| move |k: i32| rate * (1.0 + 0.01 * f64::from(k * 7 % 5 - 2));
     let calm = (0..10).map(vary(5000.0)).map(|rate| (rate, 0.1));
-    let intervals: Vec<(f64, f64)> = calm.chain((0..10).map(vary(8000.0)).map(|rate| (rate, 0.25))).collect();
+    let intervals: Vec<(f64, f64)> = calm
+        .chain((0..10).map(vary(8000.0)).map(|rate| (rate, 0.25)))
+        .collect();
     let verdict = |options: &str| {
         let (out, _, _) = output(&format!("--json {options} --from -"), capture(&intervals));
         serde_json::from_str::<Value>(out.lines().last().unwrap()).unwrap()["verdict"].clone()
     };
-    assert_eq!((verdict(""), verdict("--saturation-threshold 2")), ("queueing".into(), "saturated".into()));
+    assert_eq!(
+        (verdict(""), verdict("--saturation-threshold 2")),
+        ("queueing".into(), "saturated".into())
+    );
 }
 
 #[test]
 fn a_job_for_fio_names_no_device() {
     let (job, err, code) = output("analyze --fio fixtures/captures/capped-3000.txt loop0", "");
     assert_eq!((err.as_str(), code), ("", 0));
-    assert!(job.contains("rate_iops=") && job.contains("iodepth=") && !job.contains("/dev/"), "{job}");
+    assert!(
+        job.contains("rate_iops=") && job.contains("iodepth=") && !job.contains("/dev/"),
+        "{job}"
+    );
     let (_, err, code) = output("analyze --fio fixtures/captures/capped-3000.txt", "");
     assert!(code == 2 && err.contains("loop0, vda"), "{err}");
 }
@@ -247,11 +335,18 @@ fn input_that_cannot_be_analyzed_is_one_line_of_error() {
         ("analyze fixtures/captures", 2),
         ("analyze fixtures/captures/mixed.txt nosuch", 1),
         ("analyze fixtures/captures/mixed.txt --cap x", 2),
-        ("analyze fixtures/captures/mixed.txt --saturation-threshold 1", 2),
+        (
+            "analyze fixtures/captures/mixed.txt --saturation-threshold 1",
+            2,
+        ),
         ("analyze fixtures/captures/mixed.txt LICENSE", 2),
         ("analyze -", 1),
     ] {
         let (out, err, code) = output(arguments, "");
-        assert_eq!((out.as_str(), code, err.lines().count()), ("", expected, 1), "{arguments}: {err}");
+        assert_eq!(
+            (out.as_str(), code, err.lines().count()),
+            ("", expected, 1),
+            "{arguments}: {err}"
+        );
     }
 }

@@ -36,16 +36,22 @@ fn analyze(capture: &str) -> Analysis {
 fn analyze_stacked(capture: &str, topology: Topology) -> Analysis {
     let clock = RealClock::new(None);
     let path = PathBuf::from(format!("fixtures/captures/{capture}.txt"));
-    let input = Input { from: Some(path), ..Input::default() };
+    let input = Input {
+        from: Some(path),
+        ..Input::default()
+    };
     let (selection, baselines) = (DeviceSelection::default(), BaselineStore::default());
-    let mut intervals = Intervals::open(&input, &selection, Detail::Analysis, &baselines, &clock).unwrap();
+    let mut intervals =
+        Intervals::open(&input, &selection, Detail::Analysis, &baselines, &clock).unwrap();
     let collected = collect(&mut intervals, &mut |_| {}, &mut || {}, &mut |_| {}).unwrap();
     let host = collected.host;
     let finish = |device: DeviceAnalysis| device.finish(&Settings::default(), &host);
     let mut devices: Vec<DeviceReport> = collected.devices.into_iter().map(finish).collect();
     devices.sort_by(|a, b| a.device.cmp(&b.device));
     let queue_by_layer = queue_by_layer(&topology, &devices);
-    let events = collected.events.events_with(&devices, &collected.clock, &topology);
+    let events = collected
+        .events
+        .events_with(&devices, &collected.clock, &topology);
     Analysis(AnalysisReport {
         devices,
         queue_by_layer,
@@ -63,7 +69,15 @@ fn analyze_stacked(capture: &str, topology: Topology) -> Analysis {
 }
 
 /// Captures whose layout and JSON are checked.
-const CAPTURES: [&str; 7] = ["hotplug", "faults", "hostile", "names", "old-kernel", "stalls", "mixed"];
+const CAPTURES: [&str; 7] = [
+    "hotplug",
+    "faults",
+    "hostile",
+    "names",
+    "old-kernel",
+    "stalls",
+    "mixed",
+];
 
 /// Returns whether all lines fit but for those of incidents, each of which is one line.
 fn fits(text: &str, width: usize) -> bool {
@@ -76,8 +90,19 @@ fn fits(text: &str, width: usize) -> bool {
 
 #[test]
 fn overviews_match_their_snapshots() {
-    for name in ["capped-3000", "sweep-randread", "mixed", "stalls", "hotplug", "faults"] {
-        let overview = Analysis(AnalysisReport { has_details: false, ..analyze(name).0 }).text(100);
+    for name in [
+        "capped-3000",
+        "sweep-randread",
+        "mixed",
+        "stalls",
+        "hotplug",
+        "faults",
+    ] {
+        let overview = Analysis(AnalysisReport {
+            has_details: false,
+            ..analyze(name).0
+        })
+        .text(100);
         assert!(fits(&overview, 100), "{overview}");
         assert_snapshot(&format!("analyze/{name}.overview.txt"), &overview);
     }
@@ -88,7 +113,10 @@ fn texts_match_their_snapshots() {
     for name in ["capped-3000", "sweep-randread", "mixed"] {
         for width in [80, 100] {
             let text = analyze(name).text(width);
-            assert!(fits(&text, width) && text.lines().all(|line| !line.ends_with(' ')), "{text}");
+            assert!(
+                fits(&text, width) && text.lines().all(|line| !line.ends_with(' ')),
+                "{text}"
+            );
             assert_snapshot(&format!("analyze/{name}.{width}.txt"), &text);
         }
     }
@@ -100,52 +128,112 @@ fn every_capture_fits_a_narrow_terminal() {
         for width in [60, 72] {
             let text = analyze(name).text(width);
             assert!(!text.is_empty() && fits(&text, width), "{name}: {text}");
-            assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{name}: {text:?}");
+            assert!(
+                !text.contains(|c: char| c.is_control() && c != '\n'),
+                "{name}: {text:?}"
+            );
         }
     }
 }
 
 #[test]
 fn json_has_the_documented_fields() {
-    let node = |name: &str| Node { name: name.to_owned(), ..Node::default() };
-    let stack = vec![node("vda"), Node { backing_devices: vec!["vda".to_owned()], ..node("loop0") }];
+    let node = |name: &str| Node {
+        name: name.to_owned(),
+        ..Node::default()
+    };
+    let stack = vec![
+        node("vda"),
+        Node {
+            backing_devices: vec!["vda".to_owned()],
+            ..node("loop0")
+        },
+    ];
     let value = analyze_stacked("capped-3000", Topology::new(stack)).json();
-    let device = value["devices"].as_array().unwrap().iter().find(|one| one["device"] == "loop0").unwrap();
+    let device = value["devices"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|one| one["device"] == "loop0")
+        .unwrap();
     assert_eq!(device["verdict"], "capped");
     assert!(device["explanation"].is_string() && device["intervals"].is_u64());
     assert!(device["busy_intervals"].is_u64());
     for direction in ["read", "write"] {
-        for quantity in ["iops", "await_ms", "queue", "size_kib", "mib_per_s", "saturation"] {
+        for quantity in [
+            "iops",
+            "await_ms",
+            "queue",
+            "size_kib",
+            "mib_per_s",
+            "saturation",
+        ] {
             for field in ["mean", "p50", "p95", "p99", "max"] {
-                assert!(device[direction][quantity].get(field).is_some(), "{direction} {quantity} {field}");
+                assert!(
+                    device[direction][quantity].get(field).is_some(),
+                    "{direction} {quantity} {field}"
+                );
             }
         }
-        for field in ["baseline_await_ms", "baseline_queue", "baseline_upper_bound", "busy"] {
-            assert!(device[direction].get(field).is_some(), "{direction} {field}");
+        for field in [
+            "baseline_await_ms",
+            "baseline_queue",
+            "baseline_upper_bound",
+            "busy",
+        ] {
+            assert!(
+                device[direction].get(field).is_some(),
+                "{direction} {field}"
+            );
         }
     }
-    for field in ["queue", "intervals", "iops", "mib_per_s", "await_ms", "saturation"] {
+    for field in [
+        "queue",
+        "intervals",
+        "iops",
+        "mib_per_s",
+        "await_ms",
+        "saturation",
+    ] {
         assert!(device["levels"][0].get(field).is_some(), "{field}");
     }
     for field in ["resets", "gaps", "absent", "untimed", "transitions"] {
         assert!(device["excluded"][field].is_u64(), "{field}");
     }
     let capacity = &device["capacity"];
-    assert_eq!((&capacity["proven"], &capacity["max_known"]), (&true.into(), &true.into()));
+    assert_eq!(
+        (&capacity["proven"], &capacity["max_known"]),
+        (&true.into(), &true.into())
+    );
     assert_eq!(capacity["capped"], "read");
-    for field in ["max_iops", "max_mib_per_s", "offered_rate", "knee_low", "knee_high"] {
+    for field in [
+        "max_iops",
+        "max_mib_per_s",
+        "offered_rate",
+        "knee_low",
+        "knee_high",
+    ] {
         assert!(capacity.get(field).is_some(), "{field}");
     }
     let plateau = &device["plateaus"][0];
-    assert_eq!((&plateau["direction"], &plateau["unit"]), (&"read".into(), &"requests".into()));
+    assert_eq!(
+        (&plateau["direction"], &plateau["unit"]),
+        (&"read".into(), &"requests".into())
+    );
     assert_eq!(plateau["matches_limit"], "AWS gp3 (base)");
-    assert_eq!((&plateau["first_interval"], &plateau["certain"]), (&2.into(), &true.into()));
+    assert_eq!(
+        (&plateau["first_interval"], &plateau["certain"]),
+        (&2.into(), &true.into())
+    );
     assert!(device["other_causes"].is_array());
     assert!(plateau["queue_from"].is_f64() && plateau["queue_to"].is_f64());
     let queues = &value["queue_by_layer"];
     assert_eq!(queues["layers"][0]["device"], "loop0");
     let link = &queues["links"][0];
-    assert_eq!((&link["above"], &link["bottleneck"]), (&"loop0".into(), &true.into()));
+    assert_eq!(
+        (&link["above"], &link["bottleneck"]),
+        (&"loop0".into(), &true.into())
+    );
     assert!(link["queued_between"].is_f64() && link["explanation"].is_string());
     assert!(value["host"].get("cpu_available_pct").is_some());
     assert!(value["not_the_disk"].is_null(), "a device is capped");

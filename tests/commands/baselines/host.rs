@@ -31,7 +31,9 @@ pub(crate) struct Host {
 impl Host {
     /// Creates a host whose disk has a name and a WWID.
     pub(crate) fn new(name: &str, wwid: &str) -> Self {
-        let host = Self { root: FakeRoot::new() };
+        let host = Self {
+            root: FakeRoot::new(),
+        };
         host.set_wwid(name, wwid);
         host
     }
@@ -41,16 +43,29 @@ impl Host {
     }
 
     pub(crate) fn set_wwid(&self, name: &str, wwid: &str) {
-        self.root.file(&format!("sys/block/{name}/device/wwid"), wwid);
+        self.root
+            .file(&format!("sys/block/{name}/device/wwid"), wwid);
     }
 
     /// Writes the counters of the disk after these intervals.
     pub(crate) fn load(&self, name: &str, loads: &[Load]) {
         let ios = loads.iter().map(|(rate, _)| rate).sum::<f64>() as u64;
-        let ms = loads.iter().map(|(rate, await_ms)| rate * await_ms).sum::<f64>().round() as u64;
-        let in_flight = loads.last().map_or(0.0, |(rate, await_ms)| (rate * await_ms / 1000.0).round());
+        let ms = loads
+            .iter()
+            .map(|(rate, await_ms)| rate * await_ms)
+            .sum::<f64>()
+            .round() as u64;
+        let in_flight = loads
+            .last()
+            .map_or(0.0, |(rate, await_ms)| (rate * await_ms / 1000.0).round());
         let busy_ms = 1000 * loads.len() as u64;
-        self.root.diskstats(&reads_line(&format!("8 0 {name}"), ios, ms, in_flight as u64, busy_ms));
+        self.root.diskstats(&reads_line(
+            &format!("8 0 {name}"),
+            ios,
+            ms,
+            in_flight as u64,
+            busy_ms,
+        ));
     }
 
     /// Runs blkstat on the host; `on_wait` changes it before each sample after the first. `saved` are the files that
@@ -64,8 +79,13 @@ impl Host {
         let words = format!("blkstat {words} --root {}", self.root.path().display());
         let plan = plan(words.split_whitespace().map(OsString::from), &|_| None);
         let mut plan = plan.unwrap_or_else(|error| panic!("{}", error.message));
-        let Plan::Native(_, host) = &mut plan else { panic!("{plan:?}") };
-        assert!(host.saved_baselines.is_empty(), "another root has no files that are read by default");
+        let Plan::Native(_, host) = &mut plan else {
+            panic!("{plan:?}")
+        };
+        assert!(
+            host.saved_baselines.is_empty(),
+            "another root has no files that are read by default"
+        );
         host.saved_baselines = saved.to_vec();
         let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |wait| {
             on_wait(wait as usize);
@@ -75,16 +95,31 @@ impl Host {
     }
 
     /// Runs blkstat while the disk has a load in each interval.
-    pub(crate) fn run_under(&self, loads: &[Load], words: &str, saved: &[PathBuf]) -> (String, String, Exit) {
+    pub(crate) fn run_under(
+        &self,
+        loads: &[Load],
+        words: &str,
+        saved: &[PathBuf],
+    ) -> (String, String, Exit) {
         self.load("sda", &[]);
-        self.run(words, saved, |wait| self.load("sda", &loads[..wait.min(loads.len())]))
+        self.run(words, saved, |wait| {
+            self.load("sda", &loads[..wait.min(loads.len())])
+        })
     }
 }
 
 /// Returns the read saturation in each line of JSON, to one decimal.
 pub(crate) fn saturations(out: &str) -> Vec<Option<f64>> {
-    let lines = out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    lines.map(|line| line["read_saturation"].as_f64().map(|x| (x * 10.0).round() / 10.0)).collect()
+    let lines = out
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines
+        .map(|line| {
+            line["read_saturation"]
+                .as_f64()
+                .map(|x| (x * 10.0).round() / 10.0)
+        })
+        .collect()
 }
 
 /// Writes a file of baselines: entries of key, name beside it, and milliseconds.
@@ -92,9 +127,16 @@ pub(crate) fn save(path: &Path, entries: &[(&str, Option<&str>, f64)]) {
     let mut text = String::from("{\"devices\":{");
     for (index, (key, name, ms)) in entries.iter().enumerate() {
         let comma = if index > 0 { "," } else { "" };
-        let name = name.map(|name| format!("\"name\":\"{name}\",")).unwrap_or_default();
-        let latency = format!(r#"{{"size_kib":4.0,"await_ms":{ms},"queue":0.1,"upper_bound":false}}"#);
-        write!(text, r#"{comma}"{key}":{{{name}"read":[{latency}],"write":[]}}"#).unwrap();
+        let name = name
+            .map(|name| format!("\"name\":\"{name}\","))
+            .unwrap_or_default();
+        let latency =
+            format!(r#"{{"size_kib":4.0,"await_ms":{ms},"queue":0.1,"upper_bound":false}}"#);
+        write!(
+            text,
+            r#"{comma}"{key}":{{{name}"read":[{latency}],"write":[]}}"#
+        )
+        .unwrap();
     }
     fs::write(path, text + "}}").unwrap();
 }

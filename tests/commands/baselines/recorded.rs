@@ -11,19 +11,32 @@ use super::host::{HEAVY, Host, saturations, save};
 fn a_recording_holds_the_baseline_that_was_used() {
     let host = Host::new("sda", "naa.1");
     let (file, recording) = (host.path("saved.json"), host.path("r.txt"));
-    save(&file, &[("wwid:naa.1", Some("sda"), 0.1), ("wwid:naa.9", Some("sdb"), 0.1)]);
+    save(
+        &file,
+        &[
+            ("wwid:naa.1", Some("sda"), 0.1),
+            ("wwid:naa.9", Some("sdb"), 0.1),
+        ],
+    );
     let given = format!("--baseline {}", file.display());
     for (options, saved, source, expected) in [
         ("", vec![file.clone()], Some("saved"), Some(8.0)),
         (given.as_str(), vec![], Some("given"), Some(8.0)),
-        ("--baseline-ms 0.4", vec![file.clone()], Some("given"), Some(2.0)),
+        (
+            "--baseline-ms 0.4",
+            vec![file.clone()],
+            Some("given"),
+            Some(2.0),
+        ),
         ("--no-baseline", vec![file], None, None),
     ] {
         let words = format!("record {} 1 3 --force {options}", recording.display());
         let (_, err, exit) = host.run_under(&[HEAVY; 3], &words, &saved);
         assert_eq!(exit, Exit::Success, "{err}");
         let text = fs::read_to_string(&recording).unwrap();
-        let stored = text.lines().find_map(|line| line.strip_prefix("#blkstat {\"baselines\":"));
+        let stored = text
+            .lines()
+            .find_map(|line| line.strip_prefix("#blkstat {\"baselines\":"));
         assert_eq!(stored.is_some(), source.is_some(), "{text}");
         if let Some(source) = source {
             let stored = stored.unwrap();
@@ -35,19 +48,29 @@ fn a_recording_holds_the_baseline_that_was_used() {
         let replay = |more: &str| {
             // The saved baselines of the host that replays are not read.
             let elsewhere = Host::new("sda", "naa.1");
-            let (out, err, _) =
-                elsewhere.run(&format!("--json --from {} {more}", recording.display()), &[], |_| {});
+            let (out, err, _) = elsewhere.run(
+                &format!("--json --from {} {more}", recording.display()),
+                &[],
+                |_| {},
+            );
             assert_eq!(err, "");
             saturations(&out)
         };
         assert_eq!(replay(""), vec![expected; 3], "{options}");
         assert_eq!(replay("--no-baseline"), vec![None; 3]);
         assert_eq!(replay("--baseline-ms 0.2"), vec![Some(4.0); 3]);
-        let (out, _, _) = host.run(&format!("analyze --json --from {}", recording.display()), &[], |_| {});
+        let (out, _, _) = host.run(
+            &format!("analyze --json --from {}", recording.display()),
+            &[],
+            |_| {},
+        );
         let report: Value = serde_json::from_str(&out).unwrap();
         let ms = report["devices"][0]["read"]["baseline_await_ms"].as_f64();
         let given_ms = expected.map(|saturation| 0.8 / saturation);
-        assert_eq!(ms.map(|ms| (ms * 10.0).round()), given_ms.or(Some(0.8)).map(|ms| (ms * 10.0).round()));
+        assert_eq!(
+            ms.map(|ms| (ms * 10.0).round()),
+            given_ms.or(Some(0.8)).map(|ms| (ms * 10.0).round())
+        );
     }
 }
 
@@ -77,20 +100,50 @@ fn each_part_of_joined_recordings_has_its_own_baseline() {
 fn hostile_baselines_in_a_recording_are_left_out() {
     let host = Host::new("sda", "naa.1");
     let recording = host.path("r.txt");
-    host.run_under(&[HEAVY; 2], &format!("record {} 1 2", recording.display()), &[]);
+    host.run_under(
+        &[HEAVY; 2],
+        &format!("record {} 1 2", recording.display()),
+        &[],
+    );
     let text = fs::read_to_string(&recording).unwrap();
     let (header, rest) = text.split_once('\n').unwrap();
-    let latency =
-        |ms: &str| format!(r#"{{"size_kib":null,"await_ms":{ms},"queue":null,"upper_bound":false}}"#);
+    let latency = |ms: &str| {
+        format!(r#"{{"size_kib":null,"await_ms":{ms},"queue":null,"upper_bound":false}}"#)
+    };
     for (baseline, expected) in [
-        (format!(r#"{{"device":"sda","read":[{}]}}"#, latency("0.1")), Some(8.0)),
-        (format!(r#"{{"device":"sda","source":"x","read":[{}]}}"#, latency("-1.0")), None),
-        (format!(r#"{{"device":"sda","source":7,"read":[{}]}}"#, latency("0.1")), None),
-        (format!(r#"{{"device":"sdb","source":"given","read":[{}]}}"#, latency("0.1")), None),
+        (
+            format!(r#"{{"device":"sda","read":[{}]}}"#, latency("0.1")),
+            Some(8.0),
+        ),
+        (
+            format!(
+                r#"{{"device":"sda","source":"x","read":[{}]}}"#,
+                latency("-1.0")
+            ),
+            None,
+        ),
+        (
+            format!(
+                r#"{{"device":"sda","source":7,"read":[{}]}}"#,
+                latency("0.1")
+            ),
+            None,
+        ),
+        (
+            format!(
+                r#"{{"device":"sdb","source":"given","read":[{}]}}"#,
+                latency("0.1")
+            ),
+            None,
+        ),
     ] {
         let hostile = format!("{header}\n#blkstat {{\"baselines\":[{baseline}]}}\n{rest}");
         fs::write(&recording, hostile).unwrap();
-        let (out, _, _) = host.run(&format!("--json --from {}", recording.display()), &[], |_| {});
+        let (out, _, _) = host.run(
+            &format!("--json --from {}", recording.display()),
+            &[],
+            |_| {},
+        );
         assert_eq!(saturations(&out), vec![expected; 2], "{baseline}");
     }
 }

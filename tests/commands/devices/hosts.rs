@@ -67,14 +67,25 @@ pub(crate) fn server() -> FakeRoot {
         .link("dev/md/home", "../md127")
         .link("dev/md/127", "../md127")
         .mapped("dm-0", "252:0", 1_907_729, "mpatha", "mpath-360014")
-        .mapped("dm-1", "252:1", 1_907_000, "mpatha-part1", "part1-mpath-360014")
+        .mapped(
+            "dm-1",
+            "252:1",
+            1_907_000,
+            "mpatha-part1",
+            "part1-mpath-360014",
+        )
         .on("dm-0", &["sdc", "sdd"])
         .on("dm-1", &["dm-0"])
         .virtual_device("bcache0", "250:0", 1_907_728)
         .on("bcache0", &["nvme1n1", "sdaa"])
         .device("pci0000:00/nvme/nvme1", "nvme1n1", "259:9", 190_782)
         .queue("nvme1n1", 0, "[none]", 1023)
-        .device("virtual/nvme-subsystem/nvme-subsys0", "nvme0n1", "259:1", 3_662_830)
+        .device(
+            "virtual/nvme-subsystem/nvme-subsys0",
+            "nvme0n1",
+            "259:1",
+            3_662_830,
+        )
         .part("nvme0n1", "nvme0n1p1", "259:2", 3_662_829)
         .device("pci0000:00/nvme/nvme0", "nvme0c0n1", "", 3_662_830)
         .device("pci0000:00/nvme/nvme2", "nvme0c1n1", "", 3_662_830)
@@ -86,7 +97,11 @@ pub(crate) fn server() -> FakeRoot {
         .mounts(&[
             ("104:1", "/", "/dev/cciss/c0d0p1"),
             ("9:127", "/home", "/dev/md127"),
-            ("252:1", "/var/lib/postgresql/16/main/pg_wal", "/dev/mapper/mpatha-part1"),
+            (
+                "252:1",
+                "/var/lib/postgresql/16/main/pg_wal",
+                "/dev/mapper/mpatha-part1",
+            ),
             ("250:0", "/srv", "/dev/bcache0"),
             ("259:2", "/var/lib/mysql", "/dev/nvme0n1p1"),
         ]);
@@ -111,6 +126,9 @@ pub(crate) fn malformed() -> FakeRoot {
         .virtual_device("loop0", "7:0", 1)
         .backed("loop0", "/a/\u{1b}]0;title\u{7}")
         .file("proc/1/mountinfo", "nonsense\n1 2 3")
-        .file("proc/self/mountinfo", "1 2 252:2 / /mnt/\\033[2J rw - ext4 /dev/x rw");
+        .file(
+            "proc/self/mountinfo",
+            "1 2 252:2 / /mnt/\\033[2J rw - ext4 /dev/x rw",
+        );
     host
 }

@@ -40,8 +40,13 @@ fn every_kind_of_device_has_its_identity() {
             ("sys/block/loop0/size", "8\n"),
         ],
     );
-    fs::write(root.path().join("sys/block/sdb/device/vpd_pg80"), b"\0\x80\0\x06 QM001").unwrap();
-    root.pipe("sys/block/vdc/serial").link("dev/disk/by-id/virtio-V3", "../../vdc");
+    fs::write(
+        root.path().join("sys/block/sdb/device/vpd_pg80"),
+        b"\0\x80\0\x06 QM001",
+    )
+    .unwrap();
+    root.pipe("sys/block/vdc/serial")
+        .link("dev/disk/by-id/virtio-V3", "../../vdc");
     let topology = read_topology(root.path());
     let identity = |name: &str| topology.node(name).unwrap().identity.as_deref();
     for (name, expected) in [
@@ -61,11 +66,19 @@ fn every_kind_of_device_has_its_identity() {
     ] {
         assert_eq!(identity(name), expected, "{name}");
     }
-    assert_eq!((topology.identity("sda"), topology.identity("sdd")), (identity("sda"), None));
+    assert_eq!(
+        (topology.identity("sda"), topology.identity("sdd")),
+        (identity("sda"), None)
+    );
     let mut out = Vec::new();
     json(&topology, &HealthFacts::new(), &mut out);
     let document: serde_json::Value = serde_json::from_slice(&out).unwrap();
-    let md0 = document["devices"].as_array().unwrap().iter().find(|device| device["name"] == "md0").unwrap();
+    let md0 = document["devices"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|device| device["name"] == "md0")
+        .unwrap();
     assert_eq!(md0["identity"], "md:8a5e2c1f:00000000");
 }
 
@@ -73,7 +86,10 @@ fn every_kind_of_device_has_its_identity() {
 fn a_disk_that_does_not_answer_is_asked_for_its_serial_number_once() {
     let root = FakeRoot::new();
     let file = |disk: &str, name: &str| format!("sys/block/{disk}/{name}");
-    let (vda, vdb) = (|name: &str| file("vda", name), |name: &str| file("vdb", name));
+    let (vda, vdb) = (
+        |name: &str| file("vda", name),
+        |name: &str| file("vdb", name),
+    );
     write(
         &root,
         &[
@@ -87,7 +103,10 @@ fn a_disk_that_does_not_answer_is_asked_for_its_serial_number_once() {
     let read = |previous: &Topology| reread_topology(root.path(), previous);
     let first = read(&Topology::default());
     // The queue of vdb is more than half full.
-    assert_eq!(["vda", "vdb"].map(|name| first.identity(name)), [Some("serial:A"), None]);
+    assert_eq!(
+        ["vda", "vdb"].map(|name| first.identity(name)),
+        [Some("serial:A"), None]
+    );
     root.pipe(&vda("serial"));
     write(&root, &[(&vdb("inflight"), "0 0\n")]);
     // Both are known, so neither is asked.

@@ -20,17 +20,26 @@ use crate::support::snapshot::assert_snapshot;
 
 /// Runs `blkstat devices`. Returns standard output, standard error and the exit code.
 fn run_devices(options: &str, root: &Path) -> (String, String, Exit) {
-    in_process(&format!("devices {options}")).root(root).run(&RealClock::new(None))
+    in_process(&format!("devices {options}"))
+        .root(root)
+        .run(&RealClock::new(None))
 }
 
 #[test]
 fn trees_match_the_expected_output() {
-    for (name, host) in [("laptop", laptop()), ("server", server()), ("malformed", malformed())] {
+    for (name, host) in [
+        ("laptop", laptop()),
+        ("server", server()),
+        ("malformed", malformed()),
+    ] {
         let topology = read_topology(host.path());
         for width in [80, 100, 200] {
             let got = draw(&topology, false, width);
             assert_snapshot(&format!("devices/{name}.{width}.txt"), &got);
-            assert!(got.lines().all(|line| line.chars().count() <= width), "wider than {width}:\n{got}");
+            assert!(
+                got.lines().all(|line| line.chars().count() <= width),
+                "wider than {width}:\n{got}"
+            );
         }
     }
 }
@@ -39,8 +48,10 @@ fn trees_match_the_expected_output() {
 fn unused_devices_are_shown_with_all() {
     let host = laptop();
     let topology = read_topology(host.path());
-    let has =
-        |text: &str, name: &str| text.split_whitespace().any(|word| word.trim_start_matches("└─") == name);
+    let has = |text: &str, name: &str| {
+        text.split_whitespace()
+            .any(|word| word.trim_start_matches("└─") == name)
+    };
     let (few, all) = (draw(&topology, false, 100), draw(&topology, true, 100));
     for name in ["loop2", "ram0"] {
         assert!(!has(&few, name) && has(&all, name), "{name}:\n{all}");
@@ -55,17 +66,32 @@ fn a_host_without_devices_gives_a_message() {
     let block = root.join("sys/block");
     let hint = "use --root DIR to read DIR/proc and DIR/sys instead";
     let none = format!("blkstat: no block devices in {}; {hint}\n", block.display());
-    assert_eq!(run_devices("", root), (String::new(), none.clone(), Exit::NoData));
-    assert_eq!(run_devices("--json", root), (String::new(), none, Exit::NoData));
+    assert_eq!(
+        run_devices("", root),
+        (String::new(), none.clone(), Exit::NoData)
+    );
+    assert_eq!(
+        run_devices("--json", root),
+        (String::new(), none, Exit::NoData)
+    );
 
     host.virtual_device("loop0", "7:0", 0);
     let (out, err, exit) = run_devices("", root);
-    assert!(out.is_empty() && err.ends_with("is in use; --all lists unused ones\n"), "{err}");
+    assert!(
+        out.is_empty() && err.ends_with("is in use; --all lists unused ones\n"),
+        "{err}"
+    );
     assert_eq!(exit, Exit::NoData);
 
     std::fs::remove_dir_all(root.join("sys")).unwrap();
-    let missing = format!("blkstat: cannot read {}: No such file or directory; {hint}\n", block.display());
-    assert_eq!(run_devices("", root), (String::new(), missing, Exit::NoData));
+    let missing = format!(
+        "blkstat: cannot read {}: No such file or directory; {hint}\n",
+        block.display()
+    );
+    assert_eq!(
+        run_devices("", root),
+        (String::new(), missing, Exit::NoData)
+    );
 }
 
 #[test]
@@ -75,7 +101,12 @@ fn json_has_every_device_in_full() {
     json(&read_topology(host.path()), &HealthFacts::new(), &mut out);
     let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
     let devices = value["devices"].as_array().unwrap();
-    let of = |name: &str| devices.iter().find(|device| device["name"] == name).unwrap();
+    let of = |name: &str| {
+        devices
+            .iter()
+            .find(|device| device["name"] == name)
+            .unwrap()
+    };
     assert_eq!(of("dm-0")["kind"], "multipath");
     assert_eq!(of("sdc")["holders"], serde_json::json!(["dm-0"]));
     assert_eq!(of("dm-1")["depth"], 2);
@@ -101,8 +132,15 @@ fn drawing_time_is_not_quadratic() {
         size_bytes: Some(1 << 30),
         ..Node::default()
     };
-    let mut nodes: Vec<Node> = (0..2500).map(|i| node(format!("disk-{i}"), Vec::new())).collect();
-    nodes.extend((0..2500).map(|i| node(format!("dm-{i}"), vec![format!("disk-{i}"), "disk-0".into()])));
+    let mut nodes: Vec<Node> = (0..2500)
+        .map(|i| node(format!("disk-{i}"), Vec::new()))
+        .collect();
+    nodes.extend((0..2500).map(|i| {
+        node(
+            format!("dm-{i}"),
+            vec![format!("disk-{i}"), "disk-0".into()],
+        )
+    }));
     #[allow(clippy::disallowed_methods)]
     let start = Instant::now();
     let text = draw(&Topology::new(nodes), false, 100);
@@ -119,25 +157,43 @@ fn a_recording_holds_the_devices_of_its_host() {
     host.diskstats("8 0 sda 1 2 3 4 5 6 7 8 9 10 11");
     let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| WaitOutcome::Due);
     let recorder = in_process(&format!("record {} 1 1", file.display())).root(host.path());
-    assert_eq!(recorder.run(&clock), (String::new(), String::new(), Exit::Success));
+    assert_eq!(
+        recorder.run(&clock),
+        (String::new(), String::new(), Exit::Success)
+    );
     let here = run_devices("", host.path());
-    assert_eq!(run_devices(&format!("--from {}", file.display()), Path::new("/nowhere")), here);
+    assert_eq!(
+        run_devices(&format!("--from {}", file.display()), Path::new("/nowhere")),
+        here
+    );
 }
 
 #[test]
 fn a_directory_that_is_mounted_again_is_no_mount_point_of_a_disk_unless_it_is_a_subvolume() {
     let host = FakeRoot::new();
-    host.disk("sda", "8:0", 1).disk("sdb", "8:16", 1).disk("sdc", "8:32", 1).file(
-        "proc/1/mountinfo",
-        "1 1 8:0 / / rw - ext4 /dev/sda rw\n\
+    host.disk("sda", "8:0", 1)
+        .disk("sdb", "8:16", 1)
+        .disk("sdc", "8:32", 1)
+        .file(
+            "proc/1/mountinfo",
+            "1 1 8:0 / / rw - ext4 /dev/sda rw\n\
          2 1 8:0 /var/lib/blkstat /var/lib/blkstat rw - ext4 /dev/sda rw\n\
          3 1 8:16 /a/b /srv rw - ext4 /dev/sdb rw\n\
          4 1 8:32 /@ /mnt rw - btrfs /dev/sdc rw\n\
          5 1 8:32 /@home /home rw - btrfs /dev/sdc rw",
-    );
-    let (out, _, _) = in_process("devices --json").root(host.path()).run(&RealClock::new(None));
+        );
+    let (out, _, _) = in_process("devices --json")
+        .root(host.path())
+        .run(&RealClock::new(None));
     let devices: serde_json::Value = serde_json::from_str(&out).unwrap();
-    let points =
-        devices["devices"].as_array().unwrap().iter().map(|device| device["mountpoints"].to_string());
-    assert_eq!(points.collect::<Vec<_>>(), [r#"["/"]"#, r#"["/srv"]"#, r#"["/mnt","/home"]"#], "{out}");
+    let points = devices["devices"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|device| device["mountpoints"].to_string());
+    assert_eq!(
+        points.collect::<Vec<_>>(),
+        [r#"["/"]"#, r#"["/srv"]"#, r#"["/mnt","/home"]"#],
+        "{out}"
+    );
 }

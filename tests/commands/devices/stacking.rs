@@ -6,11 +6,17 @@ use blkstat::topology::{Kind, Node, Topology};
 use super::hosts::{empty, laptop, malformed, server};
 
 fn node<'a>(topology: &'a Topology, name: &str) -> &'a Node {
-    topology.node(name).unwrap_or_else(|| panic!("no {name} in {topology:#?}"))
+    topology
+        .node(name)
+        .unwrap_or_else(|| panic!("no {name} in {topology:#?}"))
 }
 
 fn on<'a>(topology: &'a Topology, name: &str) -> Vec<&'a str> {
-    node(topology, name).backing_devices.iter().map(String::as_str).collect()
+    node(topology, name)
+        .backing_devices
+        .iter()
+        .map(String::as_str)
+        .collect()
 }
 
 #[test]
@@ -21,8 +27,14 @@ fn lvm_is_on_luks_on_a_partition() {
     assert_eq!(kinds, [Kind::Disk, Kind::Partition, Kind::Crypt, Kind::Lvm]);
     assert_eq!(topology.depth("dm-1"), 3);
     let root = node(&topology, "dm-1");
-    assert_eq!((root.major, root.minor, root.alias.as_deref()), (252, 1, Some("vg0-root")));
-    assert_eq!((&root.mountpoints, root.size_bytes), (&vec!["/".to_owned()], Some(100 << 30)));
+    assert_eq!(
+        (root.major, root.minor, root.alias.as_deref()),
+        (252, 1, Some("vg0-root"))
+    );
+    assert_eq!(
+        (&root.mountpoints, root.size_bytes),
+        (&vec!["/".to_owned()], Some(100 << 30))
+    );
     let disk = node(&topology, "nvme0n1");
     assert_eq!(
         (disk.rotational, disk.nr_requests, disk.iostats_enabled),
@@ -40,14 +52,20 @@ fn a_partition_has_the_queue_of_its_disk() {
     host.iostats("nvme0n1", false);
     let topology = read_topology(host.path());
     let part = node(&topology, "nvme0n1p2");
-    assert_eq!((part.iostats_enabled, part.nr_requests), (Some(false), Some(1023)));
+    assert_eq!(
+        (part.iostats_enabled, part.nr_requests),
+        (Some(false), Some(1023))
+    );
 }
 
 #[test]
 fn mount_points_are_unescaped_and_listed_once() {
     let host = laptop();
     let topology = read_topology(host.path());
-    assert_eq!(node(&topology, "dm-10").mountpoints, ["/home", "/var/lib/containers", "/srv/my data"]);
+    assert_eq!(
+        node(&topology, "dm-10").mountpoints,
+        ["/home", "/var/lib/containers", "/srv/my data"]
+    );
 }
 
 #[test]
@@ -69,8 +87,18 @@ fn arrays_and_multipath_devices_are_on_their_members() {
     assert_eq!(node(&topology, "md127").alias.as_deref(), Some("md/home"));
     assert_eq!(on(&topology, "dm-0"), ["sdc", "sdd"]);
     assert_eq!(on(&topology, "bcache0"), ["nvme1n1", "sdaa"]);
-    let kinds = ["md127", "dm-0", "dm-1", "bcache0", "nullb0"].map(|name| node(&topology, name).kind);
-    assert_eq!(kinds, [Kind::Md, Kind::Multipath, Kind::Dm, Kind::Virtual, Kind::Virtual]);
+    let kinds =
+        ["md127", "dm-0", "dm-1", "bcache0", "nullb0"].map(|name| node(&topology, name).kind);
+    assert_eq!(
+        kinds,
+        [
+            Kind::Md,
+            Kind::Multipath,
+            Kind::Dm,
+            Kind::Virtual,
+            Kind::Virtual
+        ]
+    );
 }
 
 #[test]
@@ -97,7 +125,13 @@ fn malformed_values_are_unknown() {
     let host = malformed();
     let topology = read_topology(host.path());
     for name in ["sdx", "sdy", "sdz"] {
-        assert_eq!(*node(&topology, name), Node { name: name.into(), ..Node::default() });
+        assert_eq!(
+            *node(&topology, name),
+            Node {
+                name: name.into(),
+                ..Node::default()
+            }
+        );
     }
     assert_eq!(node(&topology, "dm-0").backing_devices, ["dm-1", "gone"]);
 }
@@ -127,8 +161,15 @@ fn directories_in_place_of_links_work_too() {
         .file("sys/block/sdb1/partition", 1);
     let topology = read_topology(host.path());
     assert_eq!(
-        topology.nodes().iter().map(|node| node.name.as_str()).collect::<Vec<_>>(),
+        topology
+            .nodes()
+            .iter()
+            .map(|node| node.name.as_str())
+            .collect::<Vec<_>>(),
         ["sda", "sda1", "sdb", "sdb1"]
     );
-    assert_eq!((on(&topology, "sda1"), on(&topology, "sdb1")), (vec!["sda"], vec!["sdb"]));
+    assert_eq!(
+        (on(&topology, "sda1"), on(&topology, "sdb1")),
+        (vec!["sda"], vec!["sdb"])
+    );
 }

@@ -9,7 +9,9 @@ use crate::support::http::{Exporter, exchange, request};
 
 fn host() -> FakeRoot {
     let host = FakeRoot::in_memory();
-    host.disk("sda", "8:0", 1024).diskstats(&busy_line("8 0", "sda", 100, 0)).uptime("1000.00");
+    host.disk("sda", "8:0", 1024)
+        .diskstats(&busy_line("8 0", "sda", 100, 0))
+        .uptime("1000.00");
     host
 }
 
@@ -20,9 +22,17 @@ fn exporter(host: &FakeRoot) -> Exporter {
 /// Returns the resident memory of a process in KiB, and the number of its open files.
 fn usage(pid: u32) -> (u64, usize) {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmRSS:"))
+        .unwrap();
     let resident = line.split_whitespace().nth(1).unwrap().parse().unwrap();
-    (resident, std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count())
+    (
+        resident,
+        std::fs::read_dir(format!("/proc/{pid}/fd"))
+            .unwrap()
+            .count(),
+    )
 }
 
 #[test]
@@ -33,20 +43,33 @@ fn each_client_gets_the_text_format_compressed_if_it_reads_gzip() {
     let classic = get("");
     assert_eq!(classic.status, 200);
     assert!(
-        classic.head.contains("content-type: text/plain; version=0.0.4; charset=utf-8"),
+        classic
+            .head
+            .contains("content-type: text/plain; version=0.0.4; charset=utf-8"),
         "{}",
         classic.head
     );
-    assert!(classic.text().contains("blkstat_disk_reads_completed_total{device=\"sda\"} 100\n"));
+    assert!(
+        classic
+            .text()
+            .contains("blkstat_disk_reads_completed_total{device=\"sda\"} 100\n")
+    );
     assert!(!classic.text().contains("# EOF"));
     // A Prometheus that prefers OpenMetrics reads the text format as well.
     let open = get("Accept: application/openmetrics-text;version=1.0.0,text/plain;q=0.5\r\n");
-    assert!(open.head.contains("content-type: text/plain; version=0.0.4"), "{}", open.head);
+    assert!(
+        open.head
+            .contains("content-type: text/plain; version=0.0.4"),
+        "{}",
+        open.head
+    );
     let gzip = get("Accept-Encoding: gzip\r\n");
     assert!(gzip.head.contains("content-encoding: gzip") && gzip.body.starts_with(&[0x1f, 0x8b]));
     assert!(gzip.body.len() < classic.body.len() / 3);
     let mut text = String::new();
-    flate2::read::GzDecoder::new(&gzip.body[..]).read_to_string(&mut text).unwrap();
+    flate2::read::GzDecoder::new(&gzip.body[..])
+        .read_to_string(&mut text)
+        .unwrap();
     assert!(text.starts_with("# HELP blkstat_build_info ") && text.ends_with('\n'));
 }
 
@@ -56,25 +79,46 @@ fn other_paths_and_methods_are_refused() {
     let exporter = exporter(&host);
     let status = |method, path| request(&exporter.address, method, path, "").status;
     assert_eq!(
-        (status("GET", "/"), status("GET", "/healthz"), status("GET", "/metrics?x=1")),
+        (
+            status("GET", "/"),
+            status("GET", "/healthz"),
+            status("GET", "/metrics?x=1")
+        ),
         (200, 200, 200)
     );
-    assert_eq!((status("GET", "/nosuch"), status("GET", "/metrics/"), status("POST", "/x")), (404, 404, 404));
-    assert_eq!((status("POST", "/metrics"), status("DELETE", "/healthz")), (405, 405));
+    assert_eq!(
+        (
+            status("GET", "/nosuch"),
+            status("GET", "/metrics/"),
+            status("POST", "/x")
+        ),
+        (404, 404, 404)
+    );
+    assert_eq!(
+        (status("POST", "/metrics"), status("DELETE", "/healthz")),
+        (405, 405)
+    );
     let head = request(&exporter.address, "HEAD", "/metrics", "");
     assert!(head.status == 200 && head.body.is_empty() && head.head.contains("content-length: "));
-    assert!(exporter.get("/").text().contains("/metrics") && exporter.get("/healthz").text() == "ok\n");
+    assert!(
+        exporter.get("/").text().contains("/metrics") && exporter.get("/healthz").text() == "ok\n"
+    );
 }
 
 #[test]
 fn malformed_and_huge_requests_cost_nothing() {
     let host = host();
     let exporter = exporter(&host);
-    let huge_header = format!("GET /metrics HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(1 << 20));
+    let huge_header = format!(
+        "GET /metrics HTTP/1.1\r\nX: {}\r\n\r\n",
+        "x".repeat(1 << 20)
+    );
     let many_headers = format!("GET /metrics HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(500));
     let long_path = format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(1 << 20));
-    let with_body =
-        format!("POST /metrics HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n{}", "x".repeat(1 << 22));
+    let with_body = format!(
+        "POST /metrics HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n{}",
+        "x".repeat(1 << 22)
+    );
     let requests = [
         ("\0\0\0\0\r\n\r\n", &[0, 400][..]),
         ("GET\r\n\r\n", &[400]),
@@ -86,13 +130,20 @@ fn malformed_and_huge_requests_cost_nothing() {
         (&many_headers, &[0, 400, 431]),
         (&long_path, &[0, 400, 414, 431]),
         (&with_body, &[0, 405]),
-        ("GET /metrics HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nffffffff\r\n", &[200]),
+        (
+            "GET /metrics HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nffffffff\r\n",
+            &[200],
+        ),
     ];
     let send_all = || {
         for (bytes, statuses) in requests {
             let answer = exchange(&exporter.address, bytes.as_bytes());
             let start: String = bytes.chars().take(40).collect();
-            assert!(statuses.contains(&answer.status), "{start:?}: {}", answer.head);
+            assert!(
+                statuses.contains(&answer.status),
+                "{start:?}: {}",
+                answer.head
+            );
         }
     };
     send_all();
@@ -124,7 +175,11 @@ fn a_thousand_idle_connections_and_slow_ones_delay_nobody() {
     }
     let start = Instant::now();
     assert_eq!(exporter.get("/metrics").status, 200);
-    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    assert!(
+        start.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        start.elapsed()
+    );
     let (after, files) = usage(exporter.child.id());
     assert!(files < 90, "{files} files");
     assert!(after < before + 4096, "{before} KiB, then {after} KiB");
@@ -138,9 +193,16 @@ fn parallel_scrapes_of_an_interval_get_the_same() {
     let bodies: Vec<Vec<u8>> = std::thread::scope(|scope| {
         let scrape = || exporter.get("/metrics").body;
         let threads: Vec<_> = (0..20).map(|_| scope.spawn(scrape)).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect()
     });
-    assert!(bodies.iter().all(|body| *body == bodies[0] && body.len() > 1000));
+    assert!(
+        bodies
+            .iter()
+            .all(|body| *body == bodies[0] && body.len() > 1000)
+    );
 }
 
 #[test]
@@ -159,6 +221,14 @@ fn health_says_when_no_samples_are_taken() {
         std::thread::sleep(Duration::from_millis(50));
     };
     assert_eq!(late.status, 503);
-    assert!(late.text().starts_with("late: the last sample is 1."), "{}", late.text());
-    assert_eq!(exporter.get("/metrics").status, 200, "the latest sample is still there, with its time");
+    assert!(
+        late.text().starts_with("late: the last sample is 1."),
+        "{}",
+        late.text()
+    );
+    assert_eq!(
+        exporter.get("/metrics").status,
+        200,
+        "the latest sample is still there, with its time"
+    );
 }

@@ -29,14 +29,27 @@ fn replace_diskstats(host: &FakeRoot, lines: &str) {
 
 fn host() -> FakeRoot {
     let host = FakeRoot::in_memory();
-    host.disk("sda", "8:0", 1024).disk("sdb", "8:16", 1024).part("sda", "sda1", "8:1", 512).uptime("1000.00");
+    host.disk("sda", "8:0", 1024)
+        .disk("sdb", "8:16", 1024)
+        .part("sda", "sda1", "8:1", 512)
+        .uptime("1000.00");
     host.virtual_device("loop0", "7:0", 16)
         .mapped("dm-0", "253:0", 512, "vg0-\"root", "LVM-a")
         .on("dm-0", &["sda1"]);
-    host.mounts(&[("8:16", "/var/lib/kubelet/pods/1f-2e/volumes/kubernetes.io~csi/pvc-7/mount", "/dev/sdb")]);
-    host.file("sys/block/sda/device/model", "QEMU HARDDISK").file("sys/block/sda/device/serial", "S1 2");
-    let lines = [("8 0", "sda"), ("8 1", "sda1"), ("8 16", "sdb"), ("253 0", "dm-0")]
-        .map(|(number, name)| busy_line(number, name, 100, 0));
+    host.mounts(&[(
+        "8:16",
+        "/var/lib/kubelet/pods/1f-2e/volumes/kubernetes.io~csi/pvc-7/mount",
+        "/dev/sdb",
+    )]);
+    host.file("sys/block/sda/device/model", "QEMU HARDDISK")
+        .file("sys/block/sda/device/serial", "S1 2");
+    let lines = [
+        ("8 0", "sda"),
+        ("8 1", "sda1"),
+        ("8 16", "sdb"),
+        ("253 0", "dm-0"),
+    ]
+    .map(|(number, name)| busy_line(number, name, 100, 0));
     host.diskstats(&(lines.concat() + &busy_line("7 0", "loop0", 0, 0)));
     host
 }
@@ -69,16 +82,18 @@ fn series_of_a_device_end_when_it_disappears() {
     let exporter = Exporter::start(&format!("--root {} 50ms", host.path().display()));
     assert!(exporter.get("/metrics").text().contains("device=\"sdb\""));
     replace_diskstats(&host, &busy_line("8 0", "sda", 200, 0));
-    wait_for("sdb is gone", || !exporter.get("/metrics").text().contains("device=\"sdb\""));
+    wait_for("sdb is gone", || {
+        !exporter.get("/metrics").text().contains("device=\"sdb\"")
+    });
     let text = exporter.get("/metrics").text().to_owned();
     assert!(text.contains("blkstat_disk_reads_completed_total{device=\"sda\"} 200\n"));
     // The requests since the start of blkstat, each of 2 ms.
-    assert!(
-        text.contains("blkstat_disk_interval_latency_seconds_count{device=\"sda\",direction=\"read\"} 100\n")
-    );
-    assert!(
-        text.contains("blkstat_disk_interval_latency_seconds_sum{device=\"sda\",direction=\"read\"} 0.2\n")
-    );
+    assert!(text.contains(
+        "blkstat_disk_interval_latency_seconds_count{device=\"sda\",direction=\"read\"} 100\n"
+    ));
+    assert!(text.contains(
+        "blkstat_disk_interval_latency_seconds_sum{device=\"sda\",direction=\"read\"} 0.2\n"
+    ));
     assert!(
         text.contains("direction=\"read\",le=\"0.001\"} 0\n")
             && text.contains("direction=\"read\",le=\"0.003\"} 100\n")
@@ -98,7 +113,10 @@ fn the_text_file_is_replaced_as_a_whole_and_removed_at_the_end() {
     let mut child = blkstat(&arguments).spawn(Stdio::null(), Stdio::null());
     let is_whole = |path: &Path| {
         read_to_string(path).is_ok_and(|text| {
-            assert!(text.starts_with("# HELP blkstat_build_info ") && text.ends_with('\n'), "{text}");
+            assert!(
+                text.starts_with("# HELP blkstat_build_info ") && text.ends_with('\n'),
+                "{text}"
+            );
             assert!(!text.contains("# EOF") && !text.contains("# UNIT"));
             true
         })
@@ -107,15 +125,27 @@ fn the_text_file_is_replaced_as_a_whole_and_removed_at_the_end() {
     replace_diskstats(&host, &busy_line("8 0", "sda", 200, 0));
     wait_for("the file is new", || {
         is_whole(&path)
-            && read_to_string(&path).unwrap().contains("reads_completed_total{device=\"sda\"} 200\n")
+            && read_to_string(&path)
+                .unwrap()
+                .contains("reads_completed_total{device=\"sda\"} 200\n")
     });
     for _ in 0..200 {
         assert!(is_whole(&path));
-        let names = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
-        let read: Vec<_> = names.filter(|name| name.to_str().unwrap().ends_with(".prom")).collect();
+        let names = std::fs::read_dir(folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name());
+        let read: Vec<_> = names
+            .filter(|name| name.to_str().unwrap().ends_with(".prom"))
+            .collect();
         assert_eq!(read, ["blkstat.prom"]);
     }
-    assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
+    assert!(
+        Command::new("kill")
+            .arg(child.id().to_string())
+            .status()
+            .unwrap()
+            .success()
+    );
     assert_eq!(child.wait().unwrap().code(), Some(143));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
@@ -124,9 +154,20 @@ fn the_text_file_is_replaced_as_a_whole_and_removed_at_the_end() {
 fn node_exporter_can_read_the_text_file_of_another_user() {
     let (host, folder) = (host(), tempfile::tempdir().unwrap());
     let path = folder.path().join("blkstat.prom");
-    let arguments = format!("export --root {} --textfile {}", host.path().display(), path.display());
-    let script = format!("umask 077; exec {} {arguments}", env!("CARGO_BIN_EXE_blkstat"));
-    let mut child = Command::new("sh").args(["-c", &script]).stderr(Stdio::null()).spawn().unwrap();
+    let arguments = format!(
+        "export --root {} --textfile {}",
+        host.path().display(),
+        path.display()
+    );
+    let script = format!(
+        "umask 077; exec {} {arguments}",
+        env!("CARGO_BIN_EXE_blkstat")
+    );
+    let mut child = Command::new("sh")
+        .args(["-c", &script])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     wait_for("the file is there", || path.exists());
     let mode = path.metadata().unwrap().permissions().mode();
     child.kill().unwrap();
@@ -141,15 +182,51 @@ fn what_cannot_be_exported_is_said_in_a_line() {
     let taken = Exporter::start(&format!("--root {root}"));
     for (arguments, message, code) in [
         (String::new(), "nothing to export to; use --listen PORT", 2),
-        (format!("--listen {}", taken.address), "cannot listen at 127.0.0.1:", 2),
-        ("--textfile /nosuch/x.prom".to_owned(), "cannot write /nosuch/x.prom: No such file or directory", 2),
-        ("--textfile x.txt".to_owned(), "node_exporter reads only files whose names end in .prom", 2),
-        ("--listen 0 --device nosuch".to_owned(), "no such device 'nosuch'", 1),
-        ("--listen 0 --begin 16:04".to_owned(), "--begin needs a capture", 2),
-        ("--label a=b --listen 0".to_owned(), "--label needs --from FILE", 2),
-        ("--from x --label a=b --label a=c".to_owned(), "--label a is given more than once", 2),
-        ("--listen example.com:80".to_owned(), "expected a port, or an IP address and a port", 2),
-        ("--listen 0 sda".to_owned(), "unexpected 'sda'; name devices with --device", 2),
+        (
+            format!("--listen {}", taken.address),
+            "cannot listen at 127.0.0.1:",
+            2,
+        ),
+        (
+            "--textfile /nosuch/x.prom".to_owned(),
+            "cannot write /nosuch/x.prom: No such file or directory",
+            2,
+        ),
+        (
+            "--textfile x.txt".to_owned(),
+            "node_exporter reads only files whose names end in .prom",
+            2,
+        ),
+        (
+            "--listen 0 --device nosuch".to_owned(),
+            "no such device 'nosuch'",
+            1,
+        ),
+        (
+            "--listen 0 --begin 16:04".to_owned(),
+            "--begin needs a capture",
+            2,
+        ),
+        (
+            "--label a=b --listen 0".to_owned(),
+            "--label needs --from FILE",
+            2,
+        ),
+        (
+            "--from x --label a=b --label a=c".to_owned(),
+            "--label a is given more than once",
+            2,
+        ),
+        (
+            "--listen example.com:80".to_owned(),
+            "expected a port, or an IP address and a port",
+            2,
+        ),
+        (
+            "--listen 0 sda".to_owned(),
+            "unexpected 'sda'; name devices with --device",
+            2,
+        ),
         ("--listen 0 0".to_owned(), "invalid INTERVAL '0'", 2),
     ] {
         let outcome = blkstat(&format!("export --root {root} {arguments}")).run();

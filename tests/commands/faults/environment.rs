@@ -38,7 +38,10 @@ fn a_host_without_diskstats_is_one_line_that_names_the_file() {
     // An unreadable file is treated the same. Even root cannot read a directory.
     fs::create_dir(&file).unwrap();
     let unreadable: Vec<Outcome> = commands().map(|words| run_on(root.path(), words)).collect();
-    for (words, outcome) in commands().chain(commands()).zip(missing.iter().chain(&unreadable)) {
+    for (words, outcome) in commands()
+        .chain(commands())
+        .zip(missing.iter().chain(&unreadable))
+    {
         assert_eq!(outcome.err.lines().count(), 1, "{words}: {outcome:?}");
         let start = format!("blkstat: cannot read {}: ", file.display());
         assert!(outcome.err.starts_with(&start), "{words}: {outcome:?}");
@@ -46,9 +49,16 @@ fn a_host_without_diskstats_is_one_line_that_names_the_file() {
     for (words, outcome) in commands().zip(&missing) {
         let code = if is_replica(words) { 2 } else { 1 };
         let names_root = outcome.err.contains("; use --root DIR to read");
-        assert_eq!((outcome.code, names_root), (code, code == 1), "{words}: {outcome:?}");
+        assert_eq!(
+            (outcome.code, names_root),
+            (code, code == 1),
+            "{words}: {outcome:?}"
+        );
     }
-    assert!(unreadable.iter().all(|outcome| outcome.code == 2), "{unreadable:?}");
+    assert!(
+        unreadable.iter().all(|outcome| outcome.code == 2),
+        "{unreadable:?}"
+    );
 }
 
 #[test]
@@ -60,7 +70,11 @@ fn a_host_without_block_devices_is_one_line_that_names_the_option_root() {
     let message = format!("blkstat: no block devices in {}; {hint}\n", file.display());
     for words in LIVE.iter().filter(|words| !is_replica(words)) {
         let outcome = run_on(root.path(), words);
-        assert_eq!((outcome.out.as_str(), &outcome.err, outcome.code), ("", &message, 1), "{words}");
+        assert_eq!(
+            (outcome.out.as_str(), &outcome.err, outcome.code),
+            ("", &message, 1),
+            "{words}"
+        );
     }
 }
 
@@ -85,17 +99,28 @@ fn an_unknown_time_zone_is_reported_and_times_are_in_utc() {
         );
         assert_eq!(run(words, "UTC").err, "", "{words}");
     }
-    assert!(run("--root ROOT 10ms 1", "Mars/Olympus").out.contains(" UTC\n"));
+    assert!(
+        run("--root ROOT 10ms 1", "Mars/Olympus")
+            .out
+            .contains(" UTC\n")
+    );
 }
 
 #[test]
 fn a_host_without_sys_works_as_far_as_possible() {
     let root = host();
-    let with_sys: Vec<Outcome> = LIVE.iter().map(|words| run_on(root.path(), words)).collect();
+    let with_sys: Vec<Outcome> = LIVE
+        .iter()
+        .map(|words| run_on(root.path(), words))
+        .collect();
     fs::remove_dir_all(root.path().join("sys")).unwrap();
     for (words, with_sys) in LIVE.iter().zip(with_sys) {
         let outcome = run_on(root.path(), words);
-        assert_eq!((outcome.err.as_str(), outcome.code), ("", with_sys.code), "{words}");
+        assert_eq!(
+            (outcome.err.as_str(), outcome.code),
+            ("", with_sys.code),
+            "{words}"
+        );
     }
 }
 
@@ -114,12 +139,23 @@ fn malformed_files_of_the_host_are_ignored() {
     ] {
         let path = root.path().join(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, "some\n\u{1b}[2J \u{7f} 99999999999999999999999 -1 \\040 x\n").unwrap();
+        fs::write(
+            path,
+            "some\n\u{1b}[2J \u{7f} 99999999999999999999999 -1 \\040 x\n",
+        )
+        .unwrap();
     }
-    for words in LIVE.iter().chain(&["devices --root ROOT", "devices --json --root ROOT"]) {
+    for words in LIVE
+        .iter()
+        .chain(&["devices --root ROOT", "devices --json --root ROOT"])
+    {
         let outcome = run_on(root.path(), words);
         assert_eq!((outcome.err.as_str(), outcome.code), ("", 0), "{words}");
-        assert!(!outcome.out.contains('\u{1b}') || words.starts_with("record"), "{words}: {:?}", outcome.out);
+        assert!(
+            !outcome.out.contains('\u{1b}') || words.starts_with("record"),
+            "{words}: {:?}",
+            outcome.out
+        );
     }
 }
 
@@ -143,7 +179,10 @@ fn reading_a_host_writes_no_file() {
     let before = list_files(root.path());
     for words in LIVE {
         let words = words.replace("ROOT", root.path().to_str().unwrap());
-        blkstat(&words).current_dir(root.path()).env("HOME", root.path()).run();
+        blkstat(&words)
+            .current_dir(root.path())
+            .env("HOME", root.path())
+            .run();
     }
     assert_eq!(list_files(root.path()), before);
 }

@@ -18,9 +18,14 @@ struct Run {
 }
 
 fn run(words: &str, write: impl FnOnce(&mut ChildStdin) -> io::Result<()> + Send) -> Run {
-    let mut child = blkstat(words).stdin(Stdio::piped()).spawn(Stdio::null(), Stdio::piped());
+    let mut child = blkstat(words)
+        .stdin(Stdio::piped())
+        .spawn(Stdio::null(), Stdio::piped());
     let mut stdin = child.stdin.take().unwrap();
-    let (status, stat) = (format!("/proc/{}/status", child.id()), format!("/proc/{}/stat", child.id()));
+    let (status, stat) = (
+        format!("/proc/{}/status", child.id()),
+        format!("/proc/{}/stat", child.id()),
+    );
     thread::scope(|scope| {
         scope.spawn(move || write(&mut stdin).unwrap());
         let (mut peak_kib, mut ticks) = (0, 0);
@@ -29,12 +34,22 @@ fn run(words: &str, write: impl FnOnce(&mut ChildStdin) -> io::Result<()> + Send
             let text = fs::read_to_string(&status).unwrap_or_default();
             // For a moment after its start the process still has the name and the memory of this one.
             let is_started = text.starts_with("Name:\tblkstat\n");
-            let line = text.lines().find_map(|line| line.strip_prefix("RssAnon:").filter(|_| is_started));
-            let kib = line.map_or(0, |line| line.trim().trim_end_matches(" kB").parse().unwrap());
+            let line = text
+                .lines()
+                .find_map(|line| line.strip_prefix("RssAnon:").filter(|_| is_started));
+            let kib = line.map_or(0, |line| {
+                line.trim().trim_end_matches(" kB").parse().unwrap()
+            });
             peak_kib = peak_kib.max(kib);
             // Hundredths of a second in user and in kernel mode, after the name in parentheses.
             let text = fs::read_to_string(&stat).unwrap_or_default();
-            let words = text.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11).take(2);
+            let words = text
+                .rsplit(')')
+                .next()
+                .unwrap_or_default()
+                .split_whitespace()
+                .skip(11)
+                .take(2);
             ticks = ticks.max(words.map(|word| word.parse::<u64>().unwrap()).sum());
             thread::sleep(Duration::from_millis(2));
         }
@@ -52,8 +67,15 @@ fn run(words: &str, write: impl FnOnce(&mut ChildStdin) -> io::Result<()> + Send
 const MAX_KIB: u64 = 6 * 1024;
 
 fn assert_bounded(run: &Run, what: &str) {
-    eprintln!("{what}: {} KiB, {:.1} s, exit {}", run.peak_kib, run.seconds, run.code);
-    assert!((1..MAX_KIB).contains(&run.peak_kib), "{what}: {} KiB", run.peak_kib);
+    eprintln!(
+        "{what}: {} KiB, {:.1} s, exit {}",
+        run.peak_kib, run.seconds, run.code
+    );
+    assert!(
+        (1..MAX_KIB).contains(&run.peak_kib),
+        "{what}: {} KiB",
+        run.peak_kib
+    );
     assert!(run.err.lines().count() <= 12, "{what}: {}", run.err);
 }
 
@@ -67,13 +89,19 @@ fn endless(megabytes: usize) {
     let bytes = megabytes << 20;
     let two = sample(1, &device(0, "sda", 1)) + &sample(2, &device(0, "sda", 9));
     for words in ["--json --from -", "iostat -dx --from -"] {
-        assert_bounded(&run(words, repeat(b"9", bytes)), &format!("{words}: an endless line"));
+        assert_bounded(
+            &run(words, repeat(b"9", bytes)),
+            &format!("{words}: an endless line"),
+        );
         let after = two.clone();
         let after_samples = run(words, move |stdin| {
             stdin.write_all(after.as_bytes())?;
             repeat(b"8 0 sda 1 ", bytes)(stdin)
         });
-        assert_bounded(&after_samples, &format!("{words}: two samples, then an endless line"));
+        assert_bounded(
+            &after_samples,
+            &format!("{words}: two samples, then an endless line"),
+        );
         assert_eq!(after_samples.code, 0, "{}", after_samples.err);
         // In one piece with an invalid line: what follows a pause after a whole sample is not part of it.
         let first = two.clone() + "not a diskstats line\n";
@@ -82,9 +110,16 @@ fn endless(megabytes: usize) {
             repeat(b"not a diskstats line\n", bytes / 8)(stdin)
         });
         assert_bounded(&invalid, &format!("{words}: invalid lines in one sample"));
-        assert!(invalid.err.contains(" more warnings like these"), "{}", invalid.err);
+        assert!(
+            invalid.err.contains(" more warnings like these"),
+            "{}",
+            invalid.err
+        );
         let timestamps = repeat(b"TS 5 x\n", bytes / 32);
-        assert_bounded(&run(words, timestamps), &format!("{words}: only timestamps"));
+        assert_bounded(
+            &run(words, timestamps),
+            &format!("{words}: only timestamps"),
+        );
         let headers = repeat(b"#blkstat {\"version\":\"1\",\"boot_id\":\"a\"}\n#blkstat {\"version\":\"1\",\"boot_id\":\"b\"}\n#blkstat {\"devices\":[{\"name\":\"sda\"}]}\n", bytes / 32);
         assert_bounded(&run(words, headers), &format!("{words}: only headers"));
     }
@@ -122,8 +157,9 @@ fn many_names(names: u64) -> impl FnOnce(&mut ChildStdin) -> io::Result<()> + Se
         let mut out = io::BufWriter::with_capacity(1 << 16, stdin);
         for at in 0..names / 10 {
             let first = at.saturating_sub(2) * 10;
-            let lines: String =
-                (first..at * 10 + 10).map(|n| device(n, &format!("x{n:07}"), 100 + n + at)).collect();
+            let lines: String = (first..at * 10 + 10)
+                .map(|n| device(n, &format!("x{n:07}"), 100 + n + at))
+                .collect();
             out.write_all(sample(1000 + at, &(device(0, "sda", 7 * at) + &lines)).as_bytes())?;
         }
         out.flush()

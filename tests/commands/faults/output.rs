@@ -36,7 +36,9 @@ fn run_to(words: &str, stdout: impl Into<Stdio>) -> Outcome {
     let root = host();
     let file = root.path().join("capture");
     std::fs::write(&file, capture(20)).unwrap();
-    let words = words.replace("ROOT", root.path().to_str().unwrap()).replace("FILE", file.to_str().unwrap());
+    let words = words
+        .replace("ROOT", root.path().to_str().unwrap())
+        .replace("FILE", file.to_str().unwrap());
     blkstat(&words).run_to(stdout)
 }
 
@@ -53,10 +55,21 @@ fn a_closed_pipe_is_a_normal_end_of_every_command() {
 #[test]
 fn a_full_disk_is_one_line_and_the_exit_code_of_the_command() {
     for (words, code) in COMMANDS {
-        let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else { return };
+        let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else {
+            return;
+        };
         let outcome = run_to(words, full);
-        assert_eq!((outcome.err.lines().count(), outcome.code), (1, code), "{words}: {}", outcome.err);
-        assert!(outcome.err.contains("No space left on device"), "{words}: {}", outcome.err);
+        assert_eq!(
+            (outcome.err.lines().count(), outcome.code),
+            (1, code),
+            "{words}: {}",
+            outcome.err
+        );
+        assert!(
+            outcome.err.contains("No space left on device"),
+            "{words}: {}",
+            outcome.err
+        );
     }
 }
 
@@ -66,9 +79,34 @@ fn a_full_file_is_one_line_that_names_it() {
         return;
     }
     let outcome = run_to("record --root ROOT --force /dev/full 10ms 2", Stdio::null());
-    assert_eq!((outcome.err.lines().count(), outcome.code), (1, 2), "{}", outcome.err);
-    assert!(outcome.err.starts_with("blkstat: cannot write /dev/full: No space left"), "{}", outcome.err);
-    let outcome = run_to("pt-diskstats --root ROOT --iterations 1 --save-samples /dev/full", Stdio::null());
-    assert_eq!((outcome.err.lines().count(), outcome.code), (1, 2), "{}", outcome.err);
-    assert!(outcome.err.starts_with("blkstat: cannot write /dev/full: No space left"), "{}", outcome.err);
+    assert_eq!(
+        (outcome.err.lines().count(), outcome.code),
+        (1, 2),
+        "{}",
+        outcome.err
+    );
+    assert!(
+        outcome
+            .err
+            .starts_with("blkstat: cannot write /dev/full: No space left"),
+        "{}",
+        outcome.err
+    );
+    let outcome = run_to(
+        "pt-diskstats --root ROOT --iterations 1 --save-samples /dev/full",
+        Stdio::null(),
+    );
+    assert_eq!(
+        (outcome.err.lines().count(), outcome.code),
+        (1, 2),
+        "{}",
+        outcome.err
+    );
+    assert!(
+        outcome
+            .err
+            .starts_with("blkstat: cannot write /dev/full: No space left"),
+        "{}",
+        outcome.err
+    );
 }

@@ -44,7 +44,10 @@ fn wait_until(mut condition: impl FnMut() -> bool) -> bool {
 /// Returns whether a process has a signal in one of the masks of its /proc/PID/status.
 fn has_in_mask(pid: u32, mask: &str, signal: Signal) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let bits = status.lines().find_map(|line| line.strip_prefix(mask)?.strip_prefix(':')).unwrap();
+    let bits = status
+        .lines()
+        .find_map(|line| line.strip_prefix(mask)?.strip_prefix(':'))
+        .unwrap();
     // The lowest bit is that of signal 1.
     u64::from_str_radix(bits.trim(), 16).unwrap() >> (signal.as_raw() - 1) & 1 == 1
 }
@@ -79,7 +82,11 @@ fn run_until(words: &str, wait: u64, signal: u8) -> (String, Exit) {
     let root = host();
     let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |n| {
         write_host(&root, n);
-        if n < wait { WaitOutcome::Due } else { WaitOutcome::Signal(signal) }
+        if n < wait {
+            WaitOutcome::Due
+        } else {
+            WaitOutcome::Signal(signal)
+        }
     });
     let (out, err, exit) = in_process(words).root(root.path()).run(&clock);
     assert_eq!(err, "");
@@ -91,12 +98,21 @@ fn a_signal_after_any_report_leaves_complete_json() {
     for (wait, signal) in (1..8).flat_map(|wait| [(wait, 2), (wait, 15)]) {
         let (out, exit) = run_until("iostat -x -o JSON 1", wait, signal);
         let document: Value = serde_json::from_str(&out).unwrap();
-        let reports = document["sysstat"]["hosts"][0]["statistics"].as_array().unwrap().len();
+        let reports = document["sysstat"]["hosts"][0]["statistics"]
+            .as_array()
+            .unwrap()
+            .len();
         assert_eq!((reports as u64, exit), (wait, Exit::Success));
 
         let (out, exit) = run_until("--json sda 1", wait, signal);
-        assert_eq!((out.lines().count() as u64, exit), (wait - 1, Exit::Signal(signal)));
-        assert!(out.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()));
+        assert_eq!(
+            (out.lines().count() as u64, exit),
+            (wait - 1, Exit::Signal(signal))
+        );
+        assert!(
+            out.lines()
+                .all(|line| serde_json::from_str::<Value>(line).is_ok())
+        );
     }
 }
 
@@ -105,8 +121,14 @@ fn a_signal_ends_a_live_report_with_a_page_about_what_was_sampled() {
     for (wait, signal) in [(3, 2), (5, 15)] {
         let (page, exit) = run_until("report sda 1 20 -o -", wait, signal);
         assert_eq!(exit, Exit::Signal(signal));
-        assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"), "{page}");
-        assert!(page.contains(&format!(", {} intervals<", wait - 1)), "after {wait} samples");
+        assert!(
+            page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"),
+            "{page}"
+        );
+        assert!(
+            page.contains(&format!(", {} intervals<", wait - 1)),
+            "after {wait} samples"
+        );
     }
 }
 
@@ -114,22 +136,34 @@ fn a_signal_ends_a_live_report_with_a_page_about_what_was_sampled() {
 fn a_signal_at_any_time_of_a_real_run_leaves_complete_json_and_the_right_exit_code() {
     let root = host();
     let root = root.path().to_str().unwrap();
-    for (delay, signal) in [0, 1, 2, 3, 5, 8, 13, 21, 34].into_iter().flat_map(|ms| BOTH.map(|s| (ms, s))) {
+    for (delay, signal) in [0, 1, 2, 3, 5, 8, 13, 21, 34]
+        .into_iter()
+        .flat_map(|ms| BOTH.map(|s| (ms, s)))
+    {
         let number = signal.as_raw();
-        for words in
-            ["--json --root ROOT 10ms", "iostat -o JSON --root ROOT 0.01", "record --root ROOT - 10ms"]
-        {
+        for words in [
+            "--json --root ROOT 10ms",
+            "iostat -o JSON --root ROOT 0.01",
+            "record --root ROOT - 10ms",
+        ] {
             let words = words.replace("ROOT", root);
             let mut child = blkstat(&words).spawn(Stdio::piped(), Stdio::piped());
             if is_ignored(signal) {
-                assert!(wait_until(|| has_handler(&child, signal)), "{words}: no handler");
+                assert!(
+                    wait_until(|| has_handler(&child, signal)),
+                    "{words}: no handler"
+                );
             }
             thread::sleep(Duration::from_millis(delay));
             send(&child, signal);
             let ended = exit_code(&mut child);
             let output = child.wait_with_output().unwrap();
             let out = String::from_utf8(output.stdout).unwrap();
-            assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{words} after {delay} ms");
+            assert_eq!(
+                String::from_utf8_lossy(&output.stderr),
+                "",
+                "{words} after {delay} ms"
+            );
             if ended == Some(-number) {
                 // The signal arrived before its handler was installed.
                 assert_eq!(out, "", "{words} after {delay} ms");
@@ -137,10 +171,16 @@ fn a_signal_at_any_time_of_a_real_run_leaves_complete_json_and_the_right_exit_co
             }
             if words.starts_with("iostat") {
                 assert_eq!(ended, Some(0), "{words} after {delay} ms");
-                assert!(serde_json::from_str::<Value>(&out).is_ok(), "{words} after {delay} ms: {out}");
+                assert!(
+                    serde_json::from_str::<Value>(&out).is_ok(),
+                    "{words} after {delay} ms: {out}"
+                );
             } else {
                 assert_eq!(ended, Some(128 + number), "{words} after {delay} ms");
-                assert!(out.is_empty() || out.ends_with('\n'), "{words} after {delay} ms: {out}");
+                assert!(
+                    out.is_empty() || out.ends_with('\n'),
+                    "{words} after {delay} ms: {out}"
+                );
             }
         }
     }
@@ -156,31 +196,59 @@ fn a_signal_ends_a_replay_that_waits_for_input() {
         ("iostat -o JSON --from -", true),
         ("iostat -d --from -", true),
     ] {
-        for (signal, part) in
-            [(Signal::INT, text.as_bytes()), (Signal::TERM, text.as_bytes()), (Signal::TERM, b"".as_slice())]
-        {
-            let mut child = blkstat(words).stdin(Stdio::piped()).spawn(Stdio::piped(), Stdio::piped());
+        for (signal, part) in [
+            (Signal::INT, text.as_bytes()),
+            (Signal::TERM, text.as_bytes()),
+            (Signal::TERM, b"".as_slice()),
+        ] {
+            let mut child = blkstat(words)
+                .stdin(Stdio::piped())
+                .spawn(Stdio::piped(), Stdio::piped());
             let mut stdin = child.stdin.take().unwrap();
             stdin.write_all(part).unwrap();
             let mut start = [0; 200];
             if part.is_empty() {
-                assert!(wait_until(|| has_handler(&child, signal)), "{words}: no handler");
+                assert!(
+                    wait_until(|| has_handler(&child, signal)),
+                    "{words}: no handler"
+                );
             } else {
-                child.stdout.as_mut().unwrap().read_exact(&mut start).unwrap();
+                child
+                    .stdout
+                    .as_mut()
+                    .unwrap()
+                    .read_exact(&mut start)
+                    .unwrap();
             }
             send(&child, signal);
             let ended = exit_code(&mut child);
             let mut rest = String::new();
-            child.stdout.take().unwrap().read_to_string(&mut rest).unwrap();
-            let out =
-                if part.is_empty() { rest } else { String::from_utf8_lossy(&start).into_owned() + &rest };
+            child
+                .stdout
+                .take()
+                .unwrap()
+                .read_to_string(&mut rest)
+                .unwrap();
+            let out = if part.is_empty() {
+                rest
+            } else {
+                String::from_utf8_lossy(&start).into_owned() + &rest
+            };
             let mut err = String::new();
-            child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+            child
+                .stderr
+                .take()
+                .unwrap()
+                .read_to_string(&mut err)
+                .unwrap();
             assert_eq!(err, "", "{words}");
             let expected = if is_iostat { 0 } else { 128 + signal.as_raw() };
             assert_eq!(ended, Some(expected), "{words}");
             if words.contains("-o JSON") && !out.is_empty() {
-                assert!(serde_json::from_str::<Value>(&out).is_ok(), "{words}: {out}");
+                assert!(
+                    serde_json::from_str::<Value>(&out).is_ok(),
+                    "{words}: {out}"
+                );
             }
             drop(stdin);
         }
@@ -194,9 +262,13 @@ fn a_signal_restores_the_terminal() {
         let (_controller, terminal) = open_terminal();
         let local = || tcgetattr(&terminal).unwrap().local_modes;
         let before = local();
-        let words = format!("pt-diskstats --root {} --interval 60", root.path().display());
-        let mut child =
-            blkstat(&words).stdin(terminal.try_clone().unwrap()).spawn(Stdio::null(), Stdio::null());
+        let words = format!(
+            "pt-diskstats --root {} --interval 60",
+            root.path().display()
+        );
+        let mut child = blkstat(&words)
+            .stdin(terminal.try_clone().unwrap())
+            .spawn(Stdio::null(), Stdio::null());
         let is_raw = || !local().contains(LocalModes::ICANON);
         assert!(wait_until(is_raw), "the terminal still waits for Enter");
         send(&child, signal);

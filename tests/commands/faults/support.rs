@@ -21,7 +21,9 @@ pub(crate) fn sample(second: u64, lines: &str) -> String {
 /// Returns a capture of two devices that are always busy.
 pub(crate) fn capture(samples: u64) -> String {
     let lines = |at: u64| device(0, "sda", 1000 + 100 * at) + &device(16, "sdb", 7 * at);
-    (0..samples).map(|at| sample(1_800_000_000 + at, &lines(at))).collect()
+    (0..samples)
+        .map(|at| sample(1_800_000_000 + at, &lines(at)))
+        .collect()
 }
 
 /// Writes the state at `second` of a host with two disks and a device-mapper device.
@@ -29,9 +31,12 @@ pub(crate) fn write_host(host: &FakeRoot, second: u64) {
     for name in ["sda", "sdb", "dm-0"] {
         host.folder(&format!("sys/block/{name}"));
     }
-    let lines = device(0, "sda", 1000 + 100 * second) + &device(16, "sdb", 5) + &device(32, "dm-0", second);
+    let lines =
+        device(0, "sda", 1000 + 100 * second) + &device(16, "sdb", 5) + &device(32, "dm-0", second);
     let ticks = format!("{} 0 5 {} 0 0 0 0", 20 * second, 80 * second);
-    host.diskstats(&lines).uptime(format!("{}.00", 100 + second)).cpu(&ticks, 0);
+    host.diskstats(&lines)
+        .uptime(format!("{}.00", 100 + second))
+        .cpu(&ticks, 0);
 }
 
 /// Returns a host whose counters do not change.

@@ -21,7 +21,10 @@ pub(crate) fn write_host(host: &FakeRoot, second: u64) {
             .file("sys/block/dm-0/dm/uuid", "LVM-xyz")
             .file("sys/block/dm-0/slaves/sda2/dev", "8:2")
             .backed("loop0", "/images/a.img")
-            .file("proc/self/mountinfo", "30 1 253:0 / / rw - ext4 /dev/mapper/vg0-root rw");
+            .file(
+                "proc/self/mountinfo",
+                "30 1 253:0 / / rw - ext4 /dev/mapper/vg0-root rw",
+            );
     }
     let mut lines = busy_line("7 0", "loop0", 0, 0);
     lines += &busy_line("8 0", "sda", 1000 + 100 * second, 0);
@@ -33,7 +36,9 @@ pub(crate) fn write_host(host: &FakeRoot, second: u64) {
     }
     lines += &busy_line("253 0", "dm-0", 1000 + 100 * second, 0);
     let ticks = format!("{} 0 {} {} 0 0 0 0", 20 * second, 10 * second, 170 * second);
-    host.diskstats(&lines).uptime(format!("{}.00", 100 + second)).cpu(&ticks, 3);
+    host.diskstats(&lines)
+        .uptime(format!("{}.00", 100 + second))
+        .cpu(&ticks, 3);
     host.pressure(250_000 * second, 50_000 * second);
 }
 
@@ -46,5 +51,7 @@ pub(crate) fn output(options: &str, seconds: u64) -> (String, String, Exit) {
 pub(crate) fn json(options: &str, seconds: u64) -> Vec<Value> {
     let (out, err, _) = output(&format!("--json {options}"), seconds);
     assert_eq!(err, "");
-    out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    out.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }

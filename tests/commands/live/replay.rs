@@ -21,9 +21,13 @@ fn a_replayed_recording_prints_the_live_numbers() {
         let file = folder.path().join(name);
         let (_, err, _) = output(&format!("record {} 1 6", file.display()), 6);
         assert_eq!(err, "");
-        for options in
-            ["--json", "--csv", "--mounts --total --width 120", "--json vg0-root sdb", "--since-boot --all"]
-        {
+        for options in [
+            "--json",
+            "--csv",
+            "--mounts --total --width 120",
+            "--json vg0-root sdb",
+            "--since-boot --all",
+        ] {
             let (live, _, _) = output(&format!("{options} 1 6"), 6);
             let (replayed, err, _) = output(&format!("{options} --from {}", file.display()), 0);
             assert_eq!((replayed, err.as_str()), (live, ""), "{options}");
@@ -39,9 +43,15 @@ fn a_recording_knows_if_its_interval_is_too_short_for_util() {
         output(&format!("record {} {every} 3", file.display()), 3);
         let live = json(&format!("sda {every} 3"), 3);
         assert_eq!(live[0]["util_pct"].is_null(), every != "100ms");
-        assert_eq!(json(&format!("sda --from {}", file.display()), 0), live, "{every}");
+        assert_eq!(
+            json(&format!("sda --from {}", file.display()), 0),
+            live,
+            "{every}"
+        );
         // Aggregated intervals are long enough.
-        assert!(json(&format!("sda --from {} 200ms", file.display()), 0)[0]["util_pct"].is_number());
+        assert!(
+            json(&format!("sda --from {} 200ms", file.display()), 0)[0]["util_pct"].is_number()
+        );
     }
 }
 
@@ -56,9 +66,15 @@ fn output_late(words: &str, host: &FakeRoot) -> String {
             Timestamp::UNIX_EPOCH
         }
         fn wait(&self, deadline: Option<Duration>, _input: Option<BorrowedFd<'_>>) -> WaitOutcome {
-            let Some(deadline) = deadline else { return WaitOutcome::Input };
+            let Some(deadline) = deadline else {
+                return WaitOutcome::Input;
+            };
             self.1.set(self.1.get() + 1);
-            let late = if self.1.get() == 1 { Duration::ZERO } else { Duration::from_millis(2500) };
+            let late = if self.1.get() == 1 {
+                Duration::ZERO
+            } else {
+                Duration::from_millis(2500)
+            };
             self.0.set(deadline + late);
             write_host(self.2, self.1.get());
             WaitOutcome::Due
@@ -73,7 +89,9 @@ fn output_late(words: &str, host: &FakeRoot) -> String {
 fn missed_samples_are_counted_in_the_interval_that_covers_them_and_in_a_recording() {
     let host = FakeRoot::new();
     let numbers = |out: &str, name: &str| -> Vec<f64> {
-        let lines = out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let lines = out
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap());
         lines.map(|line| line[name].as_f64().unwrap()).collect()
     };
     let live = output_late("--json sda 1 4", &host);
@@ -81,7 +99,8 @@ fn missed_samples_are_counted_in_the_interval_that_covers_them_and_in_a_recordin
     assert_eq!(numbers(&live, "elapsed_s"), [1.0, 3.5, 3.0, 3.0]);
     let file = host.path().join("late.txt");
     output_late(&format!("record {} 1 4", file.display()), &host);
-    let replayed = |more: &str| output(&format!("--json --from {} sda {more}", file.display()), 0).0;
+    let replayed =
+        |more: &str| output(&format!("--json --from {} sda {more}", file.display()), 0).0;
     assert_eq!(replayed(""), live);
     // An aggregated interval has the sum.
     assert_eq!(numbers(&replayed("60"), "missed_samples"), [6.0]);
@@ -93,19 +112,29 @@ fn a_realtime_replay_waits_only_within_segments() {
     let path = folder.path().join("segments.txt");
     // After two seconds the clock goes back; the recording continues after a reboot, at a much later time of the clock.
     let foreign = |times: &[u64]| -> String {
-        times.iter().map(|second| format!("TS {second}\n8 0 sda {second} 0 0 0 0 0 0 0 0 0 0\n")).collect()
+        times
+            .iter()
+            .map(|second| format!("TS {second}\n8 0 sda {second} 0 0 0 0 0 0 0 0 0 0\n"))
+            .collect()
     };
     let own = |boot: &str, times: &[u64]| {
         let header = format!("#blkstat {{\"version\":\"0.1.0\",\"boot\":\"{boot}\"}}\n");
-        let end = |second| format!("#blkstat {{\"monotonic_ns\":{second}000000000,\"complete\":true}}\n");
-        header + &times.iter().map(|second| foreign(&[*second]) + &end(*second)).collect::<String>()
+        let end =
+            |second| format!("#blkstat {{\"monotonic_ns\":{second}000000000,\"complete\":true}}\n");
+        header
+            + &times
+                .iter()
+                .map(|second| foreign(&[*second]) + &end(*second))
+                .collect::<String>()
     };
-    for text in
-        [foreign(&[90_000, 90_002, 10, 11, 14]), own("a", &[7, 9]) + &own("b", &[90_000, 90_001, 90_004])]
-    {
+    for text in [
+        foreign(&[90_000, 90_002, 10, 11, 14]),
+        own("a", &[7, 9]) + &own("b", &[90_000, 90_001, 90_004]),
+    ] {
         fs::write(&path, text).unwrap();
         let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| WaitOutcome::Due);
-        let (out, _, _) = in_process(&format!("--json --realtime --from {}", path.display())).run(&clock);
+        let (out, _, _) =
+            in_process(&format!("--json --realtime --from {}", path.display())).run(&clock);
         assert_eq!(out.lines().count(), 3);
         assert_eq!(clock.monotonic(), Duration::from_secs(2 + 4));
     }

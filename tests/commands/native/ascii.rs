@@ -14,7 +14,10 @@ fn every_view_is_ascii_on_a_terminal_whose_locale_is_not_utf_8() {
         "help formulas",
     ] {
         let shown = |locale: &str, term: &str| {
-            let program = blkstat(words).env("LC_ALL", locale).env("TERM", term).env("PAGER", "cat");
+            let program = blkstat(words)
+                .env("LC_ALL", locale)
+                .env("TERM", term)
+                .env("PAGER", "cat");
             text_on_terminal(program)
         };
         let utf8 = shown("C.UTF-8", "xterm");
@@ -25,6 +28,9 @@ fn every_view_is_ascii_on_a_terminal_whose_locale_is_not_utf_8() {
             assert_eq!(ascii.lines().count(), utf8.lines().count(), "{words}");
         }
         // A file is for any terminal.
-        assert!(!blkstat(words).env("LC_ALL", "C").run().out.is_ascii(), "{words}");
+        assert!(
+            !blkstat(words).env("LC_ALL", "C").run().out.is_ascii(),
+            "{words}"
+        );
     }
 }

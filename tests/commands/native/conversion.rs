@@ -11,8 +11,9 @@ use crate::support::program::{blkstat, output};
 /// The lines of the devices in the sample at `second`.
 fn devices(second: u64) -> [String; 2] {
     [("sda", 0, 7), ("nvme0n1", 5, 90)].map(|(name, minor, by)| {
-        let counters: Vec<String> =
-            (1..=17).map(|n| (second * by * n % 8000 + 9000 * second).to_string()).collect();
+        let counters: Vec<String> = (1..=17)
+            .map(|n| (second * by * n % 8000 + 9000 * second).to_string())
+            .collect();
         let counters = [&counters[..8].join(" "), "3", &counters[9..].join(" ")].join(" ");
         format!("{:4} {minor:7} {name} {counters}", 8)
     })
@@ -20,7 +21,9 @@ fn devices(second: u64) -> [String; 2] {
 
 /// A capture with a sample per second, each with the lines of `sample`.
 fn capture(sample: impl Fn(u64, &[String; 2]) -> String) -> String {
-    (0..6).map(|second| sample(1_795_524_433 + second, &devices(second))).collect()
+    (0..6)
+        .map(|second| sample(1_795_524_433 + second, &devices(second)))
+        .collect()
 }
 
 fn twin() -> String {
@@ -46,7 +49,10 @@ fn collectl() -> String {
 fn rates(path: &Path) -> Vec<Value> {
     let run = blkstat("--json --all --from").args([path]).run();
     assert_eq!(run.code, 0, "{}", run.err);
-    run.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    run.out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 #[test]
@@ -74,23 +80,52 @@ fn a_converted_capture_has_the_rates_of_the_capture() {
     let loop_of_dates = capture(|at, [sda, nvme]| format!("{at}.25\n{sda}\n{nvme}\n"));
     let with_cpu =
         capture(|at, [sda, nvme]| format!("TS {at}\n{sda}\n{nvme}\ncpu  {at} 1 2 3 4 5 6 7 8 9\n"));
-    for (name, text) in [("c", collectl()), ("d", loop_of_dates), ("e", with_cpu), ("f", twin())] {
+    for (name, text) in [
+        ("c", collectl()),
+        ("d", loop_of_dates),
+        ("e", with_cpu),
+        ("f", twin()),
+    ] {
         fs::write(path(name), &text).unwrap();
         let converted = path(&format!("{name}.gz"));
-        let run = blkstat("record --from").args([path(name), converted.clone()]).run();
+        let run = blkstat("record --from")
+            .args([path(name), converted.clone()])
+            .run();
         assert_eq!((run.out.as_str(), run.code), ("", 0), "{}", run.err);
         assert_eq!(rates(&converted), rates(&path(name)));
         assert_eq!(rates(&converted).len(), 10);
         // Nothing is overwritten, and nothing is changed by another conversion.
-        let again = blkstat("record --from").args([path(name), converted.clone()]).run();
-        assert!(again.code == 2 && again.err.contains("already exists"), "{}", again.err);
+        let again = blkstat("record --from")
+            .args([path(name), converted.clone()])
+            .run();
+        assert!(
+            again.code == 2 && again.err.contains("already exists"),
+            "{}",
+            again.err
+        );
         let copy = path(&format!("{name}.txt"));
-        assert_eq!(blkstat("record --from").args([&converted, &copy]).run().code, 0);
-        assert!(fs::read_to_string(&copy).unwrap().starts_with("TS 1795524433."));
+        assert_eq!(
+            blkstat("record --from")
+                .args([&converted, &copy])
+                .run()
+                .code,
+            0
+        );
+        assert!(
+            fs::read_to_string(&copy)
+                .unwrap()
+                .starts_with("TS 1795524433.")
+        );
         assert_eq!(rates(&copy), rates(&converted));
     }
-    let itself = blkstat("record --force --from").args([path("c"), path("c")]).run();
-    assert!(itself.code == 2 && itself.err.contains("is the capture itself"), "{}", itself.err);
+    let itself = blkstat("record --force --from")
+        .args([path("c"), path("c")])
+        .run();
+    assert!(
+        itself.code == 2 && itself.err.contains("is the capture itself"),
+        "{}",
+        itself.err
+    );
     assert_eq!(fs::read_to_string(path("c")).unwrap(), collectl());
 }
 
@@ -101,8 +136,17 @@ fn a_recording_is_converted_without_any_change() {
     let mut text = "#blkstat {\"version\":\"1\",\"host\":\"db1\",\"devices\":[]}\n".to_owned();
     for second in 0..3 {
         let [sda, _] = devices(second);
-        writeln!(text, "#blkstat {{\"clock_step_s\":1.5}}\nTS {} x\n{sda}", 1_795_524_433 + second).unwrap();
-        writeln!(text, "#blkstat {{\"monotonic_ns\":{second}000000000,\"complete\":true}}").unwrap();
+        writeln!(
+            text,
+            "#blkstat {{\"clock_step_s\":1.5}}\nTS {} x\n{sda}",
+            1_795_524_433 + second
+        )
+        .unwrap();
+        writeln!(
+            text,
+            "#blkstat {{\"monotonic_ns\":{second}000000000,\"complete\":true}}"
+        )
+        .unwrap();
     }
     fs::write(&from, &text).unwrap();
     assert_eq!(blkstat("record --from").args([&from, &to]).run().code, 0);
@@ -116,24 +160,48 @@ fn nothing_is_written_for_a_file_without_samples() {
     fs::write(&from, "no capture\n").unwrap();
     let run = blkstat("record --from").args([&from, &to]).run();
     assert_eq!(run.code, 1);
-    assert!(run.err.contains("from: no samples found; ") && !to.exists(), "{}", run.err);
+    assert!(
+        run.err.contains("from: no samples found; ") && !to.exists(),
+        "{}",
+        run.err
+    );
 }
 
 #[test]
 fn the_command_for_a_file_of_another_program_is_named() {
     let folder = tempfile::tempdir().unwrap();
     for (start, command) in [
-        (&b"\xfd7zXZ\0\0\x04"[..], "it is compressed with xz; read it with: xz -dc 'my file'"),
-        (b"BZh91AY&SY", "it is compressed with bzip2; read it with: bzip2 -dc 'my file'"),
-        (b"\x96\xd5\x75\x21\x0c\x06", "it is a data file of sar; read it with: sadf -d 'my file' -- -d"),
-        (b"\xd5\x96\x21\x75\x06\x0c", "it is a data file of sar; read it with: sadf -d 'my file' -- -d"),
+        (
+            &b"\xfd7zXZ\0\0\x04"[..],
+            "it is compressed with xz; read it with: xz -dc 'my file'",
+        ),
+        (
+            b"BZh91AY&SY",
+            "it is compressed with bzip2; read it with: bzip2 -dc 'my file'",
+        ),
+        (
+            b"\x96\xd5\x75\x21\x0c\x06",
+            "it is a data file of sar; read it with: sadf -d 'my file' -- -d",
+        ),
+        (
+            b"\xd5\x96\x21\x75\x06\x0c",
+            "it is a data file of sar; read it with: sadf -d 'my file' -- -d",
+        ),
     ] {
         fs::write(folder.path().join("my file"), [start, &[0; 100]].concat()).unwrap();
         let message = format!("blkstat: cannot read my file: {command} | blkstat --from -\n");
-        for words in
-            ["--from", "analyze", "iostat --from", "pt-diskstats", "devices --from", "record - --from"]
-        {
-            let run = blkstat(words).args(["my file"]).current_dir(folder.path()).run();
+        for words in [
+            "--from",
+            "analyze",
+            "iostat --from",
+            "pt-diskstats",
+            "devices --from",
+            "record - --from",
+        ] {
+            let run = blkstat(words)
+                .args(["my file"])
+                .current_dir(folder.path())
+                .run();
             let code = if words == "pt-diskstats" { run.code } else { 2 };
             assert_eq!(
                 (run.out.as_str(), run.err.as_str(), run.code),

@@ -6,7 +6,12 @@ const LINE: &str = "8 0 sda 1 2 3 4 5 6 7 8 9 10 11\n";
 
 #[test]
 fn a_binary_file_is_an_error() {
-    for words in ["--from -", "--json --from -", "analyze -", "iostat --from -"] {
+    for words in [
+        "--from -",
+        "--json --from -",
+        "analyze -",
+        "iostat --from -",
+    ] {
         let (_, err, code) = output(words, b"\x7fELF\0\0\xff\xfe\n\0\n");
         let message = "blkstat: standard input is not a text file; expected a diskstats capture\n";
         assert_eq!((err.as_str(), code), (message, 2), "{words}");
@@ -17,14 +22,21 @@ fn a_binary_file_is_an_error() {
 fn input_without_an_interval_is_one_line_and_exit_1() {
     let message = |input: &str| {
         let (out, err, code) = output("--from -", input);
-        assert_eq!((out.as_str(), err.lines().count(), code), ("", 1, 1), "{err}");
+        assert_eq!(
+            (out.as_str(), err.lines().count(), code),
+            ("", 1, 1),
+            "{err}"
+        );
         err
     };
     assert!(message("").contains("standard input: no samples found"));
     assert!(message(&format!("TS 10\n{LINE}")).contains("only one complete sample"));
     let (out, err, code) = output("--from fixtures/captures/mixed.txt vdb", "");
     assert_eq!((out.as_str(), code), ("", 1));
-    assert_eq!(err, "blkstat: fixtures/captures/mixed.txt: no such device 'vdb'; did you mean 'vda'?\n");
+    assert_eq!(
+        err,
+        "blkstat: fixtures/captures/mixed.txt: no such device 'vdb'; did you mean 'vda'?\n"
+    );
 }
 
 #[test]

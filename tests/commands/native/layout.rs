@@ -12,13 +12,26 @@ use crate::support::program::output;
 
 #[test]
 fn no_line_is_wider_than_requested_and_no_number_is_cut() {
-    for capture in ["mixed", "capped-3000", "sweep-randread", "names", "stalls", "hostile", "hotplug"] {
+    for capture in [
+        "mixed",
+        "capped-3000",
+        "sweep-randread",
+        "names",
+        "stalls",
+        "hostile",
+        "hotplug",
+    ] {
         for more in ["", " --mounts", " --all --total", " --all --summary"] {
             let whole = numbers(&whole_output(capture, more));
             for width in [20, 30, 47, 60, 80, 100, 132, 200] {
-                let options = format!("--width {width}{more} --from fixtures/captures/{capture}.txt");
+                let options =
+                    format!("--width {width}{more} --from fixtures/captures/{capture}.txt");
                 let (out, _, code) = output(&options, "");
-                assert!(code == 0 && !out.is_empty(), "{options}: exit {code}, {} bytes", out.len());
+                assert!(
+                    code == 0 && !out.is_empty(),
+                    "{options}: exit {code}, {} bytes",
+                    out.len()
+                );
                 let lines = out.lines().filter(|line| line.chars().count() > width);
                 let wide: Vec<&str> = lines.collect();
                 assert!(wide.is_empty(), "{options}: {wide:#?}");
@@ -31,13 +44,19 @@ fn no_line_is_wider_than_requested_and_no_number_is_cut() {
 
 /// Returns the output with all columns, at a width that cuts nothing.
 fn whole_output(capture: &str, more: &str) -> String {
-    output(&format!("--width 1000 --all-columns{more} --from fixtures/captures/{capture}.txt"), "").0
+    output(
+        &format!("--width 1000 --all-columns{more} --from fixtures/captures/{capture}.txt"),
+        "",
+    )
+    .0
 }
 
 /// Returns the numbers after the first word of each line, with their units, but no time of day.
 fn numbers(text: &str) -> BTreeSet<String> {
     // Stalls are worded differently where there is less space.
-    let lines = text.lines().filter(|line| !line.to_lowercase().contains("stalled"));
+    let lines = text
+        .lines()
+        .filter(|line| !line.to_lowercase().contains("stalled"));
     let words = lines.flat_map(|line| line.split_whitespace().skip(1));
     let is_number =
         |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && !word.contains([':', '…']);
@@ -50,11 +69,23 @@ fn without_a_terminal_nothing_is_cut_and_no_note_names_hidden_columns() {
     let text = capture_of(&[lines_of(name, &[0, 100, 200].map(Some))]);
     let (out, _, _) = output("--from -", &text);
     let titles = out.lines().find(|line| line.starts_with("device")).unwrap();
-    for title in ["r/s", "rMB/s", "r_sz", "w/s", "rmrg", "inflt", "≤util", "verdict"] {
-        assert!(titles.split_whitespace().any(|word| word == title), "{title}: {out}");
+    for title in [
+        "r/s", "rMB/s", "r_sz", "w/s", "rmrg", "inflt", "≤util", "verdict",
+    ] {
+        assert!(
+            titles.split_whitespace().any(|word| word == title),
+            "{title}: {out}"
+        );
     }
-    assert!(!titles.contains(" d/s") && out.contains(name) && !out.contains("hidden"), "{out}");
-    assert!(output("--from - --width 40", &text).0.starts_with("hidden at width 40: "));
+    assert!(
+        !titles.contains(" d/s") && out.contains(name) && !out.contains("hidden"),
+        "{out}"
+    );
+    assert!(
+        output("--from - --width 40", &text)
+            .0
+            .starts_with("hidden at width 40: ")
+    );
 }
 
 #[test]
@@ -62,7 +93,12 @@ fn latency_pressure_and_verdicts_have_colors_and_util_has_none() {
     let screen = |more: &str| {
         let words = format!("--from fixtures/captures/capped-3000.txt --width 106 {more}");
         let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| WaitOutcome::Due);
-        in_process(&words).env("TERM", "xterm").env("LC_ALL", "C.UTF-8").on_terminal().run(&clock).0
+        in_process(&words)
+            .env("TERM", "xterm")
+            .env("LC_ALL", "C.UTF-8")
+            .on_terminal()
+            .run(&clock)
+            .0
     };
     let text = screen("8");
     for colored in [
@@ -82,7 +118,11 @@ fn latency_pressure_and_verdicts_have_colors_and_util_has_none() {
 #[test]
 fn columns_end_below_their_titles() {
     let (out, _, _) = output("--from fixtures/captures/sweep-randread.txt", "");
-    let header = &out.lines().find(|line| line.starts_with("device")).unwrap().replace('≤', "<");
+    let header = &out
+        .lines()
+        .find(|line| line.starts_with("device"))
+        .unwrap()
+        .replace('≤', "<");
     for line in out.lines().filter(|line| line.starts_with("vda")) {
         let line = &line.replace('µ', "u");
         assert_eq!(line.len(), header.len(), "{line}");
@@ -101,6 +141,9 @@ fn without_a_terminal_no_command_cuts_a_table() {
     const CAPTURE: &str = "fixtures/captures/mixed.txt";
     for (command, option) in [("", "--all-columns"), ("devices", ""), ("analyze", "")] {
         let (out, err, code) = output(&format!("{command} {option} --from {CAPTURE}"), "");
-        assert!(code < 2 && !out.contains("hidden at width"), "{command}: {err}{out}");
+        assert!(
+            code < 2 && !out.contains("hidden at width"),
+            "{command}: {err}{out}"
+        );
     }
 }

@@ -4,7 +4,14 @@ use crate::support::program::output;
 
 #[test]
 fn every_json_line_has_the_fields_of_the_csv_header() {
-    for capture in ["mixed", "hotplug", "names", "old-kernel", "stalls", "hostile"] {
+    for capture in [
+        "mixed",
+        "hotplug",
+        "names",
+        "old-kernel",
+        "stalls",
+        "hostile",
+    ] {
         let from = format!("--all --from fixtures/captures/{capture}.txt");
         let (json, _, _) = output(&format!("--json {from}"), "");
         let (csv, _, _) = output(&format!("--csv {from}"), "");
@@ -15,7 +22,10 @@ fn every_json_line_has_the_fields_of_the_csv_header() {
             let value: serde_json::Value = serde_json::from_str(line).unwrap();
             let object = value.as_object().unwrap();
             assert_eq!(object.len(), names.len());
-            assert!(names.iter().all(|name| object.contains_key(*name)), "{line}");
+            assert!(
+                names.iter().all(|name| object.contains_key(*name)),
+                "{line}"
+            );
             assert!(!line.contains(|c: char| c.is_control()), "{line:?}");
         }
     }
@@ -27,7 +37,10 @@ fn table_json_and_csv_have_the_same_lines() {
         let from = format!("--total --all --from fixtures/captures/{capture}.txt");
         let (table, _, _) = output(&format!("--width 300 {from}"), "");
         let mut names = Vec::new();
-        for line in table.lines().filter(|line| !line.starts_with(|c: char| c.is_ascii_digit())) {
+        for line in table
+            .lines()
+            .filter(|line| !line.starts_with(|c: char| c.is_ascii_digit()))
+        {
             let mut words = line.split_whitespace();
             match words.next() {
                 Some("device" | "?") | None => {}
@@ -38,7 +51,11 @@ fn table_json_and_csv_have_the_same_lines() {
         let (csv, _, _) = output(&format!("--csv {from}"), "");
         // The table has the devices of incidents first.
         names.sort();
-        let mut of_csv: Vec<_> = csv.lines().skip(1).filter_map(|line| line.split(',').nth(2)).collect();
+        let mut of_csv: Vec<_> = csv
+            .lines()
+            .skip(1)
+            .filter_map(|line| line.split(',').nth(2))
+            .collect();
         of_csv.sort();
         assert_eq!(of_csv, names, "{capture}");
         let (json, _, _) = output(&format!("--json {from}"), "");
@@ -51,7 +68,9 @@ fn table_json_and_csv_have_the_same_lines() {
         for (number, line) in of_json.iter().zip(of_table) {
             let printed = line.split_whitespace().nth(1).unwrap().parse::<f64>().ok();
             let is_same = match (number, printed) {
-                (Some(number), Some(printed)) => (number - printed).abs() <= printed * 0.005 + 0.005,
+                (Some(number), Some(printed)) => {
+                    (number - printed).abs() <= printed * 0.005 + 0.005
+                }
                 (number, printed) => number.is_none() && printed.is_none(),
             };
             assert!(is_same, "{capture}: {number:?} in JSON, {line}");

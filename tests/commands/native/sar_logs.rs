@@ -21,7 +21,15 @@ const START: u64 = 1_795_564_780;
 /// sum of the times in the queue, and milliseconds with a request.
 fn activity(device: u64, interval: u64) -> [u64; 7] {
     let n = device * (interval * 37 % 11 + 1);
-    [n * 10, n * 160, n * 320, n * 80, n * 25, n * 30, n * 20 % 10_000]
+    [
+        n * 10,
+        n * 160,
+        n * 320,
+        n * 80,
+        n * 25,
+        n * 30,
+        n * 20 % 10_000,
+    ]
 }
 
 /// The capture of the same host.
@@ -32,7 +40,10 @@ fn twin() -> String {
         writeln!(text, "TS {}", START + sample * STEP).unwrap();
         for ((minor, (name, load)), total) in DEVICES.iter().enumerate().zip(&mut totals) {
             if sample > 0 {
-                total.iter_mut().zip(activity(*load, sample)).for_each(|(total, by)| *total += by);
+                total
+                    .iter_mut()
+                    .zip(activity(*load, sample))
+                    .for_each(|(total, by)| *total += by);
             }
             let [ios, read, written, discarded, ms, queued, busy] = total;
             writeln!(
@@ -48,7 +59,8 @@ fn twin() -> String {
 /// The values of a row: requests per second, then read, written and discarded sectors per second, the mean size in
 /// sectors, the queue, the latency, and percents of time.
 fn values(load: u64, interval: u64) -> [f64; 8] {
-    let [ios, read, written, discarded, ms, queued, busy] = activity(load, interval).map(|n| n as f64);
+    let [ios, read, written, discarded, ms, queued, busy] =
+        activity(load, interval).map(|n| n as f64);
     let seconds = STEP as f64;
     let per_io = |value: f64| if ios > 0.0 { value / ios } else { 0.0 };
     [
@@ -68,34 +80,64 @@ type Columns = (&'static str, fn([f64; 8]) -> Vec<f64>);
 
 const SECTORS: Columns = (
     "tps rd_sec/s wr_sec/s avgrq-sz avgqu-sz await svctm %util",
-    |[tps, read, written, _, size, queue, ms, util]| vec![tps, read, written, size, queue, ms, 0.5, util],
+    |[tps, read, written, _, size, queue, ms, util]| {
+        vec![tps, read, written, size, queue, ms, 0.5, util]
+    },
 );
-const KILOBYTES: Columns =
-    ("tps rkB/s wkB/s areq-sz aqu-sz await %util", |[tps, read, written, _, size, queue, ms, util]| {
+const KILOBYTES: Columns = (
+    "tps rkB/s wkB/s areq-sz aqu-sz await %util",
+    |[tps, read, written, _, size, queue, ms, util]| {
         vec![tps, read / 2.0, written / 2.0, size / 2.0, queue, ms, util]
-    });
+    },
+);
 const DISCARDS: Columns = (
     "tps rkB/s wkB/s dkB/s areq-sz aqu-sz await %util",
     |[tps, read, written, discarded, size, queue, ms, util]| {
-        vec![tps, read / 2.0, written / 2.0, discarded / 2.0, size / 2.0, queue, ms, util]
+        vec![
+            tps,
+            read / 2.0,
+            written / 2.0,
+            discarded / 2.0,
+            size / 2.0,
+            queue,
+            ms,
+            util,
+        ]
     },
 );
 
 fn text_of(values: &[f64], separator: &str) -> String {
-    values.iter().map(|value| format!("{value:.2}")).collect::<Vec<_>>().join(separator)
+    values
+        .iter()
+        .map(|value| format!("{value:.2}"))
+        .collect::<Vec<_>>()
+        .join(separator)
 }
 
 fn clock(at: u64, has_12_hours: bool) -> String {
     let second = at % 86_400;
-    let (hour, rest) = (second / 3600, format!("{:02}:{:02}", second / 60 % 60, second % 60));
+    let (hour, rest) = (
+        second / 3600,
+        format!("{:02}:{:02}", second / 60 % 60, second % 60),
+    );
     match has_12_hours {
         false => format!("{hour:02}:{rest}"),
-        true => format!("{:02}:{rest} {}", (hour + 11) % 12 + 1, if hour < 12 { "AM" } else { "PM" }),
+        true => format!(
+            "{:02}:{rest} {}",
+            (hour + 11) % 12 + 1,
+            if hour < 12 { "AM" } else { "PM" }
+        ),
     }
 }
 
 /// A log of `sar -d` with a table for the devices, or for each interval; with `-p`, their names are last.
-fn sar(columns: Columns, date: &str, has_12_hours: bool, is_live: bool, names_last: bool) -> String {
+fn sar(
+    columns: Columns,
+    date: &str,
+    has_12_hours: bool,
+    is_live: bool,
+    names_last: bool,
+) -> String {
     let mut text = format!("Linux 6.1.0 (db1) \t{date} \t_x86_64_\t(2 CPU)\n");
     let row = |first: &str, name: &str, values: &str| match names_last {
         false => format!("{first} {name:>12}   {values}\n"),
@@ -121,15 +163,24 @@ fn sar(columns: Columns, date: &str, has_12_hours: bool, is_live: bool, names_la
 /// The output of `sadf -d`; with `-h`, one line per interval.
 fn sadf(columns: Columns, is_horizontal: bool) -> String {
     let end = if is_horizontal { "[...]" } else { "" };
-    let mut text = format!("# hostname;interval;timestamp;DEV;{}{end}\n", columns.0.replace(' ', ";"));
+    let mut text = format!(
+        "# hostname;interval;timestamp;DEV;{}{end}\n",
+        columns.0.replace(' ', ";")
+    );
     for interval in 1..=INTERVALS {
         let at = jiff::Timestamp::from_second((START + interval * STEP) as i64).unwrap();
         let start = format!("db1;{STEP};{}", at.strftime("%Y-%m-%d %H:%M:%S UTC"));
-        let devices = DEVICES
-            .map(|(name, load)| format!(";{name};{}", text_of(&(columns.1)(values(load, interval)), ";")));
+        let devices = DEVICES.map(|(name, load)| {
+            format!(
+                ";{name};{}",
+                text_of(&(columns.1)(values(load, interval)), ";")
+            )
+        });
         match is_horizontal {
             true => writeln!(text, "{start}{}", devices.concat()).unwrap(),
-            false => devices.iter().for_each(|device| writeln!(text, "{start}{device}").unwrap()),
+            false => devices
+                .iter()
+                .for_each(|device| writeln!(text, "{start}{device}").unwrap()),
         }
     }
     text
@@ -156,21 +207,39 @@ fn sadf_json(is_compact: bool) -> String {
             })
         })
         .collect();
-    let host =
-        serde_json::json!({"nodename": "db1", "number-of-cpus": 2, "statistics": statistics, "restarts": []});
+    let host = serde_json::json!({"nodename": "db1", "number-of-cpus": 2, "statistics": statistics, "restarts": []});
     let all = serde_json::json!({"sysstat": {"hosts": [host]}});
-    if is_compact { format!("{all}\n") } else { format!("{all:#}\n") }
+    if is_compact {
+        format!("{all}\n")
+    } else {
+        format!("{all:#}\n")
+    }
 }
 
 /// Every kind of log, with its name.
 fn logs() -> Vec<(&'static str, String)> {
     vec![
         ("sysstat 9", sar(SECTORS, "11/24/2026", false, false, false)),
-        ("sysstat 9, live, 12 hours", sar(SECTORS, "11/24/26", true, true, false)),
-        ("sysstat 11", sar(KILOBYTES, "2026-11-24", false, true, false)),
-        ("sysstat 12", sar(DISCARDS, "24.11.2026", true, false, false)),
-        ("sysstat 12 -p", sar(DISCARDS, "11/24/26", false, true, true)),
-        ("decimal commas", sar(DISCARDS, "24.11.2026", false, false, false).replace("0.", "0,")),
+        (
+            "sysstat 9, live, 12 hours",
+            sar(SECTORS, "11/24/26", true, true, false),
+        ),
+        (
+            "sysstat 11",
+            sar(KILOBYTES, "2026-11-24", false, true, false),
+        ),
+        (
+            "sysstat 12",
+            sar(DISCARDS, "24.11.2026", true, false, false),
+        ),
+        (
+            "sysstat 12 -p",
+            sar(DISCARDS, "11/24/26", false, true, true),
+        ),
+        (
+            "decimal commas",
+            sar(DISCARDS, "24.11.2026", false, false, false).replace("0.", "0,"),
+        ),
         ("sadf -d of sysstat 9", sadf(SECTORS, false)),
         ("sadf -d of sysstat 12", sadf(DISCARDS, false)),
         ("sadf -d -h", sadf(DISCARDS, true)),
@@ -182,7 +251,12 @@ fn logs() -> Vec<(&'static str, String)> {
 fn read(input: impl AsRef<[u8]>) -> (Vec<Value>, String) {
     let (out, err, code) = output("--json --all --from -", input);
     assert!(code < 2, "{err}");
-    (out.lines().map(|line| serde_json::from_str(line).unwrap()).collect(), err)
+    (
+        out.lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect(),
+        err,
+    )
 }
 
 #[test]
@@ -202,10 +276,22 @@ fn a_log_has_the_rates_of_its_twin() {
                 assert_eq!(found[key], expected[key], "{kind}");
             }
             for key in ["read_kib_per_s", "write_kib_per_s", "queue", "util_pct"] {
-                let (found, expected) = (found[key].as_f64().unwrap(), expected[key].as_f64().unwrap());
-                assert!((found - expected).abs() < 0.051, "{kind} {key}: {found} {expected}\n{log}");
+                let (found, expected) = (
+                    found[key].as_f64().unwrap(),
+                    expected[key].as_f64().unwrap(),
+                );
+                assert!(
+                    (found - expected).abs() < 0.051,
+                    "{kind} {key}: {found} {expected}\n{log}"
+                );
             }
-            for key in ["reads_per_s", "writes_per_s", "read_await_ms", "in_flight", "read_merges_per_s"] {
+            for key in [
+                "reads_per_s",
+                "writes_per_s",
+                "read_await_ms",
+                "in_flight",
+                "read_merges_per_s",
+            ] {
                 assert!(found[key].is_null(), "{kind} {key}: {found}");
             }
             if log.contains("dkB") {
@@ -227,8 +313,10 @@ fn a_log_has_the_requests_of_both_directions_together() {
         log = text;
         let (out, err, code) = output("iostat -d --dec=2 --from - sda", &log);
         assert_eq!(code, 0, "{err}");
-        let tps: Vec<&str> =
-            out.lines().filter_map(|line| line.strip_prefix("sda ")?.split_whitespace().next()).collect();
+        let tps: Vec<&str> = out
+            .lines()
+            .filter_map(|line| line.strip_prefix("sda ")?.split_whitespace().next())
+            .collect();
         let expected = (1..=INTERVALS).map(|interval| format!("{:.2}", values(3, interval)[0]));
         assert_eq!(tps, expected.collect::<Vec<_>>(), "{log}");
     }
@@ -248,7 +336,11 @@ fn a_converted_log_has_the_rates_of_the_log() {
         fs::write(&from, &log).unwrap();
         let run = blkstat("record --from").args([&from, &to]).run();
         assert_eq!(run.code, 0, "{kind}: {}", run.err);
-        assert_eq!(read(fs::read(&to).unwrap()), (read(&log).0, String::new()), "{kind}");
+        assert_eq!(
+            read(fs::read(&to).unwrap()),
+            (read(&log).0, String::new()),
+            "{kind}"
+        );
     }
 }
 
@@ -256,7 +348,10 @@ fn a_converted_log_has_the_rates_of_the_log() {
 fn boots_and_other_tables_end_a_table_and_a_wrong_row_costs_its_report() {
     let head = "Linux 6.1.0 (db1) \t11/24/26 \t_x86_64_\t(2 CPU)\n\n";
     let table = |times: &[&str]| {
-        let mut text = format!("{} DEV tps rkB/s wkB/s areq-sz aqu-sz await %util\n", times[0]);
+        let mut text = format!(
+            "{} DEV tps rkB/s wkB/s areq-sz aqu-sz await %util\n",
+            times[0]
+        );
         times[1..].iter().for_each(|time| {
             text += &format!("{time} sda 7.00 8.00 0.00 4.00 0.00 1.00 3.00\n{time} sdb 0.00 0.00 0.00 0.00 0.00 0.00 0.00\n");
         });
@@ -275,17 +370,30 @@ fn boots_and_other_tables_end_a_table_and_a_wrong_row_costs_its_report() {
             .filter(|line| line["device"] == "sda")
             .map(|line| {
                 assert_eq!(line["read_kib_per_s"], 8.0);
-                (line["time"].as_str().unwrap()[11..19].to_owned(), line["elapsed_s"].as_f64().unwrap())
+                (
+                    line["time"].as_str().unwrap()[11..19].to_owned(),
+                    line["elapsed_s"].as_f64().unwrap(),
+                )
             })
             .collect::<Vec<_>>()
     };
     let row = |time: &str, elapsed: f64| (time.to_owned(), elapsed);
-    let all = [row("10:10:00", 600.0), row("10:20:01", 601.0), row("10:40:00", 600.0)];
+    let all = [
+        row("10:10:00", 600.0),
+        row("10:20:01", 601.0),
+        row("10:40:00", 600.0),
+    ];
     assert_eq!(times(&text), all);
     let damaged = text.replacen("10:10:00 sdb 0.00", "10:10:00 sdb x", 1);
-    assert_eq!(times(&damaged), all[2..], "the interval after it has no beginning");
+    assert_eq!(
+        times(&damaged),
+        all[2..],
+        "the interval after it has no beginning"
+    );
     assert!(
-        read(&damaged).1.contains("'x' in column tps, expected a rate; the report is skipped"),
+        read(&damaged)
+            .1
+            .contains("'x' in column tps, expected a rate; the report is skipped"),
         "{}",
         read(&damaged).1
     );
@@ -295,7 +403,10 @@ fn boots_and_other_tables_end_a_table_and_a_wrong_row_costs_its_report() {
 pub(super) fn samples(mut log: &[u8]) -> Vec<Sample> {
     let mut reader = Reader::new(&mut log);
     let (mut samples, mut sample) = (Vec::new(), Sample::default());
-    while reader.next(samples.last().unwrap_or(&Sample::default()), &mut sample).unwrap() {
+    while reader
+        .next(samples.last().unwrap_or(&Sample::default()), &mut sample)
+        .unwrap()
+    {
         samples.push(sample.clone());
     }
     samples

@@ -7,8 +7,16 @@ use crate::synthetic::{end_of_sample, reads_line};
 fn late_sdb() -> String {
     let line = |second: u64, name: &str| format!("8 0 {name} {second} 0 8 1 0 0 0 0 0 1 1\n");
     let sample = |second: u64| {
-        let sdb = if second < 3 { String::new() } else { line(second, "sdb") };
-        format!("TS {}\n{}{sdb}", 1_795_200_000 + second, line(second, "sda"))
+        let sdb = if second < 3 {
+            String::new()
+        } else {
+            line(second, "sdb")
+        };
+        format!(
+            "TS {}\n{}{sdb}",
+            1_795_200_000 + second,
+            line(second, "sda")
+        )
     };
     (0..6).map(sample).collect()
 }
@@ -17,19 +25,35 @@ fn late_sdb() -> String {
 fn devices_not_found_are_reported_and_the_others_are_shown() {
     for (words, rows, why) in [
         ("--devices-regex ^zzz", 0, "no device matches '^zzz'"),
-        ("--devices-regex ^zzz 1 2", 0, "no device matches '^zzz' in the first 2 intervals"),
+        (
+            "--devices-regex ^zzz 1 2",
+            0,
+            "no device matches '^zzz' in the first 2 intervals",
+        ),
         ("sda --devices-regex ^zzz", 5, "no device matches '^zzz'"),
         ("sda sdbb", 5, "no such device 'sdbb'; did you mean 'sdb'?"),
-        ("sda what where", 5, "no such devices: 'what', 'where'; run 'blkstat devices --from -' for a list"),
+        (
+            "sda what where",
+            5,
+            "no such devices: 'what', 'where'; run 'blkstat devices --from -' for a list",
+        ),
         ("sdb 1 2", 0, "'sdb' not found in the first 2 intervals"),
         ("sdb 1 1", 0, "'sdb' not found in the first interval"),
-        ("sdb sda x 1 2", 2, "'sdb', 'x' not found in the first 2 intervals"),
+        (
+            "sdb sda x 1 2",
+            2,
+            "'sdb', 'x' not found in the first 2 intervals",
+        ),
     ] {
         let (out, err, code) = output(&format!("--json --from - {words}"), late_sdb());
         assert_eq!(err, format!("blkstat: standard input: {why}\n"), "{words}");
         assert_eq!((out.lines().count(), code), (rows, 1), "{words}");
         let (_, err, code) = output(&format!("analyze --json --from - {words}"), late_sdb());
-        assert_eq!((err, code), (format!("blkstat: standard input: {why}\n"), 1), "analyze {words}");
+        assert_eq!(
+            (err, code),
+            (format!("blkstat: standard input: {why}\n"), 1),
+            "analyze {words}"
+        );
     }
     for words in ["sda sdb", "--devices-regex b$", "sdb 1 4"] {
         let (_, err, code) = output(&format!("--json --from - {words}"), late_sdb());
@@ -39,10 +63,12 @@ fn devices_not_found_are_reported_and_the_others_are_shown() {
 
 #[test]
 fn a_device_that_did_io_once_keeps_its_line() {
-    let line = |name: &str, reads: u64| format!("7 0 {name} {reads} 0 {reads} {reads} 0 0 0 0 0 0 0\n");
+    let line =
+        |name: &str, reads: u64| format!("7 0 {name} {reads} 0 {reads} {reads} 0 0 0 0 0 0 0\n");
     let sample = |second: u64| {
-        let devices =
-            line("loop0", 5) + &line("loop1", 5 + u64::from(second >= 2)) + &line("sda", 9 + second % 2);
+        let devices = line("loop0", 5)
+            + &line("loop1", 5 + u64::from(second >= 2))
+            + &line("sda", 9 + second % 2);
         format!("TS {}\n{devices}", 1_795_200_000 + second)
     };
     let capture: String = (0..6).map(sample).collect();
@@ -50,7 +76,9 @@ fn a_device_that_did_io_once_keeps_its_line() {
         let (out, ..) = output(&format!("--from - {words}"), &capture);
         let name = |line: &str| line.split_whitespace().next().map(str::to_owned);
         let is_device = |line: &&str| line.starts_with("loop") || line.starts_with("sd");
-        out.split("\n\n").map(|block| block.lines().filter(is_device).filter_map(name).collect()).collect()
+        out.split("\n\n")
+            .map(|block| block.lines().filter(is_device).filter_map(name).collect())
+            .collect()
     };
     assert_eq!(names("")[0], ["sda"]);
     assert_eq!(names("")[1..], vec![["loop1", "sda"]; 4]);
@@ -62,7 +90,9 @@ fn a_device_that_did_io_once_keeps_its_line() {
 #[test]
 fn devices_are_sorted_by_any_column() {
     let line = |name: &str, reads: u64, sectors: u64, flushes: u64| {
-        format!("8 0 {name} {reads} 0 {sectors} {reads} 0 0 0 0 0 1 1 0 0 0 0 {flushes} {flushes}\n")
+        format!(
+            "8 0 {name} {reads} 0 {sectors} {reads} 0 0 0 0 0 1 1 0 0 0 0 {flushes} {flushes}\n"
+        )
     };
     let sample = |second: u64, n: u64| {
         let devices = line("sda", 10 * n, 80 * n, n) + &line("sdb", n, 80 * n, 0);
@@ -70,13 +100,34 @@ fn devices_are_sorted_by_any_column() {
     };
     let capture = sample(1_795_200_000, 0) + &sample(1_795_200_001, 10);
     let first = |key: &str| output(&format!("--csv --from - --top 1 --sort {key}"), &capture).0;
-    for (key, name) in [("r/s", "sda"), ("r_sz", "sdb"), ("R_SZ", "sdb"), ("f/s", "sda"), ("r_await", "sda")]
-    {
-        assert!(first(key).lines().nth(1).unwrap().contains(&format!(",{name},")), "{key}");
+    for (key, name) in [
+        ("r/s", "sda"),
+        ("r_sz", "sdb"),
+        ("R_SZ", "sdb"),
+        ("f/s", "sda"),
+        ("r_await", "sda"),
+    ] {
+        assert!(
+            first(key)
+                .lines()
+                .nth(1)
+                .unwrap()
+                .contains(&format!(",{name},")),
+            "{key}"
+        );
     }
     let header = output("--from - --all-columns", &capture).0;
-    for title in header.lines().find_map(|line| line.strip_prefix("device")).unwrap().split_whitespace() {
-        assert_eq!(output(&format!("--from - --sort {title}"), &capture).2, 0, "{title}");
+    for title in header
+        .lines()
+        .find_map(|line| line.strip_prefix("device"))
+        .unwrap()
+        .split_whitespace()
+    {
+        assert_eq!(
+            output(&format!("--from - --sort {title}"), &capture).2,
+            0,
+            "{title}"
+        );
     }
 }
 
@@ -84,15 +135,27 @@ fn devices_are_sorted_by_any_column() {
 fn held_above_vda() -> String {
     let line = |name: &str, second: u64, ms: u64, in_flight: u64| {
         let time = 1000 * second * ms / 10;
-        reads_line(&format!("8 0 {name}"), 1000 * second, time, in_flight, time.min(1000 * second))
+        reads_line(
+            &format!("8 0 {name}"),
+            1000 * second,
+            time,
+            in_flight,
+            time.min(1000 * second),
+        )
     };
     let header = "#blkstat {\"version\":\"0.2.0\",\"devices\":[{\"name\":\"loop0\",\"kind\":\"loop\",\
         \"backing_devices\":[\"vda1\"]},{\"name\":\"vda1\",\"kind\":\"partition\",\"backing_devices\":[\"vda\"]},\
         {\"name\":\"vda\",\"kind\":\"disk\"}]}\n";
     let sample = |second: u64| {
-        let devices =
-            ["vda", "vda1"].map(|name| line(name, second, 2, 0)).concat() + &line("loop0", second, 160, 16);
-        format!("TS {}\n{devices}{}", 1_795_200_000 + second, end_of_sample(second))
+        let devices = ["vda", "vda1"]
+            .map(|name| line(name, second, 2, 0))
+            .concat()
+            + &line("loop0", second, 160, 16);
+        format!(
+            "TS {}\n{devices}{}",
+            1_795_200_000 + second,
+            end_of_sample(second)
+        )
     };
     header.to_owned() + &(0..6).map(sample).collect::<String>()
 }
@@ -101,7 +164,9 @@ fn held_above_vda() -> String {
 fn a_selected_device_is_judged_with_those_above_and_below_it() {
     let rows = |words: &str| -> Vec<serde_json::Value> {
         let out = output(&format!("--json --from - {words}"), held_above_vda()).0;
-        out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        out.lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
     };
     let all = rows("--partitions");
     for name in ["loop0", "vda", "vda1"] {
@@ -114,5 +179,10 @@ fn a_selected_device_is_judged_with_those_above_and_below_it() {
     }
     let last = rows("loop0").pop().unwrap();
     assert_eq!(last["verdict"], "saturated");
-    assert!(last["evidence"].to_string().contains("requests are held between them"), "{last}");
+    assert!(
+        last["evidence"]
+            .to_string()
+            .contains("requests are held between them"),
+        "{last}"
+    );
 }

@@ -7,7 +7,10 @@ use crate::support::snapshot::assert_snapshot;
 fn check_snapshot(capture: &str, options: &str) {
     let outcome = blkstat(&format!("{options} --from fixtures/captures/{capture}.txt")).run();
     let name = options.replace(['-', '/'], "").replace(' ', "-");
-    assert_snapshot(&format!("native/{capture}.{name}.txt"), &outcome.transcript());
+    assert_snapshot(
+        &format!("native/{capture}.{name}.txt"),
+        &outcome.transcript(),
+    );
 }
 
 #[test]

@@ -10,11 +10,17 @@ fn a_summary_lists_the_worst_device_first() {
         let (out, _, _) = output(&format!("--summary --from fixtures/captures/{words}"), "");
         let summary = out.split("\nsummary of ").nth(1).unwrap().to_owned();
         let first = |line: &str| {
-            line.contains(" max ")
-                .then(|| line.strip_prefix(' ')?.split_whitespace().next().map(str::to_owned))?
+            line.contains(" max ").then(|| {
+                line.strip_prefix(' ')?
+                    .split_whitespace()
+                    .next()
+                    .map(str::to_owned)
+            })?
         };
         let rows: Vec<String> = summary.lines().filter_map(first).collect();
-        rows.into_iter().filter(|name| !name.contains('/')).collect::<Vec<_>>()
+        rows.into_iter()
+            .filter(|name| !name.contains('/'))
+            .collect::<Vec<_>>()
     };
     // By the longest queue.
     assert_eq!(names("hotplug.txt"), ["sda", "sdc", "sdb"]);
@@ -42,20 +48,38 @@ fn summary_means_include_idle_time() {
     for words in ["", "--all", "--partitions", "sda1 loop0 zram0"] {
         let (out, _, _) = output(&format!("--summary --from - {words}"), &text);
         let summary = out.split("summary of ").nth(1).unwrap();
-        let rates: Vec<&str> = summary.lines().filter(|line| line.contains(" r/s ")).collect();
+        let rates: Vec<&str> = summary
+            .lines()
+            .filter(|line| line.contains(" r/s "))
+            .collect();
         let is_expected = |line: &&str| line.split_whitespace().nth(2) == Some("111");
-        assert!(rates.len() >= 3 && rates.iter().all(is_expected), "{words}: {summary}");
+        assert!(
+            rates.len() >= 3 && rates.iter().all(is_expected),
+            "{words}: {summary}"
+        );
         // Only requested devices have a summary.
-        assert_eq!(summary.contains(" sda "), !words.contains("sda1"), "{words}: {summary}");
+        assert_eq!(
+            summary.contains(" sda "),
+            !words.contains("sda1"),
+            "{words}: {summary}"
+        );
     }
     // The idle time before a device disappeared counts too.
     let idle = |name: &str, reads: u64| format!("{name} {reads} 0 0 0 0 0 0 0 0 0 0");
     let (sda, first, last) = (idle("sda", 0), idle("sdb", 0), idle("sdb", 100));
-    let samples: [&[&str]; 6] =
-        [&[&sda, &first], &[&sda, &first], &[&sda], &[&sda, &first], &[&sda, &first], &[&sda, &last]];
+    let samples: [&[&str]; 6] = [
+        &[&sda, &first],
+        &[&sda, &first],
+        &[&sda],
+        &[&sda, &first],
+        &[&sda, &first],
+        &[&sda, &last],
+    ];
     let (out, _, _) = output("--summary --from -", capture(&samples));
     assert!(
-        out.lines().any(|line| line.split_whitespace().eq(["sdb", "r/s", "33.3", "max", "100", "18:40:05"])),
+        out.lines().any(|line| line
+            .split_whitespace()
+            .eq(["sdb", "r/s", "33.3", "max", "100", "18:40:05"])),
         "{out}"
     );
 }
@@ -65,15 +89,30 @@ fn unknown_values_do_not_count_in_a_mean() {
     // The milliseconds went backwards in one interval: its latency and queue are unknown.
     let text: String = (0..6u64)
         .map(|at| {
-            let ms = if at < 3 { 4_000_000_000 + 1000 * at } else { 1000 * at };
-            format!("TS {}\n{}", 1_795_200_000 + at, reads_line("8 0 sda", 100 * at, ms, 0, ms))
+            let ms = if at < 3 {
+                4_000_000_000 + 1000 * at
+            } else {
+                1000 * at
+            };
+            format!(
+                "TS {}\n{}",
+                1_795_200_000 + at,
+                reads_line("8 0 sda", 100 * at, ms, 0, ms)
+            )
         })
         .collect();
     let (out, _, _) = output("--summary --from -", &text);
     let summary = out.split("summary of ").nth(1).unwrap();
-    let row = |name: &str| summary.lines().find(|line| line.contains(name)).unwrap().to_owned();
+    let row = |name: &str| {
+        summary
+            .lines()
+            .find(|line| line.contains(name))
+            .unwrap()
+            .to_owned()
+    };
     assert!(
-        row("r_await").contains("10.0ms  worst  10.0ms") && row("queue").contains("1.00  worst    1.00"),
+        row("r_await").contains("10.0ms  worst  10.0ms")
+            && row("queue").contains("1.00  worst    1.00"),
         "{summary}"
     );
 }

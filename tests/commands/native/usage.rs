@@ -26,37 +26,70 @@ fn wrong_usage_is_one_line_and_exit_2() {
     ] {
         let (out, err, code) = output(words, "");
         assert_eq!((out.as_str(), code), ("", 2), "{words}: {err}");
-        assert!(err.lines().count() == 1 && err.starts_with("blkstat: "), "{words}: {err}");
+        assert!(
+            err.lines().count() == 1 && err.starts_with("blkstat: "),
+            "{words}: {err}"
+        );
     }
 }
 
 #[test]
 fn mistaken_arguments_are_answered_with_a_suggestion() {
     for (words, message) in [
-        ("-x 1", "unexpected argument '-x' found; did you mean 'blkstat iostat -x 1'?"),
-        ("-dxk sda 1 3", "unexpected argument '-d' found; did you mean 'blkstat iostat -dxk sda 1 3'?"),
-        ("analze --fio x.txt", "unexpected argument '--fio' found; did you mean 'blkstat analyze'?"),
-        ("--pace --from x.txt", "unexpected argument '--pace' found; did you mean '--realtime'?"),
+        (
+            "-x 1",
+            "unexpected argument '-x' found; did you mean 'blkstat iostat -x 1'?",
+        ),
+        (
+            "-dxk sda 1 3",
+            "unexpected argument '-d' found; did you mean 'blkstat iostat -dxk sda 1 3'?",
+        ),
+        (
+            "analze --fio x.txt",
+            "unexpected argument '--fio' found; did you mean 'blkstat analyze'?",
+        ),
+        (
+            "--pace --from x.txt",
+            "unexpected argument '--pace' found; did you mean '--realtime'?",
+        ),
         (
             "analyze --saturated-at=4 x.txt",
             "unexpected argument '--saturated-at' found; did you mean '--saturation-threshold'?",
         ),
-        ("--trace", "unexpected argument '--trace' found; it is an option of 'blkstat who'"),
+        (
+            "--trace",
+            "unexpected argument '--trace' found; it is an option of 'blkstat who'",
+        ),
         (
             "devices --csv",
             "unexpected argument '--csv' found; it is an option of 'blkstat', 'blkstat who', 'blkstat latency'",
         ),
-        ("--frm x", "unexpected argument '--frm' found; did you mean '--from'?"),
-        ("who --jsn", "unexpected argument '--jsn' found; did you mean '--json'?"),
-        ("--since 16:00", "unexpected argument '--since' found; did you mean '--begin'?"),
+        (
+            "--frm x",
+            "unexpected argument '--frm' found; did you mean '--from'?",
+        ),
+        (
+            "who --jsn",
+            "unexpected argument '--jsn' found; did you mean '--json'?",
+        ),
+        (
+            "--since 16:00",
+            "unexpected argument '--since' found; did you mean '--begin'?",
+        ),
         (
             "--group-by disk",
             "unexpected argument '--group-by' found; did you mean 'blkstat pt-diskstats --group-by disk'?",
         ),
         ("--device sda", "DEVICE is an operand: blkstat sda"),
         ("-q", "unexpected argument '-q' found; see blkstat --help"),
-        ("1e3", "invalid INTERVAL '1e3'; write it without an exponent, such as 1000 or 0.5"),
-        ("help colunm", "no help on 'colunm'; 'blkstat help help' lists the pages"),
+        (
+            "1e3",
+            "invalid INTERVAL '1e3'; write it without an exponent, such as 1000 or 0.5",
+        ),
+        (
+            "help colunm",
+            "no help on 'colunm'; 'blkstat help help' lists the pages",
+        ),
         (
             "record 1 5",
             "missing FILE before '1'; usage: blkstat record FILE [INTERVAL [COUNT]] (./1 for a file of that name)",
@@ -67,16 +100,28 @@ fn mistaken_arguments_are_answered_with_a_suggestion() {
         ),
     ] {
         let (out, err, code) = output(words, "");
-        assert_eq!((out.as_str(), err, code), ("", format!("blkstat: {message}\n"), 2), "{words}");
+        assert_eq!(
+            (out.as_str(), err, code),
+            ("", format!("blkstat: {message}\n"), 2),
+            "{words}"
+        );
     }
 }
 
 #[test]
 fn options_of_other_tools_for_interval_and_count_are_named_as_operands() {
     let both = "INTERVAL and COUNT are operands";
-    for options in
-        ["-n 5", "-n5", "-c 5", "--count 5", "--count=5", "--interval 1", "-i 1", "-t 1", "-i 100ms"]
-    {
+    for options in [
+        "-n 5",
+        "-n5",
+        "-c 5",
+        "--count 5",
+        "--count=5",
+        "--interval 1",
+        "-i 1",
+        "-t 1",
+        "-i 100ms",
+    ] {
         for (command, example) in [
             ("", "blkstat 1 5"),
             ("who ", "blkstat who 1 5"),
@@ -87,17 +132,34 @@ fn options_of_other_tools_for_interval_and_count_are_named_as_operands() {
         ] {
             let (out, err, code) = output(&format!("{command}{options}"), "");
             let expected = format!("blkstat: {both}: {example}\n");
-            assert_eq!((out.as_str(), err, code), ("", expected, 2), "{command}{options}");
+            assert_eq!(
+                (out.as_str(), err, code),
+                ("", expected, 2),
+                "{command}{options}"
+            );
         }
     }
     for (words, message) in [
         ("top -d 1", "INTERVAL is an operand: blkstat top 1"),
-        ("export --interval 15", "INTERVAL is an operand: blkstat export 1"),
-        ("devices -n 5", "unexpected argument '-n' found; see blkstat devices --help"),
+        (
+            "export --interval 15",
+            "INTERVAL is an operand: blkstat export 1",
+        ),
+        (
+            "devices -n 5",
+            "unexpected argument '-n' found; see blkstat devices --help",
+        ),
         // These are iostat's if no number follows.
-        ("-c", "unexpected argument '-c' found; did you mean 'blkstat iostat -c'?"),
+        (
+            "-c",
+            "unexpected argument '-c' found; did you mean 'blkstat iostat -c'?",
+        ),
     ] {
-        assert_eq!(output(words, "").1, format!("blkstat: {message}\n"), "{words}");
+        assert_eq!(
+            output(words, "").1,
+            format!("blkstat: {message}\n"),
+            "{words}"
+        );
     }
 }
 
@@ -105,12 +167,30 @@ fn options_of_other_tools_for_interval_and_count_are_named_as_operands() {
 fn short_options_are_the_long_ones_in_every_command() {
     const CAPTURE: &str = "fixtures/captures/mixed.txt";
     for (short, long) in [
-        (format!("-f {CAPTURE} -apj"), format!("--from {CAPTURE} --all --partitions --json")),
-        (format!("-f {CAPTURE} -s util -w 60"), format!("--from {CAPTURE} --sort util --width 60")),
-        (format!("who -jf {CAPTURE} -s iops"), format!("who --json --from {CAPTURE} --sort iops")),
-        (format!("analyze -j -f {CAPTURE}"), format!("analyze --json --from {CAPTURE}")),
-        (format!("export -paf {CAPTURE}"), format!("export --partitions --all --from {CAPTURE}")),
-        (format!("report -f {CAPTURE} -o -"), format!("report --from {CAPTURE} --output -")),
+        (
+            format!("-f {CAPTURE} -apj"),
+            format!("--from {CAPTURE} --all --partitions --json"),
+        ),
+        (
+            format!("-f {CAPTURE} -s util -w 60"),
+            format!("--from {CAPTURE} --sort util --width 60"),
+        ),
+        (
+            format!("who -jf {CAPTURE} -s iops"),
+            format!("who --json --from {CAPTURE} --sort iops"),
+        ),
+        (
+            format!("analyze -j -f {CAPTURE}"),
+            format!("analyze --json --from {CAPTURE}"),
+        ),
+        (
+            format!("export -paf {CAPTURE}"),
+            format!("export --partitions --all --from {CAPTURE}"),
+        ),
+        (
+            format!("report -f {CAPTURE} -o -"),
+            format!("report --from {CAPTURE} --output -"),
+        ),
     ] {
         let (out, err, code) = output(&short, "");
         assert!(code < 2 && err == output(&long, "").1, "{short}: {err}");
@@ -118,9 +198,15 @@ fn short_options_are_the_long_ones_in_every_command() {
     }
     // A letter has one meaning, and a long option the same letter wherever it occurs.
     let mut letters = std::collections::BTreeMap::new();
-    for command in ["", "top", "analyze", "report", "who", "latency", "record", "export", "devices"] {
+    for command in [
+        "", "top", "analyze", "report", "who", "latency", "record", "export", "devices",
+    ] {
         let (help, _, _) = output(&format!("{command} --help"), "");
-        for line in help.lines().map(str::trim_start).filter(|line| line.starts_with('-')) {
+        for line in help
+            .lines()
+            .map(str::trim_start)
+            .filter(|line| line.starts_with('-'))
+        {
             let (letter, long) = line.split_once(", ").unwrap_or(("", line));
             let long = long.split([' ', '\t']).next().unwrap();
             let letter = if letter.len() == 2 { letter } else { "" };
@@ -131,18 +217,29 @@ fn short_options_are_the_long_ones_in_every_command() {
             );
         }
     }
-    let mut used: Vec<&String> = letters.values().filter(|letter| !letter.is_empty()).collect();
+    let mut used: Vec<&String> = letters
+        .values()
+        .filter(|letter| !letter.is_empty())
+        .collect();
     used.sort();
     assert_eq!(used, ["-V", "-a", "-f", "-h", "-j", "-o", "-p", "-s", "-w"]);
 }
 
 #[test]
 fn usage_errors_contain_no_control_codes() {
-    for words in
-        ["1\u{1b}[31mx", "1 2\u{7}", "1 2 3\u{1b}c", "--sort \u{1b}[2J", "--devices-regex (\u{1b}[2J"]
-    {
+    for words in [
+        "1\u{1b}[31mx",
+        "1 2\u{7}",
+        "1 2 3\u{1b}c",
+        "--sort \u{1b}[2J",
+        "--devices-regex (\u{1b}[2J",
+    ] {
         let (out, err, code) = output(words, "");
-        assert_eq!((out.as_str(), code, err.lines().count()), ("", 2, 1), "{words:?}: {err:?}");
+        assert_eq!(
+            (out.as_str(), code, err.lines().count()),
+            ("", 2, 1),
+            "{words:?}: {err:?}"
+        );
         assert!(!err.trim_end().contains(char::is_control), "{err:?}");
     }
 }

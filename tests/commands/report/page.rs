@@ -29,11 +29,19 @@ pub(super) fn data(page: &str) -> Value {
 fn text_of(page: &str, element: &str) -> String {
     let (_, rest) = page.split_once(&format!("<{element}>")).unwrap();
     let (inner, _) = rest.split_once(&format!("</{element}>")).unwrap();
-    inner.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text)).collect()
+    inner
+        .split('<')
+        .map(|part| part.split_once('>').map_or(part, |(_, text)| text))
+        .collect()
 }
 
 pub(super) fn numbers(series: &Value) -> Vec<Option<f64>> {
-    series.as_array().unwrap().iter().map(Value::as_f64).collect()
+    series
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(Value::as_f64)
+        .collect()
 }
 
 #[test]
@@ -56,7 +64,10 @@ fn the_longer_trouble_is_the_headline_and_a_short_stall_is_named() {
     let headline = text_of(&page, "h1");
     assert!(headline.starts_with("loop0 capped "), "{headline}");
     let header = text_of(&page, "header");
-    assert!(header.contains("1 other incident: sdx stalled at "), "{header}");
+    assert!(
+        header.contains("1 other incident: sdx stalled at "),
+        "{header}"
+    );
 }
 
 #[test]
@@ -73,39 +84,70 @@ fn one_cause_is_one_incident() {
     let table = table.split_once("</table>").unwrap().0;
     // The titles and the incident.
     assert_eq!(table.matches("<tr").count(), 2);
-    assert!(table.contains("also <a href=\"#d1\"><bdi>vda</bdi></a>"), "{table}");
+    assert!(
+        table.contains("also <a href=\"#d1\"><bdi>vda</bdi></a>"),
+        "{table}"
+    );
 }
 
 #[test]
 fn a_baseline_measured_under_load_is_an_upper_bound_without_a_threshold() {
     let loaded = "fixtures/captures/capped-770-340.txt";
-    let report: Value = serde_json::from_str(&output(&format!("analyze --json {loaded}"), "").0).unwrap();
+    let report: Value =
+        serde_json::from_str(&output(&format!("analyze --json {loaded}"), "").0).unwrap();
     let read = &report["devices"][0]["read"];
-    assert!(read["baseline_upper_bound"] == true && read["saturation"]["max"].is_null(), "{read}");
+    assert!(
+        read["baseline_upper_bound"] == true && read["saturation"]["max"].is_null(),
+        "{read}"
+    );
     let loaded = page(loaded, "");
     assert!(loaded.contains(">read baseline at most 10.1 ms<"));
-    assert!(!loaded.contains("saturated from") && !loaded.contains("How much slower than unloaded?"));
+    assert!(
+        !loaded.contains("saturated from") && !loaded.contains("How much slower than unloaded?")
+    );
     let measured = page("fixtures/captures/capped-3000.txt", "");
-    assert!(measured.contains(">read baseline 318 µs<") && measured.contains(">saturated from 953 µs<"));
+    assert!(
+        measured.contains(">read baseline 318 µs<") && measured.contains(">saturated from 953 µs<")
+    );
     assert!(measured.contains("How much slower than unloaded?"));
 }
 
 #[test]
 fn labels_at_the_ends_of_the_time_axis_stay_on_the_page() {
-    let page = page("fixtures/captures/capped-3000.txt --begin 18:22:19 --end 18:23:01", "");
+    let page = page(
+        "fixtures/captures/capped-3000.txt --begin 18:22:19 --end 18:23:01",
+        "",
+    );
     let (_, labels) = page.split_once("<div class=\"xs\">").unwrap();
-    let labels: Vec<&str> = labels.split_once("</div>").unwrap().0.split("<i").skip(1).collect();
-    assert!(labels[0].starts_with(" class=\"first\" style=\"left:2.4%\">18:22:20"), "{labels:?}");
+    let labels: Vec<&str> = labels
+        .split_once("</div>")
+        .unwrap()
+        .0
+        .split("<i")
+        .skip(1)
+        .collect();
+    assert!(
+        labels[0].starts_with(" class=\"first\" style=\"left:2.4%\">18:22:20"),
+        "{labels:?}"
+    );
     assert!(
         labels[labels.len() - 1].starts_with(" class=\"last\" style=\"left:97.6%\">18:23:00"),
         "{labels:?}"
     );
-    assert!(labels[1..labels.len() - 1].iter().all(|label| label.starts_with(" style=")), "{labels:?}");
+    assert!(
+        labels[1..labels.len() - 1]
+            .iter()
+            .all(|label| label.starts_with(" style=")),
+        "{labels:?}"
+    );
 }
 
 #[test]
 fn page_text_and_json_agree_on_the_worst_device_and_event() {
-    for (arguments, input) in [(THROTTLED, String::new()), ("-", stall_and_throttled_volume())] {
+    for (arguments, input) in [
+        (THROTTLED, String::new()),
+        ("-", stall_and_throttled_volume()),
+    ] {
         let page = page(arguments, &input);
         let analyze = |options: &str| output(&format!("analyze {options} {arguments}"), &input).0;
         let text = analyze("");
@@ -114,14 +156,21 @@ fn page_text_and_json_agree_on_the_worst_device_and_event() {
         let field = |incident: &Value, name: &str| incident[name].as_str().unwrap().to_owned();
         let said = |incident: &Value| {
             (
-                format!("{} {} ", field(incident, "victim"), field(incident, "verdict")),
+                format!(
+                    "{} {} ",
+                    field(incident, "victim"),
+                    field(incident, "verdict")
+                ),
                 field(incident, "text"),
             )
         };
         let said: Vec<(String, String)> = incidents.iter().map(said).collect();
         // Page and text begin with the worst, the list below and JSON have the order of time.
         let headline = text_of(&page, "h1");
-        let worst = said.iter().find(|(lead, _)| headline.starts_with(lead)).unwrap();
+        let worst = said
+            .iter()
+            .find(|(lead, _)| headline.starts_with(lead))
+            .unwrap();
         assert!(text_of(&page, "header").contains(&worst.1), "{worst:?}");
         assert!(text.starts_with(&worst.0), "{text}");
         let one_line = text.split_once("\n\n").unwrap().0.replace('\n', " ");
@@ -131,11 +180,21 @@ fn page_text_and_json_agree_on_the_worst_device_and_event() {
             let lines: Vec<&str> = list.lines().take_while(|line| !line.is_empty()).collect();
             assert_eq!(lines.len(), said.len());
             for (line, (lead, why)) in lines.iter().zip(&said) {
-                assert!(line.starts_with(lead) && line.contains(why), "{line}: {lead}{why}");
+                assert!(
+                    line.starts_with(lead) && line.contains(why),
+                    "{line}: {lead}{why}"
+                );
             }
         }
         let table = text.split_once("\ndevice ").unwrap().1;
-        assert!(table.lines().nth(1).unwrap().starts_with(worst.0.split_once(' ').unwrap().0), "{table}");
+        assert!(
+            table
+                .lines()
+                .nth(1)
+                .unwrap()
+                .starts_with(worst.0.split_once(' ').unwrap().0),
+            "{table}"
+        );
     }
 }
 
@@ -143,17 +202,26 @@ fn page_text_and_json_agree_on_the_worst_device_and_event() {
 fn trouble_from_before_the_page_says_so() {
     let capture = "fixtures/captures/capped-3000.txt";
     let cut = text_of(&page(&format!("{capture} --begin +40s"), ""), "h1");
-    assert!(cut.contains(" since 18:22:28 (") && cut.contains(", ongoing)"), "{cut}");
+    assert!(
+        cut.contains(" since 18:22:28 (") && cut.contains(", ongoing)"),
+        "{cut}"
+    );
     // Without the samples before, nobody knows when it began.
     let text = std::fs::read_to_string(capture).unwrap();
     let late: Vec<&str> = text.split("TS ").skip(1).skip(43).collect();
     let start = late[0].split_whitespace().nth(2).unwrap();
     let page = page("-", &format!("TS {}", late.join("TS ")));
     let headline = text_of(&page, "h1");
-    assert!(headline.contains(&format!(" since before {start} (&gt;")), "{headline}");
+    assert!(
+        headline.contains(&format!(" since before {start} (&gt;")),
+        "{headline}"
+    );
     assert!(headline.contains(", ongoing)"), "{headline}");
     let table = page.split_once("<table class=\"events\">").unwrap().1;
-    assert!(table.contains(&format!("since before {start}<")) && table.contains(">&gt;"), "{table}");
+    assert!(
+        table.contains(&format!("since before {start}<")) && table.contains(">&gt;"),
+        "{table}"
+    );
 }
 
 /// A capture of devices that are all in trouble, each at its own time, with numbers that are hard to compress.
@@ -162,15 +230,24 @@ pub(super) fn many_bad_devices(devices: u64, seconds: u64) -> String {
     let mut random = 1u64;
     let mut below = move |limit: u64| {
         // The numbers of Knuth's MMIX.
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (random >> 33) % limit
     };
     let mut text = String::new();
     for second in 0..seconds {
-        text.push_str(&format!("TS {}.0 2026-11-20 00:00:00\n", 1_795_200_000 + second));
+        text.push_str(&format!(
+            "TS {}.0 2026-11-20 00:00:00\n",
+            1_795_200_000 + second
+        ));
         for (index, [reads, read_ms, writes, write_ms]) in counters.iter_mut().enumerate() {
             let is_slow = (second + 7 * index as u64) % 60 < 25;
-            let more = (300 + below(100), 100 + below(80), if is_slow { 30 } else { 1 });
+            let more = (
+                300 + below(100),
+                100 + below(80),
+                if is_slow { 30 } else { 1 },
+            );
             (*reads, *writes) = (*reads + more.0, *writes + more.1);
             *read_ms += more.0 * more.2 * (70 + below(60)) / 100;
             *write_ms += more.1 * more.2 * (140 + below(120)) / 100;
@@ -195,7 +272,10 @@ fn reads(per_second: &[u64]) -> String {
     for (second, reads) in per_second.iter().enumerate() {
         sum += reads;
         let line = reads_line("8 0 sda", sum, sum, 0, sum);
-        text += &format!("TS {}.0 2026-11-20 00:00:00\n{line}", 1_795_200_000 + second);
+        text += &format!(
+            "TS {}.0 2026-11-20 00:00:00\n{line}",
+            1_795_200_000 + second
+        );
     }
     text
 }
@@ -208,19 +288,39 @@ fn a_burst_does_not_hide_how_the_rate_changed_and_is_marked_where_it_is_cut() {
         let page = page("-", &reads(per_second));
         let (_, chart) = page.split_once("aria-label=\"Operations\"").unwrap();
         let (before, _) = page.split_once("aria-label=\"Operations\"").unwrap();
-        let top = before.rsplit_once("</i></div>").unwrap().0.rsplit_once('>').unwrap().1.to_owned();
-        (top, chart.split_once("</figure>").unwrap().0.contains("cut: up to 22,000</span>"))
+        let top = before
+            .rsplit_once("</i></div>")
+            .unwrap()
+            .0
+            .rsplit_once('>')
+            .unwrap()
+            .1
+            .to_owned();
+        (
+            top,
+            chart
+                .split_once("</figure>")
+                .unwrap()
+                .0
+                .contains("cut: up to 22,000</span>"),
+        )
     };
     assert_eq!(axis(&steady), ("1,000".to_owned(), false));
     assert_eq!(axis(&with_burst), ("2,000".to_owned(), true));
     // Half of the time is no burst.
-    assert_eq!(axis(&[vec![22_000; 20], vec![300; 20]].concat()).0, "50,000");
+    assert_eq!(
+        axis(&[vec![22_000; 20], vec![300; 20]].concat()).0,
+        "50,000"
+    );
 }
 
 #[test]
 fn a_device_that_was_busy_for_two_intervals_has_no_charts() {
     for (busy, charts) in [(2, false), (3, true)] {
-        let page = page("-", &reads(&[vec![0; 10], vec![500; busy], vec![0; 10]].concat()));
+        let page = page(
+            "-",
+            &reads(&[vec![0; 10], vec![500; busy], vec![0; 10]].concat()),
+        );
         assert_eq!(page.contains("aria-label=\"Latency\""), charts);
         assert!(page.contains("1 device without an incident</summary>"));
     }
@@ -230,7 +330,13 @@ fn a_device_that_was_busy_for_two_intervals_has_no_charts() {
 fn the_limit_is_drawn_where_it_acts() {
     let page = page(THROTTLED, "");
     let (_, operations) = page.split_once("aria-label=\"Operations\"").unwrap();
-    assert!(operations.split_once("</figure>").unwrap().0.contains(">limit 400</span>"));
+    assert!(
+        operations
+            .split_once("</figure>")
+            .unwrap()
+            .0
+            .contains(">limit 400</span>")
+    );
 }
 
 #[test]
@@ -246,7 +352,9 @@ fn a_page_about_many_bad_devices_is_small_and_still_has_many_points() {
 #[test]
 fn a_named_device_has_charts_although_it_is_ok() {
     let page = page("fixtures/captures/capped-3000.txt vda", "");
-    assert!(page.contains("<section class=\"device\" id=\"d0\"") && page.contains("<bdi>vda</bdi>"));
+    assert!(
+        page.contains("<section class=\"device\" id=\"d0\"") && page.contains("<bdi>vda</bdi>")
+    );
     assert!(!page.contains("<bdi>loop0</bdi>"));
 }
 
@@ -255,13 +363,23 @@ fn the_data_are_those_of_json() {
     let capture = "fixtures/captures/mixed.txt";
     let data = data(&page(capture, ""));
     let lines = blkstat(&format!("--json --from {capture} --all")).run().out;
-    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines: Vec<Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     let mut compared = 0;
     for group in data["groups"].as_array().unwrap() {
-        let of_device: Vec<&Value> = lines.iter().filter(|line| line["device"] == group["name"]).collect();
+        let of_device: Vec<&Value> = lines
+            .iter()
+            .filter(|line| line["device"] == group["name"])
+            .collect();
         for (key, series) in group["series"].as_object().unwrap() {
             let drawn = numbers(&series["mean"]);
-            for (line, drawn) in of_device.iter().zip(drawn).filter(|_| of_device.len() == 33) {
+            for (line, drawn) in of_device
+                .iter()
+                .zip(drawn)
+                .filter(|_| of_device.len() == 33)
+            {
                 if line[key].is_null() || !line["flags"].as_array().unwrap().is_empty() {
                     continue;
                 }
@@ -284,7 +402,11 @@ fn hostile_names_are_text() {
     let text = std::fs::read_to_string("fixtures/captures/capped-3000.txt").unwrap();
     let page = page("- ", &text.replace("loop0", hostile));
     assert!(!page.contains(hostile) && page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
-    assert_eq!(page.matches("<script").count(), 2, "the data and the script");
+    assert_eq!(
+        page.matches("<script").count(),
+        2,
+        "the data and the script"
+    );
 }
 
 /// The capture of a throttled volume, with a disk that stalls for three seconds at its beginning.
@@ -309,26 +431,44 @@ fn stall_and_throttled_volume() -> String {
 fn the_policy_permits_nothing_from_outside() {
     let page = page("fixtures/captures/mixed.txt", "");
     let policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
-    assert!(page.contains(&format!("<meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">")));
+    assert!(page.contains(&format!(
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">"
+    )));
 }
 
 #[test]
 fn the_command_for_exact_values_can_be_pasted_into_a_shell() {
     let directory = tempdir().unwrap();
-    for name in ["plain.txt", "it's $(here) & <b>.txt", "x\u{1b}[2J\\'\n.txt", "дис\u{202e}к.txt"] {
+    for name in [
+        "plain.txt",
+        "it's $(here) & <b>.txt",
+        "x\u{1b}[2J\\'\n.txt",
+        "дис\u{202e}к.txt",
+    ] {
         let capture = directory.path().join(name);
         std::fs::copy("fixtures/captures/capped-3000.txt", &capture).unwrap();
         let page = blkstat("report -o - --from").args([&capture]).run().out;
         let (_, code) = page.split_once("<code>").unwrap();
         let mut command = code.split_once("</code>").unwrap().0.to_owned();
-        for (entity, c) in [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&amp;", "&")] {
+        for (entity, c) in [
+            ("&lt;", "<"),
+            ("&gt;", ">"),
+            ("&quot;", "\""),
+            ("&#39;", "'"),
+            ("&amp;", "&"),
+        ] {
             command = command.replace(entity, c);
         }
         let bin = Path::new(BLKSTAT).parent().unwrap();
         let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
-        let printed = Program::new(&["bash", "-c", &command]).env("PATH", path).run();
+        let printed = Program::new(&["bash", "-c", &command])
+            .env("PATH", path)
+            .run();
         assert_eq!(printed.code, 0, "{command}: {}", printed.err);
-        assert_eq!(printed.out, blkstat("--csv --from").args([&capture]).run().out);
+        assert_eq!(
+            printed.out,
+            blkstat("--csv --from").args([&capture]).run().out
+        );
     }
 }
 
@@ -338,8 +478,12 @@ fn the_charts_of_all_disks_have_the_numbers_of_the_total() {
     let data = data(&page(capture, ""));
     let groups = data["groups"].as_array().unwrap();
     let host = groups.iter().find(|group| group["name"] == "host").unwrap();
-    let lines = blkstat(&format!("--json --total --from {capture}")).run().out;
-    let rows = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let lines = blkstat(&format!("--json --total --from {capture}"))
+        .run()
+        .out;
+    let rows = lines
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
     let totals: Vec<Value> = rows.filter(|row| row["device"] == "total").collect();
     assert!(totals.len() > 10);
     for name in ["queue", "reads_per_s", "writes_per_s"] {
@@ -347,7 +491,10 @@ fn the_charts_of_all_disks_have_the_numbers_of_the_total() {
         assert!(drawn.iter().flatten().any(|value| *value > 0.0), "{name}");
         for (point, total) in drawn.iter().zip(&totals) {
             let (point, total) = (point.unwrap_or(0.0), total[name].as_f64().unwrap_or(0.0));
-            assert!((point - total).abs() <= 0.005 * total.abs() + 0.005, "{name}: {point} {total}");
+            assert!(
+                (point - total).abs() <= 0.005 * total.abs() + 0.005,
+                "{name}: {point} {total}"
+            );
         }
         assert_eq!(drawn.len(), totals.len());
     }

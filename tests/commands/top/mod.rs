@@ -40,7 +40,11 @@ fn colors_characters_and_the_mouse_are_as_the_terminal_and_the_options_say() {
     let colored = Session::start(CAPTURE, (100, 30), &[]);
     colored.wait_for("REPLAY");
     assert!(colored.text().contains("\x1b[38;5;"), "{}", colored.text());
-    let plain = Session::start(&format!("{CAPTURE} --ascii --no-mouse"), (100, 30), &[("NO_COLOR", "1")]);
+    let plain = Session::start(
+        &format!("{CAPTURE} --ascii --no-mouse"),
+        (100, 30),
+        &[("NO_COLOR", "1")],
+    );
     plain.wait_for("REPLAY");
     let text = plain.text();
     assert!(text.is_ascii() && !text.contains(MOUSE_ON), "{text}");
@@ -105,13 +109,18 @@ fn a_panic_leaves_the_terminal_restored_with_its_message() {
     session.wait_for("Ctrl-X");
     let text = session.text();
     let (_, after) = text.rsplit_once(LEAVE_SCREEN).unwrap();
-    assert!(after.contains("blkstat: panicked at") && after.contains("Ctrl-X"), "{after}");
+    assert!(
+        after.contains("blkstat: panicked at") && after.contains("Ctrl-X"),
+        "{after}"
+    );
 }
 
 /// Returns the text of a compressed file.
 fn text_of(file: &Path) -> String {
     let mut text = String::new();
-    MultiGzDecoder::new(fs::File::open(file).unwrap()).read_to_string(&mut text).unwrap();
+    MultiGzDecoder::new(fs::File::open(file).unwrap())
+        .read_to_string(&mut text)
+        .unwrap();
     text
 }
 
@@ -120,9 +129,10 @@ fn the_part_of_a_capture_that_is_shown_is_exported_as_it_is_written_there() {
     let plain = fs::read_to_string("fixtures/captures/capped-3000.txt").unwrap();
     let recording = fs::read_to_string("fixtures/recordings-0.1.0/recording.txt").unwrap();
     let compressed = fs::read("fixtures/recordings-0.1.0/recording.txt.gz").unwrap();
-    for (name, bytes, text) in
-        [("capture.txt", plain.clone().into_bytes(), &plain), ("recording.gz", compressed, &recording)]
-    {
+    for (name, bytes, text) in [
+        ("capture.txt", plain.clone().into_bytes(), &plain),
+        ("recording.gz", compressed, &recording),
+    ] {
         let directory = FakeRoot::new();
         let path = directory.path().join(name);
         fs::write(&path, bytes).unwrap();
@@ -170,7 +180,10 @@ fn bad_input_is_one_clear_line() {
 /// Returns the text of /proc/diskstats after a number of steps, in each of which 50 reads took half a millisecond each.
 fn diskstats(step: u64) -> String {
     let (reads, ms) = (1000 + 50 * step, 500 + 25 * step);
-    format!("8 0 sda {reads} 0 {} {ms} 10 0 80 5 0 {ms} {ms} 0 0 0 0 0 0\n", 8 * reads)
+    format!(
+        "8 0 sda {reads} 0 {} {ms} 10 0 80 5 0 {ms} {ms} 0 0 0 0 0 0\n",
+        8 * reads
+    )
 }
 
 /// Ends a thread that looks at the flag, also where a test fails.
@@ -184,14 +197,19 @@ impl Drop for EndOnDrop<'_> {
 
 /// The recordings in a directory.
 fn recordings(directory: &FakeRoot) -> Vec<PathBuf> {
-    let files = fs::read_dir(directory.path()).unwrap().map(|file| file.unwrap().path());
-    files.filter(|path| path.extension().is_some_and(|extension| extension == "gz")).collect()
+    let files = fs::read_dir(directory.path())
+        .unwrap()
+        .map(|file| file.unwrap().path());
+    files
+        .filter(|path| path.extension().is_some_and(|extension| extension == "gz"))
+        .collect()
 }
 
 #[test]
 fn a_recording_begins_with_the_history_and_never_overwrites() {
     let (root, directory) = (FakeRoot::in_memory(), FakeRoot::new());
-    root.file("proc/diskstats", diskstats(0)).file("proc/sys/kernel/hostname", "db7");
+    root.file("proc/diskstats", diskstats(0))
+        .file("proc/sys/kernel/hostname", "db7");
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         let _end = EndOnDrop(&is_over);
@@ -202,7 +220,11 @@ fn a_recording_begins_with_the_history_and_never_overwrites() {
                 }
                 // At once, as the kernel does.
                 root.file("proc/next", diskstats(step));
-                fs::rename(root.path().join("proc/next"), root.path().join("proc/diskstats")).unwrap();
+                fs::rename(
+                    root.path().join("proc/next"),
+                    root.path().join("proc/diskstats"),
+                )
+                .unwrap();
                 thread::sleep(Duration::from_millis(50));
             }
         });

@@ -49,7 +49,8 @@ fn style(cell: &Cell, look: &Look) -> Style {
         Color::Idx(gray @ 232..) => format!("#{0:02x}{0:02x}{0:02x}", 8 + 10 * (gray - 232)),
         Color::Idx(color @ 16..) => {
             let levels = [0, 95, 135, 175, 215, 255];
-            let [red, green, blue] = [36, 6, 1].map(|unit| levels[usize::from((color - 16) / unit % 6)]);
+            let [red, green, blue] =
+                [36, 6, 1].map(|unit| levels[usize::from((color - 16) / unit % 6)]);
             format!("#{red:02x}{green:02x}{blue:02x}")
         }
         Color::Default | Color::Idx(_) | Color::Rgb(..) => look.text.to_owned(),
@@ -70,15 +71,28 @@ fn svg(screen: &vt100::Screen, look: &Look) -> String {
         look.background
     );
     for row in 0..rows {
-        let cells: Vec<&Cell> = (0..columns).filter_map(|column| screen.cell(row, column)).collect();
+        let cells: Vec<&Cell> = (0..columns)
+            .filter_map(|column| screen.cell(row, column))
+            .collect();
         let mut begin = 0;
         while begin < cells.len() {
-            let is_dots =
-                |cell: &Cell| cell.contents().chars().next().is_some_and(|c| u32::from(c) & !0xff == BRAILLE);
+            let is_dots = |cell: &Cell| {
+                cell.contents()
+                    .chars()
+                    .next()
+                    .is_some_and(|c| u32::from(c) & !0xff == BRAILLE)
+            };
             let of = style(cells[begin], look);
-            let same = |cell: &&Cell| style(cell, look) == of && is_dots(cell) == is_dots(cells[begin]);
+            let same =
+                |cell: &&Cell| style(cell, look) == of && is_dots(cell) == is_dots(cells[begin]);
             let end = begin + cells[begin..].iter().take_while(|cell| same(cell)).count();
-            push_run(&cells[begin..end], (begin, row), &of, is_dots(cells[begin]), &mut out);
+            push_run(
+                &cells[begin..end],
+                (begin, row),
+                &of,
+                is_dots(cells[begin]),
+                &mut out,
+            );
             begin = end;
         }
     }
@@ -97,7 +111,11 @@ fn push_run(
     if is_dots {
         let mut path = String::new();
         for (at, cell) in cells.iter().enumerate() {
-            let bits = cell.contents().chars().next().map_or(0, |c| u32::from(c) - BRAILLE);
+            let bits = cell
+                .contents()
+                .chars()
+                .next()
+                .map_or(0, |c| u32::from(c) - BRAILLE);
             for (across, dots) in DOTS.iter().enumerate() {
                 for (down, bit) in dots.iter().enumerate().filter(|(_, bit)| bits & **bit != 0) {
                     let left = x + (at as f64 + across as f64 / 2.0) * CELL[0] + 1.0;
@@ -109,8 +127,16 @@ fn push_run(
         let _ = writeln!(out, "<path d=\"{path}\" fill=\"{color}\"{opacity}/>");
         return;
     }
-    let text: String =
-        cells.iter().map(|cell| if cell.has_contents() { cell.contents() } else { " " }).collect();
+    let text: String = cells
+        .iter()
+        .map(|cell| {
+            if cell.has_contents() {
+                cell.contents()
+            } else {
+                " "
+            }
+        })
+        .collect();
     let shown = text.trim_end();
     let blanks = shown.len() - shown.trim_start().len();
     if shown.trim().is_empty() {
@@ -118,7 +144,10 @@ fn push_run(
     }
     let length = (shown.chars().count() - blanks) as f64 * CELL[0];
     let weight = if *bold { " font-weight=\"bold\"" } else { "" };
-    let escaped = shown.trim_start().replace('&', "&amp;").replace('<', "&lt;");
+    let escaped = shown
+        .trim_start()
+        .replace('&', "&amp;")
+        .replace('<', "&lt;");
     let _ = writeln!(
         out,
         "<text x=\"{}\" y=\"{}\" textLength=\"{length}\" xml:space=\"preserve\" fill=\"{color}\"{weight}{opacity}>{escaped}</text>",
@@ -133,7 +162,11 @@ fn the_pictures_show_what_the_program_draws() {
     for look in LOOKS {
         let path = format!(".github/top-{}.svg", look.name);
         let shown = fs::read_to_string(&path).unwrap_or_default();
-        let mut session = Session::start("--from fixtures/captures/capped-3000.txt", SIZE, &look.variables);
+        let mut session = Session::start(
+            "--from fixtures/captures/capped-3000.txt",
+            SIZE,
+            &look.variables,
+        );
         session.wait_for("incident 1 of 1");
         // The charts grow while the recording is read.
         session.press("?", "regular expression");

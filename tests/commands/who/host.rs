@@ -8,23 +8,34 @@ use serde_json::Value;
 use crate::support::fake_root::FakeRoot;
 use crate::synthetic::run_on;
 
-const DOCKER: &str = "docker-3f2a9c1b7d5e4f60a1b2c3d4e5f60718293a4b5c6d7e8f901a2b3c4d5e6f7081.scope";
+const DOCKER: &str =
+    "docker-3f2a9c1b7d5e4f60a1b2c3d4e5f60718293a4b5c6d7e8f901a2b3c4d5e6f7081.scope";
 const HOSTILE: &str = "evil\u{1b}[2J, \"quoted\"";
 
 /// Writes the files of a cgroup of version 2 that has read this number of requests of 4 KiB from sda.
 fn cgroup(host: &FakeRoot, path: &str, reads: u64) {
-    let text = format!("7:7 \n8:0 rbytes={} wbytes=0 rios={reads} wios=0 dbytes=0 dios=0", reads * 4096);
+    let text = format!(
+        "7:7 \n8:0 rbytes={} wbytes=0 rios={reads} wios=0 dbytes=0 dios=0",
+        reads * 4096
+    );
     host.file(&format!("sys/fs/cgroup{path}/io.stat"), text);
 }
 
 /// Writes a process that has read this number of requests of 4 KiB.
 fn process(host: &FakeRoot, pid: u32, comm: &str, state: char, cgroup: &str, reads: u64) {
     let dir = format!("proc/{pid}");
-    let stat = format!("{pid} ({comm}) {state} {}1 0 100 {}0 0\n", "0 ".repeat(16), "0 ".repeat(19));
-    host.file(&format!("{dir}/io"), format!("read_bytes: {}\nwrite_bytes: 0", reads * 4096))
-        .file(&format!("{dir}/stat"), &stat)
-        .file(&format!("{dir}/task/{pid}/stat"), &stat)
-        .file(&format!("{dir}/cgroup"), format!("0::{cgroup}"));
+    let stat = format!(
+        "{pid} ({comm}) {state} {}1 0 100 {}0 0\n",
+        "0 ".repeat(16),
+        "0 ".repeat(19)
+    );
+    host.file(
+        &format!("{dir}/io"),
+        format!("read_bytes: {}\nwrite_bytes: 0", reads * 4096),
+    )
+    .file(&format!("{dir}/stat"), &stat)
+    .file(&format!("{dir}/task/{pid}/stat"), &stat)
+    .file(&format!("{dir}/cgroup"), format!("0::{cgroup}"));
 }
 
 /// Writes the state of the host at `second`: sda does 150 reads per second, 100 of db.service, whose limit they are, 40 of a
@@ -43,16 +54,37 @@ pub(super) fn write_host(host: &FakeRoot, second: u64) {
     let mut lines = String::new();
     for (number, name) in [("8 0", "sda"), ("8 1", "sda1")] {
         let rest = "0 0 0 0 0 0 0";
-        writeln!(lines, "{number} {name} {reads} 0 {} {reads} {rest}", reads * 8).unwrap();
+        writeln!(
+            lines,
+            "{number} {name} {reads} 0 {} {reads} {rest}",
+            reads * 8
+        )
+        .unwrap();
     }
-    host.diskstats(&lines).uptime(format!("{}.00", 1000 + second)).cpu("1 0 0 1 0 0 0 0", 2);
+    host.diskstats(&lines)
+        .uptime(format!("{}.00", 1000 + second))
+        .cpu("1 0 0 1 0 0 0 0", 2);
     cgroup(host, "", 150 * second);
     cgroup(host, "/system.slice", 140 * second);
     cgroup(host, "/system.slice/db.service", 100 * second);
     cgroup(host, &format!("/system.slice/{DOCKER}"), 40 * second);
     cgroup(host, &format!("/{HOSTILE}"), 5 * second);
-    process(host, 2114, "mysqld", 'D', "/system.slice/db.service", 100 * second);
-    process(host, 3301, "restic", 'S', &format!("/system.slice/{DOCKER}"), 40 * second);
+    process(
+        host,
+        2114,
+        "mysqld",
+        'D',
+        "/system.slice/db.service",
+        100 * second,
+    );
+    process(
+        host,
+        3301,
+        "restic",
+        'S',
+        &format!("/system.slice/{DOCKER}"),
+        40 * second,
+    );
     process(host, 3302, "x\u{1b}[2J", 'D', &format!("/{HOSTILE}"), 0);
 }
 
@@ -71,7 +103,11 @@ pub(super) fn run_on_host(
 }
 
 /// Runs `blkstat who` for `seconds` intervals of one second on this host, after `change`.
-pub(super) fn output_of(change: impl Fn(&FakeRoot), options: &str, seconds: u64) -> (String, String, Exit) {
+pub(super) fn output_of(
+    change: impl Fn(&FakeRoot),
+    options: &str,
+    seconds: u64,
+) -> (String, String, Exit) {
     run_on_host("who", change, options, seconds)
 }
 

@@ -19,7 +19,8 @@ fn without_cgroups_processes_are_shown_with_the_reason() {
         host.file("proc/1/mountinfo", "30 1 8:1 / / rw - ext4 /dev/sda1 rw");
     };
     let (out, err, exit) = output_of(without_hierarchy, "1 2", 2);
-    let message = "blkstat: no cgroups: neither cgroup2 nor the blkio controller of version 1 is mounted\n";
+    let message =
+        "blkstat: no cgroups: neither cgroup2 nor the blkio controller of version 1 is mounted\n";
     assert_eq!((err.as_str(), exit), (message, Exit::Success));
     assert!(out.contains("mysqld"), "{out}");
 
@@ -28,7 +29,10 @@ fn without_cgroups_processes_are_shown_with_the_reason() {
         fs::remove_dir_all(host.path().join("sys/fs/cgroup/evil\u{1b}[2J, \"quoted\"")).unwrap();
     };
     let (err, exit) = error(without_controller, "1 2");
-    assert!(err.contains("systemctl set-property UNIT IOAccounting=yes"), "{err}");
+    assert!(
+        err.contains("systemctl set-property UNIT IOAccounting=yes"),
+        "{err}"
+    );
     assert_eq!(exit, Exit::Success);
 }
 
@@ -46,12 +50,18 @@ fn invalid_arguments_are_usage_errors() {
     for (options, expected) in [
         ("--kind process", "--csv"),
         ("--csv --kind disk", "cgroup, process"),
-        ("--sort latency", "expected one of: MB/s, rMB/s, wMB/s, iops, r/s, w/s"),
+        (
+            "--sort latency",
+            "expected one of: MB/s, rMB/s, wMB/s, iops, r/s, w/s",
+        ),
         ("--json --csv", "cannot be used with"),
         ("--top 0", "0 is not in 1.."),
         ("1 sda 2 3", "unexpected '3' after INTERVAL and COUNT"),
     ] {
         let (err, exit) = error(|_| {}, options);
-        assert!(exit == Exit::Error && err.contains(expected), "{options}: {err}");
+        assert!(
+            exit == Exit::Error && err.contains(expected),
+            "{options}: {err}"
+        );
     }
 }

@@ -25,7 +25,10 @@ fn tables_match_their_snapshots_and_fit_their_width() {
 fn machine_formats_match_their_snapshots() {
     assert_snapshot("who/host.json.txt", &output("--json", 3));
     assert_snapshot("who/host.cgroup.csv.txt", &output("--csv", 2));
-    assert_snapshot("who/host.process.csv.txt", &output("--csv --kind process", 2));
+    assert_snapshot(
+        "who/host.process.csv.txt",
+        &output("--csv --kind process", 2),
+    );
 }
 
 /// Returns the lines of a kind in the last of some intervals.
@@ -41,7 +44,12 @@ fn cgroups_have_their_own_bytes_and_the_rest_is_unattributed() {
     let lines = last_interval("", 2, "cgroup");
     let found: Vec<(&str, f64)> = lines
         .iter()
-        .map(|line| (line["name"].as_str().unwrap(), line["share_pct"].as_f64().unwrap().round()))
+        .map(|line| {
+            (
+                line["name"].as_str().unwrap(),
+                line["share_pct"].as_f64().unwrap().round(),
+            )
+        })
         .collect();
     let expected = [
         ("db.service", 67.0),
@@ -51,8 +59,15 @@ fn cgroups_have_their_own_bytes_and_the_rest_is_unattributed() {
     ];
     assert_eq!(found, expected);
     assert_eq!(lines[0]["cgroup"], "/system.slice/db.service");
-    assert_eq!((&lines[0]["reads_per_s"], &lines[0]["read_kib_per_s"]), (&100.0.into(), &400.0.into()));
-    assert!(lines[3]["reads_per_s"].is_null() && lines[3]["read_kib_per_s"] == 20.0, "{}", lines[3]);
+    assert_eq!(
+        (&lines[0]["reads_per_s"], &lines[0]["read_kib_per_s"]),
+        (&100.0.into(), &400.0.into())
+    );
+    assert!(
+        lines[3]["reads_per_s"].is_null() && lines[3]["read_kib_per_s"] == 20.0,
+        "{}",
+        lines[3]
+    );
 }
 
 #[test]
@@ -71,7 +86,10 @@ fn blocked_tasks_are_always_listed() {
 #[test]
 fn top_limits_cgroups_and_processes_but_not_those_at_a_limit() {
     let names = |options: &str, kind: &str| -> Vec<String> {
-        last_interval(options, 3, kind).iter().map(|line| line["name"].as_str().unwrap().to_owned()).collect()
+        last_interval(options, 3, kind)
+            .iter()
+            .map(|line| line["name"].as_str().unwrap().to_owned())
+            .collect()
     };
     assert_eq!(names("--top 1", "cgroup"), ["db.service", "unattributed"]);
     assert_eq!(names("--top 1 --sort w/s", "cgroup")[..1], ["db.service"]);
@@ -93,19 +111,29 @@ fn a_path_to_an_nvme_disk_is_listed_only_if_it_is_named() {
     let write = |host: &FakeRoot, second: u64| {
         write_host(host, second);
         if second == 0 {
-            host.disk("nvme0c0n1", "0:0", 1024).disk("nvme0n1", "259:1", 1024);
+            host.disk("nvme0c0n1", "0:0", 1024)
+                .disk("nvme0n1", "259:1", 1024);
         }
         let ios = 50 * second;
-        let lines = [("0 0", "nvme0c0n1"), ("259 1", "nvme0n1")]
-            .map(|(number, name)| format!("{number} {name} {ios} 0 {} {ios} 0 0 0 0 0 0 0\n", ios * 8));
+        let lines = [("0 0", "nvme0c0n1"), ("259 1", "nvme0n1")].map(|(number, name)| {
+            format!("{number} {name} {ios} 0 {} {ios} 0 0 0 0 0 0 0\n", ios * 8)
+        });
         host.diskstats(&lines.concat());
     };
     let devices = |options: &str| {
         let (out, err, exit) = run_on(write, &format!("who --json {options} 1 2"), 2);
         assert_eq!((err.as_str(), exit), ("", Exit::Success));
-        let lines = out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        let devices = lines.filter(|line| line["kind"] == "cgroup").map(|line| line["device"].to_string());
-        devices.collect::<BTreeSet<String>>().into_iter().collect::<Vec<String>>().join(" ")
+        let lines = out
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let devices = lines
+            .filter(|line| line["kind"] == "cgroup")
+            .map(|line| line["device"].to_string());
+        devices
+            .collect::<BTreeSet<String>>()
+            .into_iter()
+            .collect::<Vec<String>>()
+            .join(" ")
     };
     assert_eq!(devices(""), "\"nvme0n1\"");
     assert_eq!(devices("nvme0c0n1"), "\"nvme0c0n1\"");
@@ -123,7 +151,15 @@ fn names_are_whole_where_there_is_no_terminal() {
     };
     let text = shown("1 2");
     assert!(text.contains(&name), "{text}");
-    assert!(text.lines().filter(|line| line.contains('(')).all(|line| line.chars().count() <= 100), "{text}");
+    assert!(
+        text.lines()
+            .filter(|line| line.contains('('))
+            .all(|line| line.chars().count() <= 100),
+        "{text}"
+    );
     let text = shown("--width 80 1 2");
-    assert!(!text.contains(&name) && text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(
+        !text.contains(&name) && text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
 }

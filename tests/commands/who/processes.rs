@@ -21,7 +21,13 @@ fn run_unprivileged(root: &Path, options: &str) -> (String, String) {
     fs::copy(BLKSTAT, &program).unwrap();
     fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
     let mut command = Command::new(&program);
-    command.arg("who").args(options.split(' ')).arg("--root").arg(root).env_clear().stdin(Stdio::null());
+    command
+        .arg("who")
+        .args(options.split(' '))
+        .arg("--root")
+        .arg(root)
+        .env_clear()
+        .stdin(Stdio::null());
     if rustix::process::geteuid().is_root() {
         command.uid(NOBODY).gid(NOBODY);
     }
@@ -46,7 +52,10 @@ fn without_permission_cgroups_and_blocked_tasks_are_shown_and_one_line_says_what
          or CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE)\n";
     assert_eq!(err, expected);
     let last = out.rsplit("device, cgroup").next().unwrap();
-    assert!(last.contains("db.service") && last.contains("mysqld") && !last.contains("restic"), "{out}");
+    assert!(
+        last.contains("db.service") && last.contains("mysqld") && !last.contains("restic"),
+        "{out}"
+    );
 }
 
 #[test]
@@ -74,7 +83,10 @@ fn a_process_whose_io_does_not_answer_hides_no_cgroups_and_no_blocked_tasks() {
     host.pipe("proc/3301/io");
     fs::set_permissions(host.path(), Permissions::from_mode(0o755)).unwrap();
     let (out, err) = run_unprivileged(host.path(), "0.25 11");
-    assert_eq!(err, "blkstat: processes not read for 2 s: /proc/3301/io does not answer\n");
+    assert_eq!(
+        err,
+        "blkstat: processes not read for 2 s: /proc/3301/io does not answer\n"
+    );
     let intervals: Vec<&str> = out.split("device, cgroup").collect();
     // On a busy machine a scan may come too late.
     assert!(intervals.len() >= 10, "{out}");
@@ -90,11 +102,15 @@ fn processes_that_end_while_they_are_read_are_left_out() {
     let (out, err, _) = super::host::output_of(
         |host| {
             host.folder("proc/77").folder("proc/78/task");
-            host.file("proc/79/io", "read_bytes: 5\nwrite_bytes: 0").file("proc/80/stat", "80 (x");
+            host.file("proc/79/io", "read_bytes: 5\nwrite_bytes: 0")
+                .file("proc/80/stat", "80 (x");
         },
         "--json 1 2",
         2,
     );
     assert!(err.is_empty() && out.contains("mysqld"), "{err}{out}");
-    assert!((77..=80).all(|pid| !out.contains(&format!("\"pid\":{pid}"))), "{out}");
+    assert!(
+        (77..=80).all(|pid| !out.contains(&format!("\"pid\":{pid}"))),
+        "{out}"
+    );
 }

@@ -25,8 +25,13 @@ const DEVICE_BYTES: usize = 64 << 20;
 
 /// A device that is removed when this is dropped.
 enum Disk {
-    Loop { name: String, _folder: tempfile::TempDir },
-    Zram { name: String },
+    Loop {
+        name: String,
+        _folder: tempfile::TempDir,
+    },
+    Zram {
+        name: String,
+    },
 }
 
 impl Disk {
@@ -36,17 +41,28 @@ impl Disk {
         let folder = tempfile::tempdir_in("/var/tmp").unwrap();
         let file = folder.path().join("volume");
         fs::write(&file, vec![1u8; DEVICE_BYTES]).unwrap();
-        let attached = Command::new("losetup").args(["--find", "--show"]).arg(&file).output().ok()?;
+        let attached = Command::new("losetup")
+            .args(["--find", "--show"])
+            .arg(&file)
+            .output()
+            .ok()?;
         let path = String::from_utf8(attached.stdout).unwrap();
         let name = path.trim().strip_prefix("/dev/")?.to_owned();
-        Some(Self::Loop { name, _folder: folder })
+        Some(Self::Loop {
+            name,
+            _folder: folder,
+        })
     }
 
     /// Creates a zram device; `None` where this machine does not permit it.
     fn new_zram() -> Option<Self> {
         let id = fs::read_to_string("/sys/class/zram-control/hot_add").ok()?;
         let name = format!("zram{}", id.trim());
-        fs::write(format!("/sys/block/{name}/disksize"), DEVICE_BYTES.to_string()).unwrap();
+        fs::write(
+            format!("/sys/block/{name}/disksize"),
+            DEVICE_BYTES.to_string(),
+        )
+        .unwrap();
         Some(Self::Zram { name })
     }
 
@@ -60,11 +76,16 @@ impl Drop for Disk {
     fn drop(&mut self) {
         match self {
             Self::Loop { name, .. } => {
-                let _ = Command::new("losetup").args(["-d", &format!("/dev/{name}")]).status();
+                let _ = Command::new("losetup")
+                    .args(["-d", &format!("/dev/{name}")])
+                    .status();
             }
             Self::Zram { name } => {
                 let _ = fs::write(format!("/sys/block/{name}/reset"), "1");
-                let _ = fs::write("/sys/class/zram-control/hot_remove", name.trim_start_matches("zram"));
+                let _ = fs::write(
+                    "/sys/class/zram-control/hot_remove",
+                    name.trim_start_matches("zram"),
+                );
             }
         }
     }
@@ -82,11 +103,25 @@ impl Lab {
     /// Creates a cgroup for a device, below another one if `is_child`; `None` where this machine does not permit it.
     fn new(name: &str, disk: Option<Disk>, is_child: bool) -> Option<Self> {
         let disk = disk?;
-        let has_fio = Command::new("fio").arg("--version").stdout(Stdio::null()).status().is_ok();
-        let number = fs::read_to_string(format!("/sys/block/{}/dev", disk.name())).unwrap().trim().to_owned();
-        let mut lab = Self { disk, number, cgroups: Vec::new() };
+        let has_fio = Command::new("fio")
+            .arg("--version")
+            .stdout(Stdio::null())
+            .status()
+            .is_ok();
+        let number = fs::read_to_string(format!("/sys/block/{}/dev", disk.name()))
+            .unwrap()
+            .trim()
+            .to_owned();
+        let mut lab = Self {
+            disk,
+            number,
+            cgroups: Vec::new(),
+        };
         let top = Path::new(BLKIO).join(format!("blkstat-{name}-{}.service", std::process::id()));
-        for cgroup in [Some(top.clone()), is_child.then(|| top.join("worker"))].into_iter().flatten() {
+        for cgroup in [Some(top.clone()), is_child.then(|| top.join("worker"))]
+            .into_iter()
+            .flatten()
+        {
             if !has_fio || fs::create_dir(&cgroup).is_err() {
                 return None;
             }
@@ -96,10 +131,18 @@ impl Lab {
     }
 
     fn limit(&self, file: &str, value: u64) {
-        fs::write(self.cgroups[0].join(file), format!("{} {value}\n", self.number)).unwrap();
+        fs::write(
+            self.cgroups[0].join(file),
+            format!("{} {value}\n", self.number),
+        )
+        .unwrap();
         // In version 1 it does not apply to descendants.
         for parent in &self.cgroups[1..] {
-            fs::write(parent.join(file), format!("{} {}\n", self.number, value / 2)).unwrap();
+            fs::write(
+                parent.join(file),
+                format!("{} {}\n", self.number, value / 2),
+            )
+            .unwrap();
         }
     }
 
@@ -115,15 +158,25 @@ impl Lab {
             self.disk.name(),
             result.display()
         );
-        let mut fio = Command::new("sh").args(["-c", &script]).stdout(Stdio::null()).spawn().unwrap();
+        let mut fio = Command::new("sh")
+            .args(["-c", &script])
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
         let who = format!("who --json {} 1 {}", self.disk.name(), SECONDS - 2);
         let printed = Program::new(&[BLKSTAT]).args(who.split(' ')).run().out;
         assert!(fio.wait().unwrap().success());
         let name = self.cgroups[0].to_str().unwrap().trim_start_matches(BLKIO);
-        let mut lines: Vec<Value> = printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let mut lines: Vec<Value> = printed
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
         lines.retain(|line| line["kind"] == "cgroup" && line["cgroup"] == name);
-        let fields: Vec<String> =
-            fs::read_to_string(&result).unwrap().split(';').map(str::to_owned).collect();
+        let fields: Vec<String> = fs::read_to_string(&result)
+            .unwrap()
+            .split(';')
+            .map(str::to_owned)
+            .collect();
         // Bandwidth of reads and of writes; one of them is 0.
         let kib_per_s = fields[6].parse::<f64>().unwrap() + fields[47].parse::<f64>().unwrap();
         (lines, kib_per_s)
@@ -143,10 +196,14 @@ impl Drop for Lab {
 fn seen(lines: &[Value], limit: &str) -> (f64, bool) {
     let settled = &lines[3..];
     let of = |line: &Value, field: &str| line[field].as_f64().unwrap();
-    let kib =
-        |line: &Value| (of(line, "read_kib_per_s") + of(line, "write_kib_per_s")) * of(line, "elapsed_s");
+    let kib = |line: &Value| {
+        (of(line, "read_kib_per_s") + of(line, "write_kib_per_s")) * of(line, "elapsed_s")
+    };
     let seconds: f64 = settled.iter().map(|line| of(line, "elapsed_s")).sum();
-    let is_at_limit = settled.last().unwrap()["at_limit"].as_array().unwrap().contains(&limit.into());
+    let is_at_limit = settled.last().unwrap()["at_limit"]
+        .as_array()
+        .unwrap()
+        .contains(&limit.into());
     (settled.iter().map(kib).sum::<f64>() / seconds, is_at_limit)
 }
 
@@ -161,7 +218,9 @@ struct Case<'a> {
 #[track_caller]
 fn assert_limit_is_seen(lab: Option<Lab>, case: &Case<'_>) {
     let Some(lab) = lab else {
-        eprintln!("skipped: needs root, fio, losetup or zram, and the blkio controller of version 1");
+        eprintln!(
+            "skipped: needs root, fio, losetup or zram, and the blkio controller of version 1"
+        );
         return;
     };
     lab.limit(case.file, case.value);

@@ -28,7 +28,10 @@ fn replay(words: &str) -> String {
 fn a_replay_shows_what_the_live_view_showed() {
     let folder = tempfile::tempdir().unwrap();
     let file = record(folder.path(), "", 4);
-    assert_eq!(replay(&format!("who --json --from {file}")), output("--json", 4));
+    assert_eq!(
+        replay(&format!("who --json --from {file}")),
+        output("--json", 4)
+    );
     let (live, _, _) = run_on_host("", |_| {}, "--who --json 1 4", 4);
     assert_eq!(replay(&format!("--json --from {file}")), live);
     assert!(live.contains("\"throttled\""), "{live}");
@@ -41,7 +44,10 @@ fn a_range_of_a_replay_shows_what_the_whole_shows_of_it() {
     for command in ["who --json", "--json"] {
         let all = replay(&format!("{command} --from {file}"));
         let shown = replay(&format!("{command} --from {file} --begin +2s"));
-        assert!(!shown.is_empty() && all.len() > shown.len() && all.ends_with(&shown), "{command}");
+        assert!(
+            !shown.is_empty() && all.len() > shown.len() && all.ends_with(&shown),
+            "{command}"
+        );
     }
 }
 
@@ -50,7 +56,10 @@ fn without_who_a_recording_has_no_names() {
     let folder = tempfile::tempdir().unwrap();
     let file = record(folder.path(), "--no-who", 2);
     let text = std::fs::read_to_string(&file).unwrap();
-    assert!(!text.contains("mysqld") && !text.contains("db.service"), "{text}");
+    assert!(
+        !text.contains("mysqld") && !text.contains("db.service"),
+        "{text}"
+    );
     assert_eq!(program::output(&format!("who --from {file}"), "").2, 1);
 }
 
@@ -66,18 +75,34 @@ fn a_recording_of_a_device_has_the_cgroups_on_it_and_on_the_disk_below_it() {
             let read = |path: &str| std::fs::read_to_string(host.path().join(path)).unwrap();
             let (stats, use_of_db) = (read("proc/diskstats"), read(DB_STAT));
             host.diskstats(&format!("{stats}8 16 sdb 9 0 72 9 0 0 0 0 0 0 0\n"));
-            host.file(DB_STAT, use_of_db.clone() + &use_of_db.replace("8:0", "8:16"));
+            host.file(
+                DB_STAT,
+                use_of_db.clone() + &use_of_db.replace("8:0", "8:16"),
+            );
         };
-        let (_, err, _) = run_on_host("record", add_sdb, &format!("--device {device} {file} 1 3"), 3);
+        let (_, err, _) = run_on_host(
+            "record",
+            add_sdb,
+            &format!("--device {device} {file} 1 3"),
+            3,
+        );
         assert_eq!(err, "");
         std::fs::read_to_string(file).unwrap()
     };
-    for (device, recorded, other) in
-        [("sda1", "[8,0]", "[8,16]"), ("sda", "[8,0]", "[8,16]"), ("sdb", "[8,16]", "[8,0]")]
-    {
+    for (device, recorded, other) in [
+        ("sda1", "[8,0]", "[8,16]"),
+        ("sda", "[8,0]", "[8,16]"),
+        ("sdb", "[8,16]", "[8,0]"),
+    ] {
         let text = record_of(device);
-        assert!(text.contains("db.service") && text.contains("mysqld"), "{device}: {text}");
-        assert!(text.contains(recorded) && !text.contains(other), "{device}: {text}");
+        assert!(
+            text.contains("db.service") && text.contains("mysqld"),
+            "{device}: {text}"
+        );
+        assert!(
+            text.contains(recorded) && !text.contains(other),
+            "{device}: {text}"
+        );
     }
 }
 
@@ -99,8 +124,14 @@ fn a_page_names_cgroups_and_tasks_unless_they_are_left_out() {
     let folder = tempfile::tempdir().unwrap();
     let file = record(folder.path(), "", 4);
     let page = replay(&format!("report {file} -o -"));
-    assert!(page.contains("db.service") && page.contains("Tasks seen in state D"), "{page}");
+    assert!(
+        page.contains("db.service") && page.contains("Tasks seen in state D"),
+        "{page}"
+    );
     assert!(page.contains("Who: share of the bytes"));
     let without = replay(&format!("report {file} --no-who -o -"));
-    assert!(!without.contains("db.service") && !without.contains("state D</h3>"), "{without}");
+    assert!(
+        !without.contains("db.service") && !without.contains("state D</h3>"),
+        "{without}"
+    );
 }

@@ -5,23 +5,39 @@ use serde_json::{Value, json};
 use super::host::run_on_host;
 
 fn lines(options: &str, seconds: u64) -> Vec<Value> {
-    let (out, err, _) = run_on_host("", |_| {}, &format!("--json {options} sda 1 {seconds}"), seconds);
+    let (out, err, _) = run_on_host(
+        "",
+        |_| {},
+        &format!("--json {options} sda 1 {seconds}"),
+        seconds,
+    );
     assert_eq!(err, "");
-    out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    out.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 #[test]
 fn a_device_whose_cgroup_is_at_its_limit_is_throttled() {
     let lines = lines("--who", 4);
     let verdicts: Vec<&Value> = lines.iter().map(|line| &line["verdict"]).collect();
-    assert!(verdicts[..2].iter().all(|verdict| *verdict != "throttled"), "{verdicts:?}");
-    assert!(verdicts[2..].iter().all(|verdict| *verdict == "throttled"), "{verdicts:?}");
+    assert!(
+        verdicts[..2].iter().all(|verdict| *verdict != "throttled"),
+        "{verdicts:?}"
+    );
+    assert!(
+        verdicts[2..].iter().all(|verdict| *verdict == "throttled"),
+        "{verdicts:?}"
+    );
     let last = &lines[3];
-    assert_eq!(last["evidence"][0], "cgroup db.service is at its limit of 100 reads/s on sda (io.max)");
+    assert_eq!(
+        last["evidence"][0],
+        "cgroup db.service is at its limit of 100 reads/s on sda (io.max)"
+    );
     assert_eq!(last["top_cgroup"], "/system.slice/db.service");
     assert_eq!(last["top_cgroup_share_pct"].as_f64().unwrap().round(), 67.0);
-    let limit =
-        ["limit_kind", "limit_value", "limit_source", "limit_cgroup"].map(|field| last[field].clone());
+    let limit = ["limit_kind", "limit_value", "limit_source", "limit_cgroup"]
+        .map(|field| last[field].clone());
     assert_eq!(
         Value::from(limit.to_vec()),
         json!(["read_iops", 100.0, "cgroup", "/system.slice/db.service"])
@@ -31,12 +47,30 @@ fn a_device_whose_cgroup_is_at_its_limit_is_throttled() {
 #[test]
 fn limits_are_found_by_default_and_nothing_is_scanned_without() {
     let last = lines("", 4).remove(3);
-    let story = ["verdict", "incident_victim", "incident_cause", "incident_owner", "incident_begin_known"];
-    let expected = json!(["throttled", "sda", "cgroup_limit", "/system.slice/db.service", false]);
-    assert_eq!(Value::from(story.map(|field| last[field].clone()).to_vec()), expected);
+    let story = [
+        "verdict",
+        "incident_victim",
+        "incident_cause",
+        "incident_owner",
+        "incident_begin_known",
+    ];
+    let expected = json!([
+        "throttled",
+        "sda",
+        "cgroup_limit",
+        "/system.slice/db.service",
+        false
+    ]);
+    assert_eq!(
+        Value::from(story.map(|field| last[field].clone()).to_vec()),
+        expected
+    );
     for line in lines("--no-who", 4) {
         assert_ne!(line["verdict"], "throttled");
-        assert!(line["top_cgroup"].is_null() && line["limit_kind"].is_null(), "{line}");
+        assert!(
+            line["top_cgroup"].is_null() && line["limit_kind"].is_null(),
+            "{line}"
+        );
     }
 }
 
@@ -45,11 +79,11 @@ fn the_table_names_cgroups_and_blocked_tasks_below_the_device() {
     let (out, _, _) = run_on_host("", |_| {}, "--who --explain --width 100 1 4", 4);
     let last = out.rsplit("00:00:04").next().unwrap();
     assert!(last.contains(" throttled >4s\n"), "{out}");
-    let incident =
-        "\n  db.service is at its limit of 100 reads/s on sda (io.max); reads wait before sda counts them";
+    let incident = "\n  db.service is at its limit of 100 reads/s on sda (io.max); reads wait before sda counts them";
     assert!(
         last.contains(incident)
-            && !last.contains("sda (io.max)\n  read latency 1.00 ms, 1.0x unloaded, queue 0.15; may"),
+            && !last
+                .contains("sda (io.max)\n  read latency 1.00 ms, 1.0x unloaded, queue 0.15; may"),
         "{out}"
     );
     let who = "\n  who: db.service 67% (100 r/s), docker 3f2a9c1b7d5e 27%, /evil\\u{1b}[2J, \"quoted\" 3.3%; at limit:\n  \
@@ -64,8 +98,7 @@ fn the_table_names_cgroups_and_blocked_tasks_below_the_device() {
 #[test]
 fn an_analysis_finds_the_limit_and_does_not_rule_the_disk_out() {
     let (out, _, _) = run_on_host("analyze", |_| {}, "1 20", 20);
-    let expected =
-        "is throttled 90% of busy time: cgroup db.service is at its limit of 100 reads/s on sda (io.max)";
+    let expected = "is throttled 90% of busy time: cgroup db.service is at its limit of 100 reads/s on sda (io.max)";
     let text = out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains(expected), "{out}");
     assert!(!out.contains("Not the disk"), "{out}");

@@ -9,7 +9,9 @@ use blkstat::exit::Exit;
 
 /// Splits the input into arguments, one per line.
 pub fn split(bytes: &[u8]) -> impl Iterator<Item = OsString> {
-    bytes.split(|byte| *byte == b'\n').map(|argument| OsString::from_vec(argument.to_vec()))
+    bytes
+        .split(|byte| *byte == b'\n')
+        .map(|argument| OsString::from_vec(argument.to_vec()))
 }
 
 /// Parses a command line and checks an error.
@@ -22,7 +24,10 @@ pub fn check_plan(
     let result = plan(all.clone(), environment);
     if let Err(error) = &result {
         assert!(!error.message.is_empty(), "{all:?}");
-        assert!(!matches!(error.exit, Exit::NoData | Exit::Signal(_)), "{all:?}: {error:?}");
+        assert!(
+            !matches!(error.exit, Exit::NoData | Exit::Signal(_)),
+            "{all:?}: {error:?}"
+        );
     }
     result
 }

@@ -48,7 +48,9 @@ impl Read for SmallReads<'_> {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    let Some((options, text)) = bytes.split_first() else { return };
+    let Some((options, text)) = bytes.split_first() else {
+        return;
+    };
     let number = usize::from(options >> 1);
     let mut reader = Reader::new(SmallReads(text, number * 7 + 1));
     if options & 1 == 1 {
@@ -64,8 +66,12 @@ fuzz_target!(|bytes: &[u8]| {
             // The only errors are that there is no device, or that the first one is of Linux 2.4.
             Err(error) => {
                 let text = error.to_string();
-                let is_known = text.contains("Linux 2.4") || text.starts_with("no line is one of /proc/diskstats");
-                return assert!(devices == 0 && is_known && !text.contains(char::is_control), "{text:?}");
+                let is_known = text.contains("Linux 2.4")
+                    || text.starts_with("no line is one of /proc/diskstats");
+                return assert!(
+                    devices == 0 && is_known && !text.contains(char::is_control),
+                    "{text:?}"
+                );
             }
         }
         samples += 1;
@@ -75,7 +81,12 @@ fuzz_target!(|bytes: &[u8]| {
         if let Some(header) = reader.header() {
             // Even with cycles in the stacking, depths are bounded.
             let topology = &header.topology;
-            assert!(topology.nodes().iter().all(|node| topology.depth(&node.name) <= topology.nodes().len()));
+            assert!(
+                topology
+                    .nodes()
+                    .iter()
+                    .all(|node| topology.depth(&node.name) <= topology.nodes().len())
+            );
         }
         std::mem::swap(&mut previous, &mut sample);
     }
@@ -86,7 +97,10 @@ fuzz_target!(|bytes: &[u8]| {
         samples <= limit && devices <= limit && warnings <= limit,
         "{samples}, {devices}, {warnings} of {lines}"
     );
-    assert!(!reader.next(&previous, &mut sample).unwrap(), "a sample after the end");
+    assert!(
+        !reader.next(&previous, &mut sample).unwrap(),
+        "a sample after the end"
+    );
     // Half of the inputs only pass the reader, which takes far less time.
     if let Some(view) = VIEWS.get(number % (2 * VIEWS.len())) {
         show(view, text);
@@ -109,8 +123,14 @@ fn count_warnings<R: Read>(reader: &mut Reader<R>) -> usize {
 /// Prints a view of a capture and checks its numbers. Text must not control a terminal.
 fn show(view: &str, text: &[u8]) {
     let (out, err, exit) = program::run(view, &[text]);
-    assert!(matches!(exit, Exit::Success | Exit::NoData | Exit::Error), "{view}: {exit:?}: {err}");
-    assert!(!out.contains(|c: char| c.is_control() && !matches!(c, '\n' | '\t')), "{view}: {out:?}");
+    assert!(
+        matches!(exit, Exit::Success | Exit::NoData | Exit::Error),
+        "{view}: {exit:?}: {err}"
+    );
+    assert!(
+        !out.contains(|c: char| c.is_control() && !matches!(c, '\n' | '\t')),
+        "{view}: {out:?}"
+    );
     match view {
         _ if exit != Exit::Success => {}
         _ if view.starts_with("--json") => invariants::lines(&out),

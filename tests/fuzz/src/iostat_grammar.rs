@@ -18,6 +18,9 @@ fuzz_target!(|bytes: &[u8]| {
     };
     match arguments::check_plan("/usr/local/bin/iostat", lines, &environment) {
         Ok(plan) => assert!(matches!(plan, Plan::Iostat(_))),
-        Err(error) => assert!(error.exit == Exit::Success || error.message.ends_with('\n'), "{error:?}"),
+        Err(error) => assert!(
+            error.exit == Exit::Success || error.message.ends_with('\n'),
+            "{error:?}"
+        ),
     }
 });

@@ -7,11 +7,17 @@ use blkstat::counters::Sample;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let Some((cut, log)) = bytes.split_first_chunk::<2>() else { return };
+    let Some((cut, log)) = bytes.split_first_chunk::<2>() else {
+        return;
+    };
     let (whole, is_log) = read(log);
     let lines = log.split(|byte| *byte == b'\n').count();
     // A report tells when it began, and when it ended.
-    assert!(whole.len() <= 2 * lines, "{} samples of {lines} lines", whole.len());
+    assert!(
+        whole.len() <= 2 * lines,
+        "{} samples of {lines} lines",
+        whole.len()
+    );
     let cut = usize::from(u16::from_le_bytes(*cut)).min(log.len());
     if !is_log || cut == log.len() {
         return;
@@ -22,7 +28,10 @@ fuzz_target!(|bytes: &[u8]| {
     }
     // What follows may show that the last report, which tells when it began and when it ended, is damaged.
     first.truncate(first.len().saturating_sub(2));
-    assert!(whole.starts_with(&first), "cut at {cut}: {first:?}, of {whole:?}");
+    assert!(
+        whole.starts_with(&first),
+        "cut at {cut}: {first:?}, of {whole:?}"
+    );
 });
 
 /// Returns the samples, and whether they are those of a log.
@@ -37,11 +46,17 @@ fn read(log: &[u8]) -> (Vec<Sample>, bool) {
         }
         for warning in reader.take_warnings() {
             let message = &warning.text;
-            assert!(message.len() < 1000 && !message.contains(char::is_control), "{message:?}");
+            assert!(
+                message.len() < 1000 && !message.contains(char::is_control),
+                "{message:?}"
+            );
         }
         samples.push(sample.clone());
         std::mem::swap(&mut previous, &mut sample);
     };
-    assert!(outcome.is_err() || !reader.next(&previous, &mut sample).unwrap(), "a sample after the end");
+    assert!(
+        outcome.is_err() || !reader.next(&previous, &mut sample).unwrap(),
+        "a sample after the end"
+    );
     (samples, reader.state().is_log)
 }

@@ -14,7 +14,11 @@ static HOME: OnceLock<TempDir> = OnceLock::new();
 
 /// Returns an empty home directory, in memory if /dev/shm exists.
 fn home() -> &'static TempDir {
-    HOME.get_or_init(|| tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap())
+    HOME.get_or_init(|| {
+        tempfile::tempdir_in("/dev/shm")
+            .or_else(|_| tempfile::tempdir())
+            .unwrap()
+    })
 }
 
 fuzz_target!(|bytes: &[u8]| {
@@ -25,7 +29,10 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let arguments: Vec<OsString> = arguments::split(command).collect();
     // --config may name any file of the host, even an endless one.
-    if arguments.iter().any(|argument| argument.as_encoded_bytes().starts_with(b"--config")) {
+    if arguments
+        .iter()
+        .any(|argument| argument.as_encoded_bytes().starts_with(b"--config"))
+    {
         return;
     }
     if let Some(config) = config {

@@ -3,9 +3,7 @@
 
 use std::time::Duration;
 
-use blkstat::capture::{
-    Reader, RecordFilter, RecordingHeader, parse_diskstats, write_header,
-};
+use blkstat::capture::{Reader, RecordFilter, RecordingHeader, parse_diskstats, write_header};
 use blkstat::counters::{HostState, Pressure, Sample};
 use blkstat::topology::{Node, Topology};
 use blkstat::units::SampleTime;
@@ -16,7 +14,10 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|bytes: &[u8]| {
     // Each part is the text of one sample. Lines of the kernel begin with a digit or a blank, unlike all other kinds of
     // lines in a recording.
-    let texts: Vec<Vec<u8>> = bytes.split(|byte| *byte == 0xff).map(kernel_lines).collect();
+    let texts: Vec<Vec<u8>> = bytes
+        .split(|byte| *byte == 0xff)
+        .map(kernel_lines)
+        .collect();
     let mut written = Vec::new();
     let node = |at: usize| Node {
         name: format!("n{at}"),
@@ -31,7 +32,11 @@ fuzz_target!(|bytes: &[u8]| {
         ..RecordingHeader::default()
     };
     write_header(&header, &mut written);
-    let samples: Vec<Sample> = texts.iter().enumerate().map(|(at, text)| sample(at as u64, text)).collect();
+    let samples: Vec<Sample> = texts
+        .iter()
+        .enumerate()
+        .map(|(at, text)| sample(at as u64, text))
+        .collect();
     for (sample, text) in samples.iter().zip(&texts) {
         RecordFilter::default().write_sample(sample, text, &TimeZone::UTC, &mut written);
     }
@@ -39,8 +44,15 @@ fuzz_target!(|bytes: &[u8]| {
     let mut reader = Reader::new(written.as_slice());
     let (mut previous, mut read) = (Sample::default(), Sample::default());
     for sample in &samples {
-        assert!(reader.next(&previous, &mut read).unwrap(), "{:?}", reader.take_warnings());
-        assert_eq!((&read.devices, read.at, read.host), (&sample.devices, sample.at, sample.host));
+        assert!(
+            reader.next(&previous, &mut read).unwrap(),
+            "{:?}",
+            reader.take_warnings()
+        );
+        assert_eq!(
+            (&read.devices, read.at, read.host),
+            (&sample.devices, sample.at, sample.host)
+        );
         assert_eq!((read.segment, reader.header()), (0, Some(&header)));
         std::mem::swap(&mut previous, &mut read);
     }
@@ -50,7 +62,10 @@ fuzz_target!(|bytes: &[u8]| {
 /// Keeps the lines that a kernel could print.
 fn kernel_lines(text: &[u8]) -> Vec<u8> {
     let lines = text.split(|byte| *byte == b'\n');
-    let lines = lines.filter(|line| line.first().is_some_and(|byte| *byte == b' ' || byte.is_ascii_digit()));
+    let lines = lines.filter(|line| {
+        line.first()
+            .is_some_and(|byte| *byte == b' ' || byte.is_ascii_digit())
+    });
     // An annotation within a line is read as the start of an appended recording.
     let lines = lines.filter(|line| !line.contains(&b'#'));
     let mut text = lines.collect::<Vec<_>>().join(&b'\n');
@@ -71,8 +86,14 @@ fn sample(at: u64, text: &[u8]) -> Sample {
     };
     sample.host = HostState {
         blocked: Some(at),
-        pressure: Some(Pressure { some_us: u64::MAX - at, full_us: at }),
-        memory_pressure: Some(Pressure { some_us: at, full_us: u64::MAX }),
+        pressure: Some(Pressure {
+            some_us: u64::MAX - at,
+            full_us: at,
+        }),
+        memory_pressure: Some(Pressure {
+            some_us: at,
+            full_us: u64::MAX,
+        }),
         swapped: Some([at, u64::MAX - at]),
         dirty_kib: None,
         writeback_kib: Some(at),

@@ -37,8 +37,11 @@ fuzz_target!(|bytes: &[u8]| {
     let scans = read(&recorded);
 
     let mut writer = ScanWriter::default();
-    let mut growths: Vec<ScanGrowth> =
-        scans.iter().filter_map(|scan| writer.growth(scan, &HashSet::new())).map(|growth| *growth).collect();
+    let mut growths: Vec<ScanGrowth> = scans
+        .iter()
+        .filter_map(|scan| writer.growth(scan, &HashSet::new()))
+        .map(|growth| *growth)
+        .collect();
     let text = |growth: &ScanGrowth| {
         let mut text = Vec::new();
         growth.write(&mut text);
@@ -49,7 +52,9 @@ fuzz_target!(|bytes: &[u8]| {
     check(&again);
 
     // Where scans are dropped, the last one has the growth of all.
-    let Some(mut last) = growths.pop() else { return };
+    let Some(mut last) = growths.pop() else {
+        return;
+    };
     while let Some(earlier) = growths.pop() {
         last.add_before(earlier);
     }
@@ -69,7 +74,10 @@ fn recording(texts: impl Iterator<Item = Vec<u8>>) -> Vec<u8> {
             uptime: Some(at),
         };
         let diskstats = b"8 0 sda 1 0 8 1 0 0 0 0 0 1 1\n";
-        let sample = Sample { at, ..Sample::default() };
+        let sample = Sample {
+            at,
+            ..Sample::default()
+        };
         RecordFilter::default().write_sample(&sample, diskstats, &TimeZone::UTC, &mut written);
     }
     written
@@ -90,15 +98,23 @@ fn read(recording: &[u8]) -> Vec<Arc<IoScan>> {
 fn check(recording: &[u8]) {
     for view in ["who --json --from", "who --json 1000000 --from"] {
         let (out, err, exit) = program::run(view, &[recording]);
-        assert!(matches!(exit, Exit::Success | Exit::NoData), "{view}: {exit:?}: {err}");
+        assert!(
+            matches!(exit, Exit::Success | Exit::NoData),
+            "{view}: {exit:?}: {err}"
+        );
         let mut shares: HashMap<(Value, Value), f64> = HashMap::new();
         for line in out.lines() {
             assert!(!line.contains(char::is_control), "{line:?}");
             let fields: Value = serde_json::from_str(line).unwrap();
             let mut values = fields.as_object().unwrap().values();
-            assert!(values.all(|value| value.as_f64().is_none_or(|number| number >= 0.0)), "{line}");
+            assert!(
+                values.all(|value| value.as_f64().is_none_or(|number| number >= 0.0)),
+                "{line}"
+            );
             let share = fields["share_pct"].as_f64().unwrap_or(0.0);
-            let total = shares.entry((fields["time"].clone(), fields["device"].clone())).or_default();
+            let total = shares
+                .entry((fields["time"].clone(), fields["device"].clone()))
+                .or_default();
             *total += share;
             assert!(*total <= 100.001, "{total}: {line}");
         }

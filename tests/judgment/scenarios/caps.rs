@@ -3,20 +3,55 @@
 use super::Scenario;
 use super::building::{any_gate, any_mix, capture, clients, light_then, servers};
 use crate::random::Random;
-use crate::simulator::{Arrivals, Device, Gate, Limited, Load, Mix, Pacing, Setup, Spread, Station, Unit};
+use crate::simulator::{
+    Arrivals, Device, Gate, Limited, Load, Mix, Pacing, Setup, Spread, Station, Unit,
+};
 
 pub(super) const SCENARIOS: &[Scenario] = &[
-    Scenario { name: "request cap met at once", build: met_at_once },
-    Scenario { name: "request cap from the start", build: from_the_start },
-    Scenario { name: "request cap, stepped clients", build: stepped },
-    Scenario { name: "request cap and one client", build: one_client },
-    Scenario { name: "byte cap from the start", build: bytes_from_the_start },
-    Scenario { name: "byte cap with mixed sizes", build: bytes_mixed_sizes },
-    Scenario { name: "read cap beside free writes", build: reads_only },
-    Scenario { name: "request cap with 1 to 2% jitter", build: jittery },
-    Scenario { name: "burst credits run out", build: credits_run_out },
-    Scenario { name: "one client on spent credits", build: one_client_credits },
-    Scenario { name: "limit shared by three volumes", build: shared },
+    Scenario {
+        name: "request cap met at once",
+        build: met_at_once,
+    },
+    Scenario {
+        name: "request cap from the start",
+        build: from_the_start,
+    },
+    Scenario {
+        name: "request cap, stepped clients",
+        build: stepped,
+    },
+    Scenario {
+        name: "request cap and one client",
+        build: one_client,
+    },
+    Scenario {
+        name: "byte cap from the start",
+        build: bytes_from_the_start,
+    },
+    Scenario {
+        name: "byte cap with mixed sizes",
+        build: bytes_mixed_sizes,
+    },
+    Scenario {
+        name: "read cap beside free writes",
+        build: reads_only,
+    },
+    Scenario {
+        name: "request cap with 1 to 2% jitter",
+        build: jittery,
+    },
+    Scenario {
+        name: "burst credits run out",
+        build: credits_run_out,
+    },
+    Scenario {
+        name: "one client on spent credits",
+        build: one_client_credits,
+    },
+    Scenario {
+        name: "limit shared by three volumes",
+        build: shared,
+    },
 ];
 
 /// A device that could do several times a rate in requests per second.
@@ -59,7 +94,13 @@ fn shared(random: &mut Random) -> Setup {
     let mut load = || {
         let count = ((rate * working_s).ceil() as u32 + 2) * random.count(4, 12);
         let think_s = f64::from(count) / rate * random.between(0.3, 1.2);
-        Load::always(Arrivals::Closed { clients: count, think_s }, mix)
+        Load::always(
+            Arrivals::Closed {
+                clients: count,
+                think_s,
+            },
+            mix,
+        )
     };
     setup.loads = (0..9).map(|_| load()).collect();
     let (seconds, interval_s) = (setup.seconds(), setup.interval_s);
@@ -74,7 +115,10 @@ fn shared(random: &mut Random) -> Setup {
 
 fn from_the_start(random: &mut Random) -> Setup {
     let (mut setup, rate) = capped(random);
-    setup.loads = vec![clients(enough_clients(random, &setup, rate), any_mix(random))];
+    setup.loads = vec![clients(
+        enough_clients(random, &setup, rate),
+        any_mix(random),
+    )];
     setup.limit_inside(any_gate(random, Limited::Both, Unit::Requests, rate));
     setup.begins_loaded = true;
     setup
@@ -107,16 +151,27 @@ fn one_client(random: &mut Random) -> Setup {
 fn bytes_from_the_start(random: &mut Random) -> Setup {
     let (mut setup, rate) = capped(random);
     let size = random.pick::<&'static [u32]>(&[&[64], &[128], &[256]]);
-    let mix = Mix { sectors: size, ..any_mix(random) };
+    let mix = Mix {
+        sectors: size,
+        ..any_mix(random)
+    };
     setup.loads = vec![clients(enough_clients(random, &setup, rate), mix)];
-    setup.limit_inside(any_gate(random, Limited::Both, Unit::Sectors, rate * f64::from(size[0])));
+    setup.limit_inside(any_gate(
+        random,
+        Limited::Both,
+        Unit::Sectors,
+        rate * f64::from(size[0]),
+    ));
     setup.begins_loaded = true;
     setup
 }
 
 fn bytes_mixed_sizes(random: &mut Random) -> Setup {
     let (mut setup, rate) = capped(random);
-    let mix = Mix { sectors: &[16, 64, 256], ..any_mix(random) };
+    let mix = Mix {
+        sectors: &[16, 64, 256],
+        ..any_mix(random)
+    };
     let load = clients(enough_clients(random, &setup, rate), mix);
     setup.limit_inside(any_gate(random, Limited::Both, Unit::Sectors, rate * 112.0));
     light_then(random, &mut setup, (0.2, 0.5), load);
@@ -128,7 +183,9 @@ fn reads_only(random: &mut Random) -> Setup {
     let readers = clients(enough_clients(random, &setup, rate), Mix::READS);
     setup.limit_inside(any_gate(random, Limited::Reads, Unit::Requests, rate));
     light_then(random, &mut setup, (0.2, 0.5), readers);
-    let writes = crate::simulator::Arrivals::Poisson { rate: rate * random.between(0.05, 0.3) };
+    let writes = crate::simulator::Arrivals::Poisson {
+        rate: rate * random.between(0.05, 0.3),
+    };
     setup.loads.push(Load::always(writes, Mix::WRITES));
     setup
 }
@@ -147,7 +204,15 @@ fn jittery(random: &mut Random) -> Setup {
 fn credits(random: &mut Random, setup: &Setup, rate: f64) -> Gate {
     let burst_rate = rate * random.between(3.0, 8.0);
     let capacity = (burst_rate - rate) * setup.seconds() * random.between(0.2, 0.5);
-    let mut gate = Gate::new(Limited::Both, Unit::Requests, rate, Pacing::Credits { burst_rate, capacity });
+    let mut gate = Gate::new(
+        Limited::Both,
+        Unit::Requests,
+        rate,
+        Pacing::Credits {
+            burst_rate,
+            capacity,
+        },
+    );
     gate.credits = capacity;
     gate
 }

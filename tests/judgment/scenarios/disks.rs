@@ -6,17 +6,41 @@ use crate::random::Random;
 use crate::simulator::{Arrivals, Load, Mix, Setup};
 
 pub(super) const SCENARIOS: &[Scenario] = &[
-    Scenario { name: "hard disk, one sequential reader", build: sequential },
-    Scenario { name: "hard disk, sequential, then random reads", build: sequential_then_random },
-    Scenario { name: "hard disk, many random readers from the start", build: random_from_the_start },
-    Scenario { name: "hard disk, one random reader, then many", build: light_then_many },
-    Scenario { name: "hard disk, random reads now and then", build: now_and_then },
-    Scenario { name: "hard disk, two sequential readers", build: two_sequential },
-    Scenario { name: "hard disk, large merged writes", build: merged_writes },
+    Scenario {
+        name: "hard disk, one sequential reader",
+        build: sequential,
+    },
+    Scenario {
+        name: "hard disk, sequential, then random reads",
+        build: sequential_then_random,
+    },
+    Scenario {
+        name: "hard disk, many random readers from the start",
+        build: random_from_the_start,
+    },
+    Scenario {
+        name: "hard disk, one random reader, then many",
+        build: light_then_many,
+    },
+    Scenario {
+        name: "hard disk, random reads now and then",
+        build: now_and_then,
+    },
+    Scenario {
+        name: "hard disk, two sequential readers",
+        build: two_sequential,
+    },
+    Scenario {
+        name: "hard disk, large merged writes",
+        build: merged_writes,
+    },
 ];
 
 /// Reads of 4 KiB, one after the other on the disk.
-const SEQUENTIAL: Mix = Mix { is_sequential: true, ..Mix::READS };
+const SEQUENTIAL: Mix = Mix {
+    is_sequential: true,
+    ..Mix::READS
+};
 
 fn disk_capture(random: &mut Random) -> Setup {
     let disk = hard_disk(random);
@@ -26,7 +50,13 @@ fn disk_capture(random: &mut Random) -> Setup {
 fn sequential(random: &mut Random) -> Setup {
     let mut setup = disk_capture(random);
     let think_s = random.log_between(0.001, 0.01);
-    setup.loads = vec![Load::always(Arrivals::Closed { clients: 1, think_s }, SEQUENTIAL)];
+    setup.loads = vec![Load::always(
+        Arrivals::Closed {
+            clients: 1,
+            think_s,
+        },
+        SEQUENTIAL,
+    )];
     setup
 }
 
@@ -34,7 +64,13 @@ fn sequential_then_random(random: &mut Random) -> Setup {
     let mut setup = disk_capture(random);
     let change_s = setup.seconds() * random.between(0.3, 0.6);
     let think_s = random.log_between(0.001, 0.01);
-    let sequential = Load::always(Arrivals::Closed { clients: 1, think_s }, SEQUENTIAL);
+    let sequential = Load::always(
+        Arrivals::Closed {
+            clients: 1,
+            think_s,
+        },
+        SEQUENTIAL,
+    );
     setup.loads = vec![
         sequential.within(f64::NEG_INFINITY, change_s),
         clients(1, Mix::READS).within(change_s, f64::INFINITY),
@@ -67,15 +103,32 @@ fn two_sequential(random: &mut Random) -> Setup {
     let mut setup = disk_capture(random);
     let change_s = setup.seconds() * random.between(0.3, 0.6);
     let think_s = random.log_between(0.0005, 0.005);
-    let reader = Load::always(Arrivals::Closed { clients: 1, think_s }, SEQUENTIAL);
+    let reader = Load::always(
+        Arrivals::Closed {
+            clients: 1,
+            think_s,
+        },
+        SEQUENTIAL,
+    );
     setup.loads = vec![reader, reader.within(change_s, f64::INFINITY)];
     setup
 }
 
 fn merged_writes(random: &mut Random) -> Setup {
     let mut setup = disk_capture(random);
-    let mix = Mix { sectors: &[1024], merges: 3, is_sequential: true, ..Mix::WRITES };
+    let mix = Mix {
+        sectors: &[1024],
+        merges: 3,
+        is_sequential: true,
+        ..Mix::WRITES
+    };
     let think_s = random.log_between(0.005, 0.05);
-    setup.loads = vec![Load::always(Arrivals::Closed { clients: 1, think_s }, mix)];
+    setup.loads = vec![Load::always(
+        Arrivals::Closed {
+            clients: 1,
+            think_s,
+        },
+        mix,
+    )];
     setup
 }

@@ -6,11 +6,26 @@ use crate::random::Random;
 use crate::simulator::{Arrivals, History, Load, Mix, Operation, Setup, Slowdown};
 
 pub(super) const SCENARIOS: &[Scenario] = &[
-    Scenario { name: "commits, all well", build: calm },
-    Scenario { name: "commits, flushes become slow", build: become_slow },
-    Scenario { name: "commits, flushes slow from the start", build: slow_from_the_start },
-    Scenario { name: "commits of many clients in line", build: in_line },
-    Scenario { name: "commits beside many readers", build: beside_readers },
+    Scenario {
+        name: "commits, all well",
+        build: calm,
+    },
+    Scenario {
+        name: "commits, flushes become slow",
+        build: become_slow,
+    },
+    Scenario {
+        name: "commits, flushes slow from the start",
+        build: slow_from_the_start,
+    },
+    Scenario {
+        name: "commits of many clients in line",
+        build: in_line,
+    },
+    Scenario {
+        name: "commits beside many readers",
+        build: beside_readers,
+    },
 ];
 
 /// A device whose flushes take some times as long as its writes, with clients that commit.
@@ -20,7 +35,13 @@ fn commits(random: &mut Random, count: u32) -> Setup {
     station.service_s[Operation::Flush as usize] *= random.log_between(0.3, 10.0);
     let mut setup = busy_capture(random, station);
     let think_s = random.pick(&[0.0, 0.001, 0.01]);
-    setup.loads = vec![Load::always(Arrivals::Closed { clients: count, think_s }, Mix::COMMITS)];
+    setup.loads = vec![Load::always(
+        Arrivals::Closed {
+            clients: count,
+            think_s,
+        },
+        Mix::COMMITS,
+    )];
     setup
 }
 
@@ -51,11 +72,19 @@ fn become_slow(random: &mut Random) -> Setup {
 fn slow_from_the_start(random: &mut Random) -> Setup {
     let count = random.count(1, 8);
     let mut setup = commits(random, count);
-    setup.station.slowdowns.push(slow_flushes(random, f64::NEG_INFINITY));
+    setup
+        .station
+        .slowdowns
+        .push(slow_flushes(random, f64::NEG_INFINITY));
     for operation in [Operation::Write, Operation::Flush] {
         let mean_s = setup.station.service_s[operation as usize] * random.between(1.0, 1.2);
         let sectors = if operation == Operation::Write { 8 } else { 0 };
-        setup.history.push(History { operation, ios: 3_000_000, sectors, mean_s });
+        setup.history.push(History {
+            operation,
+            ios: 3_000_000,
+            sectors,
+            mean_s,
+        });
     }
     setup.begins_loaded = true;
     setup

@@ -1,20 +1,46 @@
 //! Devices on devices, and limits above or between them.
 
 use super::Scenario;
-use super::building::{any_gate, any_mix, any_spread, busy_capture, clients, light, light_then, servers};
+use super::building::{
+    any_gate, any_mix, any_spread, busy_capture, clients, light, light_then, servers,
+};
 use super::caps::{capped, enough_clients};
 use crate::random::Random;
 use crate::simulator::{Device, Limited, Setup, Unit};
 
 pub(super) const SCENARIOS: &[Scenario] = &[
-    Scenario { name: "limit between a loop device and its disk", build: limit_between },
-    Scenario { name: "limit between the layers from the start", build: limit_between_from_the_start },
-    Scenario { name: "logical volume on a busy disk", build: busy_disk },
-    Scenario { name: "logical volume on a capped disk", build: capped_disk },
-    Scenario { name: "partition of a busy disk", build: partition },
-    Scenario { name: "loop device on a calm disk", build: calm_layers },
-    Scenario { name: "limit above the device, tasks blocked", build: limit_above },
-    Scenario { name: "limit above the device, asynchronous", build: limit_above_asynchronous },
+    Scenario {
+        name: "limit between a loop device and its disk",
+        build: limit_between,
+    },
+    Scenario {
+        name: "limit between the layers from the start",
+        build: limit_between_from_the_start,
+    },
+    Scenario {
+        name: "logical volume on a busy disk",
+        build: busy_disk,
+    },
+    Scenario {
+        name: "logical volume on a capped disk",
+        build: capped_disk,
+    },
+    Scenario {
+        name: "partition of a busy disk",
+        build: partition,
+    },
+    Scenario {
+        name: "loop device on a calm disk",
+        build: calm_layers,
+    },
+    Scenario {
+        name: "limit above the device, tasks blocked",
+        build: limit_above,
+    },
+    Scenario {
+        name: "limit above the device, asynchronous",
+        build: limit_above_asynchronous,
+    },
 ];
 
 fn limit_between(random: &mut Random) -> Setup {
@@ -28,7 +54,10 @@ fn limit_between(random: &mut Random) -> Setup {
 
 fn limit_between_from_the_start(random: &mut Random) -> Setup {
     let (mut setup, rate) = capped(random);
-    setup.loads = vec![clients(enough_clients(random, &setup, rate), any_mix(random))];
+    setup.loads = vec![clients(
+        enough_clients(random, &setup, rate),
+        any_mix(random),
+    )];
     let gate = any_gate(random, Limited::Both, Unit::Requests, rate);
     setup.stack(Device::LOOP, Some(gate));
     setup.begins_loaded = true;
@@ -75,7 +104,10 @@ fn calm_layers(random: &mut Random) -> Setup {
 
 fn limit_above(random: &mut Random) -> Setup {
     let (mut setup, rate) = capped(random);
-    setup.loads = vec![clients(enough_clients(random, &setup, rate), any_mix(random))];
+    setup.loads = vec![clients(
+        enough_clients(random, &setup, rate),
+        any_mix(random),
+    )];
     setup.limit_above(any_gate(random, Limited::Both, Unit::Requests, rate));
     setup.begins_loaded = true;
     setup

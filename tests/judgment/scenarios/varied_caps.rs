@@ -7,17 +7,50 @@ use crate::random::Random;
 use crate::simulator::{Arrivals, Gate, Limited, Load, Mix, Pacing, Setup, Unit};
 
 pub(super) const SCENARIOS: &[Scenario] = &[
-    Scenario { name: "write cap beside free reads", build: writes_only },
-    Scenario { name: "separate caps for reads and writes", build: separate },
-    Scenario { name: "request cap under a paced load above it", build: paced_above },
-    Scenario { name: "request cap imposed under load", build: imposed },
-    Scenario { name: "request cap lifted under load", build: lifted },
-    Scenario { name: "byte cap on large sequential writes", build: sequential_writes },
-    Scenario { name: "paced load below a cap", build: paced_below },
-    Scenario { name: "random load below a cap", build: random_below },
-    Scenario { name: "burst credits earned and spent in turns", build: credits_in_turns },
-    Scenario { name: "request cap met in turns", build: met_in_turns },
-    Scenario { name: "byte cap met at once", build: bytes_met_at_once },
+    Scenario {
+        name: "write cap beside free reads",
+        build: writes_only,
+    },
+    Scenario {
+        name: "separate caps for reads and writes",
+        build: separate,
+    },
+    Scenario {
+        name: "request cap under a paced load above it",
+        build: paced_above,
+    },
+    Scenario {
+        name: "request cap imposed under load",
+        build: imposed,
+    },
+    Scenario {
+        name: "request cap lifted under load",
+        build: lifted,
+    },
+    Scenario {
+        name: "byte cap on large sequential writes",
+        build: sequential_writes,
+    },
+    Scenario {
+        name: "paced load below a cap",
+        build: paced_below,
+    },
+    Scenario {
+        name: "random load below a cap",
+        build: random_below,
+    },
+    Scenario {
+        name: "burst credits earned and spent in turns",
+        build: credits_in_turns,
+    },
+    Scenario {
+        name: "request cap met in turns",
+        build: met_in_turns,
+    },
+    Scenario {
+        name: "byte cap met at once",
+        build: bytes_met_at_once,
+    },
 ];
 
 fn writes_only(random: &mut Random) -> Setup {
@@ -25,7 +58,9 @@ fn writes_only(random: &mut Random) -> Setup {
     let writers = clients(enough_clients(random, &setup, rate), Mix::WRITES);
     setup.limit_inside(any_gate(random, Limited::Writes, Unit::Requests, rate));
     light_then(random, &mut setup, (0.2, 0.5), writers);
-    let reads = Arrivals::Poisson { rate: rate * random.between(0.05, 0.3) };
+    let reads = Arrivals::Poisson {
+        rate: rate * random.between(0.05, 0.3),
+    };
     setup.loads.push(Load::always(reads, Mix::READS));
     setup
 }
@@ -35,8 +70,18 @@ fn separate(random: &mut Random) -> Setup {
     let share = random.between(0.2, 0.8);
     let count = enough_clients(random, &setup, rate);
     setup.loads = vec![clients(count, Mix::READS), clients(count, Mix::WRITES)];
-    setup.limit_inside(any_gate(random, Limited::Reads, Unit::Requests, rate * share));
-    setup.limit_inside(any_gate(random, Limited::Writes, Unit::Requests, rate * (1.0 - share)));
+    setup.limit_inside(any_gate(
+        random,
+        Limited::Reads,
+        Unit::Requests,
+        rate * share,
+    ));
+    setup.limit_inside(any_gate(
+        random,
+        Limited::Writes,
+        Unit::Requests,
+        rate * (1.0 - share),
+    ));
     setup.begins_loaded = true;
     setup
 }
@@ -45,9 +90,18 @@ fn paced_above(random: &mut Random) -> Setup {
     let (mut setup, rate) = capped(random);
     let depth = enough_clients(random, &setup, rate).max(16);
     let mix = any_mix(random);
-    let above = Arrivals::Paced { rate: rate * random.between(1.2, 2.0), jitter: 0.2, depth };
+    let above = Arrivals::Paced {
+        rate: rate * random.between(1.2, 2.0),
+        jitter: 0.2,
+        depth,
+    };
     setup.limit_inside(any_gate(random, Limited::Both, Unit::Requests, rate));
-    light_then(random, &mut setup, (0.2, 0.5), Load::always(above, mix).asynchronous());
+    light_then(
+        random,
+        &mut setup,
+        (0.2, 0.5),
+        Load::always(above, mix).asynchronous(),
+    );
     setup
 }
 
@@ -57,7 +111,13 @@ fn limited_for_a_time(random: &mut Random, share: (f64, f64)) -> Setup {
     let station = device_for(random, rate);
     let mut setup = capture(random, station, rate * 4.0);
     let mut gate = any_gate(random, Limited::Both, Unit::Requests, rate);
-    let time = |share: f64| if (0.01..0.99).contains(&share) { share * setup.seconds() } else { share * 1e6 };
+    let time = |share: f64| {
+        if (0.01..0.99).contains(&share) {
+            share * setup.seconds()
+        } else {
+            share * 1e6
+        }
+    };
     gate.active = (time(share.0), time(share.1));
     // Alone on the device, the clients do three to six times what the limit lets pass.
     let working = rate * random.between(3.0, 6.0) * setup.station.service_s[0];
@@ -84,16 +144,30 @@ fn sequential_writes(random: &mut Random) -> Setup {
     let rate = random.log_between(20.0, 1000.0);
     let station = device_for(random, rate);
     let mut setup = capture(random, station, rate * 1.2);
-    let mix = Mix { sectors: &[1024], merges: 7, is_sequential: true, ..Mix::WRITES };
+    let mix = Mix {
+        sectors: &[1024],
+        merges: 7,
+        is_sequential: true,
+        ..Mix::WRITES
+    };
     setup.loads = vec![clients(enough_clients(random, &setup, rate), mix)];
-    setup.limit_inside(any_gate(random, Limited::Writes, Unit::Sectors, rate * 1024.0));
+    setup.limit_inside(any_gate(
+        random,
+        Limited::Writes,
+        Unit::Sectors,
+        rate * 1024.0,
+    ));
     setup.begins_loaded = true;
     setup
 }
 
 fn paced_below(random: &mut Random) -> Setup {
     let (mut setup, rate) = capped(random);
-    let arrivals = Arrivals::Paced { rate: rate * random.between(0.4, 0.8), jitter: 0.1, depth: 64 };
+    let arrivals = Arrivals::Paced {
+        rate: rate * random.between(0.4, 0.8),
+        jitter: 0.1,
+        depth: 64,
+    };
     setup.loads = vec![Load::always(arrivals, any_mix(random)).asynchronous()];
     setup.limit_inside(any_gate(random, Limited::Both, Unit::Requests, rate));
     setup
@@ -101,7 +175,9 @@ fn paced_below(random: &mut Random) -> Setup {
 
 fn random_below(random: &mut Random) -> Setup {
     let (mut setup, rate) = capped(random);
-    let arrivals = Arrivals::Poisson { rate: rate * random.between(0.3, 0.6) };
+    let arrivals = Arrivals::Poisson {
+        rate: rate * random.between(0.3, 0.6),
+    };
     setup.loads = vec![Load::always(arrivals, any_mix(random))];
     setup.limit_inside(any_gate(random, Limited::Both, Unit::Requests, rate));
     setup
@@ -125,12 +201,25 @@ fn credits_in_turns(random: &mut Random) -> Setup {
     let burst_rate = rate * random.between(3.0, 5.0);
     let period_s = setup.seconds() / random.between(4.0, 6.0);
     let capacity = (burst_rate - rate) * period_s * random.between(0.2, 0.5);
-    let mut gate = Gate::new(Limited::Both, Unit::Requests, rate, Pacing::Credits { burst_rate, capacity });
+    let mut gate = Gate::new(
+        Limited::Both,
+        Unit::Requests,
+        rate,
+        Pacing::Credits {
+            burst_rate,
+            capacity,
+        },
+    );
     gate.credits = capacity;
     setup.limit_inside(gate);
     let mix = any_mix(random);
     let count = random.count(32, 64);
-    let calm = Load::always(Arrivals::Poisson { rate: rate * random.between(0.1, 0.3) }, mix);
+    let calm = Load::always(
+        Arrivals::Poisson {
+            rate: rate * random.between(0.1, 0.3),
+        },
+        mix,
+    );
     in_turns(setup, calm, clients(count, mix), period_s)
 }
 
@@ -139,14 +228,22 @@ fn met_in_turns(random: &mut Random) -> Setup {
     let mix = any_mix(random);
     let count = enough_clients(random, &setup, rate);
     setup.limit_inside(any_gate(random, Limited::Both, Unit::Requests, rate));
-    let calm = Load::always(Arrivals::Poisson { rate: rate * random.between(0.1, 0.3) }, mix);
+    let calm = Load::always(
+        Arrivals::Poisson {
+            rate: rate * random.between(0.1, 0.3),
+        },
+        mix,
+    );
     let period_s = setup.interval_s * random.between(12.0, 20.0);
     in_turns(setup, calm, clients(count, mix), period_s)
 }
 
 fn bytes_met_at_once(random: &mut Random) -> Setup {
     let (mut setup, rate) = capped(random);
-    let mix = Mix { sectors: &[128], ..any_mix(random) };
+    let mix = Mix {
+        sectors: &[128],
+        ..any_mix(random)
+    };
     let load = clients(enough_clients(random, &setup, rate), mix);
     setup.limit_inside(any_gate(random, Limited::Both, Unit::Sectors, rate * 128.0));
     light_then(random, &mut setup, (0.2, 0.5), load);

@@ -45,11 +45,24 @@ pub(crate) struct Account {
 impl Account {
     pub(crate) fn new(accounting: Accounting) -> Self {
         let operations = [OperationCounters::default(); OPERATIONS];
-        Self { accounting, operations, in_flight: 0, io_ticks: 0, last_tick: 0, leaked: 0 }
+        Self {
+            accounting,
+            operations,
+            in_flight: 0,
+            io_ticks: 0,
+            last_tick: 0,
+            leaked: 0,
+        }
     }
 
     /// Adds an earlier life: requests of a size that took a mean time.
-    pub(crate) fn add_history(&mut self, operation: Operation, ios: u64, sectors: u64, mean_ns: f64) {
+    pub(crate) fn add_history(
+        &mut self,
+        operation: Operation,
+        ios: u64,
+        sectors: u64,
+        mean_ns: f64,
+    ) {
         let counters = &mut self.operations[operation as usize];
         counters.ios += ios;
         counters.sectors += sectors * ios;
@@ -85,8 +98,9 @@ impl Account {
     fn update_ticks(&mut self, at: Nanos, is_end: bool) {
         let now = self.tick(at);
         if now > self.last_tick {
-            let counts_all =
-                is_end || (self.accounting.ticks == IoTicks::AllInFlight && self.in_flight + self.leaked > 0);
+            let counts_all = is_end
+                || (self.accounting.ticks == IoTicks::AllInFlight
+                    && self.in_flight + self.leaked > 0);
             self.io_ticks += if counts_all { now - self.last_tick } else { 1 };
             self.last_tick = now;
         }
@@ -126,8 +140,15 @@ impl Account {
             self.update_ticks(at, true);
         }
         let ms = |nanos: u64| (nanos / 1_000_000) as u32;
-        let basic =
-            |one: &OperationCounters| format!("{} {} {} {}", one.ios, one.merges, one.sectors, ms(one.nanos));
+        let basic = |one: &OperationCounters| {
+            format!(
+                "{} {} {} {}",
+                one.ios,
+                one.merges,
+                one.sectors,
+                ms(one.nanos)
+            )
+        };
         let [reads, writes, discards, flushes] = &self.operations;
         let ticks_ms = (self.io_ticks * 1000 / self.accounting.hz) as u32;
         let weighted = self.operations.iter().map(|one| one.nanos).sum::<u64>();

@@ -51,7 +51,15 @@ pub(crate) struct Gate {
 impl Gate {
     pub(crate) fn new(limited: Limited, unit: Unit, rate: f64, pacing: Pacing) -> Self {
         let active = (f64::NEG_INFINITY, f64::INFINITY);
-        Self { limited, unit, rate, pacing, jitter: 0.0, active, credits: 0.0 }
+        Self {
+            limited,
+            unit,
+            rate,
+            pacing,
+            jitter: 0.0,
+            active,
+            credits: 0.0,
+        }
     }
 
     /// Returns the rate that it keeps in the long run: slices of whole requests keep less than they promise.
@@ -176,7 +184,11 @@ impl RunningGate {
                     return Some(self.next_free.ceil() as Nanos);
                 }
                 // A request held in line does not lose the nanoseconds between its time and the event.
-                let start = if at as f64 - self.next_free < 2.0 { self.next_free } else { at as f64 };
+                let start = if at as f64 - self.next_free < 2.0 {
+                    self.next_free
+                } else {
+                    at as f64
+                };
                 self.next_free = start + cost / self.rate(self.gate.rate, at);
             }
             Pacing::Slices => {
@@ -187,9 +199,17 @@ impl RunningGate {
                 let slices = (at - self.slice_start) / SLICE;
                 if slices > 0 {
                     let is_idle = self.held.is_empty();
-                    self.slice_start = if is_idle { at } else { self.slice_start + slices * SLICE };
+                    self.slice_start = if is_idle {
+                        at
+                    } else {
+                        self.slice_start + slices * SLICE
+                    };
                     // Requests in line keep what is left of a budget of bytes; a budget of requests is cut.
-                    let kept = if is_idle || self.gate.cuts_budget() { 0.0 } else { cost.min(budget) };
+                    let kept = if is_idle || self.gate.cuts_budget() {
+                        0.0
+                    } else {
+                        cost.min(budget)
+                    };
                     self.spent = (self.spent - slices as f64 * budget).max(-kept);
                 }
                 if self.spent + cost.min(budget) > budget + 1e-6 {
@@ -197,7 +217,10 @@ impl RunningGate {
                 }
                 self.spent += cost;
             }
-            Pacing::Credits { burst_rate, capacity } => {
+            Pacing::Credits {
+                burst_rate,
+                capacity,
+            } => {
                 if self.next_free > at as f64 {
                     return Some(self.next_free.ceil() as Nanos);
                 }

@@ -66,9 +66,16 @@ pub(crate) struct Host {
 impl Host {
     pub(crate) fn new(setup: &Setup, mut random: Random) -> Self {
         let start_s = setup.warm_up_s;
-        let accounting = |counts_in_ticks| Accounting { ticks: setup.ticks, hz: setup.hz, counts_in_ticks };
-        let mut accounts: Vec<Account> =
-            setup.devices.iter().map(|device| Account::new(accounting(device.counts_in_ticks))).collect();
+        let accounting = |counts_in_ticks| Accounting {
+            ticks: setup.ticks,
+            hz: setup.hz,
+            counts_in_ticks,
+        };
+        let mut accounts: Vec<Account> = setup
+            .devices
+            .iter()
+            .map(|device| Account::new(accounting(device.counts_in_ticks)))
+            .collect();
         for account in &mut accounts {
             for past in &setup.history {
                 account.add_history(past.operation, past.ios, past.sectors, past.mean_s * 1e9);
@@ -166,13 +173,19 @@ impl Host {
             Event::Hang => self.hang(),
             Event::Leak => {
                 let requests = self.setup.leak.map_or(0, |(_, requests)| requests);
-                self.accounts.iter_mut().for_each(|account| account.leak(requests));
+                self.accounts
+                    .iter_mut()
+                    .for_each(|account| account.leak(requests));
             }
             Event::Replace => {
                 for (account, device) in self.accounts.iter_mut().zip(&self.setup.devices) {
                     let (ticks, hz) = (self.setup.ticks, self.setup.hz);
                     let counts_in_ticks = device.counts_in_ticks;
-                    *account = Account::new(Accounting { ticks, hz, counts_in_ticks });
+                    *account = Account::new(Accounting {
+                        ticks,
+                        hz,
+                        counts_in_ticks,
+                    });
                 }
             }
         }
@@ -240,14 +253,22 @@ impl Host {
                 Stage::Device(index) => {
                     request.entered[index] = self.now;
                     let volume = request.load % self.accounts.len();
-                    let index = if self.setup.has_volumes { volume } else { index };
+                    let index = if self.setup.has_volumes {
+                        volume
+                    } else {
+                        index
+                    };
                     self.accounts[index].start(request.operation, self.now);
                 }
                 Stage::Gate(index) => {
                     let gate = &mut self.gates[index];
                     if gate.is_active(self.now) && gate.gate.applies_to(request.operation) {
                         let is_first = gate.held.is_empty();
-                        let wait = if is_first { gate.try_pass(request, self.now) } else { Some(0) };
+                        let wait = if is_first {
+                            gate.try_pass(request, self.now)
+                        } else {
+                            Some(0)
+                        };
                         if let Some(ready) = wait {
                             gate.hold(place, self.now);
                             if is_first {
@@ -306,7 +327,9 @@ impl Host {
         for _ in 0..hung.requests {
             let mut request = Request::new(Operation::Read, 8, usize::MAX);
             request.entered = [self.now; 2];
-            self.accounts.iter_mut().for_each(|account| account.start(Operation::Read, self.now));
+            self.accounts
+                .iter_mut()
+                .for_each(|account| account.start(Operation::Read, self.now));
             self.requests.push(request);
             self.schedule(until, Event::End((self.requests.len() - 1) as u32));
         }
@@ -314,9 +337,20 @@ impl Host {
 
     fn end(&mut self, place: u32) {
         let request = self.requests[place as usize].clone();
-        let first = if self.setup.has_volumes { request.load % self.accounts.len() } else { 0 };
-        let used = if self.setup.has_volumes { 1 } else { self.accounts.len() };
-        for (account, entered) in self.accounts[first..first + used].iter_mut().zip(request.entered) {
+        let first = if self.setup.has_volumes {
+            request.load % self.accounts.len()
+        } else {
+            0
+        };
+        let used = if self.setup.has_volumes {
+            1
+        } else {
+            self.accounts.len()
+        };
+        for (account, entered) in self.accounts[first..first + used]
+            .iter_mut()
+            .zip(request.entered)
+        {
             account.finish(&request, entered, self.now);
         }
         if request.load == usize::MAX {
@@ -349,7 +383,11 @@ impl Host {
             if running.load.mix.flushes && request.operation != Operation::Flush {
                 self.submit(Request::new(Operation::Flush, 0, request.load));
             } else {
-                let think_ns = if think_s > 0.0 { think_s * 1e9 * self.random.exponential() } else { 0.0 };
+                let think_ns = if think_s > 0.0 {
+                    think_s * 1e9 * self.random.exponential()
+                } else {
+                    0.0
+                };
                 self.schedule(self.now + think_ns as Nanos, Event::Issue(request.load));
             }
         }
@@ -357,7 +395,11 @@ impl Host {
 
     /// Returns the tasks that are blocked now and the nanoseconds so far in which there was at least one.
     pub(crate) fn pressure(&self) -> (u32, u64) {
-        let open = if self.blocked > 0 { self.now - self.some_since } else { 0 };
+        let open = if self.blocked > 0 {
+            self.now - self.some_since
+        } else {
+            0
+        };
         (self.blocked, self.some_ns + open)
     }
 
@@ -370,6 +412,9 @@ impl Host {
     /// Returns the columns of each device, the uppermost first.
     pub(crate) fn columns(&mut self) -> Vec<String> {
         let now = self.now;
-        self.accounts.iter_mut().map(|account| account.columns(now)).collect()
+        self.accounts
+            .iter_mut()
+            .map(|account| account.columns(now))
+            .collect()
     }
 }

@@ -34,12 +34,25 @@ pub(crate) struct Mix {
 
 impl Mix {
     /// Reads of 4 KiB at random.
-    pub(crate) const READS: Self =
-        Self { reads: 1.0, discards: 0.0, sectors: &[8], is_sequential: false, merges: 0, flushes: false };
+    pub(crate) const READS: Self = Self {
+        reads: 1.0,
+        discards: 0.0,
+        sectors: &[8],
+        is_sequential: false,
+        merges: 0,
+        flushes: false,
+    };
     /// Writes of 4 KiB at random.
-    pub(crate) const WRITES: Self = Self { reads: 0.0, ..Self::READS };
+    pub(crate) const WRITES: Self = Self {
+        reads: 0.0,
+        ..Self::READS
+    };
     /// Writes of 4 KiB, each followed by a flush.
-    pub(crate) const COMMITS: Self = Self { flushes: true, is_sequential: true, ..Self::WRITES };
+    pub(crate) const COMMITS: Self = Self {
+        flushes: true,
+        is_sequential: true,
+        ..Self::WRITES
+    };
 
     pub(crate) fn request(&self, load: usize, random: &mut Random) -> Request {
         let operation = if self.reads >= 1.0 || random.chance(self.reads) {
@@ -49,7 +62,11 @@ impl Mix {
         } else {
             Operation::Write
         };
-        let sectors = if self.sectors.len() == 1 { self.sectors[0] } else { random.pick(self.sectors) };
+        let sectors = if self.sectors.len() == 1 {
+            self.sectors[0]
+        } else {
+            random.pick(self.sectors)
+        };
         let mut request = Request::new(operation, sectors, load);
         (request.is_sequential, request.merges) = (self.is_sequential, self.merges);
         request
@@ -71,21 +88,37 @@ impl Load {
     /// A load from before the capture until after its end.
     pub(crate) fn always(arrivals: Arrivals, mix: Mix) -> Self {
         let (from_s, until_s) = (f64::NEG_INFINITY, f64::INFINITY);
-        Self { from_s, until_s, arrivals, mix, is_synchronous: true }
+        Self {
+            from_s,
+            until_s,
+            arrivals,
+            mix,
+            is_synchronous: true,
+        }
     }
 
     /// The same load, in a part of the capture only.
     pub(crate) fn within(self, from_s: f64, until_s: f64) -> Self {
-        Self { from_s, until_s, ..self }
+        Self {
+            from_s,
+            until_s,
+            ..self
+        }
     }
 
     /// The same load without tasks that block, as with libaio or io_uring.
     pub(crate) fn asynchronous(self) -> Self {
-        Self { is_synchronous: false, ..self }
+        Self {
+            is_synchronous: false,
+            ..self
+        }
     }
 }
 
 /// Clients without think time.
 pub(crate) fn closed(clients: u32) -> Arrivals {
-    Arrivals::Closed { clients, think_s: 0.0 }
+    Arrivals::Closed {
+        clients,
+        think_s: 0.0,
+    }
 }

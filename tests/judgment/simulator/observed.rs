@@ -58,27 +58,45 @@ pub(crate) struct Observed {
 }
 
 /// Takes the totals of a host since the last time.
-pub(super) fn observe(host: &mut Host, from: Nanos, until: Nanos, limits_before: &[f64]) -> Observed {
+pub(super) fn observe(
+    host: &mut Host,
+    from: Nanos,
+    until: Nanos,
+    limits_before: &[f64],
+) -> Observed {
     let elapsed = (until - from).max(1) as f64;
-    let gates = host.gates.iter_mut().zip(limits_before).map(|(gate, before)| {
-        let totals = gate.take_totals(until);
-        let limit = gate.limit(until);
-        let was_active = gate.is_active(from);
-        GateObserved {
-            use_of_limit: if gate.is_active(until) { totals.passed / (limit * elapsed / 1e9) } else { 0.0 },
-            held_share: totals.held_ns / elapsed,
-            limit,
-            has_changed: (limit / before - 1.0).abs() > 0.01 || was_active != gate.is_active(until),
-            has_spent_credits: gate.has_spent_credits(until),
-        }
-    });
+    let gates = host
+        .gates
+        .iter_mut()
+        .zip(limits_before)
+        .map(|(gate, before)| {
+            let totals = gate.take_totals(until);
+            let limit = gate.limit(until);
+            let was_active = gate.is_active(from);
+            GateObserved {
+                use_of_limit: if gate.is_active(until) {
+                    totals.passed / (limit * elapsed / 1e9)
+                } else {
+                    0.0
+                },
+                held_share: totals.held_ns / elapsed,
+                limit,
+                has_changed: (limit / before - 1.0).abs() > 0.01
+                    || was_active != gate.is_active(until),
+                has_spent_credits: gate.has_spent_credits(until),
+            }
+        });
     Observed {
         from,
         until,
         gates: gates.collect(),
         operations: std::mem::take(&mut host.operations),
         utilization: host.station.take_busy_ns(until) / elapsed,
-        devices: host.accounts.iter().map(|account| (account.completions(), account.in_flight())).collect(),
+        devices: host
+            .accounts
+            .iter()
+            .map(|account| (account.completions(), account.in_flight()))
+            .collect(),
         hung: host.hung,
     }
 }

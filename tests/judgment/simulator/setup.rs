@@ -25,19 +25,44 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    pub(crate) const DISK: Self = Self { name: "sda", kind: "disk", numbers: (8, 0), counts_in_ticks: false };
-    pub(crate) const PARTITION: Self =
-        Self { name: "sda1", kind: "partition", numbers: (8, 1), counts_in_ticks: false };
+    pub(crate) const DISK: Self = Self {
+        name: "sda",
+        kind: "disk",
+        numbers: (8, 0),
+        counts_in_ticks: false,
+    };
+    pub(crate) const PARTITION: Self = Self {
+        name: "sda1",
+        kind: "partition",
+        numbers: (8, 1),
+        counts_in_ticks: false,
+    };
     /// Volumes of one host, which share what is behind them.
     pub(crate) const VOLUMES: [Self; 3] = [
         Self::DISK,
-        Self { name: "sdb", numbers: (8, 16), ..Self::DISK },
-        Self { name: "sdc", numbers: (8, 32), ..Self::DISK },
+        Self {
+            name: "sdb",
+            numbers: (8, 16),
+            ..Self::DISK
+        },
+        Self {
+            name: "sdc",
+            numbers: (8, 32),
+            ..Self::DISK
+        },
     ];
-    pub(crate) const LOOP: Self =
-        Self { name: "loop0", kind: "loop", numbers: (7, 0), counts_in_ticks: false };
-    pub(crate) const MAPPED: Self =
-        Self { name: "dm-0", kind: "lvm", numbers: (253, 0), counts_in_ticks: true };
+    pub(crate) const LOOP: Self = Self {
+        name: "loop0",
+        kind: "loop",
+        numbers: (7, 0),
+        counts_in_ticks: false,
+    };
+    pub(crate) const MAPPED: Self = Self {
+        name: "dm-0",
+        kind: "lvm",
+        numbers: (253, 0),
+        counts_in_ticks: true,
+    };
 }
 
 /// Requests counted before the capture, since boot.

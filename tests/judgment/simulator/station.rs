@@ -129,7 +129,11 @@ pub(crate) struct RunningStation {
 impl RunningStation {
     pub(crate) fn new(station: Station, capture_start_s: f64, random: Random) -> Self {
         let time = |seconds: f64| nanos(capture_start_s + seconds);
-        let pauses = station.pauses_s.iter().map(|(from, until)| (time(*from), time(*until))).collect();
+        let pauses = station
+            .pauses_s
+            .iter()
+            .map(|(from, until)| (time(*from), time(*until)))
+            .collect();
         Self {
             station,
             line: VecDeque::new(),
@@ -155,9 +159,18 @@ impl RunningStation {
         let factor = |one: &Slowdown| {
             let (first, last) = one.factors;
             let part = (second - one.from_s) / (one.until_s - one.from_s);
-            if part.is_finite() && first != last { first + (last - first) * part } else { first }
+            if part.is_finite() && first != last {
+                first + (last - first) * part
+            } else {
+                first
+            }
         };
-        self.station.slowdowns.iter().filter(affects).map(factor).product()
+        self.station
+            .slowdowns
+            .iter()
+            .filter(affects)
+            .map(factor)
+            .product()
     }
 
     /// Returns the time at which service of a length ends, with the pauses in between.
@@ -186,11 +199,16 @@ impl RunningStation {
 
     /// Returns whether a read finds its data in the cache.
     pub(crate) fn hits_cache(&mut self, request: &Request, at: Nanos) -> bool {
-        let Some(cache) = self.station.cache.filter(|_| request.operation == Operation::Read) else {
+        let Some(cache) = self
+            .station
+            .cache
+            .filter(|_| request.operation == Operation::Read)
+        else {
             return false;
         };
         let is_cold = at as f64 / 1e9 - self.capture_start_s >= cache.cold_from_s;
-        self.random.chance(if is_cold { cache.hits.1 } else { cache.hits.0 })
+        self.random
+            .chance(if is_cold { cache.hits.1 } else { cache.hits.0 })
     }
 
     /// Serves a request from the cache and returns the time at which it ends.
@@ -217,12 +235,19 @@ impl RunningStation {
         let transfer_s = f64::from(request.sectors) * self.station.sector_s;
         let random_s = self.station.service_s[request.operation as usize] + transfer_s;
         let continues = request.is_sequential && self.last_load == request.load;
-        let sequential_s = self.station.sequential_s.map(|seconds| seconds + transfer_s);
+        let sequential_s = self
+            .station
+            .sequential_s
+            .map(|seconds| seconds + transfer_s);
         let nominal_s = sequential_s.filter(|_| continues).unwrap_or(random_s);
         self.last_load = request.load;
         // A disk that chooses among more requests finds a nearer one.
         let is_disk = self.station.sequential_s.is_some() && !continues;
-        let choice = if is_disk { 1.0 / (1.0 + 0.15 * log(1.0 + self.line.len() as f64)) } else { 1.0 };
+        let choice = if is_disk {
+            1.0 / (1.0 + 0.15 * log(1.0 + self.line.len() as f64))
+        } else {
+            1.0
+        };
         let usual_ns = nominal_s * 1e9 * self.factor(request.operation, at, true);
         let state_ns = nominal_s * 1e9 * self.factor(request.operation, at, false) * choice;
         let interference = 1.0 + self.station.interference * f64::from(self.busy - 1);
@@ -235,7 +260,8 @@ impl RunningStation {
             Some(cache) => (cache.hit_s * 1e9).min(usual_ns),
             None => sequential_s.map_or(usual_ns, |seconds| (seconds * 1e9).min(usual_ns)),
         };
-        request.wait_ns = (at - request.arrived) as f64 + (end - at) as f64 - service - wake_ns as f64;
+        request.wait_ns =
+            (at - request.arrived) as f64 + (end - at) as f64 - service - wake_ns as f64;
         end
     }
 

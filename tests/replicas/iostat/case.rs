@@ -48,7 +48,14 @@ impl Case {
             }
         }
         let (machine, file) = (Self::machine_of(file).to_owned(), file.to_owned());
-        Self { machine, file, line: line.to_owned(), environment, arguments, end }
+        Self {
+            machine,
+            file,
+            line: line.to_owned(),
+            environment,
+            arguments,
+            end,
+        }
     }
 
     /// Returns the machine of a file.
@@ -59,12 +66,16 @@ impl Case {
     /// Returns the arguments for a machine below `top`.
     pub(crate) fn arguments_at(&self, top: &Path) -> Vec<String> {
         let current = top.join("current").display().to_string();
-        self.arguments.iter().map(|word| word.replace("@CURRENT@", &current)).collect()
+        self.arguments
+            .iter()
+            .map(|word| word.replace("@CURRENT@", &current))
+            .collect()
     }
 
     /// Returns whether a one-letter option is given, alone or in a cluster.
     pub(crate) fn has(&self, letter: char) -> bool {
-        self.options().any(|word| !word.starts_with("--") && word[1..].contains(letter))
+        self.options()
+            .any(|word| !word.starts_with("--") && word[1..].contains(letter))
     }
 
     /// Returns whether an option is given.
@@ -76,11 +87,14 @@ impl Case {
     fn options(&self) -> impl Iterator<Item = &str> {
         let takes_value = |word: &str| ["-g", "-f", "+f", "-j", "-o"].contains(&word);
         let mut is_value = false;
-        self.arguments.iter().map(String::as_str).filter(move |word| {
-            let is_option = !is_value && word.starts_with('-');
-            is_value = !is_value && takes_value(word);
-            is_option
-        })
+        self.arguments
+            .iter()
+            .map(String::as_str)
+            .filter(move |word| {
+                let is_option = !is_value && word.starts_with('-');
+                is_value = !is_value && takes_value(word);
+                is_option
+            })
     }
 
     /// Returns the seconds between two reports; `None` for a single report.
@@ -95,5 +109,8 @@ impl Case {
 }
 
 fn is_variable(name: &str) -> bool {
-    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')
+    !name.is_empty()
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_uppercase() || byte == b'_')
 }

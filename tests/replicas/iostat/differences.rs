@@ -43,7 +43,9 @@ pub(crate) const DIFFERENCES: [Difference; 7] = [
         applies: |case, _| case.has_word("-g"),
         normalize: |case, _, theirs, ours| {
             let skipped = case.first_sample();
-            rows::change(&mut theirs.stdout, &mut ours.stdout, |row| normalize_group_util(skipped, row));
+            rows::change(&mut theirs.stdout, &mut ours.stdout, |row| {
+                normalize_group_util(skipped, row)
+            });
         },
     },
     Difference {
@@ -78,7 +80,11 @@ pub(crate) const DIFFERENCES: [Difference; 7] = [
         until: [12, 7, 9],
         applies: |case, _| case.end == End::Signal("TERM"),
         normalize: |case, _, theirs, _| {
-            let closed = if case.has_word("-o") { "\n\t\t\t]\n\t\t}\n\t]\n}}\n" } else { "\n" };
+            let closed = if case.has_word("-o") {
+                "\n\t\t\t]\n\t\t}\n\t]\n}}\n"
+            } else {
+                "\n"
+            };
             theirs.stdout.push_str(closed);
             theirs.status = 0;
         },
@@ -102,8 +108,9 @@ pub(crate) fn mismatch(
 ) -> Option<String> {
     let (mut theirs, mut ours) = (theirs.clone(), ours.clone());
     let mut reasons = String::new();
-    let is_allowed =
-        |difference: &&Difference| version < difference.until && (difference.applies)(case, machine);
+    let is_allowed = |difference: &&Difference| {
+        version < difference.until && (difference.applies)(case, machine)
+    };
     for difference in DIFFERENCES.iter().filter(is_allowed) {
         let before = (theirs.clone(), ours.clone());
         (difference.normalize)(case, machine, &mut theirs, &mut ours);
@@ -123,11 +130,22 @@ fn is_fraction(word: &str) -> bool {
 fn normalize_group_util(skipped: usize, row: &mut Row<'_>) -> bool {
     let number = (row.report + skipped + 1) as f64;
     let util = row.titles.iter().position(|title| title == "util");
-    let Some(util) = util.filter(|_| row.name.starts_with(' ')) else { return false };
-    let value = |cell: &str| cell.trim_end_matches('%').parse::<f64>().unwrap_or(f64::NAN);
-    let decimals = row.theirs[util].trim_end_matches('%').split_once('.').map_or(0, |(_, rest)| rest.len());
+    let Some(util) = util.filter(|_| row.name.starts_with(' ')) else {
+        return false;
+    };
+    let value = |cell: &str| {
+        cell.trim_end_matches('%')
+            .parse::<f64>()
+            .unwrap_or(f64::NAN)
+    };
+    let decimals = row.theirs[util]
+        .trim_end_matches('%')
+        .split_once('.')
+        .map_or(0, |(_, rest)| rest.len());
     let half = 0.5 / 10f64.powi(i32::try_from(decimals).unwrap_or(0));
-    if (value(&row.theirs[util]) * number - value(&row.ours[util])).abs() <= half * (number + 1.0) + 1e-9 {
+    if (value(&row.theirs[util]) * number - value(&row.ours[util])).abs()
+        <= half * (number + 1.0) + 1e-9
+    {
         row.theirs[util].clone_from(&row.ours[util]);
         return true;
     }
@@ -139,7 +157,9 @@ fn normalize_changed_group(case: &Case, machine: &Machine, row: &mut Row<'_>) ->
     let names = |sample| names_at(case, machine, sample);
     let devices_changed = (0..last).any(|sample| names(sample) != names(last));
     let util = row.titles.iter().position(|title| title == "util");
-    let Some(util) = util.filter(|_| row.name.starts_with(' ') && devices_changed) else { return false };
+    let Some(util) = util.filter(|_| row.name.starts_with(' ') && devices_changed) else {
+        return false;
+    };
     row.theirs[util].clone_from(&row.ours[util]);
     true
 }

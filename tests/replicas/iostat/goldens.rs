@@ -24,7 +24,11 @@ pub(crate) fn needs_nodes(case: &Case) -> bool {
         "/dev/mapper/thirteen--chr",
     ];
     let renamed = case.machine == "renamed" && case.arguments.contains(&"sda1".to_owned());
-    renamed || case.arguments.iter().any(|word| by_node.contains(&word.as_str()))
+    renamed
+        || case
+            .arguments
+            .iter()
+            .any(|word| by_node.contains(&word.as_str()))
 }
 
 /// Masks the zone of a time with `+NNNN`, since a test cannot set the zone of its own process.
@@ -51,7 +55,8 @@ fn with_sorted_rows(text: &str) -> String {
     let (mut in_table, mut table) = (false, 0);
     for line in text.lines() {
         let is_row = line.contains("\"disk_device\"") || (in_table && !line.is_empty());
-        in_table = !line.is_empty() && (in_table || line.split_whitespace().any(|word| word == "Device"));
+        in_table =
+            !line.is_empty() && (in_table || line.split_whitespace().any(|word| word == "Device"));
         sorted.push(line.trim_end_matches(',').to_owned() + "\n");
         if is_row {
             sorted[table..].sort_unstable();
@@ -69,17 +74,32 @@ fn find_mismatches(machine: &Machine, cases: &[(Case, Outcome)]) -> Vec<String> 
     layout::write_steps(machine, top.path(), &|path, _| std::fs::write(path, ""));
     let only = std::env::var("BLKSTAT_PEERS_ONLY").unwrap_or_default();
     let mut mismatches = Vec::new();
-    for (case, theirs) in cases.iter().filter(|(case, _)| case.machine == machine.name) {
+    for (case, theirs) in cases
+        .iter()
+        .filter(|(case, _)| case.machine == machine.name)
+    {
         if needs_nodes(case) || !format!("{} {}", machine.name, case.line).contains(&only) {
             continue;
         }
         let mut ours = run_ours(case, machine, top.path());
         ours.stdout = without_zones(&mask::machine(&mask::times(&ours.stdout)));
-        let mut theirs = Outcome { stdout: without_zones(&theirs.stdout), status: theirs.status };
+        let mut theirs = Outcome {
+            stdout: without_zones(&theirs.stdout),
+            status: theirs.status,
+        };
         if is_in_directory_order(case) {
-            (theirs.stdout, ours.stdout) = (with_sorted_rows(&theirs.stdout), with_sorted_rows(&ours.stdout));
+            (theirs.stdout, ours.stdout) = (
+                with_sorted_rows(&theirs.stdout),
+                with_sorted_rows(&ours.stdout),
+            );
         }
-        mismatches.extend(differences::mismatch(case, machine, recorded::VERSION, &theirs, &ours));
+        mismatches.extend(differences::mismatch(
+            case,
+            machine,
+            recorded::VERSION,
+            &theirs,
+            &ours,
+        ));
     }
     mismatches
 }
@@ -89,18 +109,33 @@ fn blkstat_prints_what_the_real_iostat_printed() {
     let _turn = wait_for_turn();
     let (machines, cases) = recorded::all();
     let found: Vec<String> = std::thread::scope(|scope| {
-        let checks: Vec<_> =
-            machines.values().map(|machine| scope.spawn(|| find_mismatches(machine, &cases))).collect();
-        checks.into_iter().flat_map(|check| check.join().unwrap()).collect()
+        let checks: Vec<_> = machines
+            .values()
+            .map(|machine| scope.spawn(|| find_mismatches(machine, &cases)))
+            .collect();
+        checks
+            .into_iter()
+            .flat_map(|check| check.join().unwrap())
+            .collect()
     });
-    assert!(found.is_empty(), "{} cases differ (- iostat, + blkstat):\n{}", found.len(), found.concat());
+    assert!(
+        found.is_empty(),
+        "{} cases differ (- iostat, + blkstat):\n{}",
+        found.len(),
+        found.concat()
+    );
 }
 
 #[test]
 fn every_allowed_difference_applies_to_a_case() {
     let (machines, cases) = recorded::all();
     for difference in differences::DIFFERENCES {
-        let applies = |(case, _): &(Case, Outcome)| (difference.applies)(case, &machines[&case.machine]);
-        assert!(cases.iter().any(applies), "no case for: {}", difference.reason);
+        let applies =
+            |(case, _): &(Case, Outcome)| (difference.applies)(case, &machines[&case.machine]);
+        assert!(
+            cases.iter().any(applies),
+            "no case for: {}",
+            difference.reason
+        );
     }
 }

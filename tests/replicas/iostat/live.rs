@@ -13,19 +13,31 @@ use crate::support::in_process::in_process;
 /// Writes a host with a disk, its partition and an idle loop device.
 fn write_host(host: &FakeRoot, uptime: &str, cpu: &str, sda: &str) {
     let zeros = "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0";
-    let lines = format!("   7 0 loop0 {zeros}\n   8 0 sda {sda}\n   8 1 sda1 5 0 40 1 {}\n", &zeros[8..]);
+    let lines = format!(
+        "   7 0 loop0 {zeros}\n   8 0 sda {sda}\n   8 1 sda1 5 0 40 1 {}\n",
+        &zeros[8..]
+    );
     host.folder("sys/block/sda/sda1").folder("sys/block/loop0");
     host.uptime(uptime).cpu(cpu, 0).diskstats(&lines);
 }
 
-const BOOT: (&str, &str, &str) =
-    ("100.00", "100 0 100 800 0 0 0 0", "1000 0 8000 500 0 0 0 0 0 5000 500 0 0 0 0 0 0");
-const LATER: (&str, &str, &str) =
-    ("102.00", "150 0 110 940 0 0 0 0", "1300 100 12000 1100 0 0 0 0 4 6000 1100 0 0 0 0 10 25");
+const BOOT: (&str, &str, &str) = (
+    "100.00",
+    "100 0 100 800 0 0 0 0",
+    "1000 0 8000 500 0 0 0 0 0 5000 500 0 0 0 0 0 0",
+);
+const LATER: (&str, &str, &str) = (
+    "102.00",
+    "150 0 110 940 0 0 0 0",
+    "1300 100 12000 1100 0 0 0 0 4 6000 1100 0 0 0 0 10 25",
+);
 
 /// Runs iostat. Returns its standard output, its standard error and how it ended.
 fn run_iostat(arguments: &str, root: &Path, clock: &dyn Clock) -> (String, String, Exit) {
-    in_process(&format!("iostat {arguments}")).root(root).env("S_TIME_FORMAT", "ISO").run(clock)
+    in_process(&format!("iostat {arguments}"))
+        .root(root)
+        .env("S_TIME_FORMAT", "ISO")
+        .run(clock)
 }
 
 fn two_readings(arguments: &str) -> String {
@@ -55,7 +67,10 @@ sda             150.00   1000.00    50.00    2.00     6.67    0.30  50.00
 
 ";
     assert_eq!(two_readings("-dxs 1 2"), expected);
-    assert_eq!(two_readings("-dxs -y 1 1"), expected.split_inclusive("\n\n\n").nth(1).unwrap());
+    assert_eq!(
+        two_readings("-dxs -y 1 1"),
+        expected.split_inclusive("\n\n\n").nth(1).unwrap()
+    );
 }
 
 #[test]
@@ -63,7 +78,9 @@ fn a_fraction_of_a_second_is_measured_by_the_monotonic_clock() {
     // The uptime says 2 s, the clock that a wait ends 0.5 s after the start.
     let text = two_readings("-dxs 0.5 2");
     assert!(
-        text.contains("sda             600.00   4000.00   200.00    2.00     6.67    1.20 200.00\n"),
+        text.contains(
+            "sda             600.00   4000.00   200.00    2.00     6.67    1.20 200.00\n"
+        ),
         "{text}"
     );
 }
@@ -75,5 +92,11 @@ fn without_proc_iostat_cannot_count_the_cpus() {
     let (out, err, exit) = run_iostat("-d", host.path(), &clock);
     assert_eq!((out.as_str(), exit), ("", Exit::NoData));
     let stat = host.path().join("proc/stat");
-    assert_eq!(err, format!("Cannot open {}: No such file or directory\n", stat.display()));
+    assert_eq!(
+        err,
+        format!(
+            "Cannot open {}: No such file or directory\n",
+            stat.display()
+        )
+    );
 }

@@ -51,8 +51,8 @@ impl Machine {
     /// Reads `fixtures/machines/NAME.txt`.
     pub(crate) fn load(name: &str) -> Self {
         let path = fixtures().join("machines").join(format!("{name}.txt"));
-        let text =
-            std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let text = std::fs::read_to_string(&path)
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         Self::parse(name, &text)
     }
 
@@ -60,24 +60,39 @@ impl Machine {
     pub(crate) fn parse(name: &str, text: &str) -> Self {
         let mut steps: Vec<Step> = Vec::new();
         for (number, line) in text.lines().enumerate() {
-            let words: Vec<&str> = line.split('#').next().unwrap_or("").split_whitespace().collect();
+            let words: Vec<&str> = line
+                .split('#')
+                .next()
+                .unwrap_or("")
+                .split_whitespace()
+                .collect();
             let statement = || format!("{name}:{}: {line}", number + 1);
             match words.as_slice() {
                 [] => {}
                 ["step", uptime] => {
                     let mut step = steps.last().cloned().unwrap_or_default();
                     let moved = hundredths(uptime.trim_start_matches('+'));
-                    step.uptime = if uptime.starts_with('+') { step.uptime + moved } else { moved };
+                    step.uptime = if uptime.starts_with('+') {
+                        step.uptime + moved
+                    } else {
+                        moved
+                    };
                     step.uptime_text = None;
                     steps.push(step);
                 }
                 words => {
-                    let step = steps.last_mut().unwrap_or_else(|| panic!("no step yet: {}", statement()));
-                    step.change(words, line).unwrap_or_else(|| panic!("not understood: {}", statement()));
+                    let step = steps
+                        .last_mut()
+                        .unwrap_or_else(|| panic!("no step yet: {}", statement()));
+                    step.change(words, line)
+                        .unwrap_or_else(|| panic!("not understood: {}", statement()));
                 }
             }
         }
-        Self { name: name.to_owned(), steps }
+        Self {
+            name: name.to_owned(),
+            steps,
+        }
     }
 
     /// Returns the state at a sample; the last state stays.
@@ -94,12 +109,20 @@ impl Step {
             ["cpu", numbers @ ..] => self.cpu = parse(numbers)?,
             ["disk", number, name, counters @ ..] => self.put(number, name, None, counters)?,
             ["part", number, name, counters @ ..] => {
-                let disk = self.devices.iter().rev().find(|device| device.disk.is_none())?.name.clone();
+                let disk = self
+                    .devices
+                    .iter()
+                    .rev()
+                    .find(|device| device.disk.is_none())?
+                    .name
+                    .clone();
                 self.put(number, name, Some(disk), counters)?;
             }
             ["stat", name, ..] => self.device(name)?.text = Some(rest(line, 2)),
             ["add", name, moves @ ..] => add(&mut self.device(name)?.counters, moves)?,
-            ["gone", name] => self.devices.retain(|d| d.name != *name && d.disk.as_deref() != Some(name)),
+            ["gone", name] => self
+                .devices
+                .retain(|d| d.name != *name && d.disk.as_deref() != Some(name)),
             ["hide", name] => self.device(name)?.hidden = true,
             ["dm", device, name, kind] => self.mapped.push(Mapped {
                 device: (*device).to_owned(),
@@ -113,11 +136,23 @@ impl Step {
         Some(())
     }
 
-    fn put(&mut self, number: &str, name: &str, disk: Option<String>, counters: &[&str]) -> Option<()> {
+    fn put(
+        &mut self,
+        number: &str,
+        name: &str,
+        disk: Option<String>,
+        counters: &[&str],
+    ) -> Option<()> {
         let (major, minor) = number.split_once(':')?;
         let number = (major.parse().ok()?, minor.parse().ok()?);
         let counters = parse(counters)?;
-        let device = Device { number, name: name.to_owned(), disk, counters, ..Device::default() };
+        let device = Device {
+            number,
+            name: name.to_owned(),
+            disk,
+            counters,
+            ..Device::default()
+        };
         match self.devices.iter_mut().find(|device| device.name == name) {
             Some(present) => *present = device,
             None => self.devices.push(device),
@@ -149,7 +184,9 @@ fn add(counters: &mut [u64], moves: &[&str]) -> Option<()> {
 fn rest(line: &str, words: usize) -> String {
     let mut left = line.trim_start();
     for _ in 0..words {
-        left = left.split_once(char::is_whitespace).map_or("", |(_, rest)| rest);
+        left = left
+            .split_once(char::is_whitespace)
+            .map_or("", |(_, rest)| rest);
     }
     left.to_owned()
 }

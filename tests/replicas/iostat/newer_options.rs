@@ -15,17 +15,35 @@ fn outputs(ours: &str, recorded_line: &str) -> (String, String) {
     let machine = with_links(&Machine::load("mixed"));
     let top = TempDir::new().unwrap();
     layout::write_steps(&machine, top.path(), &|path, _| std::fs::write(path, ""));
-    let ours = run_ours(&Case::parse("mixed", machine.steps.len(), ours), &machine, top.path()).stdout;
+    let ours = run_ours(
+        &Case::parse("mixed", machine.steps.len(), ours),
+        &machine,
+        top.path(),
+    )
+    .stdout;
     let is_recorded = |(case, _): &(Case, _)| case.machine == "mixed" && case.line == recorded_line;
-    let theirs = recorded::all().1.into_iter().find(is_recorded).unwrap().1.stdout;
+    let theirs = recorded::all()
+        .1
+        .into_iter()
+        .find(is_recorded)
+        .unwrap()
+        .1
+        .stdout;
     let is_kept = |line: &&str| !line.starts_with("Linux ") && !line.contains("\"date\"");
     let without_heading = |text: &str| text.split_inclusive('\n').filter(is_kept).collect();
-    (without_heading(&mask::machine(&ours)), without_heading(&theirs))
+    (
+        without_heading(&mask::machine(&ours)),
+        without_heading(&theirs),
+    )
 }
 
 #[test]
 fn an_interval_with_a_fraction_gives_the_reports_of_a_whole_one() {
-    for (ours, line) in [("-d 1.0 4", "-d @"), ("-x 1.0 4", "-x @"), ("-xs -o JSON 1.0 4", "-xs -o JSON @")] {
+    for (ours, line) in [
+        ("-d 1.0 4", "-d @"),
+        ("-x 1.0 4", "-x @"),
+        ("-xs -o JSON 1.0 4", "-xs -o JSON @"),
+    ] {
         let (ours, theirs) = outputs(ours, line);
         assert_eq!(ours, theirs, "{line}");
     }
@@ -40,7 +58,11 @@ fn rates_are_per_second_of_an_interval_with_a_fraction() {
         if row.name == "Device" {
             return false;
         }
-        for (title, (theirs, ours)) in row.titles.iter().zip(row.theirs.iter().zip(row.ours.iter())) {
+        for (title, (theirs, ours)) in row
+            .titles
+            .iter()
+            .zip(row.theirs.iter().zip(row.ours.iter()))
+        {
             let is_rate = row.report == 1 && (title == "tps" || title.ends_with("/s"));
             let factor = if is_rate { 3.0 / 2.5 } else { 1.0 };
             assert_close(ours, number(theirs) * factor, 0.012, row, title);
@@ -53,10 +75,18 @@ fn rates_are_per_second_of_an_interval_with_a_fraction() {
 
 #[test]
 fn u_prints_the_time_of_t_in_seconds_since_the_epoch() {
-    for (ours, line) in [("-dtU @", "-dt @"), ("-U -dt -o JSON @", "-dt -o JSON @"), ("-U @", "@")] {
+    for (ours, line) in [
+        ("-dtU @", "-dt @"),
+        ("-U -dt -o JSON @", "-dt -o JSON @"),
+        ("-U @", "@"),
+    ] {
         let (ours, theirs) = outputs(ours, line);
         assert_eq!(theirs.contains("NN:NN"), line.contains('t'), "{line}");
-        assert_eq!(ours, theirs.replace("NN/NN/NN NN:NN:NN", "1790000000"), "{line}");
+        assert_eq!(
+            ours,
+            theirs.replace("NN/NN/NN NN:NN:NN", "1790000000"),
+            "{line}"
+        );
     }
 }
 
@@ -68,16 +98,26 @@ fn g_prints_the_numbers_of_k_in_gibibytes() {
         ("-Gs @", "-ks @"),
         ("-G -o JSON @", "-o JSON @"),
         ("-xG -o JSON @", "-x -o JSON @"),
-        ("-dG -g G sda nvme0n1 -o JSON @", "-d -g G sda nvme0n1 -o JSON @"),
+        (
+            "-dG -g G sda nvme0n1 -o JSON @",
+            "-d -g G sda nvme0n1 -o JSON @",
+        ),
     ] {
         let (mut ours, mut theirs) = outputs(ours, line);
-        assert!(ours.contains("GB") && !ours.contains("kB"), "{line}: {ours}");
+        assert!(
+            ours.contains("GB") && !ours.contains("kB"),
+            "{line}: {ours}"
+        );
         let mut converted = 0;
         rows::change(&mut theirs, &mut ours, |row| {
             if row.name == "Device" {
                 return false;
             }
-            for (title, (theirs, ours)) in row.titles.iter().zip(row.theirs.iter().zip(row.ours.iter())) {
+            for (title, (theirs, ours)) in row
+                .titles
+                .iter()
+                .zip(row.theirs.iter().zip(row.ours.iter()))
+            {
                 if title.contains("kB") {
                     let tolerance = if ours.contains('.') { 0.0051 } else { 1.0 };
                     assert_close(ours, number(theirs) / 1_048_576.0, tolerance, row, title);
@@ -98,5 +138,9 @@ fn number(cell: &str) -> f64 {
 
 fn assert_close(cell: &str, expected: f64, tolerance: f64, row: &Row<'_>, title: &str) {
     let difference = (number(cell) - expected).abs();
-    assert!(difference <= tolerance, "{}: {title}: {cell}, expected {expected}", row.name);
+    assert!(
+        difference <= tolerance,
+        "{}: {title}: {cell}, expected {expected}",
+        row.name
+    );
 }

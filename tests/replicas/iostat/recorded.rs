@@ -28,7 +28,9 @@ pub(crate) fn all() -> (BTreeMap<String, Machine>, Vec<(Case, Outcome)>) {
     let mut cases = Vec::new();
     for file in files() {
         let name = Case::machine_of(&file);
-        let machine = machines.entry(name.to_owned()).or_insert_with(|| Machine::load(name));
+        let machine = machines
+            .entry(name.to_owned())
+            .or_insert_with(|| Machine::load(name));
         for (line, outcome) in references::read(&path(&file)) {
             cases.push((Case::parse(&file, machine.steps.len(), &line), outcome));
         }
@@ -39,7 +41,11 @@ pub(crate) fn all() -> (BTreeMap<String, Machine>, Vec<(Case, Outcome)>) {
 /// Returns the names of all files, as in [`Case::file`].
 fn files() -> Vec<String> {
     let name = |path: &Path| path.file_stem().unwrap().to_str().unwrap().to_owned();
-    let entries = |folder: &Path| fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let entries = |folder: &Path| {
+        fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+    };
     let mut files = Vec::new();
     for path in entries(Path::new(FOLDER)) {
         if path.is_dir() {
@@ -63,7 +69,13 @@ pub(crate) fn write(cases: &[(Case, Outcome)]) {
         );
         let masked = |(case, outcome): &(Case, Outcome)| {
             let stdout = mask::machine(&mask::times(&outcome.stdout));
-            (case.line.clone(), Outcome { stdout, status: outcome.status })
+            (
+                case.line.clone(),
+                Outcome {
+                    stdout,
+                    status: outcome.status,
+                },
+            )
         };
         let sections: Vec<(String, Outcome)> = of_file.iter().map(masked).collect();
         references::write(&path(file), &heading, &sections);

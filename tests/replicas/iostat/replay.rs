@@ -12,7 +12,10 @@ fn iostat(options: &str, capture: &str) -> Program {
 fn check_snapshot(capture: &str, options: &str) {
     let outcome = iostat(options, &format!("fixtures/captures/{capture}.txt")).run();
     let name = options.replace(['-', '/', ' '], "");
-    assert_snapshot(&format!("iostat/{capture}.{name}.txt"), &outcome.transcript());
+    assert_snapshot(
+        &format!("iostat/{capture}.{name}.txt"),
+        &outcome.transcript(),
+    );
 }
 
 #[test]
@@ -62,18 +65,33 @@ fn a_file_without_two_complete_samples_has_nothing_to_report() {
     let nothing = "blkstat: standard input: fewer than two complete samples; nothing to report\n";
     let from_input = "-dx --from -";
     assert_eq!(run_without_report(from_input, ""), (nothing.into(), 1));
-    assert_eq!(run_without_report(from_input, &format!("TS 10\n{line}")), (nothing.into(), 1));
-    let (message, code) = run_without_report(from_input, &format!("TS 10\n{line}TS 11\n8 0 sda 1 2 3 4 5"));
-    assert!(message.ends_with(nothing) && message.lines().count() == 2, "{message}");
+    assert_eq!(
+        run_without_report(from_input, &format!("TS 10\n{line}")),
+        (nothing.into(), 1)
+    );
+    let (message, code) = run_without_report(
+        from_input,
+        &format!("TS 10\n{line}TS 11\n8 0 sda 1 2 3 4 5"),
+    );
+    assert!(
+        message.ends_with(nothing) && message.lines().count() == 2,
+        "{message}"
+    );
     assert_eq!(code, 1);
     let (message, code) = run_without_report(from_input, &format!("TS 11\n{line}TS 10\n{line}"));
-    assert!(message.ends_with(": no two samples in chronological order; nothing to report\n"), "{message}");
+    assert!(
+        message.ends_with(": no two samples in chronological order; nothing to report\n"),
+        "{message}"
+    );
     assert_eq!(code, 1);
 }
 
 #[test]
 fn a_capture_without_cpu_times_has_no_cpu_report() {
     let (message, code) = run_without_report("-c --from fixtures/captures/mixed.txt", "");
-    assert!(message.ends_with(": no CPU times; nothing to report\n"), "{message}");
+    assert!(
+        message.ends_with(": no CPU times; nothing to report\n"),
+        "{message}"
+    );
     assert_eq!(code, 1);
 }

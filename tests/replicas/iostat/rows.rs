@@ -14,7 +14,11 @@ pub(crate) struct Row<'a> {
 
 /// Calls `change` for every row that both outputs have. If it returns true, the row is rewritten in both, with single
 /// blanks between cells. Outputs with different numbers of lines are left unchanged.
-pub(crate) fn change(theirs: &mut String, ours: &mut String, mut change: impl FnMut(&mut Row<'_>) -> bool) {
+pub(crate) fn change(
+    theirs: &mut String,
+    ours: &mut String,
+    mut change: impl FnMut(&mut Row<'_>) -> bool,
+) {
     let mut walk = Walk::default();
     let (mut their_lines, mut our_lines) = (split(theirs), split(ours));
     if their_lines.len() != our_lines.len() {
@@ -22,8 +26,13 @@ pub(crate) fn change(theirs: &mut String, ours: &mut String, mut change: impl Fn
     }
     for (their_line, our_line) in their_lines.iter_mut().zip(&mut our_lines) {
         walk.observe(&without_colors(their_line));
-        let (a, b) = (walk.cells(&without_colors(their_line)), walk.cells(&without_colors(our_line)));
-        let (Some(mut a), Some(mut b)) = (a, b) else { continue };
+        let (a, b) = (
+            walk.cells(&without_colors(their_line)),
+            walk.cells(&without_colors(our_line)),
+        );
+        let (Some(mut a), Some(mut b)) = (a, b) else {
+            continue;
+        };
         if a.name != b.name || a.values.len() != b.values.len() || a.titles != b.titles {
             continue;
         }
@@ -50,7 +59,10 @@ fn split(text: &str) -> Vec<String> {
 pub(crate) fn without_colors(line: &str) -> String {
     let mut pieces = line.split('\u{1b}');
     let first = pieces.next().unwrap_or("").to_owned();
-    first + &pieces.filter_map(|piece| piece.split_once('m').map(|(_, text)| text)).collect::<String>()
+    first
+        + &pieces
+            .filter_map(|piece| piece.split_once('m').map(|(_, text)| text))
+            .collect::<String>()
 }
 
 struct Cells {
@@ -79,7 +91,11 @@ impl Walk {
         } else if header {
             self.in_table = true;
             self.name_is_last = words.last() == Some(&"Device");
-            self.titles = words.iter().filter(|word| **word != "Device").map(|word| plain(word)).collect();
+            self.titles = words
+                .iter()
+                .filter(|word| **word != "Device")
+                .map(|word| plain(word))
+                .collect();
             if self.first_header.get_or_insert_with(|| line.to_owned()) == line {
                 self.reports += 1;
             }
@@ -104,19 +120,35 @@ impl Walk {
             (values.remove(0), line.starts_with(' '))
         };
         let name = if is_group { format!(" {name}") } else { name };
-        Some(Cells { name, titles: self.titles.clone(), values })
+        Some(Cells {
+            name,
+            titles: self.titles.clone(),
+            values,
+        })
     }
 }
 
 fn json_cells(row: &str) -> Option<Cells> {
     let (name, members) = row.split_once("\", ")?;
     let members = members.trim_end_matches(',').trim_end_matches('}');
-    let pairs = members.split(", ").filter_map(|member| member.split_once(": "));
-    let (titles, values) = pairs.map(|(key, value)| (plain(key.trim_matches('"')), value.to_owned())).unzip();
-    Some(Cells { name: name.to_owned(), titles, values })
+    let pairs = members
+        .split(", ")
+        .filter_map(|member| member.split_once(": "));
+    let (titles, values) = pairs
+        .map(|(key, value)| (plain(key.trim_matches('"')), value.to_owned()))
+        .unzip();
+    Some(Cells {
+        name: name.to_owned(),
+        titles,
+        values,
+    })
 }
 
 fn plain(title: &str) -> String {
     let title = title.trim_start_matches('%');
-    title.replace("MB", "kB").replace("GB", "kB").replace("Blk", "kB").replace("sec/s", "kB/s")
+    title
+        .replace("MB", "kB")
+        .replace("GB", "kB")
+        .replace("Blk", "kB")
+        .replace("sec/s", "kB/s")
 }

@@ -48,7 +48,9 @@ impl Clock for StepClock<'_> {
     }
 
     fn wait(&self, deadline: Option<Duration>, _input: Option<BorrowedFd<'_>>) -> WaitOutcome {
-        let Some(deadline) = deadline else { return WaitOutcome::Input };
+        let Some(deadline) = deadline else {
+            return WaitOutcome::Input;
+        };
         match self.end {
             End::Signal(name) if deadline >= Duration::from_secs(self.steps) => {
                 WaitOutcome::Signal(if name == "INT" { 2 } else { 15 })
@@ -73,12 +75,17 @@ pub(crate) fn run_ours(case: &Case, machine: &Machine, top: &Path) -> Outcome {
         end: case.end,
         shown: Cell::new(0),
     };
-    let mut iostat = in_process("iostat").root(&top.join("current")).args(case.arguments_at(top));
+    let mut iostat = in_process("iostat")
+        .root(&top.join("current"))
+        .args(case.arguments_at(top));
     for (name, value) in &case.environment {
         iostat = iostat.env(name, value);
     }
     let (stdout, _, exit) = iostat.run(&clock);
-    Outcome { stdout, status: status(exit) }
+    Outcome {
+        stdout,
+        status: status(exit),
+    }
 }
 
 /// Returns the exit status as a number.
@@ -90,6 +97,10 @@ fn status(exit: Exit) -> i32 {
 /// Replaces the nodes of mapped names by links, because a regular file does not have a device number.
 pub(crate) fn with_links(machine: &Machine) -> Machine {
     let mut machine = machine.clone();
-    machine.steps.iter_mut().flat_map(|step| &mut step.mapped).for_each(|mapped| mapped.is_link = true);
+    machine
+        .steps
+        .iter_mut()
+        .flat_map(|step| &mut step.mapped)
+        .for_each(|mapped| mapped.is_link = true);
     machine
 }

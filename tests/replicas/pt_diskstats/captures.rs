@@ -17,7 +17,16 @@ const NEWER_COLUMNS: [&str; 6] = ["3", "1", "24", "2", "7", "9"];
 pub(crate) fn names() -> Vec<String> {
     let entries = fs::read_dir(fixtures().join("captures/pt")).unwrap();
     let mut names: Vec<String> = entries
-        .filter_map(|entry| Some(entry.unwrap().file_name().to_str()?.strip_suffix(".txt")?.to_owned()))
+        .filter_map(|entry| {
+            Some(
+                entry
+                    .unwrap()
+                    .file_name()
+                    .to_str()?
+                    .strip_suffix(".txt")?
+                    .to_owned(),
+            )
+        })
         .collect();
     names.sort_unstable();
     names
@@ -35,7 +44,11 @@ impl Captures {
         for name in names() {
             let bytes = fs::read(fixtures().join(format!("captures/pt/{name}.txt"))).unwrap();
             for columns in COLUMNS {
-                fs::write(path(dir.path(), &name, columns), extend_lines(&bytes, columns)).unwrap();
+                fs::write(
+                    path(dir.path(), &name, columns),
+                    extend_lines(&bytes, columns),
+                )
+                .unwrap();
             }
         }
         Self { dir }
@@ -57,7 +70,12 @@ fn extend_lines(bytes: &[u8], columns: usize) -> Vec<u8> {
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
         let text = line.trim_ascii_end();
         wide.extend_from_slice(text);
-        if text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).count() == COLUMNS[0] {
+        if text
+            .split(u8::is_ascii_whitespace)
+            .filter(|word| !word.is_empty())
+            .count()
+            == COLUMNS[0]
+        {
             for number in &NEWER_COLUMNS[..columns - COLUMNS[0]] {
                 wide.push(b' ');
                 wide.extend_from_slice(number.as_bytes());

@@ -12,7 +12,10 @@ pub(crate) struct Case {
 
 impl Case {
     pub(crate) fn new(capture: &str, line: &str) -> Self {
-        Self { capture: capture.to_owned(), line: line.to_owned() }
+        Self {
+            capture: capture.to_owned(),
+            line: line.to_owned(),
+        }
     }
 
     /// Returns the capture and the line.
@@ -35,7 +38,16 @@ impl Case {
                 words.extend(piece.split_whitespace().map(str::to_owned));
             }
         }
-        words.iter().map(|word| if word == "@" { path.display().to_string() } else { word.clone() }).collect()
+        words
+            .iter()
+            .map(|word| {
+                if word == "@" {
+                    path.display().to_string()
+                } else {
+                    word.clone()
+                }
+            })
+            .collect()
     }
 }
 
@@ -55,7 +67,12 @@ impl Session {
     pub(crate) fn parse(capture: String, name: &str) -> Self {
         let mut parts = name.split("; ").map(str::to_owned);
         let [rows, line, keys] = [(); 3].map(|()| parts.next().unwrap());
-        Self { capture, rows: rows.trim_end_matches(" rows").parse().unwrap(), line, keys }
+        Self {
+            capture,
+            rows: rows.trim_end_matches(" rows").parse().unwrap(),
+            line,
+            keys,
+        }
     }
 
     /// Returns that name.
@@ -76,8 +93,13 @@ impl Session {
             "Up" => "\u{1b}[A".to_owned(),
             "Down" => "\u{1b}[B".to_owned(),
             "Right" => "\u{1b}[C".to_owned(),
-            _ => word.strip_suffix('+').map_or(word.to_owned(), |line| format!("{line}\r")),
+            _ => word
+                .strip_suffix('+')
+                .map_or(word.to_owned(), |line| format!("{line}\r")),
         };
-        self.keys.split_whitespace().map(|word| press(word).into_bytes()).collect()
+        self.keys
+            .split_whitespace()
+            .map(|word| press(word).into_bytes())
+            .collect()
     }
 }

@@ -25,7 +25,8 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
         reason: "If counters go backwards, the real one prints negative numbers, and blkstat zeros.",
         captures: &["reset"],
         is_expected: |theirs, ours| {
-            theirs.status == ours.status && differ_in_negative_lines_only(&theirs.stdout, &ours.stdout)
+            theirs.status == ours.status
+                && differ_in_negative_lines_only(&theirs.stdout, &ours.stdout)
         },
     },
 ];
@@ -36,7 +37,10 @@ const DIED: [i32; 3] = [25, 29, 255];
 /// Replaces the status of the real one by that of blkstat if both failed.
 fn without_cause(theirs: &Outcome, ours: &Outcome) -> Outcome {
     let died = DIED.contains(&theirs.status) && ours.status != 0;
-    Outcome { stdout: theirs.stdout.clone(), status: if died { ours.status } else { theirs.status } }
+    Outcome {
+        stdout: theirs.stdout.clone(),
+        status: if died { ours.status } else { theirs.status },
+    }
 }
 
 fn lines(text: &str) -> usize {
@@ -45,16 +49,24 @@ fn lines(text: &str) -> usize {
 
 /// Returns whether only lines with negative numbers, and those of sums, differ.
 fn differ_in_negative_lines_only(theirs: &str, ours: &str) -> bool {
-    let is_sum = |line: &str| line.split_whitespace().take(2).any(|word| word.starts_with('{'));
+    let is_sum = |line: &str| {
+        line.split_whitespace()
+            .take(2)
+            .any(|word| word.starts_with('{'))
+    };
     lines(theirs) == lines(ours)
-        && theirs
-            .lines()
-            .zip(ours.lines())
-            .all(|(a, b)| a == b || ((a.contains(" -") || is_sum(a)) && !b.contains(" -") && a.len() >= 20))
+        && theirs.lines().zip(ours.lines()).all(|(a, b)| {
+            a == b || ((a.contains(" -") || is_sum(a)) && !b.contains(" -") && a.len() >= 20)
+        })
 }
 
 /// Returns the differences that are not allowed; `None` if there are none.
-pub(crate) fn mismatch(capture: &str, name: &str, theirs: &Outcome, ours: &Outcome) -> Option<String> {
+pub(crate) fn mismatch(
+    capture: &str,
+    name: &str,
+    theirs: &Outcome,
+    ours: &Outcome,
+) -> Option<String> {
     let theirs = &without_cause(theirs, ours);
     let allowed = |difference: &Difference| {
         difference.captures.contains(&capture) && (difference.is_expected)(theirs, ours)
@@ -62,7 +74,9 @@ pub(crate) fn mismatch(capture: &str, name: &str, theirs: &Outcome, ours: &Outco
     if theirs == ours || DIFFERENCES.iter().any(allowed) {
         return None;
     }
-    let more = DIFFERENCES.iter().filter(|difference| difference.captures.contains(&capture));
+    let more = DIFFERENCES
+        .iter()
+        .filter(|difference| difference.captures.contains(&capture));
     let more = more.map(|allowed| format!("      more than is allowed: {}\n", allowed.reason));
     Some(describe(&format!("{capture}: {name}"), theirs, ours) + &more.collect::<String>())
 }

@@ -19,7 +19,10 @@ const MAX_ATTEMPTS: usize = 3;
 /// Returns the recorded cases that are to be compared.
 fn selected<C>(cases: Vec<(C, Outcome)>, name: impl Fn(&C) -> String) -> Vec<(C, Outcome)> {
     let only = std::env::var("BLKSTAT_PEERS_ONLY").unwrap_or_default();
-    cases.into_iter().filter(|(case, _)| name(case).contains(&only)).collect()
+    cases
+        .into_iter()
+        .filter(|(case, _)| name(case).contains(&only))
+        .collect()
 }
 
 #[test]
@@ -31,8 +34,16 @@ fn blkstat_prints_what_pt_diskstats_printed_at_every_width() {
         COLUMNS
             .iter()
             .filter_map(|columns| {
-                let ours = run(OURS, &case.arguments(&captures.path(&case.capture, *columns)));
-                mismatch(&case.capture, &format!("{} ({columns} columns)", case.line), theirs, &ours)
+                let ours = run(
+                    OURS,
+                    &case.arguments(&captures.path(&case.capture, *columns)),
+                );
+                mismatch(
+                    &case.capture,
+                    &format!("{} ({columns} columns)", case.line),
+                    theirs,
+                    &ours,
+                )
             })
             .next()
     });
@@ -45,8 +56,14 @@ fn blkstat_exits_as_pt_diskstats_did() {
     let captures = Captures::write();
     let cases = selected(recorded::status_only(), Case::name);
     let found = map(&cases, MAX_RUNS, |(case, theirs)| {
-        let ours = run(OURS, &case.arguments(&captures.path(&case.capture, COLUMNS[0])));
-        let ours = Outcome { stdout: String::new(), ..ours };
+        let ours = run(
+            OURS,
+            &case.arguments(&captures.path(&case.capture, COLUMNS[0])),
+        );
+        let ours = Outcome {
+            stdout: String::new(),
+            ..ours
+        };
         mismatch(&case.capture, &case.line, theirs, &ours)
     });
     fail_if_any(found);
@@ -84,7 +101,11 @@ fn every_allowed_difference_applies_to_its_captures() {
                 let is_expected = |ours| ours != *theirs && (difference.is_expected)(theirs, &ours);
                 case.capture == *capture && is_expected(ours())
             };
-            assert!(cases.iter().any(differs), "{capture}: no {}", difference.reason);
+            assert!(
+                cases.iter().any(differs),
+                "{capture}: no {}",
+                difference.reason
+            );
         }
     }
 }

@@ -15,7 +15,11 @@ const MAX_RUN_S: &str = "8";
 
 /// Runs a program without a terminal.
 pub(crate) fn run(program: &[&str], arguments: &[String]) -> Outcome {
-    let words: Vec<&str> = ["timeout", MAX_RUN_S, "setsid"].iter().chain(program).copied().collect();
+    let words: Vec<&str> = ["timeout", MAX_RUN_S, "setsid"]
+        .iter()
+        .chain(program)
+        .copied()
+        .collect();
     // Without TERM, the real one ends with another status if its configuration is invalid.
     let program = Program::new(&words).args(arguments).env("TERM", "xterm");
     let output = program.spawn(Stdio::piped(), Stdio::null());
@@ -27,14 +31,20 @@ pub(crate) fn run(program: &[&str], arguments: &[String]) -> Outcome {
 }
 
 /// Maps items in order, with this many threads.
-pub(crate) fn map<T: Sync, R: Send>(items: &[T], threads: usize, make: impl Fn(&T) -> R + Sync) -> Vec<R> {
+pub(crate) fn map<T: Sync, R: Send>(
+    items: &[T],
+    threads: usize,
+    make: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
     let next = Mutex::new(items.iter().enumerate());
     let made = Mutex::new(Vec::new());
     thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
                 loop {
-                    let Some((index, item)) = next.lock().unwrap().next() else { break };
+                    let Some((index, item)) = next.lock().unwrap().next() else {
+                        break;
+                    };
                     let result = make(item);
                     made.lock().unwrap().push((index, result));
                 }

@@ -25,13 +25,17 @@ fn folder() -> PathBuf {
 
 /// Returns the sections of each file in a folder, with the name of the file.
 fn read(in_folder: &str) -> Vec<(String, String, Outcome)> {
-    let mut paths: Vec<PathBuf> =
-        fs::read_dir(folder().join(in_folder)).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut paths: Vec<PathBuf> = fs::read_dir(folder().join(in_folder))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     paths.retain(|path| path.is_file());
     paths.sort_unstable();
     let sections = paths.iter().flat_map(|path| {
         let file = path.file_stem().unwrap().to_str().unwrap();
-        references::read(path).into_iter().map(move |(name, outcome)| (file.to_owned(), name, outcome))
+        references::read(path)
+            .into_iter()
+            .map(move |(name, outcome)| (file.to_owned(), name, outcome))
     });
     sections.collect()
 }
@@ -39,19 +43,25 @@ fn read(in_folder: &str) -> Vec<(String, String, Outcome)> {
 /// Returns the cases whose output and exit status are compared.
 pub(crate) fn cases() -> Vec<(Case, Outcome)> {
     let sections = read("").into_iter().filter(|(file, ..)| file != STATUSES);
-    sections.map(|(capture, line, outcome)| (Case { capture, line }, outcome)).collect()
+    sections
+        .map(|(capture, line, outcome)| (Case { capture, line }, outcome))
+        .collect()
 }
 
 /// Returns the cases in which only the exit status is compared.
 pub(crate) fn status_only() -> Vec<(Case, Outcome)> {
     let sections = read("").into_iter().filter(|(file, ..)| file == STATUSES);
-    sections.map(|(_, line, outcome)| (Case::new(SMALL, &line), outcome)).collect()
+    sections
+        .map(|(_, line, outcome)| (Case::new(SMALL, &line), outcome))
+        .collect()
 }
 
 /// Returns the terminal sessions.
 pub(crate) fn sessions() -> Vec<(Session, Outcome)> {
     let sections = read("keys").into_iter();
-    sections.map(|(capture, name, outcome)| (Session::parse(capture, &name), outcome)).collect()
+    sections
+        .map(|(capture, name, outcome)| (Session::parse(capture, &name), outcome))
+        .collect()
 }
 
 /// Writes a file.

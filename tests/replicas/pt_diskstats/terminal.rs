@@ -32,11 +32,22 @@ struct Output {
 /// -2 for a program that had to be killed.
 pub(crate) fn run(program: &[&str], arguments: &[String], session: &Session) -> Outcome {
     let (mut keyboard, terminal) = open_terminal();
-    let size = Winsize { ws_row: session.rows, ws_col: 200, ws_xpixel: 0, ws_ypixel: 0 };
+    let size = Winsize {
+        ws_row: session.rows,
+        ws_col: 200,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
     tcsetwinsize(&terminal, size).unwrap();
-    let words: Vec<&str> = ["setsid", "--ctty"].iter().chain(program).copied().collect();
-    let program =
-        Program::new(&words).args(arguments).env("TERM", "xterm").stdin(terminal.try_clone().unwrap());
+    let words: Vec<&str> = ["setsid", "--ctty"]
+        .iter()
+        .chain(program)
+        .copied()
+        .collect();
+    let program = Program::new(&words)
+        .args(arguments)
+        .env("TERM", "xterm")
+        .stdin(terminal.try_clone().unwrap());
     let mut child = program.spawn(terminal, Stdio::null());
 
     let screen = keyboard.try_clone().unwrap();
@@ -62,7 +73,11 @@ pub(crate) fn run(program: &[&str], arguments: &[String], session: &Session) -> 
 fn watch(mut screen: File, output: &Mutex<Output>) {
     let mut bytes = [0; 4096];
     while let Ok(length @ 1..) = screen.read(&mut bytes) {
-        output.lock().unwrap().bytes.extend_from_slice(&bytes[..length]);
+        output
+            .lock()
+            .unwrap()
+            .bytes
+            .extend_from_slice(&bytes[..length]);
     }
     output.lock().unwrap().is_over = true;
 }

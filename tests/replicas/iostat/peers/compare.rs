@@ -50,11 +50,17 @@ pub(crate) fn run(
     pairs.into_iter().flatten().collect()
 }
 
-fn run_once(machines: &BTreeMap<String, Machine>, cases: &[Case], open: &[usize]) -> Vec<(usize, Pair)> {
+fn run_once(
+    machines: &BTreeMap<String, Machine>,
+    cases: &[Case],
+    open: &[usize],
+) -> Vec<(usize, Pair)> {
     let mut batches: Vec<Vec<usize>> = Vec::new();
     for index in open {
         match batches.last_mut() {
-            Some(batch) if batch.len() < MAX_CASES && cases[batch[0]].machine == cases[*index].machine => {
+            Some(batch)
+                if batch.len() < MAX_CASES && cases[batch[0]].machine == cases[*index].machine =>
+            {
                 batch.push(*index);
             }
             _ => batches.push(vec![*index]),
@@ -66,8 +72,11 @@ fn run_once(machines: &BTreeMap<String, Machine>, cases: &[Case], open: &[usize]
         for _ in 0..MAX_SANDBOXES {
             scope.spawn(|| {
                 loop {
-                    let Some(batch) = queue.lock().unwrap().next() else { break };
-                    let picked: Vec<Case> = batch.iter().map(|index| cases[*index].clone()).collect();
+                    let Some(batch) = queue.lock().unwrap().next() else {
+                        break;
+                    };
+                    let picked: Vec<Case> =
+                        batch.iter().map(|index| cases[*index].clone()).collect();
                     let pairs = run_batch(&machines[&picked[0].machine], &picked);
                     done.lock().unwrap().extend(batch.into_iter().zip(pairs));
                 }
@@ -81,17 +90,40 @@ fn run_once(machines: &BTreeMap<String, Machine>, cases: &[Case], open: &[usize]
 
 fn run_batch(machine: &Machine, cases: &[Case]) -> Vec<Pair> {
     let programs: [&[&str]; 2] = [&["iostat"], &[BLKSTAT, "iostat"]];
-    let run = || Sandbox::new(machine).expect("the sandbox worked before").run(cases, &programs);
-    let outcomes = (0..MAX_STARTS).find_map(|_| run()).expect("this computer is too busy to keep the time");
-    let pairs = cases.iter().cloned().zip(outcomes).map(|(case, mut outcomes)| {
-        let ours = outcomes.pop().unwrap();
-        Pair { case, theirs: outcomes.pop().unwrap(), ours }
-    });
+    let run = || {
+        Sandbox::new(machine)
+            .expect("the sandbox worked before")
+            .run(cases, &programs)
+    };
+    let outcomes = (0..MAX_STARTS)
+        .find_map(|_| run())
+        .expect("this computer is too busy to keep the time");
+    let pairs = cases
+        .iter()
+        .cloned()
+        .zip(outcomes)
+        .map(|(case, mut outcomes)| {
+            let ours = outcomes.pop().unwrap();
+            Pair {
+                case,
+                theirs: outcomes.pop().unwrap(),
+                ours,
+            }
+        });
     pairs.collect()
 }
 
 /// Returns the differences that are not allowed; `None` if there are none.
 pub(crate) fn mismatch(machine: &Machine, version: Version, pair: &Pair) -> Option<String> {
-    let masked = |outcome: &Outcome| Outcome { stdout: mask::times(&outcome.stdout), status: outcome.status };
-    differences::mismatch(&pair.case, machine, version, &masked(&pair.theirs), &masked(&pair.ours))
+    let masked = |outcome: &Outcome| Outcome {
+        stdout: mask::times(&outcome.stdout),
+        status: outcome.status,
+    };
+    differences::mismatch(
+        &pair.case,
+        machine,
+        version,
+        &masked(&pair.theirs),
+        &masked(&pair.ours),
+    )
 }

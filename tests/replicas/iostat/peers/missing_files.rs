@@ -34,14 +34,26 @@ fn a_host_without_some_files_has_the_words_and_exit_codes_of_iostat() {
     if real_iostat().is_none() {
         return;
     }
-    let sets =
-        ["stat", "uptime", "diskstats", "sys", "stat uptime", "diskstats sys", "stat uptime diskstats sys"];
+    let sets = [
+        "stat",
+        "uptime",
+        "diskstats",
+        "sys",
+        "stat uptime",
+        "diskstats sys",
+        "stat uptime diskstats sys",
+    ];
     for missing in sets {
         let mut command = Command::new("unshare");
-        command.args(["-m", "bash", "-c", SCRIPT, "bash", BLKSTAT, missing]).env("LC_ALL", "C");
+        command
+            .args(["-m", "bash", "-c", SCRIPT, "bash", BLKSTAT, missing])
+            .env("LC_ALL", "C");
         let out = command.output().unwrap();
-        let text =
-            format!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+        let text = format!(
+            "{}{}",
+            String::from_utf8_lossy(&out.stdout),
+            String::from_utf8_lossy(&out.stderr)
+        );
         assert_eq!(text, "", "without {missing}");
     }
 }

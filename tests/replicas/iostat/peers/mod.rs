@@ -30,20 +30,32 @@ use sandbox::Sandbox;
 
 /// Returns the version of the real iostat; `None` if it or the sandbox is missing.
 fn real_iostat() -> Option<Version> {
-    let version = Command::new("iostat").arg("-V").output().ok().map(|out| out.stdout);
-    let version = version.and_then(|text| parse_version(String::from_utf8(text).ok()?.lines().next()?));
+    let version = Command::new("iostat")
+        .arg("-V")
+        .output()
+        .ok()
+        .map(|out| out.stdout);
+    let version =
+        version.and_then(|text| parse_version(String::from_utf8(text).ok()?.lines().next()?));
     let works = || Sandbox::new(&Machine::parse("smallest", "step 1.00\ncpu 1\n")).is_some();
     let ready = version.filter(|_| works());
     if ready.is_none() {
         println!("skipped: needs iostat, root, unshare, nsenter and mount");
-        assert_ne!(var("BLKSTAT_PEERS").as_deref(), Ok("required"), "the peers cannot be run");
+        assert_ne!(
+            var("BLKSTAT_PEERS").as_deref(),
+            Ok("required"),
+            "the peers cannot be run"
+        );
     }
     ready
 }
 
 /// Returns the version in a text such as `sysstat version 12.6.1`.
 fn parse_version(text: &str) -> Option<Version> {
-    let numbers = text.strip_prefix("sysstat version ")?.split('.').map(|number| number.parse().ok());
+    let numbers = text
+        .strip_prefix("sysstat version ")?
+        .split('.')
+        .map(|number| number.parse().ok());
     numbers.collect::<Option<Vec<u32>>>()?.try_into().ok()
 }
 
@@ -55,7 +67,14 @@ fn selected(is_selected: fn(&Case) -> bool) -> (BTreeMap<String, Machine>, Vec<C
         Some(text) => format!("{} {}", case.machine, case.line).contains(text),
         None => is_selected(case),
     };
-    (machines, cases.into_iter().map(|(case, _)| case).filter(is_selected).collect())
+    (
+        machines,
+        cases
+            .into_iter()
+            .map(|(case, _)| case)
+            .filter(is_selected)
+            .collect(),
+    )
 }
 
 fn fail_if_any(found: &[String], of: usize) {
@@ -70,12 +89,18 @@ fn fail_if_any(found: &[String], of: usize) {
 #[test]
 fn blkstat_finds_devices_by_the_nodes_by_which_iostat_finds_them() {
     let _turn = wait_for_turn();
-    let Some(version) = real_iostat().filter(|_| var("BLKSTAT_RECORD").is_err()) else { return };
+    let Some(version) = real_iostat().filter(|_| var("BLKSTAT_RECORD").is_err()) else {
+        return;
+    };
     let (machines, cases) = selected(needs_nodes);
     let of = |machine: &str| &machines[machine];
-    let pairs = run(&machines, &cases, &|pair, _| mismatch(of(&pair.case.machine), version, pair).is_none());
-    let found: Vec<String> =
-        pairs.iter().filter_map(|pair| mismatch(of(&pair.case.machine), version, pair)).collect();
+    let pairs = run(&machines, &cases, &|pair, _| {
+        mismatch(of(&pair.case.machine), version, pair).is_none()
+    });
+    let found: Vec<String> = pairs
+        .iter()
+        .filter_map(|pair| mismatch(of(&pair.case.machine), version, pair))
+        .collect();
     fail_if_any(&found, pairs.len());
 }
 
@@ -86,15 +111,22 @@ fn blkstat_prints_what_iostat_prints_on_random_machines() {
     let (seed, count) = requested(random::SEED, random::MACHINES);
     let (machines, cases, texts) = random::machines(seed, count);
     let of = |machine: &str| &machines[machine];
-    let pairs = run(&machines, &cases, &|pair, _| mismatch(of(&pair.case.machine), version, pair).is_none());
+    let pairs = run(&machines, &cases, &|pair, _| {
+        mismatch(of(&pair.case.machine), version, pair).is_none()
+    });
     let mut found: BTreeMap<&str, String> = BTreeMap::new();
     for pair in &pairs {
         if let Some(difference) = mismatch(of(&pair.case.machine), version, pair) {
-            found.entry(&pair.case.machine).or_default().push_str(&difference);
+            found
+                .entry(&pair.case.machine)
+                .or_default()
+                .push_str(&difference);
         }
     }
-    let found: Vec<String> =
-        found.iter().map(|(name, text)| format!("{name}:\n{}{text}", texts[*name])).collect();
+    let found: Vec<String> = found
+        .iter()
+        .map(|(name, text)| format!("{name}:\n{}{text}", texts[*name]))
+        .collect();
     fail_if_any(&found, pairs.len());
 }
 
@@ -104,7 +136,11 @@ fn the_output_of_iostat_is_recorded_on_request() {
     if var("BLKSTAT_RECORD").is_err() || real_iostat().is_none() {
         return;
     }
-    assert_eq!(real_iostat(), Some(recorded::VERSION), "another iostat was recorded");
+    assert_eq!(
+        real_iostat(),
+        Some(recorded::VERSION),
+        "another iostat was recorded"
+    );
     let (machines, cases) = selected(|_| true);
     // Repeated until two runs are equal, so that no sample on the wrong side of a step is recorded.
     let masked = |outcome: &Outcome| (mask::times(&outcome.stdout), outcome.status);

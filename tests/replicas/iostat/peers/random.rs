@@ -40,7 +40,11 @@ pub(crate) const MACHINES: u64 = 8;
 pub(crate) fn machines(
     seed: u64,
     count: u64,
-) -> (BTreeMap<String, Machine>, Vec<Case>, BTreeMap<String, String>) {
+) -> (
+    BTreeMap<String, Machine>,
+    Vec<Case>,
+    BTreeMap<String, String>,
+) {
     let mut machines = BTreeMap::new();
     let mut texts = BTreeMap::new();
     let mut cases = Vec::new();
@@ -48,8 +52,12 @@ pub(crate) fn machines(
         let mut rng = Random(seed.wrapping_add(number));
         let name = format!("seed-{}", seed.wrapping_add(number));
         let (disks, is_steady) = (disks(&mut rng), rng.one_in(2));
-        let machine =
-            Machine::parse(&name, texts.entry(name.clone()).or_insert(text(&mut rng, &disks, is_steady)));
+        let machine = Machine::parse(
+            &name,
+            texts
+                .entry(name.clone())
+                .or_insert(text(&mut rng, &disks, is_steady)),
+        );
         for _ in 0..LINES {
             let parts = if is_steady { &STEADY_PARTS[..] } else { &PARTS };
             let line = line(&mut rng, parts, &disks);
@@ -79,13 +87,31 @@ fn disks(rng: &mut Random) -> Vec<Disk> {
             1 => (format!("dm-{}", index * 7), "-none", 253),
             2 => (format!("mmcblk{index}"), "p", 179),
             3 => (format!("cciss/c0d{index}"), "p", 104),
-            _ => (format!("sd{}", char::from(b'a' + u8::try_from(index).unwrap())), "", 8),
+            _ => (
+                format!("sd{}", char::from(b'a' + u8::try_from(index).unwrap())),
+                "",
+                8,
+            ),
         };
-        let partitions = if name.starts_with("dm-") { 0 } else { rng.below(4) };
+        let partitions = if name.starts_with("dm-") {
+            0
+        } else {
+            rng.below(4)
+        };
         let partitions = (1..=partitions)
-            .map(|part| (format!("{name}{between}{part}"), format!("{major}:{}", index * 16 + part)))
+            .map(|part| {
+                (
+                    format!("{name}{between}{part}"),
+                    format!("{major}:{}", index * 16 + part),
+                )
+            })
             .collect();
-        disks.push(Disk { name, number: format!("{major}:{}", index * 16), partitions, columns });
+        disks.push(Disk {
+            name,
+            number: format!("{major}:{}", index * 16),
+            partitions,
+            columns,
+        });
     }
     disks
 }
@@ -93,17 +119,38 @@ fn disks(rng: &mut Random) -> Vec<Disk> {
 /// Returns the text of a machine. Unless it is steady, sometimes a disk is removed, added or replugged, or a counter is
 /// reset.
 fn text(rng: &mut Random, disks: &[Disk], is_steady: bool) -> String {
-    let mut text = format!("step {}.{:02}\ncpu {}\n", rng.number(24), rng.below(100), numbers(rng, 10, 30));
+    let mut text = format!(
+        "step {}.{:02}\ncpu {}\n",
+        rng.number(24),
+        rng.below(100),
+        numbers(rng, 10, 30)
+    );
     let mut there: Vec<bool> = disks.iter().map(|_| is_steady || !rng.one_in(6)).collect();
     for (disk, _) in disks.iter().zip(&there).filter(|(_, there)| **there) {
         plug(rng, disk, 40, &mut text);
     }
-    for disk in disks.iter().filter(|disk| disk.name.starts_with("dm-") && is_present(disks, &there, disk)) {
-        writeln!(text, "dm {} vg-{} link", disk.name, disk.number.replace(':', "_")).unwrap();
+    for disk in disks
+        .iter()
+        .filter(|disk| disk.name.starts_with("dm-") && is_present(disks, &there, disk))
+    {
+        writeln!(
+            text,
+            "dm {} vg-{} link",
+            disk.name,
+            disk.number.replace(':', "_")
+        )
+        .unwrap();
     }
     for _ in 1..STEPS {
         let uptime = if rng.one_in(3) { rng.below(2000) } else { 100 };
-        writeln!(text, "step +{}.{:02}\ncpu + {}", uptime / 100, uptime % 100, numbers(rng, 10, 8)).unwrap();
+        writeln!(
+            text,
+            "step +{}.{:02}\ncpu + {}",
+            uptime / 100,
+            uptime % 100,
+            numbers(rng, 10, 8)
+        )
+        .unwrap();
         for (disk, there) in disks.iter().zip(&mut there) {
             match (*there, rng.below(16)) {
                 (true, _) if is_steady => add_activity(rng, disk, 0, &mut text),
@@ -126,14 +173,29 @@ fn text(rng: &mut Random, disks: &[Disk], is_steady: bool) -> String {
 }
 
 fn is_present(disks: &[Disk], there: &[bool], disk: &Disk) -> bool {
-    disks.iter().zip(there).any(|(other, there)| *there && other.name == disk.name)
+    disks
+        .iter()
+        .zip(there)
+        .any(|(other, there)| *there && other.name == disk.name)
 }
 
 fn plug(rng: &mut Random, disk: &Disk, bits: u64, text: &mut String) {
     let bits = if rng.one_in(4) { 0 } else { bits };
-    writeln!(text, "disk {} {} {}", disk.number, disk.name, numbers(rng, disk.columns, bits)).unwrap();
+    writeln!(
+        text,
+        "disk {} {} {}",
+        disk.number,
+        disk.name,
+        numbers(rng, disk.columns, bits)
+    )
+    .unwrap();
     for (name, number) in &disk.partitions {
-        writeln!(text, "part {number} {name} {}", numbers(rng, disk.columns, bits)).unwrap();
+        writeln!(
+            text,
+            "part {number} {name} {}",
+            numbers(rng, disk.columns, bits)
+        )
+        .unwrap();
     }
 }
 
@@ -141,7 +203,12 @@ fn plug(rng: &mut Random, disk: &Disk, bits: u64, text: &mut String) {
 /// position, and the `part` statements after it would add partitions to the last disk.
 fn replug(rng: &mut Random, disk: &Disk, text: &mut String) {
     let bits = if rng.one_in(4) { 0 } else { 6 };
-    for name in disk.partitions.iter().map(|(name, _)| name).chain([&disk.name]) {
+    for name in disk
+        .partitions
+        .iter()
+        .map(|(name, _)| name)
+        .chain([&disk.name])
+    {
         let counters = numbers(rng, disk.columns, bits).replace(' ', " =");
         writeln!(text, "add {name} ={counters}").unwrap();
     }
@@ -150,9 +217,17 @@ fn replug(rng: &mut Random, disk: &Disk, text: &mut String) {
 /// Adds to the counters of a disk and its partitions. Sometimes up to this many counters get another value, which is often
 /// smaller.
 fn add_activity(rng: &mut Random, disk: &Disk, changes: u64, text: &mut String) {
-    for name in disk.partitions.iter().map(|(name, _)| name).chain([&disk.name]) {
+    for name in disk
+        .partitions
+        .iter()
+        .map(|(name, _)| name)
+        .chain([&disk.name])
+    {
         let bits = if rng.one_in(8) { 24 } else { 14 };
-        let mut words: Vec<String> = numbers(rng, disk.columns, bits).split(' ').map(str::to_owned).collect();
+        let mut words: Vec<String> = numbers(rng, disk.columns, bits)
+            .split(' ')
+            .map(str::to_owned)
+            .collect();
         if changes > 0 && rng.one_in(3) {
             for _ in 0..=rng.below(changes) {
                 let column = usize::try_from(rng.below(disk.columns as u64)).unwrap();
@@ -164,7 +239,10 @@ fn add_activity(rng: &mut Random, disk: &Disk, changes: u64, text: &mut String) 
 }
 
 fn numbers(rng: &mut Random, count: usize, bits: u64) -> String {
-    (0..count).map(|column| number_of_column(rng, column, bits).to_string()).collect::<Vec<_>>().join(" ")
+    (0..count)
+        .map(|column| number_of_column(rng, column, bits).to_string())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// Returns the value of a column: few requests are in flight, and the kernel counts milliseconds in 32 bits.
@@ -190,7 +268,13 @@ fn line(rng: &mut Random, parts: &[&str], disks: &[Disk]) -> String {
         3 => write!(line, " -p {}", rng.pick(&names)).unwrap(),
         4 => write!(line, " {} {}", rng.pick(&names), rng.pick(&names)).unwrap(),
         5 => write!(line, " -g one {} {}", rng.pick(&names), rng.pick(&names)).unwrap(),
-        6 => write!(line, " -H -g one {} -g two {}", rng.pick(&names), rng.pick(&names)).unwrap(),
+        6 => write!(
+            line,
+            " -H -g one {} -g two {}",
+            rng.pick(&names),
+            rng.pick(&names)
+        )
+        .unwrap(),
         _ => {}
     }
     line + " @"

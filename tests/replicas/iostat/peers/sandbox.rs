@@ -69,7 +69,13 @@ impl Sandbox {
             .spawn()
             .ok()?;
         let (orders, answers) = (keeper.stdin.take()?, BufReader::new(keeper.stdout.take()?));
-        let mut sandbox = Self { top, keeper, orders, answers, steps: machine.steps.len() };
+        let mut sandbox = Self {
+            top,
+            keeper,
+            orders,
+            answers,
+            steps: machine.steps.len(),
+        };
         sandbox.read_confirmation().then_some(sandbox)
     }
 
@@ -113,29 +119,46 @@ impl Sandbox {
             self.show(step);
             delay = delay.max(due.elapsed());
         }
-        wait_until_or_all_ended(start + PERIOD * u32::try_from(self.steps).unwrap() - PERIOD / 4, &mut runs);
-        for (run, end) in runs.iter_mut().zip(cases.iter().flat_map(|case| vec![case.end; programs.len()])) {
+        wait_until_or_all_ended(
+            start + PERIOD * u32::try_from(self.steps).unwrap() - PERIOD / 4,
+            &mut runs,
+        );
+        for (run, end) in runs
+            .iter_mut()
+            .zip(cases.iter().flat_map(|case| vec![case.end; programs.len()]))
+        {
             if let (End::Signal(name), false) = (end, run.has_ended()) {
                 let pid = run.child.id().to_string();
-                Command::new("kill").args([&format!("-{name}"), &pid]).status().unwrap();
+                Command::new("kill")
+                    .args([&format!("-{name}"), &pid])
+                    .status()
+                    .unwrap();
             }
         }
         wait_until_or_all_ended(Instant::now() + MAX_OVERTIME, &mut runs);
         let mut outcomes = runs.into_iter().map(Run::outcome);
-        let by_case = cases.iter().map(|_| outcomes.by_ref().take(programs.len()).collect()).collect();
+        let by_case = cases
+            .iter()
+            .map(|_| outcomes.by_ref().take(programs.len()).collect())
+            .collect();
         (delay < MAX_DELAY).then_some(by_case)
     }
 
     fn start(&self, case: &Case, command: &[&str], out: PathBuf) -> Run {
         let mount = format!("--mount=/proc/{}/ns/mnt", self.keeper.id());
-        let mut program =
-            Program::new(&["nsenter", &mount, "--"]).args(command).args(case.arguments_at(self.top.path()));
+        let mut program = Program::new(&["nsenter", &mount, "--"])
+            .args(command)
+            .args(case.arguments_at(self.top.path()));
         for (name, value) in &case.environment {
             program = program.env(name, value);
         }
         // A pipe without a reader would block a program.
         let child = program.spawn(File::create(&out).unwrap(), Stdio::null());
-        Run { child, out, status: None }
+        Run {
+            child,
+            out,
+            status: None,
+        }
     }
 }
 
@@ -163,15 +186,26 @@ impl Run {
             self.child.kill().unwrap();
         }
         let status = self.child.wait().unwrap();
-        let status = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
-        Outcome { stdout: String::from_utf8_lossy(&fs::read(self.out).unwrap()).into_owned(), status }
+        let status = status
+            .code()
+            .unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+        Outcome {
+            stdout: String::from_utf8_lossy(&fs::read(self.out).unwrap()).into_owned(),
+            status,
+        }
     }
 }
 
 /// Creates a block device node, which only root may do.
 fn make_node(path: &Path, (major, minor): (u32, u32)) -> io::Result<()> {
     let mode = Mode::RUSR | Mode::WUSR;
-    Ok(mknodat(CWD, path, FileType::BlockDevice, mode, makedev(major, minor))?)
+    Ok(mknodat(
+        CWD,
+        path,
+        FileType::BlockDevice,
+        mode,
+        makedev(major, minor),
+    )?)
 }
 
 fn wait_until(due: Instant) {

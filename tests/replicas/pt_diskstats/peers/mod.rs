@@ -31,11 +31,25 @@ const MAX_ATTEMPTS: usize = 3;
 
 /// Returns the version of the real pt-diskstats; `None` if it is missing.
 fn real() -> Option<String> {
-    let is_installed = Program::new(&["sh", "-c", "command -v pt-diskstats"]).run().code == 0;
-    let version = is_installed.then(|| Program::new(REAL).args(["--version"]).run().out.trim().to_owned());
+    let is_installed = Program::new(&["sh", "-c", "command -v pt-diskstats"])
+        .run()
+        .code
+        == 0;
+    let version = is_installed.then(|| {
+        Program::new(REAL)
+            .args(["--version"])
+            .run()
+            .out
+            .trim()
+            .to_owned()
+    });
     if version.is_none() {
         println!("skipped: needs pt-diskstats");
-        assert_ne!(var("BLKSTAT_PEERS").as_deref(), Ok("required"), "pt-diskstats is missing");
+        assert_ne!(
+            var("BLKSTAT_PEERS").as_deref(),
+            Ok("required"),
+            "pt-diskstats is missing"
+        );
     }
     version
 }
@@ -58,19 +72,26 @@ fn blkstat_prints_what_pt_diskstats_prints_of_random_captures() {
             let [theirs, ours] = [REAL, OURS].map(|program| run(program, &arguments));
             mismatch(&format!("seed {seed}"), line, &theirs, &ours)
         });
-        differs.reduce(|all, more| all + &more).map(|text| format!("{text}{capture}"))
+        differs
+            .reduce(|all, more| all + &more)
+            .map(|text| format!("{text}{capture}"))
     });
     fail_if_any(found);
 }
 
 fn status(outcome: &Outcome) -> Outcome {
-    Outcome { stdout: String::new(), status: outcome.status }
+    Outcome {
+        stdout: String::new(),
+        status: outcome.status,
+    }
 }
 
 /// Returns whether an output is equal to the recorded one, which was printed twice. The real one loses output if the
 /// terminal is slow.
 fn is_as_recorded(recorded: &[(Session, Outcome)], session: &Session, outcome: &Outcome) -> bool {
-    recorded.iter().any(|(known, theirs)| known == session && theirs == outcome)
+    recorded
+        .iter()
+        .any(|(known, theirs)| known == session && theirs == outcome)
 }
 
 fn press(program: &[&str], captures: &Captures, session: &Session) -> Outcome {
@@ -82,14 +103,27 @@ fn press(program: &[&str], captures: &Captures, session: &Session) -> Outcome {
 #[test]
 fn the_output_of_pt_diskstats_is_recorded_on_request() {
     let _turn = wait_for_turn();
-    let Some(version) = var("BLKSTAT_RECORD").ok().and_then(|_| real()) else { return };
+    let Some(version) = var("BLKSTAT_RECORD").ok().and_then(|_| real()) else {
+        return;
+    };
     let captures = Captures::write();
     let mut files: BTreeMap<String, Vec<(String, Outcome)>> = BTreeMap::new();
-    let run =
-        |(case, _): &(Case, Outcome)| run(REAL, &case.arguments(&captures.path(&case.capture, COLUMNS[0])));
-    let (cases, statuses, sessions) = (recorded::cases(), recorded::status_only(), recorded::sessions());
+    let run = |(case, _): &(Case, Outcome)| {
+        run(
+            REAL,
+            &case.arguments(&captures.path(&case.capture, COLUMNS[0])),
+        )
+    };
+    let (cases, statuses, sessions) = (
+        recorded::cases(),
+        recorded::status_only(),
+        recorded::sessions(),
+    );
     for ((case, _), outcome) in cases.iter().zip(map(&cases, MAX_RUNS, run)) {
-        files.entry(case.capture.clone()).or_default().push((case.line.clone(), outcome));
+        files
+            .entry(case.capture.clone())
+            .or_default()
+            .push((case.line.clone(), outcome));
     }
     for ((case, _), outcome) in statuses.iter().zip(map(&statuses, MAX_RUNS, run)) {
         let file = files.entry(recorded::STATUSES.to_owned()).or_default();
@@ -112,9 +146,15 @@ fn the_output_of_pt_diskstats_is_recorded_on_request() {
         let (session, _) = recorded;
         // Once more, one at a time: on a busy machine several sessions disturb each other.
         let Some(outcome) = outcome.or_else(|| repeat(recorded)) else {
-            panic!("{}: {} never prints the same twice", session.capture, session.name());
+            panic!(
+                "{}: {} never prints the same twice",
+                session.capture,
+                session.name()
+            );
         };
-        let file = files.entry(recorded::keys_file(&session.capture)).or_default();
+        let file = files
+            .entry(recorded::keys_file(&session.capture))
+            .or_default();
         file.push((session.name(), outcome));
     }
     for (name, outcomes) in files {

@@ -11,8 +11,17 @@ pub(crate) const CAPTURES: u64 = 25;
 /// Command lines per capture.
 const LINES: usize = 4;
 
-const NAMES: [&str; 9] =
-    ["sda", "sda1", "sdb", "vda", "dm-0", "nvme0n1", "nvme0n1p2", "cciss/c0d0", "a_rather_long_name"];
+const NAMES: [&str; 9] = [
+    "sda",
+    "sda1",
+    "sdb",
+    "vda",
+    "dm-0",
+    "nvme0n1",
+    "nvme0n1p2",
+    "cciss/c0d0",
+    "a_rather_long_name",
+];
 const OPTIONS: [&str; 12] = [
     "--headers group",
     "--headers scroll",
@@ -67,8 +76,11 @@ pub(crate) fn capture(seed: u64) -> (String, Vec<String>) {
             }
         }
         let is_whole = rng.one_in(2);
-        time_ns +=
-            if is_whole { 1_000_000_000 * (1 + rng.below(3)) } else { 1_000_000 + rng.below(3_000_000_000) };
+        time_ns += if is_whole {
+            1_000_000_000 * (1 + rng.below(3))
+        } else {
+            1_000_000 + rng.below(3_000_000_000)
+        };
     }
     let lines = (0..LINES).map(|_| {
         let mut line = format!("--group-by {}", rng.pick(&["disk", "sample", "all"]));
