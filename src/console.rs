@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 
 use crate::capture::{CaptureWarning, WarningClass};
 use crate::clock::Clock;
-use crate::counters::{Missing, Sample};
+use crate::counters::Sample;
 use crate::exit::Exit;
 use crate::memory_lock;
 use crate::os_error::os_error_text;
@@ -177,22 +177,19 @@ pub fn require_text(replay: &Replay<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Checks that a capture tells everything that a table of another program shows, for which nothing is missing.
+/// Checks that the samples of a capture are counters.
 ///
 /// # Errors
-/// If it is a log that lacks some of it.
-pub fn require_values(replay: Option<&Replay<'_>>, shown: Missing) -> Result<()> {
-    let missing = replay
-        .and_then(Replay::header)
-        .map(|header| header.missing)
-        .unwrap_or_default();
-    if missing.lacks_any_of(shown) {
-        let name = sanitize(replay.map_or("", Replay::name));
-        bail!(
-            "{name} is a log without some of these values; 'blkstat --from {name}' shows those that it has"
-        );
-    }
-    Ok(())
+/// If they are rebuilt from a log of another tool, which holds rates.
+pub fn require_counters(replay: Option<&Replay<'_>>) -> Result<()> {
+    let Some(log) = replay.filter(|replay| replay.state().is_log) else {
+        return Ok(());
+    };
+    bail!(
+        "{} is a log of another tool, which has rates, not counters; read the log itself, or see it with \
+         'blkstat --from LOG' or 'blkstat analyze LOG'",
+        sanitize(log.name())
+    );
 }
 
 /// Returns whether the reader of the output closed the pipe, which is a normal end.

@@ -19,7 +19,7 @@ use super::diskstats_line::Words;
 use super::proc_files::cpu_line;
 use super::recorded_scan::ScanGrowth;
 use crate::baselines::{RecordedBaseline, RecordedBaselines};
-use crate::counters::{HealthFacts, HostState, Missing, Sample};
+use crate::counters::{HealthFacts, HostState, Sample};
 use crate::topology::{Machine, Node, Topology, bounded_text};
 use crate::units::SampleTime;
 
@@ -181,9 +181,6 @@ pub struct RecordingHeader {
     /// The requested time between samples.
     #[serde(alias = "every_ns", skip_serializing_if = "Option::is_none")]
     pub interval_ns: Option<u64>,
-    /// The counters that are unknown because they were rebuilt from a log.
-    #[serde(skip_serializing_if = "Missing::is_nothing")]
-    pub missing: Missing,
     /// The block devices and how they are stacked.
     #[serde(rename = "devices")]
     pub topology: Topology,

@@ -65,8 +65,7 @@ pub enum Columns {
 
 /// What the source of counters does not tell, such as a log that was made from them. What is missing of reads and writes
 /// is not told apart: if their sum is known, the reads have it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Missing {
     pub in_flight: bool,
     /// The requests of each direction.
@@ -80,56 +79,27 @@ pub struct Missing {
 }
 
 impl Missing {
-    pub const EVERYTHING: Self = Self::all(true);
-
-    pub const NOTHING: Self = Self::all(false);
-
-    const fn all(is: bool) -> Self {
-        Self {
-            in_flight: is,
-            ios: is,
-            merges: is,
-            sectors: is,
-            ms: is,
-            busy_ms: is,
-            weighted_ms: is,
-        }
-    }
-
-    pub fn is_nothing(&self) -> bool {
-        *self == Self::NOTHING
-    }
-
-    /// Everything but the requests in flight, then those.
-    fn flags(&mut self) -> [&mut bool; 7] {
-        let Self {
-            in_flight,
-            ios,
-            merges,
-            sectors,
-            ms,
-            busy_ms,
-            weighted_ms,
-        } = self;
-        [ios, merges, sectors, ms, busy_ms, weighted_ms, in_flight]
-    }
+    pub const NOTHING: Self = Self {
+        in_flight: false,
+        ios: false,
+        merges: false,
+        sectors: false,
+        ms: false,
+        busy_ms: false,
+        weighted_ms: false,
+    };
 
     /// Returns what either of both lacks.
-    pub fn or(mut self, mut other: Self) -> Self {
-        self.flags()
-            .into_iter()
-            .zip(other.flags())
-            .for_each(|(own, other)| *own |= *other);
-        self
-    }
-
-    /// Returns whether it has any of the `others`, except the requests in flight.
-    pub fn lacks_any_of(mut self, mut others: Self) -> bool {
-        self.flags()
-            .iter()
-            .zip(others.flags())
-            .take(6)
-            .any(|(lacks, is_needed)| **lacks && *is_needed)
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            in_flight: self.in_flight || other.in_flight,
+            ios: self.ios || other.ios,
+            merges: self.merges || other.merges,
+            sectors: self.sectors || other.sectors,
+            ms: self.ms || other.ms,
+            busy_ms: self.busy_ms || other.busy_ms,
+            weighted_ms: self.weighted_ms || other.weighted_ms,
+        }
     }
 }
 

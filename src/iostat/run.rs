@@ -14,7 +14,7 @@ use super::text::tables::{self, Table, device_tables};
 use super::text::{Report, Style, json};
 use crate::capture::RecordingHeader;
 use crate::clock::WaitOutcome;
-use crate::console::{RunContext, Warnings, require_text, require_values};
+use crate::console::{RunContext, Warnings, require_counters, require_text};
 use crate::counters::{CpuTimes, Device, Sample};
 use crate::exit::Exit;
 use crate::intervals::{Input, Next, StepSource};
@@ -205,14 +205,14 @@ fn report_steps(
     warnings: &mut Warnings,
     context: &mut RunContext<'_>,
 ) -> Result<()> {
-    let shown = reporter.options.style.shown();
-    if !steps.start(&mut |warning| warnings.warn_capture(warning, context.err))? {
+    let has_sample = steps.start(&mut |warning| warnings.warn_capture(warning, context.err))?;
+    require_counters(steps.replay())?;
+    if !has_sample {
         return Ok(());
     }
-    require_values(steps.replay(), shown)?;
     while !reporter.is_done() {
         let next = steps.next(&mut |warning| warnings.warn_capture(warning, context.err))?;
-        require_values(steps.replay(), shown)?;
+        require_counters(steps.replay())?;
         let ends = match next {
             Next::End | Next::Signal(_) => return Ok(()),
             Next::Step { ends, is_preceding } => ends && !is_preceding,

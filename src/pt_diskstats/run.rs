@@ -14,8 +14,8 @@ use super::engine::PtEngine;
 use super::options::{GroupBy, Options, parse_pattern};
 use crate::capture::{CaptureWarning, WarningClass};
 use crate::clock::WaitOutcome;
-use crate::console::{RunContext, Warnings, cause_text, require_values};
-use crate::counters::{Missing, Sample};
+use crate::console::{RunContext, Warnings, cause_text, require_counters};
+use crate::counters::Sample;
 use crate::exit::Exit;
 use crate::intervals::{Input, Next, StepSource};
 use crate::sink::{IfExists, RecordingFile};
@@ -132,7 +132,7 @@ impl Session<'_> {
             };
         let mut shown = 0;
         loop {
-            require_values(steps.replay(), Missing::EVERYTHING)?;
+            require_counters(steps.replay())?;
             match next {
                 Next::End => break,
                 Next::Signal(signal) => bail!("interrupted by signal {signal}"),

@@ -209,16 +209,6 @@ fn differences(device: &LoopDevice, folder: &Path) -> Vec<String> {
                 ));
             }
         }
-        let converted = folder.join("converted.gz");
-        let run = blkstat("record --force --from")
-            .args([&path, &converted])
-            .run();
-        assert_eq!(run.code, 0, "{name}: {}", run.err);
-        assert_eq!(
-            self::totals(&converted, device.name()),
-            totals,
-            "{name} converted"
-        );
     }
     // The data of sar itself names the command.
     let run = blkstat("--from").args([folder.join("sa")]).run();

@@ -546,10 +546,7 @@ impl Logs {
 
     /// Returns what the log says of its host, as the header of a recording.
     pub(super) fn header(&self) -> Arc<RecordingHeader> {
-        Arc::new(RecordingHeader {
-            missing: self.missing(),
-            ..self.contents.host.clone()
-        })
+        Arc::new(self.contents.host.clone())
     }
 
     /// The distance of reports without times.

@@ -815,17 +815,6 @@ impl<R: Read> Reader<R> {
         sample.segment = open.segment.unwrap_or_else(|| self.assign_segment(&open));
         sample.at = open.time();
         sample.devices.truncate(device_count);
-        if let Some(header) = self
-            .state
-            .header
-            .as_ref()
-            .filter(|header| !header.missing.is_nothing())
-        {
-            sample
-                .devices
-                .iter_mut()
-                .for_each(|device| device.counters.missing = header.missing);
-        }
         sample.written_time = open.written_time;
         sample.io_scan = self.scans.take();
         sample.health.clone_from(&self.health);

@@ -84,7 +84,7 @@ pub struct Record {
     /// Number of intervals
     #[arg(hide = true, allow_negative_numbers = true)]
     pub count: Option<String>,
-    /// Convert every sample of a capture of any form, or of a log of another program; - is standard input
+    /// Convert every sample of a capture of any form; - is standard input
     #[arg(short, long, value_name = "CAPTURE")]
     #[arg(conflicts_with_all = ["interval", "device", "columns", "no_who", "rotate", "learn_baseline", "baseline"])]
     pub from: Option<PathBuf>,

@@ -22,7 +22,7 @@ use crate::capture::{
     write_header, write_health, write_line,
 };
 use crate::clock::RealClock;
-use crate::console::{RunContext, Warnings, require_text};
+use crate::console::{RunContext, Warnings, require_counters, require_text};
 use crate::counters::{DeviceNumber, HealthFacts, Sample};
 use crate::exit::{Exit, NoData};
 use crate::intervals::{BaselineStore, DeviceSelection, Input, Intervals, learn_baselines};
@@ -234,6 +234,7 @@ impl Record {
         let mut warnings = Warnings::about(&from_name);
         let mut first = Sample::default();
         let found = replay.next(&Sample::default(), &mut first);
+        require_counters(Some(&replay))?;
         warnings.warn_all(&replay.take_warnings(), context.err);
         // Nothing is written before the capture has proved to be one.
         if !found? {
@@ -249,13 +250,11 @@ impl Record {
                 .context(OutputError),
         };
         let written = match replay.header() {
-            Some(_) if !replay.state().is_log && replay.is_file() => {
+            Some(_) if replay.is_file() => {
                 copy_capture_range(from, (Timestamp::MIN, Timestamp::MAX), &mut write).map(drop)
             }
-            Some(_) if !replay.state().is_log => {
-                bail!("{from_name}: this is a recording already; save it as it is")
-            }
-            _ => {
+            Some(_) => bail!("{from_name}: this is a recording already; save it as it is"),
+            None => {
                 let mut on_warnings =
                     |found: &[CaptureWarning]| warnings.warn_all(found, context.err);
                 write_samples(first, &mut replay, &zone, &mut on_warnings, &mut write)
@@ -281,22 +280,7 @@ fn write_samples(
 ) -> Result<()> {
     let (mut previous, mut sample) = (Sample::default(), first);
     let mut text = Vec::new();
-    let mut last_header = None;
     loop {
-        // No interval spans two boots.
-        let boot_id = Some(sample.segment.to_string());
-        let version = env!("CARGO_PKG_VERSION").to_owned();
-        let header = replay.header().map(|log| RecordingHeader {
-            version,
-            boot_id,
-            ..log.clone()
-        });
-        if header != last_header {
-            header
-                .iter()
-                .for_each(|header| write_header(header, &mut text));
-            last_header = header;
-        }
         append_sample(&sample, zone, &mut text);
         // A stream may end at any time.
         if text.len() >= BLOCK_BYTES || !replay.is_file() {
@@ -305,10 +289,10 @@ fn write_samples(
         std::mem::swap(&mut previous, &mut sample);
         let found = replay.next(&previous, &mut sample);
         on_warnings(&replay.take_warnings());
-        let is_other = replay.header().is_some() && !replay.state().is_log;
-        if !matches!(found, Ok(true)) || is_other {
+        let is_recording = replay.header().is_some();
+        if !matches!(found, Ok(true)) || is_recording {
             write(&text)?;
-            if is_other {
+            if is_recording {
                 bail!(
                     "{}: a recording follows other samples; save it to a file of its own",
                     sanitize(replay.name())

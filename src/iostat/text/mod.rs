@@ -8,7 +8,6 @@ use std::borrow::Cow;
 use Value::{Amount, Data, Percent, Plain, Size};
 
 use super::rates::IostatRates;
-use crate::counters::Missing;
 use crate::metrics::CpuPercentages;
 use crate::report::layout::fixed_decimal::{push_fixed, push_whole};
 
@@ -68,20 +67,6 @@ impl Style {
     /// Returns whether the device report is split into several tables.
     pub(crate) fn is_split(&self) -> bool {
         !self.is_json && self.extended && !self.short && self.pretty && !self.compact
-    }
-
-    /// Returns the values of devices that the report shows: with `-s`, reads and writes are added up.
-    pub(crate) fn shown(&self) -> Missing {
-        let (extended, split) = (self.extended, self.extended && !self.short);
-        Missing {
-            in_flight: false,
-            ios: split,
-            merges: extended,
-            sectors: split || !extended,
-            ms: split,
-            busy_ms: extended,
-            weighted_ms: extended,
-        }
     }
 
     /// Returns the name of the unit in column titles and keys.

@@ -749,30 +749,6 @@ fn views_and_ranges_work_on_a_log() {
     );
     assert!(run("analyze LOG").contains("nvme0n1"));
     assert!(run("report LOG -o -").contains("nvme0n1"));
-    assert!(run("iostat -x --from LOG").contains("nvme0n1"));
-    assert!(run("pt-diskstats LOG").contains("nvme0n1"));
-}
-
-#[test]
-fn a_recording_says_what_its_counters_lack() {
-    let header = "#blkstat {\"version\":\"0.2.0\",\"missing\":{\"in_flight\":true,\"ms\":true}}\n";
-    let samples = capture(0).replace("TS", "#blkstat {\"complete\":true}\nTS")
-        + "#blkstat {\"complete\":true}\n";
-    let (found, err) = read(
-        "",
-        format!("{header}{}", samples.split_once('\n').unwrap().1),
-    );
-    assert_eq!((found.len() as u64, err.as_str()), (3 * (SAMPLES - 1), ""));
-    for line in &found {
-        assert!(
-            line["in_flight"].is_null() && line["read_await_ms"].is_null(),
-            "{line}"
-        );
-        assert!(
-            line["reads_per_s"].is_f64() && line["queue"].is_f64(),
-            "{line}"
-        );
-    }
 }
 
 #[test]

@@ -307,40 +307,36 @@ fn a_log_has_the_rates_of_its_twin() {
 }
 
 #[test]
-fn a_log_has_the_requests_of_both_directions_together() {
-    let mut log = String::new();
-    for (_, text) in logs() {
-        log = text;
-        let (out, err, code) = output("iostat -d --dec=2 --from - sda", &log);
-        assert_eq!(code, 0, "{err}");
-        let tps: Vec<&str> = out
-            .lines()
-            .filter_map(|line| line.strip_prefix("sda ")?.split_whitespace().next())
-            .collect();
-        let expected = (1..=INTERVALS).map(|interval| format!("{:.2}", values(3, interval)[0]));
-        assert_eq!(tps, expected.collect::<Vec<_>>(), "{log}");
-    }
-    // What is not known is not shown as a number.
-    for words in ["iostat -x --from -", "iostat -xs --from -"] {
-        let (out, err, code) = output(words, &log);
-        assert_eq!((out.as_str(), code), ("", 2));
-        assert!(err.ends_with("is a log without some of these values; 'blkstat --from standard input' shows those that it has\n"), "{err}");
-    }
-}
-
-#[test]
-fn a_converted_log_has_the_rates_of_the_log() {
+fn the_replicas_and_a_conversion_refuse_a_log() {
     let folder = tempfile::tempdir().unwrap();
-    for (at, (kind, log)) in logs().into_iter().enumerate() {
-        let [from, to] = ["txt", "gz"].map(|end| folder.path().join(format!("{at}.{end}")));
-        fs::write(&from, &log).unwrap();
-        let run = blkstat("record --from").args([&from, &to]).run();
-        assert_eq!(run.code, 0, "{kind}: {}", run.err);
-        assert_eq!(
-            read(fs::read(&to).unwrap()),
-            (read(&log).0, String::new()),
-            "{kind}"
-        );
+    let iostat = "Linux 6.1.0 (db1) \t11/24/26 \t_x86_64_\t(2 CPU)\n\n\
+        Device tps kB_read/s kB_wrtn/s kB_read kB_wrtn\nsda 7.00 8.00 9.00 80 90\n\n"
+        .to_owned();
+    for (at, (kind, log)) in logs().into_iter().chain([("iostat", iostat)]).enumerate() {
+        let name = format!("{at}.log");
+        fs::write(folder.path().join(&name), log).unwrap();
+        for words in [
+            "iostat --from",
+            "iostat -x",
+            "pt-diskstats",
+            "record --from",
+        ] {
+            let file = (words == "record --from").then_some("new.gz");
+            let run = blkstat(words)
+                .args([name.as_str()].into_iter().chain(file))
+                .current_dir(folder.path())
+                .run();
+            let message = format!(
+                "blkstat: {name} is a log of another tool, which has rates, not counters; read the log itself, or see it \
+                 with 'blkstat --from LOG' or 'blkstat analyze LOG'\n"
+            );
+            assert_eq!(
+                (run.out.as_str(), run.err.as_str(), run.code),
+                ("", message.as_str(), 2),
+                "{kind}: {words}"
+            );
+            assert!(!folder.path().join("new.gz").exists());
+        }
     }
 }
 
