@@ -16,7 +16,7 @@ use clap::Args;
 use jiff::Timestamp;
 
 use crate::analysis::{DeviceBaseline, Settings, StatedCap};
-use crate::console::{RunContext, Warnings};
+use crate::console::RunContext;
 use crate::intervals;
 use crate::intervals::{BaselineOption, BaselineStore, DeviceSelection, Input, Stacked};
 use crate::report::native::sort_keys;
@@ -484,7 +484,7 @@ impl VerdictOptions {
 /// The source of unloaded latencies.
 #[derive(Args, Clone, Debug, Default)]
 pub struct BaselineOptions {
-    /// Take unloaded latencies from a capture, or from a file saved with analyze --save-baseline
+    /// Take unloaded latencies from a file saved with analyze --save-baseline
     #[arg(long, value_name = "FILE", conflicts_with_all = ["baseline_ms", "no_baseline"])]
     baseline: Option<PathBuf>,
     /// Unloaded latency of reads and of writes, in milliseconds
@@ -512,18 +512,7 @@ impl BaselineOptions {
             (None, None, true) => BaselineOption::Learned,
             (None, None, false) => BaselineOption::Saved(saved),
         };
-        let name = self
-            .baseline
-            .as_ref()
-            .map(|file| file.display().to_string())
-            .unwrap_or_default();
-        let mut warnings = Warnings::about(&name);
-        let baselines =
-            intervals::load_baselines(settings, option, context.clock, &mut |warning| {
-                warnings.warn_capture(warning, context.err);
-            });
-        warnings.finish(context.err);
-        let baselines = baselines?;
+        let baselines = intervals::load_baselines(settings, option)?;
         if let Some(problem) = &baselines.problem {
             context.print_error(problem);
         }

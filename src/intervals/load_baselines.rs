@@ -6,12 +6,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 use super::baseline_store::{BaselineStore, SavedFile, excerpt};
-use super::collect::collect;
-use super::options::{BaselineOption, Detail, DeviceSelection, Input};
-use super::sample_source::OnWarning;
-use super::stream::Intervals;
+use super::options::BaselineOption;
 use crate::analysis::{BaselineSource, DeviceMatching, SavedBaselines, Settings};
-use crate::clock::Clock;
 use crate::os_error::os_error_text;
 use crate::sanitize::sanitize;
 use crate::source::{FirstFile, read_first_file, read_json_object};
@@ -19,17 +15,12 @@ use crate::source::{FirstFile, read_first_file, read_json_object};
 /// The longest wait for a saved baseline of the host: it may be on the disk that hangs.
 const MAX_WAIT: Duration = Duration::from_millis(200);
 
-/// Reads the baselines that the option names: a saved file, a capture from which they are learned, or those saved for
-/// the host. A problem with the latter is not an error; it is in [`BaselineStore::problem`].
+/// Reads the baselines that the option names: a saved file, or those saved for the host. A problem with the latter is
+/// not an error; it is in [`BaselineStore::problem`].
 ///
 /// # Errors
-/// When a file that the user named cannot be read, or is neither a saved baseline nor a capture.
-pub fn load_baselines(
-    common: Settings,
-    option: BaselineOption<'_>,
-    clock: &dyn Clock,
-    on_warning: OnWarning<'_>,
-) -> Result<BaselineStore> {
+/// When a file that the user named cannot be read, or is not a saved baseline.
+pub fn load_baselines(common: Settings, option: BaselineOption<'_>) -> Result<BaselineStore> {
     let mut store = BaselineStore {
         common,
         ..BaselineStore::default()
@@ -39,11 +30,14 @@ pub fn load_baselines(
         BaselineOption::Stated(baseline) => store.common.baseline = Some(baseline.clone()),
         BaselineOption::File(path) => {
             let name = path.display().to_string();
-            let baselines = match read_json_object(path)? {
-                Some(text) => parse(&text)
-                    .with_context(|| format!("{} is not a saved baseline", sanitize(&name)))?,
-                None => learn(path, clock, on_warning)?,
+            let Some(text) = read_json_object(path)? else {
+                bail!(
+                    "{} is not a saved baseline; 'blkstat analyze --save-baseline FILE CAPTURE' saves that of a capture",
+                    sanitize(&name)
+                );
             };
+            let baselines = parse(&text)
+                .with_context(|| format!("{} is not a saved baseline", sanitize(&name)))?;
             let (matching, source) = (DeviceMatching::IdentityOrName, BaselineSource::Given);
             store.file = SavedFile {
                 name,
@@ -104,33 +98,5 @@ fn read_saved(paths: &[PathBuf]) -> Result<Option<SavedFile>, String> {
 fn parse(text: &str) -> serde_json::Result<SavedBaselines> {
     let mut baselines: SavedBaselines = serde_json::from_str(text)?;
     baselines.retain_possible();
-    Ok(baselines)
-}
-
-/// Learns the baselines of a capture.
-fn learn(path: &Path, clock: &dyn Clock, on_warning: OnWarning<'_>) -> Result<SavedBaselines> {
-    let input = Input {
-        from: Some(path.to_owned()),
-        ..Input::default()
-    };
-    let selection = DeviceSelection::default();
-    let no_baselines = BaselineStore::default();
-    let mut intervals =
-        Intervals::open(&input, &selection, Detail::Analysis, &no_baselines, clock)?;
-    let collected = collect(&mut intervals, on_warning, &mut || {}, &mut |_| {})?;
-    if intervals.span.intervals == 0 {
-        bail!(
-            "{}: {}; a baseline must be a capture or a file written by 'analyze --save-baseline'",
-            sanitize(&intervals.source_name()),
-            intervals.no_data_reason()?
-        );
-    }
-    let settings = Settings::default();
-    let mut baselines = SavedBaselines::default();
-    for device in collected.devices {
-        let identity = collected.identities.get(device.name()).map(String::as_str);
-        let report = device.finish(&settings, &collected.host);
-        baselines.insert(&report.device, identity, report.baseline);
-    }
     Ok(baselines)
 }

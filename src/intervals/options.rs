@@ -103,7 +103,7 @@ pub enum BaselineOption<'a> {
     Saved(&'a [PathBuf]),
     /// Only those learned from the intervals themselves.
     Learned,
-    /// A capture, or a saved baseline.
+    /// A saved baseline.
     File(&'a Path),
     /// Stated by the user, in milliseconds.
     Stated(&'a DeviceBaseline),
